@@ -33,11 +33,11 @@ $(VENV)/.everything: $(VENV)/.student requirements.lock
 	@touch $@
 
 $(VENV)/.notebooks: $(VENV)/.everything
-	@echo "installing nbgrader and Jupyter (once; some hundreds of MB) ..."
+	@echo "installing nbgrader and Jupyter (once; several hundred MB) ..."
 	@$(PY) -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[grader,cluster,handout,similar,dev,notebooks]"
 	@touch $@
 
-setup: $(VENV)/.everything ## students' tests, grader and development tools, in .venv; make notebooks adds what those need
+setup: $(VENV)/.everything ## install students' tests, grader and development tools into .venv; make notebooks adds its own
 
 # ── Students ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -47,7 +47,7 @@ test_options = $(if $(TASK),--task $(TASK)) $(if $(HINT),--hint $(HINT)) $(if $(
 test: $(VENV)/.student ## your solution in src/ against the public tests (TASK=1, HINT=2, ALL=1, VERBOSE=1, LANG=zh, DEVICE=cpu)
 	@$(PY) -m tests $(test_options)
 
-watch: $(VENV)/.student ## the tests of what changed, each time you save a file (the same options as for test)
+watch: $(VENV)/.student ## rerun the affected tests whenever you save a file (same options as test)
 	@$(PY) -m tests --watch $(test_options)
 
 demo: $(VENV)/.student ## your layers run a small language model; its pictures are in demo.html (PART=3, LANG=zh)
@@ -58,7 +58,7 @@ practice: $(VENV)/.student ## your own tests against right and wrong implementat
 	@test -d tests/practice || { echo "This assignment has no practice."; exit 2; }
 	@$(PY) -m tests.practice $(if $(filter command%,$(origin LANG)),--lang $(LANG))
 
-submit: $(VENV)/.student ## check your files and pack them into submission.zip (ANYWAY=1 although something is wrong)
+submit: $(VENV)/.student ## check your files and pack them into submission.zip (ANYWAY=1: even if something is wrong)
 	@$(PY) -m tests.submit $(if $(ANYWAY),--anyway) $(if $(filter command%,$(origin LANG)),--lang $(LANG))
 
 # ── Teaching assistants ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -71,7 +71,7 @@ grade: $(VENV)/.everything ## the sample class, as an example; your own: .venv/b
 handout: $(VENV)/.everything ## the handout as HTML and PDF, English and Chinese, in build/handout
 	@$(PY) -m grader.lab.site.handout
 
-signatures: $(VENV)/.everything ## how known mistakes are recognised before the deadline, for the bundle: build/signatures
+signatures: $(VENV)/.everything ## signatures by which students' tests recognise known mistakes, for the bundle: build/signatures
 	@$(PY) -m grader.lab.signatures
 
 release: handout notebooks handbook signatures ## what students receive, as a zip and as a git repository, in build/release
@@ -99,13 +99,13 @@ PYTEST   = env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest -q -n $(WORKERS) --dis
 quick: WORKERS ?= 2
 check: WORKERS ?= 3
 
-quick: lint ## what a change needs first, in a minute: lint, types, and the tests that are neither slow nor start a process
+quick: lint ## first check of a change, about a minute: lint, types, and the fast tests that start no process
 	@$(VENV)/bin/mypy
 	@$(PYTEST) -m "not slow and not process" $(SUITE)
 
 # Coverage costs half as much again, so it is measured where a test can add to it: grader/selftest/measured.py.
 # mypy computes on one core alone, so the tests run beside it.
-check: lint ## all that CI runs: lint, types, import rules, all tests, and the coverage of those that are not slow
+check: lint ## everything that CI runs: lint, types, import rules, all tests, and coverage of the fast ones
 	@$(PY) -m coverage erase
 	@$(MAKE) --no-print-directory --jobs=2 types tested WORKERS=$(WORKERS)
 	@$(PY) -m coverage combine -q
@@ -114,7 +114,7 @@ check: lint ## all that CI runs: lint, types, import rules, all tests, and the c
 tested: $(VENV)/.notebooks
 	@COVERAGE_PROCESS_START=pyproject.toml $(PYTEST) $(SUITE)
 
-lint: $(VENV)/.everything ## ruff, import-linter, and what the rubric asks for but nobody has written
+lint: $(VENV)/.everything ## ruff, import-linter, and pieces that the rubric requires but are missing
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
 	@mkdir -p build; $(VENV)/bin/lint-imports > build/lint-imports.log 2>&1 || { cat build/lint-imports.log; exit 1; }
@@ -123,24 +123,24 @@ lint: $(VENV)/.everything ## ruff, import-linter, and what the rubric asks for b
 types: $(VENV)/.notebooks ## mypy --strict on grader and ref
 	@$(VENV)/bin/mypy
 
-verify: $(VENV)/.everything ## the grader proves itself on all variants and attacks (some minutes), into build/kill-table.md
+verify: $(VENV)/.everything ## test the grader on all variants and attacks (some minutes); writes build/kill-table.md
 	@$(PY) -m grader verify
 
 gallery: $(VENV)/.everything ## what students read about each known mistake, on one page: build/gallery.html
 	@$(PY) -m grader.lab.gallery
 
-mutants: $(VENV)/.everything ## a thousand small edits of right work, hidden tests as judge (an hour); writes grader/docs/mutants.md
+mutants: $(VENV)/.everything ## judge a thousand small edits of correct code with the hidden tests (an hour); writes grader/docs/mutants.md
 	@$(PY) -m grader.lab.mutants
 
-bench: $(VENV)/.everything ## measure, and write grader/docs/performance.md (some minutes; leave the machine alone)
+bench: $(VENV)/.everything ## measure performance (some minutes; keep the machine idle); writes grader/docs/performance.md
 	@$(PY) -m grader.lab.bench
 
 EXTRAS := grader cluster handout similar notebooks dev
 
-lock: $(VENV)/.everything ## pin anew what requirements.lock pins (all but torch and what it brings)
+lock: $(VENV)/.everything ## update the pins in requirements.lock (all but torch and its dependencies)
 	@$(PY) -m pip install --quiet pip-tools
 	@$(PY) -m piptools compile --quiet --strip-extras $(foreach extra,$(EXTRAS),--extra $(extra)) --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links --unsafe-package torch --output-file requirements.lock pyproject.toml
 
-clean: ## remove what was built, but not .venv
+clean: ## remove build outputs, but not .venv
 	@rm -rf build out demo.html .coverage* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -15,8 +15,8 @@ from .harness.hints import question_for
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker, and import the student's packages before the test files do."""
-    config.addinivalue_line("markers", "rubric(id): the property of the rubric that the test belongs to")
-    config.addinivalue_line("markers", "hint(kind, ..., en, zh): what to ask at such failures")
+    config.addinivalue_line("markers", "rubric(id): the rubric property that the test checks")
+    config.addinivalue_line("markers", "hint(kind, ..., en, zh): the question for such failures")
     torch.set_num_threads(1)  # the tensors are tiny, starting threads would take longer
     config.stash[PACKAGE_ERRORS] = student.import_packages()
     calls.watch()

@@ -1,4 +1,4 @@
-"""``python -m tests.submit``, behind ``make submit``: look over ``src/`` and pack it for handing in."""
+"""``python -m tests.submit``, behind ``make submit``: check ``src/`` and pack it for submission."""
 
 import sys
 

@@ -90,8 +90,8 @@ def test_angles_follow_the_stretched_base(base, ratio, thetas, device):
 
 @pytest.mark.rubric("rope_exact_angles")
 @pytest.mark.hint(
-    en="Near positions are right, and far ones are not. Which dtype have positions and angles before the cosine is "
-    "taken, and which whole numbers does it hold?",
+    en="Near positions are right, but far ones are not. Which dtype do positions and angles have before the cosine "
+    "is taken, and which whole numbers can it represent?",
     zh="近的位置正确，远的位置出错。取余弦之前，位置和角度是什么 dtype？它能表示哪些整数？",
 )
 @pytest.mark.parametrize("table_dtype", ["float16", "bfloat16"], ids="tables-{}".format)

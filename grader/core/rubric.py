@@ -232,13 +232,13 @@ def _contradictions(rubric: Rubric, reference: Path | None) -> Iterator[str]:
     ids = [*_ids(rubric)]
     for identifier in ids:
         if ids.count(identifier) > 1:
-            yield f"the id {identifier!r} stands there {ids.count(identifier)} times; ids are unique."
+            yield f"duplicate id {identifier!r} ({ids.count(identifier)} times); ids must be unique."
     for misconception in rubric.misconceptions:
         for unknown in set(misconception.properties) - rubric.properties.keys():
             yield f"misconception {misconception.id!r} names an unknown property {unknown!r}."
     for task in rubric.tasks:
         for unknown in task.files.keys() - set(task.names):
-            yield f"{task.id} says where {unknown!r} is defined, which is none of its names."
+            yield f"{task.id} gives a file for {unknown!r}, which is not one of its names."
         for file in {task.file, *task.files.values()}:
             folder, *path = Path(file).parts
             if folder != SUBMITTED or (reference and not reference.joinpath(*path).is_file()):
@@ -246,7 +246,7 @@ def _contradictions(rubric: Rubric, reference: Path | None) -> Iterator[str]:
                 yield f"{task.id} names the file {file!r}; there is no {solved}."
     points = sum(task.points for task in rubric.tasks if not task.bonus)
     if points != FULL_POINTS:
-        yield f"the tasks without bonus make {points:g} points; change some to make {FULL_POINTS}."
+        yield f"the tasks without bonus total {points:g} points; they must total {FULL_POINTS}."
 
 
 def _ids(rubric: Rubric) -> Iterator[str]:

@@ -212,7 +212,7 @@ def line(charge: Charge, rubric: Rubric) -> str:
     if more := charge.lost - charge.subject.blamed:
         points = sum(rubric.properties[prop].points for prop in more)
         parts.append(f"{points:g} too many, {' '.join(sorted(more))};")
-    parts += [f"{prop} is told {hint};" for prop, hint in charge.wrong_hints.items()]
+    parts += [f"{prop} gets the hint {hint};" for prop, hint in charge.wrong_hints.items()]
     if charge.unseen:
         parts.append(f"not seen by the tests of {' '.join(sorted(charge.unseen))};")
     return " ".join(parts)
@@ -222,8 +222,8 @@ def main() -> None:
     """Judge the subjects that the options choose, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kinds", nargs="*", default=list(KINDS), metavar="KIND", help=f"of {', '.join(KINDS)}")
-    parser.add_argument("--every", type=int, default=25, help="each n-th of the pairs (default %(default)s)")
-    parser.add_argument("--task", help="one task only, such as task1")
+    parser.add_argument("--every", type=int, default=25, help="every n-th pair (default: %(default)s)")
+    parser.add_argument("--task", help="only one task, such as task1")
     parser.add_argument("--match", default="", help="only names that contain this")
     options = parser.parse_args()
     torch.set_num_threads(1)

@@ -19,7 +19,7 @@ from grader.core.settings import CannotGrade
 
 
 def doctor() -> None:
-    """Say what this machine offers for grading, and what to do about what it lacks; ends with 1 if it is unfit."""
+    """Check this machine for grading and suggest remedies for what is missing. Exit code 1 if it is unfit."""
     from .doctor import examine  # imports torch, which no other command needs in this process
 
     unfit = False
@@ -35,12 +35,12 @@ def doctor() -> None:
 
 
 def verify(
-    out: Annotated[Path, typer.Option(help="Where the kill table goes.")] = Path("build/kill-table.md"),
-    seeds: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 2,
-    all_styles: Annotated[bool, typer.Option("--all-styles", help="Every right style, not a sample.")] = False,
-    jobs: Annotated[int, typer.Option(min=1, help="Judges at a time.")] = os.cpu_count() or 1,
+    out: Annotated[Path, typer.Option(help="Output file of the kill table.")] = Path("build/kill-table.md"),
+    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds.")] = 2,
+    all_styles: Annotated[bool, typer.Option("--all-styles", help="All correct styles instead of a sample.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Judges to run in parallel.")] = os.cpu_count() or 1,
 ) -> None:
-    """Test the grader on submissions and attacks whose truth is known, and write the kill table."""
+    """Test the grader on submissions and attacks with known outcomes, and write the kill table."""
     from .verify import Attempt, Comparison, JudgeDied, Verdict, judged, page, rounds, summary  # imports torch
 
     prepare(out.parent)
@@ -77,13 +77,13 @@ EXECUTED = "executed"  # where they lie with solutions, and with the figures tha
 
 
 def release(
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Where the bundle goes: a zip, and a git repository.")],
-    handout: Annotated[Path, typer.Option(help="What `make handout` made.")] = Path("build/handout"),
-    notebooks: Annotated[Path, typer.Option(help="What `make notebooks` made.")] = Path("build/notebooks"),
-    handbook: Annotated[Path, typer.Option(help="What `make handbook` made.")] = Path("build/handbook"),
-    signatures: Annotated[Path, typer.Option(help="What `make signatures` made.")] = Path("build/signatures"),
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Output folder for the zip and the git repository.")],
+    handout: Annotated[Path, typer.Option(help="Output of `make handout`.")] = Path("build/handout"),
+    notebooks: Annotated[Path, typer.Option(help="Output of `make notebooks`.")] = Path("build/notebooks"),
+    handbook: Annotated[Path, typer.Option(help="Output of `make handbook`.")] = Path("build/handbook"),
+    signatures: Annotated[Path, typer.Option(help="Output of `make signatures`.")] = Path("build/signatures"),
 ) -> None:
-    """Write what students receive; refused, with the place, if anything is in it that would give a solution away."""
+    """Write the student bundle. Refuses, naming the place, if anything in it would reveal a solution."""
     with needing("grader,handout", "release"):
         from .release.bundle import ReleaseRefused, bundle
         from .release.repository import write_repository
@@ -104,7 +104,7 @@ def release(
     try:
         commit = write_repository(files, out / name)
     except (OSError, subprocess.CalledProcessError) as error:
-        fail(f"{out / name}: git failed ({getattr(error, 'stderr', '') or error}). The zip beside it is whole.", 3)
+        fail(f"{out / name}: git failed ({getattr(error, 'stderr', '') or error}). The zip beside it is complete.", 3)
     say(f"{len(files)} files: {out / name}.zip, and the repository {out / name} (commit {commit[:10]}).")
 
 

@@ -19,8 +19,8 @@ from grader.core.sandbox.limits import Limits
 MEANING = {
     "namespaces": "no network, foreign processes or foreign files (bubblewrap)",
     "user": "student code does not run as root",
-    "landlock": "only Python's own files can be read",
-    "seccomp": "no processes, threads, sockets, signals or files to write",
+    "landlock": "only Python's own files are readable",
+    "seccomp": "no processes, threads, sockets, signals or file writes",
 }
 
 # Modules that are not imported ahead of student code: of source, of C, of a package, of torch.
@@ -54,7 +54,7 @@ def _second_device() -> Finding:
         return Finding("device", True, torch.cuda.get_device_name(0))
     problem = why_not_simulated()
     remedy = "pip install torch==2.13.0; until then cases about a second device are not assessed"
-    return Finding("device", not problem, problem or "a second one is simulated, as there is no GPU", remedy)
+    return Finding("device", not problem, problem or "no GPU; a second device is simulated", remedy)
 
 
 def _imports(zygote: Zygote) -> Finding:
@@ -71,9 +71,10 @@ def _imports(zygote: Zygote) -> Finding:
         if error := reply.get("error"):
             problems.append(f"{module} ({safe_text(error.get('message'))})")
     worker.close()
-    good = f"student code can import what it likes of Python and torch: {', '.join(IMPORTED)}"
-    remedy = "install Python and torch into a folder that every user may read, such as below /opt"
-    return Finding("imports", not problems, f"not in student code: {'; '.join(problems)}" if problems else good, remedy)
+    good = f"student code can import all of Python and torch, such as {', '.join(IMPORTED)}"
+    bad = f"student code cannot import {'; '.join(problems)}"
+    remedy = "install Python and torch into a folder that every user can read, such as /opt"
+    return Finding("imports", not problems, bad if problems else good, remedy)
 
 
 def examine() -> Iterator[Finding]:
@@ -91,6 +92,6 @@ def examine() -> Iterator[Finding]:
             yield Finding(layer, True, MEANING[layer])
         elif layer in isolation.missing:
             yield Finding(layer, False, isolation.missing[layer], REMEDIES[layer], needed=not strong)
-    remedy = "mend the layers above, or grade only submissions that you trust"
+    remedy = "fix the layers above, or grade only trusted submissions"
     yield Finding("isolation", strong, f"{isolation} (level {isolation.level.name.lower()})", remedy)
     yield imports

@@ -46,7 +46,7 @@ def _missing_solution(assignment: Assignment, task: Task) -> Iterator[str]:
     for name in task.names:
         path = Path("ref", *Path(task.file_of(name)).parts[1:])
         if name not in _definitions(assignment.root / path):
-            yield f"{path}: does not define {name}; write the solution of {task.id} there."
+            yield f"{path}: does not define {name}; add the solution of {task.id}."
         yield from _missing_export(assignment.root, path, name)
 
 
@@ -57,7 +57,7 @@ def _missing_stub(assignment: Assignment, task: Task, number: int) -> Iterator[s
         todo = rf'# TODO\(task {number}\)[^\n]*\n\s+raise NotImplementedError\("Task {number}: {name}\b'
         if not re.search(todo, text):
             yield (
-                f"{path}: has no stub of {name}; where its code goes, write `# TODO(task {number}): ...` "
+                f"{path}: has no stub of {name}; at its place, write `# TODO(task {number}): ...` "
                 f'and `raise NotImplementedError("Task {number}: {name}")`.'
             )
         yield from _missing_export(assignment.root, path, name)
@@ -76,7 +76,7 @@ def _missing_pages(handout: Path, task: Task) -> Iterator[str]:
         page = handout / language / f"{task.id}.md"
         shown, text = page.relative_to(handout.parent), _text(page)
         if not text:
-            yield f"{shown}: is missing; write the page of {task.id}, in every language."
+            yield f"{shown}: missing; write the page of {task.id} in every language."
         elif absent := [prop.title[language] for prop in task.properties if prop.title[language] not in text]:
             yield f"{shown}: lacks the requirement {absent[0]!r}; add it with its points."
         if f"({task.id}.md)" not in _text(page.with_name("index.md")):
@@ -91,7 +91,7 @@ def _missing_tests(assignment: Assignment) -> Iterator[str]:
         for path, names in marked.items():
             for name in sorted(names - known.keys()):
                 place = path.relative_to(assignment.root)
-                yield f'{place}: has the mark rubric("{name}"), which no task in rubric.toml has; add it there.'
+                yield f'{place}: has the mark rubric("{name}"), but rubric.toml has no such property; add it there.'
         for name in known.keys() - set().union(*marked.values()):
             yield f'{shown}: no {kind} test has the mark rubric("{name}"); write one.'
     for path in sorted(public.glob("test_*.py")):
@@ -132,16 +132,16 @@ def missing_phrases(assignment: Assignment) -> Iterator[str]:
             place = f"{_shown(path, assignment)}:{call.lineno}"
             templates = _templates(call.args[0], known)
             if not templates:
-                yield f"{place}: this template cannot be read; give say() a literal or a constant of a module."
+                yield f"{place}: unreadable template; pass say() a literal or a module constant."
             for text in templates:
                 if text not in chinese and any(map(str.isalpha, STATED.sub("", text))):
                     yield f"{place}: no Chinese for {text!r}; add it to PHRASES."
     used = {node.value for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.Constant)}
     for path, english, text in tabled:
         if {*FIELD.findall(english)} != {*FIELD.findall(text)}:
-            yield f"{_shown(path, assignment)}: {english!r} has other fields in Chinese; name the same ones."
+            yield f"{_shown(path, assignment)}: {english!r} has different fields in Chinese; use the same ones."
         if english not in used:
-            yield f"{_shown(path, assignment)}: nothing says {english!r}; take it out."
+            yield f"{_shown(path, assignment)}: {english!r} is unused; remove it."
 
 
 def _product(folder: Path, *without: str) -> list[Path]:

@@ -51,7 +51,7 @@ def _with_files(report: Report) -> Report:
 
 
 ATTENTION = [
-    Attention(id="cy", code="timed_out", text=f"No answer in time: {LATE}."),
+    Attention(id="cy", code="timed_out", text=f"Timed out: {LATE}."),
     Attention(id="bo", code="nothing_ran", text="Nothing of it gave an answer."),
     Attention(id="bo", code="left_out", text="A file was left out."),
     Attention(id="di", code="unreadable", text="File is not a zip file."),

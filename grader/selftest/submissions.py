@@ -47,7 +47,7 @@ def edited(*edits: tuple[str, str, str], of: Assignment = ASSIGNMENT) -> dict[st
     files = of.solution()
     for path, old, new in edits:
         if old not in files[path]:
-            raise ValueError(f"{old!r} is not in the reference's {path}; mend the edit.")
+            raise ValueError(f"{old!r} is not in the reference's {path}; fix the edit.")
         files[path] = files[path].replace(old, new)
     return files
 

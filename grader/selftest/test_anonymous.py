@@ -51,7 +51,7 @@ def signed(number: int, rng: random.Random) -> tuple[Report, list[str]]:
     messages = {
         Outcome.FAILED: quoted(f"shape [2, 3], 4 of 6 values are wrong; said by {first.name.upper()} ({first.id})"),
         Outcome.TIMED_OUT: say("no answer within {time} s", time=f"10 s for {first.email}"),
-        Outcome.MEMORY_EXCEEDED: quoted(f"more memory was used than the 512 MiB that {identifier} may add"),
+        Outcome.MEMORY_EXCEEDED: quoted(f"memory use exceeded the limit of 512 MiB of {identifier}"),
     }
     crash = say(RAISED, exception=kind, message=header).then(
         say(FRAME, path=helper, line=3, function=first.name, code="raise"),
@@ -166,7 +166,7 @@ def test_the_assistant_can_look_up_who_it_is(tmp_path: Path) -> None:
     out = write(tmp_path / "out", [graded("ada"), graded("bo")])
     nobody = run("show", out, "--pseudonyms")
     assert (nobody.exit_code, nobody.stderr.count("\n")) == (2, 1)
-    assert "--anonymous` gives them." in nobody.stderr
+    assert "--anonymous` creates them." in nobody.stderr
     run("report", out, "--anonymous")
     names = pseudonyms(out, ["ada", "bo"])
     assert sorted(run("show", out, "--pseudonyms").stdout.split()) == sorted([*names, *names.values()])
@@ -177,7 +177,7 @@ def test_the_assistant_can_look_up_who_it_is(tmp_path: Path) -> None:
     (out / FILE).write_text("{}")
     broken = run("report", out, "--anonymous")
     assert (broken.exit_code, broken.stderr.count("\n")) == (2, 1)
-    assert f"{out / FILE}: key: Field required. Put the file back" in broken.stderr
+    assert f"{out / FILE}: key: Field required. Restore the file" in broken.stderr
 
 
 def test_a_team_has_numbers_where_its_grades_differ(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_an_entry_that_stands_twice_makes_the_zip_unreadable(second: str) -> Non
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr(NORM, "x = 1\n")
         archive.writestr(second, "x = 2\n")
-    assert read(buffer.getvalue()).reason == "The archive lists a file twice; pack it anew."
+    assert read(buffer.getvalue()).reason == "The archive lists a file twice; repack it."
 
 
 def test_a_link_in_a_zip_is_left_out() -> None:
@@ -78,7 +78,7 @@ def test_a_link_in_a_zip_is_left_out() -> None:
         archive.writestr(link, "/etc/passwd")
     submission = read(buffer.getvalue())
     assert submission.files == {NORM: "x = 1\n"}
-    assert f"{FUNCTIONAL} is a link; hand in the file itself; it was left out." in submission.notices
+    assert f"{FUNCTIONAL} is a link; submit the file itself; it was left out." in submission.notices
 
 
 def with_flag(data: bytes, flag: int) -> bytes:
@@ -95,7 +95,7 @@ def with_flag(data: bytes, flag: int) -> bytes:
 def test_an_encrypted_zip_says_so() -> None:
     reason = read(with_flag(GOOD, 1)).reason
     assert reason is not None
-    assert "is encrypted; hand in a zip without a password" in reason
+    assert "is encrypted; submit a zip without a password" in reason
 
 
 def test_a_damaged_entry_costs_itself_only() -> None:
@@ -236,7 +236,7 @@ def test_folders_count_whether_they_are_listed_or_implied(kind: str) -> None:
     allowed, one_more = (KINDS[kind](folders(number)) for number in (MAX_FOLDERS, MAX_FOLDERS + 1))
     assert "folders" not in (read(allowed).reason or "")
     refused = read(one_more)
-    assert refused.reason == f"The archive holds more than {MAX_FOLDERS} folders; hand in src/ only."
+    assert refused.reason == f"The archive contains more than {MAX_FOLDERS} folders; submit src/ only."
     assert refused.files == {}
 
 
@@ -246,7 +246,7 @@ def test_an_archive_of_too_many_folders_beside_the_work_is_left_out() -> None:
         io.BytesIO(zipped({NORM: "x = 1\n", "more.tar.gz": inner})), "someone", expected={NORM: (), FUNCTIONAL: ()}
     )
     assert submission.files == {NORM: "x = 1\n"}
-    assert f"more.tar.gz holds more than {MAX_FOLDERS} folders; hand in src/ only; it was left out." in " ".join(
+    assert f"more.tar.gz contains more than {MAX_FOLDERS} folders; submit src/ only; it was left out." in " ".join(
         submission.notices
     )
 
@@ -268,4 +268,4 @@ def test_in_an_export_each_submission_has_folders_of_its_own() -> None:
 def test_listed_folders_count_among_the_names_of_an_archive(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "MAX_LISTED", 3)
     assert "lists" not in (read(KINDS[kind](["a/", "b/", NORM])).reason or "")
-    assert "lists more than" in (read(KINDS[kind](["a/", "b/", "c/", NORM])).reason or "")
+    assert "contains more than" in (read(KINDS[kind](["a/", "b/", "c/", NORM])).reason or "")

@@ -97,15 +97,15 @@ ENVIRONMENT = {
 }
 TOLD = {
     "file": "torch could not open a file or folder here.",
-    "thread": "Student code may start no thread here.",
-    "syntax": "Python 3.11 does not know this syntax; look whether a newer Python does.",
+    "thread": "student code may not start threads here.",
+    "syntax": "Python 3.11 does not support this syntax; check whether a newer Python does.",
 }
 THE_CODE_ITSELF = {
     "scipy": raised("ModuleNotFoundError", "No module named 'scipy'", "scipy"),
     "permission": raised("PermissionError", "[Errno 1] Operation not permitted: '/tmp/a'"),
     "multiply": raised("RuntimeError", "can't multiply"),
     "indentation": raised("IndentationError", "unexpected indent (a.py, line 1)"),
-    "end": say("the process ended by itself"),
+    "end": say("the process exited"),
     "words": raised("ValueError", "No module named 'pdb' (raised in torch/a.py) (the grader runs Python 3.11)"),
     "ours_alone": quoted("ModuleNotFoundError: No module named 'pdb'"),
 }
@@ -116,7 +116,7 @@ def test_a_crash_of_which_the_machine_may_be_the_cause_needs_a_person(name: str)
     own, crash = standing(90, task1=32), (Outcome.CRASHED, ENVIRONMENT[name])
     lost = {task: [("p", *crash), ("q", *crash)] for task in ("task1", "task2")}
     (one,) = attention([own], {}, {"ada": lost}, {})
-    cause = TOLD.get(name, f"The module {name} belongs to Python or torch, and was not found here.")
+    cause = TOLD.get(name, f"the module {name} belongs to Python or torch, but is not installed here.")
     assert (one.code, one.text) == ("environment", f"task1, task2: {cause}")
     assert message_of(one.parts) == one.text
 
@@ -149,14 +149,14 @@ def test_the_list_is_in_the_summary_in_the_output_and_on_the_page(tmp_path: Path
     options = ["--device", "cpu", "--only", "task1", "--jobs", "1", "--lang", "en"]
     result = CliRunner().invoke(cli.app, ["grade", str(tmp_path / "class"), "--out", str(out), *options])
     assert result.exit_code == 0, result.output
-    (head,) = (number for number, line in enumerate(result.stdout.splitlines()) if line == "2 need a person:")
+    (head,) = (number for number, line in enumerate(result.stdout.splitlines()) if line == "2 for manual review:")
     ada, bo = result.stdout.splitlines()[head + 1 :]
     assert ada.startswith("ada: unreadable: ")
     assert "A 7z archive, ada.7z: ask for a zip." in ada
     assert bo == "bo: unreadable: The zip cannot be read: File is not a zip file."
     summary = json.loads((out / "summary.json").read_text())
     assert [(one["id"], one["code"]) for one in summary["attention"]] == [("ada", "unreadable"), ("bo", "unreadable")]
-    for language, heading in (("en", "Who needs a person"), ("zh", "需要人工查看")):
+    for language, heading in (("en", "For manual review"), ("zh", "需要人工查看")):
         assert CliRunner().invoke(cli.app, ["report", str(out), "--lang", language]).exit_code == 0
         page = (out / "html" / "index.html").read_text()
         assert page.index(heading) < page.index('<h2 id="points">')

@@ -175,7 +175,7 @@ def test_devices_and_isolation_are_counted(page: Element, written: Written) -> N
     shown = {(row[0], row[1]): int(row[2]) for row in rows(page, "environment")}
     assert shown == {pair: used.count(pair) for pair in set(used)}
     assert len(shown) == 2
-    assert "Not everything was graded in the same way" in page.text
+    assert "Submissions were graded in different environments" in page.text
 
 
 def test_every_student_has_a_row_with_all_points(page: Element, written: Written) -> None:

@@ -70,7 +70,7 @@ def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_an_empty_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     line = only_line(run("grade", tmp_path / "empty", "--out", tmp_path / "out"))
-    assert f"{tmp_path / 'empty'}: holds no submission. Expected src/ in it" in line
+    assert f"{tmp_path / 'empty'}: no submission found. Expected src/" in line
 
 
 def test_what_is_no_archive_is_named(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_what_is_no_archive_is_named(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_to_is_named(ada: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     line = only_line(run("grade", ada, "--out", tmp_path / "file" / "out"))
-    assert f"--out {tmp_path / 'file' / 'out'}: Not a directory. Choose a folder that you can write to." in line
+    assert f"--out {tmp_path / 'file' / 'out'}: Not a directory. Choose a writable folder." in line
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_an_option_with_a_wrong_value_is_named(ada: Path, tmp_path: Path, option
 def test_a_gpu_that_is_not_there_is_named(ada: Path, tmp_path: Path) -> None:
     """Through a real judge process, which alone can tell."""
     line = only_line(run("grade", ada, "--out", tmp_path / "out", "--device", "cuda", "--jobs", "1"))
-    assert line == ("grader: --device cuda: torch finds no CUDA device here. Leave the option out to grade on the CPU.")
+    assert line == ("grader: --device cuda: torch finds no CUDA device here. Omit the option to grade on the CPU.")
 
 
 def test_a_judge_that_keeps_dying_is_a_grader_error(ada: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +124,7 @@ def test_a_full_disk_is_one_line(in_process: None, ada: Path, tmp_path: Path, mo
     monkeypatch.setattr(class_run, "write_text", full)
     result = run("grade", ada, "--out", tmp_path / "out")
     assert result.exit_code == 3
-    assert "report.json: No space left on device. Finished reports are whole" in result.stderr.splitlines()[-1]
+    assert "report.json: No space left on device. Reports written so far are complete" in result.stderr.splitlines()[-1]
 
 
 def test_a_class_is_graded_and_shown(in_process: None, ada: Path, tmp_path: Path) -> None:
@@ -172,9 +172,11 @@ def _show_the_class(out: Path) -> None:
     assert "bo: 70/100, bonus 20/20" in one.stdout
     assert hint in " ".join(one.stdout.split())
     assert re.search(r"✗ +0/30 +a token gathers from itself", one.stdout)
-    assert f"zoe: nobody in {out}. `grader show {out}` lists everyone." in only_line(run("show", out, "zoe"))
-    assert f"adda: nobody in {out}; ada perhaps." in only_line(run("show", out, "adda"))
-    assert "o: may be any of bo, nobody. Give more" in only_line(run("show", out, "o"))
+    assert f"zoe: no student in {out} matches. `grader show {out}` lists everyone." in only_line(
+        run("show", out, "zoe")
+    )
+    assert f"adda: no student in {out} matches; did you mean ada?" in only_line(run("show", out, "adda"))
+    assert "o: ambiguous: bo, nobody. Give more" in only_line(run("show", out, "o"))
     (out / "ada" / "report.json").write_text('{"score": "100"}')
     assert f"{out / 'ada' / 'report.json'}: not a report of this grader" in only_line(run("show", out, "ada"))
 
@@ -217,7 +219,7 @@ def test_our_own_failure_is_shown_and_ends_with_3(
     monkeypatch.setattr(ASSIGNMENT.part("oracle"), "attention", fail)
     result = run("grade", ada, "--out", tmp_path / "out")
     assert result.exit_code == 3
-    assert result.stderr.splitlines()[-1].startswith("grader: some submissions could not be graded")
+    assert result.stderr.splitlines()[-1].startswith("grader: the grader failed on some submissions")
     data = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert data["submissions"] == [
         {"id": "ada", "status": "grader_error", "score": None, "bonus": None, "max_score": 100.0, "max_bonus": 20.0}

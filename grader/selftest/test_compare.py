@@ -70,7 +70,7 @@ def test_the_coarser_dtype_has_fewer_bits() -> None:
 
 def test_close_numbers_pass_up_to_the_limit_and_fail_beyond() -> None:
     check_close(double(1 + 16 * 2**-23), double(1.0), double(1.0), torch.float32, 16, quoted("output"))
-    with pytest.raises(WrongAnswer, match="off by up to 17 rounding steps, where 16 are allowed") as caught:
+    with pytest.raises(WrongAnswer, match="off by up to 17 rounding steps; 16 are allowed") as caught:
         check_close(double(1 + 17 * 2**-23), double(1.0), double(1.0), torch.float32, 16, quoted("output"))
     assert (caught.value.error_ulp, caught.value.limit_ulp) == (17, 16)
 
@@ -140,20 +140,20 @@ def test_a_wrong_tensor_is_described_by_what_its_elements_share() -> None:
     assert seen(double(1.0, 0.0, 0.0, 0.0, 0.0), expected) == "all of these are zero"
     assert seen(torch.full_like(expected, 4.0), expected) == "all of these are the same number"
     assert seen(-expected, expected) == "all of these have the opposite sign"
-    assert seen(3 * expected, expected) == "all of these are 3 times what they should be"
-    assert seen(-expected / 2, expected) == "all of these are -0.5 times what they should be"
-    assert seen(expected.clamp(-0.5, 0.5), expected) == "all of these are cut off at the same size"
-    assert seen(expected + 10, expected) == "the same number is added to all of these"
-    assert seen(expected.flip(0), expected) == "off by up to 8 times their size"
-    assert seen(expected.flip(0) * 1e4, expected) == "off by more than 1000 times their size"
-    assert seen(expected * double(1.5, 1.1, 1.5, 1.1, 1.5), expected) == "off by up to 50% of their size"
+    assert seen(3 * expected, expected) == "all of these are 3 times the expected value"
+    assert seen(-expected / 2, expected) == "all of these are -0.5 times the expected value"
+    assert seen(expected.clamp(-0.5, 0.5), expected) == "all of these are clamped to the same magnitude"
+    assert seen(expected + 10, expected) == "all of these are off by the same constant"
+    assert seen(expected.flip(0), expected) == "off by up to 8 times their magnitude"
+    assert seen(expected.flip(0) * 1e4, expected) == "off by more than 1000 times their magnitude"
+    assert seen(expected * double(1.5, 1.1, 1.5, 1.1, 1.5), expected) == "off by up to 50% of their magnitude"
     assert seen(expected + double(0, math.nan, 0, math.inf, 0), expected) == "2 are not finite"
-    assert seen(expected * (1 + 2.0**-16), expected) == "off by up to 224 rounding steps, where 16 are allowed"
+    assert seen(expected * (1 + 2.0**-16), expected) == "off by up to 224 rounding steps; 16 are allowed"
 
 
 def test_slices_that_changed_places_are_told() -> None:
     expected = torch.arange(1.0, 13.0).double().reshape(3, 4)
-    moved = "along dimension 0, [0, 1, 2] hold what belongs to [2, 2, 0]"
+    moved = "along dimension 0, [0, 1, 2] hold the values that belong at [2, 2, 0]"
     assert seen(expected[[2, 2, 0]], expected).endswith(moved)
     last = expected.clone()
     last[:, 3] *= -3
@@ -162,7 +162,7 @@ def test_slices_that_changed_places_are_told() -> None:
 
 def test_a_few_elements_share_nothing_worth_telling() -> None:
     """A factor of one element would be its expected value."""
-    assert seen(double(3.0, 2.0), double(1.0, 2.0)) == "off by up to 2 times their size"
+    assert seen(double(3.0, 2.0), double(1.0, 2.0)) == "off by up to 2 times their magnitude"
 
 
 vectors = st.lists(st.floats(-8, 8, width=32), min_size=4, max_size=4)

@@ -83,7 +83,7 @@ def test_the_doctor_tries_what_student_code_imports_and_ends_with_1_if_that_fail
     assert found.startswith("✗ imports")
     assert "pdb (No module named 'pdb')" in found
     assert "torch.onnx" in found
-    assert remedy.strip() == "install Python and torch into a folder that every user may read, such as below /opt"
+    assert remedy.strip() == "install Python and torch into a folder that every user can read, such as /opt"
 
 
 def test_a_layer_that_others_make_up_for_does_not_make_a_machine_unfit(monkeypatch: pytest.MonkeyPatch) -> None:

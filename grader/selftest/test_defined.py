@@ -54,7 +54,7 @@ def test_a_file_that_passes_a_name_on_or_may_do_so_neither_lacks_nor_makes_it(te
 @pytest.mark.parametrize("text", NO_NORM.values(), ids=NO_NORM)
 def test_a_mention_is_no_definition(text: str) -> None:
     assert defined(text, ["Norm"]) == []
-    assert lacking(text, ["Norm", "Other_"]) == "{path} defines no Norm and no Other_"
+    assert lacking(text, ["Norm", "Other_"]) == "{path} does not define Norm or Other_"
 
 
 def test_only_a_statement_that_raises_makes_a_stub() -> None:
@@ -68,7 +68,7 @@ def test_only_a_statement_that_raises_makes_a_stub() -> None:
 def test_without_a_tree_the_text_is_searched(rest: str) -> None:
     assert defined(f"class Norm: ...\n{rest}", ["Norm"]) == ["Norm"]
     assert lacking(f"class Norm: ...\n{rest}", ["Norm"]) is None
-    assert lacking(rest, ["Norm"]) == "{path} defines no Norm"
+    assert lacking(rest, ["Norm"]) == "{path} does not define Norm"
 
 
 def test_a_module_of_a_star_import_is_not_taken_for_a_renamed_file(tmp_path: Path) -> None:

@@ -55,8 +55,7 @@ def test_a_single_file_beside_submissions_is_listed_and_not_read(tmp_path: Path,
     assert dict(whole.files) == HANDED_IN
     assert submissions.keys() == {Path(name).stem for name in LOOSE}
     assert submissions["2023004_x_norm"].reason == (
-        "2023004_x_norm.py is a single file beside the submissions, so it belongs to none. "
-        "Put it into its student's folder."
+        "2023004_x_norm.py is a single file outside every submission. Move it into its student's folder."
     )
 
 
@@ -86,7 +85,7 @@ def test_a_folder_with_loose_files_and_older_versions_is_one_submission(
 
 
 def test_a_folder_of_single_files_alone_is_no_class(tmp_path: Path) -> None:
-    with pytest.raises(IntakeError, match=r"holds no submission\. Expected src/ in it"):
+    with pytest.raises(IntakeError, match=r"no submission found\. Expected src/"):
         discover([write_folder(tmp_path / "class", {"2023004_x_norm.py": "x = 1\n"})])
 
 
@@ -138,7 +137,7 @@ def test_an_id_holds_nothing_that_a_file_system_or_a_terminal_stumbles_over(
     [
         ({}, "gone", "no such file or folder. Give a submission, a folder of submissions, or a zip."),
         ({"notes.txt": "x"}, "notes.txt", "not a zip archive. Give a folder or a .zip file."),
-        ({"empty/notes.txt": "x"}, "empty", "holds no submission. Expected src/ in it, or one folder or zip"),
+        ({"empty/notes.txt": "x"}, "empty", "no submission found. Expected src/, or one folder or zip"),
     ],
     ids=["gone", "no_zip", "nothing_in_it"],
 )

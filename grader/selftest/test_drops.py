@@ -34,7 +34,7 @@ def accepted(result: Result) -> bool:
     """Whether it was written, rather than refused with its last line."""
     assert result.exit_code in (0, 2), result.output
     if result.exit_code:
-        assert result.stderr.splitlines()[-1].startswith("grader: grades that are lower than they were: ")
+        assert result.stderr.splitlines()[-1].startswith("grader: grades that have dropped: ")
         assert result.stdout == ""
     return result.exit_code == 0
 
@@ -55,7 +55,7 @@ def test_a_regrade_that_costs_somebody_points_is_refused_by_name(out: Path) -> N
     (line, last) = result.stderr.splitlines()
     assert line.startswith("Ada (ada): 11 exported 20")
     assert line.endswith(", now 5")
-    assert last.startswith("grader: grades that are lower than they were: 1 (")
+    assert last.startswith("grader: grades that have dropped: 1 (")
     assert last.endswith(". Nothing was written.")
     assert (out / "grades.csv").read_text() == before
     assert not accepted(export(out))  # asking twice is no acceptance
@@ -141,9 +141,9 @@ def test_grades_above_the_maximum_are_said_before_anything_is_written(out: Path)
     assert not (out / "moodle.csv").exists()
     assert (result.exit_code, result.stdout) == (3, "")
     assert result.stderr.splitlines() == [
-        "2 would be blank: score plus bonus is above the worksheet's maximum 10; set bonus_cap or raise the maximum",
+        "2 would be blank: score plus bonus exceeds the worksheet's maximum 10; set bonus_cap or raise the maximum",
         "  Ada (11), Bo (11)",
-        "grader: grades that would get lost: 2 (--accept-blanks exports the others). Nothing was written.",
+        "grader: grades that would be lost: 2 (--accept-blanks exports the others). Nothing was written.",
     ]
     assert export(out, *worksheet_of(out, "10"), "--accept-blanks", to="moodle").exit_code == 0
     write_class(out, report("ada", LOST, name="Ada"), report("bo", LOST, name="Bo"))
@@ -162,7 +162,7 @@ def test_an_export_during_a_run_is_refused(out: Path, monkeypatch: pytest.Monkey
     with opened(out):
         result = export(out)
     assert result.exit_code == 2
-    assert "another grader or program is at work with it" in result.stderr
+    assert "in use by another grader or program" in result.stderr
 
 
 @settings(max_examples=25)

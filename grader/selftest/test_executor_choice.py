@@ -29,7 +29,7 @@ def unused_port() -> int:
     [
         ("cloud", f"--executor cloud: not an executor. Choose {CHOICES}."),
         ("http://127.0.0.1:8786", f"--executor http://127.0.0.1:8786: not an executor. Choose {CHOICES}."),
-        ("tcp://127.0.0.1", "--executor tcp://127.0.0.1: no host and port. Write it like tls://"),
+        ("tcp://127.0.0.1", "--executor tcp://127.0.0.1: no host and port. Use the form tls://"),
         ("tcp://:8786", "--executor tcp://:8786: no host and port."),
         ("tls://here:port", "--executor tls://here:port: no host and port."),
         ("tls://127.0.0.1:8786", "--executor tls://127.0.0.1:8786: no certificate is configured."),
@@ -61,7 +61,7 @@ def test_the_command_ends_with_one_line_if_no_scheduler_answers(
     result = CliRunner().invoke(cli.app, ["grade", str(ada), "--out", str(place / "out"), "--executor", address])
     assert result.exit_code == 2
     assert result.stderr.count("\n") == 1
-    assert result.stderr.startswith(f"grader: --executor {address}: no scheduler answers within 0.5 s. Start it with")
+    assert result.stderr.startswith(f"grader: --executor {address}: no scheduler answered within 0.5 s. Start it with")
 
 
 @pytest.mark.parametrize(("choice", "module"), [("tcp://127.0.0.1:1", "distributed"), ("slurm", "dask_jobqueue")])
@@ -83,4 +83,4 @@ def test_plain_tcp_to_another_machine_comes_with_a_warning() -> None:
     assert warning("tcp://127.0.0.1:1", "127.0.0.1") == warning("tcp://localhost:1", "localhost") == ""
     assert warning("tls://10.0.0.7:8786", "10.0.0.7") == ""
     for host in ("10.0.0.7", "grading.example.org"):
-        assert "whoever reaches the scheduler or a worker runs code there" in warning(f"tcp://{host}:8786", host)
+        assert "anyone who reaches the scheduler or a worker can run code there" in warning(f"tcp://{host}:8786", host)

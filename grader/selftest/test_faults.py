@@ -64,7 +64,7 @@ def test_a_full_disk_costs_no_finished_report(tmp_path: Path, monkeypatch: pytes
     assert result.exit_code == 3
     (line,) = (line for line in result.stderr.splitlines() if line.startswith("grader: "))
     assert line.endswith(
-        "report.json: No space left on device. Finished reports are whole; free the place and run again."
+        "report.json: No space left on device. Reports written so far are complete. Free disk space and run again."
     )
     files = {path for path in (tmp_path / "out").rglob("*") if path.is_file()}
     assert files == {*written, tmp_path / "out" / LEDGER, tmp_path / "out" / SOURCES}  # no temporary file either
@@ -79,7 +79,7 @@ def test_a_hidden_test_that_fails_by_itself_is_tried_again_and_then_shown(
     monkeypatch.setattr(Reader, "read", lambda *_: trap)
     result = grade(tmp_path / "ada", tmp_path / "out")
     assert (result.exit_code, trap.attempts) == (3, ATTEMPTS)
-    assert result.stderr.splitlines()[-1].startswith("grader: some submissions could not be graded")
+    assert result.stderr.splitlines()[-1].startswith("grader: the grader failed on some submissions")
     report = json.loads((tmp_path / "out" / "ada" / "report.json").read_text())
     assert (report["status"], report["score"], report["bonus"]) == ("grader_error", None, None)
     assert "ZeroDivisionError: of our own making" in report["reason"]

@@ -1,4 +1,4 @@
-"""How hidden tests are run: most by a short way, and those that need more of pytest by pytest's own."""
+"""How hidden tests are run: most by a shortcut, and those that need more of pytest by pytest's own."""
 
 from __future__ import annotations
 

@@ -61,14 +61,14 @@ def test_the_src_with_the_most_expected_files_is_the_one(tmp_path: Path) -> None
 def test_loose_files_are_put_in_their_places(tmp_path: Path) -> None:
     submission = from_folder(tmp_path, {name: HANDED_IN[path] for name, path in LOOSE.items()})
     assert dict(submission.files) == {path: HANDED_IN[path] for path in EXPECTED}
-    assert f"'norm.py' was taken as {NORM}." in submission.notices
+    assert f"'norm.py' was graded as {NORM}." in submission.notices
 
 
 @pytest.mark.parametrize("name", ["norm-1.py", "norm (2).py", "norm(1).py", "Norm.py", "norm copy.py", "norm_copy.py"])
 def test_a_renamed_copy_is_recognised(tmp_path: Path, name: str) -> None:
     submission = from_folder(tmp_path, {name: "x = 1\n"})
     assert submission.files == {NORM: "x = 1\n"}
-    assert f"{name!r} was taken as {NORM}." in submission.notices
+    assert f"{name!r} was graded as {NORM}." in submission.notices
 
 
 @pytest.mark.parametrize("name", ["norms.py", "norm.txt", "norm-final.py", "my_norm.py", "norm.py.bak"])
@@ -112,7 +112,7 @@ def test_of_two_versions_in_two_zips_none_counts_and_both_are_named(tmp_path: Pa
     assert submission.files.keys() == HANDED_IN.keys() - {NORM}
     (concern,) = submission.concerns
     assert concern.code == "doubtful"
-    assert f"{NORM} is there twice, as a.zip/{NORM} and as b.zip/{NORM}, and they differ" in concern.text
+    assert f"{NORM} exists twice, as a.zip/{NORM} and as b.zip/{NORM}, with different content" in concern.text
     assert concern.text in submission.notices
 
 
@@ -125,7 +125,7 @@ def test_a_link_to_a_file_is_not_followed(tmp_path: Path, target: str) -> None:
     (folder / FUNCTIONAL).symlink_to(outside if target == "outside" else folder / NORM)
     submission = read_folder(folder, "someone", expected=EXPECTED)
     assert FUNCTIONAL not in submission.files
-    assert f"{FUNCTIONAL} is not a regular file (a link, perhaps)" in noticed(submission)
+    assert f"{FUNCTIONAL} is not a regular file (possibly a link)" in noticed(submission)
     assert "secret" not in "".join(submission.files.values())
 
 
@@ -161,7 +161,7 @@ def test_a_folder_by_the_name_of_a_file_is_no_file(tmp_path: Path) -> None:
         (b"# Dr\xfccken\n", "is not UTF-8 (byte 4)"),
         (b"x = 1\0\n", "contains NUL bytes"),
         (b"#" * (MAX_FILE_BYTES + 1), "is larger than 1 MiB"),
-        ("x = 1\n".encode("utf-16"), "is UTF-16 or UTF-32, which Python does not read; save it as UTF-8"),
+        ("x = 1\n".encode("utf-16"), "is UTF-16 or UTF-32, which Python cannot read; save it as UTF-8"),
     ],
     ids=["latin_1", "nul", "too_large", "utf_16"],
 )
@@ -174,12 +174,12 @@ def test_a_file_that_is_no_source_costs_itself_only(tmp_path: Path, data: bytes,
 
 def test_too_many_files_are_refused(tmp_path: Path) -> None:
     submission = from_folder(tmp_path, {f"src/m{number}.py": "" for number in range(MAX_FILES + 1)})
-    assert submission.reason == f"{MAX_FILES + 1} Python files under src/; at most {MAX_FILES} are taken."
+    assert submission.reason == f"{MAX_FILES + 1} Python files under src/; the limit is {MAX_FILES}."
 
 
 def test_too_many_python_files_are_refused(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {f"more/{number}.py": "" for number in range(MAX_ENTRIES + 1)}
-    reason = f"It holds {MAX_ENTRIES + 1} Python files; hand in src/ only."
+    reason = f"It contains {MAX_ENTRIES + 1} Python files; submit src/ only."
     assert from_zip(files).reason == from_folder(tmp_path, files).reason == reason
 
 
@@ -190,7 +190,7 @@ def test_too_many_folders_are_refused_and_clutter_is_not_counted(
     files: dict[str, str | bytes] = {NORM: "x = 1\n", ".git/objects/pack/x": "", "docs/notes.md": ""}
     assert from_folder(tmp_path, files).files == {NORM: "x = 1\n"}
     reason = from_folder(tmp_path, {"images/x.svg": ""}).reason
-    assert reason == "The folder holds more than 3 folders; hand in src/ only."
+    assert reason == "The folder contains more than 3 folders; submit src/ only."
 
 
 def test_a_zip_in_a_zip_is_opened(tmp_path: Path) -> None:

@@ -232,7 +232,7 @@ def test_a_ledger_in_use_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(database, "WAIT_S", 0)
     with (
         opened(tmp_path),
-        pytest.raises(LedgerError, match="another grader or program is at work with it"),
+        pytest.raises(LedgerError, match="in use by another grader or program"),
         opened(tmp_path),
     ):
         pass
@@ -242,7 +242,7 @@ def test_a_ledger_in_use_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_what_is_no_database_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / LEDGER).write_text("notes of mine " * 100)
-    with pytest.raises(LedgerError, match=r"is no ledger\. Move it away and run again"), opened(tmp_path):
+    with pytest.raises(LedgerError, match=r"is not a grader ledger\. Move it away and run again"), opened(tmp_path):
         pass
     assert (tmp_path / LEDGER).read_text() == "notes of mine " * 100
 
@@ -252,7 +252,7 @@ def test_a_database_of_another_program_is_refused_and_left_as_it_is(tmp_path: Pa
     other.execute("CREATE TABLE results (mine)")
     other.close()
     before = (tmp_path / LEDGER).read_bytes()
-    with pytest.raises(LedgerError, match="is a database of another program"), opened(tmp_path):
+    with pytest.raises(LedgerError, match="is another program's database"), opened(tmp_path):
         pass
     assert (tmp_path / LEDGER).read_bytes() == before
 
@@ -261,7 +261,7 @@ def test_a_ledger_of_another_version_is_refused(tmp_path: Path, monkeypatch: pyt
     with opened(tmp_path):
         pass
     monkeypatch.setattr(database, "VERSION", 2)
-    with pytest.raises(LedgerError, match="has version 1, and this grader knows version 2"), opened(tmp_path):
+    with pytest.raises(LedgerError, match="has version 1; this grader supports version 2"), opened(tmp_path):
         pass
 
 
@@ -278,7 +278,7 @@ def test_a_damaged_ledger_is_refused(tmp_path: Path, place: slice) -> None:
 
 
 def test_a_place_without_a_ledger_that_cannot_have_one_is_named(tmp_path: Path) -> None:
-    with pytest.raises(LedgerError, match="Choose a folder that you can write to"), opened(tmp_path / "gone"):
+    with pytest.raises(LedgerError, match="Choose a writable folder"), opened(tmp_path / "gone"):
         pass
 
 

@@ -34,7 +34,7 @@ NORM = "src/modeling/norm.py"
         ({"a\x1b[2J\n.7z": b"7z"}, "A 7z archive, a [2J .7z: ask for a zip."),
         ({"a2.rar": b"7z\xbc\xaf\x27\x1c"}, "A 7z archive, a2.rar: ask for a zip."),
         ({"a2.zip": b"Rar!\x1a\x07"}, "a2.zip is a rar archive; ask for a zip; it was left out."),
-        ({"text.html": b"I could not."}, "A text typed in online, or a link, text.html: ask for a zip of src/."),
+        ({"text.html": b"I could not."}, "An online text or a link, text.html: ask for a zip of src/."),
     ],
     ids=["7z", "rar", "notebook", "text", "name_for_terminals", "7z_named_rar", "rar_named_zip", "typed_in"],
 )
@@ -101,7 +101,7 @@ def test_a_file_that_may_be_renamed_is_offered_and_not_used(other: str, tmp_path
     assert "src/modeling/norm.py" not in submission.files
     (concern,) = submission.concerns
     assert concern.code == "renamed"
-    assert f"'src/modeling/{other}' may be it" in concern.text
+    assert f"'src/modeling/{other}' may be that file" in concern.text
     assert concern.text in submission.notices
 
 
@@ -139,8 +139,8 @@ def test_a_file_without_its_suffix_is_offered_also_where_its_content_says_nothin
     for name in ("ada", "bo.tar"):
         submission = Candidate(name, tmp_path / name, expected=EXPECTED).read()
         assert [concern.code for concern in submission.concerns] == ["renamed"] * len(EXPECTED)
-        assert f"{NORM} is missing; 'src/modeling/norm' may be it" in (submission.reason or "")
-        assert "Rename it if it is." in (submission.reason or "")
+        assert f"{NORM} is missing; 'src/modeling/norm' may be that file" in (submission.reason or "")
+        assert "If so, rename it." in (submission.reason or "")
 
 
 def test_a_file_without_a_suffix_that_holds_something_else_is_not_suspected(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_a_file_beside_which_there_is_as_good_or_better_is_never_taken_in_silenc
     submission = read_folder(write_folder(tmp_path / "ada", {**others, **files}), "ada", expected=EXPECTED)
     assert submission.files.get(NORM) != HANDED_IN[NORM]
     (concern,) = submission.concerns
-    assert concern.text.startswith((f"{NORM} is ", f"{NORM} defines no Norm."))
+    assert concern.text.startswith((f"{NORM} is ", f"{NORM} exists twice, ", f"{NORM} does not define Norm."))
 
 
 def test_two_whole_trees_that_differ_are_both_named(tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ def test_links_and_pipes_in_a_class_folder_are_refused_by_name(tmp_path: Path) -
     os.mkfifo(tmp_path / "queue")
     said = dict(classroom(tmp_path))
     assert (said["ada"], said["bo"]) == ("", "")
-    assert said["eve"].startswith("eve.zip is a link, and may lead to somebody else's work.")
+    assert said["eve"].startswith("eve.zip is a link, which may point to someone else's submission.")
     assert said["kim"].startswith("kim is a link")
     assert said["pipe"].startswith("pipe.zip is neither a file nor a folder")
     assert said["queue"].startswith("queue is neither a file nor a folder")

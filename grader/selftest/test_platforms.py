@@ -85,7 +85,7 @@ def test_of_a_canvas_file_that_was_handed_in_again_the_latest_counts(
     names = (f"ada_12_8_{stem}.{end}", f"ada_12_9_{stem}-1.{end}", f"ada_12_10_{stem}-2.{end}")
     submission = found(tmp_path, dict(zip(names, versions, strict=True)), packed)[0].read()
     assert submission.files == {NORM: "x = 3\n"}
-    assert f"'{stem}-1.{end}' was handed in again; the latest counts." in submission.notices
+    assert f"'{stem}-1.{end}' was submitted more than once; the latest counts." in submission.notices
 
 
 def test_of_loose_copies_the_highest_number_counts(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_gradescope_groups_are_one_submission_of_several_students(tmp_path: Path
         "submission_7": Origin(source="gradescope"),
     }
     assert [candidate.read().files for candidate in candidates] == [{NORM: f"x = {n}\n"} for n in (5, 6, 7)]
-    assert "It is not known whose this is: Gradescope names no submitter." in candidates[1].read().notices
+    assert "Owner unknown: Gradescope names no submitter." in candidates[1].read().notices
 
 
 def test_of_two_gradescope_submissions_of_one_group_the_later_counts(tmp_path: Path) -> None:
@@ -155,13 +155,13 @@ def test_of_two_gradescope_submissions_of_one_group_the_later_counts(tmp_path: P
     files = {f"submission_{number}/norm.py": "" for number in (1, 2, 3)}
     (candidate,) = found(tmp_path, {**files, "submission_metadata.yml": metadata}, packed=False)
     assert candidate.id == "submission_2"
-    assert "submission_1 of the same students was handed in earlier; it is left out." in candidate.notices
+    assert "submission_1 is an earlier submission of the same students; it is left out." in candidate.notices
 
 
 @pytest.mark.parametrize(
     ("metadata", "problem"),
     [
-        ("- a\n- b\n", "holds no submissions"),
+        ("- a\n- b\n", "contains no submissions"),
         ("submission_5: [", "submission_metadata.yml: while parsing"),
         (b"\xff\xfe\x00", "submission_metadata.yml: "),
         ("a: &a {x: 1}\nb: {<<: [*a, *a]}\n", "could not determine a constructor"),
@@ -221,7 +221,7 @@ def test_from_forces_what_would_be_taken_for_something_else(tmp_path: Path) -> N
     assert len(found(tmp_path, files, packed=True)) == 1
     candidates = found(tmp_path, files, packed=True, source="folders")
     assert [own.read().files for own in candidates] == [{NORM: "name = 'ada'\n"}, {NORM: "name = 'bo'\n"}]
-    with pytest.raises(IntakeError, match=r"holds no moodle export\. Leave --from out to have it recognised"):
+    with pytest.raises(IntakeError, match=r"not a moodle export\. Omit --from to detect the source"):
         found(tmp_path, files, packed=True, source="moodle")
 
 
@@ -263,7 +263,7 @@ def test_links_in_an_unpacked_export_are_not_followed(tmp_path: Path) -> None:
     assert candidates[0].read().files == {NORM: "x = 1\n"}
     write_folder(folder, {"submission_1/norm.py": ""})
     (own,) = [candidate for candidate in discover([folder], "gradescope") if candidate.id == "submission_1"]
-    why = "It is not known whose this is: submission_metadata.yml: is not a regular file"
+    why = "Owner unknown: submission_metadata.yml: is not a regular file"
     assert own.notices[0].startswith(why)
 
 
@@ -346,7 +346,7 @@ def test_a_students_thousands_of_files_cost_that_student_only(tmp_path: Path, pa
     many = {f"Bo_13_assignsubmission_file/{number}.py": "" for number in range(2001)}
     ada, bo = found(tmp_path, {f"Ada_12_assignsubmission_file/{NORM}": "x = 1\n", **many}, packed)
     assert ada.read().files == {NORM: "x = 1\n"}
-    assert "hand in src/ only" in (bo.read().reason or "")
+    assert "submit src/ only" in (bo.read().reason or "")
 
 
 def test_a_zip_whose_list_of_files_is_damaged_gives_a_reason(tmp_path: Path) -> None:

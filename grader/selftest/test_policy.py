@@ -74,19 +74,19 @@ def test_whom_nothing_is_known_of_is_told_from_whoever_is_in_time() -> None:
 def test_a_penalty_takes_its_share_for_each_day_and_never_more_than_there_is() -> None:
     daily = Policy(due=DUE, late_penalty=LatePenalty(per_day=0.1))
     assert grade(daily, 80, 20, handed_in("2026-10-04T15:00:00+00:00")) == Grade(
-        raw=100, penalty=20, points=80, remark="2 days late: 20%, 20 points, taken off."
+        raw=100, penalty=20, points=80, remark="2 days late: 20%, 20 points, deducted."
     )
     assert grade(daily, 80, 20, handed_in("2026-12-04T15:00:00+00:00")).points == 0
     flat = Policy(late_penalty=LatePenalty(flat=0.25))
     assert grade(flat, 33, 0, FLAGGED).remark == (
-        "Late, nobody knows by how much, so 1 day: 25%, 8.25 points, taken off."
+        "Late by an unknown time, counted as 1 day: 25%, 8.25 points, deducted."
     )
     assert grade(flat, 33, 0, None) == Grade(raw=33, penalty=0, points=33)
 
 
 def test_a_cap_cuts_the_bonus_only() -> None:
     capped = Policy(bonus_cap=20)
-    assert grade(capped, 60, 50, None) == Grade(110, 0, 80, "30 points of the bonus are above its cap of 20.")
+    assert grade(capped, 60, 50, None) == Grade(110, 0, 80, "30 bonus points exceed the cap of 20.")
     assert grade(capped, 100, 20, None) == Grade(120, 0, 120)
     assert grade(Policy(bonus_cap=0), 60, 50, None).points == 60
 
@@ -94,8 +94,7 @@ def test_a_cap_cuts_the_bonus_only() -> None:
 def test_cap_and_penalty_are_both_said() -> None:
     both = Policy(bonus_cap=20, late_penalty=LatePenalty(flat=0.5))
     assert grade(both, 80, 50, FLAGGED).remark == (
-        "30 points of the bonus are above its cap of 20. "
-        "Late, nobody knows by how much, so 1 day: 50%, 50 points, taken off."
+        "30 bonus points exceed the cap of 20. Late by an unknown time, counted as 1 day: 50%, 50 points, deducted."
     )
 
 

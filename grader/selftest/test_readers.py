@@ -185,7 +185,7 @@ def test_a_report_with_other_bytes_is_shown_or_refused(
         (b"\xff\xfe{}", "expected value"),
         (b'"\\ud800"', "hex escape"),
         (b"{}", "assignment: Field required"),
-        (json.dumps(REPORT | {"score": None}).encode(), "a graded submission has a score and a bonus"),
+        (json.dumps(REPORT | {"score": None}).encode(), "a submission has a score and a bonus if and only if"),
         (json.dumps(REPORT | {"a\nb\x1b[31m": 1}).encode(), "Extra inputs are not permitted"),
     ],
     ids=["empty", "deep", "huge", "utf16", "surrogate", "fields", "no_score", "control"],

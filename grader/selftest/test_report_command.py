@@ -63,7 +63,7 @@ def test_a_report_that_the_summary_names_and_is_gone_is_named(out: Path) -> None
 def test_a_place_that_cannot_be_written_to_is_named(out: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     line = only_line(run("report", out, "--out", tmp_path / "file"))
-    assert f"--out {tmp_path / 'file' / 'students'}: Not a directory. Choose a folder" in line
+    assert f"--out {tmp_path / 'file' / 'students'}: Not a directory. Choose a writable folder" in line
 
 
 def test_a_full_disk_is_one_line(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +78,7 @@ def test_a_full_disk_is_one_line(out: Path, monkeypatch: pytest.MonkeyPatch) -> 
     ("option", "value", "advice"),
     [
         ("--lang", "fr", "not a language of the rubric. Choose one of en, zh."),
-        ("--handout", "javascript:alert(1)", "not a web address. Give the one that en/ and zh/ lie below"),
+        ("--handout", "javascript:alert(1)", "not a URL. Give the parent of en/ and zh/"),
     ],
     ids=["lang", "handout"],
 )

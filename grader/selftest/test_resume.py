@@ -86,7 +86,7 @@ def test_what_is_graded_is_not_graded_again(judged: list[str], place: Path) -> N
     before, times = contents(place / "out"), [path.stat().st_mtime_ns for path in (place / "out").glob("*/*")]
     again = run(place)
     assert judged == ["ada", "bo", "cy"]
-    assert again.stderr == "3 of 3 are graded already and kept; --fresh grades all again\n"
+    assert again.stderr == "3 of 3 already graded and kept; --fresh regrades all\n"
     assert contents(place / "out") == before
     assert [path.stat().st_mtime_ns for path in (place / "out").glob("*/*")] == times
     assert again.stdout.splitlines()[:4] == first.stdout.splitlines()[:4]
@@ -114,7 +114,9 @@ def test_other_conditions_grade_all_and_are_named(judged: list[str], place: Path
     judged.clear()
     result = run(place, "--seed", "1", "--only", "task1")
     assert judged == ["ada", "bo", "cy"]
-    assert result.stderr.startswith("earlier results do not count here, for other conditions: only, seed\n")
+    assert result.stderr.startswith(
+        "earlier results were graded under different conditions (only, seed) and are regraded\n"
+    )
     judged.clear()
     run(place, "--seed", "1", "--only", "task1")
     assert judged == []
@@ -124,7 +126,7 @@ def test_fresh_grades_all(judged: list[str], place: Path) -> None:
     run(place)
     result = run(place, "--fresh")
     assert judged == ["ada", "bo", "cy"] * 2
-    assert "graded already" not in result.stderr
+    assert "already graded" not in result.stderr
 
 
 def test_a_fault_of_ours_is_tried_again(judged: list[str], place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,11 +147,11 @@ def test_a_report_that_was_changed_or_deleted_is_put_back(judged: list[str], pla
     result = run(place)
     assert judged == ["ada", "bo", "cy"]
     assert contents(out) == before
-    assert [line for line in result.stderr.splitlines() if "put back" in line] == [
-        "ada: its report was changed or deleted, and is put back",
-        "bo: its report was changed or deleted, and is put back",
+    assert [line for line in result.stderr.splitlines() if "restored" in line] == [
+        "ada: report.json had been edited or deleted; restored from the ledger",
+        "bo: report.json had been edited or deleted; restored from the ledger",
     ]
-    assert "put back" not in run(place).stderr
+    assert "restored" not in run(place).stderr
 
 
 def test_a_roster_that_comes_later_costs_no_grading(judged: list[str], place: Path) -> None:
@@ -176,8 +178,8 @@ def test_results_from_several_environments_are_pointed_out(
     assert judged == ["ada", "bo", "cy", "di"]
     assert "isolation" not in first.stderr
     assert second.stderr.splitlines()[-2:] == [
-        "isolation is only 'seccomp': `grader doctor` says what is missing.",
-        "graded in 2 environments, as reports say; --fresh grades all in one.",
+        "isolation is only 'seccomp'; `grader doctor` shows what is missing.",
+        "results come from 2 environments (see reports); --fresh regrades all in this one.",
     ]
 
 
@@ -235,14 +237,16 @@ def test_another_grader_in_the_same_folder_is_one_line(
     (place / "out").mkdir()
     with opened(place / "out"):
         result = run(place, code=2)
-    assert result.stderr.startswith(f"grader: {place / 'out' / LEDGER}: another grader or program is at work with it.")
+    assert result.stderr.startswith(f"grader: {place / 'out' / LEDGER}: is in use by another grader or program.")
     assert (result.stderr.count("\n"), judged) == (1, [])
 
 
 def test_something_else_in_the_ledgers_place_is_one_line(judged: list[str], place: Path) -> None:
     write_folder(place / "out", {LEDGER: "mine " * 1000})
     result = run(place, code=2)
-    assert result.stderr.startswith(f"grader: {place / 'out' / LEDGER}: is no ledger. Move it away and run again")
+    assert result.stderr.startswith(
+        f"grader: {place / 'out' / LEDGER}: is not a grader ledger. Move it away and run again"
+    )
     assert (result.stderr.count("\n"), judged) == (1, [])
 
 

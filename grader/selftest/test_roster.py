@@ -88,10 +88,10 @@ def test_a_worksheet_says_by_how_much_somebody_was_late(tmp_path: Path, status: 
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("", "no student in it. It needs a header with a column username, name or email."),
-        ("colour,size\nred,7\n", "no student in it"),
-        (b"name\nM\xfcller\n", "no CSV in UTF-8"),
-        ('name\n"' + "x" * 200_000, "no CSV in UTF-8 .field larger than field limit"),
+        ("", "no student found. It needs a header with a column username, name or email."),
+        ("colour,size\nred,7\n", "no student found"),
+        (b"name\nM\xfcller\n", "not a UTF-8 CSV"),
+        ('name\n"' + "x" * 200_000, "not a UTF-8 CSV .field larger than field limit"),
     ],
     ids=["empty", "no_column", "latin_1", "endless_cell"],
 )
@@ -111,10 +111,10 @@ def test_whoever_handed_in_nothing_becomes_a_submission_with_a_reason(tmp_path: 
     candidates = {own.id: own for own in discover([folder], roster=[ADA, WANG])}
     absent = candidates["wang"]
     assert absent.origin == Origin(source="roster", students=(WANG,))
-    assert absent.read().reason == "Nothing was handed in: 王芳 is in the roster, and no submission is theirs."
+    assert absent.read().reason == "No submission: 王芳 is in the roster but did not submit."
     assert candidates["ada"].origin == Origin(source="folders", students=(ADA,))
     assert candidates["ada"].read().reason is None
-    assert "Nobody in the roster goes with this submission." in candidates["Bo_O_Neil_Jr"].read().notices
+    assert "No roster entry matches this submission." in candidates["Bo_O_Neil_Jr"].read().notices
     assert candidates["Bo_O_Neil_Jr"].origin is None
 
 

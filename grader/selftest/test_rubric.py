@@ -27,14 +27,14 @@ def test_only_keeps_one_task(rubric: Rubric) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "named"),
     [
-        ('id = "attention_causal"\n', 'id = "attention_heads"\n', "the id 'attention_heads' stands there 2 times"),
-        ('id = "task2"\n', 'id = "task1"\n', "the id 'task1' stands there 2 times"),
+        ('id = "attention_causal"\n', 'id = "attention_heads"\n', "duplicate id 'attention_heads' .2 times."),
+        ('id = "task2"\n', 'id = "task1"\n', "duplicate id 'task1' .2 times."),
         ('properties = ["attention_causal"]', 'properties = ["x"]', "'attention_sees_later_tokens' .*'x'"),
         ('file = "src/attention.py"\n', "", "tasks.0.file: Field required"),
         ("points = 40\n", "points = []\n", "tasks.0.properties.0.points: Input should be a valid number"),
         ('zh = "小', 'fr = "小', "title.zh: Field required"),
         ("points = 40\n", "points 40\n", r"Expected '=' .*line \d+"),
-        ("points = 40\n", "points = 38\n", "the tasks without bonus make 98 points; change some to make 100"),
+        ("points = 40\n", "points = 38\n", "the tasks without bonus total 98 points; they must total 100"),
         ("[[misconceptions]]", "[[mistakes]]", "misconceptions: Field required"),
         (
             'file = "src/attention.py"\n',
@@ -44,7 +44,7 @@ def test_only_keeps_one_task(rubric: Rubric) -> None:
         (
             'names = ["SwiGLU"]\n',
             'names = ["SwiGLU"]\nfiles = { Gate = "src/swiglu.py" }\n',
-            "task2 says where 'Gate' is defined",
+            "task2 gives a file for 'Gate'",
         ),
     ],
     ids=[

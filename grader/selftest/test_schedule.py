@@ -166,7 +166,7 @@ def test_settings_that_fit_no_judge_stop_everything() -> None:
     settings = Settings(
         ASSIGNMENT, device="cpu", only="task1", required_level=SETTINGS.required_level.NAMESPACES, without=layers
     )
-    with LocalExecutor(1) as executor, pytest.raises(CannotGrade, match="less than is required"):
+    with LocalExecutor(1) as executor, pytest.raises(CannotGrade, match="weaker than required"):
         list(grade_all(right(), settings, executor))
 
 

@@ -99,7 +99,7 @@ LACKING: dict[str, Callable[[Tensor], Any]] = {
 @pytest.mark.parametrize("name", LACKING)
 def test_what_is_lacking_is_told_by_an_error_of_its_own(name: str) -> None:
     x = torch.ones(2, 3, device=HERE)
-    with pytest.raises(second_device.NotSimulated, match="the simulated device has no ") as raised:
+    with pytest.raises(second_device.NotSimulated, match="the simulated device does not support ") as raised:
         LACKING[name](x)
     assert second_device.lacks(raised.value.what)
     told = describe_exception(raised.value, {})
@@ -127,7 +127,7 @@ def test_a_claim_counts_where_the_judges_own_device_lacks_the_same() -> None:
         fault = claimed(lacking)
         assert isinstance(fault, Crashed)
         assert fault.lacking == lacking
-        told = f"assessed on a GPU only: the simulated device has no {lacking}"
+        told = f"assessed on a GPU only: the simulated device does not support {lacking}"
         assert why_not_assessed(fault, HERE, {}) == told
         assert why_not_assessed(fault, "cuda:0", {}) is None
         assert why_not_assessed(fault, "cpu", {}) is None
@@ -179,6 +179,6 @@ ASKS_NOT = (
 @pytest.mark.parametrize(("text", "asks"), [*((text, True) for text in ASKS), *((text, False) for text in ASKS_NOT)])
 def test_code_that_asks_for_cuda_is_not_charged_there(text: str, asks: bool) -> None:
     reason = why_not_assessed(WrongAnswer(quoted("other numbers")), HERE, {"src/a.py": "", "src/b.py": text})
-    told = "assessed on a GPU only: src/b.py asks for CUDA, which the simulated device is not"
+    told = "assessed on a GPU only: src/b.py requires CUDA, which the simulated device is not"
     assert reason == (told if asks else None)
     assert why_not_assessed(WrongAnswer(quoted("other numbers")), "cuda:0", {"src/b.py": text}) is None

@@ -30,7 +30,7 @@ def test_the_zip_is_what_the_grader_takes(solved: Path, run: WarmPython) -> None
     result = run(solved, "tests.submit")
     assert result.returncode == 0, result.stdout + result.stderr
     assert result.stdout.count("✓") == 2
-    assert "submission.zip holds 4 files of src/ (2 beside those above)" in result.stdout
+    assert "submission.zip contains 4 files of src/ (2 besides those above)" in result.stdout
     (candidate,) = discover([solved / "submission.zip"], expected=ASSIGNMENT.rubric.expected)
     submission = candidate.read()
     assert submission.files == {**ASSIGNMENT.solution(), "src/helper.py": "ONE = 1\n"}
@@ -48,7 +48,7 @@ def test_the_same_work_gives_the_same_bytes(solved: Path, run: WarmPython) -> No
 def test_what_is_still_to_write_is_named_and_may_be_handed_in(tmp_path: Path, run: WarmPython) -> None:
     result = run(handed_out(tmp_path / "small"), "tests.submit")
     assert result.returncode == 0
-    assert "still to write, line" in result.stdout
+    assert "to implement, line" in result.stdout
     assert "✓" not in result.stdout
 
 
@@ -56,17 +56,17 @@ TROUBLES: tuple[dict[str | None, str], ...] = (  # what is in the two files, and
     {None: "this file is missing", "def broken(:\n": "SyntaxError: invalid syntax ({file}:1)"},
     {
         "import torch\n\nx = 1 / 0\n": "ZeroDivisionError: division by zero ({file}:3)",
-        "class Another: ...\n": "is not defined in it",
+        "class Another: ...\n": "is not defined",
     },
     {
         "from .nowhere import thing\n": "nowhere.py",
-        "raise SystemExit(0)\n": "this file ends the program when it is imported",
+        "raise SystemExit(0)\n": "this file exits the program on import",
     },
     {
         "# " + "x" * (1 << 20): "larger than 1 MiB",
         "x = 1\n\0": "contains NUL bytes",
     },
-    {"import os\nos._exit(0)\n": "this file ends the program when it is imported"},
+    {"import os\nos._exit(0)\n": "this file exits the program on import"},
 )
 
 
@@ -104,7 +104,7 @@ def test_packages_that_may_be_missing_when_it_is_graded_are_named(solved: Path, 
     write_folder(solved, {"src/helper.py": "import os.path\nimport pytest\nfrom torch import nn\nfrom .a import b\n"})
     result = run(solved, "tests.submit")
     assert result.returncode == 0
-    assert "Your code imports pytest. Only Python and torch are sure to be there when it is graded." in result.stdout
+    assert "Your code imports pytest. Only Python and torch are guaranteed during grading." in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,8 @@ def test_packages_that_may_be_missing_when_it_is_graded_are_named(solved: Path, 
 def test_threads_and_processes_are_said_to_be_forbidden(solved: Path, run: WarmPython, text: str, what: str) -> None:
     """By the tests and before it is packed; it may be in a part that the grader does not run, so it is packed."""
     write_folder(solved, {"src/helper.py": text})
-    said = f"{what}() starts a thread or a process, which the grader forbids (src/helper.py:{text.count(chr(10)) or 1})"
+    place = f"src/helper.py:{text.count(chr(10)) or 1}"
+    said = f"{what}() starts a thread or a process, which the grader does not allow ({place})"
     tested, packed = run(solved, "tests"), run(solved, "tests.submit")
     assert said in " ".join(tested.stdout.split())
     assert (packed.returncode, said in packed.stdout) == (0, True)
@@ -133,7 +134,7 @@ def test_a_lock_starts_no_thread(solved: Path, run: WarmPython) -> None:
 REFUSED = {  # what is in a helper module, and what is said of it
     "utf_16": ("x = 1\n".encode("utf-16"), "is UTF-16 or UTF-32; save it as UTF-8"),
     "latin_1": (b"# Dr\xfccken\n", "is not UTF-8 (byte 4); save it as UTF-8"),
-    "no_such_coding": (b"# coding: klingon\n", "names an encoding that Python does not read"),
+    "no_such_coding": (b"# coding: klingon\n", "declares an encoding that Python cannot read"),
     "own_import": (b"import sys\nsys.path.insert(0, 'src')\nfrom attention import x\n", "Import it relatively"),
     "type_parameters": (b"def first[T](items: list[T]) -> T: ...\n", "src/helper.py:1"),
 }

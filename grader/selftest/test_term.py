@@ -71,7 +71,7 @@ def test_from_canvas_to_canvas(judged: None, tmp_path: Path, people: list[Someon
     assert late == {person.user for person in people if person.kind == "late"}
     absent = [line for line in summary.submissions if line.origin and line.origin.source == "roster"]
     assert [(line.status, line.score) for line in absent] == [("unreadable", None)]
-    assert (absent[0].reason or "").startswith("Nothing was handed in: Absent, Anton is in the roster")
+    assert (absent[0].reason or "").startswith("No submission: Absent, Anton is in the roster")
     assert not [path for path in tmp_path.rglob("*escaped*") if not path.is_relative_to(tmp_path / "given")]
     check_pages(tmp_path / "out")
 
@@ -98,7 +98,7 @@ def test_moodle_says_who_is_late_and_without_its_worksheet_somebody_is_told(
     write_folder(tmp_path, {"worksheet.csv": worksheet(people)})
     without = run("grade", tmp_path / "given.zip", "--out", tmp_path / "out")
     graded = sum(SCORES[person.kind] is not None for person in people)
-    assert f"{graded} of {len(people) - 1} may be late, and nothing says so: " in without.stdout
+    assert f"{graded} of {len(people) - 1} may be late, but no submission time is known" in without.stdout
     result = run("grade", tmp_path / "given.zip", "--out", tmp_path / "out", "--roster", tmp_path / "worksheet.csv")
     assert "may be late" not in result.stdout
     run("export", tmp_path / "out", "--to", "moodle", "--template", tmp_path / "worksheet.csv")
@@ -154,9 +154,9 @@ def test_points_policy_and_language_are_views_and_run_nothing(
 
     monkeypatch.setattr(grade, "grade_all", nothing)
     chinese = run(*given, "zh")
-    assert f"{graded} reports follow the present rubric and language; nothing was run" in chinese.stderr
+    assert f"{graded} reports updated to the current rubric and language; no code was run" in chinese.stderr
     assert ASSIGNMENT.rubric.properties["swiglu_gate"].title["zh"] in own.read_text(encoding="utf-8")
-    assert "follow the present" not in run(*given, "zh").stderr
+    assert "updated to the current" not in run(*given, "zh").stderr
     run(*given, "en")
     assert own.read_bytes() == english
     with monkeypatch.context() as patch:
@@ -180,12 +180,12 @@ def test_a_dry_run_says_whom_a_change_would_move_and_writes_nothing(
     given = ("grade", tmp_path / "given.zip", "--out", tmp_path / "out", "--device", "cpu")
     never = CliRunner().invoke(cli.app, [*map(str, given), "--dry-run"])
     assert (never.exit_code, (tmp_path / "out").exists()) == (2, False)
-    assert "nothing has been graded into it yet. Grade without --dry-run first." in never.stderr
+    assert "no grades there yet. Grade without --dry-run first." in never.stderr
     run(*given)
     run("decide", tmp_path / "out", "Ada Lovelace 0", "--late-days", "1", "--why", "ill")
     before = _contents(tmp_path / "out")
     unchanged = run(*given, "--dry-run").stdout.splitlines()
-    assert unchanged == ["Nothing changed.", f"As they were: {len(people) - 1}.", "Nothing was written."]
+    assert unchanged == ["Nothing changed.", f"Unchanged: {len(people) - 1}.", "Nothing was written."]
     strict = f"{LATE}thresholds = {{ pass = 110 }}\n"
     with monkeypatch.context() as patch:
         with_policy(strict, tmp_path, patch)
@@ -193,15 +193,15 @@ def test_a_dry_run_says_whom_a_change_would_move_and_writes_nothing(
         lines = run(*given, "--dry-run").stdout.splitlines()
         assert lines[0] == "Fewer points: 1"
         assert f"    grade of {late.name}: 120 → 108; no longer reaches “pass” (110)" in lines
-        assert "      the same points make another grade: by [policy], or by when it was handed in" in lines
+        assert "      the same points give a different grade: [policy] or the submission time changed" in lines
     with monkeypatch.context() as patch:
         with_policy("", tmp_path, patch, points={"points = 12": "points = 11"})
         lines = run(*given, "--dry-run").stdout.splitlines()
         graded = sum(SCORES[person.kind] is not None for person in people)
         assert lines[0] == f"Fewer points: {graded}"
-        assert "      it is worth other points: 12 → 11" in lines
+        assert "      the property's points changed: 12 → 11" in lines
     other = run(*given, "--dry-run", "--seed", "1").stdout.splitlines()
-    assert f"To be graded first, so not known yet: {len(people) - 1}." in other
+    assert f"Unknown until graded: {len(people) - 1}." in other
     assert _contents(tmp_path / "out") == before
 
 
@@ -240,7 +240,7 @@ def test_an_export_before_grading_has_finished_is_refused(tmp_path: Path) -> Non
     [
         (("--to", "excel"), "--to excel: not a format. Choose one of canvas, moodle, gradescope"),
         (("--to", "canvas"), "--assignment-id '': not a number."),
-        (("--to", "moodle"), "--template is missing. Give the grading worksheet of the assignment"),
+        (("--to", "moodle"), "--template is missing. Pass the grading worksheet of the assignment"),
         (("--to", "csv", "--template", "gone.csv"), "gone.csv: No such file or directory."),
     ],
     ids=["format", "canvas", "moodle", "template"],
@@ -260,7 +260,7 @@ def test_an_export_that_cannot_be_made_is_one_line(
     ("option", "value", "line"),
     [
         ("--from", "blackboard", "--from blackboard: not a source. Choose one of gradescope, moodle, canvas, clones"),
-        pytest.param("--from", "moodle", "holds no moodle export.", marks=pytest.mark.process),  # the zip is read
+        pytest.param("--from", "moodle", "not a moodle export.", marks=pytest.mark.process),  # the zip is read
         ("--roster", "gone.csv", "gone.csv: No such file or directory. Give a CSV with a column"),
     ],
 )

@@ -183,7 +183,7 @@ def test_a_value_that_does_not_fit_is_left_out_with_all_its_tensors(value: objec
     assert [tensor.item() for tensor in unpack(message.packed())] == [1, 2]
 
 
-@pytest.mark.parametrize(("cut", "rule"), [(-1, "ends early"), (None, "goes on after its end")])
+@pytest.mark.parametrize(("cut", "rule"), [(-1, "truncated"), (None, "trailing bytes")])
 def test_a_message_in_memory_has_its_own_length(cut: int | None, rule: str) -> None:
     with pytest.raises(ProtocolError, match=rule):
         unpack(pack(torch.ones(2))[:cut] if cut else pack(torch.ones(2)) + b"x")

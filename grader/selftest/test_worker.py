@@ -56,22 +56,22 @@ def outcome_of(student: Student) -> tuple[Outcome, str]:
         ("return input / undefined", "crashed", "NameError: name 'undefined' is not defined"),
         ("raise SystemExit(0)", "crashed", "SystemExit"),
         ("raise KeyboardInterrupt", "crashed", "KeyboardInterrupt"),
-        ("os._exit(0)", "crashed", "the process ended"),
-        ("os.abort()", "crashed", "the process ended"),
+        ("os._exit(0)", "crashed", "the process exited"),
+        ("os.abort()", "crashed", "the process was killed by signal"),
         ("return work(input)", "crashed", "RecursionError"),
         ("while True: pass", "timed_out", "no answer within 1.5 s"),
         ("time.sleep(60)", "timed_out", "no answer within 1.5 s"),
         ("print('x' * 20_000_000); print(input, file=sys.stderr); return input", "passed", ""),
         ("os.write(1, b'x' * 1_000_000); os.write(2, b'x'); return input", "passed", ""),
-        ("return [1, 2]", "invalid_reply", "returned several values, not one tensor"),
-        ("return None", "invalid_reply", "returned None, not one tensor"),
-        ("return {'output': input}", "invalid_reply", "returned dict, not one tensor"),
+        ("return [1, 2]", "invalid_reply", "returned several values instead of one tensor"),
+        ("return None", "invalid_reply", "returned None instead of one tensor"),
+        ("return {'output': input}", "invalid_reply", "returned dict instead of one tensor"),
         ("return object()", "invalid_reply", "returned a value of type object"),
         ("return input.to_sparse()", "invalid_reply", "a tensor that is not dense"),
         ("return torch.zeros(1).expand(1 << 30)", "invalid_reply", "which is too large"),
         ("return torch.zeros(20 << 20)", "invalid_reply", "which is too large"),
-        ("return torch.ones(1 << 40)", "memory_exceeded", "more memory was used"),
-        ("return bytearray(8 << 30)", "memory_exceeded", "more memory was used"),
+        ("return torch.ones(1 << 40)", "memory_exceeded", "memory use exceeded the limit"),
+        ("return bytearray(8 << 30)", "memory_exceeded", "memory use exceeded the limit"),
         ("return type('Mine', (torch.Tensor,), {})(input)", "invalid_reply", "a value of type Mine"),
         ("import ref", "crashed", "No module named 'ref'"),
         ("import grader.assignment.hidden", "crashed", "No module named 'grader.assignment'"),
@@ -94,7 +94,7 @@ def test_each_way_of_misbehaving_has_its_outcome(meet: Meet, body: str, outcome:
         ("def broken(:", "crashed", "SyntaxError"),
         ("type = def", "crashed", f"(the grader runs Python {sys.version_info.major}.{sys.version_info.minor})"),
         ("raise SystemExit", "crashed", "SystemExit"),
-        ("os._exit(3)", "crashed", "the process ended"),
+        ("os._exit(3)", "crashed", "the process exited"),
         ("while True: pass", "timed_out", "no answer"),
     ],
     ids=["syntax", "syntax_of_a_version", "exit", "process_exit", "hang"],
@@ -125,7 +125,7 @@ def test_an_exception_does_not_carry_an_input_out(meet: Meet) -> None:
 def test_after_a_hang_the_property_is_over_and_the_next_one_has_a_fresh_worker(meet: Meet) -> None:
     student = meet("while input.sum() == 0: pass\nreturn input")
     zeros = torch.zeros_like(ONES)
-    for argument, message in ((zeros, "no answer within 1.5 s"), (ONES, "not tried, since an earlier case")):
+    for argument, message in ((zeros, "no answer within 1.5 s"), (ONES, "not tried: an earlier case")):
         with pytest.raises(StudentFault, match=message):
             student.work(argument)
     student.start_afresh()
@@ -138,7 +138,7 @@ def test_after_a_hang_the_property_is_over_and_the_next_one_has_a_fresh_worker(m
 def test_after_memory_has_run_out_the_property_is_over(meet: Meet) -> None:
     student = meet("if input.sum() == 0: raise MemoryError\nreturn input")
     zeros = torch.zeros_like(ONES)
-    for argument, message in ((zeros, "more memory was used"), (ONES, "not tried, since an earlier case")):
+    for argument, message in ((zeros, "memory use exceeded the limit"), (ONES, "not tried: an earlier case")):
         with pytest.raises(StudentFault, match=message) as caught:
             student.work(argument)
         assert caught.value.outcome is Outcome.MEMORY_EXCEEDED
@@ -157,7 +157,7 @@ def test_a_name_has_its_share_of_the_time_and_no_more(meet: Meet) -> None:
 
 def test_a_crash_costs_one_case_and_not_the_next(meet: Meet) -> None:
     student = meet("if input.sum() == 0: os._exit(1)\nreturn input")
-    with pytest.raises(StudentFault, match="the process ended by itself"):
+    with pytest.raises(StudentFault, match="the process exited"):
         student.work(torch.zeros_like(ONES))
     assert torch.equal(student.work(ONES), ONES)
     student.start_afresh()

@@ -195,7 +195,7 @@ def test_without_linux_processes_and_their_limits_remain(monkeypatch: pytest.Mon
 
 def test_a_trial_that_dies_is_no_proof_that_a_layer_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "_attack", lambda *_: os._exit(0))
-    assert trial.layers_that_hold(["seccomp"], Limits(), False) == {"seccomp": "it ended without an answer"}
+    assert trial.layers_that_hold(["seccomp"], Limits(), False) == {"seccomp": "it exited without an answer"}
 
 
 def test_a_closed_worker_can_be_closed_again(zygote: Zygote) -> None:

@@ -1,6 +1,6 @@
 // Twelve features of one token, in groups: which of them share a root mean square, and what one loud feature does to them.
 touch.figures.groups = (host) => {
-  touch.caption(host, "To touch: make the groups larger, and one feature louder", "动手：把组变大，把一个特征变强");
+  touch.caption(host, "Try it: make the groups larger, and one feature louder", "动手：把组变大，把一个特征变强");
   const { make, say, slider, number } = touch;
   const start = [2, -1, 1, 3, -2, 1, 1, -3, 2, 1, -1, 2], sizes = [1, 2, 3, 4, 6, 12], loud = 4;
   const drawing = make("svg:svg", { viewBox: "0 0 640 270", role: "img", "aria-label":

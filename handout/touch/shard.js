@@ -1,6 +1,6 @@
 // Twelve rows of a table on several ranks: where the borders of a shard lie, and who owns which id.
 touch.figures.shard = (host) => {
-  touch.caption(host, "To touch: move the borders, and ask for an id", "动手：移动边界，查一个 id");
+  touch.caption(host, "Try it: move the borders, and ask for an id", "动手：移动边界，查一个 id");
   const { make, say, slider } = touch;
   const v = 12, sizes = [1, 2, 3, 4, 6, 12];
   const drawing = make("svg:svg", { viewBox: "0 0 640 150", role: "img", "aria-label":

@@ -1,6 +1,6 @@
 // The wavelength of every pair, as trained and with the base stretched for a ratio k; what happens to the last pair.
 touch.figures.stretch = (host) => {
-  touch.caption(host, "To touch: drag k, and watch the first and the last pair", "动手：拖动 k，看第一对和最后一对");
+  touch.caption(host, "Try it: drag k, and watch the first and the last pair", "动手：拖动 k，看第一对和最后一对");
   const { make, say, slider, count } = touch;
   const base = 10000, most = 16, [left, right, top, bottom] = [56, 624, 14, 262];
   const y = (positions) => bottom - ((bottom - top) * (Math.log10(positions) - 0.5)) / 6;

@@ -1,6 +1,6 @@
 // One pair of features as an arrow, turned by its position; every pair has a speed of its own.
 touch.figures.turn = (host) => {
-  touch.caption(host, "To touch: move the token along, and choose a pair", "动手：移动 token 的位置，选择一对特征");
+  touch.caption(host, "Try it: move the token along, and choose a pair", "动手：移动 token 的位置，选择一对特征");
   const { make, say, slider } = touch;
   const hd = 8, base = 100, [x, y, radius] = [320, 150, 118];
   const drawing = make("svg:svg", { viewBox: "0 0 640 300", role: "img", "aria-label":

@@ -255,7 +255,7 @@ assert later > 10 * first
 # Llama 2 has 18 slow pairs of 64. Do slow pairs break a model? Here is one, small, trained on 64 characters, and it runs in
 # this page. The more orange a character, the more it surprised the model. [As
 # trained](#reader?hands=none&colour=surprise), it guesses worse past its length. [Hold the slow
-# pairs](#reader?hands=clamped&colour=surprise) at the angles that they know, and it reads on as well as before; [what that
+# pairs](#reader?hands=clamped&colour=surprise) at the angles that they know, and it continues as well as before; [what that
 # changes](#reader?hands=clamped&colour=change) is blue where it is surprised less. (The boxed character is where that helps most.)
 #
 # <!-- touch: reader -->
@@ -339,7 +339,7 @@ plt.show()
 # [what YaRN's authors measured](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-8k.csv)).
 #
 # Two codes do without angles: **ALiBi** ([Press et al.](https://arxiv.org/abs/2108.12409v2)) takes a penalty from each score that grows with the distance, and **NoPE**
-# ([Kazemnejad et al.](https://arxiv.org/abs/2305.19466v2)) has nothing but the mask; [notebook 7](7_alibi_and_nope.ipynb) has both. In the same small models ALiBi reads on undisturbed, but gains
+# ([Kazemnejad et al.](https://arxiv.org/abs/2305.19466v2)) has nothing but the mask; [notebook 7](7_alibi_and_nope.ipynb) has both. In the same small models ALiBi continues undisturbed, but gains
 # nothing from far text in a manual; asked for something far back, it finds most of it at 8 times the length. In the window
 # RoPE is best ([notebook 6](6_train_short_test_long.ipynb)).
 #

@@ -76,9 +76,9 @@ def read(data: bytes) -> tuple[dict[str, Tensor], dict[str, str]]:
             first, last = (start + place for place in entry["data_offsets"])
             dtype = DTYPES[entry["dtype"]]
             if last > len(data) or last - first != math.prod(entry["shape"]) * dtype.itemsize:
-                raise ValueError(f"the numbers of {name} are not all there")
+                raise ValueError(f"some numbers of {name} are missing")
             numbers = torch.frombuffer(bytearray(data[first:last]), dtype=dtype)
             tensors[name] = numbers.view(entry["shape"]).float()
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"This is no whole safetensors file ({error}); unpack the assignment again.") from None
+        raise ValueError(f"This is not a complete safetensors file ({error}); unpack the assignment again.") from None
     return tensors, texts

@@ -1,4 +1,4 @@
-"""``python -m tests.demo``, behind ``make demo``: run the model, tell what it does, and write the page."""
+"""``python -m tests.demo``, behind ``make demo``: run the model, report what it does, and write the page."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.demo", description=__doc__, allow_abbrev=False)
     parser.add_argument("--out", type=Path, default=Path("demo.html"), help="the page to write")
     parser.add_argument("--part", type=int, choices=range(1, 1 + len(PARTS)), help="only this part")
-    parser.add_argument("--lang", choices=("en", "zh"), help="language; otherwise that of the locale")
+    parser.add_argument("--lang", choices=("en", "zh"), help="language; default: the locale")
     return parser
 
 

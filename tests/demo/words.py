@@ -14,26 +14,26 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     # Layers
     "layers": ("The layers", "各层"),
     "yours": ("yours", "你写的"),
-    "todo": ("a stand-in; still to write: {why}", "替身；尚待完成：{why}"),
-    "stopped": ("a stand-in, since yours stopped: {why}", "替身，因为你的层出错了：{why}"),
+    "todo": ("a stand-in; to implement: {why}", "替身；尚待完成：{why}"),
+    "stopped": ("a stand-in, because yours failed: {why}", "替身，因为你的层出错了：{why}"),
     # 1
     "speaks": ("1  It speaks", "1  它会说话"),
     "speaks_right": (
-        "Right layers give English words and lines of Tang poems, which it knows by heart. Gibberish from the first "
-        "words on means that a layer is wrong, whatever it is.",
+        "Correct layers produce English words and lines of Tang poems, which the model has memorised. Gibberish from "
+        "the first words on means that some layer is wrong.",
         "各层都正确时，它写出英文单词，并能背出唐诗。如果一开始就是乱码，说明某一层有错。",
     ),
     "loss": (
-        "Surprise on unseen text: {loss:.2f} nats a character; with right layers {right:.2f}, by guessing {guess:.2f}.",
+        "Surprise on unseen text: {loss:.2f} nats per character (correct layers {right:.2f}, guessing {guess:.2f}).",
         "对没见过的文字，平均每个字符的意外程度为 {loss:.2f} nat；各层都正确时为 {right:.2f}，瞎猜时为 {guess:.2f}。",
     ),
-    "as_right": ("That is as it should be.", "这正是应有的结果。"),
+    "as_right": ("As expected.", "这正是应有的结果。"),
     "not_right": (
-        "A layer of yours is wrong somewhere: {test} says where.",
+        "One of your layers is wrong: {test} shows where.",
         "你的某一层有错：{test} 会说明在哪里。",
     ),
     "culprit": (
-        "{name} makes the difference: with a stand-in in its place, all is as it should be.",
+        "{name} is the cause: with a stand-in in its place, everything is as expected.",
         "问题出在 {name}：换成替身后一切正常。",
     ),
     # 2
@@ -46,14 +46,14 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     ),
     "same_rows": ("All {all} ids get their rows.", "全部 {all} 个 id 都得到自己的行。"),
     "other_rows": (
-        "{wrong} of {all} ids get another row than theirs.",
+        "{wrong} of {all} ids get a wrong row.",
         "{all} 个 id 中有 {wrong} 个得到的不是自己的行。",
     ),
     "marks": (
         "Ids in {all} parts: X where a row is wrong, | between the ranks.",
         "全部 id 分为 {all} 段：X 表示其中有行出错，| 是 rank 的分界线。",
     ),
-    "no_shards": ("Comes with ParallelVocabEmbedding.", "写好 ParallelVocabEmbedding 之后才有。"),
+    "no_shards": ("Needs ParallelVocabEmbedding.", "写好 ParallelVocabEmbedding 之后才有。"),
     "strip": ("Ids whose row is right (calm) and wrong (warm)", "行正确的 id（冷色）和行错误的 id（暖色）"),
     # 3
     "stretch": ("3  Four times the context", "3  四倍的上下文"),
@@ -66,7 +66,7 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "你缩放后的曲线自始至终留在带内。出现拐点，或者缩放后的曲线跟着未缩放的走，说明缩放有错；到处都高，说明旋转有错。",
     ),
     "no_scaling": (
-        "Comes with NTKAwareRoPE. So far: what happens without scaling.",
+        "Needs NTKAwareRoPE. So far: what happens without scaling.",
         "写好 NTKAwareRoPE 之后才有。目前只有不缩放时的情形。",
     ),
     "grown": ("yours, grown by a longer call", "你的，由更长的输入触发增长"),
@@ -76,7 +76,7 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "你的，无论由更长的输入触发增长还是构造时 ratio={ratio}",
     ),
     "unscaled": ("without scaling", "不缩放"),
-    "band": ("where a right scaling stays", "正确的缩放所在的带"),
+    "band": ("range of a correct scaling", "正确的缩放所在的带"),
     "axis_x": ("position", "位置"),
     "axis_y": ("surprise (nats)", "意外程度（nat）"),
     "trained_to": ("trained up to here", "训练到此为止"),
@@ -86,7 +86,7 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "{name}：{all} 处中有 {places} 处在带外，最先是位置 {first}。",
     ),
     "long_text": (
-        "Written with all that came before in view, beyond {trained} characters:",
+        "Generated with the whole context in view, beyond {trained} characters:",
         "看着前面全部文字写出，超过 {trained} 个字符：",
     ),
     "short_again": (
@@ -94,14 +94,14 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "长文之后再看短文：{loss:.2f} nat，与之前相同。",
     ),
     "short_changed": (
-        "A short text after the long one: {loss:.2f} nats, with right layers {right:.2f}. Without dynamic=True, is "
+        "A short text after the long one: {loss:.2f} nats; {right:.2f} with correct layers. Without dynamic=True, is "
         "anything left of the growth?",
         "长文之后再看短文：{loss:.2f} nat，各层都正确时为 {right:.2f}。没有 dynamic=True 时，增长有没有留下什么？",
     ),
-    "stopped_in": ("{name} stopped here: {why}", "{name} 在这里出错：{why}"),
+    "stopped_in": ("{name} failed here: {why}", "{name} 在这里出错：{why}"),
     # The end
     "not_shown": (
-        "The demo sees much, not all: not gradients, 16-bit numbers, seeds, a small eps, or what all positions share. "
+        "The demo does not cover gradients, 16-bit dtypes, seeds, a small eps, or errors common to all positions. "
         "{test} does.",
         "演示能看到很多，但不是全部：看不到梯度、16 位数、随机种子、很小的 eps，以及所有位置共有的差别。"
         "这些由 {test} 检查。",

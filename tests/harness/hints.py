@@ -11,28 +11,28 @@ from .rubric import Property
 # By the kind of failure. Any other kind gets the question of its property.
 QUESTIONS: Mapping[str, Words] = {
     "shape": {
-        "en": "The numbers are not looked at here, only the shape. Print it after every step: which one changes it?",
+        "en": "Only the shape is checked here, not the numbers. Print it after every step: which step changes it?",
         "zh": "这里只看形状，不看数值。每一步之后都打印形状：是哪一步改变了它？",
     },
     "dtype": {
-        "en": "The numbers are not looked at here, only the dtype. Which of your last steps decides it?",
+        "en": "Only the dtype is checked here, not the numbers. Which of your last steps determines it?",
         "zh": "这里只看 dtype，不看数值。是最后的哪一步决定了它？",
     },
     "device": {
-        "en": "The numbers are not looked at here, only the device. On which one is each tensor that you make or keep?",
+        "en": "Only the device is checked here, not the numbers. Where is each tensor that you create or keep?",
         "zh": "这里只看 device，不看数值。你新建或保存的每个张量在哪个设备上？",
     },
     "changed": {
-        "en": "A call must leave this as it was. Which line works in place (a name ending in _, +=, item assignment), "
+        "en": "A call must leave this unchanged. Which line works in place (a name ending in _, +=, item assignment), "
         "on this tensor or on a view of it?",
         "zh": "调用不能改动它。是哪一行在原地操作（以 _ 结尾的方法、+=、下标赋值）它或它的视图？",
     },
     "modes_differ": {
-        "en": "What is different in training: dropout, noise, running statistics, self.training?",
+        "en": "What differs in training: dropout, noise, running statistics, self.training?",
         "zh": "训练模式下有什么不同：dropout、噪声、滑动统计量，还是 self.training？",
     },
     "no_gradient": {
-        "en": "Where is the way cut: at detach, .data, no_grad, or at a tensor that is made anew?",
+        "en": "Where is the gradient cut: by detach, .data, no_grad, or a newly created tensor?",
         "zh": "梯度在哪里被切断：detach、.data、no_grad，还是新建的张量？",
     },
     "elsewhere": {

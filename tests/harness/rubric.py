@@ -106,7 +106,7 @@ def _check(rubric: Rubric, path: Path) -> None:
     """Check the sum of points and, if the solution is here, that it has every file that a task names."""
     points = sum(prop.points for task in rubric.tasks if not task.bonus for prop in task.properties)
     if points != FULL_POINTS:
-        raise RubricError(f"{path}: the tasks without bonus make {points} points; change some to make {FULL_POINTS}.")
+        raise RubricError(f"{path}: the tasks without bonus total {points} points; they must total {FULL_POINTS}.")
     solution = path.parents[2] / "ref"  # only in the course's own repository
     for task in rubric.tasks:
         for file in task.names.values():

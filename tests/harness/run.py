@@ -54,12 +54,12 @@ def _run(assignment: rubric.Rubric, tasks: Sequence[rubric.Task], arguments, cho
 def _parser(assignment: rubric.Rubric) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests", description=__doc__, allow_abbrev=False)
     numbers = range(1, 1 + len(assignment.tasks))
-    parser.add_argument("--task", type=int, choices=numbers, action="append", help="only this task; may be repeated")
+    parser.add_argument("--task", type=int, choices=numbers, action="append", help="only this task; repeatable")
     parser.add_argument("--hint", type=int, choices=LEVELS, default=1, help="1: a question, 2: where, 3: which mistake")
-    parser.add_argument("--all", action="store_true", help="explain every property that fails")
-    parser.add_argument("--watch", action="store_true", help="run the tests of what changed, each time a file is saved")
+    parser.add_argument("--all", action="store_true", help="explain every failing property")
+    parser.add_argument("--watch", action="store_true", help="rerun the affected tests whenever a file is saved")
     parser.add_argument("--verbose", action="store_true", help="list every test, and show tracebacks")
-    parser.add_argument("--lang", choices=("en", "zh"), help="language; otherwise that of the locale")
+    parser.add_argument("--lang", choices=("en", "zh"), help="language; default: the locale")
     parser.epilog = "All other arguments go to pytest, such as -k WORD, -x or tests/test_norm.py."
     return parser
 

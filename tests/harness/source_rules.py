@@ -180,7 +180,7 @@ def newer_syntax(text: str) -> Problem | None:
         return Problem("newer_syntax", error.lineno or 1, {"what": _one_line(error.msg)})
     templates = (getattr(node, "lineno", 1) for node in ast.walk(tree) if type(node).__name__ == "TemplateStr")
     line = next(templates, 0) or _new_f_string(text)
-    return Problem("newer_syntax", line, {"what": "a string of a kind that it does not know"}) if line else None
+    return Problem("newer_syntax", line, {"what": "an unsupported kind of string"}) if line else None
 
 
 def _new_f_string(text: str) -> int:

@@ -1,7 +1,7 @@
-"""``python -m tests.submit``: look over what is in ``src/`` and pack it for handing in.
+"""``python -m tests.submit``: check ``src/`` and pack it for submission.
 
-The look is at files, syntax, imports and names; ``make test`` says whether the work is right. Nothing is packed while
-something is wrong, unless that is asked for: one broken file costs the points of its own tasks only.
+Checks files, syntax, imports and names; ``make test`` checks whether the code is right. Packs nothing while something
+is wrong, unless told to: one broken file costs only the points of its own tasks.
 """
 
 import argparse
@@ -86,8 +86,8 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.submit", description=__doc__, allow_abbrev=False)
     parser.add_argument("--out", type=Path, default=Path("submission.zip"), help="the zip to write")
-    parser.add_argument("--anyway", action="store_true", help="pack although something is wrong")
-    parser.add_argument("--lang", choices=("en", "zh"), help="language; otherwise that of the locale")
+    parser.add_argument("--anyway", action="store_true", help="pack even if something is wrong")
+    parser.add_argument("--lang", choices=("en", "zh"), help="language; default: the locale")
     parser.add_argument(PROBE, type=Path, metavar="FILE", help=argparse.SUPPRESS)
     return parser
 

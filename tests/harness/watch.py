@@ -1,4 +1,4 @@
-"""``make watch``: run the tests of what changed, each time a file is saved, until Ctrl-C.
+"""``make watch``: rerun the affected tests whenever a file is saved, until Ctrl-C.
 
 This process has imported torch and pytest; each run is a fork of it, which starts at once and sees the files as they
 are. Where there is no fork, as on Windows, or it is not safe, as on macOS, each run is a new Python.

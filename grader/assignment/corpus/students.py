@@ -92,5 +92,5 @@ STUDENTS = (
         raw={ROTARY: "# Drehung für Paare\n".encode("latin-1")},
     ),
     SampleStudent("olga", "forgot one file", without=(VOCAB,), packed="zip"),
-    SampleStudent("pavel", "handed in an empty file by the name of a zip", raw={"": b""}, packed="zip"),
+    SampleStudent("pavel", "submitted an empty file named as a zip", raw={"": b""}, packed="zip"),
 )

@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--prose", type=Path, default=texts.PROSE)
     parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--out", type=Path, default=FILE)
-    parser.add_argument("--measure", action="store_true", help="keep the weights in --out, and measure them anew")
+    parser.add_argument("--measure", action="store_true", help="keep the weights in --out, and measure them again")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(SEED)

@@ -18,10 +18,10 @@ def values(output: object, shape: Sequence[int]) -> Tensor:
     """An output as float64 on the CPU, reshaped to ``shape``: its own shape does not matter here.
 
     Raises:
-        StudentFault: If it is no tensor of real numbers, or has another number of elements.
+        StudentFault: If it is not a real tensor, or has another number of elements.
     """
     if not isinstance(output, Tensor) or not output.is_floating_point():
-        raise InvalidReply(say("no tensor of real numbers"))
+        raise InvalidReply(say("not a real tensor"))
     if output.numel() != torch.Size(shape).numel():
         raise WrongAnswer(other_shape(output.shape, shape))
     return output.detach().cpu().double().reshape(torch.Size(shape))

@@ -67,22 +67,22 @@ def _key(message: Message) -> str:
     return message.parts[0].key
 
 
-OTHERWISE = "{what} gives another output than on a new module, after {before}"
-IN_EVALUATION = "the output in evaluation mode beside that in training mode"
+OTHERWISE = "{what} gives a different output than on a new module, after {before}"
+IN_EVALUATION = "the output in evaluation mode, compared with training mode"
 REGISTERED = "{n} parameters are registered, not {wanted}"
-ROWS = "{what}: {n} of {all} rows receive something else"
-IDS = "{what}: {n} of {all} ids give something else"
+ROWS = "{what}: {n} of {all} rows receive a wrong gradient"
+IDS = "{what}: {n} of {all} ids give a wrong row"
 GIVES = "id {id} gives {seen}"
 OTHERS_IDS = "ids of other ranks on rank {rank} of {world}"
 NOTHING_SEEN = (
-    "the tables are the same for all ratios, so nothing can be seen here",
-    "the output does not depend on the angle: nothing turns yet, so nothing can be seen here",
-    "all positions are turned alike, so nothing can be seen here",
+    "the tables are the same for all ratios, so this property cannot be checked",
+    "the output does not depend on the angle: nothing rotates, so this property cannot be checked",
+    "all positions are rotated alike, so this property cannot be checked",
 )
 BESIDE_FLOAT32 = (
-    "{dtype} output for group_size={group_size}, eps={eps}, beside the float32 one",
-    "{dtype} embedding, beside the float32 one",
-    "{dtype} output from {tables} tables, beside the float32 one",
+    "{dtype} output for group_size={group_size}, eps={eps}, compared with float32",
+    "{dtype} embedding, compared with float32",
+    "{dtype} output from {tables} tables, compared with float32",
 )
 
 DTYPE_DIFFERS = Clue(says=(OTHER_DTYPE,))
@@ -122,12 +122,12 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "frozen_parameter": (Clue(says=("the parameter does not require gradients",)),),
     "parameter_dtype": (Clue(says=(DTYPE, DTYPE_WHEN)), Clue(says=BESIDE_FLOAT32), DTYPE_DIFFERS),
     "parameter_size": (
-        Clue(says=("the parameter has {n} elements; {wanted} are asked for", "the parameter has {n} elements")),
+        Clue(says=("the parameter has {n} elements; {wanted} are required", "the parameter has {n} elements")),
         SHAPE_DIFFERS,
     ),
     "bad_sizes_accepted": (Clue(says=("{sizes} is accepted; it must raise an error",)),),
     "bad_sizes_unnamed": (Clue(says=("the error raised for {sizes} does not name {size}",)),),
-    "bad_sizes_other_error": (Clue(says=("{sizes} raises {kind}; a ValueError or an AssertionError is asked for",)),),
+    "bad_sizes_other_error": (Clue(says=("{sizes} raises {kind}; expected a ValueError or an AssertionError",)),),
     "vocab_lookup_16_bit_ids": (Clue("ids_beyond_16_bits"),),
     "shard_16_bit_ids": (Clue("ids_beyond_16_bits"),),
     "gradient_cut": (
@@ -142,7 +142,10 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         Clue(says=(RECEIVES,), within=MULTIPLE),
     ),
     "gradient_not_summed": (
-        Clue(says=(RECEIVES,), fields={"seen": ("the mean of what its uses send", "what one of its uses sends")}),
+        Clue(
+            says=(RECEIVES,),
+            fields={"seen": ("the mean of the gradients of its uses", "the gradient of only one of its uses")},
+        ),
     ),
     "init_reset_differs": (Clue(says=(_key(RESET),)),),
     "init_not_drawn": tuple(Clue(says=(_key(ZEROS), _key(ALIKE)), within=draw) for draw in DRAWS.values()),
@@ -159,7 +162,9 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_module_gradient": (Clue("gradients_flow_through_the_module"),),
     "rope_module_dtype": (Clue("every_batch_row_and_head", (OTHER_DTYPE,)),),
     "rope_heads": (
-        Clue("every_batch_row_and_head", ("{dtype} output for shape {shape}: a head is turned otherwise than alone",)),
+        Clue(
+            "every_batch_row_and_head", ("{dtype} output for shape {shape}: a head is rotated differently than alone",)
+        ),
     ),
     "rope_growth_at_es": tuple(Clue(says=(CALL,), fields={"ratio": ratio, "s": ratio * MS}) for ratio in (1, 2, 3, 5)),
     "rope_far_positions": (Clue("far_positions", fields={"base": 10000, "ratio": 2}),),
@@ -167,7 +172,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_base_ignored": (Clue(fields={"base": 16, "ratio": (1, 2, 4)}, lacks=(_key(ALONE),)),),
     "rope_unscaled_angles": (Clue("the_ratio_stretches", lacks=(_key(ALONE),)),),
     "rotary_tables_changed": (
-        Clue(says=(_key(AFTER), "{what} has another shape after the call"), fields={"what": ("cos", "sin")}),
+        Clue(says=(_key(AFTER), "{what} has a different shape after the call"), fields={"what": ("cos", "sin")}),
     ),
     "rotary_heads_differ": (Clue("every_batch_row", ("{dtype} output",), {"dtype": "float32"}),),
 }
@@ -184,7 +189,7 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "not_a_parameter": (Clue(says=(REGISTERED,), fields={"n": 0}),),
     "parameter_dtype": (Clue(says=(DTYPE, DTYPE_WHEN)),),
     "parameter_size": (
-        Clue(says=("the parameter has {n} elements; {wanted} are asked for", "the parameter has {n} elements")),
+        Clue(says=("the parameter has {n} elements; {wanted} are required", "the parameter has {n} elements")),
         Clue("the_table_is_the_only"),
     ),
     "gradient_scaled": (

@@ -33,11 +33,11 @@ from grader.testing import (
 )
 
 DRAWS: Final = {"uniform": "{dtype} uniform draw with seed {seed}", "normal": "{dtype} normal draw with seed {seed}"}
-DTYPE = "the parameter is {actual}; {wanted} was asked for"
-DTYPE_WHEN = "the parameter is {actual} {when}; {wanted} was asked for"
+DTYPE = "the parameter has dtype {actual}; {wanted} was requested"
+DTYPE_WHEN = "the parameter has dtype {actual} {when}; {wanted} was requested"
 AFTER = say("{what} after the call")
-MOMENTS = "{what}, mean {mean} and deviation {std}"
-OTHER_DEFAULT = "the default of {argument} is another one than in the stub: leaving it out gives another module"
+MOMENTS = "{what}, mean {mean} and standard deviation {std}"
+OTHER_DEFAULT = "the default of {argument} differs from the stub: omitting it gives a different module"
 RESET = say("{what} after reset_parameters()")
 MAX_ELEMENTS = 1 << 16  # far more than any case needs; limits the expected numbers, which are drawn in this process
 
@@ -159,7 +159,7 @@ def check_only_parameter(
     value = parameters[0].value
     require(
         value.numel() == elements,
-        say("the parameter has {n} elements; {wanted} are asked for", n=value.numel(), wanted=elements),
+        say("the parameter has {n} elements; {wanted} are required", n=value.numel(), wanted=elements),
     )
     dtypes = {"actual": name(value.dtype), "wanted": name(dtype)}
     require(value.dtype == dtype, say(DTYPE_WHEN, when=when, **dtypes) if when else say(DTYPE, **dtypes))
@@ -207,7 +207,7 @@ def check_refusal(constructor: Callable[..., StudentModule], **sizes: int) -> No
     if not {"AssertionError", "ValueError"} & set(crash.types):
         kind = crash.types[0] if crash.types else say("an exception")
         raise WrongAnswer(
-            say("{sizes} raises {kind}; a ValueError or an AssertionError is asked for", sizes=told, kind=kind)
+            say("{sizes} raises {kind}; expected a ValueError or an AssertionError", sizes=told, kind=kind)
         )
 
 

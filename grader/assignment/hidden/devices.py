@@ -35,19 +35,21 @@ from grader.testing import (
 
 LIMIT = 1024.0  # ulp of the largest number: a GPU adds in another order, and may use other algorithms
 
-MADE = say("Pass the device on to every parameter and every table; nn.Parameter(...).to(device) is no parameter there.")
-DRAWN = say("Draw on the parameter's own device, with a generator of that device: a seed gives other numbers on each.")
+MADE = say("Pass device to every parameter and every table; nn.Parameter(...).to(device) is no longer a parameter.")
+DRAWN = say(
+    "Draw on the parameter's device, with a generator on that device: the same seed gives different numbers on each."
+)
 ANSWERED = say(
-    "What forward uses has to be on the input's device: make new tensors there, and leave none of your own behind."
+    "forward needs every tensor on the input's device: create new tensors there, and leave none of yours behind."
 )
 MIXED = say(
-    "The parameter may be elsewhere than the input: move it with .to() in forward, and leave the original in place."
+    "The parameter may be on a different device: move it with .to() in forward, and leave the original in place."
 )
-TABLES = say("Where tables are elsewhere, answer on the device of the input, or let torch refuse.")
+TABLES = say("If the tables are on another device, return a result on the input's device, or let torch raise.")
 PASSED_BACK = say("Move tensors with .to() inside forward: detach, .data and new parameters cut the gradient.")
-FOLLOWED = say("Register the tables as buffers, and make grown ones on the device of those that they replace.")
+FOLLOWED = say("Register the tables as buffers, and create grown tables on the device of those they replace.")
 
-OUTPUT, BESIDE = say("the output"), say("{what} beside that on the CPU")
+OUTPUT, BESIDE = say("the output"), say("{what} compared with the CPU")
 
 Build = Callable[[str], StudentModule]
 
@@ -119,7 +121,7 @@ def on_the_cpu(student: Student, *charged_to: str) -> Iterator[None]:
         yield
     except (Crashed, InvalidReply, TimedOut, WrongAnswer) as fault:
         student.excuse(fault, (student.property_id, *charged_to))
-        pytest.skip(say("there is no answer on the CPU to compare with"))
+        pytest.skip(say("no result on the CPU to compare with"))
 
 
 def placed(student: Student, build: Build, device: str, x: Tensor, *charged_to: str) -> Iterator[StudentModule]:

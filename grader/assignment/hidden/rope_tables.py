@@ -62,13 +62,13 @@ CALL_AFTER = (
     "[position, feature]"
 )
 TABLES = say("cosines and sines for {what}, [position, feature]")
-QUARTER = say("position 0 is turned by a quarter: sines stand for cosines")
-TURNED_ALREADY = say("position 0 is turned already")
-SPEEDS = "pair by pair, the angles are {factors} times what they should be"
-SHIFTED = "position 0 is turned as position {n} should be, position 1 as position {next}"
-ALONE = say("asked for alone, in a new process, these are right: what was built or called before changes them")
+QUARTER = say("position 0 is rotated by a quarter turn: sines in place of cosines")
+TURNED_ALREADY = say("position 0 is already rotated")
+SPEEDS = "pair by pair, the angles are {factors} times the expected values"
+SHIFTED = "position 0 is rotated as position {n} should be, position 1 as position {next}"
+ALONE = say("alone, in a new process, these are right: earlier modules or calls change them")
 PAIRS_TOLD = 4
-UNSEEN = say("the tables are the same for all ratios, so nothing can be seen here")
+UNSEEN = say("the tables are the same for all ratios, so this property cannot be checked")
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ class Ropes:
         except StudentFault:
             return None
         if not ratios:
-            return say("they are the tables of no ratio from 1 to {k}", k=max(RATIOS_READ))
+            return say("they match the tables of no ratio from 1 to {k}", k=max(RATIOS_READ))
         return say("they are the tables of ratio {k}", k=ratios[0]) if len(ratios) == 1 else None
 
     def _errors(self, actual: Tensor, expected: Tensor) -> Tensor:
@@ -338,7 +338,7 @@ def growing(student: Student, *, dynamic: bool) -> Iterator[None]:
     """
     endless = _ENDLESS.setdefault(student, set())
     if dynamic in endless:
-        raise TimedOut(say("growth has given no answer in time"))
+        raise TimedOut(say("growth timed out"))
     try:
         yield
     except TimedOut:

@@ -125,7 +125,7 @@ def test_tables_follow_the_module_to_another_device(student: Student, other_devi
                 require(
                     there,
                     say(
-                        "after module.to() and growth {when} it, a buffer is on {here}, not on {there}",
+                        "with growth {when} module.to(), a buffer is on {here}, not on {there}",
                         when=when,
                         here=where,
                         there=wanted,

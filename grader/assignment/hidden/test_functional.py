@@ -58,7 +58,7 @@ table_dtypes = pytest.mark.parametrize("table_dtype", DTYPES, ids=lambda dtype: 
 SAME_LIMIT = SAME * 2.0**23  # in ulp of float32
 FLOAT32 = say("{dtype} output", dtype="float32")
 EXACT_64 = say("{dtype} output for head_dim={head_dim}", dtype="float32", head_dim=64)
-POSITIONS = "in turn, positions use the angles of positions {first} in the first batch row, of {last} in the last"
+POSITIONS = "successive positions use the angles of positions {first} in the first batch row, {last} in the last"
 NEARLY = 0.05  # coarser than any rounding of numbers around 1
 MOST_PAIRS = 8  # that a message lists
 ONE = (1, 1, 1)  # one row, one position, one head
@@ -84,7 +84,7 @@ def test_a_quarter_turn_moves_each_pair(student: Student, seed: int, dim: int, d
     cos, sin = torch.zeros(1, dim), torch.ones(1, dim)
     output, what = (
         turned(student, x, cos, sin, device),
-        say("output for head_dim={head_dim}, turned by a quarter", head_dim=dim),
+        say("output for head_dim={head_dim}, rotated by a quarter turn", head_dim=dim),
     )
     try:
         check_close(output, oracle.rotate(x, cos, sin), turning_scale(x), torch.float32, SAME_LIMIT, what)
@@ -117,9 +117,7 @@ def told_still(still: Tensor) -> list[Message]:
     if bool(((still - torch.eye(len(still))).abs() <= SAME).all()):
         return []
     return [
-        say(
-            "turned by nothing, {before} becomes {seen}", before=_shown(torch.eye(len(still))[0]), seen=_shown(still[0])
-        )
+        say("rotated by zero, {before} becomes {seen}", before=_shown(torch.eye(len(still))[0]), seen=_shown(still[0]))
     ]
 
 
@@ -150,7 +148,7 @@ def told_pairs(output: Tensor, x: Tensor, cos: Tensor, sin: Tensor) -> Message |
     if len(first) > MOST_PAIRS or own or not bool((same.sum(-1) == 1).all()):
         return None
     served = ", ".join(map(str, same.to(torch.uint8).argmax(-1).tolist()))
-    return say("pairs 0 to {n} are turned by the angles of pairs {served}", n=len(first) - 1, served=served)
+    return say("pairs 0 to {n} are rotated by the angles of pairs {served}", n=len(first) - 1, served=served)
 
 
 def expected_turn(student: Student, read: Rotation, x: Tensor, cos: Tensor, sin: Tensor, device: str) -> Tensor:
@@ -215,7 +213,7 @@ def told_position(output: Tensor, convention: Convention, x: Tensor, cos: Tensor
     first, last = (served[row] for row in (0, -1))
     if bool((served == served[..., :1]).all()):
         return say(POSITIONS, first=first[:, 0].tolist(), last=last[:, 0].tolist())
-    return say("head by head, position 0 is turned by the angles of positions {served}", served=first[0].tolist())
+    return say("head by head, position 0 is rotated by the angles of positions {served}", served=first[0].tolist())
 
 
 def likeness_by_contract(
@@ -249,7 +247,7 @@ def test_output_is_like_the_input(
         if torch.allclose(third, wide, atol=NEARLY):  # what is not linear tells nothing of rounding
             wide = third
     what = say(
-        "{dtype} output from {tables} tables, beside the float32 one", dtype=name(dtype), tables=name(table_dtype)
+        "{dtype} output from {tables} tables, compared with float32", dtype=name(dtype), tables=name(table_dtype)
     )
     check_close(numbers(output, x.shape), wide, turning_scale(x), unit, FORWARD_LIMIT[unit], what)
 
@@ -330,10 +328,10 @@ def told_turn(gradient: Tensor, convention: Convention, upstream: Tensor, cos: T
     """What became of the gradient that arrives, where it is no turn back, for messages."""
     nothing = torch.zeros_like(cos)
     ways = (
-        (say("it is turned the same way as the input, not back"), convention.rotate(upstream, cos, sin)),
-        (say("it is passed on as it arrives"), upstream),
-        (say("only its share through the cosines arrives"), convention.rotate(upstream, cos, nothing)),
-        (say("only its share through the sines arrives"), convention.rotate(upstream, nothing, -sin)),
+        (say("it is rotated the same way as the input, not back"), convention.rotate(upstream, cos, sin)),
+        (say("it is passed on unchanged"), upstream),
+        (say("only the part through the cosines arrives"), convention.rotate(upstream, cos, nothing)),
+        (say("only the part through the sines arrives"), convention.rotate(upstream, nothing, -sin)),
     )
     off = 2 * SAME * turning_scale(upstream)
     given = gradient.cpu().double()
@@ -396,7 +394,7 @@ def purity_by_contract(student: Student, seed: int, dtype: torch.dtype, device: 
 def check_unchanged(before: Sequence[Tensor], after: Sequence[Tensor]) -> None:
     """Require input and tables to be the same after a call."""
     for was, now, what in zip(before, after, (say("the input"), quoted("cos"), quoted("sin")), strict=True):
-        require(now.shape == was.shape, say("{what} has another shape after the call", what=what))
+        require(now.shape == was.shape, say("{what} has a different shape after the call", what=what))
         check_equal(now, was, say("{what} after the call", what=what))
 
 

@@ -137,7 +137,7 @@ def check_roots(student: Student, eps: float, magnitudes: list[float], device: s
         check_close(squares[:-2].sqrt(), expected, expected, torch.float32, LAW_LIMIT, what)
     except WrongAnswer as fault:
         counted = {share_of(own) for own in ((squares[:-2] - slope * sizes.square()) / eps).median(-1).values.tolist()}
-        share = say("as if eps were added {share} times", share=", ".join(counted)) if len(counted) == 1 else None
+        share = say("as if {share} times eps were added", share=", ".join(counted)) if len(counted) == 1 else None
         raise fault.with_more(share if "" not in counted else None) from None
 
 
@@ -326,7 +326,7 @@ def check_witness(student: Student, x: Tensor, eps: float, gamma: Tensor | None,
     narrow, wide = narrow[held], wide[held]
     errors = error_in_ulp(narrow, wide, wide, x.dtype)
     what = say(
-        "{dtype} output for group_size={group_size}, eps={eps}, beside the float32 one",
+        "{dtype} output for group_size={group_size}, eps={eps}, compared with float32",
         dtype=name(x.dtype),
         group_size=4,
         eps=f"{eps:g}",
@@ -409,7 +409,7 @@ def test_a_float32_input_is_not_rounded_to_a_16_bit_gamma(
     if gamma is not None and held is not None and bool((held.cpu().flatten() != gamma).any()):
         return  # norm_purity charges for a call that changes gamma
     what = say(
-        "{dtype} output for a {gamma} gamma, beside that for a float32 one", dtype="float32", gamma=name(gamma_dtype)
+        "{dtype} output for a {gamma} gamma, compared with a float32 gamma", dtype="float32", gamma=name(gamma_dtype)
     )
     expected = numbers(beside, x.shape)
     unit = coarser(output.dtype, torch.float32)  # norm_dtype_and_shape charges for a wrong dtype

@@ -115,7 +115,7 @@ def defaults_by_contract(student: Student) -> None:
     module = student.GroupRMSNorm(hidden_size=64, group_size=8)
     gamma = check_only_parameter(module, 64, torch.float32, "cpu", say("by default"))
     check_drawn(gamma.flatten(), Draw("uniform", -1.0, 1.0), 42, torch.float32, "cpu")
-    require(not student.has_given_out("GroupRMSNorm"), say("forward has given no answer before"))
+    require(not student.has_given_out("GroupRMSNorm"), say("forward has failed before"))
     output = filled(module, 1.0, 64, 8)(SMALL)
     expected = oracle.rms_norm(SMALL, torch.ones(64), 8, 1e-5)
     check_close(output, expected, expected.abs(), torch.float32, 2.0**10, say("output with the default eps"))
@@ -337,7 +337,7 @@ def check_that_nothing_changes(student: Student, reading: Normalising, x: Tensor
     check_equal(after, x, AFTER.filled(what=say("the input")))
     numbers(output, x.shape)  # as many as there should be; norm_dtype_and_shape charges for another shape
     after_call = module.held(24)
-    check_equal(module.train(False)(x), output, say("the output in evaluation mode beside that in training mode"))
+    check_equal(module.train(False)(x), output, say("the output in evaluation mode, compared with training mode"))
     if before is not None and after_call is not None:
         require(
             after_call.dtype == before.dtype,

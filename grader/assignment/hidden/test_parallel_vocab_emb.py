@@ -340,7 +340,7 @@ def test_a_16_bit_shard_gives_what_it_gives_in_float32(
             student.excuse(crash, ROWS)
             continue
         exact = rows_by_contract(held, own_rows(0, 2)).given[torch.tensor(ids)]
-        check_like_wide(output, wide, exact, say("{dtype} embedding, beside the float32 one", dtype=name(dtype)))
+        check_like_wide(output, wide, exact, say("{dtype} embedding, compared with float32", dtype=name(dtype)))
     require_something(rows_of(student, table, 0, 2, device))
 
 
@@ -433,7 +433,7 @@ def check_that_nothing_changes(
     """Require ids and the shard, of the table ``held``, to be the same after a call; returns its output."""
     module = construct(student, table, rank, world, device)
     output, (after,) = module.observe(ids.to(device))
-    require(after.dtype == ids.dtype, say("the ids have another dtype after the call"))
+    require(after.dtype == ids.dtype, say("the ids have a different dtype after the call"))
     check_equal(after, ids, AFTER.filled(what=quoted("input_ids")))
     left, own = module.held(VOCAB // world * EMB, VOCAB * EMB), own_rows(rank, world)
     if left is not None:

@@ -59,7 +59,7 @@ SIZES_DTYPE = "dim={dim}, max_seq_len={max_seq_len}, base={base}, ratio={ratio},
 MORE_DIGITS = "tables for dtype={dtype} are not {dtype}: they have more digits"
 MORE_DIGITS_GROWN = "tables for dtype={dtype} after growth to s = {s} are not {dtype}: they have more digits"
 INPUT_ROUNDED = say("a float32 input is rounded to {dtype}, the dtype of the tables", dtype="float16")
-ALIKE = say("all positions are turned alike, so nothing can be seen here")
+ALIKE = say("all positions are rotated alike, so this property cannot be checked")
 modes = pytest.mark.parametrize(
     ("ratio", "training"), [(1, True), (2, False), (3, True)], ids=["1-train", "2-eval", "3-train"]
 )
@@ -201,7 +201,7 @@ def test_every_batch_row_and_head_is_turned_and_keeps_its_dtype(ropes: Ropes, se
         require(
             bool(off <= 2.0**-4 * scale),
             say(
-                "{dtype} output for shape {shape}: a head is turned otherwise than alone",
+                "{dtype} output for shape {shape}: a head is rotated differently than alone",
                 dtype=name(dtype),
                 shape=list(x.shape),
             ),

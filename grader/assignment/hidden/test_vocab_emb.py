@@ -206,10 +206,10 @@ def test_a_16_bit_table_gives_the_rows_that_it_gives_in_float32(
     output = construct(student, table, device).train(False)(ids)
     check_dtype(output, dtype)
     wide = construct(student, table.float(), device).train(False)(ids)
-    require(bool(wide.any()), say("every output is zero, so that nothing can be seen here"))
+    require(bool(wide.any()), say("every output is zero, so this property cannot be checked"))
     try:
         check_like_wide(
-            output, wide, table[ids.cpu()], say("{dtype} embedding, beside the float32 one", dtype=name(dtype))
+            output, wide, table[ids.cpu()], say("{dtype} embedding, compared with float32", dtype=name(dtype))
         )
     except WrongAnswer as fault:
         if is_steady(lambda: construct(student, table.float(), device).train(False), UNSORTED.to(device)):
@@ -237,7 +237,7 @@ def test_the_output_has_the_dtype_of_the_table(student: Student, dtype: torch.dt
 def test_the_output_is_on_the_device_of_the_ids(student: Student, seed: int, device: str) -> None:
     """All that this property asks for where there is no second device, of a module that does something."""
     output = construct(student, normal(seed, "table", shape=(10, 6)), device)(IDS.to(device))
-    require(bool(output.any()), say("every output is zero, so that nothing can be seen here"))
+    require(bool(output.any()), say("every output is zero, so this property cannot be checked"))
     require(
         output.numel() == 6 * IDS.numel(),
         say("the shape is {actual}, not {wanted}", actual=list(output.shape), wanted=[*IDS.shape, 6]),
@@ -254,8 +254,8 @@ def test_ids_and_table_stay_as_they_were(student: Student, seed: int, dtype: tor
     output, (after,) = module.observe(ids.to(device))
     with student.excused("vocab_lookup"):
         check_rows(output, table[ids], ids, table, say("table of {n} rows", n=9))
-    require(bool(output.any()), say("every output is zero, so that nothing can be seen here"))
-    require(after.dtype == ids.dtype, say("the ids have another dtype after the call"))
+    require(bool(output.any()), say("every output is zero, so this property cannot be checked"))
+    require(after.dtype == ids.dtype, say("the ids have a different dtype after the call"))
     check_equal(after, ids, AFTER.filled(what=quoted("input_ids")))
     if (left := module.held(table.numel())) is not None:
         check_equal(rows_held(left, table, ALL), table, AFTER.filled(what=say("the table")))

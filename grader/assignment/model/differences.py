@@ -49,4 +49,6 @@ def check_differences(
         nearest = given.clamp(low, high)
         size = middle.abs().max().expand_as(middle)
         limit = DIFFERENCE_LIMIT * 2.0**23
-        check_close(given, nearest, size, torch.float32, limit, say("{what}, beside differences of outputs", what=what))
+        check_close(
+            given, nearest, size, torch.float32, limit, say("{what}, compared with finite differences", what=what)
+        )

@@ -15,9 +15,9 @@ ALONG: Final = 0.9999  # correlation: of two draws it is far lower
 SEEDS: Final = (*range(48), 123, 1234)  # beside those near the right one; the submission's time runs meanwhile
 NEAR: Final = 8
 EARLIER: Final = 3  # draws of the same size
-AFTER_DRAWS: Final = "they are what seed {seed} gives after {n} earlier numbers"
-ANOTHER_SCALE: Final = say("they are the right random numbers, on another scale")
-OTHER_KIND: Final = say("they are what this seed gives for a {kind} draw")
+AFTER_DRAWS: Final = "they are the numbers of seed {seed} after {n} earlier draws"
+ANOTHER_SCALE: Final = say("they are the right random numbers, scaled or shifted")
+OTHER_KIND: Final = say("they are this seed's numbers for a {kind} draw")
 STATED: Final = 0.02  # how far moments may be off, of the deviation, and still be told as the ones asked for
 
 
@@ -54,7 +54,10 @@ def told_draw(value: Tensor, wrong: Tensor, law: Law, other: Law, seed: int, dev
     if look := own_look(value[wrong]):
         return [look]
     moments = {"mean": f"{float(value.mean()):.2g}", "std": f"{float(value.std()):.2g}"}
-    others = [say("other numbers than this draw gives"), say("their mean is {mean}, their deviation {std}", **moments)]
+    others = [
+        say("not the numbers of this draw"),
+        say("their mean is {mean}, their standard deviation {std}", **moments),
+    ]
     if law.kind == "normal" and not law.second:
         return others  # every seed gives the same
     right = law.numbers(value.shape, seed, torch.float32, device).cpu().double()
@@ -81,13 +84,13 @@ def _candidates(value: Tensor, law: Law, other: Law, seed: int, device: str) -> 
 
     yield drawn(seed), ANOTHER_SCALE
     for dtype in (torch.float64, torch.float16, torch.bfloat16):
-        yield drawn(seed, dtype), say("they are what this seed gives where {dtype} is drawn", dtype=name(dtype))
+        yield drawn(seed, dtype), say("they are this seed's numbers for a draw in {dtype}", dtype=name(dtype))
     turned = drawn(seed).reshape(value.shape[::-1])
     yield turned.permute(*reversed(range(value.dim()))), say("they are the right random numbers in another order")
     yield drawn(seed, law=other), OTHER_KIND.filled(kind=other.kind)
     nearby = [s for s in range(max(seed - NEAR, 0), seed + NEAR + 1) if s != seed]
     for tried in dict.fromkeys((*nearby, *SEEDS)):
-        yield drawn(tried), say("they are what seed {seed} gives", seed=tried)
+        yield drawn(tried), say("they are the numbers of seed {seed}", seed=tried)
     for start, earlier in product(dict.fromkeys((seed, *nearby, 42)), range(1, EARLIER + 1)):
         numbers = law.numbers(value.shape, start, torch.float32, device, earlier).cpu().double()
         yield numbers, say(AFTER_DRAWS, seed=start, n=earlier * value.numel())
@@ -111,7 +114,7 @@ def _stretched(law: Law, factor: float, shift: float) -> list[Message]:
         low, high = (f"{factor * end + shift:.3g}" for end in (law.first, law.second))
         return [say("they run from {low} to {high}", low=low, high=high)]
     moments = {"mean": f"{round(factor * law.first + shift, 3):g}", "std": f"{factor * law.second:.3g}"}
-    return [say("they have mean {mean} and deviation {std}", **moments)]
+    return [say("they have mean {mean} and standard deviation {std}", **moments)]
 
 
 def _partly(value: Tensor, wrong: Tensor, right: Tensor, law: Law) -> Message | None:
@@ -124,5 +127,5 @@ def _partly(value: Tensor, wrong: Tensor, right: Tensor, law: Law) -> Message | 
     bound = f"{float(out[~wrong].max() + out[wrong].min()) / 2:.1f}"
     alike = bool((value[wrong] - law.first).abs().std() < 1e-3) if int(wrong.sum()) > 1 else False
     if alike:
-        return say("only numbers beyond {n} deviations are wrong: they are cut off there", n=bound)
-    return say("only numbers beyond {n} deviations are wrong: others stand for them", n=bound)
+        return say("only numbers beyond {n} standard deviations are wrong: they are clamped there", n=bound)
+    return say("only numbers beyond {n} standard deviations are wrong: they are replaced", n=bound)

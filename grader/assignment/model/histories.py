@@ -40,7 +40,7 @@ class Step:
         return say("an update of the parameter")
 
 
-OTHERWISE = "{what} gives another output than on a new module, after {before}"
+OTHERWISE = "{what} gives a different output than on a new module, after {before}"
 Values = tuple[Tensor, ...]  # a parameter's value, in alternative layouts
 Make = Callable[[Values], StudentModule]  # builds a new module with a parameter's value
 
@@ -78,7 +78,7 @@ def check_history(
         alike = used is not None and _same(used, answer)
         if end > 1 and not alike:
             if not _differs(make, used_from_now_on, steps[:end], start):
-                excuse(WrongAnswer(say("{what} gives another output on each new module", what=steps[end - 1].told)))
+                excuse(WrongAnswer(say("{what} gives a different output on each new module", what=steps[end - 1].told)))
                 continue
             shortest = _shorten(make, used_from_now_on, steps[:end], start)
             before = shortest[0].told

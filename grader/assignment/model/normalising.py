@@ -35,7 +35,7 @@ HIDDEN, GROUP_SIZE = 24, 4  # six groups of four, so that the number of groups i
 SIGNS: Final = (1.0, 1.0, -1.0, -1.0, 1.0, -1.0, 1.0, -1.0, -1.0, 1.0, 1.0, -1.0) * 2
 LARGE: Final = 128.0  # so large that no usual eps matters, while its square is still a float16 number
 NOTHING: Final = say(
-    "the output is no more than the input times a number: nothing is normalised yet, or to be seen here"
+    "the output is only the input times a number: nothing is normalised, so this property cannot be checked"
 )
 
 # From features in order, [h], and the group size, to groups [number, size].
@@ -110,7 +110,7 @@ def numbers(output: Tensor, shape: torch.Size | tuple[int, ...]) -> Tensor:
         StudentFault: If it has no real numbers, or another number of elements.
     """
     if not output.is_floating_point():
-        raise InvalidReply(say("no tensor of real numbers"))
+        raise InvalidReply(say("not a real tensor"))
     if output.numel() != math.prod(shape):
         raise WrongAnswer(say("the shape is {actual}, not {wanted}", actual=list(output.shape), wanted=list(shape)))
     output = output.detach().cpu().double()

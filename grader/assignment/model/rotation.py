@@ -33,7 +33,7 @@ from grader.testing import (
 
 SAME: Final = 2.0**-6  # of a pair's length: conventions differ by tenths, arithmetic in bfloat16 by less than this
 EXACT: Final = 2.0**-19  # of a pair's length: more than float32's rounding
-NOTHING: Final = say("the output does not depend on the angle: nothing turns yet, so nothing can be seen here")
+NOTHING: Final = say("the output does not depend on the angle: nothing rotates, so this property cannot be checked")
 NAME: Final = "apply_rotary_pos_emb"
 
 
@@ -279,7 +279,7 @@ def turned(module: StudentModule, x: Tensor, output: Tensor, convention: Convent
     if not found:
         return numbers(output, output.shape)  # the module turns by itself
     # The stand-in has given its input back, and so has a module that does nothing else.
-    check_equal(output, x.to(output.dtype), say("the output of NTKAwareRoPE beside that of apply_rotary_pos_emb"))
+    check_equal(output, x.to(output.dtype), say("the output of NTKAwareRoPE, compared with apply_rotary_pos_emb"))
     x, cos, sin, *_ = [*found, *[torch.zeros(0)] * 3]
     if short and x.dim() == 4 and len(cos) > 1:
         x = x[:, : len(cos)]

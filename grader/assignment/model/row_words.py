@@ -12,7 +12,7 @@ from grader.testing import Message, WrongAnswer, check_shape, say
 SAME_FACTOR = 2.0**-6  # relative: 16-bit rows are rounded that much
 SCALED = say("its own row times a number")
 RECEIVES = "the row of id {id} receives {seen}"
-MULTIPLE = "{factor} times what it should"
+MULTIPLE = "{factor} times the expected gradient"
 TOLD = 3  # ids that a message names
 IDS_TOLD = 6
 
@@ -40,13 +40,11 @@ def check_rows(output: Tensor, expected: Tensor, ids: Tensor, table: Tensor, wha
             factors = (actual[wrong] / table.double()[ids[wrong]]).median(-1).values
             alike = bool(((factors - factors[0]).abs() <= SAME_FACTOR * factors[0].abs()).all())
             some = [
-                say("all give their own row times {factor}", factor=f"{float(factors[0]):.3g}")
+                say("each id gives its own row times {factor}", factor=f"{float(factors[0]):.3g}")
                 if alike
-                else say("all give their own row times a number each")
+                else say("each id gives its own row times a number")
             ]
-        wrong_ones = say(
-            "{what}: {n} of {all} ids give something else", what=what, n=int(wrong.sum()), all=wrong.numel()
-        )
+        wrong_ones = say("{what}: {n} of {all} ids give a wrong row", what=what, n=int(wrong.sum()), all=wrong.numel())
         moved = _moved(actual, expected.cpu().double(), wrong)
         raise WrongAnswer(wrong_ones.then(*some, *filter(None, [moved])), elements=table.numel())
 
@@ -63,7 +61,7 @@ def _moved(actual: Tensor, expected: Tensor, wrong: Tensor) -> Message | None:
         row = actual[tuple(place)]
         found = (expected == row).all(-1).nonzero().tolist()
         if bool(row.any()) and len(found) == 1:
-            return say("the place {here} holds what belongs to the place {there}", here=place, there=found[0])
+            return say("position {here} holds the values that belong at {there}", here=place, there=found[0])
     return None
 
 
@@ -87,11 +85,11 @@ def answered(given: Tensor) -> Message:
     """Which of the ids from 0 on give something, for messages; ``given`` is ``[ids, e]``."""
     ids = (given.nan_to_num(nan=1.0) != 0).any(-1).nonzero().flatten().tolist()
     if not ids:
-        return say("this rank answers no id")
+        return say("this rank gives no nonzero row")
     if len(ids) > 1 and ids == list(range(ids[0], ids[-1] + 1)):
-        return say("this rank answers the ids {first} to {last}", first=ids[0], last=ids[-1])
+        return say("this rank gives nonzero rows for ids {first} to {last}", first=ids[0], last=ids[-1])
     some = ", ".join(map(str, ids[:IDS_TOLD])) + (" …" if len(ids) > IDS_TOLD else "")
-    return say("this rank answers the ids {seen}", seen=some)
+    return say("this rank gives nonzero rows for ids {seen}", seen=some)
 
 
 def check_received(
@@ -113,7 +111,7 @@ def check_received(
             for row in rows[:TOLD]
         ]
         wrong_ones = say(
-            "{what}: {n} of {all} rows receive something else", what=what, n=int(wrong.sum()), all=wrong.numel()
+            "{what}: {n} of {all} rows receive a wrong gradient", what=what, n=int(wrong.sum()), all=wrong.numel()
         )
         raise WrongAnswer(wrong_ones.then(*some), elements=actual.numel())
 
@@ -128,9 +126,9 @@ def _shared(actual: Tensor, expected: Tensor, uses: list[Tensor]) -> Message | N
     bound = float(actual.abs().max())
     for at in {bound, *actual.abs().flatten().tolist()} - {0.0}:
         if all(torch.equal(own.clamp(-at, at).sum(0), row) for own, row in zip(uses, actual, strict=True)):
-            return say("what its uses send, cut off at {bound}", bound=f"{at:.3g}")
+            return say("the gradients of its uses, each clamped at {bound}", bound=f"{at:.3g}")
     if bound and bool((expected.clamp(-bound, bound) == actual).all()):
-        return say("the sum, cut off at {bound}", bound=f"{bound:.3g}")
+        return say("the sum, clamped at {bound}", bound=f"{bound:.3g}")
     return None
 
 
@@ -145,13 +143,13 @@ def _received(actual: Tensor, expected: Tensor, uses: Tensor) -> Message:
     if not bool(actual.any()):
         return say("nothing")
     if not bool(expected.any()):
-        return say("something, where none of these ids uses it")
+        return say("a nonzero gradient, although none of these ids uses it")
     if len(uses) > 1:
         if bool((actual == uses).all(-1).any()):
-            return say("what one of its uses sends")
+            return say("the gradient of only one of its uses")
         if bool(((actual - uses.mean(0)).abs() <= SAME_FACTOR * uses.abs().amax(0)).all()):
-            return say("the mean of what its uses send")
+            return say("the mean of the gradients of its uses")
     factor = (actual @ expected) / expected.square().sum()
     if bool(((actual - factor * expected).abs() <= SAME_FACTOR * expected.abs()).all()):
         return say(MULTIPLE, factor=f"{float(factor):.3g}")
-    return say("another sum")
+    return say("a different sum")

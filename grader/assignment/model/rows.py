@@ -13,7 +13,7 @@ from grader.testing import Crashed, Message, StudentModule, check_close, check_e
 from .row_words import SAME_FACTOR, check_received
 
 ROUNDED = 6.0  # ulp of bfloat16, the coarsest dtype that a multiple of a row is rounded to
-NOTHING = say("every output is zero, so that nothing can be seen here")
+NOTHING = say("every output is zero, so this property cannot be checked")
 
 
 @dataclass(frozen=True)

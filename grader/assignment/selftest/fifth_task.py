@@ -134,7 +134,7 @@ STEPS = {
     "rubric": Step(
         f"{ASSIGNMENT}/rubric.toml",
         (("# ── Misconceptions", f"{RUBRIC}# ── Misconceptions"),),
-        f'{ASSIGNMENT}/hidden/test_causal_mask.py: has the mark rubric("mask_later_keys"), which no task',
+        f'{ASSIGNMENT}/hidden/test_causal_mask.py: has the mark rubric("mask_later_keys"), but rubric.toml',
     ),
     "solution": Step(
         "ref/modeling/causal_mask.py",
@@ -164,9 +164,9 @@ STEPS = {
         VALID,
         f"{ASSIGNMENT}/corpus/variants/valid: no variant of CausalMask; write one",
     ),
-    "page": Step("handout/en/task5.md", PAGES["en"], "handout/en/task5.md: is missing; write the page of task5"),
+    "page": Step("handout/en/task5.md", PAGES["en"], "handout/en/task5.md: missing; write the page of task5"),
     "page in Chinese": Step(
-        "handout/zh/task5.md", PAGES["zh"], "handout/zh/task5.md: is missing; write the page of task5"
+        "handout/zh/task5.md", PAGES["zh"], "handout/zh/task5.md: missing; write the page of task5"
     ),
     "index": Step(
         "handout/en/index.md",

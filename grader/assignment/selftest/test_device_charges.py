@@ -144,7 +144,7 @@ def test_a_parameter_that_is_not_made_there_is_charged_once_and_told_about_makin
     assert [result.id.partition("-")[0] for result in failed] == [
         "the_parameter_is_made_on_the_device_that_is_asked_for"
     ]
-    assert "Pass the device on to every parameter" in failed[0].message
+    assert "Pass device to every parameter" in failed[0].message
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def test_a_mistake_is_shown_with_what_its_student_reads(tmp_path: Path, capsys: 
     for said in (
         "Divide the sum by the group size.",
         "要再除以组的大小。",
-        "times what they should be",
+        "times the expected value",
         "它们都是应有值的",
     ):
         assert said in text

@@ -90,11 +90,11 @@ SPOILED = {
     ),
     "all points": ("en/task3.md", "36 points", "Some points", "en/task3: the first lines do not name the 36 points"),
     "the table": ("en/index.md", "py` | 22 |", "py` | 23 |", "en/index: task 2 has 23 points, 22 in the rubric"),
-    "a file": ("zh/index.md", "src/functional.py", "src/function.py", "zh/index: the table of tasks does not name"),
-    "a link": ("en/submit.md", "(task1.md)", "(task0.md)", "en/submit: task0.md leads nowhere"),
-    "a picture": ("zh/task4.md", "task4.svg", "task5.svg", "zh/task4: ../figures/task5.svg leads nowhere"),
-    "a paper": ("en/task1.md", "abs/1910.07467v1", "abs/1910.0746v1", "1910.0746v1 is no version of an arXiv paper"),
-    "a version": ("zh/task4.md", "abs/2309.00071v2", "abs/2309.00071", "2309.00071 is no version of an arXiv paper"),
+    "a file": ("zh/index.md", "src/functional.py", "src/function.py", "zh/index: the table of tasks does not list"),
+    "a link": ("en/submit.md", "(task1.md)", "(task0.md)", "en/submit: task0.md does not exist"),
+    "a picture": ("zh/task4.md", "task4.svg", "task5.svg", "zh/task4: ../figures/task5.svg does not exist"),
+    "a paper": ("en/task1.md", "abs/1910.07467v1", "abs/1910.0746v1", "1910.0746v1 is not a version of an arXiv paper"),
+    "a version": ("zh/task4.md", "abs/2309.00071v2", "abs/2309.00071", "2309.00071 is not a version of an arXiv paper"),
     "a figure to touch": ("zh/task1.md", "touch: groups", "touch: group", "zh/task1: touch/group.js, the script of"),
     "a missing figure to touch": ("en/task3.md", "<!-- touch: shard -->", "", "task3: en and zh differ in symbols"),
 }
@@ -314,7 +314,7 @@ def test_a_formula_that_cannot_be_written_is_named_with_its_page(
     assert command.main() == 2
     (line,) = capsys.readouterr().err.splitlines()
     broken = source / LANGUAGES[0] / "submit.md"
-    assert line.startswith(rf"handout: {broken}: latex2mathml cannot read $\begin{{aligned}} a &= b \end{{aligned}}$")
+    assert line.startswith(rf"handout: {broken}: latex2mathml cannot parse $\begin{{aligned}} a &= b \end{{aligned}}$")
 
 
 def test_the_same_pages_give_the_same_pdf(tmp_path: Path) -> None:
@@ -356,7 +356,7 @@ def test_without_a_chinese_font_one_line_says_so_and_all_else_is_written(
     monkeypatch.setattr(sys, "argv", ["handout", "--out", str(tmp_path / "out")])
     assert command.main() == 0
     (line,) = capsys.readouterr().err.splitlines()
-    assert "handout.pdf was not written: no Chinese font here; install one" in line
+    assert "handout.pdf was not written: no Chinese font found; install one" in line
     for language, pdf in (("en", True), ("zh", False)):
         assert (tmp_path / "out" / language / "task4.html").is_file()
         assert (tmp_path / "out" / language / "handout.pdf").is_file() == pdf

@@ -102,12 +102,17 @@ MISTAKES = {
     "gamma of one group shared by all": Mistake(
         NORM,
         {"* self.gamma.to": "* self.gamma[: self.group_size].repeat(len(self.gamma) // self.group_size).to"},
-        *("norm_gamma", "which element of it scales feature j", "dimension 2, of 12: at 4-11", "norm_shared_gamma"),
+        *(
+            "norm_gamma",
+            "which element of it scales feature j",
+            "dimension 2, of 12: only at 4-11",
+            "norm_shared_gamma",
+        ),
     ),
     "an in-place division": Mistake(
         NORM,
         {f"groups / {ROOT}": f"groups.div_({ROOT})"},
-        *("norm_purity", "Which line works in place", "in places along every dimension", "input_changed"),
+        *("norm_purity", "Which line works in place", "at scattered places in every dimension", "input_changed"),
     ),
     "the root mean square detached": Mistake(
         NORM,
@@ -125,12 +130,17 @@ MISTAKES = {
     "padding_idx=0": Mistake(
         VOCAB,
         {"self.table.to(input_ids.device))": "self.table.to(input_ids.device), padding_idx=0)"},
-        *("vocab_backward", "Is this id treated as padding", "dimension 0, of 16: at 0", "one_row_without_gradient"),
+        *(
+            "vocab_backward",
+            "Is this id treated as padding",
+            "dimension 0, of 16: only at 0",
+            "one_row_without_gradient",
+        ),
     ),
     "<= at the shard's upper edge": Mistake(
         VOCAB,
         {"rows >= self.shard": "rows > self.shard", FOREIGN: "rows.clamp(0, self.shard.shape[0] - 1)"},
-        *("shard_zeros_elsewhere", "Which comparison lets it in", "of 12: at 0", "shard_neighbour_answered"),
+        *("shard_zeros_elsewhere", "Which comparison lets it in", "of 12: only at 0", "shard_neighbour_answered"),
     ),
     "foreign ids clamped and never set to zero": Mistake(
         VOCAB,
@@ -161,12 +171,12 @@ MISTAKES = {
     "positions from one": Mistake(
         ROPE,
         {"torch.arange(self.max_seq_len * ratio,": "torch.arange(1, self.max_seq_len * ratio + 1,"},
-        *("rope_base", "Which row of your table belongs to position 0", "along every", "rope_unscaled_angles"),
+        *("rope_base", "Which row of your table belongs to position 0", "every dimension", "rope_unscaled_angles"),
     ),
     "positions in 16 bits": Mistake(
         ROPE,
         {"angles = ": "positions = positions.to(dtype).float()\n        angles = "},
-        *("rope_exact_angles", "Which dtype have positions and angles", "at 2049", "rope_far_positions"),
+        *("rope_exact_angles", "Which dtype do positions and angles have", "at 2049", "rope_far_positions"),
     ),
     "base * k": Mistake(
         ROPE,

@@ -164,7 +164,7 @@ def test_a_test_that_refuses_a_right_one_takes_only_its_own_catches_along(judge:
     both, alone = judge(THOROUGH + unfair), judge("import torch\n" + unfair)
     assert both.points == PRACTICE.points
     assert dict(both.refused) == {"test_contiguous": "right"}
-    assert "test_contiguous does not count: it refuses a right implementation (test_mine.py:" in both.told("en")
+    assert "test_contiguous does not count: it fails on a correct implementation (test_mine.py:" in both.told("en")
     assert (alone.points, alone.caught) == (0, 0)
 
 
@@ -254,4 +254,4 @@ def test_less_isolation_than_required_is_refused(
     options = ["--require-isolation", "landlock"]
     result = CliRunner().invoke(app, ["practice", str(handed_in), "--out", str(tmp_path / "out"), *options])
     assert result.exit_code == 2
-    assert "less than required" in result.stderr
+    assert "weaker than required" in result.stderr

@@ -52,14 +52,14 @@ def test_a_session_from_the_example_to_the_end(told: Told) -> None:
     assert status == 1
     assert "Caught: 0 of 6" in first
     assert first.count("not caught") == 6
-    assert first.count("no test refuses it") == 2
+    assert first.count("all your tests pass") == 2
     assert "Where exactly does the window end?" in first
 
     window = "import torch\n\ndef test_window(visible):\n    mask = visible(torch.tensor([1, 1, 1]), 2)\n"
     status, second = told(window + "    print(mask.shape)\n    assert mask[2, 0]\n")
     assert status == 1
-    assert "✗ right_1 refused by test_window" in second
-    assert "your test refuses a right implementation, right_1" in second
+    assert "✗ right_1 fails test_window" in second
+    assert "your test fails on a correct implementation, right_1" in second
     assert f"{MINE}:6: AssertionError assert mask[2, 0] your test prints: torch.Size([3, 3])" in second
     assert "Caught: 0 of 6" in second  # it would catch wrong_1 if it were right
 
@@ -81,7 +81,7 @@ STATES = {  # what is in the file, and what is said of it in English and in Chin
     "syntax error": ("def test_a(visible)\n", f"{MINE}:1: SyntaxError: expected ':'", "无法导入"),
     "failing import": ("x = 1\nimport nothing_of_that_name\n", f"{MINE}:2: ModuleNotFoundError", "无法导入"),
     "exit at import": ("import sys\nsys.exit(3)\n", f"{MINE}:2: SystemExit: 3", "无法导入"),
-    "end at import": ("import os\nos._exit(0)\n", "ends the program when it is imported", "一导入就结束了程序"),
+    "end at import": ("import os\nos._exit(0)\n", "exits the program on import", "一导入就结束了程序"),
     "another encoding": (b"# \xe9\n", f"{MINE} is not UTF-8 (byte 2); save it as UTF-8", f"{MINE} 不是 UTF-8 编码"),
 }
 
@@ -124,14 +124,14 @@ def test_window(visible):
 def test_each_odd_test_costs_itself_and_no_other(told: Told) -> None:
     status, page = told(ODD)
     assert status == 1
-    assert f"test_exits: your test refuses a right implementation, right_1. {MINE}:5: SystemExit: enough" in re.sub(
-        r"Does the .*? asks for\? ", "", page
+    assert f"test_exits: your test fails on a correct implementation, right_1. {MINE}:5: SystemExit: enough" in re.sub(
+        r"Does the .*? asserts\? ", "", page
     )
     assert "test_two: takes 2 arguments; a test takes one" in page
-    assert "test_ends: ended the whole program." in page
+    assert "test_ends: exited the whole program." in page
     assert "✓ wrong_1 caught by test_window" in page
     assert "past Python" not in page
-    assert re.search(r"compute for [\d.]+ s on one implementation; where they are graded, they have 3 s", page)
+    assert re.search(r"take [\d.]+ s on one implementation; the limit during grading is 3 s", page)
 
 
 @pytest.mark.process
@@ -142,7 +142,7 @@ def test_what_never_ends_is_said_to(told: Told) -> None:
     endless = "import torch\n\ndef test_loop(visible):\n    while True: pass\n"
     status, page = told(endless, "--seconds", SHORT_S)
     assert status == 1
-    assert "test_loop: did not come to an end in time" in page
+    assert "test_loop: did not finish in time" in page
 
 
 NARROW = "import os, runpy\nos.environ['COLUMNS'] = '60'\nrunpy.run_module('tests.practice')\n"
@@ -164,7 +164,7 @@ def test_the_page_fits_sixty_columns(untouched: Path, tmp_path: Path, run: WarmP
 def test_the_tests_are_handed_in_with_the_rest(solved: Path, run: WarmPython) -> None:
     result = run(solved, "tests.submit")
     assert result.returncode == 0
-    assert f"It also holds your own tests, {MINE}, for practice points." in result.stdout
+    assert f"It also contains your own tests, {MINE}, for practice points." in result.stdout
     with zipfile.ZipFile(solved / "submission.zip") as archive:
         names = archive.namelist()
     assert MINE in names

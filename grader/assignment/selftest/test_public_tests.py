@@ -104,7 +104,7 @@ def test_an_error_is_explained_once_and_comes_before_any_hint(solved: Path, tmp_
     write_folder(folder, {"handout/en/debugging.html": ""})
     told = run(folder, "tests", "--task", "1").stdout
     assert "has no attribute 'epsilon'" in told
-    assert "handout/en/debugging.html says what torch's messages usually mean" in " ".join(told.split())
+    assert "handout/en/debugging.html explains torch's common messages" in " ".join(told.split())
     assert "Reshape [b, s, h]" not in told
     assert told.count("the same error") == 7
 
@@ -138,9 +138,9 @@ def test_an_endless_loop_outside_all_functions_costs_its_file_and_is_shown(
     line = text[: text.index("while True")].count("\n") + 1
     impatient(folder, timer)
     told = run(folder, "tests").stdout
-    first, second = (f"src/modeling/norm.py:{number}  no answer after 0.5 s" for number in (line, line + 1))
+    first, second = (f"src/modeling/norm.py:{number}  no result after 0.5 s" for number in (line, line + 1))
     assert first in told or second in told
-    assert told.count("no answer after") == 1
+    assert told.count("no result after") == 1
     assert "22 / 22" in told  # other tasks have their turn
 
 
@@ -152,8 +152,8 @@ def test_an_endless_loop_costs_three_tests_of_waiting(
     folder = mistaken(solved, tmp_path / "a", "        mean_square = ", loop)
     impatient(folder, timer)
     told = run(folder, "tests").stdout
-    assert "no answer after 0.5 s: is there a loop that never ends?" in told
-    assert "other tests of this property that fail: 2" in told
+    assert "no result after 0.5 s: is there an infinite loop?" in told
+    assert "other failing tests of this property: 2" in told
     assert "  -     eps is added inside the square root" in told
     assert "22 / 22" in told  # other tasks have their turn
 
@@ -240,9 +240,13 @@ MISTAKES = {
     "a dropout": (
         "groups / torch.sqrt",
         "nn.functional.dropout(groups, 0.5, self.training) / torch.sqrt",
-        "What is different in training",
+        "What differs in training",
     ),
-    "the dtype of gamma": (").to(input.dtype)  #", ").to(self.gamma.dtype)  #", "Which of your last steps decides it?"),
+    "the dtype of gamma": (
+        ").to(input.dtype)  #",
+        ").to(self.gamma.dtype)  #",
+        "Which of your last steps determines it?",
+    ),
 }
 
 
@@ -271,11 +275,11 @@ def test_foreign_ids_and_rows_without_gradient_are_named(solved: Path, tmp_path:
     lookup = "rows.masked_fill(foreign, 0)"
     edge = {"rows >= self.shard": "rows > self.shard", lookup: "rows.clamp(0, self.shard.shape[0] - 1)"}
     told = told_about_embeddings(solved, tmp_path / "edge", run, edge)
-    assert "Wrong for the id 4 alone." in told
+    assert "Wrong only for id 4." in told
     assert "Which comparison lets it in: < or <=, > or >=?" in told
     padding = {"self.shard.to(input_ids.device))": "self.shard.to(input_ids.device), padding_idx=0)"}
     told = told_about_embeddings(solved, tmp_path / "padding", run, padding)
-    assert "Wrong for the id 0 alone." in told
+    assert "Wrong only for id 0." in told
     assert "Is this id treated as padding" in told
 
 

@@ -27,10 +27,10 @@ BY_NAME = {slip.name: slip for slip in SLIPS}
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (TABLE[[1, 1, 2]], "1 of 3 ids give something else; id 0 gives the row of id 1"),
+        (TABLE[[1, 1, 2]], "1 of 3 ids give a wrong row; id 0 gives the row of id 1"),
         (TABLE * torch.tensor([[1.0], [0.0], [1.0]]), "id 1 gives zeros"),
-        (TABLE * 2, "all give their own row times 2"),
-        (TABLE / TABLE.norm(dim=-1, keepdim=True), "all give their own row times a number each"),
+        (TABLE * 2, "each id gives its own row times 2"),
+        (TABLE / TABLE.norm(dim=-1, keepdim=True), "each id gives its own row times a number"),
         (TABLE + 0.001, "id 0 gives its own row, rounded"),
         (TABLE.flip(-1), "id 0 gives no row of the table"),
         (TABLE / 0, "id 0 gives numbers that are not finite"),
@@ -46,11 +46,11 @@ def test_rows_are_told_by_whose_they_are(given: torch.Tensor, said: str) -> None
     ("received", "said"),
     [
         ([0.0, 0.0], "nothing"),
-        ([4.0, 2.0], "the mean of what its uses send"),
-        ([2.0, 3.0], "what one of its uses sends"),
-        ([16.0, 8.0], "2 times what it should"),
-        ([2.0, 1.0], "0.25 times what it should"),
-        ([1.0, 8.0], "another sum"),
+        ([4.0, 2.0], "the mean of the gradients of its uses"),
+        ([2.0, 3.0], "the gradient of only one of its uses"),
+        ([16.0, 8.0], "2 times the expected gradient"),
+        ([2.0, 1.0], "0.25 times the expected gradient"),
+        ([1.0, 8.0], "a different sum"),
     ],
 )
 def test_gradients_are_told_by_what_reaches_a_row(received: list[float], said: str) -> None:
@@ -62,15 +62,15 @@ def test_gradients_are_told_by_what_reaches_a_row(received: list[float], said: s
 
 
 def test_the_ids_that_a_rank_answers_are_a_range_or_a_list() -> None:
-    assert answered(torch.zeros(4, 2)) == "this rank answers no id"
-    assert answered(torch.tensor([[0.0], [1.0], [1.0], [0.0]])) == "this rank answers the ids 1 to 2"
-    assert answered(torch.tensor([[1.0], [0.0], [1.0], [0.0]])) == "this rank answers the ids 0, 2"
+    assert answered(torch.zeros(4, 2)) == "this rank gives no nonzero row"
+    assert answered(torch.tensor([[0.0], [1.0], [1.0], [0.0]])) == "this rank gives nonzero rows for ids 1 to 2"
+    assert answered(torch.tensor([[1.0], [0.0], [1.0], [0.0]])) == "this rank gives nonzero rows for ids 0, 2"
 
 
 def test_alike_elements_are_no_news_where_they_should_be_alike() -> None:
     same, varied = torch.full((4,), 3.0), torch.arange(1.0, 5.0)
     assert relation(same, varied, varied) == "all of these are the same number"
-    assert relation(same, same * 2, same) == "all of these are 0.5 times what they should be"
+    assert relation(same, same * 2, same) == "all of these are 0.5 times the expected value"
 
 
 ASKED, OTHER = Draw("normal", 0.5, 2.0), Draw("uniform", 0.5, 2.0)
@@ -79,15 +79,15 @@ ASKED, OTHER = Draw("normal", 0.5, 2.0), Draw("uniform", 0.5, 2.0)
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (ASKED.numbers((8, 16), 9, torch.float32, "cpu"), "they are what seed 9 gives"),
-        (ASKED.numbers((8, 16), 7, torch.float32, "cpu", 2), "they are what seed 7 gives after 256 earlier numbers"),
+        (ASKED.numbers((8, 16), 9, torch.float32, "cpu"), "they are the numbers of seed 9"),
+        (ASKED.numbers((8, 16), 7, torch.float32, "cpu", 2), "they are the numbers of seed 7 after 256 earlier draws"),
         (ASKED.numbers((8, 16), 7, torch.float32, "cpu").bfloat16(), "they are the right random numbers, rounded"),
-        (ASKED.numbers((8, 16), 7, torch.float64, "cpu"), "they are what this seed gives where float64 is drawn"),
+        (ASKED.numbers((8, 16), 7, torch.float64, "cpu"), "they are this seed's numbers for a draw in float64"),
         (ASKED.numbers((16, 8), 7, torch.float32, "cpu").T, "they are the right random numbers in another order"),
-        (OTHER.numbers((8, 16), 7, torch.float32, "cpu"), "they are what this seed gives for a uniform draw"),
-        (ASKED.numbers((8, 16), 7, torch.float32, "cpu") * 2, "they have mean 1 and deviation 4"),
-        (ASKED.numbers((8, 16), 7, torch.float32, "cpu").clamp(-2.5, 3.5), "they are cut off there"),
-        (ASKED.numbers((8, 16), 5000, torch.float32, "cpu"), "other numbers than this draw gives; their mean is"),
+        (OTHER.numbers((8, 16), 7, torch.float32, "cpu"), "they are this seed's numbers for a uniform draw"),
+        (ASKED.numbers((8, 16), 7, torch.float32, "cpu") * 2, "they have mean 1 and standard deviation 4"),
+        (ASKED.numbers((8, 16), 7, torch.float32, "cpu").clamp(-2.5, 3.5), "they are clamped there"),
+        (ASKED.numbers((8, 16), 5000, torch.float32, "cpu"), "not the numbers of this draw; their mean is"),
     ],
 )
 def test_random_numbers_are_told_by_where_they_come_from(value: torch.Tensor, said: str) -> None:
@@ -97,15 +97,15 @@ def test_random_numbers_are_told_by_where_they_come_from(value: torch.Tensor, sa
 
 TOLD = {
     "grows_at_equality": "they are the tables of ratio 2",
-    "exact_fraction": "they are the tables of no ratio from 1 to 18",
-    "positions_from_one": "position 0 is turned as position 1 should be",
+    "exact_fraction": "they match the tables of no ratio from 1 to 18",
+    "positions_from_one": "position 0 is rotated as position 1 should be",
     "exponents_not_doubled": "pair by pair, the angles are 1, ",
     "both_plus": "(1, 0) becomes (0, 1); (0, 1) becomes (1, 0)",
     "adjacent_pairs": "features 0 to 3 move to 1, -0, 3, -2",
     "reversed_positions": "positions use the angles of positions [1, 0]",
-    "start_one_late": "this rank answers the ids 1 to 23",
+    "start_one_late": "this rank gives nonzero rows for ids 1 to 23",
     "eps_squared": "for features of magnitude 0.5, group_size=4, eps=0.75",
-    "vocab_seed_ignored": "they are what seed 42 gives",
+    "vocab_seed_ignored": "they are the numbers of seed 42",
 }
 
 

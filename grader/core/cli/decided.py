@@ -49,7 +49,7 @@ def read_decided(
     """Read a class and the decisions about it, and say which of them a person should look at.
 
     Args:
-        folder: The folder that grade wrote to.
+        folder: Output folder of grade.
         rubric: Has the policy.
         lines: Of its summary; None to read them.
         ledger: The opened ledger, where the command has opened it.

@@ -30,9 +30,9 @@ PLAIN = "csv"  # the format that takes every grade, for grades that go into no f
 Template = Annotated[
     Path | None, typer.Option(metavar="CSV", help="Canvas gradebook or Moodle worksheet, as downloaded.")
 ]
-AssignmentId = Annotated[str, typer.Option(help="Canvas: the last number in the assignment's address.")]
-AcceptDrops = Annotated[bool, typer.Option("--accept-drops", help="Although some grades are lower than they were.")]
-AcceptStale = Annotated[bool, typer.Option("--accept-stale", help="Although decisions should be looked at again.")]
+AssignmentId = Annotated[str, typer.Option(help="Canvas: the last number in the assignment's URL.")]
+AcceptDrops = Annotated[bool, typer.Option("--accept-drops", help="Proceed even if grades have dropped.")]
+AcceptStale = Annotated[bool, typer.Option("--accept-stale", help="Proceed even if decisions need another look.")]
 
 
 @dataclass(frozen=True)
@@ -65,15 +65,13 @@ class Prepared:
         """What has to be accepted first, each with the exit code that it asks for."""
         found = []
         if self.lower and not accept_drops:
-            lower = (
-                f"grades that are lower than they were: {len(self.lower)} (`grader diff OLD NEW` says why two gradings "
-            )
+            lower = f"grades that have dropped: {len(self.lower)} (`grader diff OLD NEW` explains why two gradings "
             found.append((f"{lower}differ; --accept-drops exports them)", EXIT_BAD_INPUT))
         if self.lost and not accept_blanks:
-            lost = f"grades that would get lost: {self.lost} (--accept-blanks exports the others)"
+            lost = f"grades that would be lost: {self.lost} (--accept-blanks exports the others)"
             found.append((lost, EXIT_GRADER_ERROR))
         if self.unsettled and not accept_stale:
-            stale = f"decisions to be looked at again: {self.unsettled} (--accept-stale exports them as they are)"
+            stale = f"decisions that need another look: {self.unsettled} (--accept-stale exports them as they are)"
             found.append((stale, EXIT_GRADER_ERROR))
         return found
 
@@ -116,19 +114,19 @@ def prepared(
 
 
 def export(
-    out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade wrote to.")],
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of `grader grade`.")],
     to: Annotated[str, typer.Option(help=f"One of {', '.join(FORMATS)}.")],
-    file: Annotated[Path | None, typer.Option("--out", help="The file to write. Default: in DIR.")] = None,
+    file: Annotated[Path | None, typer.Option("--out", help="Output file. Default: in DIR.")] = None,
     template: Template = None,
     assignment_id: AssignmentId = "",
     accept_drops: AcceptDrops = False,
     accept_stale: AcceptStale = False,
     accept_blanks: Annotated[
-        bool, typer.Option("--accept-blanks", help="Although some grades have no place in the file.")
+        bool, typer.Option("--accept-blanks", help="Proceed even if some grades have no place in the file.")
     ] = False,
     partial: Partial = False,
 ) -> None:
-    """Write grades as a platform takes them, by the rubric's policy. Who gets none, or less than before, is named."""
+    """Write grades in a platform's format, under the rubric's policy. Names students with no grade or a lower one."""
     if to not in FORMATS:
         fail(f"--to {to}: not a format. Choose one of {', '.join(FORMATS)}.")
     try:

@@ -63,41 +63,47 @@ class Layer(StrEnum):
 
 def grade(
     paths: Annotated[list[Path], typer.Argument(help="A submission, a folder of submissions, or a zip.")],
-    out: Annotated[Path, typer.Option(help="Where the reports go: OUT/<id>/report.json and OUT/summary.json.")],
-    jobs: Annotated[int, typer.Option(min=1, help="Judges at a time.")] = os.cpu_count() or 1,
+    out: Annotated[Path, typer.Option(help="Output folder: OUT/<id>/report.json and OUT/summary.json.")],
+    jobs: Annotated[int, typer.Option(min=1, help="Judges to run in parallel.")] = os.cpu_count() or 1,
     executor: Annotated[str, typer.Option(help=f"Where judges run: {CHOICES}.")] = LOCAL,
     device: Annotated[
-        DeviceChoice, typer.Option(help="auto takes a second device beside the CPU: a GPU, or a simulated one.")
+        DeviceChoice, typer.Option(help="auto adds a second device to the CPU: a GPU, or a simulated one.")
     ] = DeviceChoice.AUTO,
-    only: Annotated[str | None, typer.Option(metavar="TASK", help="Grade one task, such as task1.")] = None,
-    seed: Annotated[int, typer.Option(help="Varies the generated inputs; the same for a whole class.")] = 0,
+    only: Annotated[str | None, typer.Option(metavar="TASK", help="Grade only one task, such as task1.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the generated inputs; use one for the whole class.")] = 0,
     source: Source = None,
     roster: Roster = None,
     notebooks: Annotated[
         Path | None, typer.Option(metavar="CSV", help="checks.csv of graded notebooks: adds practice points.")
     ] = None,
     lang: Annotated[str, typer.Option(help="Language of titles and hints: en or zh. Default: the locale.")] = "",
-    require_isolation: Annotated[LevelChoice, typer.Option(help="Refuse to grade with less.")] = LevelChoice.PROCESS,
-    without: Annotated[list[Layer] | None, typer.Option(help="Leave a layer of isolation out, to see how.")] = None,
-    plain: Annotated[
-        bool, typer.Option("--plain", help="Ask for one thing after another, too; slower, with the same reports.")
-    ] = False,
-    request_s: Annotated[float, typer.Option(min=0.1, help="Seconds for one call.")] = Limits.request_s,
-    submission_s: Annotated[float, typer.Option(min=1, help="Seconds for a whole submission.")] = Limits.submission_s,
-    memory_mib: Annotated[int, typer.Option(min=64, help="MiB that student code may add.")] = Limits.memory_mib,
+    require_isolation: Annotated[
+        LevelChoice, typer.Option(help="Refuse to grade under weaker isolation.")
+    ] = LevelChoice.PROCESS,
+    without: Annotated[
+        list[Layer] | None, typer.Option(help="Disable a layer of isolation, to see the effect.")
+    ] = None,
+    plain: Annotated[bool, typer.Option("--plain", help="Disable record and replay; slower, same reports.")] = False,
+    request_s: Annotated[float, typer.Option(min=0.1, help="Time limit for one call, in seconds.")] = Limits.request_s,
+    submission_s: Annotated[
+        float, typer.Option(min=1, help="Time limit for a submission, in seconds.")
+    ] = Limits.submission_s,
+    memory_mib: Annotated[
+        int, typer.Option(min=64, help="Memory that student code may add, in MiB.")
+    ] = Limits.memory_mib,
     every_attempt: Annotated[
         bool,
-        typer.Option("--every-attempt", help="Grade what students handed in earlier, too; decide says which counts."),
+        typer.Option("--every-attempt", help="Grade earlier attempts as well; decide sets which counts."),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say whom the present points and policy would move; write nothing.")
+        bool, typer.Option("--dry-run", help="Show which grades the current rubric would change; write nothing.")
     ] = False,
     resume: Annotated[
         bool,
-        typer.Option("--resume/--fresh", help="Keep what is graded and unchanged, or grade all again."),
+        typer.Option("--resume/--fresh", help="Keep results of unchanged submissions, or regrade all."),
     ] = True,
 ) -> None:
-    """Grade submissions and write a report for each, and a summary; what is graded already is kept."""
+    """Grade submissions; write a report for each, and a summary. Keeps results that are up to date."""
     with Reader() as reader:
         candidates = found(reader, paths, source, roster, every_attempt)
         limits = Limits(request_s=request_s, submission_s=submission_s, memory_mib=memory_mib)
@@ -111,7 +117,7 @@ def grade(
             fail(f"--notebooks {error}")
         if dry_run:
             if (diff := extra("diff")) is None:
-                fail("--dry-run needs grader/extras/diff, and that folder is not there.")
+                fail("--dry-run needs grader/extras/diff, and that folder is missing.")
             diff.print_preview(out, candidates, settings, reader)
             return
         prepare(out)
@@ -131,7 +137,8 @@ def grade(
             fail(str(error), EXIT_GRADER_ERROR)
         except OSError as error:
             fail(
-                f"{error.filename or out}: {error.strerror}. Finished reports are whole; free the place and run again.",
+                f"{error.filename or out}: {error.strerror}. "
+                "Reports written so far are complete. Free disk space and run again.",
                 3,
             )
         _show(out, run, standings, practice)
@@ -159,13 +166,13 @@ def grade_waiting(run: Run, settings: Settings, executor: str, jobs: int) -> Non
 def _say_what_is_known(run: Run, total: int) -> None:
     if run.reasons and run.waiting:
         reasons = ", ".join(run.reasons)
-        warn(f"earlier results do not count here, for other conditions: {reasons}")
+        warn(f"earlier results were graded under different conditions ({reasons}) and are regraded")
     if run.kept:
-        warn(f"{run.kept} of {total} are graded already and kept; --fresh grades all again")
+        warn(f"{run.kept} of {total} already graded and kept; --fresh regrades all")
     if run.shown_anew:
-        warn(f"{run.shown_anew} reports follow the present rubric and language; nothing was run")
+        warn(f"{run.shown_anew} reports updated to the current rubric and language; no code was run")
     for identifier in run.restored:
-        warn(f"{identifier}: its report was changed or deleted, and is put back")
+        warn(f"{identifier}: report.json had been edited or deleted; restored from the ledger")
 
 
 def _show(out: Path, run: Run, standings: Sequence[Standing], practice: Mapping[str, Practice]) -> None:
@@ -173,9 +180,10 @@ def _show(out: Path, run: Run, standings: Sequence[Standing], practice: Mapping[
     print_class(standings, OUT)
     for isolation in sorted({own.isolation for own in run.environments}):
         if not {"landlock", "namespaces"} & set(isolation.split("+")):
-            ERR.print(f"isolation is only {isolation!r}: `grader doctor` says what is missing.", style="yellow")
+            warn(f"isolation is only {isolation!r}; `grader doctor` shows what is missing.", "yellow")
     if (places := len(run.environments)) > 1:
-        ERR.print(f"graded in {places} environments, as reports say; --fresh grades all in one.", style="yellow")
+        text = f"results come from {places} environments (see reports); --fresh regrades all in this one."
+        warn(text, "yellow")
     graded = len(standings) - run.kept
     rate = f" ({graded / run.duration_s:.1f}/s)" if graded else ""
     kept = f", {run.kept} of them kept," if run.kept else ""
@@ -192,11 +200,11 @@ def _show(out: Path, run: Run, standings: Sequence[Standing], practice: Mapping[
         say(f"notebooks only, no submission: {', '.join(absent)}")
     if unknown := sum(undated(chosen().rubric.policy, line.origin) for line in lines if line.status == "graded"):
         say(
-            f"{unknown} of {len(lines)} may be late, and nothing says so: [policy] takes nothing off. Set due in it; "
-            "for Moodle, give the grading worksheet with --roster."
+            f"{unknown} of {len(lines)} may be late, but no submission time is known, so [policy] deducts nothing. "
+            "Set due in [policy]; for Moodle, pass the grading worksheet with --roster."
         )
     if run.attention:
-        say(f"{len(listed)} need a person:", "bold")
+        say(f"{len(listed)} for manual review:", "bold")
     for one in run.attention:
         text = clean(one.text, len(one.text))
         say(f"{one.id}: {one.code}: {text}")
@@ -204,9 +212,9 @@ def _show(out: Path, run: Run, standings: Sequence[Standing], practice: Mapping[
     for ruling in (ruling for ruling in run.unsettled if str(ruling) not in told):
         say(str(ruling))
     if run.mistake:
-        fail(f"{run.mistake} Everything is graded; grades cannot be shown or exported before that is mended.")
+        fail(f"{run.mistake} Everything is graded, but grades cannot be shown or exported until this is fixed.")
     if any(line.status == "grader_error" for line in lines):
         fail(
-            "some submissions could not be graded through no fault of their own; see the lines above.",
+            "the grader failed on some submissions; see the lines above.",
             EXIT_GRADER_ERROR,
         )

@@ -30,7 +30,7 @@ def program(features: Iterable[str]) -> typer.Typer:
 
     @app.callback()
     def begin() -> None:
-        """Grades submissions of the assignment."""
+        """Grade submissions of the assignment."""
         rubric_or_exit(chosen())  # before any command begins
 
     for command in (grade, show, report, export):

@@ -23,25 +23,24 @@ if TYPE_CHECKING:
 
 
 def report(
-    written: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade wrote to.")],
+    written: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of `grader grade`.")],
     out: Annotated[
-        Path | None, typer.Option(help="Where the pages go: OUT/index.html, OUT/students/<id>.html. Default: DIR/html.")
+        Path | None, typer.Option(help="Output folder: OUT/index.html, OUT/students/<id>.html. Default: DIR/html.")
     ] = None,
     anonymous: Annotated[
         bool,
         typer.Option(
             "--anonymous",
-            help="Pseudonyms in place of all that says who somebody is; show finds them. Default folder: "
-            "DIR/html/anonymous.",
+            help="Replace all identities with pseudonyms; show looks them up. Default folder: DIR/html/anonymous.",
         ),
     ] = False,
     lang: Annotated[str, typer.Option(help="Language of the pages: en or zh. Default: the locale.")] = "",
     handout: Annotated[
-        str, typer.Option(metavar="URL", help="Where the handout can be read, to link to. Default: its file is named.")
+        str, typer.Option(metavar="URL", help="URL of the handout, for links. Default: file names only.")
     ] = "",
     partial: Partial = False,
 ) -> None:
-    """Write static HTML: a page of the class, and one for each student that explains every lost point."""
+    """Write static HTML: a class page, and a page per student that explains every lost point."""
     from grader.core.pages.render import Pages  # templates are slow to import, and every command imports this file
 
     out, language = out or written / ("html/anonymous" if anonymous else "html"), language_of(lang)
@@ -50,7 +49,7 @@ def report(
     hidden = hide(known) if anonymous else None
     lines = sorted(known.lines, key=lambda line: hidden.names[line.id]) if hidden else known.lines
     if handout and not handout.startswith(("https://", "http://")):
-        fail(f"--handout {handout}: not a web address. Give the one that en/ and zh/ lie below, with https://.")
+        fail(f"--handout {handout}: not a URL. Give the parent of en/ and zh/, with https://.")
     prepare(students := out / "students")
     pages = Pages(chosen().rubric, language, handout, chosen().laws)
     entries: list[Entry] = []  # rather than whole reports, which would fill the memory for a large class

@@ -108,7 +108,7 @@ def _overview(statistics: ClassStatistics) -> Iterator[str]:
             ends = f"lowest {spread.lowest:.1f}, highest {spread.highest:.1f}"
             yield f"{name}: mean {spread.mean:.1f}, median {spread.median:.1f}, {ends}"
     counts = ", ".join(f"{one.outcome} {one.properties} ({one.submissions})" for one in statistics.outcomes)
-    yield f"outcomes of properties (of so many submissions): {counts}"
+    yield f"outcomes of properties (number of submissions): {counts}"
     for (devices, isolation), count in statistics.environments.items():
         yield f"{count} on {devices}, isolated by {isolation}"
 
@@ -126,7 +126,8 @@ def print_report(report: Report, rubric: Rubric, language: str, console: Console
             _print_property(prop, like.get(prop.id), console)
             if others := alike.get(prop.id):
                 points = prop.max_points + sum(other.max_points for other in others)
-                _put(f"one cause: mending it returns {points:g} points, in {len(others) + 1} lines", console, "italic")
+                regained = f"one cause: fixing it regains {points:g} points, in {len(others) + 1} properties"
+                _put(regained, console, "italic")
             if prop.outcome is not Outcome.PASSED and prop.id in rubric.properties:
                 _put(f"read: handout/{rubric.handout_place(prop.id, language)}", console, "dim")
 
@@ -168,20 +169,20 @@ def print_decisions(sentences: Sequence[str], console: Console) -> None:
 
 
 def show(
-    out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade wrote to.")],
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of `grader grade`.")],
     identifier: Annotated[
-        str | None, typer.Argument(metavar="ID", help="One submission, or a name; all, if left out.")
+        str | None, typer.Argument(metavar="ID", help="A submission or a name. Default: the whole class.")
     ] = None,
     pseudonyms: Annotated[
-        bool, typer.Option("--pseudonyms", help="Who is who on the pages that report --anonymous writes.")
+        bool, typer.Option("--pseudonyms", help="List the pseudonyms on the pages of report --anonymous.")
     ] = False,
     test: Annotated[
         str,
-        typer.Option("--test", metavar="PROPERTY", help="The test that the student can copy for this lost property."),
+        typer.Option("--test", metavar="PROPERTY", help="Print the test for this lost property, for the student."),
     ] = "",
     lang: Annotated[str, typer.Option(help="Language of titles and hints: en or zh. Default: the locale.")] = "",
 ) -> None:
-    """Show the class and its statistics, or one submission with every lost point explained, in the terminal."""
+    """Show the class with statistics, or one submission with every lost point explained."""
     rubric, language = chosen().rubric, language_of(lang)
     known = read_decided(out, rubric)
     if pseudonyms:
@@ -215,7 +216,7 @@ def _print_pseudonyms(known: DecidedClass, identifier: str | None) -> None:
     lines = [known.line(find(known.folder, identifier))] if identifier else known.lines
     hidden = pseudonyms_in(known.folder, lines)
     if not hidden:
-        fail(f"{known.folder}: nobody has a pseudonym yet. `grader report {known.folder} --anonymous` gives them.")
+        fail(f"{known.folder}: no pseudonyms yet; `grader report {known.folder} --anonymous` creates them.")
     for line in sorted(lines, key=lambda line: hidden[line.id]):
         names = ", ".join(map(str, line.origin.students)) if line.origin else ""
         say(f"{hidden[line.id]}  {line.id}  {names}".rstrip())

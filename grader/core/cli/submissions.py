@@ -26,10 +26,8 @@ from .terminal import chosen, fail, warn
 SOURCES = (*PLATFORMS, FOLDERS)
 
 # Two options that several commands share; each command describes its paths in its own words.
-Source = Annotated[str | None, typer.Option("--from", help=f"What PATH is: {', '.join(SOURCES)}. Default: found out.")]
-Roster = Annotated[
-    Path | None, typer.Option(metavar="CSV", help="Everyone who should have handed in, by name, id or address.")
-]
+Source = Annotated[str | None, typer.Option("--from", help=f"Source of PATH: {', '.join(SOURCES)}. Default: detected.")]
+Roster = Annotated[Path | None, typer.Option(metavar="CSV", help="Everyone expected to submit, by name, id or email.")]
 
 
 def found(
@@ -64,7 +62,7 @@ def found(
 Submissions = Annotated[
     list[Path] | None,
     typer.Option(
-        "--submissions", metavar="PATH", help="Where the submissions lie now. Default: where they were graded."
+        "--submissions", metavar="PATH", help="Current location of the submissions. Default: where they were graded."
     ),
 ]
 
@@ -73,7 +71,7 @@ def _sources_of(out: Path, submissions: list[Path] | None) -> Sources:
     """What ``grade`` was given, from other places if these are named; ends the command if nobody knows any place."""
     before = noted(out)
     if not submissions and before is None:
-        fail(f"{out}: holds no note of where its submissions lie. Give the place with --submissions.")
+        fail(f"{out}: no record of where its submissions are. Pass their location with --submissions.")
     known = before or Sources(paths=[])
     return known.model_copy(update={"paths": [*map(str, submissions)]}) if submissions else known
 
@@ -90,10 +88,10 @@ def candidates_of(out: Path, submissions: list[Path] | None, reader: Reader) -> 
     paths = [Path(path) for path in sources.paths]
     for path in paths:
         if not path.exists():
-            fail(f"{path}: no submissions there any more. Give the place where they lie now with --submissions.")
+            fail(f"{path}: submissions no longer there. Pass their current location with --submissions.")
     roster = Path(sources.roster) if sources.roster else None
     if roster and not roster.exists():
-        fail(f"{roster}: the roster is no longer there, and names may depend on it. Put it back, or grade again.")
+        fail(f"{roster}: the roster is missing, and names may depend on it. Restore it, or regrade.")
     return {own.id: own for own in found(reader, paths, sources.source, roster, sources.every_attempt)}
 
 
@@ -116,12 +114,12 @@ def say_what_differs(report: Report, submission: Submission) -> None:
     if submission.sha256 != report.submission.sha256:
         was = {file.path: file.sha256 for file in report.submission.files}
         warn(
-            f"{submission.id}: the files have changed since they were graded ({_changed(submission, was)}): "
-            f"{report.submission.sha256[:12]} then, {submission.sha256[:12]} now. This runs what lies there now.",
+            f"{submission.id}: the files changed since grading ({_changed(submission, was)}): "
+            f"{report.submission.sha256[:12]} then, {submission.sha256[:12]} now. Running the current files.",
             "yellow",
         )
     if report.provenance.rubric_sha256 != chosen().rubric.sha256:
-        warn("the rubric has changed since: words and points may differ.", "yellow")
+        warn("the rubric changed since grading: wording and points may differ.", "yellow")
 
 
 def _changed(submission: Submission, was: dict[str, str]) -> str:

@@ -84,7 +84,7 @@ def prepare(out: Path) -> None:
         probe.touch()
         probe.unlink()
     except OSError as error:
-        fail(f"--out {out}: {error.strerror}. Choose a folder that you can write to.")
+        fail(f"--out {out}: {error.strerror}. Choose a writable folder.")
 
 
 def read_written(path: Path, model: type[ReadT]) -> ReadT:
@@ -115,9 +115,10 @@ def find(out: Path, wanted: str) -> str:
         if len(found) == 1:
             return found[0]
         if found:
-            fail(f"{wanted}: may be any of {', '.join(found[:MOST_NAMED])}. Give more of the id or of the name.")
+            fail(f"{wanted}: ambiguous: {', '.join(found[:MOST_NAMED])}. Give more of the id or name.")
     near = get_close_matches(text, [known for texts in told.values() for known in texts], n=1)
-    fail(f"{wanted}: nobody in {out}{f'; {near[0]} perhaps' if near else ''}. `grader show {out}` lists everyone.")
+    advice = f"; did you mean {near[0]}?" if near else "."
+    fail(f"{wanted}: no student in {out} matches{advice} `grader show {out}` lists everyone.")
 
 
 def _known(line: SummaryLine) -> list[str]:

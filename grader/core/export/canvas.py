@@ -21,8 +21,8 @@ IDENTITY = (*COLUMNS, "LastName", "FirstName", "Integration ID", "Root Account")
 POINTS_POSSIBLE = "Points Possible"
 EXCUSED = "EX"
 WHAT = "the gradebook"
-NO_ID = "no Canvas user id is known. Give the downloaded gradebook with --template"
-ABSENT = "not in the gradebook that was given. Download it again, or add them to the course"
+NO_ID = "Canvas user id unknown. Pass the downloaded gradebook with --template"
+ABSENT = "not in the gradebook. Download it again, or add them to the course"
 
 
 def export(rows: Sequence[Row], request: Request) -> Export:
@@ -35,7 +35,7 @@ def export(rows: Sequence[Row], request: Request) -> Export:
         return _filled(rows, read_template(request.template, WHAT), request.assignment_id)
     if not request.assignment_id.isdecimal():
         raise ExportError(
-            f"--assignment-id {request.assignment_id!r}: not a number. It is the last one in the assignment's address "
+            f"--assignment-id {request.assignment_id!r}: not a number. It is the last number in the assignment's URL "
             "in Canvas; without it, Canvas would create a new assignment."
         )
     rows = [row if row.student.id.isdecimal() else replace(row, refused=NO_ID) for row in rows]
@@ -93,7 +93,7 @@ def _target(template: Template, assignment_id: str) -> int:
     if len(ours) != 1:
         raise ExportError(
             f"--assignment-id {assignment_id!r}: {len(ours)} columns of --template end in ({assignment_id}). "
-            "It is the last number in the assignment's address in Canvas."
+            "It is the last number in the assignment's URL in Canvas."
         )
     return ours[0]
 

@@ -16,11 +16,11 @@ from .rows import Export, Request, Row, remarks
 from .table import number, written
 
 FAILURE = (
-    "The autograder could not grade this submission. It is no fault of yours and costs you nothing; staff can see why."
+    "The autograder failed to grade this submission. This is not your fault and costs you no points; staff can see why."
 )
 COLUMNS = ("Name", "SID", "Email", "Total Score", "Max Points", "Submission ID", "Submission Time")
 NO_UPLOAD = (
-    "Gradescope itself takes no grades from a file: this table is for a gradebook. To have grades in Gradescope, "
+    "Gradescope does not import grades from a file: this table is for a gradebook. To get grades into Gradescope, "
     "upload the autograder that `grader gradescope OUT` writes."
 )
 

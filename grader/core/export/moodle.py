@@ -43,7 +43,7 @@ MODIFIED: tuple[str, ...] = (
 MODIFIED += ("Zuletzt geändert (Bewertung)", "Última modificación (calificación)", "Dernière modification (note)")
 MODIFIED += ("最終更新日時 (評定)", "Laatst gewijzigd (beoordeling)", "Последнее изменение (оценка)")
 COMMENTS = ("Feedback comments", "反馈评论", "评语反馈", "反馈意见")
-ABSENT = "not in the worksheet that was given. Download it again, or add them to the course"
+ABSENT = "not in the worksheet. Download it again, or add them to the course"
 
 
 def export(rows: Sequence[Row], request: Request) -> Export:
@@ -92,4 +92,4 @@ def _refused(row: Row, most: str) -> str:
     if limit is None or row.grade is None or row.grade.points <= limit:
         return ""
     what = "score plus bonus" if row.report.bonus else "the score"
-    return f"{what} is above the worksheet's maximum {limit:g}; set bonus_cap or raise the maximum"
+    return f"{what} exceeds the worksheet's maximum {limit:g}; set bonus_cap or raise the maximum"

@@ -40,7 +40,7 @@ class Template:
         wanted = [*names]
         found = self.find(wanted)
         if found is None:
-            raise ExportError(f"--template: no column {wanted[0]!r} in it. Give {of}, as it was downloaded.")
+            raise ExportError(f"--template: no column {wanted[0]!r}. Pass {of}, as downloaded.")
         return found
 
     def find(self, names: Iterable[str]) -> int | None:
@@ -73,7 +73,7 @@ def read_template(data: bytes | None, of: str) -> Template:
         ExportError: If no file was given, or it is no table.
     """
     if data is None:
-        raise ExportError(f"--template is missing. Give {of}, as it was downloaded.")
+        raise ExportError(f"--template is missing. Pass {of}, as downloaded.")
     try:
         text = data.decode("utf-8")
         bom = BOM if text.startswith(BOM) else ""
@@ -82,7 +82,7 @@ def read_template(data: bytes | None, of: str) -> Template:
         delimiter = ";" if first.count(";") > first.count(",") else ","
         header, *rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
     except (ValueError, csv.Error) as error:
-        raise ExportError(f"--template: no CSV in UTF-8 ({error}). Give {of}, as it was downloaded.") from None
+        raise ExportError(f"--template: not a UTF-8 CSV ({error}). Pass {of}, as downloaded.") from None
     padded = [tuple(row + [""] * (len(header) - len(row)))[: len(header)] for row in rows]
     return Template(tuple(header), tuple(padded), delimiter, bom)
 

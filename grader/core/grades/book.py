@@ -111,13 +111,13 @@ class People:
         """
         found = [*self._called.get(folded(text), ())]
         if len(found) > 1:
-            raise Unknown(f"may be any of {', '.join(map(self.name, found[:MOST_NAMED]))}: give an id or an address")
+            raise Unknown(f"ambiguous ({', '.join(map(self.name, found[:MOST_NAMED]))}): give an id or an email")
         if found:
             return found
         work = self._works.get(text.casefold())
         if work is None:
             near = get_close_matches(text, [*self.lines, *self._all_texts()], n=1)
-            raise Unknown(f"nobody in the class{f'; {near[0]} perhaps' if near else ''}")
+            raise Unknown(f"no student matches{f' (did you mean {near[0]}?)' if near else ''}")
         return [key(student) for student in students(work, self.lines[work].origin)]
 
     def submissions(self, text: str) -> list[str]:

@@ -126,5 +126,5 @@ def _alone(one: StudentGrade, others: Sequence[StudentGrade]) -> StudentGrade:
     if len(others) == 1:
         return one
     ids = ", ".join(other.line.id for other in others)
-    why = f"has several submissions ({ids}); `grader decide` with --attempt says which one counts"
+    why = f"has several submissions ({ids}); choose one with `grader decide --attempt`"
     return replace(one, grade=None, blank=why)

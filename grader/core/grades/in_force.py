@@ -48,7 +48,7 @@ def decisions_of(
         found: Book = decisions.decisions_of(folder, lines, reports, rubric, ledger, note)
         return found
     if (folder / FILE).exists():
-        raise DecisionError(f"{folder / FILE}: only grader/extras/decisions can read it, and that folder is not there.")
+        raise DecisionError(f"{folder / FILE}: only grader/extras/decisions can read it, and that folder is missing.")
     return NOTHING
 
 

@@ -50,7 +50,7 @@ class Decision(BaseModel):
     Attributes:
         student: A student's id, address or name, or the id of a submission; ``*`` for everyone.
         override: A property's id, ``score`` or ``bonus``: it is worth ``points``, whatever the grader found.
-        comment: Something to tell the student.
+        comment: A comment for the student.
         due: The student's own deadline.
         late_days: Days of lateness that cost nothing.
         excuse: The student gets no grade, and loses nothing by that.
@@ -88,9 +88,9 @@ class Decision(BaseModel):
     def _says_one_thing(self) -> Decision:
         said = [name for name in WHAT if getattr(self, name) is not None]
         if len(said) != 1:
-            raise ValueError(f"it has {len(said)} of the fields {', '.join(WHAT)}, and needs exactly one")
+            raise ValueError(f"{len(said)} of the fields {', '.join(WHAT)} are set; set exactly one")
         if (self.points is None) != (self.override is None):
-            raise ValueError("override and points go together: one says what, the other how many")
+            raise ValueError("override and points must be given together")
         if self.why is None and self.what not in ("comment", ASKED, SEEN):
             raise ValueError("why is missing")
         if self.student == EVERYONE and self.what != "attempt" and self.withdraw != "attempt":

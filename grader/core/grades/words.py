@@ -14,17 +14,17 @@ _WORDS: Final = {
     "bonus": ("The bonus is {points:g}.", "附加分定为 {points:g}。"),
     "comment": ("{comment}", "{comment}"),
     "due": ("The deadline is {due}.", "截止时间为 {due}。"),
-    "late_days": ("Days of lateness that cost nothing: {days}.", "免于扣分的迟交天数：{days}。"),
-    "excuse": ("Excused: there is no grade, and that costs nothing.", "已获免除：不计成绩，也不扣分。"),
+    "late_days": ("Late days without penalty: {days}.", "免于扣分的迟交天数：{days}。"),
+    "excuse": ("Excused: no grade, and no penalty.", "已获免除：不计成绩，也不扣分。"),
     "attempt": ("The submission that counts: {attempt}.", "计入成绩的提交：{attempt}。"),
     LAST: ("Of several submissions, the last one counts.", "多次提交中，以最后一次为准。"),
     BEST: ("Of several submissions, the best one counts.", "多次提交中，以最好的一次为准。"),
-    "team": ("The submission of a team, and that of {names} as well.", "团队提交，同时也是 {names} 的提交。"),
-    "appeal": ("Asks for another look: {appeal}", "请求复核：{appeal}"),
-    "seen": ("Looked at, and left as it is: {reasons}.", "已查看，维持原结果：{reasons}。"),
+    "team": ("Team submission, shared with {names}.", "团队提交，同时也是 {names} 的提交。"),
+    "appeal": ("Appeal: {appeal}", "请求复核：{appeal}"),
+    "seen": ("Reviewed and left unchanged: {reasons}.", "已查看，维持原结果：{reasons}。"),
     "why": (" Reason: {why}", "理由：{why}"),
     "by": (" ({who}, {when})", "（{who}，{when}）"),
-    "stale": (" Look at it again: {stale}.", " 请再看一遍：{stale}。"),
+    "stale": (" Needs another look: {stale}.", " 请再看一遍：{stale}。"),
 }
 
 

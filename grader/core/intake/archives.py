@@ -35,7 +35,7 @@ from .unpack import CHUNK, Damaged, Decompressor, gzip, read_packed
 
 UTF_8 = 0x800  # the flag of an entry whose name is UTF-8
 MAX_DIRECTORY_BYTES = 8 << 20  # of names, sizes and places: room for a hundred thousand files
-TOO_MANY = say("{path} lists more than {n} files and folders", n=MAX_LISTED).then(SRC_ONLY)
+TOO_MANY = say("{path} contains more than {n} files and folders", n=MAX_LISTED).then(SRC_ONLY)
 
 
 class _Bounded(io.RawIOBase):
@@ -98,7 +98,7 @@ def zip_files(file: IO[bytes], part: Part = WHOLE) -> Files:
         if name.endswith("/"):
             continue
         if name in files:
-            raise Unreadable(say("{path} lists a file twice").then(say("pack it anew")))
+            raise Unreadable(say("{path} lists a file twice").then(say("repack it")))
         files[name] = _Entry(file, entry)
     return files
 
@@ -159,7 +159,7 @@ def read_entry(file: IO[bytes], entry: zipfile.ZipInfo, limit: int) -> bytes:
     if stat.S_ISLNK(entry.external_attr >> 16):
         raise Unreadable(say("{path} is a link").then(THE_FILE_ITSELF))
     if entry.flag_bits & 1:
-        raise Unreadable(say("{path} is encrypted").then(say("hand in a zip without a password")))
+        raise Unreadable(say("{path} is encrypted").then(say("submit a zip without a password")))
     try:
         return read_packed(file, entry, limit + 1)
     except MemoryError:
@@ -192,7 +192,7 @@ class _Unpacked(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         if size < 0 or size > MAX_UNPACKED_BYTES:
-            raise Unreadable(say("{path} is damaged").then(say("pack it anew")))
+            raise Unreadable(say("{path} is damaged").then(say("repack it")))
         data = self._file.read(size) if self._method is None else self._next(self._method, size)
         self._total += len(data)
         if self._total > MAX_UNPACKED_BYTES:
@@ -223,7 +223,9 @@ def tar_files(file: IO[bytes], wanted: Callable[[str], bool]) -> Files:
         with tarfile.open(fileobj=unpacked, mode="r|") as archive:
             for number, member in enumerate(archive):
                 if number >= MAX_LISTED:
-                    raise Unreadable(say("{path} lists more than {n} files and folders", n=MAX_LISTED).then(SRC_ONLY))
+                    raise Unreadable(
+                        say("{path} contains more than {n} files and folders", n=MAX_LISTED).then(SRC_ONLY)
+                    )
                 name = member.name.replace("\\", "/").removeprefix("./")
                 folders.above(f"{name}/" if member.isdir() else name)
                 if member.isdir() or is_clutter(name):
@@ -234,7 +236,7 @@ def tar_files(file: IO[bytes], wanted: Callable[[str], bool]) -> Files:
                 kept += len(data)
                 if kept > MAX_KEPT_BYTES:
                     raise Unreadable(
-                        say("{path} holds more than {n} MiB of source", n=MAX_KEPT_BYTES >> 20).then(SRC_ONLY)
+                        say("{path} contains more than {n} MiB of source", n=MAX_KEPT_BYTES >> 20).then(SRC_ONLY)
                     )
                 files[name] = _Kept(data) if member.isreg() else _refused  # of equal names the last, as with tar
                 archive.members = []  # type: ignore[attr-defined] # or it would keep all members in memory

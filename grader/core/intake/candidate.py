@@ -184,9 +184,9 @@ def walked(folder: Path | str) -> Iterator[tuple[str, list[str]]]:
     for number, (current, folders, files) in enumerate(os.walk(folder, followlinks=False)):
         count += len(folders) + len(files)
         if count > MAX_LISTED:
-            raise Unreadable(say("The folder holds more than {n} files and folders", n=MAX_LISTED).then(SRC_ONLY))
+            raise Unreadable(say("The folder contains more than {n} files and folders", n=MAX_LISTED).then(SRC_ONLY))
         if number > MAX_FOLDERS:
-            raise Unreadable(say("The folder holds more than {n} folders", n=MAX_FOLDERS).then(SRC_ONLY))
+            raise Unreadable(say("The folder contains more than {n} folders", n=MAX_FOLDERS).then(SRC_ONLY))
         if ENVIRONMENT in files and current != str(folder):
             folders[:] = []
             continue

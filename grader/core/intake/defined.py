@@ -25,13 +25,13 @@ def lacking(text: str, names: Sequence[str]) -> Message | None:
     """
     found = _bound(text)
     if names and not (any(name in text for name in names) if found is None else found.more or found.names & {*names}):
-        return say("{path} defines no {names}", names=reduce(_and_no, names[1:], quoted(names[0])))
+        return say("{path} does not define {names}", names=reduce(_and_no, names[1:], quoted(names[0])))
     stub = "NotImplementedError" in text if found is None else found.stub
     return STUB if stub else None
 
 
 def _and_no(first: Message, other: str) -> Message:
-    return say("{first} and no {other}", first=first, other=other)
+    return say("{first} or {other}", first=first, other=other)
 
 
 def defined(text: str, names: Iterable[str]) -> list[str]:

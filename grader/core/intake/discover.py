@@ -75,12 +75,12 @@ def _candidates(path: Path, source: str | None, expected: Expected) -> list[Cand
     if found := _in_export(path, source, expected):
         return found
     if source not in (None, FOLDERS):
-        raise IntakeError(f"{path}: holds no {source} export. Leave --from out to have it recognised.")
+        raise IntakeError(f"{path}: not a {source} export. Omit --from to detect the source.")
     if path.is_file() and source is None:
         return [Candidate(identifier(path), path)]
     children = _each(Listing(path), (), expected)
     if not children:
-        raise IntakeError(f"{path}: holds no submission. Expected src/ in it, or one folder or zip for each student.")
+        raise IntakeError(f"{path}: no submission found. Expected src/, or one folder or zip for each student.")
     return children
 
 
@@ -194,7 +194,7 @@ def _may_be_work(name: str, expected: Expected) -> bool:
 def _why_loose(name: str) -> Message:
     """Why a single file in a folder of submissions is not read."""
     return say(
-        "{called} is a single file beside the submissions, so it belongs to none. Put it into its student's folder.",
+        "{called} is a single file outside every submission. Move it into its student's folder.",
         called=name,
     )
 
@@ -204,12 +204,12 @@ def _why_unread(path: Path) -> Message | None:
     mode = os.lstat(path).st_mode
     if stat.S_ISLNK(mode):
         return say(
-            "{called} is a link, and may lead to somebody else's work. Hand in the folder or the zip itself.",
+            "{called} is a link, which may point to someone else's submission. Submit the folder or zip itself.",
             called=path.name,
         )
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         return say(
-            "{called} is neither a file nor a folder, but a pipe, a socket or a device. Hand in a zip.",
+            "{called} is neither a file nor a folder, but a pipe, a socket or a device. Submit a zip.",
             called=path.name,
         )
     return None

@@ -56,7 +56,7 @@ def _metadata(listing: Listing) -> tuple[Mapping[object, object], Message | None
         return {}, problem.of(f"{METADATA}:")
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         return {}, quoted(clean(f"{METADATA}: {error}"))
-    return (content, None) if isinstance(content, dict) else ({}, say("{path} holds no submissions", path=METADATA))
+    return (content, None) if isinstance(content, dict) else ({}, say("{path} contains no submissions", path=METADATA))
 
 
 def _check_depth(data: bytes) -> None:
@@ -81,7 +81,7 @@ def _found(folder: str, entry: object, problem: Message | None) -> Found:
         submitted_at=_moment(entry.get(":created_at")),
     )
     why = problem or say("Gradescope names no submitter")
-    unknown = say("It is not known whose this is: {problem}.", problem=why)
+    unknown = say("Owner unknown: {problem}.", problem=why)
     return Found(folder.rstrip("/"), Part(below=folder), (folder,), origin, () if people else (unknown,))
 
 

@@ -29,7 +29,7 @@ FOREIGN: Mapping[str, tuple[Message, Message]] = {  # by suffix: what the file i
     **dict.fromkeys((".png", ".jpg", ".jpeg", ".heic"), (say("A picture"), SOURCES)),
     ".pyc": (say("Compiled Python"), say("ask for the source, a .py file")),
     **dict.fromkeys((".txt", ".md"), (say("A text"), SOURCES)),
-    ".html": (say("A text typed in online, or a link"), SRC_ZIPPED),
+    ".html": (say("An online text or a link"), SRC_ZIPPED),
     **dict.fromkeys((".url", ".webloc"), (say("A link"), SRC_ZIPPED)),
 }
 BY_MARK: Mapping[bytes, str] = {

@@ -116,7 +116,7 @@ def _doubt(
 
 def doubtful(path: str, one: str, other: str) -> Concern:
     """The concern about a file of which there are two versions."""
-    twice = say("{path} is there twice, as {one} and as {other}, and they differ", path=path, one=one, other=other)
+    twice = say("{path} exists twice, as {one} and as {other}, with different content", path=path, one=one, other=other)
     return Concern("doubtful", twice.then(LEFT_OUT))
 
 
@@ -137,14 +137,14 @@ def _places(
         placed = {path: name for path, name in inside.items() if is_source_path(path)}
         if len(placed) > MAX_FILES:
             many = say("{n} Python files under src/", n=len(placed))
-            raise Unreadable(many.then(say("at most {n} are taken", n=MAX_FILES)))
+            raise Unreadable(many.then(say("the limit is {n}", n=MAX_FILES)))
         if root:
             notices.append(say("Found inside the folder {called}.", called=repr(root.rstrip("/"))))
     for name in sorted(names, key=lambda name: (-copy_number(name), name.count("/"))):  # the latest copy counts
         path = expected_path(name, expected)
         if path and path not in placed and (root is None or name.startswith(root)):
             placed[path] = name
-            notices.append(say("{called} was taken as {path}.", called=repr(name), path=path))
+            notices.append(say("{called} was graded as {path}.", called=repr(name), path=path))
     return placed
 
 
@@ -174,7 +174,7 @@ def without_copy_suffix(name: str) -> tuple[str, str]:
 
 def handed_in_again(name: str) -> Message:
     """The remark on an earlier version of a file, which does not count."""
-    return say("{called} was handed in again; the latest counts.", called=repr(name))
+    return say("{called} was submitted more than once; the latest counts.", called=repr(name))
 
 
 def copy_number(name: str) -> int:
@@ -211,8 +211,8 @@ def renamed(
             )
             if (called and (problem == MISSING or not text)) or (known and not lacking(text, known)):
                 offer = say(
-                    "{called} may be it (it defines {names})." if known else "{called} may be it.",
+                    "{called} may be that file (it defines {names})." if known else "{called} may be that file.",
                     called=repr(name),
                     names=", ".join(known),
                 )
-                yield Concern("renamed", problem.filled(path=path).then(offer, say("Rename it if it is.")))
+                yield Concern("renamed", problem.filled(path=path).then(offer, say("If so, rename it.")))

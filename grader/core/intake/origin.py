@@ -29,7 +29,7 @@ class Student(BaseModel):
     email: str = ""
 
     def __str__(self) -> str:
-        return self.name or self.email or self.id or "somebody unnamed"
+        return self.name or self.email or self.id or "unnamed student"
 
 
 class Origin(BaseModel):

@@ -34,9 +34,9 @@ DISCOVERY_CPU_S = 300  # for finding the submissions of a whole class
 START = (
     "import sys; sys.path.insert(0, sys.argv[1]); from grader.core.intake.reader import serve; serve(int(sys.argv[2]))"
 )
-REMEDY = say("hand in the Python files of src/ in a plain zip.")
-TOO_MUCH_MEMORY = say("To read it takes more memory than the {n} MiB that are given to that", n=MEMORY_MIB).then(REMEDY)
-TOO_MUCH_TIME = say("To read it takes more than {n} s of computing", n=CPU_S).then(REMEDY)
+REMEDY = say("submit the Python files of src/ in a plain zip.")
+TOO_MUCH_MEMORY = say("Reading it exceeds the memory limit of {n} MiB", n=MEMORY_MIB).then(REMEDY)
+TOO_MUCH_TIME = say("Reading it exceeds the CPU time limit of {n} s", n=CPU_S).then(REMEDY)
 
 
 class _Died(Exception):
@@ -70,7 +70,7 @@ class Reader:
         try:
             return _submission(self._insist(("read", (candidate,)), CPU_S))
         except _Died as death:
-            ended = say("It ended the process that reads it, twice ({how})", how=str(death)).then(REMEDY)
+            ended = say("It crashed the reader twice ({how})", how=str(death)).then(REMEDY)
             reason = TOO_MUCH_TIME if death.of_its_limit else ended
             return Submission(candidate.id, reason=reason, notices=candidate.notices)
 
@@ -94,7 +94,7 @@ class Reader:
         except _Died as death:
             listed = ", ".join(map(str, paths))
             raise IntakeError(
-                f"{listed}: cannot be listed within the limits ({death}). Unpack it, and give the folder."
+                f"{listed}: listing it exceeds the limits ({death}). Unpack it, and give the folder."
             ) from None
         if isinstance(reply, dict):
             raise IntakeError(str(reply["refused"]))
@@ -207,7 +207,7 @@ def _discover(
         return {"refused": str(error)}
     except (MemoryError, RecursionError):
         listed = ", ".join(map(str, paths))
-        return {"refused": f"{listed}: to list it takes more than {MEMORY_MIB} MiB. Unpack it, and give the folder."}
+        return {"refused": f"{listed}: listing it takes more than {MEMORY_MIB} MiB. Unpack it, and give the folder."}
     return [_fields(candidate) for candidate in found]
 
 

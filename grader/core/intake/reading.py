@@ -52,7 +52,7 @@ def submission_in(identifier: str, files: Files, expected: Expected) -> Submissi
         found.files.pop(path, None)
     if (total := sum(len(text.encode()) for text in found.files.values())) > MAX_SOURCE_BYTES:
         much = say("{n} MiB of Python source", n=total >> 20)
-        raise Unreadable(much.then(say("at most {n} MiB are taken", n=MAX_SOURCE_BYTES >> 20)))
+        raise Unreadable(much.then(say("the limit is {n} MiB", n=MAX_SOURCE_BYTES >> 20)))
     missing = [path for path in expected if path not in found.files]
     explained = places_in(found.concerns)
     unexplained = [path for path in missing if path not in explained]
@@ -97,7 +97,7 @@ def _own_imports(files: dict[str, str]) -> Iterator[Concern]:
         for problem in own_imports(text, modules):
             name = problem.fields["name"]
             bare = say(
-                "{path}:{line} imports {name} by its bare name, which is not found where it is graded.",
+                "{path}:{line} imports {name} by its bare name, which fails during grading.",
                 path=path,
                 line=problem.line,
                 name=name,
@@ -124,7 +124,7 @@ class _Search:
         loose = {name: files[name] for name in names if name not in packed}
         python = [name for name in loose if name.endswith(".py")]
         if len(python) > MAX_ENTRIES:
-            raise Unreadable(say("It holds {n} Python files", n=len(python)).then(SRC_ONLY))
+            raise Unreadable(say("It contains {n} Python files", n=len(python)).then(SRC_ONLY))
         self._merge(place(loose, self._expected), inside)
         self.files |= {inside + name: read for name, read in loose.items()}
         archives = sorted(packed, key=lambda name: (-copy_number(name), name))
@@ -146,8 +146,8 @@ class _Search:
         try:
             self._archives += 1
             if depth >= MAX_NESTING or self._archives > MAX_ARCHIVES:
-                deep = say("{path} lies too deep among other archives")
-                raise Unreadable(deep.then(say("hand in one zip of src/")))
+                deep = say("{path} is nested too deeply in archives")
+                raise Unreadable(deep.then(say("submit one zip of src/")))
             data = read(MAX_ARCHIVE_BYTES)
             self._bytes += len(data)
             if self._bytes > MAX_ARCHIVE_BYTES:

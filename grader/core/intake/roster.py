@@ -84,7 +84,7 @@ def read_roster(path: Path) -> list[Student]:
     """
     students = [student for student in map(student_of, _read(path)) if student != Student()]
     if not students:
-        raise RosterError(f"{path}: no student in it. It needs a header with a column username, name or email.")
+        raise RosterError(f"{path}: no student found. It needs a header with a column username, name or email.")
     return students
 
 
@@ -97,7 +97,7 @@ def _read(path: Path) -> list[Mapping[str, str]]:
     except OSError as error:
         raise RosterError(f"{path}: {error.strerror}. Give a CSV with a column username, name or email.") from None
     except (UnicodeDecodeError, csv.Error) as error:
-        raise RosterError(f"{path}: no CSV in UTF-8 ({error}). Save it as one.") from None
+        raise RosterError(f"{path}: not a UTF-8 CSV ({error}). Save it as one.") from None
 
 
 def read_lateness(path: Path) -> dict[Student, float]:
@@ -197,7 +197,7 @@ def with_roster(candidates: Iterable[Candidate], roster: Sequence[Student]) -> l
         whose = [_listed(student, origin, roster) for student in origin.students]
         present.update(listed for listed in whose if listed)
         if not any(whose):
-            remark = say("Nobody in the roster goes with this submission.")
+            remark = say("No roster entry matches this submission.")
             named.append(replace(candidate, notices=(*candidate.notices, remark)))
             continue
         guessed = origin.source in ("folders", "clones")
@@ -238,7 +238,7 @@ def latest(candidates: Iterable[Candidate]) -> list[Candidate]:
             kept[key] = candidate
             continue
         older, newer = sorted((before, candidate), key=_moment)
-        earlier = say("{called} of the same students was handed in earlier", called=older.id)
+        earlier = say("{called} is an earlier submission of the same students", called=older.id)
         remark = earlier.then(say("it is left out."))
         kept[key] = replace(newer, notices=(*newer.notices, remark))
     return [*kept.values()]
@@ -260,6 +260,6 @@ def _listed(student: Student, origin: Origin, roster: Sequence[Student]) -> Stud
 
 def _absent(student: Student) -> Candidate:
     """A candidate for a student in the roster who has handed in nothing."""
-    reason = say("Nothing was handed in: {called} is in the roster, and no submission is theirs.", called=str(student))
+    reason = say("No submission: {called} is in the roster but did not submit.", called=str(student))
     origin = Origin(source="roster", students=(student,))
     return Candidate(safe_id(student.id or student.name or student.email), Path(), origin=origin, reason=reason)

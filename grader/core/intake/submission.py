@@ -22,8 +22,8 @@ MAX_ENTRIES = 2000  # Python files anywhere in a folder or an archive
 MAX_ARCHIVE_BYTES = 64 << 20  # all archives inside a submission together
 MAX_PATH = 200
 LEFT_OUT = say("it was left out.")
-SRC_ONLY = say("hand in src/ only")
-THE_FILE_ITSELF = say("hand in the file itself")
+SRC_ONLY = say("submit src/ only")
+THE_FILE_ITSELF = say("submit the file itself")
 AS_UTF_8 = say("save it as UTF-8")
 
 
@@ -105,9 +105,9 @@ class Submission:
 
 _WORDS = {
     "too_large": say("{path} is larger than {n} MiB", n=MAX_FILE_BYTES >> 20),
-    "wide": say("{path} is UTF-16 or UTF-32, which Python does not read").then(AS_UTF_8),
-    "nul": say("{path} contains NUL bytes, so it is no Python source"),
-    "encoding": say("{path} names an encoding that Python does not read ({why})").then(AS_UTF_8),
+    "wide": say("{path} is UTF-16 or UTF-32, which Python cannot read").then(AS_UTF_8),
+    "nul": say("{path} contains NUL bytes, so it is not Python source"),
+    "encoding": say("{path} declares an encoding that Python cannot read ({why})").then(AS_UTF_8),
     "undecodable": say("{path} is not {encoding} (byte {place})").then(AS_UTF_8),
 }
 
@@ -163,7 +163,7 @@ class Folders:
         while (name := name.rpartition("/")[0]) and name not in self._found:
             self._found.add(name)
         if len(self._found) > MAX_FOLDERS:
-            raise Unreadable(say("{path} holds more than {n} folders", n=MAX_FOLDERS).then(SRC_ONLY))
+            raise Unreadable(say("{path} contains more than {n} folders", n=MAX_FOLDERS).then(SRC_ONLY))
 
 
 def may_be_source(name: str) -> bool:
@@ -184,7 +184,7 @@ def open_regular(path: Path | str, folder: int | None = None, follow: bool = Fal
         OSError: If the system refuses.
     """
     if not follow and not stat.S_ISREG(os.lstat(path, dir_fd=folder).st_mode):
-        raise Unreadable(say("{path} is not a regular file (a link, perhaps)").then(THE_FILE_ITSELF))
+        raise Unreadable(say("{path} is not a regular file (possibly a link)").then(THE_FILE_ITSELF))
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
     file = os.fdopen(os.open(path, flags, dir_fd=folder), "rb")
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

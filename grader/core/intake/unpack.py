@@ -136,7 +136,7 @@ def _method(kind: int, limit: int) -> Decompressor:
         zipfile.ZIP_LZMA: lambda: _Lzma(limit),
     }
     if kind not in methods:
-        raise Damaged(say("packed by method {n}, which is not known here", n=kind))
+        raise Damaged(say("compression method {n} is not supported", n=kind))
     return methods[kind]()
 
 

@@ -72,7 +72,7 @@ def check_shape(actual: Tensor, shape: torch.Size | list[int]) -> None:
         WrongAnswer: If the shape differs, or the numbers are complex.
     """
     if actual.is_complex():
-        raise WrongAnswer(say("the output is {actual}, no real number", actual=name(actual.dtype)))
+        raise WrongAnswer(say("the output has dtype {actual}; a real dtype is required", actual=name(actual.dtype)))
     if list(actual.shape) != list(shape):
         elements = torch.Size(shape).numel()
         raise WrongAnswer(other_shape(actual.shape, shape), elements=elements)

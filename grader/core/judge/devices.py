@@ -14,7 +14,7 @@ from grader.core.settings import CannotGrade
 
 from .faults import Crashed, StudentFault
 
-ASKS_FOR_CUDA = "assessed on a GPU only: {path} asks for CUDA, which the simulated device is not"
+ASKS_FOR_CUDA = "assessed on a GPU only: {path} requires CUDA, which the simulated device is not"
 NONE = "none"  # in place of a second device where there is none: cases that need one are not assessed
 
 
@@ -26,7 +26,7 @@ def devices(choice: str) -> tuple[str, ...]:
     """
     gpu = torch.cuda.is_available()
     if choice == "cuda" and not gpu:
-        raise CannotGrade("--device cuda: torch finds no CUDA device here. Leave the option out to grade on the CPU.")
+        raise CannotGrade("--device cuda: torch finds no CUDA device here. Omit the option to grade on the CPU.")
     if choice != "auto":
         return ("cuda:0",) if choice == "cuda" else ("cpu",)
     if gpu:
@@ -79,6 +79,9 @@ def why_not_assessed(fault: StudentFault, device: str, files: Mapping[str, str])
     if not second_device.is_here(device):
         return None
     if isinstance(fault, Crashed) and fault.lacking:
-        return say("assessed on a GPU only: the simulated device has no {what}", what=Message(Part(fault.lacking, {})))
+        return say(
+            "assessed on a GPU only: the simulated device does not support {what}",
+            what=Message(Part(fault.lacking, {})),
+        )
     asking = next((path for path, text in files.items() if second_device.asks_for_cuda(text)), "")
     return say(ASKS_FOR_CUDA, path=asking) if asking else None

@@ -126,7 +126,7 @@ def fault_from_reply(error: Any, files: Mapping[str, str], memory_mib: int) -> S
     fields = error if isinstance(error, dict) else {}
     kind = fields.get("kind")
     if kind == "memory_exceeded":
-        return MemoryExceeded(say("more memory was used than the {n} MiB that a submission may add", n=memory_mib))
+        return MemoryExceeded(say("memory use exceeded the limit of {n} MiB", n=memory_mib))
     if isinstance(kind, str) and kind in _TOLD_BY_THE_WORKER:
         try:
             told = from_data(fields.get("told"), masked)

@@ -75,7 +75,7 @@ class Judge:
     def _check_isolation(self) -> None:
         if self.isolation.level < self._settings.required_level:
             raise CannotGrade(
-                f"isolation here is {self.isolation}, less than is required. `grader doctor` says what is missing."
+                f"isolation here is {self.isolation}, weaker than required. `grader doctor` shows what is missing."
             )
 
     def _rehearse(self) -> None:
@@ -248,7 +248,7 @@ def _set_apart(cases: Sequence[CaseResult]) -> list[Message]:
         failing, working = ([part for part, seen in by_value.items() if seen == {passed}] for passed in (False, True))
         if failing and working and len(failing) + len(working) == len(by_value):
             texts = {"failing": ", ".join(failing), "working": ", ".join(working)}
-            told.append(say("cases with {failing} fail, those with {working} pass", **texts))
+            told.append(say("cases with {failing} fail; those with {working} pass", **texts))
     return told
 
 

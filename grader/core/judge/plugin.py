@@ -26,9 +26,9 @@ from .student import StartWorker, Student
 
 NO_MEMORY, MOST_SAID = "can't allocate memory", 1000  # torch's words, and how many characters are searched for them
 PLAIN_MARKS = ("rubric", "parametrize", "skip")
-TOO_MUCH_TO_JUDGE = say("what came back takes more memory to judge than there is")
+TOO_MUCH_TO_JUDGE = say("judging this output takes more memory than is available")
 DOUBT = ""
-INCONSISTENT = say("the same calls were answered in one way here, and in another way there; the worse answer counts")
+INCONSISTENT = say("the same calls gave different answers in different processes; the worse answer counts")
 
 Task = Callable[[], list[dict[str, Any]]]  # runs tests; returns results that pytest does not report, in its format
 
@@ -84,7 +84,7 @@ class Plugin:
 
     def pytest_configure(self, config: pytest.Config) -> None:
         """Register the marker that ties a test to a rubric line."""
-        config.addinivalue_line("markers", "rubric(property_id): the rubric line that the test belongs to")
+        config.addinivalue_line("markers", "rubric(property_id): the rubric property that the test checks")
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Run tests with the fixture ``device`` on each real device, ``other_device`` on each second device."""
@@ -339,7 +339,7 @@ def _other(device: str) -> Any:
 def _property_of(item: pytest.Item) -> str:
     marker = item.get_closest_marker("rubric")
     if marker is None:
-        raise pytest.UsageError(f"{item.nodeid} has no @pytest.mark.rubric: name the property that it belongs to.")
+        raise pytest.UsageError(f"{item.nodeid} has no @pytest.mark.rubric: add one that names its property.")
     return str(marker.args[0])
 
 
@@ -378,7 +378,7 @@ def _case_result(item: pytest.Item, known: Mapping[str, Any]) -> CaseResult:
         property_id=_property_of(item),
         id=_case_id(item),
         outcome=Outcome(known.get("outcome", "grader_error")),
-        message=known.get("message", Message() if known else say("the test left no verdict")),
+        message=known.get("message", Message() if known else say("the test gave no verdict")),
         error_ulp=known.get("error_ulp"),
         limit_ulp=known.get("limit_ulp"),
         elements=known.get("elements"),

@@ -18,8 +18,8 @@ from .excuses import Excuse, Reading, Readings, T
 from .faults import Crashed, InvalidReply, MemoryExceeded, StudentFault, TimedOut, fault_from_reply
 from .student_objects import StudentModule, StudentName
 
-NOT_TRIED_AFTER_TIME = say("not tried, since an earlier case of this property gave no answer in time")
-NOT_TRIED_AFTER_MEMORY = say("not tried, since an earlier case of this property filled the memory")
+NOT_TRIED_AFTER_TIME = say("not tried: an earlier case of this property timed out")
+NOT_TRIED_AFTER_MEMORY = say("not tried: an earlier case of this property exceeded the memory limit")
 
 StartWorker = Callable[[Mapping[str, str]], WorkerLike]
 
@@ -99,7 +99,7 @@ class Student:
         self.start_afresh()
         self._around = around
         if self.condemns(property_id):
-            self._gave_out = InvalidReply(say("what came back for this piece is more than can be judged"))
+            self._gave_out = InvalidReply(say("judging this output exceeded the judge's limits; not tried again"))
 
     def start_afresh(self) -> None:
         """End the worker and forget its state: the next request starts another, which imports the submission anew."""

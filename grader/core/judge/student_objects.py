@@ -58,7 +58,7 @@ class StudentFunction:
         self.student.charge_for_several_values(self.name, self._no_tensor(SEVERAL))
 
     def _no_tensor(self, kind: str | Message) -> InvalidReply:
-        return InvalidReply(say("{name} returned {kind}, not one tensor", name=self.name, kind=kind))
+        return InvalidReply(say("{name} returned {kind} instead of one tensor", name=self.name, kind=kind))
 
     def gradients(self, *arguments: Tensor, upstream: Tensor) -> Gradients:
         """Call it, and send the gradient ``upstream`` of its output back through it."""

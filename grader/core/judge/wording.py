@@ -13,8 +13,8 @@ FAR = 1000  # times the expected size: for larger errors the exact number does n
 ZEROS = say("all of these are zero")
 ALIKE = say("all of these are the same number")
 PLACES = "{what}: shape {shape}, {n} of {all} elements are wrong, the first at {place}"
-SAME_MULTIPLE = "all of these are {factor} times what they should be"
-ORDER = "along dimension {dim}, {here} hold what belongs to {there}"
+SAME_MULTIPLE = "all of these are {factor} times the expected value"
+ORDER = "along dimension {dim}, {here} hold the values that belong at {there}"
 MOST = 0.5  # of the elements at some places: then the places say more than the first one does
 LISTED = 6  # places that a message lists
 COMPARED = 1 << 20  # differences of slices; larger tensors are not searched for another order
@@ -64,10 +64,10 @@ def relation(values: Tensor, expected: Tensor, scale: Tensor) -> Message | None:
         sizes = values.abs()
         cut = (sizes <= expected.abs()) & (values * expected > 0) & ((sizes - sizes[0]).abs() <= SAME_FACTOR * sizes[0])
         if bool(cut.all()) and not constant:
-            return say("all of these are cut off at the same size")
+            return say("all of these are clamped to the same magnitude")
         added = values - expected
         if bool(((added - added[0]).abs() <= SAME_FACTOR * added[0].abs()).all()) and not constant:
-            return say("the same number is added to all of these")
+            return say("all of these are off by the same constant")
     share = float(((values - expected).abs() / scale.abs()).max())
     return _share(share) if VISIBLE <= share < torch.inf else None
 
@@ -121,18 +121,16 @@ def _served(actual: Tensor, expected: Tensor) -> list[int] | None:
 def in_steps(worst: float, limit: float) -> Message:
     """The largest error in rounding steps, for an error that is small beside the element."""
     worst = round_to(worst, 3)
-    return say(
-        "off by up to {worst} rounding steps, where {limit} are allowed", worst=f"{worst:.0f}", limit=f"{limit:g}"
-    )
+    return say("off by up to {worst} rounding steps; {limit} are allowed", worst=f"{worst:.0f}", limit=f"{limit:g}")
 
 
 def _share(share: float) -> Message:
     if share > FAR:
-        return say("off by more than {n} times their size", n=FAR)
+        return say("off by more than {n} times their magnitude", n=FAR)
     rounded = round_to(share, 1)
     if rounded < 2:
-        return say("off by up to {n}% of their size", n=f"{100 * rounded:g}")
-    return say("off by up to {n} times their size", n=f"{rounded:g}")
+        return say("off by up to {n}% of their magnitude", n=f"{100 * rounded:g}")
+    return say("off by up to {n} times their magnitude", n=f"{rounded:g}")
 
 
 def round_to(value: float, digits: int) -> float:

@@ -90,14 +90,14 @@ def _reasons(own: Standing, concerns: Sequence[Concern], lost: Outcomes, why: Me
     if origin and origin.late and not origin.submitted_at and origin.late_s is None:
         yield (
             "late_without_date",
-            say("The platform says that it is late, and not by how much: [policy] counts one day."),
+            say("The platform marks it late, but does not say by how much: [policy] counts one day."),
         )
     yield from _elsewhere(lost)
     yield from _zeros(own, lost)
     if hung := _with(lost, Outcome.TIMED_OUT):
-        yield "timed_out", say("No answer in time: {names}.", names=hung)
+        yield "timed_out", say("Timed out: {names}.", names=hung)
     if otherwise := _with(lost, Outcome.INCONSISTENT):
-        yield "inconsistent", say("Other answers to the same calls in another process: {names}.", names=otherwise)
+        yield "inconsistent", say("Different answers to the same calls in another process: {names}.", names=otherwise)
 
 
 def _with(lost: Outcomes, wanted: Outcome) -> str:
@@ -119,14 +119,14 @@ def _cause(message: Message) -> Message | None:
     fields = next((part.fields for part in message.parts if "exception" in part.fields), {})
     package, _, _ = str(fields.get("module", "")).partition(".")
     if package in OURS:
-        return say("{names}: The module {name} belongs to Python or torch, and was not found here.", name=package)
+        return say("{names}: the module {name} belongs to Python or torch, but is not installed here.", name=package)
     if str(fields.get("file", "")).startswith("torch/"):
         return say("{names}: torch could not open a file or folder here.")
     if (fields.get("exception"), fields.get("message")) == ("RuntimeError", NO_THREAD):
-        return say("{names}: Student code may start no thread here.")
+        return say("{names}: student code may not start threads here.")
     if "python" in fields:
         return say(
-            "{names}: Python {n} does not know this syntax; look whether a newer Python does.", n=fields["python"]
+            "{names}: Python {n} does not support this syntax; check whether a newer Python does.", n=fields["python"]
         )
     return None
 
@@ -139,12 +139,16 @@ def _zeros(own: Standing, lost: Outcomes) -> Iterator[tuple[str, Message]]:
             how = ", ".join(sorted(ended))
             yield (
                 "nothing_ran",
-                say("{name}: code is there, and nothing of it gave an answer ({how}).", name=task.id, how=how),
+                say(
+                    "{name}: no property of this task produced a result ({how}), although code was submitted.",
+                    name=task.id,
+                    how=how,
+                ),
             )
     line = own.line
     begun = any(outcome not in NOT_BEGUN for task in lost.values() for _, outcome, _ in task)
     if line.score is not None and line.bonus is not None and begun:
         earned, most = line.score + line.bonus, line.max_score + line.max_bonus
         if earned <= NEAR_ZERO * most:
-            told = say("{n} of {all} points, although code is there.", n=f"{earned:g}", all=f"{most:g}")
+            told = say("{n} of {all} points, although code was submitted.", n=f"{earned:g}", all=f"{most:g}")
             yield "near_zero", told

@@ -23,12 +23,12 @@ WAIT_S = 3  # for another program, such as datasette, to finish its query
 
 DISK = {"SQLITE_FULL": errno.ENOSPC, "SQLITE_IOERR": errno.EIO}  # errors of the disk, raised as OSError as for any file
 REMEDIES = {
-    "SQLITE_NOTADB": "is no ledger. Move it away and run again: a new one takes its place",
-    "SQLITE_CORRUPT": "is damaged. Move it away and run again: a new one takes its place",
-    "SQLITE_BUSY": "another grader or program is at work with it. Wait for its end, or choose another folder",
-    "SQLITE_READONLY": "cannot be written to. Choose a folder that you can write to",
-    "SQLITE_CANTOPEN": "cannot be opened. Choose a folder that you can write to",
-    "SQLITE_PERM": "cannot be opened. Choose a folder that you can write to",
+    "SQLITE_NOTADB": "is not a grader ledger. Move it away and run again; a new one is created",
+    "SQLITE_CORRUPT": "is damaged. Move it away and run again; a new one is created",
+    "SQLITE_BUSY": "is in use by another grader or program. Wait until it finishes, or choose another folder",
+    "SQLITE_READONLY": "cannot be written to. Choose a writable folder",
+    "SQLITE_CANTOPEN": "cannot be opened. Choose a writable folder",
+    "SQLITE_PERM": "cannot be opened. Choose a writable folder",
 }
 
 
@@ -109,10 +109,10 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
             if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
                 raise  # else another process was faster, and has made it
     elif application != APPLICATION_ID:
-        raise LedgerError(f"{path}: is a database of another program. Move it away, or choose another folder.")
+        raise LedgerError(f"{path}: is another program's database. Move it away, or choose another folder.")
     elif version != VERSION:
         raise LedgerError(
-            f"{path}: has version {version}, and this grader knows version {VERSION}. "
+            f"{path}: has version {version}; this grader supports version {VERSION}. "
             "Use the grader that wrote it, or move it away and run again."
         )
     else:

@@ -16,11 +16,11 @@ from .report import CaseReport, MessagePart, PropertyReport, Report, TaskReport,
 # Hints for every outcome but ``passed`` and ``failed``, which is a wrong value.
 ADVICE: Mapping[Outcome, Mapping[str, str]] = {
     Outcome.CRASHED: {
-        "en": "Your code stopped with an error. The first case below names it and its line: correct that first.",
+        "en": "Your code raised an exception. The first case below names it and its line: fix that first.",
         "zh": "你的代码报错了。下面第一个用例给出了错误和所在行；请先解决它。",
     },
     Outcome.TIMED_OUT: {
-        "en": "Your code gave no answer in time. Look for a loop that never ends.",
+        "en": "Your code exceeded the time limit. Look for an infinite loop.",
         "zh": "你的代码没有按时给出结果。检查是否有不会结束的循环。",
     },
     Outcome.MEMORY_EXCEEDED: {
@@ -28,7 +28,7 @@ ADVICE: Mapping[Outcome, Mapping[str, str]] = {
         "zh": "你的代码占用了过多内存。检查是否有远大于输入的张量。",
     },
     Outcome.NOT_IMPLEMENTED: {
-        "en": "This is still a TODO.",
+        "en": "This is still to be implemented (TODO).",
         "zh": "这里仍是 TODO。",
     },
     Outcome.MISSING: {
@@ -36,26 +36,26 @@ ADVICE: Mapping[Outcome, Mapping[str, str]] = {
         "zh": "找不到文件或名称。请保留原来的文件位置和名称。",
     },
     Outcome.INVALID_REPLY: {
-        "en": "Your code returned something else than one ordinary, dense tensor. Look at its return.",
+        "en": "Your code did not return a single dense tensor. Check the return statement.",
         "zh": "你的代码返回的不是一个普通的稠密张量。检查 return。",
     },
     Outcome.INCONSISTENT: {
-        "en": "The same calls got right answers in one process and wrong ones in another. A person will look at it.",
+        "en": "The same calls gave correct results in one process and wrong ones in another. Staff will review this.",
         "zh": "同样的调用，你的代码在一个进程中回答正确，在另一个进程中回答错误。会有人查看。",
     },
     Outcome.NOT_ASSESSED: {
-        "en": "This could not be judged on this machine.",
+        "en": "This could not be assessed on this machine.",
         "zh": "这一项无法在这台机器上评判。",
     },
     Outcome.GRADER_ERROR: {
-        "en": "The grader failed here; it is not your fault, and it costs you nothing. Your assistant has been told.",
+        "en": "The grader failed here. This is not your fault and costs you no points. Staff have been notified.",
         "zh": "这里是评分程序出错，不是你的问题，也不会扣你的分。助教已得知。",
     },
 }
 
 # Wraps the hint of a property that failed without a known mistake, if an earlier basic property of its task failed.
 CONSEQUENCE: Mapping[str, str] = {
-    "en": "This may follow from “{first}”: correct that first. If it is still wrong then: {hint}",
+    "en": "This may follow from “{first}”: fix that first. If this is still wrong afterwards: {hint}",
     "zh": "这可能是“{first}”引起的，请先改好它。如果仍有问题：{hint}",
 }
 

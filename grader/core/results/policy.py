@@ -55,10 +55,10 @@ def grade(policy: Policy, score: float, bonus: float, origin: Origin | None, ter
     if terms.free_days:
         late += f" beyond {terms.free_days} free"
     if _over(policy, origin, terms.due) is None:
-        late = "Late, nobody knows by how much, so 1 day"
+        late = "Late by an unknown time, counted as 1 day"
     remarks = [
-        f"{bonus - counted:g} points of the bonus are above its cap of {counted:g}." if counted < bonus else "",
-        f"{late}: {share:.0%}, {penalty:g} points, taken off." if share else "",
+        f"{bonus - counted:g} bonus points exceed the cap of {counted:g}." if counted < bonus else "",
+        f"{late}: {share:.0%}, {penalty:g} points, deducted." if share else "",
     ]
     points = round(score + counted - penalty, 2)
     return Grade(round(score + bonus, 2), penalty, points, " ".join(filter(None, remarks)))

@@ -61,5 +61,5 @@ def _key(folder: Path) -> bytes:
         return bytes.fromhex(_Kept.model_validate_json(path.read_bytes()).key)
     except ValidationError as error:
         raise PseudonymError(
-            f"{path}: {first_problem(error)}. Put the file back; without it, everyone gets another pseudonym."
+            f"{path}: {first_problem(error)}. Restore the file; without it, everyone gets a new pseudonym."
         ) from None

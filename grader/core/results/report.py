@@ -246,7 +246,7 @@ class Summary(Record):
     """``summary.json``: the run.
 
     Attributes:
-        attention: Who needs a person, and why; a submission may stand there more than once.
+        attention: Submissions for manual review, with reasons; one may appear several times.
     """
 
     schema_version: Literal["1.0", "1.1"] = SCHEMA_VERSION
@@ -259,7 +259,7 @@ class Summary(Record):
 
 def _scored_if_graded(record: RatedT) -> RatedT:
     if (record.status == "graded") != (record.score is not None and record.bonus is not None):
-        raise ValueError("a graded submission has a score and a bonus, and no other has")
+        raise ValueError("a submission has a score and a bonus if and only if it is graded")
     return record
 
 

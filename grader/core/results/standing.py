@@ -144,7 +144,7 @@ def read_practice(path: Path, worth: float) -> dict[str, Practice]:
         raise PracticeError(f"{path}: {error.strerror}. Give the checks.csv of graded notebooks.") from None
     except (KeyError, TypeError, ValueError, csv.Error) as error:
         raise PracticeError(
-            f"{path}: no list of checks ({error!r}). Give the checks.csv of graded notebooks."
+            f"{path}: not a list of checks ({error!r}). Give the checks.csv of graded notebooks."
         ) from None
 
 

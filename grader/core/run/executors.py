@@ -36,7 +36,7 @@ def open_executor(choice: str, jobs: int) -> Executor:
     if choice != SLURM and not choice.startswith(("tcp://", "tls://")):
         raise CannotGrade(f"--executor {choice}: not an executor. Choose {CHOICES}.")
     if (cluster := extra("cluster")) is None:
-        raise CannotGrade(f"--executor {choice} needs grader/extras/cluster, and that folder is not there.")
+        raise CannotGrade(f"--executor {choice} needs grader/extras/cluster, and that folder is missing.")
     found: Executor = cluster.open_executor(choice, jobs)
     return found
 

@@ -88,7 +88,7 @@ class JudgePool:
             judge.ask(job.submission, job.failure, job.condemned)
             within_s = job.settings.limits.submission_s * job.patience.load + job.patience.margin_s
             answer = judge.answer(within_s, abandoned)
-            assert answer is not None, "only a judge that starts says that it is ready"
+            assert answer is not None, "only a starting judge reports that it is ready"
             keep = isinstance(answer, Report) and answer.status != "grader_error"
             return answer
         finally:
@@ -185,6 +185,6 @@ def grade_submission(job: Job) -> Report | Failure:
         CannotGrade: If the rubric here differs from the one on the machine that made the job.
     """
     if job.settings.assignment.rubric.sha256 != job.rubric_sha256:
-        raise CannotGrade("a worker has another rubric than this machine. Install the same grader on both.")
+        raise CannotGrade("a worker's rubric differs from this machine's. Install the same grader on both.")
     place = PLACE.get()
     return place.judges.grade(job, place.abandoned)

@@ -127,7 +127,7 @@ class Worker:
                         raise ProtocolError("a malformed reply")
         except (ProtocolError, PeerClosed) as error:
             self.close()
-            raise WorkerFailed("crashed", say("the process ended by itself").then(quoted(str(error)))) from None
+            raise WorkerFailed("crashed", say("the process exited").then(quoted(str(error)))) from None
 
     def post(self, requests: bytes, *, anew: bool) -> None:
         """Send a list of requests; :meth:`replies` gives the answer.
@@ -189,10 +189,12 @@ class Worker:
         self._waited.close()
         usage = self._zygote.command({"reap": self._pid, "grace_s": grace_s})
         if usage["killed_by_a_stranger"] and grace_s:
-            raise RuntimeError("a worker was killed from outside, by a person or by a system that is short of memory")
+            raise RuntimeError(
+                "a worker was killed from outside the grader, by a person or by the system when out of memory"
+            )
         if usage["signal"]:
-            return say("the process ended by signal {n}", n=f"{usage['signal']:.0f}")
-        return say("the process ended by itself")
+            return say("the process was killed by signal {n}", n=f"{usage['signal']:.0f}")
+        return say("the process exited")
 
 
 def is_reply(reply: object) -> TypeGuard[dict[str, Any]]:

@@ -9,7 +9,7 @@ from enum import IntEnum
 LAYERS = ("namespaces", "user", "landlock", "seccomp")  # from the outside in
 
 REMEDIES = {
-    "namespaces": "install bubblewrap, and allow user namespaces (on Ubuntu through an AppArmor profile for bwrap)",
+    "namespaces": "install bubblewrap and allow user namespaces (on Ubuntu, with an AppArmor profile for bwrap)",
     "user": "start the grader as an ordinary user",
     "landlock": "use Linux 5.13 or later with landlock in /sys/kernel/security/lsm, and pip install landlockpy",
     "seccomp": "install libseccomp2 and pip install pyseccomp",

@@ -282,13 +282,13 @@ def unpack(message: bytes) -> Any:
     def read(size: int) -> bytearray:
         nonlocal rest
         if size > len(rest):
-            raise ProtocolError("a message that ends early")
+            raise ProtocolError("a truncated message")
         part, rest = bytearray(rest[:size]), rest[size:]
         return part
 
     value = unpacked(read)
     if rest:
-        raise ProtocolError("a message that goes on after its end")
+        raise ProtocolError("a message with trailing bytes")
     return value
 
 

@@ -43,7 +43,7 @@ def _try(layer: str, limits: Limits, files_are_hidden: bool) -> str:
     """Apply one layer in a process of its own and try what it should forbid; returns what went wrong."""
     parent = os.getpid()
     message = _in_a_process(lambda: _attack(layer, limits, files_are_hidden, parent) or HOLDS)
-    return "" if message == HOLDS else message or "it ended without an answer"
+    return "" if message == HOLDS else message or "it exited without an answer"
 
 
 def _in_a_process(attempt: Callable[[], str]) -> str:
@@ -120,7 +120,7 @@ def _write_a_file() -> None:
 
 ATTACKS: dict[str, dict[str, Callable[[], object]]] = {
     "user": {"becoming root": _become_root},
-    "landlock": {"reading a foreign file": _read_a_foreign_file, "listing the root folder": _list_the_root},
+    "landlock": {"reading another user's file": _read_a_foreign_file, "listing the root folder": _list_the_root},
     "seccomp": {
         "a socket": _open_a_socket,
         "a fork": _fork,

@@ -136,7 +136,7 @@ def _reap(pid: int, grace_s: float, limits: Limits) -> dict[str, Any]:
     """End a worker and tell how it ended.
 
     A worker cannot send signals, and the kernel sends SIGKILL to one that has used up its CPU time. If a worker dies of
-    SIGKILL before that, and not by this function, a stranger has killed it.
+    SIGKILL before that, and not by this function, something outside the grader killed it.
     """
     end = time.monotonic() + grace_s
     ended, status, usage = os.wait4(pid, os.WNOHANG)
@@ -188,7 +188,7 @@ def _seed() -> None:
 
 def _require_one_thread() -> None:
     if LINUX and len(os.listdir("/proc/self/task")) > 1:
-        raise RuntimeError("the fork server has a second thread: a worker would inherit what that one has locked")
+        raise RuntimeError("the fork server has a second thread: a worker would inherit its locks")
 
 
 def _compute_once(device: str) -> None:

@@ -51,7 +51,7 @@ def files_of(assignment: Assignment, student: SampleStudent) -> dict[str, bytes]
     texts |= {path: stubs[path] for path in student.stubs}
     for path, old, new in student.edits:
         if old not in texts[path]:
-            raise ValueError(f"{student.id}: {old!r} is not in the reference's {path}; mend the edit.")
+            raise ValueError(f"{student.id}: {old!r} is not in the reference's {path}; fix the edit.")
         texts[path] = texts[path].replace(old, new)
     data = {path: text.encode() for path, text in texts.items() if path not in student.without}
     return {**data, **student.raw}
@@ -106,13 +106,13 @@ class Practice:
         """From names of wrong implementations to source text.
 
         Raises:
-            ValueError: If what an edit replaces does not stand there once.
+            ValueError: If the text that an edit replaces does not occur exactly once.
         """
         return {name: self._edited(*edit) for name, edit in self.mistakes.items()}
 
     def _edited(self, of: str, old: str, new: str) -> str:
         if self.right[of].count(old) != 1:
-            raise ValueError(f"{old!r} does not stand once in {of}; mend the edit.")
+            raise ValueError(f"{old!r} must occur exactly once in {of}; fix the edit.")
         return self.right[of].replace(old, new)
 
 

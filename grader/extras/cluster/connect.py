@@ -14,7 +14,7 @@ from grader.core.settings import CannotGrade
 from .executor import DaskExecutor
 
 CONNECT_S = 5.0
-TLS_HELP = "grader/docs/cluster.md says how to use TLS."
+TLS_HELP = "See grader/docs/cluster.md for TLS."
 
 
 def connect(address: str) -> DaskExecutor:
@@ -35,8 +35,8 @@ def connect(address: str) -> DaskExecutor:
     try:
         client = Client(address, timeout=CONNECT_S, security=security, set_as_default=False)
     except OSError:
-        remedy = f"Start it with `dask scheduler`, or give the address that it shows. {TLS_HELP}"
-        raise CannotGrade(f"--executor {address}: no scheduler answers within {CONNECT_S:g} s. {remedy}") from None
+        remedy = f"Start it with `dask scheduler`, or pass the address that it prints. {TLS_HELP}"
+        raise CannotGrade(f"--executor {address}: no scheduler answered within {CONNECT_S:g} s. {remedy}") from None
     executor = DaskExecutor(client)
     waiting = "" if client.nthreads() else f"{address}: no worker yet; waiting for one."
     executor.notice = " ".join(filter(None, (waiting, warning(address, host))))
@@ -50,7 +50,7 @@ def _host(address: str) -> str:
             return parts.hostname
     except ValueError:  # the port is not a number
         pass
-    raise CannotGrade(f"--executor {address}: no host and port. Write it like tls://grading.example.org:8786.")
+    raise CannotGrade(f"--executor {address}: no host and port. Use the form tls://grading.example.org:8786.")
 
 
 def warning(address: str, host: str) -> str:
@@ -60,7 +60,7 @@ def warning(address: str, host: str) -> str:
             return ""
     if address.startswith("tls:") or host == "localhost":
         return ""
-    return f"{address}: over plain TCP, whoever reaches the scheduler or a worker runs code there. {TLS_HELP}"
+    return f"{address}: over plain TCP, anyone who reaches the scheduler or a worker can run code there. {TLS_HELP}"
 
 
 def has_certificates(security: Security, wanted: str) -> bool:

@@ -42,7 +42,9 @@ class DaskExecutor(Executor):
         self._threads = 0
         self._look_at = 0.0
         address = client.scheduler.address if client.scheduler else "an unknown address"
-        self.gone = f"the scheduler at {address} has gone. Finished reports are whole; run the same command again."
+        self.gone = (
+            f"the scheduler at {address} is gone. Reports written so far are complete. Run the same command again."
+        )
 
     @property
     def slots(self) -> int:
@@ -88,8 +90,8 @@ def _on_worker(wanted: str, fn: Callable[P, Any], /, *args: P.args, **kwargs: P.
     key = worker.get_current_task()
     if wanted != __version__:
         raise CannotGrade(
-            f"the worker at {worker.address} has grader {__version__}, and here it is {wanted}. "
-            "Install the same on both."
+            f"the worker at {worker.address} runs grader {__version__}, this machine {wanted}. "
+            "Install the same version on both."
         )
     # multiprocessing lets no daemonic process have children, and a worker with a nanny is one. Judges end with it.
     multiprocessing.current_process().daemon = False

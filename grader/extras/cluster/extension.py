@@ -25,6 +25,6 @@ def open_executor(choice: str, jobs: int) -> Executor:
 
         return connect(choice)
     except ModuleNotFoundError as error:
-        remedy = 'Install the extra in the project\'s folder: pip install -e ".[grader,cluster]"'
+        remedy = 'Install the extra in the project folder: pip install -e ".[grader,cluster]"'
         missing = (error.name or "").partition(".")[0]
         raise CannotGrade(f"--executor {choice}: {missing} is not installed. {remedy}") from None

@@ -30,7 +30,7 @@ def submit_workers(jobs: int) -> DaskExecutor:
         ModuleNotFoundError: If certificates have to be made, and the package ``cryptography`` is missing.
     """
     if shutil.which("sbatch") is None:
-        raise CannotGrade(f"{WANTED}: there is no sbatch here. Run the command where jobs are submitted.")
+        raise CannotGrade(f"{WANTED}: sbatch not found. Run the command where jobs are submitted.")
     quieten()
     security = Security()
     if not has_certificates(security, WANTED):
@@ -68,5 +68,5 @@ def _rehearse(script: str) -> None:
         seen = subprocess.run(["sbatch", "--test-only", file.name], capture_output=True, text=True)
     if seen.returncode:
         problem = seen.stderr.strip().rpartition("\n")[2]
-        remedy = "grader/docs/cluster.md says where queue, account and time are set."
-        raise CannotGrade(f"{WANTED}: Slurm refuses such a job ({problem}). {remedy}")
+        remedy = "grader/docs/cluster.md explains how to set queue, account and time."
+        raise CannotGrade(f"{WANTED}: Slurm rejects such a job ({problem}). {remedy}")

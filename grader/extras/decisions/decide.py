@@ -22,42 +22,43 @@ from .file import append
 
 
 def decide(
-    out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade wrote to.")],
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of `grader grade`.")],
     student: Annotated[
         str | None, typer.Argument(metavar="STUDENT", help="An id or a name, as in show; * for everyone.")
     ] = None,
     override: Annotated[
-        str | None, typer.Option(metavar="WHAT", help="A property's id, score or bonus: it gets --points.")
+        str | None, typer.Option(metavar="WHAT", help="A property id, score or bonus to set to --points.")
     ] = None,
-    points: Annotated[float | None, typer.Option(min=0, help="With --override.")] = None,
-    comment: Annotated[str | None, typer.Option(metavar="TEXT", help="Something to tell the student.")] = None,
+    points: Annotated[float | None, typer.Option(min=0, help="New points, with --override.")] = None,
+    comment: Annotated[str | None, typer.Option(metavar="TEXT", help="A comment for the student.")] = None,
     due: Annotated[
-        str | None, typer.Option(metavar="WHEN", help="A deadline of their own, such as 2026-10-09T23:59.")
+        str | None, typer.Option(metavar="WHEN", help="An individual deadline, such as 2026-10-09T23:59.")
     ] = None,
-    late_days: Annotated[int | None, typer.Option(min=0, help="Days of lateness that cost nothing.")] = None,
-    excuse: Annotated[bool, typer.Option("--excuse", help="No grade, and that costs nothing.")] = False,
+    late_days: Annotated[int | None, typer.Option(min=0, help="Late days without penalty.")] = None,
+    excuse: Annotated[bool, typer.Option("--excuse", help="No grade, and no penalty.")] = False,
     attempt: Annotated[
         str | None, typer.Option(metavar="WHICH", help="Which submission counts: last, best, or an id.")
     ] = None,
     team: Annotated[
-        list[str] | None, typer.Option(metavar="WHO", help="Somebody who handed in together with STUDENT.")
+        list[str] | None, typer.Option(metavar="WHO", help="A teammate who submitted together with STUDENT.")
     ] = None,
     appeal: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What the student asks to have looked at again; for review.")
+        str | None, typer.Option(metavar="TEXT", help="An appeal, for review: what the student wants reconsidered.")
     ] = None,
     withdraw: Annotated[
-        str | None, typer.Option(metavar="WHAT", help="What no longer holds: a property, score, bonus, due, comment …")
+        str | None,
+        typer.Option(metavar="WHAT", help="The decision to withdraw: a property, score, bonus, due, comment …"),
     ] = None,
     renew: Annotated[
-        str | None, typer.Option(metavar="WHAT", help="What still holds, although its ground has changed.")
+        str | None, typer.Option(metavar="WHAT", help="The decision to confirm although its basis has changed.")
     ] = None,
-    why: Annotated[str | None, typer.Option(help="The reason; the student reads it.")] = None,
-    who: Annotated[str, typer.Option(help="Who decided. Default: the name of your account.")] = "",
+    why: Annotated[str | None, typer.Option(help="The reason; the student sees it.")] = None,
+    who: Annotated[str, typer.Option(help="Who decided. Default: your account name.")] = "",
     lang: Annotated[str, typer.Option(help="en or zh. Default: the locale.")] = "",
 ) -> None:
-    """Decide about a student: points, a comment, lateness, an excuse, an attempt, a team. Without options, list all.
+    """Record a decision about a student: points, comment, lateness, excuse, attempt, team. Without options, list all.
 
-    A decision stays through every regrade. Grades, pages and exports follow it; reports keep what the grader said.
+    A decision survives every regrade. Grades, pages and exports follow it; reports keep the grader's results.
     """
     if points is not None and override is None:
         fail("--points: nothing to give them for. Name it with --override: a property's id, score or bonus.")
@@ -84,7 +85,7 @@ def decide(
         _list(known, student, language)
         return
     if student is None:
-        fail("STUDENT is missing. Say whom it is about: an id, a name, or * for everyone.")
+        fail("STUDENT is missing. Give an id, a name, or * for everyone.")
     enter(known, _meant(known, student), wanted, who)
 
 
@@ -114,7 +115,7 @@ def _moment(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        fail(f"--due {text}: not a time. Write it as 2026-10-09, 2026-10-09T23:59 or 2026-10-09T23:59+08:00.")
+        fail(f"--due {text}: not a date or time. Use the form 2026-10-09, 2026-10-09T23:59 or 2026-10-09T23:59+08:00.")
     if len(text) == len("2026-10-09"):
         moment = datetime.combine(moment.date(), time(23, 59))
     due = chosen().rubric.policy.due
@@ -145,8 +146,8 @@ def _renewed(rulings: Sequence[Ruling], slot: str) -> list[dict[str, object]]:
     """The decision there, to be renewed; for comments, all of them."""
     found = [ruling.decision for ruling in rulings if ruling.decision.slot == slot]
     if not found:
-        there = ", ".join(ruling.decision.slot for ruling in rulings) or "nothing"
-        fail(f"--renew {slot}: no such decision holds. There is {there}.")
+        there = ", ".join(ruling.decision.slot for ruling in rulings) or "none"
+        fail(f"--renew {slot}: no such decision in force. In force: {there}.")
     return [repeated(own) for own in found]
 
 
@@ -182,4 +183,4 @@ def _list(known: DecidedClass, student: str | None, language: str) -> None:
         if ruling:
             say(f"{submission}: {for_staff(ruling, known.rubric, language)}")
     if not any(ruling for _, ruling in told):
-        say("nothing was decided.")
+        say("no decisions.")

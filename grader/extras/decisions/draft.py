@@ -38,7 +38,7 @@ def drafted(said: Mapping[str, object], book: Book, read: Read, policy: Policy) 
     if own.ruling.void:
         raise DecisionError(f"{student}: {decision.slot}: {own.ruling.stale}.")
     if decision.withdraw and not any(_holds(decision.slot, book, one) for one in own.about):
-        raise DecisionError(f"{student}: {decision.slot}: nothing of that holds, so there is nothing to withdraw.")
+        raise DecisionError(f"{student}: {decision.slot}: no such decision to withdraw.")
     if decision.points is not None and decision.points > (most := _most(decision, str(own.about[0]), read)):
         raise DecisionError(f"{decision.points:g} points: {decision.override} has only {most:g}.")
     grounded = decision.model_copy(update={"ground": own.now})
@@ -64,13 +64,13 @@ def _whom(text: str, decision: Decision, people: People) -> str:
             found = people.students(text)
             if len(found) > 1:
                 names = ", ".join(map(people.name, found))
-                raise DecisionError(f"{text}: belongs to several students. Name one of {names}.")
+                raise DecisionError(f"{text}: belongs to several students. Choose one of {names}.")
             return people.name(found[0])
         works = people.submissions(text)
     except Unknown as error:
         raise DecisionError(f"{text}: {error}.") from None
     if len(works) > 1:
-        raise DecisionError(f"{text}: handed in several times. Name one of {', '.join(works)}.")
+        raise DecisionError(f"{text}: several submissions. Choose one of {', '.join(works)}.")
     return _work_name(works[0], people)
 
 

@@ -48,8 +48,8 @@ def decisions_of(
     if ledger is not None:
         if not there and (lost := len(standing(ledger))):
             raise DecisionError(
-                f"{folder / FILE}: is gone, and the ledger knows {lost} decisions of it. Put it back; an empty file "
-                "withdraws them all."
+                f"{folder / FILE}: is missing, but the ledger records {lost} decisions from it. Restore it; an empty "
+                "file withdraws them all."
             )
         found = entered(ledger, found)
     elif there and note:

@@ -23,8 +23,8 @@ TABLE = "decision"
 _HEADER = re.compile(rf"^\s*\[\[\s*{TABLE}\s*\]\]", re.MULTILINE)
 _FIELDS = ("student", *WHAT[:1], "points", *WHAT[1:], "who", "when", "why", "ground")
 WORDS = """\
-# What people decided about grades, one entry each; of two about the same thing, the last one holds.
-# Written by hand or by `grader decide`. How: grader/docs/operations.md.
+# Decisions about grades, one per entry; of two about the same thing, the last one is in force.
+# Written by hand or by `grader decide`; see grader/docs/operations.md.
 """
 
 
@@ -66,7 +66,7 @@ def parse(text: str, place: str) -> list[Entry]:
     found = content.pop(TABLE, [])
     if content or not isinstance(found, list):
         other = next(iter(content), TABLE)
-        raise DecisionError(f"{place}: {other!r} stands outside of an entry. Each entry begins with [[{TABLE}]].")
+        raise DecisionError(f"{place}: {other!r} is outside any entry. Each entry begins with [[{TABLE}]].")
     lines = [text.count("\n", 0, match.start() + len(match[0])) + 1 for match in _HEADER.finditer(text)]
     lines += [1] * (len(found) - len(lines))
     return [Entry(_decision(raw, f"{place}:{line}"), line) for raw, line in zip(found, lines, strict=False)]

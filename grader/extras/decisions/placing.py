@@ -71,7 +71,7 @@ def _one(works: Sequence[str], own: Decision, read: Read) -> Sequence[str]:
     if len(works) > 1:
         works_then = [work for work in works if own.ground and read(work).submission.sha256 == own.ground.files]
         if len(works_then) != 1:
-            raise Unknown(f"several submissions: name one of {', '.join(works)}")
+            raise Unknown(f"several submissions: choose one of {', '.join(works)}")
         return works_then
     return works
 
@@ -85,16 +85,16 @@ def _submission_problem(own: Decision, report: Report) -> str:
     if _property(own.override, report):
         return ""
     near = get_close_matches(own.override or "", [prop.id for task in report.tasks for prop in task.properties], n=1)
-    return f"no property {own.override} in the report{f'; {near[0]} perhaps' if near else ''}"
+    return f"no property {own.override} in the report{f' (did you mean {near[0]}?)' if near else ''}"
 
 
 def _student_problem(own: Decision, about: Sequence[Key], people: People, policy: Policy) -> str:
     """Why a decision about students cannot be followed; empty if it can."""
     works = [people.lines[work] for student in about for work in people.handed_in[student]]
     if own.attempt not in (None, LAST, BEST) and own.attempt not in [line.id for line in works]:
-        return f"no submission {own.attempt} of theirs, but {_ids(works)}"
+        return f"no submission {own.attempt}; the student has {_ids(works)}"
     if own.due and not all(extendable(policy, line.origin) for line in works):
-        return "nobody knows when it was handed in: decide late_days, or set due in [policy]"
+        return "the submission time is unknown: decide late_days, or set due in [policy]"
     return ""
 
 
@@ -144,8 +144,8 @@ def changed(then: Ground | None, now: Ground | None) -> str:
     """The change of a decision's basis; empty if it has not changed, or if the old one is unknown."""
     if then is None or now is None or then == now:
         return ""
-    parts = ["other files were handed in"] * (then.files != now.files)
-    parts += [f"the grader said “{then.was}”, and says “{now.was}” now"] * (then.was != now.was)
+    parts = ["other files were submitted"] * (then.files != now.files)
+    parts += [f"the grader's result was “{then.was}” and is now “{now.was}”"] * (then.was != now.was)
     return " and ".join(parts)
 
 
@@ -168,7 +168,7 @@ def book(found: Sequence[Placed], people: People) -> Book:
             if not decision.withdraw:
                 held[one].append(ruling)
             elif len(held[one]) == len(before):
-                ruling = replace(ruling, stale="there is nothing of that to withdraw", void=True)
+                ruling = replace(ruling, stale="no such decision to withdraw", void=True)
         if ruling.void:
             unsettled.append(ruling)
     stale = {ruling for rulings in held.values() for ruling in rulings if ruling.stale}

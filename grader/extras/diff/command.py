@@ -17,9 +17,9 @@ from grader.core.rubric import Rubric
 
 
 def diff(
-    old: Annotated[Path, typer.Argument(metavar="OLD", help="The folder of the earlier grading.")],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="The folder of the later one.")],
-    out: Annotated[Path | None, typer.Option(metavar="HTML", help="Write it as a page, too.")] = None,
+    old: Annotated[Path, typer.Argument(metavar="OLD", help="Output folder of the earlier grading.")],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="Output folder of the later one.")],
+    out: Annotated[Path | None, typer.Option(metavar="HTML", help="Also write an HTML page.")] = None,
     lang: Annotated[str, typer.Option(help="en or zh.")] = "en",
 ) -> None:
     """Compare two gradings: who changed, in which property, and why; drops first."""
@@ -32,7 +32,7 @@ def diff(
         try:
             write_text(out, page(differences, same, rubric, language, (str(old), str(new))))
         except OSError as error:
-            fail(f"--out {out}: {error.strerror}. Choose a file in a folder that you can write to.")
+            fail(f"--out {out}: {error.strerror}. Choose a file in a writable folder.")
     print_differences(differences, same, rubric, language)
     if out:
         say(str(out))

@@ -45,7 +45,7 @@ class Preview:
             LedgerError: If there is no ledger, or it cannot be used.
         """
         if not (self._out / LEDGER).exists():
-            raise LedgerError(f"{self._out}: nothing has been graded into it yet. Grade without --dry-run first.")
+            raise LedgerError(f"{self._out}: no grades there yet. Grade without --dry-run first.")
         own = self._settings
         with opened(self._out) as connection:
             ledger = Ledger(connection, conditions(own), view(own))

@@ -16,14 +16,14 @@ from .text import letter, subject
 CANVAS, MOODLE, MAIL = "canvas", "moodle", "mail"
 WAYS = (CANVAS, MOODLE, MAIL)
 DECISIONS = "decisions.toml"  # decisions stand on the pages, too
-ABSENT = "nothing was handed in"  # this needs no person's attention
+ABSENT = "no submission"  # this needs no person's attention
 NO_PAGE = "no page; run `grader report` first"
-OUTDATED = "a page that is older than the report; run `grader report` again"
+OUTDATED = "page older than the report; run `grader report` again"
 NO_PLACE = {
-    CANVAS: "no file that Canvas could show a page in place of (a zip, a .py, a text)",
+    CANVAS: "no file that Canvas could replace by a page (.zip, .py or text)",
     MOODLE: "no folder in Moodle's download",
 }
-NO_ADDRESS = "no address; grade with a roster that has one"
+NO_ADDRESS = "no email; grade with a roster that has one"
 NO_NAME = "no name; grade with a roster that has one"
 
 

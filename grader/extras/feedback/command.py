@@ -28,31 +28,31 @@ MAIL_COLUMNS = ("email", "name", "subject", "message", "attachment")
 
 
 def return_feedback(
-    out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade wrote to.")],
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of `grader grade`.")],
     to: Annotated[str, typer.Option(help="canvas, moodle or mail.")],
     pages: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Where report wrote its pages. Default: DIR/html.")
+        Path | None, typer.Option(metavar="FOLDER", help="Output folder of `grader report`. Default: DIR/html.")
     ] = None,
-    folder: Annotated[Path | None, typer.Option("--out", help="The folder to write to. Default: DIR.")] = None,
+    folder: Annotated[Path | None, typer.Option("--out", help="Output folder. Default: DIR.")] = None,
     template: Annotated[
         Path | None,
-        typer.Option(metavar="CSV", help="Gradebook or worksheet, as downloaded: filled in, too, and compared."),
+        typer.Option(metavar="CSV", help="Downloaded gradebook or worksheet: compared, and filled in as well."),
     ] = None,
     assignment_id: AssignmentId = "",
     submissions: Submissions = None,
     accept_drops: AcceptDrops = False,
     accept_stale: AcceptStale = False,
     accept_blanks: Annotated[
-        bool, typer.Option("--accept-blanks", help="Although some students get no page, or no grade.")
+        bool, typer.Option("--accept-blanks", help="Proceed even if some students get no page or no grade.")
     ] = False,
     partial: Partial = False,
     lang: Annotated[str, typer.Option(help="Language of comments and mails: en or zh. Default: the locale.")] = "",
 ) -> None:
-    """Pack every student's page as Canvas, Moodle or a mail program takes it, and say first who would get none."""
+    """Pack every student's page for Canvas, Moodle or a mail program. Lists students without one first."""
     if to not in WAYS:
-        fail(f"--to {to}: not a way back. Choose one of {', '.join(WAYS)}.")
+        fail(f"--to {to}: not a destination. Choose one of {', '.join(WAYS)}.")
     if to == MAIL and template:
-        fail("--template: a mail has no gradebook. Leave it out, or choose canvas or moodle.")
+        fail("--template: mail has no gradebook. Omit it, or choose canvas or moodle.")
     language, place = language_of(lang), folder or out
 
     def told(report: Report) -> str:
@@ -92,7 +92,7 @@ def _preflight(ready: Prepared, back: Back, accept_drops: bool, accept_blanks: b
     if missing and not accept_blanks:
         look.append(f"students who would get no feedback: {missing} (--accept-blanks returns the others)")
     if look:
-        fail(f"a person has to look: {'; '.join(look)}. Nothing was written.", EXIT_GRADER_ERROR)
+        fail(f"needs attention: {'; '.join(look)}. Nothing was written.", EXIT_GRADER_ERROR)
 
 
 def _write(to: str, place: Path, back: Back, ready: Prepared, ledger: sqlite3.Connection, graded: bool) -> None:

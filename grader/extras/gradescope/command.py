@@ -14,9 +14,9 @@ from .package import autograder
 
 
 def gradescope(
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The zip to write; a folder gets autograder.zip.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Zip to write, or a folder for autograder.zip.")],
 ) -> None:
-    """Write the autograder that Gradescope takes: its set-up, the grader and the reference, in a zip."""
+    """Write the Gradescope autograder as a zip: setup script, grader and reference."""
     path = out if out.suffix == ".zip" else out / "autograder.zip"
     prepare(path.parent)
     files = autograder()

@@ -26,15 +26,17 @@ if TYPE_CHECKING:
 
 def practice(
     paths: Annotated[list[Path], typer.Argument(help="Submissions, as for grade.")],
-    out: Annotated[Path, typer.Option(help="Where OUT/practice.csv and OUT/practice.json go.")],
+    out: Annotated[Path, typer.Option(help="Output folder: OUT/practice.csv and OUT/practice.json.")],
     source: Source = None,
     roster: Roster = None,
     lang: Annotated[str, typer.Option(help="Language in the terminal: en or zh. Default: the locale.")] = "",
-    require_isolation: Annotated[LevelChoice, typer.Option(help="Refuse to run with less.")] = LevelChoice.PROCESS,
+    require_isolation: Annotated[
+        LevelChoice, typer.Option(help="Refuse to run under weaker isolation.")
+    ] = LevelChoice.PROCESS,
 ) -> None:
-    """Judge the tests that students wrote for `make practice`, on implementations that they have not seen.
+    """Judge students' tests from `make practice` on implementations that they have not seen.
 
-    The points stand beside the grade; no report and no total changes.
+    Practice points are separate from the grade; reports and totals do not change.
     """
     exercise: Practice | None = chosen().practice
     if exercise is None:
@@ -52,7 +54,7 @@ def practice(
         server = Zygote(Limits())
         try:
             if server.isolation.level < Level[require_isolation.name]:
-                fail(f"isolation here is {server.isolation}, less than required. `grader doctor` says what is missing.")
+                fail(f"isolation here is {server.isolation}, weaker than required; see `grader doctor`.")
             judging = (judged(one, reader.read(one), exercise, server.start) for one in candidates)
             results = [*follow(judging, "running tests", len(candidates), ERR)]
             write_text(out / "practice.csv", table(results))
@@ -60,13 +62,13 @@ def practice(
         except KeyboardInterrupt:
             fail("stopped; nothing was written.", 130)
         except OSError as error:
-            fail(f"{error.filename or out}: {error.strerror}. Free the place and run again.", EXIT_GRADER_ERROR)
+            fail(f"{error.filename or out}: {error.strerror}. Free disk space and run again.", EXIT_GRADER_ERROR)
         finally:
             server.close()
     OUT.print(_table(results, language))
     say(f"{len(results)} submissions: {out}/practice.csv")
     if any(own.points is None for own in results):
-        fail("some tests could not be judged through no fault of their own; run again.", EXIT_GRADER_ERROR)
+        fail("the grader failed to judge some tests; run again.", EXIT_GRADER_ERROR)
 
 
 def _table(results: list[Result], language: str) -> Table:

@@ -63,7 +63,7 @@ class Bench:
             self.isolation = self._zygote.isolation
             if self.isolation.level < settings.required_level:
                 raise CannotGrade(
-                    f"isolation here is {self.isolation}, less than when it was graded. `grader doctor` says what is "
+                    f"isolation here is {self.isolation}, weaker than during grading. `grader doctor` shows what is "
                     "missing."
                 )
         except BaseException:
@@ -157,7 +157,7 @@ def _within_the_judges_limits(memory: bool) -> Iterator[None]:
     """
 
     def used_up(*_: object) -> None:
-        raise CannotGrade(f"to judge what came back takes more than {CPU_S} s of computing, as it did in grading.")
+        raise CannotGrade(f"judging the output takes more than {CPU_S} s of CPU time, as it did during grading.")
 
     kinds = (resource.RLIMIT_AS, resource.RLIMIT_CPU)
     before = [resource.getrlimit(kind) for kind in kinds]

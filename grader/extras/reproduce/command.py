@@ -18,23 +18,24 @@ from grader.core.settings import CannotGrade
 
 
 def reproduce(
-    out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade wrote to.")],
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of `grader grade`.")],
     student: Annotated[str, typer.Argument(metavar="STUDENT", help="An id or a name, as for show.")],
     wanted: Annotated[
-        str | None, typer.Argument(metavar="PROPERTY", help="An id, or a part of it. Default: the first that was lost.")
+        str | None,
+        typer.Argument(metavar="PROPERTY", help="Property id, or part of it. Default: the first lost property."),
     ] = None,
     submissions: Submissions = None,
     pdb: Annotated[
         bool,
         typer.Option(
             "--pdb",
-            help="Stop in the student's own code. What you type runs beside it, locked up as in grading: it reaches "
-            "none of your files. What is shown may be made up by the submission.",
+            help="Stop in the student's code. Your input runs beside it, in the same sandbox as in grading, without "
+            "access to your files. The submission may falsify what is shown.",
         ),
     ] = False,
     lang: Annotated[str, typer.Option(help="Language of titles and hints: en or zh.")] = "",
 ) -> None:
-    """Run the simplest failing case of a student again: what it asks for, what comes back, and where."""
+    """Rerun a student's simplest failing case: its requests, the replies, and where it fails."""
     language = language_of(lang)
     identifier = find(out, student)
     before = read_written(out / identifier / "report.json", Report)
@@ -42,7 +43,7 @@ def reproduce(
     prop = _property(report, wanted)
     case = prop.simplest_case
     if case is None:
-        fail(f"{identifier}: the report has no case of {prop.id}. Grade it again.", EXIT_GRADER_ERROR)
+        fail(f"{identifier}: the report has no case of {prop.id}. Regrade it.", EXIT_GRADER_ERROR)
     submission = _read(out, before, submissions)
     settings = settings_then(out, before)
     say_what_differs(before, submission)
@@ -56,7 +57,7 @@ def reproduce(
         with Bench(settings, debugger=pdb) as bench:
             again = bench.run(submission.files, prop.id, case.id)
             if again is None:
-                fail(f"{case.id}: no such case of {prop.id} any more, for other tests or devices. Grade it again.")
+                fail(f"{case.id}: {prop.id} no longer has this case; tests or devices have changed. Regrade it.")
             show_case(report, prop, case, again, submission.files, language)
             if pdb:
                 converse(bench, submission.files, again)
@@ -85,7 +86,7 @@ def _property(report: Report, wanted: str | None) -> PropertyReport:
             if len(failing) == 1:
                 return failing[0]
             if failing:
-                fail(f"{wanted}: may be any of {', '.join(prop.id for prop in failing)}. Give more of the id.")
+                fail(f"{wanted}: ambiguous: {', '.join(prop.id for prop in failing)}. Give more of the id.")
             fail(f"{found[0].id}: passed, so there is no failing case. {identifier} lost {names}.")
     fail(f"{wanted}: no such property. {identifier} lost {names}.")
 
@@ -96,7 +97,7 @@ def _read(out: Path, report: Report, submissions: list[Path] | None) -> Submissi
     with Reader() as reader:
         found = candidates_of(out, submissions, reader)
         if identifier not in found:
-            fail(f"{identifier}: not among the submissions any more. Give the place where it lies with --submissions.")
+            fail(f"{identifier}: no longer among the submissions. Pass its location with --submissions.")
         submission = reader.read(found[identifier])
     if submission.reason is not None:
         fail(f"{identifier}: {submission.reason}")

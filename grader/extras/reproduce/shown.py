@@ -17,11 +17,11 @@ from .transcript import transcript
 
 MOST = 1000  # characters of a line
 MARGIN = 12
-NO_FRAMES = "none: no exception was raised; --pdb stops where the student's code is entered"
-CHANGED = "not what the report says: the files, the tests or the machine differ, or this code does not repeat itself"
-NOT_ALONE = "alone, this case passes; it fails behind the other cases of its property, which are shown too"
-NO_CODE = "this case runs no code of the student's, so there is nothing to step through."
-HELLO = "The debugger, in a locked worker: n next line, s into a call, c on, p NAME a value, q the end."
+NO_FRAMES = "none: no exception was raised; --pdb stops on entry to the student's code"
+CHANGED = "differs from the report: files, tests or machine have changed, or the code is not deterministic"
+NOT_ALONE = "passes alone; fails after the other cases of its property, which are shown too"
+NO_CODE = "this case runs no student code, so there is nothing to step through."
+HELLO = "Debugger in a sandboxed worker: n next line, s step into, c continue, p NAME print, q quit."
 
 
 def show_case(
@@ -44,7 +44,7 @@ def show_case(
         _part("", [CHANGED])
     elif not again.alone:
         _part("", [NOT_ALONE])
-    _part("asked for", transcript(again.exchanges))
+    _part("requests", transcript(again.exchanges))
     _part("frames", [*_frames(again, files)] or [NO_FRAMES])
 
 

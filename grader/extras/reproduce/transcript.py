@@ -20,7 +20,7 @@ Arguments = Mapping[str, Any]
 
 def transcript(exchanges: Sequence[Exchange]) -> list[str]:
     """The calls, tensors in a few words, each with what came back; the last ones of many."""
-    calls, lines = _Calls(), [f"… {len(exchanges) - MOST} requests before these"] * (len(exchanges) > MOST)
+    calls, lines = _Calls(), [f"… {len(exchanges) - MOST} earlier requests"] * (len(exchanges) > MOST)
     for one in exchanges[-MOST:]:
         lines += calls.of(one)
         if one.reply is None:

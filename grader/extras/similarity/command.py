@@ -26,19 +26,19 @@ SHOWN = 20  # pairs in the terminal
 
 
 def similar(
-    paths: Annotated[list[Path], typer.Argument(help="A folder of submissions, or a zip; as for grade.")],
-    out: Annotated[Path, typer.Option(help="Where OUT/similar.html and OUT/similar.csv go.")],
+    paths: Annotated[list[Path], typer.Argument(help="A folder of submissions or a zip, as for grade.")],
+    out: Annotated[Path, typer.Option(help="Output folder: OUT/similar.html and OUT/similar.csv.")],
     subtract: Annotated[
-        list[Path] | None, typer.Option(help="Published answers, a folder or a file; may be given again.")
+        list[Path] | None, typer.Option(help="Published answers: a folder or a file; repeatable.")
     ] = None,
-    top: Annotated[int, typer.Option(min=0, help="How many pairs the page shows.")] = 50,
+    top: Annotated[int, typer.Option(min=0, help="Number of pairs on the page.")] = 50,
     source: Source = None,
     roster: Roster = None,
     lang: Annotated[str, typer.Option(help="Language of the page: en or zh. Default: the locale.")] = "",
 ) -> None:
-    """Rank pairs of submissions by what they share beyond stubs, reference and published answers.
+    """Rank pairs of submissions by shared code beyond stubs, reference and published answers.
 
-    A reason to look, never a proof; no score changes.
+    A reason to look, never proof; no score changes.
     """
     with needing("grader,similar", "similar"):
         from .findings import compared, listing
@@ -61,7 +61,7 @@ def similar(
         except KeyboardInterrupt:
             fail("stopped; nothing was written.", 130)
         except OSError as error:
-            fail(f"{error.filename or out}: {error.strerror}. Free the place and run again.", 3)
+            fail(f"{error.filename or out}: {error.strerror}. Free disk space and run again.", 3)
         _show(findings, out)
 
 
@@ -72,7 +72,7 @@ def _show(findings: Findings, out: Path) -> None:
     for near in findings.near[:SHOWN]:
         _line(f"{near.id}: {near.share:.0%} of what {_name(near.file)} adds to the stub is in {near.answer}")
     for identifier, use in findings.library:
-        what = f"may be the whole of {use.task}" if use.task else "is not among the libraries asked for"
+        what = f"may do all of {use.task}" if use.task else "is not a required library"
         _line(f"{identifier}: {clean(use.path)}:{use.line}: {clean(use.name)} {what}: {clean(use.code)}")
     for identifier, notice in findings.notices:
         warn(f"{identifier}: {clean(notice)}")

@@ -43,8 +43,8 @@ def compared(works: Sequence[Work]) -> Findings:
     pairs = rank(works)
     near = sorted((near for work in works for near in work.near), key=lambda near: (-near.share, near.id, near.file))
     notices = [(work.id, notice) for work in works for notice in work.notices]
-    apart = say("the two were not compared.")
-    notices += [(a.id, say("of the same student as {called}", called=b.id).then(apart)) for a, b in same_people(works)]
+    apart = say("not compared with each other.")
+    notices += [(a.id, say("same student as {called}", called=b.id).then(apart)) for a, b in same_people(works)]
     return Findings(
         works=[work for work in works if work.pieces],
         pairs=pairs,
@@ -74,5 +74,5 @@ def listing(pairs: Sequence[Pair]) -> Iterator[tuple[str, ...]]:
 def _cells(match: Match) -> tuple[str, ...]:
     numbers = (*match.shared, *match.lengths)
     shares = ("", "") if match.short else tuple(f"{share:.3f}" for share in match.shares)
-    remark = f"too short to tell: fewer than {SHORT} characters of somebody's own" if match.short else ""
+    remark = f"too short to tell: one has fewer than {SHORT} characters of own code" if match.short else ""
     return (f"{match.distinctive:.1f}", *map(str, numbers), *shares, remark)

@@ -64,5 +64,5 @@ def _passages(paths: Iterable[Path], called: str) -> Array:
         except (OSError, ValueError, TooLong) as error:
             raise KnownError(f"{path}: cannot be subtracted ({error}).") from None
     if len(found) == 1:
-        raise KnownError(f"{called}: no Python file to subtract in it. Give a folder that has some.")
+        raise KnownError(f"{called}: no Python file to subtract. Give a folder with Python files.")
     return np.unique(np.concatenate(found))

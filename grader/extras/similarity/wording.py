@@ -15,13 +15,13 @@ WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         "": FILES[""],
         "*": FILES["*"],
         "care": (
-            "A resemblance is a reason to look and to ask; it proves nothing. Two people who learnt from the same "
-            "page, or who solved a short task in the obvious way, write alike too. Nothing on this page changes a "
-            "score."
+            "A resemblance is a reason to look and to ask; it proves nothing. Two students who learnt from the same "
+            "page, or who solved a short task in the obvious way, also write similar code. Nothing on this page "
+            "changes a score."
         ),
-        "summary": "Submissions compared: {works}. Pairs to look at: {pairs}. Taken off before: the stubs, {answers}.",
+        "summary": "Submissions compared: {works}. Pairs to review: {pairs}. Subtracted first: the stubs, {answers}.",
         "pairs": "Pairs",
-        "no_pairs": "No two submissions share enough of their own to be listed.",
+        "no_pairs": "No two submissions share enough of their own code to be listed.",
         "first": "first",
         "second": "second",
         "strongest": "strongest in",
@@ -33,50 +33,48 @@ WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         "of_second": "of second",
         "more_pairs": "{} more in similar.csv.",
         "groups": "Groups",
-        "groups_about": "Each is linked to another by a pair that shares nearly all of a file, or of everything.",
+        "groups_about": "Each member is linked to another by a pair that shares nearly all of a file or of everything.",
         "numbers": "What the numbers mean",
         "characters": (
-            "Characters are counted after comments and spaces are taken out and every name and every string has "
-            "become one letter. So other names, another layout and other comments change nothing."
+            "Characters are counted after removing comments and spaces and replacing every name and string by one "
+            "letter. So changed names, layout or comments make no difference."
         ),
         "means_shared": (
-            "Shared: characters of one's own that stand in a passage of {passage} or more which the other has too. "
-            "Own is what is in no stub and in no known answer."
+            "Shared: characters of own code in a passage of {passage} or more that the other one also has. "
+            "Own code is in no stub and in no known answer."
         ),
         "means_distinctive": (
-            "Distinctive: the same, each weighed by how few have it, from 1 where only these two do towards 0 where "
-            "everybody does. Pairs are ranked by this, times the larger of the two parts."
+            "Distinctive: the same, weighted by rarity, from 1 (only these two have it) towards 0 (everyone has it). "
+            "Pairs are ranked by this, times the larger of the two parts."
         ),
-        "means_parts": "Of first, of second: which part of the own code of each is shared.",
+        "means_parts": "Of first, of second: the part of each submission's own code that is shared.",
         "means_short": (
-            "Too short to tell: one of the two has fewer than {short} characters of its own there, some four "
-            "statements. They count only where everything is taken together."
+            "Too short to tell: one of the two has fewer than {short} characters of own code there, about four "
+            "statements. They count only in the comparison of everything."
         ),
         "short": "too short to tell",
         "sides": "Side by side",
-        "sides_about": (
-            "Only what is shared and one's own is marked. Passages come in the order of the first submission."
-        ),
-        "nothing": "No line of their own in common.",
+        "sides_about": ("Only shared own code is marked. Passages are in the order of the first submission."),
+        "nothing": "No lines of own code in common.",
         "near": "Close to a known answer",
         "near_about": (
-            "Of what these files add to the stubs, four fifths or more stand in the answer named. An answer that is "
-            "public may be where they come from. One that is not, such as ref, raises the question how it got out; "
-            "but there are only so many ways to write a short task."
+            "At least four fifths of what these files add to the stubs is in the answer named. A public answer may be "
+            "their source. One that is not public, such as ref, raises the question how it got out; but there are "
+            "only so many ways to write a short task."
         ),
         "answer": "answer",
         "part": "part",
         "submission": "submission",
         "library": "Libraries",
         "library_about": (
-            "Found in the syntax tree, through aliases too: calls that may do the whole of a task, and imports that "
-            "the task does not ask for. Whether a use is fair is for a person to judge."
+            "Found in the syntax tree, also through aliases: calls that may do a whole task, and imports that the "
+            "task does not require. A person has to judge whether a use is fair."
         ),
         "use": "what",
         "where": "where",
-        "task": "may be the whole of",
-        "foreign": "not asked for",
-        "notices": "Not looked at",
+        "task": "may do all of",
+        "foreign": "not required",
+        "notices": "Not examined",
         "none": "None.",
     },
     "zh": {

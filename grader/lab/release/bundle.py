@@ -53,7 +53,7 @@ def bundle(
     if not known.is_file():
         raise ReleaseRefused(f"{known}: no such file. Run `make signatures` first.")
     if not (root / README).is_file():
-        raise ReleaseRefused(f"{root / README}: no such file. Write there what a student reads first.")
+        raise ReleaseRefused(f"{root / README}: no such file. Write the student's README there.")
     files = {path: data for folder, name in folders.items() for path, data in _files(folder, name)}
     for language, folder in executed.items():
         for path in sorted(folder.glob("*.ipynb")):

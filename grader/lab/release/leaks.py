@@ -51,7 +51,7 @@ def leaks(bundle: Mapping[str, bytes], root: Path = REPOSITORY) -> Iterator[str]
         if path == SIGNATURES:
             yield from (f"{path}: {more}" for more in more_than_mistakes(data, ASSIGNMENT.rubric))
         if TELLING_NAMES.search(path):
-            yield f"{path}: is no file for students"
+            yield f"{path}: is not a file for students"
         if path.endswith(BINARY):
             continue
         try:
@@ -59,7 +59,7 @@ def leaks(bundle: Mapping[str, bytes], root: Path = REPOSITORY) -> Iterator[str]
         except (UnicodeDecodeError, weights.Opaque):
             pieces = []
         if CLOSED.search(path) or (data and not pieces):
-            yield f"{path}: cannot be looked into"
+            yield f"{path}: cannot be inspected"
             continue
         for text in pieces:
             yield from _in_text(path, text, lines)

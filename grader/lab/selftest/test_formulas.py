@@ -80,13 +80,13 @@ def test_an_exponent_belongs_to_the_whole_matrix_before_it_and_to_no_other() -> 
 @pytest.mark.parametrize(
     ("latex", "why"),
     [
-        ("\\unheard\n x", r"\$\\unheard x\$ as it is meant: \\unheard would stand there as text"),
-        (r"\Big\unheard", r"\\unheard would stand there as text"),
+        ("\\unheard\n x", r"\$\\unheard x\$ as it is meant: \\unheard would appear as plain text"),
+        (r"\Big\unheard", r"\\unheard would appear as plain text"),
         (r"\frac1", "<mfrac> has 1 parts, and needs 2"),
         (r"\mathbf{qk}", "q would lose its style, bold"),
         ("P(a|b)", r"between two things, write \\mid"),
-        ("x_", r"latex2mathml cannot read \$x_\$"),
-        ("a & b", r"latex2mathml cannot read \$a & b\$"),
+        ("x_", r"latex2mathml cannot parse \$x_\$"),
+        ("a & b", r"latex2mathml cannot parse \$a & b\$"),
     ],
     ids=["unknown", "large", "arity", "style", "one bar", "no subscript", "ampersand"],
 )

@@ -58,9 +58,7 @@ def test_fields_and_their_names_read_the_same_in_every_language(text: str, compl
 
 def test_a_template_that_cannot_be_read_is_named(complaints: Complaints) -> None:
     for says in ('say(f"{1} are wrong")', "def told(text): say(text)", "say(UNKNOWN)"):
-        assert complaints(says, {}) == [
-            f"{HIDDEN}:2: this template cannot be read; give say() a literal or a constant of a module."
-        ]
+        assert complaints(says, {}) == [f"{HIDDEN}:2: unreadable template; pass say() a literal or a module constant."]
 
 
 def test_another_function_of_that_name_may_say_anything(complaints: Complaints) -> None:
@@ -68,10 +66,10 @@ def test_another_function_of_that_name_may_say_anything(complaints: Complaints) 
 
 
 def test_a_phrase_that_nothing_says_is_named(complaints: Complaints) -> None:
-    assert complaints("", {"{n} are wrong": "{n} 个不对"}) == [f"{TABLE}: nothing says '{{n}} are wrong'; take it out."]
+    assert complaints("", {"{n} are wrong": "{n} 个不对"}) == [f"{TABLE}: '{{n}} are wrong' is unused; remove it."]
 
 
 def test_the_chinese_has_the_same_fields(complaints: Complaints) -> None:
     assert complaints('say("{n} are wrong", n=1)', {"{n} are wrong": "{m} 个不对"}) == [
-        f"{TABLE}: '{{n}} are wrong' has other fields in Chinese; name the same ones."
+        f"{TABLE}: '{{n}} are wrong' has different fields in Chinese; use the same ones."
     ]

@@ -199,7 +199,7 @@ def test_a_notebook_that_is_not_released_is_missed(graded: Graded, tmp_path: Pat
 
 
 def test_a_folder_without_students_is_named(tmp_path: Path) -> None:
-    with pytest.raises(NothingToGrade, match=r"holds no submission\. Expected a folder or a zip for each student"):
+    with pytest.raises(NothingToGrade, match=r"no submission found\. Expected a folder or a zip for each student"):
         grade(tmp_path, tmp_path / "out", uncontained=True)
 
 

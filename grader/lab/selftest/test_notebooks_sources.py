@@ -229,10 +229,10 @@ def test_lines_of_a_chinese_paragraph_join_without_a_space(tmp_path: Path) -> No
         (
             "from checks import quiet",
             """print(f"{'reach':9}")""",
-            "cell-01: 'reach' stands in braces, where no translat",
+            "cell-01: 'reach' is in braces, where no translat",
         ),
         ("from checks import quiet", "### BEGIN SOLUTION", "cell-01: a marker outside an exercise"),
-        ('"grade_id": "triple"', '"grade_id": "double"', "double: this grade_id stands twice"),
+        ('"grade_id": "triple"', '"grade_id": "double"', "double: duplicate grade_id"),
         ("# Hint: Add it to itself.\n", "", "double: the exercise has no hint"),
         ("# The sum of two", "# #12 The sum of two", "cell-00: a line begins with #12: a heading"),
         ("x = 2x$", r"x = \twice x$", r"cell-00: A browser would not show $x + x = \twice x$ as it is meant: \twice"),

@@ -184,7 +184,7 @@ def test_the_cases_of_a_hidden_test_are_secret_and_how_they_begin_is_not(tmp_pat
 
 def test_what_cannot_be_read_is_not_let_through() -> None:
     (line,) = leaks({"src/norm.py": LINE.encode("utf-16")})
-    assert line == "src/norm.py: cannot be looked into"
+    assert line == "src/norm.py: cannot be inspected"
 
 
 def test_solutions_of_notebooks_are_secret_too(tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_more_than_mistakes_is_a_leak(change: Callable[[dict[str, Any]], None]) 
 
 def test_what_json_passes_over_is_a_leak() -> None:
     assert leaked(TEXT.replace("{", '{"causes":{"the answer":42},', 1)) == [
-        f"{SIGNATURES}: holds more than signatures and hints"
+        f"{SIGNATURES}: contains more than signatures and hints"
     ]
     assert leaked("no JSON") == [f"{SIGNATURES}: is not made of signatures and hints"]
 

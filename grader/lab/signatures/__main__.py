@@ -1,4 +1,4 @@
-"""``python -m grader.lab.signatures``: how known mistakes are recognised in the public tests, for students' copies.
+"""``python -m grader.lab.signatures``: write the signatures by which the public tests recognise known mistakes.
 
 ``signatures.json`` is for students: a release is refused if it holds anything but signatures, and names and hints of
 the rubric's misconceptions.
@@ -24,7 +24,7 @@ def main() -> None:
     """Write both files."""
     parser = argparse.ArgumentParser(prog="python -m grader.lab.signatures", description=__doc__)
     parser.add_argument("--out", type=Path, default=OUT, help="a folder (default: %(default)s)")
-    parser.add_argument("--alone", action="store_true", help="leave pairs of mistakes out, which saves minutes")
+    parser.add_argument("--alone", action="store_true", help="skip pairs of mistakes, which saves minutes")
     options = parser.parse_args()
     out = options.out.resolve()
     os.chdir(REPOSITORY)

@@ -88,7 +88,7 @@ def more_than_mistakes(data: bytes, rubric: Rubric) -> Iterator[str]:
         whole = json.loads(data)
         causes, hints = whole["causes"], whole["hints"]
         if len(whole) != 2 or _json(whole).encode() != data:
-            yield "holds more than signatures and hints"
+            yield "contains more than signatures and hints"
         for key, several in causes.items():
             for names, also in several:
                 if (

@@ -67,7 +67,7 @@ def mathml(latex: str, *, block: bool = False) -> str:
         markup = _mended(convert(written, display="block" if block else "inline"), block)
         wrong = _wrong(ElementTree.fromstring(markup))
     except Exception as error:  # those of latex2mathml have nothing in common
-        raise UnknownMathematics(f"latex2mathml cannot read {named}. Write the formula in another way.") from error
+        raise UnknownMathematics(f"latex2mathml cannot parse {named}. Write the formula differently.") from error
     if wrong:
         raise UnknownMathematics(f"A browser would not show {named} as it is meant: {wrong}.")
     return markup
@@ -101,7 +101,7 @@ def _wrong(formula: ElementTree.Element) -> str:
     for node in formula.iter():
         tag, text = node.tag.rpartition("}")[2], node.text or ""
         if "\\" in text:
-            return f"{text} would stand there as text"
+            return f"{text} would appear as plain text"
         if len(node) != _PARTS.get(tag, len(node)):
             return f"<{tag}> has {len(node)} parts, and needs {_PARTS[tag]}"
         if node.get("mathvariant", "normal") != "normal":

@@ -47,8 +47,8 @@ def summary(
     lines = [
         f"{len(verdicts)} verdicts on {len(judged) - valid} wrong variants, {valid} valid ones, the reference and "
         f"untouched stubs, over the seeds {_seeds(verdicts)}: {_problems(verdicts)} of them wrong.",
-        f"Wrong work, closest to passing: {smallest_excess(verdicts)}. "
-        f"Right work, closest to failing: {largest_share(verdicts)}.",
+        f"Wrong variants, closest to passing: {smallest_excess(verdicts)}. "
+        f"Correct variants, closest to failing: {largest_share(verdicts)}.",
     ]
     for isolation in dict.fromkeys(attempt.isolation for attempt in attempts):
         ended = {attempt.name: attempt for attempt in attempts if attempt.isolation == isolation}
@@ -80,11 +80,11 @@ def page(
     wrong = [verdict for verdict in verdicts if _is_wrong(verdict)]
     right = [verdict for verdict in verdicts if verdict.valid]
     blocks = [
-        ["# Kill table", "", "Written by `grader verify`; `judging.md` and `threat-model.md` explain it.", ""],
+        ["# Kill table", "", "Written by `grader verify`; explained in `judging.md` and `threat-model.md`.", ""],
         [f"- {line}" for line in summary(verdicts, attempts, comparisons)],
         ["", "## By property", "", *_by_property(assignment, wrong)],
         ["", "## Wrong variants", "", *_wrong(assignment, _by_name(wrong))],
-        ["", "## Right work", "", *_right(_by_name(right))],
+        ["", "## Correct variants", "", *_right(_by_name(right))],
         ["", "## Attacks", "", *_attacks(assignment, attempts)],
     ]
     return "\n".join(line for block in blocks for line in block) + "\n"

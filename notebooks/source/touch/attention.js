@@ -3,7 +3,7 @@ touch.figures.attention = (host) => {
   const { make, say, slider, data } = touch;
   if (!data.attention) return; // the page was made without the cell's output
   const { edges, trained, blocks, means } = data.attention;
-  touch.caption(host, "To touch: how far does a head look? (dashed: as trained)", "动手：一个头看多远？（虚线：不加改动）");
+  touch.caption(host, "Try it: how far does a head look? (dashed: as trained)", "动手：一个头看多远？（虚线：不加改动）");
   const names = { none: say("As trained", "不加改动"), "slow pairs": say("Slow pairs clamped", "截住慢的对"),
     "fast pairs": say("Fast pairs clamped", "截住快的对"), "all pairs": say("All pairs clamped", "全都截住") };
   const [left, right, top, bottom] = [64, 628, 14, 250], last = edges.at(-1) - 1, heads = means.none.length / blocks;

@@ -1,7 +1,7 @@
 // From two vectors to their score: the numbers of query and key in pairs; each pair as a hand, turned by its position; what each
 // pair adds, and the sum. With one pair, or with four.
 touch.figures.clock = (host) => {
-  touch.caption(host, "To touch: drag the hands, or m and n along the line; or take the arrow keys", "动手：拖动指针，或沿直线拖动 m 和 n，也可以用方向键");
+  touch.caption(host, "Try it: drag the hands, or m and n along the line; or take the arrow keys", "动手：拖动指针，或沿直线拖动 m 和 n，也可以用方向键");
   const { make, say } = touch, phone = touch.narrow(host), [text, left, small] = phone ? [21, 0, 66] : [13, 104, 58];
   const layouts = { // speeds, and the numbers of a query and of a key, without a position
     one: [[0.35], [0.9, 0.5], [0.8, -0.3]],

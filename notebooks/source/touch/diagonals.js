@@ -2,7 +2,7 @@
 // eight pairs of the query and the key of one cell, and what each adds to the score; and the scores along each diagonal.
 touch.figures.diagonals = (host) => {
   const { make, say } = touch;
-  touch.caption(host, "To touch: drag over the map, and look along the diagonal", "动手：在图上拖动，沿着对角线看");
+  touch.caption(host, "Try it: drag over the map, and look along the diagonal", "动手：在图上拖动，沿着对角线看");
   const [count, dim, slope] = [24, 16, 1 / 4], dot = (a, b) => a.reduce((sum, number, i) => sum + number * b[i], 0);
   let seed = 347; // the same numbers in every browser: with these, RoPE's scores go up and down, from 11 to −3
   const random = () => (seed = (1664525 * seed + 1013904223) % 2 ** 32) / 2 ** 32;

@@ -1,7 +1,7 @@
 // A head that learnt to look 5 back, in a program that rotates half-split: what each forgotten step of a conversion does.
 touch.figures.layout = (host) => {
   const { make, say, slider } = touch;
-  touch.caption(host, "To touch: forget a step of the conversion, and see what still passes", "动手：漏掉转换中的一步，看看哪些检查照样通过");
+  touch.caption(host, "Try it: forget a step of the conversion, and see what still passes", "动手：漏掉转换中的一步，看看哪些检查照样通过");
   const [dim, back, far, half] = [32, 5, 24, 16], [left, right, top, bottom] = [40, 628, 14, 214];
   const theta = Array.from({ length: half }, (_, i) => 10000 ** (-i / half));
   const query = Array.from({ length: dim }, (_, j) => (j < half && j % 2 === 0 ? 1 : 0)); // adjacent pairs; see the text

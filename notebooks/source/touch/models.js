@@ -2,7 +2,7 @@
 touch.figures.models = (host) => {
   const { make, say, slider, count, data } = touch;
   if (!data.models) return; // the page was made without the cell's output
-  touch.caption(host, "To touch: read further, and see which pairs come to a new angle", "动手：往更远处读，看哪些对遇到新的角度");
+  touch.caption(host, "Try it: read further, and see which pairs come to a new angle", "动手：往更远处读，看哪些对遇到新的角度");
   const [left, right, top, bottom] = [56, 628, 30, 268];
   const y = (positions) => bottom - ((bottom - top) * (Math.log10(positions) - 0.5)) / 8;
   const drawing = make("svg:svg", { viewBox: "0 0 640 310", role: "img", "aria-label":

@@ -1,7 +1,7 @@
 // One position as a number, as bits, and as the hands of dials: how far each code moves at the next step.
 touch.figures.odometer = (host) => {
   const { make, say, slider } = touch;
-  touch.caption(host, "To touch: count up, and watch what a carry does", "动手：往上数，看进位会带来什么");
+  touch.caption(host, "Try it: count up, and watch what a carry does", "动手：往上数，看进位会带来什么");
   const [bits, left, wide] = [8, 118, 62], last = 2 ** bits - 1;
   const speeds = Array.from({ length: bits }, (_, i) => 2 ** -i); // as in the figure above: wavelengths that double
   const drawing = make("svg:svg", { viewBox: "0 0 640 196", role: "img", "aria-label":

@@ -3,7 +3,7 @@ touch.figures.order = (host) => {
   const { make, say, data } = touch;
   if (!data.order) return; // the page was made without the cell's output
   const { words, token, place } = data.order; // token, place: queries, keys and values of each word, of each position
-  touch.caption(host, "To touch: change the order, and see whether the layer notices", "动手：改变词序，看这一层能否察觉");
+  touch.caption(host, "Try it: change the order, and see whether the layer notices", "动手：改变词序，看这一层能否察觉");
   const [left, top, wide, high, gap] = [70, 12, 27, 40, 14], dim = token[0][0].length;
   const added = (a, b) => a.map((number, i) => number + b[i]), dot = (a, b) => a.reduce((sum, number, i) => sum + number * b[i], 0);
   const attend = (order, layer) => {

@@ -87,7 +87,7 @@ touch.figures.reader = (host) => {
     const logits = linear(normed(z, "norm.weight"), "head.weight"), many = alphabet.length;
     return { attention, chances: numbers.map((_, p) => softmax(logits.subarray(p * many, (p + 1) * many))) };
   };
-  touch.caption(host, "To touch: a trained model that runs in this page", "动手：一个训练好的模型，就在这个页面里运行");
+  touch.caption(host, "Try it: a trained model that runs in this page", "动手：一个训练好的模型，就在这个页面里运行");
   const controls = make("div", { class: "controls" }), told = make("p", { "aria-live": "polite", class: "told" });
   const shown = make("div", { class: "read", role: "slider", tabindex: 0, "aria-valuemin": 1, "aria-label":
     say("character of the text: arrow keys move it", "文本中的字符：方向键移动") });

@@ -1,7 +1,7 @@
 // What ALiBi leaves of a key's weight at each distance, head by head, beside a window, which leaves all or nothing.
 touch.figures.slopes = (host) => {
   const { make, say, slider, count } = touch;
-  touch.caption(host, "To touch: each head is a window with a soft edge", "动手：每个头都是一扇边缘柔和的窗口");
+  touch.caption(host, "Try it: each head is a window with a soft edge", "动手：每个头都是一扇边缘柔和的窗口");
   const [left, right, top, bottom, last] = [44, 628, 40, 250, 4096];
   const x = (distance) => left + ((right - left) * Math.log(distance)) / Math.log(last);
   const y = (share) => bottom - (bottom - top) * share;

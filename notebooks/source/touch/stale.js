@@ -1,6 +1,6 @@
 // A cache that goes stale: the base follows the length, and keys that were rotated when they came keep their old angle.
 touch.figures.stale = (host) => {
-  touch.caption(host, "To touch: a cache goes stale, token by token (blue: the right angle, orange: the one in the cache)", "动手：缓存逐个 token 地过期（蓝：应有的角度，橙：缓存里的角度）");
+  touch.caption(host, "Try it: a cache goes stale, token by token (blue: the right angle, orange: the one in the cache)", "动手：缓存逐个 token 地过期（蓝：应有的角度，橙：缓存里的角度）");
   const { make, say } = touch;
   const [trained, last, dim] = [4, 12, 8];
   const slowest = (length) => (10 * Math.max(1, length / trained) ** (dim / (dim - 2))) ** (-(dim - 2) / dim);

@@ -1,6 +1,6 @@
 // The walk of the sum: one arrow for each pair, head to tail, at a distance to drag. Where it ends is the score.
 touch.figures.walk = (host) => {
-  touch.caption(host, "To touch: drag the distance, and see the arrows curl up", "动手：拖动距离，看箭头怎样蜷起来");
+  touch.caption(host, "Try it: drag the distance, and see the arrows curl up", "动手：拖动距离，看箭头怎样蜷起来");
   const { make, say, slider, count } = touch;
   const [pairs, made, unit, start, foot] = [64, 1000, 7.5, { x: 122, y: 144 }, 294]; // room for every distance
   const distances = [0];

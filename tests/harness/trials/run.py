@@ -43,8 +43,8 @@ def main() -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.practice", description=__doc__, allow_abbrev=False)
-    parser.add_argument("--seconds", type=float, default=TEST_S, help="how long one test may take")
-    parser.add_argument("--lang", choices=("en", "zh"), help="language; otherwise that of the locale")
+    parser.add_argument("--seconds", type=float, default=TEST_S, help="time limit for one test")
+    parser.add_argument("--lang", choices=("en", "zh"), help="language; default: the locale")
     return parser
 
 

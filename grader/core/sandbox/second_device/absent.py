@@ -19,7 +19,7 @@ class NotSimulated(RuntimeError):
 
     def __init__(self, what: str) -> None:
         """Keep what is lacking."""
-        super().__init__(f"the simulated device has no {what}")
+        super().__init__(f"the simulated device does not support {what}")
         self.what = what
 
 

@@ -107,7 +107,7 @@ def test_a_future_never_says_that_it_runs(dask: DaskProcesses, executor: Executo
 def test_a_worker_with_another_grader_is_named(executor: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = importlib.import_module("grader.extras.cluster.executor")
     monkeypatch.setattr(cluster, "__version__", "9.9.9")
-    with pytest.raises(CannotGrade, match=r"the worker at tcp://127\..* has grader .* here it is 9\.9\.9\."):
+    with pytest.raises(CannotGrade, match=r"the worker at tcp://127\..* runs grader .*, this machine 9\.9\.9\."):
         list(grade_all([someone("ada")], SETTINGS, executor))
 
 
@@ -189,7 +189,8 @@ def test_a_scheduler_that_is_lost_ends_the_command_with_one_line(tmp_path: Path)
         assert survivors(family[1:], LEAVE_S) == []  # the worker itself waits a while for a new scheduler
     assert process.returncode == 3
     assert [line for line in errors.splitlines() if not line.startswith("[")] == [
-        f"grader: the scheduler at {dask.address} has gone. Finished reports are whole; run the same command again."
+        f"grader: the scheduler at {dask.address} is gone. Reports written so far are complete. "
+        "Run the same command again."
     ]
     assert finished(tmp_path)
 

@@ -78,7 +78,7 @@ def test_the_page_leads_to_a_cluster_that_lets_no_stranger_in(tmp_path: Path) ->
         assert dask.address.startswith("tls://")
         graded = command(tmp_path, dask.address, DASK_CONFIG=str(ours))
         assert (graded.returncode, score(tmp_path)) == (0, 100), graded.stderr
-        with pytest.raises(CannotGrade, match=r"no certificate is configured\. grader/docs/cluster\.md says how"):
+        with pytest.raises(CannotGrade, match=r"no certificate is configured\. See grader/docs/cluster\.md"):
             open_executor(dask.address, 1)
         for address, certificate in ((dask.address, theirs), (dask.address.replace("tls:", "tcp:"), ours)):
             refused = command(tmp_path, address, DASK_CONFIG=str(certificate))
@@ -91,7 +91,7 @@ def test_a_certificate_that_is_not_there_is_named() -> None:
     tls = {"ca-file": "/nowhere.pem", "client.cert": "/nowhere.pem", "client.key": "/nowhere.key"}
     with (
         pytest.importorskip("dask.config").set({f"distributed.comm.tls.{name}": path for name, path in tls.items()}),
-        pytest.raises(CannotGrade, match=r"No such file or directory\. grader/docs"),
+        pytest.raises(CannotGrade, match=r"No such file or directory\. See grader/docs"),
     ):
         open_executor("tls://127.0.0.1:1", 1)
 
@@ -124,14 +124,14 @@ def test_a_job_that_slurm_refuses_is_one_line(tmp_path: Path) -> None:
     refused = command(tmp_path, "slurm", PATH=path, DASK_CONFIG=str(configured(tmp_path / "ours")), HOME=str(tmp_path))
     assert (refused.returncode, refused.stderr) == (
         2,
-        "grader: --executor slurm: Slurm refuses such a job (sbatch: error: invalid partition). "
-        "grader/docs/cluster.md says where queue, account and time are set.\n",
+        "grader: --executor slurm: Slurm rejects such a job (sbatch: error: invalid partition). "
+        "grader/docs/cluster.md explains how to set queue, account and time.\n",
     )
 
 
 def test_a_machine_without_slurm_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(CannotGrade, match="there is no sbatch here"):
+    with pytest.raises(CannotGrade, match="sbatch not found"):
         open_executor("slurm", 1)
 
 

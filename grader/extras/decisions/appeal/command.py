@@ -38,32 +38,34 @@ CHANGES = {Cause.TESTS, Cause.RUBRIC, Cause.POINTS, Cause.GRADER}  # of the grad
 
 
 def appeal(
-    out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade wrote to.")],
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of `grader grade`.")],
     student: Annotated[str, typer.Argument(metavar="STUDENT", help="An id or a name, as for show.")],
     files: Annotated[
         list[Path] | None,
         typer.Argument(
             metavar="[FILES]",
-            help="In place of what was handed in: a folder, a zip, or single files.",
+            help="Files to grade instead of the submission: a folder, a zip, or single files.",
         ),
     ] = None,
     submissions: Submissions = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Grade those who ended in the same way again, too, and say who moves.")
+        bool, typer.Option("--check", help="Also regrade submissions with the same outcome; name those that change.")
     ] = False,
     write: Annotated[bool, typer.Option("--write", help="Write the draft into DIR/decisions.toml.")] = False,
     keep: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Keep the reports of the new grading there. Default: nowhere.")
+        Path | None, typer.Option(metavar="FOLDER", help="Keep the new reports in this folder. Default: discard them.")
     ] = None,
-    request_s: Annotated[float | None, typer.Option(min=0.1, help="Seconds for one call, if it was too slow.")] = None,
-    why: Annotated[str, typer.Option(help="The reason in the draft; the student reads it.")] = "",
-    who: Annotated[str, typer.Option(help="Who decides, with --write. Default: the name of your account.")] = "",
-    jobs: Annotated[int, typer.Option(min=1, help="Judges at a time, with --check.")] = os.cpu_count() or 1,
+    request_s: Annotated[
+        float | None, typer.Option(min=0.1, help="Time limit for a call, in seconds, if it was too slow.")
+    ] = None,
+    why: Annotated[str, typer.Option(help="The reason in the draft; the student sees it.")] = "",
+    who: Annotated[str, typer.Option(help="Who decides, with --write. Default: your account name.")] = "",
+    jobs: Annotated[int, typer.Option(min=1, help="Judges to run in parallel, with --check.")] = os.cpu_count() or 1,
     lang: Annotated[str, typer.Option(help="en or zh. Default: the locale.")] = "",
 ) -> None:
-    """Grade one submission again in a scratch place, say what changes and for whom else it may, and draft a decision.
+    """Regrade one submission in a scratch folder, show what changes and who else may be affected, and draft a decision.
 
-    DIR stays as it is, unless --write is given.
+    DIR is left unchanged unless --write is given.
     """
     language, identifier = language_of(lang), find(out, student)
     known = read_decided(out, chosen().rubric, quiet=True, note=False)
@@ -100,7 +102,7 @@ def appeal(
     except OSError as error:
         fail(f"{error.filename or keep}: {error.strerror}. Nothing was changed.", EXIT_GRADER_ERROR)
     if now.status == "grader_error":
-        fail(f"{identifier}: could not be graded, through no fault of its own: {now.reason}", EXIT_GRADER_ERROR)
+        fail(f"{identifier}: the grader failed on it: {now.reason}", EXIT_GRADER_ERROR)
     _draft(out, identifier, drafted, why, bool(files), language, who if write else None)
 
 
@@ -126,9 +128,9 @@ def _scratch(out: Path, keep: Path | None) -> Iterator[Path]:
             yield Path(folder)
         return
     if keep.resolve().is_relative_to(out.resolve()):
-        fail(f"--keep {keep}: lies in the folder of the class, which stays as it is. Choose another place.")
+        fail(f"--keep {keep}: inside the class folder, which must not change. Choose another folder.")
     if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
-        fail(f"--keep {keep}: there is something already. Choose a folder that does not exist yet.")
+        fail(f"--keep {keep}: already exists. Choose a folder that does not exist yet.")
     keep.mkdir(parents=True, exist_ok=True)
     yield keep
 

@@ -41,14 +41,12 @@ def given(
     single = [path for path in files if path.is_file() and path.suffix in (".py", ".ipynb")]
     if files and not single:
         if len(files) > 1:
-            raise AppealError(f"{files[1]}: one folder or zip is a whole submission, so there is no place for another.")
+            raise AppealError(f"{files[1]}: a folder or zip is a whole submission; give only one.")
         return _one(files[0], reader, expected)
     if len(single) < len(files):
         raise AppealError("FILES: either one folder or zip, or single files; not both.")
     if before is None:
-        raise AppealError(
-            f"{identifier}: not among the submissions any more. Give the place where it lies with {SUBMISSIONS}."
-        )
+        raise AppealError(f"{identifier}: no longer among the submissions. Pass its location with {SUBMISSIONS}.")
     return _merged(identifier, single, before, reader, expected, scratch) if single else before
 
 
@@ -59,7 +57,7 @@ def _one(path: Path, reader: Reader, expected: Expected) -> Candidate:
     except IntakeError as error:
         raise AppealError(str(error)) from None
     if len(found) > 1:
-        raise AppealError(f"{path}: holds {len(found)} submissions. Give the folder or the zip of one student.")
+        raise AppealError(f"{path}: contains {len(found)} submissions. Give the folder or zip of one student.")
     return found[0]
 
 
@@ -83,5 +81,5 @@ def _merged(
 def _read(candidate: Candidate, reader: Reader, place: str) -> Submission:
     submission = reader.read(candidate)
     if submission.reason is not None or not submission.files:
-        raise AppealError(f"{place}: {submission.reason or 'none of the files that are asked for'}")
+        raise AppealError(f"{place}: {submission.reason or 'none of the required files'}")
     return submission

@@ -21,22 +21,23 @@ from grader.core.intake.submission import Submission
 
 
 def review(
-    out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade wrote to.")],
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of `grader grade`.")],
     submissions: Submissions = None,
     pairs: Annotated[
-        Path | None, typer.Option("--similar", metavar="FOLDER", help="What `grader similar` wrote. Default: DIR.")
+        Path | None,
+        typer.Option("--similar", metavar="FOLDER", help="Output folder of `grader similar`. Default: DIR."),
     ] = None,
     anonymous: Annotated[
-        bool, typer.Option("--anonymous", help="Pseudonyms in place of all that says who somebody is; show finds them.")
+        bool, typer.Option("--anonymous", help="Replace all identities with pseudonyms; show looks them up.")
     ] = False,
-    by: Annotated[str, typer.Option(help="Who decides. Default: the name of your account.")] = "",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Of this machine. Default: a free one.")] = 0,
-    browser: Annotated[bool, typer.Option(help="Open the page.")] = True,
+    by: Annotated[str, typer.Option(help="Who decides. Default: your account name.")] = "",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine. Default: a free one.")] = 0,
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
     lang: Annotated[str, typer.Option(help="Language of the page: en or zh. Default: the locale.")] = "",
 ) -> None:
-    """Look at whoever needs a person, in a page on this machine: the code beside what failed, and the decision.
+    """Review submissions that need a person, on a local page: the code beside what failed, and the decision.
 
-    Whoever has the address that is printed can read and decide, so keep it to yourself. Ctrl-C ends it.
+    Anyone with the printed URL can read and decide, so keep it private. Ctrl-C stops the server.
     """
     from .app import Review, application  # a server is slow to import
     from .classroom import Classroom
@@ -49,20 +50,20 @@ def review(
     if anonymous:
         hide(known)  # so does a damaged key
     if pairs and not (pairs / PAIRS).exists():
-        fail(f"--similar {pairs}: no {PAIRS} in it. Give the folder that `grader similar --out` wrote to.")
+        fail(f"--similar {pairs}: no {PAIRS} there. Give the output folder of `grader similar`.")
     with Reader() as reader:
         candidates = candidates_of(out, submissions, reader)
 
         def read(submission: str) -> Submission | str:
             if submission not in candidates:
-                return "not among the submissions any more."
+                return "no longer among the submissions."
             found = reader.read(candidates[submission])
             return found.reason or found
 
         try:
             own = listening(port)
         except OSError as error:
-            fail(f"--port {port}: {error.strerror}. Choose another one, or leave it out.")
+            fail(f"--port {port}: {error.strerror}. Choose another port, or omit the option.")
         token, port = secrets.token_urlsafe(32), own.getsockname()[1]
         root = f"/{token}"
         classroom = Classroom(out, chosen(), language, pairs or out)

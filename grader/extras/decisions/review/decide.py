@@ -68,7 +68,7 @@ def _override(_: Now, __: SummaryLine, form: Form) -> Sequence[Said]:
     try:
         points = float(text)
     except ValueError:
-        raise DecisionError(f"points {text!r}: not a number. Write it as 3 or 2.5.") from None
+        raise DecisionError(f"points {text!r}: not a number. Use the form 3 or 2.5.") from None
     return [{"override": form.get("what", ""), "points": points, "why": form.get("why", "")}]
 
 
@@ -80,7 +80,7 @@ def _excuse(now: Now, line: SummaryLine, form: Form) -> Sequence[Said]:
     """One of the submission's students, whom the form names by their place."""
     people = {str(place): own for place, own in enumerate(students(line.id, line.origin))}
     if form.get("student") not in people:
-        raise DecisionError("student: nobody of this submission.")
+        raise DecisionError("student: not an author of this submission.")
     student = now.known.book.people.name(key(people[form["student"]]))
     return [{"student": student, "excuse": True, "why": form.get("why", "")}]
 

@@ -27,14 +27,14 @@ FULL = ASSIGNMENT.rubric.max_score + ASSIGNMENT.rubric.max_bonus
 MOVE = f"{FULL - WORTH:g} → {FULL:g}"
 
 REFUSED: list[tuple[tuple[str, ...], str]] = [
-    (("zoe",), "grader: zoe: nobody in "),
+    (("zoe",), "grader: zoe: no student in "),
     (("cleo", "nowhere"), "grader: nowhere: no such file or folder."),
-    (("cleo", "CLASS"), "holds 4 submissions. Give the folder or the zip of one student."),
-    (("cleo", "CLASS/ada", "CLASS/dan"), "one folder or zip is a whole submission"),
+    (("cleo", "CLASS"), "contains 4 submissions. Give the folder or zip of one student."),
+    (("cleo", "CLASS/ada", "CLASS/dan"), "a folder or zip is a whole submission"),
     (("cleo", "CLASS/ada", f"CLASS/dan/{ATTENTION}"), "not both."),
-    (("eve", f"CLASS/dan/{ATTENTION}", "--submissions", "CLASS/ada"), "eve: not among the submissions any more."),
-    (("cleo", "--keep", "OUT/there"), "lies in the folder of the class"),
-    (("cleo", "--keep", "CLASS"), "there is something already"),
+    (("eve", f"CLASS/dan/{ATTENTION}", "--submissions", "CLASS/ada"), "eve: no longer among the submissions."),
+    (("cleo", "--keep", "OUT/there"), "inside the class folder"),
+    (("cleo", "--keep", "CLASS"), "already exists"),
     (("cleo", "--lang", "fr"), "not a language"),
 ]
 
@@ -145,11 +145,11 @@ def test_the_same_files_give_the_same_result_and_nothing_in_the_folder_changes(o
     result = appeal(out, "cleo", "--check")
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines() == [
-        "cleo: graded again, and every outcome is the same.",
-        f"{TITLE} (failed, attention_sees_later_tokens): others who ended in the same way: 1",
+        "cleo: regraded; every outcome is the same.",
+        f"{TITLE} (failed, attention_sees_later_tokens): other submissions with the same outcome: 1",
         "  dan",
-        "Of 1 who were graded again, 0 would move:",
-        f"Nothing to decide. If you read the task as the student does: `grader decide {out} cleo --override …`.",
+        "Of 1 regraded submissions, 0 would change:",
+        f"Nothing to decide. If you accept the student's reading of the task: `grader decide {out} cleo --override …`.",
     ]
     assert contents(out) == before
 
@@ -160,8 +160,8 @@ def test_other_files_make_a_draft_that_decide_takes_and_that_can_be_written_at_o
     before = contents(out)
     told = appeal(out, "cleo", tmp_path / "sent" / "attention.py").stdout.splitlines()
     assert told[1] == f"  cleo: {MOVE} (+{WORTH:g})"
-    assert f"other files were handed in: {ATTENTION}" in told[3]
-    assert told[-2] == "To follow it (--write does that):"
+    assert f"other files were submitted: {ATTENTION}" in told[3]
+    assert told[-2] == "To apply it (--write does this):"
     assert contents(out) == before
     grader, *command = shlex.split(told[-1])
     assert grader == "grader"
@@ -186,14 +186,14 @@ def test_whoever_a_change_of_the_tests_moves_is_named(out: Path, known: dict[str
         result = appeal(out, "cleo", "--check", "--keep", tmp_path / "kept")
     finally:
         known.update(kept)
-    assert "--check grades them again, too" in unchecked
+    assert "--check regrades them, too" in unchecked
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert lines[1] == f"  cleo: {MOVE} (+{WORTH:g})"
-    place = lines.index("Of 1 who were graded again, 1 would move:")
+    place = lines.index("Of 1 regraded submissions, 1 would change:")
     assert lines[place + 2] == f"  dan: {MOVE} (+{WORTH:g})"
     assert "the hidden tests or the reference changed: " in lines[place + 4]
-    assert any(line.startswith("The grader has changed since then, so others may move") for line in lines)
+    assert any(line.startswith("The grader has changed since then, so other grades may change") for line in lines)
     assert sorted(path.parent.name for path in (tmp_path / "kept").rglob("report.json")) == ["cleo", "dan"]
 
 
@@ -243,5 +243,5 @@ def test_a_fault_of_the_grader_is_no_answer_to_an_appeal(out: Path, known: dict[
     finally:
         known.update(kept)
     assert result.exit_code == 3
-    assert "cleo: could not be graded, through no fault of its own: no judge" in result.stderr
+    assert "cleo: the grader failed on it: no judge" in result.stderr
     assert "decide" not in result.stdout

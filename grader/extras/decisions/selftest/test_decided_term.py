@@ -150,7 +150,7 @@ def appealed(out: Path, someone: Someone, folder: Path) -> None:
 
 def looked_again(out: Path, refused: str, worth: Mapping[str, float]) -> None:
     """Each decision whose ground has changed is renewed, or made anew where there are fewer points to give by now."""
-    stale = re.findall(r"decisions\.toml:(\d+): .*: the grader said", refused)
+    stale = re.findall(r"decisions\.toml:(\d+): .*: the grader's result was", refused)
     entries = {str(own.line): own.decision for own in read(out)}
     assert stale
     for line in stale:
@@ -181,7 +181,7 @@ def test_every_number_that_is_uploaded_is_derived_twice(
         mended = sent(out, tmp_path)
         assert [own for own in mended if mended[own] != published[own]] == [last_wrong.user]
         with_policy(POLICY, tmp_path, monkeypatch, points=OTHER_POINTS)
-        assert "nothing was run" in run("grade", *given(tmp_path, platform)).stderr
+        assert "no code was run" in run("grade", *given(tmp_path, platform)).stderr
         refused = CliRunner().invoke(cli.app, ["export", str(out), "--to", "csv"])
         assert refused.exit_code == 3
         looked_again(out, refused.stderr, {"attention_heads": 44, "attention_causal": 28, "attention_rotary": 28})
@@ -209,12 +209,12 @@ def test_other_files_make_a_decision_stale_and_a_mistake_waits_until_all_is_grad
     told = run("grade", given, "--out", out).stdout.splitlines()
     (line,) = [line for line in told if "stale_decision" in line]
     assert line.endswith(
-        f"decisions.toml:5: {ada.user}: attention_causal: other files were handed in and "
-        "the grader said “passed, 30 of 30”, and says “failed, 0 of 30” now"
+        f"decisions.toml:5: {ada.user}: attention_causal: other files were submitted and "
+        "the grader's result was “passed, 30 of 30” and is now “failed, 0 of 30”"
     )
     (out / "decisions.toml").write_text("[[decision]]\nstudent = 3\n")
     result = CliRunner().invoke(cli.app, ["grade", str(given), "--out", str(out)])
     assert (result.exit_code, (out / "summary.json").exists()) == (2, True)
     last = result.stderr.splitlines()[-1]
     assert last.startswith(f"grader: {out / 'decisions.toml'}:1: student: Input should be a valid string.")
-    assert last.endswith("Everything is graded; grades cannot be shown or exported before that is mended.")
+    assert last.endswith("Everything is graded, but grades cannot be shown or exported until this is fixed.")

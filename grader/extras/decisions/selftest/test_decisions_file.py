@@ -59,8 +59,8 @@ def test_no_file_is_no_decision(tmp_path: Path) -> None:
         ("points = 6", 'points = "6"', "3: points: Input should be a valid number"),
         ("points = 6", "points = -1", "3: points: Input should be greater than or equal to 0"),
         ("points = 6", "points = nan", "3: points: "),
-        ("points = 6", "", "3: override and points go together"),
-        ("points = 6", "points = 6\nexcuse = true", "3: it has 2 of the fields override, comment"),
+        ("points = 6", "", "3: override and points must be given together"),
+        ("points = 6", "points = 6\nexcuse = true", "3: 2 of the fields override, comment"),
         ("points = 6", "points = 6\nlate = 2", "3: late: Extra inputs are not permitted"),
         ('who = "kim"', "", "3: who: Field required"),
         ('who = "kim"', 'who = " "', "3: who: it is empty"),
@@ -69,9 +69,9 @@ def test_no_file_is_no_decision(tmp_path: Path) -> None:
         (
             "[[decision]]",
             "[[decisions]]",
-            "'decisions' stands outside of an entry. Each entry begins with [[decision]]",
+            "'decisions' is outside any entry. Each entry begins with [[decision]]",
         ),
-        ("[[decision]]", "[decision]", "'decision' stands outside of an entry."),
+        ("[[decision]]", "[decision]", "'decision' is outside any entry."),
         ("why = '''\nFair\nreading.'''", "", "3: why is missing"),
     ],
 )

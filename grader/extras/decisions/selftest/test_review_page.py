@@ -66,7 +66,7 @@ def test_the_queue_is_in_order_of_need_with_every_reason(desk: Desk) -> None:
     assert desk.queue() == ["di", "bo", "cy"]
     page = desk.page("student/bo")
     assert [one.text for one in page.all("ul")[0].all("li")] == [
-        "nothing of a task ran Nothing of it gave an answer.",
+        "a task without any result Nothing of it gave an answer.",
         "something was left out A file was left out.",
     ]
     assert "2 of 3 in the queue" in page.one("header").text
@@ -75,13 +75,13 @@ def test_the_queue_is_in_order_of_need_with_every_reason(desk: Desk) -> None:
 
 def test_a_reason_is_told_in_the_language_of_the_page() -> None:
     """One without parts, as summaries of earlier graders have them, stays English."""
-    text = say("No answer in time: {names}.", names=LATE)
+    text = say("Timed out: {names}.", names=LATE)
     attention = [
         Attention(id="bo", code="timed_out", text=str(text), parts=parts_of(text)),
         Attention(id="cy", code="timed_out", text=str(text)),
     ]
     said = [reason.text for _, reason in noticed(attention, ASSIGNMENT, "zh")]
-    assert said == [f"没有按时给出结果：{LATE}。", f"No answer in time: {LATE}."]
+    assert said == [f"没有按时给出结果：{LATE}。", f"Timed out: {LATE}."]
 
 
 def test_accepting_is_written_down_and_opens_the_next_until_nobody_waits(desk: Desk) -> None:
@@ -91,8 +91,8 @@ def test_accepting_is_written_down_and_opens_the_next_until_nobody_waits(desk: D
     assert desk.post("cy", "accept") == (303, "student/bo")
     assert desk.post("bo", "accept") == (303, "")
     assert desk.queue() == []
-    assert "Nobody waits" in desk.page().text
-    assert "Looked at: 3" in desk.page().text
+    assert "Nothing left to review" in desk.page().text
+    assert "Reviewed: 3" in desk.page().text
 
 
 def test_what_was_seen_waits_again_for_a_new_reason_other_files_or_other_points(desk: Desk) -> None:
@@ -133,13 +133,13 @@ def test_an_appeal_waits_until_somebody_has_seen_it_and_is_told_to_nobody(desk: 
 def test_what_was_seen_can_be_put_back_and_is_told_to_no_student(desk: Desk) -> None:
     desk.post("cy", "accept")
     run = CliRunner().invoke
-    assert "Looked at, and left as it is: timed_out. (kim, " in run(app, ["decide", str(desk.out)]).stdout
+    assert "Reviewed and left unchanged: timed_out. (kim, " in run(app, ["decide", str(desk.out)]).stdout
     run(app, ["report", str(desk.out), "--lang", "en"])
     for page in (desk.out / "html").rglob("*.html"):
-        assert "Looked at" not in page.read_text()
+        assert "Reviewed" not in page.read_text()
     assert run(app, ["export", str(desk.out), "--to", "csv"]).exit_code == 0
     assert "ooked at" not in (desk.out / "grades.csv").read_text()
-    desk.post("cy", "withdraw", what="seen", why="To be looked at again.")
+    desk.post("cy", "withdraw", what="seen", why="Needs another look.")
     assert desk.queue() == ["di", "bo", "cy"]
 
 
@@ -149,7 +149,7 @@ def test_a_stale_decision_is_at_the_top_and_accepting_renews_it(desk: Desk) -> N
     same_files = {"submission": Report.model_validate_json(path.read_bytes()).submission}
     write_json(path, graded("cy").model_copy(update=same_files))
     assert desk.queue()[0] == "cy"
-    assert "Look at it again" in desk.page("student/cy").text
+    assert "Needs another look" in desk.page("student/cy").text
     desk.post("cy", "accept")
     first, renewed, seen = desk.decisions()
     assert (renewed.override, renewed.points, renewed.why) == (first.override, first.points, first.why)
@@ -163,7 +163,7 @@ def test_similar_pairs_wait_last_and_name_each_other(desk: Desk) -> None:
     assert desk.queue() == ["di", "bo", "cy", "ada"]
     (told,) = [one for one in desk.page("student/ada").all("li") if one.attributes.get("class") == "similar"]
     assert told.one("a").text == "cy"
-    assert "97% of what is their own in attention.py stands in cy, too" in told.text
+    assert "97% of the student's own code in attention.py is also in cy" in told.text
     desk.post("ada", "accept")
     assert only(desk).seen == ("similar cy",)
 
@@ -197,16 +197,16 @@ def test_lines_that_failing_cases_name_are_marked_and_linked(desk: Desk) -> None
 
 
 def test_files_that_changed_or_are_gone_are_said(desk: Desk) -> None:
-    assert "they have changed since" not in desk.page("student/bo").text
+    assert "have changed since grading" not in desk.page("student/bo").text
     desk.files["bo"] = {"src/attention.py": "x = 1\n"}
-    assert "they have changed since" in desk.page("student/bo").text
+    assert "have changed since grading" in desk.page("student/bo").text
 
 
 def test_long_files_are_cut_and_say_so(desk: Desk) -> None:
     desk.files["bo"] = {"src/attention.py": "x" * 10_000 + "\n" * 100_000}
     page = desk.page("student/bo")
     assert len([one for one in page.all("span") if "data-n" in one.attributes]) == 3000
-    assert "97000 more lines are not shown" in page.text
+    assert "97000 more lines not shown" in page.text
     assert len(page.text) < 20_000
 
 
@@ -237,7 +237,7 @@ def test_an_excuse_is_withdrawn_for_the_student_whom_it_is_about(desk: Desk) -> 
     desk.post("cy", "excuse", student="0", why="ill")
     assert "Excused" in desk.page("student/cy").text
     desk.post("cy", "withdraw", what="excuse", why="well again")
-    assert "Nothing yet." in desk.page("student/cy").text
+    assert "None yet." in desk.page("student/cy").text
 
 
 def test_of_a_team_one_student_is_excused(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_of_a_team_one_student_is_excused(tmp_path: Path) -> None:
     choice = desk.page("student/team").one("select", id="student")
     assert [(one.attributes["value"], one.text) for one in choice.all("option")] == [("0", "Ada"), ("1", "Bo")]
     desk.post("team", "excuse", student="1", why="ill")
-    assert "nobody of this submission" in desk.post("team", "excuse", student="2", why="ill")[1]
+    assert "not an author of this submission" in desk.post("team", "excuse", student="2", why="ill")[1]
     assert only(desk).student == "2"
     assert "In the gradebook, Bo: excused: ill" in desk.page("student/team").text
 
@@ -277,8 +277,8 @@ def test_before_and_after_go_around_the_queue_and_pass_who_was_seen(desk: Desk) 
         ("override", {"what": "nothing", "points": "1", "why": "Fair."}, "no property nothing in the report"),
         ("override", {"what": LATE, "points": "1", "why": "  "}, "why: it is empty."),
         ("comment", {"comment": ""}, "comment: it is empty."),
-        ("excuse", {"student": "zoe", "why": "kept"}, "student: nobody of this submission."),
-        ("withdraw", {"what": "excuse", "why": "kept"}, "nothing of that holds"),
+        ("excuse", {"student": "zoe", "why": "kept"}, "student: not an author of this submission."),
+        ("withdraw", {"what": "excuse", "why": "kept"}, "no such decision to withdraw"),
         ("dance", {}, "do: no such decision."),
     ],
 )
@@ -300,7 +300,7 @@ def test_of_two_tabs_the_second_sees_what_the_first_decided_before_it_adds_to_it
     assert desk.post("cy", "override", state, what=LATE, points="1", why="One.")[0] == 303
     status, text = desk.post("cy", "override", state, what=LATE, points="2", why="Two.")
     assert (status, len(desk.decisions())) == (409, 1)
-    assert "Meanwhile something else was decided here" in text
+    assert "Another decision was made meanwhile" in text
     assert "One. (kim" in text
     assert "Two." in text
     assert desk.post("cy", "override", what=LATE, points="2", why="Two.")[0] == 303
@@ -379,7 +379,7 @@ def test_other_points_move_whoever_earned_them_and_nothing_is_written(desk: Desk
     page = desk.page(f"moves?property={LATE}&points=0&limit={whole}")
     (moved,) = page.all("li")  # cy and bo did not earn them, and di has no grade
     assert moved.text == f"Ada {whole:g} → {whole - prop.points:g} falls below “limit” ({whole:g})"
-    assert "Grades that change: 1. Who crosses a threshold: 1." in page.text
+    assert "Grades that change: 1. Students crossing a threshold: 1." in page.text
     assert "No grade changes." in desk.page(f"moves?property={LATE}&points={prop.points}").text
     for query in ("property=x&points=1", *(f"property={LATE}&points={text}" for text in ("", "-1", "inf", "nan", "x"))):
         assert desk.client.get(f"/{TOKEN}/moves?{query}").status_code == 400
@@ -431,7 +431,7 @@ def test_the_command_serves_the_class_and_reads_the_files(tmp_path: Path, monkey
     assert re.match(r"http://127\.0\.0\.1:\d+/[-\w]{43}/\n", result.stdout)
     assert "The queue" in seen[0]
     assert "src/attention.py" in seen[1]
-    assert "they have changed since" not in seen[1]
+    assert "have changed since grading" not in seen[1]
 
 
 def test_a_browser_is_led_to_the_address_by_a_file_that_nobody_else_can_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -465,8 +465,8 @@ def test_a_port_that_is_taken_is_a_line(tmp_path: Path) -> None:
     [
         (["nowhere"], "no report in it. Give the folder"),
         (["{out}", "--lang", "fr"], "--lang fr: not a language"),
-        (["{out}", "--submissions", "nowhere"], "no submissions there any more"),
-        (["{out}", "--similar", "nowhere"], "--similar nowhere: no similar.csv in it."),
+        (["{out}", "--submissions", "nowhere"], "submissions no longer there"),
+        (["{out}", "--similar", "nowhere"], "--similar nowhere: no similar.csv there."),
     ],
 )
 def test_the_command_ends_with_one_line(tmp_path: Path, arguments: list[str], line: str) -> None:

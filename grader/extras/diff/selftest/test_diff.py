@@ -213,7 +213,7 @@ def test_the_terminal_shows_who_in_what_and_why(sides: tuple[Path, Path]) -> Non
         tests,
         "Only now: 1",
         "  new: - → 11 (+11)",
-        "As they were: 2.",
+        "Unchanged: 2.",
     ]
 
 
@@ -223,7 +223,7 @@ def test_one_that_was_graded_again_alone_is_compared_alone(sides: tuple[Path, Pa
     assert [line for line in run(sides[0], alone).stdout.splitlines() if not line.startswith("   ")] == [
         "Fewer points: 1",
         "  ada: 11 → 5 (-6)",
-        "As they were: 0.",
+        "Unchanged: 0.",
     ]
     other = write_class(tmp_path / "other", report("eve"))
     assert "Only before: 5" in run(sides[0], other).stdout
@@ -299,7 +299,10 @@ def test_what_the_rubric_calls_a_property_goes_before_what_a_report_does() -> No
     [
         (("gone",), "gone/summary.json: No such file or directory. Run grade first"),
         (("--lang", "fr"), "--lang fr: not a language of the rubric. Choose one of en, zh."),
-        (("--out", "gone/diff.html"), "--out gone/diff.html: No such file or directory. Choose a file in a folder"),
+        (
+            ("--out", "gone/diff.html"),
+            "--out gone/diff.html: No such file or directory. Choose a file in a writable folder",
+        ),
     ],
     ids=["folder", "lang", "out"],
 )

@@ -82,7 +82,7 @@ def test_canvas_finds_each_student_and_shows_a_file_of_the_kind_that_was_handed_
         elif person.kind == "wrong":
             assert name.endswith(".py")
             assert data.decode().startswith(
-                "# Score 70 of 100, bonus 20 of 20. Not right yet: a token gathers from itself"
+                "# Score 70 of 100, bonus 20 of 20. Not correct yet: a token gathers from itself"
             )
 
 
@@ -107,7 +107,7 @@ def test_the_worksheet_gets_comments_once_beside_the_grades(tmp_path: Path) -> N
     rows = {row["Identifier"]: row for row in csv.DictReader(io.StringIO(first))}
     wrong = rows["Participant 4001"]
     assert wrong["Grade"] == "90"
-    assert wrong["Feedback comments"].startswith("Score 70 of 100, bonus 20 of 20. Not right yet: a token gathers")
+    assert wrong["Feedback comments"].startswith("Score 70 of 100, bonus 20 of 20. Not correct yet: a token gathers")
     broken = rows["Participant 4002"]
     assert broken["Grade"] == ""
     assert "A &lt;b&gt;file&lt;/b&gt; is a link." in broken["Feedback comments"]
@@ -131,10 +131,10 @@ def test_who_has_no_address_is_named_first(tmp_path: Path) -> None:
     assert CliRunner().invoke(app, ["report", str(out)]).exit_code == 0
     result = back(out, "mail", code=3)
     assert result.stderr.splitlines() == [
-        "2 would get no feedback: no address; grade with a roster that has one",
+        "2 would get no feedback: no email; grade with a roster that has one",
         "  ada (ada), bo (bo)",
         "2 students: 0 would be blank, 0 would drop, 2 would get no feedback",
-        "grader: a person has to look: students who would get no feedback: 2 (--accept-blanks returns the others). "
+        "grader: needs attention: students who would get no feedback: 2 (--accept-blanks returns the others). "
         "Nothing was written.",
     ]
     assert not (out / "mail.csv").exists()
@@ -153,7 +153,7 @@ def test_a_page_that_is_older_than_its_report_is_named(tmp_path: Path) -> None:
     (page,) = (out / "html" / "students").glob("*_4000.html")
     os.utime(page, (1, 1))
     result = back(out, "canvas", code=3)
-    assert "1 would get no feedback: a page that is older than the report; run `grader report` again" in result.stderr
+    assert "1 would get no feedback: page older than the report; run `grader report` again" in result.stderr
 
 
 def test_what_would_be_blank_or_drop_is_said_before_anything_is_written(tmp_path: Path) -> None:
@@ -161,11 +161,9 @@ def test_what_would_be_blank_or_drop_is_said_before_anything_is_written(tmp_path
     sheet = worksheet(PEOPLE, "100").replace("Not marked,,", "Not marked,99,")
     (tmp_path / "worksheet.csv").write_text(sheet)
     result = back(out, "moodle", "--template", tmp_path / "worksheet.csv", code=3)
-    assert "4 would be blank: score plus bonus is above the worksheet's maximum 100; set bonus_cap" in result.stderr
+    assert "4 would be blank: score plus bonus exceeds the worksheet's maximum 100; set bonus_cap" in result.stderr
     assert "7 students: 4 would be blank, 7 would drop, 1 would get no feedback" in result.stderr
-    assert result.stderr.splitlines()[-1].startswith(
-        "grader: a person has to look: grades that are lower than they were"
-    )
+    assert result.stderr.splitlines()[-1].startswith("grader: needs attention: grades that have dropped")
     assert not (out / "moodle-feedback.zip").exists()
     result = back(out, "moodle", "--template", tmp_path / "worksheet.csv", "--accept-blanks", code=3)
     assert "(--accept-blanks" not in result.stderr
@@ -184,10 +182,10 @@ def test_the_same_class_gives_the_same_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (["--to", "fax"], "--to fax: not a way back. Choose one of canvas, moodle, mail."),
-        (["--to", "mail", "--template", "x.csv"], "--template: a mail has no gradebook."),
-        (["--to", "canvas"], "holds no note of where its submissions lie"),
-        (["--to", "canvas", "--submissions", "gone.zip"], "gone.zip: no submissions there any more."),
+        (["--to", "fax"], "--to fax: not a destination. Choose one of canvas, moodle, mail."),
+        (["--to", "mail", "--template", "x.csv"], "--template: mail has no gradebook."),
+        (["--to", "canvas"], "no record of where its submissions are"),
+        (["--to", "canvas", "--submissions", "gone.zip"], "gone.zip: submissions no longer there."),
     ],
     ids=["fax", "template", "note", "gone"],
 )

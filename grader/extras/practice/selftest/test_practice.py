@@ -44,7 +44,7 @@ def test_practice_is_the_share_earned_of_what_it_is_worth(tmp_path: Path) -> Non
 def test_a_file_that_is_something_else_is_named(tmp_path: Path, text: str, problem: str) -> None:
     path = tmp_path / "grades.csv"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(PracticeError, match=rf"grades\.csv: no list of checks .*{problem}.*Give the checks\.csv"):
+    with pytest.raises(PracticeError, match=rf"grades\.csv: not a list of checks .*{problem}.*Give the checks\.csv"):
         read_practice(path, 10)
 
 

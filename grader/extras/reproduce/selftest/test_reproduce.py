@@ -96,7 +96,7 @@ def test_an_exception_is_shown_with_the_students_own_frames(folder: Path) -> Non
 
 def test_what_fails_only_behind_others_is_run_behind_them(folder: Path) -> None:
     result = reproduce(folder, "kim", "attention_heads")
-    assert "alone, this case passes; it fails behind the other cases" in result.stdout
+    assert "passes alone; fails after the other cases" in result.stdout
     assert parts(result)["now"].startswith("failed: ")
 
 
@@ -122,7 +122,7 @@ def test_files_that_have_changed_are_named(folder: Path, tmp_path: Path) -> None
     write_folder(tmp_path / "cleo", edited(SEES_LATER_TOKENS, (SWIGLU, "import torch", "import math, torch")))
     result = reproduce(folder, "cleo", "--submissions", tmp_path / "cleo")
     assert result.exit_code == 0, result.output
-    assert f"cleo: the files have changed since they were graded ({SWIGLU}): " in result.stderr
+    assert f"cleo: the files changed since grading ({SWIGLU}): " in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_files_that_have_changed_are_named(folder: Path, tmp_path: Path) -> None
         (["cleo", "heads"], "attention_heads: passed, so there is no failing case. cleo lost attention_causal."),
         (["cleo", "nothing"], "nothing: no such property. cleo lost attention_causal."),
         (["eve"], "eve: unreadable, so no case was run. The zip cannot be read."),
-        (["cleo", "--submissions", "gone"], "gone: no submissions there any more. Give the place where they lie now"),
+        (["cleo", "--submissions", "gone"], "gone: submissions no longer there. Pass their current location"),
     ],
     ids=["full", "passed", "unknown", "unreadable", "moved"],
 )
@@ -149,7 +149,7 @@ def test_a_folder_without_a_note_asks_for_the_place(folder: Path, tmp_path: Path
     (out / "cleo").mkdir()
     (out / "cleo" / "report.json").write_bytes((folder / "out" / "cleo" / "report.json").read_bytes())
     result = reproduce(tmp_path, "cleo")
-    assert result.stderr.startswith(f"grader: {out}: holds no note of where its submissions lie. Give the place with")
+    assert result.stderr.startswith(f"grader: {out}: no record of where its submissions are. Pass their location with")
 
 
 def test_the_settings_of_a_grading_come_back() -> None:

@@ -89,7 +89,7 @@ def test_the_terminal_shows_pairs_and_what_else_to_look_at(out: Path) -> None:
     lines = (out / "stdout").read_text().splitlines()
     assert any(re.match(r"\s*1\s+ada\s+bo\s+everything\s+\d+\s+100%\s+100%", line) for line in lines)
     assert any("100% of what swiglu.py adds to the stub is in ref" in line for line in lines)
-    assert any(re.match(r"ada: .*einops is not among the libraries asked for: import einops", line) for line in lines)
+    assert any(re.match(r"ada: .*einops is not a required library: import einops", line) for line in lines)
     assert lines[-1].startswith("5 submissions compared, 1 pairs to look at: ")
     assert "eve: src/attention.py: syntax error in line 1" in (out / "stderr").read_text()
 
@@ -185,7 +185,7 @@ def test_published_answers_leave_nothing(room: Path, tmp_path: Path) -> None:
     assert "0 pairs to look at" in result.stdout
     text = (tmp_path / "similar.html").read_text(encoding="utf-8")
     assert "No two submissions share enough" in text
-    assert f"Taken off before: the stubs, ref, {room / 'ada'}." in text
+    assert f"Subtracted first: the stubs, ref, {room / 'ada'}." in text
 
 
 def test_mistakes_take_one_line(room: Path, tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_mistakes_take_one_line(room: Path, tmp_path: Path) -> None:
     assert "--from blackboard: not a source" in only_line(run(room, "--out", out, "--from", "blackboard"))
     assert "no such file or folder" in only_line(run(tmp_path / "gone", "--out", out))
     assert "--subtract" in only_line(run(room, "--out", out, "--subtract", tmp_path))
-    assert "Choose a folder that you can write to" in only_line(run(room, "--out", room / "ada" / SWIGLU))
+    assert "Choose a writable folder" in only_line(run(room, "--out", room / "ada" / SWIGLU))
     assert not out.exists()
 
 

@@ -44,8 +44,8 @@ def main() -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m grader.lab.site.handout", description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("build/handout"), help="written anew")
-    parser.add_argument("--source", type=Path, default=ASSIGNMENT.root / "handout", help="where the Markdown is")
+    parser.add_argument("--out", type=Path, default=Path("build/handout"), help="output folder; overwritten")
+    parser.add_argument("--source", type=Path, default=ASSIGNMENT.root / "handout", help="folder of the Markdown")
     return parser
 
 

@@ -76,14 +76,14 @@ def _difference(mine: Sequence[str], other: Sequence[str]) -> str:
 def _bad_links(page: Page) -> Iterator[str]:
     for name in page.touches:
         if not (page.touch_folder / f"{name}.js").is_file():
-            yield f"{page.language}/{page.name}: touch/{name}.js, the script of a figure to touch, is not there"
+            yield f"{page.language}/{page.name}: touch/{name}.js, the script of an interactive figure, is missing"
     for token in _inline(page):
         target = str(token.attrs.get("href") or token.attrs.get("src") or "")
         if target.startswith("https://"):
             if "arxiv" in target and not _ARXIV.search(target):
-                yield f"{page.language}/{page.name}: {target} is no version of an arXiv paper"
+                yield f"{page.language}/{page.name}: {target} is not a version of an arXiv paper"
         elif target and not (page.folder / target).is_file():
-            yield f"{page.language}/{page.name}: {target} leads nowhere"
+            yield f"{page.language}/{page.name}: {target} does not exist"
 
 
 def _bad_table(page: Page, rubric: Rubric) -> Iterator[str]:
@@ -97,7 +97,7 @@ def _bad_table(page: Page, rubric: Rubric) -> Iterator[str]:
         for name in task.names
     ]
     if found != wanted:
-        yield f"{page.language}/{page.name}: the table of tasks does not name what the rubric asks for"
+        yield f"{page.language}/{page.name}: the table of tasks does not list the rubric's tasks"
     for number, task in enumerate(rubric.tasks, start=1):
         points = sum(float(row[3]) for row in rows if row[0].startswith(f"[{number}]"))
         if points != task.points:

@@ -48,7 +48,7 @@ def write(pages: Sequence[Page], out: Path, title: str, families: Sequence[str] 
     installed = typst.Fonts().families() if families is None else families
     chinese = [font for font in CHINESE_FONTS if font in installed]
     if language == "zh" and not chinese:
-        raise NoFont("no Chinese font here; install one, such as Noto Serif CJK SC (Debian, Ubuntu: fonts-noto-cjk)")
+        raise NoFont("no Chinese font found; install one, such as Noto Serif CJK SC (Debian, Ubuntu: fonts-noto-cjk)")
     style = STYLE.read_text(encoding="utf-8")
     cover = pages[0].folder.parent / COVER
     picture = cover.read_text(encoding="utf-8") if cover.is_file() else ""

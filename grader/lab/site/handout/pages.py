@@ -121,7 +121,9 @@ def _mark_touch(token: Token, path: Path) -> None:
     """Turn HTML that marks the place of a figure to touch into a token of its own, whose content is the name."""
     if token.type == "html_block":
         if not (marker := MARKER.fullmatch(token.content.strip())):
-            raise HandoutError(f"{path}: {token.content.strip()!r} is HTML, which no page may hold. Write Markdown.")
+            raise HandoutError(
+                f"{path}: {token.content.strip()!r} is HTML, which pages may not contain. Write Markdown."
+            )
         token.type, token.content = "touch", marker[1]
 
 

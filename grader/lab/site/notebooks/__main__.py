@@ -32,7 +32,7 @@ app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 @app.callback()
 def main() -> None:
-    """Builds, runs, releases and grades the walk-through's notebooks."""
+    """Build, run, release and grade the notebooks of the walk-through."""
 
 
 def fail(message: str, code: int) -> NoReturn:
@@ -43,14 +43,14 @@ def fail(message: str, code: int) -> NoReturn:
 
 @app.command()
 def check(
-    number: Annotated[str, typer.Argument(help="Which notebook: what its name starts with, such as 3 or brief.")],
+    number: Annotated[str, typer.Argument(help="The notebook, by the start of its name, such as 3 or brief.")],
     lang: Annotated[str, typer.Option(help="en or zh.")] = "en",
 ) -> None:
-    """Check one notebook as its author should: rules, languages, a clean run, and exercises that a blank one fails."""
+    """Check one notebook: rules, languages, a clean run, and that blank exercises fail."""
     folder = BUILD / "check" / lang
     paths = sources.build(lang, folder, number)
     if len(paths) != 1:
-        fail(f"{number}: {len(paths)} notebooks of that name in {sources.SOURCES}.", 2)
+        fail(f"{number}: {len(paths)} matching notebooks in {sources.SOURCES}.", 2)
     path = paths[0]
     script = sources.SOURCES / f"{path.stem}.py"
     found = [*rules.problems(sources.read(script, lang)), *twins.problems(script)]
@@ -72,7 +72,7 @@ def _in_english(script: Path, executed: NotebookNode, language: str) -> list[str
         return []
     prose = " ".join(cell.source for cell in executed.cells if cell.cell_type == "markdown")
     texts = pictures.in_english(executed, wording.in_figures(script), prose)
-    return [f"[{wording.FIGURES}] has no words for {text!r}, which a figure says" for text in texts]
+    return [f"[{wording.FIGURES}] has no translation of {text!r}, which a figure shows" for text in texts]
 
 
 def _end(found: list[str]) -> None:
@@ -84,7 +84,7 @@ def _end(found: list[str]) -> None:
 
 @app.command()
 def build() -> None:
-    """Build, execute and release every notebook in every language; what is unchanged is not executed again."""
+    """Build, execute and release every notebook in every language. Unchanged notebooks are not re-executed."""
     if not sources.scripts():
         typer.echo(NO_NOTEBOOK)
         return
@@ -136,11 +136,11 @@ def _run_all(language: str, found: list[str]) -> list[Path]:
 @app.command()
 def grade(
     folder: Annotated[Path, typer.Argument(exists=True, file_okay=False, help="A folder or zip for each student.")],
-    out: Annotated[Path, typer.Option(help="Where feedback and CSV go; written anew.")] = GRADED,
+    out: Annotated[Path, typer.Option(help="Output folder of feedback and CSV files; overwritten.")] = GRADED,
     lang: Annotated[str, typer.Option(help="Language of the checks' messages: en or zh.")] = "en",
-    uncontained: Annotated[bool, typer.Option(help="Run students' code without a container if need be.")] = False,
+    uncontained: Annotated[bool, typer.Option(help="Allow running students' code without a container.")] = False,
 ) -> None:
-    """Grade students' notebooks: OUT/feedback, OUT/grades.csv, and what became of each check in OUT/checks.csv."""
+    """Grade students' notebooks: OUT/feedback, OUT/grades.csv, and the result of each check in OUT/checks.csv."""
     try:
         checks = grade_folder(folder, out, lang, say=typer.echo, uncontained=uncontained)
     except (NothingToGrade, course.NotContained, course.NbgraderFailed) as error:

@@ -70,7 +70,7 @@ def run(course: Path, *arguments: str, container: bool = False) -> None:
         )
     if ended.returncode:
         said = (course / LOG).read_text(encoding="utf-8", errors="replace")[start:].strip().splitlines()
-        raise NbgraderFailed(f"nbgrader {arguments[0]} ended with {ended.returncode}: {said[-1] if said else ''}")
+        raise NbgraderFailed(f"nbgrader {arguments[0]} exited with {ended.returncode}: {said[-1] if said else ''}")
 
 
 def require_container(folder: Path) -> None:
@@ -81,8 +81,8 @@ def require_container(folder: Path) -> None:
     """
     if not _container(folder):
         raise NotContained(
-            "students' notebooks would run uncontained, as whoever grades: no container can be made here. "
-            "Install bubblewrap and allow user namespaces, or say --uncontained for notebooks that you trust."
+            "students' notebooks would run uncontained, with your account: no container can be created here. "
+            "Install bubblewrap and allow user namespaces, or pass --uncontained for notebooks that you trust."
         )
 
 

@@ -50,7 +50,7 @@ def grade(
     """
     students = discover(folder)
     if not students:
-        raise NothingToGrade(f"{folder}: holds no submission. Expected a folder or a zip for each student.")
+        raise NothingToGrade(f"{folder}: no submission found. Expected a folder or a zip for each student.")
     if not uncontained:
         courses.require_container(folder)
     courses.prepare(language, out, only)

@@ -45,7 +45,7 @@ class Heading:
 
     Attributes:
         id: Its anchor.
-        short: Whether it is on the short way.
+        short: Whether it is on the shortcut.
     """
 
     level: int
@@ -61,7 +61,7 @@ class Page:
     Attributes:
         name: The file's name.
         minutes: How long it takes, exercises included.
-        short_minutes: How long its part of the short way takes.
+        short_minutes: How long its part of the shortcut takes.
         points: Those of each checking cell, of which an exercise may have two.
         emblem: The small picture beside the title, as SVG; may be empty.
         content: The cells below the title, as HTML.
@@ -84,7 +84,7 @@ class Page:
 
     @property
     def on_the_way(self) -> list[Heading]:
-        """The headings on the short way."""
+        """The headings on the shortcut."""
         return [heading for heading in self.headings if heading.short]
 
 
@@ -218,7 +218,7 @@ def _folded(code: str, language: str) -> str:
 
 
 def _short(notebook: NotebookNode) -> list[bool]:
-    """For each heading below the title, whether its cell is on the short way."""
+    """For each heading below the title, whether its cell is on the shortcut."""
     return [
         bool(cell.metadata.get("short"))
         for cell in notebook.cells

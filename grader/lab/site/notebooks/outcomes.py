@@ -57,7 +57,7 @@ def not_run(student: str, notebook: str, source: NotebookNode, why: str) -> Iter
 def not_handed_in(student: str, notebook: str, source: NotebookNode) -> Iterator[Check]:
     """The checks of a notebook that the student did not hand in, each with 0 points."""
     for cell, points in graded(source).items():
-        yield Check(student, notebook, cell, Outcome.MISSING, 0.0, points, "not handed in")
+        yield Check(student, notebook, cell, Outcome.MISSING, 0.0, points, "not submitted")
 
 
 def read(course: Path, student: str, notebook: str, source: NotebookNode) -> Iterator[Check]:

@@ -21,7 +21,7 @@ _NO_HEADING = re.compile(r"(?m)^#+[^#\s]\S*")  # Jupyter and the handbook make a
 def problems(notebook: NotebookNode) -> Iterator[str]:
     """A line for each rule that a notebook breaks."""
     marks = [cell.metadata.nbgrader.grade_id for cell in notebook.cells if "nbgrader" in cell.metadata]
-    yield from (f"{mark}: this grade_id stands twice" for mark in sorted({m for m in marks if marks.count(m) > 1}))
+    yield from (f"{mark}: duplicate grade_id" for mark in sorted({m for m in marks if marks.count(m) > 1}))
     for cell in notebook.cells:
         if cell.cell_type == "code":
             yield from (f"{cell.id}: {problem}" for problem in _of_code(cell))
@@ -57,7 +57,7 @@ def _of_code(cell: NotebookNode) -> Iterator[str]:
         yield "a marker outside an exercise"
     for node in ast.walk(ast.parse(cell.source)):
         if isinstance(node, ast.FormattedValue) and isinstance(node.value, ast.Constant) and node.value.value:
-            yield f"{node.value.value!r} stands in braces, where no translation reaches it"
+            yield f"{node.value.value!r} is in braces, where no translation applies"
     for name in _imports(cell.source):
         if name.split(".")[0] in OURS:
             yield f"imports {name}, which students do not have"

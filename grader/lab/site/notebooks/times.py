@@ -26,7 +26,7 @@ def minutes(notebook: NotebookNode, *, short: bool = False) -> int:
 
     Args:
         notebook: In a language that puts spaces between words.
-        short: Whether to count only the sections that are on the short way.
+        short: Whether to count only the sections that are on the shortcut.
     """
     cells = [cell for flagged, section in _sections(notebook) for cell in section if flagged or not short]
     return ROUND_TO * max(round(sum(map(_minutes, cells)) / ROUND_TO), bool(cells))
@@ -39,7 +39,7 @@ def points(notebook: NotebookNode) -> list[int]:
 
 
 def _sections(notebook: NotebookNode) -> Iterator[tuple[bool, Sequence[NotebookNode]]]:
-    """The cells from each heading to the next, and whether the heading is on the short way."""
+    """The cells from each heading to the next, and whether the heading is on the shortcut."""
     starts = [i for i, cell in enumerate(notebook.cells) if cell.cell_type == "markdown" and _headed(cell.source)]
     for start, end in zip(starts, [*starts[1:], len(notebook.cells)], strict=True):
         yield bool(notebook.cells[start].metadata.get("short")), notebook.cells[start:end]

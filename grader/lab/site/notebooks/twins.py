@@ -58,7 +58,7 @@ def _differences(one: str, other: str) -> Iterator[str]:
             return
     for formula, twin in zip(_DISPLAYED.findall(one), _DISPLAYED.findall(other), strict=True):
         if _SAID.sub("", formula.strip()) != _SAID.sub("", twin.strip()):
-            yield f"another formula than {formula.strip()[:60]!r}"
+            yield f"formula differs from {formula.strip()[:60]!r}"
     if sorted(_CITED.findall(one)) != sorted(_CITED.findall(other)):
         yield f"other links: {sorted({*_CITED.findall(one)} ^ {*_CITED.findall(other)})}"
     if more := _numbers(one) ^ _numbers(other):
