@@ -1,8 +1,64 @@
-"""The command of this extra."""
+"""``grader diff``: the effect of a change of tests, rubric or files on the class."""
 
 from __future__ import annotations
 
-from .command import diff
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from grader.core.cli.decided import DecidedClass, read_decided
+from grader.core.cli.differences import graded, print_differences, said
+from grader.core.cli.terminal import chosen, fail, language_of, read_written, say
+from grader.core.results.difference import Difference, difference, in_order
+from grader.core.results.report import Summary, write_text
+from grader.core.rubric import Rubric
+
+
+def diff(
+    old: Annotated[Path, typer.Argument(metavar="OLD", help="Output folder of the earlier grading.")],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="Output folder of the later one.")],
+    out: Annotated[Path | None, typer.Option(metavar="HTML", help="Also write an HTML page.")] = None,
+    lang: Annotated[str, typer.Option(help="en or zh.")] = "en",
+) -> None:
+    """Compare two gradings: who changed, in which property, and why; drops first."""
+    language, rubric = language_of(lang), chosen().rubric
+    found = [*_compared(old, new, rubric, language)]
+    differences, same = in_order(filter(None, found)), found.count(None)
+    if out:
+        from .page import page  # templates are slow to import, and every command imports this file
+
+        try:
+            write_text(out, page(differences, same, rubric, language, (str(old), str(new))))
+        except OSError as error:
+            fail(f"--out {out}: {error.strerror}. Choose a file in a writable folder.")
+    print_differences(differences, same, rubric, language)
+    if out:
+        say(str(out))
+
+
+def _compared(old: Path, new: Path, rubric: Rubric, language: str) -> Iterator[Difference | None]:
+    """The difference of each submission in the two summaries; only two reports at a time are in memory.
+
+    A submission that was graded again alone, as for an appeal, says nothing about all others.
+    """
+    sides = _read(old, rubric, quiet=True), _read(new, rubric)
+    before, after = ({line.id: line for line in side.lines} for side in sides)
+    alone = len(after) == 1 and after.keys() < before.keys()
+    for identifier in sorted(after if alone else before | after):
+        here = [side if identifier in lines else None for side, lines in zip(sides, (before, after), strict=True)]
+        reports = [side.report(identifier) if side else None for side in here]
+        decided = [said(side, identifier, language) if side else {} for side in here]
+        found = difference(reports[0], reports[1], (decided[0], decided[1]))
+        line = (after | before)[identifier]
+        yield graded(found, line, (sides[0].grades, sides[1].grades), rubric.policy.thresholds)
+
+
+def _read(folder: Path, rubric: Rubric, quiet: bool = False) -> DecidedClass:
+    lines = read_written(folder / "summary.json", Summary).submissions
+    return read_decided(folder, rubric, lines, quiet=quiet)
+
 
 PANEL = "More"
 COMMANDS = {

@@ -1,8 +1,116 @@
-"""The command of this extra."""
+"""``grader return``: returns pages to students, through a platform or by mail."""
 
 from __future__ import annotations
 
-from .command import return_feedback
+import sqlite3
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from grader.core.cli.decided import Partial
+from grader.core.cli.export import PLAIN, AcceptDrops, AcceptStale, AssignmentId, Prepared, prepared
+from grader.core.cli.submissions import Submissions, candidates_of
+from grader.core.cli.terminal import EXIT_GRADER_ERROR, MOST_NAMED, chosen, fail, language_of, say, warn
+from grader.core.export.drops import remember
+from grader.core.export.rows import ExportError
+from grader.core.export.table import written
+from grader.core.intake.reader import Reader
+from grader.core.results.database import LedgerError, opened
+from grader.core.results.files import write_zip
+from grader.core.results.language import in_language
+from grader.core.results.report import Report, write_text
+
+from .collect import ABSENT, MAIL, WAYS, Back, Collector
+from .text import comment
+
+MAIL_COLUMNS = ("email", "name", "subject", "message", "attachment")
+
+
+def return_feedback(
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of `grader grade`.")],
+    to: Annotated[str, typer.Option(help="canvas, moodle or mail.")],
+    pages: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Output folder of `grader report`. Default: DIR/html.")
+    ] = None,
+    folder: Annotated[Path | None, typer.Option("--out", help="Output folder. Default: DIR.")] = None,
+    template: Annotated[
+        Path | None,
+        typer.Option(metavar="CSV", help="Downloaded gradebook or worksheet: compared, and filled in as well."),
+    ] = None,
+    assignment_id: AssignmentId = "",
+    submissions: Submissions = None,
+    accept_drops: AcceptDrops = False,
+    accept_stale: AcceptStale = False,
+    accept_blanks: Annotated[
+        bool, typer.Option("--accept-blanks", help="Proceed even if some students get no page or no grade.")
+    ] = False,
+    partial: Partial = False,
+    lang: Annotated[str, typer.Option(help="Language of comments and mails: en or zh. Default: the locale.")] = "",
+) -> None:
+    """Pack every student's page for Canvas, Moodle or a mail program. Lists students without one first."""
+    if to not in WAYS:
+        fail(f"--to {to}: not a destination. Choose one of {', '.join(WAYS)}.")
+    if to == MAIL and template:
+        fail("--template: mail has no gradebook. Omit it, or choose canvas or moodle.")
+    language, place = language_of(lang), folder or out
+
+    def told(report: Report) -> str:
+        return comment(in_language(report, chosen(), language), chosen().rubric, language)
+
+    try:
+        with Reader() as reader:
+            candidates = candidates_of(out, submissions, reader) if to != MAIL else {}
+        content = template.read_bytes() if template else None
+        with opened(out) as ledger:
+            ready = prepared(
+                out, to, chosen().rubric, ledger, content, assignment_id, None if template else PLAIN, told, partial
+            )
+            students = (pages or out / "html") / "students"
+            back = Collector(to, out, students, candidates, chosen().rubric, language).collect(ready.made.rows)
+            _preflight(ready, back, accept_drops, accept_blanks, accept_stale)
+            place.mkdir(parents=True, exist_ok=True)
+            _write(to, place, back, ready, ledger, graded=template is not None or to == MAIL)
+    except (ExportError, LedgerError) as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"{error.filename or place}: {error.strerror}. Nothing more was written.")
+
+
+def _preflight(ready: Prepared, back: Back, accept_drops: bool, accept_blanks: bool, accept_stale: bool) -> None:
+    """Say what a person should know; end the command if a person has to look first."""
+    ready.say()
+    for reason, names in back.without.items():
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        warn(f"{len(names)} would get no feedback: {reason}")
+        warn(f"  {', '.join(names[:MOST_NAMED])}{more}")
+    none = sum(map(len, back.without.values()))
+    counts = f"{ready.lost} would be blank, {len(ready.lower)} would drop, {none} would get no feedback"
+    warn(f"{len(ready.made.rows)} students: {counts}")
+    look = [text for text, _ in ready.problems(accept_drops, accept_blanks, accept_stale)]
+    missing = sum(len(names) for reason, names in back.without.items() if reason != ABSENT)
+    if missing and not accept_blanks:
+        look.append(f"students who would get no feedback: {missing} (--accept-blanks returns the others)")
+    if look:
+        fail(f"needs attention: {'; '.join(look)}. Nothing was written.", EXIT_GRADER_ERROR)
+
+
+def _write(to: str, place: Path, back: Back, ready: Prepared, ledger: sqlite3.Connection, graded: bool) -> None:
+    """Write the files, and remember which grades were told."""
+    if to == MAIL:
+        paths = [place / "mail.csv"]
+        write_text(paths[0], written([MAIL_COLUMNS, *back.letters]))
+    else:
+        paths = [place / f"{to}-feedback.zip"]
+        write_zip(back.files, paths[0])
+        for name, text in ready.made.files.items() if graded else ():
+            paths.append(place / name)
+            write_text(paths[-1], text)
+    if graded:
+        remember(ledger, ready.made.rows, to)
+    count = len(back.letters) or len(back.files)
+    say(f"{count} pages for {to}: {', '.join(map(str, paths))}")
+
 
 PANEL = "Every day"
 COMMANDS = {

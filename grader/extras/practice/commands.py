@@ -1,8 +1,85 @@
-"""The command of this extra."""
+"""``grader practice``: judges students' tests on hidden implementations."""
 
 from __future__ import annotations
 
-from .command import practice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from grader.core.cli.grade import LevelChoice
+from grader.core.cli.submissions import Roster, Source, found
+from grader.core.cli.terminal import ERR, EXIT_GRADER_ERROR, OUT, chosen, fail, language_of, prepare, say
+from grader.core.export.table import number
+from grader.core.intake.reader import Reader
+from grader.core.results.report import write_text
+from grader.core.run.progress import follow
+from grader.core.sandbox.levels import Level
+from grader.core.sandbox.limits import Limits
+from grader.core.specimens.students import Practice
+
+if TYPE_CHECKING:
+    from .result import Result
+
+
+def practice(
+    paths: Annotated[list[Path], typer.Argument(help="Submissions, as for grade.")],
+    out: Annotated[Path, typer.Option(help="Output folder: OUT/practice.csv and OUT/practice.json.")],
+    source: Source = None,
+    roster: Roster = None,
+    lang: Annotated[str, typer.Option(help="Language in the terminal: en or zh. Default: the locale.")] = "",
+    require_isolation: Annotated[
+        LevelChoice, typer.Option(help="Refuse to run under weaker isolation.")
+    ] = LevelChoice.PROCESS,
+) -> None:
+    """Judge students' tests from `make practice` on implementations that they have not seen.
+
+    Practice points are separate from the grade; reports and totals do not change.
+    """
+    exercise: Practice | None = chosen().practice
+    if exercise is None:
+        fail("this assignment has no practice.")
+    language = language_of(lang)
+
+    from grader.core.sandbox.launch import Zygote  # these import torch
+
+    from .result import document, table
+    from .trials import handed_in_as, judged
+
+    with Reader() as reader:
+        candidates = found(reader, paths, source, roster, expected={handed_in_as(exercise): ()})
+        prepare(out)
+        server = Zygote(Limits())
+        try:
+            if server.isolation.level < Level[require_isolation.name]:
+                fail(f"isolation here is {server.isolation}, weaker than required; see `grader doctor`.")
+            judging = (judged(one, reader.read(one), exercise, server.start) for one in candidates)
+            results = [*follow(judging, "running tests", len(candidates), ERR)]
+            write_text(out / "practice.csv", table(results))
+            write_text(out / "practice.json", document(results, exercise, chosen().rubric.id))
+        except KeyboardInterrupt:
+            fail("stopped; nothing was written.", 130)
+        except OSError as error:
+            fail(f"{error.filename or out}: {error.strerror}. Free disk space and run again.", EXIT_GRADER_ERROR)
+        finally:
+            server.close()
+    OUT.print(_table(results, language))
+    say(f"{len(results)} submissions: {out}/practice.csv")
+    if any(own.points is None for own in results):
+        fail("the grader failed to judge some tests; run again.", EXIT_GRADER_ERROR)
+
+
+def _table(results: list[Result], language: str) -> Table:
+    listed = Table(box=None, header_style="bold", padding=(0, 1))
+    listed.add_column("submission", overflow="fold")
+    listed.add_column("points", justify="right", no_wrap=True)
+    listed.add_column("", overflow="fold")
+    for own in results:
+        listed.add_row(Text(own.id), number(own.points), Text(own.told(language)))
+    return listed
+
 
 PANEL = "More"
 COMMANDS = {

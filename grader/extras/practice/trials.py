@@ -21,8 +21,7 @@ from grader.core.messages import say
 from grader.core.sandbox.handle import WorkerFailed, WorkerLike
 from grader.core.specimens.students import Practice
 
-from .result import NOBODYS_FAULT, Result
-from .shared import MOST_TESTS, TRIAL, Runs
+from .result import MOST_TESTS, NOBODYS_FAULT, TRIAL, Result, Runs
 
 TEST_S = 5.0  # of a worker's time for one test, or for the import of the file
 ALL_S = 120.0  # of all workers' time for one file: a little more than students are told, for each implementation

@@ -1,8 +1,108 @@
-"""The command of this extra."""
+"""``grader reproduce``: runs one failing case again."""
 
 from __future__ import annotations
 
-from .command import reproduce
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from grader.core.cli.submissions import Submissions, candidates_of, say_what_differs, settings_then
+from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, fail, find, language_of, read_written
+from grader.core.intake.reader import Reader
+from grader.core.intake.submission import Submission
+from grader.core.results.language import in_language
+from grader.core.results.outcome import Outcome
+from grader.core.results.report import PropertyReport, Report
+from grader.core.settings import CannotGrade
+
+
+def reproduce(
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of `grader grade`.")],
+    student: Annotated[str, typer.Argument(metavar="STUDENT", help="An id or a name, as for show.")],
+    wanted: Annotated[
+        str | None,
+        typer.Argument(metavar="PROPERTY", help="Property id, or part of it. Default: the first lost property."),
+    ] = None,
+    submissions: Submissions = None,
+    pdb: Annotated[
+        bool,
+        typer.Option(
+            "--pdb",
+            help="Stop in the student's code. Your input runs beside it, in the same sandbox as in grading, without "
+            "access to your files. The submission may falsify what is shown.",
+        ),
+    ] = False,
+    lang: Annotated[str, typer.Option(help="Language of titles and hints: en or zh.")] = "",
+) -> None:
+    """Rerun a student's simplest failing case: its requests, the replies, and where it fails."""
+    language = language_of(lang)
+    identifier = find(out, student)
+    before = read_written(out / identifier / "report.json", Report)
+    report = in_language(before, chosen(), language)
+    prop = _property(report, wanted)
+    case = prop.simplest_case
+    if case is None:
+        fail(f"{identifier}: the report has no case of {prop.id}. Regrade it.", EXIT_GRADER_ERROR)
+    submission = _read(out, before, submissions)
+    settings = settings_then(out, before)
+    say_what_differs(before, submission)
+
+    from grader.core.sandbox.handle import WorkerFailed  # these import torch
+
+    from .bench import Bench
+    from .shown import converse, show_case
+
+    try:
+        with Bench(settings, debugger=pdb) as bench:
+            again = bench.run(submission.files, prop.id, case.id)
+            if again is None:
+                fail(f"{case.id}: {prop.id} no longer has this case; tests or devices have changed. Regrade it.")
+            show_case(report, prop, case, again, submission.files, language)
+            if pdb:
+                converse(bench, submission.files, again)
+    except KeyboardInterrupt:
+        fail("stopped.", 130)
+    except (CannotGrade, WorkerFailed) as error:
+        fail(str(error))
+
+
+def _property(report: Report, wanted: str | None) -> PropertyReport:
+    """The property that a person means, which has to have lost points; ends the command if there is none."""
+    identifier = report.submission.id
+    if report.status != "graded" and not report.tasks:
+        fail(f"{identifier}: {report.status}, so no case was run. {report.reason or ''}".rstrip())
+    everything = [prop for task in report.tasks for prop in task.properties]
+    lost = [prop for prop in everything if prop.outcome not in (Outcome.PASSED, Outcome.NOT_ASSESSED)]
+    names = ", ".join(prop.id for prop in lost)
+    if not lost:
+        fail(f"{identifier}: every property passed, so there is no failing case.")
+    if wanted is None:
+        return lost[0]
+    folded = wanted.casefold()
+    for fits in (lambda prop: prop.id == wanted, lambda prop: folded in f"{prop.id} {prop.title}".casefold()):
+        if found := [prop for prop in everything if fits(prop)]:
+            failing = [prop for prop in found if prop in lost]
+            if len(failing) == 1:
+                return failing[0]
+            if failing:
+                fail(f"{wanted}: ambiguous: {', '.join(prop.id for prop in failing)}. Give more of the id.")
+            fail(f"{found[0].id}: passed, so there is no failing case. {identifier} lost {names}.")
+    fail(f"{wanted}: no such property. {identifier} lost {names}.")
+
+
+def _read(out: Path, report: Report, submissions: list[Path] | None) -> Submission:
+    """The submission as it lies there now."""
+    identifier = report.submission.id
+    with Reader() as reader:
+        found = candidates_of(out, submissions, reader)
+        if identifier not in found:
+            fail(f"{identifier}: no longer among the submissions. Pass its location with --submissions.")
+        submission = reader.read(found[identifier])
+    if submission.reason is not None:
+        fail(f"{identifier}: {submission.reason}")
+    return submission
+
 
 PANEL = "More"
 COMMANDS = {

@@ -14,8 +14,7 @@ from pathlib import Path
 from grader import REPOSITORY
 from grader.assignment import ASSIGNMENT
 
-from .mistakes import known, written
-from .public_tests import PublicTests
+from .mistakes import PublicTests, known, written
 
 OUT = REPOSITORY / "build" / "signatures"
 

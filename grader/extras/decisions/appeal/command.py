@@ -29,8 +29,7 @@ from grader.core.run.schedule import GradingFailed
 from grader.core.settings import CannotGrade, Settings
 from grader.extras.decisions.decide import enter
 
-from .alike import UNGRADED, Alike, alike
-from .draft import Override, gains, losses
+from .alike import UNGRADED, Alike, Override, alike, gains, losses
 from .files import AppealError, given
 from .words import sentence
 

@@ -22,10 +22,9 @@ from grader.core.results.report import SummaryLine
 from grader.core.results.written import NotWritten
 
 from .classroom import Classroom, Now
-from .decide import Form, state, write
-from .guard import Guard
+from .decide import Form, state, what_if, write
 from .pages import STATIC, ReviewPages, Shown
-from .what_if import what_if
+from .serve import Guard
 from .words import say
 
 MEDIA = {"css": "text/css", "js": "text/javascript"}

@@ -24,8 +24,7 @@ from grader.core.results.language import in_language, repeats
 from grader.core.results.report import Report, SummaryLine
 
 from .classroom import Now, Place
-from .decide import Form, rulings, state
-from .what_if import Moved
+from .decide import Form, Moved, rulings, state
 from .words import say
 from .work import File, lost, shown
 

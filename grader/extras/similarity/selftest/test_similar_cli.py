@@ -18,7 +18,7 @@ from grader import REPOSITORY
 from grader import __main__ as cli
 from grader.core.rubric import LANGUAGES
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.extras.similarity import command as command
+from grader.extras.similarity import commands as command
 from grader.extras.similarity import page
 from grader.extras.similarity.findings import COLUMNS
 from grader.extras.similarity.wording import WORDS
