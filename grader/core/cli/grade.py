@@ -34,6 +34,8 @@ from .show import print_class
 from .submissions import Roster, Source, found
 from .terminal import ERR, EXIT_GRADER_ERROR, OUT, chosen, fail, language_of, prepare, say, warn
 
+ADVANCED = "Advanced"
+
 
 class DeviceChoice(StrEnum):
     """The devices that every case runs on."""
@@ -65,12 +67,15 @@ def grade(
     paths: Annotated[list[Path], typer.Argument(help="A submission, a folder of submissions, or a zip.")],
     out: Annotated[Path, typer.Option(help="Output folder: OUT/<id>/report.json and OUT/summary.json.")],
     jobs: Annotated[int, typer.Option(min=1, help="Judges to run in parallel.")] = os.cpu_count() or 1,
-    executor: Annotated[str, typer.Option(help=f"Where judges run: {CHOICES}.")] = LOCAL,
+    executor: Annotated[str, typer.Option(help=f"Where judges run: {CHOICES}.", rich_help_panel=ADVANCED)] = LOCAL,
     device: Annotated[
-        DeviceChoice, typer.Option(help="auto adds a second device to the CPU: a GPU, or a simulated one.")
+        DeviceChoice,
+        typer.Option(help="auto adds a second device to the CPU: a GPU, or a simulated one.", rich_help_panel=ADVANCED),
     ] = DeviceChoice.AUTO,
     only: Annotated[str | None, typer.Option(metavar="TASK", help="Grade only one task, such as task1.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the generated inputs; use one for the whole class.")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Seed of the generated inputs; use one for the whole class.", rich_help_panel=ADVANCED)
+    ] = 0,
     source: Source = None,
     roster: Roster = None,
     notebooks: Annotated[
@@ -78,18 +83,23 @@ def grade(
     ] = None,
     lang: Annotated[str, typer.Option(help="Language of titles and hints: en or zh. Default: the locale.")] = "",
     require_isolation: Annotated[
-        LevelChoice, typer.Option(help="Refuse to grade under weaker isolation.")
+        LevelChoice, typer.Option(help="Refuse to grade under weaker isolation.", rich_help_panel=ADVANCED)
     ] = LevelChoice.PROCESS,
     without: Annotated[
-        list[Layer] | None, typer.Option(help="Disable a layer of isolation, to see the effect.")
+        list[Layer] | None,
+        typer.Option(help="Disable a layer of isolation, to see the effect.", rich_help_panel=ADVANCED),
     ] = None,
-    plain: Annotated[bool, typer.Option("--plain", help="Disable record and replay; slower, same reports.")] = False,
-    request_s: Annotated[float, typer.Option(min=0.1, help="Time limit for one call, in seconds.")] = Limits.request_s,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Disable record and replay; slower, same reports.", rich_help_panel=ADVANCED)
+    ] = False,
+    request_s: Annotated[
+        float, typer.Option(min=0.1, help="Time limit for one call, in seconds.", rich_help_panel=ADVANCED)
+    ] = Limits.request_s,
     submission_s: Annotated[
-        float, typer.Option(min=1, help="Time limit for a submission, in seconds.")
+        float, typer.Option(min=1, help="Time limit for a submission, in seconds.", rich_help_panel=ADVANCED)
     ] = Limits.submission_s,
     memory_mib: Annotated[
-        int, typer.Option(min=64, help="Memory that student code may add, in MiB.")
+        int, typer.Option(min=64, help="Memory that student code may add, in MiB.", rich_help_panel=ADVANCED)
     ] = Limits.memory_mib,
     every_attempt: Annotated[
         bool,
