@@ -151,7 +151,7 @@ PHRASES: Final = {
     "the output of NTKAwareRoPE, compared with apply_rotary_pos_emb": (
         "NTKAwareRoPE 的输出（与 apply_rotary_pos_emb 的输出相比）"
     ),
-    "a {dtype} call {shape}": "形状 {shape} 的 {dtype} 调用",
+    "a call with {dtype} input of shape {shape}": "形状 {shape} 的 {dtype} 调用",
     "an update of the parameter": "参数更新",
     # Tasks 2 and 3.
     "every output is zero, so this property cannot be checked": "输出全是零，这里什么也看不出来",
