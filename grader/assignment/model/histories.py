@@ -34,7 +34,8 @@ class Step:
     def told(self) -> Message:
         """The step in words."""
         if self.input is not None:
-            return say("a call with {dtype} input of shape {shape}", dtype=name(self.input.dtype), shape=list(self.input.shape))
+            dtype, shape = name(self.input.dtype), list(self.input.shape)
+            return say("a call with {dtype} input of shape {shape}", dtype=dtype, shape=shape)
         if self.mode is not None:
             return quoted("train()" if self.mode else "eval()")
         return say("an update of the parameter")
