@@ -13,7 +13,7 @@ import pytest
 import torch
 from typer.testing import CliRunner, Result
 
-from grader import REPOSITORY
+from grader import REPOSITORY, __version__
 from grader import __main__ as cli
 from grader.core.cli import grade
 from grader.core.intake.submission import Submission
@@ -242,3 +242,8 @@ def test_the_installed_command_grades_with_real_judges(tmp_path: Path) -> None:
     mistake = ASSIGNMENT.rubric.misconception("attention_sees_later_tokens")
     assert report.tasks[0].properties[1].hint == mistake.hint["zh"]
     assert report.provenance.command.endswith("--jobs 2 --lang zh")
+
+
+def test_the_version_is_printed() -> None:
+    result = CliRunner().invoke(cli.app, ["--version"])
+    assert (result.exit_code, result.stdout) == (0, f"grader {__version__}\n")

@@ -5,16 +5,18 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterable
 from importlib.util import find_spec
+from typing import Annotated
 
 import typer
 
+from grader import __version__
 from grader.core.assignment import rubric_or_exit
 
 from .export import export
 from .grade import grade
 from .report import report
 from .show import show
-from .terminal import chosen
+from .terminal import chosen, say
 
 EVERY_DAY = "Every day"
 
@@ -29,8 +31,13 @@ def program(features: Iterable[str]) -> typer.Typer:
     app = typer.Typer(add_completion=False, no_args_is_help=True)
 
     @app.callback()
-    def begin() -> None:
+    def begin(
+        version: Annotated[
+            bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_version)
+        ] = False,
+    ) -> None:
         """Grade submissions of the assignment."""
+        del version
         rubric_or_exit(chosen())  # before any command begins
 
     for command in (grade, show, report, export):
@@ -41,3 +48,9 @@ def program(features: Iterable[str]) -> typer.Typer:
             for name, command in found.COMMANDS.items():
                 app.command(name, rich_help_panel=found.PANEL)(command)
     return app
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        say(f"grader {__version__}")
+        raise typer.Exit
