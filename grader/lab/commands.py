@@ -1,4 +1,4 @@
-"""Maintainers' commands: ``grader doctor``, ``verify`` and ``release``."""
+"""Maintainers' commands: ``grader verify`` and ``release``."""
 
 from __future__ import annotations
 
@@ -8,30 +8,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from grader import REPOSITORY
-from grader.core.cli.terminal import ERR, EXIT_GRADER_ERROR, OUT, chosen, fail, needing, prepare, say, warn
+from grader.core.cli.terminal import ERR, EXIT_GRADER_ERROR, chosen, fail, needing, prepare, say, warn
 from grader.core.results.files import write_zip
 from grader.core.rubric import LANGUAGES
 from grader.core.run.progress import follow
 from grader.core.settings import CannotGrade
-
-
-def doctor() -> None:
-    """Check this machine for grading and suggest remedies for what is missing. Exit code 1 if it is unfit."""
-    from .doctor import examine  # imports torch, which no other command needs in this process
-
-    unfit = False
-    for finding in examine():
-        bad = Text("✗", style="red") if finding.needed else Text("–", style="yellow")
-        mark = Text("✓", style="green") if finding.good else bad
-        unfit |= finding.needed and not finding.good
-        OUT.print(Text.assemble(mark, f" {finding.subject:11} {finding.text}"), soft_wrap=True)
-        if not finding.good:
-            say(f"              {finding.remedy}", "italic")
-    if unfit:
-        raise typer.Exit(1)
 
 
 def verify(
@@ -110,4 +93,4 @@ def release(
 
 
 PANEL = "Before the term"
-COMMANDS = {"doctor": doctor, "verify": verify, "release": release}
+COMMANDS = {"verify": verify, "release": release}

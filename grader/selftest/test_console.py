@@ -12,6 +12,8 @@ from rich.text import Text
 from typer.testing import CliRunner
 
 from grader.__main__ import app
+from grader.core.cli import machine as examined
+from grader.core.cli.machine import Finding
 from grader.core.cli.show import print_class, print_report, print_statistics
 from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
@@ -23,8 +25,6 @@ from grader.core.run.progress import track
 from grader.core.sandbox import started as starting
 from grader.core.sandbox.levels import LAYERS
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.lab import doctor as examined
-from grader.lab.doctor import Finding
 
 pytestmark = pytest.mark.process
 

@@ -23,6 +23,9 @@ ASKING = {
     "may_refuse": "a table is a buffer, which the caller moves with the module",
     "read_asking": "a reading, which is paid for by what it finds",
     "_told_ratio": "words of a message",
+    "last": "words of a message: which earlier calls a fault needs",
+    "short": "a reading: asks whether tables have too few positions",
+    "as_held": "asks which layout a module holds; ownership charges for a rank that is refused",
 }
 
 

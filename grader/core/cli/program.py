@@ -12,6 +12,7 @@ import typer
 from grader import __version__
 from grader.core.assignment import rubric_or_exit
 
+from .doctor import doctor
 from .export import export
 from .grade import grade
 from .report import report
@@ -19,6 +20,7 @@ from .show import show
 from .terminal import chosen, say
 
 EVERY_DAY = "Every day"
+BEFORE_THE_TERM = "Before the term"
 
 
 def program(features: Iterable[str]) -> typer.Typer:
@@ -47,6 +49,7 @@ def program(features: Iterable[str]) -> typer.Typer:
             found = importlib.import_module(f"{feature}.commands")
             for name, command in found.COMMANDS.items():
                 app.command(name, rich_help_panel=found.PANEL)(command)
+    app.command(rich_help_panel=BEFORE_THE_TERM)(doctor)
     return app
 
 

@@ -205,7 +205,7 @@ def test_a_folder_without_students_is_named(tmp_path: Path) -> None:
 
 def test_a_failing_nbgrader_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(course, "NBGRADER", (sys.executable, "-c", "raise SystemExit('no such cell')"))
-    with pytest.raises(course.NbgraderFailed, match=r"^nbgrader autograde ended with 1: no such cell$"):
+    with pytest.raises(course.NbgraderFailed, match=r"^nbgrader autograde exited with 1: no such cell$"):
         course.run(tmp_path, "autograde")
 
 
