@@ -19,9 +19,9 @@ pytestmark = pytest.mark.process
 COMMANDS = ["grade", "show", "report", "export", "doctor"]
 # Without what an editable installation adds, which would find the deleted folders in the repository.
 START = """
-import sys
+import os, sys
 sys.meta_path[:] = [finder for finder in sys.meta_path if "editable" not in str(finder).casefold()]
-sys.path[:] = [".", *(path for path in sys.path if path)]
+sys.path[:] = [os.getcwd(), *filter(None, sys.path)]
 from grader.__main__ import main
 main()
 """

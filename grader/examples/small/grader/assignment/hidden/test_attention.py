@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.examples.small.grader.assignment import oracle
 from grader.testing import Student, StudentModule, check_close, check_shape, normal, say
+
+from .. import oracle
 
 # In ulp. Rounding in scores of up to ten becomes as much of the shares; mistakes cost some 100,000.
 LIMIT = 256.0

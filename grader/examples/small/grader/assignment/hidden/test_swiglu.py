@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from grader.examples.small.grader.assignment import oracle
 from grader.testing import INIT_LIMIT, Student, StudentModule, check_close, normal, require, say
+
+from .. import oracle
 
 LIMIT = 64.0  # ulp of all terms of an output: three sums of up to 40 terms, and silu
 DRAWN = "{matrix} with seed {seed}"
