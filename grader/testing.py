@@ -1,9 +1,9 @@
-"""What an assignment may use of the grader, for its hidden tests, its diagnosis, and its submissions of known truth.
+"""What hidden tests and diagnosis may use of the grader. Each name is documented where it is defined.
 
-All other modules of the core may change from year to year; these names stay. Each is documented where it is defined.
+These names stay from year to year. An assignment may import nothing else of the core but ``grader.core.assignment``,
+to define itself, and ``grader.core.specimens``, to declare its submissions of known truth: neither imports torch, so
+commands that judge nothing start at once.
 
-- Submissions of known truth: ``Assignment``, ``Attack``, ``Practice``, ``SampleStudent``, ``Style``, ``Variant``,
-  ``attacks_of``, ``on_import``, ``packed``, ``replaces``, ``text``, ``valid``, ``variants_of``, ``wrong``.
 - The student: ``Student``, ``StudentModule``, ``is_elsewhere``, ``label``, ``why_not_assessed``.
 - Inputs: ``dtypes``, ``generator``, ``integers``, ``kept``, ``normal``, ``signs``, ``uniform``.
 - Comparisons: ``DTYPES``, ``FORWARD_LIMIT``, ``INIT_LIMIT``, ``INPUT_GRADIENT_LIMIT``, ``OTHER_DTYPE``,
@@ -12,13 +12,12 @@ All other modules of the core may change from year to year; these names stay. Ea
   ``other_shape``, ``require``, ``ulp``.
 - Verdicts: ``Crashed``, ``InvalidReply``, ``Reading``, ``StudentFault``, ``TimedOut``, ``WrongAnswer``,
   ``contract_first``, ``without_excuse``.
-- Messages: ``ALIKE``, ``Message``, ``SAME_MULTIPLE``, ``ZEROS``, ``own_look``, ``places``, ``quoted``, ``say``,
-  ``stated``.
+- Messages: ``ALIKE``, ``Message``, ``SAME_MULTIPLE``, ``ZEROS``, ``in_two_decimals``, ``own_look``, ``places``,
+  ``quoted``, ``say``, ``stated``.
 """
 
 from __future__ import annotations
 
-from grader.core.assignment import Assignment
 from grader.core.judge.cases import dtypes, generator, integers, normal, signs, uniform
 from grader.core.judge.compare import (
     DTYPES,
@@ -49,11 +48,8 @@ from grader.core.judge.faults import Crashed, InvalidReply, StudentFault, TimedO
 from grader.core.judge.kept import kept
 from grader.core.judge.student import Student
 from grader.core.judge.student_objects import StudentModule
-from grader.core.judge.wording import ALIKE, SAME_MULTIPLE, ZEROS, own_look, places
+from grader.core.judge.wording import ALIKE, SAME_MULTIPLE, ZEROS, in_two_decimals, own_look, places
 from grader.core.messages import Message, quoted, say, stated
-from grader.core.specimens.attacks import Attack, attacks_of, on_import, packed, replaces, text
-from grader.core.specimens.students import Practice, SampleStudent, Style
-from grader.core.specimens.variants import Variant, valid, variants_of, wrong
 
 __all__ = [
     "ALIKE",
@@ -66,23 +62,16 @@ __all__ = [
     "PARAMETER_GRADIENT_LIMIT",
     "SAME_MULTIPLE",
     "ZEROS",
-    "Assignment",
-    "Attack",
     "Crashed",
     "InvalidReply",
     "Message",
-    "Practice",
     "Reading",
-    "SampleStudent",
     "Student",
     "StudentFault",
     "StudentModule",
-    "Style",
     "TimedOut",
-    "Variant",
     "WrongAnswer",
     "are_within",
-    "attacks_of",
     "check_close",
     "check_dtype",
     "check_equal",
@@ -95,29 +84,23 @@ __all__ = [
     "elsewhere",
     "error_in_ulp",
     "generator",
+    "in_two_decimals",
     "integers",
     "is_elsewhere",
     "kept",
     "label",
     "name",
     "normal",
-    "on_import",
     "other_shape",
     "own_look",
-    "packed",
     "places",
     "quoted",
-    "replaces",
     "require",
     "say",
     "signs",
     "stated",
-    "text",
     "ulp",
     "uniform",
-    "valid",
-    "variants_of",
     "why_not_assessed",
     "without_excuse",
-    "wrong",
 ]

@@ -6,7 +6,7 @@ Another assignment replaces this folder, and ``src``, ``ref``, ``tests/test_*``,
 
 from pathlib import Path
 
-from grader.testing import Assignment
+from grader.core.assignment import Assignment
 
 HERE = Path(__file__).parent
 # The notebooks use the position encodings in ref/position; no task asks for them.

@@ -68,7 +68,7 @@ def release(
 ) -> None:
     """Write the student bundle. Refuses, naming the place, if anything in it would reveal a solution."""
     with needing("grader,handout", "release"):
-        from grader.lab.release.bundle import write_repository
+        from grader.lab.release.repository import write_repository
 
         from .release.bundle import ReleaseRefused, bundle
 

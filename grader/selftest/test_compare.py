@@ -26,7 +26,9 @@ from grader.core.judge.compare import (
     ulp,
 )
 from grader.core.judge.faults import WrongAnswer
+from grader.core.judge.wording import in_two_decimals
 from grader.core.messages import quoted
+from grader.lab.verify.attacks import NUMBER
 
 dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=name)
 
@@ -196,3 +198,12 @@ def message_of(actual: Tensor, expected: Tensor, scale: float) -> str:
     except WrongAnswer as error:
         return str(error)
     return ""
+
+
+@pytest.mark.parametrize(
+    ("value", "told"), [(2**-0.5, "0.71"), (0.0023, "0"), (-0.001, "0"), (-1.5, "-1.5"), (123456.789, "1.2e+05")]
+)
+def test_a_number_that_a_submission_chose_is_told_in_two_decimals(value: float, told: str) -> None:
+    """With more digits, a message could carry a number of a test's input: ``grader verify`` refuses such a report."""
+    assert in_two_decimals(value) == told
+    assert not NUMBER.search(told)

@@ -19,8 +19,8 @@ from grader import REPOSITORY
 from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
 from grader.core.results.report import Report, Summary
-from grader.core.run.executors import LocalExecutor
 from grader.core.run.judge_pool import Patience
+from grader.core.run.local import LocalExecutor
 from grader.core.run.schedule import ATTEMPTS, GradingFailed, grade_all
 from grader.core.sandbox.limits import Limits
 from grader.core.settings import CannotGrade, Settings

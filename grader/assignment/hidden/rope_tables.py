@@ -34,6 +34,7 @@ from grader.testing import (
     are_within,
     check_errors,
     error_in_ulp,
+    in_two_decimals,
     integers,
     kept,
     normal,
@@ -411,7 +412,7 @@ def _told_speed(read: Tensor, angles: Tensor) -> list[Message]:
     quotients = (turned[1] / angles[1]).tolist()
     if all(abs(quotient - 1) <= SPEED for quotient in quotients):
         return []
-    factors = ", ".join(f"{quotient:.3g}" for quotient in quotients[:PAIRS_TOLD])
+    factors = ", ".join(map(in_two_decimals, quotients[:PAIRS_TOLD]))
     return [say(SPEEDS, factors=factors + " …" * (len(quotients) > PAIRS_TOLD))]
 
 

@@ -45,6 +45,7 @@ from grader.testing import (
     contract_first,
     dtypes,
     elsewhere,
+    in_two_decimals,
     kept,
     name,
     normal,
@@ -123,7 +124,7 @@ def told_still(still: Tensor) -> list[Message]:
 
 def _shown(vector: Tensor) -> str:
     """A vector of the student's own, in two digits."""
-    return "(" + ", ".join(f"{round(number, 2) + 0.0:g}" for number in vector.tolist()) + ")"
+    return "(" + ", ".join(map(in_two_decimals, vector.tolist())) + ")"
 
 
 @pytest.mark.rubric("rotary_pairing_and_sign")

@@ -133,7 +133,7 @@ def test_the_table_is_drawn_normally_with_the_seed(
     student: Student, seed: int, moments: tuple[float, float], dtype: torch.dtype, again: bool, device: str
 ) -> None:
     (mean, std), init_seed = moments, 0 if moments[0] else 1000 + seed
-    std = 0.0 if mean and dtype is torch.float16 else std  # false, and yet a number that was asked for
+    std = 0.0 if mean and dtype is torch.float16 else std  # legal, but falsy: `init_std or 1.0` loses it
     draw = Draw("normal", mean, std)
     arguments = {"init_mean": mean, "init_std": std, "init_seed": init_seed, "dtype": dtype, "device": device}
     try:

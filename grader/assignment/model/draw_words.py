@@ -9,7 +9,7 @@ from typing import Final, Protocol
 import torch
 from torch import Tensor
 
-from grader.testing import Message, name, own_look, say
+from grader.testing import Message, in_two_decimals, name, own_look, say
 
 ALONG: Final = 0.9999  # correlation: of two draws it is far lower
 SEEDS: Final = (*range(48), 123, 1234)  # beside those near the right one; the submission's time runs meanwhile
@@ -53,7 +53,7 @@ def told_draw(value: Tensor, wrong: Tensor, law: Law, other: Law, seed: int, dev
     """
     if look := own_look(value[wrong]):
         return [look]
-    moments = {"mean": f"{float(value.mean()):.2g}", "std": f"{float(value.std()):.2g}"}
+    moments = {"mean": in_two_decimals(float(value.mean())), "std": in_two_decimals(float(value.std()))}
     others = [
         say("not the numbers of this draw"),
         say("their mean is {mean}, their standard deviation {std}", **moments),
@@ -111,9 +111,9 @@ def _stretched(law: Law, factor: float, shift: float) -> list[Message]:
     if abs(factor - 1) < STATED and abs(shift) < STATED:
         return []
     if law.kind == "uniform":
-        low, high = (f"{factor * end + shift:.3g}" for end in (law.first, law.second))
+        low, high = (in_two_decimals(factor * end + shift) for end in (law.first, law.second))
         return [say("they run from {low} to {high}", low=low, high=high)]
-    moments = {"mean": f"{round(factor * law.first + shift, 3):g}", "std": f"{factor * law.second:.3g}"}
+    moments = {"mean": in_two_decimals(factor * law.first + shift), "std": in_two_decimals(factor * law.second)}
     return [say("they have mean {mean} and standard deviation {std}", **moments)]
 
 

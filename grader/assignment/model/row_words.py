@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from grader.testing import Message, WrongAnswer, check_shape, say
+from grader.testing import Message, WrongAnswer, check_shape, in_two_decimals, say
 
 SAME_FACTOR = 2.0**-6  # relative: 16-bit rows are rounded that much
 SCALED = say("its own row times a number")
@@ -40,7 +40,7 @@ def check_rows(output: Tensor, expected: Tensor, ids: Tensor, table: Tensor, wha
             factors = (actual[wrong] / table.double()[ids[wrong]]).median(-1).values
             alike = bool(((factors - factors[0]).abs() <= SAME_FACTOR * factors[0].abs()).all())
             some = [
-                say("each id gives its own row times {factor}", factor=f"{float(factors[0]):.3g}")
+                say("each id gives its own row times {factor}", factor=in_two_decimals(float(factors[0])))
                 if alike
                 else say("each id gives its own row times a number")
             ]
@@ -122,13 +122,13 @@ def _shared(actual: Tensor, expected: Tensor, uses: list[Tensor]) -> Message | N
         factor = (actual * expected).sum() / expected.square().sum()
         is_mean = all(len(own) > 1 and abs(float(factor) * len(own) - 1) < SAME_FACTOR for own in uses)
         if bool(((actual - factor * expected).abs() <= SAME_FACTOR * expected.abs()).all()) and not is_mean:
-            return say(MULTIPLE, factor=f"{float(factor):.3g}")
+            return say(MULTIPLE, factor=in_two_decimals(float(factor)))
     bound = float(actual.abs().max())
     for at in {bound, *actual.abs().flatten().tolist()} - {0.0}:
         if all(torch.equal(own.clamp(-at, at).sum(0), row) for own, row in zip(uses, actual, strict=True)):
-            return say("the gradients of its uses, each clamped at {bound}", bound=f"{at:.3g}")
+            return say("the gradients of its uses, each clamped at {bound}", bound=in_two_decimals(at))
     if bound and bool((expected.clamp(-bound, bound) == actual).all()):
-        return say("the sum, clamped at {bound}", bound=f"{bound:.3g}")
+        return say("the sum, clamped at {bound}", bound=in_two_decimals(bound))
     return None
 
 
@@ -151,5 +151,5 @@ def _received(actual: Tensor, expected: Tensor, uses: Tensor) -> Message:
             return say("the mean of the gradients of its uses")
     factor = (actual @ expected) / expected.square().sum()
     if bool(((actual - factor * expected).abs() <= SAME_FACTOR * expected.abs()).all()):
-        return say(MULTIPLE, factor=f"{float(factor):.3g}")
+        return say(MULTIPLE, factor=in_two_decimals(float(factor)))
     return say("a different sum")

@@ -23,9 +23,9 @@ from grader.core.judge.wording import places
 from grader.core.messages import quoted
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import Report
-from grader.core.run.executors import LocalExecutor
 from grader.core.run.judge_pool import Patience
 from grader.core.run.judge_process import Failure
+from grader.core.run.local import LocalExecutor
 from grader.core.run.schedule import _Turn, grade_all
 from grader.core.sandbox.channel import Channel
 from grader.core.sandbox.protocol import MAX_DIMS, MAX_ELEMENTS, ProtocolError, decode

@@ -9,10 +9,11 @@ import pytest
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.variants import all_variants
-from grader.core.assignment import read_laws
+from grader.core.laws import read_laws
 from grader.core.rubric import Task
 from grader.core.specimens.variants import Variant
-from grader.lab.charges import Subject, charge, failure, submitted
+from grader.lab.charges import Subject, charge
+from grader.lab.copied import failure, submitted
 from grader.lab.release.leaks import leaks
 from grader.selftest.submissions import write_folder
 

@@ -25,7 +25,7 @@ from grader.core.intake.submission import Submission
 from grader.core.rubric import LANGUAGES
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.levels import Isolation
-from grader.core.specimens.students import Practice
+from grader.core.specimens.practice import Practice
 from grader.extras.practice import trials
 from grader.extras.practice.result import Result
 from grader.extras.practice.trials import handed_in_as, judged, sealed

@@ -18,7 +18,7 @@ import torch
 from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.styles import COMBINATIONS, PIECES, files, style
 from grader.assignment.selftest import style_oracle
-from grader.core.specimens.students import Style
+from grader.core.specimens.styles import Style
 from grader.lab.verify import rounds, styles
 
 ALL = os.environ.get("GRADER_ALL_STYLES") == "1"

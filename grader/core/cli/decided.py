@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from grader.core.grades.in_force import DecidedClass as DecidedClass
+from grader.core.grades.decided import DecidedClass
 from grader.core.grades.in_force import decisions_of, rewrite_summary
 from grader.core.grades.model import DecisionError
 from grader.core.results.report import Report, SummaryLine

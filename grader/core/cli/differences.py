@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from grader.core.grades.decided import DecidedClass
 from grader.core.grades.grades import StudentGrade
-from grader.core.grades.in_force import DecidedClass, about
+from grader.core.grades.in_force import about
 from grader.core.grades.words import for_staff
 from grader.core.results import difference_words as words
 from grader.core.results.difference import Decisions, Difference, GradeMove, Kind, moved, with_grades

@@ -97,8 +97,8 @@ def prepared(
         template: A file that was downloaded from the platform.
         assignment_id: The number that the platform gives the assignment.
         format_: The format of the file; None for the one called ``to``.
-        comment: What a student is told beside the grade; None if there is no comment.
-        partial: Whether it is meant that only one task was graded.
+        comment: Builds the comment on a student's grade; None for no comments.
+        partial: Accept results of a single task.
 
     Raises:
         ExportError: If the platform would refuse the file.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from grader.core.grades.decided import DecidedClass
 from grader.core.grades.in_force import about
 from grader.core.grades.words import for_staff
 from grader.core.results.language import in_language
@@ -15,7 +16,7 @@ from grader.core.results.report import write_text
 from grader.core.results.statistics import Entry, entry
 from grader.core.run.progress import follow
 
-from .decided import DecidedClass, Partial, read_decided, refuse_partial
+from .decided import Partial, read_decided, refuse_partial
 from .terminal import ERR, chosen, fail, language_of, prepare, read_attention, say
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
+from grader.core.grades.decided import DecidedClass
 from grader.core.grades.in_force import about
 from grader.core.grades.words import for_staff
 from grader.core.results.language import in_language, repeats
@@ -21,7 +22,7 @@ from grader.core.results.report import Report
 from grader.core.results.statistics import class_statistics, entry
 from grader.core.run.progress import describe
 
-from .decided import DecidedClass, read_decided
+from .decided import read_decided
 from .terminal import OUT, chosen, fail, find, language_of, pseudonyms_in, say
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from grader.core.grades.book import key, students
+from grader.core.grades.people import key, students
 from grader.core.results.database import transaction
 from grader.core.results.ledger import origin_of
 from grader.core.results.policy import grade

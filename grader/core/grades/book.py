@@ -1,18 +1,16 @@
-"""The decisions that hold in a class, and about whom."""
+"""The decisions in force in a class, by whom they are about."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 
-from grader.core.intake.origin import Origin, Student, called, folded
-from grader.core.results.report import Report, SummaryLine
+from grader.core.results.report import Report
 
 from .model import ASKED, EVERYONE, PERSONAL, SEEN, Ruling
+from .people import Key, People
 
 Read = Callable[[str], Report]
-Key = tuple[str, str]
 About = str | Key  # a submission, a student, or everyone
 
 
@@ -58,95 +56,6 @@ class Book:
         """The points that were decided on, by id of a property, or for ``score`` and ``bonus``."""
         held = (ruling.decision for ruling in self.held.get(submission, ()))
         return {own.override: own.points for own in held if own.override and own.points is not None}
-
-
-MOST_NAMED = 5
-
-
-class Unknown(Exception):
-    """A text that names nobody of the class, or several; the message says so, without a full stop."""
-
-
-def students(submission: str, origin: Origin | None) -> tuple[Student, ...]:
-    """The students whose submission it is; where none is known, its id serves as the student's."""
-    return (origin.students if origin else ()) or (Student(id=submission),)
-
-
-def key(student: Student) -> Key:
-    """What identifies a student: the same for the same student, and for no other."""
-    return (student.id, "") if student.id else (student.email, student.name)
-
-
-class People:
-    """Everyone in a class, and what they handed in.
-
-    Args:
-        lines: Of the summary.
-    """
-
-    def __init__(self, lines: Iterable[SummaryLine]) -> None:
-        self.lines = {line.id: line for line in lines}
-        self.known: dict[Key, Student] = {}
-        self.handed_in: dict[Key, list[str]] = {}
-        self._called: dict[str, dict[Key, None]] = {}  # students by everything that they are called
-        self._works = {own.casefold(): own for own in self.lines}
-        for line in self.lines.values():
-            for student in students(line.id, line.origin):
-                own = key(student)
-                self.known.setdefault(own, student)
-                self.handed_in.setdefault(own, []).append(line.id)
-                for text in called(student):
-                    self._called.setdefault(text, {})[own] = None
-
-    def find(self, text: str) -> Key | None:
-        """The one student of that id, address or name; None if there is none, or if several share it."""
-        found = [*self._called.get(folded(text), ())]
-        return found[0] if len(found) == 1 else None
-
-    def students(self, text: str) -> list[Key]:
-        """The student of that id, address or name, or all students of the submission with that id.
-
-        Raises:
-            Unknown: If there is none, or if several share it.
-        """
-        found = [*self._called.get(folded(text), ())]
-        if len(found) > 1:
-            raise Unknown(f"ambiguous ({', '.join(map(self.name, found[:MOST_NAMED]))}): give an id or an email")
-        if found:
-            return found
-        work = self._works.get(text.casefold())
-        if work is None:
-            near = get_close_matches(text, [*self.lines, *self._all_texts()], n=1)
-            raise Unknown(f"no student matches{f' (did you mean {near[0]}?)' if near else ''}")
-        return [key(student) for student in students(work, self.lines[work].origin)]
-
-    def submissions(self, text: str) -> list[str]:
-        """The submission of that id, or all submissions of the student of that id, address or name.
-
-        Raises:
-            Unknown: As :meth:`students` does.
-        """
-        if work := self._works.get(text.casefold()):
-            return [work]
-        return [own for student in self.students(text) for own in self.handed_in[student]]
-
-    def name(self, student: Key) -> str:
-        """The id, address or name that means only this student; if each is shared, the id of a submission."""
-        texts = (text for text in _texts(self.known[student]) if self.find(text) == student)
-        return next(texts, self.handed_in[student][0])
-
-    def _all_texts(self) -> Iterator[str]:
-        for student in self.known.values():
-            yield from _texts(student)
-
-
-def newcomer(text: str) -> Student:
-    """A member of a team who is not in the class; gradebooks may find the text as id, name or address."""
-    return Student(id=text, name=text, email=text if "@" in text else "")
-
-
-def _texts(student: Student) -> Sequence[str]:
-    return [text for text in (student.id, student.email, student.name) if text]
 
 
 NOTHING = Book()

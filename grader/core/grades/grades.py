@@ -16,8 +16,9 @@ from grader.core.results.report import Report, SummaryLine
 from grader.core.results.view import overridden
 from grader.core.rubric import Policy, Rubric
 
-from .book import Book, Key, key, newcomer, students
+from .book import Book
 from .model import BEST, LAST, Ruling
+from .people import Key, key, newcomer, students
 
 
 @dataclass(frozen=True, eq=False)

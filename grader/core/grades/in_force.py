@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from grader.core.extras import extra
 from grader.core.results.record import Decided, DecisionLine
-from grader.core.results.report import Attention, Report, Summary, SummaryLine, summary_line, write_json
+from grader.core.results.report import Attention, Summary, SummaryLine, summary_line, write_json
 from grader.core.results.written import SUMMARY
 from grader.core.rubric import Rubric
 
-from .book import NOTHING, Book, Read, key, students
-from .grades import StudentGrade, decided, grades
+from .book import NOTHING, Book, Read
+from .grades import decided
 from .model import FILE, DecisionError, Ruling
+from .people import key, students
 from .words import sentence
 
 STALE: Final = "stale_decision"
@@ -106,46 +105,3 @@ def rewrite_summary(folder: Path, own: Book, reports: Read, rubric: Rubric) -> N
         before = Summary.model_validate_json(path.read_bytes())
         if (now := retold(before, own, reports, rubric)) != before:
             write_json(path, now)
-
-
-@dataclass(frozen=True)
-class DecidedClass:
-    """A class with what people decided.
-
-    Attributes:
-        lines: Of the summary; their points are the grader's.
-        book: The decisions.
-        as_graded: Gives a report as the grader wrote it.
-    """
-
-    folder: Path
-    lines: Sequence[SummaryLine]
-    book: Book
-    rubric: Rubric
-    as_graded: Read
-
-    def line(self, submission: str) -> SummaryLine:
-        """The line of the summary; of a submission of an earlier run, what its report says."""
-        return self.book.people.lines.get(submission) or summary_line(self.as_graded(submission))
-
-    def report(self, submission: str) -> Report:
-        """A report with the points that people decided on."""
-        return decided(self.as_graded(submission), self.book, self.rubric)
-
-    def graded_again(self, reports: Mapping[str, Report]) -> DecidedClass:
-        """The same class with the same decisions, and with other reports in the place of some."""
-
-        def read(submission: str) -> Report:
-            return reports.get(submission) or self.as_graded(submission)
-
-        lines = [summary_line(reports[own.id], own.practice) if own.id in reports else own for own in self.lines]
-        return replace(self, lines=lines, as_graded=read)
-
-    @cached_property
-    def grades(self) -> Mapping[str, Sequence[StudentGrade]]:
-        """From a submission's id to the grades of its students; empty where another submission of theirs counts."""
-        found: dict[str, list[StudentGrade]] = {line.id: [] for line in self.lines}
-        lines = [in_force(line, self.book, self.as_graded, self.rubric) for line in self.lines]
-        for own in grades(lines, self.book, self.rubric.policy):
-            found[own.line.id].append(own)
-        return found

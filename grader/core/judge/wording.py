@@ -16,6 +16,7 @@ PLACES = "{what}: shape {shape}, {n} of {all} elements are wrong, the first at {
 SAME_MULTIPLE = "all of these are {factor} times the expected value"
 ORDER = "along dimension {dim}, {here} hold the values that belong at {there}"
 MOST = 0.5  # of the elements at some places: then the places say more than the first one does
+LARGE = 10_000  # from here on, two decimals would be more than six digits
 LISTED = 6  # places that a message lists
 COMPARED = 1 << 20  # differences of slices; larger tensors are not searched for another order
 VISIBLE = 0.01  # of the expected size: smaller errors are told in rounding steps
@@ -60,7 +61,7 @@ def relation(values: Tensor, expected: Tensor, scale: Tensor) -> Message | None:
             if abs(float(first) + 1) <= SAME_FACTOR:
                 return say("all of these have the opposite sign")
             if abs(float(first) - 1) > VISIBLE:
-                return say(SAME_MULTIPLE, factor=f"{round_to(float(first), 3):g}")
+                return say(SAME_MULTIPLE, factor=in_two_decimals(float(first)))
         sizes = values.abs()
         cut = (sizes <= expected.abs()) & (values * expected > 0) & ((sizes - sizes[0]).abs() <= SAME_FACTOR * sizes[0])
         if bool(cut.all()) and not constant:
@@ -131,6 +132,11 @@ def _share(share: float) -> Message:
     if rounded < 2:
         return say("off by up to {n}% of their magnitude", n=f"{100 * rounded:g}")
     return say("off by up to {n} times their magnitude", n=f"{rounded:g}")
+
+
+def in_two_decimals(value: float) -> str:
+    """A number that a submission has a say in: with more digits, a message could carry a number of a test's input."""
+    return f"{round(value, 2) + 0.0:g}" if abs(value) < LARGE else f"{value:.2g}"
 
 
 def round_to(value: float, digits: int) -> float:

@@ -1,4 +1,4 @@
-"""What all records that are read from files have in common."""
+"""The strictness of records that are read from files, and the record of a decision in the summary."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from grader.core.intake.submission import Submission
 from grader.core.results.report import Report
 from grader.core.settings import CannotGrade, Settings
 
-from .executors import Executor
+from .executor import Executor
 from .judge_pool import Job, Patience, grade_submission
 from .judge_process import Failure
 

@@ -29,10 +29,12 @@ from typing import Any
 import torch
 
 from . import second_device, worker
-from .exercise import drop_docstrings, exercise
+from .docstrings import drop_docstrings
+from .exercise import exercise
 from .library import Library, places
 from .limits import Limits
-from .lockdown import LINUX, Lockdown
+from .lockdown import Lockdown
+from .resources import LINUX
 from .trial import closed_to_workers, layers_that_hold
 
 SEED = 20_261_009  # not the default of any module

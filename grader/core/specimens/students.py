@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import sys
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.core.assignment import Assignment
-from grader.core.intake.discover import discover
-from grader.core.intake.submission import Submission
 
 MOMENT = (2026, 9, 1, 12, 0, 0)  # the time of every file in a zip, so that the same class gives the same bytes
 Edits = tuple[tuple[str, str, str], ...]  # path, text of the reference, text that the student wrote instead
@@ -78,79 +74,3 @@ def _write_zip(path: Path, files: Mapping[str, bytes], prefix: str) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in sorted(files.items()):
             archive.writestr(zipfile.ZipInfo(prefix + name, MOMENT), data)
-
-
-Edit = tuple[str, str, str]  # the name of a right implementation, what stands there, and what a mistake makes of it
-
-
-@dataclass(frozen=True)
-class Practice:
-    """Implementations of one function that students never see.
-
-    Attributes:
-        function: Its name.
-        file: The name of the file of tests that students hand in.
-        points: What a file of tests is worth that catches every wrong implementation.
-        right: From names to source text.
-        mistakes: From names of wrong implementations to the edit that makes each.
-    """
-
-    function: str
-    file: str
-    points: float
-    right: Mapping[str, str]
-    mistakes: Mapping[str, Edit]
-
-    @property
-    def wrong(self) -> dict[str, str]:
-        """From names of wrong implementations to source text.
-
-        Raises:
-            ValueError: If the text that an edit replaces does not occur exactly once.
-        """
-        return {name: self._edited(*edit) for name, edit in self.mistakes.items()}
-
-    def _edited(self, of: str, old: str, new: str) -> str:
-        if self.right[of].count(old) != 1:
-            raise ValueError(f"{old!r} must occur exactly once in {of}; fix the edit.")
-        return self.right[of].replace(old, new)
-
-
-@dataclass(frozen=True)
-class Style:
-    """A right submission, to be read as any other, since encodings and line ends are among its options.
-
-    Attributes:
-        number: Its number among all combinations.
-        options: What was chosen, such as ``norm mean: einsum``.
-        files: The whole submission, from path to content.
-    """
-
-    number: int
-    options: tuple[str, ...]
-    files: Mapping[str, bytes] = field(repr=False)
-
-    @property
-    def name(self) -> str:
-        """A name for messages."""
-        return f"style {self.number}"
-
-    def write(self, folder: Path) -> None:
-        """Write the files below ``folder``."""
-        for path, content in self.files.items():
-            target = folder / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
-
-    def submission(self, assignment: Assignment) -> Submission:
-        """What intake reads from the files."""
-        with tempfile.TemporaryDirectory() as folder:
-            self.write(Path(folder) / "style")
-            (candidate,) = discover([Path(folder) / "style"], expected=assignment.rubric.expected)
-            return candidate.read()
-
-
-def forget_modules() -> None:
-    """Clear what ``torch.compile`` remembers of modules by name: those of the next submission have the same names."""
-    if tracer := sys.modules.get("torch._dynamo.symbolic_convert"):
-        tracer._import_module.cache_clear()

@@ -10,8 +10,9 @@ from typing import Annotated
 
 import typer
 
-from grader.core.cli.decided import DecidedClass, read_decided
+from grader.core.cli.decided import read_decided
 from grader.core.cli.terminal import chosen, fail, find, language_of, say
+from grader.core.grades.decided import DecidedClass
 from grader.core.grades.in_force import about
 from grader.core.grades.model import EVERYONE, FILE, DecisionError, Ruling
 from grader.core.grades.words import for_staff

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import ValidationError
 
-from grader.core.grades.book import About, Book, People, Read, Unknown, key, students
+from grader.core.grades.book import About, Book, Read
 from grader.core.grades.model import EVERYONE, PERSONAL, Decision, DecisionError, Ruling
+from grader.core.grades.people import People, Unknown, key, students
 from grader.core.results.report import first_problem
 from grader.core.rubric import Policy
 from grader.extras.decisions.placing import Placed, placed

@@ -6,10 +6,10 @@ import contextlib
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
-from grader.core.grades.book import Book, People, Read
+from grader.core.grades.book import Book, Read
 from grader.core.grades.model import FILE, DecisionError
+from grader.core.grades.people import People
 from grader.core.results.database import LedgerError, opened
 from grader.core.results.report import SummaryLine
 from grader.core.rubric import Rubric
@@ -17,8 +17,6 @@ from grader.extras.decisions.placing import book, placed
 
 from .file import read
 from .history import entered, standing
-
-STALE: Final = "stale_decision"
 
 
 def decisions_of(

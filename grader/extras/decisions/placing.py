@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
 
-from grader.core.grades.book import About, Book, Key, People, Read, Unknown
+from grader.core.grades.book import About, Book, Read
 from grader.core.grades.model import ASKED, BEST, EVERYONE, LAST, SEEN, TOTALS, Decision, Ground, Ruling
+from grader.core.grades.people import Key, People, Unknown
 from grader.core.results.policy import extendable
 from grader.core.results.report import PropertyReport, Report, SummaryLine
 from grader.core.rubric import Policy

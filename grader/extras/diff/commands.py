@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
-from grader.core.cli.decided import DecidedClass, read_decided
+from grader.core.cli.decided import read_decided
 from grader.core.cli.differences import graded, print_differences, said
 from grader.core.cli.terminal import chosen, fail, language_of, read_written, say
+from grader.core.grades.decided import DecidedClass
 from grader.core.results.difference import Difference, difference, in_order
 from grader.core.results.report import Summary, write_text
 from grader.core.rubric import Rubric

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from grader.core.export.rows import Row
 from grader.core.intake.candidate import Candidate
-from grader.core.intake.layout import copy_number
-from grader.core.results.files import zip_bytes
 from grader.core.rubric import Rubric
 
+from .platforms import for_canvas, for_moodle
 from .text import letter, subject
 
 CANVAS, MOODLE, MAIL = "canvas", "moodle", "mail"
@@ -113,48 +111,3 @@ class Collector:
         if not files:
             raise _Nothing(ABSENT if row.source == "roster" else NO_PLACE[self.to])
         return files
-
-
-PAGE = "feedback.html"
-_ATTACHED = re.compile(r"(?:.*_)?(?:anon_[^_\W]+|[0-9]+)_[0-9]+_[^/]+", re.DOTALL)
-_ENTRY = re.compile(r"(?P<name>.*)_(?P<id>[0-9]+)_assignsubmission_(?P<plugin>file|onlinetext)", re.DOTALL)
-_KINDS = (".zip", ".html", ".htm", ".py", ".txt")  # what a page, or its text, can be put into; the first is the best
-
-
-def for_canvas(candidate: Candidate, page: bytes, comment: str) -> dict[str, bytes]:
-    """The file that Canvas attaches to a submission; empty where nothing of it can be attached to.
-
-    Args:
-        candidate: The submission, in Canvas' download.
-        page: The student's page.
-        comment: The same in a few sentences, for files that can hold no page.
-    """
-    names = [PurePosixPath(name).name for name in candidate.part.files.values()]
-    fitting = [name for name in names if _ATTACHED.fullmatch(name) and name.lower().endswith(_KINDS)]
-    if not fitting:
-        return {}
-    name = min(fitting, key=lambda own: (_kind(own), -copy_number(own), own))
-    return {name: _content(_KINDS[_kind(name)], page, comment)}
-
-
-def _kind(name: str) -> int:
-    return next(number for number, suffix in enumerate(_KINDS) if name.lower().endswith(suffix))
-
-
-def _content(kind: str, page: bytes, comment: str) -> bytes:
-    """The page, or its text, as a file of that kind."""
-    if kind == ".zip":
-        return zip_bytes({PAGE: page})
-    if kind == ".py":
-        return f"# {comment}\n".encode()
-    return page if kind.startswith(".htm") else f"{comment}\n".encode()
-
-
-def for_moodle(candidate: Candidate, page: bytes) -> dict[str, bytes]:
-    """The page in the folder that Moodle gave the participant; empty where Moodle's download has none."""
-    inside = candidate.part.below or next(iter(candidate.part.files.values()), "")
-    found = next(filter(None, map(_ENTRY.match, inside.rstrip("/").split("/"))), None)
-    if found is None:
-        return {}
-    name = found["name"].replace("_", " ")  # another underscore, and Moodle would not find the number
-    return {f"{name}_{found['id']}_assignsubmission_{found['plugin']}/{PAGE}": page}

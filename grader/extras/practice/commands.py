@@ -18,7 +18,7 @@ from grader.core.results.report import write_text
 from grader.core.run.progress import follow
 from grader.core.sandbox.levels import Level
 from grader.core.sandbox.limits import Limits
-from grader.core.specimens.students import Practice
+from grader.core.specimens.practice import Practice
 
 if TYPE_CHECKING:
     from .result import Result

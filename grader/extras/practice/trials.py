@@ -19,9 +19,10 @@ from grader.core.intake.reading import NONE_OF
 from grader.core.intake.submission import PACKAGE, Submission
 from grader.core.messages import say
 from grader.core.sandbox.handle import WorkerFailed, WorkerLike
-from grader.core.specimens.students import Practice
+from grader.core.specimens.practice import Practice
 
-from .result import MOST_TESTS, NOBODYS_FAULT, TRIAL, Result, Runs
+from .result import NOBODYS_FAULT, Result
+from .shared import MOST_TESTS, TRIAL, Runs
 
 TEST_S = 5.0  # of a worker's time for one test, or for the import of the file
 ALL_S = 120.0  # of all workers' time for one file: a little more than students are told, for each implementation

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from grader.core.sandbox.second_device.names import is_here
 
-from .bench import Exchange
+from .tape import Exchange
 
 MOST = 12  # requests that are shown
 SHOWN = 8  # elements of a tensor that are shown

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
 
 from grader.lab.site.notebooks import execute, rules, sources
-from grader.lab.site.notebooks.submissions import unneeded
+from grader.lab.site.notebooks.needed import unneeded
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from pathlib import Path
 from grader import REPOSITORY
 from grader.assignment import ASSIGNMENT
 
-from .mistakes import PublicTests, known, written
+from .mistakes import known, written
+from .public_tests import PublicTests
 
 OUT = REPOSITORY / "build" / "signatures"
 

@@ -10,7 +10,7 @@ from grader.core.assignment import Assignment
 from grader.core.judge.judge import Judge
 from grader.core.sandbox.levels import LAYERS
 from grader.core.settings import Settings
-from grader.core.specimens.students import Style, forget_modules
+from grader.core.specimens.styles import Style, forget_modules
 
 from . import variants
 from .variants import FINE, Verdict

@@ -10,7 +10,7 @@ import zipfile
 import zlib
 
 from grader.assignment import ASSIGNMENT
-from grader.testing import packed
+from grader.core.specimens.attacks import packed
 
 from .archives import NORM, folder_of
 from .points import NORM_LOST

@@ -1,6 +1,6 @@
 """The simulated second device, broken from inside a worker: that costs what is asked there, and nothing else."""
 
-from grader.testing import on_import, replaces
+from grader.core.specimens.attacks import on_import, replaces
 
 from .points import NO_ANSWER, REFUSES
 from .verdicts import RAW

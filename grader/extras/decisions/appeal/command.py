@@ -13,11 +13,12 @@ from typing import Annotated
 
 import typer
 
-from grader.core.cli.decided import DecidedClass, read_decided
+from grader.core.cli.decided import read_decided
 from grader.core.cli.differences import graded, print_differences
 from grader.core.cli.grade import grade_waiting
 from grader.core.cli.submissions import Submissions, candidates_of, say_what_differs, settings_then
 from grader.core.cli.terminal import EXIT_GRADER_ERROR, MOST_NAMED, chosen, fail, find, language_of, say
+from grader.core.grades.decided import DecidedClass
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.reader import Reader
 from grader.core.results.database import LedgerError
@@ -29,7 +30,8 @@ from grader.core.run.schedule import GradingFailed
 from grader.core.settings import CannotGrade, Settings
 from grader.extras.decisions.decide import enter
 
-from .alike import UNGRADED, Alike, Override, alike, gains, losses
+from .alike import UNGRADED, Alike, alike
+from .draft import Override, gains, losses
 from .files import AppealError, given
 from .words import sentence
 

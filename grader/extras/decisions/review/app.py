@@ -22,9 +22,10 @@ from grader.core.results.report import SummaryLine
 from grader.core.results.written import NotWritten
 
 from .classroom import Classroom, Now
-from .decide import Form, state, what_if, write
+from .decide import Form, state, write
+from .guard import Guard
 from .pages import STATIC, ReviewPages, Shown
-from .serve import Guard
+from .what_if import what_if
 from .words import say
 
 MEDIA = {"css": "text/css", "js": "text/javascript"}

@@ -11,7 +11,8 @@ from typing import Final
 
 from grader.core.assignment import Assignment
 from grader.core.grades.book import Book
-from grader.core.grades.in_force import DecidedClass, decisions_of, rewrite_summary
+from grader.core.grades.decided import DecidedClass
+from grader.core.grades.in_force import decisions_of, rewrite_summary
 from grader.core.grades.model import FILE, Ruling
 from grader.core.results.report import Attention, Report, Summary, SummaryLine
 from grader.core.results.statistics import Entry, entry

@@ -11,10 +11,11 @@ from typing import Final
 from urllib.parse import quote
 
 from grader.core.assignment import Assignment
-from grader.core.grades.book import students
+from grader.core.grades.decided import DecidedClass
 from grader.core.grades.grades import decided
-from grader.core.grades.in_force import DecidedClass, about
+from grader.core.grades.in_force import about
 from grader.core.grades.model import Ruling
+from grader.core.grades.people import students
 from grader.core.grades.words import for_staff
 from grader.core.intake.submission import Submission
 from grader.core.pages.anonymous import MARK, SAID, Anonymous, called, own_names
@@ -24,7 +25,8 @@ from grader.core.results.language import in_language, repeats
 from grader.core.results.report import Report, SummaryLine
 
 from .classroom import Now, Place
-from .decide import Form, Moved, rulings, state
+from .decide import Form, rulings, state
+from .what_if import Moved
 from .words import say
 from .work import File, lost, shown
 

@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from grader.core.grades.book import Book, People
+from grader.core.grades.book import Book
 from grader.core.grades.grades import StudentGrade, decided, grades
 from grader.core.grades.in_force import in_force
 from grader.core.grades.model import Decision, Ground
+from grader.core.grades.people import People
 from grader.core.grades.words import for_staff, sentence
 from grader.core.intake.origin import Origin, Source, Student
 from grader.core.results.report import Report, summary_line

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.core.grades.book import Book, People
-from grader.core.grades.in_force import DecidedClass
+from grader.core.grades.book import Book
+from grader.core.grades.decided import DecidedClass
+from grader.core.grades.people import People
 from grader.core.intake.origin import Origin, Student
 from grader.core.intake.submission import Submission
 from grader.core.messages import quoted, say

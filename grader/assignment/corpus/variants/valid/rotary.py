@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.testing import valid
+from grader.core.specimens.variants import valid
 
 
 @valid("apply_rotary_pos_emb")

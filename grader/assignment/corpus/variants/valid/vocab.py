@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from grader.testing import valid
+from grader.core.specimens.variants import valid
 
 
 @valid("VocabEmbedding.forward")

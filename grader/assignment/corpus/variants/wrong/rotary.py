@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.testing import wrong
+from grader.core.specimens.variants import wrong
 
 from . import ROTARY
 

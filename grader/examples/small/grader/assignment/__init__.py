@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from grader.testing import Assignment
+from grader.core.assignment import Assignment
 
 HERE = Path(__file__).parent
 ASSIGNMENT = Assignment(__name__, folder=HERE, root=HERE.parents[1])

@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.testing import valid
+from grader.core.specimens.variants import valid
 
 
 @valid("SwiGLU.forward")

@@ -1,0 +1,112 @@
+"""The public tests, run on hundreds of submissions in one process: collected once, and called as plain functions."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import sys
+import warnings
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from functools import cache
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+import pytest
+import torch
+
+from grader.core.sandbox.importer import MemoryImporter
+
+LIMIT_S = 5.0  # for one test of one submission
+OTHER_DEVICE = "elsewhere"  # the fixture of tests that not every machine can run
+
+
+class PublicTests:
+    """What fails, and how, in the public tests of the repository that this process runs in.
+
+    The process has the repository's root as its working folder, and imports ``tests`` from there.
+    """
+
+    def __init__(self) -> None:
+        """Collect the tests."""
+        self._items: list[tuple[int, str, pytest.Function]] = []  # with coarseness and property, the finest first
+        self.signature: Any = importlib.import_module("tests.harness.signature")  # untyped, as students are to read it
+        self._limit: Any = importlib.import_module("tests.harness.timer").time_limit
+        run: Any = importlib.import_module("tests.harness.run")
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as said:
+            status = pytest.main([*run._options([], None), "--collect-only"], plugins=[self])
+        if status != pytest.ExitCode.OK:
+            raise RuntimeError(f"the public tests cannot be collected: {said.getvalue()}")
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Function]) -> None:
+        """Keep the tests that are about a property and that every machine can run."""
+        marked = (item for item in items if item.get_closest_marker("rubric"))
+        for item in (item for item in marked if OTHER_DEVICE not in item.fixturenames):
+            (property_id,) = next(item.iter_markers("rubric")).args
+            self._items.append((self.signature.coarseness(item.name), property_id, item))
+        self._items.sort(key=lambda entry: entry[0])
+
+    def signatures(self, files: Mapping[str, str], only: Collection[str]) -> dict[str, tuple[str, ...]]:
+        """The signatures of the failures, for each property with failing tests.
+
+        Args:
+            files: The submission, path to source text.
+            only: The properties that are tried.
+        """
+        looks, finest = defaultdict(list), dict[str, int]()
+        items = [item for item in self._items if item[1] in only]
+        # A student's code may warn, or print.
+        with _imported(files), warnings.catch_warnings(), redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            modules = {name: _executed_again(sys.modules[name]) for name in {i.module.__name__ for _, _, i in items}}
+            for coarseness, property_id, item in items:
+                if coarseness > finest.get(property_id, coarseness):
+                    continue  # beside what has failed already, it tells nothing
+                if error := self._error(getattr(modules[item.module.__name__], item.originalname), item):
+                    looks[property_id].append(self.signature.look_of(item.nodeid, error))
+                    finest[property_id] = coarseness
+        return {name: tuple(self.signature.signatures(name, found)) for name, found in looks.items()}
+
+    def _error(self, test: Any, item: pytest.Function) -> Exception | None:
+        given: Mapping[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}
+        arguments = {name: torch.device(value) if name == "device" else value for name, value in given.items()}
+        torch.default_generator.manual_seed(0)  # as the students' copy does before each test
+        try:
+            with self._limit(LIMIT_S, ""):
+                test(**arguments)
+        except Exception as error:
+            return error
+        return None
+
+
+@contextmanager
+def _imported(files: Mapping[str, str]) -> Iterator[None]:
+    """Have ``src`` be this submission for as long as the block lasts."""
+    code = {path: _compiled(path, text) for path, text in files.items()}
+    importer = MemoryImporter(files, code=code, lazy=False)
+    _forget(importer.names)
+    sys.meta_path.insert(0, importer)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(importer)
+        _forget(importer.names)
+
+
+@cache  # most files of most submissions are the same
+def _compiled(path: str, text: str) -> CodeType:
+    """The code of a file."""
+    return compile(text, path, "exec", dont_inherit=True)
+
+
+def _executed_again(module: ModuleType) -> ModuleType:
+    """What ``importlib.reload`` does, without compiling the file each time."""
+    exec(_compiled(str(module.__file__), Path(str(module.__file__)).read_text(encoding="utf-8")), vars(module))
+    return module
+
+
+def _forget(names: Iterable[str]) -> None:
+    for name in names:
+        sys.modules.pop(name, None)
