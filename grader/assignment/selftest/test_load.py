@@ -100,7 +100,8 @@ def test_what_counts_is_the_time_of_the_worker(zygote: Zygote, name: str, answer
     try:
         if answers:
             assert worker.request([call], 1.0) == {"value": 1}
-            assert 0.5 < worker.spent_s < 1.0
+            # Less than 0.6 where worker and judge waited at once: both waits are taken off.
+            assert 0.25 < worker.spent_s < 1.0
         else:
             with pytest.raises(WorkerFailed, match="no answer in time") as failure:
                 worker.request([call], 1.0)
