@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
+from grader.core import sentences
 from grader.core.results.outcome import Outcome
-from grader.core.rubric import LANGUAGES
 
-_WORDS: Final[Mapping[str, tuple[str, str]]] = {
+WORDS: Final[sentences.Sentences] = {
     # Both pages
     "score": ("Score", "得分"),
     "bonus": ("Bonus", "附加分"),
@@ -177,6 +177,4 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
 SIMULATED: Final = {"en": "a second device (simulated)", "zh": "第二个设备（模拟）"}  # as environments name it
 
 
-def say(language: str, key: str, **fields: object) -> str:
-    """The sentence ``key`` in a language, with its fields filled in."""
-    return _WORDS[key][LANGUAGES.index(language)].format(**fields)
+say = partial(sentences.say, WORDS)
