@@ -34,6 +34,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             near = difflib.get_close_matches(name, known, n=1)
             advice = f"; did you mean {near[0]!r}?" if near else "."
             raise pytest.UsageError(f"{item.nodeid}: the rubric has no property {name!r}{advice}")
+        item.extra_keyword_matches.add(name or "")  # for -k: a report names the property
         if config.pluginmanager.hasplugin("warnings"):
             item.add_marker(pytest.mark.filterwarnings("ignore"))  # a warning is no wrong answer
 

@@ -99,6 +99,18 @@ def test_every_token_is_rotated_as_if_it_were_alone(device):
     assert_equal(output, alone)
 
 
+@pytest.mark.rubric("rotary_broadcast")
+@pytest.mark.parametrize("shape", [(2, 1, 3, 8), (1, 3, 1, 8), (2, 1, 1, 8)], ids=str)
+def test_a_dimension_of_one_stays(shape, device):
+    """A single position, batch row or head: the output has the shape of the input all the same.
+
+    只有一个位置、一行 batch 或一个 head 时，输出的形状仍与输入相同。
+    """
+    x, (cos, sin) = numbers(*shape).to(device), (table.to(device) for table in angle_tables(seq=shape[1]))
+    output = apply_rotary_pos_emb(x, cos=cos, sin=sin)
+    assert_kind(output, shape=shape, dtype=torch.float32, device=device)
+
+
 @pytest.mark.rubric("rotary_dtype")
 @pytest.mark.parametrize("table_dtype", ["float32", "float16", "bfloat16"], ids="tables-{}".format)
 def test_the_output_has_the_dtype_of_the_input(table_dtype, dtype, device):
@@ -110,6 +122,21 @@ def test_the_output_has_the_dtype_of_the_input(table_dtype, dtype, device):
     x = numbers(BATCH, SEQ, HEADS, HEAD_DIM).to(device, dtype)
     output = apply_rotary_pos_emb(x, cos=cos, sin=sin)
     assert_kind(output, shape=(BATCH, SEQ, HEADS, HEAD_DIM), dtype=dtype, device=device)
+
+
+@pytest.mark.rubric("rotary_dtype")
+@pytest.mark.parametrize("table_dtype", ["float16", "bfloat16"], ids="tables-{}".format)
+def test_short_tables_cost_a_float32_input_no_digits(table_dtype, device):
+    """Tables of zeros and ones are exact in 16 bits, too: a quarter turn moves the input's own numbers, in all digits.
+
+    全零或全一的表在 16 位下也精确：转四分之一圈只是移动输入的数，每一位都不变。
+    """
+    x = numbers(BATCH, SEQ, HEADS, HEAD_DIM) / 3
+    cos, sin = torch.zeros(SEQ, HEAD_DIM), torch.ones(SEQ, HEAD_DIM)
+    cos, sin = (table.to(device, getattr(torch, table_dtype)) for table in (cos, sin))
+    length = torch.hypot(*x.chunk(2, dim=-1))
+    output = apply_rotary_pos_emb(x.to(device), cos=cos, sin=sin).double()
+    assert_close(torch.hypot(*output.chunk(2, dim=-1)), length, limits.forward(length, torch.float32))
 
 
 @pytest.mark.rubric("rotary_backward")
@@ -124,6 +151,21 @@ def test_the_gradient_turns_back_by_the_same_angle(dtype, device):
     (output * one_then_zero(1, 1, 1).to(device, dtype)).sum().backward()
     turned_back = torch.cat([cos[:, :HALF], -sin[:, :HALF]], dim=-1)
     with gradient({"en": "the input", "zh": "输入"}):
+        assert_close(gradient_of(x, "input")[0, :, 0], turned_back, limits.forward(ONE, dtype))
+
+
+@pytest.mark.rubric("rotary_backward")
+def test_a_gradient_of_the_second_half_turns_back_too(dtype, device):
+    """Turned by minus the angle, the upstream pair (0, 1) becomes (sin, cos).
+
+    转相反的角度，上游梯度 (0, 1) 变为 (sin, cos)。
+    """
+    cos, sin = (table.to(dtype) for table in angle_tables(seq=1))
+    x = numbers(1, 1, 1, HEAD_DIM).to(device, dtype).requires_grad_()
+    output = apply_rotary_pos_emb(x, cos=cos.to(device), sin=sin.to(device))
+    (output * one_then_zero(1, 1, 1).roll(HALF, dims=-1).to(device, dtype)).sum().backward()
+    with gradient({"en": "the input", "zh": "输入"}):
+        turned_back = torch.cat([sin[:, :HALF], cos[:, :HALF]], dim=-1)
         assert_close(gradient_of(x, "input")[0, :, 0], turned_back, limits.forward(ONE, dtype))
 
 

@@ -4,6 +4,8 @@ In a group whose values all have the magnitude ``m``, the root mean square is ``
 that is ``m`` itself and the group comes out as plus and minus one: most tests below are built on this.
 """
 
+import itertools
+
 import pytest
 import torch
 
@@ -80,6 +82,17 @@ def test_a_group_of_equal_numbers_comes_out_as_ones(device):
 
 
 @pytest.mark.rubric("norm_groups")
+def test_a_group_of_1_5_5_7_is_divided_by_5(device):
+    """1² + 5² + 5² + 7² = 4 · 5², wherever the 7 is; neither the magnitudes nor the largest of them say so.
+
+    1² + 5² + 5² + 7² = 4 · 5²，不论 7 在哪个位置；绝对值的平均和最大值都不是 5。
+    """
+    norm = build(hidden_size=16, group_size=4, eps=TINY, device=device)
+    x = torch.stack([torch.tensor([1.0, -5, 5, 7]).roll(shift) for shift in range(4)]).view(1, 1, 16)
+    assert_close(norm(x.to(device)), x / 5, limits.forward(x / 5, torch.float32))
+
+
+@pytest.mark.rubric("norm_groups")
 def test_rescaling_one_group_changes_nothing_after_the_norm(device):
     """A group's scale cancels against its own root mean square, and no other group sees it.
 
@@ -139,6 +152,7 @@ def test_feature_j_is_scaled_by_gamma_j(dtype, device):
     这里归一化后的特征都是正负一，所以输出就是 gamma，只是带上了这些正负号。
     """
     gamma = 2.0 ** torch.arange(-6, 6)  # twelve different factors, exact in every dtype
+    gamma[:2] *= -1  # a factor keeps its sign
     norm = build(gamma, hidden_size=12, group_size=4, eps=TINY, dtype=dtype, device=device)
     signs = alternating(2, 3, 12)
     output = norm((32 * signs).to(device, dtype))
@@ -175,6 +189,17 @@ def test_the_layout_in_memory_does_not_matter(layout, device):
     assert_close(norm(x), expected, limits.forward(expected, torch.float32))
 
 
+@pytest.mark.rubric("norm_dtype_and_shape")
+@pytest.mark.parametrize("shape", [(1, 4, 24), (4, 1, 24), (1, 1, 24)], ids=str)
+def test_a_dimension_of_one_stays(shape, device):
+    """A batch of one, a sequence of one, or both: the output has the shape of the input all the same.
+
+    batch 只有一行、序列只有一个位置，或两者都如此：输出的形状仍与输入相同。
+    """
+    output = build(hidden_size=24, group_size=4, device=device)(torch.ones(shape, device=device))
+    assert_kind(output, shape=shape, dtype=torch.float32, device=device)
+
+
 @pytest.mark.rubric("norm_float32_inside")
 @pytest.mark.hint(
     "too_large",
@@ -194,6 +219,31 @@ def test_a_root_mean_square_of_257_is_exact(short_dtype, device):
     x = torch.stack([torch.tensor([512.0, -44.0, -10.0, 4.0]).roll(shift) for shift in range(4)]).view(1, 1, 16)
     expected = x.double() / 257
     assert_close(norm(x.to(device, dtype)), expected, limits.nearest(expected, dtype))
+
+
+@pytest.mark.rubric("norm_float32_inside")
+@pytest.mark.parametrize("gamma_dtype", ["float16", "bfloat16"], ids="gamma-{}".format)
+@pytest.mark.parametrize("eps", [TINY, 1 / 12288], ids=["tiny-eps", "no-round-eps"])
+def test_a_short_gamma_costs_no_digits(eps, gamma_dtype, device):
+    """Ones are exact in every dtype: whatever dtype such a gamma has, a float32 input gives the same output.
+
+    一在任何 dtype 下都精确：不论全为一的 gamma 是什么 dtype，同一个 float32 输入的结果都相同。
+    """
+    x = torch.arange(1.0, 145.0).view(2, 3, 24).remainder(13).add(1).div(3072).to(device)
+    sizes = {"hidden_size": 24, "group_size": 4, "eps": eps, "device": device}
+    expected = build(**sizes)(x)
+    output = build(dtype=getattr(torch, gamma_dtype), **sizes)(x)
+    assert_close(output, expected, limits.forward(expected, torch.float32))
+
+
+@pytest.mark.rubric("norm_float32_inside")
+def test_bfloat16_numbers_beyond_float16_are_normalised_too(device):
+    """bfloat16 holds 2²⁰, float16 ends at 65504: a group of plus and minus 2²⁰ comes out as plus and minus one.
+
+    bfloat16 能表示 2²⁰，float16 只到 65504：正负 2²⁰ 的一组数，结果是正负一。
+    """
+    norm, signs = build(hidden_size=16, group_size=4, eps=TINY, device=device), alternating(1, 2, 16)
+    assert_close(norm((2.0**20 * signs).to(device, torch.bfloat16)), signs, limits.nearest(signs, torch.bfloat16))
 
 
 @pytest.mark.rubric("norm_init_and_reset")
@@ -261,16 +311,6 @@ def test_the_norm_answers_on_the_device_that_it_is_on(elsewhere):
 
 
 @pytest.mark.rubric("norm_mixed_devices")
-def test_the_output_is_on_the_device_of_the_input(device):
-    """Where gamma and input are on one device, the output is there, too.
-
-    gamma 与输入在同一个设备上时，输出也在那里。
-    """
-    output = build(hidden_size=24, group_size=4, device=device)(torch.ones(2, 3, 24, device=device))
-    assert_kind(output, shape=(2, 3, 24), dtype=torch.float32, device=device)
-
-
-@pytest.mark.rubric("norm_mixed_devices")
 def test_gamma_may_be_on_another_device_than_the_input(elsewhere):
     """The numbers are the same, on the device of the input; gamma stays where it is, and its gradient arrives there.
 
@@ -289,6 +329,16 @@ def test_gamma_may_be_on_another_device_than_the_input(elsewhere):
             assert_kind(tensor, shape=tuple(gamma.shape), dtype=torch.float32, device=home)
 
 
+@pytest.mark.rubric("norm_mixed_devices")
+def test_the_output_is_on_the_device_of_the_input(device):
+    """Where gamma and input are on one device, the output is there, too.
+
+    gamma 与输入在同一个设备上时，输出也在那里。
+    """
+    output = build(hidden_size=24, group_size=4, device=device)(torch.ones(2, 3, 24, device=device))
+    assert_kind(output, shape=(2, 3, 24), dtype=torch.float32, device=device)
+
+
 @pytest.mark.rubric("norm_registration_and_arguments")
 def test_gamma_is_the_only_parameter(dtype, device):
     """One nn.Parameter with h elements in the dtype and on the device asked for, trainable; no buffers.
@@ -302,6 +352,24 @@ def test_gamma_is_the_only_parameter(dtype, device):
 
 
 @pytest.mark.rubric("norm_registration_and_arguments")
+@pytest.mark.parametrize(
+    "default",
+    [{"eps": 1e-5}, {"init_range": (-1.0, 1.0)}, {"init_seed": 42}, {"dtype": torch.float32}],
+    ids=lambda default: next(iter(default)),
+)
+def test_leaving_an_argument_out_means_its_default(default, device):
+    """A module without the argument does the same as one that is given the stub's default.
+
+    不写某个参数，与写上 stub 中的默认值，结果相同。
+    """
+    x = torch.arange(1.0, 25.0, device=device).view(1, 1, 24) / 1024  # near sqrt(eps)
+    without, given = (GroupRMSNorm(hidden_size=24, group_size=4, device=device, **some) for some in ({}, default))
+    expected = given(x)
+    assert_kind(only_parameter(without).flatten(), shape=(24,), dtype=torch.float32, device=device)
+    assert_close(without(x), expected, limits.forward(expected, torch.float32))
+
+
+@pytest.mark.rubric("norm_registration_and_arguments")
 def test_a_group_size_that_does_not_divide_is_refused():
     """26 features do not split into groups of 8.
 
@@ -311,12 +379,14 @@ def test_a_group_size_that_does_not_divide_is_refused():
 
 
 @pytest.mark.rubric("norm_sizes_named")
-def test_the_error_names_hidden_size_and_group_size():
-    """The message contains 26 and 8, so that the reader can see what does not fit.
+@pytest.mark.parametrize(("hidden_size", "group_size"), [(26, 8), (8, 16)])
+def test_the_error_names_hidden_size_and_group_size(hidden_size, group_size):
+    """The message contains both numbers, so that the reader can see what does not fit.
 
-    报错信息里有 26 和 8，读的人才看得出哪里不合适。
+    报错信息里有这两个数，读的人才看得出哪里不合适。
     """
-    assert_names_sizes(GroupRMSNorm, names=("hidden_size", "group_size"), hidden_size=26, group_size=8)
+    sizes = {"hidden_size": hidden_size, "group_size": group_size}
+    assert_names_sizes(GroupRMSNorm, names=("hidden_size", "group_size"), **sizes)
 
 
 @pytest.mark.rubric("norm_backward")
@@ -351,6 +421,22 @@ def test_the_gradient_of_gamma_adds_up_over_all_tokens(dtype, device):
         assert_close(received, expected, limits.gradient(upstream.sum((0, 1)), dtype))
 
 
+@pytest.mark.rubric("norm_backward")
+def test_evaluation_mode_stops_no_gradient(device):
+    """In eval(), input and gamma receive the gradients that they receive in train().
+
+    在 eval() 模式下，输入和 gamma 收到的梯度与 train() 模式相同。
+    """
+    x, received = torch.arange(1.0, 25.0, device=device).view(1, 3, 8).remainder(7), []
+    for mode in (True, False):
+        norm, leaf = build(hidden_size=8, group_size=4, device=device).train(mode), x.clone().requires_grad_()
+        (norm(leaf) * x).sum().backward()
+        received.append((gradient_of(leaf, "input"), gradient_of(parameter_of(norm, 8), "gamma")))
+    for of, trained, evaluated in zip((INPUT, GAMMA), *received, strict=True):
+        with gradient(of):
+            assert_equal(evaluated, trained)
+
+
 @pytest.mark.rubric("norm_purity")
 def test_the_input_stays_as_it_was(dtype, device):
     """Whoever called forward still needs the input, for the residual connection if for nothing else.
@@ -373,3 +459,34 @@ def test_train_and_eval_agree(device):
     norm = build(hidden_size=24, group_size=4, device=device)
     x = torch.arange(144.0, device=device).view(2, 3, 24)
     assert_same_in_both_modes(norm, x)
+
+
+@pytest.mark.rubric("norm_purity")
+def test_a_call_changes_neither_values_nor_dtype_of_gamma(dtype, device):
+    """A call only reads gamma, in training and in evaluation mode, whatever dtype the input has.
+
+    调用只读取 gamma，不论输入是什么 dtype，也不论是 train 还是 eval。
+    """
+    before = torch.linspace(-1, 1, 24).to(device)
+    norm = build(before, hidden_size=24, group_size=4, device=device)
+    for mode in (True, False):
+        norm.train(mode)(torch.ones(1, 2, 24, dtype=dtype, device=device))
+        gamma = parameter_of(norm, 24).flatten()
+        assert_kind(gamma, shape=(24,), dtype=torch.float32, device=device)
+        assert_unchanged(gamma, before, "gamma")
+
+
+@pytest.mark.rubric("norm_purity")
+def test_earlier_calls_leave_no_trace(device):
+    """After calls with other inputs, another module and a changed gamma, a module answers as a new one does.
+
+    处理过别的输入、建过别的模块、改过 gamma 之后，结果与新建的模块相同。
+    """
+    first, second = (torch.arange(144.0, device=device).view(2, 3, 24).remainder(size).add(1) for size in (11, 13))
+    gammas = (torch.linspace(-1, 1, 24), torch.linspace(1, 3, 24))
+    used = build(hidden_size=24, group_size=4, device=device)
+    for mode, gamma, x in itertools.product((True, False), gammas, (first, second, first)):
+        expected = build(gamma, hidden_size=24, group_size=4, device=device).train(mode)(x)
+        GroupRMSNorm(hidden_size=24, group_size=8, eps=0.5, device=device)
+        set_values(parameter_of(used, 24), gamma)
+        assert_equal(used.train(mode)(x), expected)

@@ -10,8 +10,9 @@ import torch
 
 from src.modeling.pos_emb import NTKAwareRoPE
 
-from .harness.compare import MismatchError, about, assert_close, assert_kind
-from .harness.student import listing
+from .harness import limits
+from .harness.compare import MismatchError, about, assert_close, assert_kind, assert_unchanged, gradient
+from .harness.student import gradient_of, listing
 
 DIM, TRAINED = 4, 4  # hd and ms: with hd = 4 and base 10000, theta is 1 and 0.01
 THETAS = torch.tensor([1.0, 0.01])
@@ -105,6 +106,19 @@ def test_angles_are_computed_in_float32_whatever_dtype_the_tables_have(table_dty
         assert_angles(tables_of(rope, 2064, device), THETAS, getattr(torch, table_dtype))
 
 
+@pytest.mark.rubric("rope_exact_angles")
+@pytest.mark.parametrize("table_dtype", ["float32", "float16", "bfloat16"], ids="tables-{}".format)
+def test_far_positions_turn_by_the_stretched_angles(table_dtype, device):
+    """With hd = 4, base 16 and k = 4, theta is 1 and 1/16, near and far: at 2048 the second pair turns by 128.
+
+    hd = 4、base 16、k = 4 时 theta 是 1 和 1/16，近处远处都如此：在位置 2048，第二对转 128。
+    """
+    dtype = getattr(torch, table_dtype)
+    rope = build(4, base=16, max_seq_len=525, dtype=dtype, device=device)
+    with tables(2064, 4, 525):
+        assert_angles(tables_of(rope, 2064, device), torch.tensor([1, 1 / 16]), dtype)
+
+
 @pytest.mark.rubric("rope_base")
 def test_scores_depend_on_the_distance_only(device):
     """The point of rotary embeddings: q at n and k at m score alike wherever n - m is the same.
@@ -128,6 +142,21 @@ def test_forward_returns_only_the_embedded_input(device):
     assert_kind(build(device=device)(x), shape=(2, 3, 5, DIM), dtype=torch.float32, device=device)
 
 
+@pytest.mark.rubric("rope_base")
+@pytest.mark.parametrize(
+    "default", [{"base": 10000}, {"ratio": 1}, {"dynamic": False}], ids=lambda own: next(iter(own))
+)
+def test_leaving_an_argument_out_means_its_default(default, device):
+    """A module without the argument does the same as one that is given the stub's default.
+
+    不写某个参数，与写上 stub 中的默认值，结果相同。
+    """
+    without, given = (NTKAwareRoPE(dim=DIM, max_seq_len=TRAINED, device=device, **own) for own in ({}, default))
+    for seq in (TRAINED, 9, TRAINED):
+        with tables(seq):
+            assert_same_tables(tables_of(without, seq, device), tables_of(given, seq, device))
+
+
 @pytest.mark.rubric("rope_boundary")
 @pytest.mark.parametrize("ratio", [1, 2, 3])
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
@@ -141,6 +170,34 @@ def test_up_to_es_positions_the_tables_do_not_change(dynamic, ratio, device):
     for seq in range(TRAINED, TRAINED * ratio + 1):
         with tables(seq, ratio):
             assert_same_tables(tables_of(rope, seq, device)[:TRAINED], short)
+
+
+@pytest.mark.rubric("rope_boundary")
+def test_an_odd_ratio_stays_odd(device):
+    """The last pair of a new module with k = 3 turns 3 times as slowly as with k = 1, not 4 times.
+
+    以 k = 3 新建的模块，最后一对比 k = 1 时慢 3 倍，而不是 4 倍。
+    """
+    plain, stretched = (tables_of(build(ratio, device=device), 2, device)[1].double().cpu() for ratio in (1, 3))
+    angles = [torch.atan2(turned[3], turned[1]) for turned in (plain, stretched)]
+    with tables(2, 3):
+        assert_close(3 * angles[1], angles[0], table_limit(angles[0]))
+
+
+@pytest.mark.rubric("rope_boundary")
+@pytest.mark.parametrize("heads", [3, 4])
+def test_every_row_and_head_is_turned_as_if_it_were_alone(heads, dtype, device):
+    """Position s turns by the same angle in every batch row and head, also where there are as many heads as positions.
+
+    在每个 batch 行和 head 里，位置 s 都转同样的角度，head 与位置一样多时也是如此。
+    """
+    x = torch.arange(2.0 * 4 * heads * DIM).view(2, 4, heads, DIM).remainder(7).sub(3).div(3).to(device, dtype)
+    output = build(device=device)(x)
+    assert_kind(output, shape=tuple(x.shape), dtype=dtype, device=device)
+    alone = [build(device=device)(head) for row in x.split(1) for head in row.split(1, dim=2)]
+    length = torch.hypot(*x.double().chunk(2, dim=-1)).repeat(1, 1, 1, 2)  # of each feature's pair
+    together = torch.stack([torch.cat(alone[:heads], dim=2)[0], torch.cat(alone[heads:], dim=2)[0]])
+    assert_close(output, together, limits.forward(length, dtype))
 
 
 @pytest.mark.rubric("rope_smallest_even_ratio")
@@ -169,6 +226,17 @@ def test_an_odd_initial_ratio_still_grows_to_an_even_one(device):
         assert_same_tables(tables_of(build(3, device=device), 13, device), expected)
 
 
+@pytest.mark.rubric("rope_smallest_even_ratio")
+def test_growth_stretches_the_base_that_was_given(device):
+    """With base 16 and ms = 4, 13 positions need k' = 4, and a module built with base 16 and that ratio agrees.
+
+    base 为 16、ms = 4 时，13 个位置需要 k' = 4；以 base 16 和这个 ratio 新建的模块结果相同。
+    """
+    grown, built = (build(ratio, base=16, device=device) for ratio in (1, 4))
+    with tables(13):
+        assert_same_tables(tables_of(grown, 13, device), tables_of(built, 13, device))
+
+
 @pytest.mark.rubric("rope_static")
 @pytest.mark.parametrize("seq", [3, 4, 9], ids=["short", "ms", "middle"])
 def test_a_long_sequence_leaves_nothing_behind(seq, device):
@@ -180,6 +248,19 @@ def test_a_long_sequence_leaves_nothing_behind(seq, device):
     tables_of(used, 20, device)
     with tables(seq, after="s = 20"):
         assert_same_tables(tables_of(used, seq, device), tables_of(fresh, seq, device))
+
+
+@pytest.mark.rubric("rope_static")
+@pytest.mark.parametrize("ratio", [2, 3])
+def test_the_ratio_that_was_given_comes_back(ratio, device):
+    """With dynamic=False, the tables after a long sequence are those of the given k again, not of k = 1.
+
+    dynamic=False 时，长序列之后用的又是给定的 k 的表，而不是 k = 1 的。
+    """
+    used, fresh = build(ratio, device=device), build(ratio, device=device)
+    tables_of(used, 20, device)
+    with tables(4, ratio, after="s = 20"):
+        assert_same_tables(tables_of(used, 4, device), tables_of(fresh, 4, device))
 
 
 @pytest.mark.rubric("rope_dynamic")
@@ -208,6 +289,22 @@ def test_growing_in_steps_ends_where_one_step_would(lengths, device):
         assert_same_tables(received, tables_of(at_once, lengths[-1], device))
 
 
+@pytest.mark.rubric("rope_dynamic")
+@pytest.mark.parametrize("mode", ["train", "eval"])
+def test_every_growth_is_kept(mode, device):
+    """After 9, 20 and 33 positions, 7 use the first rows of the tables of 9, of 20 and of 33, in either mode.
+
+    处理过 9、20、33 个位置之后，7 个位置依次用 9、20、33 个位置的表的前几行，两种模式都如此。
+    """
+    rope = getattr(build(dynamic=True, device=device), mode)()
+    for longest in (9, 20, 33):
+        grown = tables_of(rope, longest, device)
+        with tables(7, after=f"s = {longest}"):
+            assert_same_tables(tables_of(rope, 7, device), grown[:7])
+        with tables(longest - 1, after=f"s = {longest}"):
+            assert_same_tables(tables_of(rope, longest - 1, device), grown[:-1])
+
+
 @pytest.mark.rubric("rope_buffers")
 @pytest.mark.parametrize(("seq", "rows"), [(3, 8), (15, 16)], ids=["at-first", "after-growth"])
 def test_the_tables_are_buffers_that_state_dict_does_not_list(seq, rows, dtype, device):
@@ -225,6 +322,52 @@ def test_the_tables_are_buffers_that_state_dict_does_not_list(seq, rows, dtype, 
         raise MismatchError(("state_dict", {"found": listing(rope.state_dict().items())}))
     if list(rope.parameters()):
         raise MismatchError(("parameters", {"found": listing(rope.named_parameters()), "expected": "none"}))
+
+
+@pytest.mark.rubric("rope_dynamic")
+@pytest.mark.parametrize(("seq", "rows"), [(9, 16), (20, 24)])
+def test_grown_tables_have_es_rows(seq, rows, device):
+    """With ms = 4, 9 positions need k' = 4, so es is 16; 20 positions need k' = 6, so es is 24.
+
+    ms = 4 时，9 个位置需要 k' = 4，es 是 16；20 个位置需要 k' = 6，es 是 24。
+    """
+    rope = build(dynamic=True, device=device)
+    tables_of(rope, seq, device)
+    if not any(rows in buffer.shape for buffer in rope.buffers()):
+        raise MismatchError(
+            ("no_buffer_of", {"rows": rows, "dtype": torch.float32, "found": listing(rope.named_buffers())})
+        )
+
+
+@pytest.mark.rubric("rope_buffers")
+@pytest.mark.parametrize("seq", [3, 9], ids=["cached", "grown"])
+def test_forward_leaves_its_input_as_it_was(seq, dtype, device):
+    """The caller's tensor still holds its numbers after the call.
+
+    调用之后，传入的张量数值不变。
+    """
+    x = torch.arange(1.0, 1 + seq * DIM).view(1, seq, 1, DIM).to(device, dtype)
+    before = x.clone()
+    build(device=device)(x)
+    assert_unchanged(x, before, "input")
+
+
+@pytest.mark.rubric("rotary_backward")
+@pytest.mark.parametrize("seq", [3, 9], ids=["cached", "grown"])
+@pytest.mark.parametrize("mode", ["train", "eval"])
+def test_gradients_flow_through_the_module(mode, seq, device):
+    """A rotation is linear: for each vector, input times gradient adds up to output times upstream gradient.
+
+    旋转是线性的：对每个向量，输入乘以梯度之和等于输出乘以上游梯度之和。
+    """
+    x = torch.arange(1.0, 1 + seq * DIM).view(1, seq, 1, DIM).remainder(7).to(device)
+    leaf = x.clone().requires_grad_()
+    output = getattr(build(device=device), mode)()(leaf)
+    (output * x.flip(1)).sum().backward()
+    scale = x.norm(dim=-1) * x.flip(1).norm(dim=-1)
+    with gradient({"en": "the input", "zh": "输入"}):
+        by_gradient = (gradient_of(leaf, "input") * x).sum(dim=-1)
+        assert_close(by_gradient, (output * x.flip(1)).sum(dim=-1), limits.gradient(scale, torch.float32))
 
 
 @pytest.mark.rubric("rope_buffers")

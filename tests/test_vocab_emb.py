@@ -4,6 +4,8 @@ The tables are filled with their own row numbers, ``T[i, j] = i``, so that an ou
 Looking up copies, so every comparison of outputs and gradients is exact.
 """
 
+import itertools
+
 import pytest
 import torch
 
@@ -77,6 +79,45 @@ def table_gradient(module, ids, upstream, elements):
     return gradient_of(parameter_of(module, elements), TABLE)
 
 
+def check_evaluation(build, ids, elements):
+    """Check that a module's parameter receives in eval() the gradient that it receives in train()."""
+    trained, evaluated = (
+        table_gradient(module, ids, torch.ones((), device=ids.device), elements)
+        for module in (build().train(), build().eval())
+    )
+    assert_equal(evaluated, trained)
+
+
+def check_default(kind, default, **sizes):
+    """Check that a module without an argument has the parameter of one that is given the argument's default."""
+    without, given = (only_parameter(kind(**sizes, **some)) for some in ({}, default))
+    assert_kind(without, shape=tuple(given.shape), dtype=given.dtype, device=given.device)
+    assert_equal(without, given)
+
+
+def first_key(default):
+    """Name a case by the argument that it leaves out."""
+    return next(iter(default))
+
+
+def check_history(build, elements, device):
+    """Check that a module, after calls with other ids and with another table, answers as a new one does."""
+    used, table = build(), parameter_of(build(), elements).detach()
+    first, second = torch.tensor([[[0, 15, 3], [7, 7, 1]], [[4, 5, 9], [12, 2, 6]]], device=device)
+    for mode, factor, ids in itertools.product((True, False), (2, 3), (first, second, first)):
+        fresh = build()
+        for module in (used, fresh):
+            set_values(parameter_of(module.train(mode), elements), table + factor)
+        assert_equal(used(ids), fresh(ids))
+        assert_unchanged(parameter_of(used, elements), table + factor, TABLE)
+
+
+def large_ids(device):
+    """Return ids that 8, 11, 15 or 16 bits cannot hold, and 70000 rows of small whole numbers."""
+    ids = torch.tensor([[257, 2049, 32769, 65537], [69999, 40001, 32768, 65536]], device=device)
+    return ids, (torch.arange(70_000) % 61).unsqueeze(-1)
+
+
 @pytest.mark.rubric("vocab_lookup")
 def test_every_id_gives_the_row_with_its_number(dtype, device):
     """Row i is filled with i, so the output shows the ids themselves; the first and the last id are among them.
@@ -100,8 +141,34 @@ def test_a_row_comes_out_bit_for_bit(dtype, device):
     assert_equal(module(torch.arange(VOCAB, device=device).unsqueeze(0)), table.unsqueeze(0))
 
 
+@pytest.mark.rubric("vocab_lookup")
+def test_large_ids_are_not_rounded(dtype, device):
+    """Row i of 70000 holds i mod 61, so 257, which bfloat16 lacks, gives 13, and 65537, beyond 16 bits, gives 23.
+
+    70000 行的表，第 i 行是 i mod 61：257（bfloat16 里没有）得到 13，65537（超出 16 位）得到 23。
+    """
+    ids, rows = large_ids(device)
+    module = vocab_emb.VocabEmbedding(vocab_size=len(rows), emb_size=1, dtype=dtype, device=device)
+    set_values(parameter_of(module, len(rows)), rows)
+    assert_rows(module(ids), rows[ids.cpu()], ids)
+
+
+@pytest.mark.rubric("vocab_lookup")
+def test_id_0_is_an_ordinary_id(device):
+    """Row 0 holds a 5 here and comes out like any other: it is no padding.
+
+    这里第 0 行全是 5，它与其他行一样被取出：不是填充。
+    """
+    module = whole(device=device)
+    set_values(parameter_of(module, VOCAB * EMB), numbered_rows(range(VOCAB)) + 5)
+    ids = torch.tensor([[0, 1, 0]], device=device)
+    assert_rows(module(ids), numbered_rows([0, 1, 0]).unsqueeze(0) + 5, ids)
+
+
 @pytest.mark.rubric("vocab_init_and_reset")
-@pytest.mark.parametrize(("mean", "std", "seed"), [(0.0, 1.0, 42), (3.0, 0.5, 7)], ids=["defaults", "mean-3"])
+@pytest.mark.parametrize(
+    ("mean", "std", "seed"), [(0.0, 1.0, 42), (3.0, 0.5, 7), (3.0, 0.0, 7)], ids=["defaults", "mean-3", "std-0"]
+)
 def test_the_table_is_one_normal_draw_right_after_seeding(mean, std, seed, dtype, device):
     """A draw of the same size from the same seed; a 16-bit one may be drawn in float32 and then converted.
 
@@ -141,6 +208,19 @@ def test_the_table_is_the_only_parameter(dtype, device):
 
 
 @pytest.mark.rubric("vocab_dtype_and_registration")
+@pytest.mark.parametrize(
+    "default", [{"init_mean": 0.0}, {"init_std": 1.0}, {"init_seed": 42}, {"dtype": torch.float32}], ids=first_key
+)
+def test_leaving_an_argument_of_the_table_out_means_its_default(default, device):
+    """A module without the argument does the same as one that is given the stub's default.
+
+    不写某个参数，与写上 stub 中的默认值，结果相同。
+    """
+    sizes = {"vocab_size": VOCAB, "emb_size": EMB, "device": device}
+    check_default(vocab_emb.VocabEmbedding, default, **sizes)
+
+
+@pytest.mark.rubric("vocab_dtype_and_registration")
 def test_the_output_follows_the_dtype_of_the_table(dtype, device):
     """The table decides, not the constructor's argument: a converted module gives outputs of its new dtype.
 
@@ -149,6 +229,16 @@ def test_the_output_follows_the_dtype_of_the_table(dtype, device):
     ids = torch.tensor([[1, 2, 3]], device=device)
     for module in (whole(dtype=dtype, device=device), whole(device=device).to(dtype)):
         assert_kind(module(ids), shape=(1, 3, EMB), dtype=dtype, device=device)
+
+
+@pytest.mark.rubric("vocab_dtype_and_registration")
+def test_evaluation_changes_no_dtype(dtype, device):
+    """In eval() the output has the table's dtype, as in train().
+
+    在 eval() 模式下，输出的 dtype 也与表相同。
+    """
+    output = whole(dtype=dtype, device=device).eval()(torch.tensor([[1, 2, 3]], device=device))
+    assert_kind(output, shape=(1, 3, EMB), dtype=dtype, device=device)
 
 
 @pytest.mark.rubric("vocab_purity")
@@ -166,6 +256,15 @@ def test_looking_up_changes_neither_ids_nor_table(device):
     assert_unchanged(table, table_before, TABLE)
 
 
+@pytest.mark.rubric("vocab_purity")
+def test_earlier_lookups_leave_no_trace(device):
+    """After calls with other ids, and with another table, a module answers as a new one does.
+
+    查过别的 id、换过表之后，结果与新建的模块相同。
+    """
+    check_history(lambda: whole(device=device), VOCAB * EMB, device)
+
+
 @pytest.mark.rubric("vocab_backward")
 @NO_GRADIENT_FOR_ONE
 def test_a_row_receives_the_sum_of_the_gradients_of_its_uses(dtype, device):
@@ -181,6 +280,16 @@ def test_a_row_receives_the_sum_of_the_gradients_of_its_uses(dtype, device):
     received = table_gradient(module, ids, upstream, VOCAB * EMB)
     with gradient(TABLE):
         assert_rows(received, expected, torch.arange(VOCAB))
+
+
+@pytest.mark.rubric("vocab_backward")
+def test_evaluation_mode_stops_no_gradient_of_the_table(device):
+    """In eval(), the table receives the gradient that it receives in train().
+
+    在 eval() 模式下，表收到的梯度与 train() 模式相同。
+    """
+    with gradient(TABLE):
+        check_evaluation(lambda: whole(device=device), torch.tensor([[3, 0, 3]], device=device), VOCAB * EMB)
 
 
 @pytest.mark.rubric("shard_owned_ids")
@@ -204,6 +313,33 @@ def test_a_single_rank_owns_every_id(device):
     module = vocab_emb.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, device=device)
     set_values(parameter_of(module, VOCAB * EMB), numbered_rows(range(VOCAB)))
     assert_equal(module(torch.arange(VOCAB, device=device).unsqueeze(0)), numbered_rows(range(VOCAB)).unsqueeze(0))
+
+
+@pytest.mark.rubric("shard_owned_ids")
+@pytest.mark.parametrize("rank", range(2))
+def test_each_of_two_ranks_owns_half_of_the_ids(rank, device):
+    """With 16 rows and 2 ranks, rank 0 owns the ids 0 to 7 and rank 1 the ids 8 to 15.
+
+    16 行、2 个 rank 时，rank 0 拥有 id 0 到 7，rank 1 拥有 id 8 到 15。
+    """
+    sizes = {"vocab_size": VOCAB, "emb_size": EMB, "rank": rank, "world_size": 2}
+    module, own = vocab_emb.ParallelVocabEmbedding(**sizes, device=device), range(8 * rank, 8 * rank + 8)
+    set_values(parameter_of(module, 8 * EMB), numbered_rows(own) + 1)
+    ids = torch.tensor([list(own)], device=device)
+    assert_rows(module(ids), numbered_rows(own).unsqueeze(0) + 1, ids)
+
+
+@pytest.mark.rubric("shard_owned_ids")
+def test_large_owned_ids_are_not_rounded(dtype, device):
+    """Of 140000 rows, rank 1 of 2 owns 70000 to 139999; row i of its shard holds i mod 61.
+
+    140000 行、2 个 rank：rank 1 拥有 70000 到 139999；它的分片的第 i 行是 i mod 61。
+    """
+    ids, rows = large_ids(device)
+    sizes = {"vocab_size": 2 * len(rows), "emb_size": 1, "rank": 1, "world_size": 2}
+    module = vocab_emb.ParallelVocabEmbedding(**sizes, dtype=dtype, device=device)
+    set_values(parameter_of(module, len(rows)), rows)
+    assert_rows(module(ids + len(rows)), rows[ids.cpu()], ids + len(rows))
 
 
 @pytest.mark.rubric("shard_zeros_elsewhere")
@@ -243,8 +379,9 @@ def test_the_outputs_of_all_ranks_add_up_to_the_full_embedding(world_size, dtype
 
 
 @pytest.mark.rubric("shard_seed")
+@pytest.mark.parametrize(("std", "seed"), [(0.5, 100), (0.5, 7), (0.0, 7)], ids=["seed-100", "seed-7", "std-0"])
 @EVERY_RANK
-def test_rank_r_draws_right_after_seeding_with_base_seed_plus_r(rank, dtype, device):
+def test_rank_r_draws_right_after_seeding_with_base_seed_plus_r(rank, std, seed, dtype, device):
     """A draw of the shard's size from init_base_seed + rank; a 16-bit one may be drawn in float32 first.
 
     以 init_base_seed + rank 为种子采样一次，大小与分片相同；16 位时也可以先用 float32 采样再转换。
@@ -255,12 +392,12 @@ def test_rank_r_draws_right_after_seeding_with_base_seed_plus_r(rank, dtype, dev
         rank=rank,
         world_size=WORLD,
         init_mean=2.0,
-        init_std=0.5,
-        init_base_seed=100,
+        init_std=std,
+        init_base_seed=seed,
         dtype=dtype,
         device=device,
     )
-    draws = normal_draws((ROWS, EMB), 2.0, 0.5, 100 + rank, dtype, device)
+    draws = normal_draws((ROWS, EMB), 2.0, std, seed + rank, dtype, device)
     limit = limits.draw((draws[0].double() - 2).abs() + 2, dtype)
     with about(SHARD):
         assert_close_to_one_of(parameter_of(module, ROWS * EMB), draws, limit)
@@ -293,6 +430,21 @@ def test_the_shard_is_the_only_parameter(dtype, device):
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
+@pytest.mark.parametrize(
+    "default",
+    [{"rank": 0}, {"world_size": 1}, {"init_mean": 0.0}, {"init_std": 1.0}, {"init_base_seed": 42}],
+    ids=first_key,
+)
+def test_leaving_an_argument_of_the_shard_out_means_its_default(default, device):
+    """A module without the argument does the same as one that is given the stub's default.
+
+    不写某个参数，与写上 stub 中的默认值，结果相同。
+    """
+    sizes = {"vocab_size": VOCAB, "emb_size": EMB, "device": device}
+    check_default(vocab_emb.ParallelVocabEmbedding, default, **sizes)
+
+
+@pytest.mark.rubric("shard_registration_and_arguments")
 def test_the_output_follows_the_dtype_of_the_shard(dtype, device):
     """The shard decides, not the constructor's argument: a converted module gives outputs of its new dtype.
 
@@ -301,6 +453,16 @@ def test_the_output_follows_the_dtype_of_the_shard(dtype, device):
     ids = torch.tensor([[1, 2, 13]], device=device)
     for module in (shard(0, dtype=dtype, device=device), shard(0, device=device).to(dtype)):
         assert_kind(module(ids), shape=(1, 3, EMB), dtype=dtype, device=device)
+
+
+@pytest.mark.rubric("shard_registration_and_arguments")
+def test_zeros_have_the_dtype_of_the_shard(dtype, device):
+    """Where every id belongs to another rank, the zeros have the shard's dtype all the same.
+
+    所有 id 都属于其他 rank 时，得到的零仍是分片的 dtype。
+    """
+    output = shard(0, dtype=dtype, device=device)(torch.tensor([[4, 9, 15]], device=device))
+    assert_kind(output, shape=(1, 3, EMB), dtype=dtype, device=device)
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
@@ -339,6 +501,16 @@ def test_embedding_changes_neither_ids_nor_shard(rank, device):
     assert_unchanged(table, table_before, SHARD)
 
 
+@pytest.mark.rubric("shard_purity")
+@EVERY_RANK
+def test_earlier_calls_of_a_rank_leave_no_trace(rank, device):
+    """After calls with other ids, and with another shard, a module answers as a new one does.
+
+    处理过别的 id、换过分片之后，结果与新建的模块相同。
+    """
+    check_history(lambda: shard(rank, device=device), ROWS * EMB, device)
+
+
 @pytest.mark.rubric("shard_backward")
 @NO_GRADIENT_FOR_ONE
 @EVERY_RANK
@@ -352,6 +524,17 @@ def test_only_owned_ids_send_gradients(rank, dtype, device):
     received = table_gradient(shard(rank, dtype=dtype, device=device), ids, upstream, ROWS * EMB)
     with gradient(SHARD):
         assert_rows(received, torch.full((ROWS, EMB), 3.0), torch.tensor(owned_by(rank)))
+
+
+@pytest.mark.rubric("shard_backward")
+@EVERY_RANK
+def test_evaluation_mode_stops_no_gradient_of_the_shard(rank, device):
+    """In eval(), the shard receives the gradient that it receives in train().
+
+    在 eval() 模式下，分片收到的梯度与 train() 模式相同。
+    """
+    with gradient(SHARD):
+        check_evaluation(lambda: shard(rank, device=device), torch.arange(VOCAB, device=device).view(2, 8), ROWS * EMB)
 
 
 # ── On a second device: one that is simulated, where there is no GPU ────────────────────────────────────────────────
@@ -428,16 +611,6 @@ def check_mixed(build, ids, elements, elsewhere):
 
 
 @pytest.mark.rubric("vocab_mixed_devices")
-def test_the_rows_are_on_the_device_of_the_ids(device):
-    """Where table and ids are on one device, the rows are there, too.
-
-    表与 id 在同一个设备上时，取出的行也在那里。
-    """
-    module = vocab_emb.VocabEmbedding(vocab_size=16, emb_size=3, device=device)
-    assert_kind(module(torch.tensor([[0, 5]], device=device)), shape=(1, 2, 3), dtype=torch.float32, device=device)
-
-
-@pytest.mark.rubric("vocab_mixed_devices")
 def test_the_table_may_be_on_another_device_than_the_ids(elsewhere):
     """The rows are the same, on the device of the ids; the table stays where it is, and its gradient arrives there.
 
@@ -447,14 +620,14 @@ def test_the_table_may_be_on_another_device_than_the_ids(elsewhere):
     check_mixed(lambda: vocab_emb.VocabEmbedding(vocab_size=16, emb_size=3), ids, 48, elsewhere)
 
 
-@pytest.mark.rubric("shard_mixed_devices")
-def test_rows_and_zeros_are_on_the_device_of_the_ids(device):
-    """Where shard and ids are on one device, the output is there, too.
+@pytest.mark.rubric("vocab_mixed_devices")
+def test_the_rows_are_on_the_device_of_the_ids(device):
+    """Where table and ids are on one device, the rows are there, too.
 
-    分片与 id 在同一个设备上时，输出也在那里。
+    表与 id 在同一个设备上时，取出的行也在那里。
     """
-    output = shard(1, device=device)(torch.tensor([[0, 5]], device=device))
-    assert_kind(output, shape=(1, 2, EMB), dtype=torch.float32, device=device)
+    module = vocab_emb.VocabEmbedding(vocab_size=16, emb_size=3, device=device)
+    assert_kind(module(torch.tensor([[0, 5]], device=device)), shape=(1, 2, 3), dtype=torch.float32, device=device)
 
 
 @pytest.mark.rubric("shard_mixed_devices")
@@ -466,3 +639,13 @@ def test_the_shard_may_be_on_another_device_than_the_ids(elsewhere):
     ids = torch.tensor([[0, 9], [15, 9]])
     sizes = {"vocab_size": 16, "emb_size": 3, "rank": 1, "world_size": 2}
     check_mixed(lambda: vocab_emb.ParallelVocabEmbedding(**sizes), ids, 24, elsewhere)
+
+
+@pytest.mark.rubric("shard_mixed_devices")
+def test_rows_and_zeros_are_on_the_device_of_the_ids(device):
+    """Where shard and ids are on one device, the output is there, too.
+
+    分片与 id 在同一个设备上时，输出也在那里。
+    """
+    output = shard(1, device=device)(torch.tensor([[0, 5]], device=device))
+    assert_kind(output, shape=(1, 2, EMB), dtype=torch.float32, device=device)

@@ -13,15 +13,14 @@ from typing import Any
 from .laws import Law, read_laws
 from .rubric import SUBMITTED, Rubric, RubricError, load_rubric
 
-NOT_DECIDING = ("corpus", "demo", "laws", "selftest")  # parts that have no influence on a report
+NOT_DECIDING = ("corpus", "demo", "selftest")  # parts that have no influence on a report
 
 
 @dataclass(frozen=True)
 class Assignment:
     """An assignment: a package, and the folders that belong to it.
 
-    The package holds ``rubric.toml``, the folder ``hidden`` with the hidden tests, if it likes a folder ``laws`` with
-    tests that students copy from reports (:mod:`grader.core.assignment`), and the modules below. Each of these
+    The package holds ``rubric.toml``, the folder ``hidden`` with the hidden tests, and the modules below. Each of these
     is imported when it is first used, so that commands that need none of them start at once:
 
     - ``diagnose``: ``diagnose(student, property_id, failing)``, the misconception behind failing cases, {id: message}
@@ -77,8 +76,8 @@ class Assignment:
 
     @cached_property
     def laws(self) -> Mapping[str, Law]:
-        """What properties ask for, as tests for students to copy, by property; not all properties have one."""
-        return read_laws(self.folder / "laws")
+        """What the public tests say of each property, by property and language."""
+        return read_laws(self.root / "tests")
 
     @property
     def practice(self) -> Any:

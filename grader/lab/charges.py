@@ -2,7 +2,7 @@
 
 Wrong variants, slips alone and pairs of slips are judged; so are valid variants. Printed are the shares of those caught
 and charged exactly, the ratio of points lost to points of the properties to blame, hints that name another cause, and
-how many lost properties a student sees by the test to copy (``grader.core.assignment``).
+how many lost properties a student sees in the public tests.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from statistics import median
 
@@ -33,12 +33,11 @@ from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.judge.student import Student
 from grader.core.messages import Message
 from grader.core.results.outcome import CaseResult, Outcome, property_outcome
-from grader.core.results.report import CaseReport, PropertyReport, parts_of
 from grader.core.rubric import Rubric
 from grader.core.sandbox.in_process import InProcessWorker
 from grader.core.sandbox.limits import Limits
 
-from .copied import failure, submitted
+from .signatures.public_tests import PublicTests
 
 KINDS = ("variants", "slips", "pairs", "valid")
 
@@ -71,14 +70,12 @@ class Charge:
     Attributes:
         lost: The properties that it lost.
         named: The misconception named for each of them that has one.
-        copies: The test to copy for each lost property, with the sizes of its case.
-        unseen: The lost properties whose test to copy passes, so that a student could not see the mistake by it.
+        unseen: The lost properties whose public tests pass, so that a student cannot see the mistake by them.
     """
 
     subject: Subject
     lost: frozenset[str]
     named: Mapping[str, str]
-    copies: Mapping[str, str] = field(default_factory=dict)
     unseen: frozenset[str] = frozenset()
 
     @property
@@ -139,6 +136,11 @@ def _tests(rubric_task: str) -> HiddenTests:
     return HiddenTests(ASSIGNMENT, devices("auto"), 0, ASSIGNMENT.rubric.only(rubric_task).properties)
 
 
+@cache
+def _public_tests() -> PublicTests:
+    return PublicTests()
+
+
 def judged(subject: Subject, rubric: Rubric) -> tuple[Student, list[CaseResult]]:
     """The subject as a student, and the outcome of each case."""
     with warnings.catch_warnings():
@@ -158,21 +160,9 @@ def charge(subject: Subject, rubric: Rubric) -> Charge:
         for result in (r for r in results if r.property_id in failed and r.outcome is Outcome.FAILED):
             failing[result.property_id][result.id] = result.message
         named = {prop: diagnose(student, prop, failing[prop]) for prop in sorted(failed)}
-        on_cpu = [result for result in results if not is_elsewhere(result.id)]  # a test to copy can show no other
-        copies = {p: _copied(p, [r for r in results if r.property_id == p]) for p in sorted(gone & lost(on_cpu))}
-        with submitted(subject.files):
-            unseen = frozenset(prop for prop, test in copies.items() if not failure(test))
-    return Charge(subject, gone, {prop: hint for prop, hint in named.items() if hint}, copies, unseen)
-
-
-def _copied(prop: str, results: Sequence[CaseResult]) -> str:
-    """The test of a property that a student reads beside the simplest failing case."""
-    cases = [
-        CaseReport(id=r.id, outcome=r.outcome, elements=r.elements, message=str(r.message), parts=parts_of(r.message))
-        for r in results
-    ]
-    report = PropertyReport(id=prop, title=prop, points=0, max_points=0, outcome=property_outcome(results), cases=cases)
-    return ASSIGNMENT.laws[prop].test(prop, report.stated)
+        visible = gone & lost(result for result in results if not is_elsewhere(result.id))
+        unseen = visible - _public_tests().failing(subject.files, visible)
+    return Charge(subject, gone, {prop: hint for prop, hint in named.items() if hint}, unseen)
 
 
 def ratio(charge: Charge, rubric: Rubric) -> float:
@@ -197,12 +187,10 @@ def figures(charges: Iterable[Charge], rubric: Rubric) -> str:
 
 
 def seen(charges: Iterable[Charge]) -> str:
-    """How many of the lost properties a student sees with the test to copy."""
+    """How many of the lost properties a student sees in the public tests."""
     kept = list(charges)
-    lost = sum(len(charge.lost) for charge in kept)
-    return (
-        f"tests to copy: {lost - sum(len(charge.unseen) for charge in kept)} of {lost} lost properties are seen by one"
-    )
+    lost, unseen = (sum(map(len, sets)) for sets in ([c.lost for c in kept], [c.unseen for c in kept]))
+    return f"public tests: {lost - unseen} of {lost} lost properties fail there, too"
 
 
 def line(charge: Charge, rubric: Rubric) -> str:
@@ -215,7 +203,7 @@ def line(charge: Charge, rubric: Rubric) -> str:
         parts.append(f"{points:g} too many, {' '.join(sorted(more))};")
     parts += [f"{prop} gets the hint {hint};" for prop, hint in charge.wrong_hints.items()]
     if charge.unseen:
-        parts.append(f"not seen by the tests of {' '.join(sorted(charge.unseen))};")
+        parts.append(f"not seen by the public tests of {' '.join(sorted(charge.unseen))};")
     return " ".join(parts)
 
 

@@ -127,7 +127,8 @@ def test_one_submission_is_explained_in_the_terminal(out: Path) -> None:
     lines = [line.strip() for line in result.stdout.splitlines()]
     hint = ASSIGNMENT.rubric.misconception("attention_sees_later_tokens").hint["zh"]
     assert f"{hint} (recognised: attention_sees_later_tokens)" in lines
-    assert f"read: handout/{ASSIGNMENT.rubric.handout_place('attention_causal', 'zh')}" in lines
+    place = ASSIGNMENT.rubric.handout_place("attention_causal", "zh")
+    assert f"read: handout/{place}; try: python -m tests -k attention_causal" in lines
     assert "crashed, like swiglu_gate" in lines
     assert lines.count("src/attention.py:54，forward 中：x.sofmax()") == 1
 

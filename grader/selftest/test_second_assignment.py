@@ -1,12 +1,13 @@
-"""Another assignment of this repository: laid over a copy of the tree, everything works there as it is."""
+"""Another assignment of this repository: laid over a copy as CONTRIBUTING says, everything works there as it is."""
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.util import cache_from_source
 from pathlib import Path
 
@@ -17,17 +18,8 @@ from grader.selftest.warm import WarmPython
 
 pytestmark = pytest.mark.slow  # nine commands
 
-SMALL = REPOSITORY / "grader" / "examples" / "small"
-REPLACED = (
-    "src",
-    "ref",
-    "handout",
-    "notebooks",
-    "grader/assignment",
-    "tests/demo",
-    "tests/practice",
-)  # and tests/test_*.py
-LEFT_OUT = ("grader/selftest", "grader/examples")  # the commands below need nothing of it
+COMMANDS = re.compile(r"git clone REPOSITORY course && cd course\n(.*?)```", re.DOTALL)
+LEFT_OUT = "grader/selftest"  # the commands below need nothing of it
 FULL, BONUS = 100, 20
 
 Done = Callable[..., str]
@@ -35,28 +27,23 @@ Done = Callable[..., str]
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The repository with the small assignment in the place of its own."""
+    """A copy of the repository after the commands of CONTRIBUTING, "A new assignment in an hour"."""
     folder = tmp_path_factory.mktemp("second") / "course"
-    for name in _kept():
+    listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(listing, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.splitlines()
+    for name in listed:
+        if name.startswith(LEFT_OUT) or not (REPOSITORY / name).is_file():
+            continue
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(REPOSITORY / name, target)  # with its time, so that what is compiled counts there
         if name.endswith(".py") and (compiled := Path(cache_from_source(str(REPOSITORY / name)))).is_file():
             Path(cache_from_source(str(target))).parent.mkdir(exist_ok=True)
             shutil.copy(compiled, cache_from_source(str(target)))
-    for name in ("src", "ref", "handout", "tests", "grader/assignment"):
-        shutil.copytree(SMALL / name, folder / name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    commands = COMMANDS.search((folder / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    assert commands
+    subprocess.run(["bash", "-e", "-c", commands[1]], cwd=folder, check=True)
     return folder
-
-
-def _kept() -> Iterator[str]:
-    """The files of the repository that a new assignment leaves as they are."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.splitlines()
-    for name in listed:
-        replaced = name.startswith(tuple(f"{folder}/" for folder in (*REPLACED, *LEFT_OUT)))
-        if not replaced and not name.startswith("tests/test_") and (REPOSITORY / name).is_file():
-            yield name
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,18 @@
-"""A task is added as CONTRIBUTING says: who forgets a step is told the file and the remedy; then it is graded."""
+"""A task is added by the steps of ``grader/docs/add-a-task.md``: the page's own blocks are written, then it is graded.
+
+Who forgets a step is told the file and the remedy by ``make lint``, in the words that the page quotes.
+"""
 
 from __future__ import annotations
 
+import re
 import shutil
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
+from grader import PACKAGE
 from grader.assignment import ASSIGNMENT
 from grader.core.assignment import Assignment
 from grader.core.results.outcome import Outcome
@@ -16,10 +21,42 @@ from grader.lab.missing import missing
 from grader.selftest.warm import WarmPython
 from grader.selftest.warm_judges import hidden_tests_of
 
-from .fifth_task import STEPS, STUB, TODO
-
 pytestmark = pytest.mark.slow  # each test reads a whole copy of the assignment
 
+PAGE = PACKAGE / "docs" / "add-a-task.md"
+STEP = re.compile(r"^### (.+): `(.+)`\n(?:.*\n)*?```(\w+)\n((?:.*\n)*?)```\n\nLeft out: `(.+)`$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One file that a task touches.
+
+    Attributes:
+        path: The file, below the root of the repository.
+        language: ``diff`` for an edit of a file that is there, else that of a new file.
+        block: The file, or what changes in it with the lines around.
+        remedy: What is said to whoever forgets the step.
+    """
+
+    path: str
+    language: str
+    block: str
+    remedy: str
+
+    def take(self, root: Path) -> None:
+        """Write the file."""
+        path = root / self.path
+        if self.language != "diff":
+            path.write_text(self.block, encoding="utf-8")
+            return
+        lines = self.block.splitlines()
+        old, new = ("\n".join(line[1:] for line in lines if line[:1] in marks) for marks in (" -", " +"))
+        text = path.read_text(encoding="utf-8")
+        assert text.count(old) == 1, f"{self.path}: {old}"
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+STEPS = {name: Step(*rest) for name, *rest in STEP.findall(PAGE.read_text(encoding="utf-8"))}
 PARTS = ("src", "ref", "tests", "handout", "grader/assignment")
 FILE = "src/modeling/causal_mask.py"
 
@@ -44,8 +81,9 @@ def complaints(assignment: Assignment) -> str:
         return str(error)
 
 
-def test_nothing_is_missing_here() -> None:
+def test_nothing_is_missing_here_and_every_step_of_the_page_is_read() -> None:
     assert complaints(ASSIGNMENT) == ""
+    assert len(STEPS) == PAGE.read_text(encoding="utf-8").count("\n### ") == 13
 
 
 @pytest.mark.parametrize("forgotten", STEPS)
@@ -60,7 +98,7 @@ def test_a_task_is_whole_after_these_steps_which_change_few_files_beside_its_own
     for step in STEPS.values():
         step.take(copied.root)
     assert complaints(copied) == ""
-    assert sum(not isinstance(step.content, str) for step in STEPS.values()) <= 12
+    assert sum(step.language == "diff" for step in STEPS.values()) <= 12
 
 
 @pytest.mark.process
@@ -77,5 +115,5 @@ def test_the_new_task_is_graded(copied: Assignment, run: WarmPython) -> None:
     assert outcomes == {"right": {Outcome.PASSED}, "wrong": {Outcome.FAILED}, "stub": {Outcome.NOT_IMPLEMENTED}}
     untouched = run(copied.root, "tests", "--task", "5").stdout
     assert "0 / 2" in untouched
-    (copied.root / FILE).write_text(STUB.replace(TODO, "        return shares.tril()\n"), encoding="utf-8")
+    (copied.root / FILE).write_text(solution[FILE], encoding="utf-8")
     assert "2 / 2" in run(copied.root, "tests", "--task", "5").stdout

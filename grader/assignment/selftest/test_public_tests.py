@@ -106,7 +106,7 @@ def test_an_error_is_explained_once_and_comes_before_any_hint(solved: Path, tmp_
     assert "has no attribute 'epsilon'" in told
     assert "handout/en/debugging.html explains torch's common messages" in " ".join(told.split())
     assert "Reshape [b, s, h]" not in told
-    assert told.count("the same error") == 7
+    assert told.count("the same error") == 8
 
 
 def test_a_missing_return_is_asked_for(solved: Path, tmp_path: Path, run: WarmPython) -> None:

@@ -84,5 +84,5 @@ def test_every_title_and_hint_differs_between_languages(rubric: Rubric) -> None:
 def test_every_property_has_a_law_in_every_language() -> None:
     assert ASSIGNMENT.laws.keys() == ASSIGNMENT.rubric.properties.keys()
     for law in ASSIGNMENT.laws.values():
-        assert law.words.keys() == set(LANGUAGES)
-        assert re.search(r"[\u4e00-\u9fff]", law.words["zh"]), law
+        assert law.keys() == set(LANGUAGES)
+        assert re.search(r"[\u4e00-\u9fff]", law["zh"]), law

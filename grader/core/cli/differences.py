@@ -55,7 +55,7 @@ def print_differences(differences: Sequence[Difference], same: int | None, rubri
         if own.kind is not kind:
             kind = own.kind
             number = sum(other.kind is kind for other in differences)
-            say(f"{words.KINDS[kind][lang]}: {number}", "bold")
+            say(f"{words.kind(lang, kind)}: {number}", "bold")
         say(f"  {own.id}: {words.arrow(words.points(own))} ({own.change:+g})", STYLES.get(own.kind, ""))
         for grade in words.grades(own, lang):
             say(f"    {grade}")
@@ -68,8 +68,8 @@ def print_differences(differences: Sequence[Difference], same: int | None, rubri
     if same is None:
         return
     if not differences:
-        say(words.word("nothing", lang))
-    say(words.word("same", lang, n=same))
+        say(words.word(lang, "nothing"))
+    say(words.word(lang, "same", n=same))
 
 
 def _print_reasons(sentences: Iterable[str]) -> None:

@@ -130,7 +130,8 @@ def print_report(report: Report, rubric: Rubric, language: str, console: Console
                 regained = f"one cause: fixing it regains {points:g} points, in {len(others) + 1} properties"
                 _put(regained, console, "italic")
             if prop.outcome is not Outcome.PASSED and prop.id in rubric.properties:
-                _put(f"read: handout/{rubric.handout_place(prop.id, language)}", console, "dim")
+                tried = f"; try: python -m tests -k {prop.id}" if prop.evidence else ""
+                _put(f"read: handout/{rubric.handout_place(prop.id, language)}{tried}", console, "dim")
 
 
 def _print_property(prop: PropertyReport, like: str | None, console: Console) -> None:
@@ -177,10 +178,6 @@ def show(
     pseudonyms: Annotated[
         bool, typer.Option("--pseudonyms", help="List the pseudonyms on the pages of report --anonymous.")
     ] = False,
-    test: Annotated[
-        str,
-        typer.Option("--test", metavar="PROPERTY", help="Print the test for this lost property, for the student."),
-    ] = "",
     lang: Annotated[str, typer.Option(help="Language of titles and hints: en or zh. Default: the locale.")] = "",
 ) -> None:
     """Show the class with statistics, or one submission with every lost point explained."""
@@ -191,25 +188,12 @@ def show(
         return
     if identifier:
         line = known.line(find(out, identifier))
-        if test:
-            _print_test(in_language(known.report(line.id), chosen(), language), test)
-            return
         print_report(in_language(known.report(line.id), chosen(), language), rubric, language, OUT)
         print_decisions([for_staff(ruling, rubric, language) for ruling in about(line, known.book)], OUT)
         return
     entries = [entry(known.report(line.id), line.practice) for line in known.lines]
     print_class(entries, OUT)
     print_statistics(class_statistics(entries), rubric, language, OUT)
-
-
-def _print_test(report: Report, wanted: str) -> None:
-    """Print the test of a property, for ``tests/`` in the student's folder."""
-    lost = {prop.id: prop for task in report.tasks for prop in task.properties if prop.outcome is not Outcome.PASSED}
-    if wanted not in lost or wanted not in chosen().laws:
-        there = ", ".join(name for name in lost if name in chosen().laws) or "nothing"
-        fail(f"{wanted}: no test to copy. {report.submission.id} lost {there}.")
-    prop = lost[wanted]
-    OUT.out(chosen().laws[wanted].test(prop.title, prop.stated), end="", highlight=False)
 
 
 def _print_pseudonyms(known: DecidedClass, identifier: str | None) -> None:

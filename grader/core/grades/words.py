@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from grader.core.rubric import LANGUAGES, Rubric
+from grader.core.rubric import Rubric
+from grader.core.sentences import Sentences, say
 
 from .model import BEST, LAST, Decision, Ruling, date_of
 
-_WORDS: Final = {
+WORDS: Final[Sentences] = {
     "property": ("“{title}”: {points:g} points.", "“{title}”：{points:g} 分。"),
     "score": ("The score is {points:g}.", "得分定为 {points:g}。"),
     "bonus": ("The bonus is {points:g}.", "附加分定为 {points:g}。"),
@@ -31,15 +32,14 @@ _WORDS: Final = {
 def sentence(own: Decision, rubric: Rubric, language: str) -> str:
     """What was decided and why, for the student."""
     what = _ended(_say(_key(own, rubric), language, own, rubric), language)
-    place = LANGUAGES.index(language)
-    return what + _WORDS["why"][place].format(why=_ended(own.why, language)) if own.why else what
+    return what + say(WORDS, language, "why", why=_ended(own.why, language)) if own.why else what
 
 
 def for_staff(ruling: Ruling, rubric: Rubric, language: str) -> str:
     """A decision in one line, with who decided when, and whether somebody should look at it again."""
-    own, place = ruling.decision, LANGUAGES.index(language)
-    by = _WORDS["by"][place].format(who=own.who, when=own.when.date())
-    again = _WORDS["stale"][place].format(stale=ruling.stale) if ruling.stale else ""
+    own = ruling.decision
+    by = say(WORDS, language, "by", who=own.who, when=own.when.date())
+    again = say(WORDS, language, "stale", stale=ruling.stale) if ruling.stale else ""
     return f"{' '.join(sentence(own, rubric, language).split())}{by}{again}"
 
 
@@ -52,12 +52,15 @@ def _key(own: Decision, rubric: Rubric) -> str:
     if own.override in rubric.properties:
         return "property"
     known = (own.attempt or "", own.override or "", own.what)
-    return next((name for name in known if name in _WORDS), "property")
+    return next((name for name in known if name in WORDS), "property")
 
 
 def _say(name: str, language: str, own: Decision, rubric: Rubric) -> str:
     known = rubric.properties.get(own.override or "")
-    return _WORDS[name][LANGUAGES.index(language)].format(
+    return say(
+        WORDS,
+        language,
+        name,
         title=known.title[language] if known else own.override,
         points=own.points or 0,
         comment=own.comment,

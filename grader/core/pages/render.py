@@ -71,7 +71,7 @@ class Pages:
             rubric: Gives titles, hints and the policy.
             language: ``en`` or ``zh``.
             handout: Web address of the rendered handout, for links; without it, pages name the file instead.
-            laws: The tests to copy, by property.
+            laws: What the public tests say of each property.
         """
         self._rubric, self._language = rubric, language
         environment = prepared(templates(), rubric, language, handout, laws)

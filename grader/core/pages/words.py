@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
+from grader.core import sentences
 from grader.core.results.outcome import Outcome
-from grader.core.rubric import LANGUAGES
 
-_WORDS: Final[Mapping[str, tuple[str, str]]] = {
+WORDS: Final[sentences.Sentences] = {
     # Both pages
     "score": ("Score", "得分"),
     "bonus": ("Bonus", "附加分"),
@@ -50,12 +50,10 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "mistake": ("Recognised mistake", "识别出的错误"),
     "case": ("Simplest case", "最简单的用例"),
     "law": ("The law", "规律"),
-    "copy": ("A test to copy and run on your machine", "可以复制到自己电脑上运行的测试"),
-    "copy_how": (
-        "Save it as {file} in the assignment folder, then run: python -m tests {file} (make test runs it, too). "
-        "It only compares your own outputs with each other; it contains none of the grader's expected values.",
-        "在作业文件夹中保存为 {file}，然后运行：python -m tests {file}（make test 也会运行它）。"
-        "它只比较你自己的输出，不含评分程序期望的数值。",
+    "try": ("Public tests", "公开测试"),
+    "try_how": (
+        "Run these in the assignment folder. If they all pass, try the sizes and dtypes of the case above.",
+        "在作业文件夹中运行。如果都通过，请试试上面用例中的尺寸和 dtype。",
     ),
     "read": ("Read", "阅读"),
     "same": ("Same cause", "同一原因"),
@@ -179,6 +177,4 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
 SIMULATED: Final = {"en": "a second device (simulated)", "zh": "第二个设备（模拟）"}  # as environments name it
 
 
-def say(language: str, key: str, **fields: object) -> str:
-    """The sentence ``key`` in a language, with its fields filled in."""
-    return _WORDS[key][LANGUAGES.index(language)].format(**fields)
+say = partial(sentences.say, WORDS)

@@ -2,81 +2,73 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from grader.core.results.difference import Cause, Difference, GradeMove, Kind, PropertyChange, Reason
 from grader.core.rubric import Rubric
+from grader.core.sentences import Sentences, say
 
-WORDS: Final = {
-    "title": {"en": "What changed between two gradings", "zh": "两次评分之间的变化"},
-    "old": {"en": "before", "zh": "之前"},
-    "new": {"en": "now", "zh": "现在"},
-    "change": {"en": "change", "zh": "变化"},
-    "submission": {"en": "submission", "zh": "提交"},
-    "property": {"en": "property", "zh": "评分项"},
-    "outcome": {"en": "outcome", "zh": "结果"},
-    "points": {"en": "points", "zh": "得分"},
-    "why": {"en": "why", "zh": "原因"},
-    "nothing": {"en": "Nothing changed.", "zh": "没有变化。"},
-    "same": {"en": "Unchanged: {n}.", "zh": "没有变化的提交：{n} 份。"},
-    "by_property": {"en": "By property", "zh": "按评分项"},
-    "by_submission": {"en": "By submission", "zh": "按提交"},
-    "lost": {"en": "lost by", "zh": "失分人数"},
-    "gained": {"en": "gained by", "zh": "得分人数"},
-    "grade": {"en": "grade of {student}: {sides}", "zh": "{student} 的成绩：{sides}"},
-    "reached": {"en": "reaches “{threshold}” ({least:g})", "zh": "达到“{threshold}”（{least:g}）"},
-    "missed": {"en": "no longer reaches “{threshold}” ({least:g})", "zh": "不再达到“{threshold}”（{least:g}）"},
-    "unknown": {
-        "en": "Unknown until graded: {n}.",
-        "zh": "尚未评分、结果未知的提交：{n} 份。",
-    },
-    "dry_run": {"en": "Nothing was written.", "zh": "没有写入任何文件。"},
-    "totals": {"en": "Points are the sum of score and bonus.", "zh": "分数为得分与附加分之和。"},
+WORDS: Final[Sentences] = {
+    "title": ("What changed between two gradings", "两次评分之间的变化"),
+    "old": ("before", "之前"),
+    "new": ("now", "现在"),
+    "change": ("change", "变化"),
+    "submission": ("submission", "提交"),
+    "property": ("property", "评分项"),
+    "outcome": ("outcome", "结果"),
+    "points": ("points", "得分"),
+    "why": ("why", "原因"),
+    "nothing": ("Nothing changed.", "没有变化。"),
+    "same": ("Unchanged: {n}.", "没有变化的提交：{n} 份。"),
+    "by_property": ("By property", "按评分项"),
+    "by_submission": ("By submission", "按提交"),
+    "lost": ("lost by", "失分人数"),
+    "gained": ("gained by", "得分人数"),
+    "grade": ("grade of {student}: {sides}", "{student} 的成绩：{sides}"),
+    "reached": ("reaches “{threshold}” ({least:g})", "达到“{threshold}”（{least:g}）"),
+    "missed": ("no longer reaches “{threshold}” ({least:g})", "不再达到“{threshold}”（{least:g}）"),
+    "unknown": ("Unknown until graded: {n}.", "尚未评分、结果未知的提交：{n} 份。"),
+    "dry_run": ("Nothing was written.", "没有写入任何文件。"),
+    "totals": ("Points are the sum of score and bonus.", "分数为得分与附加分之和。"),
 }
-KINDS: Final = {
-    Kind.DROP: {"en": "Fewer points", "zh": "分数下降"},
-    Kind.GONE: {"en": "Only before", "zh": "仅在之前"},
-    Kind.STATUS: {"en": "Not graded, with a new reason", "zh": "未评分，原因不同"},
-    Kind.RISE: {"en": "More points", "zh": "分数上升"},
-    Kind.DECIDED: {"en": "The same points, but different decisions", "zh": "分数不变，人工决定有变化"},
-    Kind.MOVED: {"en": "The same points, but different properties", "zh": "总分不变，评分项有变化"},
-    Kind.ADDED: {"en": "Only now", "zh": "仅在现在"},
+KINDS: Final[Sentences] = {
+    Kind.DROP: ("Fewer points", "分数下降"),
+    Kind.GONE: ("Only before", "仅在之前"),
+    Kind.STATUS: ("Not graded, with a new reason", "未评分，原因不同"),
+    Kind.RISE: ("More points", "分数上升"),
+    Kind.DECIDED: ("The same points, but different decisions", "分数不变，人工决定有变化"),
+    Kind.MOVED: ("The same points, but different properties", "总分不变，评分项有变化"),
+    Kind.ADDED: ("Only now", "仅在现在"),
 }
-CAUSES: Final = {
-    Cause.FILES: {"en": "other files were submitted: {detail}", "zh": "提交的文件不同：{detail}"},
-    Cause.TESTS: {
-        "en": "the hidden tests or the reference changed: {detail}",
-        "zh": "隐藏测试或参考实现有改动：{detail}",
-    },
-    Cause.RUBRIC: {"en": "the rubric changed: {detail}", "zh": "评分标准有改动：{detail}"},
-    Cause.POINTS: {"en": "the property's points changed: {detail}", "zh": "分值有改动：{detail}"},
-    Cause.SEED: {"en": "the seed changed: {detail}", "zh": "随机种子不同：{detail}"},
-    Cause.DEVICES: {"en": "the devices changed: {detail}", "zh": "设备不同：{detail}"},
-    Cause.ENVIRONMENT: {"en": "the environment changed: {detail}", "zh": "运行环境不同：{detail}"},
-    Cause.GRADER: {"en": "the grader version changed: {detail}", "zh": "评分程序版本不同：{detail}"},
-    Cause.COMMAND: {"en": "the command changed: {detail}", "zh": "命令不同：{detail}"},
-    Cause.DECIDED: {"en": "decided: {detail}", "zh": "人工决定：{detail}"},
-    Cause.WITHDRAWN: {"en": "decision withdrawn: {detail}", "zh": "人工决定已撤回：{detail}"},
-    Cause.POLICY: {
-        "en": "the same points give a different grade: [policy] or the submission time changed",
-        "zh": "分数相同，成绩不同：由 [policy] 或提交时间引起",
-    },
-    Cause.UNKNOWN: {
-        "en": "nothing that reports record: regrade both with --fresh, and check timings first",
-        "zh": "报告中没有记录到任何差异：请用 --fresh 重新评分，并先检查运行时间",
-    },
+CAUSES: Final[Sentences] = {
+    Cause.FILES: ("other files were submitted: {detail}", "提交的文件不同：{detail}"),
+    Cause.TESTS: ("the hidden tests or the reference changed: {detail}", "隐藏测试或参考实现有改动：{detail}"),
+    Cause.RUBRIC: ("the rubric changed: {detail}", "评分标准有改动：{detail}"),
+    Cause.POINTS: ("the property's points changed: {detail}", "分值有改动：{detail}"),
+    Cause.SEED: ("the seed changed: {detail}", "随机种子不同：{detail}"),
+    Cause.DEVICES: ("the devices changed: {detail}", "设备不同：{detail}"),
+    Cause.ENVIRONMENT: ("the environment changed: {detail}", "运行环境不同：{detail}"),
+    Cause.GRADER: ("the grader version changed: {detail}", "评分程序版本不同：{detail}"),
+    Cause.COMMAND: ("the command changed: {detail}", "命令不同：{detail}"),
+    Cause.DECIDED: ("decided: {detail}", "人工决定：{detail}"),
+    Cause.WITHDRAWN: ("decision withdrawn: {detail}", "人工决定已撤回：{detail}"),
+    Cause.POLICY: (
+        "the same points give a different grade: [policy] or the submission time changed",
+        "分数相同，成绩不同：由 [policy] 或提交时间引起",
+    ),
+    Cause.UNKNOWN: (
+        "nothing that reports record: regrade both with --fresh, and check timings first",
+        "报告中没有记录到任何差异：请用 --fresh 重新评分，并先检查运行时间",
+    ),
 }
 NONE: Final = "-"
-
-
-def word(name: str, language: str, **values: object) -> str:
-    """A word or a sentence in a language, with its values filled in."""
-    return WORDS[name][language].format(**values)
+word, kind = partial(say, WORDS), partial(say, KINDS)
 
 
 def reasons(found: tuple[Reason, ...], language: str) -> list[str]:
     """The reasons, a sentence each."""
-    return [CAUSES[reason.cause][language].format(detail=reason.detail) for reason in found]
+    return [say(CAUSES, language, reason.cause, detail=reason.detail) for reason in found]
 
 
 def points(own: Difference) -> tuple[str, str]:
@@ -95,8 +87,8 @@ def grades(own: Difference, language: str) -> list[str]:
 def _grade(move: GradeMove, language: str) -> str:
     sides = arrow((_number(move.old), _number(move.new)))
     way = "reached" if (move.new or 0) > (move.old or 0) else "missed"
-    crossed = [word(way, language, threshold=name, least=least) for name, least in move.crossed]
-    return "; ".join([word("grade", language, student=move.student, sides=sides), *crossed])
+    crossed = [word(language, way, threshold=name, least=least) for name, least in move.crossed]
+    return "; ".join([word(language, "grade", student=move.student, sides=sides), *crossed])
 
 
 def _number(value: float | None) -> str:

@@ -122,12 +122,6 @@ class PropertyReport(Record):
         case = self.simplest_case
         return case if case and case.message and self.outcome is not Outcome.NOT_IMPLEMENTED else None
 
-    @property
-    def stated(self) -> dict[str, str | int | float]:
-        """What the message about a wrong value states, such as the sizes of the hidden test; else nothing."""
-        case = self.evidence
-        return fields_of(case.parts) if case and self.outcome is Outcome.FAILED else {}
-
 
 class TaskReport(Record):
     """One task."""
@@ -271,17 +265,6 @@ def parts_of(message: str) -> list[MessagePart]:
 def message_of(parts: Sequence[MessagePart], clean: Callable[[str], str] = str) -> Message:
     """The message that was made of these; ``clean`` is applied to every text in it."""
     return from_data([part.model_dump() for part in parts], clean)
-
-
-def fields_of(parts: Sequence[MessagePart]) -> dict[str, str | int | float]:
-    """The fields of all statements, nested ones included; of two with one name, the first counts."""
-    found: dict[str, str | int | float] = {}
-    for part in parts:
-        nested = [field for field in part.fields.values() if isinstance(field, list)]
-        own = {name: field for name, field in part.fields.items() if not isinstance(field, list)}
-        within = {name: field for inner in nested for name, field in fields_of(inner).items()}
-        found = {**within, **own, **found}
-    return found
 
 
 def first_problem(error: ValidationError) -> str:

@@ -81,8 +81,8 @@ def print_preview(out: Path, candidates: Sequence[Candidate], settings: Settings
     found = [graded(differences[line.id], line, sides, rubric.policy.thresholds) for line in after]
     print_differences(in_order(filter(None, found)), found.count(None), rubric, language)
     if preview.unknown:
-        say(words.word("unknown", language, n=preview.unknown))
-    say(words.word("dry_run", language))
+        say(words.word(language, "unknown", n=preview.unknown))
+    say(words.word(language, "dry_run"))
 
 
 def _decisions(out: Path, rubric: Rubric) -> Book:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-_SENTENCES: dict[str, tuple[str, str]] = {
+from typing import Final
+
+from grader.core import sentences
+from grader.core.sentences import Sentences
+
+WORDS: Final[Sentences] = {
     "space": (" ", ""),
     "caught": (
         "Your tests catch {caught} of {all} wrong implementations: {points} of {most} practice points.",
@@ -56,6 +61,5 @@ _SENTENCES: dict[str, tuple[str, str]] = {
 
 
 def say(language: str, key: str, **fields: object) -> str:
-    """Return the sentence ``key``, or that of a file that cannot be imported, with its ``fields`` filled in."""
-    known = _SENTENCES.get(key, _SENTENCES["not_imported"])
-    return known[("en", "zh").index(language)].format(**fields)
+    """The sentence ``key``, or that of a file that cannot be imported, with its ``fields`` filled in."""
+    return sentences.say(WORDS, language, key if key in WORDS else "not_imported", **fields)

@@ -19,8 +19,9 @@ import torch
 
 from grader.core.sandbox.importer import MemoryImporter
 
-LIMIT_S = 5.0  # for one test of one submission
+LIMIT_S = 60.0  # for one test of one submission; none is endless, and importing parts of torch takes seconds
 OTHER_DEVICE = "elsewhere"  # the fixture of tests that not every machine can run
+Item = tuple[int, str, pytest.Function]  # coarseness, property and test
 
 
 class PublicTests:
@@ -31,7 +32,7 @@ class PublicTests:
 
     def __init__(self) -> None:
         """Collect the tests."""
-        self._items: list[tuple[int, str, pytest.Function]] = []  # with coarseness and property, the finest first
+        self._items: list[Item] = []  # the finest first
         self.signature: Any = importlib.import_module("tests.harness.signature")  # untyped, as students are to read it
         self._limit: Any = importlib.import_module("tests.harness.timer").time_limit
         run: Any = importlib.import_module("tests.harness.run")
@@ -41,22 +42,32 @@ class PublicTests:
             raise RuntimeError(f"the public tests cannot be collected: {said.getvalue()}")
 
     def pytest_collection_modifyitems(self, items: list[pytest.Function]) -> None:
-        """Keep the tests that are about a property and that every machine can run."""
-        marked = (item for item in items if item.get_closest_marker("rubric"))
-        for item in (item for item in marked if OTHER_DEVICE not in item.fixturenames):
-            (property_id,) = next(item.iter_markers("rubric")).args
-            self._items.append((self.signature.coarseness(item.name), property_id, item))
+        """Keep the tests that are about a property."""
+        for item in items:
+            for mark in item.iter_markers("rubric"):
+                self._items.append((self.signature.coarseness(item.name), mark.args[0], item))
         self._items.sort(key=lambda entry: entry[0])
 
+    def failing(self, files: Mapping[str, str], only: Collection[str]) -> set[str]:
+        """The properties, of these, with failing tests; those on a second device count, too."""
+        return {property_id for property_id, _, _ in self._failures(files, [i for i in self._items if i[1] in only])}
+
     def signatures(self, files: Mapping[str, str], only: Collection[str]) -> dict[str, tuple[str, ...]]:
-        """The signatures of the failures, for each property with failing tests.
+        """The signatures of the failures that every machine can see, for each property with failing tests.
 
         Args:
             files: The submission, path to source text.
             only: The properties that are tried.
         """
-        looks, finest = defaultdict(list), dict[str, int]()
-        items = [item for item in self._items if item[1] in only]
+        looks = defaultdict(list)
+        items = [item for item in self._items if item[1] in only and OTHER_DEVICE not in item[2].fixturenames]
+        for property_id, nodeid, error in self._failures(files, items):
+            looks[property_id].append(self.signature.look_of(nodeid, error))
+        return {name: tuple(self.signature.signatures(name, found)) for name, found in looks.items()}
+
+    def _failures(self, files: Mapping[str, str], items: Collection[Item]) -> Iterator[tuple[str, str, Exception]]:
+        """Property, test and error of each failure; of a property's failures, those of the finest dtypes."""
+        finest = dict[str, int]()
         # A student's code may warn, or print.
         with _imported(files), warnings.catch_warnings(), redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
@@ -65,9 +76,8 @@ class PublicTests:
                 if coarseness > finest.get(property_id, coarseness):
                     continue  # beside what has failed already, it tells nothing
                 if error := self._error(getattr(modules[item.module.__name__], item.originalname), item):
-                    looks[property_id].append(self.signature.look_of(item.nodeid, error))
                     finest[property_id] = coarseness
-        return {name: tuple(self.signature.signatures(name, found)) for name, found in looks.items()}
+                    yield property_id, item.nodeid, error
 
     def _error(self, test: Any, item: pytest.Function) -> Exception | None:
         given: Mapping[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}

@@ -89,11 +89,11 @@ def appeal(
             if check and any(one.others for one in others):
                 _check(known, [own], others, everyone, place, settings, reader, jobs, language)
             elif any(one.others for one in others):
-                say(sentence("unchecked", language))
+                say(sentence(language, "unchecked"))
             if found and {reason.cause for reason in _reasons(found)} & CHANGES:
-                say(sentence("class", language, out=out))
+                say(sentence(language, "class", out=out))
             if keep:
-                say(sentence("kept", language, place=place))
+                say(sentence(language, "kept", place=place))
     except KeyboardInterrupt:
         fail("stopped; nothing was changed.", 130)
     except (AppealError, CannotGrade, LedgerError) as error:
@@ -157,11 +157,11 @@ def _difference(known: DecidedClass, report: Report) -> Difference | None:
 
 def _print_own(found: Difference | None, before: Report, now: Report, language: str) -> None:
     if found is None:
-        say(sentence("same", language, id=now.submission.id))
+        say(sentence(language, "same", id=now.submission.id))
         return
     print_differences([found], None, chosen().rubric, language)
     if lost := losses(before, now):
-        say(sentence("lost", language, names=", ".join(lost)))
+        say(sentence(language, "lost", names=", ".join(lost)))
 
 
 def _alike(known: DecidedClass, before: Report, found: Difference | None) -> list[Alike]:
@@ -180,10 +180,10 @@ def _print_alike(found: Sequence[Alike], known: DecidedClass, before: Report, la
                 prop, rated = props[one.property], known.rubric.properties.get(one.property)
                 title = rated.title[language] if rated else prop.title
                 why = ", ".join(filter(None, (prop.outcome, prop.misconception)))
-            say(sentence("alike", language, count=len(one.others), title=title, why=why), "bold")
+            say(sentence(language, "alike", count=len(one.others), title=title, why=why), "bold")
             say(f"  {_named(one.others)}")
     if not any(one.others for one in found):
-        say(sentence("nobody", language))
+        say(sentence(language, "nobody"))
 
 
 def _named(identifiers: Sequence[str]) -> str:
@@ -207,7 +207,7 @@ def _check(
     there = [everyone[other] for other in others if other in everyone]
     reports = _graded([*own, *there], place, settings, reader, jobs)[len(own) :]
     differences = in_order(filter(None, (_difference(known, report) for report in reports)))
-    say(sentence("checked", language, count=len(reports), moved=len(differences)), "bold")
+    say(sentence(language, "checked", count=len(reports), moved=len(differences)), "bold")
     print_differences(differences, None, known.rubric, language)
 
 
@@ -222,7 +222,7 @@ def _draft(
 ) -> None:
     """Print the decisions that would follow the new grading, or write them."""
     if not drafted:
-        say(sentence("nothing", language, out=out, id=identifier))
+        say(sentence(language, "nothing", out=out, id=identifier))
         return
     wanted = [
         {"override": name, "points": points, "why": why or _why(name, files, language)} for name, points in drafted
@@ -230,7 +230,7 @@ def _draft(
     if who is not None:
         enter(read_decided(out, chosen().rubric), identifier, wanted, who)
         return
-    say(sentence("draft", language), "bold")
+    say(sentence(language, "draft"), "bold")
     for one in wanted:
         command = ["grader", "decide", str(out), identifier, "--override", str(one["override"])]
         say(shlex.join([*command, "--points", f"{one['points']:g}", "--why", str(one["why"])]))
@@ -239,4 +239,4 @@ def _draft(
 def _why(name: str, files: bool, language: str) -> str:
     """What the student reads, unless the assistant says something else."""
     whole = "_whole" if name in ("score", "bonus") else ""
-    return sentence(f"why{whole}{'_files' if files else ''}", language)
+    return sentence(language, f"why{whole}{'_files' if files else ''}")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
+from grader.core import sentences
 from grader.core.pages import words as pages
-from grader.core.rubric import LANGUAGES
 
-_WORDS: Final[Mapping[str, tuple[str, str]]] = {
+WORDS: Final[sentences.Sentences] = {
     "queue": ("The queue", "待查看"),
     "queue_is": (
         "For manual review, the most urgent first. {count} of {all} left. Open one, or press n.",
@@ -109,8 +109,4 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
-def say(language: str, key: str, **fields: object) -> str:
-    """The sentence ``key`` in a language, with its fields filled in."""
-    if key not in _WORDS:
-        return pages.say(language, key, **fields)
-    return _WORDS[key][LANGUAGES.index(language)].format(**fields)
+say = partial(sentences.say, {**pages.WORDS, **WORDS})

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -279,13 +278,6 @@ def test_the_tally_counts_who_lost_and_who_gained() -> None:
     ]
     assert [(own.change.id, own.lost, own.gained) for own in tallies(found)] == [("eps", 2, 0), ("mean", 0, 1)]
     assert list(tallies(found)[0].reasons) == [Reason(Cause.TESTS, "bbbbbbbb → cccccccc")]
-
-
-@pytest.mark.parametrize("words", [words.WORDS, words.KINDS, words.CAUSES], ids=["words", "kinds", "causes"])
-def test_everything_is_said_in_every_language(words: Mapping[str, Mapping[str, str]]) -> None:
-    for phrases in words.values():
-        assert phrases.keys() == {*LANGUAGES}
-        assert len({*map(frozenset, (re.findall(r"{\w+}", text) for text in phrases.values()))}) == 1
 
 
 def test_what_the_rubric_calls_a_property_goes_before_what_a_report_does() -> None:

@@ -1,0 +1,61 @@
+"""What the public tests see: nothing wrong in right submissions, and in wrong ones every property that is lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.assignment import ASSIGNMENT
+from grader.assignment.corpus.styles import COMBINATIONS, style
+from grader.assignment.corpus.variants import all_variants
+from grader.assignment.corpus.variants.slips import SLIPS, combined_styles, submission, task_of_slip
+from grader.core.rubric import Task
+from grader.core.specimens.variants import Variant
+from grader.lab.signatures.public_tests import PublicTests
+
+pytestmark = pytest.mark.slow
+TASKS = ASSIGNMENT.rubric.tasks
+TASK_OF = {name: task.id for task in TASKS for name in task.names}
+MIXED = "_mixed_devices"
+UNSEEN = {
+    # Nothing turns: these tests compare one rotation with another.
+    ("not_turned", "rotary_broadcast"),
+    ("not_turned", "rotary_dtype"),
+    ("not_turned", "rotary_purity"),
+    # Shows with 16-bit tables and a float32 input only.
+    ("rope_input_rounded", "rope_boundary"),
+}
+each_task = pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
+
+
+@pytest.fixture(scope="module")
+def public_tests() -> PublicTests:
+    """The public tests of this repository."""
+    return PublicTests()
+
+
+def variants(task: Task) -> list[Variant]:
+    """The variants of what a task asks for."""
+    return [variant for variant in all_variants() if TASK_OF[variant.piece] == task.id]
+
+
+@each_task
+def test_right_submissions_pass(public_tests: PublicTests, task: Task) -> None:
+    names = [prop.id for prop in task.properties]
+    right = {variant.name: variant.files for variant in variants(task) if variant.valid}
+    combined = (slips for slips in combined_styles() if task_of_slip(slips[0]) == task.id)
+    right |= {"+".join(slip.name for slip in slips): submission(slips) for slips in combined}
+    right |= {f"style {number}": style(number).files for number in range(0, COMBINATIONS, COMBINATIONS // 4)}
+    failing = {(name, lost) for name, files in right.items() for lost in public_tests.failing(files, names)}
+    # The simulated device has no sparse gradients, for which `make test` leaves these tests out.
+    assert {pair for pair in failing if "kept_sparse" not in pair[0] or not pair[1].endswith(MIXED)} == set()
+
+
+@each_task
+def test_wrong_submissions_fail_a_test_of_each_property_that_they_lose(public_tests: PublicTests, task: Task) -> None:
+    own = {prop.id for prop in task.properties}
+    wrong = [(variant.name, variant.files, variant.breaks) for variant in variants(task) if variant.breaks]
+    wrong += [(slip.name, submission([slip]), slip.properties) for slip in SLIPS if slip.properties <= own]
+    unseen = {(name, lost) for name, files, breaks in wrong for lost in breaks - public_tests.failing(files, breaks)}
+    # With a second device, public tests look for what it is moved to, and not for all that hidden tests ask there.
+    unseen = {pair for pair in unseen if ".devices." not in pair[0] or pair[1].endswith(MIXED)}
+    assert unseen == UNSEEN & {(name, lost) for name, _, breaks in wrong for lost in breaks}

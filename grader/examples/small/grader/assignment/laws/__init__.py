@@ -1,1 +1,0 @@
-"""Laws as tests that a student copies from a report."""
