@@ -20,6 +20,7 @@ from .compare import PASSED
 from .devices import NONE, others, whole_suite
 from .excuses import Excuse, settled
 from .faults import StudentFault
+from .lender import Lender
 from .record import Recorder, Recording
 from .replay import Compared, Exchange, Memory, Replay, Replayed, Replies, StartReplay, Unforeseen, Verdicts, shuffled
 from .student import StartWorker, Student
@@ -144,19 +145,19 @@ class Plugin:
             tests = [*self.report.report["tests"], *ahead]
             self.results.put(settled(_case_results(session.items, tests)))
 
-    def run(self, student: Student, start_replay: StartReplay | None, plain: bool) -> list[dict[str, Any]]:
+    def run(self, student: Student, lender: Lender | None, plain: bool) -> list[dict[str, Any]]:
         """Decide every case; returns the results that count in place of those that pytest reports.
 
         Args:
             student: The submission.
-            start_replay: Gives a worker that answers whole properties; None to ask request by request only.
-            plain: Whether every property is asked for request by request, also those that pass on a replay.
+            lender: Its workers; None to ask request by request only, each property of a new one.
+            plain: The same, after a replay: also for properties that pass on it.
         """
         student.seed = self._seed
         for noted in (self._lost, self._failed, self._sound, self._excused, self._answers):
             noted.clear()
         hopeful = [prop for prop in self._tests if not student.condemns(prop)]
-        replay = Replay(self.recordings, student, start_replay, hopeful) if start_replay else None
+        replay = Replay(self.recordings, student, lender.new, hopeful) if lender else None
         replies: dict[str, Replies | None] = {}
         passed: dict[str, Verdicts] = {}  # on the replay: by property, the cases
         results: dict[str, Mapping[str, Any]] = {}
@@ -166,10 +167,13 @@ class Plugin:
             if not plain and len(passed[prop]) == len(self._tests[prop]):
                 results |= passed[prop]
             else:
+                if lender and not ((known := replies[prop]) and known.are_whole):
+                    lender.end_idle()
                 self._asked(prop, student, replies[prop])
-        if replay is not None:
+        if replay is not None and lender is not None:
             if self._is_in_doubt() or self._answers_otherwise(replay, student, replies, passed):
-                results = self._without_trust(student, replay.start_worker, hopeful)
+                student.start_over(lender.new)
+                results = self._without_trust(student, lender.new, hopeful)
             replay.close()
         student.start_afresh()
         return [{"nodeid": nodeid, "metadata": verdict} for nodeid, verdict in results.items()]
@@ -203,9 +207,9 @@ class Plugin:
         return replies, passed
 
     def _asked(self, prop: str, student: Student, replies: Replies | None) -> None:
-        """Have pytest decide the cases of a property, in a new worker.
+        """Have pytest decide the cases of a property, by another worker than the one of the replay.
 
-        If that gives other answers than a replay has given to the same requests, the submission is in doubt.
+        If that gives other answers than the replay has given to the same requests, the submission is in doubt.
         """
         compared = Compared(replies)
         student.begin(prop, compared.around)
@@ -221,7 +225,7 @@ class Plugin:
                 self._failed.add(item.nodeid)
             elif not student.excuses:
                 self._sound.add(item.nodeid)
-            if compared.differs:
+            if compared.differs or (compared.has_ended and replies is not None and replies.are_whole):
                 self._lost.add(DOUBT)
 
     def _without_trust(

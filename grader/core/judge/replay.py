@@ -33,21 +33,21 @@ Verdicts = Mapping[str, Mapping[str, Any]]  # by test: outcome and numbers, as t
 Exchange = tuple[Any, Mapping[str, Any]]  # a request, as ``recorded`` gives it, and its reply
 
 
-class ReplayWorker(Protocol):
-    """A worker that answers lists of requests; see :class:`~grader.core.sandbox.handle.Worker`."""
+class ReplayWorker(WorkerLike, Protocol):
+    """A worker that answers lists of requests, too; see :class:`~grader.core.sandbox.handle.Worker`."""
 
     @property
-    def spent_s(self) -> float:
-        """Seconds charged for the last list."""
+    def runs(self) -> bool:
+        """Whether it has not been ended."""
+
+    def renew(self) -> None:
+        """Have the submission imported anew before the next request."""
 
     def post(self, requests: bytes, *, anew: bool) -> None:
         """Send a list of requests, before which the submission may be imported anew."""
 
     def replies(self, timeout_s: float) -> bytes:
         """Receive the replies to the list that was posted first and has none yet."""
-
-    def close(self) -> None:
-        """End the worker."""
 
 
 StartReplay = Callable[[Mapping[str, str]], ReplayWorker]
@@ -72,6 +72,10 @@ def _kind(reply: Mapping[str, Any]) -> Any:
     return error.get("kind") if isinstance(error, dict) else None
 
 
+def _is_of_the_machine(reply: Mapping[str, Any]) -> bool:
+    return _kind(reply) in OF_THE_MACHINE
+
+
 class Replies:
     """The replies to the requests of a recording, unpacked when they are needed."""
 
@@ -82,6 +86,11 @@ class Replies:
     @cached_property
     def _given(self) -> list[Any]:
         return _unpacked(self._packed)
+
+    @property
+    def are_whole(self) -> bool:
+        """Whether every request has a reply, and the process was none the worse for it."""
+        return len(self._given) == len(self._recording.singly) and not any(map(_is_of_the_machine, self._given))
 
     def of_case(self, place: int) -> Iterator[Exchange]:
         """The requests of one case, each with its reply, up to the first that has none."""
@@ -99,7 +108,7 @@ class Replies:
         for (request, reply), (then, other) in zip(self.of_case(place), others, strict=False):
             if request != then:
                 return True
-            if not OF_THE_MACHINE & {_kind(reply), _kind(other)} and not alike(reply, other):
+            if not _is_of_the_machine(reply) and not _is_of_the_machine(other) and not alike(reply, other):
                 return False
         return True
 
@@ -147,10 +156,11 @@ class Replayed:
 
 
 class Compared:
-    """A new worker, whose answers are compared with those that the submission has given to the same requests before.
+    """Another worker, whose answers are compared with those that the submission has given to the same requests before.
 
     Attributes:
         answers: The requests of the present case, each with its reply.
+        has_ended: Whether the worker has ended, timed out, or reached the limit on memory.
     """
 
     def __init__(self, replies: Replies | None) -> None:
@@ -158,6 +168,7 @@ class Compared:
         self._replies = replies
         self._place = 0
         self.answers: list[Exchange] = []
+        self.has_ended = False
 
     def around(self, worker: WorkerLike) -> Compared:
         """Stand around a worker."""
@@ -170,7 +181,12 @@ class Compared:
 
     def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
         """Ask the worker, and note its answer."""
-        reply = self._worker.request(operations, timeout_s)
+        try:
+            reply = self._worker.request(operations, timeout_s)
+        except WorkerFailed:
+            self.has_ended = True
+            raise
+        self.has_ended |= _is_of_the_machine(reply)
         if not any(operation == "load" for operation, _ in operations):
             self.answers.append((recorded(operations), reply))
         return reply

@@ -214,6 +214,12 @@ class Student:
         student.readings, student.seed, student.property_id = self.readings, self.seed, self.property_id
         return student
 
+    def start_over(self, start_worker: StartWorker) -> None:
+        """Ask other workers from now on, and forget what was found out from those before, except what has hung."""
+        self.start_afresh()
+        self._start_worker, self._import_faults, self._recording = start_worker, {}, {}
+        self.readings = Readings(self._reader)
+
     def announce(self, property_id: str) -> None:
         """Say which property is judged next."""
         self.property_id = property_id

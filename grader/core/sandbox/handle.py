@@ -56,17 +56,22 @@ class WorkerLike(Protocol):
 
 
 class Worker:
-    """One forked process with one submission's code."""
+    """One forked process with one submission's code.
+
+    Attributes:
+        runs: Whether it has not been ended.
+        spent_s: Seconds charged for the last request, or list of requests.
+    """
 
     def __init__(self, zygote: ForkServer, pid: int, channel: Channel) -> None:
         """Take over a forked process; called by :meth:`Zygote.start`."""
         self._zygote = zygote
         self._pid = pid
         self._channel = channel
-        self._running = True
+        self.runs = True
         self._ready = False
         self._waited = Waited(None)  # until its process number here is known; the fork server may know it by another
-        self._is_new = True  # until it has been sent a request
+        self._is_new = True  # whether the next request imports the submission anew
         self._since: Allowance | None = None  # time since the replies to the last list
         self.spent_s = 0.0
 
@@ -178,13 +183,17 @@ class Worker:
         if not self._ready:
             raise RuntimeError("a worker did not start")
 
+    def renew(self) -> None:
+        """Have the submission imported anew before the next request."""
+        self._is_new = True
+
     def close(self) -> None:
         """Kill the process if it still runs."""
-        if self._running:
+        if self.runs:
             self._end(0)
 
     def _end(self, grace_s: float) -> Message:
-        self._running = False
+        self.runs = False
         self._channel.close()
         self._waited.close()
         usage = self._zygote.command({"reap": self._pid, "grace_s": grace_s})
