@@ -44,6 +44,10 @@ class Lent:
         """Ask the worker."""
         return self._worker.request(operations, timeout_s)
 
+    def request_list(self, requests: bytes, timeout_s: float) -> bytes:
+        """Ask the worker for a list."""
+        return self._worker.request_list(requests, timeout_s)
+
     @property
     def spent_s(self) -> float:
         """Seconds charged for the last request."""

@@ -15,10 +15,12 @@ from grader.core.assignment import Assignment
 from grader.core.messages import Message, say
 from grader.core.results.outcome import CaseResult, Outcome
 from grader.core.sandbox import second_device
+from grader.core.sandbox.handle import WorkerFailed
 
+from .ahead import AskedAhead
 from .compare import PASSED
 from .devices import NONE, others, whole_suite
-from .excuses import Excuse, settled
+from .excuses import EARNED, Excuse, settled
 from .faults import StudentFault
 from .lender import Lender
 from .record import Recorder, Recording
@@ -159,27 +161,37 @@ class Plugin:
         hopeful = [prop for prop in self._tests if not student.condemns(prop)]
         replay = Replay(self.recordings, student, lender.new, hopeful) if lender else None
         replies: dict[str, Replies | None] = {}
-        passed: dict[str, Verdicts] = {}  # on the replay: by property, the cases
+        decided: dict[str, Verdicts] = {}  # on the replay: by property, the cases
         results: dict[str, Mapping[str, Any]] = {}
         for prop in self._tests:
             student.announce(prop)
-            replies[prop], passed[prop] = self._replayed(prop, replay, student) if replay else (None, {})
-            if not plain and len(passed[prop]) == len(self._tests[prop]):
-                results |= passed[prop]
+            replies[prop], decided[prop] = self._replayed(prop, replay, student) if replay else (None, {})
+            if not plain and self._passes(prop, decided[prop]):
+                results |= decided[prop]
+            elif lender and not plain and (known := replies[prop]) and self._may_ask_ahead(prop, known, student):
+                results |= self._asked_ahead(prop, student, known, decided[prop])
             else:
-                if lender and not ((known := replies[prop]) and known.are_whole):
+                if lender:
                     lender.end_idle()
                 self._asked(prop, student, replies[prop])
         if replay is not None and lender is not None:
-            if self._is_in_doubt() or self._answers_otherwise(replay, student, replies, passed):
+            if self._is_in_doubt() or self._answers_otherwise(replay, student, replies, decided):
                 student.start_over(lender.new)
                 results = self._without_trust(student, lender.new, hopeful)
             replay.close()
         student.start_afresh()
         return [{"nodeid": nodeid, "metadata": verdict} for nodeid, verdict in results.items()]
 
+    def _passes(self, prop: str, verdicts: Verdicts) -> bool:
+        """Whether a property has verdicts for all cases, and all have passed."""
+        return len(verdicts) == len(self._tests[prop]) and all(map(_is_earned, verdicts.values()))
+
+    def _may_ask_ahead(self, prop: str, replies: Replies, student: Student) -> bool:
+        """Whether a process that is used again will do: it has answered for all of the property in the replay."""
+        return replies.are_whole and not student.gives_up(self.recordings[prop].names)
+
     def _replayed(self, prop: str, replay: Replay, student: Student) -> tuple[Replies | None, Verdicts]:
-        """The replies to a property, and the verdicts of its cases that pass on them."""
+        """The replies to a property, and the verdicts of its cases that ask for nothing else."""
         packed = replay.packed(prop)
         if packed is None:
             return None, {}
@@ -188,45 +200,74 @@ class Plugin:
             return replies, known
         worker = Replayed(replies)
         self._student = replaying = student.met_through(worker.start)
-        passed: dict[str, dict[str, Any]] = {}
+        decided: dict[str, dict[str, Any]] = {}
         excuses: list[Excuse] = []
         for place, item in enumerate(self._tests[prop]):
             PASSED.set(())
             replaying.start_case()
             worker.begin_case(place)
-            self._all_passed = True
             with suppress(Unforeseen):
-                verdict = self._verdict(self._called(self._plain[item.nodeid], Unforeseen))
-                if self._all_passed:
-                    passed[item.nodeid] = verdict
-                    excuses += replaying.excuses
-        if len(passed) == len(self._tests[prop]):
+                decided[item.nodeid] = self._verdict(self._called(self._plain[item.nodeid], Unforeseen))
+                excuses += replaying.excuses
+        if self._passes(prop, decided):
             self._excused += excuses
             if not excuses and not replaying.has_read:  # then the verdict follows from seed and replies alone
-                self.memory.note(prop, packed, passed)
-        return replies, passed
+                self.memory.note(prop, packed, decided)
+        return replies, decided
+
+    def _asked_ahead(self, prop: str, student: Student, replies: Replies, decided: Verdicts) -> Verdicts:
+        """Have another worker answer for a property; the verdicts that a replay has given, if it answers the same.
+
+        pytest decides the cases for which the tests have asked for more than was recorded.
+        """
+        ahead = AskedAhead(self.recordings[prop], replies, student)
+        student.begin(prop, ahead.around)
+        if not all(map(_is_earned, decided.values())):
+            self._lost.add(prop)
+        if len(decided) == len(self._tests[prop]):
+            student.meet()
+            if not ahead.has_the_same_for_all():
+                self._lost.add(DOUBT)
+            return decided
+        for place, item in enumerate(self._tests[prop]):
+            ahead.begin_case(place)
+            if item.nodeid in decided:
+                student.meet()
+                with suppress(WorkerFailed):
+                    ahead.ask_for_case()
+            else:
+                self._ask_case(prop, place, student, ahead)
+            if ahead.differs or ahead.has_ended:
+                self._lost.add(DOUBT)
+                break
+        return decided
 
     def _asked(self, prop: str, student: Student, replies: Replies | None) -> None:
-        """Have pytest decide the cases of a property, by another worker than the one of the replay.
+        """Have pytest decide the cases of a property, in a new worker.
 
-        If that gives other answers than the replay has given to the same requests, the submission is in doubt.
+        If that gives other answers than a replay has given to the same requests, the submission is in doubt.
         """
         compared = Compared(replies)
         student.begin(prop, compared.around)
-        self._student, items = student, self._tests[prop]
-        for place, (item, following) in enumerate(zip(items, [*items[1:], None], strict=True)):
-            PASSED.set(())
-            self._all_passed = True
+        for place in range(len(self._tests[prop])):
             compared.begin_case(place)
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            self._answers[item.nodeid] = compared.answers
-            if not self._all_passed:
-                self._lost.add(prop)
-                self._failed.add(item.nodeid)
-            elif not student.excuses:
-                self._sound.add(item.nodeid)
-            if compared.differs or (compared.has_ended and replies is not None and replies.are_whole):
+            self._ask_case(prop, place, student, compared)
+            if compared.differs:
                 self._lost.add(DOUBT)
+
+    def _ask_case(self, prop: str, place: int, student: Student, worker: Compared) -> None:
+        """Have pytest decide one case."""
+        PASSED.set(())
+        self._student, self._all_passed = student, True
+        item, following = [*self._tests[prop], None][place : place + 2]
+        assert item is not None, "only the last case has no other behind it"
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        self._answers[item.nodeid] = worker.answers
+        if not self._all_passed:
+            self._lost.add(prop)
+            self._failed.add(item.nodeid)
+        elif not student.excuses:
+            self._sound.add(item.nodeid)
 
     def _without_trust(
         self, student: Student, start_replay: StartReplay, hopeful: Sequence[str]
@@ -251,7 +292,8 @@ class Plugin:
 
     def _differing(self, prop: str, replay: Replay, student: Student) -> dict[str, Mapping[str, Any]]:
         """The cases of a property that get another verdict on a replay, by other answers than in their new worker."""
-        replies, passed = self._replayed(prop, replay, student)
+        replies, decided = self._replayed(prop, replay, student)
+        passed = {nodeid for nodeid, verdict in decided.items() if _is_earned(verdict)}
         return {
             item.nodeid: {"outcome": str(Outcome.INCONSISTENT), "message": INCONSISTENT}
             for place, item in enumerate(self._tests[prop])
@@ -270,13 +312,13 @@ class Plugin:
         replay: Replay,
         student: Student,
         replies: Mapping[str, Replies | None],
-        passed: Mapping[str, Verdicts],
+        decided: Mapping[str, Verdicts],
     ) -> bool:
         """Whether a new worker gives other answers to some cases of one property in each task that has passed."""
         key = f"{self._seed} {student.sha256}"
         sample: dict[str, Replies] = {}
         tasks = set[str]()
-        for prop in shuffled((prop for prop in passed if len(passed[prop]) == len(self._tests[prop])), key):
+        for prop in shuffled((prop for prop in decided if self._passes(prop, decided[prop])), key):
             task, before = self._assignment.rubric.task_of(prop).id, replies[prop]
             if task not in tasks and before is not None:
                 tasks.add(task)
@@ -325,6 +367,10 @@ class Plugin:
             return {"outcome": "invalid_reply", "message": TOO_MUCH_TO_JUDGE}
         detail = "".join(traceback.format_exception(error)[-3:])
         return {"outcome": "grader_error", "message": say("the grader failed here, not you"), "detail": detail}
+
+
+def _is_earned(verdict: Mapping[str, Any]) -> bool:
+    return verdict["outcome"] in EARNED
 
 
 def _told(fault: StudentFault) -> dict[str, Any]:

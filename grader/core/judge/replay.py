@@ -26,7 +26,7 @@ from .student import Student
 IN_FLIGHT = 4  # lists of requests: while the judge looks at the replies to one, the worker answers the next
 MOST_FAILURES = 2  # of a submission: lists without an answer, after which no more are sent
 SAMPLED = 5  # requests of a property that are asked for again, in whole cases
-OF_THE_MACHINE = {"timed_out", "memory_exceeded"}  # errors that another process need not have, too
+OF_THE_MACHINE = {"timed_out", "memory_exceeded"}  # kinds of errors
 MOST_REMEMBERED = 4096  # properties that passed; the verdicts of one take some KiB
 
 Verdicts = Mapping[str, Mapping[str, Any]]  # by test: outcome and numbers, as the JSON report keeps them
@@ -49,6 +49,9 @@ class ReplayWorker(WorkerLike, Protocol):
     def replies(self, timeout_s: float) -> bytes:
         """Receive the replies to the list that was posted first and has none yet."""
 
+    def request_list(self, requests: bytes, timeout_s: float) -> bytes:
+        """Send a list of requests, and receive the replies."""
+
 
 StartReplay = Callable[[Mapping[str, str]], ReplayWorker]
 
@@ -57,7 +60,7 @@ class Unforeseen(Exception):
     """A request that was not recorded, or has no reply."""
 
 
-def _unpacked(packed: bytes) -> list[Any]:
+def unpacked(packed: bytes) -> list[Any]:
     """Replies; none if they break a rule of the protocol."""
     try:
         given = unpack(packed)
@@ -72,7 +75,8 @@ def _kind(reply: Mapping[str, Any]) -> Any:
     return error.get("kind") if isinstance(error, dict) else None
 
 
-def _is_of_the_machine(reply: Mapping[str, Any]) -> bool:
+def is_of_the_machine(reply: Mapping[str, Any]) -> bool:
+    """Whether it is an error that another process need not have, too."""
     return _kind(reply) in OF_THE_MACHINE
 
 
@@ -85,12 +89,12 @@ class Replies:
 
     @cached_property
     def _given(self) -> list[Any]:
-        return _unpacked(self._packed)
+        return unpacked(self._packed)
 
     @property
     def are_whole(self) -> bool:
         """Whether every request has a reply, and the process was none the worse for it."""
-        return len(self._given) == len(self._recording.singly) and not any(map(_is_of_the_machine, self._given))
+        return len(self._given) == self._recording.size and not any(map(is_of_the_machine, self._given))
 
     def of_case(self, place: int) -> Iterator[Exchange]:
         """The requests of one case, each with its reply, up to the first that has none."""
@@ -108,14 +112,19 @@ class Replies:
         for (request, reply), (then, other) in zip(self.of_case(place), others, strict=False):
             if request != then:
                 return True
-            if not _is_of_the_machine(reply) and not _is_of_the_machine(other) and not alike(reply, other):
+            if not is_of_the_machine(reply) and not is_of_the_machine(other) and not alike(reply, other):
                 return False
         return True
 
-    def are_like(self, places: Sequence[int], others: Sequence[bytes]) -> bool:
-        """Whether others, each in a list of its own, say the same at these places."""
-        given = [self._given[place : place + 1] for place in places]
-        return len(others) == len(given) and all(map(alike, given, map(_unpacked, others)))
+    def are_the_same(self, packed: bytes) -> bool:
+        """Whether other replies say the same."""
+        return packed == self._packed or alike(self._given, unpacked(packed))
+
+    def are_like(self, cases: Sequence[int], others: Sequence[bytes]) -> bool:
+        """Whether others say the same: the first to the requests that import files, the next to each of these cases."""
+        parts = [self._recording.loads, *(self._recording.cases[case] for case in cases)]
+        given = [[reply for _, reply in self._answered(part)] for part in parts]
+        return len(others) == len(given) and all(map(alike, given, map(unpacked, others)))
 
 
 class Replayed:
@@ -159,6 +168,7 @@ class Compared:
     """Another worker, whose answers are compared with those that the submission has given to the same requests before.
 
     Attributes:
+        place: Of the present case, among those of its property.
         answers: The requests of the present case, each with its reply.
         has_ended: Whether the worker has ended, timed out, or reached the limit on memory.
     """
@@ -166,7 +176,7 @@ class Compared:
     def __init__(self, replies: Replies | None) -> None:
         """Compare with these; None if there are none."""
         self._replies = replies
-        self._place = 0
+        self.place = 0
         self.answers: list[Exchange] = []
         self.has_ended = False
 
@@ -177,7 +187,7 @@ class Compared:
 
     def begin_case(self, place: int) -> None:
         """Go to the first request of a case."""
-        self._place, self.answers = place, []
+        self.place, self.answers = place, []
 
     def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
         """Ask the worker, and note its answer."""
@@ -186,7 +196,7 @@ class Compared:
         except WorkerFailed:
             self.has_ended = True
             raise
-        self.has_ended |= _is_of_the_machine(reply)
+        self.has_ended |= is_of_the_machine(reply)
         if not any(operation == "load" for operation, _ in operations):
             self.answers.append((recorded(operations), reply))
         return reply
@@ -194,7 +204,7 @@ class Compared:
     @property
     def differs(self) -> bool:
         """Whether a value of the present case was another one before."""
-        return self._replies is not None and not self._replies.agree_in_case(self._place, self.answers)
+        return self._replies is not None and not self._replies.agree_in_case(self.place, self.answers)
 
     @property
     def spent_s(self) -> float:
@@ -240,21 +250,23 @@ class Replay:
         return None
 
     def answers_alike(self, before: Mapping[str, Replies], key: str) -> bool:
-        """Whether a new worker that is asked for some cases of some properties, request by request, replies as before.
+        """Whether a new worker that is asked for some cases of some properties replies as before.
 
         Args:
             before: By property, in the order in which they are asked for.
             key: Which cases are chosen follows from it.
         """
-        asked = {prop: sampled_requests(self._recordings[prop], f"{key} {prop}") for prop in before}
+        asked = {prop: sampled_cases(self._recordings[prop], f"{key} {prop}") for prop in before}
         worker: ReplayWorker | None = None
         try:
             worker = self.start_worker(self._student.files)
-            for prop, places in asked.items():
-                for number, place in enumerate(places):
-                    worker.post(self._recordings[prop].singly[place], anew=number == 0)
+            for prop, cases in asked.items():
+                worker.post(self._recordings[prop].imports, anew=True)
+                for case in cases:
+                    worker.post(self._recordings[prop].by_case[case], anew=False)
             return all(
-                before[prop].are_like(places, self._answers(worker, prop, places)) for prop, places in asked.items()
+                before[prop].are_like(cases, self._answers(worker, prop, 1 + len(cases)))
+                for prop, cases in asked.items()
             )
         except (WorkerFailed, RuntimeError):
             return False
@@ -262,11 +274,11 @@ class Replay:
             if worker is not None:
                 worker.close()
 
-    def _answers(self, worker: ReplayWorker, prop: str, places: Sequence[int]) -> list[bytes]:
-        """The replies to single requests of a property, within its time."""
+    def _answers(self, worker: ReplayWorker, prop: str, lists: int) -> list[bytes]:
+        """The replies to some lists of requests of a property, within its time."""
         recording, spent_s = self._recordings[prop], 0.0
         replies: list[bytes] = []
-        while len(replies) < len(places) and spent_s < recording.limit_s:
+        while len(replies) < lists and spent_s < recording.limit_s:
             replies.append(worker.replies(recording.limit_s - spent_s))
             spent_s += worker.spent_s
         self._student.charge(recording.names, spent_s)
@@ -315,13 +327,13 @@ def shuffled(names: Iterable[str], key: str) -> list[str]:
     return sorted(names, key=lambda name: hashlib.sha256(f"{key} {name}".encode()).digest())
 
 
-def sampled_requests(recording: Recording, key: str) -> list[int]:
-    """The places of the requests of some cases, which follow from the key; requests that import files come first."""
-    places: list[int] = []
+def sampled_cases(recording: Recording, key: str) -> list[int]:
+    """The places of some cases, which follow from the key."""
+    cases: list[int] = []
     for case in map(int, shuffled(map(str, range(len(recording.cases))), key)):
-        if len(places) < SAMPLED:
-            places += [place for _, place in recording.cases[case]]
-    return [*(place for _, place in recording.loads), *places]
+        if sum(len(recording.cases[chosen]) for chosen in cases) < SAMPLED:
+            cases.append(case)
+    return cases
 
 
 class Memory:

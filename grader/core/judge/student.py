@@ -214,6 +214,11 @@ class Student:
         student.readings, student.seed, student.property_id = self.readings, self.seed, self.property_id
         return student
 
+    def meet(self) -> WorkerLike:
+        """The worker that answers for the present property, which is started when it is needed."""
+        self._worker = self._worker or self._around(self._start_worker(self.files))
+        return self._worker
+
     def start_over(self, start_worker: StartWorker) -> None:
         """Ask other workers from now on, and forget what was found out from those before, except what has hung."""
         self.start_afresh()
@@ -303,7 +308,7 @@ class Student:
         if self._left_s[name] <= 0:
             raise TimedOut(say("{name} has used up its {time} s", name=name, time=f"{self._share_s:g}"))
         limit_s = self._limits.retry_s if name in self._hung else self._limits.request_s
-        worker = self._worker = self._worker or self._around(self._start_worker(self.files))
+        worker = self.meet()
         try:
             reply = worker.request(operations, min(limit_s, self._left_s[name]))
         except WorkerFailed as failure:

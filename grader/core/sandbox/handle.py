@@ -168,6 +168,12 @@ class Worker:
             before, self._since = self._since, Allowance(self._waited, math.inf)
             self.spent_s = max(allowance.spent_s, before.spent_s if before else 0.0)
 
+    def request_list(self, requests: bytes, timeout_s: float) -> bytes:
+        """Send a list of requests, and wait for the packed replies; as :meth:`post` and :meth:`replies`."""
+        self.post(requests, anew=self._is_new)
+        self._is_new = False
+        return self.replies(timeout_s)
+
     def _wait_until_ready(self) -> None:
         """Wait until the worker says that it is ready, which it does before it runs any student code.
 
