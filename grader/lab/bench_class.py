@@ -16,7 +16,10 @@ from grader.assignment import ASSIGNMENT
 from grader.core.specimens.variants import variants_of
 
 SIZE, SEED = 400, 36
-HABITS, VARIANTS = 0.12, 0.4  # of the right ones in unlike styles; the others have one of the corpus's styles in all files
+HABITS, VARIANTS = (
+    0.12,
+    0.4,
+)  # of the right ones in unlike styles; the others have one of the corpus's styles in all files
 NORM, ROWS = "src/modeling/norm.py", "src/modeling/vocab_emb.py"
 ROPE, ROTATION = "src/modeling/pos_emb.py", "src/functional.py"
 
@@ -162,8 +165,16 @@ def _with_half_a_table(text: str) -> str:
 RARE: tuple[tuple[str, Callable[[str], str]], ...] = (
     (NORM, lambda text: f"import logging\nlogging.basicConfig(level=logging.INFO)\nlogging.info('loaded')\n{text}"),
     (ROWS, lambda text: f"import logging\nlog = logging.getLogger(__name__)\n{text}\nlog.warning('%s', __name__)\n"),
-    (NORM, lambda text: f"import torch\ntorch.set_default_dtype(torch.float64)\n{text}\ntorch.set_default_dtype(torch.float32)\n"),
-    (ROPE, lambda text: f"{text}\nif __name__ == '__main__':\n    print(NTKAwareRoPE(8, 16)(torch.ones(1, 4, 1, 8)))\n"),
+    (
+        NORM,
+        lambda text: (
+            f"import torch\ntorch.set_default_dtype(torch.float64)\n{text}\ntorch.set_default_dtype(torch.float32)\n"
+        ),
+    ),
+    (
+        ROPE,
+        lambda text: f"{text}\nif __name__ == '__main__':\n    print(NTKAwareRoPE(8, 16)(torch.ones(1, 4, 1, 8)))\n",
+    ),
     (ROTATION, lambda text: f"{text}\napply_rotary_pos_emb = torch.jit.script(apply_rotary_pos_emb)\n"),
     (ROPE, _with_complex_table),
     (ROPE, _with_half_a_table),

@@ -28,10 +28,10 @@ from grader.core.judge.replay import (
     Replayed,
     Replies,
     Unforeseen,
-    sampled_requests,
+    sampled_cases,
     shuffled,
 )
-from grader.core.judge.student import Student
+from grader.core.judge.student import MORE_TRIES, Student
 from grader.core.messages import say
 from grader.core.results.report import Report
 from grader.core.rubric import Rubric
@@ -47,6 +47,7 @@ PROPERTIES = ("first", "second", "third", "fourth", "fifth", "sixth")
 X = torch.tensor([[[[1.0, 2.0]]]])
 TABLE = torch.ones(1, 2)
 NAME = "apply_rotary_pos_emb"
+SPENT_S = 0.1
 LOAD: list[Operation] = [("load", {"module": "src.functional", "name": NAME})]
 CALL: list[Operation] = [("call", {"target": NAME, "arguments": [X, TABLE, TABLE]})]
 
@@ -59,29 +60,31 @@ def packed(*values: object) -> bytes:
     return message.packed()
 
 
-SINGLY = [packed(LOAD), packed(CALL)]
+IMPORTS, CASE = packed(LOAD), packed(CALL)
 RECORDING = Recording(
-    frozenset({NAME}), [[(recorded(CALL), 1)]], [(recorded(LOAD), 0)], packed(LOAD, CALL), SINGLY, 1.0
+    frozenset({NAME}), [[(recorded(CALL), 1)]], [(recorded(LOAD), 0)], packed(LOAD, CALL), IMPORTS, [CASE], 1.0
 )
 PASSING = packed({"value": None}, {"value": X})
 FAILED = WorkerFailed("timed_out", say("no answer in time"))
+DIED = WorkerFailed("crashed", say("no answer: the process exited"))
 
 
-class Scripted:
+class Scripted(InProcessWorker):
     """A worker that gives the answers of a script, whatever it is asked for; an answer takes a tenth of a second."""
-
-    spent_s = 0.1
 
     def __init__(self, script: list[bytes | WorkerFailed]) -> None:
         """Shared with the workers that come after this one."""
+        super().__init__({})
+        self.spent_s = SPENT_S
         self._script = script
+        self.runs = True
         self.posted = 0
         self.closed = False
 
     def post(self, requests: bytes, *, anew: bool) -> None:
         """Count what is asked for."""
-        assert requests in (RECORDING.packed, *SINGLY)
-        assert anew == (requests != SINGLY[1])
+        assert requests in (RECORDING.packed, IMPORTS, CASE)
+        assert anew == (requests != CASE)
         self.posted += 1
 
     def replies(self, timeout_s: float) -> bytes:
@@ -92,6 +95,14 @@ class Scripted:
         if isinstance(answer, WorkerFailed):
             raise answer
         return answer
+
+    def renew(self) -> None:
+        """Import anew, which a script need not."""
+
+    def request_list(self, requests: bytes, timeout_s: float) -> bytes:
+        """Post a list, and give the answer."""
+        self.post(requests, anew=requests != CASE)
+        return self.replies(timeout_s)
 
     def close(self) -> None:
         """Remember it."""
@@ -140,26 +151,39 @@ def test_a_few_lists_are_under_way_while_the_judge_looks_at_one(rubric: Rubric) 
 
 
 def test_what_was_under_way_when_a_worker_died_is_asked_of_the_next(rubric: Rubric) -> None:
-    trial = Trial(rubric, PASSING, FAILED, *[PASSING] * 4)
+    trial = Trial(rubric, PASSING, DIED, *[PASSING] * 4)
     answered = [trial.replay.packed(prop) is not None for prop in PROPERTIES]
     assert answered == [True, False, True, True, True, True]
     assert len(trial.workers) == 2
 
 
 def test_after_some_failures_nothing_more_is_sent(rubric: Rubric) -> None:
-    trial = Trial(rubric, *[FAILED] * MOST_FAILURES)
+    trial = Trial(rubric, *[DIED] * MOST_FAILURES)
     assert [trial.replay.packed(prop) for prop in PROPERTIES] == [None] * len(PROPERTIES)
     assert len(trial.workers) == MOST_FAILURES
 
 
+def test_a_name_that_hangs_is_sent_nothing_more_and_gets_two_more_tries(rubric: Rubric) -> None:
+    limits = Limits(retry_s=SPENT_S)
+    trial = Trial(rubric, FAILED, student=Student({"src/functional.py": ""}, _no_worker, rubric, limits))
+    assert [trial.replay.packed(prop) for prop in PROPERTIES] == [None] * len(PROPERTIES)
+    assert trial.posted == [IN_FLIGHT]
+    for _ in range(MORE_TRIES):
+        with pytest.raises(AssertionError, match="a worker of its own"):
+            trial.student.apply_rotary_pos_emb(X, TABLE, TABLE)
+        trial.student.charge([NAME], SPENT_S)
+    with pytest.raises(TimedOut, match="has used up its time"):
+        trial.student.apply_rotary_pos_emb(X, TABLE, TABLE)
+
+
 def test_time_is_charged_whether_replies_come_or_not(rubric: Rubric) -> None:
     share_s = Limits().submission_s / len([name for task in rubric.tasks for name in task.names])
-    for answer in (PASSING, FAILED):
+    for answer in (PASSING, DIED):
         trial = Trial(rubric, answer)
-        trial.student.charge([NAME], share_s - 1.5 * Scripted.spent_s)
+        trial.student.charge([NAME], share_s - 1.5 * SPENT_S)
         trial.replay.packed("first")
         assert not trial.student.gives_up([NAME])
-        trial.student.charge([NAME], Scripted.spent_s)
+        trial.student.charge([NAME], SPENT_S)
         assert trial.student.gives_up([NAME])
 
 
@@ -214,7 +238,7 @@ def test_a_name_without_time_is_asked_for_nothing(rubric: Rubric) -> None:
     ],
     ids=["same", "other_value", "error", "malformed", "no_answer"],
 )
-def test_the_sample_is_asked_request_by_request_of_a_new_worker(
+def test_the_sample_is_asked_case_by_case_of_a_new_worker(
     rubric: Rubric, script: list[bytes | WorkerFailed], same: bool
 ) -> None:
     trial = Trial(rubric, *script)
@@ -230,17 +254,12 @@ def test_the_sample_follows_from_seed_and_submission() -> None:
     assert orders["0 a"] == tuple(shuffled(properties[::-1], "0 a"))
 
 
-def test_the_sample_of_a_property_is_some_whole_cases_and_what_they_import() -> None:
+def test_the_sample_of_a_property_is_some_whole_cases() -> None:
     cases = [[(case, 1 + 3 * case + number) for number in range(3)] for case in range(20)]
-    recording = replace(RECORDING, cases=cases, singly=[b""] * 61)
-    places = {key: sampled_requests(recording, key) for key in "abc"}
-    assert len({tuple(chosen) for chosen in places.values()}) == 3
-    for load, *chosen in places.values():
-        assert load == 0
-        assert len(chosen) == 3 * math.ceil(SAMPLED / 3)
-        assert {place: (place - 1) // 3 for place in chosen}.keys() == {
-            1 + 3 * case + number for case in {(place - 1) // 3 for place in chosen} for number in range(3)
-        }
+    recording = replace(RECORDING, cases=cases)
+    chosen = {key: sampled_cases(recording, key) for key in "abc"}
+    assert len(set(map(tuple, chosen.values()))) == 3
+    assert {len(places) for places in chosen.values()} == {math.ceil(SAMPLED / 3)}
 
 
 # ── What is recorded ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -259,6 +278,8 @@ def test_what_the_reference_is_asked_for_is_recorded_case_by_case(rubric: Rubric
     assert recording.loads == [(recorded(LOAD), 0)]
     assert recording.cases == [[(recorded(CALL), 1)], [(recorded(CALL), 2)]]
     assert recording.packed == packed(LOAD, CALL, CALL)
+    assert recording.imports == IMPORTS
+    assert recording.by_case == [CASE, CASE]
 
 
 def test_a_property_that_asks_for_nothing_cannot_be_replayed() -> None:
@@ -523,6 +544,25 @@ def test_who_is_right_only_later_is_found_by_the_sample(judges: Judges) -> None:
         "vocab_init_and_reset",
     }
     assert same_but_for_times(reports)
+
+
+@pytest.mark.process
+def test_what_fails_in_a_used_process_alone_is_shown_to_a_person(judges: Judges) -> None:
+    """The process that serves again fails as the replay does, but first it is new, and differs."""
+    once = "\nif getattr(torch, 'is_taken', False):\n    raise RuntimeError('twice')\ntorch.is_taken = True\n"
+    path = "src/modeling/vocab_emb.py"
+    report = judges(False).grade(submission({**ASSIGNMENT.solution(), path: ASSIGNMENT.solution()[path] + once}))
+    assert set(outcomes(report).values()) == {"inconsistent"}
+
+
+@pytest.mark.process
+def test_an_endless_loop_in_one_piece_costs_no_other_task_anything() -> None:
+    """Lists of another piece, which were under way meanwhile, were charged for the time that this one took."""
+    path = "src/functional.py"
+    loop = "\n\ndef apply_rotary_pos_emb(input, cos, sin):\n    while True:\n        pass\n"
+    with contextlib.closing(Judge(Settings(ASSIGNMENT, device="cpu"))) as judge:
+        report = judge.grade(submission({**ASSIGNMENT.solution(), path: ASSIGNMENT.solution()[path] + loop}))
+    assert (report.score, report.bonus) == (report.max_score, 0)
 
 
 @pytest.mark.process

@@ -74,9 +74,7 @@ class HiddenTests:
         if not collected:
             raise HiddenTestsError(self._output.getvalue())
 
-    def run(
-        self, student: Student, lender: Lender | None = None, *, plain: bool = False
-    ) -> list[CaseResult]:
+    def run(self, student: Student, lender: Lender | None = None, *, plain: bool = False) -> list[CaseResult]:
         """Run every test on one submission.
 
         Args:

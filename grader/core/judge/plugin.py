@@ -162,10 +162,12 @@ class Plugin:
         replay = Replay(self.recordings, student, lender.new, hopeful) if lender else None
         replies: dict[str, Replies | None] = {}
         decided: dict[str, Verdicts] = {}  # on the replay: by property, the cases
-        results: dict[str, Mapping[str, Any]] = {}
         for prop in self._tests:
             student.announce(prop)
             replies[prop], decided[prop] = self._replayed(prop, replay, student) if replay else (None, {})
+        results: dict[str, Mapping[str, Any]] = {}
+        for prop in self._tests:  # only now: lists under way would be charged for what is waited for here
+            student.announce(prop)
             if not plain and self._passes(prop, decided[prop]):
                 results |= decided[prop]
             elif lender and not plain and (known := replies[prop]) and self._may_ask_ahead(prop, known, student):

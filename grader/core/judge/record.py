@@ -109,7 +109,11 @@ class Recorder:
         """All that was recorded; None if there was nothing, too much for one message, or a second worker."""
         if not self._fits or self._number == 0 or self._started > 1:
             return None
-        packed, imports, by_case = self._whole.packed(), self._imports.packed(), [case.packed() for case in self._by_case]
+        packed, imports, by_case = (
+            self._whole.packed(),
+            self._imports.packed(),
+            [case.packed() for case in self._by_case],
+        )
         return Recording(
             frozenset(self._names), self._cases, self._loads, packed, imports, by_case, spent_s=self._spent_s
         )

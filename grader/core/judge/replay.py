@@ -288,12 +288,15 @@ class Replay:
         """Wait for the replies to the list that was sent first; its time is charged whether they come or not."""
         assert self._worker is not None, "what has been sent has been sent to a worker"
         recording = self._recordings[self._sent.popleft()]
-        packed = None
+        packed, hangs = None, False
         try:
             packed = self._worker.replies(recording.limit_s)
-        except WorkerFailed:
+        except WorkerFailed as failure:
             self._failures += 1
+            hangs = failure.kind == "timed_out"
         self._student.charge(recording.names, self._worker.spent_s)
+        if hangs:
+            self._student.hang(recording.names)
         if packed is None:
             self.close()
         return packed

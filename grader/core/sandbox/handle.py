@@ -166,10 +166,11 @@ class Worker:
             raise WorkerFailed("crashed", say("no answer: {problem}", problem=str(error))) from None
         finally:  # the worker may have computed before the judge waited for it
             before, self._since = self._since, Allowance(self._waited, math.inf)
-            self.spent_s = max(allowance.spent_s, before.spent_s if before else 0.0)
+            self.spent_s = max(allowance.spent_s, min(before.spent_s, timeout_s) if before else 0.0)
 
     def request_list(self, requests: bytes, timeout_s: float) -> bytes:
         """Send a list of requests, and wait for the packed replies; as :meth:`post` and :meth:`replies`."""
+        self._since = None  # no other list is under way
         self.post(requests, anew=self._is_new)
         self._is_new = False
         return self.replies(timeout_s)
