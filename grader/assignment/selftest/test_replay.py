@@ -96,8 +96,8 @@ class Scripted(InProcessWorker):
             raise answer
         return answer
 
-    def renew(self) -> None:
-        """Import anew, which a script need not."""
+    def lend(self, keep: Callable[[Scripted], object]) -> None:
+        """A script imports nothing, so there is nothing to import anew."""
 
     def request_list(self, requests: bytes, timeout_s: float) -> bytes:
         """Post a list, and give the answer."""

@@ -17,7 +17,6 @@ from grader.core.results.outcome import CaseResult, Outcome
 from grader.core.sandbox import second_device
 from grader.core.sandbox.handle import WorkerFailed
 
-from .ahead import AskedAhead
 from .compare import PASSED
 from .devices import NONE, others, whole_suite
 from .excuses import EARNED, Excuse, settled
@@ -170,12 +169,15 @@ class Plugin:
             student.announce(prop)
             if not plain and self._passes(prop, decided[prop]):
                 results |= decided[prop]
-            elif lender and not plain and (known := replies[prop]) and self._may_ask_ahead(prop, known, student):
-                results |= self._asked_ahead(prop, student, known, decided[prop])
-            else:
-                if lender:
-                    lender.end_idle()
-                self._asked(prop, student, replies[prop])
+                continue
+            before = replies[prop]
+            if lender and (before is None or not before.are_whole or student.gives_up(self.recordings[prop].names)):
+                lender.end_idle()
+            elif lender and before and not plain and len(decided[prop]) == len(self._tests[prop]):
+                self._lost |= {prop} if self._confirms(prop, student, before, lender) else {prop, DOUBT}
+                results |= decided[prop]
+                continue
+            self._asked(prop, student, before)
         if replay is not None and lender is not None:
             if self._is_in_doubt() or self._answers_otherwise(replay, student, replies, decided):
                 student.start_over(lender.new)
@@ -187,10 +189,6 @@ class Plugin:
     def _passes(self, prop: str, verdicts: Verdicts) -> bool:
         """Whether a property has verdicts for all cases, and all have passed."""
         return len(verdicts) == len(self._tests[prop]) and all(map(_is_earned, verdicts.values()))
-
-    def _may_ask_ahead(self, prop: str, replies: Replies, student: Student) -> bool:
-        """Whether a process that is used again will do: it has answered for all of the property in the replay."""
-        return replies.are_whole and not student.gives_up(self.recordings[prop].names)
 
     def _replayed(self, prop: str, replay: Replay, student: Student) -> tuple[Replies | None, Verdicts]:
         """The replies to a property, and the verdicts of its cases that ask for nothing else."""
@@ -217,59 +215,38 @@ class Plugin:
                 self.memory.note(prop, packed, decided)
         return replies, decided
 
-    def _asked_ahead(self, prop: str, student: Student, replies: Replies, decided: Verdicts) -> Verdicts:
-        """Have another worker answer for a property; the verdicts that a replay has given, if it answers the same.
-
-        pytest decides the cases for which the tests have asked for more than was recorded.
-        """
-        ahead = AskedAhead(self.recordings[prop], replies, student)
-        student.begin(prop, ahead.around)
-        if not all(map(_is_earned, decided.values())):
-            self._lost.add(prop)
-        if len(decided) == len(self._tests[prop]):
-            student.meet()
-            if not ahead.has_the_same_for_all():
-                self._lost.add(DOUBT)
-            return decided
-        for place, item in enumerate(self._tests[prop]):
-            ahead.begin_case(place)
-            if item.nodeid in decided:
-                student.meet()
-                with suppress(WorkerFailed):
-                    ahead.ask_for_case()
-            else:
-                self._ask_case(prop, place, student, ahead)
-            if ahead.differs or ahead.has_ended:
-                self._lost.add(DOUBT)
-                break
-        return decided
+    def _confirms(self, prop: str, student: Student, before: Replies, lender: Lender) -> bool:
+        """Whether another worker answers as in the replay, where the tests have asked for nothing else."""
+        recording, worker = self.recordings[prop], lender.start(student.files)
+        try:
+            return before.are_the_same(worker.request_list(recording.packed, recording.limit_s))
+        except WorkerFailed:
+            return False
+        finally:
+            student.charge(recording.names, worker.spent_s)
+            worker.close()
 
     def _asked(self, prop: str, student: Student, replies: Replies | None) -> None:
-        """Have pytest decide the cases of a property, in a new worker.
+        """Have pytest decide the cases of a property, by another worker than the one of the replay.
 
-        If that gives other answers than a replay has given to the same requests, the submission is in doubt.
+        If that gives other answers than the replay has given to the same requests, the submission is in doubt.
         """
         compared = Compared(replies)
         student.begin(prop, compared.around)
-        for place in range(len(self._tests[prop])):
+        self._student, items = student, self._tests[prop]
+        for place, (item, following) in enumerate(zip(items, [*items[1:], None], strict=True)):
+            PASSED.set(())
+            self._all_passed = True
             compared.begin_case(place)
-            self._ask_case(prop, place, student, compared)
-            if compared.differs:
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            self._answers[item.nodeid] = compared.answers
+            if not self._all_passed:
+                self._lost.add(prop)
+                self._failed.add(item.nodeid)
+            elif not student.excuses:
+                self._sound.add(item.nodeid)
+            if compared.differs or (compared.has_ended and replies is not None and replies.are_whole):
                 self._lost.add(DOUBT)
-
-    def _ask_case(self, prop: str, place: int, student: Student, worker: Compared) -> None:
-        """Have pytest decide one case."""
-        PASSED.set(())
-        self._student, self._all_passed = student, True
-        item, following = [*self._tests[prop], None][place : place + 2]
-        assert item is not None, "only the last case has no other behind it"
-        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-        self._answers[item.nodeid] = worker.answers
-        if not self._all_passed:
-            self._lost.add(prop)
-            self._failed.add(item.nodeid)
-        elif not student.excuses:
-            self._sound.add(item.nodeid)
 
     def _without_trust(
         self, student: Student, start_replay: StartReplay, hopeful: Sequence[str]

@@ -15,7 +15,7 @@ import hashlib
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from grader.core.sandbox.handle import Operation, WorkerFailed, WorkerLike, is_reply
 from grader.core.sandbox.protocol import ProtocolError, unpack
@@ -36,12 +36,8 @@ Exchange = tuple[Any, Mapping[str, Any]]  # a request, as ``recorded`` gives it,
 class ReplayWorker(WorkerLike, Protocol):
     """A worker that answers lists of requests, too; see :class:`~grader.core.sandbox.handle.Worker`."""
 
-    @property
-    def runs(self) -> bool:
-        """Whether it has not been ended."""
-
-    def renew(self) -> None:
-        """Have the submission imported anew before the next request."""
+    def lend(self, keep: Callable[[Self], object]) -> None:
+        """Have the submission imported anew; give the worker to ``keep`` when it is closed."""
 
     def post(self, requests: bytes, *, anew: bool) -> None:
         """Send a list of requests, before which the submission may be imported anew."""
@@ -168,7 +164,6 @@ class Compared:
     """Another worker, whose answers are compared with those that the submission has given to the same requests before.
 
     Attributes:
-        place: Of the present case, among those of its property.
         answers: The requests of the present case, each with its reply.
         has_ended: Whether the worker has ended, timed out, or reached the limit on memory.
     """
@@ -176,7 +171,7 @@ class Compared:
     def __init__(self, replies: Replies | None) -> None:
         """Compare with these; None if there are none."""
         self._replies = replies
-        self.place = 0
+        self._place = 0
         self.answers: list[Exchange] = []
         self.has_ended = False
 
@@ -187,7 +182,7 @@ class Compared:
 
     def begin_case(self, place: int) -> None:
         """Go to the first request of a case."""
-        self.place, self.answers = place, []
+        self._place, self.answers = place, []
 
     def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
         """Ask the worker, and note its answer."""
@@ -204,7 +199,7 @@ class Compared:
     @property
     def differs(self) -> bool:
         """Whether a value of the present case was another one before."""
-        return self._replies is not None and not self._replies.agree_in_case(self.place, self.answers)
+        return self._replies is not None and not self._replies.agree_in_case(self._place, self.answers)
 
     @property
     def spent_s(self) -> float:

@@ -215,11 +215,6 @@ class Student:
         student.readings, student.seed, student.property_id = self.readings, self.seed, self.property_id
         return student
 
-    def meet(self) -> WorkerLike:
-        """The worker that answers for the present property, which is started when it is needed."""
-        self._worker = self._worker or self._around(self._start_worker(self.files))
-        return self._worker
-
     def start_over(self, start_worker: StartWorker) -> None:
         """Ask other workers from now on, and forget what was found out from those before, except what has hung."""
         self.start_afresh()
@@ -315,7 +310,7 @@ class Student:
         if self._left_s[name] <= 0:
             raise TimedOut(say("{name} has used up its time", name=name))
         limit_s = self._limits.retry_s if name in self._hung else self._limits.request_s
-        worker = self.meet()
+        worker = self._worker = self._worker or self._around(self._start_worker(self.files))
         try:
             reply = worker.request(operations, min(limit_s, self._left_s[name]))
         except WorkerFailed as failure:

@@ -56,22 +56,18 @@ class WorkerLike(Protocol):
 
 
 class Worker:
-    """One forked process with one submission's code.
-
-    Attributes:
-        runs: Whether it has not been ended.
-        spent_s: Seconds charged for the last request, or list of requests.
-    """
+    """One forked process with one submission's code."""
 
     def __init__(self, zygote: ForkServer, pid: int, channel: Channel) -> None:
         """Take over a forked process; called by :meth:`Zygote.start`."""
         self._zygote = zygote
         self._pid = pid
         self._channel = channel
-        self.runs = True
+        self._running = True
         self._ready = False
         self._waited = Waited(None)  # until its process number here is known; the fork server may know it by another
         self._is_new = True  # whether the next request imports the submission anew
+        self._keep: Callable[[Worker], object] | None = None
         self._since: Allowance | None = None  # time since the replies to the last list
         self.spent_s = 0.0
 
@@ -96,10 +92,10 @@ class Worker:
                     return reply
             raise ProtocolError("a malformed reply")
         except DeadlineExceeded:
-            self.close()
+            self._kill()
             raise WorkerFailed("timed_out", say("no answer in time")) from None
         except ProtocolError as error:
-            self.close()
+            self._kill()
             raise WorkerFailed("invalid_reply", say("the reply was {problem}", problem=str(error))) from None
         except PeerClosed:
             raise WorkerFailed("crashed", self._end(GRACE_S)) from None
@@ -131,7 +127,7 @@ class Worker:
                                 return reply
                         raise ProtocolError("a malformed reply")
         except (ProtocolError, PeerClosed) as error:
-            self.close()
+            self._kill()
             raise WorkerFailed("crashed", say("the process exited").then(quoted(str(error)))) from None
 
     def post(self, requests: bytes, *, anew: bool) -> None:
@@ -159,10 +155,10 @@ class Worker:
         try:
             return _bytes(self._channel.receive(allowance))
         except DeadlineExceeded:
-            self.close()
+            self._kill()
             raise WorkerFailed("timed_out", say("no answer in time")) from None
         except (ProtocolError, PeerClosed) as error:
-            self.close()
+            self._kill()
             raise WorkerFailed("crashed", say("no answer: {problem}", problem=str(error))) from None
         finally:  # the worker may have computed before the judge waited for it
             before, self._since = self._since, Allowance(self._waited, math.inf)
@@ -186,21 +182,28 @@ class Worker:
             self._waited = Waited(self._channel.peer(deadline))
             self._ready = self._channel.receive(deadline) == "ready"
         except (ProtocolError, PeerClosed, DeadlineExceeded):
-            self.close()
+            self._kill()
         if not self._ready:
             raise RuntimeError("a worker did not start")
 
-    def renew(self) -> None:
-        """Have the submission imported anew before the next request."""
-        self._is_new = True
+    def lend(self, keep: Callable[[Worker], object]) -> None:
+        """Have the submission imported anew; when this worker is closed and still runs, give it to ``keep`` instead."""
+        self._is_new, self._keep = True, keep
 
     def close(self) -> None:
-        """Kill the process if it still runs."""
-        if self.runs:
+        """Kill the process if it still runs, or give it back if it was lent."""
+        keep, self._keep = self._keep, None
+        if self._running and keep:
+            keep(self)
+        else:
+            self._kill()
+
+    def _kill(self) -> None:
+        if self._running:
             self._end(0)
 
     def _end(self, grace_s: float) -> Message:
-        self.runs = False
+        self._running = False
         self._channel.close()
         self._waited.close()
         usage = self._zygote.command({"reap": self._pid, "grace_s": grace_s})

@@ -1,6 +1,6 @@
-"""The class that ``make bench`` grades: submissions as they are handed in, combined from the corpus by a fixed seed.
+"""A class as it is handed in, combined from the rest of the corpus by a fixed seed, for ``make bench`` to grade.
 
-``MIX`` says how many of each kind there are. It is kept as it is, so that figures of different versions can be compared.
+``MIX`` says how many of each kind there are. It stays as it is, so that figures of different versions compare.
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ def _before_each_call(draw: random.Random, statement: str) -> Files:
     )
     place = f"{owner}.{name}" if owner else name
     files = ASSIGNMENT.solution()
-    more = f"\n_called = {place}\n\ndef _again(*arguments):\n    {statement}\n    return _called(*arguments)\n\n{place} = _again\n"
-    return {**files, path: files[path] + more}
+    again = f"\n_called = {place}\n\ndef _again(*arguments):\n    {statement}\n    return _called(*arguments)\n"
+    return {**files, path: f"{files[path]}{again}\n{place} = _again\n"}
 
 
 @cache
@@ -137,7 +137,8 @@ def _with_complex_table(text: str) -> str:
     """The tables are one buffer of complex numbers, and the module turns pairs by itself."""
     return text + (
         "\n\nclass NTKAwareRoPE(NTKAwareRoPE):\n    def __init__(self, *arguments, **named):\n"
-        "        super().__init__(*arguments, **named)\n        turns = torch.complex(self.cos.float(), self.sin.float())\n"
+        "        super().__init__(*arguments, **named)\n"
+        "        turns = torch.complex(self.cos.float(), self.sin.float())\n"
         "        del self.cos, self.sin\n        self.register_buffer('turns', turns, persistent=False)\n"
         "        self.kept = named.get('dtype', torch.float32)\n\n"
         "    def forward(self, input):\n        turns, half = self.turns, self.dim // 2\n"
@@ -162,19 +163,14 @@ def _with_half_a_table(text: str) -> str:
     return text
 
 
+DOUBLE = "import torch\ntorch.set_default_dtype(torch.float64)\n"
+SINGLE = "\ntorch.set_default_dtype(torch.float32)\n"
+MAIN = "\nif __name__ == '__main__':\n    print(NTKAwareRoPE(8, 16)(torch.ones(1, 4, 1, 8)))\n"
 RARE: tuple[tuple[str, Callable[[str], str]], ...] = (
     (NORM, lambda text: f"import logging\nlogging.basicConfig(level=logging.INFO)\nlogging.info('loaded')\n{text}"),
     (ROWS, lambda text: f"import logging\nlog = logging.getLogger(__name__)\n{text}\nlog.warning('%s', __name__)\n"),
-    (
-        NORM,
-        lambda text: (
-            f"import torch\ntorch.set_default_dtype(torch.float64)\n{text}\ntorch.set_default_dtype(torch.float32)\n"
-        ),
-    ),
-    (
-        ROPE,
-        lambda text: f"{text}\nif __name__ == '__main__':\n    print(NTKAwareRoPE(8, 16)(torch.ones(1, 4, 1, 8)))\n",
-    ),
+    (NORM, lambda text: DOUBLE + text + SINGLE),
+    (ROPE, lambda text: text + MAIN),
     (ROTATION, lambda text: f"{text}\napply_rotary_pos_emb = torch.jit.script(apply_rotary_pos_emb)\n"),
     (ROPE, _with_complex_table),
     (ROPE, _with_half_a_table),
