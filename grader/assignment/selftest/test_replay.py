@@ -28,7 +28,7 @@ from grader.core.judge.replay import (
     Replayed,
     Replies,
     Unforeseen,
-    sampled_cases,
+    sampled_requests,
     shuffled,
 )
 from grader.core.judge.student import MORE_TRIES, Student
@@ -60,9 +60,9 @@ def packed(*values: object) -> bytes:
     return message.packed()
 
 
-IMPORTS, CASE = packed(LOAD), packed(CALL)
+SINGLY = [packed(LOAD), packed(CALL)]
 RECORDING = Recording(
-    frozenset({NAME}), [[(recorded(CALL), 1)]], [(recorded(LOAD), 0)], packed(LOAD, CALL), IMPORTS, [CASE], 1.0
+    frozenset({NAME}), [[(recorded(CALL), 1)]], [(recorded(LOAD), 0)], packed(LOAD, CALL), SINGLY, 1.0
 )
 PASSING = packed({"value": None}, {"value": X})
 FAILED = WorkerFailed("timed_out", say("no answer in time"))
@@ -83,8 +83,8 @@ class Scripted(InProcessWorker):
 
     def post(self, requests: bytes, *, anew: bool) -> None:
         """Count what is asked for."""
-        assert requests in (RECORDING.packed, IMPORTS, CASE)
-        assert anew == (requests != CASE)
+        assert requests in (RECORDING.packed, *SINGLY)
+        assert anew == (requests != SINGLY[1])
         self.posted += 1
 
     def replies(self, timeout_s: float) -> bytes:
@@ -101,7 +101,7 @@ class Scripted(InProcessWorker):
 
     def request_list(self, requests: bytes, timeout_s: float) -> bytes:
         """Post a list, and give the answer."""
-        self.post(requests, anew=requests != CASE)
+        self.post(requests, anew=requests != SINGLY[1])
         return self.replies(timeout_s)
 
     def close(self) -> None:
@@ -238,7 +238,7 @@ def test_a_name_without_time_is_asked_for_nothing(rubric: Rubric) -> None:
     ],
     ids=["same", "other_value", "error", "malformed", "no_answer"],
 )
-def test_the_sample_is_asked_case_by_case_of_a_new_worker(
+def test_the_sample_is_asked_request_by_request_of_a_new_worker(
     rubric: Rubric, script: list[bytes | WorkerFailed], same: bool
 ) -> None:
     trial = Trial(rubric, *script)
@@ -254,12 +254,17 @@ def test_the_sample_follows_from_seed_and_submission() -> None:
     assert orders["0 a"] == tuple(shuffled(properties[::-1], "0 a"))
 
 
-def test_the_sample_of_a_property_is_some_whole_cases() -> None:
+def test_the_sample_of_a_property_is_some_whole_cases_and_what_they_import() -> None:
     cases = [[(case, 1 + 3 * case + number) for number in range(3)] for case in range(20)]
-    recording = replace(RECORDING, cases=cases)
-    chosen = {key: sampled_cases(recording, key) for key in "abc"}
-    assert len(set(map(tuple, chosen.values()))) == 3
-    assert {len(places) for places in chosen.values()} == {math.ceil(SAMPLED / 3)}
+    recording = replace(RECORDING, cases=cases, singly=[b""] * 61)
+    places = {key: sampled_requests(recording, key) for key in "abc"}
+    assert len({tuple(chosen) for chosen in places.values()}) == 3
+    for load, *chosen in places.values():
+        assert load == 0
+        assert len(chosen) == 3 * math.ceil(SAMPLED / 3)
+        assert {place: (place - 1) // 3 for place in chosen}.keys() == {
+            1 + 3 * case + number for case in {(place - 1) // 3 for place in chosen} for number in range(3)
+        }
 
 
 # ── What is recorded ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -278,8 +283,6 @@ def test_what_the_reference_is_asked_for_is_recorded_case_by_case(rubric: Rubric
     assert recording.loads == [(recorded(LOAD), 0)]
     assert recording.cases == [[(recorded(CALL), 1)], [(recorded(CALL), 2)]]
     assert recording.packed == packed(LOAD, CALL, CALL)
-    assert recording.imports == IMPORTS
-    assert recording.by_case == [CASE, CASE]
 
 
 def test_a_property_that_asks_for_nothing_cannot_be_replayed() -> None:

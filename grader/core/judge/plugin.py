@@ -188,7 +188,7 @@ class Plugin:
 
     def _passes(self, prop: str, verdicts: Verdicts) -> bool:
         """Whether a property has verdicts for all cases, and all have passed."""
-        return len(verdicts) == len(self._tests[prop]) and all(map(_is_earned, verdicts.values()))
+        return len(verdicts) == len(self._tests[prop]) and all(case["outcome"] in EARNED for case in verdicts.values())
 
     def _replayed(self, prop: str, replay: Replay, student: Student) -> tuple[Replies | None, Verdicts]:
         """The replies to a property, and the verdicts of its cases that ask for nothing else."""
@@ -272,7 +272,7 @@ class Plugin:
     def _differing(self, prop: str, replay: Replay, student: Student) -> dict[str, Mapping[str, Any]]:
         """The cases of a property that get another verdict on a replay, by other answers than in their new worker."""
         replies, decided = self._replayed(prop, replay, student)
-        passed = {nodeid for nodeid, verdict in decided.items() if _is_earned(verdict)}
+        passed = {nodeid for nodeid, verdict in decided.items() if verdict["outcome"] in EARNED}
         return {
             item.nodeid: {"outcome": str(Outcome.INCONSISTENT), "message": INCONSISTENT}
             for place, item in enumerate(self._tests[prop])
@@ -346,10 +346,6 @@ class Plugin:
             return {"outcome": "invalid_reply", "message": TOO_MUCH_TO_JUDGE}
         detail = "".join(traceback.format_exception(error)[-3:])
         return {"outcome": "grader_error", "message": say("the grader failed here, not you"), "detail": detail}
-
-
-def _is_earned(verdict: Mapping[str, Any]) -> bool:
-    return verdict["outcome"] in EARNED
 
 
 def _told(fault: StudentFault) -> dict[str, Any]:

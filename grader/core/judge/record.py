@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from grader.core.sandbox.handle import Operation, WorkerLike
-from grader.core.sandbox.protocol import Message, ProtocolError
+from grader.core.sandbox.protocol import Message, ProtocolError, pack
 
 from .kept import identity
 from .student import StartWorker
@@ -29,8 +29,7 @@ class Recording:
         cases: For each case, its requests in order, as :func:`recorded` gives them, and their places in the list.
         loads: The requests that import files, and their places.
         packed: All requests, for the worker.
-        imports: Those that import files, as a list of their own.
-        by_case: The others, case by case.
+        singly: Each request, as a list of its own.
         spent_s: Seconds that the reference needed.
     """
 
@@ -38,19 +37,13 @@ class Recording:
     cases: Sequence[Sequence[tuple[Any, int]]]
     loads: Sequence[tuple[Any, int]]
     packed: bytes
-    imports: bytes
-    by_case: Sequence[bytes]
+    singly: Sequence[bytes]
     spent_s: float
 
     @property
     def limit_s(self) -> float:
         """Seconds that a submission gets for it."""
         return min(max(PATIENCE * self.spent_s, LEAST_S), MOST_S)
-
-    @property
-    def size(self) -> int:
-        """How many requests it has."""
-        return len(self.loads) + sum(map(len, self.cases))
 
 
 class Recorder:
@@ -64,8 +57,8 @@ class Recorder:
         self._cases: list[list[tuple[Any, int]]] = []
         self._loads: list[tuple[Any, int]] = []
         self._number = 0
-        self._whole, self._imports, self._by_case = Message(), Message(), list[Message]()
-        self._fits = True  # in messages
+        self._singly: list[bytes] = []
+        self._message: Message | None = Message()
         self._spent_s = 0.0
 
     def start(self, files: Mapping[str, str]) -> Recorder:
@@ -77,7 +70,6 @@ class Recorder:
     def begin_case(self) -> None:
         """Note that the requests from now on belong to the next case."""
         self._cases.append([])
-        self._by_case.append(Message())
 
     def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
         """Record the request and pass it on."""
@@ -86,10 +78,11 @@ class Recorder:
         (self._loads if loaded else self._cases[-1]).append((recorded(operations), self._number))
         self._number += 1
         try:
-            self._whole.add(operations)
-            (self._imports if loaded else self._by_case[-1]).add(operations)
+            if self._message is not None:
+                self._message.add(operations)
+                self._singly.append(pack([operations]))
         except ProtocolError:
-            self._fits = False
+            self._message = None  # too large for one message
         started = time.monotonic()
         try:
             return self._worker.request(operations, timeout_s)
@@ -107,16 +100,10 @@ class Recorder:
 
     def recording(self) -> Recording | None:
         """All that was recorded; None if there was nothing, too much for one message, or a second worker."""
-        if not self._fits or self._number == 0 or self._started > 1:
+        if self._message is None or self._number == 0 or self._started > 1:
             return None
-        packed, imports, by_case = (
-            self._whole.packed(),
-            self._imports.packed(),
-            [case.packed() for case in self._by_case],
-        )
-        return Recording(
-            frozenset(self._names), self._cases, self._loads, packed, imports, by_case, spent_s=self._spent_s
-        )
+        packed = self._message.packed()
+        return Recording(frozenset(self._names), self._cases, self._loads, packed, self._singly, self._spent_s)
 
 
 def recorded(operations: Sequence[Operation]) -> list[Any]:

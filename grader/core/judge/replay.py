@@ -26,7 +26,7 @@ from .student import Student
 IN_FLIGHT = 4  # lists of requests: while the judge looks at the replies to one, the worker answers the next
 MOST_FAILURES = 2  # of a submission: lists without an answer, after which no more are sent
 SAMPLED = 5  # requests of a property that are asked for again, in whole cases
-OF_THE_MACHINE = {"timed_out", "memory_exceeded"}  # kinds of errors
+OF_THE_MACHINE = {"timed_out", "memory_exceeded"}  # errors that another process need not have, too
 MOST_REMEMBERED = 4096  # properties that passed; the verdicts of one take some KiB
 
 Verdicts = Mapping[str, Mapping[str, Any]]  # by test: outcome and numbers, as the JSON report keeps them
@@ -56,7 +56,7 @@ class Unforeseen(Exception):
     """A request that was not recorded, or has no reply."""
 
 
-def unpacked(packed: bytes) -> list[Any]:
+def _unpacked(packed: bytes) -> list[Any]:
     """Replies; none if they break a rule of the protocol."""
     try:
         given = unpack(packed)
@@ -71,11 +71,6 @@ def _kind(reply: Mapping[str, Any]) -> Any:
     return error.get("kind") if isinstance(error, dict) else None
 
 
-def is_of_the_machine(reply: Mapping[str, Any]) -> bool:
-    """Whether it is an error that another process need not have, too."""
-    return _kind(reply) in OF_THE_MACHINE
-
-
 class Replies:
     """The replies to the requests of a recording, unpacked when they are needed."""
 
@@ -85,12 +80,12 @@ class Replies:
 
     @cached_property
     def _given(self) -> list[Any]:
-        return unpacked(self._packed)
+        return _unpacked(self._packed)
 
     @property
     def are_whole(self) -> bool:
         """Whether every request has a reply, and the process was none the worse for it."""
-        return len(self._given) == self._recording.size and not any(map(is_of_the_machine, self._given))
+        return len(self._given) == len(self._recording.singly) and not OF_THE_MACHINE & {*map(_kind, self._given)}
 
     def of_case(self, place: int) -> Iterator[Exchange]:
         """The requests of one case, each with its reply, up to the first that has none."""
@@ -108,19 +103,18 @@ class Replies:
         for (request, reply), (then, other) in zip(self.of_case(place), others, strict=False):
             if request != then:
                 return True
-            if not is_of_the_machine(reply) and not is_of_the_machine(other) and not alike(reply, other):
+            if not OF_THE_MACHINE & {_kind(reply), _kind(other)} and not alike(reply, other):
                 return False
         return True
 
     def are_the_same(self, packed: bytes) -> bool:
         """Whether other replies say the same."""
-        return packed == self._packed or alike(self._given, unpacked(packed))
+        return packed == self._packed or alike(self._given, _unpacked(packed))
 
-    def are_like(self, cases: Sequence[int], others: Sequence[bytes]) -> bool:
-        """Whether others say the same: the first to the requests that import files, the next to each of these cases."""
-        parts = [self._recording.loads, *(self._recording.cases[case] for case in cases)]
-        given = [[reply for _, reply in self._answered(part)] for part in parts]
-        return len(others) == len(given) and all(map(alike, given, map(unpacked, others)))
+    def are_like(self, places: Sequence[int], others: Sequence[bytes]) -> bool:
+        """Whether others, each in a list of its own, say the same at these places."""
+        given = [self._given[place : place + 1] for place in places]
+        return len(others) == len(given) and all(map(alike, given, map(_unpacked, others)))
 
 
 class Replayed:
@@ -191,7 +185,7 @@ class Compared:
         except WorkerFailed:
             self.has_ended = True
             raise
-        self.has_ended |= is_of_the_machine(reply)
+        self.has_ended |= _kind(reply) in OF_THE_MACHINE
         if not any(operation == "load" for operation, _ in operations):
             self.answers.append((recorded(operations), reply))
         return reply
@@ -245,23 +239,21 @@ class Replay:
         return None
 
     def answers_alike(self, before: Mapping[str, Replies], key: str) -> bool:
-        """Whether a new worker that is asked for some cases of some properties replies as before.
+        """Whether a new worker that is asked for some cases of some properties, request by request, replies as before.
 
         Args:
             before: By property, in the order in which they are asked for.
             key: Which cases are chosen follows from it.
         """
-        asked = {prop: sampled_cases(self._recordings[prop], f"{key} {prop}") for prop in before}
+        asked = {prop: sampled_requests(self._recordings[prop], f"{key} {prop}") for prop in before}
         worker: ReplayWorker | None = None
         try:
             worker = self.start_worker(self._student.files)
-            for prop, cases in asked.items():
-                worker.post(self._recordings[prop].imports, anew=True)
-                for case in cases:
-                    worker.post(self._recordings[prop].by_case[case], anew=False)
+            for prop, places in asked.items():
+                for number, place in enumerate(places):
+                    worker.post(self._recordings[prop].singly[place], anew=number == 0)
             return all(
-                before[prop].are_like(cases, self._answers(worker, prop, 1 + len(cases)))
-                for prop, cases in asked.items()
+                before[prop].are_like(places, self._answers(worker, prop, places)) for prop, places in asked.items()
             )
         except (WorkerFailed, RuntimeError):
             return False
@@ -269,11 +261,11 @@ class Replay:
             if worker is not None:
                 worker.close()
 
-    def _answers(self, worker: ReplayWorker, prop: str, lists: int) -> list[bytes]:
-        """The replies to some lists of requests of a property, within its time."""
+    def _answers(self, worker: ReplayWorker, prop: str, places: Sequence[int]) -> list[bytes]:
+        """The replies to single requests of a property, within its time."""
         recording, spent_s = self._recordings[prop], 0.0
         replies: list[bytes] = []
-        while len(replies) < lists and spent_s < recording.limit_s:
+        while len(replies) < len(places) and spent_s < recording.limit_s:
             replies.append(worker.replies(recording.limit_s - spent_s))
             spent_s += worker.spent_s
         self._student.charge(recording.names, spent_s)
@@ -325,13 +317,13 @@ def shuffled(names: Iterable[str], key: str) -> list[str]:
     return sorted(names, key=lambda name: hashlib.sha256(f"{key} {name}".encode()).digest())
 
 
-def sampled_cases(recording: Recording, key: str) -> list[int]:
-    """The places of some cases, which follow from the key."""
-    cases: list[int] = []
+def sampled_requests(recording: Recording, key: str) -> list[int]:
+    """The places of the requests of some cases, which follow from the key; requests that import files come first."""
+    places: list[int] = []
     for case in map(int, shuffled(map(str, range(len(recording.cases))), key)):
-        if sum(len(recording.cases[chosen]) for chosen in cases) < SAMPLED:
-            cases.append(case)
-    return cases
+        if len(places) < SAMPLED:
+            places += [place for _, place in recording.cases[case]]
+    return [*(place for _, place in recording.loads), *places]
 
 
 class Memory:
