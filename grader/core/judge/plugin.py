@@ -165,7 +165,9 @@ class Plugin:
             student.announce(prop)
             replies[prop], decided[prop] = self._replayed(prop, replay, student) if replay else (None, {})
         results: dict[str, Mapping[str, Any]] = {}
-        for prop in self._tests:  # only now: lists under way would be charged for what is waited for here
+        # Only now, as lists under way would be charged for what is waited for here; and backwards, so that no property
+        # is asked behind the same ones as in the replay.
+        for prop in reversed(self._tests):
             student.announce(prop)
             if not plain and self._passes(prop, decided[prop]):
                 results |= decided[prop]
