@@ -466,6 +466,15 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Zygote]:
     return workers
 
 
+VOCAB = "src/modeling/vocab_emb.py"
+WITH_MISTAKES = {
+    **ASSIGNMENT.solution(),
+    VOCAB: ASSIGNMENT.solution()[VOCAB]
+    + "\ndef forward(self, input_ids):\n    return self.table[input_ids * 0].double()\n"
+    "\nVocabEmbedding.forward = forward\n",
+}
+
+
 @pytest.mark.process
 def test_two_workers_are_enough_for_right_work(started: list[Zygote]) -> None:
     """The second one answers the sample."""
@@ -474,6 +483,21 @@ def test_two_workers_are_enough_for_right_work(started: list[Zygote]) -> None:
     judge.close()
     assert (report.score, report.bonus) == (report.max_score, report.max_bonus)
     assert len(started) == 2
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("files", "processes"), [(ASSIGNMENT.stubs(), 3), (WITH_MISTAKES, 4)], ids=["stubs", "mistakes"]
+)
+def test_failing_properties_share_a_process(
+    files: Mapping[str, str], processes: int, started: list[Zygote], judges: Judges
+) -> None:
+    """One for the replay, one for what fails, one when a test reads what its piece does, and one for the sample."""
+    judges(False).grade(submission(ASSIGNMENT.solution()))
+    started.clear()
+    report = judges(False).grade(submission(files))
+    assert sum(outcome != "passed" for outcome in outcomes(report).values()) > 1
+    assert len(started) <= processes
 
 
 Judges = Callable[[bool], Judge]

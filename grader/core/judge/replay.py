@@ -3,9 +3,10 @@
 One request after another, to a new process for each property, takes most of a submission's time. So the rehearsal
 records what each property asks the reference for. A submission gets one worker, which answers these lists of requests,
 one property after another, importing the submission anew for each. The tests run on the replies as long as they ask for
-what was recorded. A case may only pass this way: any other is asked for in a new worker, request by request.
+what was recorded. A property that does not pass this way is asked for in another worker: in one list, or request by
+request if its tests ask for more.
 
-No submission may answer one way here and another way there. Where the new worker gives other values to the same
+No submission may answer one way here and another way there. Where the other worker gives other values to the same
 requests, the worse verdict counts; of the properties that pass, one in each task is asked for in a new worker, too.
 """
 
