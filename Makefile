@@ -132,8 +132,8 @@ gallery: $(VENV)/.everything ## what students read about each known mistake, on 
 mutants: $(VENV)/.everything ## judge a thousand small edits of correct code with the hidden tests (an hour); writes grader/docs/mutants.md
 	@$(PY) -m grader.lab.mutants
 
-bench: $(VENV)/.everything ## measure performance (some minutes; keep the machine idle); writes grader/docs/performance.md
-	@$(PY) -m grader.lab.bench
+bench: $(VENV)/.everything ## measure performance (CLASS=80 for a small class; keep the machine idle); writes grader/docs/performance.md
+	@$(PY) -m grader.lab.bench $(CLASS)
 
 EXTRAS := grader cluster handout similar notebooks dev
 

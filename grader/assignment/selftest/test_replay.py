@@ -31,7 +31,7 @@ from grader.core.judge.replay import (
     sampled_requests,
     shuffled,
 )
-from grader.core.judge.student import Student
+from grader.core.judge.student import MORE_TRIES, Student
 from grader.core.messages import say
 from grader.core.results.report import Report
 from grader.core.rubric import Rubric
@@ -47,6 +47,7 @@ PROPERTIES = ("first", "second", "third", "fourth", "fifth", "sixth")
 X = torch.tensor([[[[1.0, 2.0]]]])
 TABLE = torch.ones(1, 2)
 NAME = "apply_rotary_pos_emb"
+SPENT_S = 0.1
 LOAD: list[Operation] = [("load", {"module": "src.functional", "name": NAME})]
 CALL: list[Operation] = [("call", {"target": NAME, "arguments": [X, TABLE, TABLE]})]
 
@@ -65,16 +66,18 @@ RECORDING = Recording(
 )
 PASSING = packed({"value": None}, {"value": X})
 FAILED = WorkerFailed("timed_out", say("no answer in time"))
+DIED = WorkerFailed("crashed", say("no answer: the process exited"))
 
 
-class Scripted:
+class Scripted(InProcessWorker):
     """A worker that gives the answers of a script, whatever it is asked for; an answer takes a tenth of a second."""
-
-    spent_s = 0.1
 
     def __init__(self, script: list[bytes | WorkerFailed]) -> None:
         """Shared with the workers that come after this one."""
+        super().__init__({})
+        self.spent_s = SPENT_S
         self._script = script
+        self.runs = True
         self.posted = 0
         self.closed = False
 
@@ -92,6 +95,14 @@ class Scripted:
         if isinstance(answer, WorkerFailed):
             raise answer
         return answer
+
+    def lend(self, keep: Callable[[Scripted], object]) -> None:
+        """A script imports nothing, so there is nothing to import anew."""
+
+    def request_list(self, requests: bytes, timeout_s: float) -> bytes:
+        """Post a list, and give the answer."""
+        self.post(requests, anew=requests != SINGLY[1])
+        return self.replies(timeout_s)
 
     def close(self) -> None:
         """Remember it."""
@@ -140,26 +151,39 @@ def test_a_few_lists_are_under_way_while_the_judge_looks_at_one(rubric: Rubric) 
 
 
 def test_what_was_under_way_when_a_worker_died_is_asked_of_the_next(rubric: Rubric) -> None:
-    trial = Trial(rubric, PASSING, FAILED, *[PASSING] * 4)
+    trial = Trial(rubric, PASSING, DIED, *[PASSING] * 4)
     answered = [trial.replay.packed(prop) is not None for prop in PROPERTIES]
     assert answered == [True, False, True, True, True, True]
     assert len(trial.workers) == 2
 
 
 def test_after_some_failures_nothing_more_is_sent(rubric: Rubric) -> None:
-    trial = Trial(rubric, *[FAILED] * MOST_FAILURES)
+    trial = Trial(rubric, *[DIED] * MOST_FAILURES)
     assert [trial.replay.packed(prop) for prop in PROPERTIES] == [None] * len(PROPERTIES)
     assert len(trial.workers) == MOST_FAILURES
 
 
+def test_a_name_that_hangs_is_sent_nothing_more_and_gets_two_more_tries(rubric: Rubric) -> None:
+    limits = Limits(retry_s=SPENT_S)
+    trial = Trial(rubric, FAILED, student=Student({"src/functional.py": ""}, _no_worker, rubric, limits))
+    assert [trial.replay.packed(prop) for prop in PROPERTIES] == [None] * len(PROPERTIES)
+    assert trial.posted == [IN_FLIGHT]
+    for _ in range(MORE_TRIES):
+        with pytest.raises(AssertionError, match="a worker of its own"):
+            trial.student.apply_rotary_pos_emb(X, TABLE, TABLE)
+        trial.student.charge([NAME], SPENT_S)
+    with pytest.raises(TimedOut, match="has used up its time"):
+        trial.student.apply_rotary_pos_emb(X, TABLE, TABLE)
+
+
 def test_time_is_charged_whether_replies_come_or_not(rubric: Rubric) -> None:
     share_s = Limits().submission_s / len([name for task in rubric.tasks for name in task.names])
-    for answer in (PASSING, FAILED):
+    for answer in (PASSING, DIED):
         trial = Trial(rubric, answer)
-        trial.student.charge([NAME], share_s - 1.5 * Scripted.spent_s)
+        trial.student.charge([NAME], share_s - 1.5 * SPENT_S)
         trial.replay.packed("first")
         assert not trial.student.gives_up([NAME])
-        trial.student.charge([NAME], Scripted.spent_s)
+        trial.student.charge([NAME], SPENT_S)
         assert trial.student.gives_up([NAME])
 
 
@@ -442,6 +466,15 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Zygote]:
     return workers
 
 
+VOCAB = "src/modeling/vocab_emb.py"
+WITH_MISTAKES = {
+    **ASSIGNMENT.solution(),
+    VOCAB: ASSIGNMENT.solution()[VOCAB]
+    + "\ndef forward(self, input_ids):\n    return self.table[input_ids * 0].double()\n"
+    "\nVocabEmbedding.forward = forward\n",
+}
+
+
 @pytest.mark.process
 def test_two_workers_are_enough_for_right_work(started: list[Zygote]) -> None:
     """The second one answers the sample."""
@@ -450,6 +483,21 @@ def test_two_workers_are_enough_for_right_work(started: list[Zygote]) -> None:
     judge.close()
     assert (report.score, report.bonus) == (report.max_score, report.max_bonus)
     assert len(started) == 2
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("files", "processes"), [(ASSIGNMENT.stubs(), 3), (WITH_MISTAKES, 4)], ids=["stubs", "mistakes"]
+)
+def test_failing_properties_share_a_process(
+    files: Mapping[str, str], processes: int, started: list[Zygote], judges: Judges
+) -> None:
+    """One for the replay, one for what fails, one when a test reads what its piece does, and one for the sample."""
+    judges(False).grade(submission(ASSIGNMENT.solution()))
+    started.clear()
+    report = judges(False).grade(submission(files))
+    assert sum(outcome != "passed" for outcome in outcomes(report).values()) > 1
+    assert len(started) <= processes
 
 
 Judges = Callable[[bool], Judge]
@@ -523,6 +571,25 @@ def test_who_is_right_only_later_is_found_by_the_sample(judges: Judges) -> None:
         "vocab_init_and_reset",
     }
     assert same_but_for_times(reports)
+
+
+@pytest.mark.process
+def test_what_fails_in_a_used_process_alone_is_shown_to_a_person(judges: Judges) -> None:
+    """The process that serves again fails as the replay does, but first it is new, and differs."""
+    once = "\nif getattr(torch, 'is_taken', False):\n    raise RuntimeError('twice')\ntorch.is_taken = True\n"
+    path = "src/modeling/vocab_emb.py"
+    report = judges(False).grade(submission({**ASSIGNMENT.solution(), path: ASSIGNMENT.solution()[path] + once}))
+    assert set(outcomes(report).values()) == {"inconsistent"}
+
+
+@pytest.mark.process
+def test_an_endless_loop_in_one_piece_costs_no_other_task_anything() -> None:
+    """Lists of another piece, which were under way meanwhile, were charged for the time that this one took."""
+    path = "src/functional.py"
+    loop = "\n\ndef apply_rotary_pos_emb(input, cos, sin):\n    while True:\n        pass\n"
+    with contextlib.closing(Judge(Settings(ASSIGNMENT, device="cpu"))) as judge:
+        report = judge.grade(submission({**ASSIGNMENT.solution(), path: ASSIGNMENT.solution()[path] + loop}))
+    assert (report.score, report.bonus) == (report.max_score, 0)
 
 
 @pytest.mark.process

@@ -44,7 +44,7 @@ class Readings:
     """What functions have found out about one submission, each once, for all properties that need to know it.
 
     Args:
-        reader: Gives the student that such a function asks: newly imported, in a worker that answers for nothing else.
+        reader: Gives the student that such a function asks: newly imported, in another worker than the property.
     """
 
     def __init__(self, reader: Callable[[], Student]) -> None:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
+from functools import lru_cache
 from typing import Any, Self
 
 from grader.core.messages import Message, from_data, quoted, say
@@ -164,9 +165,14 @@ def told_frame(frame: Any, files: Mapping[str, str]) -> Iterator[Message]:
     """A frame in the student's files, nothing if it is malformed; the code comes from our copy of the files."""
     match frame:
         case [str(path), int(line), str(function)] if path in files and 0 <= line <= len(files[path]):
-            source = files[path].splitlines()
+            source = _lines(files[path])
             code = safe_text(source[line - 1].strip()) if 0 < line <= len(source) else ""
             yield say(FRAME, path=path, line=line, function=masked(function), code=code)
+
+
+@lru_cache(16)  # files, which a stub's every reply names
+def _lines(text: str) -> list[str]:
+    return text.splitlines()
 
 
 def masked(text: str) -> str:
@@ -176,8 +182,8 @@ def masked(text: str) -> str:
 
 def safe_text(value: Any) -> str:
     """A student's text made fit to be shown: one line, of limited length, without control characters."""
-    text = value if isinstance(value, str) else ""
-    printable = "".join(char if char.isprintable() else " " for char in text[: 4 * MAX_MESSAGE])
+    text = value[: 4 * MAX_MESSAGE] if isinstance(value, str) else ""
+    printable = text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
     squeezed = re.sub(r"\s+", " ", printable).strip()
     return squeezed if len(squeezed) <= MAX_MESSAGE else f"{squeezed[: MAX_MESSAGE - 2].rstrip()} …"
 

@@ -21,9 +21,9 @@ from grader.core.results.outcome import CaseResult
 from grader.core.sandbox import second_device
 
 from .devices import simulated
+from .lender import Lender
 from .plugin import Plugin, Task
 from .record import Recording
-from .replay import StartReplay
 from .student import StartWorker, Student
 
 OMIT = ("collectors", "log", "streams", "warnings", "keywords", "traceback")
@@ -74,21 +74,18 @@ class HiddenTests:
         if not collected:
             raise HiddenTestsError(self._output.getvalue())
 
-    def run(
-        self, student: Student, start_replay: StartReplay | None = None, *, plain: bool = False
-    ) -> list[CaseResult]:
+    def run(self, student: Student, lender: Lender | None = None, *, plain: bool = False) -> list[CaseResult]:
         """Run every test on one submission.
 
         Args:
             student: The submission.
-            start_replay: Gives a worker that answers what :meth:`rehearse` has recorded; None to ask request by request
-                only.
+            lender: Its workers, which answer what :meth:`rehearse` has recorded; None to ask request by request only.
             plain: Whether to ask request by request for everything, also for what passes on a replay.
 
         Raises:
             RuntimeError: If pytest has ended.
         """
-        return self._answer(lambda: self._plugin.run(student, start_replay, plain))
+        return self._answer(lambda: self._plugin.run(student, lender, plain))
 
     def recordings(self) -> list[Recording]:
         """What each property has asked the reference for, as the rehearsal has recorded it."""

@@ -37,7 +37,8 @@ from grader.core.settings import CannotGrade, Settings
 
 from .devices import devices, label, on_gpus, simulated
 from .hidden_tests import HiddenTests, hidden_tests_sha256
-from .student import Student
+from .lender import Lender
+from .student import StartWorker, Student
 
 DTYPE_NAMED = re.compile(r"(?:bfloat16|float16|float32)$")
 
@@ -59,8 +60,6 @@ class Judge:
         self._rubric = self._assignment.rubric.only(settings.only)
         self._devices = devices(settings.device)
         self._zygote = Zygote(settings.limits, on_gpus(self._devices), settings.without, simulated(self._devices))
-        # Not with GPUs: a GPU's driver may keep something from one property to the next.
-        self._start_replay = None if on_gpus(self._devices) else self._zygote.start
         try:
             self._tests = HiddenTests(self._assignment, self._devices, settings.seed, self._rubric.properties)
             self._tests_sha256 = hidden_tests_sha256(self._assignment)
@@ -94,8 +93,8 @@ class Judge:
                 case = f"{result.property_id}, {result.id}: {result.message} {result.detail}"
                 raise CannotGrade(f"the reference fails a hidden test, so nothing can be graded. {case}")
 
-    def _student(self, files: Mapping[str, str], *more: Any) -> Student:
-        return Student(files, self._zygote.start, self._assignment.rubric, self._settings.limits, *more)
+    def _student(self, files: Mapping[str, str], start: StartWorker | None = None, *more: Any) -> Student:
+        return Student(files, start or self._zygote.start, self._assignment.rubric, self._settings.limits, *more)
 
     def close(self) -> None:
         """End the fork server."""
@@ -117,8 +116,11 @@ class Judge:
         started, clock = datetime.now(UTC), time.monotonic()
         if submission.reason is not None:
             return self._report(submission, None, {}, started, clock)
-        student = self._student(submission.files, condemned, announce)
-        results = self._tests.run(student, self._start_replay, plain=self._settings.plain)
+        # Not with GPUs: a GPU's driver may keep something from one property to the next.
+        lender = None if on_gpus(self._devices) else Lender(self._zygote.start)
+        start = lender.start if lender and not self._settings.plain else None
+        student = self._student(submission.files, start, condemned, announce)
+        results = self._tests.run(student, lender, plain=self._settings.plain)
         tasks = score(self._rubric, results)
         diagnosis = self._assignment.part("diagnose")
         diagnoses: dict[str, str | None] = {}
@@ -126,6 +128,8 @@ class Judge:
             announce(prop.property.id)
             diagnoses[prop.property.id] = diagnosis.diagnose(student, prop.property.id, _failing(prop))
         student.start_afresh()
+        if lender:
+            lender.end_idle()
         return self._report(submission, tasks, diagnoses, started, clock)
 
     def give_up(self, identifier: str, reason: str) -> Report:

@@ -15,11 +15,13 @@ from grader.core.assignment import Assignment
 from grader.core.messages import Message, say
 from grader.core.results.outcome import CaseResult, Outcome
 from grader.core.sandbox import second_device
+from grader.core.sandbox.handle import WorkerFailed
 
 from .compare import PASSED
 from .devices import NONE, others, whole_suite
-from .excuses import Excuse, settled
+from .excuses import EARNED, Excuse, settled
 from .faults import StudentFault
+from .lender import Lender
 from .record import Recorder, Recording
 from .replay import Compared, Exchange, Memory, Replay, Replayed, Replies, StartReplay, Unforeseen, Verdicts, shuffled
 from .student import StartWorker, Student
@@ -144,38 +146,54 @@ class Plugin:
             tests = [*self.report.report["tests"], *ahead]
             self.results.put(settled(_case_results(session.items, tests)))
 
-    def run(self, student: Student, start_replay: StartReplay | None, plain: bool) -> list[dict[str, Any]]:
+    def run(self, student: Student, lender: Lender | None, plain: bool) -> list[dict[str, Any]]:
         """Decide every case; returns the results that count in place of those that pytest reports.
 
         Args:
             student: The submission.
-            start_replay: Gives a worker that answers whole properties; None to ask request by request only.
-            plain: Whether every property is asked for request by request, also those that pass on a replay.
+            lender: Its workers; None to ask request by request only, each property of a new one.
+            plain: The same, after a replay: also for properties that pass on it.
         """
         student.seed = self._seed
         for noted in (self._lost, self._failed, self._sound, self._excused, self._answers):
             noted.clear()
         hopeful = [prop for prop in self._tests if not student.condemns(prop)]
-        replay = Replay(self.recordings, student, start_replay, hopeful) if start_replay else None
+        replay = Replay(self.recordings, student, lender.new, hopeful) if lender else None
         replies: dict[str, Replies | None] = {}
-        passed: dict[str, Verdicts] = {}  # on the replay: by property, the cases
-        results: dict[str, Mapping[str, Any]] = {}
+        decided: dict[str, Verdicts] = {}  # on the replay: by property, the cases
         for prop in self._tests:
             student.announce(prop)
-            replies[prop], passed[prop] = self._replayed(prop, replay, student) if replay else (None, {})
-            if not plain and len(passed[prop]) == len(self._tests[prop]):
-                results |= passed[prop]
-            else:
-                self._asked(prop, student, replies[prop])
-        if replay is not None:
-            if self._is_in_doubt() or self._answers_otherwise(replay, student, replies, passed):
-                results = self._without_trust(student, replay.start_worker, hopeful)
+            replies[prop], decided[prop] = self._replayed(prop, replay, student) if replay else (None, {})
+        results: dict[str, Mapping[str, Any]] = {}
+        # Only now, as lists under way would be charged for what is waited for here; and backwards, so that no property
+        # is asked behind the same ones as in the replay.
+        for prop in reversed(self._tests):
+            student.announce(prop)
+            if not plain and self._passes(prop, decided[prop]):
+                results |= decided[prop]
+                continue
+            before = replies[prop]
+            if lender and (before is None or not before.are_whole or student.gives_up(self.recordings[prop].names)):
+                lender.end_idle()
+            elif lender and before and not plain and len(decided[prop]) == len(self._tests[prop]):
+                self._lost |= {prop} if self._confirms(prop, student, before, lender) else {prop, DOUBT}
+                results |= decided[prop]
+                continue
+            self._asked(prop, student, before)
+        if replay is not None and lender is not None:
+            if self._is_in_doubt() or self._answers_otherwise(replay, student, replies, decided):
+                student.start_over(lender.new)
+                results = self._without_trust(student, lender.new, hopeful)
             replay.close()
         student.start_afresh()
         return [{"nodeid": nodeid, "metadata": verdict} for nodeid, verdict in results.items()]
 
+    def _passes(self, prop: str, verdicts: Verdicts) -> bool:
+        """Whether a property has verdicts for all cases, and all have passed."""
+        return len(verdicts) == len(self._tests[prop]) and all(case["outcome"] in EARNED for case in verdicts.values())
+
     def _replayed(self, prop: str, replay: Replay, student: Student) -> tuple[Replies | None, Verdicts]:
-        """The replies to a property, and the verdicts of its cases that pass on them."""
+        """The replies to a property, and the verdicts of its cases that ask for nothing else."""
         packed = replay.packed(prop)
         if packed is None:
             return None, {}
@@ -184,28 +202,36 @@ class Plugin:
             return replies, known
         worker = Replayed(replies)
         self._student = replaying = student.met_through(worker.start)
-        passed: dict[str, dict[str, Any]] = {}
+        decided: dict[str, dict[str, Any]] = {}
         excuses: list[Excuse] = []
         for place, item in enumerate(self._tests[prop]):
             PASSED.set(())
             replaying.start_case()
             worker.begin_case(place)
-            self._all_passed = True
             with suppress(Unforeseen):
-                verdict = self._verdict(self._called(self._plain[item.nodeid], Unforeseen))
-                if self._all_passed:
-                    passed[item.nodeid] = verdict
-                    excuses += replaying.excuses
-        if len(passed) == len(self._tests[prop]):
+                decided[item.nodeid] = self._verdict(self._called(self._plain[item.nodeid], Unforeseen))
+                excuses += replaying.excuses
+        if self._passes(prop, decided):
             self._excused += excuses
             if not excuses and not replaying.has_read:  # then the verdict follows from seed and replies alone
-                self.memory.note(prop, packed, passed)
-        return replies, passed
+                self.memory.note(prop, packed, decided)
+        return replies, decided
+
+    def _confirms(self, prop: str, student: Student, before: Replies, lender: Lender) -> bool:
+        """Whether another worker answers as in the replay, where the tests have asked for nothing else."""
+        recording, worker = self.recordings[prop], lender.start(student.files)
+        try:
+            return before.are_the_same(worker.request_list(recording.packed, recording.limit_s))
+        except WorkerFailed:
+            return False
+        finally:
+            student.charge(recording.names, worker.spent_s)
+            worker.close()
 
     def _asked(self, prop: str, student: Student, replies: Replies | None) -> None:
-        """Have pytest decide the cases of a property, in a new worker.
+        """Have pytest decide the cases of a property, by another worker than the one of the replay.
 
-        If that gives other answers than a replay has given to the same requests, the submission is in doubt.
+        If that gives other answers than the replay has given to the same requests, the submission is in doubt.
         """
         compared = Compared(replies)
         student.begin(prop, compared.around)
@@ -221,7 +247,7 @@ class Plugin:
                 self._failed.add(item.nodeid)
             elif not student.excuses:
                 self._sound.add(item.nodeid)
-            if compared.differs:
+            if compared.differs or (compared.has_ended and replies is not None and replies.are_whole):
                 self._lost.add(DOUBT)
 
     def _without_trust(
@@ -247,7 +273,8 @@ class Plugin:
 
     def _differing(self, prop: str, replay: Replay, student: Student) -> dict[str, Mapping[str, Any]]:
         """The cases of a property that get another verdict on a replay, by other answers than in their new worker."""
-        replies, passed = self._replayed(prop, replay, student)
+        replies, decided = self._replayed(prop, replay, student)
+        passed = {nodeid for nodeid, verdict in decided.items() if verdict["outcome"] in EARNED}
         return {
             item.nodeid: {"outcome": str(Outcome.INCONSISTENT), "message": INCONSISTENT}
             for place, item in enumerate(self._tests[prop])
@@ -266,13 +293,13 @@ class Plugin:
         replay: Replay,
         student: Student,
         replies: Mapping[str, Replies | None],
-        passed: Mapping[str, Verdicts],
+        decided: Mapping[str, Verdicts],
     ) -> bool:
         """Whether a new worker gives other answers to some cases of one property in each task that has passed."""
         key = f"{self._seed} {student.sha256}"
         sample: dict[str, Replies] = {}
         tasks = set[str]()
-        for prop in shuffled((prop for prop in passed if len(passed[prop]) == len(self._tests[prop])), key):
+        for prop in shuffled((prop for prop in decided if self._passes(prop, decided[prop])), key):
             task, before = self._assignment.rubric.task_of(prop).id, replies[prop]
             if task not in tasks and before is not None:
                 tasks.add(task)

@@ -3,9 +3,10 @@
 One request after another, to a new process for each property, takes most of a submission's time. So the rehearsal
 records what each property asks the reference for. A submission gets one worker, which answers these lists of requests,
 one property after another, importing the submission anew for each. The tests run on the replies as long as they ask for
-what was recorded. A case may only pass this way: any other is asked for in a new worker, request by request.
+what was recorded. A property that does not pass this way is asked for in another worker: in one list, or request by
+request if its tests ask for more.
 
-No submission may answer one way here and another way there. Where the new worker gives other values to the same
+No submission may answer one way here and another way there. Where the other worker gives other values to the same
 requests, the worse verdict counts; of the properties that pass, one in each task is asked for in a new worker, too.
 """
 
@@ -15,7 +16,7 @@ import hashlib
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from grader.core.sandbox.handle import Operation, WorkerFailed, WorkerLike, is_reply
 from grader.core.sandbox.protocol import ProtocolError, unpack
@@ -33,12 +34,11 @@ Verdicts = Mapping[str, Mapping[str, Any]]  # by test: outcome and numbers, as t
 Exchange = tuple[Any, Mapping[str, Any]]  # a request, as ``recorded`` gives it, and its reply
 
 
-class ReplayWorker(Protocol):
-    """A worker that answers lists of requests; see :class:`~grader.core.sandbox.handle.Worker`."""
+class ReplayWorker(WorkerLike, Protocol):
+    """A worker that answers lists of requests, too; see :class:`~grader.core.sandbox.handle.Worker`."""
 
-    @property
-    def spent_s(self) -> float:
-        """Seconds charged for the last list."""
+    def lend(self, keep: Callable[[Self], object]) -> None:
+        """Have the submission imported anew; give the worker to ``keep`` when it is closed."""
 
     def post(self, requests: bytes, *, anew: bool) -> None:
         """Send a list of requests, before which the submission may be imported anew."""
@@ -46,8 +46,8 @@ class ReplayWorker(Protocol):
     def replies(self, timeout_s: float) -> bytes:
         """Receive the replies to the list that was posted first and has none yet."""
 
-    def close(self) -> None:
-        """End the worker."""
+    def request_list(self, requests: bytes, timeout_s: float) -> bytes:
+        """Send a list of requests, and receive the replies."""
 
 
 StartReplay = Callable[[Mapping[str, str]], ReplayWorker]
@@ -83,6 +83,11 @@ class Replies:
     def _given(self) -> list[Any]:
         return _unpacked(self._packed)
 
+    @property
+    def are_whole(self) -> bool:
+        """Whether every request has a reply, and the process was none the worse for it."""
+        return len(self._given) == len(self._recording.singly) and not OF_THE_MACHINE & {*map(_kind, self._given)}
+
     def of_case(self, place: int) -> Iterator[Exchange]:
         """The requests of one case, each with its reply, up to the first that has none."""
         return self._answered(self._recording.cases[place])
@@ -102,6 +107,10 @@ class Replies:
             if not OF_THE_MACHINE & {_kind(reply), _kind(other)} and not alike(reply, other):
                 return False
         return True
+
+    def are_the_same(self, packed: bytes) -> bool:
+        """Whether other replies say the same."""
+        return packed == self._packed or alike(self._given, _unpacked(packed))
 
     def are_like(self, places: Sequence[int], others: Sequence[bytes]) -> bool:
         """Whether others, each in a list of its own, say the same at these places."""
@@ -147,10 +156,11 @@ class Replayed:
 
 
 class Compared:
-    """A new worker, whose answers are compared with those that the submission has given to the same requests before.
+    """Another worker, whose answers are compared with those that the submission has given to the same requests before.
 
     Attributes:
         answers: The requests of the present case, each with its reply.
+        has_ended: Whether the worker has ended, timed out, or reached the limit on memory.
     """
 
     def __init__(self, replies: Replies | None) -> None:
@@ -158,6 +168,7 @@ class Compared:
         self._replies = replies
         self._place = 0
         self.answers: list[Exchange] = []
+        self.has_ended = False
 
     def around(self, worker: WorkerLike) -> Compared:
         """Stand around a worker."""
@@ -170,7 +181,12 @@ class Compared:
 
     def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
         """Ask the worker, and note its answer."""
-        reply = self._worker.request(operations, timeout_s)
+        try:
+            reply = self._worker.request(operations, timeout_s)
+        except WorkerFailed:
+            self.has_ended = True
+            raise
+        self.has_ended |= _kind(reply) in OF_THE_MACHINE
         if not any(operation == "load" for operation, _ in operations):
             self.answers.append((recorded(operations), reply))
         return reply
@@ -260,12 +276,15 @@ class Replay:
         """Wait for the replies to the list that was sent first; its time is charged whether they come or not."""
         assert self._worker is not None, "what has been sent has been sent to a worker"
         recording = self._recordings[self._sent.popleft()]
-        packed = None
+        packed, hangs = None, False
         try:
             packed = self._worker.replies(recording.limit_s)
-        except WorkerFailed:
+        except WorkerFailed as failure:
             self._failures += 1
+            hangs = failure.kind == "timed_out"
         self._student.charge(recording.names, self._worker.spent_s)
+        if hangs:
+            self._student.hang(recording.names)
         if packed is None:
             self.close()
         return packed

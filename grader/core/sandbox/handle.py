@@ -66,7 +66,8 @@ class Worker:
         self._running = True
         self._ready = False
         self._waited = Waited(None)  # until its process number here is known; the fork server may know it by another
-        self._is_new = True  # until it has been sent a request
+        self._is_new = True  # whether the next request imports the submission anew
+        self._keep: Callable[[Worker], object] | None = None
         self._since: Allowance | None = None  # time since the replies to the last list
         self.spent_s = 0.0
 
@@ -91,10 +92,10 @@ class Worker:
                     return reply
             raise ProtocolError("a malformed reply")
         except DeadlineExceeded:
-            self.close()
+            self._kill()
             raise WorkerFailed("timed_out", say("no answer in time")) from None
         except ProtocolError as error:
-            self.close()
+            self._kill()
             raise WorkerFailed("invalid_reply", say("the reply was {problem}", problem=str(error))) from None
         except PeerClosed:
             raise WorkerFailed("crashed", self._end(GRACE_S)) from None
@@ -126,7 +127,7 @@ class Worker:
                                 return reply
                         raise ProtocolError("a malformed reply")
         except (ProtocolError, PeerClosed) as error:
-            self.close()
+            self._kill()
             raise WorkerFailed("crashed", say("the process exited").then(quoted(str(error)))) from None
 
     def post(self, requests: bytes, *, anew: bool) -> None:
@@ -154,14 +155,21 @@ class Worker:
         try:
             return _bytes(self._channel.receive(allowance))
         except DeadlineExceeded:
-            self.close()
+            self._kill()
             raise WorkerFailed("timed_out", say("no answer in time")) from None
         except (ProtocolError, PeerClosed) as error:
-            self.close()
+            self._kill()
             raise WorkerFailed("crashed", say("no answer: {problem}", problem=str(error))) from None
         finally:  # the worker may have computed before the judge waited for it
             before, self._since = self._since, Allowance(self._waited, math.inf)
-            self.spent_s = max(allowance.spent_s, before.spent_s if before else 0.0)
+            self.spent_s = max(allowance.spent_s, min(before.spent_s, timeout_s) if before else 0.0)
+
+    def request_list(self, requests: bytes, timeout_s: float) -> bytes:
+        """Send a list of requests, and wait for the packed replies; as :meth:`post` and :meth:`replies`."""
+        self._since = None  # no other list is under way
+        self.post(requests, anew=self._is_new)
+        self._is_new = False
+        return self.replies(timeout_s)
 
     def _wait_until_ready(self) -> None:
         """Wait until the worker says that it is ready, which it does before it runs any student code.
@@ -174,12 +182,23 @@ class Worker:
             self._waited = Waited(self._channel.peer(deadline))
             self._ready = self._channel.receive(deadline) == "ready"
         except (ProtocolError, PeerClosed, DeadlineExceeded):
-            self.close()
+            self._kill()
         if not self._ready:
             raise RuntimeError("a worker did not start")
 
+    def lend(self, keep: Callable[[Worker], object]) -> None:
+        """Have the submission imported anew; when this worker is closed and still runs, give it to ``keep`` instead."""
+        self._is_new, self._keep = True, keep
+
     def close(self) -> None:
-        """Kill the process if it still runs."""
+        """Kill the process if it still runs, or give it back if it was lent."""
+        keep, self._keep = self._keep, None
+        if self._running and keep:
+            keep(self)
+        else:
+            self._kill()
+
+    def _kill(self) -> None:
         if self._running:
             self._end(0)
 

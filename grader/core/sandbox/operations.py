@@ -402,7 +402,9 @@ def describe_exception(error: BaseException, files: Mapping[str, str]) -> dict[s
         message = str(error)[:MAX_MESSAGE]
     except BaseException:  # a student's own __str__ may do anything
         message = ""
-    trace = traceback.extract_tb(error.__traceback__, limit=-MAX_DEPTH)
+    # Without the text of the lines, for which each frame's file would be looked up.
+    walked = traceback.walk_tb(error.__traceback__)
+    trace = traceback.StackSummary.extract(walked, limit=-MAX_DEPTH, lookup_lines=False)
     frames = [[frame.filename, frame.lineno or 0, frame.name] for frame in trace]
     inside = itertools.takewhile(lambda file: file not in files, (frame.filename for frame in reversed(trace)))
     more = {}

@@ -1,0 +1,29 @@
+"""The class of the benchmark: its mix is fixed, at any size, and the same class is made each time."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from grader.assignment.corpus.as_handed_in import MIX, SIZE, a_class
+
+
+def test_the_mix_is_what_it_says() -> None:
+    assert sum(MIX.values()) == 100
+    assert Counter(member.kind for member in a_class()) == {
+        kind: percent * SIZE // 100 for kind, percent in MIX.items()
+    }
+
+
+@pytest.mark.parametrize("size", [20, 80])
+def test_a_small_class_has_the_same_mix_within_one(size: int) -> None:
+    counts = Counter(member.kind for member in a_class(size))
+    assert sum(counts.values()) == size
+    assert all(abs(counts[kind] - percent * size / 100) < 1 for kind, percent in MIX.items())
+
+
+def test_no_two_submissions_have_the_same_text_and_the_same_class_comes_again() -> None:
+    texts = [tuple(sorted(member.files.items())) for member in a_class(80)]
+    assert len(set(texts)) == 80
+    assert texts == [tuple(sorted(member.files.items())) for member in a_class(80)]
