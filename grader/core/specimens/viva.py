@@ -1,4 +1,4 @@
-"""What questions about a student's own code need of an assignment: calls small enough for the head, and laws as code."""
+"""What questions about students' own code need of an assignment: calls small enough for the head, and laws as code."""
 
 from __future__ import annotations
 

@@ -88,7 +88,9 @@ def edits_of(path: str, text: str, lines: frozenset[int]) -> Iterator[Edit]:
         old = source[line - 1]
         for replaced, by in _replacements(node):
             new = _spliced(old, replaced, by)
-            if by.startswith("(") and _tree(source, line, bare := _spliced(old, replaced, by[1:-1])) == _tree(source, line, new):
+            if by.startswith("(") and _tree(source, line, bare := _spliced(old, replaced, by[1:-1])) == _tree(
+                source, line, new
+            ):
                 new = bare
             if new != old and (line, new) not in seen and _tree(source, line, new):
                 seen.add((line, new))
@@ -100,7 +102,9 @@ def _replacements(node: ast.AST) -> Iterator[Replaced]:
         case ast.Call(func=ast.Attribute(value=value, attr=name)) if not _is_module(value) and name != "__init__":
             yield node, ast.unparse(value)  # no cast, no clamp, no mask, no clone
         case ast.Compare(ops=[sign], left=left, comparators=[right]):
-            yield from ((node, ast.unparse(ast.Compare(left, [by()], [right]))) for by in COMPARISONS.get(type(sign), ()))
+            yield from (
+                (node, ast.unparse(ast.Compare(left, [by()], [right]))) for by in COMPARISONS.get(type(sign), ())
+            )
         case ast.BinOp(left=left, op=sign, right=right):
             if by := OPERATORS.get(type(sign)):
                 yield node, f"({ast.unparse(ast.BinOp(left, by(), right))})"

@@ -49,13 +49,13 @@ class Maker:
             kind = "growth" if call.history else "predict"
             yield Question(
                 kind,
+                study.task.id,
                 self._say(f"ask_{kind}"),
                 (call.code,),
                 (Option(right.text, "", True), *(Option(own.text, origin, True) for own, origin in wrong)),
                 self._say("by_running", steps=len(right.steps), last=_last(right)),
                 "",
                 len(right.steps),
-                call.code,
             )
 
     # ── Shape and dtype ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -76,13 +76,13 @@ class Maker:
                 wrong = apart(text, self._shuffled([*near_kinds(text)][:5]) + self._shuffled(beside), str.__ne__)
                 yield Question(
                     "shape",
+                    study.task.id,
                     self._say("ask_shape", line=line, function=self._function(path, line)),
                     (study.sources[path].listing(line), call.code),
                     (Option(text, "", True), *(Option(one, self._say("other_kind"), True) for one in wrong)),
                     self._say("by_watching"),
                     place,
                     study.after(outcome, path, line),
-                    f"{place} {call.code}",
                 )
 
     # ── What if ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -102,16 +102,28 @@ class Maker:
             right = self._shuffled(sorted(by_answer))[0]  # so that no answer is more frequent than another
             first, second = by_answer[right]
             options = [right, *(key for key in AFFECTED.values() if key != right)]
-            both = [(study.calls[number].code, study.outcomes[number], version.outcomes[number]) for number, _ in (first, second)]
+            rank = {key: number for number, key in enumerate(AFFECTED.values())}
+            both = [
+                (study.calls[number].code, study.outcomes[number], version.outcomes[number])
+                for number, _ in (first, second)
+            ]
             yield Question(
                 "what_if",
-                self._say("ask_deleted" if not edit.new else "ask_what_if", line=edit.line, function=self._function(edit.path, edit.line)),
-                (study.sources[edit.path].listing(edit.line, edit), *(f"# {n}\n{code}" for n, (code, _, _) in enumerate(both, 1))),
-                tuple(Option(self._say(f"only_{key}"), "" if key == right else self._say("ran_otherwise")) for key in options),
-                " ".join(self._say("call_went", n=n, before=a.text, after=b.text) for n, (_, a, b) in enumerate(both, 1)),
+                study.task.id,
+                self._say("ask_what_if", edit=self._suppose(edit)),
+                (
+                    study.sources[edit.path].listing(edit.line, edit),
+                    *(f"# {n}\n{code}" for n, (code, _, _) in enumerate(both, 1)),
+                ),
+                tuple(
+                    Option(self._say(f"only_{key}"), "" if key == right else self._say("ran_otherwise"), rank=rank[key])
+                    for key in options
+                ),
+                " ".join(
+                    self._say("call_went", n=n, before=a.text, after=b.text) for n, (_, a, b) in enumerate(both, 1)
+                ),
                 f"{edit.path}:{edit.line}",
                 study.steps(edit.path, edit.line),
-                f"{edit.path} {edit.line} {edit.new}",
             )
 
     # ── Find it ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -131,16 +143,16 @@ class Maker:
             shown = "\n".join(line for line in listing.splitlines() if not line.startswith(f"{edit.line:>4} -"))
             yield Question(
                 "find",
+                study.task.id,
                 self._say("ask_find", function=function.name, law=self._law(law)),
                 (shown,),
                 tuple(
-                    Option(self._say("line", line=line), "" if line == edit.line else self._say("as_it_was"))
+                    Option(self._say("line", line=line), "" if line == edit.line else self._say("as_it_was"), rank=line)
                     for line in (edit.line, *wrong)
                 ),
                 self._say("it_was", line=edit.line, old=source.code(edit.line), new=edit.shown),
                 f"{edit.path}:{edit.line}",
                 study.steps(edit.path, edit.line),
-                f"{edit.path} {edit.line} {edit.new}",
             )
 
     # ── Why ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -158,13 +170,13 @@ class Maker:
             broken = "; ".join(self._law(law) for law in sorted(version.broken)) or self._say("none")
             yield Question(
                 "why",
-                self._say("ask_why_deleted" if not edit.new else "ask_why", line=edit.line, function=self._function(edit.path, edit.line)),
+                study.task.id,
+                self._say("ask_why", edit=self._suppose(edit)),
                 (study.sources[edit.path].listing(edit.line, edit),),
                 tuple(first),
                 self._say("broken", laws=broken),
                 f"{edit.path}:{edit.line}",
                 study.steps(edit.path, edit.line),
-                f"{edit.path} {edit.line} {edit.new}",
             )
 
     # ── What they share ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -184,6 +196,11 @@ class Maker:
     def _function(self, path: str, line: int) -> str:
         function = self._study.sources[path].function(line)
         return function.name if function else path
+
+    def _suppose(self, edit: Edit) -> str:
+        return self._say(
+            "changed" if edit.new else "deleted", line=edit.line, function=self._function(edit.path, edit.line)
+        )
 
     def _law(self, name: str) -> str:
         return self._rubric.properties[name].title[self._language]

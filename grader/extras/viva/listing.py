@@ -78,4 +78,3 @@ def _code(text: str, tree: ast.Module) -> dict[int, str]:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             lines[node.lineno - 1 : node.end_lineno] = [""] * ((node.end_lineno or 0) - node.lineno + 1)
     return {number: line.rstrip() for number, line in enumerate(lines, 1) if line.strip()}
-

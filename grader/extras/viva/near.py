@@ -36,7 +36,11 @@ def near_kinds(held: str) -> Iterator[str]:
         yield from _texts(held)
         return
     sizes = ast.literal_eval(shape)
-    others = [name for name in ("float32", "float16", "float64") if name != dtype] if "float" in dtype else ["float32", "bool"]
+    others = (
+        [name for name in ("float32", "float16", "float64") if name != dtype]
+        if "float" in dtype
+        else ["float32", "bool"]
+    )
     yield from (f"{dtype} {own}" for own in _shapes(sizes))
     yield from (f"{other} {own}" for own in (sizes, *_shapes(sizes)) for other in others)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TypeVar
 
 KINDS = ("predict", "shape", "what_if", "find", "why", "growth")
 LEAST_WRONG, MOST_WRONG = 3, 4
-EASY, MEDIUM = 4, 12  # lines between the line and the effect, at most
+EASY, MEDIUM = 5, 15  # lines between the line and the effect, at most
 
 T = TypeVar("T")
 
@@ -22,16 +21,18 @@ class Option:
         text: What a student reads.
         origin: For the examiner: why it is wrong; empty for the right one.
         is_code: Whether it is code or a value, rather than words.
+        rank: Its place among options that have an order of their own, such as numbers of lines.
     """
 
     text: str
     origin: str = ""
     is_code: bool = False
+    rank: int = 0
 
 
 @dataclass(frozen=True)
 class Question:
-    """One question; its first option is the right one until they are put in order for a student.
+    """One question.
 
     Attributes:
         kind: One of :data:`KINDS`.
@@ -40,17 +41,18 @@ class Question:
         why: For the examiner: how the answer was found.
         place: The line that it is about, as ``path:line``; empty where it is about a call alone.
         steps: How many lines of the submission run between the line and the effect.
-        basis: What it was made of; two questions with the same basis are the same question.
+        right: The number of the right option.
     """
 
     kind: str
+    task: str
     prompt: str
     blocks: tuple[str, ...]
     options: tuple[Option, ...]
     why: str
     place: str
     steps: int
-    basis: str
+    right: int = 0
 
     @property
     def difficulty(self) -> str:
@@ -71,8 +73,3 @@ def apart(right: T, candidates: Iterable[T], differ: Callable[[T, T], bool], mos
         if len(chosen) < most and all(differ(one, other) for other in (right, *chosen)):
             chosen.append(one)
     return chosen
-
-
-def all_apart(options: Sequence[T], differ: Callable[[T, T], bool]) -> bool:
-    """Whether each differs from each other."""
-    return all(differ(one, other) for one, other in combinations(options, 2))

@@ -16,7 +16,7 @@ from .edits import Edit, edits_of
 from .execution import Bench, Files, Outcome
 from .listing import Source, sources
 
-MOST_EDITS = 16  # of a task's lines; each costs two workers
+MOST_EDITS = 9  # of a task's lines; each costs two workers
 MOST_OF_A_LINE = 2
 
 
@@ -84,9 +84,11 @@ def studies(
     wanted = {path: _assigned(files[path]) for path in readable}
     for task in rubric.tasks:
         calls, laws = of_task(viva, task)
-        outcomes = bench.outcomes(files, task, [*(call.code for call in calls), *laws.values()], wanted) if calls else None
-        if outcomes is None:
-            continue
+        outcomes = (
+            bench.outcomes(files, task, [*(call.code for call in calls), *laws.values()], wanted) if calls else None
+        )
+        if outcomes is None or all(outcome.error for outcome in outcomes[: len(calls)]):
+            continue  # nothing was written yet, or nothing runs
         own, judged = outcomes[: len(calls)], dict(zip(laws, outcomes[len(calls) :], strict=True))
         holding = frozenset(name for name, outcome in judged.items() if outcome.value == "True")
         ran = {step for outcome in own for step in outcome.steps}
@@ -101,7 +103,9 @@ def studies(
 def of_task(viva: Viva, task: Task) -> tuple[list[Call], dict[str, str]]:
     """The calls and laws of a task."""
     ids = [prop.id for prop in task.properties]
-    return [call for call in viva.calls if call.task == task.id], {name: viva.laws[name] for name in ids if name in viva.laws}
+    return [call for call in viva.calls if call.task == task.id], {
+        name: viva.laws[name] for name in ids if name in viva.laws
+    }
 
 
 def version_of(
@@ -132,7 +136,9 @@ def known_mistakes(bench: Bench, assignment: Assignment, viva: Viva) -> dict[str
         if task is None or variant.valid or len(variant.hints) != 1 or variant.hints & seen:
             continue
         seen |= variant.hints
-        version = version_of(bench, variant.files, task, replace(viva, laws={}), frozenset(), mistake=variant.hint or "")
+        version = version_of(
+            bench, variant.files, task, replace(viva, laws={}), frozenset(), mistake=variant.hint or ""
+        )
         if version:
             found.setdefault(task.id, []).append(version)
     return found
@@ -156,7 +162,9 @@ def _chosen(files: Files, ran: set[tuple[str, int]], seed: str) -> list[Edit]:
         rng.shuffle(found)
     places = sorted(by_line)
     rng.shuffle(places)
-    rounds = [by_line[place][number] for number in range(MOST_OF_A_LINE) for place in places if number < len(by_line[place])]
+    rounds = [
+        by_line[place][number] for number in range(MOST_OF_A_LINE) for place in places if number < len(by_line[place])
+    ]
     return rounds[:MOST_EDITS]
 
 
