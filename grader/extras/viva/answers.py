@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -13,8 +14,7 @@ from grader.core.export.rows import ExportError
 from grader.core.export.table import read_template
 from grader.core.results.report import Practice, Record, first_problem, write_text
 
-from .question import Question
-from .quiz import KEY, Key
+from .quiz import KEY, Key, Question
 
 ANSWERS = "viva-answers.json"  # in the folder of reports
 CODE = re.compile(r"\[(anon-[a-z2-7]+-\d+-[0-9a-f]+)\]")
@@ -25,7 +25,7 @@ class AnswersError(Exception):
 
 
 class Understood(Record):
-    """What the answers were worth, by submission; ``unsettled`` names questions whose answer is none of the options."""
+    """What answers were worth, by submission; ``unsettled`` names questions whose answer is none of the options."""
 
     submissions: dict[str, Practice]
 
@@ -36,16 +36,7 @@ def read_key(folder: Path) -> Key:
     Raises:
         AnswersError: If there is none, or it is damaged.
     """
-    try:
-        return Key.model_validate_json((folder / KEY).read_bytes())
-    except OSError:
-        raise AnswersError(
-            f"{folder}: no {KEY} in it. Run viva --out first; the key is written beside the reports."
-        ) from None
-    except ValidationError as error:
-        raise AnswersError(
-            f"{folder / KEY}: {first_problem(error)}. Run viva --out again with the same --seed."
-        ) from None
+    return _read(folder / KEY, Key, "Run viva --out, with the same --seed as before.")
 
 
 def read_understood(folder: Path) -> dict[str, Practice]:
@@ -55,12 +46,7 @@ def read_understood(folder: Path) -> dict[str, Practice]:
         AnswersError: If the file is damaged.
     """
     path = folder / ANSWERS
-    if not path.exists():
-        return {}
-    try:
-        return Understood.model_validate_json(path.read_bytes()).submissions
-    except ValidationError as error:
-        raise AnswersError(f"{path}: {first_problem(error)}. Delete it, and read the answers again.") from None
+    return _read(path, Understood, "Delete it, and read the answers again.").submissions if path.exists() else {}
 
 
 def write_understood(folder: Path, found: Mapping[str, Practice]) -> None:
@@ -83,31 +69,36 @@ def read_answers(path: Path) -> dict[str, str]:
     """
     try:
         table = read_template(path.read_bytes(), "the export of answers")
-    except OSError as error:
-        raise AnswersError(f"--answers {path}: {error.strerror}.") from None
-    except ExportError as error:
-        raise AnswersError(f"{path}: {error}".replace("--template: ", "")) from None
+    except (OSError, ExportError) as error:
+        raise AnswersError(f"--answers {path}: {error}".replace("--template: ", "")) from None
     found = {code: answer for row in table.rows for code, answer in _in_row(table.header, row) if answer.strip(" -")}
     if not found:
         raise AnswersError(
-            f"--answers {path}: no answer to a question of viva. From Moodle, export the responses with question "
-            "text and response; in Canvas, the quiz's student analysis."
+            f"--answers {path}: no answer to a question of viva. From Moodle, export the responses with question text "
+            "and response; from Canvas, the quiz's student analysis."
         )
     return found
 
 
 def graded(key: Key, answers: Mapping[str, str]) -> dict[str, Practice]:
-    """The points of everyone who answered any question."""
+    """The points of everyone who answered any question; a question without an answer is wrong."""
     found = {}
     for quiz in key.quizzes:
-        given = {number: answers.get(quiz.code(number)) for number in range(1, len(quiz.questions) + 1)}
-        if not any(given.values()):
-            continue
-        chosen = {n: _chosen(quiz.questions[n - 1], text) for n, text in given.items() if text is not None}
-        right = sum(choice == quiz.questions[n - 1].right for n, choice in chosen.items())
-        unsettled = [quiz.code(n) for n, choice in chosen.items() if choice is None]
-        found[quiz.id] = Practice(points=right, max_points=len(quiz.questions), unsettled=unsettled)
+        given = [(code, one, _chosen(one, answers[code])) for code, one in quiz.numbered if code in answers]
+        if given:
+            right = sum(choice == one.right for _, one, choice in given)
+            unsettled = [code for code, _, choice in given if choice is None]
+            found[quiz.id] = Practice(points=right, max_points=len(quiz.questions), unsettled=unsettled)
     return found
+
+
+def _read(path: Path, model: type[Key] | type[Understood], remedy: str) -> Any:
+    try:
+        return model.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise AnswersError(f"{path}: {error.strerror}. {remedy}") from None
+    except ValidationError as error:
+        raise AnswersError(f"{path}: {first_problem(error)}. {remedy}") from None
 
 
 def _in_row(header: tuple[str, ...], row: tuple[str, ...]) -> Iterator[tuple[str, str]]:
@@ -120,12 +111,6 @@ def _in_row(header: tuple[str, ...], row: tuple[str, ...]) -> Iterator[tuple[str
 
 def _chosen(question: Question, answer: str) -> int | None:
     """The option that an answer repeats, whatever has become of its blanks and markup."""
-    texts = [_bare(option.text) for option in question.options]
-    for own in (_bare(answer), _bare(html.unescape(re.sub(r"</?(?:p|code|pre|div|br)\b[^>]*>", "", answer)))):
-        if own in texts:
-            return texts.index(own)
-    return None
-
-
-def _bare(text: str) -> str:
-    return "".join(text.split())
+    texts = ["".join(option.text.split()) for option in question.options]
+    plain = html.unescape(re.sub(r"</?(?:p|code|pre|div|br)\b[^>]*>", "", answer))
+    return next((texts.index(own) for own in ("".join(answer.split()), "".join(plain.split())) if own in texts), None)

@@ -7,15 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from grader.core.cli.grade import LevelChoice
 from grader.core.cli.submissions import Submissions, candidates_of, say_what_differs
 from grader.core.cli.terminal import (
     ERR,
     EXIT_GRADER_ERROR,
-    OUT,
     chosen,
     fail,
     language_of,
@@ -26,9 +23,8 @@ from grader.core.cli.terminal import (
     warn,
 )
 from grader.core.intake.reader import Reader
-from grader.core.results.files import write_bytes
 from grader.core.results.pseudonyms import PseudonymError, pseudonyms
-from grader.core.results.report import Report, write_text
+from grader.core.results.report import Report
 from grader.core.run.progress import follow
 from grader.core.sandbox.levels import Level
 from grader.core.sandbox.limits import Limits
@@ -57,43 +53,27 @@ def viva(
 
     The points stand beside the grade, as those of notebooks do, and never change it. DIR/viva.json holds the answers.
     """
-    if (out is None) == (not answers):
-        fail("give either --out QUIZ to write quizzes or --answers CSV to grade answers.")
-    if answers:
-        _grade(folder, answers)
-    elif out:
-        prepare(out)
-        _ask(folder, out, submissions, seed, language_of(lang), Level[require_isolation.name])
-
-
-def _ask(folder: Path, out: Path, submissions: list[Path] | None, seed: int, language: str, level: Level) -> None:
-    """Write a quiz for each graded submission."""
-    from .quiz import Key
+    from .answers import AnswersError
 
     try:
-        quizzes = list(_quizzes(folder, submissions, seed, language, level))
-        Key(seed=seed, language=language, quizzes=quizzes).write(folder)
-        _write(out, quizzes, language)
+        if answers and out is None:
+            _grade(folder, answers)
+        elif out and not answers:
+            prepare(out)
+            _ask(folder, out, [*_quizzes(folder, submissions, seed, language_of(lang), require_isolation)], seed, lang)
+        else:
+            fail("give either --out QUIZ, to write quizzes, or --answers CSV, to grade answers.")
     except KeyboardInterrupt:
         fail("stopped; nothing was written.", 130)
-    except (PseudonymError, ValueError) as error:
+    except (AnswersError, PseudonymError, ValueError) as error:
         fail(str(error))
-    except RuntimeError as error:
-        fail(f"{error}; run again.", EXIT_GRADER_ERROR)
     except OSError as error:
-        fail(f"{error.filename or out}: {error.strerror}.", EXIT_GRADER_ERROR)
-    listed = Table("submission", "pseudonym", box=None, header_style="bold", padding=(0, 1))
-    listed.add_column("asked", justify="right")
-    listed.add_column("of", justify="right")
-    listed.add_column("difficulty")
-    for quiz in quizzes:
-        difficulty = ", ".join(question.difficulty for question in quiz.questions)
-        listed.add_row(Text(quiz.id), quiz.name, f"{len(quiz.questions)}", f"{sum(quiz.pool.values())}", difficulty)
-    OUT.print(listed)
-    say(f"{len(quizzes)} quizzes: {out}; answers: {folder / 'viva.json'}")
+        fail(f"{error.filename or folder}: {error.strerror}.", EXIT_GRADER_ERROR)
 
 
-def _quizzes(folder: Path, submissions: list[Path] | None, seed: int, language: str, level: Level) -> Iterator[Quiz]:
+def _quizzes(
+    folder: Path, submissions: list[Path] | None, seed: int, language: str, level: LevelChoice
+) -> Iterator[Quiz]:
     """The quiz of each graded submission; one of which nothing can be asked has no questions."""
     from grader.core.sandbox.launch import Zygote  # these import torch
 
@@ -103,77 +83,60 @@ def _quizzes(folder: Path, submissions: list[Path] | None, seed: int, language: 
     from .study import known_mistakes, studies
 
     assignment = chosen()
-    declared = viva_of(assignment)
-    if declared is None:
+    if (declared := viva_of(assignment)) is None:
         fail("this assignment has no corpus/viva.toml, so nothing can be asked.")
     lines = [line for line in read_class(folder) if line.status == "graded"]
     names = pseudonyms(folder, [line.id for line in lines])
-    server = Zygote(Limits())
+    server, reader = Zygote(Limits()), Reader()
     try:
-        if server.isolation.level < level:
+        if server.isolation.level < Level[level.name]:
             fail(f"isolation here is {server.isolation}, weaker than required; see `grader doctor`.")
-        bench = Bench(server.start)
-        with Reader() as reader:
-            candidates = candidates_of(folder, submissions, reader)
-            mistakes = known_mistakes(bench, assignment, declared)
-            for line in follow(lines, "questions", len(lines), ERR):
-                if line.id not in candidates:
-                    warn(f"{line.id}: no longer among the submissions; skipped. Pass its location with --submissions.")
-                    continue
-                submission = reader.read(candidates[line.id])
-                say_what_differs(read_written(folder / line.id / "report.json", Report), submission)
-                own = f"{seed}:{line.id}"
-                found = studies(bench, submission.files, assignment.rubric, declared, mistakes, own)
-                pool = [
-                    question
-                    for study in found
-                    for question in Maker(study, assignment.rubric, language, own).questions()
-                ]
-                yield drawn(line.id, names[line.id], pool, seed)
+        bench, candidates = Bench(server.start), candidates_of(folder, submissions, reader)
+        mistakes = known_mistakes(bench, assignment, declared)
+        for line in follow(lines, "questions", len(lines), ERR):
+            if line.id not in candidates:
+                warn(f"{line.id}: no longer among the submissions; skipped. Pass its location with --submissions.")
+                continue
+            submission = reader.read(candidates[line.id])
+            say_what_differs(read_written(folder / line.id / "report.json", Report), submission)
+            own = f"{seed}:{line.id}"
+            found = studies(bench, submission.files, assignment.rubric, declared, mistakes, own)
+            pool = [one for study in found for one in Maker(study, assignment.rubric, language, own).questions()]
+            yield drawn(line.id, names[line.id], pool, seed)
+    except RuntimeError as error:  # a worker did not start, or was killed from outside
+        fail(f"{error}; run again.", EXIT_GRADER_ERROR)
     finally:
+        reader.close()
         server.close()
 
 
-def _write(out: Path, quizzes: list[Quiz], language: str) -> None:
-    """Write everything that can be given away; what an earlier run left in these folders is removed."""
-    from .pages import Pages
-    from .platforms import gift, moodle, qti
+def _ask(folder: Path, out: Path, quizzes: list[Quiz], seed: int, lang: str) -> None:
+    """Write the quizzes, and their key."""
+    from .files import write_quizzes
+    from .quiz import Key
 
-    asked = [quiz for quiz in quizzes if quiz.questions]
-    pages = Pages(chosen().rubric, language)
-    folders = {name: out / name for name in ("pages", "oral", "qti")}
-    for kept in folders.values():
-        kept.mkdir(exist_ok=True)
-        for old in kept.glob("anon-*"):
-            old.unlink()
-    write_text(out / "moodle.xml", moodle(asked))
-    write_text(out / "questions.gift", gift(asked))
-    for quiz in asked:
-        write_text(folders["pages"] / f"{quiz.name}.html", pages.page(quiz))
-        write_text(folders["oral"] / f"{quiz.name}.html", pages.sheet(quiz))
-        write_bytes(folders["qti"] / f"{quiz.name}.zip", qti(quiz))
+    language = language_of(lang)
+    Key(seed=seed, language=language, quizzes=quizzes).write(folder)
+    write_quizzes(out, quizzes, chosen().rubric, language)
+    for quiz in quizzes:
+        difficulty = ", ".join(question.difficulty for question in quiz.questions)
+        say(
+            f"{quiz.id}  {quiz.name}: {len(quiz.questions)} of {sum(quiz.pool.values())} questions  {difficulty}".rstrip()
+        )
+    say(f"{len(quizzes)} quizzes: {out}; answers: {folder / 'viva.json'}")
 
 
 def _grade(folder: Path, files: list[Path]) -> None:
     """Grade answers, and keep their points beside the reports."""
-    from .answers import AnswersError, graded, read_answers, read_key, read_understood, write_understood
+    from .answers import graded, read_answers, read_key, read_understood, write_understood
 
-    try:
-        key = read_key(folder)
-        found = graded(key, {code: answer for path in files for code, answer in read_answers(path).items()})
-        write_understood(folder, {**read_understood(folder), **found})
-    except AnswersError as error:
-        fail(str(error))
-    except OSError as error:
-        fail(f"{error.filename or folder}: {error.strerror}.", EXIT_GRADER_ERROR)
-    listed = Table("submission", box=None, header_style="bold", padding=(0, 1))
-    listed.add_column("right", justify="right")
-    listed.add_column("of", justify="right")
+    key = read_key(folder)
+    found = graded(key, {code: answer for path in files for code, answer in read_answers(path).items()})
+    write_understood(folder, {**read_understood(folder), **found})
     for identifier, own in found.items():
-        listed.add_row(Text(identifier), f"{own.points:g}", f"{own.max_points:g}")
-    OUT.print(listed)
-    for code in (code for own in found.values() for code in own.unsettled):
-        warn(f"{code}: the answer is none of the options, so it counts as wrong; look at it.", "yellow")
+        say(f"{identifier}: {own.points:g} of {own.max_points:g} right")
+        for code in own.unsettled:
+            warn(f"{code}: the answer is none of the options, so it counts as wrong; look at it.", "yellow")
     say(f"{len(found)} students answered; `grader report {folder}` shows it beside the grade.")
 
 

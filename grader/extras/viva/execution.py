@@ -12,13 +12,12 @@ import torch
 from grader.core.rubric import Task
 from grader.core.sandbox.handle import WorkerFailed, WorkerLike
 
-Start = Callable[[Mapping[str, str]], WorkerLike]
 Files = Mapping[str, str]
 
 EXAM = Path(__file__).with_name("exam.py").read_text(encoding="utf-8")
 LIMIT_S = 1.0  # of a worker's time for all calls on one version
 DIGITS = 3
-TINY, HUGE = 1e-4, 1e5
+TINY, HUGE = 1e-4, 1e5  # what a person would not have computed lies beyond
 CLOSE, APART = 1e-6, 1e-2  # relative to the largest number: the same up to rounding; different to a reader
 
 
@@ -30,7 +29,7 @@ class Outcome:
         value: A tensor, the ``repr`` of anything else, or None where an exception was raised.
         error: The name of the exception's class.
         steps: The lines of the submission in the order in which they ran, as (path, line).
-        held: By ``path:line``, the shape and dtype that the line left behind, or a number.
+        held: By ``path:line``, the dtype and shape of the tensor that the line assigned or returned.
     """
 
     value: Any
@@ -50,35 +49,33 @@ class Outcome:
         """Whether it is a value that a person could have computed."""
         if not isinstance(self.value, torch.Tensor):
             return not self.error
-        sizes = self.value.double().abs().flatten()
-        return bool((sizes.isfinite() & ((sizes == 0) | ((sizes > TINY) & (sizes < HUGE)))).all())
-
-    @property
-    def kind(self) -> tuple[object, ...]:
-        """Everything about the outcome that is no number."""
-        if isinstance(self.value, torch.Tensor):
-            return "tensor", self.value.dtype, self.value.shape
-        return (self.text,)
+        sizes = self.value.double().abs()
+        return bool(((sizes == 0) | ((sizes > TINY) & (sizes < HUGE))).all())
 
     def same(self, other: Outcome) -> bool | None:
         """Whether it is the same as another; None where a person could not tell."""
-        if self.kind != other.kind:
+        own, its = self.value, other.value
+        if not isinstance(own, torch.Tensor) or not isinstance(its, torch.Tensor):
+            return type(own) is type(its) and self.text == other.text
+        if (own.dtype, own.shape) != (its.dtype, its.shape):
             return False
-        if not isinstance(self.value, torch.Tensor) or self.value.numel() == 0:
-            return True
-        own, its = self.value.double(), other.value.double()
-        if not torch.equal(own.isfinite(), its.isfinite()):
-            return False
+        own, its = own.double(), its.double()
+        if not torch.equal(own.isfinite(), its.isfinite()) or own.numel() == 0:
+            return own.numel() == 0
         own, its = own.nan_to_num(0, 0, 0), its.nan_to_num(0, 0, 0)
-        largest = float(max(own.abs().max(), its.abs().max(), torch.tensor(1e-30)))
-        gap = float((own - its).abs().max()) / largest
+        gap = float((own - its).abs().max() / torch.stack((own.abs().max(), its.abs().max())).max().clamp(1e-30))
         return True if gap <= CLOSE else False if gap >= APART and self.text != other.text else None
+
+    def after(self, path: str, line: int) -> int:
+        """How many lines ran from a line on to the end; 0 if it was not reached."""
+        ran = list(self.steps)
+        return len(ran) - ran.index((path, line)) if (path, line) in ran else 0
 
 
 class Bench:
-    """Runs versions of one submission."""
+    """Runs versions of submissions."""
 
-    def __init__(self, start: Start) -> None:
+    def __init__(self, start: Callable[[Files], WorkerLike]) -> None:
         """Remember how a worker is started."""
         self._start = start
 
@@ -87,25 +84,24 @@ class Bench:
     ) -> list[Outcome] | None:
         """The outcomes of calls that use the names of a task; None if the names cannot be imported, or no answer comes.
 
-        A second worker confirms them: where it says something else, there is no outcome.
+        A second worker confirms them: where it says something else, there is no outcome. In the first, memory that
+        nobody has written to holds nan, so that code which reads such memory has no outcome, either.
         """
-        first = self._once(files, task, codes, wanted)
-        second = self._once(files, task, codes, None) if first else None
-        if first is None or second is None or any(a.same(b) is not True for a, b in zip(first, second, strict=True)):
-            return None
-        return first
+        first = self._once(files, task, codes, wanted, fill=True)
+        second = self._once(files, task, codes, None, fill=False) if first else None
+        confirmed = first and second and all(a.same(b) for a, b in zip(first, second, strict=True))
+        return first if confirmed else None
 
     def _once(
-        self, files: Files, task: Task, codes: Sequence[str], wanted: Mapping[str, Any] | None
+        self, files: Files, task: Task, codes: Sequence[str], wanted: Mapping[str, Any] | None, fill: bool
     ) -> list[Outcome] | None:
         homes = {name: task.file_of(name).removesuffix(".py").replace("/", ".") for name in task.names}
-        loads = [("load", {"module": module, "name": name}) for name, module in homes.items()]
-        exam = [("load", {"module": "src._exam", "name": "run"})]
-        call = ("call", {"target": "run", "arguments": [homes, list(codes), wanted]})
+        loads = [("load", {"module": module, "name": name}) for name, module in (*homes.items(), ("run", "src._exam"))]
         worker = self._start({**files, "src/_exam.py": EXAM})
         try:
-            reply = worker.request([*loads, *exam, call], LIMIT_S)
-            return [_outcome(one) for one in reply["value"]["outcomes"]]
+            call = ("call", {"target": "run", "arguments": [homes, list(codes), wanted, fill]})
+            found = [_outcome(one) for one in worker.request([*loads, call], LIMIT_S)["value"]["outcomes"]]
+            return found if len(found) == len(codes) else None
         except (WorkerFailed, TypeError, ValueError, KeyError):  # a submission may have any reply sent
             return None
         finally:
@@ -113,15 +109,13 @@ class Bench:
 
 
 def _outcome(reply: Mapping[str, Any]) -> Outcome:
-    value = reply.get("value")
-    if not isinstance(value, torch.Tensor | str | None):
+    if not isinstance(value := reply.get("value"), torch.Tensor | str | None):
         raise TypeError("neither a tensor nor a text")
     steps = tuple((str(path), int(line)) for path, line in reply["steps"])
     return Outcome(value, str(reply.get("error", "")), steps, {str(k): str(v) for k, v in reply["held"].items()})
 
 
 def _rounded(value: Any) -> Any:
-    """A nested list with each number rounded to as many digits as a person compares."""
     if isinstance(value, list):
         return [_rounded(item) for item in value]
     return float(f"{value:.{DIGITS}g}") + 0.0 if isinstance(value, float) else value
