@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from pydantic import ValidationError
 
@@ -17,6 +17,7 @@ from grader.core.results.report import Practice, Record, first_problem, write_te
 from .quiz import KEY, Key, Question
 
 ANSWERS = "viva-answers.json"  # in the folder of reports
+ReadT = TypeVar("ReadT", bound=Record)
 CODE = re.compile(r"\[(anon-[a-z2-7]+-\d+-[0-9a-f]+)\]")
 
 
@@ -92,7 +93,7 @@ def graded(key: Key, answers: Mapping[str, str]) -> dict[str, Practice]:
     return found
 
 
-def _read(path: Path, model: type[Key] | type[Understood], remedy: str) -> Any:
+def _read(path: Path, model: type[ReadT], remedy: str) -> ReadT:
     try:
         return model.model_validate_json(path.read_bytes())
     except OSError as error:

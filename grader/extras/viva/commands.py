@@ -120,9 +120,8 @@ def _ask(folder: Path, out: Path, quizzes: list[Quiz], seed: int, lang: str) -> 
     write_quizzes(out, quizzes, chosen().rubric, language)
     for quiz in quizzes:
         difficulty = ", ".join(question.difficulty for question in quiz.questions)
-        say(
-            f"{quiz.id}  {quiz.name}: {len(quiz.questions)} of {sum(quiz.pool.values())} questions  {difficulty}".rstrip()
-        )
+        asked, pool = len(quiz.questions), sum(quiz.pool.values())
+        say(f"{quiz.id}  {quiz.name}: {asked} of {pool} questions: {difficulty or 'none'}")
     say(f"{len(quizzes)} quizzes: {out}; answers: {folder / 'viva.json'}")
 
 
