@@ -10,6 +10,7 @@ from typing import Any
 
 from grader.core.assignment import Assignment
 from grader.core.rubric import Rubric, Task
+from grader.core.specimens.variants import variants_of
 from grader.core.specimens.viva import Call, Viva
 
 from .edits import Edit, edits_of
@@ -91,7 +92,7 @@ def known_mistakes(bench: Bench, assignment: Assignment, viva: Viva) -> dict[str
     """By task, one wrong variant of the assignment for each of its misconceptions."""
     found: dict[str, list[Version]] = {task.id: [] for task in assignment.rubric.tasks}
     seen = set[str]()
-    for variant in assignment.part("corpus.variants").all_variants():
+    for variant in variants_of(assignment):
         task = next((task for task in assignment.rubric.tasks if variant.piece in task.names), None)
         if task and not variant.valid and len(variant.hints) == 1 and not variant.hints & seen:
             seen |= variant.hints

@@ -40,9 +40,7 @@ def test_a_quiz_without_questions_gives_no_file(files: dict[str, bytes]) -> None
     assert b"zzzz" not in files["moodle.xml"] + files["questions.gift"]
 
 
-def test_moodle_xml_holds_each_question_with_its_options_and_one_right_answer(
-    files: dict[str, bytes], own: Quiz
-) -> None:
+def test_moodle_xml_holds_each_question_with_one_right_answer(files: dict[str, bytes], own: Quiz) -> None:
     root = fromstring(files["moodle.xml"])
     category, *asked = root.findall("question")
     assert category.findtext("category/text") == f"$course$/top/viva/{NAME}"
