@@ -67,7 +67,7 @@ class Maker:
                 wrong = _apart(text, [*self._shuffled([*near_kinds(text)][:6]), *self._shuffled(beside)], str.__ne__)
                 options = (Option(text, "", True), *(Option(one, self._say("other_kind"), True) for one in wrong))
                 prompt = self._say("ask_shape", line=line, function=self._function(path, line))
-                blocks, steps = (source.listing(line), call.code), outcome.after(path, line)
+                blocks, steps = (source.alone(line), call.code), outcome.after(path, line)
                 yield self._question("shape", prompt, blocks, options, self._say("by_watching"), place, steps)
 
     def _what_if(self, version: Version, edit: Edit) -> Iterator[Question]:
@@ -77,8 +77,8 @@ class Maker:
         known = [(call, a, b) for call, a, b in went if a.after(edit.path, edit.line) and a.same(b) is not None]
         pairs = self._shuffled([*permutations(known, 2)])
         by_answer = {AFFECTED[bool(one[1].same(one[2])), bool(two[1].same(two[2]))]: (one, two) for one, two in pairs}
-        for right in self._shuffled(sorted(by_answer))[:1]:  # so that no answer is more frequent than another
-            listing = study.sources[edit.path].listing(edit.line, edit.new)
+        for right in self._shuffled(sorted(by_answer.keys() - {"neither"}) or sorted(by_answer))[:1]:
+            listing = study.sources[edit.path].alone(edit.line, edit.new)
             calls = [f"# {n}\n{call.code}" for n, (call, _, _) in enumerate(by_answer[right], 1)]
             told = [
                 self._say("call_went", n=n, before=before.text, after=after.text)
@@ -100,7 +100,7 @@ class Maker:
             law = self._titles[self._shuffled(sorted(version.broken))[0]]
             prompt = self._say("ask_find", function=self._function(edit.path, edit.line), law=law)
             why = self._say("it_was", line=edit.line, old=edit.old.strip(), new=edit.new.strip())
-            yield self._about(edit, "find", prompt, (source.listing(edit.line, edit.new, marked=False),), options, why)
+            yield self._about(edit, "find", prompt, (source.altered(edit.line, edit.new),), options, why)
 
     def _why(self, version: Version, edit: Edit) -> Iterator[Question]:
         """Which law fails without a line, or with another one."""
@@ -111,7 +111,7 @@ class Maker:
             nothing = Option(self._say("none"), self._say("breaks", law=broken[0]) if broken else "", rank=1)
             options = [Option(titles[law], self._say("holds_still")) for law in kept[: MOST_WRONG - 1]]
             options = [Option(broken[0]), *options, nothing] if broken else [nothing, *options]
-            listing = study.sources[edit.path].listing(edit.line, edit.new)
+            listing = study.sources[edit.path].alone(edit.line, edit.new)
             why = self._say("broken", laws="; ".join(sorted(broken)) or "-")
             yield self._about(edit, "why", self._supposed(edit, "ask_why"), (listing,), options, why)
 

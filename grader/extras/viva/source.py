@@ -41,22 +41,28 @@ class Source:
         place = min(max(held.index(line) - MOST_LINES // 2, 0), max(len(held) - MOST_LINES, 0))
         return held[place : place + MOST_LINES]
 
-    def listing(self, line: int, new: str | None = None, marked: bool = True) -> str:
-        """The function around a line, numbered.
+    def altered(self, line: int, new: str) -> str:
+        """The function around a line, numbered, with other text for the line."""
+        return self._numbered({number: self.code[number] for number in self.near(line)} | {line: new})
 
-        Args:
-            line: The line.
-            new: What it would be instead; empty where it would be deleted.
-            marked: Whether the line and what it would be are shown both, with their signs.
+    def alone(self, line: int, new: str | None = None) -> str:
+        """A line, numbered, below the name of its function, and what it would be instead, unless it is deleted.
+
+        The rest is not shown: its author knows it, and others have to look for it.
         """
-        texts = {number: self.code[number] for number in self.near(line)}
-        if new is not None and not marked:
-            texts[line] = new
+        function = self.function(line)
+        head = {function.lineno: f"def {function.name}(…):"} if function else {}
+        old = self.code[line].lstrip()
+        shown = self._numbered({**head, line: f"    {old}"})
+        if new is None:
+            return shown
+        lines = [*shown.splitlines()[:-1], f"{line:>4} -     {old}", f"{line:>4} +     {new.lstrip()}"]
+        return "\n".join(lines if new else lines[:-1])
+
+    @staticmethod
+    def _numbered(texts: Mapping[int, str]) -> str:
         margin = min(len(text) - len(text.lstrip()) for text in texts.values())
-        shown = {number: f"{number:>4}   {text[margin:]}" for number, text in texts.items()}
-        if new is not None and marked:
-            shown[line] = f"{line:>4} - {texts[line][margin:]}" + (f"\n{line:>4} + {new[margin:]}" if new else "")
-        return "\n".join(shown.values())
+        return "\n".join(f"{number:>4}   {text[margin:]}" for number, text in texts.items())
 
 
 def sources(files: Mapping[str, str]) -> dict[str, Source]:

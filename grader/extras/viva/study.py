@@ -17,7 +17,7 @@ from .edits import Edit, edits_of
 from .execution import Bench, Files, Outcome
 from .source import Source, sources
 
-MOST_EDITS = 9  # of a task's lines; each costs two workers
+MOST_EDITS = 10  # of a task's lines; each costs two workers
 MOST_OF_A_LINE = 2
 Known = Mapping[str, Sequence["Version"]]
 
@@ -80,10 +80,15 @@ def studies(bench: Bench, files: Files, rubric: Rubric, viva: Viva, known: Known
         holding = frozenset(prop.id for prop in task.properties if prop.id in viva.laws) - own.broken
         every = {step for outcome in own.outcomes for step in outcome.steps}
         ran = {(path, line) for path, line in every if path in readable and readable[path].function(line)}
-        edited = []
+        edited, unchanged = (
+            [],
+            0,
+        )  # of edits that change nothing, such as a move to the device where all is, one is kept
         for edit in _chosen(readable, ran, f"{seed}:{task.id}"):
             version = _version(bench, edit.applied(files), task, viva)
-            if version and not _only_crashes(version, own, edit):
+            changes = version and (version.broken != own.broken or not _alike(version, own))
+            if version and not _only_crashes(version, own, edit) and (changes or not unchanged):
+                unchanged += not changes
                 edited.append((replace(version, broken=version.broken & holding, edit=edit), edit))
         yield Study(task, readable, calls, own.outcomes, holding, edited, known.get(task.id, ()))
 
@@ -112,6 +117,11 @@ def _version(
         return None
     judged = zip(laws, outcomes[len(codes) :], strict=True)
     return Version(outcomes[: len(codes)], frozenset(name for name, outcome in judged if outcome.value != "True"))
+
+
+def _alike(version: Version, own: Version) -> bool:
+    """Whether no call tells them apart."""
+    return all(a.same(b) for a, b in zip(version.outcomes, own.outcomes, strict=True))
 
 
 def _only_crashes(version: Version, own: Version, edit: Edit) -> bool:

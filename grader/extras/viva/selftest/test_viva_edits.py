@@ -71,15 +71,16 @@ def test_every_edit_of_the_reference_changes_its_line_alone_and_is_valid() -> No
 
 def test_a_listing_has_numbers_and_neither_comments_nor_docstrings() -> None:
     source = Source(TEXT)
-    assert source.listing(6).splitlines() == [
+    assert source.altered(6, "        x = 2").splitlines() == [
         "   4   def f(self):",
         "   5       ...",
-        "   6       x = 1",
+        "   6       x = 2",
         "   7       return x",
     ]
-    assert source.listing(6, "        x = 2").splitlines()[2:4] == ["   6 -     x = 1", "   6 +     x = 2"]
-    assert source.listing(6, "        x = 2", marked=False).splitlines()[2] == "   6       x = 2"
-    assert source.listing(6, "").splitlines()[2:] == ["   6 -     x = 1", "   7       return x"]
+    head = "   4   def f(…):"
+    assert source.alone(6).splitlines() == [head, "   6       x = 1"]
+    assert source.alone(6, "        x = 2").splitlines() == [head, "   6 -     x = 1", "   6 +     x = 2"]
+    assert source.alone(6, "").splitlines() == [head, "   6 -     x = 1"]
 
 
 def test_a_long_function_is_shown_around_its_line() -> None:

@@ -208,7 +208,7 @@ def test_the_small_assignment_has_questions_and_its_known_mistakes_are_wrong_ans
     questions = pool(found, SMALL)
     assert {question.kind for question in questions} == {*KINDS}
     origins = [option.origin for question in questions for option in question.options]
-    assert any(SMALL.rubric.misconceptions[0].hint["en"] in origin for origin in origins)
+    assert any(mistake.hint["en"] in origin for mistake in SMALL.rubric.misconceptions for origin in origins)
 
 
 # ── Outcomes ────────────────────────────────────────────────────────────────────────────────────────────────────────
