@@ -12,6 +12,7 @@ FEATURES = (
     "grader.extras.similarity",
     "grader.extras.reproduce",
     "grader.extras.practice",
+    "grader.extras.viva",
     "grader.extras.gradescope",
     "grader.lab",
 )

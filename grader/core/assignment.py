@@ -33,6 +33,9 @@ class Assignment:
       ``ref``
     - ``corpus.practice``, optional: ``PRACTICE``, implementations of a function that students' own tests tell apart
 
+    The file ``corpus/viva.toml``, optional, has calls and laws for questions about students' own code
+    (:mod:`grader.core.specimens.viva`).
+
     Only the name of its package is sent to other processes and machines, which import the package there.
 
     Attributes:

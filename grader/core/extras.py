@@ -8,6 +8,8 @@
 ``diff``                  ``print_preview(out, candidates, settings,          ``grade --dry-run`` is refused
                           reader)``
 ``cluster``               ``open_executor(choice, jobs)``                     judges run on this machine only
+``viva``                  ``understood(folder)``: points by submission, and   nobody was asked anything
+                          ``picture(entries, points, language)``
 ========================  ==================================================  ======================================
 """
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from grader.core.extras import extra
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.in_force import about
 from grader.core.grades.words import for_staff
@@ -53,6 +54,8 @@ def report(
         fail(f"--handout {handout}: not a URL. Give the parent of en/ and zh/, with https://.")
     prepare(students := out / "students")
     pages = Pages(chosen().rubric, language, handout, chosen().laws)
+    viva = extra("viva")
+    understood = viva.understood(written) if viva else {}
     entries: list[Entry] = []  # rather than whole reports, which would fill the memory for a large class
     try:
         for line in follow(lines, "pages", len(lines), ERR):
@@ -60,7 +63,7 @@ def report(
             if hidden:
                 one, grades = hidden.report(one), hidden.grades(grades, hidden.names[line.id])
             one = in_language(one, chosen(), language)
-            text = pages.student(one, line.practice, grades)
+            text = pages.student(one, line.practice, grades, understood.get(line.id))
             write_text(students / f"{one.submission.id}.html", text)
             entries.append(entry(one, line.practice))
         here = {one.line.id for one in entries}
@@ -70,7 +73,9 @@ def report(
         attention, told = read_attention(written), _told(known, language)
         if hidden:
             attention, told = hidden.attention(attention), []
-        write_text(out / "index.html", pages.classroom(entries, attention, told))
+            understood = {hidden.names[name]: points for name, points in understood.items() if name in hidden.names}
+        picture = viva.picture(entries, understood, language) if viva else ""
+        write_text(out / "index.html", pages.classroom(entries, attention, told, understood, picture))
     except OSError as error:
         fail(f"{error.filename or out}: {error.strerror}.", 3)
     say(f"{len(entries)} students: {out / 'index.html'}")

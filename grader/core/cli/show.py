@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +14,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
+from grader.core.extras import extra
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.in_force import about
 from grader.core.grades.words import for_staff
@@ -26,7 +28,7 @@ from .decided import read_decided
 from .terminal import OUT, chosen, fail, find, language_of, pseudonyms_in, say
 
 if TYPE_CHECKING:
-    from grader.core.results.report import PropertyReport, Report
+    from grader.core.results.report import Practice, PropertyReport, Report
     from grader.core.results.standing import Standing
     from grader.core.results.statistics import ClassStatistics
     from grader.core.rubric import Rubric
@@ -38,12 +40,15 @@ MARKS = {
 }
 
 
+NOT_ASKED: Mapping[str, Practice] = MappingProxyType({})
 MAX_NAME = 30
 LEAST_NAME = 8  # columns that are left of names and ids in a narrow terminal
 
 
-def print_class(standings: Sequence[Standing], console: Console) -> None:
-    """Print a row for each submission, with a column for each task, and one for practice where there is any.
+def print_class(
+    standings: Sequence[Standing], console: Console, understood: Mapping[str, Practice] = NOT_ASKED
+) -> None:
+    """Print a row for each submission, with a column for each task, and for points beside the score if there are any.
 
     Columns are aligned here, since tables of rich measure and wrap every cell, which takes seconds for a large class.
     """
@@ -51,8 +56,11 @@ def print_class(standings: Sequence[Standing], console: Console) -> None:
     practised = ["practice"] * any(own.line.practice for own in standings)
     named = any(map(_name, standings))
     header = ["submission", *["name"] * named, *(f"{task.id} /{task.max_score:g}" for task in tasks), "score", "bonus"]
-    header += practised
+    header += [*practised, *["understood"] * bool(understood)]
     rows = [[own.line.id, *[_name(own)] * named, *_cells(own, len(tasks))] for own in standings]
+    for own, row in zip(standings, rows, strict=True):
+        if own.line.id in understood:
+            row += ["" for _ in range(len(header) - len(row) - 1)] + [f"{understood[own.line.id].points:g}"]
     widths = [max(map(cell_len, column)) for column in zip_longest(header, *rows, fillvalue="")]
     if console.is_terminal and (over := sum(widths) + 2 * len(widths) - 2 - console.width) > 0:
         header = [word.partition(" ")[0] for word in header]  # how much there is to earn, each report says as well
@@ -192,7 +200,8 @@ def show(
         print_decisions([for_staff(ruling, rubric, language) for ruling in about(line, known.book)], OUT)
         return
     entries = [entry(known.report(line.id), line.practice) for line in known.lines]
-    print_class(entries, OUT)
+    viva = extra("viva")
+    print_class(entries, OUT, viva.understood(out) if viva else NOT_ASKED)
     print_statistics(class_statistics(entries), rubric, language, OUT)
 
 

@@ -28,6 +28,7 @@ from .words import SIMULATED, say
 
 HERE = Path(__file__).parent
 NO_LAWS: Mapping[str, Law] = MappingProxyType({})
+NOT_ASKED: Mapping[str, Practice] = MappingProxyType({})
 
 
 def templates(*folders: Path) -> Environment:
@@ -83,6 +84,7 @@ class Pages:
         report: Report,
         practice: Practice | None = None,
         own: Sequence[StudentGrade] | None = None,
+        understood: Practice | None = None,
     ) -> str:
         """The page of one student, which says nothing about any other.
 
@@ -91,12 +93,14 @@ class Pages:
             practice: Points earned in the notebooks; None where no notebooks were graded.
             own: The grades of the students whose page it is, empty where another submission of theirs counts; None to
                 compute them without any decision.
+            understood: Points for answers about the student's own code; None where there are none.
         """
         origin, policy = report.submission.origin, self._rubric.policy
         found = grades([summary_line(report)], NOTHING, policy) if own is None else own
         return self._student.render(
             report=report,
             practice=practice,
+            understood=understood,
             graded=report.score is not None,
             counted=self._counted(found),
             decided=_decided(found, self._rubric, self._language),
@@ -131,6 +135,8 @@ class Pages:
         entries: Sequence[Entry],
         attention: Sequence[Attention] = (),
         decisions: Sequence[tuple[str, str]] = (),
+        understood: Mapping[str, Practice] = NOT_ASKED,
+        picture: str = "",
     ) -> str:
         """The page of the class.
 
@@ -138,10 +144,12 @@ class Pages:
             entries: The reports in short.
             attention: Who needs a person.
             decisions: What people decided: the submission, and the words.
+            understood: Points for answers about one's own code, by submission.
+            picture: These against the scores, as markup.
         """
         script = (HERE / "tables.js").read_text(encoding="utf-8")
         return self._class.render(
-            **class_content(entries),
+            **class_content(entries, understood, picture),
             attention=attention,
             decisions=decisions,
             script=Markup(script),  # ours, not a student's
@@ -149,9 +157,13 @@ class Pages:
         )
 
 
-def class_content(entries: Sequence[Entry]) -> dict[str, Any]:
+def class_content(
+    entries: Sequence[Entry], understood: Mapping[str, Practice] = NOT_ASKED, picture: str = ""
+) -> dict[str, Any]:
     """What the page of a class shows of its reports."""
     return {
+        "understood": understood,
+        "picture": picture,
         "entries": entries,
         "statistics": class_statistics(entries),
         "tasks": {task.id: task.max_score for own in entries if own.line.score is not None for task in own.tasks},

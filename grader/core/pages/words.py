@@ -13,6 +13,7 @@ WORDS: Final[sentences.Sentences] = {
     "score": ("Score", "得分"),
     "bonus": ("Bonus", "附加分"),
     "practice": ("Practice", "练习"),
+    "understood": ("Understood", "理解"),
     "task": ("Task {number}", "任务 {number}"),
     "late": ("late", "迟交"),
     "graded_by": (
@@ -23,6 +24,10 @@ WORDS: Final[sentences.Sentences] = {
     "for_practice": (
         "The notebooks are practice: these points are separate from the score.",
         "Notebook 属于练习：这些分数单列，不计入得分。",
+    ),
+    "for_understood": (
+        "Understood: your answers to questions about your own code. These points are separate from the score.",
+        "理解：你对自己代码相关问题的回答。这些分数单列，不计入得分。",
     ),
     "unsettled": (
         "Checks that never ran, for manual review: {checks}.",

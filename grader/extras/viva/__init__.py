@@ -1,0 +1,1 @@
+"""Questions about each student's own code, with answers found by running it."""

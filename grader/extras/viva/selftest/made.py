@@ -1,0 +1,29 @@
+"""A quiz made by hand, for tests that run no submission."""
+
+from __future__ import annotations
+
+from grader.extras.viva.quiz import Key, Option, Question, Quiz
+
+NAME = "anon-abcdefgh"
+HOSTILE = "x = a < b & '~{c}=#:\\n'  # <script>"
+
+
+def question(
+    kind: str = "predict", right: int = 1, task: str = "task1", place: str = "", text: str = "0.6"
+) -> Question:
+    """A question of four options, of which one is hostile text."""
+    options = (Option("[[1, 2]]", "an edit", True), Option(text, "", True), Option(HOSTILE, "a"), Option("line 7", "b"))
+    return Question(
+        kind, task, f"What about {HOSTILE}?", (f"def f():\n    {HOSTILE}",), options, "ran", place, 3, right
+    )
+
+
+def quiz(*questions: Question, identifier: str = "ada", name: str = NAME) -> Quiz:
+    """The quiz of one student; six different questions, if none are given."""
+    asked = questions or tuple(question(kind, text=f"0.{number}") for number, kind in enumerate(("predict", "why") * 3))
+    return Quiz(id=identifier, name=name, pool={"predict": 3, "why": 3}, questions=list(asked))
+
+
+def key(*quizzes: Quiz) -> Key:
+    """The key of a class."""
+    return Key(seed=0, language="en", quizzes=list(quizzes or (quiz(),)))

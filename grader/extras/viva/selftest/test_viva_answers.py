@@ -1,0 +1,132 @@
+"""Answers come back from platforms in their own tables, and are worth what the key says."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from grader.core.results.report import Practice
+from grader.core.results.statistics import entry
+from grader.extras.viva.answers import (
+    AnswersError,
+    graded,
+    read_answers,
+    read_key,
+    read_understood,
+    write_understood,
+)
+from grader.extras.viva.extension import picture, understood
+from grader.extras.viva.selftest.made import HOSTILE, key, question, quiz
+from grader.selftest.reports import report
+
+OWN = quiz()
+WRONG = "[[1, 2]]"
+
+
+def table(path: Path, *rows: Sequence[str], delimiter: str = ",") -> Path:
+    buffer = io.StringIO()
+    csv.writer(buffer, delimiter=delimiter).writerows(rows)
+    path.write_text(buffer.getvalue(), encoding="utf-8-sig")
+    return path
+
+
+def answers(right: int) -> list[tuple[str, str, str]]:
+    """The code, text and answer of each question, so many of them right."""
+    return [
+        (code, f"[{code}] {one.prompt}", one.options[one.right].text if number < right else WRONG)
+        for number, (code, one) in enumerate(OWN.numbered)
+    ]
+
+
+def moodle(path: Path, right: int) -> Path:
+    pairs = answers(right)
+    header = ["Last name", "First name", "Status"]
+    header += [f"{word} {number}" for number in range(1, 7) for word in ("Question", "Response", "Right answer")]
+    row = ["Lovelace", "Ada", "Finished"]
+    row += [cell for _, text, answer in pairs for cell in (f"{text}: {WRONG}; 0.6", f"{answer}\n", "0.6")]
+    return table(path, header, row, ["Babbage", "Charles", "Never submitted", *["-"] * 18])
+
+
+def canvas(path: Path, right: int) -> Path:
+    pairs = answers(right)
+    header = ["name", "id", "section", "submitted", "attempt"]
+    header += [cell for number, (_, text, _) in enumerate(pairs) for cell in (f"{800 + number}: {text}", "1.0")]
+    row = ["Ada Lovelace", "77", "A", "2026-10-02", "1", *[cell for _, _, answer in pairs for cell in (answer, "1.0")]]
+    return table(path, header, row)
+
+
+def saved(path: Path, right: int) -> Path:
+    return table(path, ("question", "answer"), *[(f"[{code}]", answer) for code, _, answer in answers(right)])
+
+
+@pytest.mark.parametrize("form", [moodle, canvas, saved])
+@pytest.mark.parametrize("right", [0, 4, 6])
+def test_points_are_the_right_answers_whatever_the_platform(form, right: int, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    found = graded(key(OWN, quiz(identifier="bo", name="anon-bbbbbbbb")), read_answers(form(tmp_path / "a.csv", right)))
+    assert found == {"ada": Practice(points=right, max_points=6)}
+
+
+def test_a_semicolon_table_with_html_in_its_answers_is_read(tmp_path: Path) -> None:
+    rows = [(f"[{code}]", f"<p><code>{answer}</code></p>") for code, _, answer in answers(6)]
+    path = table(tmp_path / "a.csv", ("question", "answer"), *rows, delimiter=";")
+    assert graded(key(OWN), read_answers(path))["ada"].points == 6
+
+
+def test_hostile_text_is_an_answer_like_any_other(tmp_path: Path) -> None:
+    own = quiz(question(right=2))
+    ((code, _),) = own.numbered
+    path = table(tmp_path / "a.csv", ("question", "answer"), (f"[{code}]", HOSTILE))
+    assert graded(key(own), read_answers(path))["ada"].points == 1
+
+
+def test_an_answer_that_is_no_option_is_named_and_an_answer_to_another_quiz_counts_for_nobody(tmp_path: Path) -> None:
+    (code, _), *_ = OWN.numbered
+    stale = f"{code[:-4]}{'0000' if code[-4:] != '0000' else '1111'}"
+    rows = [(f"[{code}]", "something else"), (f"[{stale}]", "0.6")]
+    found = graded(key(OWN), read_answers(table(tmp_path / "a.csv", ("question", "answer"), *rows)))
+    assert found == {"ada": Practice(points=0, max_points=6, unsettled=[code])}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("name,score\nada,3\n", r"no answer to a question of viva\. From Moodle, export the responses"),
+        ("\ufeff", "not a UTF-8 CSV"),
+    ],
+    ids=["other table", "empty"],
+)
+def test_a_file_that_is_something_else_is_named(text: str, problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "grades.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(AnswersError, match=rf"grades\.csv: .*{problem}"):
+        read_answers(path)
+
+
+def test_key_and_points_are_kept_beside_the_reports_and_a_damaged_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(AnswersError, match=r"viva\.json: .*Run viva --out"):
+        read_key(tmp_path)
+    key().write(tmp_path)
+    assert read_key(tmp_path) == key()
+    assert (tmp_path / "viva.json").stat().st_mode & 0o077 == 0, "it holds the answers"
+    assert understood(tmp_path) == {}
+    points = {"ada": Practice(points=5, max_points=6)}
+    write_understood(tmp_path, points)
+    assert read_understood(tmp_path) == understood(tmp_path) == points
+    (tmp_path / "viva-answers.json").write_text("{}", encoding="utf-8")
+    assert understood(tmp_path) == {}
+    with pytest.raises(AnswersError, match=r"viva-answers\.json: .*Delete it"):
+        read_understood(tmp_path)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_picture_counts_the_submissions_of_each_score_and_number_of_answers(language: str) -> None:
+    entries = [entry(report(name)) for name in ("ada", "bo", "cleo")]
+    points = {name: Practice(points=right, max_points=6) for name, right in (("ada", 5), ("bo", 5), ("cleo", 2))}
+    shown = picture(entries, points, language)
+    assert shown.count("<circle") == 2
+    assert ">2</text></g>" in shown
+    assert picture(entries, {}, language) == ""

@@ -1,0 +1,104 @@
+"""``grader viva`` from a class of reports to quizzes, and from answers to points beside the grade."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from grader import __main__ as cli
+from grader.core.specimens.students import write_class as write_submissions
+from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.extras.viva.answers import read_key
+from grader.selftest.browser import Tab, needs_browser
+from grader.selftest.reports import report, unreadable, write_class
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory, commands_are_about_the_assignment: None) -> Path:
+    """A class with quizzes: ada did everything, bo nothing, cleo one task; a fourth handed in nothing to read."""
+    del commands_are_about_the_assignment
+    folder = tmp_path_factory.mktemp("viva")
+    write_submissions(ASSIGNMENT, folder / "class")
+    written = write_class(folder / "reports", *map(report, ("ada", "bo", "cleo")), unreadable("dora"))
+    found = run("viva", written, "--out", folder / "quiz", "--submissions", folder / "class", "--lang", "en")
+    assert found.exit_code == 0, found.output
+    return written
+
+
+@pytest.mark.process
+def test_everyone_with_code_gets_six_questions_under_a_pseudonym(reports: Path) -> None:
+    key = read_key(reports)
+    assert {quiz.id: len(quiz.questions) for quiz in key.quizzes} == {"ada": 6, "bo": 0, "cleo": 6}
+    out = reports.parent / "quiz"
+    names = {quiz.name for quiz in key.quizzes if quiz.questions}
+    assert {path.stem for kind in ("pages", "oral", "qti") for path in (out / kind).iterdir()} == names
+    for path in (path for path in out.rglob("*") if path.is_file()):
+        assert not re.search(rb"\b(?:ada|cleo)\b", path.read_bytes()), path
+
+
+@pytest.mark.process
+def test_points_stand_beside_the_grade_and_change_no_score(reports: Path, tmp_path: Path) -> None:
+    before = (reports / "summary.json").read_bytes(), (reports / "ada" / "report.json").read_bytes()
+    (quiz,) = (quiz for quiz in read_key(reports).quizzes if quiz.id == "ada")
+    answers = tmp_path / "answers.csv"
+    with answers.open("w", encoding="utf-8", newline="") as file:
+        rows = [[f"[{code}]", one.options[one.right].text] for code, one in quiz.numbered]
+        csv.writer(file).writerows([["question", "answer"], *rows[:5], [rows[5][0], "no idea"]])
+    found = run("viva", reports, "--answers", answers)
+    assert found.exit_code == 0, found.output
+    assert "ada: 5 of 6 right" in found.output
+    assert "none of the options" in found.output
+    assert before == ((reports / "summary.json").read_bytes(), (reports / "ada" / "report.json").read_bytes())
+    header, *rows_shown = (line.split() for line in run("show", reports).output.splitlines()[:4])
+    assert header[-1] == "understood"
+    assert [row[-1] for row in rows_shown if row[0] == "ada"] == ["5"]
+    for arguments in ((), ("--anonymous",)):
+        assert run("report", reports, "--out", tmp_path / "html", "--lang", "en", *arguments).exit_code == 0
+        page = (tmp_path / "html" / "index.html").read_text(encoding="utf-8")
+        assert "<title>score " in page
+        assert 'answers right: 1</title><circle class="bar"' in page
+        name = quiz.name if arguments else "ada"
+        student = (tmp_path / "html" / "students" / f"{name}.html").read_text(encoding="utf-8")
+        assert "<dt>Understood</dt><dd><b>5</b> / 6</dd>" in student
+
+
+@pytest.mark.process
+@needs_browser
+def test_the_page_grades_itself_and_saves_answers_that_the_command_reads(reports: Path, tab: Tab) -> None:
+    (quiz,) = (quiz for quiz in read_key(reports).quizzes if quiz.id == "ada")
+    tab.open(reports.parent / "quiz" / "pages" / f"{quiz.name}.html", width=375)
+    for number, question in enumerate(quiz.questions, 1):
+        place = question.right if number > 1 else (question.right + 1) % len(question.options)
+        tab.evaluate(f"document.querySelector('input[name=q{number}][value=\"{place}\"]').click()")
+    tab.evaluate("document.querySelector('button').click()")
+    tab.wait_for("document.querySelector('output').textContent.includes('of 6 right')")
+    assert tab.evaluate("document.querySelector('output').textContent") == "5 of 6 right."
+    assert tab.evaluate("document.querySelectorAll('.wrong').length") == 1
+    saved = tab.evaluate("decodeURIComponent(document.getElementById('save').href.split(',').slice(1).join(','))")
+    path = reports.parent / "saved.csv"
+    path.write_text(str(saved), encoding="utf-8")
+    assert "ada: 5 of 6 right" in run("viva", reports, "--answers", path).output
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 375
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ((), "give either --out QUIZ"),
+        (("--out", "quiz", "--answers", "a.csv"), "give either --out QUIZ"),
+        (("--answers", "a.csv"), r"viva\.json: .*Run viva --out"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(arguments: tuple[str, ...], problem: str, tmp_path: Path) -> None:
+    found = run("viva", tmp_path, *arguments)
+    assert found.exit_code == 2
+    assert re.search(problem, found.output)
+    assert found.output.startswith("grader: ")

@@ -1,0 +1,94 @@
+"""Edits change one line each, and read as if a person had written them."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from grader.assignment import ASSIGNMENT
+from grader.extras.viva.edits import Edit, edits_of
+from grader.extras.viva.source import Source, sources
+
+FILES = ASSIGNMENT.solution()
+TEXT = '''class A:
+    """Ada's."""
+
+    def f(self):
+        """Ada's."""
+        x = 1  # [b, s]
+        return x
+'''
+
+
+def edits(text: str, *lines: int) -> list[Edit]:
+    return [*edits_of("a.py", Source(text), frozenset(lines or range(1, 99)))]
+
+
+@pytest.mark.parametrize(
+    ("line", "new"),
+    [
+        ("y = torch.sqrt(m + eps)", "y = torch.sqrt(m) + eps"),
+        ("y = (m + eps).sqrt()", "y = m.sqrt() + eps"),
+        ("y = x.to(torch.float32)", "y = x"),
+        ("y = rows.clamp(0, 3)", "y = rows"),
+        ("y = first >= last", "y = first > last"),
+        ("y = (a < 0) | (a > n)", "y = (a < 0) & (a > n)"),
+        ("y = seed + rank", "y = seed"),
+        ("y = x.mean(-1, keepdim=True)", "y = x.mean(-1, keepdim=False)"),
+        ("y = -x", "y = x"),
+        ("nn.init.normal_(table)", "nn.init.uniform_(table)"),
+        ("y = y.float()", ""),
+        ("fill(table)", ""),
+        ("self.eps = eps", ""),
+    ],
+)
+def test_the_slip_is_among_the_edits(line: str, new: str) -> None:
+    assert new in [edit.new for edit in edits(line)]
+
+
+@pytest.mark.parametrize("line", ["y = torch.zeros(n)", "y = super().size"], ids=["function of a module", "super"])
+def test_what_cannot_be_left_out_stays(line: str) -> None:
+    assert not [edit.new for edit in edits(line) if "torch" not in edit.new and "super" not in edit.new]
+
+
+def test_a_name_that_is_assigned_for_the_first_time_is_not_deleted() -> None:
+    assert "" not in [edit.new for edit in edits("y = f(x)")]
+
+
+def test_every_edit_of_the_reference_changes_its_line_alone_and_is_valid() -> None:
+    count = 0
+    for path, source in sources(FILES).items():
+        for edit in edits_of(path, source, frozenset(source.code)):
+            changed = edit.applied(FILES)
+            before, after = FILES[path].splitlines(), changed[path].splitlines()
+            assert [n for n, pair in enumerate(zip(before, after, strict=True), 1) if pair[0] != pair[1]] == [edit.line]
+            ast.parse(changed[path])
+            assert "#" not in edit.new
+            count += 1
+    assert count > 150
+
+
+def test_a_listing_has_numbers_and_neither_comments_nor_docstrings() -> None:
+    source = Source(TEXT)
+    assert source.altered(6, "        x = 2").splitlines() == [
+        "   4   def f(self):",
+        "   5       ...",
+        "   6       x = 2",
+        "   7       return x",
+    ]
+    head = "   4   def f(…):"
+    assert source.alone(6).splitlines() == [head, "   6       x = 1"]
+    assert source.alone(6, "        x = 2").splitlines() == [head, "   6 -     x = 1", "   6 +     x = 2"]
+    assert source.alone(6, "").splitlines() == [head, "   6 -     x = 1"]
+
+
+def test_a_long_function_is_shown_around_its_line() -> None:
+    text = "def f():\n" + "".join(f"    x = {number}\n" for number in range(60))
+    near = Source(text).near(40)
+    assert len(near) == 26
+    assert 40 in near[5:-5]
+
+
+def test_a_file_that_is_no_python_is_left_out() -> None:
+    assert not sources({"a.py": "def f(:", "b.py": "x = '\0'"})
