@@ -335,7 +335,8 @@ plt.show()
 # %% [markdown] lang="en"
 # ### Exercise 0.2 · Look back only (2 points)
 #
-# Write `causal_attend`: as `attend`, with the mask. Mask the scores *before* the softmax. Weights that are removed
+# Write `causal_attend`: as `attend`, with the mask. The **prefix law** is the requirement: the outputs of a prefix do not change,
+# whatever follows. Mask the scores *before* the softmax. Weights that are removed
 # after it no longer add up to one, and to divide by their sum fails where all that are left were rounded to 0.
 #
 # Hint: Begin as `attend` does, with the scores, `[n, n]`. A row belongs to a query, a column to a key. Draw the table
@@ -350,7 +351,7 @@ plt.show()
 # %% [markdown] lang="zh"
 # ### 练习 0.2 · 只许往回看（2 分）
 #
-# 写出 `causal_attend`：与 `attend` 相同，但带掩码。掩码要加在 softmax *之前*；
+# 写出 `causal_attend`：与 `attend` 相同，但带掩码。要求是**前缀律**：不管后面接什么，前缀的输出都不变。掩码要加在 softmax *之前*；
 # 如果在 softmax 之后才去掉权重，剩下的权重之和就不再是 1；再除以这个和也不行，剩下的若都舍入成 0，就成了 0 除以 0。
 #
 # 提示：开头与 `attend` 一样，先算出得分 `[n, n]`。一行属于一个查询，一列属于一个键。画出三个 token 的表，标出该去掉的那
@@ -381,12 +382,16 @@ with quiet():
     assert not output.isnan().any(), "No output may be nan: zero times infinity is."
     torch.testing.assert_close(output[0], x[0] @ W_V, msg="The first token sees itself only: its value comes out.")
     torch.testing.assert_close(output[-1], attend(x)[-1], msg="The last token sees all, as without the mask.")
-    torch.testing.assert_close(causal_attend(x[:3]), output[:3], msg="What comes later changes nothing before it.")
+    prefix_law = "A prefix keeps its outputs, however high or low the scores: the mask is minus infinity."
+    for size, text in ((1, x), (1, torch.cat([x[:3], 1e12 * x[3:]])), (1e6, 1e6 * x.flip(0))):
+        torch.testing.assert_close(causal_attend(text)[:3] / size, causal_attend(text[:3]) / size, msg=prefix_law)
     ### BEGIN HIDDEN TESTS
     x = torch.randn(9, DIM, generator=torch.Generator().manual_seed(2))
     kept, output = x.clone(), causal_attend(x)
     for length in range(1, 10):
-        torch.testing.assert_close(causal_attend(x[:length]), output[:length], msg="A prefix keeps its outputs.")
+        for size in (1, -1e6):
+            prefix, whole = causal_attend(size * x[:length]) / size, causal_attend(size * x)[:length] / size
+            torch.testing.assert_close(prefix, whole, msg=prefix_law)
         torch.testing.assert_close(output[length - 1], attend(x[:length])[-1], msg="Weights of the past add up to one.")
     assert causal_attend(100 * x).isfinite().all(), "Large scores stay finite: softmax, not a division of your own."
     assert (causal_attend(x.flip(0)).flip(0) - output).abs().max() > 0.1, "The mask breaks the symmetry."

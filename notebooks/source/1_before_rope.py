@@ -23,7 +23,7 @@ import math
 
 import matplotlib.pyplot as plt
 import torch
-from checks import quiet
+from checks import close, quiet
 from figures import BLACK, BLUE, GREEN, GREY, VERMILION, headline, name_lines, point, shade_beyond, use_style
 from torch import Tensor
 
@@ -456,7 +456,7 @@ with quiet():
                 angle = position / base ** (2 * pair / dim)
                 assert abs(code[row, 2 * pair] - math.sin(angle)) < 1e-4, "Feature 2i is sin(p / b^(2i/d))."
                 assert abs(code[row, 2 * pair + 1] - math.cos(angle)) < 1e-4, "Feature 2i+1 is cos(p / b^(2i/d))."
-    assert torch.equal(sinusoidal(torch.arange(3), 8), sinusoidal(torch.arange(3), 8, 10000.0)), "The base is 10000."
+    assert close(sinusoidal(torch.arange(3), 8), sinusoidal(torch.arange(3), 8, 10000.0)), "The base is 10000."
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en"
@@ -594,7 +594,7 @@ def shift_matrix(shift: int, dim: int, base: float = 10000.0) -> Tensor:
 
 # %% nbgrader={"grade_id": "shift_matrix_laws", "grade": true, "points": 3}
 with quiet():
-    assert torch.equal(shift_matrix(0, 6).float(), torch.eye(6)), "A shift by 0 changes nothing."
+    assert close(shift_matrix(0, 6), torch.eye(6)), "A shift by 0 changes nothing."
     for p in range(5):  # two features: the pair (sin p, cos p)
         here = torch.tensor([math.sin(p), math.cos(p)])
         there = torch.tensor([math.sin(p + 3), math.cos(p + 3)])

@@ -23,7 +23,7 @@ import math
 
 import matplotlib.pyplot as plt
 import torch
-from checks import quiet
+from checks import close, quiet
 from figures import BLACK, BLUE, DIVERGING, GREEN, GREY, SKY, SMALL, VERMILION, headline, no_frame, point, use_style
 from matplotlib.patches import Wedge
 from torch import Tensor
@@ -469,7 +469,7 @@ def speeds(dim: int, base: float = 10000.0) -> Tensor:
 with quiet():
     by_hand = torch.tensor([1, 0.1, 0.01, 0.001])
     torch.testing.assert_close(speeds(8).float(), by_hand, msg="With d = 8, base 10000: 1, 1/10, 1/100, 1/1000.")
-    assert speeds(2).tolist() == [1], "For d = 2 there is one pair, with the speed base^0 = 1."
+    assert close(speeds(2), [1]), "For d = 2 there is one pair, with the speed base^0 = 1."
     by_hand = torch.tensor([1, 0.25])
     torch.testing.assert_close(speeds(4, 16.0).float(), by_hand, msg="With d = 4, base 16: 1, then 16^(-1/2).")
     ### BEGIN HIDDEN TESTS
@@ -611,7 +611,7 @@ def rotation_matrix(angles: Tensor) -> Tensor:
 
 # %% nbgrader={"grade_id": "rotation_matrix_laws", "grade": true, "points": 2}
 with quiet():
-    assert torch.equal(rotation_matrix(torch.zeros(3)), torch.eye(6)), "No turn: the identity."
+    assert close(rotation_matrix(torch.zeros(3)), torch.eye(6)), "No turn: the identity."
     assert rotation_matrix(torch.zeros(3).double()).dtype == torch.float64, "The matrix has the dtype of the angles."
     matrix = rotation_matrix(torch.tensor([math.pi / 2, 0.0]))
     x = torch.tensor([3.0, 4.0, 5.0, 6.0])
@@ -893,18 +893,22 @@ with quiet():
         "A code that does nothing leaves the score as it is: the gap is 0."
     )
     gap = shift_gap(lambda x, p: p * x, x, x, 1, 2, 3)
-    assert gap == 18, "Multiplied by positions, the score is m n: from 1 * 2 to 4 * 5 it changes by 18."
+    assert close(gap, 18), "Multiplied by positions, the score is m n: from 1 * 2 to 4 * 5 it changes by 18."
     gap = shift_gap(lambda x, p: x / (p + 1), x, x, 0, 0, 3)
-    assert gap == 1 - 1 / 16, "Three shifts take the score from 1 to 1/16: a fall of 15/16 is a change too."
-    assert shift_gap(lambda x, p: [1, 2, 1][p % 3] * x, x, x, 0, 0, 3) == 3, "The largest change, not the last one."
+    assert close(gap, 1 - 1 / 16), "Three shifts take the score from 1 to 1/16: a fall of 15/16 is a change too."
+    assert close(shift_gap(lambda x, p: [1, 2, 1][p % 3] * x, x, x, 0, 0, 3), 3), (
+        "The largest change, not the last one."
+    )
     gap = shift_gap(lambda x, p: [2, 1, 3][p] * x, x, x, 0, 0, 2)
-    assert gap == 5, "From 4 to 1 and to 9: changes are counted from the start, so the gap is 5."
+    assert close(gap, 5), "From 4 to 1 and to 9: changes are counted from the start, so the gap is 5."
     ### BEGIN HIDDEN TESTS
-    assert shift_gap(lambda x, p: [1, 1, 3][p % 3] * x, x, x, 0, 0, 4) == 8, "The largest change, wherever it comes."
-    assert shift_gap(lambda x, p: x if p < 5 else 2 * x, x, x, 0, 0, 5) == 3, "The longest shift is included."
+    assert close(shift_gap(lambda x, p: [1, 1, 3][p % 3] * x, x, x, 0, 0, 4), 8), (
+        "The largest change, wherever it comes."
+    )
+    assert close(shift_gap(lambda x, p: x if p < 5 else 2 * x, x, x, 0, 0, 5), 3), "The longest shift is included."
     assert shift_gap(lambda x, p: x if p < 5 else 2 * x, x, x, 0, 0, 4) == 0, "And nothing beyond the longest."
     gap = shift_gap(lambda x, p: 2.0**p * x, x, 3 * x, 2, 1, 5)
-    assert gap == 3 * (2**13 - 2**3), "Query and key both move, by the same shift, from where they are."
+    assert close(gap, 3 * (2**13 - 2**3)), "Query and key both move, by the same shift, from where they are."
 
     def turn(x: Tensor, p: int) -> Tensor:
         """A rotation by 0.7 per position."""
@@ -1132,7 +1136,7 @@ def grid_angles(row: int, column: int, theta: Tensor) -> Tensor:
 # %% nbgrader={"grade_id": "grid_angles_laws", "grade": true, "points": 1}
 with quiet():
     theta = torch.tensor([1.0, 0.5])
-    assert grid_angles(2, 3, theta).tolist() == [2, 1, 3, 1.5], "Row 2, column 3, speeds 1 and 1/2: 2, 1, then 3, 1.5."
+    assert close(grid_angles(2, 3, theta), [2, 1, 3, 1.5]), "Row 2, column 3, speeds 1 and 1/2: 2, 1, then 3, 1.5."
     ### BEGIN HIDDEN TESTS
     theta = torch.tensor([1.0, 0.3, 0.09])
     assert grid_angles(0, 0, theta).tolist() == [0] * 6, "At the origin nothing turns."

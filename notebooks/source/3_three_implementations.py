@@ -29,7 +29,7 @@ import math
 
 import matplotlib.pyplot as plt
 import torch
-from checks import quiet
+from checks import close, quiet
 from figures import (
     BLACK,
     BLUE,
@@ -194,9 +194,7 @@ def rotate_adjacent(x: Tensor, angles: Tensor) -> Tensor:
 # %% nbgrader={"grade_id": "rotate_adjacent_laws", "grade": true, "points": 2}
 with quiet():
     x = torch.tensor([1.0, 2, 3, 4]).view(1, 1, 1, 4)
-    assert torch.equal(rotate_adjacent(x, torch.zeros(1, 2)), x), (
-        "No turn, no change, and the features keep their order."
-    )
+    assert close(rotate_adjacent(x, torch.zeros(1, 2)), x), "No turn, no change, and the features keep their order."
     turned = rotate_adjacent(x, torch.tensor([[math.pi / 2, 0]])).flatten()
     torch.testing.assert_close(
         turned, torch.tensor([-2.0, 1, 3, 4]), msg="A quarter turn of pair 0: (1, 2) to (-2, 1)."
@@ -460,7 +458,7 @@ def rotate_half_split(x: Tensor, angles: Tensor) -> Tensor:
 # %% nbgrader={"grade_id": "rotate_half_split_laws", "grade": true, "points": 2}
 with quiet():
     x = torch.tensor([1.0, 2, 3, 4]).view(1, 1, 1, 4)
-    assert torch.equal(rotate_half_split(x, torch.zeros(1, 2)), x), "No turn, no change."
+    assert close(rotate_half_split(x, torch.zeros(1, 2)), x), "No turn, no change."
     turned = rotate_half_split(x, torch.tensor([[math.pi / 2, 0]])).flatten()
     expected = torch.tensor([-3.0, 2, 1, 4])
     torch.testing.assert_close(turned, expected, msg="Pair 0 is (x_0, x_2): a quarter turn takes (1, 3) to (-3, 1).")

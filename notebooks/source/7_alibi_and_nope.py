@@ -21,7 +21,7 @@ import math
 
 import matplotlib.pyplot as plt
 import torch
-from checks import quiet
+from checks import close, quiet
 from figures import BLACK, BLUE, GREEN, GREY, PURPLE, SMALL, VERMILION, headline, name_lines, no_frame, point, use_style
 from torch import Tensor
 
@@ -315,9 +315,9 @@ with quiet():
     mask = alibi_mask(torch.tensor([0.5]), 3, 3)
     assert mask.shape == (1, 3, 3), "The shape is [heads, queries, keys]."
     assert not mask.isnan().any(), "No entry may be nan: 0 times infinity is."
-    assert torch.equal(mask, half), "Slope 1/2, three tokens: by hand."
+    assert close(mask, half), "Slope 1/2, three tokens: by hand."
     last = torch.tensor([[[-1.5, -1, -0.5, 0]]])
-    assert torch.equal(alibi_mask(torch.tensor([0.5]), 1, 4), last), "One query, four keys: the query is the last."
+    assert close(alibi_mask(torch.tensor([0.5]), 1, 4), last), "One query, four keys: the query is the last."
     ### BEGIN HIDDEN TESTS
     slopes = torch.tensor([0.5, 0.25, 1 / 64])
     whole = alibi_mask(slopes, 9, 9)
@@ -326,11 +326,13 @@ with quiet():
     for head in range(3):
         for m in range(9):
             for n in range(m + 1):
-                assert whole[head, m, n] == -slopes[head] * (m - n), "Minus the slope of the head times the distance."
+                assert close(whole[head, m, n], -slopes[head] * (m - n)), (
+                    "Minus the slope of the head times the distance."
+                )
     for queries in (1, 4, 8):
         part = alibi_mask(slopes, queries, 9)
-        assert torch.equal(part, whole[:, -queries:]), "Fewer queries: the last rows of the whole."
-    assert torch.equal(alibi_mask(slopes, 5, 5), whole[:, 4:, 4:]), "Only distances count, not where the text begins."
+        assert close(part, whole[:, -queries:]), "Fewer queries: the last rows of the whole."
+    assert close(alibi_mask(slopes, 5, 5), whole[:, 4:, 4:]), "Only distances count, not where the text begins."
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en"
