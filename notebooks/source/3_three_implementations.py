@@ -45,6 +45,7 @@ from figures import (
     show_table,
     use_style,
 )
+from given import frequencies
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
@@ -84,13 +85,12 @@ use_style()
 # %%
 def rotary_angles(positions: Tensor, dim: int, base: float = 10000.0) -> Tensor:
     """Radians for every position and pair: positions [...] to [..., dim/2], float64."""
-    theta = base ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
-    return positions[..., None] * theta
+    return positions[..., None] * frequencies(dim, base)
 
 
 def adjacent_pairs(dim: int) -> list[tuple[int, int]]:
     """(0, 1), (2, 3), (4, 5), ..."""
-    return [(2 * i, 2 * i + 1) for i in range(dim // 2)]
+    return [(i, i + 1) for i in range(0, dim, 2)]
 
 
 def half_split_pairs(dim: int) -> list[tuple[int, int]]:

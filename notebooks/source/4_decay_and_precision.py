@@ -37,6 +37,7 @@ from figures import (
     show_table,
     use_style,
 )
+from given import frequencies
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -92,11 +93,6 @@ use_style()
 
 # %%
 DIM = 128  # d, features of a head
-
-
-def frequencies(dim: int = DIM, base: float = 10_000.0) -> Tensor:
-    """theta_i, radians per position: [dim/2], float64."""
-    return base ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
 
 
 def score(query: Tensor, key: Tensor, theta: Tensor, distances: Tensor) -> Tensor:

@@ -47,6 +47,7 @@ from figures import (
     show_table,
     use_style,
 )
+from given import frequencies
 from matplotlib.patches import Wedge
 from torch import Tensor
 
@@ -72,11 +73,6 @@ use_style()
 DIM, BASE = 128, 10_000.0  # d, b
 TRAINED, FACTOR = 4096, 8.0  # L, s
 assert TRAINED * FACTOR == 32768
-
-
-def frequencies(dim: int = DIM, base: float = BASE) -> Tensor:
-    """theta_i, radians per position: [dim/2], float64."""
-    return base ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
 
 
 # %% [markdown] lang="en" short=true

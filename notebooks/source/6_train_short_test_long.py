@@ -46,6 +46,7 @@ from figures import (
     to_touch,
     use_style,
 )
+from given import frequencies, share_kept
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, scaled_dot_product_attention
 
@@ -132,11 +133,6 @@ WIDTH, HEADS = 64, 4
 HEAD_DIM = WIDTH // HEADS
 
 
-def frequencies(dim: int, base: float = 10000.0) -> Tensor:
-    """The angle of each pair from one position to the next: [dim/2]."""
-    return base ** (-torch.arange(0, dim, 2) / dim)
-
-
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Turn the pairs (i, i + d/2) of [..., n, d]; the first half of sin comes with a minus."""
     return x * cos + x.roll(HEAD_DIM // 2, dims=-1) * sin
@@ -185,17 +181,17 @@ class Reader(nn.Module):
         if self.code == "learned":
             z = z + self.rows(position)
         elif self.code == "sinusoidal":
-            angle = torch.outer(position, frequencies(WIDTH))
+            angle = torch.outer(position, frequencies(WIDTH).float())
             z = z + torch.cat([angle.sin(), angle.cos()], dim=-1)
         elif self.code == "ALiBi":
-            slopes = 2.0 ** (-8 * torch.arange(1, HEADS + 1) / HEADS)
-            bias = (-slopes[:, None, None] * back).masked_fill(back < 0, -torch.inf)  # the mask as well
+            slopes = torch.tensor([1 / 4, 1 / 16, 1 / 64, 1 / 256])
+            bias = (slopes.view(-1, 1, 1) * -back).masked_fill(back < 0, -torch.inf)  # the mask as well
         elif self.code == "RoPE":
-            angle = torch.outer(position, frequencies(HEAD_DIM) if theta is None else theta)
+            angle = torch.outer(position, frequencies(HEAD_DIM).float() if theta is None else theta)
             cos, sin = strength * angle.cos().repeat(1, 2), strength * torch.cat([-angle.sin(), angle.sin()], dim=-1)
             turn = partial(rotate, cos=cos, sin=sin)
             if window:  # only the last ones are seen, the query's own included
-                bias = torch.zeros(back.shape).masked_fill((back < 0) | (back >= window), -torch.inf)
+                bias = torch.zeros(back.shape).masked_fill(~((back >= 0) & (back < window)), -torch.inf)
         for block in self.blocks:
             z = block(z, turn, bias)
         return self.head(self.norm(z))
@@ -785,7 +781,7 @@ def read_by_distance(model: Reader, angles: Tensor) -> tuple[Tensor, Tensor]:
     return torch.stack(curves).mean(dim=0), attention
 
 
-theta = frequencies(HEAD_DIM)
+theta = frequencies(HEAD_DIM).float()
 slow = TRAINED * theta < 2 * math.pi  # less than a turn within the window
 new = 128 * theta % (2 * math.pi) > (TRAINED - 1) * theta  # at distance 128, beyond the arc of the window
 assert torch.equal(new, slow)  # what the text says
@@ -1048,42 +1044,30 @@ to_touch("attention", {"edges": edges, "trained": TRAINED, "blocks": len(models[
 
 # %%
 STRETCH = LONGEST // TRAINED  # s
-theta = frequencies(HEAD_DIM)
+theta = frequencies(HEAD_DIM).float()
 turns = TRAINED * theta / (2 * math.pi)
 pair = torch.arange(HEAD_DIM // 2)
 
 
 def ntk(factor: float) -> Tensor:
-    """NTK-aware frequencies."""
-    return frequencies(HEAD_DIM, 10000.0 * factor ** (HEAD_DIM / (HEAD_DIM - 2)))
+    """NTK-aware frequencies: pair 0 as it was, the last one slowed by the factor, those between in equal ratios."""
+    return theta * factor ** -(pair / pair[-1])
 
 
-def yarn(gamma: Tensor) -> Tensor:
-    """Interpolate where gamma is 0, leave alone where it is 1."""
-    return (1 - gamma) * theta / STRETCH + gamma * theta
-
-
-def ramp_over_turns(alpha: float, beta: float) -> Tensor:
-    """The paper's ramp."""
-    return ((turns - alpha) / (beta - alpha)).clamp(0, 1)
-
-
-def ramp_over_pairs(alpha: float, beta: float) -> Tensor:
-    """The code's ramp, with both ends rounded outwards."""
-    ends = [HEAD_DIM * math.log(TRAINED / (2 * math.pi * r)) / (2 * math.log(10000.0)) for r in (beta, alpha)]
-    first, last = max(math.floor(ends[0]), 0), min(math.ceil(ends[1]), HEAD_DIM - 1)
-    return 1 - ((pair - first) / (last - first)).clamp(0, 1)
+def yarn(ramp: str, stretch: float = STRETCH) -> Tensor:
+    """Interpolate where the ramp's gamma is 0, leave alone where it is 1."""
+    return torch.lerp(theta / stretch, theta, share_kept(ramp).float())
 
 
 scalings = {
     "as trained": {"theta": theta},
     "PI": {"theta": theta / STRETCH},
     "NTK-aware": {"theta": ntk(STRETCH)},
-    "YaRN, ramp over turns, beta 32": {"theta": yarn(ramp_over_turns(1, 32))},
-    "YaRN, ramp over turns, beta 4": {"theta": yarn(ramp_over_turns(1, 4))},
-    "YaRN, ramp over pairs, beta 32": {"theta": yarn(ramp_over_pairs(1, 32))},
+    "YaRN, ramp over turns, beta 32": {"theta": yarn("ramp over turns, beta 32")},
+    "YaRN, ramp over turns, beta 4": {"theta": yarn("ramp over turns, beta 4")},
+    "YaRN, ramp over pairs, beta 32": {"theta": yarn("ramp over pairs, beta 32")},
     "YaRN, the same, with temperature": {
-        "theta": yarn(ramp_over_pairs(1, 32)),
+        "theta": yarn("ramp over pairs, beta 32"),
         "strength": 0.1 * math.log(STRETCH) + 1,
     },
 }
@@ -1092,11 +1076,11 @@ assert (round(0.1 * math.log(STRETCH) + 1, 2), round(turns[0].item(), 1)) == (1.
 circles = 2 * math.pi / theta
 ends_at = [round(TRAINED * STRETCH ** (i / 7)) for i in (3, 4, 5, 7)]
 assert (round(circles[3].item()), round(8 ** (3 / 7), 1), ends_at) == (199, 2.4, [156, 210, 283, 512])
-kept = {name: scalings[name]["theta"] / theta for name in ("PI", "NTK-aware", *list(scalings)[3:6])}
+left = {name: scalings[name]["theta"] / theta for name in ("PI", "NTK-aware", *list(scalings)[3:6])}
 show_table(
     "Turns of each pair in training, then the share of its speed that a scaling leaves",
     [f"{i}" for i in pair],
-    {name: [f"{share:.3f}" for share in shares] for name, shares in {"turns": turns, **kept}.items()},
+    {name: [f"{share:.3f}" for share in shares] for name, shares in {"turns": turns, **left}.items()},
 )
 
 # %% [markdown] lang="en"
@@ -1761,11 +1745,10 @@ unfinished = 4096 * llama < 2 * math.pi
 by_base = {base: 4096 * (llama / frequencies(128, base))[unfinished].min().item() for base in (20_000, 1_000_000)}
 reaches = {"Code Llama": by_base[1_000_000]} | {name: k * int(name.split()[1][:-1]) for name in list(LARGE)[:5]}
 
-gamma = ramp_over_pairs(1, 32)
 counts = list(range(32, LONGEST + 1, 32))
 means = {}  # the loss of all characters up to each count, without the text's own ups and downs: [counts, seeds]
 for factor in (1, 2, 4, 8):
-    each = read_all(models["RoPE"], theta=(1 - gamma) * theta / factor + gamma * theta) - hard.mean(0) + hard.mean()
+    each = read_all(models["RoPE"], theta=yarn("ramp over pairs, beta 32", factor)) - hard.mean(0) + hard.mean()
     means[factor] = torch.stack([each[:, :count].mean(1) for count in counts])
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.3), width_ratios=[4, 5])

@@ -42,6 +42,7 @@ from figures import (
     to_touch,
     use_style,
 )
+from given import frequencies, share_kept
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -49,14 +50,9 @@ use_style()
 
 
 # %%
-def frequencies(dim: int, base: float = 10_000.0) -> Tensor:
-    """How far each pair turns from one position to the next: [dim/2], float64."""
-    return base ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
-
-
 def rotate(x: Tensor, angles: Tensor) -> Tensor:
     """Turn the adjacent pairs of [..., d] by angles [..., d/2]."""
-    even, odd = x[..., 0::2], x[..., 1::2]
+    even, odd = x.view(*angles.shape, 2).unbind(-1)
     return torch.stack(
         [even * angles.cos() - odd * angles.sin(), odd * angles.cos() + even * angles.sin()], -1
     ).flatten(-2)
@@ -345,22 +341,49 @@ axes.set(xlabel="keys n", ylabel="weight of the needle", ylim=(0, 1.05))
 bare, kept_up = (float(weight[name][-1]) for name in ("no factor", "Llama 4"))
 headline(figure, f"Weight of a needle among ten million equal keys: {bare:.1%},\nwith Llama 4's factor {kept_up:.0%}")
 assert bare < 0.02 < 0.9 < kept_up
-widest, spread = float(factor_of["Llama 4"][-1]), 2.0
-exponent = widest * GAP - math.log(float(lengths[-1])) - (widest * spread) ** 2 / 2  # the mean of e^x, x normal
-assert abs(1 / (1 + math.exp(-exponent)) - 1 / 5) < 0.03  # what the text says
-assert abs(torch.sigmoid(torch.tensor(GAP - math.log(8191.0))) - 0.95) < 0.01  # what the text says
 plt.show()
+
+SPREAD = 2.0  # of the logits of all other keys, as in notebook 5
+
+
+def among_spread(factor: float, keys: float) -> float:
+    """The weight of the needle if the logits of the other keys are normal: the mean of e^(f x) is e^(f² σ² / 2)."""
+    return 1 / (1 + math.exp(math.log(keys - 1) + (factor * SPREAD) ** 2 / 2 - factor * GAP))
+
+
+widest, most = float(factor_of["Llama 4"][-1]), float(lengths[-1])
+best = GAP / SPREAD**2  # where f g - f² σ² / 2 is largest
+show_table(
+    "Weight of the needle where the other logits spread by 2",
+    ["8,192 keys", "ten million keys"],
+    {
+        "no factor": [f"{among_spread(1, 8192):.2f}", f"{among_spread(1, most):.3f}"],
+        "Llama 4": [
+            f"{among_spread(float(query_factor(torch.tensor(8191))), 8192):.2f}",
+            f"{among_spread(widest, most):.2f}",
+        ],
+        f"the best factor, {best:.0f}": [f"{among_spread(best, 8192):.2f}", f"{among_spread(best, most):.2f}"],
+    },
+)
+told = f"{among_spread(1, 8192):.2f} {among_spread(1, most):.3f} {among_spread(widest, most):.2f}"
+assert told == "0.73 0.002 0.19"  # what the text says
+assert max(range(1, 60), key=lambda tenths: among_spread(tenths / 10, most)) == 10 * best
+assert abs(torch.sigmoid(torch.tensor(GAP - math.log(8191.0))) - 0.95) < 0.01  # what the text says
 
 # %% [markdown] lang="en"
 # At the trained length, 8,192 keys, the needle has 0.95 of the weight. Without a factor it drowns; a logarithm of the
 # length holds it up. The factor is not free: it widens *all* gaps, also those that the head learnt to keep small. In the
-# figure all other keys score alike; where they spread, with a standard deviation of 2 as in notebook 5, the factor raises
-# the highest of them too, and leaves the needle about a fifth.
+# figure all other keys score alike. Where they spread, with a standard deviation $\sigma = 2$ as in notebook 5, the factor raises
+# the highest of them too. The table compares like with like: 0.73 at 8,192 keys; at ten million 0.002 without a factor and
+# 0.19 with Llama 4's. So it helps there as well, a hundredfold, but not all the way. The needle weighs most where
+# $f g - f^2 \sigma^2 / 2$ is largest, at $f = g / \sigma^2$: a factor that depends on the head, as a learned one can.
 
 # %% [markdown] lang="zh"
 # 在训练长度，即 8,192 个键的时候，针占 0.95 的权重。没有因子，它就淹没了；乘上长度的对数，就能托住它。因子也不是白来的：
-# 它把*所有*差距都拉大，包括这个头特意学得很小的那些。图中其余的键得分都一样；如果像第 5 节那样散开，标准差为 2，因子把其
-# 中最高的也一并抬高，留给针的就只有五分之一左右。
+# 它把*所有*差距都拉大，包括这个头特意学得很小的那些。图中其余的键得分都一样；如果像第 5 节那样散开，标准差 $\sigma = 2$，因子把其
+# 中最高的也一并抬高。表里在同样的条件下比较：8,192 个键时是 0.73；一千万个键时，不用因子是 0.002，用 Llama 4 的因子是 0.19。
+# 可见它在这里同样有用，提高了近百倍，只是补不回全部。针的权重在 $f g - f^2 \sigma^2 / 2$ 最大处最大，也就是 $f = g / \sigma^2$：
+# 这个因子因头而异，学出来的因子可以做到。
 
 # %% [markdown] lang="en"
 # ## Layers without a softmax
@@ -802,7 +825,8 @@ plt.show()
 # length, and *no pair ever meets a new angle*, if training had texts of $w$ tokens. After $\ell$ such layers a token can have heard of $\ell\,(w - 1)$ tokens back,
 # handed on from layer to layer. gpt-oss has such a layer, with $w = 128$, before each layer that sees everything
 # ([configuration](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_oss/configuration_gpt_oss.py)),
-# Gemma 4 has five of them. Llama 4 cuts the text into chunks instead. Since such layers see only what is near, they can have a
+# Gemma 4 has five of them, or four in E2B, with $w = 512$ (E2B, E4B) or $1024$ (26B, 31B; [its makers'
+# code](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py)). Llama 4 cuts the text into chunks instead. Since such layers see only what is near, they can have a
 # base of their own: 10,000 in Gemma 4 and in DeepSeek-V4, where layers that see further have 1,000,000 and 160,000
 # (configurations of [Gemma 4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gemma4/configuration_gemma4.py)
 # and [DeepSeek-V4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/configuration_deepseek_v4.py)).
@@ -830,7 +854,7 @@ plt.show()
 # 叠 $\ell$ 层这样的层，一个 token 最多能听说 $\ell\,(w - 1)$ 个 token 之前的事，由各层接力传来。gpt-oss 在每个能看全文的层之前有一层
 # $w = 128$ 的窗口
 # （[配置](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_oss/configuration_gpt_oss.py)），
-# Gemma 4 有五层。Llama 4 则是把文本切成块。这样的层只看近处，可以有自己的底数：Gemma 4 和 DeepSeek-V4 里是 10,000，而看得远的层
+# Gemma 4 有五层，E2B 是四层；E2B 和 E4B 的 $w = 512$，26B 和 31B 的 $w = 1024$（[官方代码](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py)）。Llama 4 则是把文本切成块。这样的层只看近处，可以有自己的底数：Gemma 4 和 DeepSeek-V4 里是 10,000，而看得远的层
 # 分别是 1,000,000 和 160,000
 # （[Gemma 4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gemma4/configuration_gemma4.py) 和 [DeepSeek-V4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/configuration_deepseek_v4.py) 的配置）。
 #
@@ -937,9 +961,9 @@ assert (norm(vector, (64,)).norm() - 8).abs() < 1e-9, "A normed vector of 64 fea
 #
 # Notebook 4 found the first distance at which a key that resembles the query scores *lower* than a random one on average:
 # where $\sum_i \cos \Delta \theta_i$ falls below zero. [Men et al., 2024](https://arxiv.org/abs/2405.14591v1) turn this round: for a
-# length, which is the smallest base without such a distance? They say that a model with a smaller base may keep a low
-# perplexity and still not find what is far away. You can compute the bound. For each base on a grid, take the first
-# distance of loss; the bound at a length is the smallest base that gets beyond it.
+# length, which bases have no such distance? They say that a model with too small a base may keep a low perplexity and still
+# not find what is far away. Take the first distance of loss for each base on a grid. It does *not* grow steadily with the
+# base: between the smallest base without loss and the largest with loss lies a **band** in which both occur.
 #
 # The other law looks at training. [Liu et al., 2023](https://arxiv.org/abs/2310.05209v2) find that fine-tuning at the trained length
 # with a base *smaller or larger* than 10,000 makes a model read further, and describe both from the periods of the pairs. You
@@ -950,17 +974,17 @@ assert (norm(vector, (64,)).norm() - 8).abs() < 1e-9, "A normed vector of 64 fea
 # ## 底数多大，文本多长？
 #
 # 第 4 节找到了第一个这样的距离：在那里，与查询相似的键平均得分反而*低于*随机的键，也就是 $\sum_i \cos \Delta \theta_i$ 第一次跌到零以下的地方。
-# [Men 等，2024](https://arxiv.org/abs/2405.14591v1) 把问题反过来问：给定一个长度，不出现这种距离的最小底数是多少？他们说，底数更小的模型，
-# 困惑度可以照样很低，却找不到远处的东西。这个界你自己就能算。对网格上的每个底数，求出第一个吃亏的距离；某个长度上的界，就是能越过它的
-# 最小底数。
+# [Men 等，2024](https://arxiv.org/abs/2405.14591v1) 把问题反过来问：给定一个长度，哪些底数不出现这种距离？他们说，底数太小的模型，
+# 困惑度可以照样很低，却找不到远处的东西。对网格上的每个底数，求出第一个吃亏的距离。它*并不*随底数一路增大：
+# 从最小的不吃亏的底数，到最大的吃亏的底数，中间有一条**带**，两种情形都有。
 #
 # 另一条规律看的是训练。[Liu 等，2023](https://arxiv.org/abs/2310.05209v2) 发现，在训练长度上用比 10,000 *更小或更大*的底数微调，
 # 模型都能读得更远，并且从各对的周期出发来描述两者。为什么两头都有好处，你看得出来：底数小，所有的对在训练中都转满了圈；
 # 底数大，慢的对在认识的那段弧上停留得更久。
 
 # %%
-bases = torch.logspace(3, 8.2, 66, dtype=torch.float64)
-LONGEST = 131_072
+bases = torch.logspace(3, 8.2, 800, dtype=torch.float64)
+LONGEST = 65_536
 distances = torch.arange(1, LONGEST + 1, dtype=torch.float32)
 
 
@@ -975,16 +999,21 @@ def first_loss(base: float) -> int:
 
 firsts = torch.tensor([first_loss(float(base)) for base in bases])
 lengths = 2 ** torch.arange(10, 17)
-lowest = torch.stack([bases[firsts >= length][0] for length in lengths])
-slope = float((lowest[-1] / lowest[0]).log() / (lengths[-1] / lengths[0]).log())
+passes = firsts >= lengths[:, None]  # [lengths, bases]
+lowest = torch.stack([bases[row][0] for row in passes])  # the smallest base without loss
+safe = torch.stack([bases[1:][~row[:-1]][-1] for row in passes])  # from here on, no base of the grid has a loss
+changes = (passes[:, 1:] != passes[:, :-1]).sum(1)  # how often loss and no loss change places
 
 # %%
 figure, axes = plt.subplots(figsize=(5.0, 3.1))
 law = 0.0424 * lengths.double() ** 1.628
-axes.loglog(lengths, lowest, "o-", color=BLUE)
+axes.fill_between(lengths, lowest, safe, color=BLUE, alpha=0.2, linewidth=0)
+axes.loglog(lengths, safe, "o-", color=BLUE)
+axes.loglog(lengths, lowest, "o--", color=BLUE)
 axes.loglog(lengths, law, color=GREY, linestyle=":")
-point(axes, "smallest base without\nloss, 64 pairs", (lengths[2], lowest[2]), (-6, 12), BLUE)
-point(axes, "Men et al., figure 1: $0.0424\\, L^{1.628}$", (lengths[3], law[3]), (10, -14), GREY)
+point(axes, "no loss from\nhere on up", (lengths[3], safe[3]), (-30, 22), BLUE)
+point(axes, "smallest base\nwithout loss", (lengths[5], lowest[5]), (10, -18), BLUE)
+point(axes, "Men et al., figure 1: $0.0424\\, L^{1.628}$", (lengths[1], law[1]), (10, -16), GREY)
 for name, length, base, marker, offset in (
     ("Llama 2", 4096, 1e4, "v", (8, -3)),
     ("Llama 3", 8192, 5e5, "^", (-8, 2)),
@@ -993,52 +1022,35 @@ for name, length, base, marker, offset in (
     axes.loglog(length, base, marker, color=VERMILION, markersize=7)
     point(axes, name, (length, base), offset, VERMILION, line=False)
 axes.set(xlabel="length L", ylabel="base b")
-headline(figure, f"Sixteen times the length needs {16**slope:.0f} times the base;\nLlama 2 was below it")
+eight = lengths.tolist().index(8192)
+finding = f"Within the band a larger base may lose again: at 8,192\nthe verdict changes {changes[eight]} times;"
+headline(figure, f"{finding} Llama 2 was below the band")
 plt.show()
 assert lowest[2] > 1e4  # what the title says
+assert safe[eight] > 2 * lowest[eight]  # the band is wide
+assert (changes > 1).all()
 
 # %% [markdown] lang="en"
-# Our points and the curve of the paper (version 1, figure 1) agree: the base has to grow faster than the length. It is a
-# bound on one measure, for keys that resemble the query in every pair, and a model may do without: Llama 2 reads its 4,096
-# tokens.
+# The curve of the paper (version 1, figure 1) follows the lower edge: the base has to grow faster than the length. But that
+# edge is no bound. A base just above it may have a loss again, so choose one above the upper edge. (Both edges are those of
+# 800 bases; on a finer grid the band is wider.) It is one measure, for keys that resemble the query in every pair, and a
+# model may do without: Llama 2 reads its 4,096 tokens.
 
 # %% [markdown] lang="zh"
-# 我们的点与论文的曲线（第 1 版，图 1）相符：底数要比长度增长得快。这是对一种度量的界，针对的是每一对都与查询相似的键；模型不满足它也未必
-# 不行：Llama 2 照样读它的 4,096 个 token。
+# 论文的曲线（第 1 版，图 1）沿着下缘走：底数要比长度增长得快。但下缘不是界：比它略大的底数，可能又吃亏。要选就选在上缘之上。
+# （两条边都是 800 个底数的结果；网格更细，带就更宽。）这只是一种度量，针对的是每一对都与查询相似的键；模型不满足它也未必不行：
+# Llama 2 照样读它的 4,096 个 token。
 
 # %% [markdown] lang="en" short=true
 # ## Read the configurations
 #
 # Now the real thing. Below stands what seven models say of their positions, in the words of transformers. Your code is to
-# turn it into frequencies and a factor for the tables. Three helpers are given: the two ramps of notebook 5, and the pairs
-# that p-RoPE keeps.
+# turn it into frequencies and a factor for the tables.
 
 # %% [markdown] lang="zh" short=true
 # ## 读配置
 #
-# 现在来真的。下面是七个模型对自己位置的说明，用的是 transformers 的说法。请用你的代码把它变成频率和乘在表上的因子。给出三个工具：第 5 节的两种斜坡，
-# 以及 p-RoPE 留下哪些对。
-
-
-# %%
-def kept_by_turns(theta: Tensor, length: float, low: float, high: float) -> Tensor:
-    """The share of its own frequency that each pair keeps: 0 below low turns, 1 above high turns, a ramp between."""
-    return ((length * theta / (2 * math.pi) - low) / (high - low + 1e-9)).clamp(0, 1)
-
-
-def kept_by_pairs(dim: int, base: float, length: float, slow: float, fast: float, rounded: bool) -> Tensor:
-    """The same, with a ramp over the index of the pair, between those that turn fast times and slow times."""
-    first, last = (dim * math.log(length / (2 * math.pi * r)) / (2 * math.log(base)) for r in (fast, slow))
-    if rounded:
-        first, last = math.floor(first), math.ceil(last)
-    first, last = max(first, 0), min(last, dim - 1)
-    return 1 - ((torch.arange(dim // 2) - first) / max(last - first, 0.001)).clamp(0, 1)
-
-
-def kept_by_share(dim: int, share: float) -> Tensor:
-    """The same for p-RoPE: 1 for the fastest share of the pairs, 0 for those that stand still."""
-    return (torch.arange(dim // 2) < math.floor(share * dim / 2)).double()
-
+# 现在来真的。下面是七个模型对自己位置的说明，用的是 transformers 的说法。请用你的代码把它变成频率和乘在表上的因子。
 
 # %% [markdown] lang="en"
 # ### Exercise 8.6 · Frequencies from a configuration (3 points)
@@ -1048,20 +1060,19 @@ def kept_by_share(dim: int, share: float) -> Tensor:
 # - `default` or none at all: plain RoPE.
 # - `linear`: PI; `factor` is $s$.
 # - `proportional`: p-RoPE, and `partial_rotary_factor` is the share.
-# - `llama3`: ramp by turns, between `low_freq_factor` and `high_freq_factor`, within `original_max_position_embeddings`. What
-#   a pair does not keep of its frequency is divided by `factor`.
-# - `yarn`: ramp by pairs, between `beta_slow` (1 if not there) and `beta_fast` (32), rounded unless `truncate` is false. The factor for the
-#   tables is `attention_factor`, and if that is not there, $0.1 \ln s + 1$. All other types have the factor 1.
+# - `llama3` and `yarn`: the ramps of notebook 5, by turns and by pairs. Which share of its own frequency each pair keeps on the
+#   ramp is given as `kept`; the rest of the frequency is divided by `factor`.
+# - The factor for the tables, in `yarn` alone, is `attention_factor`, and if that is not there, $0.1 \ln s + 1$. All other types
+#   have the factor 1.
 #
-# Hint: For each type, ask which share of its own frequency a pair keeps: all of it, none of it, or what the
-# functions above say. The rest of the frequency is divided by `factor`, always in the same way; in p-RoPE alone the
-# rest is gone.
+# Hint: For each type, ask which share of its own frequency a pair keeps: all of it, none of it, or `kept`. The rest of
+# the frequency is divided by `factor`, always in the same way; in p-RoPE alone the rest is gone.
 #
 # Hint: Much may be missing in the dictionary: `rope.get(name, default)` reads what need not be there. The list of
 # types says which default it has.
 #
 # Hint: Slips to look for: a factor for the tables in a type other than `yarn`; `attention_factor` overwritten
-# although it is there; slow and fast exchanged, so that the ramp runs the wrong way.
+# although it is there; the share and the rest exchanged.
 
 # %% [markdown] lang="zh"
 # ### 练习 8.6 · 由配置求频率（3 分）
@@ -1071,43 +1082,39 @@ def kept_by_share(dim: int, share: float) -> Tensor:
 # - `default` 或者没有写：普通 RoPE。
 # - `linear`：PI；`factor` 就是 $s$。
 # - `proportional`：p-RoPE，`partial_rotary_factor` 是比例。
-# - `llama3`：按圈数的斜坡，两端是 `low_freq_factor` 和 `high_freq_factor`，圈数在 `original_max_position_embeddings` 之内数。一对的频率里
-#   没有保留的那部分，除以 `factor`。
-# - `yarn`：按编号的斜坡，两端是 `beta_slow`（没有写就是 1）和 `beta_fast`（32），除非 `truncate` 为假，否则取整。乘在表上的因子是
-#   `attention_factor`，没有写就是 $0.1 \ln s + 1$。其他类型的因子都是 1。
+# - `llama3` 和 `yarn`：第 5 节的两种斜坡，按圈数和按编号。每一对在斜坡上保留自己频率的多少，由 `kept` 给出；其余部分除以 `factor`。
+# - 乘在表上的因子只有 `yarn` 有：`attention_factor`，没有写就是 $0.1 \ln s + 1$。其他类型的因子都是 1。
 #
-# 提示：对每种类型，先问一对保留自己频率的多少：全部、零，还是上面那些函数给出的。其余部分一律除
-# 以 `factor`；只有 p-RoPE，其余部分就没有了。
+# 提示：对每种类型，先问一对保留自己频率的多少：全部、零，还是 `kept`。其余部分一律除以 `factor`；只有 p-RoPE，其余部分就没有了。
 #
 # 提示：字典里可能缺很多项：可有可无的，用 `rope.get(名字, 默认值)` 来读。默认值是什么，类型清单里写着。
 #
-# 提示：容易出的错：不是 `yarn` 却给了表的因子；写明了 `attention_factor`，却被覆盖；快慢弄反了，斜坡就朝反方向走。
+# 提示：容易出的错：不是 `yarn` 却给了表的因子；写明了 `attention_factor`，却被覆盖；保留的与其余的弄反了。
 
 
 # %% nbgrader={"grade_id": "read_frequencies", "solution": true}
-def read_frequencies(rope: dict, dim: int) -> tuple[Tensor, float]:
+def read_frequencies(rope: dict, dim: int, kept: Tensor | None = None) -> tuple[Tensor, float]:
     """The frequencies [dim/2] and the factor for cosines and sines that a configuration asks for.
 
     Args:
         rope: The dictionary `rope_parameters` of a model.
         dim: The features that a head rotates.
+        kept: [dim/2], the shares on the ramp; only `llama3` and `yarn` have one.
     """
     ### BEGIN SOLUTION
-    base, kind, stretch = rope["rope_theta"], rope.get("rope_type", "default"), rope.get("factor", 1.0)
-    theta, factor = frequencies(dim, base), 1.0
-    length = rope.get("original_max_position_embeddings")
-    keep = torch.ones_like(theta)
+    kind, stretch = rope.get("rope_type", "default"), rope.get("factor", 1.0)
+    theta, factor = frequencies(dim, rope["rope_theta"]), 1.0
     if kind == "proportional":
-        return kept_by_share(dim, rope["partial_rotary_factor"]) * theta, factor
+        turning = torch.arange(dim // 2) < math.floor(rope["partial_rotary_factor"] * dim / 2)
+        return turning * theta, factor
+    share = torch.ones_like(theta)
     if kind == "linear":
-        keep = torch.zeros_like(theta)
-    elif kind == "llama3":
-        keep = kept_by_turns(theta, length, rope["low_freq_factor"], rope["high_freq_factor"])
-    elif kind == "yarn":
-        ends = rope.get("beta_slow", 1.0), rope.get("beta_fast", 32.0)
-        keep = kept_by_pairs(dim, base, length, *ends, rounded=rope.get("truncate", True))
+        share = torch.zeros_like(theta)
+    elif kind in ("llama3", "yarn"):
+        share = kept
+    if kind == "yarn":
         factor = rope.get("attention_factor", 0.1 * math.log(stretch) + 1)
-    return keep * theta + (1 - keep) * theta / stretch, factor
+    return share * theta + (1 - share) * theta / stretch, factor
     ### END SOLUTION
 
 
@@ -1120,42 +1127,31 @@ with quiet():
     theta, factor = read_frequencies({"rope_theta": 16.0, "rope_type": "linear", "factor": 4.0}, 8)
     assert abs(theta[0] - 0.25) < 1e-9, "linear: every pair is slowed by the factor, pair 0 too."
     assert close(factor, 1), "Only yarn has a factor for the tables."
-    yarn = {"rope_theta": 1e4, "rope_type": "yarn", "factor": 16.0, "original_max_position_embeddings": 4096}
-    theta, factor = read_frequencies(yarn, 128)
+    ramp = torch.tensor([1, 0.5, 0.5, 0], dtype=torch.float64)
+    yarn = {"rope_theta": 16.0, "rope_type": "yarn", "factor": 16.0}
+    theta, factor = read_frequencies(yarn, 8, ramp)
     assert abs(factor - 1.27726) < 1e-4, "yarn without a word about attention: 0.1 ln 16 + 1."
-    ends = theta[[0, -1]] / frequencies(128)[[0, -1]]
-    assert (ends - torch.tensor([1, 1 / 16])).abs().max() < 1e-9, "yarn spares pair 0 and slows the last pair fully."
-    llama = {"rope_type": "llama3", "factor": 2.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
-    llama |= {"rope_theta": (4 * math.pi) ** 2, "original_max_position_embeddings": 8 * math.pi}
-    theta, factor = read_frequencies(llama, 4)
-    assert abs(theta[0] - 1) < 1e-6, "llama3, length 8 pi: pair 0 makes 4 turns and keeps its frequency, 1."
-    assert abs(theta[1] - 1 / (8 * math.pi)) < 1e-6, "llama3: pair 1 makes 1/pi turns, so 1/(4 pi) is halved."
+    assert close(theta[0], 1), "A pair that keeps all of its frequency keeps it: pair 0 has 1."
+    assert close(theta[3], 0.125 / 16), "A pair that keeps nothing is slowed by the factor: 1/8 over 16."
+    assert close(theta[1], 0.5 * 0.5 + 0.5 * 0.5 / 16), "Half of 1/2 is kept, the other half is slowed by 16."
+    theta, factor = read_frequencies({"rope_theta": 16.0, "rope_type": "llama3", "factor": 2.0}, 8, ramp)
+    assert close(theta[2], 0.5 * 0.25 + 0.5 * 0.25 / 2), (
+        "llama3 blends in the same way: half of 1/4, and half of it over 2."
+    )
+    assert close(factor, 1), "llama3 has no temperature."
     ### BEGIN HIDDEN TESTS
-    assert close(read_frequencies(yarn | {"attention_factor": 1.0}, 128)[1], 1), (
+    assert close(read_frequencies(yarn | {"attention_factor": 1.0}, 8, ramp)[1], 1), (
         "attention_factor 1.0 switches the temperature off."
     )
-    rough, fine = (read_frequencies(yarn | {"truncate": t}, 128)[0] for t in (True, False))
-    assert (rough - fine).abs().max() > 1e-6, "truncate false: the ends of the ramp are not rounded."
-    narrow = read_frequencies(yarn | {"beta_slow": 4.0, "beta_fast": 8.0}, 128)[0]
-    own = frequencies(128)
-    turned = 4096 * own / (2 * math.pi)
-    assert close(narrow[turned > 10], own[turned > 10]), "Pairs that turn more often than beta_fast are left alone."
-    torch.testing.assert_close(
-        narrow[turned < 3], own[turned < 3] / 16, msg="Those below beta_slow are slowed by the factor."
-    )
-    llama = {"rope_theta": 5e5, "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
-    theta, factor = read_frequencies(llama | {"original_max_position_embeddings": 8192}, 128)
-    own = frequencies(128, 5e5)
-    turned = 8192 * own / (2 * math.pi)
-    assert close(factor, 1), "Llama 3 has no temperature."
-    assert close(theta[turned > 4], own[turned > 4]), "llama3 leaves pairs of four turns or more."
-    torch.testing.assert_close(
-        theta[turned < 1], own[turned < 1] / 8, msg="And slows those below one turn by the factor."
-    )
-    middle = (turned > 1) & (turned < 4)
-    blend = (turned[middle] - 1) / 3
-    right = own[middle] * (blend + (1 - blend) / 8)
-    torch.testing.assert_close(theta[middle], right, rtol=1e-6, atol=0, msg="Between them it blends by the turns.")
+    for name, rope in (("Qwen3", yarn | {"rope_theta": 1e6, "factor": 4.0}), ("Llama 3.1", {"rope_type": "llama3"})):
+        rope = {"rope_theta": 5e5, "factor": 8.0} | rope
+        share, own = share_kept(name), frequencies(128, rope["rope_theta"])
+        theta, _ = read_frequencies(rope, 128, share)
+        assert close(theta[share == 1], own[share == 1]), "Pairs that keep all of it are left alone."
+        slowed = own[share == 0] / rope["factor"]
+        assert close(theta[share == 0], slowed), "Those that keep nothing are slowed by the factor."
+        right = own / rope["factor"] + share * (own - own / rope["factor"])
+        assert close(theta / right, torch.ones(64)), "Between them it blends by the share."
     gemma = {"rope_theta": 1e6, "rope_type": "proportional", "partial_rotary_factor": 0.25}
     assert int((read_frequencies(gemma, 512)[0] > 0).sum()) == 64, "proportional: a quarter of the pairs turns."
     plain = read_frequencies({"rope_theta": 1e6, "rope_type": "default", "factor": 9.0}, 64)[0]
@@ -1190,7 +1186,12 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
     "DeepSeek-V3": (64, 4096, 131_072, yarn(10_000.0, 40.0, 4096, attention_factor=1.0, **RAMP)),
     "DeepSeek-V4": (64, 65_536, 1_048_576, yarn(160_000.0, 16.0, 65_536, attention_factor=1.0, **RAMP)),
     "gpt-oss": (64, 4096, 131_072, yarn(150_000.0, 32.0, 4096, truncate=False, **RAMP)),
-    "Gemma 4": (512, None, 131_072, {"rope_type": "proportional", "rope_theta": 1e6, "partial_rotary_factor": 0.25}),
+    "Gemma 4 31B": (
+        512,
+        None,
+        262_144,
+        {"rope_type": "proportional", "rope_theta": 1e6, "partial_rotary_factor": 0.25},
+    ),
 }
 IN_CHUNKS = {"Llama 4 Scout"}  # its rotating layers see no distance beyond training, however long the text
 
@@ -1211,7 +1212,8 @@ IN_CHUNKS = {"Llama 4 Scout"}  # its rotating layers see no distance beyond trai
 #   transformers version 5.23.0, linked above. 64 of 512 features rotate. This is the base of the layers that look beyond their window.
 # - gpt-oss: [the makers' code](https://github.com/openai/gpt-oss/blob/7b583341fe16729127f6d5b94a7b09ccae97e1a1/gpt_oss/torch/model.py), which
 #   does not round the ends of the ramp; Gemma 4: [the makers' code](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py).
-#   The advertised lengths are those of transformers. Gemma 4 does not say how long its texts were.
+#   The advertised length of gpt-oss is that of transformers. [Gemma's page](https://ai.google.dev/gemma/docs/core) says 256K for
+#   31B and 26B, 128K for E2B and E4B (the 131,072 of transformers is a default), and not how long its texts were.
 #
 # **Predict before you run on.** Which of these keep every pair on angles that training showed, up to the advertised
 # length? Which pairs carry no position at all? The reach is that of notebook 5: the length at which the first pair comes
@@ -1234,7 +1236,8 @@ IN_CHUNKS = {"Llama 4 Scout"}  # its rotating layers see no distance beyond trai
 #   的默认值，链接见上文。512 个特征里旋转 64 个。这里的底数属于看得到窗口以外的那些层。
 # - gpt-oss：[官方代码](https://github.com/openai/gpt-oss/blob/7b583341fe16729127f6d5b94a7b09ccae97e1a1/gpt_oss/torch/model.py)，斜坡的两端不取整；
 #   Gemma 4：[官方代码](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py)。
-#   宣传的长度出自 transformers。Gemma 4 没有说训练文本有多长。
+#   gpt-oss 宣传的长度出自 transformers。[Gemma 的页面](https://ai.google.dev/gemma/docs/core)说 31B 和 26B 是 256K，E2B 和 E4B 是 128K
+#   （transformers 里的 131,072 只是默认值），没有说训练文本有多长。
 #
 # **先预测，再往下跑**：直到宣传的长度，哪些模型能让每一对都停留在训练见过的角度上？哪些对根本不带位置？“够到”的意思与第 5 节相同：
 # *频率还是训练时的频率*、还没有用新频率微调的时候，从没见过的角度第一次出现在哪个长度。
@@ -1242,7 +1245,8 @@ IN_CHUNKS = {"Llama 4 Scout"}  # its rotating layers see no distance beyond trai
 # %%
 reached, to_show, rows = {}, [], {}
 for name, (dim, trained, advertised, rope) in MODELS.items():
-    new, factor = read_frequencies(rope, dim)
+    ramp = share_kept(name) if rope["rope_type"] in ("llama3", "yarn") else None
+    new, factor = read_frequencies(rope, dim, ramp)
     moving = new > 0
     slowest = float(2 * math.pi / new[moving].min())
     own = frequencies(dim, rope["rope_theta"])
@@ -1264,8 +1268,8 @@ assert round(reached["Llama 4 Scout"]) == 131_072
 assert round(reached["Qwen3"]) == round(reached["gpt-oss"]) == 131_072
 assert round(reached["DeepSeek-V3"]) == 163_840
 assert round(reached["DeepSeek-V4"]) == 1_048_576
-assert reached["Gemma 4"] == math.inf
-still = read_frequencies(MODELS["Gemma 4"][3], 512)[0] == 0
+assert reached["Gemma 4 31B"] == math.inf
+still = read_frequencies(MODELS["Gemma 4 31B"][3], 512)[0] == 0
 assert len(still) == 256
 assert int(still.sum()) == 192
 assert round(slowest) == 188
@@ -1277,7 +1281,7 @@ to_touch("models", to_show)
 # 128K](https://github.com/deepseek-ai/DeepSeek-V3). [Llama 3.1](#models?model=Llama+3.1&read=131072) advertises twice its reach of 65,536. So its slow pairs do meet angles that the first
 # training never showed, and it was trained on long texts to learn them ([section
 # 3.4.2](https://arxiv.org/abs/2407.21783v3)). In Llama 4 the rotating layers never look further than in training, so that their
-# reach plays no part. [Gemma 4](#models?model=Gemma+4&read=131072) has no limit of this kind at all: of 256 pairs 192 stand still, and the others turn within 188 positions.
+# reach plays no part. [Gemma 4](#models?model=Gemma+4+31B&read=131072) has no limit of this kind at all: of 256 pairs 192 stand still, and the others turn within 188 positions.
 #
 # <!-- touch: models -->
 #
@@ -1289,7 +1293,7 @@ to_touch("models", to_show)
 # 对 DeepSeek-V4 来说就是 1,048,576。DeepSeek-V3 留了余地：
 # 够得到 163,840，[宣传的是 128K](https://github.com/deepseek-ai/DeepSeek-V3)。
 # [Llama 3.1](#models?model=Llama+3.1&read=131072) 宣传的是够得到的 65,536 的两倍。所以它的慢的对确实会碰到最初训练没见过的角度，而它为此用长文本训练过
-# （[3.4.2 节](https://arxiv.org/abs/2407.21783v3)）。Llama 4 里旋转的层从不看得比训练时更远，够到多远与它无关。[Gemma 4](#models?model=Gemma+4&read=131072) 则根本没有这种限制：
+# （[3.4.2 节](https://arxiv.org/abs/2407.21783v3)）。Llama 4 里旋转的层从不看得比训练时更远，够到多远与它无关。[Gemma 4](#models?model=Gemma+4+31B&read=131072) 则根本没有这种限制：
 # 256 对里有 192 对静止，其余的在 188 个位置之内就转一圈。
 #
 # <!-- touch: models -->
@@ -1417,7 +1421,7 @@ assert (SCORES["Llama 3.1 70B"][4:], SCORES["Mistral Large"][5], SCORES["Mixtral
 #
 # | you want to | do | why |
 # |---|---|---|
-# | train a model | Rotate queries and keys. Take a base above the bound for the longest text you will train on. If it is to read further, leave some features or some layers unrotated. At the trained length it matters little, and reports differ: Gemma 2B without its slowest pairs had a slightly lower perplexity, a tenth of the features rotated did about as well as all in several sizes, and in nanochat a quarter was slightly worse and a half, with another base, no better. | the figure “How large a base”; [Men et al.](https://arxiv.org/abs/2405.14591v1); [Yang et al.](https://arxiv.org/abs/2501.18795v2); [Barbero et al.](https://arxiv.org/abs/2410.06205); [Khan et al.](https://arxiv.org/abs/2603.11611v1); [nanochat, entries of 2026-03-24 and 2026-01-16](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md) |
+# | train a model | Rotate queries and keys. Take a base above the whole band for the longest text you will train on. If it is to read further, leave some features or some layers unrotated. At the trained length it matters little, and reports differ: Gemma 2B without its slowest pairs had a slightly lower perplexity, a tenth of the features rotated did about as well as all in several sizes, and in nanochat a quarter was slightly worse and a half, with another base, no better. | the figure “How large a base”; [Men et al.](https://arxiv.org/abs/2405.14591v1); [Yang et al.](https://arxiv.org/abs/2501.18795v2); [Barbero et al.](https://arxiv.org/abs/2410.06205); [Khan et al.](https://arxiv.org/abs/2603.11611v1); [nanochat, entries of 2026-03-24 and 2026-01-16](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md) |
 # | read two to eight times as far | YaRN, as it is or with some training. PI needs the training. Then ask for something that stands far back: a low loss does not show that it is found. | [notebook 6](6_train_short_test_long.ipynb); [YaRN, table 1](https://arxiv.org/abs/2309.00071v2) |
 # | serve a model beyond its length | Set `rope_parameters` as its makers say, with a factor no larger than your texts need: a fixed factor acts on short texts, too. | [vLLM](https://docs.vllm.ai/en/stable/features/context_extension/); [Qwen, quoted here](https://github.com/turboderp-org/exllamav3/issues/29) |
 # | port a checkpoint | Find out its layout. If yours differs, reorder queries and keys with their biases and norms, and nothing else. Compare scores with the original at several distances. | [notebook 3](3_three_implementations.ipynb) |
@@ -1428,7 +1432,7 @@ assert (SCORES["Llama 3.1 70B"][4:], SCORES["Mistral Large"][5], SCORES["Mixtral
 #
 # | 你想 | 怎么做 | 依据 |
 # |---|---|---|
-# | 训练一个模型 | 旋转查询和键。底数要高于训练时最长文本的那个界。如果还要读得更远，就留下一些特征或一些层不旋转。在训练长度之内，这影响不大，各家的结果也不一样：Gemma 2B 去掉最慢的那些对，困惑度略低；在好几种规模上，只转十分之一的特征，与全转差不多；nanochat 只转四分之一略差，只转一半（底数也换了）没有改进。 | “底数多大”那幅图；[Men 等](https://arxiv.org/abs/2405.14591v1)；[Yang 等](https://arxiv.org/abs/2501.18795v2)；[Barbero 等](https://arxiv.org/abs/2410.06205)；[Khan 等](https://arxiv.org/abs/2603.11611v1)；[nanochat，2026-03-24 和 2026-01-16 两条](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md) |
+# | 训练一个模型 | 旋转查询和键。底数要高过训练时最长文本处的整条带。如果还要读得更远，就留下一些特征或一些层不旋转。在训练长度之内，这影响不大，各家的结果也不一样：Gemma 2B 去掉最慢的那些对，困惑度略低；在好几种规模上，只转十分之一的特征，与全转差不多；nanochat 只转四分之一略差，只转一半（底数也换了）没有改进。 | “底数多大”那幅图；[Men 等](https://arxiv.org/abs/2405.14591v1)；[Yang 等](https://arxiv.org/abs/2501.18795v2)；[Barbero 等](https://arxiv.org/abs/2410.06205)；[Khan 等](https://arxiv.org/abs/2603.11611v1)；[nanochat，2026-03-24 和 2026-01-16 两条](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md) |
 # | 读到两倍至八倍远 | 用 YaRN，不训练或稍加训练都行；PI 非训练不可。然后问它一件写在很前面的事：损失低，并不说明它找得到。 | [第 6 节](6_train_short_test_long.ipynb)；[YaRN，表 1](https://arxiv.org/abs/2309.00071v2) |
 # | 部署时读到训练长度之外 | 照作者说的写 `rope_parameters`，因子够你的文本用就好：固定的因子对短文本也起作用。 | [vLLM](https://docs.vllm.ai/en/stable/features/context_extension/)；[Qwen，引在这里](https://github.com/turboderp-org/exllamav3/issues/29) |
 # | 移植检查点 | 先弄清它的排布。如果与你的不同，就重排查询和键，连同它们的偏置和归一化，别的都不动。再在几个不同的距离上，与原来的实现比较得分。 | [第 3 节](3_three_implementations.ipynb) |

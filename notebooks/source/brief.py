@@ -32,6 +32,7 @@ from figures import (
     point,
     use_style,
 )
+from given import frequencies
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -160,11 +161,6 @@ plt.show()
 
 
 # %%
-def frequencies(dim: int, base: float = 10_000.0) -> Tensor:
-    """Radians per position of each pair: [dim/2]."""
-    return base ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
-
-
 def rope(x: Tensor, positions: Tensor, theta: Tensor) -> Tensor:
     """Turn the pairs (i, i + dim/2) of the rows of x [n, dim], each by its position [n]: [n, dim]."""
     angles = torch.outer(positions, theta)
@@ -298,7 +294,7 @@ def ntk(theta: Tensor, s: float) -> Tensor:
 def yarn(theta: Tensor, s: float, trained: int, slow: float = 1, fast: float = 32) -> Tensor:
     """YaRN: pairs below `slow` turns s times slower, those above `fast` as they were, a ramp between."""
     kept = ((trained * theta / (2 * math.pi) - slow) / (fast - slow)).clamp(0, 1)
-    return kept * theta + (1 - kept) * theta / s
+    return torch.lerp(theta / s, theta, kept)
 
 
 # %%

@@ -25,6 +25,15 @@ WRONG = {
         "That cannot be shown at this size.",
     ),
     "s times as many are no s times more": (r"多了 ?\$?[\w,]+\$? ?倍", "键多了 $s$ 倍。"),
+    "the first loss does not grow with the base": (
+        r"smallest base (?:that gets beyond|without such)|base above the bound|能越过它的\s?最小底数",
+        "Take a base above the bound.",
+    ),
+    "Gemma 4 reads what its makers say": (r"Gemma 4\"?[^.]* 131_072", '"Gemma 4": (512, None, 131_072'),
+    "a needle is compared with itself": (
+        r"leaves the needle about a fifth|只有五分之一左右",
+        "leaves the needle about a fifth",
+    ),
     "frequencies are in no checkpoint": (r"inv_freq[^.]* (?:saved|stored) in", "`inv_freq` is stored in checkpoints."),
 }
 

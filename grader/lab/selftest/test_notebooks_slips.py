@@ -215,28 +215,20 @@ SLIPS = {
         "8_models_of_2026", "windowed_weights", "(with_sink, dim=-1)[:, :-1]", "(seen, dim=-1)", "Token 0 sees"
     ),
     "8.6 PI spares": Slip(
-        "8_models_of_2026", "read_frequencies", "keep = torch.zeros_like(theta)", "pass", "pair 0 too"
+        "8_models_of_2026", "read_frequencies", "share = torch.zeros_like(theta)", "pass", "pair 0 too"
     ),
     "8.6 heat for all": Slip(
         "8_models_of_2026",
         "read_frequencies",
-        "dim, base), 1.0",
-        "dim, base), 0.1 * math.log(stretch) + 1",
+        'rope["rope_theta"]), 1.0',
+        'rope["rope_theta"]), 0.1 * math.log(stretch) + 1',
         "Only yarn",
     ),
-    "8.6 ends of the ramp": Slip(
-        "8_models_of_2026",
-        "read_frequencies",
-        'rope["low_freq_factor"], rope["high_freq_factor"]',
-        'rope["high_freq_factor"], rope["low_freq_factor"]',
-        "keeps its frequency",
-    ),
     "8.6 the other share": Slip(
-        "8_models_of_2026",
-        "read_frequencies",
-        'keep = kept_by_turns(theta, length, rope["low_freq_factor"], rope["high_freq_factor"])',
-        'keep = 1 - kept_by_turns(theta, length, rope["low_freq_factor"], rope["high_freq_factor"])',
-        "keeps its frequency",
+        "8_models_of_2026", "read_frequencies", "share = kept", "share = 1 - kept", "pair 0 has 1"
+    ),
+    "8.6 llama3 unread": Slip(
+        "8_models_of_2026", "read_frequencies", '("llama3", "yarn")', '("yarn",)', "llama3 blends in the same way"
     ),
     "8.6 no heat": Slip("8_models_of_2026", "read_frequencies", "0.1 * math.log(stretch) + 1", "1.0", "0.1 ln 16 + 1"),
 }
