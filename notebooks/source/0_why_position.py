@@ -578,7 +578,10 @@ plt.show()
 #
 # The second wish is the one that shapes all that follows. What matters in a text is rarely "token 4,017", and often
 # "three tokens back". If a shift by $\delta$ is a linear map, attention, which is made of linear maps and dot products, can
-# learn to look "three back" everywhere at once.
+# learn to look "three back" everywhere at once. The hand of a clock has it: [wherever the sentence begins](#hand?before=5), the angle
+# between two words is the same.
+#
+# <!-- touch: hand -->
 
 # %% [markdown] lang="zh" short=true
 # 左图：步长比份额本身缩小得快得多。右图：在 bfloat16 里，很早就有相邻的两个位置合而为一，此后读数越来越粗。
@@ -600,7 +603,10 @@ plt.show()
 # | 5 | **能推广到更多维度** | 从 $p$ 到图像里的 $(x, y)$：规则跟得上吗？ | 第 2、8 节 |
 #
 # 决定后面一切走向的是第二条。在文本里，要紧的很少是“第 4017 个 token”，而常常是“往回三个 token”。如果平移 $\delta$
-# 是一个线性映射，那么由线性映射和点积构成的注意力，就能一次学会在任何地方都“往回看三个”。
+# 是一个线性映射，那么由线性映射和点积构成的注意力，就能一次学会在任何地方都“往回看三个”。钟的指针就是这样：
+# [不管句子从哪里开始](#hand?before=5)，两个词之间的夹角都一样。
+#
+# <!-- touch: hand -->
 
 # %% [markdown] lang="en"
 # ## The letters

@@ -250,6 +250,26 @@ def test_the_sentence_shows_which_hands_come_to_new_angles(
 
 
 @needs_browser
+@pytest.mark.parametrize(
+    ("opening", "said"),
+    [
+        ("index.html", "{} before it: “dog” has turned by {}°, “man” by {}°. Between them: 80°"),
+        ("zh/index.html", "前面有 {} 个词：“狗”转了 {}°，“人”转了 {}°。两者之间 80°"),
+    ],
+)
+def test_the_angle_between_two_words_stays_where_the_sentence_moves(
+    tab: Tab, book: Path, opening: str, said: str
+) -> None:
+    tab.open(book / opening)
+    told, english = TOLD.format("hand"), opening == "index.html"
+    assert said.format("1 word" if english else 1, 40, 120) in tab.evaluate(told)
+    tab.focus("[data-touch=hand] input")
+    tab.press("END")
+    tab.wait_for(f"{told}.includes({said.format('8 words' if english else 8, 320, 400)!r})")
+    assert tab.evaluate("document.querySelectorAll('[data-touch=hand] .hand').length") == 5
+
+
+@needs_browser
 def test_the_sentence_turns_its_hands_by_itself_until_it_is_touched(tab: Tab, page: Path) -> None:
     tab.open(page, motion=True)
     told = "document.querySelector('[data-touch=sentence] .told')"
@@ -259,7 +279,8 @@ def test_the_sentence_turns_its_hands_by_itself_until_it_is_touched(tab: Tab, pa
         f".observe({told}, {{childList: true}})"
     )
     tab.evaluate("document.querySelector('[data-touch=sentence]').scrollIntoView({behavior: 'instant'})")
-    tab.wait_for("window.moved.some((one) => one.startsWith('off') && one.includes(' 0 of 5 '))")
+    tab.wait_for("window.moved.some((one) => one.startsWith('off'))")
+    assert tab.evaluate("window.moved.every((one) => one.includes(' 3 of 5 '))"), "It speaks of the end of the text."
     tab.focus("[data-touch=sentence] input")
     tab.press("ARROW_RIGHT")
     tab.wait_for(f"{told}.ariaLive === 'polite'")

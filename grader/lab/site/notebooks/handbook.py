@@ -16,6 +16,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from grader.lab.site import touch
+from grader.lab.site.chinese import unbroken
 
 from . import pictures, references, sources, times, touches, typesetting, wording
 from .execute import cleared
@@ -128,20 +129,25 @@ def write(executed: Path, out: Path, languages: Sequence[str]) -> list[Path]:
         first = language == languages[0]
         walk = [page for page in pages if page.name != brief]
         fronts.append(out / ("" if first else language) / "index.html")
+        about = body(nbformat.v4.new_notebook(cells=[_markdown(front.about[language])]))
         text = _render(
             language,
             front.title[language],
-            about=front.about[language],
-            opening=touch.figure(front.opening) if front.opening else "",
+            about=touch.MARKER.sub(lambda found: touch.figure(found[1]), about),
             brief=next((page for page in pages if page.name == brief), None),
             pages=walk,
             findings={f"{stem}.html": finding[language] for stem, finding in front.findings.items()},
             folder=f"{language}/" if first else "",
             fronts={other: _front(language, other, languages) for other in languages if other != language},
-            script=_script([front.opening] if front.opening else [], numbers[language]),
+            script=_script(touch.MARKER.findall(about), numbers[language]),
         )
         fronts[-1].write_text(text, encoding="utf-8")
     return [*fronts, *written]
+
+
+def _markdown(text: str) -> NotebookNode:
+    """A cell of prose, whose words that set a figure are kept for the handbook."""
+    return nbformat.v4.new_markdown_cell(unbroken(text), id="front")
 
 
 def _brief_first(path: Path) -> tuple[bool, str]:

@@ -63,14 +63,12 @@ class Front:
 
     Attributes:
         title: What the notebooks are called together, by language.
-        about: What they are about, by language.
-        opening: The figure to touch that opens them; none if empty.
+        about: How they begin, by language: Markdown, with figures to touch.
         findings: For a script's stem, what that notebook finds, in a sentence, by language.
     """
 
     title: dict[str, str]
     about: dict[str, str]
-    opening: str = ""
     findings: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
