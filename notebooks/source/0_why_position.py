@@ -172,7 +172,8 @@ to_touch("order", {"words": one.split(), "token": parts[0], "place": parts[1]})
 # \mathrm{Attend}(\Pi X) = \Pi\, \mathrm{softmax}(S)\, \Pi^\top \Pi\, V = \Pi\, \mathrm{Attend}(X) .
 # $$
 #
-# Shuffle before or shuffle after: it is the same. A map with this property is called **permutation equivariant**.
+# Shuffle before or shuffle after: it is the same. A map with this property is called **permutation equivariant**. (More exactly:
+# equivariant in the queries, whose outputs move with them, and *invariant* in keys with their values, of which only the set counts.)
 # Layers that treat each token alone, such as the MLP, the norm and the residual, have it too, and so does everything
 # built from such layers: *a Transformer without mask and without positions is blind to order, however deep it is.*
 
@@ -200,7 +201,8 @@ to_touch("order", {"words": one.split(), "token": parts[0], "place": parts[1]})
 # \mathrm{Attend}(\Pi X) = \Pi\, \mathrm{softmax}(S)\, \Pi^\top \Pi\, V = \Pi\, \mathrm{Attend}(X) .
 # $$
 #
-# 先打乱再计算，和先计算再打乱，结果相同。具有这种性质的映射称为**置换等变**（permutation equivariant）。
+# 先打乱再计算，和先计算再打乱，结果相同。具有这种性质的映射称为**置换等变**（permutation equivariant）。（说得更准一些：
+# 对查询是等变的，输出跟着查询走；对键连同它们的值是*不变*的，只看有哪些，不看次序。）
 # MLP、归一化、残差这些逐 token 的层也有这个性质，由它们搭起来的一切同样如此：
 # *没有掩码、也没有位置信息的 Transformer，无论多深，都看不见词序。*
 
@@ -655,7 +657,7 @@ plt.show()
 # | $h$ | the content $q_i k_i^*$ of a score | 4 |
 # | $\nu$, $a$ | significant bits of a float, and an exponent | 4 |
 # | $\varepsilon$ | what a similar key differs by | 4 |
-# | $\sigma$ | a standard deviation | 4, 5 |
+# | $\sigma$ | a standard deviation | 4, 5, 8 |
 # | $D$ | a distance that is asked for, or a limit | 4, 6, 7 |
 # | $L$, $s$, $r$ | the trained length, the stretch, and the turns of a pair within $L$ | 5, 6, 8 |
 # | $\kappa$, $f$, $l$ | NTK's factor, its growth, and the present length | 5, 6 |
@@ -730,7 +732,7 @@ plt.show()
 # | $h$ | 得分中的内容 $q_i k_i^*$ | 4 |
 # | $\nu$, $a$ | 浮点数的有效位数，以及指数 | 4 |
 # | $\varepsilon$ | 相似的键与查询之差 | 4 |
-# | $\sigma$ | 标准差 | 4, 5 |
+# | $\sigma$ | 标准差 | 4, 5, 8 |
 # | $D$ | 指定的距离，或上限 | 4, 6, 7 |
 # | $L$, $s$, $r$ | 训练长度，拉长的倍数，以及一对在 $L$ 之内转过的圈数 | 5, 6, 8 |
 # | $\kappa$, $f$, $l$ | NTK 的倍数，它的增长，以及当前长度 | 5, 6 |

@@ -351,7 +351,7 @@ with quiet():
 # not for variety, but because the sine alone cannot be advanced by a linear map ([asked at
 # tensor2tensor](https://github.com/tensorflow/tensor2tensor/issues/1700)).
 #
-# [Vaswani et al., 2017, section 3.5](https://arxiv.org/abs/1706.03762v7) take $d/2$ pairs, $i = 0, 1, \dots, d/2 - 1$:
+# [Vaswani et al., 2017, section 3.5](https://arxiv.org/abs/1706.03762v7) ([Su, 2021](https://kexue.fm/archives/8231) derives it) take $d/2$ pairs, $i = 0, 1, \dots, d/2 - 1$:
 #
 # $$
 # \mathrm{PE}(p)_{2i} = \sin(\theta_i\, p), \qquad \mathrm{PE}(p)_{2i+1} = \cos(\theta_i\, p), \qquad
@@ -380,7 +380,7 @@ with quiet():
 # 右边还要用到 $p$ 处的余弦。所以每个频率要有**一对**。正弦和余弦都要，不是为了花样，而是因为单靠正弦，没有线性映射能让它前进
 # （[有人在 tensor2tensor 问过](https://github.com/tensorflow/tensor2tensor/issues/1700)）。
 #
-# [Vaswani 等，2017，第 3.5 节](https://arxiv.org/abs/1706.03762v7)取 $d/2$ 对，$i = 0, 1, \dots, d/2 - 1$：
+# [Vaswani 等，2017，第 3.5 节](https://arxiv.org/abs/1706.03762v7)（推导见[苏剑林，2021](https://kexue.fm/archives/8231)）取 $d/2$ 对，$i = 0, 1, \dots, d/2 - 1$：
 #
 # $$
 # \mathrm{PE}(p)_{2i} = \sin(\theta_i\, p), \qquad \mathrm{PE}(p)_{2i+1} = \cos(\theta_i\, p), \qquad

@@ -408,9 +408,8 @@ plt.show()
 # %% [markdown] lang="en"
 # (Grey is masked.) In 64 tokens the flattest head is hardly different from no bias at all; it needs longer texts to show.
 #
-# **Encoders** see both sides. There one takes $-\rho_h\, |m - n|$ without the mask, and something has to be done about
-# direction, since the two sides then look alike ([the author's
-# proposals](https://github.com/ofirpress/attention_with_linear_biases/issues/5)).
+# (Falcon is often listed among the models with ALiBi. Only its RW models have it: [`alibi`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/falcon/configuration_falcon.py)
+# is false unless a configuration says otherwise.)
 #
 # ## One row is enough
 #
@@ -433,8 +432,8 @@ plt.show()
 # %% [markdown] lang="zh"
 # （灰色是被遮住的。）斜率最大的头，一半的权重就在眼前；斜率最小的头，在 64 个 token 里几乎与没有偏置一样，文本更长时才看得出差别。
 #
-# **编码器**两边都看得到。这时取 $-\rho_h\, |m - n|$，不加掩码；但这样两边看起来一样，还得另想办法区分方向
-# （[作者的几个提议](https://github.com/ofirpress/attention_with_linear_biases/issues/5)）。
+# （Falcon 常被列为用 ALiBi 的模型。其实只有它的 RW 模型用：配置里不写，[`alibi`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/falcon/configuration_falcon.py)
+# 就是假。）
 #
 # ## 一行就够了
 #

@@ -98,8 +98,8 @@ def rotate(x: Tensor, angles: Tensor) -> Tensor:
 # - **窄一些的 RoPE**：把一个头的前面若干个特征当作一整个头来旋转：$\theta_i = b^{-2i/d}$ 里的 $d$ 换成它们的个数，于是这些对照样从快
 #   排到慢。GPT-J、GPT-NeoX 和 GLM 都是这样
 #   （[transformers 里的 GLM](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/glm/modeling_glm.py)）。
-# - **p-RoPE**：频率还是整个头的频率，让*慢*的对停下来。[Barbero 等，2024](https://arxiv.org/abs/2410.06205) 发现，训练好的 Gemma 7B
-#   用慢的对承载含义：这些对在短文本里几乎不动，到了长文本里就把话说乱了；于是提出这个办法。Gemma 4 在能看到全文的层里用它
+# - **p-RoPE**：频率还是整个头的频率，让*慢*的特征对停下来。[Barbero 等，2024](https://arxiv.org/abs/2410.06205) 发现，训练好的 Gemma 7B
+#   用低频对承载含义：这些对在短文本里几乎不动，到了长文本里就把话说乱了；于是提出这个办法。Gemma 4 在能看到全文的层里用它
 #   （[transformers 里的配置](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gemma4/configuration_gemma4.py)：
 #   `proportional`，比例 0.25，底数 1,000,000，每个头 512 个特征）。
 
@@ -116,7 +116,7 @@ def rotate(x: Tensor, angles: Tensor) -> Tensor:
 # was taken of the features, not of the pairs.
 
 # %% [markdown] lang="zh"
-# ### 练习 8.1 · 让慢的对停下来（2 分）
+# ### 练习 8.1 · 让低频对停下来（2 分）
 #
 # 写出 `proportional`，给出 p-RoPE 的频率：最快的那一部分对保持各自的 $\theta_i$，其余都是 0。如果按比例算出来不是整数对，就向下取整。
 #
@@ -196,10 +196,10 @@ plt.show()
 # must be found by meaning alone, among ever more keys. That is the next section.
 
 # %% [markdown] lang="zh"
-# 请看蓝线：凡是会转的对，200 个位置之内都转满了一圈。用这种频率的模型，训练时读完第一页，*每一对的每一个角度*就都见过了，文本再长也不会出现
-# 新的：第 5 节的假设在这里无话可说。底数相同而窄一些的 RoPE，慢的对还是那么慢。
+# 请看蓝线：凡是会转的特征对，200 个位置之内都转满了一圈。用这种频率的模型，训练时读完第一页，*每一对的每一个角度*就都见过了，文本再长也不会出现
+# 新的：第 5 节的假设在这里无话可说。底数相同而窄一些的 RoPE，低频对还是那么慢。
 #
-# 由此并不能推出：这样的模型多长都能读。静止的对分不出远近，所以远处的东西只能凭含义去找，而候选的键越来越多。这就是下面要说的。
+# 由此并不能推出：这样的模型多长都能读。静止的特征对分不出远近，所以远处的东西只能凭含义去找，而候选的键越来越多。这就是下面要说的。
 
 # %% [markdown] lang="en"
 # ## Layers without positions, and a temperature
@@ -813,7 +813,7 @@ plt.show()
 
 # %% [markdown] lang="zh"
 # 色带标出宽 16 块的图像。分块时，列的任何一对在这么宽的范围里连五分之一度都转不到：
-# 最快的一对要 35,000 多个位置才转一圈。轮流时，每个轴都有分得清相邻两块的对。
+# 最快的一对要 35,000 多个位置才转一圈。轮流时，每个轴都有分得清相邻两块的特征对。
 #
 # 还有一个后果：图像让位置移动的是它的边长而不是面积，所以位置比 token 增长得慢，YaRN 的因子可以比纯文字时小；
 # [vLLM 给 Qwen3-VL 的设置](https://github.com/vllm-project/vllm/pull/25384)在上下文差不多长到 4 倍时取 3。
@@ -979,8 +979,8 @@ assert (norm(vector, (64,)).norm() - 8).abs() < 1e-9, "A normed vector of 64 fea
 # 从最小的不吃亏的底数，到最大的吃亏的底数，中间有一条**带**，两种情形都有。
 #
 # 另一条规律看的是训练。[Liu 等，2023](https://arxiv.org/abs/2310.05209v2) 发现，在训练长度上用比 10,000 *更小或更大*的底数微调，
-# 模型都能读得更远，并且从各对的周期出发来描述两者。为什么两头都有好处，你看得出来：底数小，所有的对在训练中都转满了圈；
-# 底数大，慢的对在认识的那段弧上停留得更久。
+# 模型都能读得更远，并且从各对的周期出发来描述两者。为什么两头都有好处，你看得出来：底数小，所有的特征对在训练中都转满了圈；
+# 底数大，低频对在认识的那段弧上停留得更久。
 
 # %%
 bases = torch.logspace(3, 8.2, 800, dtype=torch.float64)
@@ -1292,7 +1292,7 @@ to_touch("models", to_show)
 # 和你预测的一样吗？Qwen3、gpt-oss 和 DeepSeek-V4 宣传的*恰好*就是够得到的长度：训练长度乘以 YaRN 的因子，一个 token 也不多；
 # 对 DeepSeek-V4 来说就是 1,048,576。DeepSeek-V3 留了余地：
 # 够得到 163,840，[宣传的是 128K](https://github.com/deepseek-ai/DeepSeek-V3)。
-# [Llama 3.1](#models?model=Llama+3.1&read=131072) 宣传的是够得到的 65,536 的两倍。所以它的慢的对确实会碰到最初训练没见过的角度，而它为此用长文本训练过
+# [Llama 3.1](#models?model=Llama+3.1&read=131072) 宣传的是够得到的 65,536 的两倍。所以它的低频对确实会碰到最初训练没见过的角度，而它为此用长文本训练过
 # （[3.4.2 节](https://arxiv.org/abs/2407.21783v3)）。Llama 4 里旋转的层从不看得比训练时更远，够到多远与它无关。[Gemma 4](#models?model=Gemma+4+31B&read=131072) 则根本没有这种限制：
 # 256 对里有 192 对静止，其余的在 188 个位置之内就转一圈。
 #
@@ -1402,10 +1402,10 @@ assert (SCORES["Llama 3.1 70B"][4:], SCORES["Mistral Large"][5], SCORES["Mixtral
 # |---|---|---|
 # | **[xPos](https://arxiv.org/abs/2212.10554v1)** | 给查询乘 $e^{-\rho m}$，给键乘 $e^{\rho n}$，每一对有自己的速率 $\rho$：第 2 节的各种编码里，又旋转又衰减的就是它 | 语言模型读到训练长度之外，注意力按块切开 |
 # | **[FoX](https://arxiv.org/abs/2503.02130v2)** | 把中间各个 token 的门的对数加到得分上：斜率由内容决定的 ALiBi，此外不用位置编码 | 长文本、读到训练长度之外、短任务，都胜过 Transformer；长任务不相上下 |
-# | **[ReRoPE](https://kexue.fm/archives/9708)** | 截住所有的对看到的距离，$\min(\Delta, w)$；Leaky ReRoPE 让它从那里起慢慢地长；在练习 6.3 里，只截慢的对就够了 | 不用训练，但注意力要算两遍 |
+# | **[ReRoPE](https://kexue.fm/archives/9708)** | 截住所有的特征对看到的距离，$\min(\Delta, w)$；Leaky ReRoPE 让它从那里起慢慢地长；在练习 6.3 里，只截低频对就够了 | 不用训练，但注意力要算两遍 |
 # | **[Self-Extend](https://arxiv.org/abs/2401.01325v3)** | 用整数来做：远处的位置除以组的大小，向下取整，再平移，与近处接上 | 不用训练；几个模型，长文本测试 |
 # | **[CoPE](https://arxiv.org/abs/2405.18719v2)** | 数要紧的东西：位置是门之和，于是一个头可以看“往回第三句” | 计数、复制；在文本和代码上困惑度更低 |
-# | **[HoPE](https://aclanthology.org/2025.acl-long.1123)** | 发现训练好的注意力到远处又升起来，于是把慢的对换成不带位置的特征：p-RoPE 的近邻 | 到 3B 参数 |
+# | **[HoPE](https://aclanthology.org/2025.acl-long.1123)** | 发现训练好的注意力到远处又升起来，于是把低频对换成不带位置的特征：p-RoPE 的近邻 | 到 3B 参数 |
 # | **[FoPE](https://arxiv.org/abs/2412.17739v4)** | 认为各层会把频率混在一起：每个特征是几个频率之和，训练不足的置零 | 窗口变化时，比各个基线更稳定 |
 # | **[LongRoPE2](https://arxiv.org/abs/2502.20082v1)** | 用找针的困惑度为每一对搜索倍数，再用长短文本一起微调 | LLaMA3 8B 用 10B 个 token 就有 128K 的有效长度，短文本上的表现保住 98.5% 以上 |
 # | **[PaTH](https://arxiv.org/abs/2505.16381v1)** | 把旋转换成一连串近似反射的变换之积，中间每个 token 由内容给出一个 | 状态跟踪，中等规模的语言模型 |
@@ -1413,7 +1413,7 @@ assert (SCORES["Llama 3.1 70B"][4:], SCORES["Mistral Large"][5], SCORES["Mixtral
 # | **[PoPE](https://arxiv.org/abs/2509.10534v3)** | 每个特征自成一对，去掉内容带来的相位 $\varphi_i$（第 4 节的 `key_for` 用的正是它），或者换成一个学出来的常数 | 在音乐、基因组和文本上损失更低（124M 到 774M 参数）；不用微调就能读更长的文本 |
 # | **[DroPE](https://arxiv.org/abs/2512.12167v1)**（[网页](https://pub.sakana.ai/DroPE)） | 用 RoPE 训练，然后去掉它，在训练长度上短短地重新校准 | 到 7B 参数；在超出训练长度的检索上胜过缩放过的 RoPE |
 #
-# 这张表里有两条线索。多数办法都是对*慢*的对做点什么：截断、停住、搜索或去掉。最新的那些则在问：位置要不要取决于*内容*，
+# 这张表里有两条线索。多数办法都是对*慢*的特征对做点什么：截断、停住、搜索或去掉。最新的那些则在问：位置要不要取决于*内容*，
 # 而这是任何固定的旋转都给不了的。
 
 # %% [markdown] lang="en" short=true
@@ -1455,10 +1455,10 @@ assert (SCORES["Llama 3.1 70B"][4:], SCORES["Mistral Large"][5], SCORES["Mixtral
 # %% [markdown] lang="zh" short=true
 # ## 记住这些
 #
-# - 部分旋转给一个头留出放含义的地方；让*慢*的对停下，文本再长也没有新角度。
+# - 部分旋转给一个头留出放含义的地方；让*慢*的特征对停下，文本再长也没有新角度。
 # - 在 $n$ 个键当中，针需要 $\ln n$ 的差距。像对数那样增长的因子能托住它，可以逐个查询，也可以整篇共用。
 # - MLA 旋转另外的特征，因为旋转夹在 $U$ 和查询之间就会毁掉小缓存。
-# - 有几个位置时，每一对跟随一个轴；轮流能让每个轴都有快的对。
+# - 有几个位置时，每一对跟随一个轴；轮流能让每个轴都有高频对。
 # - 窗口限住距离，汇点收走没人要的权重，归一化限住得分。
 # - 配置里什么都有：底数、类型、因子、长度。用你自己的代码去读。
 #

@@ -72,6 +72,10 @@ def test_glm_rotates_half_of_each_head_in_adjacent_pairs(transformers: Module) -
     assert transformers("models.glm.modeling_glm").rotate_half(torch.tensor([1, 2, 3, 4])).tolist() == [-2, 1, -4, 3]
 
 
+def test_falcon_has_alibi_only_where_its_configuration_says_so(transformers: Module) -> None:
+    assert transformers("models.falcon").FalconConfig().alibi is False
+
+
 def test_every_fourth_layer_of_llama_4_has_no_positions(transformers: Module) -> None:
     config = transformers("models.llama4").Llama4TextConfig(num_hidden_layers=8)
     assert config.no_rope_layers == [1, 1, 1, 0, 1, 1, 1, 0]

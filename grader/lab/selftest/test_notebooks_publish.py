@@ -1,4 +1,4 @@
-"""The handbook that the public reads: every page can be linked, cited, found and opened. The course's shows no solution."""
+"""The handbook for the public: every page can be linked, cited, found and opened. The course's shows no solution."""
 
 from __future__ import annotations
 
