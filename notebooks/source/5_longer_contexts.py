@@ -670,7 +670,7 @@ for kappa, colour, dashes in zip(grown, (BLUE, GREY, VERMILION), ("-", ":", "--"
     left.plot(times, kappa, color=colour, linestyle=dashes)
 point(left, "YaRN: $l / L$", (5, 5), (8, -12), BLUE, line=False)
 point(left, "transformers, $f = 2$", (4.8, 8.6), (-8, 4), GREY, line=False)
-point(left, "Task 4: even steps", (6.1, 8), (6, -22), VERMILION)
+point(left, "Task 4: even steps", (6.1, 8), (8, -38), VERMILION)
 left.set(xlabel="length l / L", ylabel=r"factor $\kappa$", ylim=(0, 10.5))
 calls, kept_after, answered = (0.8, 2.5, 1.5), (1, 4, 4), (1, 4, 2)  # the handout's three calls
 right.plot(range(3), kept_after, "o", color=VERMILION, linestyle="-")

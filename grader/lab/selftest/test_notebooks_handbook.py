@@ -395,6 +395,22 @@ def test_the_first_page_counts_the_functions_that_are_to_be_written() -> None:
     assert all(f" {exercises} " in said for said in sources.front().about.values())
 
 
+@pytest.mark.parametrize("language", sources.LANGUAGES)
+def test_the_way_to_task_4_takes_an_hour_and_ends_in_the_students_own_module(language: str) -> None:
+    minutes = []
+    for step in sources.front().way:
+        if not step.notebook:
+            minutes.append(float(step.minutes))
+            continue
+        script = sources.SOURCES / f"{step.notebook}.py"
+        minutes.append(times.of_section(sources.read(script, "en"), step.heading["en"]))
+        prose = "\n".join(cell.source for cell in sources.read(script, language).cells if cell.cell_type == "markdown")
+        assert len(re.findall(rf"(?m)^#+ {re.escape(step.heading[language])}", prose)) == 1
+    assert all(minutes)
+    assert 50 <= sum(minutes) <= 60
+    assert "src/modeling/pos_emb.py" in sources.front().way[-1].do[language]
+
+
 def test_the_map_says_how_long_the_whole_and_the_short_way_take() -> None:
     books = [[sources.read(script, language) for language in sources.LANGUAGES] for script in sources.scripts()]
     assert 8.5 <= sum(times.minutes(english) for english, _ in books) / 60 <= 11, "Readers took close to ten hours."

@@ -143,6 +143,7 @@ def write(executed: Path, out: Path, languages: Sequence[str], site: publish.Sit
             about=touch.MARKER.sub(lambda found: touch.figure(found[1]), about),
             brief=next((page for page in pages if page.name == brief), None),
             pages=walk,
+            way=_way(front, pages, language),
             findings={f"{stem}.html": finding[language] for stem, finding in front.findings.items()},
             folder=f"{language}/" if first else "",
             fronts={other: _front(language, other, languages) for other in languages if other != language},
@@ -158,6 +159,21 @@ def write(executed: Path, out: Path, languages: Sequence[str], site: publish.Sit
 def _finding(front: sources.Front, one: Page, language: str) -> str:
     """What a page finds, or its first sentences."""
     return front.findings.get(Path(one.name).stem, {}).get(language) or publish.plain(one.content)
+
+
+def _way(front: sources.Front, pages: Sequence[Page], language: str) -> list[tuple[str, str, str, int]]:
+    """For each step of the hour to the task: the address below the folder, the heading, what to do, and the minutes."""
+    steps = []
+    for step in front.way:
+        page = next((page for page in pages if page.name == f"{step.notebook}.html"), None)
+        if page is None:
+            steps.append(("", "", step.do[language], step.minutes))
+            continue
+        heading = next(one for one in page.headings if one.text.startswith(step.heading[language]))
+        english = sources.read(sources.SOURCES / f"{step.notebook}.py", sources.LANGUAGES[0])
+        minutes = round(times.of_section(english, step.heading[sources.LANGUAGES[0]]))
+        steps.append((f"{page.name}#{heading.id}", heading.text, step.do[language], minutes))
+    return steps
 
 
 def _markdown(text: str) -> NotebookNode:

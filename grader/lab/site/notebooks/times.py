@@ -32,6 +32,16 @@ def minutes(notebook: NotebookNode, *, short: bool = False) -> int:
     return ROUND_TO * max(round(sum(map(_minutes, cells)) / ROUND_TO), bool(cells))
 
 
+def of_section(notebook: NotebookNode, heading: str) -> float:
+    """The minutes for the section whose heading begins with these words; 0 if there is none."""
+    for _, section in _sections(notebook):
+        if any(
+            line.lstrip("# ").startswith(heading) for line in section[0].source.splitlines() if _HEADING.match(line)
+        ):
+            return sum(map(_minutes, section))
+    return 0.0
+
+
 def points(notebook: NotebookNode) -> list[int]:
     """The points of each exercise."""
     roles = (cell.metadata.get("nbgrader", {}) for cell in notebook.cells)
