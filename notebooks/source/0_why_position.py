@@ -665,7 +665,7 @@ plt.show()
 # | $t$, $c$ | YaRN's temperature, and $\sqrt{1/t}$ | 5, 6 |
 # | $x$, $Z$, $H$ | a logit, the sum of all $e^x$, and the entropy | 5 |
 # | $H$, $h$ | the number of heads, and one of them | 6, 7 |
-# | $\rho$ | the slope of ALiBi, and the rate of xPos | 2, 6, 7, 8 |
+# | $\rho$ | the slope of ALiBi, and the rate of xPos | 2, 6, 7 |
 # | $V$, $y$, $a$ | characters that exist, one of them, and its logit | 6 |
 # | $W$, $w$ | windows of text, and one of them | 6 |
 # | $x$, $z$ | a character in a window, and its embedding | 6 |
@@ -679,7 +679,7 @@ plt.show()
 # | $c$, $U$ | a short vector for a token, and the matrix that makes a key of it | 8 |
 # | $t$, $x$, $y$ | the time, row and column of a patch | 8 |
 # | $w$, $z$, $a$ | a window, the logit of a sink, and a weight | 8 |
-# | $\ell$, $\varphi$ | a number of layers, and the phase of content | 8 |
+# | $\ell$ | a number of layers | 8 |
 #
 # </details>
 #
@@ -740,7 +740,7 @@ plt.show()
 # | $t$, $c$ | YaRN 的温度，以及 $\sqrt{1/t}$ | 5, 6 |
 # | $x$, $Z$, $H$ | 一个 logit，所有 $e^x$ 之和，以及熵 | 5 |
 # | $H$, $h$ | 头的个数，以及其中一个 | 6, 7 |
-# | $\rho$ | ALiBi 的斜率，以及 xPos 的速率 | 2, 6, 7, 8 |
+# | $\rho$ | ALiBi 的斜率，以及 xPos 的速率 | 2, 6, 7 |
 # | $V$, $y$, $a$ | 字符的种数，其中一个，以及它的 logit | 6 |
 # | $W$, $w$ | 文本窗口的个数，以及其中一个 | 6 |
 # | $x$, $z$ | 窗口里的一个字符，以及它的嵌入 | 6 |
@@ -754,7 +754,7 @@ plt.show()
 # | $c$, $U$ | 一个 token 的短向量，以及由它造出键的矩阵 | 8 |
 # | $t$, $x$, $y$ | 一小块图像的时间、行、列 | 8 |
 # | $w$, $z$, $a$ | 窗口，汇点的 logit，以及权重 | 8 |
-# | $\ell$, $\varphi$ | 层数，以及内容的相位 | 8 |
+# | $\ell$ | 层数 | 8 |
 #
 # </details>
 #

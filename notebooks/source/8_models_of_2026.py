@@ -388,18 +388,8 @@ assert abs(torch.sigmoid(torch.tensor(GAP - math.log(8191.0))) - 0.95) < 0.01  #
 # %% [markdown] lang="en"
 # ## Layers without a softmax
 #
-# **Linear attention** drops the softmax, and then the sum over the tokens can be done first:
-#
-# $$
-# \sum_n \big( (R_m q)^\top R_n k_n \big)\, v_n^\top = (R_m q)^\top \sum_n R_n k_n v_n^\top .
-# $$
-#
-# The sum on the right is one matrix, to which each token adds its own; however long the text, it does not grow. No scores are
-# ever written down, so that a bias has nothing to be added to. A rotation fits: it turns vectors, before they meet ([RoFormer, section 3.3](https://arxiv.org/abs/2104.09864v5); [EleutherAI](https://blog.eleuther.ai/rotary-embeddings)
-# tried it on Performer, and the loss fell). (RoFormer first makes the entries of queries and keys positive, and divides by the
-# sum of the weights as they are without rotation, since with it that sum could be zero.)
-#
-# The linear layers of today have gates that let the matrix fade as the text goes on, so they know the order by themselves.
+# **Linear attention** drops the softmax: each token adds its own to one matrix, which does not grow with the text. The linear layers of
+# today have gates that let the matrix fade as the text goes on, so they know the order by themselves.
 # Qwen3.5 has three of them, and then one layer with a softmax, where a quarter of the 256 features of a head turns ([its
 # configuration](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen3_5/configuration_qwen3_5.py)).
 # Kimi Linear mixes them in the same way and rotates *nothing*: position is the business of the linear layers alone ([its
@@ -411,18 +401,7 @@ assert abs(torch.sigmoid(torch.tensor(GAP - math.log(8191.0))) - 0.95) < 0.01  #
 # %% [markdown] lang="zh"
 # ## 没有 softmax 的层
 #
-# **线性注意力**不要 softmax，于是可以先对各个 token 求和：
-#
-# $$
-# \sum_n \big( (R_m q)^\top R_n k_n \big)\, v_n^\top = (R_m q)^\top \sum_n R_n k_n v_n^\top .
-# $$
-#
-# 右边的和是一个矩阵，每个 token 往里加上自己的一份；文本再长，矩阵还是那么大。得分从来没有写出来过，偏置也就无处可加。
-# 旋转却合用：它转的是向量，在向量相遇之前就转好了
-# （[RoFormer，3.3 节](https://arxiv.org/abs/2104.09864v5)；[EleutherAI](https://blog.eleuther.ai/rotary-embeddings) 在 Performer 上试过，损失下降了）。
-# （RoFormer 先把查询和键的元素变成正数，再除以不带旋转的权重之和，因为带上旋转，这个和可能为零。）
-#
-# 如今的线性层带有门，文本往前走，矩阵就慢慢淡去，所以这些层自己就知道次序。Qwen3.5 每三个这样的层之后有一个带 softmax 的层，
+# **线性注意力**不要 softmax：每个 token 往同一个矩阵里加上自己的一份，文本再长，矩阵还是那么大。如今的线性层带有门，文本往前走，矩阵就慢慢淡去，所以这些层自己就知道次序。Qwen3.5 每三个这样的层之后有一个带 softmax 的层，
 # 那里每个头的 256 个特征只旋转四分之一（[它的配置](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen3_5/configuration_qwen3_5.py)）。
 # Kimi Linear 也这样混合，却*一个也不旋转*：位置完全交给线性层
 # （[技术报告第 4 节](https://arxiv.org/abs/2510.26692v2)，[transformers #48250](https://github.com/huggingface/transformers/pull/48250)）。
@@ -1369,52 +1348,6 @@ assert (SCORES["Llama 3.1 70B"][4:], SCORES["Mistral Large"][5], SCORES["Mixtral
 # - **在够得到的长度之内：** Qwen3 保住 90.6，是[作者自己报的](https://arxiv.org/abs/2505.09388v1)（附录 A.1.1），用了因子为 4 的 YaRN。
 # - **不是只看角度。** 2024 年 7 月的 Mistral Large 宣传 128K，到那里只剩 23.7；Mixtral 在宣传长度的两倍处还有 72.4（十一月的 Mistral Large 同样长，有 48.1）。最高的是 Jamba，95.1，也是作者自己报的，
 #   它没有位置编码：不多的几层注意力夹在循环的层中间，次序由循环的层知道（[Lieber 等](https://arxiv.org/abs/2403.19887)）。
-
-# %% [markdown] lang="en"
-# ## What else has been proposed
-#
-# What each does, in the terms of these notebooks, and what its authors show; we did not repeat the experiments.
-#
-# | | what it does | shown |
-# |---|---|---|
-# | **[xPos](https://arxiv.org/abs/2212.10554v1)** | multiplies queries by $e^{-\rho m}$ and keys by $e^{\rho n}$, with a rate $\rho$ for each pair: of notebook 2's codes, the one that turns and decays | language models that read on, with attention in blocks |
-# | **[FoX](https://arxiv.org/abs/2503.02130v2)** | adds to a score the logarithms of a gate on each token between: ALiBi with a slope that content decides, and no other code | beats the Transformer on long text, in reading on and on short tasks; equals it on long ones |
-# | **[ReRoPE](https://kexue.fm/archives/9708)** | clamps the distance of all pairs, $\min(\Delta, w)$; Leaky ReRoPE lets it grow slowly from there; in exercise 6.3 the slow pairs were enough | no training, but two passes of attention |
-# | **[Self-Extend](https://arxiv.org/abs/2401.01325v3)** | does it in whole numbers: far positions are divided by a group size, rounded down and shifted to meet the near ones | no training; several models, long benchmarks |
-# | **[CoPE](https://arxiv.org/abs/2405.18719v2)** | counts what matters: a position is a sum of gates, so a head can look at "the third sentence back" | counting, copying; lower perplexity on text and code |
-# | **[HoPE](https://aclanthology.org/2025.acl-long.1123)** | finds that trained attention rises again far away, and replaces slow pairs by features without position: a neighbour of p-RoPE | up to 3B parameters |
-# | **[FoPE](https://arxiv.org/abs/2412.17739v4)** | holds that layers mix frequencies: each feature is a sum of several, and those trained too little are set to zero | more stable than the baselines over varying windows |
-# | **[LongRoPE2](https://arxiv.org/abs/2502.20082v1)** | searches a factor for each pair by the perplexity of needles, and fine-tunes on short and long texts | 128K effective for LLaMA3 8B with 10B tokens, over 98.5 % of the short performance kept |
-# | **[PaTH](https://arxiv.org/abs/2505.16381v1)** | puts in place of the rotation a product of maps much like reflections, one from the content of each token between | state tracking, moderate language models |
-# | **[Selective RoPE](https://arxiv.org/abs/2511.17388v1)** | lets content say how far each token turns; what lies between adds up | gated transformers: language, copying, state tracking, retrieval |
-# | **[PoPE](https://arxiv.org/abs/2509.10534v3)** | makes a pair of every feature, and drops the phase $\varphi_i$ that content gives it (`key_for` of notebook 4 used it) or replaces it by a learned constant | lower loss in music, genomes and text (124M to 774M parameters); longer texts without fine-tuning |
-# | **[DroPE](https://arxiv.org/abs/2512.12167v1)** ([page](https://pub.sakana.ai/DroPE)) | trains with RoPE, then removes it, with a short recalibration at the trained length | up to 7B parameters; ahead of scaled RoPE on retrieval beyond the trained length |
-#
-# Two threads run through the table. Most remedies do something about the *slow* pairs: clamp, stop, search or drop them. And
-# the newest ask whether position should depend on *content*, which no fixed rotation can give.
-
-# %% [markdown] lang="zh"
-# ## 还有哪些提议
-#
-# 用这几节的话说它做什么，作者又展示了什么；这些实验我们没有重做。
-#
-# | | 做什么 | 展示了什么 |
-# |---|---|---|
-# | **[xPos](https://arxiv.org/abs/2212.10554v1)** | 给查询乘 $e^{-\rho m}$，给键乘 $e^{\rho n}$，每一对有自己的速率 $\rho$：第 2 节的各种编码里，又旋转又衰减的就是它 | 语言模型读到训练长度之外，注意力按块切开 |
-# | **[FoX](https://arxiv.org/abs/2503.02130v2)** | 把中间各个 token 的门的对数加到得分上：斜率由内容决定的 ALiBi，此外不用位置编码 | 长文本、读到训练长度之外、短任务，都胜过 Transformer；长任务不相上下 |
-# | **[ReRoPE](https://kexue.fm/archives/9708)** | 截住所有的特征对看到的距离，$\min(\Delta, w)$；Leaky ReRoPE 让它从那里起慢慢地长；在练习 6.3 里，只截低频对就够了 | 不用训练，但注意力要算两遍 |
-# | **[Self-Extend](https://arxiv.org/abs/2401.01325v3)** | 用整数来做：远处的位置除以组的大小，向下取整，再平移，与近处接上 | 不用训练；几个模型，长文本测试 |
-# | **[CoPE](https://arxiv.org/abs/2405.18719v2)** | 数要紧的东西：位置是门之和，于是一个头可以看“往回第三句” | 计数、复制；在文本和代码上困惑度更低 |
-# | **[HoPE](https://aclanthology.org/2025.acl-long.1123)** | 发现训练好的注意力到远处又升起来，于是把低频对换成不带位置的特征：p-RoPE 的近邻 | 到 3B 参数 |
-# | **[FoPE](https://arxiv.org/abs/2412.17739v4)** | 认为各层会把频率混在一起：每个特征是几个频率之和，训练不足的置零 | 窗口变化时，比各个基线更稳定 |
-# | **[LongRoPE2](https://arxiv.org/abs/2502.20082v1)** | 用找针的困惑度为每一对搜索倍数，再用长短文本一起微调 | LLaMA3 8B 用 10B 个 token 就有 128K 的有效长度，短文本上的表现保住 98.5% 以上 |
-# | **[PaTH](https://arxiv.org/abs/2505.16381v1)** | 把旋转换成一连串近似反射的变换之积，中间每个 token 由内容给出一个 | 状态跟踪，中等规模的语言模型 |
-# | **[Selective RoPE](https://arxiv.org/abs/2511.17388v1)** | 由内容决定每个 token 转多少，中间的加起来 | 带门的 Transformer：语言、复制、状态跟踪、检索 |
-# | **[PoPE](https://arxiv.org/abs/2509.10534v3)** | 每个特征自成一对，去掉内容带来的相位 $\varphi_i$（第 4 节的 `key_for` 用的正是它），或者换成一个学出来的常数 | 在音乐、基因组和文本上损失更低（124M 到 774M 参数）；不用微调就能读更长的文本 |
-# | **[DroPE](https://arxiv.org/abs/2512.12167v1)**（[网页](https://pub.sakana.ai/DroPE)） | 用 RoPE 训练，然后去掉它，在训练长度上短短地重新校准 | 到 7B 参数；在超出训练长度的检索上胜过缩放过的 RoPE |
-#
-# 这张表里有两条线索。多数办法都是对*慢*的特征对做点什么：截断、停住、搜索或去掉。最新的那些则在问：位置要不要取决于*内容*，
-# 而这是任何固定的旋转都给不了的。
 
 # %% [markdown] lang="en" short=true
 # ## What should I do?
