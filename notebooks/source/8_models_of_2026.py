@@ -1000,7 +1000,7 @@ for name, length, base, marker, offset in (
 ):
     axes.loglog(length, base, marker, color=VERMILION, markersize=7)
     point(axes, name, (length, base), offset, VERMILION, line=False)
-axes.set(xlabel="length L", ylabel="base b")
+axes.set(xlabel="length L", ylabel="base b", ylim=(1e3, 4e7))
 eight = lengths.tolist().index(8192)
 finding = f"Within the band a larger base may lose again: at 8,192\nthe verdict changes {changes[eight]} times;"
 headline(figure, f"{finding} Llama 2 was below the band")

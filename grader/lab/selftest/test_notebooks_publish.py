@@ -78,6 +78,7 @@ def test_a_site_that_names_no_repository_links_none(pages: dict[str, str]) -> No
 def test_solutions_are_shown_to_the_public_alone(pages: dict[str, str], shown: int) -> None:
     page = pages[f"en/{NAME}.html"]
     assert page.count(SOLUTION) == shown
+    assert "# A solution" not in page, "Its summary says so."
     assert ("x + x + x" in re.sub(r"<[^>]+>", "", page)) == bool(shown)
     assert "Texts double too." not in page, "Hidden tests are shown to nobody."
     assert ("canonical" in page) == bool(shown)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 from pathlib import Path
 
@@ -180,8 +181,8 @@ def test_an_answer_in_another_place_is_found_under_other_names(tmp_path: Path, p
 def test_given_shares_are_those_of_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     """YaRN's by pairs, the paper's and Llama 3's by turns; name: head, base, length and the ends of the ramp."""
     monkeypatch.syspath_prepend(str(sources.SOURCES))
-    from given import frequencies, share_kept
-
+    given = importlib.import_module("given")
+    frequencies, share_kept = given.frequencies, given.share_kept
     from ref.position.angles import inverse_frequencies
     from ref.position.scaling import yarn_ramp_over_pairs, yarn_ramp_over_turns
 

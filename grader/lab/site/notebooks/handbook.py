@@ -178,7 +178,8 @@ def _way(front: sources.Front, pages: Sequence[Page], language: str) -> list[tup
 
 def _markdown(text: str) -> NotebookNode:
     """A cell of prose, whose words that set a figure are kept for the handbook."""
-    return nbformat.v4.new_markdown_cell(unbroken(text), id="front")
+    cell: NotebookNode = nbformat.v4.new_markdown_cell(unbroken(text), id="front")
+    return cell
 
 
 def _brief_first(path: Path) -> tuple[bool, str]:
@@ -248,6 +249,7 @@ def _line(line: str) -> str:
 def _folded(code: str, language: str) -> str:
     """Code that imports, draws a figure or checks an exercise, behind a line to click on; other code as it is."""
     kind = typesetting.folded(html.unescape(re.sub(r"<[^>]*>", "", code)))
+    code = code.replace(f'<span class="c1">{typesetting.SOLUTION}</span>\n', "")  # its summary says that
     summary = _SUMMARIES.get((kind, language))
     return (
         f'<details class="code"><summary>{summary}</summary>{_hanging(code)}</details>' if summary else _hanging(code)
