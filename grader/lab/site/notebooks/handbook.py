@@ -165,10 +165,12 @@ def _way(front: sources.Front, pages: Sequence[Page], language: str) -> list[tup
     """For each step of the hour to the task: the address below the folder, the heading, what to do, and the minutes."""
     steps = []
     for step in front.way:
-        page = next((page for page in pages if page.name == f"{step.notebook}.html"), None)
-        if page is None:
+        if not step.notebook:
             steps.append(("", "", step.do[language], step.minutes))
             continue
+        page = next((page for page in pages if page.name == f"{step.notebook}.html"), None)
+        if page is None:
+            return []  # a handbook of other notebooks
         heading = next(one for one in page.headings if one.text.startswith(step.heading[language]))
         english = sources.read(sources.SOURCES / f"{step.notebook}.py", sources.LANGUAGES[0])
         minutes = round(times.of_section(english, step.heading[sources.LANGUAGES[0]]))
