@@ -84,8 +84,8 @@ notebooks-grade: $(VENV)/.notebooks ## students' notebooks: make notebooks-grade
 	@test -n "$(IN)" || { echo "Name the folder of submissions: make notebooks-grade IN=DIR"; exit 2; }
 	@$(PY) -m grader.lab.site.notebooks grade "$(IN)" $(if $(UNCONTAINED),--uncontained) $(if $(filter command%,$(origin LANG)),--lang $(LANG))
 
-handbook: $(VENV)/.notebooks ## the walk-through as HTML pages that need no network, in build/handbook
-	@$(PY) -m grader.lab.site.notebooks handbook
+handbook: $(VENV)/.notebooks ## the walk-through as HTML pages, in build/handbook (SITE=https://...: also for the public, in build/site)
+	@$(PY) -m grader.lab.site.notebooks handbook $(if $(SITE),--site "$(SITE)")
 
 # ── Developers ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

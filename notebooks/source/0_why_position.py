@@ -172,7 +172,8 @@ to_touch("order", {"words": one.split(), "token": parts[0], "place": parts[1]})
 # \mathrm{Attend}(\Pi X) = \Pi\, \mathrm{softmax}(S)\, \Pi^\top \Pi\, V = \Pi\, \mathrm{Attend}(X) .
 # $$
 #
-# Shuffle before or shuffle after: it is the same. A map with this property is called **permutation equivariant**.
+# Shuffle before or shuffle after: it is the same. A map with this property is called **permutation equivariant**. (More exactly:
+# equivariant in the queries, whose outputs move with them, and *invariant* in keys with their values, of which only the set counts.)
 # Layers that treat each token alone, such as the MLP, the norm and the residual, have it too, and so does everything
 # built from such layers: *a Transformer without mask and without positions is blind to order, however deep it is.*
 
@@ -200,7 +201,8 @@ to_touch("order", {"words": one.split(), "token": parts[0], "place": parts[1]})
 # \mathrm{Attend}(\Pi X) = \Pi\, \mathrm{softmax}(S)\, \Pi^\top \Pi\, V = \Pi\, \mathrm{Attend}(X) .
 # $$
 #
-# 先打乱再计算，和先计算再打乱，结果相同。具有这种性质的映射称为**置换等变**（permutation equivariant）。
+# 先打乱再计算，和先计算再打乱，结果相同。具有这种性质的映射称为**置换等变**（permutation equivariant）。（说得更准一些：
+# 对查询是等变的，输出跟着查询走；对键连同它们的值是*不变*的，只看有哪些，不看次序。）
 # MLP、归一化、残差这些逐 token 的层也有这个性质，由它们搭起来的一切同样如此：
 # *没有掩码、也没有位置信息的 Transformer，无论多深，都看不见词序。*
 
@@ -335,7 +337,8 @@ plt.show()
 # %% [markdown] lang="en"
 # ### Exercise 0.2 · Look back only (2 points)
 #
-# Write `causal_attend`: as `attend`, with the mask. Mask the scores *before* the softmax. Weights that are removed
+# Write `causal_attend`: as `attend`, with the mask. The **prefix law** is the requirement: the outputs of a prefix do not change,
+# whatever follows. Mask the scores *before* the softmax. Weights that are removed
 # after it no longer add up to one, and to divide by their sum fails where all that are left were rounded to 0.
 #
 # Hint: Begin as `attend` does, with the scores, `[n, n]`. A row belongs to a query, a column to a key. Draw the table
@@ -350,7 +353,7 @@ plt.show()
 # %% [markdown] lang="zh"
 # ### 练习 0.2 · 只许往回看（2 分）
 #
-# 写出 `causal_attend`：与 `attend` 相同，但带掩码。掩码要加在 softmax *之前*；
+# 写出 `causal_attend`：与 `attend` 相同，但带掩码。要求是**前缀律**：不管后面接什么，前缀的输出都不变。掩码要加在 softmax *之前*；
 # 如果在 softmax 之后才去掉权重，剩下的权重之和就不再是 1；再除以这个和也不行，剩下的若都舍入成 0，就成了 0 除以 0。
 #
 # 提示：开头与 `attend` 一样，先算出得分 `[n, n]`。一行属于一个查询，一列属于一个键。画出三个 token 的表，标出该去掉的那
@@ -381,12 +384,16 @@ with quiet():
     assert not output.isnan().any(), "No output may be nan: zero times infinity is."
     torch.testing.assert_close(output[0], x[0] @ W_V, msg="The first token sees itself only: its value comes out.")
     torch.testing.assert_close(output[-1], attend(x)[-1], msg="The last token sees all, as without the mask.")
-    torch.testing.assert_close(causal_attend(x[:3]), output[:3], msg="What comes later changes nothing before it.")
+    prefix_law = "A prefix keeps its outputs, however high or low the scores: the mask is minus infinity."
+    for size, text in ((1, x), (1, torch.cat([x[:3], 1e12 * x[3:]])), (1e6, 1e6 * x.flip(0))):
+        torch.testing.assert_close(causal_attend(text)[:3] / size, causal_attend(text[:3]) / size, msg=prefix_law)
     ### BEGIN HIDDEN TESTS
     x = torch.randn(9, DIM, generator=torch.Generator().manual_seed(2))
     kept, output = x.clone(), causal_attend(x)
     for length in range(1, 10):
-        torch.testing.assert_close(causal_attend(x[:length]), output[:length], msg="A prefix keeps its outputs.")
+        for size in (1, -1e6):
+            prefix, whole = causal_attend(size * x[:length]) / size, causal_attend(size * x)[:length] / size
+            torch.testing.assert_close(prefix, whole, msg=prefix_law)
         torch.testing.assert_close(output[length - 1], attend(x[:length])[-1], msg="Weights of the past add up to one.")
     assert causal_attend(100 * x).isfinite().all(), "Large scores stay finite: softmax, not a division of your own."
     assert (causal_attend(x.flip(0)).flip(0) - output).abs().max() > 0.1, "The mask breaks the symmetry."
@@ -573,7 +580,10 @@ plt.show()
 #
 # The second wish is the one that shapes all that follows. What matters in a text is rarely "token 4,017", and often
 # "three tokens back". If a shift by $\delta$ is a linear map, attention, which is made of linear maps and dot products, can
-# learn to look "three back" everywhere at once.
+# learn to look "three back" everywhere at once. The hand of a clock has it: [wherever the sentence begins](#hand?before=5), the angle
+# between two words is the same.
+#
+# <!-- touch: hand -->
 
 # %% [markdown] lang="zh" short=true
 # 左图：步长比份额本身缩小得快得多。右图：在 bfloat16 里，很早就有相邻的两个位置合而为一，此后读数越来越粗。
@@ -595,7 +605,10 @@ plt.show()
 # | 5 | **能推广到更多维度** | 从 $p$ 到图像里的 $(x, y)$：规则跟得上吗？ | 第 2、8 节 |
 #
 # 决定后面一切走向的是第二条。在文本里，要紧的很少是“第 4017 个 token”，而常常是“往回三个 token”。如果平移 $\delta$
-# 是一个线性映射，那么由线性映射和点积构成的注意力，就能一次学会在任何地方都“往回看三个”。
+# 是一个线性映射，那么由线性映射和点积构成的注意力，就能一次学会在任何地方都“往回看三个”。钟的指针就是这样：
+# [不管句子从哪里开始](#hand?before=5)，两个词之间的夹角都一样。
+#
+# <!-- touch: hand -->
 
 # %% [markdown] lang="en"
 # ## The letters
@@ -644,7 +657,7 @@ plt.show()
 # | $h$ | the content $q_i k_i^*$ of a score | 4 |
 # | $\nu$, $a$ | significant bits of a float, and an exponent | 4 |
 # | $\varepsilon$ | what a similar key differs by | 4 |
-# | $\sigma$ | a standard deviation | 4, 5 |
+# | $\sigma$ | a standard deviation | 4, 5, 8 |
 # | $D$ | a distance that is asked for, or a limit | 4, 6, 7 |
 # | $L$, $s$, $r$ | the trained length, the stretch, and the turns of a pair within $L$ | 5, 6, 8 |
 # | $\kappa$, $f$, $l$ | NTK's factor, its growth, and the present length | 5, 6 |
@@ -652,7 +665,7 @@ plt.show()
 # | $t$, $c$ | YaRN's temperature, and $\sqrt{1/t}$ | 5, 6 |
 # | $x$, $Z$, $H$ | a logit, the sum of all $e^x$, and the entropy | 5 |
 # | $H$, $h$ | the number of heads, and one of them | 6, 7 |
-# | $\rho$ | the slope of ALiBi, and the rate of xPos | 2, 6, 7, 8 |
+# | $\rho$ | the slope of ALiBi, and the rate of xPos | 2, 6, 7 |
 # | $V$, $y$, $a$ | characters that exist, one of them, and its logit | 6 |
 # | $W$, $w$ | windows of text, and one of them | 6 |
 # | $x$, $z$ | a character in a window, and its embedding | 6 |
@@ -666,7 +679,7 @@ plt.show()
 # | $c$, $U$ | a short vector for a token, and the matrix that makes a key of it | 8 |
 # | $t$, $x$, $y$ | the time, row and column of a patch | 8 |
 # | $w$, $z$, $a$ | a window, the logit of a sink, and a weight | 8 |
-# | $\ell$, $\varphi$ | a number of layers, and the phase of content | 8 |
+# | $\ell$ | a number of layers | 8 |
 #
 # </details>
 #
@@ -719,7 +732,7 @@ plt.show()
 # | $h$ | 得分中的内容 $q_i k_i^*$ | 4 |
 # | $\nu$, $a$ | 浮点数的有效位数，以及指数 | 4 |
 # | $\varepsilon$ | 相似的键与查询之差 | 4 |
-# | $\sigma$ | 标准差 | 4, 5 |
+# | $\sigma$ | 标准差 | 4, 5, 8 |
 # | $D$ | 指定的距离，或上限 | 4, 6, 7 |
 # | $L$, $s$, $r$ | 训练长度，拉长的倍数，以及一对在 $L$ 之内转过的圈数 | 5, 6, 8 |
 # | $\kappa$, $f$, $l$ | NTK 的倍数，它的增长，以及当前长度 | 5, 6 |
@@ -727,7 +740,7 @@ plt.show()
 # | $t$, $c$ | YaRN 的温度，以及 $\sqrt{1/t}$ | 5, 6 |
 # | $x$, $Z$, $H$ | 一个 logit，所有 $e^x$ 之和，以及熵 | 5 |
 # | $H$, $h$ | 头的个数，以及其中一个 | 6, 7 |
-# | $\rho$ | ALiBi 的斜率，以及 xPos 的速率 | 2, 6, 7, 8 |
+# | $\rho$ | ALiBi 的斜率，以及 xPos 的速率 | 2, 6, 7 |
 # | $V$, $y$, $a$ | 字符的种数，其中一个，以及它的 logit | 6 |
 # | $W$, $w$ | 文本窗口的个数，以及其中一个 | 6 |
 # | $x$, $z$ | 窗口里的一个字符，以及它的嵌入 | 6 |
@@ -741,7 +754,7 @@ plt.show()
 # | $c$, $U$ | 一个 token 的短向量，以及由它造出键的矩阵 | 8 |
 # | $t$, $x$, $y$ | 一小块图像的时间、行、列 | 8 |
 # | $w$, $z$, $a$ | 窗口，汇点的 logit，以及权重 | 8 |
-# | $\ell$, $\varphi$ | 层数，以及内容的相位 | 8 |
+# | $\ell$ | 层数 | 8 |
 #
 # </details>
 #

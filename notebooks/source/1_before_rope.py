@@ -23,7 +23,7 @@ import math
 
 import matplotlib.pyplot as plt
 import torch
-from checks import quiet
+from checks import close, quiet
 from figures import BLACK, BLUE, GREEN, GREY, VERMILION, headline, name_lines, point, shade_beyond, use_style
 from torch import Tensor
 
@@ -351,7 +351,7 @@ with quiet():
 # not for variety, but because the sine alone cannot be advanced by a linear map ([asked at
 # tensor2tensor](https://github.com/tensorflow/tensor2tensor/issues/1700)).
 #
-# [Vaswani et al., 2017, section 3.5](https://arxiv.org/abs/1706.03762v7) take $d/2$ pairs, $i = 0, 1, \dots, d/2 - 1$:
+# [Vaswani et al., 2017, section 3.5](https://arxiv.org/abs/1706.03762v7) ([Su, 2021](https://kexue.fm/archives/8231) derives it) take $d/2$ pairs, $i = 0, 1, \dots, d/2 - 1$:
 #
 # $$
 # \mathrm{PE}(p)_{2i} = \sin(\theta_i\, p), \qquad \mathrm{PE}(p)_{2i+1} = \cos(\theta_i\, p), \qquad
@@ -380,7 +380,7 @@ with quiet():
 # 右边还要用到 $p$ 处的余弦。所以每个频率要有**一对**。正弦和余弦都要，不是为了花样，而是因为单靠正弦，没有线性映射能让它前进
 # （[有人在 tensor2tensor 问过](https://github.com/tensorflow/tensor2tensor/issues/1700)）。
 #
-# [Vaswani 等，2017，第 3.5 节](https://arxiv.org/abs/1706.03762v7)取 $d/2$ 对，$i = 0, 1, \dots, d/2 - 1$：
+# [Vaswani 等，2017，第 3.5 节](https://arxiv.org/abs/1706.03762v7)（推导见[苏剑林，2021](https://kexue.fm/archives/8231)）取 $d/2$ 对，$i = 0, 1, \dots, d/2 - 1$：
 #
 # $$
 # \mathrm{PE}(p)_{2i} = \sin(\theta_i\, p), \qquad \mathrm{PE}(p)_{2i+1} = \cos(\theta_i\, p), \qquad
@@ -456,7 +456,7 @@ with quiet():
                 angle = position / base ** (2 * pair / dim)
                 assert abs(code[row, 2 * pair] - math.sin(angle)) < 1e-4, "Feature 2i is sin(p / b^(2i/d))."
                 assert abs(code[row, 2 * pair + 1] - math.cos(angle)) < 1e-4, "Feature 2i+1 is cos(p / b^(2i/d))."
-    assert torch.equal(sinusoidal(torch.arange(3), 8), sinusoidal(torch.arange(3), 8, 10000.0)), "The base is 10000."
+    assert close(sinusoidal(torch.arange(3), 8), sinusoidal(torch.arange(3), 8, 10000.0)), "The base is 10000."
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en"
@@ -594,7 +594,7 @@ def shift_matrix(shift: int, dim: int, base: float = 10000.0) -> Tensor:
 
 # %% nbgrader={"grade_id": "shift_matrix_laws", "grade": true, "points": 3}
 with quiet():
-    assert torch.equal(shift_matrix(0, 6).float(), torch.eye(6)), "A shift by 0 changes nothing."
+    assert close(shift_matrix(0, 6), torch.eye(6)), "A shift by 0 changes nothing."
     for p in range(5):  # two features: the pair (sin p, cos p)
         here = torch.tensor([math.sin(p), math.cos(p)])
         there = torch.tensor([math.sin(p + 3), math.cos(p + 3)])

@@ -7,7 +7,8 @@
 #
 # This notebook turns the question round. We do not start from a code and hope. We write down what attention scores
 # should obey, and solve for the code. One family of solutions comes out: **rotate the query and the key**. This is the
-# rotary position embedding, RoPE, of [Su et al., 2021](https://arxiv.org/abs/2104.09864v5).
+# rotary position embedding, RoPE, of [Su et al., 2021](https://arxiv.org/abs/2104.09864v5), which [a post of
+# Su's](https://kexue.fm/archives/8265) told first.
 
 # %% [markdown] lang="zh"
 # # 2 · 推导 RoPE
@@ -16,14 +17,14 @@
 # 可是这个编码仍然是*加*到 token 上的，注意力还没来得及看，内容和位置就已经混在了一起。
 #
 # 这一节把问题倒过来问。我们不先想出一种编码再碰运气，而是先写下注意力得分应当满足的条件，再把编码解出来。
-# 解出来的是这样一族：**旋转查询和键**。这就是旋转位置编码 RoPE（[苏剑林等，2021](https://arxiv.org/abs/2104.09864v5)）。
+# 解出来的是这样一族：**旋转查询和键**。这就是旋转位置编码 RoPE（[苏剑林等，2021](https://arxiv.org/abs/2104.09864v5)；最早见于[他的一篇文章](https://kexue.fm/archives/8265)）。
 
 # %%
 import math
 
 import matplotlib.pyplot as plt
 import torch
-from checks import quiet
+from checks import close, quiet
 from figures import BLACK, BLUE, DIVERGING, GREEN, GREY, SKY, SMALL, VERMILION, headline, no_frame, point, use_style
 from matplotlib.patches import Wedge
 from torch import Tensor
@@ -429,7 +430,7 @@ plt.show()
 #
 # **底数** $b$ 是可调的，第 4 节会看更大的底数。有两件事常常被讲错：
 #
-# - *是哪些“对”*？所谓“每一对”，指的是**特征**的对，绝不是 token 的对。而且每个特征恰好属于其中一对，
+# - *是哪些“对”*？所谓“每一对”，指的是**特征**配成的对，绝不是 token 配成的对。而且每个特征恰好属于其中一对，
 #   论文里是 $(x_0, x_1), (x_2, x_3), \dots$：一共 $d/2$ 对，而不是所有可能的 $d(d-1)/2$ 对。换一种配对方式也行，
 #   那是第 3 节的内容。
 # - *是哪些角度*？从 0 数起，最后一个是 $\theta_{d/2-1}$，不是 $\theta_{d/2}$。论文从 1 数起，
@@ -469,7 +470,7 @@ def speeds(dim: int, base: float = 10000.0) -> Tensor:
 with quiet():
     by_hand = torch.tensor([1, 0.1, 0.01, 0.001])
     torch.testing.assert_close(speeds(8).float(), by_hand, msg="With d = 8, base 10000: 1, 1/10, 1/100, 1/1000.")
-    assert speeds(2).tolist() == [1], "For d = 2 there is one pair, with the speed base^0 = 1."
+    assert close(speeds(2), [1]), "For d = 2 there is one pair, with the speed base^0 = 1."
     by_hand = torch.tensor([1, 0.25])
     torch.testing.assert_close(speeds(4, 16.0).float(), by_hand, msg="With d = 4, base 16: 1, then 16^(-1/2).")
     ### BEGIN HIDDEN TESTS
@@ -546,7 +547,7 @@ plt.show()
 # %% [markdown] lang="zh" short=true
 # ## 写成一个矩阵
 #
-# 用实数来写，旋转一对就是乘一个 $2 \times 2$ 的块，旋转所有的对就是乘一个以这些块为对角线的矩阵（RoFormer，式 15）：
+# 用实数来写，旋转一对就是乘一个 $2 \times 2$ 的块，旋转所有的特征对就是乘一个以这些块为对角线的矩阵（RoFormer，式 15）：
 #
 # $$
 # R_p = \begin{pmatrix} B(p\theta_0) & & \\ & \ddots & \\ & & B(p\theta_{d/2-1}) \end{pmatrix}, \qquad
@@ -611,7 +612,7 @@ def rotation_matrix(angles: Tensor) -> Tensor:
 
 # %% nbgrader={"grade_id": "rotation_matrix_laws", "grade": true, "points": 2}
 with quiet():
-    assert torch.equal(rotation_matrix(torch.zeros(3)), torch.eye(6)), "No turn: the identity."
+    assert close(rotation_matrix(torch.zeros(3)), torch.eye(6)), "No turn: the identity."
     assert rotation_matrix(torch.zeros(3).double()).dtype == torch.float64, "The matrix has the dtype of the angles."
     matrix = rotation_matrix(torch.tensor([math.pi / 2, 0.0]))
     x = torch.tensor([3.0, 4.0, 5.0, 6.0])
@@ -893,18 +894,22 @@ with quiet():
         "A code that does nothing leaves the score as it is: the gap is 0."
     )
     gap = shift_gap(lambda x, p: p * x, x, x, 1, 2, 3)
-    assert gap == 18, "Multiplied by positions, the score is m n: from 1 * 2 to 4 * 5 it changes by 18."
+    assert close(gap, 18), "Multiplied by positions, the score is m n: from 1 * 2 to 4 * 5 it changes by 18."
     gap = shift_gap(lambda x, p: x / (p + 1), x, x, 0, 0, 3)
-    assert gap == 1 - 1 / 16, "Three shifts take the score from 1 to 1/16: a fall of 15/16 is a change too."
-    assert shift_gap(lambda x, p: [1, 2, 1][p % 3] * x, x, x, 0, 0, 3) == 3, "The largest change, not the last one."
+    assert close(gap, 1 - 1 / 16), "Three shifts take the score from 1 to 1/16: a fall of 15/16 is a change too."
+    assert close(shift_gap(lambda x, p: [1, 2, 1][p % 3] * x, x, x, 0, 0, 3), 3), (
+        "The largest change, not the last one."
+    )
     gap = shift_gap(lambda x, p: [2, 1, 3][p] * x, x, x, 0, 0, 2)
-    assert gap == 5, "From 4 to 1 and to 9: changes are counted from the start, so the gap is 5."
+    assert close(gap, 5), "From 4 to 1 and to 9: changes are counted from the start, so the gap is 5."
     ### BEGIN HIDDEN TESTS
-    assert shift_gap(lambda x, p: [1, 1, 3][p % 3] * x, x, x, 0, 0, 4) == 8, "The largest change, wherever it comes."
-    assert shift_gap(lambda x, p: x if p < 5 else 2 * x, x, x, 0, 0, 5) == 3, "The longest shift is included."
+    assert close(shift_gap(lambda x, p: [1, 1, 3][p % 3] * x, x, x, 0, 0, 4), 8), (
+        "The largest change, wherever it comes."
+    )
+    assert close(shift_gap(lambda x, p: x if p < 5 else 2 * x, x, x, 0, 0, 5), 3), "The longest shift is included."
     assert shift_gap(lambda x, p: x if p < 5 else 2 * x, x, x, 0, 0, 4) == 0, "And nothing beyond the longest."
     gap = shift_gap(lambda x, p: 2.0**p * x, x, 3 * x, 2, 1, 5)
-    assert gap == 3 * (2**13 - 2**3), "Query and key both move, by the same shift, from where they are."
+    assert close(gap, 3 * (2**13 - 2**3)), "Query and key both move, by the same shift, from where they are."
 
     def turn(x: Tensor, p: int) -> Tensor:
         """A rotation by 0.7 per position."""
@@ -1087,23 +1092,60 @@ plt.show()
 # %% [markdown] lang="en"
 # ## More dimensions
 #
-# The fifth wish of notebook 0 was that the rule should extend to more dimensions: patches of an image have a row and
-# a column. Rotation makes this easy, for pairs are independent. Let half of the pairs turn by the row and the other
-# half by the column. The score then depends on the distance in rows and the distance in columns. This is the "axial"
-# form that [Heo et al., 2024](https://arxiv.org/abs/2403.13298) study for images; with three groups, for time, height
-# and width, it is the M-RoPE of [Qwen2-VL](https://arxiv.org/abs/2409.12191v2).
+# The fifth wish of notebook 0 was that the rule should extend to more dimensions: a patch of an image has a row $p_1$ and a
+# column $p_2$. The theorem above extends. With $p = (p_1, p_2)$ and the same wish, that scores depend on $n - m$ alone, its four
+# steps give one orthogonal matrix for each axis, $A_{p} = A_1^{\,p_1} A_2^{\,p_2}$. A step down and then across comes to the same
+# place as across and then down, hence
+#
+# $$
+# A_1 A_2 = A_2 A_1 .
+# $$
+#
+# Matrices that commute like this turn the same planes, and in a common basis pair $i$ turns by the sum
+#
+# $$
+# p_1\, \theta_i + p_2\, \theta_i' ,
+# $$
+#
+# with a speed for each axis; so it is for any number of axes ([Liu et al., 2025](https://arxiv.org/abs/2504.06308) and
+# [van de Geijn et al., 2025](https://arxiv.org/abs/2511.08368) prove it by commuting generators, and the latter ask whether images need it).
+# In general, then, the axes are **mixed**: $\theta_i$ and $\theta_i'$ are an arrow, along which the pair turns. That is what [Heo et al.,
+# 2024](https://arxiv.org/abs/2403.13298) propose, with arrows that are learned; [Xiong, 2025](https://jerryxio.ng/posts/nd-rope) spreads them evenly. The
+# **axial** form is a special case: every pair has one of both speeds, the other is 0. With three groups, for time, height and width, it is
+# the M-RoPE of [Qwen2-VL](https://arxiv.org/abs/2409.12191v2). Start with [arrows along the axes](#plane?apart=90), then [spread
+# them](#plane?apart=65), or drag one.
+#
+# <!-- touch: plane -->
 
 # %% [markdown] lang="zh"
 # ## 更多的维度
 #
-# 第 0 节的第五个愿望，是规则能推广到更多的维度：图像块有行有列。用旋转很容易做到，因为各对互不相干：
-# 一半的对按行旋转，另一半按列旋转，得分就只取决于行距和列距。[Heo 等，2024](https://arxiv.org/abs/2403.13298) 在图像上
-# 研究的“轴向”形式就是这样；分成时间、高、宽三组，就是 [Qwen2-VL](https://arxiv.org/abs/2409.12191v2) 的 M-RoPE。
+# 第 0 节的第五个愿望，是规则能推广到更多的维度：图像块有行 $p_1$ 和列 $p_2$。上面的定理可以推广。取 $p = (p_1, p_2)$，愿望不变，
+# 得分只取决于 $n - m$；同样的四步给每个轴一个正交矩阵，$A_{p} = A_1^{\,p_1} A_2^{\,p_2}$。先往下走一步再往右走一步，
+# 和先往右再往下，到的是同一处，所以
+#
+# $$
+# A_1 A_2 = A_2 A_1 .
+# $$
+#
+# 这样可交换的矩阵转的是同一些平面；在公共的基下，第 $i$ 对转过的是和
+#
+# $$
+# p_1\, \theta_i + p_2\, \theta_i' ,
+# $$
+#
+# 每个轴一个转速，几个轴都是如此（[Liu 等，2025](https://arxiv.org/abs/2504.06308) 和 [van de Geijn 等，2025](https://arxiv.org/abs/2511.08368)
+# 用可交换的生成元证明了这一点，后者还问图像到底需不需要它）。所以一般情形是各轴**混合**：$\theta_i$ 与 $\theta_i'$ 组成一个箭头，这一对沿着它转。
+# [Heo 等，2024](https://arxiv.org/abs/2403.13298) 提出的就是这个，箭头由训练得到；[Xiong，2025](https://jerryxio.ng/posts/nd-rope) 让它们均匀散开。
+# **轴向**形式是特例：每一对只有其中一个转速，另一个是 0；分成时间、高、宽三组，就是 [Qwen2-VL](https://arxiv.org/abs/2409.12191v2) 的 M-RoPE。
+# 先看[箭头都沿坐标轴](#plane?apart=90)，再[把它们散开](#plane?apart=65)，或者拖动一个。
+#
+# <!-- touch: plane -->
 
 # %% [markdown] lang="en"
 # ### Exercise 2.5 · Rows and columns (1 point)
 #
-# Write `grid_angles`: with $d/4$ given speeds, the first $d/4$ pairs turn by row times speed, the last $d/4$ by column
+# Write `grid_angles`, the axial form: with $d/4$ given speeds, the first $d/4$ pairs turn by row times speed, the last $d/4$ by column
 # times speed. The result can go straight into `rotation_matrix`.
 #
 # Hint: There are two lists of $d/4$ angles: one belongs to the row, one to the column, and both use the same speeds.
@@ -1113,7 +1155,7 @@ plt.show()
 # %% [markdown] lang="zh"
 # ### 练习 2.5 · 行与列（1 分）
 #
-# 写出 `grid_angles`：给定 $d/4$ 个转速，前 $d/4$ 对的角度是行乘转速，后 $d/4$ 对的角度是列乘转速。
+# 写出轴向形式 `grid_angles`：给定 $d/4$ 个转速，前 $d/4$ 对的角度是行乘转速，后 $d/4$ 对的角度是列乘转速。
 # 结果可以直接交给 `rotation_matrix`。
 #
 # 提示：有两组角度，每组 $d/4$ 个：一组属于行，一组属于列，用的速度相同。
@@ -1132,7 +1174,7 @@ def grid_angles(row: int, column: int, theta: Tensor) -> Tensor:
 # %% nbgrader={"grade_id": "grid_angles_laws", "grade": true, "points": 1}
 with quiet():
     theta = torch.tensor([1.0, 0.5])
-    assert grid_angles(2, 3, theta).tolist() == [2, 1, 3, 1.5], "Row 2, column 3, speeds 1 and 1/2: 2, 1, then 3, 1.5."
+    assert close(grid_angles(2, 3, theta), [2, 1, 3, 1.5]), "Row 2, column 3, speeds 1 and 1/2: 2, 1, then 3, 1.5."
     ### BEGIN HIDDEN TESTS
     theta = torch.tensor([1.0, 0.3, 0.09])
     assert grid_angles(0, 0, theta).tolist() == [0] * 6, "At the origin nothing turns."
@@ -1141,6 +1183,23 @@ with quiet():
     across = grid_angles(7, 1, theta) - grid_angles(7, 6, theta)
     torch.testing.assert_close(across, torch.cat((0 * theta, -5 * theta)), msg="A step across turns the second half.")
     ### END HIDDEN TESTS
+
+# %%
+random = torch.Generator().manual_seed(11)
+turns = torch.randn(2, 3, dtype=torch.float64, generator=random)  # of three pairs, by a step down and a step across
+down, across = (rotation_matrix(angles) for angles in turns)
+common, _ = torch.linalg.qr(
+    torch.randn(6, 6, dtype=torch.float64, generator=random)
+)  # a basis in which nothing is axial
+down, across = common @ down @ common.T, common @ across @ common.T
+power = torch.linalg.matrix_power
+query, key = torch.randn(2, 6, dtype=torch.float64, generator=random)
+for row, column in ((0, 0), (5, 2), (11, 40)):  # the same step between query and key, from other places
+    here, there = power(down, row) @ power(across, column), power(down, row + 3) @ power(across, column + 4)
+    score = here @ query @ (there @ key)
+    print(f"query at ({row}, {column}), key at ({row + 3}, {column + 4}): score {score:.6f}")
+    assert abs(score - query @ power(down, 3) @ power(across, 4) @ key) < 1e-9
+assert (down @ across - across @ down).abs().max() < 1e-12, "Steps on two axes commute."
 
 # %% [markdown] lang="en"
 # ## How the list stands

@@ -29,7 +29,7 @@ import math
 
 import matplotlib.pyplot as plt
 import torch
-from checks import quiet
+from checks import close, quiet
 from figures import (
     BLACK,
     BLUE,
@@ -45,6 +45,7 @@ from figures import (
     show_table,
     use_style,
 )
+from given import frequencies
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
@@ -84,13 +85,12 @@ use_style()
 # %%
 def rotary_angles(positions: Tensor, dim: int, base: float = 10000.0) -> Tensor:
     """Radians for every position and pair: positions [...] to [..., dim/2], float64."""
-    theta = base ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
-    return positions[..., None] * theta
+    return positions[..., None] * frequencies(dim, base)
 
 
 def adjacent_pairs(dim: int) -> list[tuple[int, int]]:
     """(0, 1), (2, 3), (4, 5), ..."""
-    return [(2 * i, 2 * i + 1) for i in range(dim // 2)]
+    return [(i, i + 1) for i in range(0, dim, 2)]
 
 
 def half_split_pairs(dim: int) -> list[tuple[int, int]]:
@@ -167,7 +167,7 @@ def sample(seed: int, *shape: int) -> Tensor:
 # 提示：先写下各个形状。`x` 的切片是 `[batch, seq, heads, d/2]`，余弦是 `[seq, d/2]`。PyTorch 从右边起对齐各维，照这样，位
 # 置就对上了头。
 #
-# 提示：用 `unsqueeze` 补上缺的那一维。之后两条公式照写即可，所有的对一次算完。
+# 提示：用 `unsqueeze` 补上缺的那一维。之后两条公式照写即可，所有的特征对一次算完。
 #
 # 提示：怎样交错？要按什么次序读，才能得到 $y_0, y_1, y_2, \dots$？把两个结果并排放进新的最后一维，再合并最后两维，就
 # 是这个次序。
@@ -194,9 +194,7 @@ def rotate_adjacent(x: Tensor, angles: Tensor) -> Tensor:
 # %% nbgrader={"grade_id": "rotate_adjacent_laws", "grade": true, "points": 2}
 with quiet():
     x = torch.tensor([1.0, 2, 3, 4]).view(1, 1, 1, 4)
-    assert torch.equal(rotate_adjacent(x, torch.zeros(1, 2)), x), (
-        "No turn, no change, and the features keep their order."
-    )
+    assert close(rotate_adjacent(x, torch.zeros(1, 2)), x), "No turn, no change, and the features keep their order."
     turned = rotate_adjacent(x, torch.tensor([[math.pi / 2, 0]])).flatten()
     torch.testing.assert_close(
         turned, torch.tensor([-2.0, 1, 3, 4]), msg="A quarter turn of pair 0: (1, 2) to (-2, 1)."
@@ -460,7 +458,7 @@ def rotate_half_split(x: Tensor, angles: Tensor) -> Tensor:
 # %% nbgrader={"grade_id": "rotate_half_split_laws", "grade": true, "points": 2}
 with quiet():
     x = torch.tensor([1.0, 2, 3, 4]).view(1, 1, 1, 4)
-    assert torch.equal(rotate_half_split(x, torch.zeros(1, 2)), x), "No turn, no change."
+    assert close(rotate_half_split(x, torch.zeros(1, 2)), x), "No turn, no change."
     turned = rotate_half_split(x, torch.tensor([[math.pi / 2, 0]])).flatten()
     expected = torch.tensor([-3.0, 2, 1, 4])
     torch.testing.assert_close(turned, expected, msg="Pair 0 is (x_0, x_2): a quarter turn takes (1, 3) to (-3, 1).")
@@ -506,7 +504,7 @@ with quiet():
 # *trained* model has learnt where its pairs sit.
 
 # %% [markdown] lang="zh"
-# ## 同样的对，换了座位
+# ## 同样的特征对，换了座位
 #
 # 比较 $d = 8$ 时的两种排布。两边都有四对，第 $i$ 对旋转的角度也相同，只是成员坐的座位不同。先排相邻配对的所有前一成员，
 # 再排所有后一成员：特征 $0, 2, 4, 6, 1, 3, 5, 7$。这样每一对都坐到了前后配对要求的座位上。
@@ -1058,6 +1056,9 @@ plt.show()
 # | `cos = cos[..., : cos.shape[-1] // 2].repeat_interleave(2, dim=-1)` | [GLM in transformers](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/glm/modeling_glm.py) | The table came with its angles as a block and gets them one by one: this model has adjacent pairs. |
 # | `attn_output.transpose(1, 2), cos, -sin)` | [DeepSeek-V4 in transformers](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/modeling_deepseek_v4.py) | A minus at the sine turns back: here the output, since the values were rotated (notebook 2). |
 #
+# (ChatGLM is often listed with Llama as pairing halves. ChatGLM2 and ChatGLM3 pair neighbours, `reshape([sq, -1, np, rot_dim // 2, 2])`, and turn
+# half of a head: [their code in PaddleNLP](https://github.com/PaddlePaddle/PaddleNLP/blob/09a77cc40045604635466410dbf403001167df2c/paddlenlp/transformers/chatglm_v2/modeling.py).)
+#
 # The next cell is the whole of it, as a language model has it: causal attention with rotary positions, and a cache of the
 # turned keys for a model that writes. It multiplies in a fourth way, with the two halves rolled past each other.
 
@@ -1075,6 +1076,9 @@ plt.show()
 # | `q_rot, q_pass = q[..., :rotary_dim], q[..., rotary_dim:]` | [transformers 的 GPT-NeoX](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_neox/modeling_gpt_neox.py) | 一个头只有前面几个特征旋转（第 8 节）。 |
 # | `cos = cos[..., : cos.shape[-1] // 2].repeat_interleave(2, dim=-1)` | [transformers 的 GLM](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/glm/modeling_glm.py) | 表送来时角度是整段重复的，这里改成逐个重复：这个模型用相邻配对。 |
 # | `attn_output.transpose(1, 2), cos, -sin)` | [transformers 的 DeepSeek-V4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/modeling_deepseek_v4.py) | 正弦前的负号表示转回去：转回去的是输出，因为值旋转过（第 2 节）。 |
+#
+# （ChatGLM 常与 Llama 一起被归入前后配对。其实 ChatGLM2 和 ChatGLM3 是相邻配对，`reshape([sq, -1, np, rot_dim // 2, 2])`，而且只转半个头：
+# [PaddleNLP 里的代码](https://github.com/PaddlePaddle/PaddleNLP/blob/09a77cc40045604635466410dbf403001167df2c/paddlenlp/transformers/chatglm_v2/modeling.py)。）
 #
 # 下一格就是全部，语言模型里就是这样写的：带旋转位置的因果注意力，写作时把转好的键存进缓存。乘法用的是第四种写法：两半互相滚过。
 

@@ -37,6 +37,7 @@ from figures import (
     show_table,
     use_style,
 )
+from given import frequencies
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -94,11 +95,6 @@ use_style()
 DIM = 128  # d, features of a head
 
 
-def frequencies(dim: int = DIM, base: float = 10_000.0) -> Tensor:
-    """theta_i, radians per position: [dim/2], float64."""
-    return base ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
-
-
 def score(query: Tensor, key: Tensor, theta: Tensor, distances: Tensor) -> Tensor:
     """The score of a query and a key of [d/2] complex numbers at each distance: [n] to [n]."""
     content = query * key.conj()  # h
@@ -130,7 +126,7 @@ def score(query: Tensor, key: Tensor, theta: Tensor, distances: Tensor) -> Tenso
 # T_u = \sum_{i=0}^{u-1} e^{\mathrm{j} \Delta \theta_i}, \qquad u = 1, \dots, d/2 .
 # $$
 #
-# 当 $\Delta = 0$ 时，所有箭头指向同一个方向，$T_u = u$。[相隔十个 token](#walk?key=0&base=10000&distance=10) 时，快的对已经
+# 当 $\Delta = 0$ 时，所有箭头指向同一个方向，$T_u = u$。[相隔十个 token](#walk?key=0&base=10000&distance=10) 时，高频对已经
 # 拐开；[相隔很远](#walk?key=0&base=10000&distance=1000)时，它们指向哪里都有可能。如果查询和键相等，每对长度都是 1，得分就是
 # 这条路向右走了多远。
 #
@@ -241,7 +237,7 @@ plt.show()
 # The first factor knows the content and not the distance; the second the distance and not the content.
 
 # %% [markdown] lang="zh"
-# 图中看得出：两个 token 隔得越远，蜷成一团的箭头越多，终点（黑方块）离起点越近。转得快的对排在前面；
+# 图中看得出：两个 token 隔得越远，蜷成一团的箭头越多，终点（黑方块）离起点越近。转得快的特征对排在前面；
 # 距离为 1,000 时它们只是在原地打转，只有慢的那些对还在往前走。
 #
 # ## 从走路到上界
@@ -494,8 +490,8 @@ plt.show()
 # 分布都一样：*相位随机时，RoPE 不偏爱任何距离*。这句话说的只是随机相位。如果 $h_i$ 对许多 token 的均值不为零，
 # 得分的均值（均值记作 $\mathbb E$）就是 $\mathrm{Re} \sum_i \mathbb E[h_i]\, e^{\mathrm{j} \Delta \theta_i}$，同样是上面那样的行走，只是每步长短不同；
 # 它确实取决于距离。[Wang 等，2025](https://arxiv.org/abs/2509.12635) 在他们认为切合实际的假设下证明：RoPE 会给得分带来
-# 随距离而变的偏置。[Barbero 等，2024](https://arxiv.org/abs/2410.06205) 在训练好的 Gemma 7B 里发现，有的头靠快的对只看某一个固定的
-# 距离，而慢的对则用来承载含义；他们怀疑衰减并不是 RoPE 有效的原因，现在你大概也会这样怀疑。
+# 随距离而变的偏置。[Barbero 等，2024](https://arxiv.org/abs/2410.06205) 在训练好的 Gemma 7B 里发现，有的头靠高频对只看某一个固定的
+# 距离，而低频对则用来承载含义；他们怀疑衰减并不是 RoPE 有效的原因，现在你大概也会这样怀疑。
 #
 # 那么相等的向量呢？这对“衰减”的说法最有利了。取 $q = k$ 且 $|q_i| = 1$，得分就是 $\sum_i \cos \Delta \theta_i$。
 # 连它也会[降到零以下](#walk?key=0&base=10000&distance=4096)：
@@ -602,7 +598,7 @@ for base in (1e4, 5e5):
 # [500,000](#walk?key=0&base=500000&distance=4096) 的比底数 [10,000](#walk?key=0&base=10000&distance=4096) 的远。
 #
 # 天下没有免费的午餐。（要是代码收下参数 `base`，却照样用 10,000 去算，那就什么也换不来；这样的代码还真有流传。）
-# 底数一大，除第 0 对以外所有的对都变慢了，在短文本里几乎不动的对就更多，它们说不出多少位置信息。
+# 底数一大，除第 0 对以外所有的特征对都变慢了，在短文本里几乎不动的特征对就更多，它们说不出多少位置信息。
 # 而且底数是模型学到的东西的一部分：改底数，就是改掉模型认识的角度。什么时候可以这样改，
 # 是[第 5 节](5_longer_contexts.ipynb)的主题。
 #
@@ -647,7 +643,7 @@ for base in (1e4, 5e5):
 #
 # 1. 把频率舍入到 dtype `frequencies_in`，把位置舍入到 `positions_in`；**用 float64** 相乘。
 # 2. 把乘积舍入到 `angles_in`；**用 float64** 求余弦和正弦，以免混进别的误差。
-# 3. 与精确值比较（不舍入，float64）。返回所有的对里余弦或正弦的最大绝对误差，取二者中较大的。
+# 3. 与精确值比较（不舍入，float64）。返回所有的特征对里余弦或正弦的最大绝对误差，取二者中较大的。
 #
 # `x.to(dtype)` 完成舍入，`.double()` 把舍入后的值带回 float64。
 #
@@ -908,7 +904,7 @@ plt.show()
 #
 # - $|\text{score}| \le \max |h_{i+1} - h_i| \cdot \sum_u |T_u|$ 给得分划了上界，并不让得分衰减。
 # - “RoPE 会衰减，所以想延伸多长都行”：这里没有任何东西能推出这句话。超出训练长度会怎样，问的是从没见过的角度。
-# - 底数更大，相似的键能在更远的距离内保持领先，能分辨近邻的对却更少。
+# - 底数更大，相似的键能在更远的距离内保持领先，能分辨近邻的特征对却更少。
 # - 角度要用 float32。
 #
 # **下一节：**[第 5 节](5_longer_contexts.ipynb)拿一个在 4,096 个位置上训练的模型，看看要改什么才能读 32,768 个位置。

@@ -46,6 +46,7 @@ from figures import (
     to_touch,
     use_style,
 )
+from given import frequencies, share_kept
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, scaled_dot_product_attention
 
@@ -132,11 +133,6 @@ WIDTH, HEADS = 64, 4
 HEAD_DIM = WIDTH // HEADS
 
 
-def frequencies(dim: int, base: float = 10000.0) -> Tensor:
-    """The angle of each pair from one position to the next: [dim/2]."""
-    return base ** (-torch.arange(0, dim, 2) / dim)
-
-
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Turn the pairs (i, i + d/2) of [..., n, d]; the first half of sin comes with a minus."""
     return x * cos + x.roll(HEAD_DIM // 2, dims=-1) * sin
@@ -185,17 +181,17 @@ class Reader(nn.Module):
         if self.code == "learned":
             z = z + self.rows(position)
         elif self.code == "sinusoidal":
-            angle = torch.outer(position, frequencies(WIDTH))
+            angle = torch.outer(position, frequencies(WIDTH).float())
             z = z + torch.cat([angle.sin(), angle.cos()], dim=-1)
         elif self.code == "ALiBi":
-            slopes = 2.0 ** (-8 * torch.arange(1, HEADS + 1) / HEADS)
-            bias = (-slopes[:, None, None] * back).masked_fill(back < 0, -torch.inf)  # the mask as well
+            slopes = torch.tensor([1 / 4, 1 / 16, 1 / 64, 1 / 256])
+            bias = (slopes.view(-1, 1, 1) * -back).masked_fill(back < 0, -torch.inf)  # the mask as well
         elif self.code == "RoPE":
-            angle = torch.outer(position, frequencies(HEAD_DIM) if theta is None else theta)
+            angle = torch.outer(position, frequencies(HEAD_DIM).float() if theta is None else theta)
             cos, sin = strength * angle.cos().repeat(1, 2), strength * torch.cat([-angle.sin(), angle.sin()], dim=-1)
             turn = partial(rotate, cos=cos, sin=sin)
             if window:  # only the last ones are seen, the query's own included
-                bias = torch.zeros(back.shape).masked_fill((back < 0) | (back >= window), -torch.inf)
+                bias = torch.zeros(back.shape).masked_fill(~((back >= 0) & (back < window)), -torch.inf)
         for block in self.blocks:
             z = block(z, turn, bias)
         return self.head(self.norm(z))
@@ -618,7 +614,7 @@ print("All six hold for each of the three seeds.")
 #
 # **ALiBi 为什么稳？** 距离为 $\Delta$ 的键，权重要乘上 $e^{-\rho_h \Delta}$：我们的斜率是 1/4、1/16、1/64 和 1/256，
 # 在 $\Delta = 64$ 处，第一个头乘的是 $e^{-16} \approx 10^{-7}$，第二个是 $e^{-4}$，最后一个是 $e^{-1/4} = 0.78$。可见
-# 斜率小的头听得到远处，但偏置绝不会让远处的键占便宜，不像转到新角度的对。
+# 斜率小的头听得到远处，但偏置绝不会让远处的键占便宜，不像转到新角度的特征对。
 #
 # 可是远处的内容*有帮助*吗？把每个窗口最后 32 个字符读两遍：一遍前面有全部 480 个字符，一遍只有 32 个。
 
@@ -667,20 +663,20 @@ for code in ("NoPE", "ALiBi", "RoPE"):
 #
 # ## 是哪些对坏了事？
 #
-# 第 5 节的假设是：RoPE 在窗口之外失灵，原因在**慢的对**，它们在训练中没有转满过一圈，于是碰到了新的角度。在我们这里，
-# 就是第 3 到第 7 对；**快的对**是第 0 到第 2 对，它们见过整个圆。检验一个原因，就是把它拿掉，别的都不动。
+# 第 5 节的假设是：RoPE 在窗口之外失灵，原因在**低频对**，它们在训练中没有转满过一圈，于是碰到了新的角度。在我们这里，
+# 就是第 3 到第 7 对；**高频对**是第 0 到第 2 对，它们见过整个圆。检验一个原因，就是把它拿掉，别的都不动。
 #
-# 把一对所看到的距离**截住**。64 个字符之内，最大的距离是 63。被截住的对，凡是更远的距离都当作 $D = 63$，不会碰到训练
-# 没见过的角度；其余的对看到的是真实的距离：
+# 把一对所看到的距离**截住**。64 个字符之内，最大的距离是 63。被截住的特征对，凡是更远的距离都当作 $D = 63$，不会碰到训练
+# 没见过的角度；其余的特征对看到的是真实的距离：
 #
 # $$
 # S_{mn} = \frac{1}{\sqrt d}\, \mathrm{Re} \sum_{i=0}^{d/2-1} q_i\, k_i^*\, e^{\mathrm{j} \theta_i \Delta_i}, \qquad
 # \Delta_i = \begin{cases} \min(\Delta, D) & \text{第 } i \text{ 对被截住} \\ \Delta & \text{否则。} \end{cases}
 # $$
 #
-# （[苏剑林的 ReRoPE](https://kexue.fm/archives/9708) 把所有的对都截住。这里分开来截，才能把它们区别开。）
+# （[苏剑林的 ReRoPE](https://kexue.fm/archives/9708) 把所有的特征对都截住。这里分开来截，才能把它们区别开。）
 #
-# **先预测**：训练好的模型要读四遍：一对也不截、只截慢的对、只截快的对、全都截。哪一种在窗口之外会和窗口之内一样好，哪
+# **先预测**：训练好的模型要读四遍：一对也不截、只截低频对、只截高频对、全都截。哪一种在窗口之外会和窗口之内一样好，哪
 # 一种会和原来一样糟？如果假设是对的，必定会发生什么？发生了什么，就说明它错了？
 
 # %% [markdown] lang="en"
@@ -785,7 +781,7 @@ def read_by_distance(model: Reader, angles: Tensor) -> tuple[Tensor, Tensor]:
     return torch.stack(curves).mean(dim=0), attention
 
 
-theta = frequencies(HEAD_DIM)
+theta = frequencies(HEAD_DIM).float()
 slow = TRAINED * theta < 2 * math.pi  # less than a turn within the window
 new = 128 * theta % (2 * math.pi) > (TRAINED - 1) * theta  # at distance 128, beyond the arc of the window
 assert torch.equal(new, slow)  # what the text says
@@ -850,12 +846,12 @@ plt.show()
 # ask of each head how much it looks at each distance.
 
 # %% [markdown] lang="zh"
-# 和你的预测一样吗？截住慢的对，失灵就消失了，尽管快的对看到的仍是真实的距离。截住快的对，什么也没治好。全都截住，也不
-# 会更好：对认得整个圆的对来说，真实的距离是无害的。可见这个模型在窗口之外失灵，*原因是慢的对转到了新的角度*。（窗口之
+# 和你的预测一样吗？截住低频对，失灵就消失了，尽管高频对看到的仍是真实的距离。截住高频对，什么也没治好。全都截住，也不
+# 会更好：对认得整个圆的特征对来说，真实的距离是无害的。可见这个模型在窗口之外失灵，*原因是低频对转到了新的角度*。（窗口之
 # 内这里约是 2.2，第一张表约是 2.0：24 个窗口里，这里只读了前十六个。）
 #
-# 这些只是同一种小模型。但它们说明了第 5 节的各种办法为什么都冲着慢的对去，也说明了 PI 为什么不该去动快的对。（截住之
-# 后，慢的对分不清 63 以外的距离。模型能不能用上更多的文本是另一个问题，下面会问。）
+# 这些只是同一种小模型。但它们说明了第 5 节的各种办法为什么都冲着低频对去，也说明了 PI 为什么不该去动高频对。（截住之
+# 后，低频对分不清 63 以外的距离。模型能不能用上更多的文本是另一个问题，下面会问。）
 #
 # ## 各个头在看哪里？
 #
@@ -1022,8 +1018,8 @@ to_touch("attention", {"edges": edges, "trained": TRAINED, "blocks": len(models[
 
 # %% [markdown] lang="zh"
 # [不加改动](#attention?reading=none)时，第二个块的头会跳到几百个字符之前的键上去。而且不是随便哪些键：尖峰落在 19.9 的倍数附近，也就是第 1 对转
-# 回原处的地方，远比碰运气多；图中画的是第一个种子，三个头的最高峰还在第 2 对也转回原处的地方：378 是 63 的六倍。在快
-# 的对看来，这样的键和近处的差不多。把它们区别开来是慢的对的事，而在训练窗口从未出现过的角度上，慢的对弄错了。[截住](#attention?reading=slow+pairs)之
+# 回原处的地方，远比碰运气多；图中画的是第一个种子，三个头的最高峰还在第 2 对也转回原处的地方：378 是 63 的六倍。在高频
+# 对看来，这样的键和近处的差不多。把它们区别开来是低频对的事，而在训练窗口从未出现过的角度上，低频对弄错了。[截住](#attention?reading=slow+pairs)之
 # 后，它们把所有这些键都看作在距离 63 处：约六分之五的权重留在训练时学会看的地方，尖峰也很小。（在手册里，你可以在下面
 # 选一个头，再截住一些对。）
 #
@@ -1048,42 +1044,30 @@ to_touch("attention", {"edges": edges, "trained": TRAINED, "blocks": len(models[
 
 # %%
 STRETCH = LONGEST // TRAINED  # s
-theta = frequencies(HEAD_DIM)
+theta = frequencies(HEAD_DIM).float()
 turns = TRAINED * theta / (2 * math.pi)
 pair = torch.arange(HEAD_DIM // 2)
 
 
 def ntk(factor: float) -> Tensor:
-    """NTK-aware frequencies."""
-    return frequencies(HEAD_DIM, 10000.0 * factor ** (HEAD_DIM / (HEAD_DIM - 2)))
+    """NTK-aware frequencies: pair 0 as it was, the last one slowed by the factor, those between in equal ratios."""
+    return theta * factor ** -(pair / pair[-1])
 
 
-def yarn(gamma: Tensor) -> Tensor:
-    """Interpolate where gamma is 0, leave alone where it is 1."""
-    return (1 - gamma) * theta / STRETCH + gamma * theta
-
-
-def ramp_over_turns(alpha: float, beta: float) -> Tensor:
-    """The paper's ramp."""
-    return ((turns - alpha) / (beta - alpha)).clamp(0, 1)
-
-
-def ramp_over_pairs(alpha: float, beta: float) -> Tensor:
-    """The code's ramp, with both ends rounded outwards."""
-    ends = [HEAD_DIM * math.log(TRAINED / (2 * math.pi * r)) / (2 * math.log(10000.0)) for r in (beta, alpha)]
-    first, last = max(math.floor(ends[0]), 0), min(math.ceil(ends[1]), HEAD_DIM - 1)
-    return 1 - ((pair - first) / (last - first)).clamp(0, 1)
+def yarn(ramp: str, stretch: float = STRETCH) -> Tensor:
+    """Interpolate where the ramp's gamma is 0, leave alone where it is 1."""
+    return torch.lerp(theta / stretch, theta, share_kept(ramp).float())
 
 
 scalings = {
     "as trained": {"theta": theta},
     "PI": {"theta": theta / STRETCH},
     "NTK-aware": {"theta": ntk(STRETCH)},
-    "YaRN, ramp over turns, beta 32": {"theta": yarn(ramp_over_turns(1, 32))},
-    "YaRN, ramp over turns, beta 4": {"theta": yarn(ramp_over_turns(1, 4))},
-    "YaRN, ramp over pairs, beta 32": {"theta": yarn(ramp_over_pairs(1, 32))},
+    "YaRN, ramp over turns, beta 32": {"theta": yarn("ramp over turns, beta 32")},
+    "YaRN, ramp over turns, beta 4": {"theta": yarn("ramp over turns, beta 4")},
+    "YaRN, ramp over pairs, beta 32": {"theta": yarn("ramp over pairs, beta 32")},
     "YaRN, the same, with temperature": {
-        "theta": yarn(ramp_over_pairs(1, 32)),
+        "theta": yarn("ramp over pairs, beta 32"),
         "strength": 0.1 * math.log(STRETCH) + 1,
     },
 }
@@ -1092,11 +1076,11 @@ assert (round(0.1 * math.log(STRETCH) + 1, 2), round(turns[0].item(), 1)) == (1.
 circles = 2 * math.pi / theta
 ends_at = [round(TRAINED * STRETCH ** (i / 7)) for i in (3, 4, 5, 7)]
 assert (round(circles[3].item()), round(8 ** (3 / 7), 1), ends_at) == (199, 2.4, [156, 210, 283, 512])
-kept = {name: scalings[name]["theta"] / theta for name in ("PI", "NTK-aware", *list(scalings)[3:6])}
+left = {name: scalings[name]["theta"] / theta for name in ("PI", "NTK-aware", *list(scalings)[3:6])}
 show_table(
     "Turns of each pair in training, then the share of its speed that a scaling leaves",
     [f"{i}" for i in pair],
-    {name: [f"{share:.3f}" for share in shares] for name, shares in {"turns": turns, **kept}.items()},
+    {name: [f"{share:.3f}" for share in shares] for name, shares in {"turns": turns, **left}.items()},
 )
 
 # %% [markdown] lang="en"
@@ -1200,7 +1184,7 @@ to_touch("reader", reader)
 
 # %% [markdown] lang="zh"
 # 曲线是许多文本的平均。在手册里，下面直接运行三个模型中的第一个，让它读一段测试文本：[不加改动](#reader?hands=none&colour=surprise)，用
-# [YaRN](#reader?hands=YaRN&colour=surprise)，或者[截住慢的对](#reader?hands=clamped&colour=surprise)。可以看到什么让它意外、[截住之后变了什么](#reader?hands=clamped&colour=change)、它的头在看哪里，也可以换
+# [YaRN](#reader?hands=YaRN&colour=surprise)，或者[截住低频对](#reader?hands=clamped&colour=surprise)。可以看到什么让它意外、[截住之后变了什么](#reader?hands=clamped&colour=change)、它的头在看哪里，也可以换
 # 成你自己写的文本。一开始选中的字符，是截住之后对下一个字符的预测改善最大的那个。
 #
 # <!-- touch: reader -->
@@ -1244,14 +1228,6 @@ print("All eight hold for each of the three seeds.")
 # - **YaRN** leaves pair 0 alone, interpolates all pairs with less than one turn completely, and pays a little in the
 #   window. Ramp and $\beta$ matter as much as the choice of a method; the name "YaRN" alone says too little.
 # - **Temperature** does little here. Its formula was fitted to LLaMA models (YaRN, 3.4), not to ours.
-#
-# ## Forty steps at the long length
-#
-# In practice a model is trained on for a little after scaling, at the new length. So do that here: 40 steps, each on
-# one window of 512 characters, 20,480 in all, a seventh of what the training saw, the same for every scaling and for
-# RoPE *as trained*. Two rows are there for comparison, with as many characters in windows of 64: RoPE as trained, in
-# case any training would do; and RoPE with all angles 0, which is the idea of DroPE (notebook 8). **Predict first:**
-# which will gain most, and which will be best in the end?
 
 # %% [markdown] lang="zh"
 # ## 每种缩放的代价
@@ -1270,79 +1246,6 @@ print("All eight hold for each of the three seeds.")
 # - **YaRN** 不动第 0 对，对转不满一圈的各对完全插值，在训练窗口之内略有损失。用哪种斜坡、$\beta$ 取多少，与选哪种方法
 #   同样要紧；单说一个“YaRN”，信息太少。
 # - **温度**在这里作用很小。它的公式是在 LLaMA 模型上拟合出来的（YaRN，3.4 节），不是在我们的模型上。
-#
-# ## 在长文本上再训 40 步
-#
-# 实际使用中，缩放之后会在新的长度上再训练一小会儿。这里也这样做：40 步，每步一个 512 个字符的窗口，一共 20,480 个字
-# 符，是原来训练量的七分之一；每种缩放看到的窗口都相同，*不加改动*的 RoPE 也看这些窗口。另有两行供对照，字符总数相同，
-# 窗口是 64 个字符：一行是不加改动的 RoPE，看看是不是随便怎么训练都行；另一行把 RoPE 的角度全部取 0，这是 DroPE 的想
-# 法（第 8 节）。**先预测**：哪一种进步最大？最后哪一种最好？
-
-# %%
-assert (40 * LONGEST, 280 * 8 * TRAINED // (40 * LONGEST)) == (20_480, 7)  # what the text says
-LATER = SEEDS[-1] + 1  # other batches than those of the training
-plans = {name: (LONGEST, 1, scalings[name]) for name in ("as trained", "PI", "NTK-aware", yarns)}
-plans |= {
-    "as trained, 40 steps at 64": (TRAINED, 8, {}),
-    "no angles, 40 steps at 64": (TRAINED, 8, {"theta": 0 * theta}),
-}
-tuned = {
-    name: [
-        fit(deepcopy(model), LATER + seed, next_character, steps=40, rate=3e-3, length=length, batch=batch, **scaling)
-        for seed, model in zip(SEEDS, models["RoPE"], strict=True)
-    ]
-    for name, (length, batch, scaling) in plans.items()
-}
-before = {name: stretched[name] if name in stretched else read_all(models["RoPE"], **plans[name][2]) for name in plans}
-after = {name: read_all(tuned[name], **scaling) for name, (_, _, scaling) in plans.items()}
-started, ended = ({name: past(each) for name, each in ends.items()} for ends in (before, after))
-
-figure, axes = plt.subplots(figsize=(5.2, 2.6))
-rows = {}
-for row, name in enumerate(plans):
-    ends = [[each[name][:, part].mean().item() for each in (before, after)] for part in (slice(64), slice(256, None))]
-    rows[name] = [f"{start:.2f} → {end:.2f}" for start, end in ends]
-    start, end = ends[1]
-    axes.annotate(
-        "", xy=(end, row), xytext=(start, row), arrowprops={"arrowstyle": "->", "color": BLUE, "linewidth": 1.8}
-    )
-    axes.plot(started[name], [row] * len(SEEDS), "o", color=GREY, markersize=3.5)
-    axes.plot(ended[name], [row] * len(SEEDS), "|", color=BLUE, markersize=9)
-axes.axvline(past(curves["ALiBi"]).mean(), color=BLACK, linestyle=":", linewidth=1.2)
-point(axes, "ALiBi, untouched", (past(curves["ALiBi"]).mean(), -0.5), (1, 2), line=False)
-axes.set_yticks(range(len(plans)), list(plans))
-axes.set(xlabel="loss past 256 characters, before and after", xlim=(1.9, 3.2), ylim=(5.5, -0.5))
-best = {name: each.mean().item() for name, each in ended.items()}
-finding = f"YaRN {best[yarns]:.2f}, no scaling {best['as trained']:.2f}, PI {best['PI']:.2f}"
-headline(figure, f"After 40 steps at the long length:\n{finding}")
-plt.show()
-show_table(
-    "Loss before and after 40 steps (mean of three seeds)", ["in the first 64 characters", "past 256 characters"], rows
-)
-
-assert (ended[yarns] < ended["NTK-aware"]).all(), "After 40 steps, YaRN is better than NTK-aware."
-assert (ended["NTK-aware"] < ended["PI"]).all(), "After 40 steps, NTK-aware is better than PI."
-for name in ("PI", "NTK-aware", yarns):
-    gained, most = (started[each] - ended[each] for each in (name, "as trained"))
-    assert (gained < most).all(), "Long windows alone teach a lot."
-assert (ended["as trained, 40 steps at 64"] > late["as trained"] - 0.15).all(), (
-    "More of the short windows teaches none of it."
-)
-never = past(curves["NoPE"])
-assert (ended["no angles, 40 steps at 64"] > never - 0.05).all(), "RoPE taken away is no better than none at all."
-
-# %% [markdown] lang="en"
-# Long windows alone teach a lot: of the four that read them, RoPE gains most *without* any scaling, for it had most
-# to gain. But it stays behind YaRN, which starts where little has to be learned anew. PI would need more than 40
-# steps; its authors speak of about 1,000 (notebook 5). More steps at 64 characters teach none of it. And without its
-# angles the model ends where NoPE is, which never had any, and no lower. (This is no test of DroPE's claim, which is
-# about finding things far back: this loss cannot see that. Dots are where each seed started, ticks where it ended.)
-
-# %% [markdown] lang="zh"
-# 单是长窗口就教会了很多：看了长窗口的四种里，*不加*任何缩放的 RoPE 进步最大，因为它本来欠得最多。但它还是落后
-# 于 YaRN，YaRN 一开始就没有多少要重新学的。PI 需要的不止 40 步，作者说要大约 1,000 步（第 5 节）。在 64 个字符上多训
-# 几步，什么也没教会。而去掉角度之后，模型最后只和从来没有过角度的 NoPE 差不多，并不更好。（这不是对 DroPE 的检验：它
-# 主张的是能找到远处的东西，而这一点从这里的损失看不出来。圆点是各个种子的起点，短竖线是终点。）
 
 # %% [markdown] lang="en"
 # ## Who finds it again?
@@ -1379,7 +1282,7 @@ assert (ended["no angles, 40 steps at 64"] > never - 0.05).all(), "RoPE taken aw
 # 键和值离得更远，别的都不变。
 #
 # **先预测**：在 64 个 token 之内，RoPE 每一对都能找到。下面这些，哪些能在 512 个 token 的文本里找到开头的：不加改动
-# 的 RoPE；用上 PI、NTK-aware、YaRN；截住慢的对；只看最后 64 个 token 的窗口；ALiBi；NoPE；拿掉角度的 RoPE？常常读到，
+# 的 RoPE；用上 PI、NTK-aware、YaRN；截住低频对；只看最后 64 个 token 的窗口；ALiBi；NoPE；拿掉角度的 RoPE？常常读到，
 # ALiBi 和窗口在这里会失败，缩放过的 RoPE 则不会。
 
 # %%
@@ -1497,6 +1400,9 @@ def finder(code: str, seed: int) -> Reader:
     """A reader after training on texts of TRAINED tokens."""
     torch.manual_seed(seed)
     return fit(Reader(code, len(SIGNS)), seed, answers, steps=220, rate=5e-3, length=TRAINED, batch=32)
+
+
+LATER = SEEDS[-1] + 1  # other batches than those of the training
 
 
 def train_on(trained: list[Reader], steps: int, rate: float, length: int, batch: int, **scaling) -> list[Reader]:
@@ -1646,8 +1552,8 @@ print("All hold for each of the three seeds.")
 # - **ALiBi was the surprise: it is not blind at 512.** Its flattest head takes $\rho_h \Delta = 512/256 = 2$ from a
 #   score there, and a key that fits outweighs that. At 2,048 it is 8, and much is lost. So ALiBi's sight has a range,
 #   set by its flattest slope: the saying that ALiBi fails at retrieval is, at this size, untrue as it stands.
-# - **NoPE and RoPE without its angles** find as much far as near, but not all. So half of DroPE's claim can be seen
-#   here: with 100 steps at 64 tokens, less than half of its training, a model without angles reads on at 512. The
+# - **NoPE and RoPE without its angles** find as much far as near, but not all. So half of the claim of
+#   [DroPE](https://arxiv.org/abs/2512.12167v1), which trains with RoPE and then removes it, can be seen here: with 100 steps at 64 tokens, less than half of its training, a model without angles reads on at 512. The
 #   other half, better than scaled RoPE, cannot be judged from this: YaRN, without a step, finds more, but a hundred
 #   steps are too few for the model without angles to find all again even within 64 tokens. (The three NoPE models
 #   differ widely: look at the band.)
@@ -1664,7 +1570,7 @@ print("All hold for each of the three seeds.")
 #
 # - **不加改动的 RoPE**，窗口之内全找得到，窗口之外越来越少，而且是一波一波的，波长大约是第 3 对转一圈的 199：往回
 #   约 240 和 430 处，比 336 处多。
-# - **同样的权重，截住慢的对，或用上 YaRN**：在 8 倍长度上也全找得到，*一步也没有再训练*。丢掉的从来不是往远处看的能
+# - **同样的权重，截住低频对，或用上 YaRN**：在 8 倍长度上也全找得到，*一步也没有再训练*。丢掉的从来不是往远处看的能
 #   力，只是它在哪些角度上才有效。NTK-aware 介于两者之间。
 # - **PI** 近处远处都失败：第 0 对慢了，它就不知道紧挨在前面的是哪个键了。再训四十步也补不回来。
 # - **窗口**之内全找得到，之外什么也找不到。这是一条定律：一个块最多往回看 63，两个块是 126，更远的 token 什么也改变不
@@ -1672,7 +1578,7 @@ print("All hold for each of the three seeds.")
 # - **出人意料的是 ALiBi：在 512 处它并没有瞎**。它最平的头在那里从得分里减去 $\rho_h \Delta = 512/256 = 2$，对得上的
 #   键压得过它。到 2,048 处要减 8，就丢了很多。所以 ALiBi 的视力有一个范围，由最平的斜率决定：“ALiBi 检索会失败”这句
 #   话，在这个规模上，照原样说是不对的。
-# - **NoPE 和拿掉角度的 RoPE** 远处近处找到的一样多，但都不全。所以 DroPE 的说法，在这里看得到一半：在 64 个 token 上
+# - **NoPE 和拿掉角度的 RoPE** 远处近处找到的一样多，但都不全。所以 [DroPE](https://arxiv.org/abs/2512.12167v1)（用 RoPE 训练，然后去掉它）的说法，在这里看得到一半：在 64 个 token 上
 #   再训 100 步，不到原来训练的一半，没有角度的模型在 512 处照样读得下去。另一半，胜过缩放过的 RoPE，这里还判断不了：
 #   YaRN 一步也不用训，找到的更多；但 100 步太少，没有角度的模型连 64 个 token 之内也没能重新全找到。（三个 NoPE 模型相
 #   差很大，看色带。）
@@ -1761,11 +1667,10 @@ unfinished = 4096 * llama < 2 * math.pi
 by_base = {base: 4096 * (llama / frequencies(128, base))[unfinished].min().item() for base in (20_000, 1_000_000)}
 reaches = {"Code Llama": by_base[1_000_000]} | {name: k * int(name.split()[1][:-1]) for name in list(LARGE)[:5]}
 
-gamma = ramp_over_pairs(1, 32)
 counts = list(range(32, LONGEST + 1, 32))
 means = {}  # the loss of all characters up to each count, without the text's own ups and downs: [counts, seeds]
 for factor in (1, 2, 4, 8):
-    each = read_all(models["RoPE"], theta=(1 - gamma) * theta / factor + gamma * theta) - hard.mean(0) + hard.mean()
+    each = read_all(models["RoPE"], theta=yarn("ramp over pairs, beta 32", factor)) - hard.mean(0) + hard.mean()
     means[factor] = torch.stack([each[:, :count].mean(1) for count in counts])
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.3), width_ratios=[4, 5])
@@ -1828,29 +1733,13 @@ for name, end in {"PI 8k": 3, "YaRN 8k": 3, "PI 32k": 7, "YaRN 64k": 10, "YaRN 1
 #   at once, Code Llama slowly, and before its reach. Ours gets worse slowly, up to twice the reach hardly at all; and with $s = 8$ its loss rises by up to 0.1 *within* the reach:
 #   nothing new is not nothing lost. (The large ones are fine-tuned, each on its own amount of text, and read other texts, in tokens.)
 #
-# Other questions, asked of models with a hundred million weights to thirteen billion:
-#
-# | question | the same? | here | at scale |
-# |---|---|---|---|
-# | In the window, RoPE or a learned table? | same order; our gap is larger, as after a training just begun | RoPE, by more than 0.3 nats per character | RoPE, by 0.05 nats per token (125M weights, 30B tokens) and 0.07 (1.4B weights, 8B tokens) ([EleutherAI, “Experiments”](https://blog.eleuther.ai/rotary-embeddings/)) |
-# | Past the window, does RoPE hold as trained? | yes | no | no ([Press et al., figure 1](https://arxiv.org/abs/2108.12409v2); 124M to 774M weights: [Gopalakrishnan et al.](https://arxiv.org/abs/2509.10534v3)) |
-# | And ALiBi? | not so far | to 8 times the length | 1.3B weights: to twice the length, as good as sinusoids trained there ([Press et al.](https://arxiv.org/abs/2108.12409v2)); 3B weights: trained on 2,048 tokens alone, not far ([BTLM](https://huggingface.co/cerebras/btlm-3b-8k-base)) |
-# | What breaks? | yes | far keys draw the heads to them | scores of far keys may be “catastrophically high” (LLaMA: [Chen et al.](https://arxiv.org/abs/2306.15595v2)) |
-# | Through which pairs? | yes, by another experiment | the slow ones | how far Llama 2 reads follows from the pairs that complete a turn ([Liu et al.](https://arxiv.org/abs/2310.05209v2)) |
-# | Best scaling, not fine-tuned? | YaRN is first at the far end in both; the other two change places | past 256 characters YaRN, then NTK-aware; in windows of up to 256, NTK-aware; PI costs most | LLaMA 7B, four times the length: YaRN 3.65, PI 6.18, NTK-aware above 10 ([YaRN, ICLR version, table 5](https://openreview.net/forum?id=wHBfxhZu1u)) |
-# | And fine-tuned? | YaRN ahead of NTK-aware in both; PI, given its thousand steps, draws level | after 40 steps YaRN, NTK-aware, PI | Llama 2 7B, twice the length: PI 3.34, YaRN 3.35 (above, 3.36), NTK-aware 3.59 ([YaRN, table 1](https://arxiv.org/abs/2309.00071v2)) |
-# | Is NoPE weaker? | it depends on the task | in the window; far beyond it is better than RoPE | 107M weights, reasoning and arithmetic: best of five on longer inputs ([Kazemnejad et al.](https://arxiv.org/abs/2305.19466v2)); as a language model it reads further than RoPE, and breaks too ([Wang et al.](https://arxiv.org/abs/2404.12224)) |
-# | RoPE taken away after training? | in part: it reads on, it is not ahead | finds as much at 512 tokens as at 64, more than RoPE as trained, less than YaRN | up to 7B weights: better at retrieval than scaled RoPE ([Gelberg et al.](https://arxiv.org/abs/2512.12167v1)) |
-# | Who finds what stands far back? | yes, for YaRN | scaled RoPE, and ALiBi to 8 times the length; a window nothing beyond itself | Llama 2 7B and 13B, fine-tuned with YaRN, find a passkey (a number hidden in the text) anywhere in their window ([YaRN, 4.3.2](https://arxiv.org/abs/2309.00071v2)) |
-#
 # So a model that trains in seconds shows *what* breaks, and *why*, but not by how much, nor the order of methods that
-# lie close together. (Others work at a larger scale: EleutherAI in the first row, and nanochat, which trains models up
-# to GPT-2's score and writes down what it tried with their positions, too
+# lie close together. (Others work at a larger scale: nanochat trains models up to GPT-2's score and writes down what it tried with their positions, too
 # ([log](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md)).)
 #
 # ## What does not follow
 #
-# **Our ranking does not carry over to large language models** where the table does not say so. It is a fact about 280
+# **Our ranking does not carry over to large language models.** It is a fact about 280
 # steps, 64 characters and small heads:
 #
 # - With longer training the weak codes catch up in the window. Ours were stopped early, and all of them alike.
@@ -1877,7 +1766,7 @@ for name, end in {"PI 8k": 3, "YaRN 8k": 3, "PI 32k": 7, "YaRN 64k": 10, "YaRN 1
 #   （[脚本](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/train.sh)）：拉长到 64k 和
 #   128k，就读到了 64k 和 128k，前一个从 72k 起损失上升
 #   （[数据](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-mistral.csv)）。
-# - **换底数，并不是把慢的对一律放慢。** Code Llama 见过 16,384 个 token，底数是 1,000,000
+# - **换底数，并不是把低频对一律放慢。** Code Llama 见过 16,384 个 token，底数是 1,000,000
 #   （[2.4 节](https://arxiv.org/abs/2308.12950v3)）。按我们的公式它够得到 112,200；损失一直降到 80k，从那里起慢慢上升。NTK-aware 取底数 20,000，够得到
 #   6,700；它在 8k 上训练过，就撑到 8k，然后和图里那两个一同失败
 #   （[数据](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-8k.csv)）。
@@ -1885,28 +1774,13 @@ for name, end in {"PI 8k": 3, "YaRN 8k": 3, "PI 32k": 7, "YaRN 64k": 10, "YaRN 1
 #   $s = 8$ 时，在够得到的长度*之内*损失就升了一点，不超过 0.1：没有新东西，不等于没有损失。（大模型都微调过，所用的文本有多有少；读的文本也不同，
 #   而且按 token 计。）
 #
-# 另外一些问题，问的是一亿到一百三十亿参数的模型：
-#
-# | 问题 | 一样吗？ | 这里 | 大模型 |
-# |---|---|---|---|
-# | 窗口之内，RoPE 好还是可学习的表好？ | 次序一样；这里差距更大，像是训练刚开始时 | RoPE，每字符好 0.3 nat 以上 | RoPE，每 token 好 0.05 nat（125M 参数，30B 个 token），以及 0.07 nat（1.4B 参数，8B 个 token）（[EleutherAI，“Experiments”一节](https://blog.eleuther.ai/rotary-embeddings/)） |
-# | 窗口之外，不加改动的 RoPE 能撑住吗？ | 一样 | 不能 | 不能（[Press 等，图 1](https://arxiv.org/abs/2108.12409v2)；124M 到 774M 参数：[Gopalakrishnan 等](https://arxiv.org/abs/2509.10534v3)） |
-# | ALiBi 呢？ | 没有这么远 | 能到 8 倍长度 | 1.3B 参数：能到两倍长度，和在那个长度上训练的正弦编码一样好（[Press 等](https://arxiv.org/abs/2108.12409v2)）；3B 参数：只在 2,048 个 token 上训练，走不了多远（[BTLM](https://huggingface.co/cerebras/btlm-3b-8k-base)） |
-# | 坏在哪里？ | 一样 | 远处的键把头吸引过去 | 远处的键的得分可能“catastrophically high”（高得成灾）（LLaMA：[Chen 等](https://arxiv.org/abs/2306.15595v2)） |
-# | 经由哪些对？ | 一样，但实验不同 | 慢的对 | Llama 2 能读多远，由转满一圈的那些对推得出来（[Liu 等](https://arxiv.org/abs/2310.05209v2)） |
-# | 不微调，哪种缩放最好？ | 在最远的一端都是 YaRN 第一；另外两种互换 | 256 个字符之后是 YaRN，其次 NTK-aware；256 个以内的窗口里是 NTK-aware；PI 代价最大 | LLaMA 7B，四倍长度：YaRN 3.65，PI 6.18，NTK-aware 超过 10（[YaRN，ICLR 版，表 5](https://openreview.net/forum?id=wHBfxhZu1u)） |
-# | 微调之后呢？ | YaRN 都在 NTK-aware 前面；PI 有了一千步，就追平了 | 40 步之后：YaRN、NTK-aware、PI | Llama 2 7B，两倍长度：PI 3.34，YaRN 3.35（上文是 3.36），NTK-aware 3.59（[YaRN，表 1](https://arxiv.org/abs/2309.00071v2)） |
-# | NoPE 更弱吗？ | 要看任务 | 窗口之内是；远在窗口之外，却比 RoPE 好 | 107M 参数，推理和算术：五种里对更长输入泛化得最好（[Kazemnejad 等](https://arxiv.org/abs/2305.19466v2)）；作为语言模型，它比 RoPE 读得远，但也会垮（[Wang 等](https://arxiv.org/abs/2404.12224)） |
-# | 训练之后拿掉 RoPE 呢？ | 一半：能读下去，但没有领先 | 512 个 token 处找到的和 64 处一样多；比不加改动的 RoPE 多，比 YaRN 少 | 最多 7B 参数：检索胜过缩放过的 RoPE（[Gelberg 等](https://arxiv.org/abs/2512.12167v1)） |
-# | 谁能找到很远处的东西？ | 一样，就 YaRN 而言 | 缩放过的 RoPE；ALiBi 到 8 倍长度；窗口只找得到窗口之内的 | Llama 2 7B 和 13B 用 YaRN 微调之后，在窗口里任何地方都能找到 passkey，即藏在文本里的一个数（[YaRN，4.3.2 节](https://arxiv.org/abs/2309.00071v2)） |
-#
 # 可见，一个只训练几秒钟的模型，能说明*什么*会坏、*为什么*会坏；坏到什么程度，以及相差不多的方法谁先谁后，它说明不了。
-# （论规模，别人做得更大：第一行的 EleutherAI，还有 nanochat，它把模型训练到 GPT-2 的得分，在位置上试过什么也都记了下
+# （论规模，别人做得更大：nanochat 把模型训练到 GPT-2 的得分，在位置上试过什么也都记了下
 # 来（[日志](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md)）。）
 #
 # ## 不能由此推出什么
 #
-# 凡是上表没有说一样的地方，**我们的排名都不能照搬到大语言模型上。** 它说的只是 280 步、64 个字符和小头的情形：
+# **我们的排名不能照搬到大语言模型上**：它说的只是 280 步、64 个字符和小头的情形：
 #
 # - 训练再久一些，较弱的编码在窗口之内会追上来。我们很早就停了，对五个模型一视同仁。
 # - $d = 16$ 时，8 对里只有 3 对转满过一圈。头大小为 128、窗口有几千个 token 时，频谱完全不同。

@@ -21,7 +21,7 @@ import math
 
 import matplotlib.pyplot as plt
 import torch
-from checks import quiet
+from checks import close, quiet
 from figures import BLACK, BLUE, GREEN, GREY, PURPLE, SMALL, VERMILION, headline, name_lines, no_frame, point, use_style
 from torch import Tensor
 
@@ -315,9 +315,9 @@ with quiet():
     mask = alibi_mask(torch.tensor([0.5]), 3, 3)
     assert mask.shape == (1, 3, 3), "The shape is [heads, queries, keys]."
     assert not mask.isnan().any(), "No entry may be nan: 0 times infinity is."
-    assert torch.equal(mask, half), "Slope 1/2, three tokens: by hand."
+    assert close(mask, half), "Slope 1/2, three tokens: by hand."
     last = torch.tensor([[[-1.5, -1, -0.5, 0]]])
-    assert torch.equal(alibi_mask(torch.tensor([0.5]), 1, 4), last), "One query, four keys: the query is the last."
+    assert close(alibi_mask(torch.tensor([0.5]), 1, 4), last), "One query, four keys: the query is the last."
     ### BEGIN HIDDEN TESTS
     slopes = torch.tensor([0.5, 0.25, 1 / 64])
     whole = alibi_mask(slopes, 9, 9)
@@ -326,11 +326,13 @@ with quiet():
     for head in range(3):
         for m in range(9):
             for n in range(m + 1):
-                assert whole[head, m, n] == -slopes[head] * (m - n), "Minus the slope of the head times the distance."
+                assert close(whole[head, m, n], -slopes[head] * (m - n)), (
+                    "Minus the slope of the head times the distance."
+                )
     for queries in (1, 4, 8):
         part = alibi_mask(slopes, queries, 9)
-        assert torch.equal(part, whole[:, -queries:]), "Fewer queries: the last rows of the whole."
-    assert torch.equal(alibi_mask(slopes, 5, 5), whole[:, 4:, 4:]), "Only distances count, not where the text begins."
+        assert close(part, whole[:, -queries:]), "Fewer queries: the last rows of the whole."
+    assert close(alibi_mask(slopes, 5, 5), whole[:, 4:, 4:]), "Only distances count, not where the text begins."
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en"
@@ -406,9 +408,8 @@ plt.show()
 # %% [markdown] lang="en"
 # (Grey is masked.) In 64 tokens the flattest head is hardly different from no bias at all; it needs longer texts to show.
 #
-# **Encoders** see both sides. There one takes $-\rho_h\, |m - n|$ without the mask, and something has to be done about
-# direction, since the two sides then look alike ([the author's
-# proposals](https://github.com/ofirpress/attention_with_linear_biases/issues/5)).
+# (Falcon is often listed among the models with ALiBi. Only its RW models have it: [`alibi`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/falcon/configuration_falcon.py)
+# is false unless a configuration says otherwise.)
 #
 # ## One row is enough
 #
@@ -431,8 +432,8 @@ plt.show()
 # %% [markdown] lang="zh"
 # （灰色是被遮住的。）斜率最大的头，一半的权重就在眼前；斜率最小的头，在 64 个 token 里几乎与没有偏置一样，文本更长时才看得出差别。
 #
-# **编码器**两边都看得到。这时取 $-\rho_h\, |m - n|$，不加掩码；但这样两边看起来一样，还得另想办法区分方向
-# （[作者的几个提议](https://github.com/ofirpress/attention_with_linear_biases/issues/5)）。
+# （Falcon 常被列为用 ALiBi 的模型。其实只有它的 RW 模型用：配置里不写，[`alibi`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/falcon/configuration_falcon.py)
+# 就是假。）
 #
 # ## 一行就够了
 #

@@ -6,7 +6,7 @@
 # quarter of an hour and with code that runs; the nine notebooks derive, test and doubt each step. You need to know what attention computes.
 
 # %% [markdown] lang="zh"
-# # 简明版 · 一刻钟读懂旋转位置编码
+# # 简明版 · 一刻钟读懂 RoPE
 #
 # 注意力一下子读进所有的词，怎么知道谁先谁后？Llama、Qwen、DeepSeek、Gemma 的办法是*转*：每个词的查询和键像钟的指针，词越靠后，转得越多。
 # 这一页用一刻钟，配上能运行的代码，说明为什么；九节 notebook 把每一步推导、检验、质疑一遍。你只需要知道注意力怎么算。
@@ -32,6 +32,7 @@ from figures import (
     point,
     use_style,
 )
+from given import frequencies
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -160,11 +161,6 @@ plt.show()
 
 
 # %%
-def frequencies(dim: int, base: float = 10_000.0) -> Tensor:
-    """Radians per position of each pair: [dim/2]."""
-    return base ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
-
-
 def rope(x: Tensor, positions: Tensor, theta: Tensor) -> Tensor:
     """Turn the pairs (i, i + dim/2) of the rows of x [n, dim], each by its position [n]: [n, dim]."""
     angles = torch.outer(positions, theta)
@@ -269,19 +265,19 @@ assert later > 10 * first
 #
 # ## 训练长度之外
 #
-# 设训练中最长的距离是 $L$，第 $i$ 对在其中转 $r_i = L\, \theta_i / 2\pi$ 圈。转了许多圈的对，圆上哪里都到过。**慢**的对转不满
-# 一圈，只见过一段弧，过了 $L$，就走到训练从未带它去过的地方（橙色；[训练得短一些](#sentence?trained=6)，慢的对就更多）：
+# 设训练中最长的距离是 $L$，第 $i$ 对在其中转 $r_i = L\, \theta_i / 2\pi$ 圈。转了许多圈的特征对，圆上哪里都到过。**慢**的特征对转不满
+# 一圈，只见过一段弧，过了 $L$，就走到训练从未带它去过的地方（橙色；[训练得短一些](#sentence?trained=6)，低频对就更多）：
 #
 # <!-- touch: sentence -->
 #
-# Llama 2 的 64 对里有 18 对是慢的。是不是慢的对弄坏了模型？这里有一个在 64 个字符上训练的小模型，就在这一页里运行。字符越橙，模型越意外。[不加改动](#reader?hands=none&colour=surprise)，它过了训练长度就
-# 猜得差一些。[把慢的对留在](#reader?hands=clamped&colour=surprise)它们认得的角度上，它往下读得和先前一样好；
-# [看看变化](#reader?hands=clamped&colour=change)：蓝色的地方意外变小了。（方框里的字符，是留住慢的对最有用的地方。）
+# Llama 2 的 64 对里有 18 对是慢的。是不是低频对弄坏了模型？这里有一个在 64 个字符上训练的小模型，就在这一页里运行。字符越橙，模型越意外。[不加改动](#reader?hands=none&colour=surprise)，它过了训练长度就
+# 猜得差一些。[把低频对留在](#reader?hands=clamped&colour=surprise)它们认得的角度上，它往下读得和先前一样好；
+# [看看变化](#reader?hands=clamped&colour=change)：蓝色的地方意外变小了。（方框里的字符，是留住低频对最有用的地方。）
 #
 # <!-- touch: reader -->
 #
-# （[第 6 节](6_train_short_test_long.ipynb)训练这样的模型并且测量：如果留住的是快的对，毫无改善。）所以文本长到 $s$ 倍时，最常用的三种
-# 补救都是让慢的对再慢下来：
+# （[第 6 节](6_train_short_test_long.ipynb)训练这样的模型并且测量：如果留住的是高频对，毫无改善。）所以文本长到 $s$ 倍时，最常用的三种
+# 补救都是让低频对再慢下来：
 
 
 # %%
@@ -298,7 +294,7 @@ def ntk(theta: Tensor, s: float) -> Tensor:
 def yarn(theta: Tensor, s: float, trained: int, slow: float = 1, fast: float = 32) -> Tensor:
     """YaRN: pairs below `slow` turns s times slower, those above `fast` as they were, a ramp between."""
     kept = ((trained * theta / (2 * math.pi) - slow) / (fast - slow)).clamp(0, 1)
-    return kept * theta + (1 - kept) * theta / s
+    return torch.lerp(theta / s, theta, kept)
 
 
 # %%
@@ -355,8 +351,8 @@ plt.show()
 # | [Llama 4](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/model.py) | every fourth layer has no positions; there, a factor that grows slowly with the position sharpens the scores |
 
 # %% [markdown] lang="zh"
-# 要读八倍长度，灰色区域里的速度得降到八分之一或更低。PI 在近处吃亏：快的对本来用来区分相邻的词，也被放慢了，得靠训练补救。
-# NTK-aware 把中间的对放慢得不够：倍数取 8，够不到 8 倍长度。YaRN 看每一对转了多少圈，另外还把得分锐化一点。
+# 要读八倍长度，灰色区域里的速度得降到八分之一或更低。PI 在近处吃亏：高频对本来用来区分相邻的词，也被放慢了，得靠训练补救。
+# NTK-aware 把中间的特征对放慢得不够：倍数取 8，够不到 8 倍长度。YaRN 看每一对转了多少圈，另外还把得分锐化一点。
 #
 # 每一种让小模型付出多少代价，这里量过：读到训练长度的八倍，[不加改动](#story?hands=none&read=512)、用 [PI](#story?hands=PI&read=512)、
 # 用 [NTK-aware](#story?hands=NTK&read=512)、用 [YaRN](#story?hands=YaRN&read=512)。（[第 5 节](5_longer_contexts.ipynb)依据
@@ -376,11 +372,11 @@ plt.show()
 #
 # | 模型 | 怎样处理位置 |
 # |---|---|
-# | [Llama 3.1](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama3/model.py) | 底数 500,000；不满一圈的对放慢 8 倍，再快一些的按斜坡过渡 |
+# | [Llama 3.1](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama3/model.py) | 底数 500,000；不满一圈的特征对放慢 8 倍，再快一些的按斜坡过渡 |
 # | [Qwen3](https://github.com/QwenLM/Qwen3/blob/7a2f61ffc7a20d47efcd2bf97f6f2bf52729042e/docs/source/inference/transformers.md) | 底数 1,000,000；YaRN 默认不开，需要时再加 |
 # | [DeepSeek-V3](https://github.com/deepseek-ai/DeepSeek-V3/blob/9b4e9788e4a3a731f7567338ed15d3ec549ce03b/inference/model.py) | 旋转 64 个数，旁边 128 个只管内容，这样键就能压缩了再缓存；YaRN |
 # | [gpt-oss](https://github.com/openai/gpt-oss/blob/7b583341fe16729127f6d5b94a7b09ccae97e1a1/gpt_oss/torch/model.py) | YaRN；每隔一层只往回看 128 个 token |
-# | [Gemma 4](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py) | 看得到全文的层只转四分之一的对，慢的对停住不动 |
+# | [Gemma 4](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py) | 看得到全文的层只转四分之一的特征对，低频对停住不动 |
 # | [Llama 4](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/model.py) | 每四层有一层不带位置；在那里，一个随位置慢慢增长的因子把得分锐化 |
 
 # %%
@@ -431,7 +427,7 @@ plt.show()
 # **Next:** [notebook 0](0_why_position.ipynb), from the start: attention is blind to order, up to a crack.
 
 # %% [markdown] lang="zh"
-# 归纳起来有三个想法：让慢的对再慢一些，或者停住；让一些层只看近处；让一些层或一些数完全不带位置。[第 8 节](8_models_of_2026.ipynb)
+# 归纳起来有三个想法：让低频对再慢一些，或者停住；让一些层只看近处；让一些层或一些数完全不带位置。[第 8 节](8_models_of_2026.ipynb)
 # 用你自己的代码读这些配置。
 #
 # ## 如果哪里不对

@@ -23,7 +23,7 @@ def run(*arguments: str | Path) -> Result:
 @pytest.fixture
 def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Everything that the commands write goes there."""
-    for name in ("BUILD", "HANDBOOK", "GRADED"):
+    for name in ("BUILD", "HANDBOOK", "SITE", "GRADED"):
         monkeypatch.setattr(cli, name, tmp_path / name.lower())
     return tmp_path
 
@@ -55,12 +55,27 @@ def test_a_build_executes_once_and_says_where_the_release_is(in_folder: Path, mo
     monkeypatch.setattr(course, "prepare", prepare)
     with small_walkthrough(in_folder / "source"):
         first, again, book = run("build"), run("build"), run("handbook")
+        public = run("handbook", "--site", "https://ada.github.io/rope/")
     assert "[1/1] zh 0_small: " in first.stdout
     assert "✗ release of en: 0_small.ipynb: holds the marker '### BEGIN SOLUTION'" in first.stdout
     assert first.exit_code == 1
     assert "[1/1] zh 0_small: unchanged" in again.stdout
     assert book.exit_code == 0, book.output
     assert (in_folder / "handbook" / "index.html").exists()
+    assert public.exit_code == 0, public.output
+    assert f"4 pages for https://ada.github.io/rope, with solutions: {in_folder / 'site'}" in public.stdout
+    course_page, public_page = (
+        (in_folder / name / "en" / f"{NAME}.html").read_text(encoding="utf-8") for name in ("handbook", "site")
+    )
+    assert ("After my attempt" in course_page, "After my attempt" in public_page) == (False, True)
+    assert (in_folder / "site" / "notebooks" / "zh" / f"{NAME}.ipynb").exists()
+
+
+def test_a_site_without_an_address_ends_with_one_line(in_folder: Path) -> None:
+    result = run("handbook", "--site", "ada.github.io")
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert "expected an address such as https://" in result.stderr
+    assert not (in_folder / "site").exists()
 
 
 def test_a_folder_without_students_ends_with_one_line(in_folder: Path) -> None:

@@ -23,8 +23,7 @@ CURRENT = sources.SOURCES / "8_models_of_2026.py"
 LAYOUTS = sources.SOURCES / "3_three_implementations.py"
 NEEDED = (
     "import math",
-    "def frequencies(",
-    "def kept_by_turns(",
+    "from given import",
     "def read_frequencies(",
     "MODELS = {",
 )
@@ -73,6 +72,10 @@ def test_glm_rotates_half_of_each_head_in_adjacent_pairs(transformers: Module) -
     assert transformers("models.glm.modeling_glm").rotate_half(torch.tensor([1, 2, 3, 4])).tolist() == [-2, 1, -4, 3]
 
 
+def test_falcon_has_alibi_only_where_its_configuration_says_so(transformers: Module) -> None:
+    assert transformers("models.falcon").FalconConfig().alibi is False
+
+
 def test_every_fourth_layer_of_llama_4_has_no_positions(transformers: Module) -> None:
     config = transformers("models.llama4").Llama4TextConfig(num_hidden_layers=8)
     assert config.no_rope_layers == [1, 1, 1, 0, 1, 1, 1, 0]
@@ -100,7 +103,8 @@ def test_the_readers_code_reads_real_configurations_as_transformers_does(
             head_dim=dim, max_position_embeddings=10**6, rope_parameters=dict(rope)
         )
         theirs, factor = transformers(SCALING).ROPE_INIT_FUNCTIONS[rope["rope_type"]](config, torch.device("cpu"))
-        ours, own_factor = reading["read_frequencies"](rope, dim)
+        ramp = reading["share_kept"](name) if rope["rope_type"] in ("llama3", "yarn") else None
+        ours, own_factor = reading["read_frequencies"](rope, dim, ramp)
         torch.testing.assert_close(ours.float(), theirs, rtol=1e-5, atol=0, msg=name)
         assert math.isclose(own_factor, factor), name
 
@@ -111,8 +115,9 @@ def test_configurations_that_transformers_has_are_as_stated(transformers: Module
     assert stated["gpt-oss"] == (oss.head_dim, oss.max_position_embeddings, oss.rope_parameters)
     assert oss.sliding_window == 128
     gemma = transformers("models.gemma4.configuration_gemma4").Gemma4TextConfig()
-    everything = gemma.rope_parameters["full_attention"]
-    assert stated["Gemma 4"] == (gemma.per_layer_config[5].head_dim, gemma.max_position_embeddings, everything)
+    dim, advertised, rope = stated["Gemma 4 31B"]
+    assert (dim, rope) == (gemma.per_layer_config[5].head_dim, gemma.rope_parameters["full_attention"])
+    assert advertised == 2 * gemma.max_position_embeddings == 262_144  # a default of the class, not of this model
     assert gemma.layer_types[:6] == ["sliding_attention"] * 5 + ["full_attention"]
     llama = transformers("models.llama4").Llama4TextConfig()
     assert (llama.attention_chunk_size, llama.floor_scale, llama.attn_scale) == (8192, 8192, 0.1)

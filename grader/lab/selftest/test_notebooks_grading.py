@@ -118,6 +118,19 @@ def test_an_exception_of_the_student_costs_its_own_exercise(graded: Graded) -> N
     assert graded.points("raises") == [0, 1]
 
 
+def test_an_endless_loop_took_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = course.CONFIG.read_text(encoding="utf-8").replace("timeout = 300", "timeout = 5")
+    monkeypatch.setattr(course, "CONFIG", tmp_path / course.CONFIG.name)
+    course.CONFIG.write_text(settings, encoding="utf-8")
+    with small_walkthrough(tmp_path / "source"):
+        hand_in(
+            tmp_path / "work", "ada", reference(), answered("double", "def double(x):\n    while True:\n        pass")
+        )
+        checks = grade(tmp_path / "work", tmp_path / "out", uncontained=True)
+    assert [(check.outcome, check.points) for check in checks] == [(Outcome.TIMED_OUT, 0), (Outcome.PASSED, 1)]
+    assert checks[0].message.startswith("took too long")
+
+
 def test_a_dead_kernel_is_no_zero(graded: Graded) -> None:
     assert graded.points("dead") == [None, None]
     assert {check.outcome for check in graded.of("dead").values()} == {Outcome.CRASHED}

@@ -25,8 +25,45 @@ WRONG = {
         "That cannot be shown at this size.",
     ),
     "s times as many are no s times more": (r"多了 ?\$?[\w,]+\$? ?倍", "键多了 $s$ 倍。"),
+    "the first loss does not grow with the base": (
+        r"smallest base (?:that gets beyond|without such)|base above the bound|能越过它的\s?最小底数",
+        "Take a base above the bound.",
+    ),
+    "Gemma 4 reads what its makers say": (r"Gemma 4\"?[^.]* 131_072", '"Gemma 4": (512, None, 131_072'),
+    "a needle is compared with itself": (
+        r"leaves the needle about a fifth|只有五分之一左右",
+        "leaves the needle about a fifth",
+    ),
+    "a pair is no right answer": (r"(?:[慢快]|静止|会转)的对(?![数称比应齐话])", "让慢的对停下来。"),
+    "axial is not what Heo et al. propose": (
+        r"axial[^.]*\s?form\s+that \[Heo|研究的“轴向”形式",
+        "the “axial” form that [Heo",
+    ),
     "frequencies are in no checkpoint": (r"inv_freq[^.]* (?:saved|stored) in", "`inv_freq` is stored in checkpoints."),
 }
+
+
+# What the sources of the assignment say, and a link or a correction must be found for, in both languages.
+SAID = {
+    "the letters of the programs": r"c_\\kappa = \\kappa",
+    "the stairs of Task 4": r"\*\*(?:Task 4|任务 4)\*\*",
+    "which rule counts as wrong": r"(?:here it counts as wrong|在这里它算错)",
+    "ChatGLM pairs neighbours": r"ChatGLM3 (?:pair neighbours|是相邻配对)",
+    "Falcon's RW models": r"(?:Only its RW models|只有它的 RW 模型)",
+    "invariance in keys": r"(?:\*invariant\*|\*不变\*)",
+    "where the sinusoids come from": r"kexue\.fm/archives/8231",
+    "the first account of RoPE": r"kexue\.fm/archives/8265",
+    "base beta": r"kexue\.fm/archives/9675",
+    "log n by entropy": r"kexue\.fm/archives/8823",
+    "the first NTK post": r"LocalLLaMA/comments/14lz7j5",
+}
+
+
+@pytest.mark.parametrize("pattern", SAID.values(), ids=SAID)
+@pytest.mark.parametrize("language", sources.LANGUAGES)
+def test_what_the_sources_say_is_told(language: str, pattern: str) -> None:
+    books = [sources.read(script, language) for script in sources.scripts()]
+    assert any(re.search(pattern, " ".join(cell.source.split())) for one in books for cell in one.cells)
 
 
 @cache

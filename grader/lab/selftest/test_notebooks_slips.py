@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
-from itertools import takewhile
-from typing import Any
 
 import pytest
 
 pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
 
-from grader.lab.site.notebooks import execute, rules, sources
-from grader.lab.site.notebooks.needed import unneeded
+from grader.lab.selftest.exercises import cells, check
 
 
 @dataclass(frozen=True)
@@ -39,6 +35,9 @@ SLIPS = {
         "scores.masked_fill(future, -torch.inf)",
         "scores + future.float() * -torch.inf",
         "zero times infinity",
+    ),
+    "0.2 a finite mask": Slip(
+        "0_why_position", "causal_attend", "-torch.inf", "-1e4", "however high or low the scores"
     ),
     "0.3 cut off": Slip("0_why_position", "position_from_share", ".round()", "", "round"),
     "0.3 no whole numbers": Slip("0_why_position", "position_from_share", ".long()", "", "convert them to long"),
@@ -216,64 +215,38 @@ SLIPS = {
         "8_models_of_2026", "windowed_weights", "(with_sink, dim=-1)[:, :-1]", "(seen, dim=-1)", "Token 0 sees"
     ),
     "8.6 PI spares": Slip(
-        "8_models_of_2026", "read_frequencies", "keep = torch.zeros_like(theta)", "pass", "pair 0 too"
+        "8_models_of_2026", "read_frequencies", "share = torch.zeros_like(theta)", "pass", "pair 0 too"
     ),
     "8.6 heat for all": Slip(
         "8_models_of_2026",
         "read_frequencies",
-        "dim, base), 1.0",
-        "dim, base), 0.1 * math.log(stretch) + 1",
+        'rope["rope_theta"]), 1.0',
+        'rope["rope_theta"]), 0.1 * math.log(stretch) + 1',
         "Only yarn",
     ),
-    "8.6 ends of the ramp": Slip(
-        "8_models_of_2026",
-        "read_frequencies",
-        'rope["low_freq_factor"], rope["high_freq_factor"]',
-        'rope["high_freq_factor"], rope["low_freq_factor"]',
-        "keeps its frequency",
-    ),
     "8.6 the other share": Slip(
-        "8_models_of_2026",
-        "read_frequencies",
-        'keep = kept_by_turns(theta, length, rope["low_freq_factor"], rope["high_freq_factor"])',
-        'keep = 1 - kept_by_turns(theta, length, rope["low_freq_factor"], rope["high_freq_factor"])',
-        "keeps its frequency",
+        "8_models_of_2026", "read_frequencies", "share = kept", "share = 1 - kept", "pair 0 has 1"
+    ),
+    "8.6 llama3 unread": Slip(
+        "8_models_of_2026", "read_frequencies", '("llama3", "yarn")', '("yarn",)', "llama3 blends in the same way"
     ),
     "8.6 no heat": Slip("8_models_of_2026", "read_frequencies", "0.1 * math.log(stretch) + 1", "1.0", "0.1 ln 16 + 1"),
 }
 
 
-def cells(slip: Slip) -> dict[str, str]:
-    """The code cells of a notebook, by id."""
-    parts = execute.code_cells(sources.read(sources.SOURCES / f"{slip.notebook}.py", "en"))
-    return {part.metadata.get("nbgrader", {}).get("grade_id", part.id): part.source for part in parts}
-
-
-def check(slip: Slip, answer: str) -> None:
-    """Run what a student sees of the checks on an answer, after those given cells that they need."""
-    laws, texts = f"{slip.exercise}_laws", cells(slip)
-    shown = texts[laws].partition(f"    {rules.MARKERS[2]}")[0]
-    before = [text for _, text in takewhile(lambda part: part[0] != slip.exercise, texts.items())]
-    run = dict(enumerate([*before, answer, shown]))
-    names: dict[str, Any] = {}
-    for number in sorted(run.keys() - unneeded(run, range(len(before)))):
-        exec(compile(run[number], slip.exercise, "exec"), names)
-
-
 @pytest.fixture(autouse=True)
-def _helpers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The modules that the notebooks import, and no window for figures."""
+def _no_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures open no window."""
     monkeypatch.setenv("MPLBACKEND", "agg")
-    monkeypatch.setattr(sys, "path", [str(sources.SOURCES), *sys.path])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("slip", SLIPS.values(), ids=SLIPS)
 def test_the_shown_checks_refuse_a_slip_by_its_law(slip: Slip) -> None:
-    right = cells(slip)[slip.exercise]
+    right = cells(slip.notebook)[slip.exercise]
     assert slip.right in right
-    check(slip, right)
+    check(slip.notebook, slip.exercise, right)
     with pytest.raises((AssertionError, RuntimeError)) as refused:
-        check(slip, right.replace(slip.right, slip.wrong))
+        check(slip.notebook, slip.exercise, right.replace(slip.right, slip.wrong))
     if refused.type is AssertionError:  # some builds of LAPACK refuse a matrix that lacks rank, in words of their own
         assert slip.law in str(refused.value)

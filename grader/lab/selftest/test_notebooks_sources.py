@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 from pathlib import Path
 
@@ -11,13 +12,14 @@ import pytest
 pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
 
 import nbformat
+import torch
 from markdown_it import MarkdownIt
 from nbconvert.filters import markdown2html
 from nbformat import NotebookNode
 from traitlets.config import Config
 
 from grader.lab.site.chinese import unbroken
-from grader.lab.site.notebooks import claims, execute, rules, sources, twins, wording
+from grader.lab.site.notebooks import answers, claims, execute, rules, sources, twins, wording
 from grader.selftest.small_notebook import SCRIPT, WORDS, cell, reference, small_walkthrough, write
 
 NAMES = [script.stem for script in sources.pages()]
@@ -153,6 +155,48 @@ def test_an_exercise_needs_no_answer_to_another(name: str) -> None:
     asked = {node.name: mark for mark, tree in code for node in tree.body if isinstance(node, ast.FunctionDef)}
     used = {(mark, node.id) for mark, tree in code for node in ast.walk(tree) if isinstance(node, ast.Name)}
     assert [(mark, other) for mark, other in used if asked.get(other, mark) != mark] == []
+
+
+def test_no_notebook_gives_the_answer_to_an_exercise_of_another() -> None:
+    books = {script.name: sources.read(script, "en") for script in sources.pages()}
+    assert [
+        *answers.given_away(books, {path.name: path.read_text(encoding="utf-8") for path in sources.helpers()})
+    ] == []
+
+
+@pytest.mark.parametrize("place", ["notebook", "module"])
+def test_an_answer_in_another_place_is_found_under_other_names(tmp_path: Path, place: str) -> None:
+    answer, other = "return base * factor ** (dim / (dim - 2))", "b = start * k ** (hd / (hd - 2))"
+    asks = from_text(SCRIPT.replace("return x + x\n", f"{answer}\n", 1), tmp_path)
+    gives = from_text(f"# %%\n{other}\n", tmp_path)
+    books, modules = {"0.ipynb": asks, "1.ipynb": gives}, {"m.py": other}
+    books, modules = (books, {}) if place == "notebook" else ({"0.ipynb": asks}, modules)
+    found = [*answers.given_away(books, modules)]
+    assert (
+        f"{'1.ipynb' if place == 'notebook' else 'm.py'}: has 'start * k ** (hd / (hd - 2))', which double" in found[0]
+    )
+
+
+@pytest.mark.slow
+def test_given_shares_are_those_of_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """YaRN's by pairs, the paper's and Llama 3's by turns; name: head, base, length and the ends of the ramp."""
+    monkeypatch.syspath_prepend(str(sources.SOURCES))
+    given = importlib.import_module("given")
+    frequencies, share_kept = given.frequencies, given.share_kept
+    from ref.position.angles import inverse_frequencies
+    from ref.position.scaling import yarn_ramp_over_pairs, yarn_ramp_over_turns
+
+    by_pairs = {"ramp over pairs, beta 32": (16, 1e4, 64), "Qwen3": (128, 1e6, 32_768), "DeepSeek-V3": (64, 1e4, 4096)}
+    by_pairs |= {"DeepSeek-V4": (64, 160_000.0, 65_536), "gpt-oss": (64, 150_000.0, 4096)}
+    by_turns = {"ramp over turns, beta 32": (16, 1e4, 64, 32.0), "ramp over turns, beta 4": (16, 1e4, 64, 4.0)}
+    by_turns |= {"Llama 3.1": (128, 5e5, 8192, 4.0), "Llama 4 Scout": (128, 5e5, 8192, 1.0 + 1e-9)}
+    for name, (dim, base, length) in by_pairs.items():
+        ramp = yarn_ramp_over_pairs(dim, base, original_length=length, rounded=name != "gpt-oss")
+        torch.testing.assert_close(share_kept(name).float(), ramp, rtol=0, atol=1e-6, msg=name)
+    for name, (dim, base, length, beta) in by_turns.items():
+        ramp = yarn_ramp_over_turns(dim, base, original_length=length, beta=beta)
+        torch.testing.assert_close(share_kept(name).float(), ramp, rtol=0, atol=2e-6, msg=name)
+        torch.testing.assert_close(frequencies(dim, base).float(), inverse_frequencies(dim, base))
 
 
 @every_notebook

@@ -4,8 +4,8 @@ touch.figures.attention = (host) => {
   if (!data.attention) return; // the page was made without the cell's output
   const { edges, trained, blocks, means } = data.attention;
   touch.caption(host, "Try it: how far does a head look? (dashed: as trained)", "动手：一个头看多远？（虚线：不加改动）");
-  const names = { none: say("As trained", "不加改动"), "slow pairs": say("Slow pairs clamped", "截住慢的对"),
-    "fast pairs": say("Fast pairs clamped", "截住快的对"), "all pairs": say("All pairs clamped", "全都截住") };
+  const names = { none: say("As trained", "不加改动"), "slow pairs": say("Slow pairs clamped", "截住低频对"),
+    "fast pairs": say("Fast pairs clamped", "截住高频对"), "all pairs": say("All pairs clamped", "全都截住") };
   const [left, right, top, bottom] = [64, 628, 14, 250], last = edges.at(-1) - 1, heads = means.none.length / blocks;
   const x = (distance) => left + ((right - left) * Math.log(distance + 1)) / Math.log(last + 1);
   const y = (weight) => bottom - ((bottom - top) * (Math.max(-5, Math.log10(weight || 1e-9)) + 5)) / 5;

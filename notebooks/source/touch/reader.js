@@ -5,7 +5,7 @@ touch.figures.reader = (host) => {
   if (!data.reader) return; // the page was made without the cell's output
   const { letters, trained, heads, theta, slow, text, at: first, order, weights } = data.reader, alphabet = [...letters];
   const number = new Map(alphabet.map((letter, i) => [letter, i])), blank = number.get(" ") ?? 0, most = 512;
-  const names = { none: say("as trained", "不加改动"), PI: "PI", NTK: "NTK", YaRN: "YaRN", clamped: say("slow pairs clamped", "截住慢的对") };
+  const names = { none: say("as trained", "不加改动"), PI: "PI", NTK: "NTK", YaRN: "YaRN", clamped: say("slow pairs clamped", "截住低频对") };
   const half = (bits) => { // a float of 16 bits: a sign, five bits of exponent, ten of fraction
     const [exponent, fraction] = [(bits >> 10) & 31, bits & 1023];
     return (bits >> 15 ? -1 : 1) * (exponent ? 2 ** (exponent - 15) * (1 + fraction / 1024) : fraction * 2 ** -24);

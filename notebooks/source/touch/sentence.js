@@ -39,7 +39,8 @@ touch.figures.sentence = (host) => {
         strange.setAttribute("d", slice(reach, at));
         const [x2, y2] = touch.point(angle, radius);
         for (const [key, value] of Object.entries({ x2, y2, class: `hand thin ${gone ? "key" : "query"}` })) hand.setAttribute(key, value);
-        lost += gone && p === last;
+        const end = p * slowed; // at the end of the text, also while the hands are still on their way
+        lost += p === last && reach < round && end % round > reach + 1e-9;
       });
     });
     told.textContent = seen === last ? say(`Trained on all ${words.length} words: no angle is new.`, `全部 ${words.length} 个词都训练过：没有陌生的角度。`)

@@ -13,7 +13,7 @@ try:
     import nbformat
     from nbformat import NotebookNode
 
-    from . import claims, course, execute, handbook, pictures, release, rules, sources, twins, wording
+    from . import claims, course, execute, handbook, pictures, publish, release, rules, sources, twins, wording
     from .grade import NothingToGrade
     from .grade import grade as grade_folder
 except ModuleNotFoundError as error:
@@ -23,6 +23,7 @@ except ModuleNotFoundError as error:
 
 BUILD = Path("build/notebooks")
 HANDBOOK = Path("build/handbook")
+SITE = Path("build/site")
 GRADED = Path("build/notebooks-graded")
 NO_NOTEBOOK = f"no notebook in {sources.SOURCES}: this assignment has none"
 STALE = "executed_from"  # key in an executed notebook's metadata: the digest of its sources at that time
@@ -151,8 +152,14 @@ def grade(
 
 
 @app.command(name="handbook")
-def write_handbook() -> None:
-    """Write the executed notebooks as HTML pages that need no network."""
+def write_handbook(
+    site: Annotated[
+        str, typer.Option(help="https address at which the public will read it: also writes the site.")
+    ] = "",
+) -> None:
+    """Write the executed notebooks as HTML pages that need no network; with --site, also a public edition."""
+    if site and not site.startswith("https://"):
+        fail(f"--site {site}: expected an address such as https://OWNER.github.io/REPOSITORY", 2)
     if not sources.scripts():
         typer.echo(NO_NOTEBOOK)
         return
@@ -162,7 +169,20 @@ def write_handbook() -> None:
     if not found:
         pages = handbook.write(BUILD, HANDBOOK, sources.LANGUAGES)
         typer.echo(f"{len(pages)} pages. Open {pages[0]}")
+    if site and not found:
+        _write_site(publish.Site(site.rstrip("/")))
     _end(found)
+
+
+def _write_site(site: publish.Site) -> None:
+    """Write the pages for the public, which have solutions, in a folder of their own: never in the students' bundle."""
+    pages = handbook.write(BUILD, SITE, sources.LANGUAGES, site)
+    released = {one: course.release_folder(BUILD / one / "course") for one in sources.LANGUAGES}
+    if missing := [str(folder) for folder in released.values() if not folder.exists()]:
+        fail(f"no notebooks to open in {', '.join(missing)}: run make notebooks first", 2)
+    names = [page.relative_to(SITE).as_posix() for page in pages]
+    publish.write(site, SITE, names, sources.front().title[sources.LANGUAGES[0]], released)
+    typer.echo(f"{len(pages)} pages for {site.address}, with solutions: {SITE}")
 
 
 if __name__ == "__main__":

@@ -16,9 +16,11 @@ import nbformat
 from nbformat import NotebookNode
 
 from grader.lab.site import touch
+from grader.lab.site.chinese import unbroken
 
-from . import pictures, references, sources, times, touches, typesetting, wording
+from . import pictures, publish, references, sources, times, touches, typesetting, wording
 from .execute import cleared
+from .rules import MARKERS
 
 HERE = Path(__file__).parent
 _LINK = re.compile(r'href="(\d_\w+)\.ipynb"')
@@ -33,6 +35,8 @@ _SUMMARIES = {
     ("checks", "zh"): "这道练习的检查",
     ("claims", "en"): "What the text says, checked",
     ("claims", "zh"): "正文里的说法，逐条检查",
+    ("solution", "en"): "After my attempt: a solution",
+    ("solution", "zh"): "我试过了：看一种解法",
 }
 _INDENT = re.compile(r"((?:<[^>]*>)*)( *)(.*)")
 _TITLE = re.compile(r"<h1 .*?</h1>", re.DOTALL)
@@ -88,24 +92,25 @@ class Page:
         return [heading for heading in self.headings if heading.short]
 
 
-def write(executed: Path, out: Path, languages: Sequence[str]) -> list[Path]:
+def write(executed: Path, out: Path, languages: Sequence[str], site: publish.Site | None = None) -> list[Path]:
     """Write a page for each executed notebook, and an index.
 
     Args:
         executed: A folder that holds a folder of executed notebooks for each language.
         out: The folder for ``index.html`` and a folder of pages for each language; old content is deleted.
         languages: The languages to write.
+        site: Where the public reads the pages, which then have solutions; the course's pages have none.
     """
     shutil.rmtree(out, ignore_errors=True)
     index: dict[str, list[Page]] = {}
     for language in languages:
         paths = sorted((executed / language / "executed").glob("*.ipynb"), key=_brief_first)
-        index[language] = [page(path, language) for path in paths]
+        index[language] = [page(path, language, solved=site is not None) for path in paths]
     numbers = {
         language: {figure: given for page in pages for figure, given in page.numbers.items()}
         for language, pages in index.items()
     }
-    written = []
+    written, front = [], sources.front()
     for language, pages in index.items():
         (out / language).mkdir(parents=True, exist_ok=True)
         for number, one in enumerate(pages):
@@ -119,29 +124,64 @@ def write(executed: Path, out: Path, languages: Sequence[str]) -> list[Path]:
                 next=pages[number + 1] if number + 1 < len(pages) else None,
                 exercises=exercises(one.headings),
                 script=(HERE / "contents.js").read_text(encoding="utf-8") + _script(one.figures, numbers[language]),
+                **publish.public(
+                    site, languages, language, "{language}/" + one.name, one.title, _finding(front, one, language)
+                ),
                 **vars(one),
             )
             written[-1].write_text(text, encoding="utf-8")
-    front, brief = sources.front(), f"{sources.BRIEF}.html"
+    brief = f"{sources.BRIEF}.html"
     fronts = []
     for language, pages in index.items():
         first = language == languages[0]
         walk = [page for page in pages if page.name != brief]
         fronts.append(out / ("" if first else language) / "index.html")
+        about = body(nbformat.v4.new_notebook(cells=[_markdown(front.about[language])]))
         text = _render(
             language,
             front.title[language],
-            about=front.about[language],
-            opening=touch.figure(front.opening) if front.opening else "",
+            about=touch.MARKER.sub(lambda found: touch.figure(found[1]), about),
             brief=next((page for page in pages if page.name == brief), None),
             pages=walk,
+            way=_way(front, pages, language),
             findings={f"{stem}.html": finding[language] for stem, finding in front.findings.items()},
             folder=f"{language}/" if first else "",
             fronts={other: _front(language, other, languages) for other in languages if other != language},
-            script=_script([front.opening] if front.opening else [], numbers[language]),
+            **publish.public(
+                site, languages, language, "{front}index.html", front.title[language], publish.plain(about)
+            ),
+            script=_script(touch.MARKER.findall(about), numbers[language]),
         )
         fronts[-1].write_text(text, encoding="utf-8")
     return [*fronts, *written]
+
+
+def _finding(front: sources.Front, one: Page, language: str) -> str:
+    """What a page finds, or its first sentences."""
+    return front.findings.get(Path(one.name).stem, {}).get(language) or publish.plain(one.content)
+
+
+def _way(front: sources.Front, pages: Sequence[Page], language: str) -> list[tuple[str, str, str, int]]:
+    """For each step of the hour to the task: the address below the folder, the heading, what to do, and the minutes."""
+    steps = []
+    for step in front.way:
+        if not step.notebook:
+            steps.append(("", "", step.do[language], step.minutes))
+            continue
+        page = next((page for page in pages if page.name == f"{step.notebook}.html"), None)
+        if page is None:
+            return []  # a handbook of other notebooks
+        heading = next(one for one in page.headings if one.text.startswith(step.heading[language]))
+        english = sources.read(sources.SOURCES / f"{step.notebook}.py", sources.LANGUAGES[0])
+        minutes = round(times.of_section(english, step.heading[sources.LANGUAGES[0]]))
+        steps.append((f"{page.name}#{heading.id}", heading.text, step.do[language], minutes))
+    return steps
+
+
+def _markdown(text: str) -> NotebookNode:
+    """A cell of prose, whose words that set a figure are kept for the handbook."""
+    cell: NotebookNode = nbformat.v4.new_markdown_cell(unbroken(text), id="front")
+    return cell
 
 
 def _brief_first(path: Path) -> tuple[bool, str]:
@@ -159,13 +199,13 @@ def _front(here: str, there: str, languages: Sequence[str]) -> str:
     return ("" if here == languages[0] else "../") + ("" if there == languages[0] else f"{there}/") + "index.html"
 
 
-def page(path: Path, language: str) -> Page:
-    """The page of an executed notebook."""
+def page(path: Path, language: str, *, solved: bool = False) -> Page:
+    """The page of an executed notebook; ``solved`` shows a solution to those who ask for it."""
     notebook = nbformat.read(path, as_version=4)
     words = {} if language == sources.LANGUAGES[0] else wording.in_figures(sources.SOURCES / f"{path.stem}.py")
     pictures.show(notebook, language, words)
     numbers = touches.taken(notebook)
-    content, cited = references.shown(_TITLE.sub("", body(notebook), count=1))
+    content, cited = references.shown(_TITLE.sub("", body(notebook, solved=solved), count=1))
     short = _short(notebook)
     found = _HEADING.findall(content)
     headings = tuple(
@@ -211,6 +251,7 @@ def _line(line: str) -> str:
 def _folded(code: str, language: str) -> str:
     """Code that imports, draws a figure or checks an exercise, behind a line to click on; other code as it is."""
     kind = typesetting.folded(html.unescape(re.sub(r"<[^>]*>", "", code)))
+    code = code.replace(f'<span class="c1">{typesetting.SOLUTION}</span>\n', "")  # its summary says that
     summary = _SUMMARIES.get((kind, language))
     return (
         f'<details class="code"><summary>{summary}</summary>{_hanging(code)}</details>' if summary else _hanging(code)
@@ -233,12 +274,19 @@ def title(notebook: NotebookNode) -> str:
     return str(notebook.cells[0].source).splitlines()[0].lstrip("# ")
 
 
-def body(notebook: NotebookNode) -> str:
-    """A notebook's cells as HTML: the cells as students get them, with the outputs of the solution."""
+def body(notebook: NotebookNode, *, solved: bool = False) -> str:
+    """A notebook's cells as HTML: the cells as students get them, with the outputs of the solution.
+
+    Args:
+        notebook: An executed notebook.
+        solved: Whether each exercise is followed by its solution.
+    """
     from nbconvert import HTMLExporter  # takes seconds, as does the next
     from nbgrader.preprocessors import ClearHiddenTests
 
     shown, _ = ClearHiddenTests().preprocess(cleared(nbformat.from_dict(notebook)), {})
+    if solved:
+        shown.cells = [part for pair in zip(shown.cells, notebook.cells, strict=True) for part in _with_solution(*pair)]
     formulas: list[str] = []
     for cell in shown.cells:
         if cell.cell_type == "markdown":
@@ -247,6 +295,14 @@ def body(notebook: NotebookNode) -> str:
     text = typesetting.with_formulas(text, formulas)
     text = _NO_HEAD.sub("<td></td>", text)
     return touch.with_settings(_LINK.sub(r'href="\1.html"', text))
+
+
+def _with_solution(shown: NotebookNode, solution: NotebookNode) -> list[NotebookNode]:
+    """A cell as students get it, and after one to write in, a cell with the solution."""
+    if not solution.metadata.get("nbgrader", {}).get("solution"):
+        return [shown]
+    lines = [line for line in solution.source.splitlines() if line.strip() not in MARKERS]
+    return [shown, nbformat.v4.new_code_cell("\n".join([typesetting.SOLUTION, *lines]))]
 
 
 @cache

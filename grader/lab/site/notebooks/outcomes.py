@@ -20,8 +20,9 @@ from .course import HOMEWORK
 RAISED = {
     "AssertionError": Outcome.FAILED,
     "NotImplementedError": Outcome.NOT_IMPLEMENTED,
-    "CellTimeoutError": Outcome.TIMED_OUT,
+    "KeyboardInterrupt": Outcome.TIMED_OUT,  # nbgrader interrupts a cell at its time limit
 }
+TOO_LONG = "took too long: interrupted at the time limit of a cell; perhaps an endless loop"
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Check:
 
     Attributes:
         points: The points earned; None if the check did not run although something was handed in.
-        message: The exception that the cell raised, or why the check did not run.
+        message: The exception that the cell raised, that it took too long, or why the check did not run.
     """
 
     student: str
@@ -100,6 +101,8 @@ def _scores(course: Path, student: str, notebook: str) -> dict[str, float | None
 def _failure(cell: NotebookNode) -> tuple[Outcome, str]:
     for output in cell.outputs:
         if output.output_type == "error":
+            if RAISED.get(output.ename) is Outcome.TIMED_OUT:
+                return Outcome.TIMED_OUT, TOO_LONG
             said = f": {output.evalue.splitlines()[0]}" if output.evalue else ""
             return RAISED.get(output.ename, Outcome.CRASHED), f"{output.ename}{said}"[:300]
     return Outcome.FAILED, "the cell wrote to stderr" if cell.outputs else ""

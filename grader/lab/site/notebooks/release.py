@@ -11,12 +11,13 @@ from nbformat import NotebookNode
 
 from grader.lab.release.fingerprints import strings
 
+from .answers import given_away
 from .rules import MARKERS
 from .sources import helpers
 
 
 def leaks(release: Path, built: Path) -> Iterator[str]:
-    """A line for each file that is unexpected or missing in a release, and for each secret line or output in it.
+    """A line for each unexpected or missing file, each secret line or output, and each answer that is given elsewhere.
 
     Args:
         release: The folder that students get.
@@ -31,6 +32,7 @@ def leaks(release: Path, built: Path) -> Iterator[str]:
             yield f"{name}: is not a notebook, nor a module that one imports"
         elif path.is_file():
             yield from (f"{name}: {line}" for line in _in_file(path, secret))
+    yield from given_away(notebooks, {path.name: path.read_text(encoding="utf-8") for path in helpers()})
     yield from (f"{name}: is missing" for name in sorted(allowed) if not (release / name).is_file())
 
 

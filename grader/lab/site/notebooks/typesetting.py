@@ -32,15 +32,18 @@ _PLACEHOLDER = re.compile(r"MATHEMATICS(\d+)X")
 # Markdown does not end emphasis between a Chinese mark and a letter: a blank stands there, and the mark has its own.
 _GAP = re.compile(r"(?<=[\u3000-\u303f\uff00-\uffef])(</(?:strong|em)>) ")
 
+SOLUTION = "# A solution"  # the first line of a cell that shows one
+
 _FOLDED = {  # what the page folds away, by what its code shows
     "figure": re.compile(r"(?s).*(?:plt\.show|to_touch)\("),
     "set-up": re.compile(r"(?:import|from)\b"),
     "checks": re.compile(r"with quiet\(\):"),
+    "solution": re.compile(rf"{SOLUTION}\n"),
 }
 
 
 def folded(code: str) -> str:
-    """What a cell that the page folds away does: ``figure``, ``set-up``, ``checks``, ``claims``; empty for others."""
+    """What a cell that the page folds away does, such as ``figure`` or ``checks``; empty for others."""
     lines = code.splitlines()
     claims = 2 * sum("assert " in line for line in lines) >= len(lines) > 1
     return next((kind for kind, shows in _FOLDED.items() if shows.match(code)), "claims" if claims else "")
