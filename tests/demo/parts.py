@@ -6,25 +6,23 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-import torch
-
 from ..harness.messages import Language
 from . import stand_ins
 from .checkpoint import Checkpoint
-from .findings import Section, Speech
-from .layers import RANKS, STRETCH, Desk
+from .findings import Part, Section, Speech
+from .layers import Desk
 from .measure import binned, losses, spoken, windows
 from .model import LanguageModel, Layer, Slots
 from .plot import Curve, Plot
 from .words import say
 
+STRETCH = 4  # how many times longer than in training
 NEAR = 0.02  # nats; on another machine right layers differ by a thousandth of that
 ALIKE = 0.001  # nats between two curves that are drawn as one
 BAND = 0.05  # nats to each side of the curve of right layers
 WINDOWS = 32  # pieces of the unseen text
 BINS = 32  # places of the plot
 SPOKEN, SPOKEN_LONG = 150, 180  # characters
-CELLS = 64  # of the strip of ids
 MARKS = {"grown": "*", "built": "+", "unscaled": "o"}
 
 Told = Iterator[str]  # characters as they are written
@@ -36,36 +34,40 @@ class Demo:
     Args:
         checkpoint: The weights.
         language: Of all sentences.
+
+    Attributes:
+        about: A sentence about the model.
+        reports: On each of the student's layers.
     """
 
     def __init__(self, checkpoint: Checkpoint, language: Language) -> None:
         """Make the student's layers, and stand-ins for those that do not run."""
         self.checkpoint, self.language, self.sizes = checkpoint, language, checkpoint.sizes
-        self.desk = Desk(checkpoint, language)
+        desk, sizes, table = Desk(language), self.sizes, checkpoint.tensors["table"]
         self._plain = Slots(
             stand_ins.embedding(checkpoint),
             stand_ins.norms(checkpoint),
-            stand_ins.Positions(checkpoint, STRETCH * self.sizes.trained),
+            stand_ins.Positions(checkpoint, STRETCH * sizes.trained),
         )
-        norms, embed = self.desk.norms(), self.desk.embedding()
-        self._shards, self._positions = self.desk.shards(), self.desk.positions()
+        ways = {"grown": {}, "built": {"ratio": STRETCH}, "unscaled": {"max_seq_len": STRETCH * sizes.trained}}
+        fields = {"max_seq_len": sizes.trained, "base": sizes.base}
+        norms, embed = desk.norms(checkpoint.tensors["gamma"], sizes.head_dim, sizes.eps), desk.embedding(table)
+        self._ropes = desk.ropes(sizes.head_dim, {name: fields | way for name, way in ways.items()})
         self._own = Slots(
-            embed or self._plain.embed,
-            norms or self._plain.norms,
-            self._positions.grown if self._positions else self._plain.positions,
+            embed or self._plain.embed, norms or self._plain.norms, self._ropes.get("grown", self._plain.positions)
         )
         self._sound = self._own
+        self.reports = desk.reports
+        weights = sum(parameter.numel() for parameter in self._model(self._own).parameters())
+        self.about = self._say("model", weights=weights, trained=sizes.trained)
 
-    @property
-    def facts(self) -> dict[str, object]:
-        """What sentences say about the model."""
-        half = self.sizes.vocab // RANKS
-        return {
-            "weights": sum(parameter.numel() for parameter in self._model(self._own).parameters()),
-            "trained": self.sizes.trained,
-            "before": repr(self.checkpoint.characters[half - 1]),
-            "after": repr(self.checkpoint.characters[half]),
-        }
+    def parts(self) -> list[Part]:
+        """What there is to see."""
+        trained = self.sizes.trained
+        return [
+            Part(self._say(part.__name__), self._say(f"{part.__name__}_right", trained=trained), part)
+            for part in (self.speaks, self.stretch)
+        ]
 
     # ── 1 ──
 
@@ -98,34 +100,14 @@ class Demo:
 
     # ── 2 ──
 
-    def ranks(self, section: Section) -> Told:
-        """Let two shards serve the same model, and look at the row of each id."""
-        if self._shards is None:
-            section.verdicts.append((None, self._say("no_shards")))
-            return
-        for prompt in self.checkpoint.prompts.values():
-            slots = replace(self._sound, embed=self._shards)
-            yield from self._speech(section, prompt, slots, SPOKEN // 2, self.sizes.trained)
-        table = self.checkpoint.tensors["table"]
-        wrong = (self._shards(torch.arange(len(table))[None])[0] != table).any(-1)
-        count = int(wrong.sum())
-        if count:
-            section.cells = [bool(part.any()) for part in wrong.tensor_split(CELLS)]
-            section.verdicts.append((False, self._say("other_rows", wrong=count, all=len(table))))
-        else:
-            section.verdicts.append((True, self._say("same_rows", all=len(table))))
-
-    # ── 3 ──
-
     def stretch(self, section: Section) -> Told:
         """Predict and write at four times the trained length, with scaling and without."""
-        own, length = self._positions, STRETCH * self.sizes.trained
-        ways = {"unscaled": own.unscaled if own else self._plain.positions}
+        own, length = self._ropes, STRETCH * self.sizes.trained
+        ways = own or {"unscaled": self._plain.positions}
         if own:
             about = self._say("long_text", trained=self.sizes.trained)
-            slots = replace(self._sound, positions=own.grown)
+            slots = replace(self._sound, positions=own["grown"])
             yield from self._speech(section, self.checkpoint.prompts["en"], slots, SPOKEN_LONG, length, about)
-            ways = {"grown": own.grown, "built": own.built, **ways}
         text = windows(self.checkpoint.ids(self.checkpoint.unseen), length, WINDOWS)
         models = {key: self._model(replace(self._sound, positions=positions)) for key, positions in ways.items()}
         values = {key: binned(losses(model, text), BINS) for key, model in models.items()}
@@ -140,7 +122,7 @@ class Demo:
         section.plot = Plot(curves, band, length // BINS, self.sizes.trained, words)
         section.verdicts += [self._in_band(curve, section.plot) for curve in curves if curve.key != "unscaled"]
         if own:
-            section.verdicts.append(self._short_again(own.grown))
+            section.verdicts.append(self._short_again(own["grown"]))
         else:
             section.verdicts.append((None, self._say("no_scaling")))
 
@@ -153,11 +135,7 @@ class Demo:
 
     def _in_band(self, curve: Curve, plot: Plot) -> tuple[bool, str]:
         """Whether a curve stays in the band, and a sentence that says so."""
-        out = [
-            place
-            for place, (value, (low, high)) in enumerate(zip(curve.values, plot.band, strict=True))
-            if not low <= value <= high
-        ]
+        out = plot.places_outside(curve)
         if not out:
             return True, self._say("in_band", name=curve.name)
         first = out[0] * plot.per_value + 1
