@@ -25,6 +25,7 @@ REPLACED = (
     "notebooks",
     "grader/assignment",
     "tests/demo",
+    "tests/chat",
     "tests/practice",
 )  # and tests/test_*.py
 LEFT_OUT = ("grader/selftest", "grader/examples")  # the commands below need nothing of it

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -86,18 +85,21 @@ class Chat:
 
     @staticmethod
     def _line() -> str:
-        print("> ", end="", flush=True)
-        return sys.stdin.readline().strip()
+        try:
+            return input("\n> ").strip()
+        except EOFError:
+            return ""
 
     def _turn(self, section: Section, turns: list[tuple[str, str]]) -> Told:
         speech = Speech(f"{turns[-1][1]}\n")
         section.speeches.append(speech)
         began, count = time.monotonic(), 0
+        yield "  "
         for piece in self._spoken(self._pieces.own, turns, MOST):
             speech.text += piece
             count += 1
             yield piece
-        yield from f"\n[{self._say('speed', speed=count / (time.monotonic() - began))}]\n"
+        yield from f"\n[{self._say('speed', speed=count / (time.monotonic() - began))}]"
 
     def _spoken(self, slots: Slots, turns: list[tuple[str, str]], most: int) -> Told:
         return self._tokenizer.spoken(self._model.next_ids(slots, self._ids(turns), most, self._end))
@@ -164,12 +166,11 @@ class Chat:
         """One of several answers to the same prompt."""
         about = self._say("side", name=name, perplexity=one.perplexity)
         speech = Speech("", about)
+        yield from f"\n\n{about}\n" if section.speeches else f"{about}\n"
         section.speeches.append(speech)
-        yield from f"{about}\n"
         for piece in self._spoken(slots, [("user", self._prompt)], MOST_AT_ONCE):
             speech.text += piece
             yield piece
-        yield "\n\n"
 
     def _name(self, name: str) -> str:
         return self._say(name) if name in MARKS else self._say("only", name=name)
@@ -186,7 +187,7 @@ class Chat:
         values = {}
         for name, positions in ways.items():
             if positions:
-                yield f"{self._say(name)} …\n"
+                yield from f"{self._say(name)} …\n"
                 *_, state = self._model.states(replace(plain, positions=positions), torch.tensor([ids[:-1]]))
                 values[name] = binned(self._model.losses(state, torch.tensor(ids)), BINS)
         published = values.pop("published")

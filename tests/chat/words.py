@@ -46,8 +46,8 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "picture: how far the vectors of its tokens point in the direction of a right run's, after the embedding (1), "
         "after each block, and after the last norm. Correct layers stay at 1. Two mistakes are made here on purpose, "
         "to show what the norm's gamma and the pairs of the rotation are for.",
-        "同一个提示换上不同的层；牛顿《光学》中一段文字的困惑度（越低越好）；以及一幅图：从词嵌入之后（1）、每个 block 之后"
-        "到最后一个 norm 之后，各 token 的向量与正确运行时方向有多一致。正确的层始终为 1。这里故意犯了两个错误，"
+        "同一个提示换上不同的层；牛顿《光学》中一段文字的困惑度（越低越好）；以及一幅图：从词嵌入之后（1）、每个 block "
+        "之后到最后一个 norm 之后，各 token 的向量与正确运行时方向有多一致。正确的层始终为 1。这里故意犯了两个错误，"
         "让你看到 norm 的 gamma 和旋转的特征对有什么用。",
     ),
     "published": ("the published model", "发布的模型"),

@@ -22,10 +22,9 @@ from torch.nn import functional
 from ref.modeling import GroupRMSNorm, NTKAwareRoPE, VocabEmbedding
 from tests.demo import stand_ins
 from tests.demo.checkpoint import FILE, Checkpoint, load
-from tests.demo.layers import STRETCH
 from tests.demo.measure import binned, losses, windows
 from tests.demo.model import LanguageModel, Layer, Sizes, Slots
-from tests.demo.parts import BINS, WINDOWS
+from tests.demo.parts import BINS, STRETCH, WINDOWS
 
 from . import texts
 from .write import safetensors

@@ -30,7 +30,7 @@ def squeezed(text: str) -> str:
 def test_stubs_speak_through_stand_ins(untouched: Path, run: WarmPython) -> None:
     told = run(untouched, "tests.demo", "--part", "1")
     assert (told.returncode, told.stderr) == (0, "")
-    assert " ".join(told.stdout.split()).count("a stand-in; to implement: src/") == 4
+    assert " ".join(told.stdout.split()).count("a stand-in; to implement: src/") == 3
     assert "As expected." in told.stdout
     assert squeezed(told.stdout).count(" the ") > 3
 
@@ -43,7 +43,7 @@ def test_the_first_task_alone_is_switched_on(untouched: Path, tmp_path: Path, ru
     told = run(folder, "tests.demo", "--part", "1", "--lang", "zh")
     assert (told.returncode, told.stderr) == (0, "")
     assert re.search(r"● GroupRMSNorm +你写的", told.stdout)
-    assert told.stdout.count("替身；尚待完成") == 3
+    assert told.stdout.count("替身；尚待完成") == 2
     assert "这正是应有的结果。" in told.stdout
     assert VERSE in squeezed(told.stdout)  # which the stand-in of the norm does not recite
 
@@ -55,7 +55,7 @@ def test_the_reference_is_right_in_every_part_and_says_the_same_twice(solved: Pa
     assert (first.returncode, first.stderr) == (0, "")
     assert again.stdout.partition("\nThe demo does not cover")[0] in first.stdout
     assert "✗" not in first.stdout
-    assert squeezed(first.stdout).count(VERSE) == 2  # in one piece, and from two shards
+    assert VERSE in squeezed(first.stdout)
     assert "ratio=4: in the band from the first position to the last." in " ".join(first.stdout.split())
     page = (solved / "page.html").read_text(encoding="utf-8")
     assert "http" not in page.replace("http-equiv", "")
@@ -69,8 +69,7 @@ MISTAKES = {  # name of a variant: the part that shows it, what is read there, a
         1.20,
     ),
     "wrong.rotary.rotates_the_other_way": ("1", r"unseen text: ([\d.]+) nats .* NTKAwareRoPE is the cause", 3),
-    "wrong.shard_rows.last_owned_id_lost": ("2", r"(\d+) of 2572 ids get a wrong row", 2),
-    "wrong.rope_tables.base_never_scaled": ("3", r"outside the band at (\d+) of 32 places", 24),
+    "wrong.rope_tables.base_never_scaled": ("2", r"outside the band at (\d+) of 32 places", 24),
 }
 
 
