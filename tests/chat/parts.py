@@ -149,7 +149,7 @@ class Chat:
         else:
             key = {0: "after_embedding", len(one.states) - 1: "after_norm"}.get(first, "after_block")
             place = self._say(key, block=first)
-            sentence = self._say("differs", place=place, cosine=one.cosines(published)[first], **fields)
+            sentence = self._say("differs", place=place, cosine=_close_to_one(one.cosines(published)[first]), **fields)
         section.verdicts.append((first is None, sentence))
         return first is None
 
@@ -209,3 +209,8 @@ class Chat:
 
     def _say(self, key: str, **fields: object) -> str:
         return say(self.language, key, **fields)
+
+
+def _close_to_one(cosine: float) -> str:
+    """A cosine with as many digits as tell it from 1."""
+    return f"{cosine:.4f}" if cosine < 0.9999 else f"1 − {1 - cosine:.0e}"

@@ -61,9 +61,9 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "{name}：每个 block 都与发布的模型一致（困惑度 {perplexity:.1f}）。",
     ),
     "differs": (
-        "{name}: {place} the vectors first differ from a right run's (cosine {cosine:.4f}); perplexity "
-        "{perplexity:,.1f}, published {published:.1f}. {test} shows where in your code.",
-        "{name}：{place}，向量第一次与正确运行时不同（余弦 {cosine:.4f}）；困惑度 {perplexity:,.1f}，发布的模型为 "
+        "{name}: {place} the vectors first differ from a right run's (cosine {cosine}); perplexity "
+        "{perplexity:,.1f}, published {published:,.1f}. {test} shows where in your code.",
+        "{name}：{place}，向量第一次与正确运行时不同（余弦 {cosine}）；困惑度 {perplexity:,.1f}，发布的模型为 "
         "{published:.1f}。{test} 会指出代码中的位置。",
     ),
     "after_embedding": ("after the embedding", "词嵌入之后"),

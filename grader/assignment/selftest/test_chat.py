@@ -1,7 +1,7 @@
 """``make chat`` runs a published model on whatever a student has written, and shows what is wrong in it.
 
-A tiny GGUF file with drawn weights takes the model's place, so nothing has to be downloaded; the last tests run the real
-one where it is installed.
+A tiny GGUF file with drawn weights takes the model's place, so nothing has to be downloaded; the last tests run the
+real one where it is installed.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ def q8_0(values: Tensor) -> Stored:
 
 
 def q4_1(values: Tensor) -> Stored:
-    """Blocks of 32: a scale, the least value, and 16 bytes, each with a number of the first half and one of the second."""
+    """Blocks of 32: a scale, the least value, and 16 bytes: low nibbles first, then the high ones."""
     data = b""
     for block in values.view(-1, 32):
         least = float(block.min())
