@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import torch
 
 from ..demo import checkpoint
 from ..demo.findings import Part, Section, Speech
+from ..demo.layers import Stopped
 from ..demo.measure import binned
 from ..demo.model import Slots
 from ..demo.parts import Demo
@@ -118,27 +120,38 @@ class Chat:
         pieces, ids = self._pieces, self._tokenizer.encode(self._small.unseen)[:PARAGRAPH]
         published = look(self._model, pieces.plain, ids)
         yield from self._side(section, self._say("published"), pieces.plain, published)
+        wrong = self._wrong(section, ids, published)
         looks: dict[str, Look] = {}
-        for name, slots in pieces.single.items():
-            looks[name] = look(self._model, slots, ids)
-            right = self._judged(section, name, looks[name], published)
-            if name in pieces.embeddings:
-                self._rows(section, name)
-            if right:
-                del looks[name]  # its curve would be a straight line
-        if pieces.single:
-            looks["own"] = look(self._model, pieces.own, ids)
-        looks |= {name: look(self._model, slots, ids) for name, slots in pieces.mistakes.items()}
+        with suppress(Stopped):  # a layer that stops has been judged
+            if pieces.single:
+                looks["own"] = look(self._model, pieces.own, ids)
+            if len(wrong) == 1 and looks["own"].first_difference(published) is not None:
+                wrong = {}  # all layers together show what the one does
+        looks |= wrong | {name: look(self._model, slots, ids) for name, slots in pieces.mistakes.items()}
         slots_of = pieces.single | {"own": pieces.own} | pieces.mistakes
-        for name in dict.fromkeys(("own", *looks)):
-            if name in looks and (name in pieces.mistakes or looks[name].first_difference(published) is not None):
-                yield from self._side(section, self._name(name), slots_of[name], looks[name])
+        for name, one in looks.items():
+            if one.first_difference(published) is not None:
+                yield from self._side(section, self._name(name), slots_of[name], one)
         curves = [
             Curve(name if name in MARKS else "single", self._name(name), MARKS.get(name, "x"), one.cosines(published))
             for name, one in looks.items()
         ]
         words = {"axis_x": self._say("layer"), "axis_y": self._say("cosine")}
         section.plot = Plot(curves, [], 1, 0, words)
+
+    def _wrong(self, section: Section, ids: list[int], published: Look) -> dict[str, Look]:
+        """Judge each layer of the student's by itself; what the wrong ones make of the text, by their names."""
+        pieces, wrong = self._pieces, {}
+        for name, slots in pieces.single.items():
+            try:
+                one = look(self._model, slots, ids)
+                if not self._judged(section, name, one, published):
+                    wrong[name] = one
+                if name in pieces.embeddings:
+                    self._rows(section, name)
+            except Stopped as stop:
+                section.verdicts.append((False, self._say("stopped_in", name=stop.name, why=stop.why)))
+        return wrong
 
     def _judged(self, section: Section, name: str, one: Look, published: Look) -> bool:
         """Say whether a layer is as the published model's, and if not, where it first differs; return whether."""
@@ -156,7 +169,8 @@ class Chat:
     def _rows(self, section: Section, name: str) -> None:
         """Count the ids that get a wrong row; the paragraph has few of them."""
         wrong = wrong_rows(self._pieces.embeddings[name], self._model.table)
-        fields = {"name": name, "wrong": int(wrong.sum()), "all": len(wrong)}
+        tokens = ", ".join(repr(self._tokenizer.decode([one])) for one in wrong.nonzero().flatten().tolist()[:3])
+        fields = {"name": name, "wrong": int(wrong.sum()), "all": len(wrong), "tokens": tokens}
         section.verdicts.append((not wrong.any(), self._say("wrong_rows" if wrong.any() else "right_rows", **fields)))
         if wrong.any():
             section.cells = [bool(part.any()) for part in wrong.tensor_split(CELLS)]
@@ -171,6 +185,9 @@ class Chat:
         for piece in self._spoken(slots, [("user", self._prompt)], MOST_AT_ONCE):
             speech.text += piece
             yield piece
+        if not speech.text.strip():
+            speech.text = self._say("blank")
+            yield from speech.text
 
     def _name(self, name: str) -> str:
         return self._say(name) if name in MARKS else self._say("only", name=name)

@@ -56,6 +56,7 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     "neighbours": ("on purpose: rotation of adjacent pairs", "故意的错误：旋转相邻的特征对"),
     "no_gamma": ("on purpose: norms without gamma", "故意的错误：norm 不乘 gamma"),
     "side": ("{name} (perplexity {perplexity:,.1f})", "{name}（困惑度 {perplexity:,.1f}）"),
+    "blank": ("(nothing but blank space)", "（只有空白）"),
     "as_published": (
         "{name}: as in the published model, in every block (perplexity {perplexity:.1f}).",
         "{name}：每个 block 都与发布的模型一致（困惑度 {perplexity:.1f}）。",
@@ -71,8 +72,8 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     "after_norm": ("after the last norm", "最后一个 norm 之后"),
     "right_rows": ("{name}: all {all:,} ids get their rows.", "{name}：全部 {all:,} 个 id 都得到自己的行。"),
     "wrong_rows": (
-        "{name}: {wrong:,} of {all:,} ids get a wrong row.",
-        "{name}：{all:,} 个 id 中有 {wrong:,} 个得到的不是自己的行。",
+        "{name}: {wrong:,} of {all:,} ids get a wrong row, among them those of {tokens}.",
+        "{name}：{all:,} 个 id 中有 {wrong:,} 个得到的不是自己的行，例如 {tokens}。",
     ),
     "layer": ("layer", "层"),
     "cosine": ("cosine with a right run", "与正确运行的余弦"),
