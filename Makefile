@@ -50,9 +50,9 @@ test: $(VENV)/.student ## your solution in src/ against the public tests (TASK=1
 watch: $(VENV)/.student ## rerun the affected tests whenever you save a file (same options as test)
 	@$(PY) -m tests --watch $(test_options)
 
-demo: $(VENV)/.student ## your layers run a small language model; its pictures are in demo.html (PART=3, LANG=zh)
+demo: $(VENV)/.student ## your layers run a small language model; its text is in demo.html, too (LANG=zh)
 	@test -d tests/demo || { echo "This assignment has no demo."; exit 2; }
-	@$(PY) -m tests.demo $(if $(PART),--part $(PART)) $(if $(filter command%,$(origin LANG)),--lang $(LANG))
+	@$(PY) -m tests.demo $(if $(filter command%,$(origin LANG)),--lang $(LANG))
 
 # By the environment a prompt reaches Python as it is, whatever quotes and signs it holds.
 export CHAT_PROMPT := $(if $(filter command%,$(origin PROMPT)),$(value PROMPT))

@@ -7,7 +7,7 @@ rotation turns. Queries and keys are cached before they are turned: layers of th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -17,6 +17,7 @@ from torch.nn import functional
 from ..demo.model import Slots
 from .gguf import Gguf
 
+Cache = dict[int, tuple[Tensor, Tensor]]  # by block: keys, not yet turned, and values, [1, s, kv_heads, head_dim]
 ROWS = 256  # positions at a time whose scores are computed: each has one for every token
 
 
@@ -46,21 +47,6 @@ class Sizes:
     def head_dim(self) -> int:
         """Features of a head."""
         return self.hidden // self.heads
-
-
-@dataclass
-class Cache:
-    """Keys, not yet turned, and values of the positions so far: a pair of ``[1, s, kv_heads, head_dim]`` a block."""
-
-    blocks: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)
-
-    def extended(self, block: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """All keys and values of a block, those of further positions included."""
-        if block in self.blocks:
-            before = self.blocks[block]
-            keys, values = torch.cat((before[0], keys), dim=1), torch.cat((before[1], values), dim=1)
-        self.blocks[block] = keys, values
-        return keys, values
 
 
 class Llama:
@@ -123,7 +109,7 @@ class Llama:
         yield x
         for block, weights in enumerate(self._blocks):
             before, between = slots.norms[2 * block : 2 * block + 2]
-            x = x + self._attention(block, before(x), slots, cache or Cache())
+            x = x + self._attention(block, before(x), slots, {} if cache is None else cache)
             gate, up = functional.linear(between(x), weights["wide"]).chunk(2, dim=-1)
             x = x + functional.linear(functional.silu(gate) * up, weights["back"])
             yield x
@@ -133,7 +119,9 @@ class Llama:
         sizes, weights = self.sizes, self._blocks[block]
         heads = functional.linear(x, weights["qkv"]).unflatten(-1, (-1, sizes.head_dim))  # [1, s, heads, head_dim]
         queries, keys, values = heads.split((sizes.heads, sizes.kv_heads, sizes.kv_heads), dim=2)
-        keys, values = cache.extended(block, keys, values)
+        if block in cache:
+            keys, values = (torch.cat(both, dim=1) for both in zip(cache[block], (keys, values), strict=True))
+        cache[block] = keys, values
         earlier = keys.shape[1] - queries.shape[1]  # positions without a query, where zeros keep the place
         queries = slots.positions(functional.pad(queries, (0, 0, 0, 0, earlier, 0)))[:, earlier:]
         mixed = functional.scaled_dot_product_attention(
@@ -149,7 +137,7 @@ class Llama:
 
     def next_ids(self, slots: Slots, ids: list[int], most: int, end: int) -> Iterator[int]:
         """Up to ``most`` further ids, each the likeliest, until the id ``end``."""
-        cache = Cache()
+        cache: Cache = {}
         for _ in range(most):
             *_, x = self.states(slots, torch.tensor([ids]), cache)
             chosen = int(self.scores(x[0, -1]).argmax())

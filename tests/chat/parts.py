@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 
 import torch
 
 from ..demo import checkpoint
 from ..demo.findings import Part, Section, Speech
 from ..demo.layers import Stopped
-from ..demo.measure import binned
 from ..demo.model import Slots
 from ..demo.parts import Demo
 from ..demo.plot import Curve, Plot
@@ -33,7 +33,7 @@ PARAGRAPH = 129  # tokens
 BINS = 16  # places of the plot by position
 BAND = 0.05  # nats to each side of a right scaling
 CELLS = 64  # of the strip of ids
-MARKS = {"own": "*", "neighbours": "o", "no_gamma": "+", "scaled": "*", "unscaled": "o"}
+NAMED = ("own", "neighbours", "no_gamma")  # other curves of cosines are those of single layers
 
 Told = Iterator[str]
 
@@ -133,7 +133,7 @@ class Chat:
             if one.first_difference(published) is not None:
                 yield from self._side(section, self._name(name), slots_of[name], one)
         curves = [
-            Curve(name if name in MARKS else "single", self._name(name), MARKS.get(name, "x"), one.cosines(published))
+            Curve(name if name in NAMED else "single", self._name(name), one.cosines(published))
             for name, one in looks.items()
         ]
         words = {"axis_x": self._say("layer"), "axis_y": self._say("cosine")}
@@ -190,7 +190,7 @@ class Chat:
             yield from speech.text
 
     def _name(self, name: str) -> str:
-        return self._say(name) if name in MARKS else self._say("only", name=name)
+        return self._say(name) if name in NAMED else self._say("only", name=name)
 
     # ── Long texts ──
 
@@ -204,25 +204,23 @@ class Chat:
         values = {}
         for name, positions in ways.items():
             if positions:
-                yield from f"{self._say(name)} …\n"
+                yield "."
                 *_, state = self._model.states(replace(plain, positions=positions), torch.tensor([ids[:-1]]))
-                values[name] = binned(self._model.losses(state, torch.tensor(ids)), BINS)
+                values[name] = self._model.losses(state, torch.tensor(ids)).view(BINS, -1).mean(1).tolist()
         published = values.pop("published")
         values = {name: [a - b for a, b in zip(losses, published, strict=True)] for name, losses in values.items()}
         band = [(value - BAND, value + BAND) for value in values.pop("right")]
-        curves = [Curve(name, self._say(name), MARKS[name], losses) for name, losses in values.items()]
+        curves = [Curve(name, self._say(name), losses) for name, losses in values.items()]
         words = {key: self._say(key) for key in ("band", "axis_x", "axis_y", "trained_to")}
         section.plot = Plot(curves, band, LENGTH // BINS, WINDOW, words)
-        if "scaled" not in values:
-            section.verdicts.append((None, self._say("no_scaling")))
-            return
-        out = section.plot.places_outside(curves[0])
-        fields = {"name": curves[0].name, "places": len(out), "all": BINS}
-        if out:
-            sentence = self._say("out_of_band", first=out[0] * section.plot.per_value + 1, **fields)
-        else:
-            sentence = self._say("in_band", **fields)
-        section.verdicts.append((not out, sentence))
+        beyond = {name: fmean(losses[WINDOW * BINS // LENGTH :]) for name, losses in values.items()}
+        key = "beyond" if "scaled" in values else "no_scaling"
+        section.verdicts.append((None, self._say(key, window=WINDOW, **beyond)))
+        if "scaled" in values:
+            out = section.plot.places_outside(curves[0])
+            fields = {"name": curves[0].name, "places": len(out), "all": BINS}
+            first = {"first": out[0] * section.plot.per_value + 1} if out else {}
+            section.verdicts.append((not out, self._say("out_of_band" if out else "in_band", **fields, **first)))
 
     def _say(self, key: str, **fields: object) -> str:
         return say(self.language, key, **fields)

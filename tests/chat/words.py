@@ -92,9 +92,24 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     ),
     "scaled": ("with your NTK-aware scaling", "用上你的 NTK-aware 缩放"),
     "unscaled": ("without scaling", "不缩放"),
-    "right": ("range of a correct scaling", "正确的缩放所在的带"),
+    "axis_x": ("position", "位置"),
+    "band": ("range of a correct scaling", "正确的缩放所在的带"),
     "axis_y": ("surprise above the published model's (nats)", "比发布的模型多出的意外程度（nat）"),
+    "in_band": ("{name}: in the band from the first position to the last.", "{name}：从头到尾都在带内。"),
+    "out_of_band": (
+        "{name}: outside the band at {places} of {all} places, first at position {first}.",
+        "{name}：{all} 处中有 {places} 处在带外，最先是位置 {first}。",
+    ),
     "trained_to": ("shortened window", "缩短后的窗口"),
+    "beyond": (
+        "Beyond position {window}: {scaled:.2f} nats above the published model with your scaling, "
+        "{unscaled:.2f} without.",
+        "位置 {window} 之后：用上你的缩放时比发布的模型多 {scaled:.2f} nat，不缩放时多 {unscaled:.2f} nat。",
+    ),
+    "no_scaling": (
+        "Your scaling needs NTKAwareRoPE. Without it: {unscaled:.2f} nats above the published model beyond {window}.",
+        "写好 NTKAwareRoPE 之后才有缩放。不缩放时，位置 {window} 之后比发布的模型多 {unscaled:.2f} nat。",
+    ),
 }
 
 

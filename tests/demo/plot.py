@@ -1,4 +1,4 @@
-"""The plot of losses by position, or of cosines by layer: in letters for a terminal, and as SVG for the page."""
+"""The plot of losses by position, or of cosines by layer, as SVG for the page."""
 
 from __future__ import annotations
 
@@ -6,11 +6,6 @@ import html
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from ..harness.terminal import block
-
-ROWS = 12  # of the plot in a terminal
-BAND = "░"
 
 
 @dataclass(frozen=True)
@@ -20,13 +15,11 @@ class Curve:
     Attributes:
         key: Of its name, and of its style in the page.
         name: In the legend.
-        mark: In a terminal.
         values: From the first position to the last.
     """
 
     key: str
     name: str
-    mark: str
     values: Sequence[float]
 
 
@@ -35,7 +28,7 @@ class Plot:
     """Curves, perhaps over a band.
 
     Attributes:
-        curves: Where two meet in a terminal, the first is seen.
+        curves: From the back to the front.
         band: Lower and upper border, for each value of a curve; empty for none.
         per_value: Positions that a value stands for.
         trained: The longest sequence in training; 0 where curves are not by position.
@@ -55,29 +48,6 @@ class Plot:
         low, high = min(shown), max(shown)
         return low - 0.05 * (high - low), high + 0.05 * (high - low)
 
-    def in_letters(self, columns: int) -> list[str]:
-        """The plot and its legend, for a terminal of so many columns."""
-        low, high = self._range()
-        step = (high - low) / ROWS
-        places = range(len(self.curves[0].values))
-        wide = 2 if columns >= 10 + 2 * len(places) else 1
-        lines = [f"  {self.words['axis_y']}"]
-        for row in range(ROWS):
-            bottom = high - (row + 1) * step
-            cells = [self._cell(place, bottom, bottom + step) * wide for place in places]
-            border = self.trained // self.per_value
-            text = "".join((*cells[:border], "|", *cells[border:]) if border else cells)
-            lines.append(f"  {bottom + step / 2:5.2f} {text}".rstrip())
-        ends = {0: "1", self.trained // self.per_value: str(self.trained or 1), len(places): str(self._length)}
-        axis = ""
-        for place, text in ends.items():
-            axis = axis.ljust(8 + place * wide - (len(text) if place else 0)) + text
-        lines += [f"{axis}  {self.words['axis_x']}", ""]
-        marks = [(curve.mark, curve.name) for curve in self.curves]
-        for mark, name in (*marks, (BAND, self.words["band"])) if self.band else marks:
-            lines += block(f"  {mark}", name, indent=5, columns=columns)
-        return lines
-
     @property
     def _length(self) -> int:
         return len(self.curves[0].values) * self.per_value
@@ -86,13 +56,6 @@ class Plot:
         """The places at which a curve is outside the band."""
         pairs = zip(curve.values, self.band, strict=True)
         return [place for place, (value, (low, high)) in enumerate(pairs) if not low <= value <= high]
-
-    def _cell(self, place: int, bottom: float, top: float) -> str:
-        for curve in self.curves:
-            if bottom <= curve.values[place] < top:
-                return curve.mark
-        lower, upper = self.band[place] if self.band else (math.inf, -math.inf)
-        return BAND if lower < top and upper > bottom else " "
 
     def as_svg(self) -> str:
         """The plot with its legend; colours are the page's, by the classes ``band`` and ``curve KEY``."""

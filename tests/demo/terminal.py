@@ -61,16 +61,8 @@ class Terminal:
 
     def rest(self, section: Section) -> None:
         """Print what was measured."""
-        if section.plot:
-            print("\n".join(section.plot.in_letters(self._columns)), end="\n\n")
         if section.stopped:
             stop = section.stopped
             self.tell(f"✗ {say(self._language, 'stopped_in', name=stop.name, why=stop.why)}", "red")
         for right, sentence in section.verdicts:
             self.tell(f"✗ {sentence}" if right is False else sentence, "red" if right is False else "")
-        if section.cells:
-            marks = ["X" if wrong else "." for wrong in section.cells]
-            each = len(marks) // section.ranks
-            strip = ("".join(marks[start : start + each]) for start in range(0, len(marks), each))
-            print(f"  {'|'.join(strip)}", end="\n\n")
-            self.tell(say(self._language, "marks", all=len(marks)), "dim")
