@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -28,6 +29,7 @@ from .words import say
 
 SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"  # as in the model's own template
 MOST, MOST_AT_ONCE = 200, 24  # tokens of an answer, and of one of several answers side by side
+STUCK = 24  # tokens in a row, of which few differ
 MOST_BEFORE = 1024  # tokens of a conversation that the model still sees
 PARAGRAPH = 129  # tokens
 BINS = 16  # places of the plot by position
@@ -95,12 +97,15 @@ class Chat:
     def _turn(self, section: Section, turns: list[tuple[str, str]]) -> Told:
         speech = Speech(f"{turns[-1][1]}\n")
         section.speeches.append(speech)
-        began, count = time.monotonic(), 0
+        began, count, recent = time.monotonic(), 0, deque[str](maxlen=STUCK)
         yield "  "
         for piece in self._spoken(self._pieces.own, turns, MOST):
             speech.text += piece
             count += 1
             yield piece
+            recent.append(piece)
+            if len(recent) == STUCK and len(set(recent)) <= STUCK // 8:
+                break  # with a wrong layer it may say the same for ever
         yield from f"\n[{self._say('speed', speed=count / (time.monotonic() - began))}]"
 
     def _spoken(self, slots: Slots, turns: list[tuple[str, str]], most: int) -> Told:

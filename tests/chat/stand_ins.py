@@ -50,8 +50,8 @@ class Turns:
         length = x.shape[1]
         if length > len(self._powers):
             self._powers = (self._units ** torch.arange(2 * length)[:, None, None]).to(torch.complex64)
-        numbers = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
-        return torch.view_as_real(numbers * self._powers[:length]).flatten(-2)
+        turned = self._powers[:length] * torch.complex(x[..., ::2], x[..., 1::2])
+        return torch.stack((turned.real, turned.imag), dim=-1).flatten(-2)
 
 
 def halves(x: Tensor) -> Tensor:

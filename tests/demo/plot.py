@@ -60,7 +60,7 @@ class Plot:
     def as_svg(self) -> str:
         """The plot with its legend; colours are the page's, by the classes ``band`` and ``curve KEY``."""
         low, high = self._range()
-        width, height, left, top = 640, 300, 46, 12
+        width, height, left, top = 640, 300, 54, 12
 
         def x(position: float) -> float:
             return round(left + width * position / self._length, 1)
@@ -78,7 +78,7 @@ class Plot:
             parts.append(f'<text x="{left - 6}" y="{y(value) + 4}" text-anchor="end">{value:g}</text>')
         for position in sorted({1, self.trained or 1, 2 * self.trained or 1, self._length}):
             anchor = "end" if position == self._length else "middle"
-            parts.append(f'<text x="{x(position)}" y="{top + height + 18}" text-anchor="{anchor}">{position}</text>')
+            parts.append(f'<text x="{x(position)}" y="{top + height + 20}" text-anchor="{anchor}">{position}</text>')
         if self.trained:
             border = x(self.trained)
             parts.append(f'<line class="border" x1="{border}" x2="{border}" y1="{top}" y2="{top + height}"/>')
@@ -87,9 +87,9 @@ class Plot:
             points = " ".join(f"{middle},{y(value)}" for middle, value in zip(middles, curve.values, strict=True))
             parts.append(f'<polyline class="curve {curve.key}" points="{points}"/>')
         parts.append(
-            f'<text x="{left + width}" y="{top + height + 36}" text-anchor="end">{self.words["axis_x"]}</text>'
+            f'<text x="{left + width}" y="{top + height + 42}" text-anchor="end">{self.words["axis_x"]}</text>'
         )
-        parts.append(f'<text x="{left}" y="{top + height + 36}">{self.words["axis_y"]}</text>')
+        parts.append(f'<text x="{left}" y="{top + height + 42}">{self.words["axis_y"]}</text>')
         label = html.escape("; ".join(curve.name for curve in self.curves))
-        box = f"0 0 {left + width + 14} {top + height + 46}"
+        box = f"0 0 {left + width + 14} {top + height + 52}"
         return f'<svg viewBox="{box}" role="img" aria-label="{label}">{"".join(parts)}</svg>'

@@ -18,6 +18,7 @@ import torch
 from grader import REPOSITORY
 from grader.assignment.corpus.variants import all_variants
 from grader.assignment.selftest.tiny_gguf import MERGES, TOKENS, f16, f32, gguf, q4_1, q8_0, tiny_gguf
+from grader.lab.release.leaks import leaks
 from grader.selftest.submissions import write_folder
 from grader.selftest.warm import WarmPython
 from tests.chat import parts, stand_ins, where
@@ -26,6 +27,7 @@ from tests.chat.llama import Llama
 from tests.chat.parts import Chat
 from tests.chat.tokenizer import Tokenizer
 
+CODE = REPOSITORY / "tests" / "chat"
 PROMPT = "What is the capital of France?"
 INSTALLED = pytest.mark.skipif(find_spec(where.PACKAGE) is None, reason="the model is not installed: 93 MB")
 
@@ -286,6 +288,22 @@ def test_a_conversation_remembers_what_was_said(file: Path, monkeypatch: pytest.
     assert first.endswith("<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n")
     said = section.speeches[0].text
     assert second == f"{first}{said}<|im_end|>\n<|im_start|>user\nAnd you?<|im_end|>\n<|im_start|>assistant\n"
+
+
+def test_an_answer_that_repeats_itself_ends(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a wrong layer the model may say one word for ever; nobody has to watch that."""
+    monkeypatch.setattr(Llama, "next_ids", lambda *_: iter([TOKENS.index("the")] * parts.MOST))
+    answer = Chat(file, 0, "Hi", "en").parts()[0]
+    section = parts.Section(answer.title, answer.right)
+    list(answer.run(section))
+    assert section.speeches[0].text == "the" * parts.STUCK
+
+
+def test_stand_ins_solve_nothing() -> None:
+    """What a release would refuse."""
+    files = {path.relative_to(REPOSITORY).as_posix(): path.read_bytes() for path in CODE.glob("*.py")}
+    assert len(files) > 5
+    assert [*leaks(files)] == []
 
 
 def test_a_prompt_reaches_python_as_it_is_typed() -> None:
