@@ -26,6 +26,7 @@ from tests.chat.gguf import Gguf
 from tests.chat.llama import Llama
 from tests.chat.parts import Chat
 from tests.chat.tokenizer import Tokenizer
+from tests.demo.findings import Section
 
 CODE = REPOSITORY / "tests" / "chat"
 PROMPT = "What is the capital of France?"
@@ -282,7 +283,7 @@ def test_a_conversation_remembers_what_was_said(file: Path, monkeypatch: pytest.
     monkeypatch.setattr(Llama, "next_ids", watched)
     with torch.no_grad():
         talk = Chat(file, 0, "", "en").parts()[0]
-        section = parts.Section(talk.title, talk.right)
+        section = Section(talk.title, talk.right)
         list(talk.run(section))
     first, second = (Tokenizer(TOKENS, MERGES).decode(ids) for ids in seen)
     assert first.endswith("<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n")
@@ -294,7 +295,7 @@ def test_an_answer_that_repeats_itself_ends(file: Path, monkeypatch: pytest.Monk
     """With a wrong layer the model may say one word for ever; nobody has to watch that."""
     monkeypatch.setattr(Llama, "next_ids", lambda *_: iter([TOKENS.index("the")] * parts.MOST))
     answer = Chat(file, 0, "Hi", "en").parts()[0]
-    section = parts.Section(answer.title, answer.right)
+    section = Section(answer.title, answer.right)
     list(answer.run(section))
     assert section.speeches[0].text == "the" * parts.STUCK
 
