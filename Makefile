@@ -50,7 +50,7 @@ test: $(VENV)/.student ## your solution in src/ against the public tests (TASK=1
 watch: $(VENV)/.student ## rerun the affected tests whenever you save a file (same options as test)
 	@$(PY) -m tests --watch $(test_options)
 
-demo: $(VENV)/.student ## your layers run a small language model; its text is in demo.html, too (LANG=zh)
+demo: $(VENV)/.student ## your layers run a small language model (LANG=zh)
 	@test -d tests/demo || { echo "This assignment has no demo."; exit 2; }
 	@$(PY) -m tests.demo $(if $(filter command%,$(origin LANG)),--lang $(LANG))
 

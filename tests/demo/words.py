@@ -47,7 +47,7 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "演示能看到很多，但不是全部：看不到梯度、16 位数、随机种子、很小的 eps，以及所有位置共有的差别。"
         "这些由 {test} 检查。",
     ),
-    "page": ("The same with pictures: {page}", "带图的网页：{page}"),
+    "page": ("The same as a page to share: {page}", "可以分享的网页：{page}"),
 }
 
 
