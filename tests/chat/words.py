@@ -58,8 +58,8 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     "side": ("{name} (perplexity {perplexity:,.1f})", "{name}（困惑度 {perplexity:,.1f}）"),
     "blank": ("(nothing but blank space)", "（只有空白）"),
     "as_published": (
-        "{name}: as in the published model, in every block (perplexity {perplexity:.1f}).",
-        "{name}：每个 block 都与发布的模型一致（困惑度 {perplexity:.1f}）。",
+        "{name}: as in the published model, in every block (perplexity {perplexity:,.1f}).",
+        "{name}：每个 block 都与发布的模型一致（困惑度 {perplexity:,.1f}）。",
     ),
     "differs": (
         "{name}: {place} the vectors first differ from a right run's (cosine {cosine}); perplexity "
