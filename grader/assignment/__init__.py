@@ -1,7 +1,7 @@
 """Everything in ``grader`` that belongs to this assignment, A2.
 
-Another assignment replaces this folder, and ``src``, ``ref``, ``tests/test_*``, ``tests/demo``, ``tests/practice``,
-``handout`` and ``notebooks``.
+Another assignment replaces this folder, and ``src``, ``ref``, ``tests/test_*``, ``tests/demo``, ``tests/chat``,
+``tests/practice``, ``handout`` and ``notebooks``.
 """
 
 from pathlib import Path

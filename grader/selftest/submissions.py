@@ -28,7 +28,7 @@ WORK = Rubric.model_validate(  # asks for two functions of one tensor, for tests
         "sha256": "",
     }
 )
-OPTIONAL = ("demo", "practice")  # folders of tests/ that an assignment may do without
+OPTIONAL = ("demo", "chat", "practice")  # folders of tests/ that an assignment may do without
 EXPECTED = {  # what an assignment with a nested file asks for, for tests of what is found where
     "src/functional.py": ("apply",),
     "src/modeling/norm.py": ("Norm",),

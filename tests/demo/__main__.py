@@ -1,4 +1,4 @@
-"""``python -m tests.demo``, behind ``make demo``: your layers run a language model."""
+"""``python -m tests.demo``, behind ``make demo``: your layers run a small language model."""
 
 import sys
 

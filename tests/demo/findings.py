@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from .layers import Report, Stopped
 from .plot import Plot
@@ -28,7 +30,8 @@ class Section:
         verdicts: Sentences on what was measured, each with whether it is as it should be; None where nothing was.
         stopped: The error that ended the part early.
         cells: For parts of the vocabulary whether a row there is wrong; empty if there is nothing to show.
-        plot: Losses by position.
+        ranks: Over how many ranks the vocabulary is split.
+        plot: Losses by position, or cosines by layer.
     """
 
     title: str
@@ -37,12 +40,24 @@ class Section:
     verdicts: list[tuple[bool | None, str]] = field(default_factory=list)
     stopped: Stopped | None = None
     cells: list[bool] = field(default_factory=list)
+    ranks: int = 1
     plot: Plot | None = None
 
     @property
     def fine(self) -> bool:
         """Whether nothing in it is wrong."""
         return self.stopped is None and all(right is not False for right, _ in self.verdicts)
+
+
+class Part(NamedTuple):
+    """A part that has not run yet: its heading, what right layers give, and what fills its section.
+
+    What ``run`` yields is for the terminal alone, as it comes.
+    """
+
+    title: str
+    right: str
+    run: Callable[[Section], Iterator[str]]
 
 
 @dataclass

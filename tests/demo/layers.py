@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -17,12 +17,9 @@ from ..harness.messages import Language
 from ..harness.messages import say as say_in_tests
 from ..harness.student import is_todo, listing, module_of, set_values
 from ..harness.timer import time_limit
-from .checkpoint import Checkpoint
 from .model import Layer
 
 LIMIT_S = 20.0  # for one call of a layer, which takes milliseconds
-RANKS = 2
-STRETCH = 4  # how many times longer than in training
 OUTPUT = {"en": "output", "zh": "输出"}
 IDS = torch.tensor([[0, 1]])
 
@@ -40,21 +37,6 @@ class Stopped(Exception):
         """Keep the three."""
         super().__init__(f"{name}: {why}")
         self.name, self.why, self.todo = name, why, todo
-
-
-@dataclass(frozen=True)
-class Positions:
-    """The student's rotary embedding, made in three ways.
-
-    Attributes:
-        grown: For the trained length, so that a longer sequence makes it grow.
-        built: For the stretched length, by its ratio.
-        unscaled: For the stretched length, as if it had been trained there.
-    """
-
-    grown: Layer
-    built: Layer
-    unscaled: Layer
 
 
 @dataclass(frozen=True)
@@ -115,57 +97,45 @@ class Guarded:
 
 
 class Desk:
-    """Makes layers of the student's classes, and keeps a report on each class.
+    """Makes layers of the student's classes, with the weights of a model, and keeps a report on each class.
 
     Args:
-        checkpoint: The weights.
         language: Of the reports.
     """
 
-    def __init__(self, checkpoint: Checkpoint, language: Language) -> None:
+    def __init__(self, language: Language) -> None:
         """Make nothing yet."""
-        self._checkpoint, self._language = checkpoint, language
+        self._language = language
         self._files = {name: file for task in rubric.load().tasks for name, file in task.names.items()}
         self.reports: list[Report] = []
 
-    def norms(self) -> list[Layer] | None:
-        """The student's norm for each place in the model, a group for each head; None if it does not run."""
-        sizes, gammas = self._checkpoint.sizes, self._checkpoint.tensors["gamma"]
-        fields = {"hidden_size": sizes.hidden, "group_size": sizes.head_dim, "eps": sizes.eps}
-        probe = torch.ones(1, 2, sizes.hidden)
+    def norms(self, gammas: Tensor, group_size: int, eps: float) -> list[Layer] | None:
+        """The student's norm for each row of ``gammas: [norms, hidden]``; None if it does not run."""
+        fields = {"hidden_size": gammas.shape[1], "group_size": group_size, "eps": eps}
+        probe = torch.ones(1, 2, gammas.shape[1])
         return self._made("GroupRMSNorm", lambda norm: [filled(norm(**fields), gamma) for gamma in gammas], probe)
 
-    def embedding(self) -> Layer | None:
+    def embedding(self, table: Tensor) -> Layer | None:
         """The student's whole table; None if it does not run."""
-        table = self._checkpoint.tensors["table"]
         fields = dict(zip(("vocab_size", "emb_size"), table.shape, strict=True))
         made = self._made("VocabEmbedding", lambda whole: [filled(whole(**fields), table)], IDS, table.shape[1])
         return made[0] if made else None
 
-    def shards(self) -> Layer | None:
-        """The student's shards of two ranks, added up as the ranks of a cluster would; None if they do not run."""
-        table = self._checkpoint.tensors["table"]
-        fields = dict(zip(("vocab_size", "emb_size"), table.shape, strict=True)) | {"world_size": RANKS}
+    def shards(self, table: Tensor, ranks: int) -> Layer | None:
+        """The student's shards of all ranks, added up as a cluster would; None if they do not run."""
+        fields = dict(zip(("vocab_size", "emb_size"), table.shape, strict=True)) | {"world_size": ranks}
 
         def make(shard: Callable[..., nn.Module]) -> list[Layer]:
-            parts = enumerate(table.chunk(RANKS))
-            return [filled(shard(rank=rank, **fields), part, table) for rank, part in parts]
+            return [filled(shard(rank=rank, **fields), part, table) for rank, part in enumerate(table.chunk(ranks))]
 
         made = self._made("ParallelVocabEmbedding", make, IDS, table.shape[1])
         return (lambda ids: torch.stack([shard(ids) for shard in made]).sum(0)) if made else None
 
-    def positions(self) -> Positions | None:
-        """The student's rotary embedding in three ways; None if it does not run."""
-        sizes = self._checkpoint.sizes
-        fields = {"dim": sizes.head_dim, "base": sizes.base}
-        ways = (
-            {"max_seq_len": sizes.trained},
-            {"max_seq_len": sizes.trained, "ratio": STRETCH},
-            {"max_seq_len": sizes.trained * STRETCH},
-        )
-        probe = torch.ones(1, 2, sizes.heads, sizes.head_dim)
-        made = self._made("NTKAwareRoPE", lambda rope: [rope(**fields, **way) for way in ways], probe)
-        return Positions(*made) if made else None
+    def ropes(self, head_dim: int, ways: Mapping[str, Mapping[str, int]]) -> dict[str, Layer]:
+        """The student's rotary embedding, made in several ways, by their names; nothing if it does not run."""
+        probe = torch.ones(1, 2, 3, head_dim)
+        made = self._made("NTKAwareRoPE", lambda rope: [rope(dim=head_dim, **way) for way in ways.values()], probe)
+        return dict(zip(ways, made or [], strict=False))
 
     def _made(self, name: str, make: Callable[..., list[Layer]], probe: Tensor, width: int = 0) -> list[Layer] | None:
         """Layers of the student's class ``name``, each of which has taken ``probe``."""

@@ -49,8 +49,3 @@ def windows(ids: Tensor, length: int, count: int) -> Tensor:
     """``count`` pieces of a text, ``[count, length + 1]``, from its beginning to its end; they may overlap."""
     starts = torch.linspace(0, ids.shape[1] - length - 1, count).long()
     return ids[0][starts[:, None] + torch.arange(length + 1)]
-
-
-def binned(values: Tensor, bins: int) -> list[float]:
-    """The means of ``bins`` equal parts."""
-    return [round(value, 4) for value in values.view(bins, -1).mean(1).tolist()]

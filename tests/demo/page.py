@@ -8,7 +8,6 @@ from pathlib import Path
 
 from ..harness.messages import Language
 from .findings import Findings, Section
-from .layers import RANKS
 from .words import say
 
 KINDS = {True: "right", False: "wrong", None: "should"}
@@ -41,29 +40,34 @@ def _layers(findings: Findings, language: Language) -> Iterator[str]:
 def _section(section: Section, language: Language) -> Iterator[str]:
     yield f"<h2>{html.escape(section.title)}</h2>"
     yield f'<p class="should">{html.escape(section.right)}</p>'
+    side = "side" if len(section.speeches) > 1 and not any(speech.prompt for speech in section.speeches) else ""
+    yield f'<div class="{side}">'
     for speech in section.speeches:
-        if speech.about:
-            yield f"<p>{html.escape(speech.about)}</p>"
-        yield f"<blockquote><b>{html.escape(speech.prompt)}</b>{html.escape(speech.text)}</blockquote>"
+        about = f"<figcaption>{html.escape(speech.about)}</figcaption>" if speech.about else ""
+        text = f"<b>{html.escape(speech.prompt)}</b>{html.escape(speech.text)}"
+        yield f"<figure>{about}<blockquote>{text}</blockquote></figure>"
+    yield "</div>"
     if section.plot:
         yield section.plot.as_svg()
         yield '<ul class="legend">'
         for curve in section.plot.curves:
             line = f'<polyline class="curve {curve.key}" points="0,6 40,6"/>'
             yield f'<li><svg viewBox="0 0 40 12" aria-hidden="true">{line}</svg>{html.escape(curve.name)}</li>'
-        band = '<rect class="band" width="40" height="12"/>'
-        name = html.escape(section.plot.words["band"])
-        yield f'<li><svg viewBox="0 0 40 12" aria-hidden="true">{band}</svg>{name}</li></ul>'
+        if section.plot.band:
+            band = '<rect class="band" width="40" height="12"/>'
+            name = html.escape(section.plot.words["band"])
+            yield f'<li><svg viewBox="0 0 40 12" aria-hidden="true">{band}</svg>{name}</li>'
+        yield "</ul>"
     if section.stopped:
         stop = section.stopped
         yield f'<p class="wrong">{html.escape(say(language, "stopped_in", name=stop.name, why=stop.why))}</p>'
     for right, sentence in section.verdicts:
         yield f'<p class="{KINDS[right]}">{html.escape(sentence)}</p>'
     if section.cells:
-        yield _strip(section.cells, html.escape(say(language, "strip")))
+        yield _strip(section.cells, section.ranks, html.escape(say(language, "strip")))
 
 
-def _strip(cells: list[bool], label: str) -> str:
+def _strip(cells: list[bool], ranks: int, label: str) -> str:
     """A row of boxes, one for each part of the vocabulary, with the border between the ranks."""
     size = 640 / len(cells)
     boxes = "".join(
@@ -71,8 +75,8 @@ def _strip(cells: list[bool], label: str) -> str:
         for place, wrong in enumerate(cells)
     )
     borders = "".join(
-        f'<line class="border" x1="{640 * rank / RANKS - 0.5:g}" x2="{640 * rank / RANKS - 0.5:g}" y1="0" y2="30"/>'
-        for rank in range(1, RANKS)
+        f'<line class="border" x1="{640 * rank / ranks - 0.5:g}" x2="{640 * rank / ranks - 0.5:g}" y1="0" y2="30"/>'
+        for rank in range(1, ranks)
     )
     return (
         f'<svg viewBox="0 0 640 30" role="img" aria-label="{label}">{boxes}{borders}</svg><p class="should">{label}</p>'

@@ -1,4 +1,4 @@
-"""The parts of the demo: what each lets the model do, and what it makes of that."""
+"""The small model with a student's layers: it speaks, and the demo measures how well it predicts."""
 
 from __future__ import annotations
 
@@ -6,26 +6,18 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-import torch
-
 from ..harness.messages import Language
 from . import stand_ins
 from .checkpoint import Checkpoint
-from .findings import Section, Speech
-from .layers import RANKS, STRETCH, Desk
-from .measure import binned, losses, spoken, windows
-from .model import LanguageModel, Layer, Slots
-from .plot import Curve, Plot
+from .findings import Part, Section, Speech
+from .layers import Desk
+from .measure import losses, spoken, windows
+from .model import LanguageModel, Slots
 from .words import say
 
 NEAR = 0.02  # nats; on another machine right layers differ by a thousandth of that
-ALIKE = 0.001  # nats between two curves that are drawn as one
-BAND = 0.05  # nats to each side of the curve of right layers
 WINDOWS = 32  # pieces of the unseen text
-BINS = 32  # places of the plot
-SPOKEN, SPOKEN_LONG = 150, 180  # characters
-CELLS = 64  # of the strip of ids
-MARKS = {"grown": "*", "built": "+", "unscaled": "o"}
+SPOKEN = 150  # characters
 
 Told = Iterator[str]  # characters as they are written
 
@@ -36,44 +28,39 @@ class Demo:
     Args:
         checkpoint: The weights.
         language: Of all sentences.
+
+    Attributes:
+        about: A sentence about the model.
+        reports: On each of the student's layers.
     """
 
     def __init__(self, checkpoint: Checkpoint, language: Language) -> None:
         """Make the student's layers, and stand-ins for those that do not run."""
         self.checkpoint, self.language, self.sizes = checkpoint, language, checkpoint.sizes
-        self.desk = Desk(checkpoint, language)
+        desk, sizes, table = Desk(language), self.sizes, checkpoint.tensors["table"]
         self._plain = Slots(
             stand_ins.embedding(checkpoint),
             stand_ins.norms(checkpoint),
-            stand_ins.Positions(checkpoint, STRETCH * self.sizes.trained),
+            stand_ins.Positions(checkpoint, sizes.trained),
         )
-        norms, embed = self.desk.norms(), self.desk.embedding()
-        self._shards, self._positions = self.desk.shards(), self.desk.positions()
+        norms, embed = desk.norms(checkpoint.tensors["gamma"], sizes.head_dim, sizes.eps), desk.embedding(table)
+        ropes = desk.ropes(sizes.head_dim, {"own": {"max_seq_len": sizes.trained, "base": sizes.base}})
         self._own = Slots(
-            embed or self._plain.embed,
-            norms or self._plain.norms,
-            self._positions.grown if self._positions else self._plain.positions,
+            embed or self._plain.embed, norms or self._plain.norms, ropes.get("own", self._plain.positions)
         )
-        self._sound = self._own
+        self.reports = desk.reports
+        weights = sum(parameter.numel() for parameter in self._model(self._own).parameters())
+        self.about = self._say("model", weights=weights, trained=sizes.trained)
 
-    @property
-    def facts(self) -> dict[str, object]:
-        """What sentences say about the model."""
-        half = self.sizes.vocab // RANKS
-        return {
-            "weights": sum(parameter.numel() for parameter in self._model(self._own).parameters()),
-            "trained": self.sizes.trained,
-            "before": repr(self.checkpoint.characters[half - 1]),
-            "after": repr(self.checkpoint.characters[half]),
-        }
-
-    # ── 1 ──
+    def parts(self) -> list[Part]:
+        """What there is to see."""
+        return [Part(self._say("speaks"), self._say("speaks_right"), self.speaks)]
 
     def speaks(self, section: Section) -> Told:
         """Let the model go on from a text in each language, and see how it predicts unseen text."""
         for prompt in self.checkpoint.prompts.values():
-            yield from self._speech(section, prompt, self._own, SPOKEN, self.sizes.trained)
-        loss, right = self._loss(self._own), self._right("loss", self._own)[0]
+            yield from self._speech(section, prompt)
+        loss, right = self._loss(self._own), self._right(self._own)
         near = abs(loss - right) < NEAR
         told = [self._say("loss", loss=loss, right=right, guess=math.log(self.sizes.vocab))]
         if near:
@@ -81,7 +68,6 @@ class Demo:
         else:
             culprit = self._culprit()
             told.append(self._say("culprit", name=culprit) if culprit else self._say("not_right"))
-            self._sound = self._plain  # so that part 3 is about positions alone
         section.verdicts.append((near, ("" if self.language == "zh" else " ").join(told)))
 
     def _culprit(self) -> str:
@@ -91,92 +77,21 @@ class Demo:
             "NTKAwareRoPE": replace(self._own, positions=self._plain.positions),
             "GroupRMSNorm": replace(self._own, norms=self._plain.norms),
         }
-        better = (
-            name for name, slots in swaps.items() if abs(self._loss(slots) - self._right("loss", slots)[0]) < NEAR
-        )
+        better = (name for name, slots in swaps.items() if abs(self._loss(slots) - self._right(slots)) < NEAR)
         return next(better, "")
 
-    # ── 2 ──
-
-    def ranks(self, section: Section) -> Told:
-        """Let two shards serve the same model, and look at the row of each id."""
-        if self._shards is None:
-            section.verdicts.append((None, self._say("no_shards")))
-            return
-        for prompt in self.checkpoint.prompts.values():
-            slots = replace(self._sound, embed=self._shards)
-            yield from self._speech(section, prompt, slots, SPOKEN // 2, self.sizes.trained)
-        table = self.checkpoint.tensors["table"]
-        wrong = (self._shards(torch.arange(len(table))[None])[0] != table).any(-1)
-        count = int(wrong.sum())
-        if count:
-            section.cells = [bool(part.any()) for part in wrong.tensor_split(CELLS)]
-            section.verdicts.append((False, self._say("other_rows", wrong=count, all=len(table))))
-        else:
-            section.verdicts.append((True, self._say("same_rows", all=len(table))))
-
-    # ── 3 ──
-
-    def stretch(self, section: Section) -> Told:
-        """Predict and write at four times the trained length, with scaling and without."""
-        own, length = self._positions, STRETCH * self.sizes.trained
-        ways = {"unscaled": own.unscaled if own else self._plain.positions}
-        if own:
-            about = self._say("long_text", trained=self.sizes.trained)
-            slots = replace(self._sound, positions=own.grown)
-            yield from self._speech(section, self.checkpoint.prompts["en"], slots, SPOKEN_LONG, length, about)
-            ways = {"grown": own.grown, "built": own.built, **ways}
-        text = windows(self.checkpoint.ids(self.checkpoint.unseen), length, WINDOWS)
-        models = {key: self._model(replace(self._sound, positions=positions)) for key, positions in ways.items()}
-        values = {key: binned(losses(model, text), BINS) for key, model in models.items()}
-        names = {key: self._say(key, ratio=STRETCH) for key in values}
-        if own and max(abs(one - other) for one, other in zip(values["grown"], values["built"], strict=True)) < ALIKE:
-            del values["built"]
-            names["grown"] = self._say("grown_and_built", ratio=STRETCH)
-        curves = [Curve(key, names[key], MARKS[key], values[key]) for key in values]
-        right = self._right("curve", self._sound)
-        band = [(value - BAND, value + BAND) for value in right]
-        words = {key: self._say(key) for key in ("band", "axis_x", "axis_y", "trained_to")}
-        section.plot = Plot(curves, band, length // BINS, self.sizes.trained, words)
-        section.verdicts += [self._in_band(curve, section.plot) for curve in curves if curve.key != "unscaled"]
-        if own:
-            section.verdicts.append(self._short_again(own.grown))
-        else:
-            section.verdicts.append((None, self._say("no_scaling")))
-
-    def _short_again(self, grown: Layer) -> tuple[bool, str]:
-        """Whether positions that have grown for a long text serve a short one as before, and a sentence about it."""
-        slots = replace(self._sound, positions=grown)
-        loss, right = self._loss(slots), self._right("loss", slots)[0]
-        near = abs(loss - right) < NEAR
-        return near, self._say("short_again" if near else "short_changed", loss=loss, right=right)
-
-    def _in_band(self, curve: Curve, plot: Plot) -> tuple[bool, str]:
-        """Whether a curve stays in the band, and a sentence that says so."""
-        out = [
-            place
-            for place, (value, (low, high)) in enumerate(zip(curve.values, plot.band, strict=True))
-            if not low <= value <= high
-        ]
-        if not out:
-            return True, self._say("in_band", name=curve.name)
-        first = out[0] * plot.per_value + 1
-        return False, self._say("out_of_band", name=curve.name, places=len(out), all=BINS, first=first)
-
-    # ── All ──
-
-    def _speech(self, section: Section, prompt: str, slots: Slots, count: int, most: int, about: str = "") -> Told:
-        speech = Speech(prompt, about)
+    def _speech(self, section: Section, prompt: str) -> Told:
+        speech = Speech(prompt)
         section.speeches.append(speech)
-        yield from about
         yield f"\n[{prompt}]"
-        for chosen in spoken(self._model(slots), self.checkpoint.ids(prompt), count, most):
+        ids = self.checkpoint.ids(prompt)
+        for chosen in spoken(self._model(self._own), ids, SPOKEN, self.sizes.trained):
             speech.text += self.checkpoint.characters[chosen]
             yield self.checkpoint.characters[chosen]
 
-    def _right(self, what: str, slots: Slots) -> list[float]:
-        """What was measured with right layers; a plain norm in place of the right one gives other numbers."""
-        return self.checkpoint.expected[f"{what}, plain norms" if slots.norms is self._plain.norms else what]
+    def _right(self, slots: Slots) -> float:
+        """The loss with right layers; a plain norm in place of the right one gives another."""
+        return self.checkpoint.expected["loss, plain norms" if slots.norms is self._plain.norms else "loss"][0]
 
     def _model(self, slots: Slots) -> LanguageModel:
         model = LanguageModel(self.sizes, slots)

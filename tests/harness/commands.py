@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .student import ROOT
 
-MODULES = {"test": "tests", "submit": "tests.submit", "demo": "tests.demo", "practice": "tests.practice"}
+MODULES = {"test": "tests"} | {name: f"tests.{name}" for name in ("submit", "demo", "chat", "practice")}
 
 
 def command(target: str, option: str = "", value: int | None = None, environ: Mapping[str, str] = os.environ) -> str:

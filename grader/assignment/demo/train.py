@@ -22,10 +22,9 @@ from torch.nn import functional
 from ref.modeling import GroupRMSNorm, NTKAwareRoPE, VocabEmbedding
 from tests.demo import stand_ins
 from tests.demo.checkpoint import FILE, Checkpoint, load
-from tests.demo.layers import STRETCH
-from tests.demo.measure import binned, losses, windows
+from tests.demo.measure import losses, windows
 from tests.demo.model import LanguageModel, Layer, Sizes, Slots
-from tests.demo.parts import BINS, WINDOWS
+from tests.demo.parts import WINDOWS
 
 from . import texts
 from .write import safetensors
@@ -137,7 +136,6 @@ def _expected(checkpoint: Checkpoint) -> dict[str, list[float]]:
         model = LanguageModel(sizes, Slots(stand_ins.embedding(checkpoint), norms, rope))
         model.load_state_dict({name: tensors.get(name, tensors["table"]) for name in model.state_dict()})
         expected[f"loss{kind}"] = [float(losses(model, windows(ids, sizes.trained, WINDOWS)).mean())]
-        expected[f"curve{kind}"] = binned(losses(model, windows(ids, STRETCH * sizes.trained, WINDOWS)), BINS)
     return expected
 
 

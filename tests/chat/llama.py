@@ -1,0 +1,161 @@
+"""A Llama with places for the layers that students write, and with a cache of keys and values.
+
+It has the weights of a GGUF file, whose rows of queries and keys are ordered so that neighbours are the pairs that
+rotation turns. Queries and keys are cached before they are turned: layers of the assignment count positions from 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from ..demo.model import Slots
+from .gguf import Gguf
+
+Cache = dict[int, tuple[Tensor, Tensor]]  # by block: keys, not yet turned, and values, [1, s, kv_heads, head_dim]
+ROWS = 256  # positions at a time whose scores are computed: each has one for every token
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What a GGUF file says about its model.
+
+    Attributes:
+        blocks: Transformer blocks.
+        hidden: Features of a token.
+        heads: Heads of queries.
+        kv_heads: Heads of keys and values, each of which serves several heads of queries.
+        window: The longest sequence in training.
+        base: Of the rotary embedding.
+        eps: Of the norms.
+    """
+
+    blocks: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    window: int
+    base: int
+    eps: float
+
+    @property
+    def head_dim(self) -> int:
+        """Features of a head."""
+        return self.hidden // self.heads
+
+
+class Llama:
+    """Predicts the next token from those before it.
+
+    Args:
+        file: With the weights.
+        progress: Told the share of the weights that is read, from time to time.
+
+    Attributes:
+        sizes: Of the model.
+        table: The embedding, ``[vocab, hidden]``, which also scores the next token.
+        gammas: Of each norm, ``[2 * blocks + 1, hidden]``: two in a block, and a last one.
+
+    Raises:
+        ValueError: If the file holds another kind of model.
+    """
+
+    def __init__(self, file: Gguf, progress: Callable[[float], None] = lambda _: None) -> None:
+        """Read all weights."""
+        facts = file.facts
+        if facts.get("general.architecture") != "llama" or "output.weight" in file.stored:
+            raise ValueError("This file holds another kind of model; a Llama with a tied embedding runs here.")
+        self.sizes = Sizes(
+            blocks=facts["llama.block_count"],
+            hidden=facts["llama.embedding_length"],
+            heads=facts["llama.attention.head_count"],
+            kv_heads=facts["llama.attention.head_count_kv"],
+            window=facts["llama.context_length"],
+            base=int(facts["llama.rope.freq_base"]),
+            eps=facts["llama.attention.layer_norm_rms_epsilon"],
+        )
+        self.table = file.tensor("token_embd.weight")
+        gammas, self._blocks = [], []
+        for block in range(self.sizes.blocks):
+            progress((block + 1) / self.sizes.blocks)
+            read = {
+                key: torch.cat([file.tensor(f"blk.{block}.{name}.weight") for name in names])
+                for key, names in PARTS_OF_A_BLOCK.items()
+            }
+            gammas += [file.tensor(f"blk.{block}.{name}.weight") for name in ("attn_norm", "ffn_norm")]
+            self._blocks.append(read)
+        self.gammas = torch.stack([*gammas, file.tensor("output_norm.weight")])
+
+    @property
+    def count(self) -> int:
+        """How many weights there are."""
+        blocks = (weight for block in self._blocks for weight in block.values())
+        return sum(weight.numel() for weight in (self.table, self.gammas, *blocks))
+
+    def states(self, slots: Slots, ids: Tensor, cache: Cache | None = None) -> Iterator[Tensor]:
+        """What each layer makes of ids ``[1, s]``: after the embedding, after each block, and after the last norm.
+
+        Args:
+            slots: The layers to use.
+            ids: All positions, or the one after those in ``cache``.
+            cache: Extended by these positions.
+        """
+        x = slots.embed(ids)
+        yield x
+        for block, weights in enumerate(self._blocks):
+            before, between = slots.norms[2 * block : 2 * block + 2]
+            x = x + self._attention(block, before(x), slots, {} if cache is None else cache)
+            gate, up = functional.linear(between(x), weights["wide"]).chunk(2, dim=-1)
+            x = x + functional.linear(functional.silu(gate) * up, weights["back"])
+            yield x
+        yield slots.norms[-1](x)
+
+    def _attention(self, block: int, x: Tensor, slots: Slots, cache: Cache) -> Tensor:
+        sizes, weights = self.sizes, self._blocks[block]
+        heads = functional.linear(x, weights["qkv"]).unflatten(-1, (-1, sizes.head_dim))  # [1, s, heads, head_dim]
+        queries, keys, values = heads.split((sizes.heads, sizes.kv_heads, sizes.kv_heads), dim=2)
+        if block in cache:
+            keys, values = (torch.cat(both, dim=1) for both in zip(cache[block], (keys, values), strict=True))
+        cache[block] = keys, values
+        earlier = keys.shape[1] - queries.shape[1]  # positions without a query, where zeros keep the place
+        queries = slots.positions(functional.pad(queries, (0, 0, 0, 0, earlier, 0)))[:, earlier:]
+        mixed = functional.scaled_dot_product_attention(
+            *(part.transpose(1, 2) for part in (queries, slots.positions(keys), values)),
+            is_causal=not earlier,
+            enable_gqa=True,
+        )
+        return functional.linear(mixed.transpose(1, 2).flatten(2), weights["out"])
+
+    def scores(self, x: Tensor) -> Tensor:
+        """Scores of each next token, ``[..., vocab]``, from what the last norm gave."""
+        return functional.linear(x, self.table)
+
+    def next_ids(self, slots: Slots, ids: list[int], most: int, end: int) -> Iterator[int]:
+        """Up to ``most`` further ids, each the likeliest, until the id ``end``."""
+        cache: Cache = {}
+        for _ in range(most):
+            *_, x = self.states(slots, torch.tensor([ids]), cache)
+            chosen = int(self.scores(x[0, -1]).argmax())
+            if chosen == end:
+                return
+            yield chosen
+            ids = [chosen]
+
+    def losses(self, x: Tensor, ids: Tensor) -> Tensor:
+        """The loss in nats at each position of ids ``[s + 1]``, from what the last norm gave, ``[1, s, hidden]``."""
+        loss = partial(functional.cross_entropy, reduction="none")
+        parts = zip(x[0].split(ROWS), ids[1:].split(ROWS), strict=True)
+        return torch.cat([loss(self.scores(part), right) for part, right in parts])
+
+
+PARTS_OF_A_BLOCK = {
+    "qkv": ("attn_q", "attn_k", "attn_v"),
+    "out": ("attn_output",),
+    "wide": ("ffn_gate", "ffn_up"),
+    "back": ("ffn_down",),
+}

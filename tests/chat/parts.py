@@ -1,0 +1,236 @@
+"""The parts of ``make chat``: what each lets the model do, and what it makes of that."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+
+import torch
+
+from ..demo import checkpoint
+from ..demo.findings import Part, Section, Speech
+from ..demo.layers import Stopped
+from ..demo.model import Slots
+from ..demo.parts import Demo
+from ..demo.plot import Curve, Plot
+from ..harness.messages import Language
+from . import stand_ins
+from .gguf import Gguf
+from .llama import Llama
+from .pieces import LENGTH, LONG_BASE, SHORT_BASE, WINDOW, Look, Pieces, look, wrong_rows
+from .tokenizer import Tokenizer
+from .where import progress_bar
+from .words import say
+
+SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"  # as in the model's own template
+MOST, MOST_AT_ONCE = 200, 24  # tokens of an answer, and of one of several answers side by side
+STUCK = 24  # tokens in a row, of which few differ
+MOST_BEFORE = 1024  # tokens of a conversation that the model still sees
+PARAGRAPH = 129  # tokens
+BINS = 16  # places of the plot by position
+BAND = 0.05  # nats to each side of a right scaling
+CELLS = 64  # of the strip of ids
+NAMED = ("own", "neighbours", "no_gamma")  # other curves of cosines are those of single layers
+
+Told = Iterator[str]
+
+
+class Chat:
+    """A real model with the student's layers, and what it does.
+
+    Args:
+        file: The model.
+        ranks: Over how many ranks the embedding is split; 0 for whole.
+        prompt: What is asked; none for a conversation.
+        language: Of all sentences.
+    """
+
+    def __init__(self, file: Path, ranks: int, prompt: str, language: Language) -> None:
+        """Load the model, and make the student's layers."""
+        read = Gguf(file)
+        self.language, self._prompt, self._ranks = language, prompt, ranks
+        self._tokenizer = Tokenizer(read.facts["tokenizer.ggml.tokens"], read.facts["tokenizer.ggml.merges"])
+        self._start, self._end = (self._tokenizer.ids[name] for name in ("<|im_start|>", "<|im_end|>"))
+        self._model = Llama(read, progress_bar)
+        vocab = len(self._model.table)
+        if ranks and vocab % ranks:
+            raise ValueError(self._say("ranks_do_not_divide", ranks=ranks, vocab=vocab))
+        self._pieces = Pieces(self._model, ranks, language)
+        self.reports = self._pieces.desk.reports
+        self._small = checkpoint.load()
+        self.about = self._say("model", file=file.name, weights=self._model.count, window=self._model.sizes.window)
+
+    def parts(self) -> list[Part]:
+        """What there is to see: an answer and its pictures, or a conversation; then the small model's poem."""
+        chosen = (self.answer, self.what_each_does, self.long_text) if self._prompt else (self.talk,)
+        named = [Part(self._say(part.__name__), self._say(f"{part.__name__}_about"), part) for part in chosen]
+        return [*named, Demo(self._small, self.language).parts()[0]]
+
+    # ── Talking ──
+
+    def answer(self, section: Section) -> Told:
+        """Answer the prompt with the student's layers."""
+        yield from self._turn(section, [("user", self._prompt)])
+
+    def talk(self, section: Section) -> Told:
+        """Answer lines of the standard input until one is empty."""
+        turns: list[tuple[str, str]] = []
+        while said := self._line():
+            turns.append(("user", said))
+            while len(self._ids(turns)) > MOST_BEFORE and len(turns) > 1:
+                del turns[:2]
+            yield from self._turn(section, turns)
+            turns.append(("assistant", section.speeches[-1].text))
+
+    @staticmethod
+    def _line() -> str:
+        try:
+            return input("\n> ").strip()
+        except EOFError:
+            return ""
+
+    def _turn(self, section: Section, turns: list[tuple[str, str]]) -> Told:
+        speech = Speech(f"{turns[-1][1]}\n")
+        section.speeches.append(speech)
+        began, count, recent = time.monotonic(), 0, deque[str](maxlen=STUCK)
+        yield "  "
+        for piece in self._spoken(self._pieces.own, turns, MOST):
+            speech.text += piece
+            count += 1
+            yield piece
+            recent.append(piece)
+            if len(recent) == STUCK and len(set(recent)) <= STUCK // 8:
+                break  # with a wrong layer it may say the same for ever
+        yield from f"\n[{self._say('speed', speed=count / (time.monotonic() - began))}]"
+
+    def _spoken(self, slots: Slots, turns: list[tuple[str, str]], most: int) -> Told:
+        return self._tokenizer.spoken(self._model.next_ids(slots, self._ids(turns), most, self._end))
+
+    def _ids(self, turns: list[tuple[str, str]]) -> list[int]:
+        """The ids of a conversation in the form that the model was trained on, and of the beginning of an answer."""
+        encode, ids = self._tokenizer.encode, []
+        for role, text in (("system", SYSTEM), *turns):
+            ids += [self._start, *encode(f"{role}\n{text}"), self._end, *encode("\n")]
+        return [*ids, self._start, *encode("assistant\n")]
+
+    # ── What each layer does ──
+
+    def what_each_does(self, section: Section) -> Told:
+        """Compare each layer, all of them, and two well-known mistakes with the published model, on a paragraph."""
+        pieces, ids = self._pieces, self._tokenizer.encode(self._small.unseen)[:PARAGRAPH]
+        published = look(self._model, pieces.plain, ids)
+        yield from self._side(section, self._say("published"), pieces.plain, published)
+        wrong = self._wrong(section, ids, published)
+        looks: dict[str, Look] = {}
+        with suppress(Stopped):  # a layer that stops has been judged
+            if pieces.single:
+                looks["own"] = look(self._model, pieces.own, ids)
+            if len(wrong) == 1 and looks["own"].first_difference(published) is not None:
+                wrong = {}  # all layers together show what the one does
+        looks |= wrong | {name: look(self._model, slots, ids) for name, slots in pieces.mistakes.items()}
+        slots_of = pieces.single | {"own": pieces.own} | pieces.mistakes
+        for name, one in looks.items():
+            if one.first_difference(published) is not None:
+                yield from self._side(section, self._name(name), slots_of[name], one)
+        curves = [
+            Curve(name if name in NAMED else "single", self._name(name), one.cosines(published))
+            for name, one in looks.items()
+        ]
+        words = {"axis_x": self._say("layer"), "axis_y": self._say("cosine")}
+        section.plot = Plot(curves, [], 1, 0, words)
+
+    def _wrong(self, section: Section, ids: list[int], published: Look) -> dict[str, Look]:
+        """Judge each layer of the student's by itself; what the wrong ones make of the text, by their names."""
+        pieces, wrong = self._pieces, {}
+        for name, slots in pieces.single.items():
+            try:
+                one = look(self._model, slots, ids)
+                if not self._judged(section, name, one, published):
+                    wrong[name] = one
+                if name in pieces.embeddings:
+                    self._rows(section, name)
+            except Stopped as stop:
+                section.verdicts.append((False, self._say("stopped_in", name=stop.name, why=stop.why)))
+        return wrong
+
+    def _judged(self, section: Section, name: str, one: Look, published: Look) -> bool:
+        """Say whether a layer is as the published model's, and if not, where it first differs; return whether."""
+        first = one.first_difference(published)
+        fields = {"name": name, "perplexity": one.perplexity, "published": published.perplexity}
+        if first is None:
+            sentence = self._say("as_published", **fields)
+        else:
+            key = {0: "after_embedding", len(one.states) - 1: "after_norm"}.get(first, "after_block")
+            place = self._say(key, block=first)
+            sentence = self._say("differs", place=place, cosine=_close_to_one(one.cosines(published)[first]), **fields)
+        section.verdicts.append((first is None, sentence))
+        return first is None
+
+    def _rows(self, section: Section, name: str) -> None:
+        """Count the ids that get a wrong row; the paragraph has few of them."""
+        wrong = wrong_rows(self._pieces.embeddings[name], self._model.table)
+        tokens = ", ".join(repr(self._tokenizer.decode([one])) for one in wrong.nonzero().flatten().tolist()[:3])
+        fields = {"name": name, "wrong": int(wrong.sum()), "all": len(wrong), "tokens": tokens}
+        section.verdicts.append((not wrong.any(), self._say("wrong_rows" if wrong.any() else "right_rows", **fields)))
+        if wrong.any():
+            section.cells = [bool(part.any()) for part in wrong.tensor_split(CELLS)]
+            section.ranks = 1 if name == "VocabEmbedding" else self._ranks or 2
+
+    def _side(self, section: Section, name: str, slots: Slots, one: Look) -> Told:
+        """One of several answers to the same prompt."""
+        about = self._say("side", name=name, perplexity=one.perplexity)
+        speech = Speech("", about)
+        yield from f"\n\n{about}\n" if section.speeches else f"{about}\n"
+        section.speeches.append(speech)
+        for piece in self._spoken(slots, [("user", self._prompt)], MOST_AT_ONCE):
+            speech.text += piece
+            yield piece
+        if not speech.text.strip():
+            speech.text = self._say("blank")
+            yield from speech.text
+
+    def _name(self, name: str) -> str:
+        return self._say(name) if name in NAMED else self._say("only", name=name)
+
+    # ── Long texts ──
+
+    def long_text(self, section: Section) -> Told:
+        """Predict a text four times as long as a shortened window, with scaling and without."""
+        ids = self._tokenizer.encode(self._small.unseen)[: LENGTH + 1]
+        plain, short, head_dim = self._pieces.plain, self._pieces.short, self._model.sizes.head_dim
+        unscaled = short.get("unscaled", stand_ins.Turns(head_dim, SHORT_BASE))
+        ways = {"scaled": short.get("scaled"), "published": plain.positions, "unscaled": unscaled}
+        ways["right"] = stand_ins.Turns(head_dim, LONG_BASE)
+        values = {}
+        for name, positions in ways.items():
+            if positions:
+                yield "."
+                *_, state = self._model.states(replace(plain, positions=positions), torch.tensor([ids[:-1]]))
+                values[name] = self._model.losses(state, torch.tensor(ids)).view(BINS, -1).mean(1).tolist()
+        published = values.pop("published")
+        values = {name: [a - b for a, b in zip(losses, published, strict=True)] for name, losses in values.items()}
+        band = [(value - BAND, value + BAND) for value in values.pop("right")]
+        curves = [Curve(name, self._say(name), losses) for name, losses in values.items()]
+        words = {key: self._say(key) for key in ("band", "axis_x", "axis_y", "trained_to")}
+        section.plot = Plot(curves, band, LENGTH // BINS, WINDOW, words)
+        beyond = {name: fmean(losses[WINDOW * BINS // LENGTH :]) for name, losses in values.items()}
+        key = "beyond" if "scaled" in values else "no_scaling"
+        section.verdicts.append((None, self._say(key, window=WINDOW, **beyond)))
+        if "scaled" in values:
+            out = section.plot.places_outside(curves[0])
+            fields = {"name": curves[0].name, "places": len(out), "all": BINS}
+            first = {"first": out[0] * section.plot.per_value + 1} if out else {}
+            section.verdicts.append((not out, self._say("out_of_band" if out else "in_band", **fields, **first)))
+
+    def _say(self, key: str, **fields: object) -> str:
+        return say(self.language, key, **fields)
+
+
+def _close_to_one(cosine: float) -> str:
+    """A cosine with as many digits as tell it from 1."""
+    return f"{cosine:.4f}" if cosine < 0.9999 else f"1 − {1 - cosine:.0e}"
