@@ -124,9 +124,7 @@ def write(executed: Path, out: Path, languages: Sequence[str], site: publish.Sit
                 next=pages[number + 1] if number + 1 < len(pages) else None,
                 exercises=exercises(one.headings),
                 script=(HERE / "contents.js").read_text(encoding="utf-8") + _script(one.figures, numbers[language]),
-                **publish.public(
-                    site, languages, language, "{language}/" + one.name, one.title, _finding(front, one, language)
-                ),
+                **publish.public(site, languages, language, "{language}/" + one.name, _finding(front, one, language)),
                 **vars(one),
             )
             written[-1].write_text(text, encoding="utf-8")
@@ -147,9 +145,7 @@ def write(executed: Path, out: Path, languages: Sequence[str], site: publish.Sit
             findings={f"{stem}.html": finding[language] for stem, finding in front.findings.items()},
             folder=f"{language}/" if first else "",
             fronts={other: _front(language, other, languages) for other in languages if other != language},
-            **publish.public(
-                site, languages, language, "{front}index.html", front.title[language], publish.plain(about)
-            ),
+            **publish.public(site, languages, language, "{front}index.html", publish.plain(about)),
             script=_script(touch.MARKER.findall(about), numbers[language]),
         )
         fronts[-1].write_text(text, encoding="utf-8")

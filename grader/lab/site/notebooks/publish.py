@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from xml.sax.saxutils import escape
 
+import jinja2
 import nbformat
 
 from grader import REPOSITORY
@@ -24,8 +24,6 @@ from . import sources
 from .preview import preview
 
 BRANCH = "gh-pages"  # where the workflow leaves the pages, and the notebooks that Colab opens
-PREVIEW = "preview.png"
-FEED = "feed.xml"
 NOTEBOOKS = "notebooks"
 _PAGES = re.compile(r"https://([\w-]+)\.github\.io/([\w.-]+)")
 _FETCH = """# These pages' notebooks import a few modules that lie beside them.
@@ -66,52 +64,6 @@ class Site:
         """The address of a page; that of an ``index.html`` ends with its folder."""
         return f"{self.address}/{page.removesuffix('index.html')}"
 
-    def head(self, page: str, language: str, title: str, description: str, others: Mapping[str, str]) -> str:
-        """The part of a page's head that a search engine, a feed reader or a preview reads.
-
-        Args:
-            page: Its path below the site.
-            language: Its language.
-            title: Its title.
-            description: It in a sentence or two.
-            others: The path of the same page in each other language.
-        """
-        here, dates = self.of(page), [change.date for change in changes()]
-        tags = [("rel", "canonical", here), ("rel", "license", f"{self.address}/LICENSE")]
-        lines = [f'<link {kind}="{name}" href="{html.escape(to)}">' for kind, name, to in tags]
-        for other, path in {language: page, **others}.items():
-            lines.append(f'<link rel="alternate" hreflang="{other}" href="{html.escape(self.of(path))}">')
-        lines.append(f'<link rel="alternate" type="application/atom+xml" href="{self.address}/{FEED}">')
-        properties = {"title": title, "description": description, "url": here, "type": "article", "locale": language}
-        properties |= {"image": f"{self.address}/{PREVIEW}", "image:width": "1200", "image:height": "630"}
-        lines.append(f'<meta name="description" content="{html.escape(description)}">')
-        lines.append('<meta name="twitter:card" content="summary_large_image">')
-        lines += [f'<meta property="og:{name}" content="{html.escape(said)}">' for name, said in properties.items()]
-        if dates:
-            lines.append(f'<meta property="article:published_time" content="{dates[-1]}">')
-            lines.append(f'<meta property="article:modified_time" content="{dates[0]}">')
-        return "\n".join(lines)
-
-    def colab(self, language: str, stem: str) -> str:
-        """The address that opens a notebook in Colab; empty if the site does not name a repository."""
-        path = self.repository.removeprefix("https://github.com/")
-        return (
-            f"https://colab.research.google.com/github/{path}/blob/{BRANCH}/{NOTEBOOKS}/{language}/{stem}.ipynb"
-            if path
-            else ""
-        )
-
-    def edit(self, name: str) -> str:
-        """The address at which a page's source is edited; empty if the site does not name a repository."""
-        return f"{self.repository}/edit/main/notebooks/source/{name}" if self.repository else ""
-
-    def citation(self, title: str) -> str:
-        """The site as BibTeX knows it."""
-        dated = changes()
-        lines = [f"  title = {{{title}}},", f"  url = {{{self.address}/}},"]
-        lines += [f"  year = {{{dated[0].date[:4]}}}," if dated else "", f"  author = {{{{{author()}}}}},"]
-        return "\n".join(["@misc{position-encodings,", *filter(None, lines), "}"])
-
 
 @cache
 def changes() -> tuple[Change, ...]:
@@ -135,7 +87,7 @@ def author() -> str:
 
 
 def public(
-    site: Site | None, languages: Sequence[str], language: str, page: str, title: str, description: str
+    site: Site | None, languages: Sequence[str], language: str, page: str, description: str
 ) -> dict[str, object]:
     """What the template of a page needs where the public reads it; nothing without a site.
 
@@ -144,21 +96,22 @@ def public(
         languages: All of them, the first one first.
         language: The page's.
         page: Its path, with ``{language}`` or ``{front}`` in the place of its folder.
-        title: Its title.
         description: It in a sentence or two.
     """
     if site is None:
         return {}
     paths = {one: page.format(language=one, front="" if one == languages[0] else f"{one}/") for one in languages}
-    stem, others = Path(paths[language]).stem, {one: path for one, path in paths.items() if one != language}
-    walk = stem in {script.stem for script in sources.scripts()}
+    stem = Path(paths[language]).stem
     return {
-        "head": site.head(paths[language], language, title, description, others),
-        "colab": site.colab(language, stem) if walk else "",
-        "edit": site.edit("title.toml" if stem == "index" else f"{stem}.py"),
-        "citation": site.citation(sources.front().title[languages[0]]),
-        "dated": changes()[0].date if changes() else "",
-        "licence": site.of("LICENSE"),
+        "site": site,
+        "address": site.of(paths[language]),
+        "twins": {one: site.of(paths[one]) for one in sorted(languages, key=lambda one: one != language)},
+        "description": description,
+        "notebook_path": f"{BRANCH}/{NOTEBOOKS}/{language}/{stem}.ipynb" if page.startswith("{language}/") else "",
+        "source": "title.toml" if stem == "index" else f"{stem}.py",
+        "whole": sources.front().title[languages[0]],
+        "changes": changes(),
+        "author": author(),
     }
 
 
@@ -178,31 +131,16 @@ def write(site: Site, out: Path, pages: Sequence[str], title: str, released: Map
         title: What the whole is called.
         released: For each language, the folder of the notebooks as students get them.
     """
-    dated = changes()
-    modified = f"<lastmod>{dated[0].date}</lastmod>" if dated else ""
-    rows = "".join(f"<url><loc>{escape(site.of(page))}</loc>{modified}</url>\n" for page in pages)
-    schema = "http://www.sitemaps.org/schemas/sitemap/0.9"
-    texts = {"sitemap.xml": f'<urlset xmlns="{schema}">\n{rows}</urlset>\n', FEED: feed(site, title, dated)}
-    for name, text in texts.items():
-        (out / name).write_text(f'<?xml version="1.0" encoding="utf-8"?>\n{text}', encoding="utf-8")
-    (out / PREVIEW).write_bytes(preview())
+    told = {"site": site, "pages": pages, "title": title, "changes": changes(), "author": author()}
+    for name in ("sitemap.xml", "feed.xml"):
+        template = (Path(__file__).parent / f"{name}.j2").read_text(encoding="utf-8")
+        text = jinja2.Template(template, autoescape=True, keep_trailing_newline=True).render(**told)
+        (out / name).write_text(text, encoding="utf-8")
+    (out / "preview.png").write_bytes(preview())
     (out / ".nojekyll").touch()
     (out / "LICENSE").write_bytes((REPOSITORY / "LICENSE").read_bytes())
     for language, folder in released.items():
         _notebooks(site, language, folder, out / NOTEBOOKS / language)
-
-
-def feed(site: Site, title: str, dated: Sequence[Change]) -> str:
-    """The latest changes, as a feed reader reads them."""
-    entries = [
-        f"<entry><id>{site.address}/#{change.commit}</id><title>{escape(change.what)}</title>"
-        f'<updated>{change.date}T00:00:00Z</updated><link href="{escape(site.address)}/"/></entry>'
-        for change in dated[:20]
-    ]
-    updated = f"<updated>{dated[0].date if dated else '1970-01-01'}T00:00:00Z</updated>"
-    links = f'<link href="{site.address}/"/><link rel="self" href="{site.address}/{FEED}"/>'
-    named = f"<id>{site.address}/</id><title>{escape(title)}</title><author><name>{escape(author())}</name></author>"
-    return "\n".join(['<feed xmlns="http://www.w3.org/2005/Atom">', named, links, updated, *entries, "</feed>", ""])
 
 
 def _notebooks(site: Site, language: str, folder: Path, out: Path) -> None:
