@@ -21,7 +21,7 @@ from .student_objects import StudentModule, StudentName
 NOT_TRIED_AFTER_TIME = say("not tried: an earlier case of this property timed out")
 NOT_TRIED_AFTER_MEMORY = say("not tried: an earlier case of this property exceeded the memory limit")
 
-MORE_TRIES = 2  # of a name that has had no answer in a replay
+MOST_TRIES, MORE_TRIES = 1000, 2  # timeouts of a name: in all, and after one in a replay
 
 StartWorker = Callable[[Mapping[str, str]], WorkerLike]
 
@@ -62,6 +62,7 @@ class Student:
         self._limits = limits
         self._left_s = dict.fromkeys(self._file_of, limits.submission_s / len(self._file_of))
         self._hung: set[str] = set()  # names for which a request has timed out, or filled the memory
+        self._tries: dict[str, int] = {}
         self._gave_out: StudentFault | None = None  # once set, every later request of the property raises it
         self._import_faults: dict[str, StudentFault] = {}
         self._worker: WorkerLike | None = None
@@ -241,8 +242,7 @@ class Student:
     def hang(self, names: Collection[str]) -> None:
         """Note that one of these names has had no answer in a replay: they get a few more tries, of less time each."""
         self._hung |= {*names}
-        for name in names:
-            self._left_s[name] = min(self._left_s[name], MORE_TRIES * self._limits.retry_s)
+        self._tries |= dict.fromkeys(names, MORE_TRIES)
 
     def charge(self, names: Collection[str], spent_s: float) -> None:
         """Take time from what these names have left, in equal shares."""
@@ -317,6 +317,9 @@ class Student:
             self._worker, self._loaded = None, set()
             if failure.kind == "timed_out":
                 self._hung.add(name)
+                self._tries[name] = self._tries.get(name, MOST_TRIES) - 1
+                if not self._tries[name]:
+                    self._left_s[name] = 0.0
                 self._gave_out = TimedOut(NOT_TRIED_AFTER_TIME)
                 raise TimedOut(say("no answer within {time} s", time=f"{limit_s:g}")) from None
             raise (Crashed if failure.kind == "crashed" else InvalidReply)(failure.message) from None
