@@ -31,7 +31,7 @@ from grader.core.judge.replay import (
     sampled_requests,
     shuffled,
 )
-from grader.core.judge.student import MORE_TRIES, Student
+from grader.core.judge.student import Student
 from grader.core.messages import say
 from grader.core.results.report import Report
 from grader.core.rubric import Rubric
@@ -169,20 +169,6 @@ def test_after_some_failures_nothing_more_is_sent(rubric: Rubric) -> None:
     trial = Trial(rubric, *[DIED] * MOST_FAILURES)
     assert [trial.replay.packed(prop) for prop in PROPERTIES] == [None] * len(PROPERTIES)
     assert len(trial.workers) == MOST_FAILURES
-
-
-def test_a_name_that_hangs_is_sent_nothing_more_and_gets_two_more_tries(rubric: Rubric) -> None:
-    limits = Limits(retry_s=SPENT_S)
-    trial = Trial(rubric, FAILED, student=Student({"src/functional.py": ""}, _no_worker, rubric, limits))
-    assert [trial.replay.packed(prop) for prop in PROPERTIES] == [None] * len(PROPERTIES)
-    assert trial.posted == [IN_FLIGHT]
-    trial.student.start_over(Hangs)
-    for _ in range(MORE_TRIES):
-        with pytest.raises(TimedOut, match="no answer within"):
-            trial.student.apply_rotary_pos_emb(X, TABLE, TABLE)
-        trial.student.start_afresh()
-    with pytest.raises(TimedOut, match="has used up its time"):
-        trial.student.apply_rotary_pos_emb(X, TABLE, TABLE)
 
 
 def test_time_is_charged_whether_replies_come_or_not(rubric: Rubric) -> None:
