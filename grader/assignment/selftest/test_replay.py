@@ -31,7 +31,7 @@ from grader.core.judge.replay import (
     sampled_requests,
     shuffled,
 )
-from grader.core.judge.student import MORE_TRIES, Student
+from grader.core.judge.student import Student
 from grader.core.messages import say
 from grader.core.results.report import Report
 from grader.core.rubric import Rubric
@@ -109,6 +109,14 @@ class Scripted(InProcessWorker):
         self.closed = True
 
 
+class Hangs(InProcessWorker):
+    """A worker that gives no answer."""
+
+    def request(self, *_: Any) -> dict[str, Any]:
+        """Nothing comes."""
+        raise FAILED
+
+
 class Trial:
     """Some properties, each of which asks for one call, answered by a script."""
 
@@ -163,19 +171,6 @@ def test_after_some_failures_nothing_more_is_sent(rubric: Rubric) -> None:
     assert len(trial.workers) == MOST_FAILURES
 
 
-def test_a_name_that_hangs_is_sent_nothing_more_and_gets_two_more_tries(rubric: Rubric) -> None:
-    limits = Limits(retry_s=SPENT_S)
-    trial = Trial(rubric, FAILED, student=Student({"src/functional.py": ""}, _no_worker, rubric, limits))
-    assert [trial.replay.packed(prop) for prop in PROPERTIES] == [None] * len(PROPERTIES)
-    assert trial.posted == [IN_FLIGHT]
-    for _ in range(MORE_TRIES):
-        with pytest.raises(AssertionError, match="a worker of its own"):
-            trial.student.apply_rotary_pos_emb(X, TABLE, TABLE)
-        trial.student.charge([NAME], SPENT_S)
-    with pytest.raises(TimedOut, match="has used up its time"):
-        trial.student.apply_rotary_pos_emb(X, TABLE, TABLE)
-
-
 def test_time_is_charged_whether_replies_come_or_not(rubric: Rubric) -> None:
     share_s = Limits().submission_s / len([name for task in rubric.tasks for name in task.names])
     for answer in (PASSING, DIED):
@@ -201,12 +196,7 @@ def test_where_no_worker_starts_asking_request_by_request_will_say_so(rubric: Ru
 @pytest.fixture
 def hanging(rubric: Rubric) -> Student:
     """A submission of which one name has hung."""
-
-    class Hanging(InProcessWorker):
-        def request(self, *_: Any) -> dict[str, Any]:
-            raise FAILED
-
-    student = Student({}, Hanging, rubric, Limits())
+    student = Student({}, Hangs, rubric, Limits())
     with pytest.raises(TimedOut, match="no answer"):
         student.apply_rotary_pos_emb(X, TABLE, TABLE)
     return student

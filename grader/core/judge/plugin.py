@@ -167,8 +167,12 @@ class Plugin:
         results: dict[str, Mapping[str, Any]] = {}
         # Only now, as lists under way would be charged for what is waited for here; and backwards, so that no property
         # is asked behind the same ones as in the replay.
+        # A task begins in a new process, so that no file, in a reading, say, spoils another task.
+        task = ""
         for prop in reversed(self._tests):
             student.announce(prop)
+            if lender and task != (task := self._assignment.rubric.task_of(prop).id):
+                lender.end_idle()
             if not plain and self._passes(prop, decided[prop]):
                 results |= decided[prop]
                 continue

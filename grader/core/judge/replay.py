@@ -276,15 +276,12 @@ class Replay:
         """Wait for the replies to the list that was sent first; its time is charged whether they come or not."""
         assert self._worker is not None, "what has been sent has been sent to a worker"
         recording = self._recordings[self._sent.popleft()]
-        packed, hangs = None, False
+        packed = None
         try:
             packed = self._worker.replies(recording.limit_s)
-        except WorkerFailed as failure:
+        except WorkerFailed:
             self._failures += 1
-            hangs = failure.kind == "timed_out"
         self._student.charge(recording.names, self._worker.spent_s)
-        if hangs:
-            self._student.hang(recording.names)
         if packed is None:
             self.close()
         return packed

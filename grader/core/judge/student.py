@@ -21,8 +21,6 @@ from .student_objects import StudentModule, StudentName
 NOT_TRIED_AFTER_TIME = say("not tried: an earlier case of this property timed out")
 NOT_TRIED_AFTER_MEMORY = say("not tried: an earlier case of this property exceeded the memory limit")
 
-MORE_TRIES = 2  # of a name that has had no answer in a replay
-
 StartWorker = Callable[[Mapping[str, str]], WorkerLike]
 
 
@@ -60,7 +58,8 @@ class Student:
         self._recorded: tuple[str, str] | None = None  # module and name of the function that is recorded
         self._file_of = {name: task.file_of(name) for task in rubric.tasks for name in task.names}
         self._limits = limits
-        self._left_s = dict.fromkeys(self._file_of, limits.submission_s / len(self._file_of))
+        self._share_s = limits.submission_s / len(self._file_of)
+        self._left_s = dict.fromkeys(self._file_of, self._share_s)
         self._hung: set[str] = set()  # names for which a request has timed out, or filled the memory
         self._gave_out: StudentFault | None = None  # once set, every later request of the property raises it
         self._import_faults: dict[str, StudentFault] = {}
@@ -238,12 +237,6 @@ class Student:
         """Whether one of the names has hung, has no time left, or stands in a file that cannot be imported."""
         return any(name in self._hung or name in self._import_faults or self._left_s[name] <= 0 for name in names)
 
-    def hang(self, names: Collection[str]) -> None:
-        """Note that one of these names has had no answer in a replay: they get a few more tries, of less time each."""
-        self._hung |= {*names}
-        for name in names:
-            self._left_s[name] = min(self._left_s[name], MORE_TRIES * self._limits.retry_s)
-
     def charge(self, names: Collection[str], spent_s: float) -> None:
         """Take time from what these names have left, in equal shares."""
         for name in names:
@@ -308,7 +301,7 @@ class Student:
 
     def _ask(self, name: str, operations: Sequence[Operation]) -> Any:
         if self._left_s[name] <= 0:
-            raise TimedOut(say("{name} has used up its time", name=name))
+            raise TimedOut(say("{name} has used up its {time} s", name=name, time=f"{self._share_s:g}"))
         limit_s = self._limits.retry_s if name in self._hung else self._limits.request_s
         worker = self._worker = self._worker or self._around(self._start_worker(self.files))
         try:

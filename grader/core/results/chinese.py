@@ -98,7 +98,7 @@ PHRASES: Final = {
     "not a real tensor": "不是实数张量",
     "a malformed error report": "错误报告格式不对",
     "a malformed reply": "返回的内容格式不对",
-    "{name} has used up its time": "{name} 已用完它的时间",
+    "{name} has used up its {time} s": "{name} 已用完它的 {time} 秒",
     "judging this output exceeded the judge's limits; not tried again": "这一部分返回的内容太多，无法评判",
     "judging this output takes more memory than is available": "评判返回的内容所需的内存超过了现有的内存",
     "the same calls gave different answers in different processes; the worse answer counts": (
