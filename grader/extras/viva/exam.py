@@ -37,7 +37,9 @@ def _outcome(code: str, names: dict[str, Any], wanted: Mapping[str, Any] | None)
         sys.settrace(None if wanted is None else watch.entered)
         exec(compile(ast.Module(lines, []), "<call>", "exec"), names)
         value = eval(compile(ast.Expression(last.value), "<call>", "eval"), names)
-        found = {"value": value.detach().clone() if isinstance(value, torch.Tensor) else repr(value)[:MOST_TEXT]}
+        found = {
+            "value": value.detach().to_dense().clone() if isinstance(value, torch.Tensor) else repr(value)[:MOST_TEXT]
+        }
     except Exception as error:
         found = {"error": type(error).__name__[:MOST_TEXT]}
     finally:

@@ -258,3 +258,13 @@ def test_a_file_that_names_no_task_or_property_is_refused(tmp_path: Any) -> None
     with pytest.raises(ValueError, match=r"viva\.toml: 'swiglu_gone' is no task or property"):
         viva_of(Assignment(SMALL.package, tmp_path, SMALL.root))
     assert viva_of(Assignment(SMALL.package, SMALL.folder / "hidden", SMALL.root)) is None
+
+
+@process
+def test_a_gradient_that_is_kept_sparse_is_a_tensor_like_any_other(start: Counting) -> None:
+    files, task = ASSIGNMENT.solution(), ASSIGNMENT.rubric.tasks[1]
+    files[VOCAB] = files[VOCAB].replace("self.table.to(input_ids.device))", "self.table, sparse=True)")
+    code = "embed = VocabEmbedding(4, 1)\nembed(torch.tensor([[1, 1]])).sum().backward()\nnext(embed.parameters()).grad"
+    found = Bench(start).outcomes(files, task, [code])
+    assert found is not None
+    assert found[0].text == "[[0.0], [2.0], [0.0], [0.0]]"
