@@ -10,8 +10,9 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from grader.assignment.hidden.checks import AFTER, DRAWS, DTYPE, DTYPE_WHEN, RESET
-from grader.assignment.hidden.rope_tables import ALONE, CALL, MS
+from grader.assignment.hidden.checks import AFTER, ALONE, DRAWS, DTYPE, DTYPE_WHEN, RESET
+from grader.assignment.hidden.rope_tables import CALL, MS, SPEEDS
+from grader.assignment.model.histories import OTHER_BUILT, OTHERWISE
 from grader.assignment.model.row_words import MULTIPLE, RECEIVES
 from grader.testing import ALIKE, OTHER_DTYPE, OTHER_SHAPE, SAME_MULTIPLE, ZEROS, Message
 
@@ -67,7 +68,6 @@ def _key(message: Message) -> str:
     return message.parts[0].key
 
 
-OTHERWISE = "{what} gives a different output than on a new module, after {before}"
 IN_EVALUATION = "the output in evaluation mode, compared with training mode"
 REGISTERED = "{n} parameters are registered, not {wanted}"
 ROWS = "{what}: {n} of {all} rows receive a wrong gradient"
@@ -89,6 +89,7 @@ DTYPE_DIFFERS = Clue(says=(OTHER_DTYPE,))
 SHAPE_DIFFERS = Clue(says=(OTHER_SHAPE,))
 HISTORY = Clue("earlier_calls")
 CHANGED_BEFORE = Clue(says=(_key(ALONE),))
+OTHER_BEFORE = Clue(says=(OTHERWISE,), fields={"before": OTHER_BUILT})
 EVALUATION = Clue(says=(IN_EVALUATION,))
 INPUT_CHANGED = Clue(says=(_key(AFTER),), fields={"what": "the input"})
 PARAMETER_CHANGED = (
@@ -113,7 +114,8 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "norm_mode": (EVALUATION, Clue("earlier_calls", (OTHERWISE,), {"before": "eval()"})),
     "input_changed": (INPUT_CHANGED, HISTORY),
     "parameter_changed": (*PARAMETER_CHANGED, HISTORY),
-    "earlier_call_remembered": (Clue("earlier_calls_leave_no_trace"), EVALUATION, CHANGED_BEFORE),
+    "earlier_call_remembered": (Clue("earlier_calls_leave_no_trace"), EVALUATION),
+    "state_shared": (CHANGED_BEFORE, OTHER_BEFORE),
     "not_a_parameter": (Clue(says=(REGISTERED,), fields={"n": 0}), DTYPE_DIFFERS),
     "further_parameter": (
         Clue(says=(REGISTERED,), fields={"n": range(2, 1000)}),
@@ -158,7 +160,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
             within=OTHERS_IDS,
         ),
     ),
-    "rope_table_dtype": (Clue("tables_have_the_dtype"),),
+    "rope_table_dtype": (Clue("tables_have_the_dtype", lacks=(_key(ALONE),)),),
     "rope_module_gradient": (Clue("gradients_flow_through_the_module"),),
     "rope_module_dtype": (Clue("every_batch_row_and_head", (OTHER_DTYPE,)),),
     "rope_heads": (
@@ -169,7 +171,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_growth_at_es": tuple(Clue(says=(CALL,), fields={"ratio": ratio, "s": ratio * MS}) for ratio in (1, 2, 3, 5)),
     "rope_far_positions": (Clue("far_positions", fields={"base": 10000, "ratio": 2}),),
     "rope_scaling": (Clue("the_ratio_stretches", fields={"ratio": (2, 4)}, lacks=(_key(ALONE),)),),
-    "rope_base_ignored": (Clue(fields={"base": 16, "ratio": (1, 2, 4)}, lacks=(_key(ALONE),)),),
+    "rope_base_ignored": (Clue(fields={"base": 16, "ratio": (1, 2, 4)}, within=SPEEDS, lacks=(_key(ALONE),)),),
     "rope_unscaled_angles": (Clue("the_ratio_stretches", lacks=(_key(ALONE),)),),
     "rotary_tables_changed": (
         Clue(says=(_key(AFTER), "{what} has a different shape after the call"), fields={"what": ("cos", "sin")}),
@@ -185,7 +187,7 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "norm_mode": (EVALUATION,),
     "input_changed": (INPUT_CHANGED,),
     "parameter_changed": PARAMETER_CHANGED,
-    "earlier_call_remembered": (HISTORY, CHANGED_BEFORE),
+    "earlier_call_remembered": (HISTORY,),
     "not_a_parameter": (Clue(says=(REGISTERED,), fields={"n": 0}),),
     "parameter_dtype": (Clue(says=(DTYPE, DTYPE_WHEN)),),
     "parameter_size": (
@@ -204,28 +206,28 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
 SHOWN_BY_CASES: Final[Mapping[str, tuple[str, ...]]] = {
     "norm_dtype_and_shape": ("norm_memory_layout", "output_dtype", "output_shape"),
     "norm_float32_inside": ("norm_rounded_to_gamma", "few_digits"),
-    "norm_init_and_reset": ("init_reset_differs", "init_not_drawn"),
+    "norm_init_and_reset": ("state_shared", "init_reset_differs", "init_not_drawn"),
     "norm_registration_and_arguments": (
         *("default_argument", "not_a_parameter", "further_parameter", "frozen_parameter", "parameter_dtype"),
         *("parameter_size", "bad_sizes_accepted", "bad_sizes_other_error"),
     ),
     "norm_sizes_named": ("bad_sizes_accepted", "bad_sizes_unnamed"),
     "norm_backward": ("not_a_parameter", "frozen_parameter", "gradient_cut", "gradient_scaled"),
-    "norm_purity": ("norm_mode", "input_changed", "parameter_changed", "earlier_call_remembered"),
+    "norm_purity": ("norm_mode", "input_changed", "parameter_changed", "state_shared", "earlier_call_remembered"),
     "vocab_lookup": ("vocab_lookup_16_bit_ids", "output_shape"),
-    "vocab_init_and_reset": ("init_reset_differs", "init_not_drawn"),
+    "vocab_init_and_reset": ("state_shared", "init_reset_differs", "init_not_drawn"),
     "vocab_dtype_and_registration": (
         *("default_argument", "not_a_parameter", "further_parameter", "frozen_parameter", "output_dtype"),
         *("parameter_dtype", "parameter_size"),
     ),
-    "vocab_purity": ("parameter_changed", "earlier_call_remembered"),
+    "vocab_purity": ("parameter_changed", "state_shared", "earlier_call_remembered"),
     "vocab_backward": (
         *("not_a_parameter", "frozen_parameter", "gradient_cut", "one_row_without_gradient"),
         *("gradient_not_summed", "gradient_scaled"),
     ),
     "shard_owned_ids": ("shard_16_bit_ids",),
     "shard_zeros_elsewhere": ("shard_neighbour_answered", "shard_filled_otherwise"),
-    "shard_seed": ("init_reset_differs", "shard_seed_of_later_ranks", "init_not_drawn"),
+    "shard_seed": ("state_shared", "init_reset_differs", "shard_seed_of_later_ranks", "init_not_drawn"),
     "shard_registration_and_arguments": (
         *(
             "default_argument",
@@ -238,7 +240,7 @@ SHOWN_BY_CASES: Final[Mapping[str, tuple[str, ...]]] = {
         *("parameter_size", "bad_sizes_accepted", "bad_sizes_other_error"),
     ),
     "shard_sizes_named": ("bad_sizes_accepted", "bad_sizes_unnamed"),
-    "shard_purity": ("parameter_changed", "earlier_call_remembered"),
+    "shard_purity": ("parameter_changed", "state_shared", "earlier_call_remembered"),
     "shard_backward": (
         *("not_a_parameter", "frozen_parameter", "gradient_cut", "one_row_without_gradient"),
         *("gradient_not_summed", "gradient_scaled"),
@@ -248,7 +250,7 @@ SHOWN_BY_CASES: Final[Mapping[str, tuple[str, ...]]] = {
     "rotary_purity": ("input_changed", "rotary_tables_changed"),
     "rotary_backward": ("rope_module_gradient", "gradient_cut", "gradient_scaled"),
     "rope_base": (
-        "earlier_call_remembered",
+        "state_shared",
         "rope_default_argument",
         "rope_scaling",
         "rope_base_ignored",
@@ -256,7 +258,7 @@ SHOWN_BY_CASES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "rope_exact_angles": ("rope_base_ignored",),
     "rope_boundary": ("rope_module_dtype", "rope_heads", "rope_growth_at_es"),
-    "rope_buffers": ("rope_table_dtype", "input_changed", "earlier_call_remembered"),
+    "rope_buffers": ("rope_table_dtype", "input_changed", "state_shared", "earlier_call_remembered"),
 }
 
 

@@ -19,6 +19,8 @@ from grader.testing import (
     INIT_LIMIT,
     Crashed,
     Message,
+    Student,
+    StudentFault,
     StudentModule,
     WrongAnswer,
     check_errors,
@@ -39,6 +41,7 @@ AFTER = say("{what} after the call")
 MOMENTS = "{what}, mean {mean} and standard deviation {std}"
 OTHER_DEFAULT = "the default of {argument} differs from the stub: omitting it gives a different module"
 RESET = say("{what} after reset_parameters()")
+ALONE = say("alone, in a new process, these are right: other modules or earlier calls change them")
 MAX_ELEMENTS = 1 << 16  # far more than any case needs; limits the expected numbers, which are drawn in this process
 
 
@@ -172,6 +175,24 @@ def check_trainable(module: StudentModule) -> None:
     parameters = module.parameters()
     require(bool(parameters), several(0))
     require(any(parameter.requires_grad for parameter in parameters), say("the parameter does not require gradients"))
+
+
+def check_beside(student: Student, check: Callable[[bool], None]) -> None:
+    """Require what ``check`` requires of a module beside others; a fault says if the module alone fulfils it.
+
+    Args:
+        student: The submission; the module alone is built in a new worker.
+        check: Called with whether other modules are to be built.
+    """
+    try:
+        check(True)
+    except WrongAnswer as fault:
+        student.start_afresh()
+        try:
+            check(False)
+        except StudentFault:
+            raise fault from None
+        raise fault.with_more(ALONE) from None
 
 
 @contextmanager

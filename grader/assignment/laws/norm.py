@@ -205,6 +205,7 @@ def test_gamma_is_one_uniform_draw_right_after_seeding():
             norm = GroupRMSNorm(hidden_size=64, group_size=8, init_range=(low, high), init_seed=seed, dtype=dtype)
             assert_close_to_one_of(parameter_of(norm, 64).flatten(), draws, limit)
             set_values(parameter_of(norm, 64), torch.full((64,), 7.0))
+            GroupRMSNorm(hidden_size=16, group_size=4, init_range=(8.0, 9.0), init_seed=3)  # which changes no other
             norm.reset_parameters()
             assert_close_to_one_of(parameter_of(norm, 64).flatten(), draws, limit)
 

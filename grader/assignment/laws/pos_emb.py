@@ -257,3 +257,6 @@ def test_calls_change_no_input_and_leave_no_trace():
             assert_unchanged(x, before, "input")
             assert_equal(output, build(dynamic=dynamic)(before))
         assert_equal(used.eval()(calls[0]), build(dynamic=dynamic)(calls[0]))
+        used, long = build(dynamic=dynamic), calls[0].repeat(1, 6, 1, 1)
+        NTKAwareRoPE(dim=16, max_seq_len=12, base=16, ratio=3)  # which changes no other
+        assert_equal(used(long), build(dynamic=dynamic)(long))

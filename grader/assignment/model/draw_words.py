@@ -76,6 +76,31 @@ def told_draw(value: Tensor, wrong: Tensor, law: Law, other: Law, seed: int, dev
     return others
 
 
+def told_seeds(values: Sequence[Tensor], law: Law, base: int, device: str) -> Message | None:
+    """Which seed each rank draws with; None if some rank's is unknown, or all are the ranks' own.
+
+    Args:
+        values: What the ranks from 0 on hold.
+        law: The distribution that was asked for.
+        base: The seed that rank 0 was given.
+        device: Where the numbers are drawn.
+    """
+    if not law.second or len({value.shape for value in values}) > 1:
+        return None
+    tried = dict.fromkeys((*range(max(base - NEAR, 0), base + NEAR * len(values)), *SEEDS))
+
+    def seed_of(value: Tensor) -> int | None:
+        drawn = ((seed, law.numbers(value.shape, seed, torch.float32, device).cpu().double()) for seed in tried)
+        return next((seed for seed, numbers in drawn if _fitted(value.cpu().double(), numbers)), None)
+
+    seeds = [seed_of(value.detach()) for value in values]
+    if None in seeds or seeds == [base + rank for rank in range(len(values))]:
+        return None
+    return say(
+        "rank by rank, {world} ranks draw with seeds {seeds}", world=len(seeds), seeds=", ".join(map(str, seeds))
+    )
+
+
 def _candidates(value: Tensor, law: Law, other: Law, seed: int, device: str) -> Iterator[tuple[Tensor, Message]]:
     """Draws that the numbers may come from, the nearest first."""
 

@@ -57,7 +57,7 @@ def reduces_over_the_groups(self, input):
     return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_mixes_tokens")
+@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_mean_over_sequence")
 def mixes_the_tokens_of_a_sequence(self, input):
     """Averages over the sequence as well."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -65,7 +65,7 @@ def mixes_the_tokens_of_a_sequence(self, input):
     return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_mixes_tokens")
+@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_mean_over_batch")
 def mixes_the_rows_of_a_batch(self, input):
     """Averages over the batch as well."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -73,7 +73,7 @@ def mixes_the_rows_of_a_batch(self, input):
     return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_mixes_tokens")
+@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_mean_over_all_tokens")
 def one_root_mean_square_for_everything(self, input):
     """Calls mean() without a dimension."""
     x = input.float()
