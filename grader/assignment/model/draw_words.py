@@ -14,8 +14,10 @@ from grader.testing import Message, in_two_decimals, name, own_look, say
 ALONG: Final = 0.9999  # correlation: of two draws it is far lower
 SEEDS: Final = (*range(48), 123, 1234)  # beside those near the right one; the submission's time runs meanwhile
 NEAR: Final = 8
+LATER: Final = 64  # what a rank may add
 EARLIER: Final = 3  # draws of the same size
 AFTER_DRAWS: Final = "they are the numbers of seed {seed} after {n} earlier draws"
+RANKS_SEEDS: Final = "rank by rank, {world} ranks draw with seeds {seeds}"
 ANOTHER_SCALE: Final = say("they are the right random numbers, scaled or shifted")
 OTHER_KIND: Final = say("they are this seed's numbers for a {kind} draw")
 STATED: Final = 0.02  # how far moments may be off, of the deviation, and still be told as the ones asked for
@@ -87,7 +89,7 @@ def told_seeds(values: Sequence[Tensor], law: Law, base: int, device: str) -> Me
     """
     if not law.second or len({value.shape for value in values}) > 1:
         return None
-    tried = dict.fromkeys((*range(max(base - NEAR, 0), base + NEAR * len(values)), *SEEDS))
+    tried = dict.fromkeys((*range(base - NEAR, base + LATER), *SEEDS))
 
     def seed_of(value: Tensor) -> int | None:
         drawn = ((seed, law.numbers(value.shape, seed, torch.float32, device).cpu().double()) for seed in tried)
@@ -96,9 +98,7 @@ def told_seeds(values: Sequence[Tensor], law: Law, base: int, device: str) -> Me
     seeds = [seed_of(value.detach()) for value in values]
     if None in seeds or seeds == [base + rank for rank in range(len(values))]:
         return None
-    return say(
-        "rank by rank, {world} ranks draw with seeds {seeds}", world=len(seeds), seeds=", ".join(map(str, seeds))
-    )
+    return say(RANKS_SEEDS, world=len(seeds), seeds=", ".join(map(str, seeds)))
 
 
 def _candidates(value: Tensor, law: Law, other: Law, seed: int, device: str) -> Iterator[tuple[Tensor, Message]]:

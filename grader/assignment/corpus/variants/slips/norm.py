@@ -127,7 +127,6 @@ SLIPS = (
     slip(
         "view_of_the_input",
         LIKE,
-        "norm_memory_layout",
         convert="input.view(-1, input.shape[-1]).view(input.shape).float()",
     ),
     slip("no_upcast", WIDE, "norm_squares_before_upcast", convert="input"),
