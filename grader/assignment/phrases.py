@@ -132,7 +132,11 @@ PHRASES: Final = {
     "they are this seed's numbers for a draw in {dtype}": "它们是这个种子以 {dtype} 采样得到的数",
     "they are this seed's numbers for a {kind} draw": "它们是这个种子按 {kind} 分布采样得到的数",
     "they are the numbers of seed {seed}": "它们是种子 {seed} 得到的数",
+    "they are the numbers of seed {seed}, right beside this one": "它们是相邻的种子 {seed} 得到的数",
     "they are the numbers of seed {seed} after {n} earlier draws": "它们是种子 {seed} 先采样 {n} 个数之后得到的数",
+    "they are this seed's numbers after {n} earlier draws": "它们是这个种子先采样 {n} 个数之后得到的数",
+    "two new modules with this seed hold different numbers": "种子相同的两个新模块，数值不同",
+    "all {world} ranks draw with seed {seed}": "{world} 个 rank 都用了种子 {seed}",
     "they run from {low} to {high}": "它们的范围是 {low} 到 {high}",
     "they have mean {mean} and standard deviation {std}": "它们的均值是 {mean}，标准差是 {std}",
     "only numbers beyond {n} standard deviations are wrong: they are clamped there": (

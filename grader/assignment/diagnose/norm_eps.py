@@ -8,10 +8,10 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from grader.assignment.model.normalising import GROUP_SIZE, HIDDEN, SIGNS, filled, normalising
+from grader.assignment.model.normalising import GROUP_SIZE, HIDDEN, SIGNS, filled, normalising, numbers
 from grader.testing import Student
 
-from .fit import fits, values
+from .fit import fits
 
 MAGNITUDES: Final = (1e-9, 1e-3, 0.5, 1.0, 2.0, 7.0, 1024.0, 4096.0)
 EPSILONS: Final = (0.75, 15.0)
@@ -24,7 +24,7 @@ def _response(student: Student, eps_argument: float) -> Tensor:
     reading = normalising(student)
     filled(module, reading.neutral).train(reading.training)
     pattern = torch.tensor(SIGNS)
-    return torch.cat([values(module((m * pattern).reshape(1, 1, -1)), (1, HIDDEN)) / pattern for m in MAGNITUDES])
+    return torch.cat([numbers(module((m * pattern).reshape(1, 1, -1)), (1, HIDDEN)) / pattern for m in MAGNITUDES])
 
 
 def eps(student: Student) -> str | None:

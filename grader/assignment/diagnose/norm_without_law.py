@@ -7,10 +7,10 @@ from typing import Final
 
 from torch import Tensor
 
-from grader.assignment.model.normalising import CONTRACT, GROUP_SIZE, HIDDEN, filled, normalising
+from grader.assignment.model.normalising import CONTRACT, GROUP_SIZE, HIDDEN, filled, normalising, numbers
 from grader.testing import Student
 
-from .fit import fits, values
+from .fit import fits
 
 AXES: Final = {"norm_mean_over_batch": (0,), "norm_mean_over_sequence": (1,), "norm_mean_over_all_tokens": (0, 1)}
 FIRST, OTHERS = slice(GROUP_SIZE), slice(GROUP_SIZE, None)  # features of the first group, and of all others
@@ -27,7 +27,7 @@ def without_a_law(student: Student, x: Tensor) -> str | None:
 
     def output(x: Tensor) -> Tensor:
         module = student.GroupRMSNorm(hidden_size=HIDDEN, group_size=GROUP_SIZE)
-        return values(filled(module, reading.neutral).train(reading.training)(x), x.shape)
+        return numbers(filled(module, reading.neutral).train(reading.training)(x), x.shape)
 
     plain = output(x)
     if not reading.works or not bool(plain.isfinite().all()):

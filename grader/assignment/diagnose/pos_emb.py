@@ -184,15 +184,3 @@ def static(student: Student) -> str | None:
 def dynamic(student: Student) -> str | None:
     """A dynamic module that answers a short call as before a long one has not kept the grown tables."""
     return "rope_dynamic_forgets_growth" if _around_a_long_call(student, True) == (True, False) else None
-
-
-def buffers(student: Student) -> str | None:
-    """Look at ``state_dict()`` of a new module, and of one that has grown; parameters are another mistake."""
-    ropes = Ropes(student, "cpu")
-    module = ropes.new(dynamic=True)
-    if module.parameters():
-        return None
-    if module.state_dict():
-        return "rope_persistent_tables"
-    ropes.turn(module, LONG)
-    return "rope_persistent_tables" if module.state_dict() else None

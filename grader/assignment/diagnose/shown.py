@@ -10,9 +10,17 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from grader.assignment.hidden.checks import AFTER, ALONE, DRAWS, DTYPE, DTYPE_WHEN, RESET
+from grader.assignment.hidden.checks import AFTER, ALONE, DRAWS, DTYPE, DTYPE_WHEN, MOMENTS, RESET, UNSEEDED
 from grader.assignment.hidden.rope_tables import CALL, MS, SPEEDS
-from grader.assignment.model.draw_words import RANKS_SEEDS
+from grader.assignment.model.draw_words import (
+    AFTER_DRAWS,
+    LATER,
+    NEXT_SEED,
+    OF_SEED,
+    ONE_SEED,
+    OTHER_KIND,
+    RANKS_SEEDS,
+)
 from grader.assignment.model.histories import OTHER_BUILT, OTHERWISE
 from grader.assignment.model.row_words import MULTIPLE, RECEIVES
 from grader.testing import ALIKE, OTHER_DTYPE, OTHER_SHAPE, SAME_MULTIPLE, ZEROS, Message
@@ -71,6 +79,7 @@ def _key(message: Message) -> str:
 
 IN_EVALUATION = "the output in evaluation mode, compared with training mode"
 REGISTERED = "{n} parameters are registered, not {wanted}"
+STRETCHED = ("they run from {low} to {high}", "they have mean {mean} and standard deviation {std}")
 ROWS = "{what}: {n} of {all} rows receive a wrong gradient"
 IDS = "{what}: {n} of {all} ids give a wrong row"
 GIVES = "id {id} gives {seen}"
@@ -92,12 +101,13 @@ PARAMETER_CHANGED = (
     Clue(says=(_key(AFTER),), fields={"what": ("gamma", "the table", "the shard")}),
     Clue(says=("gamma is {dtype} after a {call} call",)),
 )
+WITHOUT_SPREAD = Clue(says=(MOMENTS,), fields={"std": "0"})  # every draw is the same
 DEFAULTS = Clue("arguments_have_the_defaults")
 
 # From a cause to clues of which each of its cases fits one; a cause that has a probe and no entry here explains any.
 EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
-    "rope_persistent_tables": (Clue("tables_are"), Clue("growth_registers")),
-    "ids_changed_in_place": (Clue("ids_and"),),
+    "rope_persistent_tables": (Clue(says=("state_dict() lists {names}",)),),
+    "ids_changed_in_place": (Clue(says=(_key(AFTER),), fields={"what": "input_ids"}),),
     "default_argument": (DEFAULTS, Clue("the_rank_is_zero")),
     "rope_default_argument": (DEFAULTS,),
     "output_dtype": (DTYPE_DIFFERS,),
@@ -144,6 +154,16 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         ),
     ),
     "init_reset_differs": (Clue(says=(_key(RESET),)),),
+    "init_unseeded": (Clue(says=(_key(UNSEEDED),)),),
+    "init_after_extra_draw": (Clue(says=(LATER,)),),
+    "init_seed_ignored": (
+        Clue(says=(OF_SEED,), fields={"seed": 42}, lacks=(RANKS_SEEDS, ONE_SEED)),
+        Clue(says=(RANKS_SEEDS,), fields={"seeds": "42, 43, 44, 45"}),
+    ),
+    "init_neighbouring_seed": (Clue(says=(NEXT_SEED,)),),
+    "init_other_scale": (Clue(says=STRETCHED, lacks=(OF_SEED, NEXT_SEED, AFTER_DRAWS, LATER)),),
+    "init_other_distribution": (Clue(says=(_key(OTHER_KIND),)),),
+    "shard_seed_without_rank": (Clue(says=(ONE_SEED,)),),
     "init_not_drawn": tuple(Clue(says=(_key(ZEROS), _key(ALIKE)), within=draw) for draw in DRAWS.values()),
     "shard_seed_of_later_ranks": (Clue(says=(RANKS_SEEDS,)),),
     "shard_neighbour_answered": (Clue(says=(IDS,), fields={"n": 1}, within=OTHERS_IDS),),
@@ -193,11 +213,16 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_unscaled_angles": (Clue(fields={"ratio": 1}),),
 }
 
+OF_DRAWS: Final = (
+    *("init_other_scale", "init_other_distribution", "init_seed_ignored", "init_neighbouring_seed"),
+    *("init_reset_differs", "init_after_extra_draw", "init_unseeded", "init_not_drawn"),
+)
+
 # From a property to causes that no probe looks for, the most specific first.
 SHOWN_BY_CASES: Final[Mapping[str, tuple[str, ...]]] = {
     "norm_dtype_and_shape": ("output_dtype", "output_shape"),
     "norm_float32_inside": ("norm_rounded_to_gamma", "few_digits"),
-    "norm_init_and_reset": ("state_shared", "init_reset_differs", "init_not_drawn"),
+    "norm_init_and_reset": ("state_shared", *OF_DRAWS),
     "norm_registration_and_arguments": (
         *("default_argument", "not_a_parameter", "further_parameter", "frozen_parameter", "parameter_dtype"),
         *("parameter_size", "bad_sizes_accepted", "bad_sizes_other_error"),
@@ -206,19 +231,23 @@ SHOWN_BY_CASES: Final[Mapping[str, tuple[str, ...]]] = {
     "norm_backward": ("not_a_parameter", "frozen_parameter", "gradient_cut", "gradient_scaled"),
     "norm_purity": ("norm_mode", "input_changed", "parameter_changed", "state_shared", "earlier_call_remembered"),
     "vocab_lookup": ("vocab_lookup_16_bit_ids", "output_shape"),
-    "vocab_init_and_reset": ("state_shared", "init_reset_differs", "init_not_drawn"),
+    "vocab_init_and_reset": ("state_shared", *OF_DRAWS),
     "vocab_dtype_and_registration": (
         *("default_argument", "not_a_parameter", "further_parameter", "frozen_parameter", "output_dtype"),
         *("parameter_dtype", "parameter_size"),
     ),
-    "vocab_purity": ("parameter_changed", "state_shared", "earlier_call_remembered"),
+    "vocab_purity": ("ids_changed_in_place", "parameter_changed", "state_shared", "earlier_call_remembered"),
     "vocab_backward": (
         *("not_a_parameter", "frozen_parameter", "gradient_cut", "one_row_without_gradient"),
         *("gradient_not_summed", "gradient_scaled"),
     ),
     "shard_owned_ids": ("shard_16_bit_ids",),
     "shard_zeros_elsewhere": ("shard_neighbour_answered", "shard_filled_otherwise"),
-    "shard_seed": ("state_shared", "init_reset_differs", "shard_seed_of_later_ranks", "init_not_drawn"),
+    "shard_seed": (
+        *("state_shared", "shard_seed_without_rank"),
+        *(cause for cause in OF_DRAWS if cause != "init_neighbouring_seed"),  # the seeds of all ranks say more
+        "shard_seed_of_later_ranks",
+    ),
     "shard_registration_and_arguments": (
         *(
             "default_argument",
@@ -231,7 +260,7 @@ SHOWN_BY_CASES: Final[Mapping[str, tuple[str, ...]]] = {
         *("parameter_size", "bad_sizes_accepted", "bad_sizes_other_error"),
     ),
     "shard_sizes_named": ("bad_sizes_accepted", "bad_sizes_unnamed"),
-    "shard_purity": ("parameter_changed", "state_shared", "earlier_call_remembered"),
+    "shard_purity": ("ids_changed_in_place", "parameter_changed", "state_shared", "earlier_call_remembered"),
     "shard_backward": (
         *("not_a_parameter", "frozen_parameter", "gradient_cut", "one_row_without_gradient"),
         *("gradient_not_summed", "gradient_scaled"),
@@ -249,12 +278,21 @@ SHOWN_BY_CASES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "rope_exact_angles": ("rope_base_ignored",),
     "rope_boundary": ("rope_module_dtype", "rope_heads", "rope_growth_at_es"),
-    "rope_buffers": ("rope_table_dtype", "input_changed", "state_shared", "earlier_call_remembered"),
+    "rope_buffers": (
+        "rope_persistent_tables",
+        "rope_table_dtype",
+        "input_changed",
+        "state_shared",
+        "earlier_call_remembered",
+    ),
 }
 
 
 def explains(cause: str, failing: Failing) -> bool:
-    """Whether a cause explains every failing case."""
+    """Whether a cause explains every failing case but those that say nothing about causes, if there are others."""
+    failing = {case: told for case, told in failing.items() if not WITHOUT_SPREAD.fits(case, told)}
+    if not failing:
+        return False
 
     def fits(clues: tuple[Clue, ...], case: str) -> bool:
         return any(clue.fits(case, failing[case]) for clue in clues)

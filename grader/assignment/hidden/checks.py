@@ -42,6 +42,7 @@ MOMENTS = "{what}, mean {mean} and standard deviation {std}"
 OTHER_DEFAULT = "the default of {argument} differs from the stub: omitting it gives a different module"
 RESET = say("{what} after reset_parameters()")
 ALONE = say("alone, in a new process, these are right: other modules or earlier calls change them")
+UNSEEDED = say("two new modules with this seed hold different numbers")
 MAX_ELEMENTS = 1 << 16  # far more than any case needs; limits the expected numbers, which are drawn in this process
 
 
@@ -102,7 +103,7 @@ def check_drawn(value: Tensor, draw: Draw, seed: int, dtype: torch.dtype, device
     except WrongAnswer as fault:  # how far random numbers are off says nothing
         wrong = errors > INIT_LIMIT
         other = replace(draw, kind="uniform" if draw.kind == "normal" else "normal")
-        told = places(what, wrong).then(*told_draw(value.detach().cpu().double(), wrong, draw, other, seed, device))
+        told = places(what, wrong).then(*told_draw(value.detach().cpu(), wrong, draw, other, seed, device))
         raise WrongAnswer(told, fault.error_ulp, fault.limit_ulp, fault.elements) from None
 
 
@@ -193,6 +194,14 @@ def check_beside(student: Student, check: Callable[[bool], None]) -> None:
         except StudentFault:
             raise fault from None
         raise fault.with_more(ALONE) from None
+
+
+def unseeded(student: Student, make: Callable[[], Tensor]) -> Message | None:
+    """Says if two new modules, the first ones of a process, do not hold the same numbers."""
+    student.start_afresh()
+    one, other = make(), make()
+    same = one.shape == other.shape and torch.allclose(one, other, rtol=0, atol=0, equal_nan=True)
+    return None if same else UNSEEDED
 
 
 @contextmanager

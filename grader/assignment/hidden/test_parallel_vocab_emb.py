@@ -26,6 +26,7 @@ from grader.assignment.hidden.checks import (
     check_rows_drawn,
     check_sizes_named,
     stating,
+    unseeded,
 )
 from grader.assignment.hidden.devices import check_on
 from grader.assignment.hidden.shards import (
@@ -278,7 +279,8 @@ def test_each_rank_draws_its_own_rows(
         if fault.error_ulp is None:
             raise
         drawn_by = [drawn_rows(built(rank), rank, device) for rank in range(4)]
-        raise fault.with_more(told_seeds(drawn_by, draw, base_seed, device)) from None
+        told_by = told_seeds(drawn_by, draw, base_seed, device)
+        raise fault.with_more(told_by, unseeded(student, lambda: drawn_rows(built(2), 2, device))) from None
 
 
 def drawn_rows(module: StudentModule, rank: int, device: str) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Final, Protocol
@@ -14,10 +15,14 @@ from grader.testing import Message, in_two_decimals, name, own_look, say
 ALONG: Final = 0.9999  # correlation: of two draws it is far lower
 SEEDS: Final = (*range(48), 123, 1234)  # beside those near the right one; the submission's time runs meanwhile
 NEAR: Final = 8
-LATER: Final = 64  # what a rank may add
+FARTHEST: Final = 64  # what a rank may add to a seed
 EARLIER: Final = 3  # draws of the same size
+OF_SEED: Final = "they are the numbers of seed {seed}"
+NEXT_SEED: Final = "they are the numbers of seed {seed}, right beside this one"
 AFTER_DRAWS: Final = "they are the numbers of seed {seed} after {n} earlier draws"
+LATER: Final = "they are this seed's numbers after {n} earlier draws"
 RANKS_SEEDS: Final = "rank by rank, {world} ranks draw with seeds {seeds}"
+ONE_SEED: Final = "all {world} ranks draw with seed {seed}"
 ANOTHER_SCALE: Final = say("they are the right random numbers, scaled or shifted")
 OTHER_KIND: Final = say("they are this seed's numbers for a {kind} draw")
 STATED: Final = 0.02  # how far moments may be off, of the deviation, and still be told as the ones asked for
@@ -46,14 +51,15 @@ def told_draw(value: Tensor, wrong: Tensor, law: Law, other: Law, seed: int, dev
     """What wrong random numbers are.
 
     Args:
-        value: All numbers of the parameter, float64 on the CPU.
+        value: All numbers of the parameter, on the CPU.
         wrong: Which of them are wrong.
         law: The distribution that was asked for.
         other: Another distribution, which may have been drawn from instead.
         seed: The seed that was given.
         device: Where the numbers are drawn.
     """
-    if look := own_look(value[wrong]):
+    dtype, value = value.dtype, value.double()
+    if law.second and (look := own_look(value[wrong])):
         return [look]
     moments = {"mean": in_two_decimals(float(value.mean())), "std": in_two_decimals(float(value.std()))}
     others = [
@@ -65,7 +71,7 @@ def told_draw(value: Tensor, wrong: Tensor, law: Law, other: Law, seed: int, dev
     right = law.numbers(value.shape, seed, torch.float32, device).cpu().double()
     if told := _partly(value, wrong, right, law):
         return [told]
-    for numbers, what in _candidates(value, law, other, seed, device):
+    for numbers, what in _candidates(value.shape, law, other, seed, dtype, device):
         fitted = _fitted(value, numbers)
         if fitted is not None and what == OTHER_KIND.filled(kind=other.kind):
             return [what]
@@ -89,7 +95,7 @@ def told_seeds(values: Sequence[Tensor], law: Law, base: int, device: str) -> Me
     """
     if not law.second or len({value.shape for value in values}) > 1:
         return None
-    tried = dict.fromkeys((*range(base - NEAR, base + LATER), *SEEDS))
+    tried = dict.fromkeys((*range(base - NEAR, base + FARTHEST), *SEEDS))
 
     def seed_of(value: Tensor) -> int | None:
         drawn = ((seed, law.numbers(value.shape, seed, torch.float32, device).cpu().double()) for seed in tried)
@@ -98,34 +104,43 @@ def told_seeds(values: Sequence[Tensor], law: Law, base: int, device: str) -> Me
     seeds = [seed_of(value.detach()) for value in values]
     if None in seeds or seeds == [base + rank for rank in range(len(values))]:
         return None
+    if len({*seeds}) == 1:
+        return say(ONE_SEED, world=len(seeds), seed=str(seeds[0]))
     return say(RANKS_SEEDS, world=len(seeds), seeds=", ".join(map(str, seeds)))
 
 
-def _candidates(value: Tensor, law: Law, other: Law, seed: int, device: str) -> Iterator[tuple[Tensor, Message]]:
+def _candidates(
+    shape: torch.Size, law: Law, other: Law, seed: int, dtype: torch.dtype, device: str
+) -> Iterator[tuple[Tensor, Message]]:
     """Draws that the numbers may come from, the nearest first."""
 
-    def drawn(seed: int, dtype: torch.dtype = torch.float32, law: Law = law) -> Tensor:
-        return law.numbers(value.shape, seed, dtype, device).cpu().double()
+    def drawn(seed: int, law: Law = law, earlier: int = 0) -> Iterator[Tensor]:
+        """In float32, and in the parameter's dtype."""
+        for own in dict.fromkeys((torch.float32, dtype)):
+            yield law.numbers(shape, seed, own, device, earlier).cpu().double()
 
-    yield drawn(seed), ANOTHER_SCALE
-    for dtype in (torch.float64, torch.float16, torch.bfloat16):
-        yield drawn(seed, dtype), say("they are this seed's numbers for a draw in {dtype}", dtype=name(dtype))
-    turned = drawn(seed).reshape(value.shape[::-1])
-    yield turned.permute(*reversed(range(value.dim()))), say("they are the right random numbers in another order")
-    yield drawn(seed, law=other), OTHER_KIND.filled(kind=other.kind)
+    right, *_ = drawn(seed)
     nearby = [s for s in range(max(seed - NEAR, 0), seed + NEAR + 1) if s != seed]
+    yield from ((numbers, ANOTHER_SCALE) for numbers in drawn(seed))
+    for narrow in (torch.float64, torch.float16, torch.bfloat16):
+        numbers = law.numbers(shape, seed, narrow, device).cpu().double()
+        yield numbers, say("they are this seed's numbers for a draw in {dtype}", dtype=name(narrow))
+    turned = right.reshape(shape[::-1]).permute(*reversed(range(len(shape))))
+    yield turned, say("they are the right random numbers in another order")
+    yield from ((numbers, OTHER_KIND.filled(kind=other.kind)) for numbers in drawn(seed, other))
     for tried in dict.fromkeys((*nearby, *SEEDS)):
-        yield drawn(tried), say("they are the numbers of seed {seed}", seed=tried)
+        told = say(NEXT_SEED if abs(tried - seed) == 1 else OF_SEED, seed=tried)
+        yield from ((numbers, told) for numbers in drawn(tried))
     for start, earlier in product(dict.fromkeys((seed, *nearby, 42)), range(1, EARLIER + 1)):
-        numbers = law.numbers(value.shape, start, torch.float32, device, earlier).cpu().double()
-        yield numbers, say(AFTER_DRAWS, seed=start, n=earlier * value.numel())
+        told = say(LATER if start == seed else AFTER_DRAWS, seed=start, n=earlier * math.prod(shape))
+        yield from ((numbers, told) for numbers in drawn(start, earlier=earlier))
 
 
 def _fitted(value: Tensor, numbers: Tensor) -> tuple[float, float] | None:
     """Factor and shift that make the numbers of a draw; None if there are none."""
     x, y = numbers.flatten(), value.flatten()
     x0, y0 = x - x.mean(), y - y.mean()
-    if not x0.any() or float(x0 @ y0) ** 2 < ALONG**2 * float(x0 @ x0) * float(y0 @ y0):
+    if not (x0.any() and y0.any()) or float(x0 @ y0) ** 2 < ALONG**2 * float(x0 @ x0) * float(y0 @ y0):
         return None
     factor = float(x0 @ y0) / float(x0 @ x0)
     return factor, float(y.mean()) - factor * float(x.mean())

@@ -113,10 +113,10 @@ ASKED, OTHER = Draw("normal", 0.5, 2.0), Draw("uniform", 0.5, 2.0)
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (ASKED.numbers((8, 16), 9, torch.float32, "cpu"), "they are the numbers of seed 9"),
-        (ASKED.numbers((8, 16), 7, torch.float32, "cpu", 2), "they are the numbers of seed 7 after 256 earlier draws"),
+        (ASKED.numbers((8, 16), 9, torch.float32, "cpu"), "they are the numbers of seed 9$"),
+        (ASKED.numbers((8, 16), 7, torch.float32, "cpu", 2), "they are this seed's numbers after 256 earlier draws"),
         (ASKED.numbers((8, 16), 7, torch.float32, "cpu").bfloat16(), "they are the right random numbers, rounded"),
-        (ASKED.numbers((8, 16), 7, torch.float64, "cpu"), "they are this seed's numbers for a draw in float64"),
+        (ASKED.numbers((8, 16), 7, torch.float64, "cpu").float(), "they are this seed's numbers for a draw in float64"),
         (ASKED.numbers((16, 8), 7, torch.float32, "cpu").T, "they are the right random numbers in another order"),
         (OTHER.numbers((8, 16), 7, torch.float32, "cpu"), "they are this seed's numbers for a uniform draw"),
         (ASKED.numbers((8, 16), 7, torch.float32, "cpu") * 2, "they have mean 1 and standard deviation 4"),
