@@ -17,6 +17,7 @@ PHRASES: Final = {
     "its own row, rounded": "自己的行，但被舍入",
     "its own row times a number": "自己的行乘以一个数",
     "the sum of the rows of ids {one} and {other}": "id {one} 与 id {other} 的两行之和",
+    "the mean of the rows of ids {one} and {other}": "id {one} 与 id {other} 的两行的平均",
     "no row of the table": "表中没有的行",
     "numbers that are not finite": "非有限的数",
     "{what}: {n} of {all} rows receive a wrong gradient": "{what}：{all} 行中有 {n} 行收到的不对",
@@ -88,6 +89,7 @@ PHRASES: Final = {
     "the divisor for features of magnitude {names}, group_size={group_size}, eps={eps}, [magnitude, feature]": (
         "绝对值为 {names} 的特征所除的数（group_size={group_size}，eps={eps}，[绝对值, 特征]）"
     ),
+    "as if {seen} were added in place of eps": "如同加上的不是 eps，而是 {seen}",
     "as if {share} times eps were added": "如同加了 {share} 倍的 eps",
     "output for an input of zeros": "全零输入的输出",
     "output for a {dtype} gamma, hidden_size={hidden_size}, group_size={group_size}": (

@@ -10,7 +10,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from grader.assignment.hidden.checks import AFTER, ALONE, DRAWS, DTYPE, DTYPE_WHEN, MOMENTS, RESET, UNSEEDED
+from grader.assignment.hidden.checks import AFTER, ALONE, DRAWS, DTYPE, DTYPE_WHEN, MOMENTS, RESET, SHARE, UNSEEDED
 from grader.assignment.hidden.rope_tables import CALL, MS, SPEEDS
 from grader.assignment.model.draw_words import (
     AFTER_DRAWS,
@@ -154,6 +154,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         ),
     ),
     "init_reset_differs": (Clue(says=(_key(RESET),)),),
+    "norm_eps_scaled": (Clue(says=(SHARE,)),),
     "init_unseeded": (Clue(says=(_key(UNSEEDED),)),),
     "init_after_extra_draw": (Clue(says=(LATER,)),),
     "init_seed_ignored": (
@@ -213,6 +214,8 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_unscaled_angles": (Clue(fields={"ratio": 1}),),
 }
 
+OF_PARAMETERS: Final = ("default_argument", "not_a_parameter", "further_parameter", "frozen_parameter")
+OF_SIZES: Final = ("bad_sizes_accepted", "bad_sizes_other_error")
 OF_DRAWS: Final = (
     *("init_other_scale", "init_other_distribution", "init_seed_ignored", "init_neighbouring_seed"),
     *("init_reset_differs", "init_after_extra_draw", "init_unseeded", "init_not_drawn"),
@@ -220,22 +223,17 @@ OF_DRAWS: Final = (
 
 # From a property to causes that no probe looks for, the most specific first.
 SHOWN_BY_CASES: Final[Mapping[str, tuple[str, ...]]] = {
+    "norm_eps_inside_sqrt": ("norm_eps_scaled",),
     "norm_dtype_and_shape": ("output_dtype", "output_shape"),
     "norm_float32_inside": ("norm_rounded_to_gamma", "few_digits"),
     "norm_init_and_reset": ("state_shared", *OF_DRAWS),
-    "norm_registration_and_arguments": (
-        *("default_argument", "not_a_parameter", "further_parameter", "frozen_parameter", "parameter_dtype"),
-        *("parameter_size", "bad_sizes_accepted", "bad_sizes_other_error"),
-    ),
+    "norm_registration_and_arguments": (*OF_PARAMETERS, "parameter_dtype", "parameter_size", *OF_SIZES),
     "norm_sizes_named": ("bad_sizes_accepted", "bad_sizes_unnamed"),
     "norm_backward": ("not_a_parameter", "frozen_parameter", "gradient_cut", "gradient_scaled"),
     "norm_purity": ("norm_mode", "input_changed", "parameter_changed", "state_shared", "earlier_call_remembered"),
     "vocab_lookup": ("vocab_lookup_16_bit_ids", "output_shape"),
     "vocab_init_and_reset": ("state_shared", *OF_DRAWS),
-    "vocab_dtype_and_registration": (
-        *("default_argument", "not_a_parameter", "further_parameter", "frozen_parameter", "output_dtype"),
-        *("parameter_dtype", "parameter_size"),
-    ),
+    "vocab_dtype_and_registration": (*OF_PARAMETERS, "output_dtype", "parameter_dtype", "parameter_size"),
     "vocab_purity": ("ids_changed_in_place", "parameter_changed", "state_shared", "earlier_call_remembered"),
     "vocab_backward": (
         *("not_a_parameter", "frozen_parameter", "gradient_cut", "one_row_without_gradient"),
@@ -249,15 +247,8 @@ SHOWN_BY_CASES: Final[Mapping[str, tuple[str, ...]]] = {
         "shard_seed_of_later_ranks",
     ),
     "shard_registration_and_arguments": (
-        *(
-            "default_argument",
-            "not_a_parameter",
-            "further_parameter",
-            "frozen_parameter",
-            "output_dtype",
-            "parameter_dtype",
-        ),
-        *("parameter_size", "bad_sizes_accepted", "bad_sizes_other_error"),
+        *(*OF_PARAMETERS, "output_dtype", "parameter_dtype"),
+        *("parameter_size", *OF_SIZES),
     ),
     "shard_sizes_named": ("bad_sizes_accepted", "bad_sizes_unnamed"),
     "shard_purity": ("ids_changed_in_place", "parameter_changed", "state_shared", "earlier_call_remembered"),

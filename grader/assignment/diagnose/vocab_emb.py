@@ -55,11 +55,13 @@ def _right_inside(module: StudentModule) -> bool:
 
 
 def owned_rows(student: Student) -> str | None:
-    """Look for zeros in place of the first or last row, if the rows between are right."""
+    """Look for zeros in place of the first or last row, if the rows between are right and no call has changed any."""
     module = _construct(student)
     edges = _rows_given(module, [FIRST, LAST])
     lost = edges in ([ZERO, ROWS - 1], [0, ZERO], [ZERO, ZERO])
-    return "shard_lost_edge_row" if lost and _right_inside(module) else None
+    held = module.held(ROWS * EMB)
+    untouched = held is not None and torch.equal(held.reshape(ROWS, EMB), _shard())
+    return "shard_lost_edge_row" if lost and untouched and _right_inside(module) else None
 
 
 def foreign_rows(student: Student) -> str | None:
@@ -69,7 +71,12 @@ def foreign_rows(student: Student) -> str | None:
     large ones are out of range.
     """
     module = _construct(student)
-    given = [pair for ids in (BELOW, ABOVE) for pair in zip(ids, _rows_given(module, ids), strict=False)]
+    given, in_evaluation = (
+        [pair for ids in (BELOW, ABOVE) for pair in zip(ids, _rows_given(module.train(mode), ids), strict=False)]
+        for mode in (True, False)
+    )
+    if given != in_evaluation:
+        return "vocab_rows_in_training"
     wrong = [(identifier, row) for identifier, row in given if row != ZERO]
     if not wrong or not _right_inside(module):
         return None

@@ -40,6 +40,7 @@ DTYPE_WHEN = "the parameter has dtype {actual} {when}; {wanted} was requested"
 AFTER = say("{what} after the call")
 MOMENTS = "{what}, mean {mean} and standard deviation {std}"
 OTHER_DEFAULT = "the default of {argument} differs from the stub: omitting it gives a different module"
+SHARE = "as if {share} times eps were added"
 RESET = say("{what} after reset_parameters()")
 ALONE = say("alone, in a new process, these are right: other modules or earlier calls change them")
 UNSEEDED = say("two new modules with this seed hold different numbers")

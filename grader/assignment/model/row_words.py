@@ -10,6 +10,8 @@ from torch import Tensor
 from grader.testing import Message, WrongAnswer, check_shape, in_two_decimals, listed, say
 
 SAME_FACTOR = 2.0**-6  # relative: 16-bit rows are rounded that much
+SUM = "the sum of the rows of ids {one} and {other}"
+MEAN = "the mean of the rows of ids {one} and {other}"
 SCALED = say("its own row times a number")
 RECEIVES = "the row of id {id} receives {seen}"
 MULTIPLE = "{factor} times the expected gradient"
@@ -81,10 +83,11 @@ def _seen(given: Tensor, identifier: int, table: Tensor) -> str:
     if len(own) > 1 and bool(((given - factor * own).abs() <= SAME_FACTOR * given.abs().max()).all()):
         return SCALED
     if len(table) <= ADDED:
-        off = (table.unsqueeze(1) + table - given).abs().amax(-1)  # [v, v]: from the sum of each two rows
-        one, other = divmod(int(off.argmin()), len(table))
-        if float(off.min()) <= EXACT * float(given.abs().max()):
-            return say("the sum of the rows of ids {one} and {other}", one=one, other=other)
+        for parts in (1, 2):
+            off = (table.unsqueeze(1) + table - parts * given).abs().amax(-1)  # [v, v]: from the sum of each two rows
+            one, other = divmod(int(off.argmin()), len(table))
+            if float(off.min()) <= EXACT * float(given.abs().max()):
+                return say(SUM if parts == 1 else MEAN, one=one, other=other)
     return say("no row of the table")
 
 

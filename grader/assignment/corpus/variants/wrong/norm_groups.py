@@ -80,6 +80,16 @@ def one_root_mean_square_for_everything(self, input):
     return (x / torch.sqrt(x.square().mean() + self.eps) * self.gamma.to(input.device)).to(input.dtype)
 
 
+@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_mixes_tokens")
+def mean_of_all_positions_so_far(self, input):
+    """Averages over the positions before as well, as a causal norm would."""
+    groups = input.float().unflatten(-1, (-1, self.group_size))
+    so_far = torch.arange(1, input.shape[1] + 1, device=input.device).view(1, -1, 1, 1)
+    mean_square = groups.square().mean(dim=-1, keepdim=True).cumsum(dim=1) / so_far
+    rms = torch.sqrt(mean_square + self.eps)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
+
+
 @wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_sum_for_mean")
 def sums_the_squares(self, input):
     """Divides by the length of the group's vector, not by its root mean square."""
