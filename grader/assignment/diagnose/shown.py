@@ -109,7 +109,6 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_persistent_tables": (Clue(says=("state_dict() lists {names}",)),),
     "ids_changed_in_place": (Clue(says=(_key(AFTER),), fields={"what": "input_ids"}),),
     "default_argument": (DEFAULTS, Clue("the_rank_is_zero")),
-    "rope_default_argument": (DEFAULTS,),
     "output_dtype": (DTYPE_DIFFERS,),
     "output_shape": (
         SHAPE_DIFFERS,
@@ -262,7 +261,7 @@ SHOWN_BY_CASES: Final[Mapping[str, tuple[str, ...]]] = {
     "rotary_backward": ("rope_module_gradient", "gradient_cut", "gradient_scaled"),
     "rope_base": (
         "state_shared",
-        "rope_default_argument",
+        "default_argument",
         "rope_scaling",
         "rope_base_ignored",
         "rope_unscaled_angles",

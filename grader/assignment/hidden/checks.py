@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from dataclasses import replace
+from typing import Any, Final
 
 import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.model.draw_words import told_draw
+from grader.assignment.model.draw_words import Draw, told_draw
 from grader.assignment.model.parameters import rows_held
 from grader.testing import (
     DTYPES,
@@ -45,35 +45,6 @@ RESET = say("{what} after reset_parameters()")
 ALONE = say("alone, in a new process, these are right: other modules or earlier calls change them")
 UNSEEDED = say("two new modules with this seed hold different numbers")
 MAX_ELEMENTS = 1 << 16  # far more than any case needs; limits the expected numbers, which are drawn in this process
-
-
-@dataclass(frozen=True)
-class Draw:
-    """How a parameter is filled with random numbers.
-
-    Attributes:
-        kind: The distribution: ``"uniform"`` over ``[first, second)``, or ``"normal"`` with these moments.
-        first: The lower bound, or the mean.
-        second: The upper bound, or the standard deviation.
-    """
-
-    kind: Literal["uniform", "normal"]
-    first: float
-    second: float
-
-    @property
-    def offset(self) -> float:
-        """The largest number that is added to draws around zero; the rounding of that sum is tolerated."""
-        return abs(self.first) if self.kind == "normal" else max(abs(self.first), abs(self.second))
-
-    def numbers(self, shape: Sequence[int], seed: int, dtype: torch.dtype, device: str, earlier: int = 0) -> Tensor:
-        """The draw in that dtype, after so many earlier ones of the same shape."""
-        source = torch.Generator(device).manual_seed(seed)
-        out = torch.empty(shape, dtype=dtype, device=device)
-        fill = out.normal_ if self.kind == "normal" else out.uniform_
-        for _ in range(earlier):
-            fill(self.first, self.second, generator=source)
-        return fill(self.first, self.second, generator=source)
 
 
 @kept

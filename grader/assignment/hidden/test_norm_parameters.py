@@ -15,7 +15,6 @@ from grader.assignment import oracle
 from grader.assignment.hidden.checks import (
     AFTER,
     RESET,
-    Draw,
     arrived,
     check_beside,
     check_defaults,
@@ -29,6 +28,7 @@ from grader.assignment.hidden.checks import (
 from grader.assignment.hidden.devices import check_on
 from grader.assignment.hidden.norm_inputs import FORWARD, build, check_law, gamma_dtypes
 from grader.assignment.model.differences import check_differences
+from grader.assignment.model.draw_words import Draw
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.normalising import (
     BY_CONTRACT,

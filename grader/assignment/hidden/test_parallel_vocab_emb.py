@@ -17,7 +17,6 @@ from grader.assignment.hidden.checks import (
     AFTER,
     MOMENTS,
     RESET,
-    Draw,
     check_beside,
     check_defaults,
     check_drawn,
@@ -44,7 +43,7 @@ from grader.assignment.hidden.shards import (
     rows_of,
     whole_table,
 )
-from grader.assignment.model.draw_words import told_seeds
+from grader.assignment.model.draw_words import Draw, told_seeds
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.parameters import drawn, gradient_of, rows_held
 from grader.assignment.model.row_words import answered, check_rows

@@ -16,7 +16,6 @@ from grader.assignment.hidden.checks import (
     AFTER,
     MOMENTS,
     RESET,
-    Draw,
     check_beside,
     check_defaults,
     check_drawn,
@@ -27,6 +26,7 @@ from grader.assignment.hidden.checks import (
     unseeded,
 )
 from grader.assignment.hidden.devices import check_on
+from grader.assignment.model.draw_words import Draw
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.parameters import drawn, gradient_of, rows_held
 from grader.assignment.model.row_words import check_rows

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import product
-from typing import Final, Protocol
+from typing import Final, Literal
 
 import torch
 from torch import Tensor
@@ -28,26 +29,36 @@ OTHER_KIND: Final = say("they are this seed's numbers for a {kind} draw")
 STATED: Final = 0.02  # how far moments may be off, of the deviation, and still be told as the ones asked for
 
 
-class Law(Protocol):
-    """A distribution with its two parameters; see ``hidden.checks.Draw``."""
+@dataclass(frozen=True)
+class Draw:
+    """How a parameter is filled with random numbers.
+
+    Attributes:
+        kind: The distribution: ``"uniform"`` over ``[first, second)``, or ``"normal"`` with these moments.
+        first: The lower bound, or the mean.
+        second: The upper bound, or the standard deviation.
+    """
+
+    kind: Literal["uniform", "normal"]
+    first: float
+    second: float
 
     @property
-    def kind(self) -> str:
-        """Its name."""
+    def offset(self) -> float:
+        """The largest number that is added to draws around zero; the rounding of that sum is tolerated."""
+        return abs(self.first) if self.kind == "normal" else max(abs(self.first), abs(self.second))
 
-    @property
-    def first(self) -> float:
-        """The lower bound, or the mean."""
-
-    @property
-    def second(self) -> float:
-        """The upper bound, or the deviation."""
-
-    def numbers(self, shape: Sequence[int], seed: int, dtype: torch.dtype, device: str, earlier: int = ...) -> Tensor:
-        """A draw, after so many earlier ones."""
+    def numbers(self, shape: Sequence[int], seed: int, dtype: torch.dtype, device: str, earlier: int = 0) -> Tensor:
+        """The draw in that dtype, after so many earlier ones of the same shape."""
+        source = torch.Generator(device).manual_seed(seed)
+        out = torch.empty(shape, dtype=dtype, device=device)
+        fill = out.normal_ if self.kind == "normal" else out.uniform_
+        for _ in range(earlier):
+            fill(self.first, self.second, generator=source)
+        return fill(self.first, self.second, generator=source)
 
 
-def told_draw(value: Tensor, wrong: Tensor, law: Law, other: Law, seed: int, device: str) -> list[Message]:
+def told_draw(value: Tensor, wrong: Tensor, law: Draw, other: Draw, seed: int, device: str) -> list[Message]:
     """What wrong random numbers are.
 
     Args:
@@ -84,7 +95,7 @@ def told_draw(value: Tensor, wrong: Tensor, law: Law, other: Law, seed: int, dev
     return others
 
 
-def told_seeds(values: Sequence[Tensor], law: Law, base: int, device: str) -> Message | None:
+def told_seeds(values: Sequence[Tensor], law: Draw, base: int, device: str) -> Message | None:
     """Which seed each rank draws with; None if some rank's is unknown, or all are the ranks' own.
 
     Args:
@@ -110,11 +121,11 @@ def told_seeds(values: Sequence[Tensor], law: Law, base: int, device: str) -> Me
 
 
 def _candidates(
-    shape: torch.Size, law: Law, other: Law, seed: int, dtype: torch.dtype, device: str
+    shape: torch.Size, law: Draw, other: Draw, seed: int, dtype: torch.dtype, device: str
 ) -> Iterator[tuple[Tensor, Message]]:
     """Draws that the numbers may come from, the nearest first."""
 
-    def drawn(seed: int, law: Law = law, earlier: int = 0) -> Iterator[Tensor]:
+    def drawn(seed: int, law: Draw = law, earlier: int = 0) -> Iterator[Tensor]:
         """In float32, and in the parameter's dtype."""
         for own in dict.fromkeys((torch.float32, dtype)):
             yield law.numbers(shape, seed, own, device, earlier).cpu().double()
@@ -146,7 +157,7 @@ def _fitted(value: Tensor, numbers: Tensor) -> tuple[float, float] | None:
     return factor, float(y.mean()) - factor * float(x.mean())
 
 
-def _stretched(law: Law, factor: float, shift: float) -> list[Message]:
+def _stretched(law: Draw, factor: float, shift: float) -> list[Message]:
     """Which range or moments the numbers have, if not those that were asked for."""
     if abs(factor - 1) < STATED and abs(shift) < STATED:
         return []
@@ -157,7 +168,7 @@ def _stretched(law: Law, factor: float, shift: float) -> list[Message]:
     return [say("they have mean {mean} and standard deviation {std}", **moments)]
 
 
-def _partly(value: Tensor, wrong: Tensor, right: Tensor, law: Law) -> Message | None:
+def _partly(value: Tensor, wrong: Tensor, right: Tensor, law: Draw) -> Message | None:
     """Where only the outermost numbers of a normal draw are wrong: from which deviation on."""
     if law.kind != "normal" or float(wrong.double().mean()) > 1 / 2:
         return None

@@ -12,8 +12,8 @@ from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.variants import all_variants
 from grader.assignment.corpus.variants.slips import SLIPS, submission, task_of_slip
 from grader.assignment.diagnose.shown import EXPLAINED, IN_EVALUATION, NEEDED, explains, shown
-from grader.assignment.hidden.checks import Draw, check_drawn
-from grader.assignment.model.draw_words import told_seeds
+from grader.assignment.hidden.checks import check_drawn
+from grader.assignment.model.draw_words import Draw, told_seeds
 from grader.assignment.model.row_words import answered, check_received, check_rows
 from grader.assignment.model.turn_words import told_pairing
 from grader.core.judge.faults import WrongAnswer
