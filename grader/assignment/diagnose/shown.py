@@ -280,15 +280,15 @@ SHOWN_BY_CASES: Final[Mapping[str, tuple[str, ...]]] = {
 
 def explains(cause: str, failing: Failing) -> bool:
     """Whether a cause explains every failing case but those that say nothing about causes, if there are others."""
-    failing = {case: told for case, told in failing.items() if not WITHOUT_SPREAD.fits(case, told)}
-    if not failing:
+    telling = {case: told for case, told in failing.items() if not WITHOUT_SPREAD.fits(case, told)}
+    if failing and not telling:
         return False
 
     def fits(clues: tuple[Clue, ...], case: str) -> bool:
-        return any(clue.fits(case, failing[case]) for clue in clues)
+        return any(clue.fits(case, telling[case]) for clue in clues)
 
-    needed = cause not in NEEDED or any(fits(NEEDED[cause], case) for case in failing)
-    return needed and (cause not in EXPLAINED or all(fits(EXPLAINED[cause], case) for case in failing))
+    needed = cause not in NEEDED or any(fits(NEEDED[cause], case) for case in telling)
+    return needed and (cause not in EXPLAINED or all(fits(EXPLAINED[cause], case) for case in telling))
 
 
 def shown(property_id: str, failing: Failing) -> str | None:
