@@ -90,8 +90,8 @@ def test_a_quarter_turn_moves_each_pair(student: Student, seed: int, dim: int, d
 
         def ends(cos: float, sin: float, dim: int) -> Tensor:
             """``[hd, hd]``: the output for each feature alone."""
-            basis, tables = torch.eye(dim).reshape(dim, *ONE, dim), [torch.full((1, dim), at) for at in (cos, sin)]
-            return torch.stack([turned(student, unit, *tables, device).flatten() for unit in basis])
+            basis, ones = torch.eye(dim).reshape(dim, *ONE, dim), torch.ones(1, dim)
+            return torch.stack([turned(student, unit, cos * ones, sin * ones, device).flatten() for unit in basis])
 
         one_pair = told_ends(ends(0.0, 1.0, 2)) if dim == 2 else []
         raise fault.with_more(*one_pair, *told_pairing(ends(0.0, 1.0, 4)), *told_still(ends(1.0, 0.0, dim))) from None
