@@ -12,8 +12,8 @@ commands that judge nothing start at once.
   ``other_shape``, ``require``, ``ulp``.
 - Verdicts: ``Crashed``, ``InvalidReply``, ``Reading``, ``StudentFault``, ``TimedOut``, ``WrongAnswer``,
   ``contract_first``, ``without_excuse``.
-- Messages: ``ALIKE``, ``Message``, ``SAME_MULTIPLE``, ``ZEROS``, ``in_two_decimals``, ``own_look``, ``places``,
-  ``quoted``, ``say``, ``stated``.
+- Messages: ``ALIKE``, ``Message``, ``SAME_MULTIPLE``, ``ZEROS``, ``in_two_decimals``, ``listed``, ``own_look``,
+  ``places``, ``quoted``, ``say``, ``stated``.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from grader.core.judge.faults import Crashed, InvalidReply, StudentFault, TimedO
 from grader.core.judge.kept import kept
 from grader.core.judge.student import Student
 from grader.core.judge.student_objects import StudentModule
-from grader.core.judge.wording import ALIKE, SAME_MULTIPLE, ZEROS, in_two_decimals, own_look, places
+from grader.core.judge.wording import ALIKE, SAME_MULTIPLE, ZEROS, in_two_decimals, listed, own_look, places
 from grader.core.messages import Message, quoted, say, stated
 
 __all__ = [
@@ -89,6 +89,7 @@ __all__ = [
     "is_elsewhere",
     "kept",
     "label",
+    "listed",
     "name",
     "normal",
     "other_shape",

@@ -16,6 +16,8 @@ PHRASES: Final = {
     "zeros": "零",
     "its own row, rounded": "自己的行，但被舍入",
     "its own row times a number": "自己的行乘以一个数",
+    "the sum of the rows of ids {one} and {other}": "id {one} 与 id {other} 的两行之和",
+    "the mean of the rows of ids {one} and {other}": "id {one} 与 id {other} 的两行的平均",
     "no row of the table": "表中没有的行",
     "numbers that are not finite": "非有限的数",
     "{what}: {n} of {all} rows receive a wrong gradient": "{what}：{all} 行中有 {n} 行收到的不对",
@@ -31,9 +33,10 @@ PHRASES: Final = {
     "each id gives its own row times {factor}": "取到的都是自己的行乘以 {factor}",
     "position {here} holds the values that belong at {there}": "{here} 处放的是应在 {there} 处的内容",
     "each id gives its own row times a number": "取到的都是自己的行各乘以一个数",
-    "this rank gives nonzero rows for ids {first} to {last}": "这个 rank 有结果的 id 是 {first} 到 {last}",
-    "this rank gives nonzero rows for ids {seen}": "这个 rank 有结果的 id 是 {seen}",
-    "this rank gives no nonzero row": "这个 rank 对所有 id 都没有结果",
+    "rank by rank, {world} ranks give nonzero rows for ids {seen}": (
+        "{world} 个 rank 时，各 rank 有结果的 id 依次是 {seen}"
+    ),
+    "rank by rank, {world} ranks draw with seeds {seeds}": "{world} 个 rank 时，各 rank 的种子依次是 {seeds}",
     "table of {n} rows": "{n} 行的表",
     "{shape} ids": "形状为 {shape} 的 id",
     "very long and short rows": "很长和很短的行",
@@ -86,6 +89,7 @@ PHRASES: Final = {
     "the divisor for features of magnitude {names}, group_size={group_size}, eps={eps}, [magnitude, feature]": (
         "绝对值为 {names} 的特征所除的数（group_size={group_size}，eps={eps}，[绝对值, 特征]）"
     ),
+    "as if {seen} were added in place of eps": "如同加上的不是 eps，而是 {seen}",
     "as if {share} times eps were added": "如同加了 {share} 倍的 eps",
     "output for an input of zeros": "全零输入的输出",
     "output for a {dtype} gamma, hidden_size={hidden_size}, group_size={group_size}": (
@@ -130,7 +134,11 @@ PHRASES: Final = {
     "they are this seed's numbers for a draw in {dtype}": "它们是这个种子以 {dtype} 采样得到的数",
     "they are this seed's numbers for a {kind} draw": "它们是这个种子按 {kind} 分布采样得到的数",
     "they are the numbers of seed {seed}": "它们是种子 {seed} 得到的数",
+    "they are the numbers of seed {seed}, right beside this one": "它们是相邻的种子 {seed} 得到的数",
     "they are the numbers of seed {seed} after {n} earlier draws": "它们是种子 {seed} 先采样 {n} 个数之后得到的数",
+    "they are this seed's numbers after {n} earlier draws": "它们是这个种子先采样 {n} 个数之后得到的数",
+    "two new modules with this seed hold different numbers": "种子相同的两个新模块，数值不同",
+    "all {world} ranks draw with seed {seed}": "{world} 个 rank 都用了种子 {seed}",
     "they run from {low} to {high}": "它们的范围是 {low} 到 {high}",
     "they have mean {mean} and standard deviation {std}": "它们的均值是 {mean}，标准差是 {std}",
     "only numbers beyond {n} standard deviations are wrong: they are clamped there": (
@@ -153,6 +161,9 @@ PHRASES: Final = {
     ),
     "a call with {dtype} input of shape {shape}": "形状 {shape} 的 {dtype} 调用",
     "an update of the parameter": "参数更新",
+    "the construction of a module with other arguments": "另建一个构造参数不同的模块",
+    "it is the output of an earlier call": "它就是之前某次调用的输出",
+    "it still uses the parameter's value from before the update": "它用的仍是参数更新之前的值",
     # Tasks 2 and 3.
     "every output is zero, so this property cannot be checked": "输出全是零，这里什么也看不出来",
     "{dtype} embedding, compared with float32": "{dtype} 嵌入（与 float32 嵌入相比）",
@@ -174,14 +185,24 @@ PHRASES: Final = {
     "position 0 is rotated by a quarter turn: sines in place of cosines": "位置 0 转了四分之一圈：余弦的位置上是正弦",
     "position 0 is already rotated": "位置 0 就已经被旋转了",
     "pair by pair, the angles are {factors} times the expected values": "各对的角度依次是应有值的 {factors} 倍",
-    "position 0 is rotated as position {n} should be, position 1 as position {next}": (
-        "位置 0 用了位置 {n} 的角度，位置 1 用了位置 {next} 的角度"
+    "position {here} is rotated as position {n} should be, position {next} as position {following}": (
+        "位置 {here} 用了位置 {n} 的角度，位置 {next} 用了位置 {following} 的角度"
     ),
-    "alone, in a new process, these are right: earlier modules or calls change them": (
-        "在新进程中单独计算时是对的：之前新建的模块或之前的调用改变了结果"
+    "alone, in a new process, these are right: other modules or earlier calls change them": (
+        "在新进程中单独计算时是对的：别的模块或之前的调用改变了结果"
     ),
     "{before} becomes {seen}": "{before} 变为{seen}",
-    "features 0 to {n} move to {places}": "特征 0 到 {n} 依次转到了 {places}",
+    "with 4 features, the pairs are {pairs}": "4 个特征时，配成的对是 {pairs}",
+    "each pair turns by +angle": "每一对旋转的是 +角度",
+    "each pair turns by -angle": "每一对旋转的是 -角度",
+    "both sine terms are added, which is no rotation": "两个正弦项都是加，这不是旋转",
+    "both sine terms are subtracted, which is no rotation": "两个正弦项都是减，这不是旋转",
+    "with 4 features, a quarter turn moves 0, 1, 2, 3 to {places}": (
+        "4 个特征时，旋转四分之一圈把特征 0, 1, 2, 3 依次移到 {places}"
+    ),
+    "with 4 features, a quarter turn leaves those at {places} as they were": (
+        "4 个特征时，旋转四分之一圈后，{places} 处的特征没有变化"
+    ),
     "rotated by zero, {before} becomes {seen}": "角度为零时，{before} 变为{seen}",
     "pairs 0 to {n} are rotated by the angles of pairs {served}": "第 0 到 {n} 对依次用了第 {served} 对的角度",
     "successive positions use the angles of positions {first} in the first batch row, {last} in the last": (

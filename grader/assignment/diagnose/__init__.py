@@ -12,7 +12,7 @@ from typing import Final
 
 from grader.testing import Student, StudentFault, is_elsewhere
 
-from . import norm, norm_accuracy, norm_eps, pos_emb, seeds, vocab_emb
+from . import norm, norm_accuracy, norm_eps, pos_emb, vocab_emb
 from .shown import Failing, explains, shown
 
 Probe = Callable[[Student], str | None]
@@ -23,12 +23,7 @@ PROBES: Final[Mapping[str, Probe]] = {
     "norm_gamma": norm.gamma,
     "norm_float32_inside": norm_accuracy.sixteen_bits,
     "norm_backward": norm_accuracy.backward,
-    "norm_init_and_reset": seeds.of_norm,
-    "vocab_init_and_reset": seeds.of_vocab,
-    "shard_seed": seeds.of_shard,
     "vocab_lookup": vocab_emb.lookup,
-    "vocab_purity": vocab_emb.vocab_ids,
-    "shard_purity": vocab_emb.shard_ids,
     "shard_owned_ids": vocab_emb.owned_rows,
     "shard_zeros_elsewhere": vocab_emb.foreign_rows,
     "rotary_pairing_and_sign": pos_emb.pairing_and_sign,
@@ -37,7 +32,6 @@ PROBES: Final[Mapping[str, Probe]] = {
     "rope_smallest_even_ratio": pos_emb.grown_ratio,
     "rope_static": pos_emb.static,
     "rope_dynamic": pos_emb.dynamic,
-    "rope_buffers": pos_emb.buffers,
 }
 
 

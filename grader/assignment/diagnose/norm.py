@@ -8,10 +8,10 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from grader.assignment.model.normalising import CONTRACT, GROUP_SIZE, HIDDEN, LARGE, SIGNS, filled, normalising
+from grader.assignment.model.normalising import CONTRACT, GROUP_SIZE, HIDDEN, LARGE, SIGNS, filled, normalising, numbers
 from grader.testing import Student, normal
 
-from .fit import fits, only, values
+from .fit import fits, only
 from .norm_without_law import without_a_law
 
 SHAPE = (2, 3, HIDDEN)
@@ -60,7 +60,7 @@ def gamma(student: Student) -> str | None:
 
     def output(filling: Tensor | float) -> Tensor:
         module = student.GroupRMSNorm(hidden_size=HIDDEN, group_size=GROUP_SIZE)
-        return values(filled(module, filling).train(reading.training)(token), (HIDDEN,))
+        return numbers(filled(module, filling).train(reading.training)(token), (HIDDEN,))
 
     plain, scaled = output(reading.neutral), output(own)
     met = scaled / plain

@@ -6,10 +6,10 @@ from typing import Final
 
 from torch import Tensor
 
-from grader.assignment.model.normalising import GROUP_SIZE, HIDDEN, filled, normalising
+from grader.assignment.model.normalising import GROUP_SIZE, HIDDEN, filled, normalising, numbers
 from grader.testing import Student, error_in_ulp, normal
 
-from .fit import fits, values
+from .fit import fits
 from .norm import input_in_groups
 
 ONE_ROUNDING: Final = 0.53  # ulp: 0.5 for the rounding of the output, and a little for float32's rounding
@@ -28,7 +28,7 @@ def sixteen_bits(student: Student) -> str | None:
     worst = 0.0
     for x in (usual.half(), usual.bfloat16()):
         wide, narrow = (
-            values(
+            numbers(
                 filled(student.GroupRMSNorm(hidden_size=HIDDEN, group_size=GROUP_SIZE), reading.neutral).train(
                     reading.training
                 )(given),
@@ -57,10 +57,12 @@ def backward(student: Student) -> str | None:
     reading = normalising(student)
     module = filled(student.GroupRMSNorm(hidden_size=HIDDEN, group_size=GROUP_SIZE), reading.neutral)
     module.train(reading.training)
-    output = values(module(x), x.shape)
-    if not fits(values(module(2 * x), x.shape), output):
+    output = numbers(module(x), x.shape)
+    if not fits(numbers(module(2 * x), x.shape), output):
         return None
     of_arguments = module.gradients(x, upstream=upstream).of_arguments
-    gradient = values(of_arguments[0] if of_arguments else None, x.shape)
+    if not of_arguments or of_arguments[0] is None:
+        return None
+    gradient = numbers(of_arguments[0], x.shape)
     constant_divisor = upstream.double() * output / x.double()
     return "norm_detached_rms" if fits(gradient, constant_divisor, constant_divisor.abs()) else None

@@ -8,14 +8,13 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from grader.assignment.model.normalising import GROUP_SIZE, HIDDEN, SIGNS, filled, normalising
+from grader.assignment.model.normalising import GROUP_SIZE, HIDDEN, SIGNS, filled, normalising, numbers
 from grader.testing import Student
 
-from .fit import fits, values
+from .fit import fits
 
 MAGNITUDES: Final = (1e-9, 1e-3, 0.5, 1.0, 2.0, 7.0, 1024.0, 4096.0)
 EPSILONS: Final = (0.75, 15.0)
-VISIBLE: Final = 32.0  # times eps: beside a larger mean square it hardly shows
 
 
 def _response(student: Student, eps_argument: float) -> Tensor:
@@ -24,7 +23,7 @@ def _response(student: Student, eps_argument: float) -> Tensor:
     reading = normalising(student)
     filled(module, reading.neutral).train(reading.training)
     pattern = torch.tensor(SIGNS)
-    return torch.cat([values(module((m * pattern).reshape(1, 1, -1)), (1, HIDDEN)) / pattern for m in MAGNITUDES])
+    return torch.cat([numbers(module((m * pattern).reshape(1, 1, -1)), (1, HIDDEN)) / pattern for m in MAGNITUDES])
 
 
 def eps(student: Student) -> str | None:
@@ -55,7 +54,7 @@ def eps(student: Student) -> str | None:
         expected = [law(argument) for argument in EPSILONS]
         if all(fits(seen, wanted, wanted) for seen, wanted in zip(responses, expected, strict=True)):
             return mistake
-    return _beside_the_root(responses) or _counted(responses, magnitudes, root)
+    return _beside_the_root(responses) or _subtracted(responses, magnitudes, root)
 
 
 def _beside_the_root(responses: list[Tensor]) -> str | None:
@@ -69,19 +68,11 @@ def _beside_the_root(responses: list[Tensor]) -> str | None:
     return "norm_eps_multiplies" if fits(second, first * factor, first.abs() * factor) else None
 
 
-def _counted(responses: list[Tensor], magnitudes: Tensor, root: Tensor) -> str | None:
-    """Laws by which another share of eps than the whole is under the root: a negative one where it is subtracted."""
-    shares = []
+def _subtracted(responses: list[Tensor], magnitudes: Tensor, root: Tensor) -> str | None:
+    """Whether eps is taken off under the root, seen where something is left."""
     for seen, argument in zip(responses, EPSILONS, strict=True):
-        near = (root.square() > 2 * argument) & (root.square() < VISIBLE * argument)
-        shares.append((((magnitudes / seen).square() - root.square()) / argument)[near])
-    share = torch.cat(shares)
-    if not share.numel():
-        return None
-    counted = float(share.median())
-    for seen, argument in zip(responses, EPSILONS, strict=True):
-        under = root.square() + counted * argument
-        visible = under > argument / VISIBLE  # near zero, and below it, a small error of the share decides
-        if not fits(seen[visible], (magnitudes / under.sqrt())[visible], seen[visible].abs()):
+        left = root.square() > 2 * argument
+        expected = (magnitudes / (root.square() - argument).sqrt())[left]
+        if not fits(seen[left], expected, expected):
             return None
-    return "norm_eps_subtracted" if fits(share, -torch.ones_like(share)) else "norm_eps_scaled"
+    return "norm_eps_subtracted"

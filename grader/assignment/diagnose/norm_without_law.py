@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from torch import Tensor
 
-from grader.assignment.model.normalising import CONTRACT, GROUP_SIZE, HIDDEN, filled, normalising
+from grader.assignment.model.normalising import CONTRACT, GROUP_SIZE, HIDDEN, filled, normalising, numbers
 from grader.testing import Student
 
-from .fit import fits, values
+from .fit import TOLERANCE, fits
 
+AXES: Final = {"norm_mean_over_batch": (0,), "norm_mean_over_sequence": (1,), "norm_mean_over_all_tokens": (0, 1)}
 FIRST, OTHERS = slice(GROUP_SIZE), slice(GROUP_SIZE, None)  # features of the first group, and of all others
 
 
@@ -25,13 +27,14 @@ def without_a_law(student: Student, x: Tensor) -> str | None:
 
     def output(x: Tensor) -> Tensor:
         module = student.GroupRMSNorm(hidden_size=HIDDEN, group_size=GROUP_SIZE)
-        return values(filled(module, reading.neutral).train(reading.training)(x), x.shape)
+        return numbers(filled(module, reading.neutral).train(reading.training)(x), x.shape)
 
     plain = output(x)
     if not reading.works or not bool(plain.isfinite().all()):
         return None
     if _mixes_tokens(output, x, plain):
-        return "norm_mixes_tokens"
+        other = "norm_root_of_another_token" if _has_roots_of_tokens(x, plain) else "norm_mixes_tokens"
+        return next((mistake for mistake, axes in AXES.items() if _runs_over(axes, x, plain)), other)
     for factor, mistake in ((0.5, "norm_without_root"), (4.0, "norm_multiplies")):
         if fits(output(2 * x), factor * plain, plain.abs()):
             return mistake
@@ -47,6 +50,21 @@ def without_a_law(student: Student, x: Tensor) -> str | None:
         return "norm_groups_share"
     unseen = (_apart(output, x, plain, slice(j, j + 1), slice(k, k + 1)) for j, k in ((0, 1), (GROUP_SIZE - 1, 0)))
     return "norm_feature_left_out" if any(unseen) else None
+
+
+def _runs_over(axes: tuple[int, ...], x: Tensor, plain: Tensor) -> bool:
+    """Whether a mean square runs over these dimensions of the input, beside or instead of features."""
+    groups = x.double().unflatten(-1, (-1, GROUP_SIZE))  # [b, s, h/gz, gz]
+    roots = (groups.square().mean((*axes, *features), keepdim=True).sqrt() for features in ((), (-1,), (-2, -1)))
+    return any(fits(plain, (groups / root).flatten(-2), plain.abs()) for root in roots)
+
+
+def _has_roots_of_tokens(x: Tensor, plain: Tensor) -> bool:
+    """Whether every token is divided by the root mean squares of some token, group by group."""
+    groups, given = (y.double().flatten(0, 1).unflatten(-1, (-1, GROUP_SIZE)) for y in (x, plain))
+    divided = groups.unsqueeze(1) / groups.square().mean(-1, keepdim=True).sqrt()  # [token, whose roots, h/gz, gz]
+    off = (divided - given.unsqueeze(1)).abs() <= TOLERANCE * given.abs().unsqueeze(1)
+    return bool(off.flatten(2).all(-1).any(-1).all())
 
 
 def _mixes_tokens(output: Callable[[Tensor], Tensor], x: Tensor, plain: Tensor) -> bool:

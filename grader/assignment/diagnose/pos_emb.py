@@ -12,16 +12,17 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.rope_tables import BASE, MS, Ropes, check_tables
+from grader.assignment.hidden.rope_tables import BASE, MS, Ropes, check_tables, tables_shown
 from grader.assignment.model.normalising import numbers
 from grader.assignment.model.rotation import rotation
 from grader.assignment.oracle import ntk_angles, smallest_even_ratio
-from grader.testing import DTYPES, Student, WrongAnswer, quoted
+from grader.testing import DTYPES, Student, StudentModule, WrongAnswer, quoted
 
 from .fit import only
 
 Angles = Callable[[int, float, int, int], Tensor]  # dim, base, ratio, positions -> [positions, dim/2], float64
-SHORT, LONG = MS - 1, 3 * MS + 1
+SHORT, LONG, FAR = MS - 1, 3 * MS + 1, 4112
+ROUNDED: Final = 2.0**-4  # of an angle: more than some roundings to bfloat16, one of them in an exponent
 # The contract's ratios are 4, 4, 6, 6 and 10. Of the rules below, each wrong one gives another ratio for some length.
 LENGTHS: Final = (3 * MS, 4 * MS, 5 * MS, 6 * MS, 8 * MS + 1)
 
@@ -69,6 +70,10 @@ def _of_each_pair(student: Student) -> str | None:
         return None
     cosines, sines = cos[0].diag().double(), torch.zeros(8, 8, dtype=torch.float64)
     sines[:4, 4:] = sines[4:, :4] = sin[0, :4].diag().double()
+    still = ((given - torch.eye(8)).abs() <= 2.0**-8).all(0)  # output features that are those of the input
+    right = cosines + sines * torch.tensor([-1.0, 1.0]).repeat_interleave(4)
+    if _same(given.where(~still, 0), right.where(~still, 0), 1.0):
+        return "rotary_part_stands_still"
     one_sign = any(_same(given, cosines + sign * sines, 1.0) for sign in (1, -1))
     return "rotary_one_sign" if one_sign else "rotary_other_turn"
 
@@ -106,22 +111,40 @@ def base(student: Student) -> str | None:
 
 
 def far(student: Student) -> str | None:
-    """The mistake in near angles; where these are right and far ones are not, 16 bits are what far ones suffer from."""
+    """The mistake in near angles; where these are right, whether far ones are rounded to 16 bits."""
     ropes = Ropes(student, "cpu")
     if not _exact(ropes, 64, 63):
         return base(student)
-    return None if all(_exact(ropes, 4200, 4112, dtype) for dtype in DTYPES) else "rope_far_positions"
+    failing = [dtype for dtype in DTYPES if not _exact(ropes, 4200, FAR, dtype)]
+    return "rope_far_positions" if failing and all(_rounded(ropes, dtype) for dtype in failing) else None
+
+
+def _four_features(ropes: Ropes, longest: int, dtype: torch.dtype) -> StudentModule:
+    sizes = {"dim": 4, "max_seq_len": longest, "base": BASE, "ratio": 2}
+    return ropes.student.NTKAwareRoPE(**sizes, dynamic=False, dtype=dtype, device="cpu")
 
 
 def _exact(ropes: Ropes, longest: int, length: int, dtype: torch.dtype = torch.float32) -> bool:
     """Whether the angles of a call of that length are those of the contract."""
-    sizes = {"dim": 4, "max_seq_len": longest, "base": BASE, "ratio": 2}
-    module = ropes.student.NTKAwareRoPE(**sizes, dynamic=False, dtype=dtype, device="cpu")
+    module = _four_features(ropes, longest, dtype)
     try:
         check_tables(ropes, module, ntk_angles(4, BASE, 2, length), quoted(""), dtype)
     except WrongAnswer:
         return False
     return True
+
+
+def _rounded(ropes: Ropes, dtype: torch.dtype) -> bool:
+    """Whether far angles differ from the contract's as if positions, frequencies or angles had 16 bits.
+
+    The first pair's frequency is one, without any rounding, so it shows the positions. The second one's may be rounded.
+    """
+    shown = tables_shown(ropes, _four_features(ropes, 4200, dtype), FAR, 4)
+    turned, angles = torch.complex(*shown.chunk(2, dim=-1)), ntk_angles(4, BASE, 2, FAR)
+    exact = torch.polar(torch.ones(()).double(), angles)
+    positions = (angles[:, :1], *(angles[:, :1].to(narrow).double() for narrow in DTYPES[1:]))
+    first = any(_same(turned[:, :1], torch.polar(torch.ones(()).double(), where)) for where in positions)
+    return first and bool(((turned - exact)[:, 1].abs() <= ROUNDED * (angles[:, 1] + 1)).all())
 
 
 def _same(actual: Tensor, expected: Tensor, size: float | None = None) -> bool:
@@ -156,15 +179,3 @@ def static(student: Student) -> str | None:
 def dynamic(student: Student) -> str | None:
     """A dynamic module that answers a short call as before a long one has not kept the grown tables."""
     return "rope_dynamic_forgets_growth" if _around_a_long_call(student, True) == (True, False) else None
-
-
-def buffers(student: Student) -> str | None:
-    """Look at ``state_dict()`` of a new module, and of one that has grown; parameters are another mistake."""
-    ropes = Ropes(student, "cpu")
-    module = ropes.new(dynamic=True)
-    if module.parameters():
-        return None
-    if module.state_dict():
-        return "rope_persistent_tables"
-    ropes.turn(module, LONG)
-    return "rope_persistent_tables" if module.state_dict() else None

@@ -10,8 +10,18 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from grader.assignment.hidden.checks import AFTER, DRAWS, DTYPE, DTYPE_WHEN, RESET
-from grader.assignment.hidden.rope_tables import ALONE, CALL, MS
+from grader.assignment.hidden.checks import AFTER, ALONE, DRAWS, DTYPE, DTYPE_WHEN, MOMENTS, RESET, SHARE, UNSEEDED
+from grader.assignment.hidden.rope_tables import CALL, MS, SPEEDS
+from grader.assignment.model.draw_words import (
+    AFTER_DRAWS,
+    LATER,
+    NEXT_SEED,
+    OF_SEED,
+    ONE_SEED,
+    OTHER_KIND,
+    RANKS_SEEDS,
+)
+from grader.assignment.model.histories import OTHER_BUILT, OTHERWISE
 from grader.assignment.model.row_words import MULTIPLE, RECEIVES
 from grader.testing import ALIKE, OTHER_DTYPE, OTHER_SHAPE, SAME_MULTIPLE, ZEROS, Message
 
@@ -67,9 +77,9 @@ def _key(message: Message) -> str:
     return message.parts[0].key
 
 
-OTHERWISE = "{what} gives a different output than on a new module, after {before}"
 IN_EVALUATION = "the output in evaluation mode, compared with training mode"
 REGISTERED = "{n} parameters are registered, not {wanted}"
+STRETCHED = ("they run from {low} to {high}", "they have mean {mean} and standard deviation {std}")
 ROWS = "{what}: {n} of {all} rows receive a wrong gradient"
 IDS = "{what}: {n} of {all} ids give a wrong row"
 GIVES = "id {id} gives {seen}"
@@ -79,48 +89,44 @@ NOTHING_SEEN = (
     "the output does not depend on the angle: nothing rotates, so this property cannot be checked",
     "all positions are rotated alike, so this property cannot be checked",
 )
-BESIDE_FLOAT32 = (
-    "{dtype} output for group_size={group_size}, eps={eps}, compared with float32",
-    "{dtype} embedding, compared with float32",
-    "{dtype} output from {tables} tables, compared with float32",
-)
 
 DTYPE_DIFFERS = Clue(says=(OTHER_DTYPE,))
 SHAPE_DIFFERS = Clue(says=(OTHER_SHAPE,))
 HISTORY = Clue("earlier_calls")
 CHANGED_BEFORE = Clue(says=(_key(ALONE),))
+OTHER_BEFORE = Clue(says=(OTHERWISE,), fields={"before": OTHER_BUILT})
 EVALUATION = Clue(says=(IN_EVALUATION,))
 INPUT_CHANGED = Clue(says=(_key(AFTER),), fields={"what": "the input"})
 PARAMETER_CHANGED = (
     Clue(says=(_key(AFTER),), fields={"what": ("gamma", "the table", "the shard")}),
     Clue(says=("gamma is {dtype} after a {call} call",)),
 )
+WITHOUT_SPREAD = Clue(says=(MOMENTS,), fields={"std": "0"})  # every draw is the same
 DEFAULTS = Clue("arguments_have_the_defaults")
 
 # From a cause to clues of which each of its cases fits one; a cause that has a probe and no entry here explains any.
 EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
-    "rope_persistent_tables": (Clue("tables_are"), Clue("growth_registers")),
-    "ids_changed_in_place": (Clue("ids_and"), HISTORY),
+    "rope_persistent_tables": (Clue(says=("state_dict() lists {names}",)),),
+    "ids_changed_in_place": (Clue(says=(_key(AFTER),), fields={"what": "input_ids"}),),
     "default_argument": (DEFAULTS, Clue("the_rank_is_zero")),
-    "rope_default_argument": (DEFAULTS,),
-    "norm_memory_layout": (Clue("any_memory_layout_works"),),
     "output_dtype": (DTYPE_DIFFERS,),
     "output_shape": (
         SHAPE_DIFFERS,
         Clue("every_batch_row_and_head_turns_alike", ("{dtype} output",), {"dtype": "float32"}),
     ),
-    "norm_rounded_to_gamma": (Clue("a_float32_input_is_not_rounded"), Clue("only_the_output")),
-    "norm_mode": (EVALUATION, Clue("earlier_calls", (OTHERWISE,), {"before": "eval()"})),
-    "input_changed": (INPUT_CHANGED, HISTORY),
+    "norm_rounded_to_gamma": (Clue("a_float32_input_is_not_rounded"),),
+    "norm_mode": (EVALUATION,),
+    "input_changed": (INPUT_CHANGED,),
     "parameter_changed": (*PARAMETER_CHANGED, HISTORY),
-    "earlier_call_remembered": (Clue("earlier_calls_leave_no_trace"), EVALUATION, CHANGED_BEFORE),
+    "earlier_call_remembered": (Clue("earlier_calls_leave_no_trace"), EVALUATION),
+    "state_shared": (CHANGED_BEFORE, OTHER_BEFORE),
     "not_a_parameter": (Clue(says=(REGISTERED,), fields={"n": 0}), DTYPE_DIFFERS),
     "further_parameter": (
         Clue(says=(REGISTERED,), fields={"n": range(2, 1000)}),
         Clue(says=("a buffer is registered; this module has none",)),
     ),
     "frozen_parameter": (Clue(says=("the parameter does not require gradients",)),),
-    "parameter_dtype": (Clue(says=(DTYPE, DTYPE_WHEN)), Clue(says=BESIDE_FLOAT32), DTYPE_DIFFERS),
+    "parameter_dtype": (Clue(says=(DTYPE, DTYPE_WHEN)), DTYPE_DIFFERS),
     "parameter_size": (
         Clue(says=("the parameter has {n} elements; {wanted} are required", "the parameter has {n} elements")),
         SHAPE_DIFFERS,
@@ -137,7 +143,6 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "one_row_without_gradient": (Clue(says=(ROWS,), fields={"n": 1}, within="nothing"),),
     "few_digits": (Clue(lacks=NOTHING_SEEN),),
     "gradient_scaled": (
-        Clue(says=("gradient of the input of NTKAwareRoPE, s = {s}",)),
         Clue(says=(SAME_MULTIPLE,)),
         Clue(says=(RECEIVES,), within=MULTIPLE),
     ),
@@ -148,8 +153,19 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         ),
     ),
     "init_reset_differs": (Clue(says=(_key(RESET),)),),
+    "norm_eps_scaled": (Clue(says=(SHARE,)),),
+    "init_unseeded": (Clue(says=(_key(UNSEEDED),)),),
+    "init_after_extra_draw": (Clue(says=(LATER,)),),
+    "init_seed_ignored": (
+        Clue(says=(OF_SEED,), fields={"seed": 42}, lacks=(RANKS_SEEDS, ONE_SEED)),
+        Clue(says=(RANKS_SEEDS,), fields={"seeds": "42, 43, 44, 45"}),
+    ),
+    "init_neighbouring_seed": (Clue(says=(NEXT_SEED,)),),
+    "init_other_scale": (Clue(says=STRETCHED, lacks=(OF_SEED, NEXT_SEED, AFTER_DRAWS, LATER)),),
+    "init_other_distribution": (Clue(says=(_key(OTHER_KIND),)),),
+    "shard_seed_without_rank": (Clue(says=(ONE_SEED,)),),
     "init_not_drawn": tuple(Clue(says=(_key(ZEROS), _key(ALIKE)), within=draw) for draw in DRAWS.values()),
-    "shard_seed_of_later_ranks": (Clue(fields={"rank": (1, 2), "world": 3}),),
+    "shard_seed_of_later_ranks": (Clue(says=(RANKS_SEEDS,)),),
     "shard_neighbour_answered": (Clue(says=(IDS,), fields={"n": 1}, within=OTHERS_IDS),),
     "shard_filled_otherwise": (
         Clue(
@@ -158,7 +174,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
             within=OTHERS_IDS,
         ),
     ),
-    "rope_table_dtype": (Clue("tables_have_the_dtype"),),
+    "rope_table_dtype": (Clue("tables_have_the_dtype", lacks=(_key(ALONE),)),),
     "rope_module_gradient": (Clue("gradients_flow_through_the_module"),),
     "rope_module_dtype": (Clue("every_batch_row_and_head", (OTHER_DTYPE,)),),
     "rope_heads": (
@@ -166,10 +182,10 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
             "every_batch_row_and_head", ("{dtype} output for shape {shape}: a head is rotated differently than alone",)
         ),
     ),
-    "rope_growth_at_es": tuple(Clue(says=(CALL,), fields={"ratio": ratio, "s": ratio * MS}) for ratio in (1, 2, 3, 5)),
+    "rope_growth_at_es": tuple(Clue(says=(CALL,), fields={"ratio": ratio, "s": ratio * MS}) for ratio in (1, 3, 5)),
     "rope_far_positions": (Clue("far_positions", fields={"base": 10000, "ratio": 2}),),
     "rope_scaling": (Clue("the_ratio_stretches", fields={"ratio": (2, 4)}, lacks=(_key(ALONE),)),),
-    "rope_base_ignored": (Clue(fields={"base": 16, "ratio": (1, 2, 4)}, lacks=(_key(ALONE),)),),
+    "rope_base_ignored": (Clue(fields={"base": 16, "ratio": (1, 2, 4)}, within=SPEEDS, lacks=(_key(ALONE),)),),
     "rope_unscaled_angles": (Clue("the_ratio_stretches", lacks=(_key(ALONE),)),),
     "rotary_tables_changed": (
         Clue(says=(_key(AFTER), "{what} has a different shape after the call"), fields={"what": ("cos", "sin")}),
@@ -181,11 +197,8 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
 NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "output_shape": (SHAPE_DIFFERS,),
     "few_digits": (Clue("float32_outputs_are_exact"),),
-    "norm_rounded_to_gamma": (Clue("a_float32_input"),),
-    "norm_mode": (EVALUATION,),
-    "input_changed": (INPUT_CHANGED,),
     "parameter_changed": PARAMETER_CHANGED,
-    "earlier_call_remembered": (HISTORY, CHANGED_BEFORE),
+    "earlier_call_remembered": (HISTORY,),
     "not_a_parameter": (Clue(says=(REGISTERED,), fields={"n": 0}),),
     "parameter_dtype": (Clue(says=(DTYPE, DTYPE_WHEN)),),
     "parameter_size": (
@@ -200,45 +213,44 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_unscaled_angles": (Clue(fields={"ratio": 1}),),
 }
 
+OF_PARAMETERS: Final = ("default_argument", "not_a_parameter", "further_parameter", "frozen_parameter")
+OF_SIZES: Final = ("bad_sizes_accepted", "bad_sizes_other_error")
+OF_DRAWS: Final = (
+    *("init_other_scale", "init_other_distribution", "init_seed_ignored", "init_neighbouring_seed"),
+    *("init_reset_differs", "init_after_extra_draw", "init_unseeded", "init_not_drawn"),
+)
+
 # From a property to causes that no probe looks for, the most specific first.
 SHOWN_BY_CASES: Final[Mapping[str, tuple[str, ...]]] = {
-    "norm_dtype_and_shape": ("norm_memory_layout", "output_dtype", "output_shape"),
+    "norm_eps_inside_sqrt": ("norm_eps_scaled",),
+    "norm_dtype_and_shape": ("output_dtype", "output_shape"),
     "norm_float32_inside": ("norm_rounded_to_gamma", "few_digits"),
-    "norm_init_and_reset": ("init_reset_differs", "init_not_drawn"),
-    "norm_registration_and_arguments": (
-        *("default_argument", "not_a_parameter", "further_parameter", "frozen_parameter", "parameter_dtype"),
-        *("parameter_size", "bad_sizes_accepted", "bad_sizes_other_error"),
-    ),
+    "norm_init_and_reset": ("state_shared", *OF_DRAWS),
+    "norm_registration_and_arguments": (*OF_PARAMETERS, "parameter_dtype", "parameter_size", *OF_SIZES),
     "norm_sizes_named": ("bad_sizes_accepted", "bad_sizes_unnamed"),
     "norm_backward": ("not_a_parameter", "frozen_parameter", "gradient_cut", "gradient_scaled"),
-    "norm_purity": ("norm_mode", "input_changed", "parameter_changed", "earlier_call_remembered"),
+    "norm_purity": ("norm_mode", "input_changed", "parameter_changed", "state_shared", "earlier_call_remembered"),
     "vocab_lookup": ("vocab_lookup_16_bit_ids", "output_shape"),
-    "vocab_init_and_reset": ("init_reset_differs", "init_not_drawn"),
-    "vocab_dtype_and_registration": (
-        *("default_argument", "not_a_parameter", "further_parameter", "frozen_parameter", "output_dtype"),
-        *("parameter_dtype", "parameter_size"),
-    ),
-    "vocab_purity": ("parameter_changed", "earlier_call_remembered"),
+    "vocab_init_and_reset": ("state_shared", *OF_DRAWS),
+    "vocab_dtype_and_registration": (*OF_PARAMETERS, "output_dtype", "parameter_dtype", "parameter_size"),
+    "vocab_purity": ("ids_changed_in_place", "parameter_changed", "state_shared", "earlier_call_remembered"),
     "vocab_backward": (
         *("not_a_parameter", "frozen_parameter", "gradient_cut", "one_row_without_gradient"),
         *("gradient_not_summed", "gradient_scaled"),
     ),
     "shard_owned_ids": ("shard_16_bit_ids",),
     "shard_zeros_elsewhere": ("shard_neighbour_answered", "shard_filled_otherwise"),
-    "shard_seed": ("init_reset_differs", "shard_seed_of_later_ranks", "init_not_drawn"),
+    "shard_seed": (
+        *("state_shared", "shard_seed_without_rank"),
+        *(cause for cause in OF_DRAWS if cause != "init_neighbouring_seed"),  # the seeds of all ranks say more
+        "shard_seed_of_later_ranks",
+    ),
     "shard_registration_and_arguments": (
-        *(
-            "default_argument",
-            "not_a_parameter",
-            "further_parameter",
-            "frozen_parameter",
-            "output_dtype",
-            "parameter_dtype",
-        ),
-        *("parameter_size", "bad_sizes_accepted", "bad_sizes_other_error"),
+        *(*OF_PARAMETERS, "output_dtype", "parameter_dtype"),
+        *("parameter_size", *OF_SIZES),
     ),
     "shard_sizes_named": ("bad_sizes_accepted", "bad_sizes_unnamed"),
-    "shard_purity": ("parameter_changed", "earlier_call_remembered"),
+    "shard_purity": ("ids_changed_in_place", "parameter_changed", "state_shared", "earlier_call_remembered"),
     "shard_backward": (
         *("not_a_parameter", "frozen_parameter", "gradient_cut", "one_row_without_gradient"),
         *("gradient_not_summed", "gradient_scaled"),
@@ -248,26 +260,35 @@ SHOWN_BY_CASES: Final[Mapping[str, tuple[str, ...]]] = {
     "rotary_purity": ("input_changed", "rotary_tables_changed"),
     "rotary_backward": ("rope_module_gradient", "gradient_cut", "gradient_scaled"),
     "rope_base": (
-        "earlier_call_remembered",
-        "rope_default_argument",
+        "state_shared",
+        "default_argument",
         "rope_scaling",
         "rope_base_ignored",
         "rope_unscaled_angles",
     ),
     "rope_exact_angles": ("rope_base_ignored",),
     "rope_boundary": ("rope_module_dtype", "rope_heads", "rope_growth_at_es"),
-    "rope_buffers": ("rope_table_dtype", "input_changed", "earlier_call_remembered"),
+    "rope_buffers": (
+        "rope_persistent_tables",
+        "rope_table_dtype",
+        "input_changed",
+        "state_shared",
+        "earlier_call_remembered",
+    ),
 }
 
 
 def explains(cause: str, failing: Failing) -> bool:
-    """Whether a cause explains every failing case."""
+    """Whether a cause explains every failing case but those that say nothing about causes, if there are others."""
+    telling = {case: told for case, told in failing.items() if not WITHOUT_SPREAD.fits(case, told)}
+    if failing and not telling:
+        return False
 
     def fits(clues: tuple[Clue, ...], case: str) -> bool:
-        return any(clue.fits(case, failing[case]) for clue in clues)
+        return any(clue.fits(case, telling[case]) for clue in clues)
 
-    needed = cause not in NEEDED or any(fits(NEEDED[cause], case) for case in failing)
-    return needed and (cause not in EXPLAINED or all(fits(EXPLAINED[cause], case) for case in failing))
+    needed = cause not in NEEDED or any(fits(NEEDED[cause], case) for case in telling)
+    return needed and (cause not in EXPLAINED or all(fits(EXPLAINED[cause], case) for case in telling))
 
 
 def shown(property_id: str, failing: Failing) -> str | None:

@@ -5,20 +5,22 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from dataclasses import replace
+from typing import Any, Final
 
 import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.model.draw_words import told_draw
+from grader.assignment.model.draw_words import Draw, told_draw
 from grader.assignment.model.parameters import rows_held
 from grader.testing import (
     DTYPES,
     INIT_LIMIT,
     Crashed,
     Message,
+    Student,
+    StudentFault,
     StudentModule,
     WrongAnswer,
     check_errors,
@@ -38,37 +40,11 @@ DTYPE_WHEN = "the parameter has dtype {actual} {when}; {wanted} was requested"
 AFTER = say("{what} after the call")
 MOMENTS = "{what}, mean {mean} and standard deviation {std}"
 OTHER_DEFAULT = "the default of {argument} differs from the stub: omitting it gives a different module"
+SHARE = "as if {share} times eps were added"
 RESET = say("{what} after reset_parameters()")
+ALONE = say("alone, in a new process, these are right: other modules or earlier calls change them")
+UNSEEDED = say("two new modules with this seed hold different numbers")
 MAX_ELEMENTS = 1 << 16  # far more than any case needs; limits the expected numbers, which are drawn in this process
-
-
-@dataclass(frozen=True)
-class Draw:
-    """How a parameter is filled with random numbers.
-
-    Attributes:
-        kind: The distribution: ``"uniform"`` over ``[first, second)``, or ``"normal"`` with these moments.
-        first: The lower bound, or the mean.
-        second: The upper bound, or the standard deviation.
-    """
-
-    kind: Literal["uniform", "normal"]
-    first: float
-    second: float
-
-    @property
-    def offset(self) -> float:
-        """The largest number that is added to draws around zero; the rounding of that sum is tolerated."""
-        return abs(self.first) if self.kind == "normal" else max(abs(self.first), abs(self.second))
-
-    def numbers(self, shape: Sequence[int], seed: int, dtype: torch.dtype, device: str, earlier: int = 0) -> Tensor:
-        """The draw in that dtype, after so many earlier ones of the same shape."""
-        source = torch.Generator(device).manual_seed(seed)
-        out = torch.empty(shape, dtype=dtype, device=device)
-        fill = out.normal_ if self.kind == "normal" else out.uniform_
-        for _ in range(earlier):
-            fill(self.first, self.second, generator=source)
-        return fill(self.first, self.second, generator=source)
 
 
 @kept
@@ -99,7 +75,7 @@ def check_drawn(value: Tensor, draw: Draw, seed: int, dtype: torch.dtype, device
     except WrongAnswer as fault:  # how far random numbers are off says nothing
         wrong = errors > INIT_LIMIT
         other = replace(draw, kind="uniform" if draw.kind == "normal" else "normal")
-        told = places(what, wrong).then(*told_draw(value.detach().cpu().double(), wrong, draw, other, seed, device))
+        told = places(what, wrong).then(*told_draw(value.detach().cpu(), wrong, draw, other, seed, device))
         raise WrongAnswer(told, fault.error_ulp, fault.limit_ulp, fault.elements) from None
 
 
@@ -172,6 +148,32 @@ def check_trainable(module: StudentModule) -> None:
     parameters = module.parameters()
     require(bool(parameters), several(0))
     require(any(parameter.requires_grad for parameter in parameters), say("the parameter does not require gradients"))
+
+
+def check_beside(student: Student, check: Callable[[bool], None]) -> None:
+    """Require what ``check`` requires of a module beside others; a fault says if the module alone fulfils it.
+
+    Args:
+        student: The submission; the module alone is built in a new worker.
+        check: Called with whether other modules are to be built.
+    """
+    try:
+        check(True)
+    except WrongAnswer as fault:
+        student.start_afresh()
+        try:
+            check(False)
+        except StudentFault:
+            raise fault from None
+        raise fault.with_more(ALONE) from None
+
+
+def unseeded(student: Student, make: Callable[[], Tensor]) -> Message | None:
+    """Says if two new modules, the first ones of a process, do not hold the same numbers."""
+    student.start_afresh()
+    one, other = make(), make()
+    same = one.shape == other.shape and torch.allclose(one, other, rtol=0, atol=0, equal_nan=True)
+    return None if same else UNSEEDED
 
 
 @contextmanager

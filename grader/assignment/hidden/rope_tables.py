@@ -51,6 +51,7 @@ SAME_LIMIT = 2.0**-11 * 2.0**23  # in ulp of float32; tables of different ratios
 TABLE_LIMIT = 32.0
 TABLE_UNIT = 2.0**-24
 SPEED = 0.02  # relative, and of a radian: a bfloat16 table tells an angle better than that
+NEAR = 2.0**-7  # of a radian: by chance, no other of some thousand positions comes so near in all pairs
 # One of these charges for how a vector is turned; for what a module does within its tables; beyond them; afterwards.
 OTHERS = ("rotary_pairing_and_sign", "rotary_dtype", "rotary_broadcast")
 TURNED = (*OTHERS, "rope_base", "rope_boundary")
@@ -66,8 +67,7 @@ TABLES = say("cosines and sines for {what}, [position, feature]")
 QUARTER = say("position 0 is rotated by a quarter turn: sines in place of cosines")
 TURNED_ALREADY = say("position 0 is already rotated")
 SPEEDS = "pair by pair, the angles are {factors} times the expected values"
-SHIFTED = "position 0 is rotated as position {n} should be, position 1 as position {next}"
-ALONE = say("alone, in a new process, these are right: earlier modules or calls change them")
+SHIFTED = "position {here} is rotated as position {n} should be, position {next} as position {following}"
 PAIRS_TOLD = 4
 UNSEEN = say("the tables are the same for all ratios, so this property cannot be checked")
 
@@ -379,11 +379,9 @@ def check_tables(
     ropes: Ropes, module: StudentModule, angles: Tensor, what: Message, dtype: torch.dtype = torch.float32
 ) -> None:
     """Require a call to turn by ``angles: [s, hd/2]``, seen in its output: (1, 0) becomes cosine and sine."""
-    length, dim = angles.shape[0], 2 * angles.shape[1]
-    probe = ropes.convention.probe(dim).expand(1, length, 1, dim).contiguous()
-    output = ropes.called(module, probe)
-    angles = angles[: output.shape[1]]
-    read = torch.cat(ropes.convention.read(output[0, :, 0]), dim=-1)  # [s, hd], cosines, then sines
+    dim = 2 * angles.shape[1]
+    read = tables_shown(ropes, module, len(angles), dim)
+    angles = angles[: len(read)]
     candidates = []
     for cos_pairs, sin_pairs in ropes.convention.pairs_read(dim):
         expected, unit = _tables_read(angles, cos_pairs, sin_pairs)
@@ -392,28 +390,34 @@ def check_tables(
     try:
         check_errors(errors, TABLE_LIMIT, TABLES.filled(what=what), read, expected, 1.0)
     except WrongAnswer as fault:
-        raise fault.with_more(*_told_speed(read, angles)) from None
+        first = int((errors > TABLE_LIMIT).any(-1).to(torch.uint8).argmax())
+        raise fault.with_more(*_told_turns(read, angles, first)) from None
 
 
-def _told_speed(read: Tensor, angles: Tensor) -> list[Message]:
-    """How fast the pairs turn, for messages, read at position 1, and where turning begins; nothing if all is right."""
-    turned = torch.atan2(*reversed(read[:2].chunk(2, dim=-1)))  # [2, hd/2]
-    if not bool((turned[0].abs() < SPEED).all()):
-        if bool(((turned[0] - torch.pi / 2).abs() < SPEED).all()):
-            return [QUARTER]
-        places = torch.arange(-len(angles), 4 * len(angles))
-        there = torch.polar(torch.ones(()).double(), places.unsqueeze(-1) * angles[1].double())  # [positions, hd/2]
-        here = torch.polar(torch.ones(()).double(), turned.double())  # [2, hd/2]
-        same = ((here.unsqueeze(1) - there).abs() < SPEED).all(-1)  # [2, positions]
-        if bool(same.any(-1).all()):
-            n, following = (int(places[row.to(torch.uint8).argmax()]) for row in same)
-            return [say(SHIFTED, n=n, next=following)]
-        return [TURNED_ALREADY]
-    quotients = (turned[1] / angles[1]).tolist()
-    if all(abs(quotient - 1) <= SPEED for quotient in quotients):
-        return []
-    factors = ", ".join(map(in_two_decimals, quotients[:PAIRS_TOLD]))
-    return [say(SPEEDS, factors=factors + " …" * (len(quotients) > PAIRS_TOLD))]
+def tables_shown(ropes: Ropes, module: StudentModule, length: int, dim: int) -> Tensor:
+    """``[s, hd]``: cosines, then sines, that a call of that length turns by."""
+    probe = ropes.convention.probe(dim).expand(1, length, 1, dim).contiguous()
+    return torch.cat(ropes.convention.read(ropes.called(module, probe)[0, :, 0]), dim=-1)
+
+
+def _told_turns(read: Tensor, angles: Tensor, first: int) -> list[Message]:
+    """By which turns the tables are wrong from their first wrong position on, for messages; nothing if none fits."""
+    turned = torch.complex(*read.chunk(2, dim=-1))  # [s, hd/2]
+    if first == 1:
+        quotients = (turned[1].angle() / angles[1]).tolist()
+        factors = ", ".join(map(in_two_decimals, quotients[:PAIRS_TOLD]))
+        off = any(abs(quotient - 1) > SPEED for quotient in quotients)
+        return [say(SPEEDS, factors=factors + " …" * (len(quotients) > PAIRS_TOLD))] * off
+    if first == 0 and bool(((turned[0] - 1j).abs() < SPEED).all()):
+        return [QUARTER]
+    places = torch.arange(-len(angles), 4 * len(angles))
+    places = places[(places - first).abs().argsort(stable=True)]  # the nearest first
+    there = torch.polar(torch.ones(()).double(), places.unsqueeze(-1) * angles[1].double())  # [positions, hd/2]
+    same = ((turned[first : first + 2].unsqueeze(1) - there).abs() < NEAR).all(-1)  # [2, positions]
+    found = [int(places[row.to(torch.uint8).argmax()]) for row in same if bool(row.any())]
+    if len(found) == 2 and found != [first, first + 1]:
+        return [say(SHIFTED, here=first, n=found[0], next=first + 1, following=found[1])]
+    return [TURNED_ALREADY] * (first == 0 and bool(turned.isfinite().all()))
 
 
 def check_after(

@@ -13,7 +13,6 @@ from torch import Tensor
 
 from grader.assignment.hidden.checks import (
     RESET,
-    Draw,
     arrived,
     check_drawn,
     check_only_parameter,
@@ -36,6 +35,7 @@ from grader.assignment.hidden.devices import (
 )
 from grader.assignment.hidden.norm_inputs import FORWARD
 from grader.assignment.hidden.shards import OUTPUTS
+from grader.assignment.model.draw_words import Draw
 from grader.assignment.model.parameters import drawn
 from grader.testing import Crashed, Message, Student, StudentFault, StudentModule, WrongAnswer, integers, normal, say
 

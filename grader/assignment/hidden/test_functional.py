@@ -27,12 +27,12 @@ from grader.assignment.model.rotation import (
     rotation,
     turning_scale,
 )
+from grader.assignment.model.turn_words import told_ends, told_pairing, told_pairs, told_position, told_still, told_turn
 from grader.testing import (
     DTYPES,
     FORWARD_LIMIT,
     INPUT_GRADIENT_LIMIT,
     Crashed,
-    Message,
     Student,
     StudentFault,
     WrongAnswer,
@@ -45,7 +45,6 @@ from grader.testing import (
     contract_first,
     dtypes,
     elsewhere,
-    in_two_decimals,
     kept,
     name,
     normal,
@@ -59,9 +58,7 @@ table_dtypes = pytest.mark.parametrize("table_dtype", DTYPES, ids=lambda dtype: 
 SAME_LIMIT = SAME * 2.0**23  # in ulp of float32
 FLOAT32 = say("{dtype} output", dtype="float32")
 EXACT_64 = say("{dtype} output for head_dim={head_dim}", dtype="float32", head_dim=64)
-POSITIONS = "successive positions use the angles of positions {first} in the first batch row, {last} in the last"
 NEARLY = 0.05  # coarser than any rounding of numbers around 1
-MOST_PAIRS = 8  # that a message lists
 ONE = (1, 1, 1)  # one row, one position, one head
 
 
@@ -90,41 +87,14 @@ def test_a_quarter_turn_moves_each_pair(student: Student, seed: int, dim: int, d
     try:
         check_close(output, oracle.rotate(x, cos, sin), turning_scale(x), torch.float32, SAME_LIMIT, what)
     except WrongAnswer as fault:
-        basis = torch.eye(dim).reshape(dim, *ONE, dim)
-        ends = torch.stack([turned(student, unit, cos, sin, device).flatten() for unit in basis])
-        still = torch.stack([turned(student, unit, sin, cos, device).flatten() for unit in basis])
-        raise fault.with_more(*told_ends(ends), *told_still(still)) from None
 
+        def ends(cos: float, sin: float, dim: int) -> Tensor:
+            """``[hd, hd]``: the output for each feature alone."""
+            basis, ones = torch.eye(dim).reshape(dim, *ONE, dim), torch.ones(1, dim)
+            return torch.stack([turned(student, unit, cos * ones, sin * ones, device).flatten() for unit in basis])
 
-def told_ends(ends: Tensor) -> list[Message]:
-    """What a quarter turn makes of one pair; of several pairs, where it moves each feature, for messages.
-
-    ``ends: [hd, hd]``: the output for each feature alone.
-    """
-    if len(ends) == 2:
-        units = ("(1, 0)", "(0, 1)")
-        return [
-            say("{before} becomes {seen}", before=unit, seen=_shown(end)) for unit, end in zip(units, ends, strict=True)
-        ]
-    moved = ends.abs() > SAME
-    if not bool((moved.sum(-1) == 1).all()):
-        return []
-    places = ", ".join(("-" if row.sum() < 0 else "") + str(int(row.abs().argmax())) for row in ends)
-    return [say("features 0 to {n} move to {places}", n=len(ends) - 1, places=places)]
-
-
-def told_still(still: Tensor) -> list[Message]:
-    """What a turn by nothing makes of the first feature, if anything, for messages."""
-    if bool(((still - torch.eye(len(still))).abs() <= SAME).all()):
-        return []
-    return [
-        say("rotated by zero, {before} becomes {seen}", before=_shown(torch.eye(len(still))[0]), seen=_shown(still[0]))
-    ]
-
-
-def _shown(vector: Tensor) -> str:
-    """A vector of the student's own, in two digits."""
-    return "(" + ", ".join(map(in_two_decimals, vector.tolist())) + ")"
+        one_pair = told_ends(ends(0.0, 1.0, 2)) if dim == 2 else []
+        raise fault.with_more(*one_pair, *told_pairing(ends(0.0, 1.0, 4)), *told_still(ends(1.0, 0.0, dim))) from None
 
 
 @pytest.mark.rubric("rotary_pairing_and_sign")
@@ -138,18 +108,6 @@ def test_pairs_turn_by_their_angles(student: Student, seed: int, dim: int, devic
         check_close(output, expected, turning_scale(x), torch.float32, SAME_LIMIT, what)
     except WrongAnswer as fault:
         raise fault.with_more(told_pairs(output, x, cos, sin)) from None
-
-
-def told_pairs(output: Tensor, x: Tensor, cos: Tensor, sin: Tensor) -> Message | None:
-    """By which pair's angle each pair is turned, where these are others than their own, for messages."""
-    first, second = (torch.complex(*half.flatten().double().chunk(2)) for half in (x, output))
-    turns, angles = second / first, torch.complex(cos[0], sin[0]).to(torch.complex128)[: len(first)]
-    same = (turns.unsqueeze(1) - angles).abs() <= SAME  # [pair, whose angle]
-    own = bool(same.diagonal().all())
-    if len(first) > MOST_PAIRS or own or not bool((same.sum(-1) == 1).all()):
-        return None
-    served = ", ".join(map(str, same.to(torch.uint8).argmax(-1).tolist()))
-    return say("pairs 0 to {n} are rotated by the angles of pairs {served}", n=len(first) - 1, served=served)
 
 
 def expected_turn(student: Student, read: Rotation, x: Tensor, cos: Tensor, sin: Tensor, device: str) -> Tensor:
@@ -194,27 +152,6 @@ def test_every_batch_row_and_head_turns_alike(
     except WrongAnswer as fault:
         moved = told_position(output, read.convention, x, cos, sin) if read.convention is not None else None
         raise fault.with_more(moved) from None
-
-
-def told_position(output: Tensor, convention: Convention, x: Tensor, cos: Tensor, sin: Tensor) -> Message | None:
-    """By which positions' angles the vectors of the first batch row and of the last are turned, for messages.
-
-    None if some vector is turned by no position's angles.
-    """
-    given = output.detach().cpu().double()
-    limit = SAME * turning_scale(x)
-    by_position = [
-        (given - convention.rotate(x, *(table[[other]].expand_as(table) for table in (cos, sin)))).abs() <= limit
-        for other in range(x.shape[1])
-    ]
-    turned_by = torch.stack(by_position).all(-1)  # [other position, b, s, nh]
-    if not bool((turned_by.sum(0) == 1).all()):
-        return None
-    served = turned_by.to(torch.uint8).argmax(0)  # [b, s, nh]
-    first, last = (served[row] for row in (0, -1))
-    if bool((served == served[..., :1]).all()):
-        return say(POSITIONS, first=first[:, 0].tolist(), last=last[:, 0].tolist())
-    return say("head by head, position 0 is rotated by the angles of positions {served}", served=first[0].tolist())
 
 
 def likeness_by_contract(
@@ -323,20 +260,6 @@ def test_gradients_turn_back(student: Student, seed: int, dtype: torch.dtype, de
             raise fault.with_more(told_turn(gradient, read.convention, upstream, cos, sin)) from None
     elif dtype is torch.float32:
         check_differences(gradient, lambda moved: turned(student, moved, cos, sin, device), x, upstream, what)
-
-
-def told_turn(gradient: Tensor, convention: Convention, upstream: Tensor, cos: Tensor, sin: Tensor) -> Message | None:
-    """What became of the gradient that arrives, where it is no turn back, for messages."""
-    nothing = torch.zeros_like(cos)
-    ways = (
-        (say("it is rotated the same way as the input, not back"), convention.rotate(upstream, cos, sin)),
-        (say("it is passed on unchanged"), upstream),
-        (say("only the part through the cosines arrives"), convention.rotate(upstream, cos, nothing)),
-        (say("only the part through the sines arrives"), convention.rotate(upstream, nothing, -sin)),
-    )
-    off = 2 * SAME * turning_scale(upstream)
-    given = gradient.cpu().double()
-    return next((told for told, way in ways if bool(((given - way.double()).abs() <= off).all())), None)
 
 
 def module_backward_by_contract(student: Student, seed: int, length: int, device: str) -> None:

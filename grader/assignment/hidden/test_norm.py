@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import stating
+from grader.assignment.hidden.checks import SHARE, stating
 from grader.assignment.hidden.norm_inputs import (
     FORWARD,
     GROUPINGS,
@@ -137,7 +137,7 @@ def check_roots(student: Student, eps: float, magnitudes: list[float], device: s
         check_close(squares[:-2].sqrt(), expected, expected, torch.float32, LAW_LIMIT, what)
     except WrongAnswer as fault:
         counted = {share_of(own) for own in ((squares[:-2] - slope * sizes.square()) / eps).median(-1).values.tolist()}
-        share = say("as if {share} times eps were added", share=", ".join(counted)) if len(counted) == 1 else None
+        share = say(SHARE, share=", ".join(counted)) if len(counted) == 1 else None
         raise fault.with_more(share if "" not in counted else None) from None
 
 
@@ -331,7 +331,19 @@ def check_witness(student: Student, x: Tensor, eps: float, gamma: Tensor | None,
         group_size=4,
         eps=f"{eps:g}",
     )
-    check_errors(errors, limit, what, narrow, wide, wide.abs())
+    try:
+        check_errors(errors, limit, what, narrow, wide, wide.abs())
+    except WrongAnswer as fault:
+        raise fault.with_more(told_added(x[held], narrow, eps) if gamma is None else None) from None
+
+
+def told_added(x: Tensor, output: Tensor, eps: float) -> Message | None:
+    """Which number is added to the mean square in place of eps, if one explains the output of flat tokens."""
+    added = x.double().square() * (output.square().reciprocal() - 1)
+    middle = float(added.median())
+    if not middle > 2 * eps or not bool(((added - middle).abs() <= NEARLY * middle).all()):
+        return None
+    return say("as if {seen} were added in place of eps", seen=f"{middle:.0e}")
 
 
 def far_from_one(seed: int, scale: float) -> Tensor:

@@ -15,18 +15,20 @@ from grader.assignment import oracle
 from grader.assignment.hidden.checks import (
     AFTER,
     RESET,
-    Draw,
     arrived,
+    check_beside,
     check_defaults,
     check_drawn,
     check_only_parameter,
     check_refusal,
     check_sizes_named,
     in_turns,
+    unseeded,
 )
 from grader.assignment.hidden.devices import check_on
 from grader.assignment.hidden.norm_inputs import FORWARD, build, check_law, gamma_dtypes
 from grader.assignment.model.differences import check_differences
+from grader.assignment.model.draw_words import Draw
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.normalising import (
     BY_CONTRACT,
@@ -90,12 +92,24 @@ def test_gamma_is_drawn_uniformly_with_the_seed(
     student: Student, seed: int, bounds: tuple[float, float], dtype: torch.dtype, again: bool, device: str
 ) -> None:
     draw, init_seed = Draw("uniform", *bounds), 0 if bounds[0] > 0 else 1000 + seed
-    sizes = {"hidden_size": 64, "group_size": 8, "init_range": bounds, "init_seed": init_seed}
-    module = student.GroupRMSNorm(**sizes, dtype=dtype, device=device)
     over = say("{what} over {range}", range=str(list(bounds)))
-    if again:
-        filled(module, 7.0, 64, 8).reset_parameters()
-    check_drawn(drawn_gamma(student, module, device), draw, init_seed, dtype, device, over, *[RESET] * again)
+
+    def make() -> StudentModule:
+        sizes = {"hidden_size": 64, "group_size": 8, "init_range": bounds, "init_seed": init_seed}
+        return student.GroupRMSNorm(**sizes, dtype=dtype, device=device)
+
+    def check(beside: bool) -> None:
+        module = make()
+        if beside:
+            student.GroupRMSNorm(hidden_size=16, group_size=4, init_range=(8.0, 9.0), init_seed=3)
+        if again:
+            filled(module, 7.0, 64, 8).reset_parameters()
+        check_drawn(drawn_gamma(student, module, device), draw, init_seed, dtype, device, over, *[RESET] * again)
+
+    try:
+        check_beside(student, check)
+    except WrongAnswer as fault:
+        raise fault.with_more(unseeded(student, lambda: drawn_gamma(student, make(), device))) from None
 
 
 @pytest.mark.rubric("norm_registration_and_arguments")
@@ -354,11 +368,11 @@ def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) 
     narrow = Step(input=calls[2].input.bfloat16() if calls[2].input is not None else None)
     update = Step(update=(gammas[1], gammas[1][:4]))
     back = Step(update=(gammas[0], gammas[0][:4]))
-    steps = [calls[2], narrow, calls[1], update, calls[1], Step(mode=False), calls[0], back, calls[0]]
+    other = Step(other=lambda: student.GroupRMSNorm(hidden_size=16, group_size=8, eps=0.75))
+    steps = [other, calls[2], narrow, calls[1], update, calls[1], Step(mode=False), calls[0], back, calls[0]]
     check_history(
         lambda values: build(student, 4, device, gamma=values[0], gamma_dtype=torch.bfloat16, reading=BY_CONTRACT),
         steps,
         (gammas[0],),
         lambda fault: student.excuse(fault, FORWARD),
-        lambda: student.GroupRMSNorm(hidden_size=16, group_size=8),
     )

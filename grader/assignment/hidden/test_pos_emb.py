@@ -7,6 +7,7 @@ long as the tables.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 
 import pytest
@@ -14,9 +15,8 @@ import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import AFTER, OTHER_DEFAULT
+from grader.assignment.hidden.checks import AFTER, OTHER_DEFAULT, check_beside
 from grader.assignment.hidden.rope_tables import (
-    ALONE,
     BASE,
     DIM,
     GREW,
@@ -41,7 +41,6 @@ from grader.testing import (
     InvalidReply,
     StudentFault,
     StudentModule,
-    WrongAnswer,
     check_dtype,
     check_equal,
     check_shape,
@@ -72,20 +71,14 @@ def test_the_ratio_stretches_the_base(ropes: Ropes, ratio: int) -> None:
     """The tables of new modules, up to the longest training sequence."""
     for longest, dim, base in ((32, 4, 10000), (32, 8, 16), (32, 8, 500000), (32, 64, 10000)):
         sizes = {"dim": dim, "max_seq_len": longest, "base": base, "ratio": ratio}
-        module = ropes.student.NTKAwareRoPE(**sizes, dynamic=False, device=ropes.device)
         length = longest * ratio if ropes.asking.in_full else longest - 1
         angles = oracle.ntk_angles(dim, base, ratio, length)
-        what = say(SIZES, s=length, **sizes)
-        try:
-            check_tables(ropes, module, angles, what)
-        except WrongAnswer as fault:
-            ropes.student.start_afresh()
-            again = ropes.student.NTKAwareRoPE(**sizes, dynamic=False, device=ropes.device)
-            try:
-                check_tables(ropes, again, angles, what)
-            except StudentFault:
-                raise fault from None
-            raise fault.with_more(ALONE) from None
+
+        def check(_: bool, sizes: Mapping[str, int] = sizes, angles: Tensor = angles) -> None:
+            module = ropes.student.NTKAwareRoPE(**sizes, dynamic=False, device=ropes.device)
+            check_tables(ropes, module, angles, say(SIZES, s=len(angles), **sizes))
+
+        check_beside(ropes.student, check)  # those of earlier turns and cases
 
 
 @pytest.mark.rubric("rope_exact_angles")
@@ -374,12 +367,19 @@ def test_earlier_calls_leave_no_trace(ropes: Ropes, seed: int, dynamic: bool) ->
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 def test_growth_registers_nothing_else(ropes: Ropes, dynamic: bool) -> None:
     """Tables that are kept must be buffers; other properties judge whether they should be kept."""
-    module = ropes.new(dynamic=dynamic)
     if ropes.is_by_contract:
-        with growing(ropes.student, dynamic=dynamic):
-            ropes.turn(module, LONG)
-        check_registration(module, LONG if dynamic else MS)
+
+        def check(beside: bool) -> None:
+            module = ropes.new(dynamic=dynamic)
+            if beside:
+                ropes.student.NTKAwareRoPE(dim=2 * DIM, max_seq_len=2 * MS, base=16, ratio=3, device=ropes.device)
+            with growing(ropes.student, dynamic=dynamic):
+                ropes.check(ropes.turn(module, LONG), ropes.by_contract(8, LONG), told(LONG, 1, dynamic=dynamic))
+            check_registration(module, LONG if dynamic else MS)
+
+        check_beside(ropes.student, check)
         return
+    module = ropes.new(dynamic=dynamic)
     try:
         with growing(ropes.student, dynamic=dynamic):
             long = ropes.turn(module, LONG)
@@ -407,9 +407,12 @@ def test_tables_have_the_dtype_that_was_asked_for(ropes: Ropes, dynamic: bool, l
             ropes.excuse(fault, ("rope_base", *GROWTH))
             return
     for dtype in DTYPES[1:]:
-        module = ropes.new(dynamic=dynamic, dtype=dtype)
-        x = probe.expand(1, length, 1, DIM).contiguous()
-        with growing(ropes.student, dynamic=dynamic):
-            shown = ropes.called(module, x)
-        rounded = torch.equal(shown, shown.to(dtype).double())
-        require(rounded, say(MORE_DIGITS if length == SHORT else MORE_DIGITS_GROWN, dtype=name(dtype), s=length))
+
+        def check(_: bool, dtype: torch.dtype = dtype) -> None:
+            module = ropes.new(dynamic=dynamic, dtype=dtype)
+            with growing(ropes.student, dynamic=dynamic):
+                shown = ropes.called(module, probe.expand(1, length, 1, DIM).contiguous())
+            rounded = torch.equal(shown, shown.to(dtype).double())
+            require(rounded, say(MORE_DIGITS if length == SHORT else MORE_DIGITS_GROWN, dtype=name(dtype), s=length))
+
+        check_beside(ropes.student, check)

@@ -16,15 +16,17 @@ from grader.assignment.hidden.checks import (
     AFTER,
     MOMENTS,
     RESET,
-    Draw,
+    check_beside,
     check_defaults,
     check_drawn,
     check_only_parameter,
     check_rows_drawn,
     in_turns,
     stating,
+    unseeded,
 )
 from grader.assignment.hidden.devices import check_on
+from grader.assignment.model.draw_words import Draw
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.parameters import drawn, gradient_of, rows_held
 from grader.assignment.model.row_words import check_rows
@@ -135,18 +137,27 @@ def test_the_table_is_drawn_normally_with_the_seed(
     (mean, std), init_seed = moments, 0 if moments[0] else 1000 + seed
     std = 0.0 if mean and dtype is torch.float16 else std  # legal, but falsy: `init_std or 1.0` loses it
     draw = Draw("normal", mean, std)
-    arguments = {"init_mean": mean, "init_std": std, "init_seed": init_seed, "dtype": dtype, "device": device}
+    told = [say(MOMENTS, mean=f"{mean:g}", std=f"{std:g}"), *[RESET] * again]
+
+    def make() -> StudentModule:
+        arguments = {"init_mean": mean, "init_std": std, "init_seed": init_seed, "dtype": dtype, "device": device}
+        return student.VocabEmbedding(vocab_size=16, emb_size=12, **arguments)
+
+    def check(beside: bool) -> None:
+        module = make()
+        if beside:
+            student.VocabEmbedding(vocab_size=8, emb_size=4, init_mean=9.0, init_std=0.5, init_seed=3)
+        if again:
+            module.assign(torch.full((16, 12), 7.0)).reset_parameters()
+        check_rows_drawn(drawn_table(module, device), (16, 12), ALL, draw, init_seed, dtype, device, *told)
+
     try:
-        module = student.VocabEmbedding(vocab_size=16, emb_size=12, **arguments)
+        check_beside(student, check)
     except Crashed:
-        if std:
+        if std:  # torch.distributions.Normal refuses a deviation of zero, and nothing forbids to draw with it
             raise
-        return  # torch.distributions.Normal refuses a deviation of zero, and nothing forbids to draw with it
-    which = say(MOMENTS, mean=f"{mean:g}", std=f"{std:g}")
-    if again:
-        module.assign(torch.full((16, 12), 7.0)).reset_parameters()
-    told = [which, *[RESET] * again]
-    check_rows_drawn(drawn_table(module, device), (16, 12), ALL, draw, init_seed, dtype, device, *told)
+    except WrongAnswer as fault:
+        raise fault.with_more(unseeded(student, lambda: drawn_table(make(), device))) from None
 
 
 def drawn_table(module: StudentModule, device: str) -> Tensor:
@@ -266,13 +277,13 @@ def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) 
     first, second = (normal(seed, "history", which, shape=(9, 4)).bfloat16() for which in range(2))
     calls = [Step(input=integers(seed, "call", k, shape=(2 + k // 2, 3), low=0, high=9).to(device)) for k in range(3)]
     updates = [Step(update=(table,)) for table in (second, first)]
-    steps = [calls[0], updates[0], calls[0], Step(mode=False), calls[1], updates[1], calls[1], calls[2]]
+    other = Step(other=lambda: student.VocabEmbedding(vocab_size=11, emb_size=4))
+    steps = [other, calls[0], updates[0], calls[0], Step(mode=False), calls[1], updates[1], calls[1], calls[2]]
     check_history(
         lambda tables: construct(student, tables[0], device),
         steps,
         (first,),
         lambda fault: student.excuse(fault, ("vocab_lookup",)),
-        lambda: student.VocabEmbedding(vocab_size=11, emb_size=4),
     )
 
 

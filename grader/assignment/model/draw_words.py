@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import product
-from typing import Final, Protocol
+from typing import Final, Literal
 
 import torch
 from torch import Tensor
@@ -14,44 +16,61 @@ from grader.testing import Message, in_two_decimals, name, own_look, say
 ALONG: Final = 0.9999  # correlation: of two draws it is far lower
 SEEDS: Final = (*range(48), 123, 1234)  # beside those near the right one; the submission's time runs meanwhile
 NEAR: Final = 8
+FARTHEST: Final = 64  # what a rank may add to a seed
 EARLIER: Final = 3  # draws of the same size
+OF_SEED: Final = "they are the numbers of seed {seed}"
+NEXT_SEED: Final = "they are the numbers of seed {seed}, right beside this one"
 AFTER_DRAWS: Final = "they are the numbers of seed {seed} after {n} earlier draws"
+LATER: Final = "they are this seed's numbers after {n} earlier draws"
+RANKS_SEEDS: Final = "rank by rank, {world} ranks draw with seeds {seeds}"
+ONE_SEED: Final = "all {world} ranks draw with seed {seed}"
 ANOTHER_SCALE: Final = say("they are the right random numbers, scaled or shifted")
 OTHER_KIND: Final = say("they are this seed's numbers for a {kind} draw")
 STATED: Final = 0.02  # how far moments may be off, of the deviation, and still be told as the ones asked for
 
 
-class Law(Protocol):
-    """A distribution with its two parameters; see ``hidden.checks.Draw``."""
+@dataclass(frozen=True)
+class Draw:
+    """How a parameter is filled with random numbers.
+
+    Attributes:
+        kind: The distribution: ``"uniform"`` over ``[first, second)``, or ``"normal"`` with these moments.
+        first: The lower bound, or the mean.
+        second: The upper bound, or the standard deviation.
+    """
+
+    kind: Literal["uniform", "normal"]
+    first: float
+    second: float
 
     @property
-    def kind(self) -> str:
-        """Its name."""
+    def offset(self) -> float:
+        """The largest number that is added to draws around zero; the rounding of that sum is tolerated."""
+        return abs(self.first) if self.kind == "normal" else max(abs(self.first), abs(self.second))
 
-    @property
-    def first(self) -> float:
-        """The lower bound, or the mean."""
-
-    @property
-    def second(self) -> float:
-        """The upper bound, or the deviation."""
-
-    def numbers(self, shape: Sequence[int], seed: int, dtype: torch.dtype, device: str, earlier: int = ...) -> Tensor:
-        """A draw, after so many earlier ones."""
+    def numbers(self, shape: Sequence[int], seed: int, dtype: torch.dtype, device: str, earlier: int = 0) -> Tensor:
+        """The draw in that dtype, after so many earlier ones of the same shape."""
+        source = torch.Generator(device).manual_seed(seed)
+        out = torch.empty(shape, dtype=dtype, device=device)
+        fill = out.normal_ if self.kind == "normal" else out.uniform_
+        for _ in range(earlier):
+            fill(self.first, self.second, generator=source)
+        return fill(self.first, self.second, generator=source)
 
 
-def told_draw(value: Tensor, wrong: Tensor, law: Law, other: Law, seed: int, device: str) -> list[Message]:
+def told_draw(value: Tensor, wrong: Tensor, law: Draw, other: Draw, seed: int, device: str) -> list[Message]:
     """What wrong random numbers are.
 
     Args:
-        value: All numbers of the parameter, float64 on the CPU.
+        value: All numbers of the parameter, on the CPU.
         wrong: Which of them are wrong.
         law: The distribution that was asked for.
         other: Another distribution, which may have been drawn from instead.
         seed: The seed that was given.
         device: Where the numbers are drawn.
     """
-    if look := own_look(value[wrong]):
+    dtype, value = value.dtype, value.double()
+    if law.second and (look := own_look(value[wrong])):
         return [look]
     moments = {"mean": in_two_decimals(float(value.mean())), "std": in_two_decimals(float(value.std()))}
     others = [
@@ -63,7 +82,7 @@ def told_draw(value: Tensor, wrong: Tensor, law: Law, other: Law, seed: int, dev
     right = law.numbers(value.shape, seed, torch.float32, device).cpu().double()
     if told := _partly(value, wrong, right, law):
         return [told]
-    for numbers, what in _candidates(value, law, other, seed, device):
+    for numbers, what in _candidates(value.shape, law, other, seed, dtype, device):
         fitted = _fitted(value, numbers)
         if fitted is not None and what == OTHER_KIND.filled(kind=other.kind):
             return [what]
@@ -76,37 +95,69 @@ def told_draw(value: Tensor, wrong: Tensor, law: Law, other: Law, seed: int, dev
     return others
 
 
-def _candidates(value: Tensor, law: Law, other: Law, seed: int, device: str) -> Iterator[tuple[Tensor, Message]]:
+def told_seeds(values: Sequence[Tensor], law: Draw, base: int, device: str) -> Message | None:
+    """Which seed each rank draws with; None if some rank's is unknown, or all are the ranks' own.
+
+    Args:
+        values: What the ranks from 0 on hold.
+        law: The distribution that was asked for.
+        base: The seed that rank 0 was given.
+        device: Where the numbers are drawn.
+    """
+    if not law.second or len({value.shape for value in values}) > 1:
+        return None
+    tried = dict.fromkeys((*range(base - NEAR, base + FARTHEST), *SEEDS))
+
+    def seed_of(value: Tensor) -> int | None:
+        drawn = ((seed, law.numbers(value.shape, seed, torch.float32, device).cpu().double()) for seed in tried)
+        return next((seed for seed, numbers in drawn if _fitted(value.cpu().double(), numbers)), None)
+
+    seeds = [seed_of(value.detach()) for value in values]
+    if None in seeds or seeds == [base + rank for rank in range(len(values))]:
+        return None
+    if len({*seeds}) == 1:
+        return say(ONE_SEED, world=len(seeds), seed=str(seeds[0]))
+    return say(RANKS_SEEDS, world=len(seeds), seeds=", ".join(map(str, seeds)))
+
+
+def _candidates(
+    shape: torch.Size, law: Draw, other: Draw, seed: int, dtype: torch.dtype, device: str
+) -> Iterator[tuple[Tensor, Message]]:
     """Draws that the numbers may come from, the nearest first."""
 
-    def drawn(seed: int, dtype: torch.dtype = torch.float32, law: Law = law) -> Tensor:
-        return law.numbers(value.shape, seed, dtype, device).cpu().double()
+    def drawn(seed: int, law: Draw = law, earlier: int = 0) -> Iterator[Tensor]:
+        """In float32, and in the parameter's dtype."""
+        for own in dict.fromkeys((torch.float32, dtype)):
+            yield law.numbers(shape, seed, own, device, earlier).cpu().double()
 
-    yield drawn(seed), ANOTHER_SCALE
-    for dtype in (torch.float64, torch.float16, torch.bfloat16):
-        yield drawn(seed, dtype), say("they are this seed's numbers for a draw in {dtype}", dtype=name(dtype))
-    turned = drawn(seed).reshape(value.shape[::-1])
-    yield turned.permute(*reversed(range(value.dim()))), say("they are the right random numbers in another order")
-    yield drawn(seed, law=other), OTHER_KIND.filled(kind=other.kind)
+    right, *_ = drawn(seed)
     nearby = [s for s in range(max(seed - NEAR, 0), seed + NEAR + 1) if s != seed]
+    yield from ((numbers, ANOTHER_SCALE) for numbers in drawn(seed))
+    for narrow in (torch.float64, torch.float16, torch.bfloat16):
+        numbers = law.numbers(shape, seed, narrow, device).cpu().double()
+        yield numbers, say("they are this seed's numbers for a draw in {dtype}", dtype=name(narrow))
+    turned = right.reshape(shape[::-1]).permute(*reversed(range(len(shape))))
+    yield turned, say("they are the right random numbers in another order")
+    yield from ((numbers, OTHER_KIND.filled(kind=other.kind)) for numbers in drawn(seed, other))
     for tried in dict.fromkeys((*nearby, *SEEDS)):
-        yield drawn(tried), say("they are the numbers of seed {seed}", seed=tried)
+        told = say(NEXT_SEED if abs(tried - seed) == 1 else OF_SEED, seed=tried)
+        yield from ((numbers, told) for numbers in drawn(tried))
     for start, earlier in product(dict.fromkeys((seed, *nearby, 42)), range(1, EARLIER + 1)):
-        numbers = law.numbers(value.shape, start, torch.float32, device, earlier).cpu().double()
-        yield numbers, say(AFTER_DRAWS, seed=start, n=earlier * value.numel())
+        told = say(LATER if start == seed else AFTER_DRAWS, seed=start, n=earlier * math.prod(shape))
+        yield from ((numbers, told) for numbers in drawn(start, earlier=earlier))
 
 
 def _fitted(value: Tensor, numbers: Tensor) -> tuple[float, float] | None:
     """Factor and shift that make the numbers of a draw; None if there are none."""
     x, y = numbers.flatten(), value.flatten()
     x0, y0 = x - x.mean(), y - y.mean()
-    if not x0.any() or float(x0 @ y0) ** 2 < ALONG**2 * float(x0 @ x0) * float(y0 @ y0):
+    if not (x0.any() and y0.any()) or float(x0 @ y0) ** 2 < ALONG**2 * float(x0 @ x0) * float(y0 @ y0):
         return None
     factor = float(x0 @ y0) / float(x0 @ x0)
     return factor, float(y.mean()) - factor * float(x.mean())
 
 
-def _stretched(law: Law, factor: float, shift: float) -> list[Message]:
+def _stretched(law: Draw, factor: float, shift: float) -> list[Message]:
     """Which range or moments the numbers have, if not those that were asked for."""
     if abs(factor - 1) < STATED and abs(shift) < STATED:
         return []
@@ -117,7 +168,7 @@ def _stretched(law: Law, factor: float, shift: float) -> list[Message]:
     return [say("they have mean {mean} and standard deviation {std}", **moments)]
 
 
-def _partly(value: Tensor, wrong: Tensor, right: Tensor, law: Law) -> Message | None:
+def _partly(value: Tensor, wrong: Tensor, right: Tensor, law: Draw) -> Message | None:
     """Where only the outermost numbers of a normal draw are wrong: from which deviation on."""
     if law.kind != "normal" or float(wrong.double().mean()) > 1 / 2:
         return None

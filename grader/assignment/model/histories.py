@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import torch
 from torch import Tensor
@@ -24,11 +25,13 @@ class Step:
         input: What it is called with; None for another step.
         mode: True for training, False for evaluation; None for another step.
         update: What its parameter is set to, in alternative layouts; None for another step.
+        other: Builds an unlike module, which may share something with the one that is called; None for another step.
     """
 
     input: Tensor | None = None
     mode: bool | None = None
     update: tuple[Tensor, ...] | None = None
+    other: Callable[[], object] | None = None
 
     @property
     def told(self) -> Message:
@@ -38,21 +41,16 @@ class Step:
             return say("a call with {dtype} input of shape {shape}", dtype=dtype, shape=shape)
         if self.mode is not None:
             return quoted("train()" if self.mode else "eval()")
-        return say("an update of the parameter")
+        return OTHER_BUILT if self.other is not None else say("an update of the parameter")
 
 
 OTHERWISE = "{what} gives a different output than on a new module, after {before}"
+OTHER_BUILT = say("the construction of a module with other arguments")
 Values = tuple[Tensor, ...]  # a parameter's value, in alternative layouts
 Make = Callable[[Values], StudentModule]  # builds a new module with a parameter's value
 
 
-def check_history(
-    make: Make,
-    steps: Sequence[Step],
-    start: Values,
-    excuse: Callable[[StudentFault], None],
-    other: Callable[[], object] = lambda: None,
-) -> None:
+def check_history(make: Make, steps: Sequence[Step], start: Values, excuse: Callable[[StudentFault], None]) -> None:
     """Require every call of a history to answer as on a new module.
 
     Args:
@@ -60,7 +58,6 @@ def check_history(
         steps: The history; its last step is a call.
         start: The parameter's first value.
         excuse: Passes over a fault that a new module shows, as long as the properties about forward charge for it.
-        other: Builds an unlike module, which lives beside the one with a history: what they share shows.
 
     Raises:
         WrongAnswer: With the shortest history that fails.
@@ -69,23 +66,17 @@ def check_history(
     steps = [step for step, answer in zip(steps, new, strict=True) if step.input is None or answer is not None]
     wanted = [answer for answer in new if answer is not None]
     ends = [end for end, step in enumerate(steps, 1) if step.input is not None]
-
-    def used_from_now_on() -> StudentModule:
-        module = make(start)
-        other()
-        return module
-
-    for end, used, answer in zip(ends, _answers(used_from_now_on(), steps), wanted, strict=True):
+    for end, used, answer in zip(ends, _answers(make(start), steps), wanted, strict=True):
         alike = used is not None and _same(used, answer)
         if end > 1 and not alike:
-            if not _differs(make, used_from_now_on, steps[:end], start):
+            if not _differs(make, steps[:end], start):
                 excuse(WrongAnswer(say("{what} gives a different output on each new module", what=steps[end - 1].told)))
                 continue
-            shortest = _shorten(make, used_from_now_on, steps[:end], start)
+            shortest = _shorten(make, steps[:end], start)
             before = shortest[0].told
             for step in shortest[1:-1]:
                 before = say("{before} then {step}", before=before, step=step.told)
-            message = say(OTHERWISE, what=shortest[-1].told, before=before)
+            message = say(OTHERWISE, what=shortest[-1].told, before=before).then(*_told(make, shortest, steps, start))
             raise WrongAnswer(message, elements=len(shortest))  # of all cases the easiest to repeat
 
 
@@ -124,16 +115,46 @@ def _answers(module: StudentModule, steps: Sequence[Step]) -> Iterator[Tensor | 
         waiting = []
 
 
-def _shorten(make: Make, used: Callable[[], StudentModule], steps: Sequence[Step], start: Values) -> Sequence[Step]:
+def _shorten(make: Make, steps: Sequence[Step], start: Values) -> Sequence[Step]:
     """Leave out each step that is not needed for the last call to differ."""
     for index in range(len(steps) - 1):
         fewer = [*steps[:index], *steps[index + 1 :]]
-        if len(fewer) > 1 and _differs(make, used, fewer, start):
-            return _shorten(make, used, fewer, start)
+        if len(fewer) > 1 and _differs(make, fewer, start):
+            return _shorten(make, fewer, start)
     return steps
 
 
-def _differs(make: Make, used: Callable[[], StudentModule], steps: Sequence[Step], start: Values) -> bool:
+def _told(make: Make, steps: Sequence[Step], every: Sequence[Step], start: Values) -> list[Message]:
+    """What the last call answers in place of the right output, if a rule predicts it.
+
+    Where an update comes between two calls with the same input, an output that is kept and a parameter that is kept
+    look alike. A call of the same shape with other values tells them apart.
+    """
+    lasts = [steps[-1], *islice((step for step in every if _unlike(step.input, steps[-1].input)), 1)]
+    is_again, is_stale = [], []
+    for last in lasts:
+        *before, answer = _answers(make(start), [*steps[:-1], last])
+        (stale,) = _answers(make(start), [*(step for step in steps if step.mode is not None), last])
+        is_again.append(any(_equal(answer, one) for one in before))
+        is_stale.append(_equal(answer, stale) and any(step.update is not None for step in steps))
+    if all(is_stale) and (len(lasts) > 1 or not is_again[0]):
+        return [say("it still uses the parameter's value from before the update")]
+    return [say("it is the output of an earlier call")] if is_again[0] and not all(is_stale) else []
+
+
+def _unlike(one: Tensor | None, other: Tensor | None) -> bool:
+    """Whether these are two inputs that differ in nothing but their values."""
+    if one is None or other is None or (one.shape, one.dtype) != (other.shape, other.dtype):
+        return False
+    return not torch.equal(one, other)
+
+
+def _equal(one: Tensor | None, other: Tensor | None) -> bool:
+    """Whether these are two outputs, and the same."""
+    return one is not None and other is not None and _same(one, other)
+
+
+def _differs(make: Make, steps: Sequence[Step], start: Values) -> bool:
     """Whether the last call answers otherwise than on a new module with the same parameter."""
     try:
         new, again = _anew(make, steps, start), _anew(make, steps, start)
@@ -142,7 +163,7 @@ def _differs(make: Make, used: Callable[[], StudentModule], steps: Sequence[Step
     if not _same(new, again):
         return False  # and for new modules that differ from each other
     try:
-        played = _play(used(), steps)
+        played = _play(make(start), steps)
     except StudentFault:
         return True
     return not _same(played, new)
@@ -175,4 +196,6 @@ def _play(module: StudentModule, steps: Sequence[Step]) -> Tensor:
             module.train(step.mode)
         elif step.update is not None:
             module.assign(*step.update)
+        elif step.other is not None:
+            step.other()
     return output

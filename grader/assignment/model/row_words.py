@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
-from grader.testing import Message, WrongAnswer, check_shape, in_two_decimals, say
+from grader.testing import Message, WrongAnswer, check_shape, in_two_decimals, listed, say
 
 SAME_FACTOR = 2.0**-6  # relative: 16-bit rows are rounded that much
+SUM = "the sum of the rows of ids {one} and {other}"
+MEAN = "the mean of the rows of ids {one} and {other}"
 SCALED = say("its own row times a number")
 RECEIVES = "the row of id {id} receives {seen}"
 MULTIPLE = "{factor} times the expected gradient"
 TOLD = 3  # ids that a message names
-IDS_TOLD = 6
+ADDED = 64  # rows of a table in which sums of two are looked for
+EXACT = 2.0**-20  # relative: the rounding of such a sum
 
 
 def check_rows(output: Tensor, expected: Tensor, ids: Tensor, table: Tensor, what: Message) -> None:
@@ -77,19 +80,22 @@ def _seen(given: Tensor, identifier: int, table: Tensor) -> str:
     if bool(((given - own).abs() <= SAME_FACTOR * own.abs()).all()):
         return say("its own row, rounded")
     factor = (given @ own) / own.square().sum()
-    scaled = bool(((given - factor * own).abs() <= SAME_FACTOR * given.abs().max()).all())
-    return SCALED if len(own) > 1 and scaled else say("no row of the table")
+    if len(own) > 1 and bool(((given - factor * own).abs() <= SAME_FACTOR * given.abs().max()).all()):
+        return SCALED
+    if len(table) <= ADDED:
+        for parts in (1, 2):
+            off = (table.unsqueeze(1) + table - parts * given).abs().amax(-1)  # [v, v]: from the sum of each two rows
+            one, other = divmod(int(off.argmin()), len(table))
+            if float(off.min()) <= EXACT * float(given.abs().max()):
+                return say(SUM if parts == 1 else MEAN, one=one, other=other)
+    return say("no row of the table")
 
 
-def answered(given: Tensor) -> Message:
-    """Which of the ids from 0 on give something, for messages; ``given`` is ``[ids, e]``."""
-    ids = (given.nan_to_num(nan=1.0) != 0).any(-1).nonzero().flatten().tolist()
-    if not ids:
-        return say("this rank gives no nonzero row")
-    if len(ids) > 1 and ids == list(range(ids[0], ids[-1] + 1)):
-        return say("this rank gives nonzero rows for ids {first} to {last}", first=ids[0], last=ids[-1])
-    some = ", ".join(map(str, ids[:IDS_TOLD])) + (" …" if len(ids) > IDS_TOLD else "")
-    return say("this rank gives nonzero rows for ids {seen}", seen=some)
+def answered(ranks: Sequence[Tensor]) -> Message:
+    """Which of the ids from 0 on give something on each rank, for messages; each of ``ranks`` is ``[ids, e]``."""
+    nonzero = [(given.nan_to_num(nan=1.0) != 0).any(-1) for given in ranks]
+    seen = " | ".join(listed(ids) or "-" for ids in nonzero)
+    return say("rank by rank, {world} ranks give nonzero rows for ids {seen}", world=len(ranks), seen=seen)
 
 
 def check_received(

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
 import torch
 
 from grader.assignment import ASSIGNMENT
+from grader.assignment.corpus.variants import all_variants
 from grader.assignment.corpus.variants.slips import SLIPS, submission, task_of_slip
 from grader.assignment.diagnose.shown import EXPLAINED, IN_EVALUATION, NEEDED, explains, shown
-from grader.assignment.hidden.checks import Draw, check_drawn
+from grader.assignment.hidden.checks import check_drawn
+from grader.assignment.model.draw_words import Draw, told_seeds
 from grader.assignment.model.row_words import answered, check_received, check_rows
+from grader.assignment.model.turn_words import told_pairing
 from grader.core.judge.faults import WrongAnswer
 from grader.core.judge.wording import relation
 from grader.core.messages import quoted, say
@@ -32,6 +36,8 @@ BY_NAME = {slip.name: slip for slip in SLIPS}
         (TABLE * 2, "each id gives its own row times 2"),
         (TABLE / TABLE.norm(dim=-1, keepdim=True), "each id gives its own row times a number"),
         (TABLE + 0.001, "id 0 gives its own row, rounded"),
+        (TABLE + TABLE[1], "id 0 gives the sum of the rows of ids 0 and 1"),
+        (TABLE + TABLE[:2].mean(0), "id 0 gives no row of the table"),
         (TABLE.flip(-1), "id 0 gives no row of the table"),
         (TABLE / 0, "id 0 gives numbers that are not finite"),
     ],
@@ -61,10 +67,38 @@ def test_gradients_are_told_by_what_reaches_a_row(received: list[float], said: s
         check_received(torch.tensor([received]), expected, torch.tensor([7]), lambda _: uses, quoted("gradient"))
 
 
-def test_the_ids_that_a_rank_answers_are_a_range_or_a_list() -> None:
-    assert answered(torch.zeros(4, 2)) == "this rank gives no nonzero row"
-    assert answered(torch.tensor([[0.0], [1.0], [1.0], [0.0]])) == "this rank gives nonzero rows for ids 1 to 2"
-    assert answered(torch.tensor([[1.0], [0.0], [1.0], [0.0]])) == "this rank gives nonzero rows for ids 0, 2"
+def test_the_ids_that_each_rank_answers_are_a_range_or_a_list_or_none() -> None:
+    ranks = torch.tensor([[[0.0], [1.0], [1.0], [1.0]], [[1.0], [0.0], [1.0], [0.0]], [[0.0]] * 4])
+    assert answered([*ranks]) == "rank by rank, 3 ranks give nonzero rows for ids 1–3 | 0, 2 | -"
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        (((0, 1, 0, 0), (-1, 0, 0, 0), (0, 0, 0, 1), (0, 0, -1, 0)), ["the pairs are (0, 1), (2, 3)", "by +angle"]),
+        (((0, 0, -1, 0), (0, 0, 0, -1), (1, 0, 0, 0), (0, 1, 0, 0)), ["the pairs are (0, 2), (1, 3)", "by -angle"]),
+        (((0, 0, 0, 1), (0, 0, 1, 0), (0, 1, 0, 0), (1, 0, 0, 0)), ["the pairs are (0, 3), (1, 2)", "are added"]),
+        (((0, 0, 1, 0), (0, 0, 0, -1), (-1, 0, 0, 0), (0, 1, 0, 0)), ["moves 0, 1, 2, 3 to 2, -3, -0, 1"]),
+        (((0, 0, 0, 0), (0, 0, 0, 0), (-1, 0, 1, 0), (0, -1, 0, 1)), ["leaves those at 2, 3 as they were"]),
+        (((0, 1, 1, 0), (0, 0, 1, 1), (1, 0, 0, 0), (0, 0, 0, 0)), []),
+        (((math.nan, 1, 0, 0), (-1, 0, 0, 0), (0, 0, 0, 1), (0, 0, -1, 0)), []),
+    ],
+)
+def test_a_quarter_turn_tells_pairs_and_directions_where_all_features_agree(
+    ends: tuple[tuple[float, ...], ...], said: list[str]
+) -> None:
+    told = told_pairing(torch.tensor(ends).double())
+    assert len(told) == len(said)
+    assert all(part in message for part, message in zip(said, told, strict=True)), told
+
+
+def test_seeds_are_told_where_those_of_all_ranks_are_known_and_some_are_wrong() -> None:
+    def drawn(*seeds: int) -> list[torch.Tensor]:
+        return [ASKED.numbers((8, 16), seed, torch.float32, "cpu") for seed in seeds]
+
+    assert told_seeds(drawn(7, 11, 15), ASKED, 7, "cpu") == "rank by rank, 3 ranks draw with seeds 7, 11, 15"
+    assert told_seeds(drawn(7, 8, 9), ASKED, 7, "cpu") is None
+    assert told_seeds(drawn(7, 5000), ASKED, 7, "cpu") is None
 
 
 def test_alike_elements_are_no_news_where_they_should_be_alike() -> None:
@@ -79,10 +113,10 @@ ASKED, OTHER = Draw("normal", 0.5, 2.0), Draw("uniform", 0.5, 2.0)
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (ASKED.numbers((8, 16), 9, torch.float32, "cpu"), "they are the numbers of seed 9"),
-        (ASKED.numbers((8, 16), 7, torch.float32, "cpu", 2), "they are the numbers of seed 7 after 256 earlier draws"),
+        (ASKED.numbers((8, 16), 9, torch.float32, "cpu"), "they are the numbers of seed 9$"),
+        (ASKED.numbers((8, 16), 7, torch.float32, "cpu", 2), "they are this seed's numbers after 256 earlier draws"),
         (ASKED.numbers((8, 16), 7, torch.float32, "cpu").bfloat16(), "they are the right random numbers, rounded"),
-        (ASKED.numbers((8, 16), 7, torch.float64, "cpu"), "they are this seed's numbers for a draw in float64"),
+        (ASKED.numbers((8, 16), 7, torch.float64, "cpu").float(), "they are this seed's numbers for a draw in float64"),
         (ASKED.numbers((16, 8), 7, torch.float32, "cpu").T, "they are the right random numbers in another order"),
         (OTHER.numbers((8, 16), 7, torch.float32, "cpu"), "they are this seed's numbers for a uniform draw"),
         (ASKED.numbers((8, 16), 7, torch.float32, "cpu") * 2, "they have mean 1 and standard deviation 4"),
@@ -98,20 +132,31 @@ def test_random_numbers_are_told_by_where_they_come_from(value: torch.Tensor, sa
 TOLD = {
     "grows_at_equality": "they are the tables of ratio 2",
     "exact_fraction": "they match the tables of no ratio from 1 to 18",
-    "positions_from_one": "position 0 is rotated as position 1 should be",
+    "positions_from_one": "position 0 is rotated as position 1 should be, position 1 as position 2",
     "exponents_not_doubled": "pair by pair, the angles are 1, ",
     "both_plus": "(1, 0) becomes (0, 1); (0, 1) becomes (1, 0)",
-    "adjacent_pairs": "features 0 to 3 move to 1, -0, 3, -2",
+    "adjacent_pairs": "with 4 features, the pairs are (0, 1), (2, 3); each pair turns by +angle",
     "reversed_positions": "positions use the angles of positions [1, 0]",
-    "start_one_late": "this rank gives nonzero rows for ids 1 to 23",
+    "start_one_late": "rank by rank, 3 ranks give nonzero rows for ids 1–8 | 9–16 | 17–23",
     "eps_squared": "for features of magnitude 0.5, group_size=4, eps=0.75",
     "vocab_seed_ignored": "they are the numbers of seed 42",
+    "vocab_cached": "then an update of the parameter; it is the output of an earlier call",
+    "vocab_cached_table": "then an update of the parameter; it still uses the parameter's value from before the update",
+    "wrong.conditions.rows_of_the_last_ids": "it is the output of an earlier call",
+    "wrong.shared.eps_of_the_latest_module": "after the construction of a module with other arguments",
+    "wrong.shared.seed_of_the_latest_rank": "alone, in a new process, these are right",
+    "wrong.shared.base_of_the_latest_module": "alone, in a new process, these are right",
+    "wrong.rope_tables.positions_counted_to_four_thousand": "position 4096 is rotated as position 0 should be",
 }
 
 
 @pytest.mark.parametrize(("name", "said"), TOLD.items(), ids=TOLD)
 def test_a_case_says_what_it_saw(judge: Judge, name: str, said: str) -> None:
-    results = judge(submission([BY_NAME[name]]), task_of_slip(BY_NAME[name]))
+    if name in BY_NAME:
+        results = judge(submission([BY_NAME[name]]), task_of_slip(BY_NAME[name]))
+    else:
+        variant = next(variant for variant in all_variants() if variant.name == name)
+        results = judge(variant.files, ASSIGNMENT.rubric.task_of(next(iter(variant.breaks))).id)
     failed = [result.message for result in results if result.outcome is Outcome.FAILED]
     assert any(said in message for message in failed), failed
 

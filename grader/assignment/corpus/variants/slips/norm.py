@@ -84,8 +84,8 @@ SLIPS = (
     slip("divided_by_h", GROUPS, "norm_divided_by_hidden", mean="groups.square().sum(-1, keepdim=True) / self.h"),
     slip("mean_of_magnitudes", GROUPS, "norm_mean_magnitude", mean="groups.abs().mean(-1, keepdim=True).square()"),
     slip("largest_magnitude", GROUPS, "norm_largest_magnitude", mean="groups.abs().amax(-1, keepdim=True).square()"),
-    slip("over_the_sequence", GROUPS, "norm_mixes_tokens", mean="groups.square().mean((1, -1), keepdim=True)"),
-    slip("over_the_batch", GROUPS, "norm_mixes_tokens", mean="groups.square().mean((0, -1), keepdim=True)"),
+    slip("over_the_sequence", GROUPS, "norm_mean_over_sequence", mean="groups.square().mean((1, -1), keepdim=True)"),
+    slip("over_the_batch", GROUPS, "norm_mean_over_batch", mean="groups.square().mean((0, -1), keepdim=True)"),
     slip(
         "rms_of_the_first_group", GROUPS, "norm_groups_share", mean="groups.square().mean(-1, keepdim=True)[..., :1, :]"
     ),
@@ -127,7 +127,6 @@ SLIPS = (
     slip(
         "view_of_the_input",
         LIKE,
-        "norm_memory_layout",
         convert="input.view(-1, input.shape[-1]).view(input.shape).float()",
     ),
     slip("no_upcast", WIDE, "norm_squares_before_upcast", convert="input"),

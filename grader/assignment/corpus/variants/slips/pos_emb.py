@@ -92,7 +92,7 @@ SLIPS = (
         "positions_stretched", ANGLES, "rope_unscaled_angles", positions="torch.linspace(0, self.ms * k, self.ms * k)"
     ),
     slip("base_ignored", ANGLES, "rope_base_ignored", base="(10000 * k ** (self.dim / (self.dim - 2)))"),
-    slip("base_default", BASE, "rope_default_argument", base_default="500000"),
+    slip("base_default", BASE, "default_argument", base_default="500000"),
     slip("angles_in_bfloat16", EXACT, "rope_far_positions", positions=RIGHT["positions"] + ".to(self.dtype).float()"),
     slip("grows_at_equality", EDGE, "rope_growth_at_es", grow="s >= len(cos)"),
     slip("grows_beyond_ms", EDGE, grow="s > len(cos) or s > self.ms and len(cos) == self.ms * self.k0"),

@@ -174,3 +174,12 @@ def drawn_in_float32_and_cast(self):
 def assertion_with_a_message(self, vocab_size, world_size):
     """Asserts, with both numbers in the message."""
     assert vocab_size % world_size == 0, f"{vocab_size} / {world_size} leaves a remainder"
+
+
+@valid("ParallelVocabEmbedding.reset_parameters")
+def refuses_a_deviation_of_zero(self):
+    """Draws only what varies, as torch.distributions.Normal does."""
+    if self.init_std <= 0:
+        raise ValueError("init_std must be positive")
+    generator = torch.Generator(self.shard.device).manual_seed(self.init_seed)
+    nn.init.normal_(self.shard, self.init_mean, self.init_std, generator=generator)

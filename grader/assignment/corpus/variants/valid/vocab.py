@@ -162,3 +162,12 @@ def drawn_in_float32_and_cast(self):
     drawn = torch.empty_like(self.table, dtype=torch.float32)
     drawn.normal_(self.init_mean, self.init_std, generator=generator)
     self.table.data.copy_(drawn)
+
+
+@valid("VocabEmbedding.reset_parameters")
+def refuses_a_deviation_of_zero(self):
+    """Draws only what varies, as torch.distributions.Normal does."""
+    if self.init_std <= 0:
+        raise ValueError("init_std must be positive")
+    generator = torch.Generator(self.table.device).manual_seed(self.init_seed)
+    nn.init.normal_(self.table, self.init_mean, self.init_std, generator=generator)

@@ -1,4 +1,7 @@
-"""Mistakes that show under two conditions at once: memory and an update, growth and a base, 16 bits and a size."""
+"""Mistakes that show under two conditions at once: memory and an update, growth and a base, 16 bits and a size.
+
+What modules share on their class or in a global is in :mod:`.shared`.
+"""
 
 import torch
 from torch import nn
@@ -47,7 +50,7 @@ class RopeWithoutGradientInEvaluation(NTKAwareRoPE):
         return output if self.training else output.detach()
 
 
-@wrong("GroupRMSNorm", breaks="norm_purity", hint="earlier_call_remembered")
+@wrong("GroupRMSNorm", breaks="norm_purity", hint="state_shared")
 class GroupSizeOfTheLatestModule(GroupRMSNorm):
     """Keeps the group size where all modules share it."""
 

@@ -35,7 +35,7 @@ def eps_no_smaller_than_a_millionth(self, input):
     return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_mixes_tokens")
+@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_root_of_another_token")
 def first_token_decides_for_its_sequence(self, input):
     """Takes the root mean square of the first position."""
     groups = input.float().unflatten(-1, (-1, self.group_size))

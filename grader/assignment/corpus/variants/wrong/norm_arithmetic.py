@@ -198,7 +198,7 @@ def drops_features_in_training(self, input):
     "GroupRMSNorm",
     breaks="norm_purity norm_registration_and_arguments",
     also=NORM_OUTPUT,
-    hint="further_parameter norm_mode",
+    hint="further_parameter norm_mode earlier_call_remembered",
 )
 class RunningMeanSquare(GroupRMSNorm):
     """Keeps a running mean square and uses it in eval, as BatchNorm does."""

@@ -57,7 +57,7 @@ def reduces_over_the_groups(self, input):
     return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_mixes_tokens")
+@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_mean_over_sequence")
 def mixes_the_tokens_of_a_sequence(self, input):
     """Averages over the sequence as well."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -65,7 +65,7 @@ def mixes_the_tokens_of_a_sequence(self, input):
     return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_mixes_tokens")
+@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_mean_over_batch")
 def mixes_the_rows_of_a_batch(self, input):
     """Averages over the batch as well."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -73,11 +73,21 @@ def mixes_the_rows_of_a_batch(self, input):
     return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_mixes_tokens")
+@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_mean_over_all_tokens")
 def one_root_mean_square_for_everything(self, input):
     """Calls mean() without a dimension."""
     x = input.float()
     return (x / torch.sqrt(x.square().mean() + self.eps) * self.gamma.to(input.device)).to(input.dtype)
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_mixes_tokens")
+def mean_of_all_positions_so_far(self, input):
+    """Averages over the positions before as well, as a causal norm would."""
+    groups = input.float().unflatten(-1, (-1, self.group_size))
+    so_far = torch.arange(1, input.shape[1] + 1, device=input.device).view(1, -1, 1, 1)
+    mean_square = groups.square().mean(dim=-1, keepdim=True).cumsum(dim=1) / so_far
+    rms = torch.sqrt(mean_square + self.eps)
+    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_sum_for_mean")

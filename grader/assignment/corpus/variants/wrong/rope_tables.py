@@ -99,6 +99,12 @@ def frequencies_in_float16(self, device):
     return torch.arange(0, self.dim, 2, dtype=torch.float16, device=device) / self.dim
 
 
+@wrong("NTKAwareRoPE.positions", over=RopeInSteps, breaks="rope_exact_angles", also=ROPE)
+def positions_counted_to_four_thousand(self, ratio, device):
+    """Begins again at 4096."""
+    return torch.arange(self.max_seq_len * ratio, dtype=torch.float32, device=device) % 4096
+
+
 @wrong("NTKAwareRoPE.positions", over=RopeInSteps, breaks="rope_exact_angles", also=ROPE, hint="rope_far_positions")
 def positions_in_bfloat16(self, ratio, device):
     """Counts positions in bfloat16, which skips numbers above 256."""

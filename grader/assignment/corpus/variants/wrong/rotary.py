@@ -88,6 +88,16 @@ def only_the_first_half_rotated(input, cos, sin):
     return torch.cat((rotated * cos + torch.cat((-second, first), dim=-1) * sin, passed), dim=-1).to(input.dtype)
 
 
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY, hint="rotary_part_stands_still")
+def second_half_left_out(input, cos, sin):
+    """Rotates right, and keeps the first half of the result only."""
+    half = input.shape[-1] // 2
+    first, second = input.chunk(2, dim=-1)
+    turned = torch.cat((-second, first), dim=-1)
+    output = input * cos[:, None] + turned * sin[:, None]
+    return torch.cat((output[..., :half], input[..., half:]), dim=-1).to(input.dtype)
+
+
 @wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY)
 def pairs_from_both_ends(input, cos, sin):
     """Pairs the first feature with the last."""

@@ -20,7 +20,7 @@ def same_seed_for_every_rank(self, base_seed):
     return base_seed
 
 
-@wrong("ParallelVocabEmbedding.choose_seed", over=ShardInSteps, breaks="shard_seed")
+@wrong("ParallelVocabEmbedding.choose_seed", over=ShardInSteps, breaks="shard_seed", hint="shard_seed_of_later_ranks")
 def seed_times_rank(self, base_seed):
     """Multiplies where it should add."""
     return base_seed * self.rank

@@ -1,0 +1,71 @@
+"""What belongs to one module is kept where all modules share it, and shows beside a module with other arguments."""
+
+import torch
+from torch import nn
+
+from grader.core.specimens.variants import wrong
+from ref.modeling.norm import GroupRMSNorm
+from ref.modeling.pos_emb import NTKAwareRoPE
+from ref.modeling.vocab_emb import ParallelVocabEmbedding, VocabEmbedding
+
+
+@wrong("GroupRMSNorm", breaks="norm_purity", hint="state_shared")
+class EpsOfTheLatestModule(GroupRMSNorm):
+    """Keeps eps on the class."""
+
+    def __init__(self, hidden_size, group_size, eps=1e-5, **options):
+        super().__init__(hidden_size, group_size, eps, **options)
+        del self.eps
+        type(self).eps = eps
+
+
+@wrong("GroupRMSNorm", breaks="norm_init_and_reset", hint="state_shared")
+class RangeOfTheLatestModule(GroupRMSNorm):
+    """Keeps the range of the draw on the class."""
+
+    def reset_parameters(self):
+        if "init_range" in self.__dict__:  # in __init__, the first time
+            type(self).init_range = self.__dict__.pop("init_range")
+        super().reset_parameters()
+
+
+@wrong("VocabEmbedding", breaks="vocab_init_and_reset", hint="state_shared")
+class MomentsOfTheFirstModule(VocabEmbedding):
+    """Keeps mean and deviation on the class, from the first module on."""
+
+    def reset_parameters(self):
+        if not hasattr(type(self), "moments"):
+            type(self).moments = (self.init_mean, self.init_std)
+        generator = torch.Generator(self.table.device).manual_seed(self.init_seed)
+        nn.init.normal_(self.table, *type(self).moments, generator=generator)
+
+
+@wrong("ParallelVocabEmbedding", breaks="shard_seed", hint="state_shared")
+class SeedOfTheLatestRank(ParallelVocabEmbedding):
+    """Keeps the seed on the class."""
+
+    def reset_parameters(self):
+        if "init_seed" in self.__dict__:
+            type(self).init_seed = self.__dict__.pop("init_seed")
+        super().reset_parameters()
+
+
+@wrong("NTKAwareRoPE", breaks="rope_buffers", hint="state_shared")
+class BaseOfTheLatestModule(NTKAwareRoPE):
+    """Keeps the base on the class: tables that grow later have another module's."""
+
+    def _tables(self, ratio, dtype, device):
+        if "base" in self.__dict__:
+            type(self).base = self.__dict__.pop("base")
+        return super()._tables(ratio, dtype, device)
+
+
+@wrong("NTKAwareRoPE", breaks="rope_base rope_buffers", hint="state_shared")
+class TablesOfTheFirstBase(NTKAwareRoPE):
+    """Shares tables between modules of the same sizes, whatever their base and dtype."""
+
+    def _tables(self, ratio, dtype, device):
+        sizes = f"{self.dim} {self.max_seq_len} {ratio} {device}"
+        if not hasattr(type(self), sizes):
+            setattr(type(self), sizes, super()._tables(ratio, dtype, device))
+        return getattr(type(self), sizes)

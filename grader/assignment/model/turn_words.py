@@ -1,0 +1,107 @@
+"""Rotations in words: which features form pairs, which way and by whose angles they turn, and how gradients do."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from grader.assignment.model.rotation import SAME, Convention, turning_scale
+from grader.testing import Message, in_two_decimals, say
+
+POSITIONS = "successive positions use the angles of positions {first} in the first batch row, {last} in the last"
+MOST_PAIRS = 8  # that a message lists
+WAYS = {
+    (1, -1): say("each pair turns by +angle"),
+    (-1, 1): say("each pair turns by -angle"),
+    (1, 1): say("both sine terms are added, which is no rotation"),
+    (-1, -1): say("both sine terms are subtracted, which is no rotation"),
+}
+
+
+def told_ends(ends: Tensor) -> list[Message]:
+    """What a quarter turn makes of one pair, for messages; ``ends: [2, 2]``, the output for each feature alone."""
+    units = ("(1, 0)", "(0, 1)")
+    return [
+        say("{before} becomes {seen}", before=unit, seen=_shown(end)) for unit, end in zip(units, ends, strict=True)
+    ]
+
+
+def told_pairing(ends: Tensor) -> list[Message]:
+    """Which features a quarter turn exchanges and which way, or which ones it leaves out, for messages.
+
+    ``ends: [hd, hd]``: the output for each feature alone.
+    """
+    own = (ends - torch.eye(len(ends))).abs() <= SAME
+    if bool((still := own.all(0)).any()):
+        left = ", ".join(map(str, still.nonzero().flatten().tolist()))
+        return [say("with 4 features, a quarter turn leaves those at {places} as they were", places=left)]
+    if not bool(ends.isfinite().all() and ((ends.abs() > SAME).sum(-1) == 1).all()):
+        return []
+    partner, signs = ends.abs().argmax(-1).tolist(), ends.sum(-1).sign().int().tolist()
+    ways = {(signs[one], signs[other]) for one, other in enumerate(partner) if one < other}
+    if any(partner[other] != one or one == other for one, other in enumerate(partner)) or len(ways) > 1:
+        places = ", ".join("-" * (sign < 0) + str(place) for sign, place in zip(signs, partner, strict=True))
+        return [say("with 4 features, a quarter turn moves 0, 1, 2, 3 to {places}", places=places)]
+    pairs = ", ".join(f"({one}, {other})" for one, other in enumerate(partner) if one < other)
+    return [say("with 4 features, the pairs are {pairs}", pairs=pairs), WAYS[ways.pop()]]
+
+
+def told_still(still: Tensor) -> list[Message]:
+    """What a turn by nothing makes of the first feature, if anything, for messages."""
+    if bool(((still - torch.eye(len(still))).abs() <= SAME).all()):
+        return []
+    return [
+        say("rotated by zero, {before} becomes {seen}", before=_shown(torch.eye(len(still))[0]), seen=_shown(still[0]))
+    ]
+
+
+def _shown(vector: Tensor) -> str:
+    """A vector of the student's own, in two digits."""
+    return "(" + ", ".join(map(in_two_decimals, vector.tolist())) + ")"
+
+
+def told_pairs(output: Tensor, x: Tensor, cos: Tensor, sin: Tensor) -> Message | None:
+    """By which pair's angle each pair is turned, where these are others than their own, for messages."""
+    first, second = (torch.complex(*half.flatten().double().chunk(2)) for half in (x, output))
+    turns, angles = second / first, torch.complex(cos[0], sin[0]).to(torch.complex128)[: len(first)]
+    same = (turns.unsqueeze(1) - angles).abs() <= SAME  # [pair, whose angle]
+    own = bool(same.diagonal().all())
+    if len(first) > MOST_PAIRS or own or not bool((same.sum(-1) == 1).all()):
+        return None
+    served = ", ".join(map(str, same.to(torch.uint8).argmax(-1).tolist()))
+    return say("pairs 0 to {n} are rotated by the angles of pairs {served}", n=len(first) - 1, served=served)
+
+
+def told_position(output: Tensor, convention: Convention, x: Tensor, cos: Tensor, sin: Tensor) -> Message | None:
+    """By which positions' angles the vectors of the first batch row and of the last are turned, for messages.
+
+    None if some vector is turned by no position's angles.
+    """
+    given = output.detach().cpu().double()
+    limit = SAME * turning_scale(x)
+    by_position = [
+        (given - convention.rotate(x, *(table[[other]].expand_as(table) for table in (cos, sin)))).abs() <= limit
+        for other in range(x.shape[1])
+    ]
+    turned_by = torch.stack(by_position).all(-1)  # [other position, b, s, nh]
+    if not bool((turned_by.sum(0) == 1).all()):
+        return None
+    served = turned_by.to(torch.uint8).argmax(0)  # [b, s, nh]
+    first, last = (served[row] for row in (0, -1))
+    if bool((served == served[..., :1]).all()):
+        return say(POSITIONS, first=first[:, 0].tolist(), last=last[:, 0].tolist())
+    return say("head by head, position 0 is rotated by the angles of positions {served}", served=first[0].tolist())
+
+
+def told_turn(gradient: Tensor, convention: Convention, upstream: Tensor, cos: Tensor, sin: Tensor) -> Message | None:
+    """What became of the gradient that arrives, where it is no turn back, for messages."""
+    nothing = torch.zeros_like(cos)
+    ways = (
+        (say("it is rotated the same way as the input, not back"), convention.rotate(upstream, cos, sin)),
+        (say("it is passed on unchanged"), upstream),
+        (say("only the part through the cosines arrives"), convention.rotate(upstream, cos, nothing)),
+        (say("only the part through the sines arrives"), convention.rotate(upstream, nothing, -sin)),
+    )
+    off = 2 * SAME * turning_scale(upstream)
+    given = gradient.cpu().double()
+    return next((told for told, way in ways if bool(((given - way.double()).abs() <= off).all())), None)
