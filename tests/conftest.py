@@ -11,6 +11,7 @@ from .harness.compare import MismatchError
 from .harness.devices import real_devices, says_nothing, second_device
 from .harness.feedback import PACKAGE_ERRORS, property_of
 from .harness.hints import question_for
+from .harness.messages import language_of
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -62,7 +63,8 @@ def pytest_runtest_makereport(item, call):
     name = property_of(item)
     if report.failed and name is not None and not student.is_todo(call.excinfo.value):
         question = question_for(item, call.excinfo.value, rubric.load().property(name))
-        report.sections.append((f"a question about {name}", question["en"]))
+        if question:
+            report.sections.append((f"a question about {name}", question[language_of()]))
     return report
 
 

@@ -12,16 +12,16 @@ import pytest
 
 from . import calls, student
 from .compare import MismatchError
-from .hints import kind_of, question_for, rank
+from .hints import question_for, rank
 from .messages import Language, Words, say
-from .rubric import TESTS, Property, Rubric, Task
+from .raised import describe, kind_of, own_frames, place_of, values_at, way_to
+from .rubric import ROOT, SOURCE, TESTS, Property, Rubric, Task
 from .signature import Look, look_of
 from .source_rules import relative_name
 from .timer import LIMIT_AFTER_TIMEOUT_S, TIME_LIMIT_S, time_limit
 
 PACKAGE_ERRORS = pytest.StashKey[list[BaseException]]()
 MOST_TIMEOUTS = 3  # in one task; after that its other tests are skipped, to save time
-LONGEST_MESSAGE = 600  # characters
 
 
 class State(Enum):
@@ -38,7 +38,11 @@ class Trouble:
     """One test that did not pass.
 
     Attributes:
-        question: What the student is asked about it.
+        kind: What kind of failure it is, as in ``hints.py``.
+        place: The line of the student's code that raised an error; empty if none did.
+        way: The lines that led there.
+        values: What meets in that line.
+        question: What the student is asked about it; None if the message is enough.
         call: The last call of the student's code, with its arguments.
         where: Where values are wrong, and by how much, for students who ask.
         look: What a known mistake is recognised by.
@@ -49,16 +53,22 @@ class Trouble:
     sentence: str
     law: str
     message: str
-    place: student.Place | None
+    kind: str
+    place: str
+    way: str
+    values: str
     todo: bool
-    explains_itself: bool
-    question: Words
+    question: Words | None
     call: str
     where: str
     look: Look | None
-    rank: int
     printed: str
     frames: str
+
+    @property
+    def rank(self) -> int:
+        """How early it is explained."""
+        return rank(self.kind)
 
 
 @dataclass(frozen=True)
@@ -144,7 +154,7 @@ class Feedback:
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo) -> None:
         """Record the line of the student's code that Ctrl-C interrupted."""
-        self.interrupted_at = str(student.place_of(excinfo.value) or "tests")
+        self.interrupted_at = place_of(excinfo.value) or "tests"
 
     def state(self, prop: Property) -> State:
         """The state of one property. If some tests fail and others only find a TODO, the property has failed."""
@@ -163,24 +173,26 @@ class Feedback:
 
     def _trouble(self, item: pytest.Item, error: BaseException, report: pytest.TestReport) -> Trouble:
         property_id = self._property_of[item.nodeid]
-        question = question_for(item, error, self.rubric.property(property_id)) if property_id else {}
+        question = question_for(item, error, self.rubric.property(property_id)) if property_id else None
+        kind = kind_of(error)
         where = error.where if isinstance(error, MismatchError) else ()
         return Trouble(
             nodeid=item.nodeid,
             property_id=property_id,
             sentence=_sentence(item.nodeid),
             law=self._law(item.function),
-            message=_describe(error, self.language),
-            place=student.place_of(error),
+            message=_told(error, self.language),
+            kind=kind,
+            place=place_of(error),
+            way=way_to(error),
+            values=say(self.language, "returned", what=calls.returned()) if kind == "unusable" else values_at(error),
             todo=student.is_todo(error),
-            explains_itself=_explains_itself(error),
             question=question,
             call=calls.last(),
             where="\n".join(say(self.language, key, **fields) for key, fields in where),
             look=look_of(item.nodeid, error),
-            rank=rank(kind_of(error)),
             printed=report.capstdout,
-            frames=student.own_frames(error),
+            frames=own_frames(error),
         )
 
     def _law(self, test: Callable[..., object]) -> str:
@@ -203,7 +215,7 @@ class Feedback:
 
 def why_not_imported(error: BaseException, language: Language) -> tuple[str, str]:
     """Name the file to look at, with the line if there is one, and what is wrong there."""
-    place, message = str(student.place_of(error) or ""), _describe(error, language)
+    place, message = place_of(error), _told(error, language)
     if isinstance(error, SystemExit):
         message = say(language, "exits")
     elif isinstance(error, TimeoutError):
@@ -216,17 +228,16 @@ def why_not_imported(error: BaseException, language: Language) -> tuple[str, str
             message = say(language, "elsewhere_in_src", missing=missing, found=found, relative=relative)
         else:
             place, message = missing, say(language, "missing_file")
-    elif isinstance(error, ModuleNotFoundError) and any(student.SOURCE.rglob(f"{error.name}.py")):
+    elif isinstance(error, ModuleNotFoundError) and any(SOURCE.rglob(f"{error.name}.py")):
         relative = relative_name(error.name, place.partition(":")[0], _source_files())
         message = say(language, "own_module", error=message, relative=relative)
-    elif isinstance(error, ImportError) and error.path and Path(error.path).is_relative_to(student.SOURCE):
-        place = Path(error.path).relative_to(student.ROOT).as_posix()
-        message = message.removesuffix(f" ({error.path})")
+    elif isinstance(error, ImportError) and error.path and Path(error.path).is_relative_to(SOURCE):
+        place = Path(error.path).relative_to(ROOT).as_posix()
     return place, message
 
 
 def _source_files() -> list[str]:
-    return sorted(file.relative_to(student.ROOT).as_posix() for file in student.SOURCE.rglob("*.py"))
+    return sorted(file.relative_to(ROOT).as_posix() for file in SOURCE.rglob("*.py"))
 
 
 def property_of(item: pytest.Item) -> str | None:
@@ -261,16 +272,6 @@ def _sentence(nodeid: str) -> str:
     return f"{words} ({case.removesuffix(']')})" if case else words
 
 
-def _explains_itself(error: BaseException) -> bool:
-    """Whether a test got no result (a timeout, or no tensor), so that the message is enough and needs no hint."""
-    if isinstance(error, MismatchError):
-        return error.parts[0][0] in ("nothing_returned", "not_a_tensor")
-    return isinstance(error, TimeoutError)
-
-
-def _describe(error: BaseException, language: Language) -> str:
-    """Describe an error: for a comparison its whole message, for any other exception its name and message."""
-    if isinstance(error, MismatchError):
-        return error.tell(language)
-    message = error.msg if isinstance(error, SyntaxError) else str(error)
-    return f"{type(error).__name__}: {message}"[:LONGEST_MESSAGE]
+def _told(error: BaseException, language: Language) -> str:
+    """What is said of an error: for a comparison its whole message, for any other exception its name and message."""
+    return error.tell(language) if isinstance(error, MismatchError) else describe(error, language)

@@ -46,6 +46,7 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     "asked": ("required", "要求"),
     "read": ("read", "阅读"),
     "place": ("raised at", "出错处"),
+    "meet": ("with", "其中"),
     "printed": ("you print", "你的输出"),
     "rerun": ("debug", "调试"),
     "more_tests": ("other failing tests of this property: {count}", "该性质未通过的其他测试：{count} 个"),
@@ -66,19 +67,10 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     "all_done": ("Every test that ran passes.", "运行的测试全部通过。"),
     "nothing_ran": ("No test was selected.", "没有选中任何测试。"),
     "interrupted": ("Stopped by Ctrl-C at {place}", "被 Ctrl-C 中断于 {place}"),
+    "meant": (". Did you mean {name}?", "。是否想写 {name}？"),
+    "yours": (". Your code has {own}: did you mean {asked}?", "。你的代码里有 {own}：是否应为 {asked}？"),
+    "returned": ("your code returned {what}", "你的代码返回的是 {what}"),
     "same_error": ("the same error", "同样的错误"),
-    "raised": (
-        "Which tensors is this error about, and what are their shapes and dtypes? It precedes any result, so "
-        "fix it first. {page} explains torch's common messages.",
-        "这个错误说的是哪些张量，它们的形状和 dtype 是什么？还没有得到结果就报错了，请先解决它。"
-        "{page} 说明了 torch 常见报错的原因。",
-    ),
-    "devices": (
-        "Which devices meet in this line? Move tensors with .to(input.device), create new ones on that device, and "
-        "draw with a generator on the parameter's device.",
-        "这一行里遇到了哪两个设备上的张量？用 .to(input.device) 把不在那里的张量移过去，新张量直接建在那个设备上，"
-        "采样时用参数所在设备的 generator。",
-    ),
     "too_long": (
         "no result after {seconds:g} s: is there an infinite loop?",
         "{seconds:g} 秒后仍无结果：是否有不会结束的循环？",
@@ -136,6 +128,15 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "received None, expected one tensor: is a return missing?",
         "得到的是 None，应为一个张量：是否漏了 return？",
     ),
+    "not_reset": (
+        "After a call of reset_parameters, they are right.",
+        "调用一次 reset_parameters 之后就对了。",
+    ),
+    "same_stream": (
+        "They are the right random numbers, scaled or shifted.",
+        "随机数是对的，只是经过了缩放或平移。",
+    ),
+    "constant": ("Every value is the same.", "所有值都相同。"),
     "not_a_tensor": (
         "received an object of type {received}, expected one tensor",
         "得到的是 {received} 类型的对象，应为一个张量",

@@ -16,7 +16,6 @@ LEVELS = (1, 2, 3)  # of hints: a question, then where to look, then the mistake
 WIDEST = 110  # columns; longer lines are hard to read
 DEBUG = " --pdb"  # ends a line that stays whole, so that it can be copied
 SCORE = 9  # columns of a score, as in 100 of 100
-ABOUT_DEVICES = ("on the same device", "device type for generator", "indices should be either on")  # in torch's errors
 PRINTED_LINES = 12  # how many of the last lines that a student's code prints are shown
 COLOUR = {State.PASSED: "green", State.FAILED: "red", State.TODO: "yellow", State.NOT_RUN: "dim"}
 
@@ -115,9 +114,7 @@ class Page:
     # ── What is missing ──
 
     def _todos(self) -> list[str]:
-        todos = {
-            str(trouble.place): trouble for trouble in self.feedback.troubles if trouble.todo and trouble.property_id
-        }
+        todos = {trouble.place: trouble for trouble in self.feedback.troubles if trouble.todo and trouble.property_id}
         order = list(self.feedback.rubric.task_of)
         ordered = sorted(todos.values(), key=lambda trouble: order.index(trouble.property_id))
         rows = [f"  {trouble.place}  {trouble.message.partition(': ')[2]}" for trouble in ordered]
@@ -171,14 +168,15 @@ class Page:
         printed = trouble.printed.splitlines()[-PRINTED_LINES:]
         parts = {
             "tested": trouble.sentence,
-            "law": trouble.law,
+            "law": trouble.law if trouble.rank else "",  # without a result, there is nothing to compare with it
             "call": trouble.call,
             "got": trouble.message,
-            "place": str(trouble.place or ""),
-            "question": self._question(trouble),
+            "place": trouble.way,
+            "meet": trouble.values,
+            "question": trouble.question[self.feedback.language] if trouble.question else "",
             "where": trouble.where if self.level > 1 else "",
             **(self._mistakes(prop, trouble) if self.level == LEVELS[-1] else {}),
-            "read": self._handout(prop),
+            "read": self._page("debugging") if trouble.kind == "error" else self._handout(prop),
             "printed": "\n".join(f" {line}" for line in printed),  # the space keeps a line from being wrapped
         }
         lines = []
@@ -209,26 +207,15 @@ class Page:
         failing = [other.id for other in everything if self.feedback.state(other) is State.FAILED]
         found = mistakes(prop.id, looks, failing)
         if not found:
-            general = trouble.question is not prop.question or (trouble.place and not _about_devices(trouble))
-            asked = "" if general else prop.hint[self.feedback.language]
+            asked = prop.hint[self.feedback.language] if trouble.question is prop.question else ""
             return {"mistake": self._say("unknown_mistake"), "asked": asked}
         named = (self._say("mistake_named", text=one[self.feedback.language], name=one["name"]) for one in found)
         return {"mistake": "\n".join(named)}
 
-    def _question(self, trouble: Trouble) -> str:
-        """What to ask about a failure: for an exception something general, else its own; empty if nothing is needed."""
-        if trouble.explains_itself:
-            return ""
-        if trouble.place and _about_devices(trouble):
-            return self._say("devices")
-        if trouble.place:
-            return self._say("raised", page=self._page("debugging") or "docs.pytorch.org")
-        return trouble.question[self.feedback.language]
-
     def _one_line(self, prop: Property, explained: Trouble) -> str:
         trouble = self._troubles(prop)[0]
-        same = trouble.place and (trouble.place, trouble.message) == (explained.place, explained.message)
-        rest = self._say("same_error") if same else trouble.message if trouble.explains_itself else trouble.sentence
+        same = trouble.rank == 0 and (trouble.place, trouble.message) == (explained.place, explained.message)
+        rest = self._say("same_error") if same else trouble.sentence if trouble.question else trouble.message
         return self._say("heading", title=self._heading(prop), rest=rest)
 
     def _heading(self, prop: Property) -> str:
@@ -251,10 +238,6 @@ class Page:
         if self.feedback.troubles or self.feedback.broken:
             return []
         return [self._say("all_done" if self.feedback.passed else "nothing_ran")]
-
-
-def _about_devices(trouble: Trouble) -> bool:
-    return any(words in trouble.message for words in ABOUT_DEVICES)
 
 
 def _score(earned: int, most: int) -> str:
