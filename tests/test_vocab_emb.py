@@ -13,7 +13,6 @@ from .harness import limits
 from .harness.compare import (
     MismatchError,
     about,
-    assert_close_to_one_of,
     assert_equal,
     assert_kind,
     assert_names_sizes,
@@ -22,6 +21,7 @@ from .harness.compare import (
     assert_unchanged,
     gradient,
 )
+from .harness.draws import assert_drawn
 from .harness.student import gradient_of, only_parameter, parameter_of, set_values
 
 VOCAB, EMB, WORLD = 16, 8, 4
@@ -112,7 +112,7 @@ def test_the_table_is_one_normal_draw_right_after_seeding(mean, std, seed, dtype
     draws = normal_draws((VOCAB, EMB), mean, std, seed, dtype, device)
     limit = limits.draw((draws[0].double() - mean).abs() + abs(mean), dtype)
     with about(TABLE):
-        assert_close_to_one_of(parameter_of(module, VOCAB * EMB), draws, limit)
+        assert_drawn(module, draws, limit)
 
 
 @pytest.mark.rubric("vocab_init_and_reset")
@@ -263,7 +263,7 @@ def test_rank_r_draws_right_after_seeding_with_base_seed_plus_r(rank, dtype, dev
     draws = normal_draws((ROWS, EMB), 2.0, 0.5, 100 + rank, dtype, device)
     limit = limits.draw((draws[0].double() - 2).abs() + 2, dtype)
     with about(SHARD):
-        assert_close_to_one_of(parameter_of(module, ROWS * EMB), draws, limit)
+        assert_drawn(module, draws, limit)
 
 
 @pytest.mark.rubric("shard_seed")
@@ -362,7 +362,7 @@ def check_draw(module, elements, seed, device):
     parameter = parameter_of(module, elements)
     drawn = torch.empty(elements, device=device).normal_(generator=torch.Generator(device).manual_seed(seed))
     assert_kind(parameter, shape=tuple(parameter.shape), dtype=torch.float32, device=device)
-    assert_close_to_one_of(parameter.detach().flatten(), [drawn], limits.draw(drawn, torch.float32))
+    assert_drawn(module, [drawn], limits.draw(drawn, torch.float32))
 
 
 def check_moved(module, ids, elsewhere):

@@ -3,7 +3,7 @@
 import inspect
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -180,7 +180,7 @@ class Feedback:
             nodeid=item.nodeid,
             property_id=property_id,
             sentence=_sentence(item.nodeid),
-            law=self._law(item.function),
+            law=self._law(item),
             message=_told(error, self.language),
             kind=kind,
             place=place_of(error),
@@ -195,13 +195,15 @@ class Feedback:
             frames=own_frames(error),
         )
 
-    def _law(self, test: Callable[..., object]) -> str:
+    def _law(self, item: pytest.Item) -> str:
         """The law that a test checks: the first paragraph of its docstring in English, the second one in Chinese.
 
-        Lines in Chinese are joined without a space.
+        Names in braces stand for the values of the case. Lines in Chinese are joined without a space.
         """
-        english, *others = (inspect.getdoc(test) or "").split("\n\n")
-        return others[0].replace("\n", "") if self.language == "zh" and others else english
+        english, *others = (inspect.getdoc(item.function) or "").split("\n\n")
+        law = others[0].replace("\n", "") if self.language == "zh" and others else english
+        case = item.callspec.params if hasattr(item, "callspec") else {}
+        return re.sub(r"\{(\w+)\}", lambda name: str(case.get(name[1], name[0])), law)
 
     def _note_broken(self, error: BaseException, property_ids: frozenset[str]) -> None:
         place, message = why_not_imported(error, self.language)

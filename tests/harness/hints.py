@@ -47,17 +47,16 @@ QUESTIONS: Mapping[str, Words] = {
         "zh": "是什么让一个张量可以学习？你的哪一行又把它关掉了？",
     },
     "not_reset": {
-        "en": "After a call of reset_parameters, the values are right. Who calls it when a module is built?",
-        "zh": "调用一次 reset_parameters 之后，值就对了。新建模块时由谁来调用它？",
+        "en": "Who calls reset_parameters when a module is built?",
+        "zh": "新建模块时由谁来调用 reset_parameters？",
     },
     "same_stream": {
-        "en": "These are the right random numbers, scaled or shifted: seed and order are right. Which arguments does "
-        "the draw get, and in which order?",
-        "zh": "随机数是对的，只是经过了缩放或平移：种子和顺序都没问题。采样时传入了哪些参数，顺序如何？",
+        "en": "Seed and order of the draw are right. Which arguments does it get, and in which order?",
+        "zh": "种子和采样的顺序都没问题。采样时传入了哪些参数，顺序如何？",
     },
     "constant": {
-        "en": "Every value is the same. Is anything drawn here at all, and with which spread?",
-        "zh": "所有值都相同。这里真的采样了吗？采样的范围或标准差是多少？",
+        "en": "Is anything drawn here at all? With which spread, and are the arguments in the right order?",
+        "zh": "这里真的采样了吗？散布的范围由哪个参数决定，参数的顺序对吗？",
     },
     "shape": {
         "en": "Only the shape is checked here, not the numbers. Print it after every step: which step changes it?",

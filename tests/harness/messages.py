@@ -41,6 +41,7 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     "got": ("result", "结果"),
     "call": ("called", "调用"),
     "question": ("question", "问题"),
+    "asked_below": ("a question about: {title}", "关于“{title}”的问题"),
     "where": ("where", "位置"),
     "mistake": ("mistake", "错误"),
     "asked": ("required", "要求"),
@@ -52,8 +53,10 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     "more_tests": ("other failing tests of this property: {count}", "该性质未通过的其他测试：{count} 个"),
     "heading": ("{title}: {rest}", "{title}：{rest}"),
     "show_all": ("To explain all of them: {command}", "逐条解释全部问题：{command}"),
-    "ask_where": ("Where to look: {command}", "该看哪里：{command}"),
-    "ask_which": ("Which mistake it is, if known: {command}", "错误的名称（若是已知的错误）：{command}"),
+    "ask_where": (
+        "Where to look, and which mistake it is, if known: {command}",
+        "该看哪里，是什么错误（若是已知的错误）：{command}",
+    ),
     "watching": (
         "Watching src/ and tests/: save a file to test it, press Ctrl-C to stop.",
         "正在等待 src/ 和 tests/ 的改动：保存文件即测试，按 Ctrl-C 结束。",
@@ -63,6 +66,7 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "这个系统不能复制正在运行的 Python，每次都要重新启动，需要几秒钟。",
     ),
     "unknown_mistake": ("none of the known mistakes matches", "与已知的常见错误都不相符"),
+    "or": ("or:", "或者："),
     "mistake_named": ("{text} [{name}]", "{text} [{name}]"),
     "all_done": ("Every test that ran passes.", "运行的测试全部通过。"),
     "nothing_ran": ("No test was selected.", "没有选中任何测试。"),
@@ -108,8 +112,8 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     ),
     "before_submit": ("Before you submit", "提交之前"),
     "other_packages": (
-        "Your code imports {names}. Only Python and torch are guaranteed during grading.",
-        "你的代码导入了 {names}。评分时只保证有 Python 和 torch。",
+        "imports {names}; only Python and torch are guaranteed during grading",
+        "导入了 {names}；评分时只保证有 Python 和 torch",
     ),
     "not_packed": (
         "Nothing was packed. Fix this and run again, or pack it anyway: {command}",
@@ -151,6 +155,7 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "{wrong} of {all} values of the {dtype} tensor {shape} are wrong. Starting at the first, {index}:",
         "{dtype} 张量 {shape} 的 {all} 个值中有 {wrong} 个不对。从第一个（位于 {index}）起：",
     ),
+    "column": ("  column   {columns}", "  列   {columns}"),
     "received": ("  received {values}", "  得到 {values}"),
     "about": ("In {what}:", "{what}中："),
     "not_finite": ("Some are not finite.", "其中有的不是有限数。"),

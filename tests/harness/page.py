@@ -10,9 +10,9 @@ from .rubric import Property, Task
 from .sources import problems, warnings
 from .student import ROOT
 from .terminal import Painter, block, fold, pad, width, wrap
-from .tutor import mistakes
+from .tutor import mistakes, required
 
-LEVELS = (1, 2, 3)  # of hints: a question, then where to look, then the mistake
+LEVELS = (1, 2)  # of hints: a question, then where to look and the mistake
 WIDEST = 110  # columns; longer lines are hard to read
 DEBUG = " --pdb"  # ends a line that stays whole, so that it can be copied
 SCORE = 9  # columns of a score, as in 100 of 100
@@ -149,9 +149,8 @@ class Page:
         if self.feedback.untried:
             lines += ["", self.paint(self._say("untried", most=MOST_TIMEOUTS), "dim")]
         further = [self._say("show_all", command=command("test", "all"))] if shortened else []
-        for level, key in ((2, "ask_where"), (3, "ask_which")):
-            if self.level < level:
-                further.append(self._say(key, command=command("test", "hint", level)))
+        if self.level == 1:
+            further.append(self._say("ask_where", command=command("test", "hint", 2)))
         ending = [self.paint(line, "dim") for line in further]
         return [self.paint(self._say("wrong"), "red"), *lines, *([""] if ending else []), *ending]
 
@@ -175,7 +174,7 @@ class Page:
             "meet": trouble.values,
             "question": trouble.question[self.feedback.language] if trouble.question else "",
             "where": trouble.where if self.level > 1 else "",
-            **(self._mistakes(prop, trouble) if self.level == LEVELS[-1] else {}),
+            **(self._mistakes(prop, trouble) if self.level > 1 else {}),
             "read": self._page("debugging") if trouble.kind == "error" else self._handout(prop),
             "printed": "\n".join(f" {line}" for line in printed),  # the space keeps a line from being wrapped
         }
@@ -198,19 +197,22 @@ class Page:
         return next((file for file in files if (ROOT / file).is_file()), "")
 
     def _mistakes(self, prop: Property, trouble: Trouble) -> dict[str, str]:
-        """The known mistake behind the failures of a property; if there is none, what the property asks for.
+        """The known mistake behind the failures of a property, or two; if there is none, what the property asks for.
 
         Unless what the test saw is more special: then that would lead away from it.
         """
+        language = self.feedback.language
         looks = [trouble.look for trouble in self._troubles(prop) if not trouble.todo and trouble.look]
         everything = [other for task in self.feedback.rubric.tasks for other in task.properties]
         failing = [other.id for other in everything if self.feedback.state(other) is State.FAILED]
-        found = mistakes(prop.id, looks, failing)
-        if not found:
-            asked = prop.hint[self.feedback.language] if trouble.question is prop.question else ""
-            return {"mistake": self._say("unknown_mistake"), "asked": asked}
-        named = (self._say("mistake_named", text=one[self.feedback.language], name=one["name"]) for one in found)
-        return {"mistake": "\n".join(named)}
+        if found := mistakes(prop.id, looks, failing):
+            either = (
+                " ".join(self._say("mistake_named", text=one[language], name=one["name"]) for one in together)
+                for together in found
+            )
+            return {"mistake": f"\n{self._say('or')} ".join(either)}
+        asked = required(prop.id).get(language, "") if trouble.question is prop.question else ""
+        return {"mistake": "" if trouble.rank == 0 else self._say("unknown_mistake"), "asked": asked}
 
     def _one_line(self, prop: Property, explained: Trouble) -> str:
         trouble = self._troubles(prop)[0]

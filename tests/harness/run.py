@@ -55,7 +55,9 @@ def _parser(assignment: rubric.Rubric) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests", description=__doc__, allow_abbrev=False)
     numbers = range(1, 1 + len(assignment.tasks))
     parser.add_argument("--task", type=int, choices=numbers, action="append", help="only this task; repeatable")
-    parser.add_argument("--hint", type=int, choices=LEVELS, default=1, help="1: a question, 2: where, 3: which mistake")
+    parser.add_argument(
+        "--hint", type=int, choices=LEVELS, default=1, help="1: a question, 2: also where, and which mistake"
+    )
     parser.add_argument("--all", action="store_true", help="explain every failing property")
     parser.add_argument("--watch", action="store_true", help="rerun the affected tests whenever a file is saved")
     parser.add_argument("--verbose", action="store_true", help="list every test, and show tracebacks")

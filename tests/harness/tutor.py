@@ -12,6 +12,7 @@ Explanation = Mapping[str, str]  # the mistake's name, and what it is in each la
 
 # A student's copy, and what `make signatures` writes in the course's own repository.
 PLACES = (TESTS / "signatures.json", ROOT / "build" / "signatures" / "signatures.json")
+MOST_CAUSES = 2  # more would be no answer
 
 
 @cache
@@ -20,14 +21,20 @@ def _known() -> Any:
     return path and json.loads(path.read_text(encoding="utf-8"))
 
 
-def mistakes(property_id: str, looks: Iterable[Look], failing: Collection[str]) -> list[Explanation]:
+def required(property_id: str) -> Explanation:
+    """What a property asks for."""
+    known = _known()
+    return known["hints"].get(property_id, {}) if known else {}
+
+
+def mistakes(property_id: str, looks: Iterable[Look], failing: Collection[str]) -> list[list[Explanation]]:
     """The known mistakes that explain a property's failures; ``failing`` are all properties that fail."""
     known = _known()
     return explanations(known, signatures(property_id, looks), failing) if known else []
 
 
-def explanations(known: Mapping[str, Any], keys: Iterable[str], failing: Collection[str]) -> list[Explanation]:
-    """The mistakes that together explain a property's failures; none if there is any doubt.
+def explanations(known: Mapping[str, Any], keys: Iterable[str], failing: Collection[str]) -> list[list[Explanation]]:
+    """The mistakes that together explain a property's failures, or two such sets; none if there is more doubt.
 
     Of several causes with the same signature, those are discarded that would make other properties fail as well; of the
     rest, the one that explains most failing properties is named.
@@ -48,5 +55,6 @@ def explanations(known: Mapping[str, Any], keys: Iterable[str], failing: Collect
     shared = set.intersection(*({names for names, _ in causes} for causes in found))
     possible = {(names, also) for causes in found for names, also in causes if names in shared and also <= set(failing)}
     most = max((len(also) for _, also in possible), default=0)
-    best = {names for names, also in possible if len(also) == most}
-    return [{"name": name, **known["hints"][name]} for name in best.pop()] if len(best) == 1 else []
+    best = sorted({names for names, also in possible if len(also) == most})
+    sure = len(best) <= MOST_CAUSES and all(best)  # a cause may be one that has no name
+    return [[{"name": name, **known["hints"][name]} for name in names] for names in best] if sure else []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+import json
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
@@ -21,7 +22,8 @@ README = "handout/README.md"
 NONE: Mapping[str, Path] = MappingProxyType({})
 SCRIPTS = "notebooks/source"
 RUBRIC = "grader/assignment/rubric.toml"
-_MISCONCEPTIONS = re.compile(r"\n(?:#[^\n]*\n)*\n?\[\[misconceptions\]\].*", re.DOTALL)
+SHOWN_OF_A_TASK = ("id", "title", "file", "files", "names", "bonus")
+SHOWN_OF_A_PROPERTY = ("id", "points", "title", "question")
 
 
 class ReleaseRefused(Exception):
@@ -76,5 +78,22 @@ def _files(folder: Path, name: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _for_students(rubric: str) -> str:
-    """The rubric without the list of mistakes that the grader recognises."""
-    return _MISCONCEPTIONS.sub("\n", rubric)
+    """What the tests show of the rubric, as TOML: ids, points, titles and questions, but no hint and no policy."""
+    data = tomllib.loads(rubric)
+    lines = [f"title = {_toml(data['title'])}"]
+    for task in data["tasks"]:
+        lines += ["", "[[tasks]]", *_entries(task, SHOWN_OF_A_TASK)]
+        for prop in task["properties"]:
+            lines += ["", "[[tasks.properties]]", *_entries(prop, SHOWN_OF_A_PROPERTY)]
+    return "\n".join([*lines, ""])
+
+
+def _entries(table: Mapping[str, object], keys: Iterable[str]) -> list[str]:
+    return [f"{key} = {_toml(table[key])}" for key in keys if key in table]
+
+
+def _toml(value: object) -> str:
+    """A value as TOML; texts and numbers are written as in JSON."""
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{key} = {_toml(item)}' for key, item in value.items())} }}"
+    return json.dumps(value, ensure_ascii=False)

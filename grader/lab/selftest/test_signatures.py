@@ -40,11 +40,11 @@ TEXT = written(KNOWN, RUBRIC)
 
 def told(*keys: str, failing: tuple[str, ...] = (FAILED,)) -> list[str]:
     """The names of the mistakes that somebody with these signatures is told."""
-    return sorted(one["name"] for one in tutor.explanations(json.loads(TEXT), keys, failing))
+    return sorted(one["name"] for cause in tutor.explanations(json.loads(TEXT), keys, failing) for one in cause)
 
 
 def test_a_signature_has_an_explanation_in_both_languages() -> None:
-    (one,) = tutor.explanations(json.loads(TEXT), [A], [FAILED])
+    ((one,),) = tutor.explanations(json.loads(TEXT), [A], [FAILED])
     hint = RUBRIC.misconception(FIRST).hint
     assert (one["name"], one["en"], one["zh"]) == (FIRST, hint.en, hint.zh)
 
