@@ -32,7 +32,12 @@ class Page:
 
     def lines(self) -> list[str]:
         """Return the whole page."""
-        sections = [
+        lines = [line.rstrip() for section in self.sections() if section for line in (*section, "")]
+        return [part for line in lines for part in ([line] if DEBUG in line else fold(line, self._columns))]
+
+    def sections(self) -> list[list[str]]:
+        """What the page consists of; an empty line follows each section that is not empty."""
+        return [
             self._table(),
             self._todos(),
             self._broken(),
@@ -41,8 +46,6 @@ class Page:
             self._refused(),
             self._ending(),
         ]
-        lines = [line.rstrip() for section in sections if section for line in (*section, "")]
-        return [part for line in lines for part in ([line] if DEBUG in line else fold(line, self._columns))]
 
     @property
     def _columns(self) -> int:
@@ -76,12 +79,15 @@ class Page:
     # ── The table ──
 
     def _table(self) -> list[str]:
-        title_columns = max(width(self._title(prop)) for task in self._tasks for prop in task.properties)
-        columns = min(10 + title_columns, self._columns - SCORE)
+        columns = self._columns_of_titles()
         lines = [self.paint(self.feedback.rubric.title[self.feedback.language], "bold"), ""]
         for task in self._tasks:
             lines += [*self._rows(task, columns), ""]
         return lines + self._totals(columns)
+
+    def _columns_of_titles(self) -> int:
+        title_columns = max(width(self._title(prop)) for task in self._tasks for prop in task.properties)
+        return min(10 + title_columns, self._columns - SCORE)
 
     def _rows(self, task: Task, columns: int) -> list[str]:
         heading = self._say("bonus_task" if task.bonus else "task", number=task.number, title=task.title)
@@ -239,7 +245,17 @@ class Page:
             return [self._say("interrupted", place=self.feedback.interrupted_at)]
         if self.feedback.troubles or self.feedback.broken:
             return []
-        return [self._say("all_done" if self.feedback.passed else "nothing_ran")]
+        if not self.feedback.passed:
+            return [self._say("nothing_ran")]
+        return [
+            self._say("all_done"),
+            *([self._say("hand_in", command=command("submit"))] if self._all_points() else []),
+        ]
+
+    def _all_points(self) -> bool:
+        """Whether every task but a bonus is complete."""
+        required = [task for task in self.feedback.rubric.tasks if not task.bonus]
+        return all(self.feedback.state(prop) is State.PASSED for task in required for prop in task.properties)
 
 
 def _score(earned: int, most: int) -> str:
