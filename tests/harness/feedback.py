@@ -12,7 +12,7 @@ import pytest
 
 from . import calls, student
 from .compare import MismatchError
-from .hints import question_for, rank
+from .hints import CLEAR, QUESTIONS, question_for, rank
 from .messages import Language, Words, say
 from .raised import describe, kind_of, own_frames, place_of, values_at, way_to
 from .rubric import ROOT, SOURCE, TESTS, Property, Rubric, Task
@@ -38,6 +38,7 @@ class Trouble:
     """One test that did not pass.
 
     Attributes:
+        elsewhere: Whether the test needs a second device.
         kind: What kind of failure it is, as in ``hints.py``.
         place: The line of the student's code that raised an error; empty if none did.
         way: The lines that led there.
@@ -49,6 +50,7 @@ class Trouble:
     """
 
     nodeid: str
+    elsewhere: bool
     property_id: str | None
     sentence: str
     law: str
@@ -66,9 +68,19 @@ class Trouble:
     frames: str
 
     @property
-    def rank(self) -> int:
-        """How early it is explained."""
-        return rank(self.kind)
+    def named(self) -> bool:
+        """Whether its kind is the mistake."""
+        return self.kind in CLEAR or self.kind in QUESTIONS
+
+    @property
+    def stopped(self) -> bool:
+        """Whether there is no result at all."""
+        return rank(self.kind) == 0
+
+    @property
+    def rank(self) -> tuple[bool, int]:
+        """How early it is explained; what needs a second device comes after everything else."""
+        return self.elsewhere, rank(self.kind)
 
 
 @dataclass(frozen=True)
@@ -178,6 +190,7 @@ class Feedback:
         where = error.where if isinstance(error, MismatchError) else ()
         return Trouble(
             nodeid=item.nodeid,
+            elsewhere="elsewhere" in item.fixturenames,
             property_id=property_id,
             sentence=_sentence(item.nodeid),
             law=self._law(item),

@@ -70,6 +70,11 @@ QUESTIONS: Mapping[str, Words] = {
         "en": "Only the device is checked here, not the numbers. Where is each tensor that you create or keep?",
         "zh": "这里只看 device，不看数值。你新建或保存的每个张量在哪个设备上？",
     },
+    "in_place": {
+        "en": "This line writes into a tensor that must stay as it is. Does it work in place (a name ending in _, +=, "
+        "item assignment), and on whose numbers?",
+        "zh": "这一行写入了不能改动的张量。它是否在原地操作（以 _ 结尾的方法、+=、下标赋值），改的是谁的数？",
+    },
     "changed": {
         "en": "A call must leave this unchanged. Which line works in place (a name ending in _, +=, item assignment), "
         "on this tensor or on a view of it?",
@@ -92,7 +97,7 @@ QUESTIONS: Mapping[str, Words] = {
 # What comes first, since it makes other tests fail as well: no result, then changed inputs, then shapes and dtypes.
 # What a test itself cannot work with comes last: another test says more exactly what is wrong.
 ORDER = (
-    ("names", "python", "error", "devices", "devices_plain", "endless", "nothing_returned", "not_a_tensor"),
+    ("names", "python", "error", "devices", "devices_plain", "in_place", "endless", "nothing_returned", "not_a_tensor"),
     ("changed", "modes_differ"),
     ("shape", "dtype", "device", "parameters", "frozen"),
     ("no_parameter_of",),

@@ -173,7 +173,7 @@ class Page:
         printed = trouble.printed.splitlines()[-PRINTED_LINES:]
         parts = {
             "tested": trouble.sentence,
-            "law": trouble.law if trouble.rank else "",  # without a result, there is nothing to compare with it
+            "law": "" if trouble.stopped else trouble.law,  # without a result, there is nothing to compare with it
             "call": trouble.call,
             "got": trouble.message,
             "place": trouble.way,
@@ -218,11 +218,11 @@ class Page:
             )
             return {"mistake": f"\n{self._say('or')} ".join(either)}
         asked = required(prop.id).get(language, "") if trouble.question is prop.question else ""
-        return {"mistake": "" if trouble.rank == 0 else self._say("unknown_mistake"), "asked": asked}
+        return {"mistake": "" if trouble.named else self._say("unknown_mistake"), "asked": asked}
 
     def _one_line(self, prop: Property, explained: Trouble) -> str:
         trouble = self._troubles(prop)[0]
-        same = trouble.rank == 0 and (trouble.place, trouble.message) == (explained.place, explained.message)
+        same = trouble.stopped and (trouble.place, trouble.message) == (explained.place, explained.message)
         rest = self._say("same_error") if same else trouble.sentence if trouble.question else trouble.message
         return self._say("heading", title=self._heading(prop), rest=rest)
 

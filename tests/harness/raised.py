@@ -21,8 +21,9 @@ from .rubric import ROOT, SOURCE, TESTS
 
 MOST_STEPS = 4  # of the calls that led to an error, in code that calls itself
 LONGEST_MESSAGE = 600  # characters
-PYTHONS_OWN = (NameError, AttributeError, ImportError, TypeError, SyntaxError, LookupError, ZeroDivisionError)
+PYTHONS_OWN = (NameError, AttributeError, ImportError, TypeError, SyntaxError, KeyError, ZeroDivisionError)
 ABOUT_DEVICES = ("on the same device", "device type for generator", "indices should be either on")  # in torch's errors
+ABOUT_WRITING = ("single memory location", "in-place operation", "inplace operation")  # likewise
 CALLED_OTHERWISE = re.compile(r"(\w+)\.(\w+)\(\) (?:got an unexpected keyword argument '(\w+)'|missing \d|takes )")
 LIKE = 0.5  # how alike two names are, at least, if one may be meant by the other
 
@@ -31,7 +32,8 @@ def kind_of(error: BaseException) -> str:
     """What kind of failure an error is: the kind of a mismatch, or who raised it and why.
 
     ``endless``: a timeout. ``names``: a class, method or argument has another name than in the stub. ``python``: Python
-    refuses a line of the student's; ``devices`` and ``error``: torch does. ``unusable``: the test's own lines fail.
+    refuses a line of the student's; ``devices``, ``in_place`` and ``error``: torch does. ``unusable``: a line of the
+    test's own fails.
     """
     if isinstance(error, MismatchError):
         return error.kind
@@ -40,6 +42,8 @@ def kind_of(error: BaseException) -> str:
     if place_of(error):
         if any(words in str(error) for words in ABOUT_DEVICES):
             return "devices_plain" if plain_tables(error) else "devices"
+        if any(words in str(error) for words in ABOUT_WRITING):
+            return "in_place"
         return "python" if isinstance(error, PYTHONS_OWN) and not _raised_by_torch(error) else "error"
     return "names" if _is_about_names(error) else "unusable"
 
@@ -182,10 +186,12 @@ def _value(frame: FrameType, node: ast.expr) -> object:
 
 
 def shown(value: object) -> str:
-    """A tensor's dtype and shape, or a plain value; empty for anything else."""
+    """A tensor's dtype and shape, of ids also their range; or a plain value; empty for anything else."""
     if isinstance(value, Tensor):
         where = "" if value.device.type == "cpu" else f" on {value.device.type}"
-        return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}{where}"
+        ids = value.dtype == torch.int64 and value.numel() > 0
+        span = f" from {value.min().item()} to {value.max().item()}" if ids else ""
+        return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}{where}{span}"
     if isinstance(value, list | tuple) and value and all(isinstance(item, Tensor) for item in value):
         return f"({', '.join(map(shown, value))})"
     plain = value is None or isinstance(value, bool | int | float | torch.Size)

@@ -209,7 +209,7 @@ def signatures(tmp_path_factory: pytest.TempPathFactory, run: WarmPython) -> Pat
 def handed(tmp_path_factory: pytest.TempPathFactory, signatures: Path) -> Path:
     """What students get, with signatures."""
     folder = handed_out(tmp_path_factory.mktemp("handed"), ASSIGNMENT)
-    shutil.copy(signatures, folder / "tests")
+    shutil.copy(signatures, folder / "tests" / "harness")
     return folder
 
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from grader import REPOSITORY
 from grader.assignment import ASSIGNMENT
+from grader.lab.release.leaks import SHARED
 from grader.selftest.submissions import edited, handed_out, write_folder
 from grader.selftest.warm import WarmPython
 
@@ -16,6 +18,7 @@ pytestmark = pytest.mark.slow
 NORM, VOCAB = "src/modeling/norm.py", "src/modeling/vocab_emb.py"
 TURN, ROPE = "src/functional.py", "src/modeling/pos_emb.py"
 MATHEMATICS = ("How many root mean squares", "Reshape [b, s, h]")  # asked and said about groups
+FOREIGN = "rows.masked_fill(foreign, 0)"
 DRAW = "nn.init.uniform_(self.gamma, *self.init_range, generator=generator)"
 
 # By name: the file, what takes the place of what, the task, what is said, and what is not.
@@ -92,6 +95,37 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         ("received shape [", "Only the shape is checked here"),
         ("IndexError", "With k = 1 nothing is stretched"),
     ),
+    "an id that is no row": (
+        VOCAB,
+        {f"nn.functional.embedding({FOREIGN}, self.shard.to(input_ids.device))": "self.shard[rows]"},
+        3,
+        ("index 4 is out of bounds", "self.shard float32 [4, 8], rows int64 [1, 16] from 0 to 15"),
+        (),
+    ),
+    "an in-place operation that torch refuses": (
+        NORM,
+        {"groups / torch.sqrt(mean_square + self.eps)": "groups.div_(torch.sqrt(mean_square + self.eps))"},
+        1,
+        ("Does it work in place",),
+        ("Which of these shapes and dtypes",),
+    ),
+    "ids that are changed": (
+        VOCAB,
+        {
+            "        return nn.functional.embedding(input_ids,": "        input_ids += 0 * input_ids + 1\n"
+            "        return nn.functional.embedding(input_ids - 1,"
+        },
+        2,
+        ("the call changed input_ids", "Which line works in place"),
+        ("out of bounds",),
+    ),
+    "the size of a parameter": (
+        NORM,
+        {"torch.empty(hidden_size,": "torch.empty(group_size,"},
+        1,
+        ("In gamma: received shape [4], expected [24]",),
+        MATHEMATICS,
+    ),
     "a package": (
         NORM,
         {"import torch\n": "import json, pytest\nimport torch\n"},
@@ -165,6 +199,21 @@ def test_plain_pytest_shows_the_line_and_the_question_and_no_line_of_the_harness
     assert "tests/harness" not in told
     assert "Which of these shapes and dtypes did you not expect" in told
     assert "With k = 1 nothing is stretched" not in told
+
+
+def test_a_table_that_stays_behind_is_asked_about_before_the_line_where_devices_meet(
+    handed: Path, tmp_path: Path, run: WarmPython
+) -> None:
+    folder = shutil.copytree(handed, tmp_path / "student")
+    shutil.copytree(REPOSITORY / SHARED, folder / "tests" / "harness" / "second_device")
+    plain = [
+        (ROPE, f'self.register_buffer("{name}", {name}, persistent=False)', f"self.{name} = {name}")
+        for name in ("cos", "sin")
+    ]
+    write_folder(folder, edited(*plain, (TURN, "table.to(input.device)", "table"), of=ASSIGNMENT))
+    told = run(folder, "tests", "--task", "4", "--all", "--verbose").stdout
+    assert "What does module.to(device) move" in " ".join(told.split())
+    assert "Move tensors with .to(input.device)" not in " ".join(told.split())
 
 
 def test_a_named_case_is_told_the_law_of_that_case(handed: Path, tmp_path: Path, run: WarmPython) -> None:

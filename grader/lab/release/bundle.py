@@ -17,11 +17,15 @@ from .figures import with_figures
 from .leaks import CLUTTER, SHARED, SIGNATURES, leaks
 
 STUDENT = Path(__file__).with_name("student")  # files at the top of every bundle: Makefile, pyproject.toml, …
-PARTS = {"src": "src", "tests": "tests", SHARED: "tests/second_device"}  # folders, and their names in the bundle
+PARTS = {
+    "src": "src",
+    "tests": "tests",
+    SHARED: "tests/harness/second_device",
+}  # folders, and their names in the bundle
 README = "handout/README.md"
 NONE: Mapping[str, Path] = MappingProxyType({})
 SCRIPTS = "notebooks/source"
-RUBRIC = "grader/assignment/rubric.toml"
+RUBRIC, STUDENTS_RUBRIC = "grader/assignment/rubric.toml", "tests/harness/rubric.toml"
 SHOWN_OF_A_TASK = ("id", "title", "file", "files", "names", "bonus")
 SHOWN_OF_A_PROPERTY = ("id", "points", "title", "question")
 
@@ -63,7 +67,7 @@ def bundle(
                 words = {} if language == LANGUAGES[0] else in_figures(root / SCRIPTS / f"{path.stem}.py")
                 files[own] = with_figures(files[own], path.read_bytes(), translator(words))
     files["README.md"] = (root / README).read_bytes()
-    files["tests/rubric.toml"] = _for_students((root / RUBRIC).read_text(encoding="utf-8")).encode()
+    files[STUDENTS_RUBRIC] = _for_students((root / RUBRIC).read_text(encoding="utf-8")).encode()
     files[SIGNATURES] = known.read_bytes()
     if found := list(leaks(files, root)):
         raise ReleaseRefused("\n".join(found))
