@@ -61,7 +61,7 @@ def test_a_quarter_turn_sends_a_b_to_minus_b_a(dtype, device):
 def test_ones_then_zeros_return_the_tables(dtype, device):
     """The pair (1, 0) becomes (cos, sin): the first half of the output is the cosine table, the second the sine.
 
-    一对 (1, 0) 变为 (cos, sin)：输出的前一半是余弦表，后一半是正弦表。
+    特征对 (1, 0) 变为 (cos, sin)：输出的前一半是余弦表，后一半是正弦表。
     """
     cos, sin = (table.to(dtype) for table in angle_tables(seq=1))
     x = one_then_zero(1, 1, 1).to(device, dtype)

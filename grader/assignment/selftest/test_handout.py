@@ -270,6 +270,16 @@ def test_feedback_can_point_at_every_requirement(rendered: Path, language: str) 
         assert {prop.id for prop in task.properties} <= links.ids
 
 
+@pytest.mark.parametrize(("page", "title"), [("en/task1", "Common mistakes"), ("zh/task4", "常见错误")])
+def test_mistakes_are_folded_and_the_example_comes_first(rendered: Path, page: str, title: str) -> None:
+    text = (rendered / f"{page}.html").read_text(encoding="utf-8")
+    _, _, mistakes = text.partition(f">{title}")
+    assert "<details><summary>" in mistakes[:200]
+    assert text.count("<details>") == text.count("</details>") == 1
+    headings = re.findall(r"<h2[^>]*>(.*?)</h2>", text)
+    assert headings[1] in ("A worked example", "手算例子")
+
+
 def test_mathematics_and_pictures_are_in_the_page(rendered: Path) -> None:
     text = (rendered / "zh" / "task1.html").read_text(encoding="utf-8")
     assert "<mi>rms</mi>" in text
