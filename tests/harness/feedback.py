@@ -105,6 +105,7 @@ class Feedback:
         self.broken: list[Broken] = []
         self.interrupted_at: str | None = None
         self._property_of: dict[str, str | None] = {}
+        self._sentence_of: dict[str, str] = {}
         self._limit_s = TIME_LIMIT_S
         self.untried: set[str | None] = set()  # properties with a test that was skipped
         self._timeouts: Counter[str | None] = Counter()  # by task
@@ -122,6 +123,7 @@ class Feedback:
         config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
         items[:] = kept
         self._property_of = {item.nodeid: property_of(item) for item in items}
+        self._sentence_of = {item.nodeid: self._sentence(item) for item in items}
         for error in config.stash[PACKAGE_ERRORS]:
             self._note_broken(error, frozenset())  # merged with an error of a test file at the same line
 
@@ -145,7 +147,7 @@ class Feedback:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Record a test that passed."""
         if report.when == "call" and report.passed:
-            self.passed[self._property_of[report.nodeid]].append(_sentence(report.nodeid))
+            self.passed[self._property_of[report.nodeid]].append(self._sentence_of[report.nodeid])
 
     def pytest_exception_interact(
         self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo, report: pytest.TestReport
@@ -192,7 +194,7 @@ class Feedback:
             nodeid=item.nodeid,
             elsewhere="elsewhere" in item.fixturenames,
             property_id=property_id,
-            sentence=_sentence(item.nodeid),
+            sentence=self._sentence_of[item.nodeid],
             law=self._law(item),
             message=_told(error, self.language),
             kind=kind,
@@ -217,6 +219,13 @@ class Feedback:
         law = others[0].replace("\n", "") if self.language == "zh" and others else english
         case = item.callspec.params if hasattr(item, "callspec") else {}
         return re.sub(r"\{(\w+)\}", lambda name: str(case.get(name[1], name[0])), law)
+
+    def _sentence(self, item: pytest.Item) -> str:
+        """What a test is called: ``zeros stay zeros (cpu-float32)``; in Chinese the first sentence of its law."""
+        words = item.originalname.removeprefix("test_").replace("_", " ")
+        law = self._law(item) if self.language == "zh" else ""
+        case = f" ({item.callspec.id})" if hasattr(item, "callspec") else ""
+        return (re.split("[。；]", law)[0] if not law.isascii() else words) + case
 
     def _note_broken(self, error: BaseException, property_ids: frozenset[str]) -> None:
         place, message = why_not_imported(error, self.language)
@@ -278,13 +287,6 @@ def _properties_in(collector: pytest.Collector) -> frozenset[str]:
 
 def _ids_written_in(text: str) -> frozenset[str]:
     return frozenset(re.findall(r'mark\.rubric\("(\w+)"\)', text))
-
-
-def _sentence(nodeid: str) -> str:
-    """Turn ``tests/test_norm.py::test_zeros_stay_zeros[cpu-float32]`` into ``zeros stay zeros (cpu-float32)``."""
-    name, _, case = nodeid.rpartition("::")[2].partition("[")
-    words = name.removeprefix("test_").replace("_", " ")
-    return f"{words} ({case.removesuffix(']')})" if case else words
 
 
 def _told(error: BaseException, language: Language) -> str:

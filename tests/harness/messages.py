@@ -65,6 +65,7 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "This system cannot fork Python, so each run starts a new process, which takes a few seconds.",
         "这个系统不能复制正在运行的 Python，每次都要重新启动，需要几秒钟。",
     ),
+    "left": ("Task {number}: {piece}", "任务 {number}：{piece}"),
     "since": ("Since the last save", "上次保存以来"),
     "next": ("Next", "下一步"),
     "next_task": ("Next: {task}, in {file}", "下一步：{task}，文件 {file}"),

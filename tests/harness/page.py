@@ -123,8 +123,13 @@ class Page:
         todos = {trouble.place: trouble for trouble in self.feedback.troubles if trouble.todo and trouble.property_id}
         order = list(self.feedback.rubric.task_of)
         ordered = sorted(todos.values(), key=lambda trouble: order.index(trouble.property_id))
-        rows = [f"  {trouble.place}  {trouble.message.partition(': ')[2]}" for trouble in ordered]
+        rows = [f"  {trouble.place}  {self._left(trouble)}" for trouble in ordered]
         return [self.paint(self._say("to_write"), "yellow"), *rows] if rows else []
+
+    def _left(self, trouble: Trouble) -> str:
+        """What a TODO is about, as in ``Task 1: GroupRMSNorm.forward``."""
+        _, task, piece = trouble.message.split(": ", 2)
+        return self._say("left", number=task.removeprefix("Task "), piece=piece)
 
     def _broken(self) -> list[str]:
         whole_run = self.feedback.tasks is None
@@ -171,8 +176,9 @@ class Page:
 
     def _details(self, prop: Property, trouble: Trouble) -> list[str]:
         printed = trouble.printed.splitlines()[-PRINTED_LINES:]
+        told_by_the_law = trouble.law and not trouble.stopped and self.feedback.language == "zh"
         parts = {
-            "tested": trouble.sentence,
+            "tested": "" if told_by_the_law else trouble.sentence,
             "law": "" if trouble.stopped else trouble.law,  # without a result, there is nothing to compare with it
             "call": trouble.call,
             "got": trouble.message,
