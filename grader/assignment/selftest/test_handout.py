@@ -134,7 +134,7 @@ def test_what_commands_print_is_shown_as_they_print_it(language: Language) -> No
     )
     assert say(language, "packed", zip="submission.zip", files=6, others=2) in submit
     assert say(language, "todo_lines", lines="46, 62") in submit
-    for key in ("tested", "law", "call", "got", "question", "rerun"):
+    for key in ("law", "call", "got", "question", "rerun"):
         assert re.search(rf"^    {say(language, key)} ", debugging, re.MULTILINE), key
     prop = RUBRIC.properties["norm_eps_inside_sqrt"]
     assert f"✗ {prop.title[language]}\n" in debugging

@@ -77,7 +77,7 @@ def test_the_bundle_holds_the_public_parts_and_nothing_else(built: dict[str, Pat
     }
     assert not any(word in files[STUDENTS_RUBRIC] for word in (b"misconceptions", b"hint", b"policy", b"library"))
     assert files["src/functional.py"].decode() == STUB
-    assert {"tests/practice/test_mine.py", "tests/practice/right_1.py"} <= files.keys()
+    assert {"tests/practice/test_mine.py", "tests/practice/implementations.py"} <= files.keys()
 
 
 @pytest.mark.slow
