@@ -14,7 +14,7 @@ from . import calls, student
 from .compare import MismatchError
 from .hints import CLEAR, QUESTIONS, question_for, rank
 from .messages import Language, Words, say
-from .raised import describe, kind_of, own_frames, place_of, values_at, way_to
+from .raised import describe, kind_of, place_of, values_at, way_to
 from .rubric import ROOT, SOURCE, TESTS, Property, Rubric, Task
 from .signature import Look, look_of
 from .source_rules import relative_name
@@ -65,7 +65,6 @@ class Trouble:
     where: str
     look: Look | None
     printed: str
-    frames: str
 
     @property
     def named(self) -> bool:
@@ -207,7 +206,6 @@ class Feedback:
             where="\n".join(say(self.language, key, **fields) for key, fields in where),
             look=look_of(item.nodeid, error),
             printed=report.capstdout,
-            frames=own_frames(error),
         )
 
     def _law(self, item: pytest.Item) -> str:

@@ -196,7 +196,7 @@ class Page:
             lines += block(f"    {self._say(key)}", text, indent=indent, columns=self._columns)
         rerun = f'{interpreter()} -m pytest "{trouble.nodeid}"{DEBUG}'
         lines.append(pad(f"    {self._say('rerun')}", indent) + rerun)
-        return lines + ([f"    {line}" for line in trouble.frames.splitlines()] if self.verbose else [])
+        return lines
 
     def _handout(self, prop: Property) -> str:
         """The path of the handout's page about the requirement; empty if there is no handout."""

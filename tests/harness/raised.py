@@ -2,15 +2,16 @@
 
 import ast
 import difflib
-import importlib
 import inspect
 import linecache
 import re
+import sys
 import traceback
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from types import FrameType, TracebackType
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -24,7 +25,7 @@ LONGEST_MESSAGE = 600  # characters
 PYTHONS_OWN = (NameError, AttributeError, ImportError, TypeError, SyntaxError, KeyError, ZeroDivisionError)
 ABOUT_DEVICES = ("on the same device", "device type for generator", "indices should be either on")  # in torch's errors
 ABOUT_WRITING = ("single memory location", "in-place operation", "inplace operation")  # likewise
-CALLED_OTHERWISE = re.compile(r"(\w+)\.(\w+)\(\) (?:got an unexpected keyword argument '(\w+)'|missing \d|takes )")
+CALLED_OTHERWISE = re.compile(r"(?:(\w+)\.)?(\w+)\(\) (?:got an unexpected keyword argument '(\w+)'|missing \d|takes )")
 LIKE = 0.5  # how alike two names are, at least, if one may be meant by the other
 
 
@@ -106,13 +107,6 @@ def plain_tables(error: BaseException) -> list[str]:
     modules = (step.tb_frame.f_locals.get("self") for step in _steps(error))
     kept = (vars(module).items() for module in modules if isinstance(module, nn.Module))
     return [f"self.{name}" for items in kept for name, value in items if isinstance(value, Tensor)]
-
-
-def own_frames(error: BaseException) -> str:
-    """Format the traceback of ``error`` with the frames of the student's code and of the tests only."""
-    frames = traceback.StackSummary.extract(traceback.walk_tb(error.__traceback__))
-    mine = [frame for frame in frames if Path(frame.filename).is_relative_to(SOURCE) or "test_" in frame.filename]
-    return "".join(traceback.StackSummary.from_list(mine).format())
 
 
 def near(name: str, names: Iterable[str]) -> str:
@@ -219,40 +213,23 @@ def _alike(error: BaseException) -> tuple[str, str]:
     """
     text, asked, names = str(error), "", ()
     if isinstance(error, TypeError) and (called := CALLED_OTHERWISE.search(text)):
-        asked, names = called[3] or "", _parameters(called[1], called[2])
+        function = getattr(_piece(called[1]), called[2], None) if called[1] else _piece(called[2])
+        asked, names = called[3] or "", inspect.signature(function).parameters if function else ()
     elif isinstance(error, ImportError) and (wanted := re.search(r"cannot import name '(\w+)' from 'src\b", text)):
-        asked, names = wanted[1], vars(importlib.import_module(error.name or SOURCE.name))
+        asked, names = wanted[1], vars(sys.modules[error.name])
     elif isinstance(error, NotImplementedError) and (missing := re.search(r"Module \[(\w+)\] is missing", text)):
         asked, names = "forward", vars(_piece(missing[1]))
-    elif isinstance(error, NameError | AttributeError):
-        asked, names = error.name or "", _known_at(error)
+    elif isinstance(error, AttributeError):
+        asked, names = error.name or "", [name for name in dir(error.obj) if not name.startswith("_")]
+    elif isinstance(error, NameError) and (steps := list(_steps(error))):
+        frame = steps[-1].tb_frame
+        asked, names = error.name or "", [*frame.f_locals, *frame.f_globals]
     found = near(asked, names)
     in_the_stub = isinstance(error, ImportError) or not place_of(error)
     return found, asked if found and in_the_stub else ""
 
 
-def _known_at(error: NameError | AttributeError) -> Iterable[str]:
-    """The names that are known where another one was asked for."""
-    if isinstance(error, AttributeError):
-        return [name for name in dir(error.obj) if not name.startswith("_")]
-    steps = list(_steps(error))
-    frame = steps[-1].tb_frame if steps else None
-    return [*frame.f_locals, *frame.f_globals] if frame else ()
-
-
-def _piece(name: str) -> type:
-    """A class of the student's, by its name."""
-    return next((kind for kind in _classes() if kind.__name__ == name), type)
-
-
-def _classes() -> Iterator[type]:
-    waiting = [nn.Module]
-    for kind in waiting:
-        waiting += kind.__subclasses__()
-        if kind.__module__.partition(".")[0] == SOURCE.name:
-            yield kind
-
-
-def _parameters(owner: str, method: str) -> Iterable[str]:
-    function = getattr(_piece(owner), method, None)
-    return [name for name in inspect.signature(function).parameters if name != "self"] if function else ()
+def _piece(name: str) -> Any:
+    """A class or function of the student's, by its name; None if there is none."""
+    own = (vars(module) for path, module in [*sys.modules.items()] if path.partition(".")[0] == SOURCE.name)
+    return next((names[name] for names in own if name in names), None)

@@ -73,7 +73,7 @@ def _parser(assignment: rubric.Rubric) -> argparse.ArgumentParser:
     parser.add_argument("--all", action="store_true", help="explain every failing property")
     parser.add_argument("--watch", action="store_true", help="rerun the affected tests whenever a file is saved")
     parser.add_argument("--memory", type=Path, help=argparse.SUPPRESS)  # of a watch
-    parser.add_argument("--verbose", action="store_true", help="list every test, and show tracebacks")
+    parser.add_argument("--verbose", action="store_true", help="list every test")
     parser.add_argument("--lang", choices=("en", "zh"), help="language; default: the locale")
     parser.epilog = "All other arguments go to pytest, such as -k WORD, -x or tests/test_norm.py."
     return parser

@@ -74,6 +74,16 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         ("unexpected keyword argument 'group_size'. Your code has num_groups: did you mean group_size?",),
         MATHEMATICS,
     ),
+    "a renamed argument of a function": (
+        TURN,
+        {
+            "cos: Tensor, sin: Tensor)": "cosine: Tensor, sin: Tensor)",
+            "for table in (cos, sin)": "for table in (cosine, sin)",
+        },
+        4,
+        ("unexpected keyword argument 'cos'. Your code has cosine: did you mean cos?",),
+        ("a quarter turn make of (1, 0)",),
+    ),
     "a misspelled method": (
         NORM,
         {"def forward(": "def foward("},
