@@ -298,8 +298,9 @@ def test_gamma_is_the_only_parameter(dtype, device):
     只有一个含 h 个元素、可训练的 nn.Parameter，dtype 和 device 按参数指定；没有 buffer。
     """
     norm = GroupRMSNorm(hidden_size=24, group_size=4, dtype=dtype, device=device)
+    gamma = only_parameter(norm)
     with about(GAMMA):
-        assert_kind(only_parameter(norm).flatten(), shape=(24,), dtype=dtype, device=device)
+        assert_kind(gamma.flatten(), shape=(24,), dtype=dtype, device=device)
     if list(norm.buffers()):
         raise MismatchError(("buffers", {"found": listing(norm.named_buffers()), "expected": "none"}))
 

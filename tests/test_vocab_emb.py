@@ -137,8 +137,9 @@ def test_the_table_is_the_only_parameter(dtype, device):
     只有一个可训练的 nn.Parameter [v, e]，dtype 和 device 按参数指定。
     """
     module = vocab_emb.VocabEmbedding(vocab_size=VOCAB, emb_size=EMB, dtype=dtype, device=device)
+    table = only_parameter(module)
     with about(TABLE):
-        assert_kind(only_parameter(module), shape=(VOCAB, EMB), dtype=dtype, device=device)
+        assert_kind(table, shape=(VOCAB, EMB), dtype=dtype, device=device)
 
 
 @pytest.mark.rubric("vocab_dtype_and_registration")
@@ -290,8 +291,9 @@ def test_the_shard_is_the_only_parameter(dtype, device):
     module = vocab_emb.ParallelVocabEmbedding(
         vocab_size=VOCAB, emb_size=EMB, rank=1, world_size=WORLD, dtype=dtype, device=device
     )
+    own = only_parameter(module)
     with about(SHARD):
-        assert_kind(only_parameter(module), shape=(ROWS, EMB), dtype=dtype, device=device)
+        assert_kind(own, shape=(ROWS, EMB), dtype=dtype, device=device)
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")

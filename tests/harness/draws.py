@@ -19,7 +19,7 @@ def assert_drawn(module: nn.Module, draws: Sequence[Tensor], limit: Tensor) -> N
     try:
         assert_close_to_one_of(received, draws, limit)
     except MismatchError as failure:
-        if kind := _kind(received.double(), draws[0].double()) or _after_reset(module, draws, limit):
+        if kind := _after_reset(module, draws, limit) or _kind(received.double(), draws[0].double()):
             failure.parts = (*failure.parts, (kind, {}))
         raise
 
