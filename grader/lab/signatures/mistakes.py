@@ -83,7 +83,8 @@ def written(known: Mapping[str, Known], rubric: Rubric) -> str:
 
 def more_than_mistakes(data: bytes, rubric: Rubric) -> Iterator[str]:
     """What ``signatures.json`` holds beside signatures, and ids and hints of the rubric, in words."""
-    known = {one.id: _hints(rubric, one.id) for one in (*rubric.misconceptions, *rubric.properties.values())}
+    ids = (*(mistake.id for mistake in rubric.misconceptions), *rubric.properties)
+    known = {name: _hints(rubric, name) for name in ids}
     try:
         whole = json.loads(data)
         causes, hints = whole["causes"], whole["hints"]
