@@ -10,7 +10,7 @@ from .rubric import Property, Task
 from .sources import problems, warnings
 from .student import ROOT
 from .terminal import Painter, block, fold, pad, width, wrap
-from .tutor import mistakes, required
+from .tutor import Explanation, mistakes, required
 
 LEVELS = (1, 2)  # of hints: a question, then where to look and the mistake
 WIDEST = 110  # columns; longer lines are hard to read
@@ -214,10 +214,7 @@ class Page:
         Unless what the test saw is more special: then that would lead away from it.
         """
         language = self.feedback.language
-        looks = [trouble.look for trouble in self._troubles(prop) if not trouble.todo and trouble.look]
-        everything = [other for task in self.feedback.rubric.tasks for other in task.properties]
-        failing = [other.id for other in everything if self.feedback.state(other) is State.FAILED]
-        if found := mistakes(prop.id, looks, failing):
+        if found := self._causes(prop):
             either = (
                 " ".join(self._say("mistake_named", text=one[language], name=one["name"]) for one in together)
                 for together in found
@@ -225,6 +222,21 @@ class Page:
             return {"mistake": f"\n{self._say('or')} ".join(either)}
         asked = required(prop.id).get(language, "") if trouble.question is prop.question else ""
         return {"mistake": "" if trouble.named else self._say("unknown_mistake"), "asked": asked}
+
+    def _causes(self, prop: Property) -> list[list[Explanation]]:
+        """The known mistakes that fit a property's failures; of two, the one that is sure from another property."""
+        looks = {
+            other.id: [trouble.look for trouble in self._troubles(other) if not trouble.todo and trouble.look]
+            for task in self.feedback.rubric.tasks
+            for other in task.properties
+            if self.feedback.state(other) is State.FAILED
+        }
+        found = mistakes(prop.id, looks[prop.id], looks)
+        if len(found) > 1:
+            others = (mistakes(name, seen, looks) for name, seen in looks.items())
+            sure = [alone[0] for alone in others if len(alone) == 1]
+            found = [cause for cause in found if cause in sure] or found
+        return found
 
     def _one_line(self, prop: Property, explained: Trouble) -> str:
         trouble = self._troubles(prop)[0]

@@ -109,6 +109,16 @@ MISTAKES = {
             "norm_shared_gamma",
         ),
     ),
+    "16 bits inside": Mistake(
+        NORM,
+        {CUT: "input.unflatten(-1, (-1, self.group_size))"},
+        *("norm_float32_inside", "what is the square of 300", "everywhere", "norm_squares_before_upcast"),
+    ),
+    "squared before the upcast": Mistake(
+        NORM,
+        {CUT: "input.unflatten(-1, (-1, self.group_size))", MEAN: "groups.pow(2).float().mean(-1, keepdim=True)"},
+        *("norm_float32_inside", "what is the square of 300", "everywhere", "norm_squares_before_upcast"),
+    ),
     "an in-place division": Mistake(
         NORM,
         {f"groups / {ROOT}": f"groups.div_({ROOT})"},
