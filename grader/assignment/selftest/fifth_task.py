@@ -126,7 +126,8 @@ class Step:
 
 def row(text: str) -> Replacements:
     """A row of the index, below that of the last task."""
-    return (("`src/modeling/pos_emb.py` | 34 |\n", f"`src/modeling/pos_emb.py` | 34 |\n{text}"),)
+    last = "`src/modeling/pos_emb.py` | 34 | 75 |\n"
+    return ((last, f"{last}{text}"),)
 
 
 ASSIGNMENT = "grader/assignment"
@@ -170,12 +171,12 @@ STEPS = {
     ),
     "index": Step(
         "handout/en/index.md",
-        row("| [5](task5.md), bonus | `CausalMask` | `src/modeling/causal_mask.py` | 2 |\n"),
+        row("| [5](task5.md), bonus | `CausalMask` | `src/modeling/causal_mask.py` | 2 | 10 |\n"),
         "handout/en/index.md: has no link to task5.md; add a row",
     ),
     "index in Chinese": Step(
         "handout/zh/index.md",
-        row("| [5](task5.md)，附加 | `CausalMask` | `src/modeling/causal_mask.py` | 2 |\n"),
+        row("| [5](task5.md)，附加 | `CausalMask` | `src/modeling/causal_mask.py` | 2 | 10 |\n"),
         "handout/zh/index.md: has no link to task5.md; add a row",
     ),
 }
