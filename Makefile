@@ -47,7 +47,7 @@ test_options = $(if $(TASK),--task $(TASK)) $(if $(HINT),--hint $(HINT)) $(if $(
 test: $(VENV)/.student ## your solution in src/ against the public tests (TASK=1, HINT=2, ALL=1, VERBOSE=1, LANG=zh, DEVICE=cpu)
 	@$(PY) -m tests $(test_options)
 
-watch: $(VENV)/.student ## rerun the affected tests whenever you save a file (same options as test)
+watch: $(VENV)/.student ## one task after the other: tests at each save, and the next step (same options as test)
 	@$(PY) -m tests --watch $(test_options)
 
 demo: $(VENV)/.student ## your layers run a small language model (LANG=zh)

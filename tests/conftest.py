@@ -11,6 +11,7 @@ from .harness.compare import MismatchError
 from .harness.devices import real_devices, says_nothing, second_device
 from .harness.feedback import PACKAGE_ERRORS, property_of
 from .harness.hints import question_for
+from .harness.messages import language_of, say
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -58,12 +59,18 @@ def pytest_runtest_call(item):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
-    """Ask the rubric's question below a failure, in plain pytest and in editors too."""
+    """In plain pytest and in editors: a TODO that is left is a skip, and a failure is followed by its question."""
     report = yield
     name = property_of(item)
-    if report.failed and name is not None and not student.is_todo(call.excinfo.value):
-        question = question_for(item, call.excinfo.value, rubric.load().property(name))
-        report.sections.append((f"a question about {name}", question["en"]))
+    if not report.failed or name is None:
+        return report
+    if student.is_todo(call.excinfo.value):
+        report.outcome = "skipped"
+        report.longrepr = (str(item.path), item.location[1], f"TODO: {call.excinfo.value}")
+        return report
+    prop, language = rubric.load().property(name), language_of()
+    if question := question_for(item, call.excinfo.value, prop):
+        report.sections.append((say(language, "asked_below", title=prop.title[language]), question[language]))
     return report
 
 

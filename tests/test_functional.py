@@ -11,7 +11,7 @@ import torch
 from src.functional import apply_rotary_pos_emb
 
 from .harness import limits
-from .harness.compare import assert_close, assert_equal, assert_kind, assert_unchanged, gradient
+from .harness.compare import assert_close, assert_equal, assert_kind, assert_unchanged, gradient, shaped
 from .harness.student import gradient_of
 
 BATCH, SEQ, HEADS, HEAD_DIM = 2, 3, 3, 8  # as many heads as positions, so that mixing them up raises no error
@@ -61,12 +61,14 @@ def test_a_quarter_turn_sends_a_b_to_minus_b_a(dtype, device):
 def test_ones_then_zeros_return_the_tables(dtype, device):
     """The pair (1, 0) becomes (cos, sin): the first half of the output is the cosine table, the second the sine.
 
-    一对 (1, 0) 变为 (cos, sin)：输出的前一半是余弦表，后一半是正弦表。
+    特征对 (1, 0) 变为 (cos, sin)：输出的前一半是余弦表，后一半是正弦表。
     """
     cos, sin = (table.to(dtype) for table in angle_tables(seq=1))
     x = one_then_zero(1, 1, 1).to(device, dtype)
     output = apply_rotary_pos_emb(x, cos=cos.to(device), sin=sin.to(device))
-    assert_close(output[0, :, 0], torch.cat([cos[:, :HALF], sin[:, :HALF]], dim=-1), limits.forward(ONE, dtype))
+    assert_close(
+        shaped(output, x.shape)[0, :, 0], torch.cat([cos[:, :HALF], sin[:, :HALF]], dim=-1), limits.forward(ONE, dtype)
+    )
 
 
 @pytest.mark.rubric("rotary_pairing_and_sign")
@@ -77,9 +79,9 @@ def test_a_rotation_keeps_the_length_of_every_pair(dtype, device):
     """
     x = numbers(BATCH, SEQ, HEADS, HEAD_DIM)
     cos, sin = angle_tables()
-    output = apply_rotary_pos_emb(x.to(device, dtype), cos=cos.to(device), sin=sin.to(device)).double()
+    output = apply_rotary_pos_emb(x.to(device, dtype), cos=cos.to(device), sin=sin.to(device))
     before = torch.hypot(*x.chunk(2, dim=-1))
-    after = torch.hypot(*output.chunk(2, dim=-1))
+    after = torch.hypot(*shaped(output, x.shape).double().chunk(2, dim=-1))
     assert_close(after, before, limits.forward(before, dtype))
 
 
@@ -95,7 +97,8 @@ def test_every_token_is_rotated_as_if_it_were_alone(device):
     alone = torch.empty_like(x)
     for batch, seq, head in itertools.product(range(BATCH), range(SEQ), range(HEADS)):
         token = x[batch, seq, head].view(1, 1, 1, HEAD_DIM)
-        alone[batch, seq, head] = apply_rotary_pos_emb(token, cos=cos[[seq]], sin=sin[[seq]]).view(HEAD_DIM)
+        turned = apply_rotary_pos_emb(token, cos=cos[[seq]], sin=sin[[seq]])
+        alone[batch, seq, head] = shaped(turned, token.shape).view(HEAD_DIM)
     assert_equal(output, alone)
 
 

@@ -16,7 +16,6 @@ from .harness.compare import (
     MismatchError,
     about,
     assert_close,
-    assert_close_to_one_of,
     assert_equal,
     assert_kind,
     assert_names_sizes,
@@ -25,6 +24,7 @@ from .harness.compare import (
     assert_unchanged,
     gradient,
 )
+from .harness.draws import assert_drawn
 from .harness.student import gradient_of, listing, only_parameter, parameter_of, set_values
 
 INPUT, GAMMA = {"en": "the input", "zh": "输入"}, {"en": "gamma", "zh": " gamma "}
@@ -125,9 +125,9 @@ def test_a_token_gives_the_same_output_alone_as_in_a_batch(device):
     ids=["root-of-1-plus-15", "root-of-49-plus-15", "root-of-a-quarter-plus-three", "root-of-9-plus-16-tiny"],
 )
 def test_eps_is_added_under_the_root(magnitude, eps, root, dtype, device):
-    """Values of one magnitude m are divided by sqrt(m * m + eps), which these numbers make easy: 1 + 15 = 4 * 4.
+    """Values of one magnitude m are divided by sqrt(m² + eps): here sqrt({magnitude}² + {eps}) = {root}.
 
-    绝对值都是 m 的一组数除以 sqrt(m * m + eps)；这里的数很好算：1 + 15 = 4 * 4。
+    绝对值都是 m 的一组数除以 sqrt(m² + eps)；这里 sqrt({magnitude}² + {eps}) = {root}。
     """
     norm = build(hidden_size=16, group_size=4, eps=float(eps), dtype=dtype, device=device)
     signs = alternating(1, 2, 16)
@@ -208,14 +208,17 @@ def test_a_dimension_of_one_stays(shape, device):
     "taken of the squares, or of something else?",
     zh="所有值都差同一个倍数。它接近 1 吗（舍入到 16 位就会这样）？如果不接近：平均是对平方求的，还是对别的求的？",
 )
+@pytest.mark.parametrize("gamma_dtype", [None, "float32"], ids=["gamma-too", "gamma-float32"])
 @pytest.mark.parametrize("short_dtype", ["float16", "bfloat16"])
-def test_a_root_mean_square_of_257_is_exact(short_dtype, device):
+def test_a_root_mean_square_of_257_is_exact(short_dtype, gamma_dtype, device):
     """512² + 44² + 10² + 4² = 4 · 257². In float16, 512² is infinite; bfloat16 has no 257. float32 has both.
 
     512² + 44² + 10² + 4² = 4 · 257²。float16 里 512² 是无穷大，bfloat16 里没有 257；float32 两者都能表示。
     """
     dtype = getattr(torch, short_dtype)
-    norm = build(hidden_size=16, group_size=4, eps=TINY, dtype=dtype, device=device)
+    norm = build(
+        hidden_size=16, group_size=4, eps=TINY, dtype=getattr(torch, gamma_dtype or short_dtype), device=device
+    )
     x = torch.stack([torch.tensor([512.0, -44.0, -10.0, 4.0]).roll(shift) for shift in range(4)]).view(1, 1, 16)
     expected = x.double() / 257
     assert_close(norm(x.to(device, dtype)), expected, limits.nearest(expected, dtype))
@@ -259,9 +262,8 @@ def test_gamma_is_one_uniform_draw_right_after_seeding(low, high, seed, dtype, d
         torch.empty(48, dtype=drawn, device=device).uniform_(low, high, generator=_seeded(seed, device)).to(dtype)
         for drawn in (dtype, torch.float32)
     ]
-    gamma = parameter_of(norm, 48).detach().flatten()
     with about(GAMMA):
-        assert_close_to_one_of(gamma, draws, limits.draw(torch.tensor(max(abs(low), abs(high))), dtype))
+        assert_drawn(norm, draws, limits.draw(torch.tensor(max(abs(low), abs(high))), dtype))
 
 
 def _seeded(seed, device):
@@ -346,7 +348,9 @@ def test_gamma_is_the_only_parameter(dtype, device):
     只有一个含 h 个元素、可训练的 nn.Parameter，dtype 和 device 按参数指定；没有 buffer。
     """
     norm = GroupRMSNorm(hidden_size=24, group_size=4, dtype=dtype, device=device)
-    assert_kind(only_parameter(norm).flatten(), shape=(24,), dtype=dtype, device=device)
+    gamma = only_parameter(norm)
+    with about(GAMMA):
+        assert_kind(gamma.flatten(), shape=(24,), dtype=dtype, device=device)
     if list(norm.buffers()):
         raise MismatchError(("buffers", {"found": listing(norm.named_buffers()), "expected": "none"}))
 

@@ -11,7 +11,7 @@ import torch
 from src.modeling.pos_emb import NTKAwareRoPE
 
 from .harness import limits
-from .harness.compare import MismatchError, about, assert_close, assert_kind, assert_unchanged, gradient
+from .harness.compare import MismatchError, about, assert_close, assert_kind, assert_unchanged, gradient, shaped
 from .harness.student import gradient_of, listing
 
 DIM, TRAINED = 4, 4  # hd and ms: with hd = 4 and base 10000, theta is 1 and 0.01
@@ -26,7 +26,7 @@ def build(ratio=1, *, device, **arguments):
 def tables_of(rope, seq, device, dim=DIM):
     """Return the cosines and sines of positions ``0 .. seq - 1`` that the module uses, as ``[seq, hd]``."""
     pairs = torch.cat([torch.ones(1, seq, 1, dim // 2), torch.zeros(1, seq, 1, dim // 2)], dim=-1)
-    return rope(pairs.to(device))[0, :, 0]
+    return shaped(rope(pairs.to(device)), pairs.shape)[0, :, 0]
 
 
 def table_limit(angles, dtype=torch.float32):
@@ -79,9 +79,9 @@ NOT_STRETCHED = pytest.mark.hint(
     ids=["base-10000-ratio-1", "base-16-ratio-1", "base-16-ratio-8", "base-16-ratio-4-hd-4"],
 )
 def test_angles_follow_the_stretched_base(base, ratio, thetas, device):
-    """Base 16 becomes 256 with hd = 8 and k = 8, and with hd = 4 and k = 4: the last theta is divided by k.
+    """The first theta is always 1; k stretches the base until the last is divided by k. Here base {base}, k = {ratio}.
 
-    hd = 8、k = 8 时 base 从 16 变为 256，hd = 4、k = 4 时也是：最后一个 theta 除以 k。
+    第一个 theta 总是 1；k 拉伸 base，使最后一个恰好除以 k。这里 base 是 {base}，k 是 {ratio}。
     """
     dim = 2 * len(thetas)
     rope = NTKAwareRoPE(dim=dim, max_seq_len=8, base=base, ratio=ratio, device=device)
@@ -206,9 +206,9 @@ def test_every_row_and_head_is_turned_as_if_it_were_alone(heads, dtype, device):
 )
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 def test_a_longer_sequence_uses_the_smallest_even_ratio(dynamic, seq, ratio, device):
-    """With ms = 4, 4 k' must reach the length, and k' is even. A module built with that ratio has the same tables.
+    """With ms = 4, 4 k' must reach the length {seq}, and k' is even. A module built with that k has the same tables.
 
-    ms = 4 时，4 k' 不能小于序列长度，且 k' 为偶数。以这个 ratio 新建的模块有同样的表。
+    ms = 4 时，4 k' 不能小于长度 {seq}，且 k' 为偶数。以这个 k 新建的模块有同样的表。
     """
     expected = tables_of(build(ratio, device=device), seq, device)
     with tables(seq):
@@ -308,9 +308,9 @@ def test_every_growth_is_kept(mode, device):
 @pytest.mark.rubric("rope_buffers")
 @pytest.mark.parametrize(("seq", "rows"), [(3, 8), (15, 16)], ids=["at-first", "after-growth"])
 def test_the_tables_are_buffers_that_state_dict_does_not_list(seq, rows, dtype, device):
-    """With ms = 4 and k = 2, es is 8, and 16 after 15 positions: the buffers' rows, in the dtype asked for.
+    """With ms = 4 and k = 2, a module that has seen {seq} positions has tables of {rows} rows, in the dtype asked for.
 
-    ms = 4、k = 2 时 es 是 8，处理过 15 个位置之后是 16：buffer 有这么多行，dtype 按参数指定。
+    ms = 4、k = 2 时，处理过 {seq} 个位置的模块，表有 {rows} 行，dtype 按参数指定。
     """
     rope = build(2, dynamic=True, dtype=dtype, device=device)
     tables_of(rope, seq, device)

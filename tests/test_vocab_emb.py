@@ -15,7 +15,6 @@ from .harness import limits
 from .harness.compare import (
     MismatchError,
     about,
-    assert_close_to_one_of,
     assert_equal,
     assert_kind,
     assert_names_sizes,
@@ -24,6 +23,7 @@ from .harness.compare import (
     assert_unchanged,
     gradient,
 )
+from .harness.draws import assert_drawn
 from .harness.student import gradient_of, only_parameter, parameter_of, set_values
 
 VOCAB, EMB, WORLD = 16, 8, 4
@@ -179,7 +179,7 @@ def test_the_table_is_one_normal_draw_right_after_seeding(mean, std, seed, dtype
     draws = normal_draws((VOCAB, EMB), mean, std, seed, dtype, device)
     limit = limits.draw((draws[0].double() - mean).abs() + abs(mean), dtype)
     with about(TABLE):
-        assert_close_to_one_of(parameter_of(module, VOCAB * EMB), draws, limit)
+        assert_drawn(module, draws, limit)
 
 
 @pytest.mark.rubric("vocab_init_and_reset")
@@ -204,7 +204,9 @@ def test_the_table_is_the_only_parameter(dtype, device):
     只有一个可训练的 nn.Parameter [v, e]，dtype 和 device 按参数指定。
     """
     module = vocab_emb.VocabEmbedding(vocab_size=VOCAB, emb_size=EMB, dtype=dtype, device=device)
-    assert_kind(only_parameter(module), shape=(VOCAB, EMB), dtype=dtype, device=device)
+    table = only_parameter(module)
+    with about(TABLE):
+        assert_kind(table, shape=(VOCAB, EMB), dtype=dtype, device=device)
 
 
 @pytest.mark.rubric("vocab_dtype_and_registration")
@@ -400,7 +402,7 @@ def test_rank_r_draws_right_after_seeding_with_base_seed_plus_r(rank, std, seed,
     draws = normal_draws((ROWS, EMB), 2.0, std, seed + rank, dtype, device)
     limit = limits.draw((draws[0].double() - 2).abs() + 2, dtype)
     with about(SHARD):
-        assert_close_to_one_of(parameter_of(module, ROWS * EMB), draws, limit)
+        assert_drawn(module, draws, limit)
 
 
 @pytest.mark.rubric("shard_seed")
@@ -426,7 +428,9 @@ def test_the_shard_is_the_only_parameter(dtype, device):
     module = vocab_emb.ParallelVocabEmbedding(
         vocab_size=VOCAB, emb_size=EMB, rank=1, world_size=WORLD, dtype=dtype, device=device
     )
-    assert_kind(only_parameter(module), shape=(ROWS, EMB), dtype=dtype, device=device)
+    own = only_parameter(module)
+    with about(SHARD):
+        assert_kind(own, shape=(ROWS, EMB), dtype=dtype, device=device)
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
@@ -545,7 +549,7 @@ def check_draw(module, elements, seed, device):
     parameter = parameter_of(module, elements)
     drawn = torch.empty(elements, device=device).normal_(generator=torch.Generator(device).manual_seed(seed))
     assert_kind(parameter, shape=tuple(parameter.shape), dtype=torch.float32, device=device)
-    assert_close_to_one_of(parameter.detach().flatten(), [drawn], limits.draw(drawn, torch.float32))
+    assert_drawn(module, [drawn], limits.draw(drawn, torch.float32))
 
 
 def check_moved(module, ids, elsewhere):

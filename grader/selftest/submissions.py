@@ -85,7 +85,7 @@ def handed_out(folder: Path, of: Assignment = ASSIGNMENT) -> Path:
     for part in OPTIONAL:
         if (own := of.root / "tests" / part).is_dir():
             shutil.copytree(own, folder / "tests" / part, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(of.folder / "rubric.toml", folder / "tests")
+    shutil.copy(of.folder / "rubric.toml", folder / "tests" / "harness")
     shutil.copy(REPOSITORY / "pyproject.toml", folder)
     return folder
 

@@ -125,6 +125,6 @@ def test_students_receive_a_handout_and_a_bundle(course: Path, done: Done) -> No
         "README.md",
         "src/attention.py",
         "tests/test_swiglu.py",
-        "tests/signatures.json",
+        "tests/harness/signatures.json",
         "handout/en/task1.html",
     } <= names

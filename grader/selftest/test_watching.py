@@ -90,16 +90,20 @@ def watching(solved: Path) -> Iterator[Watching]:
 @pytest.mark.slow
 def test_a_save_runs_the_tests_of_its_task_until_ctrl_c(solved: Path, watching: Watching) -> None:
     first = watching.until(WAITING)
-    assert "Task 1" in first
     assert "Task 2" in first
+    assert "complete. Well done!" in first
+    assert "Hand in: python -m tests.submit" in first
     text = (solved / SWIGLU).read_text(encoding="utf-8")
     (solved / SWIGLU).write_text(text + "\nraise ValueError('not yet')\n", encoding="utf-8")
     second = watching.until(WAITING)
     assert f"── {SWIGLU} ──" in second
     assert "ValueError: not yet" in second
     assert "Task 1" not in second
+    assert "Since the last save\n  - " in second
     (solved / SWIGLU).write_text(text, encoding="utf-8")
-    assert "Every test that ran passes." in watching.until(WAITING)
+    third = watching.until(WAITING)
+    assert "Since the last save\n  + " in third
+    assert "complete. Well done!" in third
     assert watching.interrupt() == 0
 
 
@@ -111,7 +115,7 @@ def test_a_save_ends_a_run_that_hangs(solved: Path, watching: Watching) -> None:
     (solved / SWIGLU).write_text(text + "\nwhile True:\n    pass\n", encoding="utf-8")
     watching.until("──")
     (solved / SWIGLU).write_text(text, encoding="utf-8")
-    assert "Every test that ran passes." in watching.until(WAITING)
+    assert "complete. Well done!" in watching.until(WAITING)
     assert watching.interrupt() == 0
 
 
@@ -130,5 +134,7 @@ def test_where_nothing_can_be_forked_a_new_python_runs(monkeypatch: pytest.Monke
     monkeypatch.setattr(subprocess, "Popen", lambda command, **_: started.append(command))
     monkeypatch.setattr(sys, "argv", ["tests", "--watch", "--task", "1", "--hint", "2", "--task=2", "-k", "gate"])
     tasks = rubric.load((ASSIGNMENT.folder / "rubric.toml",)).tasks
-    harness._NewPython(tasks[1:])
-    assert started == [[sys.executable, "-B", "-m", "tests", "--hint", "2", "-k", "gate", "--task=2"]]
+    harness._NewPython(tasks[1:], "passed")
+    assert started == [
+        [sys.executable, "-B", "-m", "tests", "--hint", "2", "-k", "gate", "--memory=passed", "--task=2"]
+    ]

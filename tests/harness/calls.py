@@ -10,12 +10,14 @@ from weakref import WeakKeyDictionary
 from torch import Tensor, nn
 
 from . import rubric
+from .raised import shown
 from .student import module_of
 
 SHOWN_VALUES = 6
 
 _built: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
 _last: list[tuple[str, functools.partial]] = []  # of one element: the last call, as a text and to be made again
+_returned: list[object] = []  # of one element: what the last call returned, if it has ended
 
 
 def watch() -> None:
@@ -32,16 +34,23 @@ def watch() -> None:
             elif inspect.isfunction(piece):
                 setattr(home, name, _noting_call(piece))
     nn.modules.module.register_module_forward_pre_hook(_note_forward)
+    nn.modules.module.register_module_forward_hook(_note_result)
 
 
 def begin() -> None:
     """Forget the calls of the test before."""
     _last.clear()
+    _returned.clear()
 
 
 def last() -> str:
     """The last call as a text, like ``Norm(size=4)(float32 [2, 4]: 1, 1, 2, 2, …)``; empty if there was none."""
     return "".join(text for text, _ in _last)
+
+
+def returned() -> str:
+    """What the last call returned: the dtype and shape of a tensor, else the type."""
+    return "".join(shown(result) or type(result).__name__ for result in _returned).removeprefix("= ") or "…"
 
 
 def debug() -> None:
@@ -60,6 +69,7 @@ def _noting_arguments(piece: type) -> Any:
 
     @functools.wraps(original)
     def noting(self, *arguments, **named):
+        __tracebackhide__ = True
         if self not in _built:  # and not of a base class, which the constructor calls
             _built[self] = _written(type(self).__name__, arguments, named)
             _last[:] = [(_built[self], functools.partial(original, self, *arguments, **named))]
@@ -71,8 +81,10 @@ def _noting_arguments(piece: type) -> Any:
 def _noting_call(function: Any) -> Any:
     @functools.wraps(function)
     def noting(*arguments, **named):
+        __tracebackhide__ = True
         _last[:] = [(_written(function.__name__, arguments, named), functools.partial(function, *arguments, **named))]
-        return function(*arguments, **named)
+        _returned[:] = [function(*arguments, **named)]
+        return _returned[0]
 
     return noting
 
@@ -80,6 +92,11 @@ def _noting_call(function: Any) -> Any:
 def _note_forward(module: nn.Module, arguments: tuple) -> None:
     if module in _built:
         _last[:] = [(_written(_built[module], arguments, {}), functools.partial(module.forward, *arguments))]
+
+
+def _note_result(module: nn.Module, _: tuple, result: object) -> None:
+    if module in _built:
+        _returned[:] = [result]
 
 
 def _written(name: str, arguments: tuple, named: dict[str, object]) -> str:

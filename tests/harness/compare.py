@@ -16,7 +16,10 @@ SHOWN_VALUES = 6
 SHOWN_IDS = 6
 ALIKE = 2.0**-6  # relative: factors of 16-bit numbers spread that far when they are the same
 ENOUGH = 4  # values that must agree before that is more than chance
-REFINED = frozenset({"not_finite", "all_zero", "opposite", "too_large", "too_small", "elsewhere", "one_id"})
+REFINED = frozenset(
+    {"not_finite", "all_zero", "opposite", "too_large", "too_small", "elsewhere", "one_id"}
+    | {"constant", "same_stream", "not_reset"}  # of random draws
+)
 
 
 class MismatchError(AssertionError):
@@ -73,7 +76,7 @@ def assert_close(received: object, expected: Tensor, limit: Tensor) -> None:
         MismatchError: If ``received`` is no tensor, has another shape, or a value that is wrong or not finite.
     """
     __tracebackhide__ = True
-    tensor = _same_shape(received, expected.shape)
+    tensor = shaped(received, expected.shape)
     actual, exact = tensor.detach().double().cpu(), expected.detach().double().cpu()
     right = ((actual - exact).abs() <= limit.cpu()) & actual.isfinite()
     if not right.all():
@@ -146,7 +149,7 @@ def assert_close_to_one_of(received: object, candidates: Iterable[Tensor], limit
 def assert_kind(received: object, *, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> None:
     """Check shape, dtype and device of ``received``, not its values."""
     __tracebackhide__ = True
-    tensor = _same_shape(received, shape)
+    tensor = shaped(received, shape)
     for key, actual, wanted in (("dtype", tensor.dtype, dtype), ("device", tensor.device.type, device.type)):
         if actual != wanted:
             raise MismatchError((key, {"received": str(actual), "expected": str(wanted)}))
@@ -192,7 +195,7 @@ def _accepted(names: tuple[str, str], sizes: Mapping[str, int]) -> MismatchError
     return MismatchError(("no_error", {"sizes": ", ".join(f"{name}={sizes[name]}" for name in names)}))
 
 
-def _same_shape(received: object, shape: Iterable[int]) -> Tensor:
+def shaped(received: object, shape: Iterable[int]) -> Tensor:
     """Return ``received`` if it is a tensor of that shape."""
     __tracebackhide__ = True
     if received is None:
@@ -211,7 +214,9 @@ def _first_difference(tensor: Tensor, actual: Tensor, wrong: Tensor) -> list[tup
     tensor_is = {"dtype": str(tensor.dtype).removeprefix("torch."), "shape": list(tensor.shape)}
     count = {"wrong": int(wrong.sum()), "all": wrong.numel()}
     values = actual[row].reshape(-1)[first : first + SHOWN_VALUES]
-    return [("values", {"index": index, **tensor_is, **count}), ("received", {"values": _numbers(values)})]
+    columns = " ".join(f"{column:>12}" for column in range(first, first + len(values)))
+    where = [("column", {"columns": columns})] if len(values) > 1 else []
+    return [("values", {"index": index, **tensor_is, **count}), *where, ("received", {"values": _numbers(values)})]
 
 
 def _look(values: Tensor, expected: Tensor, dtype: torch.dtype) -> list[tuple[str, dict]]:

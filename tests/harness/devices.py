@@ -8,13 +8,10 @@ from pathlib import Path
 
 import torch
 
-# Students get a copy of the package in ``tests``; in the course's own repository it is only in ``grader``.
-PLACES = [
-    folder / place
-    for folder in Path(__file__).resolve().parents[:3]
-    for place in ("second_device", "grader/core/sandbox/second_device")
-]
-SOURCE = Path(__file__).resolve().parents[2] / "src"
+from .rubric import ROOT, SOURCE
+
+# Students get a copy of the package beside this file; in the course's own repository it is only in ``grader``.
+PLACES = (Path(__file__).with_name("second_device"), ROOT / "grader" / "core" / "sandbox" / "second_device")
 MOST_CAUSES = 8  # of an exception, that are searched
 ONLY_CPU = os.environ.get("DEVICE") == "cpu"  # as in `make test DEVICE=cpu`
 

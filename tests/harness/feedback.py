@@ -3,7 +3,7 @@
 import inspect
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -12,16 +12,16 @@ import pytest
 
 from . import calls, student
 from .compare import MismatchError
-from .hints import kind_of, question_for, rank
+from .hints import CLEAR, QUESTIONS, question_for, rank
 from .messages import Language, Words, say
-from .rubric import TESTS, Property, Rubric, Task
+from .raised import describe, kind_of, place_of, values_at, way_to
+from .rubric import ROOT, SOURCE, TESTS, Property, Rubric, Task
 from .signature import Look, look_of
 from .source_rules import relative_name
 from .timer import LIMIT_AFTER_TIMEOUT_S, TIME_LIMIT_S, time_limit
 
 PACKAGE_ERRORS = pytest.StashKey[list[BaseException]]()
 MOST_TIMEOUTS = 3  # in one task; after that its other tests are skipped, to save time
-LONGEST_MESSAGE = 600  # characters
 
 
 class State(Enum):
@@ -38,27 +38,48 @@ class Trouble:
     """One test that did not pass.
 
     Attributes:
-        question: What the student is asked about it.
+        elsewhere: Whether the test needs a second device.
+        kind: What kind of failure it is, as in ``hints.py``.
+        place: The line of the student's code that raised an error; empty if none did.
+        way: The lines that led there.
+        values: What meets in that line.
+        question: What the student is asked about it; None if the message is enough.
         call: The last call of the student's code, with its arguments.
         where: Where values are wrong, and by how much, for students who ask.
         look: What a known mistake is recognised by.
     """
 
     nodeid: str
+    elsewhere: bool
     property_id: str | None
     sentence: str
     law: str
     message: str
-    place: student.Place | None
+    kind: str
+    place: str
+    way: str
+    values: str
     todo: bool
-    explains_itself: bool
-    question: Words
+    question: Words | None
     call: str
     where: str
     look: Look | None
-    rank: int
     printed: str
-    frames: str
+
+    @property
+    def named(self) -> bool:
+        """Whether its kind is the mistake."""
+        return self.kind in CLEAR or self.kind in QUESTIONS
+
+    @property
+    def stopped(self) -> bool:
+        """Whether there is no result at all."""
+        return rank(self.kind) == 0
+
+    @property
+    def rank(self) -> tuple[bool, int]:
+        """How early it is explained; what needs a second device comes after everything else."""
+        return self.elsewhere, rank(self.kind)
 
 
 @dataclass(frozen=True)
@@ -83,6 +104,7 @@ class Feedback:
         self.broken: list[Broken] = []
         self.interrupted_at: str | None = None
         self._property_of: dict[str, str | None] = {}
+        self._sentence_of: dict[str, str] = {}
         self._limit_s = TIME_LIMIT_S
         self.untried: set[str | None] = set()  # properties with a test that was skipped
         self._timeouts: Counter[str | None] = Counter()  # by task
@@ -100,6 +122,7 @@ class Feedback:
         config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
         items[:] = kept
         self._property_of = {item.nodeid: property_of(item) for item in items}
+        self._sentence_of = {item.nodeid: self._sentence(item) for item in items}
         for error in config.stash[PACKAGE_ERRORS]:
             self._note_broken(error, frozenset())  # merged with an error of a test file at the same line
 
@@ -123,7 +146,7 @@ class Feedback:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Record a test that passed."""
         if report.when == "call" and report.passed:
-            self.passed[self._property_of[report.nodeid]].append(_sentence(report.nodeid))
+            self.passed[self._property_of[report.nodeid]].append(self._sentence_of[report.nodeid])
 
     def pytest_exception_interact(
         self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo, report: pytest.TestReport
@@ -144,7 +167,7 @@ class Feedback:
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo) -> None:
         """Record the line of the student's code that Ctrl-C interrupted."""
-        self.interrupted_at = str(student.place_of(excinfo.value) or "tests")
+        self.interrupted_at = place_of(excinfo.value) or "tests"
 
     def state(self, prop: Property) -> State:
         """The state of one property. If some tests fail and others only find a TODO, the property has failed."""
@@ -163,33 +186,44 @@ class Feedback:
 
     def _trouble(self, item: pytest.Item, error: BaseException, report: pytest.TestReport) -> Trouble:
         property_id = self._property_of[item.nodeid]
-        question = question_for(item, error, self.rubric.property(property_id)) if property_id else {}
+        question = question_for(item, error, self.rubric.property(property_id)) if property_id else None
+        kind = kind_of(error)
         where = error.where if isinstance(error, MismatchError) else ()
         return Trouble(
             nodeid=item.nodeid,
+            elsewhere="elsewhere" in item.fixturenames,
             property_id=property_id,
-            sentence=_sentence(item.nodeid),
-            law=self._law(item.function),
-            message=_describe(error, self.language),
-            place=student.place_of(error),
+            sentence=self._sentence_of[item.nodeid],
+            law=self._law(item),
+            message=_told(error, self.language),
+            kind=kind,
+            place=place_of(error),
+            way=way_to(error),
+            values=say(self.language, "returned", what=calls.returned()) if kind == "unusable" else values_at(error),
             todo=student.is_todo(error),
-            explains_itself=_explains_itself(error),
             question=question,
             call=calls.last(),
             where="\n".join(say(self.language, key, **fields) for key, fields in where),
             look=look_of(item.nodeid, error),
-            rank=rank(kind_of(error)),
             printed=report.capstdout,
-            frames=student.own_frames(error),
         )
 
-    def _law(self, test: Callable[..., object]) -> str:
+    def _law(self, item: pytest.Item) -> str:
         """The law that a test checks: the first paragraph of its docstring in English, the second one in Chinese.
 
-        Lines in Chinese are joined without a space.
+        Names in braces stand for the values of the case. Lines in Chinese are joined without a space.
         """
-        english, *others = (inspect.getdoc(test) or "").split("\n\n")
-        return others[0].replace("\n", "") if self.language == "zh" and others else english
+        english, *others = (inspect.getdoc(item.function) or "").split("\n\n")
+        law = others[0].replace("\n", "") if self.language == "zh" and others else english
+        case = item.callspec.params if hasattr(item, "callspec") else {}
+        return re.sub(r"\{(\w+)\}", lambda name: str(case.get(name[1], name[0])), law)
+
+    def _sentence(self, item: pytest.Item) -> str:
+        """What a test is called: ``zeros stay zeros (cpu-float32)``; in Chinese the first sentence of its law."""
+        words = item.originalname.removeprefix("test_").replace("_", " ")
+        law = self._law(item) if self.language == "zh" else ""
+        case = f" ({item.callspec.id})" if hasattr(item, "callspec") else ""
+        return (re.split("[。；]", law)[0] if not law.isascii() else words) + case
 
     def _note_broken(self, error: BaseException, property_ids: frozenset[str]) -> None:
         place, message = why_not_imported(error, self.language)
@@ -203,7 +237,7 @@ class Feedback:
 
 def why_not_imported(error: BaseException, language: Language) -> tuple[str, str]:
     """Name the file to look at, with the line if there is one, and what is wrong there."""
-    place, message = str(student.place_of(error) or ""), _describe(error, language)
+    place, message = place_of(error), _told(error, language)
     if isinstance(error, SystemExit):
         message = say(language, "exits")
     elif isinstance(error, TimeoutError):
@@ -216,17 +250,16 @@ def why_not_imported(error: BaseException, language: Language) -> tuple[str, str
             message = say(language, "elsewhere_in_src", missing=missing, found=found, relative=relative)
         else:
             place, message = missing, say(language, "missing_file")
-    elif isinstance(error, ModuleNotFoundError) and any(student.SOURCE.rglob(f"{error.name}.py")):
+    elif isinstance(error, ModuleNotFoundError) and any(SOURCE.rglob(f"{error.name}.py")):
         relative = relative_name(error.name, place.partition(":")[0], _source_files())
         message = say(language, "own_module", error=message, relative=relative)
-    elif isinstance(error, ImportError) and error.path and Path(error.path).is_relative_to(student.SOURCE):
-        place = Path(error.path).relative_to(student.ROOT).as_posix()
-        message = message.removesuffix(f" ({error.path})")
+    elif isinstance(error, ImportError) and error.path and Path(error.path).is_relative_to(SOURCE):
+        place = Path(error.path).relative_to(ROOT).as_posix()
     return place, message
 
 
 def _source_files() -> list[str]:
-    return sorted(file.relative_to(student.ROOT).as_posix() for file in student.SOURCE.rglob("*.py"))
+    return sorted(file.relative_to(ROOT).as_posix() for file in SOURCE.rglob("*.py"))
 
 
 def property_of(item: pytest.Item) -> str | None:
@@ -254,23 +287,6 @@ def _ids_written_in(text: str) -> frozenset[str]:
     return frozenset(re.findall(r'mark\.rubric\("(\w+)"\)', text))
 
 
-def _sentence(nodeid: str) -> str:
-    """Turn ``tests/test_norm.py::test_zeros_stay_zeros[cpu-float32]`` into ``zeros stay zeros (cpu-float32)``."""
-    name, _, case = nodeid.rpartition("::")[2].partition("[")
-    words = name.removeprefix("test_").replace("_", " ")
-    return f"{words} ({case.removesuffix(']')})" if case else words
-
-
-def _explains_itself(error: BaseException) -> bool:
-    """Whether a test got no result (a timeout, or no tensor), so that the message is enough and needs no hint."""
-    if isinstance(error, MismatchError):
-        return error.parts[0][0] in ("nothing_returned", "not_a_tensor")
-    return isinstance(error, TimeoutError)
-
-
-def _describe(error: BaseException, language: Language) -> str:
-    """Describe an error: for a comparison its whole message, for any other exception its name and message."""
-    if isinstance(error, MismatchError):
-        return error.tell(language)
-    message = error.msg if isinstance(error, SyntaxError) else str(error)
-    return f"{type(error).__name__}: {message}"[:LONGEST_MESSAGE]
+def _told(error: BaseException, language: Language) -> str:
+    """What is said of an error: for a comparison its whole message, for any other exception its name and message."""
+    return error.tell(language) if isinstance(error, MismatchError) else describe(error, language)

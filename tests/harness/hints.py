@@ -4,12 +4,60 @@ from collections.abc import Mapping
 
 import pytest
 
-from .compare import MismatchError
 from .messages import Words
+from .raised import kind_of
 from .rubric import Property
 
-# By the kind of failure. Any other kind gets the question of its property.
+# Kinds of failure whose message says all that there is to say.
+CLEAR = frozenset({"endless", "names", "python", "nothing_returned", "not_a_tensor"})
+
+REGISTRATION: Words = {
+    "en": "Only registration is checked here, not the numbers. Which tensors do parameters() and buffers() list, with "
+    "how many elements, and which does the docstring ask for?",
+    "zh": "这里只看注册，不看数值。parameters() 和 buffers() 列出了哪些张量，各有多少元素？docstring 要求的又是哪些？",
+}
+
+# By the kind of failure. Any other kind gets the question of its test or of its property.
 QUESTIONS: Mapping[str, Words] = {
+    "error": {
+        "en": "Which of these shapes and dtypes did you not expect, and which earlier line made it so?",
+        "zh": "这些形状和 dtype 里，哪一个出乎你的意料？它是由前面的哪一行造成的？",
+    },
+    "devices": {
+        "en": "Which devices meet in this line? Move tensors with .to(input.device), create new ones on that device, "
+        "and draw with a generator on the parameter's device.",
+        "zh": "这一行里遇到了哪两个设备上的张量？用 .to(input.device) 把不在那里的张量移过去，新张量直接建在那个设备"
+        "上，采样时用参数所在设备的 generator。",
+    },
+    "devices_plain": {
+        "en": "The module was moved and a tensor of it stayed behind. What does module.to(device) move: which of the "
+        "attributes that you set in __init__?",
+        "zh": "模块移动了，它的某个张量却留在原处。module.to(device) 会移动什么：是 __init__ 里设置的哪些属性？",
+    },
+    "unusable": {
+        "en": "This line of the test could not work with what your code returned. Which type and shape does it have, "
+        "and which does the docstring promise?",
+        "zh": "测试的这一行无法使用你的代码返回的结果。它是什么类型、什么形状？docstring 里约定的又是什么？",
+    },
+    "no_parameter_of": REGISTRATION,
+    "parameters": REGISTRATION,
+    "buffers": REGISTRATION,
+    "frozen": {
+        "en": "What makes a tensor learnable, and which of your lines turns that off?",
+        "zh": "是什么让一个张量可以学习？你的哪一行又把它关掉了？",
+    },
+    "not_reset": {
+        "en": "Who calls reset_parameters when a module is built?",
+        "zh": "新建模块时由谁来调用 reset_parameters？",
+    },
+    "same_stream": {
+        "en": "Seed and order of the draw are right. Which arguments does it get, and in which order?",
+        "zh": "种子和采样的顺序都没问题。采样时传入了哪些参数，顺序如何？",
+    },
+    "constant": {
+        "en": "Is anything drawn here at all? With which spread, and are the arguments in the right order?",
+        "zh": "这里真的采样了吗？散布的范围由哪个参数决定，参数的顺序对吗？",
+    },
     "shape": {
         "en": "Only the shape is checked here, not the numbers. Print it after every step: which step changes it?",
         "zh": "这里只看形状，不看数值。每一步之后都打印形状：是哪一步改变了它？",
@@ -21,6 +69,11 @@ QUESTIONS: Mapping[str, Words] = {
     "device": {
         "en": "Only the device is checked here, not the numbers. Where is each tensor that you create or keep?",
         "zh": "这里只看 device，不看数值。你新建或保存的每个张量在哪个设备上？",
+    },
+    "in_place": {
+        "en": "This line writes into a tensor that must stay as it is. Does it work in place (a name ending in _, +=, "
+        "item assignment), and on whose numbers?",
+        "zh": "这一行写入了不能改动的张量。它是否在原地操作（以 _ 结尾的方法、+=、下标赋值），改的是谁的数？",
     },
     "changed": {
         "en": "A call must leave this unchanged. Which line works in place (a name ending in _, +=, item assignment), "
@@ -41,30 +94,32 @@ QUESTIONS: Mapping[str, Words] = {
     },
 }
 
-# The causes that come first, since they make other tests fail as well: no result, then changed inputs, then dtypes.
-FIRST = (
-    ("error", "nothing_returned", "not_a_tensor"),
+# What comes first, since it makes other tests fail as well: no result, then changed inputs, then shapes and dtypes.
+# What a test itself cannot work with comes last: another test says more exactly what is wrong.
+ORDER = (
+    ("names", "python", "error", "devices", "devices_plain", "in_place", "endless", "nothing_returned", "not_a_tensor"),
     ("changed", "modes_differ"),
-    ("shape", "dtype", "device"),
+    ("shape", "dtype", "device", "parameters", "frozen"),
+    ("no_parameter_of",),
 )
-
-
-def kind_of(error: BaseException) -> str:
-    """What kind of failure an error is: ``error``, or the kind of a mismatch."""
-    return error.kind if isinstance(error, MismatchError) else "error"
 
 
 def rank(kind: str) -> int:
     """How early a failure of that kind is explained; 0 is first."""
-    return next((place for place, kinds in enumerate(FIRST) if kind in kinds), len(FIRST))
+    last = len(ORDER) + (kind == "unusable")
+    return next((place for place, kinds in enumerate(ORDER) if kind in kinds), last)
 
 
-def question_for(item: pytest.Item, error: BaseException, prop: Property) -> Words:
-    """The question that a failing test asks.
+def question_for(item: pytest.Item, error: BaseException, prop: Property) -> Words | None:
+    """The question that a failing test asks; None where the message is enough.
 
     A test may give one itself: ``@pytest.mark.hint("too_large", en="...", zh="...")`` for failures of some kinds, or
-    without a kind for all.
+    without a kind for all that are about values.
     """
     kind = kind_of(error)
-    own = (mark.kwargs for mark in item.iter_markers("hint") if kind in mark.args or not mark.args)
-    return next(own, QUESTIONS.get(kind, prop.question))
+    if kind in CLEAR:
+        return None
+    marks = list(item.iter_markers("hint"))
+    own = next((mark.kwargs for mark in marks if kind in mark.args), None)
+    general = next((mark.kwargs for mark in marks if not mark.args), prop.question)
+    return own or QUESTIONS.get(kind, general)

@@ -41,18 +41,22 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     "got": ("result", "结果"),
     "call": ("called", "调用"),
     "question": ("question", "问题"),
+    "asked_below": ("a question about: {title}", "关于“{title}”的问题"),
     "where": ("where", "位置"),
     "mistake": ("mistake", "错误"),
     "asked": ("required", "要求"),
     "read": ("read", "阅读"),
     "place": ("raised at", "出错处"),
+    "meet": ("with", "其中"),
     "printed": ("you print", "你的输出"),
     "rerun": ("debug", "调试"),
     "more_tests": ("other failing tests of this property: {count}", "该性质未通过的其他测试：{count} 个"),
     "heading": ("{title}: {rest}", "{title}：{rest}"),
     "show_all": ("To explain all of them: {command}", "逐条解释全部问题：{command}"),
-    "ask_where": ("Where to look: {command}", "该看哪里：{command}"),
-    "ask_which": ("Which mistake it is, if known: {command}", "错误的名称（若是已知的错误）：{command}"),
+    "ask_where": (
+        "Where to look, and which mistake it is, if known: {command}",
+        "该看哪里，是什么错误（若是已知的错误）：{command}",
+    ),
     "watching": (
         "Watching src/ and tests/: save a file to test it, press Ctrl-C to stop.",
         "正在等待 src/ 和 tests/ 的改动：保存文件即测试，按 Ctrl-C 结束。",
@@ -61,24 +65,23 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "This system cannot fork Python, so each run starts a new process, which takes a few seconds.",
         "这个系统不能复制正在运行的 Python，每次都要重新启动，需要几秒钟。",
     ),
+    "left": ("Task {number}: {piece}", "任务 {number}：{piece}"),
+    "since": ("Since the last save", "上次保存以来"),
+    "next": ("Next", "下一步"),
+    "next_task": ("Next: {task}, in {file}", "下一步：{task}，文件 {file}"),
+    "complete": ("{task}: complete. Well done!", "{task}：全部完成，做得好！"),
+    "watch_it": ("See what it does in a language model: {command}", "看看它在语言模型里起什么作用：{command}"),
+    "hand_in": ("All 100 points of the public tests. Hand in: {command}", "公开测试 100 分全部拿到。提交：{command}"),
     "unknown_mistake": ("none of the known mistakes matches", "与已知的常见错误都不相符"),
+    "or": ("or:", "或者："),
     "mistake_named": ("{text} [{name}]", "{text} [{name}]"),
     "all_done": ("Every test that ran passes.", "运行的测试全部通过。"),
     "nothing_ran": ("No test was selected.", "没有选中任何测试。"),
     "interrupted": ("Stopped by Ctrl-C at {place}", "被 Ctrl-C 中断于 {place}"),
+    "meant": (". Did you mean {name}?", "。是否想写 {name}？"),
+    "yours": (". Your code has {own}: did you mean {asked}?", "。你的代码里有 {own}：是否应为 {asked}？"),
+    "returned": ("your code returned {what}", "你的代码返回的是 {what}"),
     "same_error": ("the same error", "同样的错误"),
-    "raised": (
-        "Which tensors is this error about, and what are their shapes and dtypes? It precedes any result, so "
-        "fix it first. {page} explains torch's common messages.",
-        "这个错误说的是哪些张量，它们的形状和 dtype 是什么？还没有得到结果就报错了，请先解决它。"
-        "{page} 说明了 torch 常见报错的原因。",
-    ),
-    "devices": (
-        "Which devices meet in this line? Move tensors with .to(input.device), create new ones on that device, and "
-        "draw with a generator on the parameter's device.",
-        "这一行里遇到了哪两个设备上的张量？用 .to(input.device) 把不在那里的张量移过去，新张量直接建在那个设备上，"
-        "采样时用参数所在设备的 generator。",
-    ),
     "too_long": (
         "no result after {seconds:g} s: is there an infinite loop?",
         "{seconds:g} 秒后仍无结果：是否有不会结束的循环？",
@@ -116,8 +119,8 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     ),
     "before_submit": ("Before you submit", "提交之前"),
     "other_packages": (
-        "Your code imports {names}. Only Python and torch are guaranteed during grading.",
-        "你的代码导入了 {names}。评分时只保证有 Python 和 torch。",
+        "imports {names}; only Python and torch are guaranteed during grading",
+        "导入了 {names}；评分时只保证有 Python 和 torch",
     ),
     "not_packed": (
         "Nothing was packed. Fix this and run again, or pack it anyway: {command}",
@@ -136,6 +139,15 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "received None, expected one tensor: is a return missing?",
         "得到的是 None，应为一个张量：是否漏了 return？",
     ),
+    "not_reset": (
+        "After a call of reset_parameters, they are right.",
+        "调用一次 reset_parameters 之后就对了。",
+    ),
+    "same_stream": (
+        "They are the right random numbers, scaled or shifted.",
+        "随机数是对的，只是经过了缩放或平移。",
+    ),
+    "constant": ("Every value is the same.", "所有值都相同。"),
     "not_a_tensor": (
         "received an object of type {received}, expected one tensor",
         "得到的是 {received} 类型的对象，应为一个张量",
@@ -150,6 +162,7 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "{wrong} of {all} values of the {dtype} tensor {shape} are wrong. Starting at the first, {index}:",
         "{dtype} 张量 {shape} 的 {all} 个值中有 {wrong} 个不对。从第一个（位于 {index}）起：",
     ),
+    "column": ("  column   {columns}", "  列   {columns}"),
     "received": ("  received {values}", "  得到 {values}"),
     "about": ("In {what}:", "{what}中："),
     "not_finite": ("Some are not finite.", "其中有的不是有限数。"),

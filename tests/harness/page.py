@@ -10,13 +10,12 @@ from .rubric import Property, Task
 from .sources import problems, warnings
 from .student import ROOT
 from .terminal import Painter, block, fold, pad, width, wrap
-from .tutor import mistakes
+from .tutor import Explanation, mistakes, required
 
-LEVELS = (1, 2, 3)  # of hints: a question, then where to look, then the mistake
+LEVELS = (1, 2)  # of hints: a question, then where to look and the mistake
 WIDEST = 110  # columns; longer lines are hard to read
 DEBUG = " --pdb"  # ends a line that stays whole, so that it can be copied
 SCORE = 9  # columns of a score, as in 100 of 100
-ABOUT_DEVICES = ("on the same device", "device type for generator", "indices should be either on")  # in torch's errors
 PRINTED_LINES = 12  # how many of the last lines that a student's code prints are shown
 COLOUR = {State.PASSED: "green", State.FAILED: "red", State.TODO: "yellow", State.NOT_RUN: "dim"}
 
@@ -33,7 +32,12 @@ class Page:
 
     def lines(self) -> list[str]:
         """Return the whole page."""
-        sections = [
+        lines = [line.rstrip() for section in self.sections() if section for line in (*section, "")]
+        return [part for line in lines for part in ([line] if DEBUG in line else fold(line, self._columns))]
+
+    def sections(self) -> list[list[str]]:
+        """What the page consists of; an empty line follows each section that is not empty."""
+        return [
             self._table(),
             self._todos(),
             self._broken(),
@@ -42,8 +46,6 @@ class Page:
             self._refused(),
             self._ending(),
         ]
-        lines = [line.rstrip() for section in sections if section for line in (*section, "")]
-        return [part for line in lines for part in ([line] if DEBUG in line else fold(line, self._columns))]
 
     @property
     def _columns(self) -> int:
@@ -77,12 +79,15 @@ class Page:
     # ── The table ──
 
     def _table(self) -> list[str]:
-        title_columns = max(width(self._title(prop)) for task in self._tasks for prop in task.properties)
-        columns = min(10 + title_columns, self._columns - SCORE)
+        columns = self._columns_of_titles()
         lines = [self.paint(self.feedback.rubric.title[self.feedback.language], "bold"), ""]
         for task in self._tasks:
             lines += [*self._rows(task, columns), ""]
         return lines + self._totals(columns)
+
+    def _columns_of_titles(self) -> int:
+        title_columns = max(width(self._title(prop)) for task in self._tasks for prop in task.properties)
+        return min(10 + title_columns, self._columns - SCORE)
 
     def _rows(self, task: Task, columns: int) -> list[str]:
         heading = self._say("bonus_task" if task.bonus else "task", number=task.number, title=task.title)
@@ -115,13 +120,16 @@ class Page:
     # ── What is missing ──
 
     def _todos(self) -> list[str]:
-        todos = {
-            str(trouble.place): trouble for trouble in self.feedback.troubles if trouble.todo and trouble.property_id
-        }
+        todos = {trouble.place: trouble for trouble in self.feedback.troubles if trouble.todo and trouble.property_id}
         order = list(self.feedback.rubric.task_of)
         ordered = sorted(todos.values(), key=lambda trouble: order.index(trouble.property_id))
-        rows = [f"  {trouble.place}  {trouble.message.partition(': ')[2]}" for trouble in ordered]
+        rows = [f"  {trouble.place}  {self._left(trouble)}" for trouble in ordered]
         return [self.paint(self._say("to_write"), "yellow"), *rows] if rows else []
+
+    def _left(self, trouble: Trouble) -> str:
+        """What a TODO is about, as in ``Task 1: GroupRMSNorm.forward``."""
+        _, task, piece = trouble.message.split(": ", 2)
+        return self._say("left", number=task.removeprefix("Task "), piece=piece)
 
     def _broken(self) -> list[str]:
         whole_run = self.feedback.tasks is None
@@ -152,9 +160,8 @@ class Page:
         if self.feedback.untried:
             lines += ["", self.paint(self._say("untried", most=MOST_TIMEOUTS), "dim")]
         further = [self._say("show_all", command=command("test", "all"))] if shortened else []
-        for level, key in ((2, "ask_where"), (3, "ask_which")):
-            if self.level < level:
-                further.append(self._say(key, command=command("test", "hint", level)))
+        if self.level == 1:
+            further.append(self._say("ask_where", command=command("test", "hint", 2)))
         ending = [self.paint(line, "dim") for line in further]
         return [self.paint(self._say("wrong"), "red"), *lines, *([""] if ending else []), *ending]
 
@@ -169,16 +176,18 @@ class Page:
 
     def _details(self, prop: Property, trouble: Trouble) -> list[str]:
         printed = trouble.printed.splitlines()[-PRINTED_LINES:]
+        told_by_the_law = trouble.law and not trouble.stopped and self.feedback.language == "zh"
         parts = {
-            "tested": trouble.sentence,
-            "law": trouble.law,
+            "tested": "" if told_by_the_law else trouble.sentence,
+            "law": "" if trouble.stopped else trouble.law,  # without a result, there is nothing to compare with it
             "call": trouble.call,
             "got": trouble.message,
-            "place": str(trouble.place or ""),
-            "question": self._question(trouble),
+            "place": trouble.way,
+            "meet": trouble.values,
+            "question": trouble.question[self.feedback.language] if trouble.question else "",
             "where": trouble.where if self.level > 1 else "",
-            **(self._mistakes(prop, trouble) if self.level == LEVELS[-1] else {}),
-            "read": self._handout(prop),
+            **(self._mistakes(prop, trouble) if self.level > 1 else {}),
+            "read": self._page("debugging") if trouble.kind == "error" else self._handout(prop),
             "printed": "\n".join(f" {line}" for line in printed),  # the space keeps a line from being wrapped
         }
         lines = []
@@ -187,7 +196,7 @@ class Page:
             lines += block(f"    {self._say(key)}", text, indent=indent, columns=self._columns)
         rerun = f'{interpreter()} -m pytest "{trouble.nodeid}"{DEBUG}'
         lines.append(pad(f"    {self._say('rerun')}", indent) + rerun)
-        return lines + ([f"    {line}" for line in trouble.frames.splitlines()] if self.verbose else [])
+        return lines
 
     def _handout(self, prop: Property) -> str:
         """The path of the handout's page about the requirement; empty if there is no handout."""
@@ -200,35 +209,39 @@ class Page:
         return next((file for file in files if (ROOT / file).is_file()), "")
 
     def _mistakes(self, prop: Property, trouble: Trouble) -> dict[str, str]:
-        """The known mistake behind the failures of a property; if there is none, what the property asks for.
+        """The known mistake behind the failures of a property, or two; if there is none, what the property asks for.
 
         Unless what the test saw is more special: then that would lead away from it.
         """
-        looks = [trouble.look for trouble in self._troubles(prop) if not trouble.todo and trouble.look]
-        everything = [other for task in self.feedback.rubric.tasks for other in task.properties]
-        failing = [other.id for other in everything if self.feedback.state(other) is State.FAILED]
-        found = mistakes(prop.id, looks, failing)
-        if not found:
-            general = trouble.question is not prop.question or (trouble.place and not _about_devices(trouble))
-            asked = "" if general else prop.hint[self.feedback.language]
-            return {"mistake": self._say("unknown_mistake"), "asked": asked}
-        named = (self._say("mistake_named", text=one[self.feedback.language], name=one["name"]) for one in found)
-        return {"mistake": "\n".join(named)}
+        language = self.feedback.language
+        if found := self._causes(prop):
+            either = (
+                " ".join(self._say("mistake_named", text=one[language], name=one["name"]) for one in together)
+                for together in found
+            )
+            return {"mistake": f"\n{self._say('or')} ".join(either)}
+        asked = required(prop.id).get(language, "") if trouble.question is prop.question else ""
+        return {"mistake": "" if trouble.named else self._say("unknown_mistake"), "asked": asked}
 
-    def _question(self, trouble: Trouble) -> str:
-        """What to ask about a failure: for an exception something general, else its own; empty if nothing is needed."""
-        if trouble.explains_itself:
-            return ""
-        if trouble.place and _about_devices(trouble):
-            return self._say("devices")
-        if trouble.place:
-            return self._say("raised", page=self._page("debugging") or "docs.pytorch.org")
-        return trouble.question[self.feedback.language]
+    def _causes(self, prop: Property) -> list[list[Explanation]]:
+        """The known mistakes that fit a property's failures; of two, the one that is sure from another property."""
+        looks = {
+            other.id: [trouble.look for trouble in self._troubles(other) if not trouble.todo and trouble.look]
+            for task in self.feedback.rubric.tasks
+            for other in task.properties
+            if self.feedback.state(other) is State.FAILED
+        }
+        found = mistakes(prop.id, looks[prop.id], looks)
+        if len(found) > 1:
+            others = (mistakes(name, seen, looks) for name, seen in looks.items())
+            sure = [alone[0] for alone in others if len(alone) == 1]
+            found = [cause for cause in found if cause in sure] or found
+        return found
 
     def _one_line(self, prop: Property, explained: Trouble) -> str:
         trouble = self._troubles(prop)[0]
-        same = trouble.place and (trouble.place, trouble.message) == (explained.place, explained.message)
-        rest = self._say("same_error") if same else trouble.message if trouble.explains_itself else trouble.sentence
+        same = trouble.stopped and (trouble.place, trouble.message) == (explained.place, explained.message)
+        rest = self._say("same_error") if same else trouble.sentence if trouble.question else trouble.message
         return self._say("heading", title=self._heading(prop), rest=rest)
 
     def _heading(self, prop: Property) -> str:
@@ -250,11 +263,17 @@ class Page:
             return [self._say("interrupted", place=self.feedback.interrupted_at)]
         if self.feedback.troubles or self.feedback.broken:
             return []
-        return [self._say("all_done" if self.feedback.passed else "nothing_ran")]
+        if not self.feedback.passed:
+            return [self._say("nothing_ran")]
+        return [
+            self._say("all_done"),
+            *([self._say("hand_in", command=command("submit"))] if self._all_points() else []),
+        ]
 
-
-def _about_devices(trouble: Trouble) -> bool:
-    return any(words in trouble.message for words in ABOUT_DEVICES)
+    def _all_points(self) -> bool:
+        """Whether every task but a bonus is complete."""
+        required = [task for task in self.feedback.rubric.tasks if not task.bonus]
+        return all(self.feedback.state(prop) is State.PASSED for task in required for prop in task.properties)
 
 
 def _score(earned: int, most: int) -> str:

@@ -10,7 +10,8 @@ from .messages import Words
 
 TESTS = Path(__file__).resolve().parents[1]
 ROOT = TESTS.parent
-STUDENTS_COPY = TESTS / "rubric.toml"  # has no misconceptions; not in the course's own repository
+SOURCE = ROOT / "src"
+STUDENTS_COPY = Path(__file__).with_name("rubric.toml")  # has no hints; not in the course's own repository
 PLACES = (STUDENTS_COPY, ROOT / "grader" / "assignment" / "rubric.toml")
 FULL_POINTS = 100
 
@@ -25,14 +26,12 @@ class Property:
 
     Attributes:
         question: What is asked at a failure.
-        hint: What to do, for students who ask for more.
     """
 
     id: str
     points: int
     title: Words
     question: Words
-    hint: Words
 
 
 @dataclass(frozen=True)
@@ -94,10 +93,7 @@ def load(places: tuple[Path, ...] = PLACES) -> Rubric:
 
 def _task(number: int, entry: dict) -> Task:
     """Build one task from its table in the rubric."""
-    properties = (
-        Property(item["id"], item["points"], item["title"], item["question"], item["hint"])
-        for item in entry["properties"]
-    )
+    properties = (Property(item["id"], item["points"], item["title"], item["question"]) for item in entry["properties"])
     names = {name: entry.get("files", {}).get(name, entry["file"]) for name in entry["names"]}
     return Task(entry["id"], number, entry["title"], names, entry.get("bonus", False), tuple(properties))
 

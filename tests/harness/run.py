@@ -3,7 +3,9 @@
 import argparse
 import os
 import sys
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,7 @@ from .messages import language_of
 from .page import LEVELS, Page
 from .student import ROOT
 from .terminal import painter
+from .walk import Walk
 from .watch import watch
 
 # Plugins of pytest that the page does not need; their imports and hooks take longer than the tests.
@@ -38,7 +41,11 @@ def main() -> int:
     def run(tasks: Sequence[rubric.Task]) -> int:
         return _run(assignment, tasks, arguments, pytest_arguments)
 
-    return watch(chosen, run, arguments.lang) if arguments.watch else run(chosen)
+    if not arguments.watch:
+        return run(chosen)
+    with tempfile.NamedTemporaryFile() as file:
+        arguments.memory = Path(file.name)
+        return watch(chosen, run, arguments.memory, arguments.lang)
 
 
 def _run(assignment: rubric.Rubric, tasks: Sequence[rubric.Task], arguments, chosen: list[str]) -> int:
@@ -46,7 +53,12 @@ def _run(assignment: rubric.Rubric, tasks: Sequence[rubric.Task], arguments, cho
     status = pytest.main(_options(chosen, feedback.tasks), plugins=[feedback])
     if status in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR) and not feedback.broken:
         return int(status)  # pytest has printed why
-    page = Page(feedback, painter(), explain_all=arguments.all, verbose=arguments.verbose, level=arguments.hint)
+    options = {"explain_all": arguments.all, "verbose": arguments.verbose, "level": arguments.hint}
+    page = (
+        Walk(feedback, painter(), **options, memory=arguments.memory)
+        if arguments.memory
+        else Page(feedback, painter(), **options)
+    )
     print("\n".join(page.lines()))
     return int(status)
 
@@ -55,10 +67,13 @@ def _parser(assignment: rubric.Rubric) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests", description=__doc__, allow_abbrev=False)
     numbers = range(1, 1 + len(assignment.tasks))
     parser.add_argument("--task", type=int, choices=numbers, action="append", help="only this task; repeatable")
-    parser.add_argument("--hint", type=int, choices=LEVELS, default=1, help="1: a question, 2: where, 3: which mistake")
+    parser.add_argument(
+        "--hint", type=int, choices=LEVELS, default=1, help="1: a question, 2: also where, and which mistake"
+    )
     parser.add_argument("--all", action="store_true", help="explain every failing property")
     parser.add_argument("--watch", action="store_true", help="rerun the affected tests whenever a file is saved")
-    parser.add_argument("--verbose", action="store_true", help="list every test, and show tracebacks")
+    parser.add_argument("--memory", type=Path, help=argparse.SUPPRESS)  # of a watch
+    parser.add_argument("--verbose", action="store_true", help="list every test")
     parser.add_argument("--lang", choices=("en", "zh"), help="language; default: the locale")
     parser.epilog = "All other arguments go to pytest, such as -k WORD, -x or tests/test_norm.py."
     return parser

@@ -1,6 +1,8 @@
 """Finds files in ``src/`` that the grader would refuse or could not run, by the same rules as the grader's."""
 
+import ast
 import re
+import sys
 from pathlib import Path
 
 from . import source_rules
@@ -39,13 +41,24 @@ def problems(language: Language) -> dict[str, str]:
 
 
 def warnings(language: Language) -> dict[str, str]:
-    """From each file that starts a thread or a process, perhaps only when it is run as a program, to one sentence."""
-    texts = {
-        path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8", errors="replace") for path in source_files()
-    }
-    found = {file: STARTING.search(text) for file, text in texts.items()}
-    return {
-        file: say(language, "starts", what=start[1], file=file, line=start.string.count("\n", 0, start.start()) + 1)
-        for file, start in found.items()
-        if start
-    }
+    """From each file that may not run where it is graded to what is the matter: other packages, threads, processes."""
+    found: dict[str, list[str]] = {}
+    for path in source_files():
+        file, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8", errors="replace")
+        if names := other_packages(text):
+            found.setdefault(file, []).append(say(language, "other_packages", names=", ".join(names)))
+        if start := STARTING.search(text):
+            line = text.count("\n", 0, start.start()) + 1
+            found.setdefault(file, []).append(say(language, "starts", what=start[1], file=file, line=line))
+    return {file: " ".join(sentences) for file, sentences in found.items()}
+
+
+def other_packages(text: str) -> list[str]:
+    """Imported packages other than Python's own, torch and ``src``, which the grader may not have installed."""
+    try:
+        nodes = list(ast.walk(ast.parse(text)))
+    except (SyntaxError, ValueError):
+        return []  # reported with the file itself
+    found = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    found |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
+    return sorted({name.partition(".")[0] for name in found} - {*sys.stdlib_module_names, "torch", SOURCE.name})

@@ -1,11 +1,10 @@
-"""Helpers for the tests to find where a student's code failed, and which tensors a module has registered."""
+"""Imports the student's code, and finds the tensors that its modules have registered."""
 
 import importlib
 import linecache
 import sys
 import traceback
 from collections.abc import Iterable
-from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
 from pathlib import Path, PurePosixPath
 from types import ModuleType
@@ -16,34 +15,8 @@ from torch import Tensor, nn
 from . import rubric
 from .compare import MismatchError
 from .messages import Words
+from .rubric import ROOT, SOURCE
 from .timer import LIMIT_AFTER_TIMEOUT_S, TIME_LIMIT_S, time_limit
-
-ROOT = Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "src"
-
-
-@dataclass(frozen=True)
-class Place:
-    """A line of the student's code, written as ``src/modeling/norm.py:57``, which editors and terminals can open."""
-
-    file: str
-    line: int
-
-    def __str__(self) -> str:
-        """Return ``file:line``."""
-        return f"{self.file}:{self.line}"
-
-
-def place_of(error: BaseException) -> Place | None:
-    """The line of the student's code that raised ``error`` or cannot be parsed; None if it is other code."""
-    spots = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
-    if isinstance(error, SyntaxError) and error.filename:
-        spots.append((error.filename, error.lineno or 1))
-    for file, line in reversed(spots):
-        path = Path(file)
-        if path.is_relative_to(SOURCE):
-            return Place(path.relative_to(ROOT).as_posix(), line)
-    return None
 
 
 def is_todo(error: BaseException) -> bool:
@@ -53,13 +26,6 @@ def is_todo(error: BaseException) -> bool:
     frame, line = list(traceback.walk_tb(error.__traceback__))[-1]
     file = frame.f_code.co_filename
     return Path(file).is_relative_to(SOURCE) and linecache.getline(file, line).lstrip().startswith("raise")
-
-
-def own_frames(error: BaseException) -> str:
-    """Format the traceback of ``error`` with the frames of the student's code and of the tests only."""
-    frames = traceback.StackSummary.extract(traceback.walk_tb(error.__traceback__))
-    mine = [frame for frame in frames if Path(frame.filename).is_relative_to(SOURCE) or "test_" in frame.filename]
-    return "".join(traceback.StackSummary.from_list(mine).format())
 
 
 def import_packages() -> list[BaseException]:

@@ -20,7 +20,7 @@ from .commands import command
 from .feedback import why_not_imported
 from .messages import Language, language_of, say
 from .sources import problems, source_files, warnings
-from .student import ROOT, SOURCE, import_packages, module_of
+from .student import ROOT, import_packages, module_of
 from .terminal import pad, painter, width
 from .trials.exercise import handed_in
 
@@ -67,10 +67,8 @@ def main() -> int:
         print(say(language, "not_packed", command=command("submit", "anyway")))
         return 1
     files, practised = source_files(), handed_in()
-    if names := other_packages(files):
-        print(say(language, "other_packages", names=", ".join(names)))
-    for warning in warnings(language).values():
-        print(warning)
+    for file, warning in warnings(language).items():
+        print(f"{file}  {warning}")
     try:
         pack([*files, *practised], arguments.out)
     except OSError as error:
@@ -90,19 +88,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--lang", choices=("en", "zh"), help="language; default: the locale")
     parser.add_argument(PROBE, type=Path, metavar="FILE", help=argparse.SUPPRESS)
     return parser
-
-
-def other_packages(files: list[Path]) -> list[str]:
-    """Imported packages other than Python's own, torch and ``src``, which the grader may not have installed."""
-    found: set[str] = set()
-    for path in files:
-        try:
-            nodes = list(ast.walk(ast.parse(path.read_bytes())))
-        except (SyntaxError, ValueError):
-            continue  # reported with the file itself
-        found |= {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-        found |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
-    return sorted({name.partition(".")[0] for name in found} - {*sys.stdlib_module_names, "torch", SOURCE.name})
 
 
 def pack(files: list[Path], out: Path) -> None:

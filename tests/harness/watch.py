@@ -22,13 +22,20 @@ PATIENCE_S = 5.0  # for a run that has been interrupted
 Stamps = dict[Path, tuple[int, int]]  # modification time and size
 
 
-def watch(tasks: Sequence[Task], run: Callable[[Sequence[Task]], int], language: Language) -> int:
-    """Run all tests of ``tasks``, then those of each change, until Ctrl-C; returns 0."""
+def watch(tasks: Sequence[Task], run: Callable[[Sequence[Task]], int], memory: Path, language: Language) -> int:
+    """Run all tests of ``tasks``, then those of each change, until Ctrl-C; returns 0.
+
+    Args:
+        tasks: The tasks.
+        run: Runs the tests of some tasks and shows what they found.
+        memory: The file by which a run knows what passed before it.
+        language: Of what is said.
+    """
     if not _can_fork():
         print(say(language, "watch_slowly"))
     current = None
     try:
-        seen, current = stamps(), _started(tasks, run)
+        seen, current = stamps(), _started(tasks, run, memory)
         waiting = False
         while True:
             if (now := stamps()) != seen:
@@ -36,7 +43,7 @@ def watch(tasks: Sequence[Task], run: Callable[[Sequence[Task]], int], language:
                 changed = [path for path in sorted(seen.keys() | now.keys()) if seen.get(path) != now.get(path)]
                 current.kill()  # it tests what is no longer there
                 print(f"── {', '.join(map(_name, changed))} ──\n", flush=True)
-                seen, current, waiting = now, _started(tasks_of(changed, tasks), run), False
+                seen, current, waiting = now, _started(tasks_of(changed, tasks), run, memory), False
             elif not waiting and not current.running():
                 print(say(language, "watching"), flush=True)
                 waiting = True
@@ -84,8 +91,8 @@ def _can_fork() -> bool:
     return "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin"
 
 
-def _started(tasks: Sequence[Task], run: Callable[[Sequence[Task]], int]) -> "_Fork | _NewPython":
-    return _Fork(tasks, run) if _can_fork() else _NewPython(tasks)
+def _started(tasks: Sequence[Task], run: Callable[[Sequence[Task]], int], memory: Path) -> "_Fork | _NewPython":
+    return _Fork(tasks, run) if _can_fork() else _NewPython(tasks, memory)
 
 
 class _Fork:
@@ -116,9 +123,9 @@ def _run_afresh(tasks: Sequence[Task], run: Callable[[Sequence[Task]], int]) -> 
 class _NewPython:
     """One run, in a new interpreter."""
 
-    def __init__(self, tasks: Sequence[Task]) -> None:
+    def __init__(self, tasks: Sequence[Task], memory: Path) -> None:
         words = re.sub(r"\0--(watch|task[\0=]\d+)(?=\0|$)", "", "\0".join(["", *sys.argv[1:]])).split("\0")[1:]
-        chosen = [f"--task={task.number}" for task in tasks]
+        chosen = [f"--memory={memory}", *(f"--task={task.number}" for task in tasks)]
         self._process = subprocess.Popen([sys.executable, "-B", "-m", "tests", *words, *chosen], cwd=ROOT)
 
     def running(self) -> bool:

@@ -134,7 +134,7 @@ def test_what_commands_print_is_shown_as_they_print_it(language: Language) -> No
     )
     assert say(language, "packed", zip="submission.zip", files=6, others=2) in submit
     assert say(language, "todo_lines", lines="46, 62") in submit
-    for key in ("tested", "law", "call", "got", "question", "rerun"):
+    for key in ("law", "call", "got", "question", "rerun"):
         assert re.search(rf"^    {say(language, key)} ", debugging, re.MULTILINE), key
     prop = RUBRIC.properties["norm_eps_inside_sqrt"]
     assert f"✗ {prop.title[language]}\n" in debugging
@@ -268,6 +268,16 @@ def test_feedback_can_point_at_every_requirement(rendered: Path, language: str) 
     for task in RUBRIC.tasks:
         links = Links((rendered / language / f"{task.id}.html").read_text(encoding="utf-8"))
         assert {prop.id for prop in task.properties} <= links.ids
+
+
+@pytest.mark.parametrize(("page", "title"), [("en/task1", "Common mistakes"), ("zh/task4", "常见错误")])
+def test_mistakes_are_folded_and_the_example_comes_first(rendered: Path, page: str, title: str) -> None:
+    text = (rendered / f"{page}.html").read_text(encoding="utf-8")
+    _, _, mistakes = text.partition(f">{title}")
+    assert "<details><summary>" in mistakes[:200]
+    assert text.count("<details>") == text.count("</details>") == 1
+    headings = re.findall(r"<h2[^>]*>(.*?)</h2>", text)
+    assert headings[1] in ("A worked example", "手算例子")
 
 
 def test_mathematics_and_pictures_are_in_the_page(rendered: Path) -> None:

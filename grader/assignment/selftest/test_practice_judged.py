@@ -35,7 +35,7 @@ from grader.selftest.term import choose_for
 from tests.harness.trials import trial
 
 ALL = len(PRACTICE.mistakes)
-SHOWN = {name: f"tests.practice.{name}" for name in ("right_1", "right_2", *(f"wrong_{n}" for n in range(1, 7)))}
+SHOWN = ("right_1", "right_2", *(f"wrong_{n}" for n in range(1, 7)))
 SOME = ("window_wider_by_one", "window_narrower_by_one", "transposed")  # one of each right implementation
 FEW = replace(PRACTICE, mistakes={name: PRACTICE.mistakes[name] for name in SOME})  # each costs two workers
 RIGHT = [*PRACTICE.right, "right_1", "right_2"]
@@ -78,8 +78,9 @@ def implementations() -> Iterator[tuple[str, Callable[..., Tensor]]]:
     """Those that students see and those that they do not, by name."""
     for name, source in {**PRACTICE.right, **PRACTICE.wrong}.items():
         yield name, function(source)
-    for name, module in SHOWN.items():
-        yield name, importlib.import_module(module).visible
+    shown = importlib.import_module("tests.practice.implementations")
+    for name in SHOWN:
+        yield name, getattr(shown, name)
 
 
 def answers(visible: Callable[..., Tensor]) -> list[object]:

@@ -27,7 +27,7 @@ HAN = re.compile(r"[\u4e00-\u9fff]")
 def test_untouched_stubs_are_all_to_do(untouched: Path, rubric: Rubric) -> None:
     result = submissions.run(untouched, "tests")  # in a new interpreter; the others share a warm one
     lines = result.stdout.splitlines()
-    assert result.returncode == 1, result.stderr
+    assert result.returncode == 0, result.stderr  # nothing is wrong yet
     assert sum(line.startswith("  TODO") for line in lines) == len(rubric.properties)
     assert not any("✓" in line or "✗" in line for line in lines)
     assert any(line.split()[-3:] == ["0", "/", "100"] for line in lines)
@@ -65,9 +65,9 @@ def test_a_mistake_is_explained_and_ends_with_1(solved: Path, tmp_path: Path, ru
 
 def test_plain_pytest_works_too(solved: Path, untouched: Path, run: WarmPython) -> None:
     assert run(solved, "pytest", "-q", "tests").returncode == 0
-    failed = run(untouched, "pytest", "-q", "tests", "-x")
-    assert failed.returncode == 1
-    assert "NotImplementedError: Task" in failed.stdout
+    left = run(untouched, "pytest", "-q", "tests")
+    assert left.returncode == 0  # a TODO is a skip
+    assert "failed" not in left.stdout
 
 
 @pytest.mark.parametrize(
@@ -101,10 +101,8 @@ def mistaken(solved: Path, folder: Path, old: str, new: str) -> Path:
 
 def test_an_error_is_explained_once_and_comes_before_any_hint(solved: Path, tmp_path: Path, run: WarmPython) -> None:
     folder = mistaken(solved, tmp_path / "a", "mean_square + self.eps", "mean_square + self.epsilon")
-    write_folder(folder, {"handout/en/debugging.html": ""})
     told = run(folder, "tests", "--task", "1").stdout
     assert "has no attribute 'epsilon'" in told
-    assert "handout/en/debugging.html explains torch's common messages" in " ".join(told.split())
     assert "Reshape [b, s, h]" not in told
     assert told.count("the same error") == 8
 
@@ -180,7 +178,7 @@ def test_no_line_is_wider_than_the_terminal_but_what_is_copied(
     page = folder / "tests" / "harness" / "page.py"
     narrow = page.read_text(encoding="utf-8").replace("shutil.get_terminal_size((WIDEST, 0)).columns", str(columns))
     page.write_text(narrow, encoding="utf-8")
-    told = run(folder, "tests", "--lang", language, "--all", "--hint", "3").stdout
+    told = run(folder, "tests", "--lang", language, "--all", "--hint", "2").stdout
     lines = [line for line in told.splitlines() if not line.endswith("--pdb")]
     assert len(lines) < len(told.splitlines())
     assert [line for line in lines if width(line) > columns] == []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+import json
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
@@ -16,12 +17,17 @@ from .figures import with_figures
 from .leaks import CLUTTER, SHARED, SIGNATURES, leaks
 
 STUDENT = Path(__file__).with_name("student")  # files at the top of every bundle: Makefile, pyproject.toml, …
-PARTS = {"src": "src", "tests": "tests", SHARED: "tests/second_device"}  # folders, and their names in the bundle
+PARTS = {
+    "src": "src",
+    "tests": "tests",
+    SHARED: "tests/harness/second_device",
+}  # folders, and their names in the bundle
 README = "handout/README.md"
 NONE: Mapping[str, Path] = MappingProxyType({})
 SCRIPTS = "notebooks/source"
-RUBRIC = "grader/assignment/rubric.toml"
-_MISCONCEPTIONS = re.compile(r"\n(?:#[^\n]*\n)*\n?\[\[misconceptions\]\].*", re.DOTALL)
+RUBRIC, STUDENTS_RUBRIC = "grader/assignment/rubric.toml", "tests/harness/rubric.toml"
+SHOWN_OF_A_TASK = ("id", "title", "file", "files", "names", "bonus")
+SHOWN_OF_A_PROPERTY = ("id", "points", "title", "question")
 
 
 class ReleaseRefused(Exception):
@@ -61,7 +67,7 @@ def bundle(
                 words = {} if language == LANGUAGES[0] else in_figures(root / SCRIPTS / f"{path.stem}.py")
                 files[own] = with_figures(files[own], path.read_bytes(), translator(words))
     files["README.md"] = (root / README).read_bytes()
-    files["tests/rubric.toml"] = _for_students((root / RUBRIC).read_text(encoding="utf-8")).encode()
+    files[STUDENTS_RUBRIC] = _for_students((root / RUBRIC).read_text(encoding="utf-8")).encode()
     files[SIGNATURES] = known.read_bytes()
     if found := list(leaks(files, root)):
         raise ReleaseRefused("\n".join(found))
@@ -76,5 +82,22 @@ def _files(folder: Path, name: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _for_students(rubric: str) -> str:
-    """The rubric without the list of mistakes that the grader recognises."""
-    return _MISCONCEPTIONS.sub("\n", rubric)
+    """What the tests show of the rubric, as TOML: ids, points, titles and questions, but no hint and no policy."""
+    data = tomllib.loads(rubric)
+    lines = [f"title = {_toml(data['title'])}"]
+    for task in data["tasks"]:
+        lines += ["", "[[tasks]]", *_entries(task, SHOWN_OF_A_TASK)]
+        for prop in task["properties"]:
+            lines += ["", "[[tasks.properties]]", *_entries(prop, SHOWN_OF_A_PROPERTY)]
+    return "\n".join([*lines, ""])
+
+
+def _entries(table: Mapping[str, object], keys: Iterable[str]) -> list[str]:
+    return [f"{key} = {_toml(table[key])}" for key in keys if key in table]
+
+
+def _toml(value: object) -> str:
+    """A value as TOML; texts and numbers are written as in JSON."""
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{key} = {_toml(item)}' for key, item in value.items())} }}"
+    return json.dumps(value, ensure_ascii=False)

@@ -8,6 +8,7 @@ import struct
 import subprocess
 import zipfile
 from base64 import b64encode
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from grader.__main__ import app
 from grader.core.results.files import write_zip
 from grader.core.rubric import LANGUAGES
 from grader.lab.commands import RELEASED
-from grader.lab.release.bundle import ReleaseRefused, bundle
+from grader.lab.release.bundle import RUBRIC, STUDENTS_RUBRIC, ReleaseRefused, bundle
 from grader.lab.release.figures import with_figures
 from grader.lab.release.leaks import leaks
 from grader.lab.release.repository import write_repository
@@ -63,6 +64,7 @@ def test_the_bundle_holds_the_public_parts_and_nothing_else(built: dict[str, Pat
     assert tops == {
         ".devcontainer",
         ".gitignore",
+        ".vscode",
         "Makefile",
         "README.md",
         "handbook",
@@ -73,9 +75,20 @@ def test_the_bundle_holds_the_public_parts_and_nothing_else(built: dict[str, Pat
         "src",
         "tests",
     }
-    assert b"misconceptions" not in files["tests/rubric.toml"]
+    assert not any(word in files[STUDENTS_RUBRIC] for word in (b"misconceptions", b"hint", b"policy", b"library"))
     assert files["src/functional.py"].decode() == STUB
-    assert {"tests/practice/test_mine.py", "tests/practice/right_1.py"} <= files.keys()
+    assert {"tests/practice/test_mine.py", "tests/practice/implementations.py"} <= files.keys()
+
+
+@pytest.mark.slow
+def test_the_tests_read_the_same_in_the_students_rubric(
+    built: dict[str, Path], signatures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rubric = import_module("tests.harness.rubric")  # untyped, as students are to read it
+    copy = tmp_path / "rubric.toml"
+    copy.write_bytes(bundle(built, signatures)[STUDENTS_RUBRIC])
+    monkeypatch.setattr(rubric, "STUDENTS_COPY", copy)
+    assert rubric.load((copy,)) == rubric.load((REPOSITORY / RUBRIC,))
 
 
 LINE = "    return (input * cos + rotated_half * sin).to(input.dtype)"

@@ -17,7 +17,7 @@ from grader.lab.signatures.mistakes import Cause, written
 RUBRIC = ASSIGNMENT.rubric
 FIRST, SECOND = "attention_unscaled", "attention_sees_later_tokens"
 FAILED, OTHER = "attention_heads", "attention_causal"
-A, B, C, D = (digit * 12 for digit in "abcd")
+A, B, C, D, E, F = (digit * 12 for digit in "abcdef")
 tutor: Any = import_module("tests.harness.tutor")  # untyped, as students are to read it
 signature: Any = import_module("tests.harness.signature")
 compare: Any = import_module("tests.harness.compare")
@@ -33,6 +33,8 @@ KNOWN = {
         (A, B): {cause(FIRST), cause(SECOND, also=(OTHER,))},
         (C,): {cause(FIRST, SECOND)},
         (D,): {cause(FIRST, also=(OTHER,))},
+        (E,): {cause(FIRST), cause(SECOND)},
+        (F,): {cause(FIRST), cause(FIRST, SECOND)},
     }
 }
 TEXT = written(KNOWN, RUBRIC)
@@ -40,11 +42,11 @@ TEXT = written(KNOWN, RUBRIC)
 
 def told(*keys: str, failing: tuple[str, ...] = (FAILED,)) -> list[str]:
     """The names of the mistakes that somebody with these signatures is told."""
-    return sorted(one["name"] for one in tutor.explanations(json.loads(TEXT), keys, failing))
+    return sorted(one["name"] for cause in tutor.explanations(json.loads(TEXT), keys, failing) for one in cause)
 
 
 def test_a_signature_has_an_explanation_in_both_languages() -> None:
-    (one,) = tutor.explanations(json.loads(TEXT), [A], [FAILED])
+    ((one,),) = tutor.explanations(json.loads(TEXT), [A], [FAILED])
     hint = RUBRIC.misconception(FIRST).hint
     assert (one["name"], one["en"], one["zh"]) == (FIRST, hint.en, hint.zh)
 
@@ -53,6 +55,12 @@ def test_of_two_causes_the_one_is_named_that_explains_what_fails() -> None:
     assert told(A) == [FIRST]  # the other one would fail another property
     assert told(A, failing=(FAILED, OTHER)) == [SECOND]  # which explains both
     assert told(C) == sorted([FIRST, SECOND])
+
+
+def test_of_two_causes_that_fit_alike_both_are_named_and_of_one_and_two_mistakes_the_one() -> None:
+    either = tutor.explanations(json.loads(TEXT), [E], [FAILED])
+    assert [[one["name"] for one in cause] for cause in either] == [[name] for name in sorted((FIRST, SECOND))]
+    assert told(F) == [FIRST]
 
 
 def test_a_mistake_is_not_named_where_something_passes_that_it_fails() -> None:

@@ -62,4 +62,4 @@ def test_a_failure_is_shown_and_counted_and_the_rest_is_tried(
 def test_students_are_expected_to_begin_with_nothing(tmp_path: Path) -> None:
     made, again = for_students(tmp_path)
     assert made.command == ("make", "test", f"VENV={tmp_path}/students")
-    assert (made.status, again.status) == (2, 1)
+    assert (made.status, again.status) == (0, 0)  # a TODO is no failure

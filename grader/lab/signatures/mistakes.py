@@ -67,12 +67,12 @@ def known(assignment: Assignment, tests: PublicTests, pairs: bool = True) -> dic
 
 
 def written(known: Mapping[str, Known], rubric: Rubric) -> str:
-    """``signatures.json``: for each signature its possible causes, and for each name of a mistake its hints."""
+    """``signatures.json``: for each signature its possible causes; the hints of each mistake and of each property."""
     causes: dict[str, set[tuple[tuple[str, ...], tuple[str, ...]]]] = defaultdict(set)  # two mistakes may share a grid
     for keys, several in (item for found in known.values() for item in found.items()):
         for key in keys:
             causes[key].update((tuple(sorted(cause.names)), tuple(sorted(cause.also))) for cause in several)
-    named = {name for several in causes.values() for names, _ in several for name in names}
+    named = {name for several in causes.values() for names, _ in several for name in names} | {*rubric.properties}
     return _json(
         {
             "causes": {key: sorted(several) for key, several in sorted(causes.items())},
@@ -82,8 +82,9 @@ def written(known: Mapping[str, Known], rubric: Rubric) -> str:
 
 
 def more_than_mistakes(data: bytes, rubric: Rubric) -> Iterator[str]:
-    """What ``signatures.json`` holds beside signatures, ids and hints of the rubric's misconceptions, in words."""
-    known = {mistake.id: _hints(rubric, mistake.id) for mistake in rubric.misconceptions}
+    """What ``signatures.json`` holds beside signatures, and ids and hints of the rubric, in words."""
+    ids = (*(mistake.id for mistake in rubric.misconceptions), *rubric.properties)
+    known = {name: _hints(rubric, name) for name in ids}
     try:
         whole = json.loads(data)
         causes, hints = whole["causes"], whole["hints"]
@@ -103,7 +104,8 @@ def more_than_mistakes(data: bytes, rubric: Rubric) -> Iterator[str]:
 
 
 def _hints(rubric: Rubric, name: str) -> dict[str, str]:
-    return {language: rubric.misconception(name).hint[language] for language in LANGUAGES}
+    hint = (rubric.properties.get(name) or rubric.misconception(name)).hint
+    return {language: hint[language] for language in LANGUAGES}
 
 
 def _json(whole: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from ..messages import Words
 from ..rubric import TESTS
 
 FOLDER = TESTS / "practice"
+IMPLEMENTATIONS = FOLDER / "implementations.py"
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class Exercise:
 
     Attributes:
         file: Where the student's tests go.
-        right: Names of right implementations; each is a file beside the tests.
+        right: Names of right implementations, which are functions of ``implementations.py``.
         questions: From the name of each wrong implementation to what is asked while no test catches it.
     """
 
@@ -28,9 +29,10 @@ class Exercise:
     right: tuple[str, ...]
     questions: Mapping[str, Words]
 
-    def files(self) -> dict[str, str]:
-        """Every implementation's file, the right ones first."""
-        return {name: str(FOLDER / f"{name}.py") for name in (*self.right, *self.questions)}
+    @property
+    def names(self) -> list[str]:
+        """Every implementation, the right ones first."""
+        return [*self.right, *self.questions]
 
 
 def load() -> Exercise:

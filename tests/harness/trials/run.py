@@ -17,7 +17,7 @@ from ..messages import language_of
 from ..student import ROOT
 from ..terminal import painter
 from . import trial
-from .exercise import Exercise, load
+from .exercise import IMPLEMENTATIONS, Exercise, load
 from .page import lines
 from .verdict import Runs
 
@@ -89,8 +89,8 @@ def _process(exercise: Exercise, runs: Runs, seconds: float) -> Iterator[dict[st
     wanted = {
         "root": str(ROOT),
         "file": str(exercise.file),
-        "function": exercise.function,
-        "implementations": exercise.files(),
+        "implementations": str(IMPLEMENTATIONS),
+        "names": exercise.names,
         "without": list(runs.stopped),
         "known": list(runs.outcomes),
     }

@@ -69,8 +69,8 @@ def serve(wanted: Mapping[str, Any]) -> None:
     """Run what is still to run, and print a line of JSON before and after each test.
 
     Args:
-        wanted: ``root``, the folder to import from; ``file`` with the tests; ``implementations``, from names to files,
-            and the ``function`` in these; ``without``, tests to leave out; ``known``, names that have been run already.
+        wanted: ``root``, the folder to import from; ``file`` with the tests; ``implementations``, the file of
+            the functions called ``names``; ``without``, tests to leave out; ``known``, what has been run already.
     """
     told = os.fdopen(os.dup(1), "w", encoding="utf-8")
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -84,8 +84,9 @@ def serve(wanted: Mapping[str, Any]) -> None:
     import torch
 
     torch.set_num_threads(1)
-    for name, path in wanted["implementations"].items():
-        implementation = getattr(_imported(path), wanted["function"])
+    implementations = _imported(wanted["implementations"])
+    for name in wanted["names"]:
+        implementation = getattr(implementations, name)
         tell(importing=name)
         try:
             with contextlib.redirect_stdout(io.StringIO()):

@@ -23,6 +23,7 @@ from .pages import Page, parser
 
 TEMPLATE = Path(__file__).with_name("page.html.j2")
 OTHER_LANGUAGE = {"en": "English", "zh": "中文"}
+FOLDED = {"Common mistakes": "Show", "常见错误": "展开"}  # sections that would spoil the search for one's own mistake
 LONGEST_WHOLE = 28  # characters; shorter code in a sentence is not broken over two lines
 CLOSING = re.compile(r"[,.;:!?)\u3001\u3002\uff01\uff09\uff0c\uff1a\uff1b\uff1f]*")
 LIGHT, DARK = "xcode", "github-dark"  # each colour reads well: 4.5 to 1 on the ground of code
@@ -110,7 +111,15 @@ class _Renderer(RendererHTML):
         return self.renderToken(tokens, idx, options, env)
 
     def table_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        return f'<div class="table">{self.renderToken(tokens, idx, options, env)}'
+        folded = FOLDED.get(_heading(tokens, idx))
+        opened = f"<details><summary>{folded}</summary>" if folded else ""
+        return f'{opened}<div class="table">{self.renderToken(tokens, idx, options, env)}'
 
     def table_close(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        return f"{self.renderToken(tokens, idx, options, env)}</div>"
+        closed = "</details>" if _heading(tokens, idx) in FOLDED else ""
+        return f"{self.renderToken(tokens, idx, options, env)}</div>{closed}"
+
+
+def _heading(tokens: Sequence[Token], idx: int) -> str:
+    """The heading of the section that a token is in."""
+    return next((tokens[at + 1].content for at in range(idx, -1, -1) if tokens[at].type == "heading_open"), "")

@@ -1,0 +1,234 @@
+"""What students read of errors that their code raises, of names that differ from the stub's, and of random draws."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from grader import REPOSITORY
+from grader.assignment import ASSIGNMENT
+from grader.lab.release.leaks import SHARED
+from grader.selftest.submissions import edited, handed_out, write_folder
+from grader.selftest.warm import WarmPython
+
+pytestmark = pytest.mark.slow
+
+NORM, VOCAB = "src/modeling/norm.py", "src/modeling/vocab_emb.py"
+TURN, ROPE = "src/functional.py", "src/modeling/pos_emb.py"
+MATHEMATICS = ("How many root mean squares", "Reshape [b, s, h]")  # asked and said about groups
+FOREIGN = "rows.masked_fill(foreign, 0)"
+DRAW = "nn.init.uniform_(self.gamma, *self.init_range, generator=generator)"
+
+# By name: the file, what takes the place of what, the task, what is said, and what is not.
+CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...]]] = {
+    "a shape error": (
+        ROPE,
+        {"cos[:seq_len], sin[:seq_len]": "cos, sin"},
+        4,
+        (
+            "src/modeling/pos_emb.py:92 -> src/functional.py:30 return (input * cos",
+            "input float32 [1, 7, 1, 8], cos float32 [8, 1, 8]",
+            "Which of these shapes and dtypes did you not expect",
+        ),
+        (),
+    ),
+    "numbers in a shape error": (
+        NORM,
+        {"input.to(compute_dtype).unflatten(-1, (-1, self.group_size))": "input.view(-1, 2, 5, self.group_size)"},
+        1,
+        ("input float32 [2, 3, 24], self.group_size = 4",),
+        MATHEMATICS,
+    ),
+    "an unknown attribute": (
+        NORM,
+        {"self.eps = eps": "self.epsilon = eps"},
+        1,
+        ("has no attribute 'eps'. Did you mean epsilon?", "src/modeling/norm.py:79"),
+        (*MATHEMATICS, "none of the known mistakes"),
+    ),
+    "an unknown variable": (
+        VOCAB,
+        {"foreign = (rows < 0) |": "foriegn = (rows < 0) |"},
+        3,
+        ("name 'foreign' is not defined. Did you mean foriegn?",),
+        ("which ids does rank 1 own",),
+    ),
+    "a renamed class": (
+        NORM,
+        {"class GroupRMSNorm": "class GroupRmsNorm"},
+        1,
+        ("Your code has GroupRmsNorm: did you mean GroupRMSNorm?", "no test of task 1 could run"),
+        (),
+    ),
+    "a renamed argument": (
+        NORM,
+        {
+            "        group_size: int,": "        num_groups: int,",
+            "% group_size": "% num_groups",
+            "={group_size}": "={num_groups}",
+            "self.group_size = group_size": "self.group_size = num_groups",
+        },
+        1,
+        ("unexpected keyword argument 'group_size'. Your code has num_groups: did you mean group_size?",),
+        MATHEMATICS,
+    ),
+    "a renamed argument of a function": (
+        TURN,
+        {
+            "cos: Tensor, sin: Tensor)": "cosine: Tensor, sin: Tensor)",
+            "for table in (cos, sin)": "for table in (cosine, sin)",
+        },
+        4,
+        ("unexpected keyword argument 'cos'. Your code has cosine: did you mean cos?",),
+        ("a quarter turn make of (1, 0)",),
+    ),
+    "a misspelled method": (
+        NORM,
+        {"def forward(": "def foward("},
+        1,
+        ('missing the required "forward" function. Your code has foward: did you mean forward?',),
+        MATHEMATICS,
+    ),
+    "a missing return": (
+        ROPE,
+        {"        return apply_rotary": "        apply_rotary"},
+        4,
+        ("received None, expected one tensor: is a return missing?",),
+        ("With k = 1 nothing is stretched",),
+    ),
+    "a shape that a test's own line cannot use": (
+        TURN,
+        {".to(input.dtype)": ".to(input.dtype).flatten(2)"},
+        4,
+        ("received shape [", "Only the shape is checked here"),
+        ("IndexError", "With k = 1 nothing is stretched"),
+    ),
+    "an id that is no row": (
+        VOCAB,
+        {f"nn.functional.embedding({FOREIGN}, self.shard.to(input_ids.device))": "self.shard[rows]"},
+        3,
+        ("index 4 is out of bounds", "self.shard float32 [4, 8], rows int64 [1, 16] from 0 to 15"),
+        (),
+    ),
+    "an in-place operation that torch refuses": (
+        NORM,
+        {"groups / torch.sqrt(mean_square + self.eps)": "groups.div_(torch.sqrt(mean_square + self.eps))"},
+        1,
+        ("Does it work in place",),
+        ("Which of these shapes and dtypes",),
+    ),
+    "ids that are changed": (
+        VOCAB,
+        {
+            "        return nn.functional.embedding(input_ids,": "        input_ids += 0 * input_ids + 1\n"
+            "        return nn.functional.embedding(input_ids - 1,"
+        },
+        2,
+        ("the call changed input_ids", "Which line works in place"),
+        ("out of bounds",),
+    ),
+    "the size of a parameter": (
+        NORM,
+        {"torch.empty(hidden_size,": "torch.empty(group_size,"},
+        1,
+        ("In gamma: received shape [4], expected [24]",),
+        MATHEMATICS,
+    ),
+    "a package": (
+        NORM,
+        {"import torch\n": "import json, pytest\nimport torch\n"},
+        1,
+        ("src/modeling/norm.py imports pytest; only Python and torch are guaranteed during grading",),
+        (),
+    ),
+    "another range": (
+        NORM,
+        {DRAW: "nn.init.uniform_(self.gamma, generator=generator)"},
+        1,
+        ("right random numbers, scaled or shifted", "Which arguments does it get"),
+        ("between setting the seed and the draw",),
+    ),
+    "mean and standard deviation swapped": (
+        VOCAB,
+        {"(self.table, self.init_mean, self.init_std,": "(self.table, self.init_std, self.init_mean,"},
+        2,
+        ("Every value is the same", "are the arguments in the right order"),
+        ("between setting the seed and the draw",),
+    ),
+    "a reset that nobody calls": (
+        NORM,
+        {"device=device))\n        self.reset_parameters()": "device=device))"},
+        1,
+        ("After a call of reset_parameters, they are right.", "Who calls reset_parameters"),
+        ("between setting the seed and the draw",),
+    ),
+    "a draw without the seed": (
+        NORM,
+        {DRAW: "nn.init.uniform_(self.gamma, *self.init_range)"},
+        1,
+        ("between setting the seed and the draw",),
+        ("scaled or shifted", "After a call of reset_parameters, they"),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def handed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What students get, without signatures."""
+    return handed_out(tmp_path_factory.mktemp("handed"), ASSIGNMENT)
+
+
+@pytest.mark.parametrize(("file", "edits", "task", "said", "unsaid"), CASES.values(), ids=CASES)
+def test_what_is_said_leads_to_the_cause(
+    handed: Path,
+    tmp_path: Path,
+    run: WarmPython,
+    file: str,
+    edits: dict[str, str],
+    task: int,
+    said: tuple[str, ...],
+    unsaid: tuple[str, ...],
+) -> None:
+    folder = shutil.copytree(handed, tmp_path / "student")
+    write_folder(folder, edited(*((file, old, new) for old, new in edits.items()), of=ASSIGNMENT))
+    told = " ".join(run(folder, "tests", "--task", str(task), "--hint", "2").stdout.split())
+    assert [text for text in said if text not in told] == []
+    assert [text for text in unsaid if text in told] == []
+
+
+def test_plain_pytest_shows_the_line_and_the_question_and_no_line_of_the_harness(
+    handed: Path, tmp_path: Path, run: WarmPython
+) -> None:
+    folder = shutil.copytree(handed, tmp_path / "student")
+    file, edits, *_ = CASES["a shape error"]
+    write_folder(folder, edited(*((file, old, new) for old, new in edits.items()), of=ASSIGNMENT))
+    told = run(folder, "pytest", "-q", "tests/test_pos_emb.py", "-k", "base-10000").stdout
+    assert "src/functional.py:30: RuntimeError" in told
+    assert "tests/harness" not in told
+    assert "Which of these shapes and dtypes did you not expect" in told
+    assert "With k = 1 nothing is stretched" not in told
+
+
+def test_a_table_that_stays_behind_is_asked_about_before_the_line_where_devices_meet(
+    handed: Path, tmp_path: Path, run: WarmPython
+) -> None:
+    folder = shutil.copytree(handed, tmp_path / "student")
+    shutil.copytree(REPOSITORY / SHARED, folder / "tests" / "harness" / "second_device")
+    plain = [
+        (ROPE, f'self.register_buffer("{name}", {name}, persistent=False)', f"self.{name} = {name}")
+        for name in ("cos", "sin")
+    ]
+    write_folder(folder, edited(*plain, (TURN, "table.to(input.device)", "table"), of=ASSIGNMENT))
+    told = run(folder, "tests", "--task", "4", "--all", "--verbose").stdout
+    assert "What does module.to(device) move" in " ".join(told.split())
+    assert "Move tensors with .to(input.device)" not in " ".join(told.split())
+
+
+def test_a_named_case_is_told_the_law_of_that_case(handed: Path, tmp_path: Path, run: WarmPython) -> None:
+    folder = shutil.copytree(handed, tmp_path / "student")
+    eps = (NORM, "mean_square + self.eps", "mean_square + self.eps * (self.eps < 1)")
+    write_folder(folder, edited(eps, of=ASSIGNMENT))
+    told = " ".join(run(folder, "tests", "--task", "1", "--lang", "zh").stdout.split())
+    assert "sqrt(1² + 15) = 4" in told

@@ -1,0 +1,235 @@
+"""What an exception tells about a student's code: the calls that led to it, the line, and what met there."""
+
+import ast
+import difflib
+import inspect
+import linecache
+import re
+import sys
+import traceback
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .compare import MismatchError
+from .messages import Language, say
+from .rubric import ROOT, SOURCE, TESTS
+
+MOST_STEPS = 4  # of the calls that led to an error, in code that calls itself
+LONGEST_MESSAGE = 600  # characters
+PYTHONS_OWN = (NameError, AttributeError, ImportError, TypeError, SyntaxError, KeyError, ZeroDivisionError)
+ABOUT_DEVICES = ("on the same device", "device type for generator", "indices should be either on")  # in torch's errors
+ABOUT_WRITING = ("single memory location", "in-place operation", "inplace operation")  # likewise
+CALLED_OTHERWISE = re.compile(r"(?:(\w+)\.)?(\w+)\(\) (?:got an unexpected keyword argument '(\w+)'|missing \d|takes )")
+LIKE = 0.5  # how alike two names are, at least, if one may be meant by the other
+
+
+def kind_of(error: BaseException) -> str:
+    """What kind of failure an error is: the kind of a mismatch, or who raised it and why.
+
+    ``endless``: a timeout. ``names``: a class, method or argument has another name than in the stub. ``python``: Python
+    refuses a line of the student's; ``devices``, ``in_place`` and ``error``: torch does. ``unusable``: a line of the
+    test's own fails.
+    """
+    if isinstance(error, MismatchError):
+        return error.kind
+    if isinstance(error, TimeoutError):
+        return "endless"
+    if place_of(error):
+        if any(words in str(error) for words in ABOUT_DEVICES):
+            return "devices_plain" if plain_tables(error) else "devices"
+        if any(words in str(error) for words in ABOUT_WRITING):
+            return "in_place"
+        return "python" if isinstance(error, PYTHONS_OWN) and not _raised_by_torch(error) else "error"
+    return "names" if _is_about_names(error) else "unusable"
+
+
+def describe(error: BaseException, language: Language) -> str:
+    """The name and message of an exception, with what may have been meant where a name is unknown."""
+    message = error.msg if isinstance(error, SyntaxError) else str(error)
+    if isinstance(error, ImportError):
+        message = message.removesuffix(f" ({error.path})")
+    known, asked = _alike(error)
+    meant = (
+        ""
+        if not known
+        else say(language, "yours", own=known, asked=asked)
+        if asked
+        else say(language, "meant", name=known)
+    )
+    return f"{type(error).__name__}: {message}"[:LONGEST_MESSAGE] + meant
+
+
+def place_of(error: BaseException) -> str:
+    """The line of the student's code that raised an error or cannot be parsed; empty if it is other code.
+
+    Written as ``src/modeling/norm.py:57``, which editors and terminals can open.
+    """
+    spots = [(step.tb_frame.f_code.co_filename, step.tb_lineno) for step in _steps(error)]
+    if isinstance(error, SyntaxError) and error.filename and Path(error.filename).is_relative_to(SOURCE):
+        spots.append((error.filename, error.lineno or 1))
+    return _written(*spots[-1]) if spots else ""
+
+
+def way_to(error: BaseException) -> str:
+    """The lines of the student's code that called each other and led to an error, and the last one as it is written.
+
+    As in ``src/modeling/pos_emb.py:88 -> src/functional.py:31``.
+    Where only the test's own lines fail, the last one of these.
+    """
+    steps = list(_steps(error))
+    if not steps and kind_of(error) == "unusable":
+        steps = list(_steps(error, TESTS))[-1:]
+    if not steps:
+        return place_of(error)
+    way = list(dict.fromkeys(_written(step.tb_frame.f_code.co_filename, step.tb_lineno) for step in steps))
+    file = steps[-1].tb_frame.f_code.co_filename
+    return f"{' -> '.join(way[-MOST_STEPS:])}\n  {linecache.getline(file, steps[-1].tb_lineno).strip()}"
+
+
+def values_at(error: BaseException) -> str:
+    """What the names in the failing expression stand for, as in ``input float32 [1, 7, 1, 8], cos float32 [8, 8]``."""
+    steps = list(_steps(error))
+    if not steps:
+        return ""
+    frame = steps[-1].tb_frame
+    found = {ast.unparse(node): _value(frame, node) for node in _names_in(steps[-1])}
+    return ", ".join(f"{name} {text}" for name, value in found.items() if (text := shown(value)))
+
+
+def plain_tables(error: BaseException) -> list[str]:
+    """Tensors that modules on the way to an error keep as plain attributes, which ``to`` does not move."""
+    modules = (step.tb_frame.f_locals.get("self") for step in _steps(error))
+    kept = (vars(module).items() for module in modules if isinstance(module, nn.Module))
+    return [f"self.{name}" for items in kept for name, value in items if isinstance(value, Tensor)]
+
+
+def near(name: str, names: Iterable[str]) -> str:
+    """The name that may be meant by another one; empty if none is like it."""
+    return next(iter(difflib.get_close_matches(name, [*names], n=1, cutoff=LIKE)), "")
+
+
+# ── Where ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _steps(error: BaseException, folder: Path = SOURCE) -> Iterator[TracebackType]:
+    """The steps of a traceback that are in the student's code, or in another folder."""
+    step = error.__traceback__
+    while step is not None:
+        if _is_in(step.tb_frame, folder):
+            yield step
+        step = step.tb_next
+
+
+def _is_in(frame: FrameType, folder: Path) -> bool:
+    """Whether a frame is of a file in a folder; of the tests' own folder only the test files count."""
+    file = Path(frame.f_code.co_filename)
+    return file.parent == folder and file.name.startswith("test_") if folder == TESTS else file.is_relative_to(folder)
+
+
+def _written(file: str, line: int) -> str:
+    return f"{Path(file).relative_to(ROOT).as_posix()}:{line}"
+
+
+def _last_frame(error: BaseException) -> FrameType | None:
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return frames[-1] if frames else None
+
+
+def _raised_by_torch(error: BaseException) -> bool:
+    """Whether a Python function of torch raised an error; an unknown attribute of a module is Python's all the same."""
+    frame = _last_frame(error)
+    return frame is not None and not _is_in(frame, SOURCE) and not isinstance(error, AttributeError)
+
+
+# ── What met there ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _names_in(step: TracebackType) -> list[ast.Name | ast.Attribute]:
+    """The names in the expression that failed, in the order in which they are written."""
+    code = step.tb_frame.f_code
+    first, last, start, end = next(islice(code.co_positions(), step.tb_lasti // 2, None))
+    try:
+        tree = ast.parse("".join(linecache.getlines(code.co_filename)))
+    except SyntaxError:  # saved anew since
+        return []
+    inside = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name | ast.Attribute)
+        and (first, start) <= (node.lineno, node.col_offset)
+        and (node.end_lineno, node.end_col_offset) <= (last, end)
+    ]
+    return sorted(inside, key=lambda node: (node.lineno, node.col_offset))
+
+
+def _value(frame: FrameType, node: ast.expr) -> object:
+    """What a name such as ``x`` or ``self.gamma`` stands for, looked up without running any code of the student's."""
+    if isinstance(node, ast.Name):
+        return frame.f_locals.get(node.id, Ellipsis)
+    owner = _value(frame, node.value) if isinstance(node, ast.Attribute) else Ellipsis
+    if not isinstance(owner, nn.Module) or not isinstance(node, ast.Attribute):
+        return Ellipsis
+    held = {**vars(owner), **owner._parameters, **owner._buffers}
+    return held.get(node.attr, Ellipsis)
+
+
+def shown(value: object) -> str:
+    """A tensor's dtype and shape, of ids also their range; or a plain value; empty for anything else."""
+    if isinstance(value, Tensor):
+        where = "" if value.device.type == "cpu" else f" on {value.device.type}"
+        ids = value.dtype == torch.int64 and value.numel() > 0
+        span = f" from {value.min().item()} to {value.max().item()}" if ids else ""
+        return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}{where}{span}"
+    if isinstance(value, list | tuple) and value and all(isinstance(item, Tensor) for item in value):
+        return f"({', '.join(map(shown, value))})"
+    plain = value is None or isinstance(value, bool | int | float | torch.Size)
+    return f"= {list(value) if isinstance(value, torch.Size) else value}" if plain else ""
+
+
+# ── What may be meant ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _is_about_names(error: BaseException) -> bool:
+    """Whether a test could not call the student's code, since a class, method or argument has another name."""
+    if isinstance(error, TypeError):
+        return CALLED_OTHERWISE.search(str(error)) is not None
+    frame = _last_frame(error)
+    from_torch = frame is not None and frame.f_globals.get("__name__") == nn.Module.__module__
+    if isinstance(error, AttributeError):
+        return from_torch or inspect.ismodule(error.obj)
+    return isinstance(error, NotImplementedError) and from_torch  # a module without forward
+
+
+def _alike(error: BaseException) -> tuple[str, str]:
+    """A name that exists and is like the unknown one; and the unknown one, if it is the name in the stub.
+
+    Empty texts where no name is unknown, or none is like it.
+    """
+    text, asked, names = str(error), "", ()
+    if isinstance(error, TypeError) and (called := CALLED_OTHERWISE.search(text)):
+        function = getattr(_piece(called[1]), called[2], None) if called[1] else _piece(called[2])
+        asked, names = called[3] or "", inspect.signature(function).parameters if function else ()
+    elif isinstance(error, ImportError) and (wanted := re.search(r"cannot import name '(\w+)' from 'src\b", text)):
+        asked, names = wanted[1], vars(sys.modules[error.name])
+    elif isinstance(error, NotImplementedError) and (missing := re.search(r"Module \[(\w+)\] is missing", text)):
+        asked, names = "forward", vars(_piece(missing[1]))
+    elif isinstance(error, AttributeError):
+        asked, names = error.name or "", [name for name in dir(error.obj) if not name.startswith("_")]
+    elif isinstance(error, NameError) and (steps := list(_steps(error))):
+        frame = steps[-1].tb_frame
+        asked, names = error.name or "", [*frame.f_locals, *frame.f_globals]
+    found = near(asked, names)
+    in_the_stub = isinstance(error, ImportError) or not place_of(error)
+    return found, asked if found and in_the_stub else ""
+
+
+def _piece(name: str) -> Any:
+    """A class or function of the student's, by its name; None if there is none."""
+    own = (vars(module) for path, module in [*sys.modules.items()] if path.partition(".")[0] == SOURCE.name)
+    return next((names[name] for names in own if name in names), None)
