@@ -171,6 +171,7 @@ class Plugin:
         task = ""
         for prop in reversed(self._tests):
             student.announce(prop)
+            student.start_afresh()  # gives a lent worker back
             if lender and task != (task := self._assignment.rubric.task_of(prop).id):
                 lender.end_idle()
             if not plain and self._passes(prop, decided[prop]):
