@@ -13,10 +13,11 @@ from typing import Annotated
 
 import typer
 
-from grader.core.export.drops import Drop, drops, remember
+from grader.core.export.drops import Drop, drops, in_file, remember
 from grader.core.export.formats import FORMATS, NO_COMMENTS
 from grader.core.export.formats import export as export_as
 from grader.core.export.rows import Export, ExportError, refusals
+from grader.core.grades.decided import DecidedClass
 from grader.core.results.database import LedgerError, opened
 from grader.core.results.report import Report, Summary, write_text
 from grader.core.rubric import Rubric
@@ -40,13 +41,13 @@ class Prepared:
     """Grades that are ready to be written.
 
     Attributes:
-        reports: Of the class.
+        known: The class.
         made: The files, and a row for each student.
         lower: The grades that are lower than they were.
         unsettled: How many decisions should be looked at again.
     """
 
-    reports: list[Report]
+    known: DecidedClass
     made: Export
     lower: list[Drop]
     unsettled: int
@@ -56,13 +57,27 @@ class Prepared:
         """How many grades have no place in the file."""
         return sum(bool(row.grade and row.refused) for row in self.made.rows)
 
+    @property
+    def empty(self) -> bool:
+        """Whether the file would hold no grade at all."""
+        return not any(row.cell or row.excused for row in self.made.rows)
+
     def say(self) -> None:
         """Print a line for each grade that is lower, blank or changed by the policy, or has no place in the file."""
         for line in (*map(str, self.lower), *self.made.remarks, *refusals(self.made.rows)):
             warn(line)
 
-    def problems(self, accept_drops: bool, accept_blanks: bool, accept_stale: bool) -> list[tuple[str, int]]:
-        """What has to be accepted first, each with the exit code that it asks for."""
+    def problems(
+        self, accept_drops: bool, accept_blanks: bool, accept_stale: bool, graded: bool = True
+    ) -> list[tuple[str, int]]:
+        """What has to be accepted first, each with the exit code that it asks for; nobody can accept an empty file.
+
+        Args:
+            accept_drops: A person accepts lower grades.
+            accept_blanks: A person accepts that grades get lost.
+            accept_stale: A person accepts decisions whose basis has changed.
+            graded: Whether the file of grades is written at all.
+        """
         found = []
         if self.lower and not accept_drops:
             lower = f"grades that have dropped: {len(self.lower)} (`grader diff OLD NEW` explains why two gradings "
@@ -73,6 +88,8 @@ class Prepared:
         if self.unsettled and not accept_stale:
             stale = f"decisions that need another look: {self.unsettled} (--accept-stale exports them as they are)"
             found.append((stale, EXIT_GRADER_ERROR))
+        if graded and not found and self.empty:
+            found.append((f"no grade would be written for any of {len(self.made.rows)} students", EXIT_GRADER_ERROR))
         return found
 
 
@@ -83,6 +100,7 @@ def prepared(
     ledger: sqlite3.Connection,
     template: bytes | None,
     assignment_id: str,
+    file: Path | None = None,
     format_: str | None = None,
     comment: Callable[[Report], str] | None = None,
     partial: bool = False,
@@ -96,6 +114,7 @@ def prepared(
         ledger: The opened ledger of the folder.
         template: A file that was downloaded from the platform.
         assignment_id: The number that the platform gives the assignment.
+        file: The path that would be written; None for the usual one in the folder. What it holds is compared, too.
         format_: The format of the file; None for the one called ``to``.
         comment: Builds the comment on a student's grade; None for no comments.
         partial: Accept results of a single task.
@@ -110,7 +129,9 @@ def prepared(
     reports = [known.report(line.id) for line in lines]
     told: Mapping[str, str] = {own.submission.id: comment(own) for own in reports} if comment else NO_COMMENTS
     made = export_as(reports, format_ or to, rubric, template, assignment_id, known.book, told)
-    return Prepared(reports, made, drops(ledger, made.rows, to, rubric.policy), len(known.book.unsettled))
+    written = in_file(file or out / next(iter(made.files)), made.rows)
+    lower = drops(ledger, made.rows, to, rubric.policy, written)
+    return Prepared(known, made, lower, len(known.book.unsettled))
 
 
 def export(
@@ -132,7 +153,7 @@ def export(
     try:
         content = template.read_bytes() if template else None
         with opened(out) as ledger:
-            ready = prepared(out, to, chosen().rubric, ledger, content, assignment_id, partial=partial)
+            ready = prepared(out, to, chosen().rubric, ledger, content, assignment_id, file, partial=partial)
             ready.say()
             if problems := ready.problems(accept_drops, accept_blanks, accept_stale):
                 texts, codes = zip(*problems, strict=True)
@@ -146,4 +167,4 @@ def export(
         fail(str(error))
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}.")
-    say(f"{len(ready.reports)} reports for {to}: {path}")
+    say(f"{len(ready.known.lines)} reports for {to}: {path}")

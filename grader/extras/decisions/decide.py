@@ -12,6 +12,7 @@ import typer
 
 from grader.core.cli.decided import read_decided
 from grader.core.cli.terminal import chosen, fail, find, language_of, say
+from grader.core.grades.book import About
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.in_force import about
 from grader.core.grades.model import EVERYONE, FILE, DecisionError, Ruling
@@ -109,6 +110,15 @@ def enter(known: DecidedClass, student: str, wanted: Sequence[Mapping[str, objec
     except OSError as error:
         fail(f"{error.filename or known.folder}: {error.strerror}.", 3)
     _print_moves(before, _grades(now := read_decided(known.folder, known.rubric)), now)
+    _print_rows([who for own in made if own.decision.team for who in own.about], now)
+
+
+def _print_rows(students: Sequence[About], now: DecidedClass) -> None:
+    """Print which rows of a gradebook the submissions of a team will reach."""
+    works = {work: None for who in students if isinstance(who, tuple) for work in now.book.people.handed_in[who]}
+    for own in (own for work in works for own in now.grades[work]):
+        student, row = own.student, own.student.id or own.student.email or "unknown"
+        say(f"{own.line.id} → row {row}, {student}: {f'{own.grade.points:g}' if own.grade else own.blank}")
 
 
 def _moment(text: str) -> datetime:

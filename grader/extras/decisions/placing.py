@@ -96,6 +96,11 @@ def _student_problem(own: Decision, about: Sequence[Key], people: People, policy
         return f"no submission {own.attempt}; the student has {_ids(works)}"
     if own.due and not all(extendable(policy, line.origin) for line in works):
         return "the submission time is unknown: decide late_days, or set due in [policy]"
+    for name in own.team or ():
+        try:
+            people.students(name)
+        except Unknown as error:
+            return f"{name}: {error}; with --roster, grade knows everyone in the course"
     return ""
 
 

@@ -91,6 +91,14 @@ def test_a_decision_is_written_down_and_every_command_follows_it(out: Path) -> N
     assert (line["score"], line["decided"]["score"], line["decided"]["decisions"][0]["what"]) == (6, 9, "mean")
 
 
+def test_a_team_says_which_rows_it_reaches_and_refuses_strangers(out: Path) -> None:
+    line = only_line(out, "ada", "--team", "Zed", *REASON)
+    assert "Zed: no student matches" in line
+    assert "with --roster, grade knows everyone in the course" in line
+    told = decided(out, "ada", "--team", "Li, Bo", *REASON)
+    assert "ada → row c-ada, Ada: 11\nada → row c-bo, Bo Li: has several submissions (ada, bo)" in told
+
+
 def test_pages_tell_the_student_why_and_not_who(out: Path) -> None:
     decided(out, "bo", "--excuse", "--comment", "Get well soon!", *REASON)
     assert run("report", out, "--lang", "en").exit_code == 0
