@@ -21,9 +21,7 @@ from .rows import ExportError, Row
 from .table import read_number, read_template
 
 Key = tuple[str, str]
-GRADES = tuple(
-    map(heading, (*GRADE, "Total Score", "score"))
-)  # of Moodle, of a plain table, of Gradescope, of nbgrader
+GRADES = tuple(map(heading, (*GRADE, "Total Score", "score")))  # of Moodle and plain tables, Gradescope, nbgrader
 _OF_CANVAS = re.compile(r"\(\d+\)$")
 
 
