@@ -32,6 +32,7 @@ from grader.core.results.database import LEDGER
 from grader.core.run.class_run import begun
 from grader.core.settings import Settings
 from grader.lab.processes import cpu_s, descendants, memory_mib
+from grader.lab.stopped import one_line
 
 SETTINGS = Settings(ASSIGNMENT, device="cpu", language="en")
 TORCH, PLAIN = "import torch", "(a) plain pytest, a new process for each submission"
@@ -264,9 +265,10 @@ def page() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    rubric_or_exit(ASSIGNMENT)
-    if sys.argv[1:] == ["plain"]:  # as most graders work: a new process for each submission
-        tests, reference = hidden_tests()
-        tests.run(reference)
-    else:
-        (ASSIGNMENT.root / "grader/docs/performance.md").write_text("\n".join(page()) + "\n", encoding="utf-8")
+    with one_line():
+        rubric_or_exit(ASSIGNMENT)
+        if sys.argv[1:] == ["plain"]:  # as most graders work: a new process for each submission
+            tests, reference = hidden_tests()
+            tests.run(reference)
+        else:
+            (ASSIGNMENT.root / "grader/docs/performance.md").write_text("\n".join(page()) + "\n", encoding="utf-8")

@@ -157,7 +157,8 @@ def test_a_policy_that_takes_points_off_is_noticed(out: Path, monkeypatch: pytes
     choose_for(monkeypatch, changed)
     result = export(out)
     assert not accepted(result)
-    assert [line.rpartition(", ")[2] for line in result.stderr.splitlines()[:2]] == ["now 8", "now 8"]
+    assert result.stderr.splitlines()[0].startswith("Ada (ada), Bo (bo): 11 ")
+    assert result.stderr.splitlines()[0].endswith(", now 8")
 
 
 def worksheet_of(out: Path, most: str, grade: str = "") -> tuple[str, ...]:
@@ -166,6 +167,14 @@ def worksheet_of(out: Path, most: str, grade: str = "") -> tuple[str, ...]:
     sheet = worksheet(people, most).replace("Not marked,,", f"Not marked,{grade},")
     (out / "worksheet.csv").write_text(sheet)
     return ("--template", str(out / "worksheet.csv"))
+
+
+def test_students_whose_grades_drop_alike_are_one_line(out: Path) -> None:
+    write_class(out, report("ada", LOST, name="Ada"), report("bo", LOST, name="Bo"))
+    line, last = export(out).stderr.splitlines()
+    assert line.startswith("Ada (ada), Bo (bo): 11 exported 20")
+    assert line.endswith(", now 5")
+    assert last.startswith("grader: grades that have dropped: 2 (")
 
 
 def test_grades_above_the_maximum_are_said_before_anything_is_written(out: Path) -> None:
@@ -192,7 +201,7 @@ def test_grades_above_the_maximum_are_said_before_anything_is_written(out: Path)
 def test_a_grade_that_a_person_raised_on_the_platform_is_not_lowered_unseen(out: Path) -> None:
     result = export(out, *worksheet_of(out, "100", "12.5"), to="moodle")
     assert not accepted(result)
-    assert result.stderr.startswith("Ada (ada): 12.5 in the downloaded file, now 11\n")
+    assert result.stderr.startswith("Ada (ada), Bo (bo): 12.5 in the downloaded file, now 11\n")
 
 
 def test_an_export_during_a_run_is_refused(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,8 +162,8 @@ def test_of_folders_canvas_finds_students_by_name_and_never_by_a_number_that_is_
     ("template", "identifier", "problem"),
     [
         (None, "", "--assignment-id '': not a number.* Canvas would create a new assignment"),
-        (gradebook(PEOPLE), "5", r"--assignment-id '5': 0 columns of --template end in \(5\)"),
-        (gradebook(PEOPLE), "", "--assignment-id '': 0 columns"),
+        (gradebook(PEOPLE), "5", r"'5': no such assignment in --template. Choose the number of one of: .*\(77\)"),
+        (gradebook(PEOPLE), "", "--assignment-id '': no such assignment in --template"),
         (gradebook(PEOPLE).replace("SIS Login ID", "Login"), "77", "no column 'SIS Login ID'"),
         ("Name\nAda\n", "77", "no column 'Student'. Pass the gradebook, as downloaded"),
         ("", "77", "not a UTF-8 CSV"),

@@ -113,7 +113,13 @@ def test_a_zip_under_the_name_of_another_archive_is_a_zip(name: str, exported: b
     ada, _ = discover([tmp_path], expected=EXPECTED)
     submission = ada.read()
     assert (ada.id, dict(submission.files)) == ("ada_12" if exported else "ada", HANDED_IN)
-    assert submission.notices == (f"Found inside the archive {name!r}.",)
+    assert submission.notices == ()  # packed as most students do, which is nothing to tell
+
+
+def test_an_empty_archive_is_told_as_what_it_is(tmp_path: Path) -> None:
+    write_folder(tmp_path / "ada", {"work.zip": zipped({})})
+    submission = read_folder(tmp_path / "ada", "ada", expected=EXPECTED)
+    assert "work.zip is an empty archive" in str(submission.reason)
 
 
 def test_a_tar_and_a_zip_within_may_have_names_of_other_kinds(tmp_path: Path) -> None:

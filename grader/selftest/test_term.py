@@ -201,7 +201,11 @@ def test_a_dry_run_says_whom_a_change_would_move_and_writes_nothing(
         assert lines[0] == f"Fewer points: {graded}"
         assert "      the property's points changed: 12 → 11" in lines
     other = run(*given, "--dry-run", "--seed", "1").stdout.splitlines()
-    assert f"Unknown until graded: {len(people) - 1}." in other
+    assert other == [
+        f"Unknown until graded: {len(people) - 1}.",
+        "Earlier results cannot tell, since these conditions changed: seed. Grade without --dry-run.",
+        "Nothing was written.",
+    ]
     assert _contents(tmp_path / "out") == before
 
 
@@ -258,6 +262,31 @@ def test_a_run_over_one_submission_leaves_the_others_in_the_class(judged: None, 
     run("grade", tmp_path / "one.zip", "--out", out, "--replace")
     run("export", out, "--to", "csv")
     assert column(out / "grades.csv", "student_id", "grade") == {"4001": "90"}
+
+
+def test_who_handed_in_nothing_gets_zero_if_the_policy_says_so(
+    judged: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del judged
+    everyone, out = class_of(3), tmp_path / "out"
+    write_zip(tmp_path / "given.zip", exports.canvas(everyone))
+    write_folder(tmp_path, {"gradebook.csv": gradebook(everyone)})
+    run("grade", tmp_path / "given.zip", "--out", out, "--roster", tmp_path / "gradebook.csv")
+    arguments = ("export", out, "--to", "canvas", "--template", tmp_path / "gradebook.csv", "--assignment-id", "77")
+    counted, hint = run(*arguments).stdout.splitlines()
+    assert counted == f"2 grades of 4 students for canvas: {out / 'canvas.csv'}"
+    assert 'set missing = "zero" in [policy]' in hint
+    with_policy('missing = "zero"\n', tmp_path, monkeypatch)
+    (counted,) = run(*arguments).stdout.splitlines()
+    assert counted.startswith("3 grades of 4 students")  # the unreadable one still waits for a person
+    assert column(out / "canvas.csv", "ID", "Small (77)") == {"": "100", "4000": "120", "4001": "90", "4003": "0"}
+
+
+@pytest.mark.parametrize("command", [("export", "--to", "csv"), ("return", "--to", "mail")], ids=["export", "return"])
+def test_a_folder_that_is_not_there_is_what_is_said(tmp_path: Path, command: tuple[str, ...]) -> None:
+    name, *options = command
+    result = CliRunner().invoke(cli.app, [name, str(tmp_path / "gone"), *options])
+    assert result.stderr == f"grader: {tmp_path / 'gone'}: no such folder. Give the folder that grade --out wrote to.\n"
 
 
 def test_an_export_before_grading_has_finished_is_refused(tmp_path: Path) -> None:

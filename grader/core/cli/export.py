@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from grader.core.export.drops import Drop, drops, in_file, remember
+from grader.core.export.drops import Drop, drops, in_file, in_words, remember
 from grader.core.export.formats import FORMATS, NO_COMMENTS
 from grader.core.export.formats import export as export_as
 from grader.core.export.rows import Export, ExportError, refusals
@@ -23,7 +23,7 @@ from grader.core.results.report import Report, Summary, write_text
 from grader.core.rubric import Rubric
 
 from .decided import Partial, read_decided, refuse_partial
-from .terminal import EXIT_BAD_INPUT, EXIT_GRADER_ERROR, chosen, fail, read_written, say, warn
+from .terminal import EXIT_BAD_INPUT, EXIT_GRADER_ERROR, chosen, fail, graded_folder, read_written, say, warn
 
 PLAIN = "csv"  # the format that takes every grade, for grades that go into no file of a platform
 
@@ -64,7 +64,7 @@ class Prepared:
 
     def say(self) -> None:
         """Print a line for each grade that is lower, blank or changed by the policy, or has no place in the file."""
-        for line in (*map(str, self.lower), *self.made.remarks, *refusals(self.made.rows)):
+        for line in (*in_words(self.lower), *self.made.remarks, *refusals(self.made.rows)):
             warn(line)
 
     def problems(
@@ -150,10 +150,11 @@ def export(
     """Write grades in a platform's format, under the rubric's policy. Names students with no grade or a lower one."""
     if to not in FORMATS:
         fail(f"--to {to}: not a format. Choose one of {', '.join(FORMATS)}.")
+    rubric = chosen().rubric
     try:
         content = template.read_bytes() if template else None
-        with opened(out) as ledger:
-            ready = prepared(out, to, chosen().rubric, ledger, content, assignment_id, file, partial=partial)
+        with opened(graded_folder(out)) as ledger:
+            ready = prepared(out, to, rubric, ledger, content, assignment_id, file, partial=partial)
             ready.say()
             if problems := ready.problems(accept_drops, accept_blanks, accept_stale):
                 texts, codes = zip(*problems, strict=True)
@@ -167,4 +168,7 @@ def export(
         fail(str(error))
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}.")
-    say(f"{len(ready.known.lines)} reports for {to}: {path}")
+    count = sum(row.cell is not None for row in ready.made.rows)
+    say(f"{count} grades of {len(ready.made.rows)} students for {to}: {path}")
+    if any(row.absent for row in ready.made.rows) and rubric.policy.missing == "blank":
+        say('Students who handed in nothing have no grade. For zeros, set missing = "zero" in [policy] of the rubric.')

@@ -115,10 +115,11 @@ def _overview(statistics: ClassStatistics) -> Iterator[str]:
 
 
 def print_report(report: Report, rubric: Rubric, language: str, console: Console) -> None:
-    """Print a report: a line for each property, and what to do about those that lost points."""
+    """Print a report: a line for each property, what to do about those that lost points, and the total at the end."""
     alike = repeats(report)
     like = {prop.id: first for first, others in alike.items() for prop in others}
-    _put(f"{report.submission.id}: {describe(report)}", console, "bold", margin=0)
+    named = ", ".join(map(str, report.submission.origin.students)) if report.submission.origin else ""
+    _put(f"{report.submission.id}: {named or report.status}", console, "bold", margin=0)
     for notice in report.submission.notices:
         _put(f"note: {notice}", console, margin=2)
     for task in report.tasks:
@@ -129,18 +130,16 @@ def print_report(report: Report, rubric: Rubric, language: str, console: Console
                 points = prop.max_points + sum(other.max_points for other in others)
                 regained = f"one cause: fixing it regains {points:g} points, in {len(others) + 1} properties"
                 _put(regained, console, "italic")
-            if prop.outcome is not Outcome.PASSED and prop.id in rubric.properties:
+            if prop.outcome is not Outcome.PASSED and prop.id in rubric.properties and prop.id not in like:
                 _put(f"read: handout/{rubric.handout_place(prop.id, language)}", console, "dim")
+    _put(f"\n{report.submission.id}: {describe(report)}", console, "bold", margin=0)
 
 
 def _print_property(prop: PropertyReport, like: str | None, console: Console) -> None:
     mark, style = MARKS.get(prop.outcome, ("✗", "red"))
     start = Text.assemble("  ", (f"{mark:4}", style), f" {prop.points:>4g}/{prop.max_points:<3g} ")
-    _put(prop.title, console, start=start)
-    if prop.outcome is Outcome.PASSED:
-        return
-    if like:
-        _put(f"{prop.outcome}, like {like}", console)
+    _put(f"{prop.title} ({prop.outcome}, like {like})" if like else prop.title, console, start=start)
+    if prop.outcome is Outcome.PASSED or like:
         return
     mistake = f" (recognised: {prop.misconception})" if prop.misconception else ""
     _put(f"{prop.hint}{mistake}", console, "italic")

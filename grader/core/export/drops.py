@@ -40,10 +40,20 @@ class Drop:
     row: Row
     before: Before
 
-    def __str__(self) -> str:
+    @property
+    def what(self) -> str:
+        """The grade before and now, which several students may share."""
         cell = self.row.cell
         now = f"now {cell.points:g}" if cell else "now excused" if self.row.excused else "now blank"
-        return f"{self.row.student} ({self.row.report.submission.id}): {self.before.points:g} {self.before.when}, {now}"
+        return f"{self.before.points:g} {self.before.when}, {now}"
+
+
+def in_words(found: Iterable[Drop]) -> list[str]:
+    """A line for each way in which grades are lower, with everyone whom it concerns; the most frequent one first."""
+    alike: dict[str, list[str]] = {}
+    for own in found:
+        alike.setdefault(own.what, []).append(f"{own.row.student} ({own.row.report.submission.id})")
+    return [f"{', '.join(names)}: {what}" for what, names in sorted(alike.items(), key=lambda one: -len(one[1]))]
 
 
 def in_file(path: Path, rows: Iterable[Row]) -> dict[Key, Before]:

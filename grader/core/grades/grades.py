@@ -83,6 +83,8 @@ def _grade(student: Student, line: SummaryLine, teams: Sequence[Ruling], book: B
     rulings = tuple(dict.fromkeys((*book.about(line.id, own), *teams)))
     if excuse:
         return StudentGrade(student, line, None, f"excused: {excuse.decision.why}", terms, rulings, excused=True)
+    if _absent(line) and policy.missing == "zero" and line.score is None:
+        return StudentGrade(student, line, Grade(0, 0, 0, "No submission."), "", terms, rulings)
     if line.score is None or line.bonus is None:
         return StudentGrade(student, line, None, f"{line.status}: {clean(line.reason or '')}", terms, rulings)
     earned = grade(policy, line.score, line.bonus, line.origin, terms)

@@ -49,7 +49,7 @@ class Decision(BaseModel):
 
     Attributes:
         student: A student's id, address or name, or the id of a submission; ``*`` for everyone.
-        override: A property's id, ``score`` or ``bonus``: it is worth ``points``, whatever the grader found.
+        override: The id of a property or a task, ``score`` or ``bonus``: it is worth ``points``.
         comment: A comment for the student.
         due: The student's own deadline.
         late_days: Days of lateness that cost nothing.

@@ -49,7 +49,7 @@ def _ended(text: str, language: str) -> str:
 
 
 def _key(own: Decision, rubric: Rubric) -> str:
-    if own.override in rubric.properties:
+    if own.override in rubric.properties or own.override in {task.id for task in rubric.tasks}:
         return "property"
     known = (own.attempt or "", own.override or "", own.what)
     return next((name for name in known if name in _WORDS), "property")
@@ -57,8 +57,9 @@ def _key(own: Decision, rubric: Rubric) -> str:
 
 def _say(name: str, language: str, own: Decision, rubric: Rubric) -> str:
     known = rubric.properties.get(own.override or "")
+    task = next((task.title for task in rubric.tasks if task.id == own.override), own.override)
     return _WORDS[name][LANGUAGES.index(language)].format(
-        title=known.title[language] if known else own.override,
+        title=known.title[language] if known else task,
         points=own.points or 0,
         comment=own.comment,
         appeal=own.appeal,

@@ -152,8 +152,9 @@ class _Search:
             self._bytes += len(data)
             if self._bytes > MAX_ARCHIVE_BYTES:
                 raise Unreadable(say("{path} is larger than {n} MiB", n=MAX_ARCHIVE_BYTES >> 20).then(SRC_ONLY))
-            self.look(archive_files(io.BytesIO(data)), f"{shown}/", depth + 1)
-            self.found.notices.append(say("Found inside the archive {called}.", called=repr(shown)))
+            if not (inner := archive_files(io.BytesIO(data))):
+                raise Unreadable(say("{path} is an empty archive"))
+            self.look(inner, f"{shown}/", depth + 1)
         except MemoryError:
             raise
         except Unreadable as problem:

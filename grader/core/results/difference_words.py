@@ -30,6 +30,10 @@ WORDS: Final = {
         "en": "Unknown until graded: {n}.",
         "zh": "尚未评分、结果未知的提交：{n} 份。",
     },
+    "conditions": {
+        "en": "Earlier results cannot tell, since these conditions changed: {names}. Grade without --dry-run.",
+        "zh": "以下条件已改变，无法由之前的结果推知：{names}。请不带 --dry-run 重新评分。",
+    },
     "dry_run": {"en": "Nothing was written.", "zh": "没有写入任何文件。"},
     "totals": {"en": "Points are the sum of score and bonus.", "zh": "分数为得分与附加分之和。"},
 }

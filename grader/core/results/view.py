@@ -60,12 +60,13 @@ def overridden(report: Report, points: Mapping[str, float], rubric: Rubric) -> R
 
     Args:
         report: As the rubric has it now.
-        points: By the id of a property, or for ``score`` and ``bonus``.
+        points: By the id of a property or a task, or for ``score`` and ``bonus``.
         rubric: Says which tasks are a bonus.
     """
     if not points or (report.status != "graded" and "score" not in points):
         return report
     tasks = [_summed(task, [_decided(prop, points) for prop in task.properties]) for task in report.tasks]
+    tasks = [task.model_copy(update={"score": min(points.get(task.id, task.score), task.max_score)}) for task in tasks]
     totals = _totals(tasks, rubric) if report.status == "graded" else {"score": 0.0, "bonus": 0.0}
     most = {"score": report.max_score, "bonus": report.max_bonus}
     totals |= {name: min(points[name], most[name]) for name in totals if name in points}

@@ -22,6 +22,8 @@ from grader.extras.decisions.placing import Placed
 from .draft import drafted, named, repeated
 from .file import append
 
+UNEXPLAINED = ("comment", "appeal")  # what needs no reason
+
 
 def decide(
     out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of `grader grade`.")],
@@ -36,7 +38,7 @@ def decide(
     due: Annotated[
         str | None, typer.Option(metavar="WHEN", help="An individual deadline, such as 2026-10-09T23:59.")
     ] = None,
-    late_days: Annotated[int | None, typer.Option(min=0, help="Late days without penalty.")] = None,
+    late_days: Annotated[int | None, typer.Option(help="Late days without penalty, at least 1.")] = None,
     excuse: Annotated[bool, typer.Option("--excuse", help="No grade, and no penalty.")] = False,
     attempt: Annotated[
         str | None, typer.Option(metavar="WHICH", help="Which submission counts: last, best, or an id.")
@@ -64,6 +66,8 @@ def decide(
     """
     if points is not None and override is None:
         fail("--points: nothing to give them for. Name it with --override: a property's id, score or bonus.")
+    if late_days is not None and late_days < 1:
+        fail(f"--late-days {late_days}: forgives nothing. Give the number of days to forgive, or --due.")
     language, known = language_of(lang), read_decided(out, chosen().rubric)
     said: dict[str, object] = {
         "override": override,
@@ -77,6 +81,8 @@ def decide(
         "withdraw": withdraw,
     }
     wanted = [_one(name, value, points, why) for name, value in said.items() if value is not None]
+    if not why and (bare := [name for name, value in said.items() if value is not None and name not in UNEXPLAINED]):
+        fail(f"--{bare[0].replace('_', '-')}: no reason given. Add --why; the student reads it.")
     if len(wanted) == 1:  # a comment alone may have a reason
         wanted[0]["why"] = why
     if renew and student:

@@ -88,5 +88,6 @@ def _holds(slot: str, book: Book, one: About) -> bool:
 def _most(decision: Decision, work: str, read: Read) -> float:
     """The most points that there are to give."""
     report = read(work)
-    most = {prop.id: prop.max_points for task in report.tasks for prop in task.properties}
+    most = {own.id: own.max_points for task in report.tasks for own in task.properties}
+    most |= {task.id: task.max_score for task in report.tasks}
     return ({"score": report.max_score, "bonus": report.max_bonus} | most)[decision.override or ""]

@@ -11,7 +11,7 @@ from grader.core.grades.book import About, Book, Read
 from grader.core.grades.model import ASKED, BEST, EVERYONE, LAST, SEEN, TOTALS, Decision, Ground, Ruling
 from grader.core.grades.people import Key, People, Unknown
 from grader.core.results.policy import extendable
-from grader.core.results.report import PropertyReport, Report, SummaryLine
+from grader.core.results.report import Report, SummaryLine
 from grader.core.rubric import Policy
 
 from .file import Entry
@@ -83,10 +83,27 @@ def _submission_problem(own: Decision, report: Report) -> str:
         return ""
     if report.status != "graded":
         return f"the submission is {report.status} and has no properties: override the score"
-    if _property(own.override, report):
+    known = worth(report)
+    if own.override in known:
         return ""
-    near = get_close_matches(own.override or "", [prop.id for task in report.tasks for prop in task.properties], n=1)
+    near = get_close_matches(own.override or "", [*known], n=1)
     return f"no property {own.override} in the report{f' (did you mean {near[0]}?)' if near else ''}"
+
+
+def worth(report: Report) -> dict[str, str]:
+    """Everything that can be overridden, with what the grader found: properties, then tasks, then totals."""
+    properties = {
+        prop.id: f"{prop.outcome}, {prop.points:g} of {prop.max_points:g}"
+        for task in report.tasks
+        for prop in task.properties
+    }
+    tasks = {task.id: f"{task.score:g} of {task.max_score:g}" for task in report.tasks}
+    return properties | tasks | {name: _total(name, report) for name in TOTALS}
+
+
+def _total(name: str, report: Report) -> str:
+    points, most = (getattr(report, field) for field in (name, f"max_{name}"))
+    return report.status if points is None else f"{points:g} of {most:g}"
 
 
 def _student_problem(own: Decision, about: Sequence[Key], people: People, policy: Policy) -> str:
@@ -124,15 +141,7 @@ def ground(own: Decision, report: Report) -> Ground | None:
         return Ground(files=files, was=f"{earned:g} of {most:g}" if report.status == "graded" else report.status)
     if slot is None:
         return Ground(files=files)
-    if slot in TOTALS:
-        points, most = (getattr(report, name) for name in (slot, f"max_{slot}"))
-        return Ground(files=files, was=report.status if points is None else f"{points:g} of {most:g}")
-    prop = _property(slot, report)
-    return Ground(files=files, was=f"{prop.outcome}, {prop.points:g} of {prop.max_points:g}" if prop else "")
-
-
-def _property(identifier: str | None, report: Report) -> PropertyReport | None:
-    return next((prop for task in report.tasks for prop in task.properties if prop.id == identifier), None)
+    return Ground(files=files, was=worth(report).get(slot, ""))
 
 
 def _replaces(own: Decision, other: Decision) -> bool:

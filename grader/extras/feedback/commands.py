@@ -12,7 +12,7 @@ from grader.core.cli.decided import Partial
 from grader.core.cli.export import PLAIN, AcceptDrops, AcceptStale, AssignmentId, Prepared, prepared
 from grader.core.cli.report import Handout, write_pages
 from grader.core.cli.submissions import Submissions, candidates_of
-from grader.core.cli.terminal import EXIT_GRADER_ERROR, MOST_NAMED, chosen, fail, language_of, say, warn
+from grader.core.cli.terminal import EXIT_GRADER_ERROR, MOST_NAMED, chosen, fail, graded_folder, language_of, say, warn
 from grader.core.export.drops import remember
 from grader.core.export.rows import ExportError
 from grader.core.export.table import written
@@ -64,7 +64,7 @@ def return_feedback(
         with Reader() as reader:
             candidates = candidates_of(out, submissions, reader) if to != MAIL else {}
         content = template.read_bytes() if template else None
-        with opened(out) as ledger:
+        with opened(graded_folder(out)) as ledger:
             file, format_ = (place / f"{to}.csv", None) if template else (None, PLAIN)
             ready = prepared(out, to, chosen().rubric, ledger, content, assignment_id, file, format_, told, partial)
             pages = pages or out / "html"

@@ -204,7 +204,8 @@ def _overridable(report: Report) -> list[tuple[str, str, float, float]]:
     """Everything that can be overridden: id, words, points, and the most; what was lost first."""
     totals = [(name, "", getattr(report, name) or 0.0, getattr(report, f"max_{name}")) for name in ("score", "bonus")]
     properties = [(own.id, own.title, own.points, own.max_points) for task in report.tasks for own in task.properties]
-    return [*sorted(properties, key=lambda own: own[2] >= own[3]), *(own for own in totals if own[3])]
+    tasks = [(task.id, f"{task.id}: {task.title}", task.score, task.max_score) for task in report.tasks]
+    return [*sorted(properties, key=lambda own: own[2] >= own[3]), *tasks, *(own for own in totals if own[3])]
 
 
 def _anchors(files: Sequence[File]) -> Mapping[str, Sequence[tuple[str, str, bool]]]:
