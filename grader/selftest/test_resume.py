@@ -114,6 +114,24 @@ def listed(out: Path) -> list[str]:
     return [line["id"] for line in json.loads((out / "summary.json").read_text())["submissions"]]
 
 
+def test_a_misnamed_file_is_graded_where_a_decision_says(judged: list[str], place: Path) -> None:
+    (place / "class" / "bo" / FILE).rename(place / "class" / "bo" / "final.py")
+    run(place)
+    judged.clear()
+    decided = ["decide", str(place / "out"), "bo", "--why", "A slip.", "--file"]
+    refused = CliRunner().invoke(cli.app, [*decided, "src/other.py=final.py"])
+    assert "give PATH=NAME. PATH is one of src/attention.py, src/swiglu.py" in refused.stderr
+    assert "Grade again" in CliRunner().invoke(cli.app, [*decided, f"{FILE}=final.py"]).stdout
+    run(place)
+    assert judged == ["bo"]
+    ada, bo = (json.loads((place / "out" / own / "report.json").read_text())["submission"] for own in ("ada", "bo"))
+    assert ada["sha256"] == bo["sha256"]
+    assert f"'final.py' was graded as {FILE}." in bo["notices"]
+    assert CliRunner().invoke(cli.app, [*decided[:3], "--withdraw", FILE, "--why", "Not so."]).exit_code == 0
+    run(place)
+    assert judged == ["bo", "bo"]
+
+
 def test_a_roster_beside_one_submission_takes_nobody_elses_away(judged: list[str], place: Path) -> None:
     """And whoever has handed in by now is no longer absent."""
     (place / "roster.csv").write_text("username,name\nada,Ada\nbo,Bo\ncy,Cy\ndi,Di\n")

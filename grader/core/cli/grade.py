@@ -31,7 +31,7 @@ from grader.core.sandbox.limits import Limits
 from grader.core.settings import CannotGrade, Settings
 
 from .show import print_class
-from .submissions import Roster, Source, found
+from .submissions import Roster, Source, found, with_files
 from .terminal import ERR, EXIT_GRADER_ERROR, OUT, chosen, fail, language_of, prepare, say, warn
 
 ADVANCED = "Advanced"
@@ -118,7 +118,7 @@ def grade(
 ) -> None:
     """Grade submissions; write a report for each, and a summary. Keeps results that are up to date."""
     with Reader() as reader:
-        candidates = found(reader, paths, source, roster, every_attempt)
+        candidates = with_files(out, found(reader, paths, source, roster, every_attempt))
         limits = Limits(request_s=request_s, submission_s=submission_s, memory_mib=memory_mib)
         level, left_out = Level[require_isolation.name], tuple(map(str, without or ()))
         settings = replace(

@@ -114,8 +114,10 @@ def _overview(statistics: ClassStatistics) -> Iterator[str]:
         yield f"{count} on {devices}, isolated by {isolation}"
 
 
-def print_report(report: Report, rubric: Rubric, language: str, console: Console) -> None:
-    """Print a report: a line for each property, what to do about those that lost points, and the total at the end."""
+def print_report(
+    report: Report, rubric: Rubric, language: str, console: Console, decisions: Sequence[str] = ()
+) -> None:
+    """Print a report: a line for each property, what to do about lost points, decisions, and the total at the end."""
     alike = repeats(report)
     like = {prop.id: first for first, others in alike.items() for prop in others}
     named = ", ".join(map(str, report.submission.origin.students)) if report.submission.origin else ""
@@ -132,6 +134,10 @@ def print_report(report: Report, rubric: Rubric, language: str, console: Console
                 _put(regained, console, "italic")
             if prop.outcome is not Outcome.PASSED and prop.id in rubric.properties and prop.id not in like:
                 _put(f"read: handout/{rubric.handout_place(prop.id, language)}", console, "dim")
+    if decisions:
+        console.print(Text("\nDecided", style="bold"))
+    for text in decisions:
+        _put(text, console, margin=2)
     _put(f"\n{report.submission.id}: {describe(report)}", console, "bold", margin=0)
 
 
@@ -160,14 +166,6 @@ def _put(text: str, console: Console, style: str = "", margin: int = 7, start: T
         console.print(Text.assemble(start if number == 0 else " " * start.cell_len, line), soft_wrap=True)
 
 
-def print_decisions(sentences: Sequence[str], console: Console) -> None:
-    """Print what people decided about a submission, if they did."""
-    if sentences:
-        console.print(Text("\nDecided", style="bold"))
-    for text in sentences:
-        _put(text, console, margin=2)
-
-
 def show(
     out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of `grader grade`.")],
     identifier: Annotated[
@@ -193,8 +191,8 @@ def show(
         if test:
             _print_test(in_language(known.report(line.id), chosen(), language), test)
             return
-        print_report(in_language(known.report(line.id), chosen(), language), rubric, language, OUT)
-        print_decisions([for_staff(ruling, rubric, language) for ruling in about(line, known.book)], OUT)
+        decided = [for_staff(ruling, rubric, language) for ruling in about(line, known.book)]
+        print_report(in_language(known.report(line.id), chosen(), language), rubric, language, OUT, decided)
         return
     entries = [entry(known.report(line.id), line.practice) for line in known.lines]
     print_class(entries, OUT)

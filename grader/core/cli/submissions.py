@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from grader.core.extras import extra
+from grader.core.grades.model import DecisionError
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.discover import FOLDERS, PLATFORMS, IntakeError
 from grader.core.intake.reader import Reader
@@ -59,6 +62,16 @@ def found(
         fail(str(error))
 
 
+def with_files(out: Path, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+    """The candidates with the files that stand for others by a decision in a folder of reports.
+
+    A mistake in the decisions is told when grades are shown or exported, and keeps nobody from being graded.
+    """
+    with contextlib.suppress(DecisionError):
+        return decisions.with_files(out, candidates) if (decisions := extra("decisions")) else candidates
+    return candidates
+
+
 Submissions = Annotated[
     list[Path] | None,
     typer.Option(
@@ -95,7 +108,7 @@ def candidates_of(out: Path, submissions: list[Path] | None, reader: Reader) -> 
             fail(f"{roster}: the roster is missing, and names may depend on it. Restore it, or regrade.")
         candidates = found(reader, paths, sources.source, roster, sources.every_attempt)
         known |= {own.id: own for own in candidates if own.id not in known or own.reason is None}
-    return known
+    return {own.id: own for own in with_files(out, [*known.values()])}
 
 
 def settings_then(out: Path, report: Report) -> Settings:

@@ -14,9 +14,10 @@ EVERYONE = "*"  # as a student: a decision for the whole class
 TOTALS = ("score", "bonus")  # what can be overridden beside properties
 LAST, BEST = "last", "best"
 MAX_TEXT = 4000
+TAKEN = "file"  # a file that stands for another one
 PERSONAL = ("due", "late_days", "excuse", "attempt", "team")  # about a student, not about what was handed in
 SEEN, ASKED = "seen", "appeal"  # staff only; each ends the other
-WHAT = ("override", "comment", *PERSONAL, ASKED, SEEN, "withdraw")
+WHAT = ("override", "comment", TAKEN, *PERSONAL, ASKED, SEEN, "withdraw")
 
 
 def _said(text: str) -> str:
@@ -51,6 +52,7 @@ class Decision(BaseModel):
         student: A student's id, address or name, or the id of a submission; ``*`` for everyone.
         override: The id of a property or a task, ``score`` or ``bonus``: it is worth ``points``.
         comment: A comment for the student.
+        file: ``PATH=NAME``: the student's file of that name is graded as that path.
         due: The student's own deadline.
         late_days: Days of lateness that cost nothing.
         excuse: The student gets no grade, and loses nothing by that.
@@ -71,6 +73,7 @@ class Decision(BaseModel):
     override: Said | None = None
     points: Annotated[float, Field(ge=0)] | None = None
     comment: Said | None = None
+    file: Annotated[str, Field(max_length=MAX_TEXT, pattern=r"^[^=\s]+=[^=\n]+$")] | None = None
     due: AwareDatetime | None = None
     late_days: Annotated[int, Field(ge=0)] | None = None
     excuse: Literal[True] | None = None
@@ -105,7 +108,8 @@ class Decision(BaseModel):
     @property
     def slot(self) -> str:
         """What it is about, such as a property's id: of several, the last one holds, but comments add up."""
-        return self.override or self.withdraw or self.what
+        path = (self.file or "").partition("=")[0]
+        return self.override or self.withdraw or path or self.what
 
     @property
     def personal(self) -> bool:

@@ -13,6 +13,7 @@ _WORDS: Final = {
     "score": ("The score is {points:g}.", "得分定为 {points:g}。"),
     "bonus": ("The bonus is {points:g}.", "附加分定为 {points:g}。"),
     "comment": ("{comment}", "{comment}"),
+    "file": ("“{name}” was graded as {path}.", "“{name}”作为 {path} 评分。"),
     "due": ("The deadline is {due}.", "截止时间为 {due}。"),
     "late_days": ("Late days without penalty: {days}.", "免于扣分的迟交天数：{days}。"),
     "excuse": ("Excused: no grade, and no penalty.", "已获免除：不计成绩，也不扣分。"),
@@ -58,7 +59,10 @@ def _key(own: Decision, rubric: Rubric) -> str:
 def _say(name: str, language: str, own: Decision, rubric: Rubric) -> str:
     known = rubric.properties.get(own.override or "")
     task = next((task.title for task in rubric.tasks if task.id == own.override), own.override)
+    path, _, file = (own.file or "").partition("=")
     return _WORDS[name][LANGUAGES.index(language)].format(
+        path=path,
+        name=file,
         title=known.title[language] if known else task,
         points=own.points or 0,
         comment=own.comment,

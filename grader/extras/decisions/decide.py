@@ -35,6 +35,9 @@ def decide(
     ] = None,
     points: Annotated[float | None, typer.Option(min=0, help="New points, with --override.")] = None,
     comment: Annotated[str | None, typer.Option(metavar="TEXT", help="A comment for the student.")] = None,
+    file: Annotated[
+        str | None, typer.Option(metavar="PATH=NAME", help="Grade the student's file NAME as PATH, such as src/a.py.")
+    ] = None,
     due: Annotated[
         str | None, typer.Option(metavar="WHEN", help="An individual deadline, such as 2026-10-09T23:59.")
     ] = None,
@@ -68,10 +71,13 @@ def decide(
         fail("--points: nothing to give them for. Name it with --override: a property's id, score or bonus.")
     if late_days is not None and late_days < 1:
         fail(f"--late-days {late_days}: forgives nothing. Give the number of days to forgive, or --due.")
+    if file is not None and file.partition("=")[0] not in (paths := chosen().rubric.files):
+        fail(f"--file {file}: give PATH=NAME. PATH is one of {', '.join(paths)}.")
     language, known = language_of(lang), read_decided(out, chosen().rubric)
     said: dict[str, object] = {
         "override": override,
         "comment": comment,
+        "file": file,
         "due": _moment(due) if due else None,
         "late_days": late_days,
         "excuse": excuse or None,
@@ -95,6 +101,8 @@ def decide(
     if student is None:
         fail("STUDENT is missing. Give an id, a name, or * for everyone.")
     enter(known, _meant(known, student), wanted, who)
+    if file or withdraw in chosen().rubric.files:
+        say("Grade again to apply this; only submissions that change are graded.")
 
 
 def enter(known: DecidedClass, student: str, wanted: Sequence[Mapping[str, object]], who: str) -> None:

@@ -132,8 +132,8 @@ def _ids(lines: Sequence[SummaryLine]) -> str:
 
 
 def ground(own: Decision, report: Report) -> Ground | None:
-    """The present basis of an override, a comment or a review; None for a withdrawal or an appeal."""
-    if own.withdraw or own.appeal:
+    """The present basis of an override, a comment or a review; None for a withdrawal, an appeal or a file."""
+    if own.withdraw or own.appeal or own.file:
         return None
     files, slot = report.submission.sha256, own.override
     if own.seen is not None:

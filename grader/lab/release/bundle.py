@@ -21,6 +21,7 @@ README = "handout/README.md"
 NONE: Mapping[str, Path] = MappingProxyType({})
 SCRIPTS = "notebooks/source"
 RUBRIC = "grader/assignment/rubric.toml"
+_OF_HANDBOOK = re.compile(r"^(?:## [^\n]+\n\n)?\[[^\]]+\]\(handbook/[^\n]*\n(?:[^\n]+\n)*\n?", re.MULTILINE)
 _MISCONCEPTIONS = re.compile(r"\n(?:#[^\n]*\n)*\n?\[\[misconceptions\]\].*", re.DOTALL)
 
 
@@ -60,7 +61,8 @@ def bundle(
             if (own := f"notebooks/{language}/{path.name}") in files:
                 words = {} if language == LANGUAGES[0] else in_figures(root / SCRIPTS / f"{path.stem}.py")
                 files[own] = with_figures(files[own], path.read_bytes(), translator(words))
-    files["README.md"] = (root / README).read_bytes()
+    readme = (root / README).read_text(encoding="utf-8")
+    files["README.md"] = (readme if "handbook" in built else _OF_HANDBOOK.sub("", readme)).encode()
     files["tests/rubric.toml"] = _for_students((root / RUBRIC).read_text(encoding="utf-8")).encode()
     files[SIGNATURES] = known.read_bytes()
     if found := list(leaks(files, root)):
