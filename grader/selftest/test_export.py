@@ -277,21 +277,26 @@ def no_nan(name: str) -> float:
     raise ValueError(name)
 
 
-def test_gradescope_results_have_the_fields_that_it_knows_and_no_score_without_a_grade() -> None:
+def test_gradescope_results_have_the_fields_that_it_knows_also_where_nothing_can_be_read() -> None:
     known = {"score", "execution_time", "output", "visibility", "stdout_visibility", "extra_data", "tests"}
     students = rows_of(of(PEOPLE, "gradescope", late=True), LATE)
     first, *_, last = (json.loads(json.dumps(results(row)), parse_constant=no_nan) for row in students)
     assert first.keys() == known
     assert first["score"] == 72
-    assert first["output"].splitlines()[0] == "A notice."
-    assert "Late by an unknown time, counted as 1 day: 10%, 8 points, deducted." in first["output"]
-    assert [(test["score"], test["max_score"], test["status"], test["number"]) for test in first["tests"]] == [
+    assert first["output"] == "A notice."  # nothing of the score before grades are published
+    *tests, total = first["tests"]
+    assert total["output"].endswith("Late by an unknown time, counted as 1 day: 10%, 8 points, deducted.")
+    assert {test["visibility"] for test in first["tests"]} == {"after_published"}
+    assert [(test["score"], test["max_score"], test["status"], test["number"]) for test in tests] == [
         (60, 100, "passed", "1.1"),
         (0, 5, "failed", "1.2"),
     ]
     assert first["tests"][1]["output"].startswith("Think & try.\ncase: wrong")
-    assert last.keys() == known - {"score", "tests"}
+    assert last.keys() == known
     assert last["output"] == "The zip\ncannot be read."
+    assert [(test["score"], test["visibility"], test["output"]) for test in last["tests"]] == [
+        (0, "visible", "The zip\ncannot be read.")
+    ]
 
 
 def test_for_gradescope_there_is_a_table_like_its_own_and_a_word_on_what_it_takes(rubric: Rubric) -> None:
