@@ -37,12 +37,14 @@ class Ground(BaseModel):
     Attributes:
         files: The digest of the submission's files; empty where the decision is not about files.
         was: What the grader said then, such as ``failed, 0 of 6``; or which attempts there were.
+        over: The decision of another grader in whose place it was made knowingly: who, and when.
     """
 
     model_config = STRICT
 
     files: str = ""
     was: str = ""
+    over: str = ""
 
 
 class Decision(BaseModel):
@@ -112,6 +114,16 @@ class Decision(BaseModel):
         return self.override or self.withdraw or path or self.what
 
     @property
+    def value(self) -> tuple[object, ...]:
+        """What was decided, for comparison with what another grader decided."""
+        return self.what, getattr(self, self.what), self.points
+
+    @property
+    def author(self) -> str:
+        """Who decided, and when."""
+        return f"{self.who} {self.when.isoformat(timespec='seconds')}"
+
+    @property
     def personal(self) -> bool:
         """Whether it is about a student, rather than about what was handed in."""
         return self.slot in PERSONAL
@@ -127,7 +139,8 @@ class Ruling:
     """A decision as it holds in a class.
 
     Attributes:
-        line: The line of ``decisions.toml`` where it begins.
+        line: The line of its file where it begins.
+        file: ``decisions.toml``, or the file of one grader in the folder ``decisions``.
         stale: How its ground has changed, or why it cannot be followed; empty if neither.
         void: Whether it cannot be followed, so that it changes nothing.
     """
@@ -136,12 +149,19 @@ class Ruling:
     line: int
     stale: str = ""
     void: bool = False
+    file: str = "decisions.toml"
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Where it is written."""
+        return self.file, self.line
 
     def __str__(self) -> str:
-        return f"{FILE}:{self.line}: {self.decision.student}: {self.decision.slot}: {self.stale}"
+        return f"{self.file}:{self.line}: {self.decision.student}: {self.decision.slot}: {self.stale}"
 
 
 FILE = "decisions.toml"
+FOLDER = "decisions"  # beside it, with a file for each of several graders
 
 
 class DecisionError(Exception):

@@ -44,7 +44,7 @@ MARK = 8  # hexadecimal digits that stand for the cut part of a long name
 # No id is such a name: what commands write beside the folders of submissions, and their unfinished files (a name with a
 # dot at its start is no id either); `submissions`, where earlier versions unpacked hand-ins; what Windows reserves.
 TAKEN = re.compile(
-    r"html|submissions|con|prn|aux|nul|com\d|lpt\d|"
+    r"html|submissions|decisions|con|prn|aux|nul|com\d|lpt\d|"
     r".*\.(?:sqlite3|json|csv|xml|html|toml|db|zip|part)(?:-\w+)?",
     re.IGNORECASE,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, time
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Annotated
 import typer
 
 from grader.core.cli.decided import read_decided
-from grader.core.cli.terminal import chosen, fail, find, language_of, say
+from grader.core.cli.terminal import chosen, fail, find, graded_folder, language_of, say
 from grader.core.grades.book import About
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.in_force import about
@@ -19,9 +20,13 @@ from grader.core.grades.model import EVERYONE, FILE, DecisionError, Ruling
 from grader.core.grades.words import for_staff
 from grader.extras.decisions.placing import Placed
 
+from .alike import lost, mistake_in
 from .draft import drafted, named, repeated
-from .file import append
+from .file import append, undo
 
+As = Annotated[
+    str, typer.Option("--as", metavar="NAME", help="Your file, DIR/decisions/NAME.toml, if several people decide.")
+]
 UNEXPLAINED = ("comment", "appeal")  # what needs no reason
 
 
@@ -56,18 +61,30 @@ def decide(
         str | None,
         typer.Option(metavar="WHAT", help="The decision to withdraw: a property, score, bonus, due, comment …"),
     ] = None,
+    all_with: Annotated[
+        str | None,
+        typer.Option(metavar="PROPERTY[:MISTAKE]", help="Set the property to --points for all who lost it alike."),
+    ] = None,
+    without: Annotated[
+        list[str] | None, typer.Option("--except", metavar="WHO", help="A student whom --all-with leaves out.")
+    ] = None,
+    taken_back: Annotated[bool, typer.Option("--undo", help="Take back the last decision or group.")] = False,
     renew: Annotated[
         str | None, typer.Option(metavar="WHAT", help="The decision to confirm although its basis has changed.")
     ] = None,
     why: Annotated[str | None, typer.Option(help="The reason; the student sees it.")] = None,
     who: Annotated[str, typer.Option(help="Who decided. Default: your account name.")] = "",
+    grader: As = "",
     lang: Annotated[str, typer.Option(help="en or zh. Default: the locale.")] = "",
 ) -> None:
     """Record a decision about a student: points, comment, lateness, excuse, attempt, team. Without options, list all.
 
     A decision survives every regrade. Grades, pages and exports follow it; reports keep the grader's results.
     """
-    if points is not None and override is None:
+    if taken_back:
+        _undo(out, grader)
+        return
+    if points is not None and override is None and all_with is None:
         fail("--points: nothing to give them for. Name it with --override: a property's id, score or bonus.")
     if late_days is not None and late_days < 1:
         fail(f"--late-days {late_days}: forgives nothing. Give the number of days to forgive, or --due.")
@@ -93,6 +110,14 @@ def decide(
         wanted[0]["why"] = why
     if renew and student:
         wanted += [own | ({"why": why} if why else {}) for own in _renewed(_rulings(known, student), renew)]
+    if all_with:
+        if points is None or not why or student:
+            fail("--all-with needs --points and --why, and no STUDENT; --except leaves somebody out.")
+        name, those = _all_with(known, all_with, without or ())
+        wanted = [{"student": own, "override": name, "points": points, "why": why} for own in those]
+        enter(known, wanted, who, grader)
+        say(f"{len(wanted)} decisions; --undo takes them back.")
+        return
     if not wanted:
         if why:
             fail("--why: no decision to explain. Add one, such as --override, --due, --excuse or --comment.")
@@ -100,25 +125,52 @@ def decide(
         return
     if student is None:
         fail("STUDENT is missing. Give an id, a name, or * for everyone.")
-    enter(known, _meant(known, student), wanted, who)
+    whom = _meant(known, student)
+    enter(known, [{"student": whom, **own} for own in wanted], who, grader)
     if file or withdraw in chosen().rubric.files:
         say("Grade again to apply this; only submissions that change are graded.")
 
 
-def enter(known: DecidedClass, student: str, wanted: Sequence[Mapping[str, object]], who: str) -> None:
-    """Write decisions about a student down, and print the grades that they change.
+def _undo(out: Path, grader: str) -> None:
+    """Take the last decisions back, and print the grades that this changes."""
+    before = _grades(read_decided(graded_folder(out), chosen().rubric, quiet=True))
+    try:
+        taken = undo(out, grader)
+    except DecisionError as error:
+        fail(str(error))
+    _print_moves(before, _grades(now := read_decided(out, chosen().rubric)), now)
+    say(f"{len(taken)} decisions taken back.")
+
+
+def _all_with(known: DecidedClass, text: str, without: Sequence[str]) -> tuple[str, list[str]]:
+    """The property, and the submissions that lost it by a mistake, but for those decided about and those left out."""
+    name, _, mistake = text.partition(":")
+    out = {find(known.folder, one) for one in without}
+    causes = {line.id: lost(known.as_graded(line.id)).get(name) for line in known.lines}
+    those = [own for own, cause in causes.items() if cause and mistake in ("", mistake_in(cause))]
+    if not those:
+        counts = Counter(mistake_in(cause) or "none recognised" for cause in causes.values() if cause)
+        there = ", ".join(f"{one} ({count})" for one, count in counts.most_common()) or "nobody lost it"
+        fail(f"--all-with {text}: nobody. Mistakes in {name}: {there}.")
+    for own in (own for own in those if name in known.book.points(own)):
+        say(f"{own}: decided already, left as it is")
+    return name, [own for own in those if own not in out and name not in known.book.points(own)]
+
+
+def enter(known: DecidedClass, wanted: Sequence[Mapping[str, object]], who: str, grader: str = "") -> None:
+    """Write decisions down, and print the grades that they change.
 
     Args:
         known: The class as it is.
-        student: An id, a name, or ``*`` for everyone.
-        wanted: The fields of each decision, but for the student, who decided, and when.
-        who: Who decided; empty for whoever runs the command.
+        wanted: The fields of each decision, but for who decided, and when.
+        who: Who decided; empty for the grader, or for whoever runs the command.
+        grader: In whose file; empty for the one that all share.
     """
-    common = {"who": who or getpass.getuser(), "when": datetime.now(UTC).astimezone(), "student": student}
+    common = {"who": who or grader or getpass.getuser(), "when": datetime.now(UTC).astimezone()}
     before = _grades(known)
     try:
         made = [_draft(known, {**common, **each}) for each in wanted]
-        append(known.folder, [own.decision for own in made], named(known.book.people, made))
+        append(known.folder, [own.decision for own in made], named(known.book.people, made), grader)
     except DecisionError as error:
         fail(str(error))
     except OSError as error:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import ValidationError
 
 from grader.core.grades.book import About, Book, Read
-from grader.core.grades.model import EVERYONE, PERSONAL, Decision, DecisionError, Ruling
+from grader.core.grades.model import EVERYONE, PERSONAL, Decision, DecisionError, Ground, Ruling
 from grader.core.grades.people import People, Unknown, key, students
 from grader.core.results.report import first_problem
 from grader.core.rubric import Policy
@@ -42,7 +42,11 @@ def drafted(said: Mapping[str, object], book: Book, read: Read, policy: Policy) 
         raise DecisionError(f"{student}: {decision.slot}: no such decision to withdraw.")
     if decision.points is not None and decision.points > (most := _most(decision, str(own.about[0]), read)):
         raise DecisionError(f"{decision.points:g} points: {decision.override} has only {most:g}.")
-    grounded = decision.model_copy(update={"ground": own.now})
+    held = [ruling.decision for one in own.about for ruling in book.held.get(one, ())]
+    others = (other for other in held if other.slot == decision.slot and other.who != decision.who)
+    over = next((other.author for other in others), "")
+    ground = (own.now or Ground()).model_copy(update={"over": over}) if over else own.now
+    grounded = decision.model_copy(update={"ground": ground})
     return Placed(Ruling(grounded, 0), own.about, own.now)
 
 
@@ -51,11 +55,10 @@ def repeated(own: Decision) -> dict[str, object]:
     return {own.what: getattr(own, own.what), "points": own.points, "why": own.why}
 
 
-def named(people: People, made: Sequence[Placed]) -> str:
-    """The subjects of decisions, for readers of the file: names, and ids of submissions."""
-    each = [one for own in made for one in own.about]
-    names = [people.known[one].name if isinstance(one, tuple) else one for one in each]
-    return ", ".join(dict.fromkeys(name for name in names if name and name != EVERYONE))
+def named(people: People, made: Sequence[Placed]) -> list[str]:
+    """The subjects of each decision, for readers of the file: names, and ids of submissions."""
+    each = ([people.known[one].name if isinstance(one, tuple) else one for one in own.about] for own in made)
+    return [", ".join(dict.fromkeys(name for name in names if name and name != EVERYONE)) for names in each]
 
 
 def _whom(text: str, decision: Decision, people: People) -> str:

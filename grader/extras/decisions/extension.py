@@ -17,7 +17,7 @@ from grader.core.results.report import SummaryLine
 from grader.core.rubric import Rubric
 from grader.extras.decisions.placing import book, placed
 
-from .file import read
+from .file import files_in, read
 from .history import entered, standing
 
 
@@ -61,7 +61,7 @@ def decisions_of(
     Raises:
         DecisionError: If the file has a mistake, or is gone although the ledger knows of decisions.
     """
-    entries, people, there = read(folder), People(lines), (folder / FILE).exists()
+    entries, people, there = read(folder), People(lines), bool(files_in(folder))
     found = placed(entries, people, reports, rubric.policy)
     if ledger is not None:
         if not there and (lost := len(standing(ledger))):

@@ -47,7 +47,7 @@ def placed(entries: Sequence[Entry], people: People, read: Read, policy: Policy)
         policy: Says when work was due.
     """
     read = cache(read)
-    return [_placed(Ruling(own.decision, own.line), people, read, policy) for own in entries]
+    return [_placed(Ruling(own.decision, own.line, file=own.file), people, read, policy) for own in entries]
 
 
 def _placed(ruling: Ruling, people: People, read: Read, policy: Policy) -> Placed:
@@ -178,6 +178,7 @@ def book(found: Sequence[Placed], people: People) -> Book:
         for one in () if ruling.void else own.about:
             before = held.get(one, [])
             held[one] = [other for other in before if not _replaces(decision, other.decision)]
+            ruling = replace(ruling, stale=" and ".join(filter(None, (ruling.stale, _conflict(ruling, before)))))
             if decision.seen is not None and ruling.stale:
                 continue  # something else lies there now, which nobody has seen
             if not decision.withdraw:
@@ -187,4 +188,15 @@ def book(found: Sequence[Placed], people: People) -> Book:
         if ruling.void:
             unsettled.append(ruling)
     stale = {ruling for rulings in held.values() for ruling in rulings if ruling.stale}
-    return Book(held, sorted({*unsettled, *stale}, key=lambda ruling: ruling.line), people)
+    return Book(held, sorted({*unsettled, *stale}, key=lambda ruling: ruling.place), people)
+
+
+def _conflict(own: Ruling, before: Sequence[Ruling]) -> str:
+    """The other decision about the same thing, if another grader made it and this one did not know of it."""
+    ground = own.decision.ground or Ground()
+    for other in before:
+        same = _replaces(own.decision, other.decision) and own.decision.what == other.decision.what != SEEN
+        unknown = other.file != own.file and ground.over != other.decision.author
+        if same and unknown and other.decision.value != own.decision.value:
+            return f"{other.decision.who} decided otherwise in {other.file}:{other.line}"
+    return ""

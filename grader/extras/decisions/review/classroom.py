@@ -13,10 +13,11 @@ from grader.core.assignment import Assignment
 from grader.core.grades.book import Book
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.in_force import decisions_of, rewrite_summary
-from grader.core.grades.model import FILE, Ruling
+from grader.core.grades.model import FILE, FOLDER, Ruling
 from grader.core.results.report import Attention, Report, Summary, SummaryLine
 from grader.core.results.statistics import Entry, entry
 from grader.core.results.written import SUMMARY, read_lines, read_written
+from grader.extras.decisions.file import files_in
 
 from .reasons import PAIRS, Reason, asked, noticed, similar, unusual
 
@@ -85,7 +86,8 @@ class Classroom:
         """
         if self._now is None or self._stamps(self._now[0]) != self._now[0]:
             # Stamps come first: what changes while it is read has another stamp the next time.
-            stamps = self._stamps([self._folder / SUMMARY, self._folder / FILE, self._pairs / PAIRS])
+            files = [self._folder / FILE, self._folder / FOLDER, *files_in(self._folder)]
+            stamps = self._stamps([self._folder / SUMMARY, *files, self._pairs / PAIRS])
             lines = read_lines(self._folder)
             stamps |= self._stamps(self._path(line.id) for line in lines)
             self._now = stamps, self._read(lines)
