@@ -5,6 +5,7 @@ Before anything is written, a person reads which grades would go down, and which
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -172,3 +173,5 @@ def export(
     say(f"{count} grades of {len(ready.made.rows)} students for {to}: {path}")
     if any(row.absent for row in ready.made.rows) and rubric.policy.missing == "blank":
         say('Students who handed in nothing have no grade. For zeros, set missing = "zero" in [policy] of the rubric.')
+    if to in ("canvas", "moodle"):
+        say(f"Next: upload it, then grader return {shlex.quote(str(out))} --to {to}")

@@ -229,6 +229,9 @@ def _show(out: Path, run: Run, standings: Sequence[Standing], practice: Mapping[
     told = {one.text for one in run.attention}
     for ruling in (ruling for ruling in run.unsettled if str(ruling) not in told):
         say(str(ruling))
+    step = f"review {shlex.quote(str(out))}" if run.attention else f"export {shlex.quote(str(out))} --to …"
+    if not run.mistake and not run.missing:
+        say(f"Next: grader {step}")
     if run.mistake:
         fail(f"{run.mistake} Everything is graded, but grades cannot be shown or exported until this is fixed.")
     if run.missing:

@@ -54,6 +54,8 @@ class Decision(BaseModel):
         student: A student's id, address or name, or the id of a submission; ``*`` for everyone.
         override: The id of a property or a task, ``score`` or ``bonus``: it is worth ``points``.
         comment: A comment for the student.
+        at: The line of a file that the comment is about, such as ``src/a.py:12``.
+        code: That line, as it was.
         file: ``PATH=NAME``: the student's file of that name is graded as that path.
         due: The student's own deadline.
         late_days: Days of lateness that cost nothing.
@@ -75,6 +77,8 @@ class Decision(BaseModel):
     override: Said | None = None
     points: Annotated[float, Field(ge=0)] | None = None
     comment: Said | None = None
+    at: Annotated[str, Field(max_length=MAX_TEXT, pattern=r"^[^\n]+:\d+$")] | None = None
+    code: Annotated[str, Field(max_length=MAX_TEXT)] | None = None
     file: Annotated[str, Field(max_length=MAX_TEXT, pattern=r"^[^=\s]+=[^=\n]+$")] | None = None
     due: AwareDatetime | None = None
     late_days: Annotated[int, Field(ge=0)] | None = None
@@ -96,6 +100,8 @@ class Decision(BaseModel):
             raise ValueError(f"{len(said)} of the fields {', '.join(WHAT)} are set; set exactly one")
         if (self.points is None) != (self.override is None):
             raise ValueError("override and points must be given together")
+        if self.at is not None and self.comment is None:
+            raise ValueError("at belongs to a comment")
         if self.why is None and self.what not in ("comment", ASKED, SEEN):
             raise ValueError("why is missing")
         if self.student == EVERYONE and self.what != "attempt" and self.withdraw != "attempt":

@@ -13,6 +13,7 @@ _WORDS: Final = {
     "score": ("The score is {points:g}.", "得分定为 {points:g}。"),
     "bonus": ("The bonus is {points:g}.", "附加分定为 {points:g}。"),
     "comment": ("{comment}", "{comment}"),
+    "at": ("{at}: {comment}", "{at}：{comment}"),
     "file": ("“{name}” was graded as {path}.", "“{name}”作为 {path} 评分。"),
     "due": ("The deadline is {due}.", "截止时间为 {due}。"),
     "late_days": ("Late days without penalty: {days}.", "免于扣分的迟交天数：{days}。"),
@@ -52,7 +53,7 @@ def _ended(text: str, language: str) -> str:
 def _key(own: Decision, rubric: Rubric) -> str:
     if own.override in rubric.properties or own.override in {task.id for task in rubric.tasks}:
         return "property"
-    known = (own.attempt or "", own.override or "", own.what)
+    known = ("at" if own.at else "", own.attempt or "", own.override or "", own.what)
     return next((name for name in known if name in _WORDS), "property")
 
 
@@ -66,6 +67,7 @@ def _say(name: str, language: str, own: Decision, rubric: Rubric) -> str:
         title=known.title[language] if known else task,
         points=own.points or 0,
         comment=own.comment,
+        at=own.at,
         appeal=own.appeal,
         due=date_of(own.due) if own.due else "",
         days=own.late_days,

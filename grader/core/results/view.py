@@ -37,22 +37,6 @@ def viewed(report: Report, assignment: Assignment, only: str | None, language: s
     return in_language(now, assignment, language)
 
 
-def revalued(report: Report, points: Mapping[str, float], rubric: Rubric) -> Report:
-    """The same outcomes, as if some properties were worth other points.
-
-    Args:
-        report: As the rubric has it now.
-        points: What there is to earn, by the id of a property.
-        rubric: Says which tasks are a bonus.
-    """
-    if report.status != "graded":
-        return report
-    tasks = [_summed(task, [_revalued(prop, points) for prop in task.properties]) for task in report.tasks]
-    most = _totals([task.model_copy(update={"score": task.max_score}) for task in tasks], rubric)
-    totals = {**_totals(tasks, rubric), "max_score": most["score"], "max_bonus": most["bonus"]}
-    return report.model_copy(update={"tasks": tasks, **totals})
-
-
 def overridden(report: Report, points: Mapping[str, float], rubric: Rubric) -> Report:
     """The same outcomes with points that people decided on, never more than there are to earn.
 
@@ -92,13 +76,6 @@ def _summed(task: TaskReport, properties: list[PropertyReport]) -> TaskReport:
 
 def _decided(prop: PropertyReport, points: Mapping[str, float]) -> PropertyReport:
     return prop.model_copy(update={"points": min(points.get(prop.id, prop.points), prop.max_points)})
-
-
-def _revalued(prop: PropertyReport, points: Mapping[str, float]) -> PropertyReport:
-    if prop.id not in points:
-        return prop
-    earned = points[prop.id] if prop.outcome is Outcome.PASSED else 0.0
-    return prop.model_copy(update={"points": earned, "max_points": points[prop.id]})
 
 
 def _worth(prop: PropertyReport, rubric: Rubric) -> PropertyReport:

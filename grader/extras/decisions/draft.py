@@ -52,7 +52,7 @@ def drafted(said: Mapping[str, object], book: Book, read: Read, policy: Policy) 
 
 def repeated(own: Decision) -> dict[str, object]:
     """The decision and its reason, to be repeated by another author, at another time, on a new basis."""
-    return {own.what: getattr(own, own.what), "points": own.points, "why": own.why}
+    return {own.what: getattr(own, own.what), **{name: getattr(own, name) for name in ("points", "why", "at", "code")}}
 
 
 def named(people: People, made: Sequence[Placed]) -> list[str]:

@@ -23,7 +23,7 @@ TABLE = "decision"
 _NAME = re.compile(r"[\w.-]{1,40}")
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 _HEADER = re.compile(rf"^\s*\[\[\s*{TABLE}\s*\]\]", re.MULTILINE)
-_FIELDS = ("student", *WHAT[:1], "points", *WHAT[1:], "who", "when", "why", "ground")
+_FIELDS = ("student", *WHAT[:1], "points", *WHAT[1:2], "at", "code", *WHAT[2:], "who", "when", "why", "ground")
 WORDS = """\
 # Decisions about grades, one per entry; of two about the same thing, the last one is in force.
 # Written by hand or by `grader decide`; see grader/docs/operations.md.

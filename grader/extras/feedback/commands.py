@@ -25,6 +25,11 @@ from grader.core.results.report import Report, write_text
 from .collect import ABSENT, MAIL, WAYS, Back, Collector
 from .text import comment
 
+NEXT = {
+    "canvas": "in Canvas, gradebook > Upload Submissions takes the zip",
+    "moodle": "in Moodle, Upload multiple feedback files in a zip",
+    "mail": "a mail merge with mail.csv",
+}
 MAIL_COLUMNS = ("email", "name", "subject", "message", "attachment")
 
 
@@ -116,6 +121,7 @@ def _write(to: str, place: Path, back: Back, ready: Prepared, ledger: sqlite3.Co
         remember(ledger, ready.made.rows, to)
     count = len(back.letters) or len(back.files)
     say(f"{count} pages for {to}: {', '.join(map(str, paths))}")
+    say(f"Next: {NEXT[to]}")
 
 
 PANEL = "Every day"

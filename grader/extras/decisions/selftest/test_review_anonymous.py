@@ -12,6 +12,7 @@ from grader.core.results.pseudonyms import pseudonyms
 from grader.core.results.report import Report, Summary
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.decisions.file import read
+from grader.extras.decisions.review.classroom import Classroom
 from grader.selftest.review_class import PROPERTIES, TOKEN, Desk
 from grader.selftest.test_anonymous import HEADER, folder
 
@@ -37,7 +38,10 @@ def test_no_answer_says_who_anybody_is(tmp_path: Path, seed: int, language: str)
         first = own.name.split()[0].lower()
         text = f"{signed}\n" + ASSIGNMENT.solution()["src/attention.py"]
         desk.files[report.submission.id] = {"src/attention.py": text, f"src/{first}_helpers.py": f"# {signed.upper()}"}
-    answers = [desk.client.get(f"/{TOKEN}/"), desk.client.get(f"/{TOKEN}/moves?property={PROPERTIES[0]}&points=0")]
+    answers = [desk.client.get(f"/{TOKEN}/")]
+    found = {own.key for own in Classroom(out, ASSIGNMENT, language, out).now().groups}
+    assert found
+    answers += [desk.client.get(f"/{TOKEN}/group/{key}") for key in found]
     answers += [desk.client.get(f"/{TOKEN}/student/{name}") for name in names.values()]
     assert {answer.status_code for answer in answers} == {200}
     for report in reports:

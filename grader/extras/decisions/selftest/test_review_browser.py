@@ -14,7 +14,6 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from grader.core.grades.model import Decision
-from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.decisions.file import read
 from grader.selftest.browser import PATIENCE_S, chromium, needs_browser, resize, served
 from grader.selftest.review_class import LATE, write_review_class
@@ -170,15 +169,3 @@ def test_the_whole_queue_by_mouse(person: Person) -> None:
     person.click("#to-queue")
     person.at_class()
     assert [own.what for own in person.decided(3)] == ["seen", "override", "excuse"]
-
-
-def test_the_slider_shows_who_moves_and_writes_nothing(person: Person) -> None:
-    Select(person.one("#try-property")).select_by_value(LATE)
-    slider = person.one("#try-points")
-    person.driver.execute_script("arguments[0].scrollIntoView()", slider)
-    slider.send_keys(Keys.HOME)
-    person.until(lambda: person.one("#moved a").text == "Ada")
-    whole = sum(prop.points for prop in ASSIGNMENT.rubric.properties.values())
-    person.one("#try-limit").send_keys(f"{whole:g}")
-    person.until(lambda: f"{whole:g}" in person.one("#moved b").text)
-    assert not (person.out / "decisions.toml").exists()
