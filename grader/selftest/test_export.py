@@ -29,7 +29,7 @@ from grader.core.results.report import (
     TaskReport,
 )
 from grader.core.rubric import LatePenalty, Policy, Rubric
-from grader.selftest.exports import NAMES, Someone, gradebook, worksheet
+from grader.selftest.exports import NAMES, PACKS, Someone, gradebook, worksheet, worksheet_in
 
 PEOPLE = [Someone(number, name, "good") for number, name in enumerate(NAMES)]
 LATE = Policy(bonus_cap=20, late_penalty=LatePenalty(per_day=0.1))
@@ -207,24 +207,10 @@ def test_moodle_comments_say_what_the_policy_did(rubric: Rubric) -> None:
     assert f"{NAMES[0]}: 72 of 90. 10 bonus points exceed the cap" in made.remarks[1]
 
 
-PACKS = {  # from published language packs: identifier and its word, full name, grade, last modified (grade)
-    "zh_cn": ("标识符", "参与者", "全名", "成绩", "最后修改（成绩）"),
-    "de": ("ID", "Teilnehmer/in", "Vollständiger Name", "Bewertung", "Zuletzt geändert (Bewertung)"),
-    "es": ("Identificador", "Participante", "Nombre completo", "Calificación", "Última modificación (calificación)"),
-    "fr": ("Identifiant", "Participant", "Nom complet", "Note", "Dernière modification (note)"),
-    "nl": ("Identificatie", "Deelnemer", "Volledige naam", "Cijfer", "Laatst gewijzigd (beoordeling)"),
-    "ru": ("Идентификатор", "Участник", "Полное имя", "Оценка", "Последнее изменение (оценка)"),
-    "ja": ("ID", "参加者", "氏名", "評点", "最終更新日時 (評定)"),
-    "en": ("Identifier", "Participant ", "Full name", "Grade", "Last modified (grade)"),
-}
-
-
 @pytest.mark.parametrize("language", PACKS)
 def test_participants_are_found_in_worksheets_of_any_language(rubric: Rubric, language: str) -> None:
     """Two namesakes, so that only the participant's number tells them apart; most packs have no blank before it."""
-    identifier, word, name, grade, modified = PACKS[language]
-    head = f"{identifier},{name},{grade},{modified}\r\n"
-    sheet = head + "".join(f"{word}{number},Li Wei,,-\r\n" for number in (100254, 100255))
+    sheet, grade = worksheet_in(language, {"100254": "Li Wei", "100255": "Li Wei"}), PACKS[language][3]
     wanted = Origin(source="moodle", students=(Student(id="100255", name="Li Wei"),))
     rows = table(sent([report("r1", 60.0, wanted)], "moodle", rubric, template=sheet))
     assert [row[grade] for row in rows] == ["", "90"]
