@@ -127,7 +127,7 @@ class Decision(BaseModel):
     @property
     def author(self) -> str:
         """Who decided, and when."""
-        return f"{self.who} {self.when.isoformat(timespec='seconds')}"
+        return f"{self.who} {self.when.isoformat()}"
 
     @property
     def personal(self) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
+from grader.core.results.attention import NOT_BEGUN
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import CaseReport, PropertyReport, Report, message_of
 
@@ -88,9 +89,12 @@ def mistake_in(cause: str) -> str:
 
 
 def lost(report: Report) -> Causes:
-    """How each property that did not pass ended, and why."""
+    """How each property that the code failed ended, and why; what nobody wrote is no mistake to decide about."""
     return {
-        prop.id: _cause(prop) for task in report.tasks for prop in task.properties if prop.outcome is not Outcome.PASSED
+        prop.id: _cause(prop)
+        for task in report.tasks
+        for prop in task.properties
+        if prop.outcome not in (Outcome.PASSED, Outcome.GRADER_ERROR, *NOT_BEGUN)
     }
 
 

@@ -6,6 +6,7 @@ import getpass
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, time
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
 
@@ -16,13 +17,13 @@ from grader.core.cli.terminal import chosen, fail, find, graded_folder, language
 from grader.core.grades.book import About
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.in_force import about
-from grader.core.grades.model import EVERYONE, FILE, DecisionError, Ruling
+from grader.core.grades.model import EVERYONE, DecisionError, Ruling
 from grader.core.grades.words import for_staff
 from grader.extras.decisions.placing import Placed
 
 from .alike import lost, mistake_in
 from .draft import drafted, named, repeated
-from .file import append, undo
+from .file import append, undo, written_in
 
 As = Annotated[
     str, typer.Option("--as", metavar="NAME", help="Your file, DIR/decisions/NAME.toml, if several people decide.")
@@ -138,20 +139,26 @@ def _undo(out: Path, grader: str) -> None:
         taken = undo(out, grader)
     except DecisionError as error:
         fail(str(error))
-    _print_moves(before, _grades(now := read_decided(out, chosen().rubric)), now)
+    _print_moves(before, _grades(now := read_decided(out, chosen().rubric)), now, grader)
     say(f"{len(taken)} decisions taken back.")
 
 
 def _all_with(known: DecidedClass, text: str, without: Sequence[str]) -> tuple[str, list[str]]:
-    """The property, and the submissions that lost it by a mistake, but for those decided about and those left out."""
+    """The property, and the submissions that lost it by a mistake, but for those decided about and those left out.
+
+    Without a mistake, all have to have lost it by the same cause: nobody gets points for what nobody has looked at.
+    """
     name, _, mistake = text.partition(":")
     out = {find(known.folder, one) for one in without}
-    causes = {line.id: lost(known.as_graded(line.id)).get(name) for line in known.lines}
-    those = [own for own, cause in causes.items() if cause and mistake in ("", mistake_in(cause))]
-    if not those:
-        counts = Counter(mistake_in(cause) or "none recognised" for cause in causes.values() if cause)
-        there = ", ".join(f"{one} ({count})" for one, count in counts.most_common()) or "nobody lost it"
-        fail(f"--all-with {text}: nobody. Mistakes in {name}: {there}.")
+    found = ((line.id, lost(known.as_graded(line.id)).get(name)) for line in known.lines)
+    causes = {own: cause for own, cause in found if cause}
+    those = [own for own, cause in causes.items() if mistake in ("", EVERYONE, mistake_in(cause))]
+    if not those or (not mistake and len({*causes.values()}) > 1):
+        counts = Counter(mistake_in(cause) or "not recognised" for cause in causes.values())
+        there = ", ".join(f"{one} ({count})" for one, count in counts.most_common()) or "nobody failed it"
+        near = get_close_matches(name, known.rubric.properties, n=1) if not causes else []
+        meant = f" Did you mean {near[0]}?" if near and near[0] != name else ""
+        fail(f"--all-with {text}: name one mistake, or {name}:* for all. Mistakes: {there}.{meant}")
     for own in (own for own in those if name in known.book.points(own)):
         say(f"{own}: decided already, left as it is")
     return name, [own for own in those if own not in out and name not in known.book.points(own)]
@@ -175,7 +182,7 @@ def enter(known: DecidedClass, wanted: Sequence[Mapping[str, object]], who: str,
         fail(str(error))
     except OSError as error:
         fail(f"{error.filename or known.folder}: {error.strerror}.", 3)
-    _print_moves(before, _grades(now := read_decided(known.folder, known.rubric)), now)
+    _print_moves(before, _grades(now := read_decided(known.folder, known.rubric)), now, grader)
     _print_rows([who for own in made if own.decision.team for who in own.about], now)
 
 
@@ -240,12 +247,12 @@ def _grades(known: DecidedClass) -> Cells:
     }
 
 
-def _print_moves(before: Cells, after: Cells, known: DecidedClass) -> None:
+def _print_moves(before: Cells, after: Cells, known: DecidedClass, grader: str) -> None:
     moved = [own for own in dict.fromkeys((*before, *after)) if before.get(own) != after.get(own)]
     for submission, student in moved:
         sides = (side.get((submission, student), "does not count") for side in (before, after))
         say(f"{student} ({submission}): {' → '.join(sides)}")
-    say(f"{'no grade changes. ' if not moved else ''}{known.folder / FILE}")
+    say(f"{'no grade changes. ' if not moved else ''}{written_in(known.folder, grader)}")
 
 
 def _list(known: DecidedClass, student: str | None, language: str) -> None:

@@ -109,7 +109,7 @@ def decide_about(out: Path, everyone: list[Someone], rng: random.Random) -> None
         for one in rng.sample(late, 2):
             decided(one.user, "--due", rng.choice(["2026-10-02T22:30Z", "2026-10-03T12:00Z", "2026-10-12T20:00Z"]))
     for one in rng.sample(late, 2):
-        decided(one.user, "--late-days", str(rng.randint(0, 2)))
+        decided(one.user, "--late-days", str(rng.randint(1, 2)))
     excused, back = rng.sample(able, 2)
     decided(excused.user, "--excuse")
     decided(back.user, "--excuse")
@@ -130,15 +130,15 @@ def decide_together(out: Path, folder: Path, everyone: list[Someone], rng: rando
         How many there were.
     """
     mistake = "attention_causal:attention_sees_later_tokens"
+    spared = [one for one in everyone if one.kind == "wrong"][-1]  # who appeals instead
     whole = grades_of(out)
     for number in range(GROUPS):
-        points, spared = rng.randint(1, 29), rng.choice([one for one in everyone if one.kind == "wrong"])
-        grader = rng.choice(["kim", "lee"])
+        points, grader = str(rng.randint(1, 29)), rng.choice(["kim", "lee"])
         told = run(
             *("decide", out, "--all-with", mistake, "--points", points, "--except", spared.user),
             *("--why", "The text allowed it.", "--as", grader),
         ).stdout
-        assert int(re.findall(r"(\d+) decisions; --undo", told)[0]) > 1
+        assert int(re.findall(r"(\d+) decisions; --undo", told)[0]) > 0
         assert grades_of(out) == second_opinion(out, folder / "rubric.toml") != whole
         if number < GROUPS - 1:
             run("decide", out, "--undo", "--as", grader)
@@ -170,7 +170,7 @@ def lost_ledger(folder: Path, platform: str, monkeypatch: pytest.MonkeyPatch) ->
     """Without its ledger, and with fewer points for everyone, the folder still knows what it told the platform."""
     (folder / platform / LEDGER).unlink()
     with monkeypatch.context() as patch:
-        with_policy(POLICY.replace("bonus_cap = 15", "bonus_cap = 1"), folder, patch)
+        with_policy(POLICY.replace("bonus_cap = 15", "bonus_cap = 1"), folder, patch, points=OTHER_POINTS)
         run("grade", *given(folder, platform))
         options = ["--template", str(folder / f"{platform}.csv")] * (platform != "gradescope")
         arguments = ["export", str(folder / platform), "--to", platform, *options, "--assignment-id", "77"]
@@ -253,7 +253,7 @@ def test_every_number_that_is_uploaded_is_derived_twice(
         refused_in_part(tmp_path, platform)
         decide_about(out, everyone, rng)
         together += decide_together(out, tmp_path, everyone, rng)
-        published = sent(out, tmp_path)
+        published = sent(out, tmp_path, "--accept-drops")  # it was graded twice, and people have lowered grades since
         last_wrong = [one for one in everyone if one.kind == "wrong"][-1]
         appealed(out, last_wrong, tmp_path)
         mended = sent(out, tmp_path)

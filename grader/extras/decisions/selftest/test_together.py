@@ -9,6 +9,7 @@ from typer.testing import CliRunner, Result
 
 from grader import __main__ as cli
 from grader.core.grades.model import FILE, FOLDER
+from grader.core.results.outcome import Outcome
 from grader.extras.decisions.file import read
 from grader.selftest.reports import FAILED, PASSED, USUAL, report, write_class
 
@@ -55,6 +56,17 @@ def test_all_with_a_mistake_get_the_points_but_those_left_out_or_decided_about(o
     assert [own.decision.student for own in read(out)] == ["c-cy", "c-ada", "c-bo"]  # each can be withdrawn alone
 
 
+def test_nobody_gets_points_for_another_cause_or_for_what_nobody_wrote(tmp_path: Path) -> None:
+    """Of three who lost the same property, one crashed, and one never wrote it."""
+    endings = {"ada": FAILED, "bo": Outcome.CRASHED, "cy": Outcome.MISSING}
+    each = (report(own, USUAL | {"mean": (ended, 4.0)}, name=own.title()) for own, ended in endings.items())
+    out = write_class(tmp_path / "out", *each)
+    refused = decide(out, "--all-with", "mean", "--points", "3", *WHY, code=2).stderr
+    assert "name one mistake, or mean:* for all. Mistakes: eps_outside (1), not recognised (1)." in refused
+    decide(out, "--all-with", "mean:*", "--points", "3", *WHY)
+    assert [own.decision.student for own in read(out)] == ["c-ada", "c-bo"]
+
+
 def test_undo_takes_back_the_whole_group_and_leaves_the_file_as_it_was(out: Path) -> None:
     decide(out, "di", "--comment", "Well done.", "--who", "kim")
     before, earned = (out / FILE).read_bytes(), grades(out)
@@ -79,8 +91,11 @@ def test_what_somebody_has_edited_since_is_not_undone(out: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("--all-with", "mean:other", "--points", "1", *WHY), "Mistakes in mean: eps_outside (3)."),
-        (("--all-with", "means", "--points", "1", *WHY), "Mistakes in means: nobody lost it."),
+        (
+            ("--all-with", "mean:other", "--points", "1", *WHY),
+            "name one mistake, or mean:* for all. Mistakes: eps_outside (3).",
+        ),
+        (("--all-with", "means", "--points", "1", *WHY), "Mistakes: nobody failed it."),
         (("--all-with", "mean", "--points", "5", *WHY), "5 points: mean has only 4."),
         (("--all-with", "mean", "--points", "1"), "--all-with needs --points and --why"),
         (("ada", "--all-with", "mean", "--points", "1", *WHY), "--all-with needs --points and --why, and no STUDENT"),
@@ -97,7 +112,8 @@ def test_a_group_that_makes_no_sense_is_one_line_and_writes_nothing(
 
 
 def test_each_grader_writes_a_file_and_all_of_them_hold(out: Path) -> None:
-    decide(out, "ada", "--override", "mean", "--points", "3", *WHY, "--as", "kim")
+    told = decide(out, "ada", "--override", "mean", "--points", "3", *WHY, "--as", "kim").stdout
+    assert told.endswith(f"{out / FOLDER / 'kim.toml'}\n")
     decide(out, "bo", "--override", "mean", "--points", "2", *WHY, "--as", "lee")
     decide(out, "cy", "--override", "mean", "--points", "1", *WHY, "--who", "pat")
     assert sorted(path.name for path in (out / FOLDER).iterdir()) == ["kim.toml", "lee.toml"]
