@@ -123,6 +123,8 @@ class Classroom:
         reasons = chain(asked(lines, book), self._reasons(entries, attention))
         causes = {line.id: self._light[line.id][2] for line in lines}
         same = groups(causes, lambda submission, name: name in book.points(submission))
+        named = {mistake.id for mistake in rubric.misconceptions}  # a report may be older than the rubric
+        same = [own if own.mistake in named else replace(own, mistake="") for own in same]
         return Now(known, entries, queue(lines, book, reasons, self._share), causes, same)
 
     def _reasons(self, entries: Sequence[Entry], attention: Sequence[Attention]) -> Iterable[tuple[str, Reason]]:

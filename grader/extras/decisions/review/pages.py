@@ -204,6 +204,7 @@ class ReviewPages:
         files = shown(submission, reports[0], rubric) if submission else []
         lines = [now.known.line(one) for one in group.members]
         if hidden:
+            problem = hidden.text(problem)
             files = [file.without(own_names(lines[0]), MARK) for file in files]
         mistake = rubric.misconception(group.mistake).hint[self.language] if group.mistake else ""
         return self._template("review_group.html.j2").render(
