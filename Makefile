@@ -86,8 +86,8 @@ handout: $(VENV)/.everything ## the handout as HTML and PDF, English and Chinese
 signatures: $(VENV)/.everything ## signatures by which students' tests recognise known mistakes, for the bundle: build/signatures
 	@$(PY) -m grader.lab.signatures
 
-release: handout notebooks handbook signatures ## what students receive, as a zip and as a git repository, in build/release
-	@$(PY) -m grader release build/release
+release: handout $(if $(NO_NOTEBOOKS),,notebooks handbook) signatures ## what students receive: build/release (NO_NOTEBOOKS=1: without the walk-through)
+	@$(PY) -m grader release build/release $(if $(NO_NOTEBOOKS),--no-notebooks)
 
 notebooks: $(VENV)/.notebooks ## the walk-through: build, execute, release for students, in English and Chinese
 	@$(PY) -m grader.lab.site.notebooks build

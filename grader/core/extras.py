@@ -4,7 +4,8 @@
 ``grader.extras.…``       what the core asks of it                            without it
 ========================  ==================================================  ======================================
 ``decisions``             ``decisions_of(folder, lines, reports, rubric,      nobody decided anything
-                          ledger, note)``: the :class:`Book` of a class
+                          ledger, note)``: the :class:`Book` of a class;
+                          ``with_files(folder, candidates)``: misnamed files
 ``diff``                  ``print_preview(out, candidates, settings,          ``grade --dry-run`` is refused
                           reader)``
 ``cluster``               ``open_executor(choice, jobs)``                     judges run on this machine only

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
@@ -99,6 +99,7 @@ class Policy(Record):
         due: The deadline; without one, work is late if the platform flags it as late.
         grace_minutes: Minutes after ``due`` that cost nothing.
         bonus_cap: How many points of the bonus count; None for all.
+        missing: What the roster's students get who handed in nothing: ``blank``, or ``zero`` points.
         thresholds: Grades that matter, by name, such as ``pass``; `grader diff` says who crosses one.
     """
 
@@ -106,6 +107,7 @@ class Policy(Record):
     grace_minutes: float = Field(default=0, ge=0)
     late_penalty: LatePenalty = LatePenalty()
     bonus_cap: float | None = Field(default=None, ge=0)
+    missing: Literal["blank", "zero"] = "blank"
     thresholds: Mapping[str, float] = Field(default_factory=dict)
 
 

@@ -35,6 +35,7 @@ from grader.core.results.database import LEDGER
 from grader.core.run.class_run import begun
 from grader.core.settings import Settings
 from grader.lab.processes import cpu_s, descendants, memory_mib
+from grader.lab.stopped import one_line
 
 SETTINGS = Settings(ASSIGNMENT, device="cpu", language="en")
 TORCH, PLAIN = "import torch", "(a) plain pytest, a new process for each submission"
@@ -298,10 +299,11 @@ def page(size: int) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    rubric_or_exit(ASSIGNMENT)
-    if sys.argv[1:2] == ["plain"]:
-        tests, student = hidden_tests(json.loads(Path(sys.argv[2]).read_text(encoding="utf-8")))
-        tests.run(student)
-    else:
-        lines = page(int(sys.argv[1]) if sys.argv[1:] else 400)
-        (ASSIGNMENT.root / "grader/docs/performance.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with one_line():
+        rubric_or_exit(ASSIGNMENT)
+        if sys.argv[1:2] == ["plain"]:
+            tests, student = hidden_tests(json.loads(Path(sys.argv[2]).read_text(encoding="utf-8")))
+            tests.run(student)
+        else:
+            lines = page(int(sys.argv[1]) if sys.argv[1:] else 400)
+            (ASSIGNMENT.root / "grader/docs/performance.md").write_text("\n".join(lines) + "\n", encoding="utf-8")

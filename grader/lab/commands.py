@@ -65,6 +65,9 @@ def release(
     notebooks: Annotated[Path, typer.Option(help="Output of `make notebooks`.")] = Path("build/notebooks"),
     handbook: Annotated[Path, typer.Option(help="Output of `make handbook`.")] = Path("build/handbook"),
     signatures: Annotated[Path, typer.Option(help="Output of `make signatures`.")] = Path("build/signatures"),
+    with_notebooks: Annotated[
+        bool, typer.Option("--notebooks/--no-notebooks", help="Include the walk-through and its handbook.")
+    ] = True,
 ) -> None:
     """Write the student bundle. Refuses, naming the place, if anything in it would reveal a solution."""
     with needing("grader,handout", "release"):
@@ -75,9 +78,9 @@ def release(
     prepare(out)
     name = chosen().rubric.id
     built = {"handout": handout}
-    if NOTEBOOKS.is_dir():  # an assignment may do without
+    if with_notebooks and NOTEBOOKS.is_dir():  # an assignment may do without
         built |= {"handbook": handbook, **{f"notebooks/{lang}": notebooks / lang / RELEASED for lang in LANGUAGES}}
-    executed = {lang: notebooks / lang / EXECUTED for lang in LANGUAGES}
+    executed = {lang: notebooks / lang / EXECUTED for lang in LANGUAGES if with_notebooks}
     try:
         files = bundle(built, signatures, executed)
     except ReleaseRefused as refusal:

@@ -168,6 +168,24 @@ def worksheet(people: Sequence[Someone], most: str = "150.00", chinese: bool = F
     )
 
 
+PACKS = {  # from published language packs: identifier and its word, full name, grade, last modified (grade)
+    "zh_cn": ("标识符", "参与者", "全名", "成绩", "最后修改（成绩）"),
+    "de": ("ID", "Teilnehmer/in", "Vollständiger Name", "Bewertung", "Zuletzt geändert (Bewertung)"),
+    "es": ("Identificador", "Participante", "Nombre completo", "Calificación", "Última modificación (calificación)"),
+    "fr": ("Identifiant", "Participant", "Nom complet", "Note", "Dernière modification (note)"),
+    "nl": ("Identificatie", "Deelnemer", "Volledige naam", "Cijfer", "Laatst gewijzigd (beoordeling)"),
+    "ru": ("Идентификатор", "Участник", "Полное имя", "Оценка", "Последнее изменение (оценка)"),
+    "ja": ("ID", "参加者", "氏名", "評点", "最終更新日時 (評定)"),
+    "en": ("Identifier", "Participant ", "Full name", "Grade", "Last modified (grade)"),
+}
+
+
+def worksheet_in(language: str, names: Mapping[str, str]) -> str:
+    """The columns of a Moodle worksheet that matter, from a site in one of eight languages."""
+    identifier, word, name, grade, modified = PACKS[language]
+    return written([[identifier, name, grade, modified], *([f"{word}{own}", names[own], "", "-"] for own in names)])
+
+
 def _status(person: Someone) -> str:
     late = f" - {_span(person, 'day', 'hour', 'min')} late" * (person.kind == "late")
     return f"Submitted for grading{late} - Not marked"

@@ -74,7 +74,7 @@ def judged(grader: Judge, known: dict[str, Report], monkeypatch: pytest.MonkeyPa
     if LONG:
         return
 
-    def grade_all(submissions: Iterable[Submission], *_: object) -> Iterator[Report]:
+    def grade_all(submissions: Iterable[Submission], chosen: Settings, *_: object) -> Iterator[Report]:
         for submission in submissions:
             digest = submission.reason or submission.sha256
             if digest not in known:
@@ -82,7 +82,8 @@ def judged(grader: Judge, known: dict[str, Report], monkeypatch: pytest.MonkeyPa
             notices, parts = list(map(str, submission.notices)), list(map(parts_of, submission.notices))
             info = {"id": submission.id, "notices": notices, "notice_parts": parts}
             own = known[digest].submission.model_copy(update=info)
-            yield known[digest].model_copy(update={"submission": own})
+            tasks = [task for task in known[digest].tasks if chosen.only in (None, task.id)]
+            yield known[digest].model_copy(update={"submission": own, "tasks": tasks})
 
     monkeypatch.setattr(grade, "grade_all", grade_all)
 

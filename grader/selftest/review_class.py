@@ -93,12 +93,13 @@ class Desk:
     who: str = "kim"
     files: dict[str, Mapping[str, str]] = field(default_factory=dict)
     hide: Hide | None = None
+    grader: str = ""
 
     def __post_init__(self) -> None:
         """Open the review."""
         pages = ReviewPages(ASSIGNMENT, self.language, f"/{TOKEN}", self.hide)
         room = Classroom(self.out, ASSIGNMENT, self.language, self.out)
-        review = Review(room, pages, self._read, ASSIGNMENT, self.who)
+        review = Review(room, pages, self._read, self.who, self.grader)
         self.client = TestClient(application(review, TOKEN, PORT), base_url=HOST, follow_redirects=False)
 
     def _read(self, submission: str) -> Submission:

@@ -32,7 +32,7 @@ def second_opinion(folder: Path, rubric: Path) -> Grades:
     person: dict[str, dict[str, Any]] = defaultdict(dict)
     work: dict[str, dict[str, Any]] = defaultdict(dict)
     rule = {}
-    for one in tomllib.loads((folder / "decisions.toml").read_text(encoding="utf-8")).get("decision", []):
+    for one in _decisions(folder):
         slot = one.get("override") or one.get("withdraw")
         slot = slot or next(name for name in (*PERSONAL, "comment") if name in one)
         if one["student"] == "*":
@@ -54,6 +54,14 @@ def second_opinion(folder: Path, rubric: Path) -> Grades:
         student: EXCUSED if person[student].get("excuse") else _counting(person[student], found, reports, rule)
         for student, found in candidates.items()
     }
+
+
+def _decisions(folder: Path) -> list[dict[str, Any]]:
+    """Of all graders, in the order of time; those of one moment in the order of their file."""
+    paths = [folder / "decisions.toml", *sorted((folder / "decisions").glob("*.toml"))]
+    texts = [path.read_text(encoding="utf-8") for path in paths if path.exists()]
+    found = [one for text in texts for one in tomllib.loads(text).get("decision", [])]
+    return sorted(found, key=lambda one: one["when"])
 
 
 def _counting(
@@ -82,6 +90,9 @@ def _grade(
     ended = {prop["id"]: prop["outcome"] for task in report["tasks"] for prop in task["properties"]}
     points = {own: worth[own] if ended[own] == "passed" else 0 for own in ended}
     points |= {own: min(given, worth[own]) for own, given in decided.items() if own in worth}
+    tasks = {task["id"]: [prop["id"] for prop in task["properties"]] for task in rubric["tasks"]}
+    for task, given in ((task, decided[task]) for task in tasks if task in decided):
+        points |= dict.fromkeys(tasks[task], 0) | {tasks[task][0]: given}  # as a whole, wherever it stands
     totals = [sum(points[own] for own in points if (own in bonus) is extra) for extra in (False, True)]
     score, extra = decided.get("score", totals[0]), decided.get("bonus", totals[1])
     earned = score + min(extra, policy.get("bonus_cap", extra))

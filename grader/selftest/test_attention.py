@@ -150,7 +150,8 @@ def test_the_list_is_in_the_summary_in_the_output_and_on_the_page(tmp_path: Path
     result = CliRunner().invoke(cli.app, ["grade", str(tmp_path / "class"), "--out", str(out), *options])
     assert result.exit_code == 0, result.output
     (head,) = (number for number, line in enumerate(result.stdout.splitlines()) if line == "2 for manual review:")
-    ada, bo = result.stdout.splitlines()[head + 1 :]
+    ada, bo, following = result.stdout.splitlines()[head + 1 :]
+    assert following == f"Next: grader review {out}"
     assert ada.startswith("ada: unreadable: ")
     assert "A 7z archive, ada.7z: ask for a zip." in ada
     assert bo == "bo: unreadable: The zip cannot be read: File is not a zip file."

@@ -13,8 +13,10 @@ from typer.testing import CliRunner, Result
 from grader import __main__ as cli
 from grader.core.export.drops import drops, remember
 from grader.core.export.rows import rows
-from grader.core.results.database import opened
+from grader.core.intake.origin import Origin, Student
+from grader.core.results.database import LEDGER, opened
 from grader.core.results.outcome import Outcome
+from grader.core.results.report import Report
 from grader.core.rubric import LatePenalty, Policy
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.exports import Someone, worksheet
@@ -45,6 +47,37 @@ def out(tmp_path: Path) -> Path:
     folder = write_class(tmp_path / "out", report("ada", name="Ada"), report("bo", name="Bo"))
     assert accepted(export(folder))
     return folder
+
+
+@pytest.mark.parametrize("to", ["csv", "nbgrader", "gradescope", "canvas", "moodle"])
+def test_without_its_ledger_an_export_is_compared_with_the_file_beside_it(tmp_path: Path, to: str) -> None:
+    """Somebody moved a damaged ledger away, as a message advises."""
+    sheet = tmp_path / "sheet.csv"
+    sheet.write_text(worksheet([Someone(0, "Ada", "good"), Someone(1, "Bo", "good")]))
+    more = {"canvas": ("--assignment-id", "77"), "moodle": ("--template", str(sheet))}.get(to, ())
+    mine = [report(own, ended, name=own.title()) for ended in (USUAL, LOST) for own in ("ada", "bo")]
+    mine = [_numbered(own, to) for own in mine]
+    out = write_class(tmp_path / "out", *mine[:2])
+    assert accepted(export(out, *more, to=to))
+    (out / LEDGER).unlink()
+    write_class(out, mine[2], mine[1])
+    result = export(out, *more, to=to)
+    assert not accepted(result)
+    named = [line for line in result.stderr.splitlines() if line.startswith("Ada (ada): 11 in ")]
+    assert [line.partition(": 11 ")[2] for line in named] == [f"in {_name(to)} of an earlier export, now 5"]
+    assert accepted(export(out, *more, "--accept-drops", to=to))
+
+
+def _name(to: str) -> str:
+    return "grades.csv" if to == "csv" else f"{to}.csv"
+
+
+def _numbered(own: Report, to: str) -> Report:
+    """The report with the numbers of a platform."""
+    number = {"ada": "4000", "bo": "4001"}[own.submission.id]
+    source = to if to in ("canvas", "moodle", "gradescope") else "folders"
+    origin = Origin(source=source, students=(Student(id=number, name=own.submission.id.title()),))  # type: ignore[arg-type]
+    return own.model_copy(update={"submission": own.submission.model_copy(update={"origin": origin})})
 
 
 def test_a_regrade_that_costs_somebody_points_is_refused_by_name(out: Path) -> None:
@@ -124,7 +157,8 @@ def test_a_policy_that_takes_points_off_is_noticed(out: Path, monkeypatch: pytes
     choose_for(monkeypatch, changed)
     result = export(out)
     assert not accepted(result)
-    assert [line.rpartition(", ")[2] for line in result.stderr.splitlines()[:2]] == ["now 8", "now 8"]
+    assert result.stderr.splitlines()[0].startswith("Ada (ada), Bo (bo): 11 ")
+    assert result.stderr.splitlines()[0].endswith(", now 8")
 
 
 def worksheet_of(out: Path, most: str, grade: str = "") -> tuple[str, ...]:
@@ -133,6 +167,14 @@ def worksheet_of(out: Path, most: str, grade: str = "") -> tuple[str, ...]:
     sheet = worksheet(people, most).replace("Not marked,,", f"Not marked,{grade},")
     (out / "worksheet.csv").write_text(sheet)
     return ("--template", str(out / "worksheet.csv"))
+
+
+def test_students_whose_grades_drop_alike_are_one_line(out: Path) -> None:
+    write_class(out, report("ada", LOST, name="Ada"), report("bo", LOST, name="Bo"))
+    line, last = export(out).stderr.splitlines()
+    assert line.startswith("Ada (ada), Bo (bo): 11 exported 20")
+    assert line.endswith(", now 5")
+    assert last.startswith("grader: grades that have dropped: 2 (")
 
 
 def test_grades_above_the_maximum_are_said_before_anything_is_written(out: Path) -> None:
@@ -145,7 +187,12 @@ def test_grades_above_the_maximum_are_said_before_anything_is_written(out: Path)
         "  Ada (11), Bo (11)",
         "grader: grades that would be lost: 2 (--accept-blanks exports the others). Nothing was written.",
     ]
-    assert export(out, *worksheet_of(out, "10"), "--accept-blanks", to="moodle").exit_code == 0
+    none = export(out, *worksheet_of(out, "10"), "--accept-blanks", to="moodle")
+    assert (none.exit_code, (out / "moodle.csv").exists()) == (3, False)
+    assert none.stderr.endswith("no grade would be written for any of 2 students. Nothing was written.\n")
+    write_class(out, report("ada", name="Ada"), report("bo", LOST, name="Bo"))
+    options = (*worksheet_of(out, "10"), "--accept-blanks", "--accept-drops")
+    assert export(out, *options, to="moodle").exit_code == 0
     write_class(out, report("ada", LOST, name="Ada"), report("bo", LOST, name="Bo"))
     assert accepted(export(out, *worksheet_of(out, "10"), to="moodle"))
     assert (out / "moodle.csv").read_text().count("Not marked,5,") == 2
@@ -154,7 +201,7 @@ def test_grades_above_the_maximum_are_said_before_anything_is_written(out: Path)
 def test_a_grade_that_a_person_raised_on_the_platform_is_not_lowered_unseen(out: Path) -> None:
     result = export(out, *worksheet_of(out, "100", "12.5"), to="moodle")
     assert not accepted(result)
-    assert result.stderr.startswith("Ada (ada): 12.5 in the downloaded file, now 11\n")
+    assert result.stderr.startswith("Ada (ada), Bo (bo): 12.5 in the downloaded file, now 11\n")
 
 
 def test_an_export_during_a_run_is_refused(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ from grader.core.results.report import (
     TaskReport,
 )
 from grader.core.rubric import LatePenalty, Policy, Rubric
-from grader.selftest.exports import NAMES, Someone, gradebook, worksheet
+from grader.selftest.exports import NAMES, PACKS, Someone, gradebook, worksheet, worksheet_in
 
 PEOPLE = [Someone(number, name, "good") for number, name in enumerate(NAMES)]
 LATE = Policy(bonus_cap=20, late_penalty=LatePenalty(per_day=0.1))
@@ -162,8 +162,8 @@ def test_of_folders_canvas_finds_students_by_name_and_never_by_a_number_that_is_
     ("template", "identifier", "problem"),
     [
         (None, "", "--assignment-id '': not a number.* Canvas would create a new assignment"),
-        (gradebook(PEOPLE), "5", r"--assignment-id '5': 0 columns of --template end in \(5\)"),
-        (gradebook(PEOPLE), "", "--assignment-id '': 0 columns"),
+        (gradebook(PEOPLE), "5", r"'5': no such assignment in --template. Choose the number of one of: .*\(77\)"),
+        (gradebook(PEOPLE), "", "--assignment-id '': no such assignment in --template"),
         (gradebook(PEOPLE).replace("SIS Login ID", "Login"), "77", "no column 'SIS Login ID'"),
         ("Name\nAda\n", "77", "no column 'Student'. Pass the gradebook, as downloaded"),
         ("", "77", "not a UTF-8 CSV"),
@@ -207,24 +207,10 @@ def test_moodle_comments_say_what_the_policy_did(rubric: Rubric) -> None:
     assert f"{NAMES[0]}: 72 of 90. 10 bonus points exceed the cap" in made.remarks[1]
 
 
-PACKS = {  # from published language packs: identifier and its word, full name, grade, last modified (grade)
-    "zh_cn": ("标识符", "参与者", "全名", "成绩", "最后修改（成绩）"),
-    "de": ("ID", "Teilnehmer/in", "Vollständiger Name", "Bewertung", "Zuletzt geändert (Bewertung)"),
-    "es": ("Identificador", "Participante", "Nombre completo", "Calificación", "Última modificación (calificación)"),
-    "fr": ("Identifiant", "Participant", "Nom complet", "Note", "Dernière modification (note)"),
-    "nl": ("Identificatie", "Deelnemer", "Volledige naam", "Cijfer", "Laatst gewijzigd (beoordeling)"),
-    "ru": ("Идентификатор", "Участник", "Полное имя", "Оценка", "Последнее изменение (оценка)"),
-    "ja": ("ID", "参加者", "氏名", "評点", "最終更新日時 (評定)"),
-    "en": ("Identifier", "Participant ", "Full name", "Grade", "Last modified (grade)"),
-}
-
-
 @pytest.mark.parametrize("language", PACKS)
 def test_participants_are_found_in_worksheets_of_any_language(rubric: Rubric, language: str) -> None:
     """Two namesakes, so that only the participant's number tells them apart; most packs have no blank before it."""
-    identifier, word, name, grade, modified = PACKS[language]
-    head = f"{identifier},{name},{grade},{modified}\r\n"
-    sheet = head + "".join(f"{word}{number},Li Wei,,-\r\n" for number in (100254, 100255))
+    sheet, grade = worksheet_in(language, {"100254": "Li Wei", "100255": "Li Wei"}), PACKS[language][3]
     wanted = Origin(source="moodle", students=(Student(id="100255", name="Li Wei"),))
     rows = table(sent([report("r1", 60.0, wanted)], "moodle", rubric, template=sheet))
     assert [row[grade] for row in rows] == ["", "90"]
@@ -277,21 +263,26 @@ def no_nan(name: str) -> float:
     raise ValueError(name)
 
 
-def test_gradescope_results_have_the_fields_that_it_knows_and_no_score_without_a_grade() -> None:
+def test_gradescope_results_have_the_fields_that_it_knows_also_where_nothing_can_be_read() -> None:
     known = {"score", "execution_time", "output", "visibility", "stdout_visibility", "extra_data", "tests"}
     students = rows_of(of(PEOPLE, "gradescope", late=True), LATE)
     first, *_, last = (json.loads(json.dumps(results(row)), parse_constant=no_nan) for row in students)
     assert first.keys() == known
     assert first["score"] == 72
-    assert first["output"].splitlines()[0] == "A notice."
-    assert "Late by an unknown time, counted as 1 day: 10%, 8 points, deducted." in first["output"]
-    assert [(test["score"], test["max_score"], test["status"], test["number"]) for test in first["tests"]] == [
+    assert first["output"] == "A notice."  # nothing of the score before grades are published
+    *tests, total = first["tests"]
+    assert total["output"].endswith("Late by an unknown time, counted as 1 day: 10%, 8 points, deducted.")
+    assert {test["visibility"] for test in first["tests"]} == {"after_published"}
+    assert [(test["score"], test["max_score"], test["status"], test["number"]) for test in tests] == [
         (60, 100, "passed", "1.1"),
         (0, 5, "failed", "1.2"),
     ]
     assert first["tests"][1]["output"].startswith("Think & try.\ncase: wrong")
-    assert last.keys() == known - {"score", "tests"}
+    assert last.keys() == known
     assert last["output"] == "The zip\ncannot be read."
+    assert [(test["score"], test["visibility"], test["output"]) for test in last["tests"]] == [
+        (0, "visible", "The zip\ncannot be read.")
+    ]
 
 
 def test_for_gradescope_there_is_a_table_like_its_own_and_a_word_on_what_it_takes(rubric: Rubric) -> None:

@@ -15,7 +15,7 @@ from grader.core.messages import Message, quoted, say
 from grader.core.results import database
 from grader.core.results.attention import outcomes, reasons
 from grader.core.results.database import LEDGER, LedgerError, opened, transaction
-from grader.core.results.ledger import PARTS, Ledger
+from grader.core.results.ledger import ADDED, Ledger
 from grader.core.results.outcome import RAISED, Outcome
 from grader.core.results.report import Report, json_text, parts_of
 from grader.core.results.standing import standing, standings, summary
@@ -97,7 +97,7 @@ def test_messages_come_back_with_their_parts(connection: sqlite3.Connection) -> 
 def test_a_ledger_of_an_earlier_grader_gets_the_columns_that_it_lacks(connection: sqlite3.Connection) -> None:
     """Its messages have no parts; those that are entered from now on do."""
     fill(connection, [report("ada"), unreadable("bo")])
-    for table, column in PARTS.items():
+    for table, column in ADDED:
         connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
     fill(connection, [saying(report("cy"), quoted("wrong at [1]"))])
     Ledger(connection, HERE).expect(["ada", "bo", "cy"], fresh=False)
@@ -121,9 +121,10 @@ def test_other_conditions_are_another_matter(connection: sqlite3.Connection, oth
     fill(connection, [report("ada")])
     ledger = Ledger(connection, other)
     assert ledger.entries() == {}
-    assert ledger.other_conditions() == [HERE]
+    assert ledger.other_conditions(["ada"]) == [HERE]
+    assert ledger.other_conditions(["bo"]) == []
     assert Ledger(connection, HERE).entries().keys() == {"ada"}
-    assert Ledger(connection, HERE).other_conditions() == []
+    assert Ledger(connection, HERE).other_conditions(["ada"]) == []
 
 
 def test_a_fault_of_ours_is_never_used_again(connection: sqlite3.Connection) -> None:

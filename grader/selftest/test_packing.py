@@ -8,6 +8,7 @@ import re
 import tarfile
 import unicodedata
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -113,7 +114,24 @@ def test_a_zip_under_the_name_of_another_archive_is_a_zip(name: str, exported: b
     ada, _ = discover([tmp_path], expected=EXPECTED)
     submission = ada.read()
     assert (ada.id, dict(submission.files)) == ("ada_12" if exported else "ada", HANDED_IN)
-    assert submission.notices == (f"Found inside the archive {name!r}.",)
+    assert submission.notices == ()  # packed as most students do, which is nothing to tell
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["folder", "zip_within"])
+def test_a_file_of_another_name_stands_for_the_one_that_staff_names(packed: bool, tmp_path: Path) -> None:
+    first, *_ = HANDED_IN
+    files = {f"hw/{name}" if name != first else "hw/my work.py": text for name, text in HANDED_IN.items()}
+    write_folder(tmp_path / "ada", {"work.zip": zipped(files)} if packed else files)
+    without = Candidate("ada", tmp_path / "ada", expected=EXPECTED)
+    assert first not in without.read().files
+    assert replace(without, taken={first: "my work.py"}).read().files == HANDED_IN
+    assert replace(without, taken={first: "gone.py"}).read().files == without.read().files
+
+
+def test_an_empty_archive_is_told_as_what_it_is(tmp_path: Path) -> None:
+    write_folder(tmp_path / "ada", {"work.zip": zipped({})})
+    submission = read_folder(tmp_path / "ada", "ada", expected=EXPECTED)
+    assert "work.zip is an empty archive" in str(submission.reason)
 
 
 def test_a_tar_and_a_zip_within_may_have_names_of_other_kinds(tmp_path: Path) -> None:

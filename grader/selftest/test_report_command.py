@@ -129,7 +129,8 @@ def test_one_submission_is_explained_in_the_terminal(out: Path) -> None:
     assert f"{hint} (recognised: attention_sees_later_tokens)" in lines
     place = ASSIGNMENT.rubric.handout_place("attention_causal", "zh")
     assert f"read: handout/{place}; try: python -m tests -k attention_causal" in lines
-    assert "crashed, like swiglu_gate" in lines
+    assert any(line.endswith("(crashed, like swiglu_gate)") for line in lines)
+    assert lines[-1].startswith("bo: ")  # the total, after everything that it is made of
     assert lines.count("src/attention.py:54，forward 中：x.sofmax()") == 1
 
 

@@ -11,7 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -93,7 +93,7 @@ def test_what_is_graded_is_not_graded_again(judged: list[str], place: Path) -> N
     assert "3 submissions, 3 of them kept, in " in again.stdout
 
 
-def test_what_changed_is_graded_and_what_is_gone_is_left_out(judged: list[str], place: Path) -> None:
+def test_what_changed_is_graded_and_what_is_gone_is_left_out_if_that_is_said(judged: list[str], place: Path) -> None:
     run(place)
     judged.clear()
     write_folder(place / "class", {f"ada/{FILE}": "a = 2\n", "cy.zip": "", f"di/{FILE}": "a = 1\n"})
@@ -102,11 +102,69 @@ def test_what_changed_is_graded_and_what_is_gone_is_left_out(judged: list[str], 
     assert judged == ["ada", "bo", "di"]
     (place / "class" / "cy.zip").unlink()
     judged.clear()
-    run(place)
+    for options, there in (((), ["ada", "bo", "cy", "di"]), (("--replace",), ["ada", "bo", "di"])):
+        run(place, *options)
+        assert listed(place / "out") == there
     assert judged == []
-    summary = json.loads((place / "out" / "summary.json").read_text())
-    assert [line["id"] for line in summary["submissions"]] == ["ada", "bo", "di"]
     assert (place / "out" / "cy" / "report.json").exists()
+
+
+def listed(out: Path) -> list[str]:
+    """The submissions in the summary."""
+    return [line["id"] for line in json.loads((out / "summary.json").read_text())["submissions"]]
+
+
+def test_a_misnamed_file_is_graded_where_a_decision_says(judged: list[str], place: Path) -> None:
+    (place / "class" / "bo" / FILE).rename(place / "class" / "bo" / "final.py")
+    run(place)
+    judged.clear()
+    decided = ["decide", str(place / "out"), "bo", "--why", "A slip.", "--file"]
+    refused = CliRunner().invoke(cli.app, [*decided, "src/other.py=final.py"])
+    assert "give PATH=NAME. PATH is one of src/attention.py, src/swiglu.py" in refused.stderr
+    assert "Grade again" in CliRunner().invoke(cli.app, [*decided, f"{FILE}=final.py"]).stdout
+    run(place)
+    assert judged == ["bo"]
+    ada, bo = (json.loads((place / "out" / own / "report.json").read_text())["submission"] for own in ("ada", "bo"))
+    assert ada["sha256"] == bo["sha256"]
+    assert f"'final.py' was graded as {FILE}." in bo["notices"]
+    assert CliRunner().invoke(cli.app, [*decided[:3], "--withdraw", FILE, "--why", "Not so."]).exit_code == 0
+    run(place)
+    assert judged == ["bo", "bo"]
+
+
+def test_a_roster_beside_one_submission_takes_nobody_elses_away(judged: list[str], place: Path) -> None:
+    """And whoever has handed in by now is no longer absent."""
+    (place / "roster.csv").write_text("username,name\nada,Ada\nbo,Bo\ncy,Cy\ndi,Di\n")
+    run(place, "--roster", str(place / "roster.csv"))
+    judged.clear()
+    write_folder(place / "late", {f"di/{FILE}": "a = 3\n"})
+    arguments = ["grade", str(place / "late"), "--out", str(place / "out"), "--roster", str(place / "roster.csv")]
+    assert CliRunner().invoke(cli.app, arguments).exit_code == 0
+    assert judged == ["di"]
+    assert listed(place / "out") == ["ada", "bo", "cy", "di"]
+    summary = json.loads((place / "out" / "summary.json").read_text())
+    assert [line["origin"]["source"] for line in summary["submissions"]] == ["folders"] * 4
+
+
+def test_after_a_stopped_run_one_submission_alone_makes_no_summary(
+    judged: list[str], place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An export would leave out the others without a word."""
+    everyone: Callable[..., Iterator[Report]] = vars(grade)["grade_all"]
+
+    def stopped(submissions: Iterable[Submission], *rest: object) -> Iterator[Report]:
+        yield from list(everyone(submissions, *rest))[:1]
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(grade, "grade_all", stopped)
+        run(place, code=130)
+    one = ["grade", str(place / "class" / "bo"), "--out", str(place / "out")]
+    result = CliRunner().invoke(cli.app, one)
+    assert (result.exit_code, (place / "out" / "summary.json").exists()) == (2, False)
+    assert "1 submissions of an earlier run, which was stopped, have no result" in result.stderr
+    assert CliRunner().invoke(cli.app, [*one, "--replace"]).exit_code == 0
+    assert (listed(place / "out"), judged[-1]) == (["bo"], "bo")
 
 
 def test_other_conditions_grade_all_and_are_named(judged: list[str], place: Path) -> None:

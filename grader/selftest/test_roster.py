@@ -101,6 +101,13 @@ def test_a_file_that_is_no_roster_is_named(tmp_path: Path, content: str | bytes,
         read_roster(tmp_path / "list.csv")
 
 
+def test_two_students_with_one_id_are_refused_with_their_lines(tmp_path: Path) -> None:
+    path = tmp_path / "roster.csv"
+    path.write_text('username,name\nada,"Ada\nLovelace"\nbo,Bo\nada,Someone else\n')
+    with pytest.raises(RosterError, match=r"duplicate id 'ada' in lines 3 and 5\."):
+        read_roster(path)
+
+
 def test_a_roster_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(RosterError, match=r"gone\.csv: No such file or directory\. Give a CSV with a column username"):
         read_roster(tmp_path / "gone.csv")

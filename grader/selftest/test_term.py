@@ -201,7 +201,11 @@ def test_a_dry_run_says_whom_a_change_would_move_and_writes_nothing(
         assert lines[0] == f"Fewer points: {graded}"
         assert "      the property's points changed: 12 → 11" in lines
     other = run(*given, "--dry-run", "--seed", "1").stdout.splitlines()
-    assert f"Unknown until graded: {len(people) - 1}." in other
+    assert other == [
+        f"Unknown until graded: {len(people) - 1}.",
+        "Earlier results cannot tell, since these conditions changed: seed. Grade without --dry-run.",
+        "Nothing was written.",
+    ]
     assert _contents(tmp_path / "out") == before
 
 
@@ -220,13 +224,69 @@ def test_every_other_format_is_written_beside_the_reports(judged: None, tmp_path
     assert {row["student_id"]: row["grade"] for row in rows} == {"4000": "120", "4001": "90", "4002": ""}
 
 
-def test_reports_of_an_earlier_run_are_not_exported(judged: None, tmp_path: Path) -> None:
+def test_a_second_download_counts_the_newest_submission_of_each_student(judged: None, tmp_path: Path) -> None:
+    """Gradescope gives every submission another number."""
     del judged
-    for size in (2, 1):
-        write_zip(tmp_path / "given.zip", exports.canvas(class_of(size)))
-        run("grade", tmp_path / "given.zip", "--out", tmp_path / "out")
-    run("export", tmp_path / "out", "--to", "csv")
-    assert column(tmp_path / "out" / "grades.csv", "student_id", "grade") == {"4000": "120"}
+    (ada, _), out = class_of(1), tmp_path / "out"
+    for number in (0, 7):
+        again = Someone(number, ada.name, "good")
+        files = {name: data.replace(b"4007", b"4000") for name, data in exports.gradescope([again]).items()}
+        write_zip(tmp_path / "given.zip", files)
+        told = run("grade", tmp_path / "given.zip", "--out", out)
+    assert "submission_1: left out, since the same students have another submission now" in told.stderr
+    run("export", out, "--to", "gradescope")
+    assert column(out / "gradescope.csv", "SID", "Submission ID") == {"4000": "71"}
+
+
+def test_a_mended_folder_under_the_id_of_a_submission_keeps_its_student(judged: None, tmp_path: Path) -> None:
+    del judged
+    out = tmp_path / "out"
+    write_zip(tmp_path / "given.zip", exports.canvas([class_of(2)[1]]))
+    run("grade", tmp_path / "given.zip", "--out", out)
+    (own,) = [path.parent.name for path in out.glob("*/report.json")]
+    run("grade", write_folder(tmp_path / own, ASSIGNMENT.solution()), "--out", out)
+    run("export", out, "--to", "csv")
+    assert column(out / "grades.csv", "student_id", "grade") == {"4001": "120"}
+
+
+def test_a_run_over_one_submission_leaves_the_others_in_the_class(judged: None, tmp_path: Path) -> None:
+    """Unless it says that they are left out."""
+    del judged
+    everyone, out = class_of(2), tmp_path / "out"
+    for name, people in (("class", everyone), ("one", everyone[1:])):
+        write_zip(tmp_path / f"{name}.zip", exports.canvas(people))
+        told = run("grade", tmp_path / f"{name}.zip", "--out", out)
+    assert "1 other submissions stay in the class; --replace leaves them out" in told.stderr
+    run("export", out, "--to", "csv")
+    assert column(out / "grades.csv", "student_id", "grade") == {"4000": "120", "4001": "90"}
+    run("grade", tmp_path / "one.zip", "--out", out, "--replace")
+    run("export", out, "--to", "csv")
+    assert column(out / "grades.csv", "student_id", "grade") == {"4001": "90"}
+
+
+def test_who_handed_in_nothing_gets_zero_if_the_policy_says_so(
+    judged: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del judged
+    everyone, out = class_of(3), tmp_path / "out"
+    write_zip(tmp_path / "given.zip", exports.canvas(everyone))
+    write_folder(tmp_path, {"gradebook.csv": gradebook(everyone)})
+    run("grade", tmp_path / "given.zip", "--out", out, "--roster", tmp_path / "gradebook.csv")
+    arguments = ("export", out, "--to", "canvas", "--template", tmp_path / "gradebook.csv", "--assignment-id", "77")
+    counted, hint = run(*arguments).stdout.splitlines()
+    assert counted == f"2 grades of 4 students for canvas: {out / 'canvas.csv'}"
+    assert 'set missing = "zero" in [policy]' in hint
+    with_policy('missing = "zero"\n', tmp_path, monkeypatch)
+    (counted,) = run(*arguments).stdout.splitlines()
+    assert counted.startswith("3 grades of 4 students")  # the unreadable one still waits for a person
+    assert column(out / "canvas.csv", "ID", "Small (77)") == {"": "100", "4000": "120", "4001": "90", "4003": "0"}
+
+
+@pytest.mark.parametrize("command", [("export", "--to", "csv"), ("return", "--to", "mail")], ids=["export", "return"])
+def test_a_folder_that_is_not_there_is_what_is_said(tmp_path: Path, command: tuple[str, ...]) -> None:
+    name, *options = command
+    result = CliRunner().invoke(cli.app, [name, str(tmp_path / "gone"), *options])
+    assert result.stderr == f"grader: {tmp_path / 'gone'}: no such folder. Give the folder that grade --out wrote to.\n"
 
 
 def test_an_export_before_grading_has_finished_is_refused(tmp_path: Path) -> None:

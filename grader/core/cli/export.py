@@ -5,6 +5,7 @@ Before anything is written, a person reads which grades would go down, and which
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,16 +14,17 @@ from typing import Annotated
 
 import typer
 
-from grader.core.export.drops import Drop, drops, remember
+from grader.core.export.drops import Drop, drops, in_file, in_words, remember
 from grader.core.export.formats import FORMATS, NO_COMMENTS
 from grader.core.export.formats import export as export_as
 from grader.core.export.rows import Export, ExportError, refusals
+from grader.core.grades.decided import DecidedClass
 from grader.core.results.database import LedgerError, opened
 from grader.core.results.report import Report, Summary, write_text
 from grader.core.rubric import Rubric
 
 from .decided import Partial, read_decided, refuse_partial
-from .terminal import EXIT_BAD_INPUT, EXIT_GRADER_ERROR, chosen, fail, read_written, say, warn
+from .terminal import EXIT_BAD_INPUT, EXIT_GRADER_ERROR, chosen, fail, graded_folder, read_written, say, warn
 
 PLAIN = "csv"  # the format that takes every grade, for grades that go into no file of a platform
 
@@ -40,13 +42,13 @@ class Prepared:
     """Grades that are ready to be written.
 
     Attributes:
-        reports: Of the class.
+        known: The class.
         made: The files, and a row for each student.
         lower: The grades that are lower than they were.
         unsettled: How many decisions should be looked at again.
     """
 
-    reports: list[Report]
+    known: DecidedClass
     made: Export
     lower: list[Drop]
     unsettled: int
@@ -56,13 +58,27 @@ class Prepared:
         """How many grades have no place in the file."""
         return sum(bool(row.grade and row.refused) for row in self.made.rows)
 
+    @property
+    def empty(self) -> bool:
+        """Whether the file would hold no grade at all."""
+        return not any(row.cell or row.excused for row in self.made.rows)
+
     def say(self) -> None:
         """Print a line for each grade that is lower, blank or changed by the policy, or has no place in the file."""
-        for line in (*map(str, self.lower), *self.made.remarks, *refusals(self.made.rows)):
+        for line in (*in_words(self.lower), *self.made.remarks, *refusals(self.made.rows)):
             warn(line)
 
-    def problems(self, accept_drops: bool, accept_blanks: bool, accept_stale: bool) -> list[tuple[str, int]]:
-        """What has to be accepted first, each with the exit code that it asks for."""
+    def problems(
+        self, accept_drops: bool, accept_blanks: bool, accept_stale: bool, graded: bool = True
+    ) -> list[tuple[str, int]]:
+        """What has to be accepted first, each with the exit code that it asks for; nobody can accept an empty file.
+
+        Args:
+            accept_drops: A person accepts lower grades.
+            accept_blanks: A person accepts that grades get lost.
+            accept_stale: A person accepts decisions whose basis has changed.
+            graded: Whether the file of grades is written at all.
+        """
         found = []
         if self.lower and not accept_drops:
             lower = f"grades that have dropped: {len(self.lower)} (`grader diff OLD NEW` explains why two gradings "
@@ -73,6 +89,8 @@ class Prepared:
         if self.unsettled and not accept_stale:
             stale = f"decisions that need another look: {self.unsettled} (--accept-stale exports them as they are)"
             found.append((stale, EXIT_GRADER_ERROR))
+        if graded and not found and self.empty:
+            found.append((f"no grade would be written for any of {len(self.made.rows)} students", EXIT_GRADER_ERROR))
         return found
 
 
@@ -83,6 +101,7 @@ def prepared(
     ledger: sqlite3.Connection,
     template: bytes | None,
     assignment_id: str,
+    file: Path | None = None,
     format_: str | None = None,
     comment: Callable[[Report], str] | None = None,
     partial: bool = False,
@@ -96,6 +115,7 @@ def prepared(
         ledger: The opened ledger of the folder.
         template: A file that was downloaded from the platform.
         assignment_id: The number that the platform gives the assignment.
+        file: The path that would be written; None for the usual one in the folder. What it holds is compared, too.
         format_: The format of the file; None for the one called ``to``.
         comment: Builds the comment on a student's grade; None for no comments.
         partial: Accept results of a single task.
@@ -110,7 +130,9 @@ def prepared(
     reports = [known.report(line.id) for line in lines]
     told: Mapping[str, str] = {own.submission.id: comment(own) for own in reports} if comment else NO_COMMENTS
     made = export_as(reports, format_ or to, rubric, template, assignment_id, known.book, told)
-    return Prepared(reports, made, drops(ledger, made.rows, to, rubric.policy), len(known.book.unsettled))
+    written = in_file(file or out / next(iter(made.files)), made.rows)
+    lower = drops(ledger, made.rows, to, rubric.policy, written)
+    return Prepared(known, made, lower, len(known.book.unsettled))
 
 
 def export(
@@ -129,10 +151,11 @@ def export(
     """Write grades in a platform's format, under the rubric's policy. Names students with no grade or a lower one."""
     if to not in FORMATS:
         fail(f"--to {to}: not a format. Choose one of {', '.join(FORMATS)}.")
+    rubric = chosen().rubric
     try:
         content = template.read_bytes() if template else None
-        with opened(out) as ledger:
-            ready = prepared(out, to, chosen().rubric, ledger, content, assignment_id, partial=partial)
+        with opened(graded_folder(out)) as ledger:
+            ready = prepared(out, to, rubric, ledger, content, assignment_id, file, partial=partial)
             ready.say()
             if problems := ready.problems(accept_drops, accept_blanks, accept_stale):
                 texts, codes = zip(*problems, strict=True)
@@ -146,4 +169,9 @@ def export(
         fail(str(error))
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}.")
-    say(f"{len(ready.reports)} reports for {to}: {path}")
+    count = sum(row.cell is not None for row in ready.made.rows)
+    say(f"{count} grades of {len(ready.made.rows)} students for {to}: {path}")
+    if any(row.absent for row in ready.made.rows) and rubric.policy.missing == "blank":
+        say('Students who handed in nothing have no grade. For zeros, set missing = "zero" in [policy] of the rubric.')
+    if to in ("canvas", "moodle"):
+        say(f"Next: upload it, then grader return {shlex.quote(str(out))} --to {to}")

@@ -31,7 +31,7 @@ from grader.core.sandbox.limits import Limits
 from grader.core.settings import CannotGrade, Settings
 
 from .show import print_class
-from .submissions import Roster, Source, found
+from .submissions import Roster, Source, found, with_files
 from .terminal import ERR, EXIT_GRADER_ERROR, OUT, chosen, fail, language_of, prepare, say, warn
 
 ADVANCED = "Advanced"
@@ -108,6 +108,9 @@ def grade(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show which grades the current rubric would change; write nothing.")
     ] = False,
+    replace_class: Annotated[
+        bool, typer.Option("--replace", help="Leave out earlier submissions in OUT that are not in PATHS.")
+    ] = False,
     resume: Annotated[
         bool,
         typer.Option("--resume/--fresh", help="Keep results of unchanged submissions, or regrade all."),
@@ -115,7 +118,7 @@ def grade(
 ) -> None:
     """Grade submissions; write a report for each, and a summary. Keeps results that are up to date."""
     with Reader() as reader:
-        candidates = found(reader, paths, source, roster, every_attempt)
+        candidates = with_files(out, found(reader, paths, source, roster, every_attempt))
         limits = Limits(request_s=request_s, submission_s=submission_s, memory_mib=memory_mib)
         level, left_out = Level[require_isolation.name], tuple(map(str, without or ()))
         settings = replace(
@@ -133,9 +136,9 @@ def grade(
         prepare(out)
         run = None
         try:
-            with begun(out, candidates, settings, fresh=not resume, reader=reader) as run:
-                note(out, paths, source, roster, every_attempt)
-                _say_what_is_known(run, len(candidates))
+            with begun(out, candidates, settings, not resume, reader, replace_class, every_attempt) as run:
+                note(out, paths, source, roster, every_attempt, replace_class)
+                _say_what_is_known(run)
                 if run.waiting:
                     grade_waiting(run, settings, executor, jobs)
                 standings = run.finish(practice)
@@ -173,14 +176,20 @@ def grade_waiting(run: Run, settings: Settings, executor: str, jobs: int) -> Non
             pass
 
 
-def _say_what_is_known(run: Run, total: int) -> None:
+def _say_what_is_known(run: Run) -> None:
     if run.reasons and run.waiting:
         reasons = ", ".join(run.reasons)
         warn(f"earlier results were graded under different conditions ({reasons}) and are regraded")
     if run.kept:
-        warn(f"{run.kept} of {total} already graded and kept; --fresh regrades all")
+        warn(f"{run.kept} of {len(run.candidates)} already graded and kept; --fresh regrades all")
     if run.shown_anew:
         warn(f"{run.shown_anew} reports updated to the current rubric and language; no code was run")
+    if run.others:
+        warn(f"{run.others} other submissions stay in the class; --replace leaves them out")
+    if run.outdated:
+        warn(f"{run.outdated} of those have no result under the present conditions; grade them again as well", "yellow")
+    for identifier in run.superseded:
+        warn(f"{identifier}: left out, since the same students have another submission now; --every-attempt keeps both")
     for identifier in run.restored:
         warn(f"{identifier}: report.json had been edited or deleted; restored from the ledger")
 
@@ -194,10 +203,9 @@ def _show(out: Path, run: Run, standings: Sequence[Standing], practice: Mapping[
     if (places := len(run.environments)) > 1:
         text = f"results come from {places} environments (see reports); --fresh regrades all in this one."
         warn(text, "yellow")
-    graded = len(standings) - run.kept
+    graded, number = len(run.waiting), len(standings)
     rate = f" ({graded / run.duration_s:.1f}/s)" if graded else ""
-    kept = f", {run.kept} of them kept," if run.kept else ""
-    number = len(standings)
+    kept = f", {number - graded} of them kept," if number > graded else ""
     say(f"{number} submissions{kept} in {run.duration_s:.1f} s{rate}. Reports: {out}")
     lines, listed = [own.line for own in standings], {one.id for one in run.attention}
     for line in lines:
@@ -221,8 +229,16 @@ def _show(out: Path, run: Run, standings: Sequence[Standing], practice: Mapping[
     told = {one.text for one in run.attention}
     for ruling in (ruling for ruling in run.unsettled if str(ruling) not in told):
         say(str(ruling))
+    step = f"review {shlex.quote(str(out))}" if run.attention else f"export {shlex.quote(str(out))} --to …"
+    if not run.mistake and not run.missing:
+        say(f"Next: grader {step}")
     if run.mistake:
         fail(f"{run.mistake} Everything is graded, but grades cannot be shown or exported until this is fixed.")
+    if run.missing:
+        fail(
+            f"{run.missing} submissions of an earlier run, which was stopped, have no result. Grade them again, or "
+            "leave them out with --replace. No summary was written."
+        )
     if any(line.status == "grader_error" for line in lines):
         fail(
             "the grader failed on some submissions; see the lines above.",

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from grader.core.pages.anonymous import Anonymous
 
 
+Handout = Annotated[str, typer.Option(metavar="URL", help="URL of the handout, for links. Default: file names only.")]
+
+
 def report(
     written: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of `grader grade`.")],
     out: Annotated[
@@ -37,25 +40,41 @@ def report(
         ),
     ] = False,
     lang: Annotated[str, typer.Option(help="Language of the pages: en or zh. Default: the locale.")] = "",
-    handout: Annotated[
-        str, typer.Option(metavar="URL", help="URL of the handout, for links. Default: file names only.")
-    ] = "",
+    handout: Handout = "",
     partial: Partial = False,
 ) -> None:
     """Write static HTML: a class page, and a page per student that explains every lost point."""
-    from grader.core.pages.render import Pages  # templates are slow to import, and every command imports this file
-
     out, language = out or written / ("html/anonymous" if anonymous else "html"), language_of(lang)
     known = read_decided(written, chosen().rubric, quiet=anonymous)
     refuse_partial(written, known.lines, chosen().rubric, partial)
-    hidden = hide(known) if anonymous else None
+    number = write_pages(known, out, language, handout, hide(known) if anonymous else None)
+    say(f"{number} students: {out / 'index.html'}")
+
+
+def write_pages(
+    known: DecidedClass, out: Path, language: str, handout: str = "", hidden: Anonymous | None = None
+) -> int:
+    """Write the page of a class and of each student; ends the command with one line if that cannot be done.
+
+    Args:
+        known: The class.
+        out: Gets ``index.html``, and ``students``.
+        language: ``en`` or ``zh``.
+        handout: Its URL; empty for file names.
+        hidden: What takes the place of everyone in the class; None to show who they are.
+
+    Returns:
+        How many students have a page.
+    """
+    from grader.core.pages.render import Pages  # templates are slow to import, and every command imports this file
+
     lines = sorted(known.lines, key=lambda line: hidden.names[line.id]) if hidden else known.lines
     if handout and not handout.startswith(("https://", "http://")):
         fail(f"--handout {handout}: not a URL. Give the parent of en/ and zh/, with https://.")
     prepare(students := out / "students")
     pages = Pages(chosen().rubric, language, handout, chosen().laws)
     viva = extra("viva")
-    understood = viva.understood(written) if viva else {}
+    understood = viva.understood(known.folder) if viva else {}
     entries: list[Entry] = []  # rather than whole reports, which would fill the memory for a large class
     try:
         for line in follow(lines, "pages", len(lines), ERR):
@@ -70,7 +89,7 @@ def report(
         for page in students.glob("*.html"):
             if page.stem not in here:  # a page of an earlier run, whose student is no longer in the class
                 page.unlink()
-        attention, told = read_attention(written), _told(known, language)
+        attention, told = read_attention(known.folder), _told(known, language)
         if hidden:
             attention, told = hidden.attention(attention), []
             understood = {hidden.names[name]: points for name, points in understood.items() if name in hidden.names}
@@ -78,7 +97,7 @@ def report(
         write_text(out / "index.html", pages.classroom(entries, attention, told, understood, picture))
     except OSError as error:
         fail(f"{error.filename or out}: {error.strerror}.", 3)
-    say(f"{len(entries)} students: {out / 'index.html'}")
+    return len(entries)
 
 
 def hide(known: DecidedClass) -> Anonymous:

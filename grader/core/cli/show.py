@@ -122,11 +122,14 @@ def _overview(statistics: ClassStatistics) -> Iterator[str]:
         yield f"{count} on {devices}, isolated by {isolation}"
 
 
-def print_report(report: Report, rubric: Rubric, language: str, console: Console) -> None:
-    """Print a report: a line for each property, and what to do about those that lost points."""
+def print_report(
+    report: Report, rubric: Rubric, language: str, console: Console, decisions: Sequence[str] = ()
+) -> None:
+    """Print a report: a line for each property, what to do about lost points, decisions, and the total at the end."""
     alike = repeats(report)
     like = {prop.id: first for first, others in alike.items() for prop in others}
-    _put(f"{report.submission.id}: {describe(report)}", console, "bold", margin=0)
+    named = ", ".join(map(str, report.submission.origin.students)) if report.submission.origin else ""
+    _put(f"{report.submission.id}: {named or report.status}", console, "bold", margin=0)
     for notice in report.submission.notices:
         _put(f"note: {notice}", console, margin=2)
     for task in report.tasks:
@@ -137,19 +140,21 @@ def print_report(report: Report, rubric: Rubric, language: str, console: Console
                 points = prop.max_points + sum(other.max_points for other in others)
                 regained = f"one cause: fixing it regains {points:g} points, in {len(others) + 1} properties"
                 _put(regained, console, "italic")
-            if prop.outcome is not Outcome.PASSED and prop.id in rubric.properties:
+            if prop.outcome is not Outcome.PASSED and prop.id in rubric.properties and prop.id not in like:
                 tried = f"; try: python -m tests -k {prop.id}" if prop.evidence else ""
                 _put(f"read: handout/{rubric.handout_place(prop.id, language)}{tried}", console, "dim")
+    if decisions:
+        console.print(Text("\nDecided", style="bold"))
+    for text in decisions:
+        _put(text, console, margin=2)
+    _put(f"\n{report.submission.id}: {describe(report)}", console, "bold", margin=0)
 
 
 def _print_property(prop: PropertyReport, like: str | None, console: Console) -> None:
     mark, style = MARKS.get(prop.outcome, ("✗", "red"))
     start = Text.assemble("  ", (f"{mark:4}", style), f" {prop.points:>4g}/{prop.max_points:<3g} ")
-    _put(prop.title, console, start=start)
-    if prop.outcome is Outcome.PASSED:
-        return
-    if like:
-        _put(f"{prop.outcome}, like {like}", console)
+    _put(f"{prop.title} ({prop.outcome}, like {like})" if like else prop.title, console, start=start)
+    if prop.outcome is Outcome.PASSED or like:
         return
     mistake = f" (recognised: {prop.misconception})" if prop.misconception else ""
     _put(f"{prop.hint}{mistake}", console, "italic")
@@ -170,14 +175,6 @@ def _put(text: str, console: Console, style: str = "", margin: int = 7, start: T
         console.print(Text.assemble(start if number == 0 else " " * start.cell_len, line), soft_wrap=True)
 
 
-def print_decisions(sentences: Sequence[str], console: Console) -> None:
-    """Print what people decided about a submission, if they did."""
-    if sentences:
-        console.print(Text("\nDecided", style="bold"))
-    for text in sentences:
-        _put(text, console, margin=2)
-
-
 def show(
     out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of `grader grade`.")],
     identifier: Annotated[
@@ -196,8 +193,8 @@ def show(
         return
     if identifier:
         line = known.line(find(out, identifier))
-        print_report(in_language(known.report(line.id), chosen(), language), rubric, language, OUT)
-        print_decisions([for_staff(ruling, rubric, language) for ruling in about(line, known.book)], OUT)
+        decided = [for_staff(ruling, rubric, language) for ruling in about(line, known.book)]
+        print_report(in_language(known.report(line.id), chosen(), language), rubric, language, OUT, decided)
         return
     entries = [entry(known.report(line.id), line.practice) for line in known.lines]
     viva = extra("viva")

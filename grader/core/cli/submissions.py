@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from grader.core.extras import extra
+from grader.core.grades.model import DecisionError
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.discover import FOLDERS, PLATFORMS, IntakeError
 from grader.core.intake.reader import Reader
@@ -59,6 +62,16 @@ def found(
         fail(str(error))
 
 
+def with_files(out: Path, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+    """The candidates with the files that stand for others by a decision in a folder of reports.
+
+    A mistake in the decisions is told when grades are shown or exported, and keeps nobody from being graded.
+    """
+    with contextlib.suppress(DecisionError):
+        return decisions.with_files(out, candidates) if (decisions := extra("decisions")) else candidates
+    return candidates
+
+
 Submissions = Annotated[
     list[Path] | None,
     typer.Option(
@@ -67,13 +80,13 @@ Submissions = Annotated[
 ]
 
 
-def _sources_of(out: Path, submissions: list[Path] | None) -> Sources:
+def _sources_of(out: Path, submissions: list[Path] | None) -> list[Sources]:
     """What ``grade`` was given, from other places if these are named; ends the command if nobody knows any place."""
-    before = noted(out)
-    if not submissions and before is None:
+    runs = noted(out)
+    if not submissions and not runs:
         fail(f"{out}: no record of where its submissions are. Pass their location with --submissions.")
-    known = before or Sources(paths=[])
-    return known.model_copy(update={"paths": [*map(str, submissions)]}) if submissions else known
+    last = runs[-1] if runs else Sources(paths=[])
+    return [last.model_copy(update={"paths": [*map(str, submissions)]})] if submissions else runs
 
 
 def candidates_of(out: Path, submissions: list[Path] | None, reader: Reader) -> dict[str, Candidate]:
@@ -84,15 +97,18 @@ def candidates_of(out: Path, submissions: list[Path] | None, reader: Reader) -> 
         submissions: Where the submissions lie now; None or empty for where ``grade`` found them.
         reader: Looks for them.
     """
-    sources = _sources_of(out, submissions)
-    paths = [Path(path) for path in sources.paths]
-    for path in paths:
-        if not path.exists():
-            fail(f"{path}: submissions no longer there. Pass their current location with --submissions.")
-    roster = Path(sources.roster) if sources.roster else None
-    if roster and not roster.exists():
-        fail(f"{roster}: the roster is missing, and names may depend on it. Restore it, or regrade.")
-    return {own.id: own for own in found(reader, paths, sources.source, roster, sources.every_attempt)}
+    known: dict[str, Candidate] = {}
+    for sources in _sources_of(out, submissions):
+        paths = [Path(path) for path in sources.paths]
+        for path in paths:
+            if not path.exists():
+                fail(f"{path}: submissions no longer there. Pass their current location with --submissions.")
+        roster = Path(sources.roster) if sources.roster else None
+        if roster and not roster.exists():
+            fail(f"{roster}: the roster is missing, and names may depend on it. Restore it, or regrade.")
+        candidates = found(reader, paths, sources.source, roster, sources.every_attempt)
+        known |= {own.id: own for own in candidates if own.id not in known or own.reason is None}
+    return {own.id: own for own in with_files(out, [*known.values()])}
 
 
 def settings_then(out: Path, report: Report) -> Settings:

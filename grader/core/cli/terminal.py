@@ -87,6 +87,13 @@ def prepare(out: Path) -> None:
         fail(f"--out {out}: {error.strerror}. Choose a writable folder.")
 
 
+def graded_folder(out: Path) -> Path:
+    """The output folder of ``grade``; ends the command if there is no such folder."""
+    if not out.is_dir():
+        fail(f"{out}: no such folder. Give the folder that grade --out wrote to.")
+    return out
+
+
 def read_written(path: Path, model: type[ReadT]) -> ReadT:
     """Read a file that an earlier command has written; ends the command if that cannot be done."""
     try:

@@ -7,6 +7,7 @@ grade are left out, unless they are excused. The file has no place for remarks.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -20,6 +21,7 @@ COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 IDENTITY = (*COLUMNS, "LastName", "FirstName", "Integration ID", "Root Account")
 POINTS_POSSIBLE = "Points Possible"
 EXCUSED = "EX"
+_NUMBERED = re.compile(r"\(\d+\)\s*$")
 WHAT = "the gradebook"
 NO_ID = "Canvas user id unknown. Pass the downloaded gradebook with --template"
 ABSENT = "not in the gradebook. Download it again, or add them to the course"
@@ -91,10 +93,9 @@ def _target(template: Template, assignment_id: str) -> int:
         if assignment_id and cell.strip().endswith(f"({assignment_id})")
     ]
     if len(ours) != 1:
-        raise ExportError(
-            f"--assignment-id {assignment_id!r}: {len(ours)} columns of --template end in ({assignment_id}). "
-            "It is the last number in the assignment's URL in Canvas."
-        )
+        choices = [cell.strip() for cell in template.header if _NUMBERED.search(cell)]
+        there = f"Choose the number of one of: {'; '.join(choices)}." if choices else "--template has no assignment."
+        raise ExportError(f"--assignment-id {assignment_id!r}: no such assignment in --template. {there}")
     return ours[0]
 
 

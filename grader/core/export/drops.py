@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 from grader.core.grades.people import key, students
+from grader.core.intake.roster import heading, match, student_of
 from grader.core.results.database import transaction
 from grader.core.results.ledger import origin_of
 from grader.core.results.policy import grade
 from grader.core.rubric import Policy
 
-from .rows import Row
+from .moodle import GRADE, MODIFIED
+from .rows import ExportError, Row
+from .table import read_number, read_template
 
 Key = tuple[str, str]
+GRADES = tuple(map(heading, (*GRADE, "Total Score", "score")))  # of Moodle and plain tables, Gradescope, nbgrader
+_OF_CANVAS = re.compile(r"\(\d+\)$")
 
 
 @dataclass(frozen=True)
@@ -33,18 +40,57 @@ class Drop:
     row: Row
     before: Before
 
-    def __str__(self) -> str:
+    @property
+    def what(self) -> str:
+        """The grade before and now, which several students may share."""
         cell = self.row.cell
         now = f"now {cell.points:g}" if cell else "now excused" if self.row.excused else "now blank"
-        return f"{self.row.student} ({self.row.report.submission.id}): {self.before.points:g} {self.before.when}, {now}"
+        return f"{self.before.points:g} {self.before.when}, {now}"
 
 
-def drops(ledger: sqlite3.Connection, rows: Sequence[Row], to: str, policy: Policy) -> list[Drop]:
-    """Who would get less than in the downloaded file, in the last export to that platform, or in a grading since.
+def in_words(found: Iterable[Drop]) -> list[str]:
+    """A line for each way in which grades are lower, with everyone whom it concerns; the most frequent one first."""
+    alike: dict[str, list[str]] = {}
+    for own in found:
+        alike.setdefault(own.what, []).append(f"{own.row.student} ({own.row.report.submission.id})")
+    return [f"{', '.join(names)}: {what}" for what, names in sorted(alike.items(), key=lambda one: -len(one[1]))]
+
+
+def in_file(path: Path, rows: Iterable[Row]) -> dict[Key, Before]:
+    """The grades in a file that an earlier export wrote, whose ledger may be lost; none where it is no such file."""
+    try:
+        table = read_template(path.read_bytes(), path.name)
+    except (OSError, ExportError):
+        return {}
+    columns = {name: number for number, name in enumerate(table.headings)}
+    places = [columns[name] for name in (*GRADES, *filter(_OF_CANVAS.search, columns)) if name in columns]
+    first = table.headings[0] if table.find(MODIFIED) is None else "identifier"  # whatever Moodle calls it
+    headings = (first, *table.headings[1:])
+    known = {student_of(dict(zip(headings, row, strict=True))): row[places[0]] for row in table.rows if places}
+    found = ((key(row.student), match(row.student, [*known])) for row in rows)
+    told = ((own, read_number(known[student])) for own, student in found if student)
+    return {own: Before(points, f"in {path.name} of an earlier export") for own, points in told if points is not None}
+
+
+def drops(
+    ledger: sqlite3.Connection,
+    rows: Sequence[Row],
+    to: str,
+    policy: Policy,
+    written: Mapping[Key, Before] | None = None,
+) -> list[Drop]:
+    """Who would get less than in a file, in the last export to that platform, or in a grading since.
 
     Grades before the last export do not count, since a person has looked at that export and accepted it. Gradings after
     it count although they were never exported, or else an export would hide what a regrade has cost; their grades
     follow the present policy.
+
+    Args:
+        ledger: The opened ledger.
+        rows: The grades; those of the downloaded file beside them.
+        to: The platform.
+        policy: The present one.
+        written: The grades in the file that would be overwritten.
     """
     export = ledger.execute(
         "SELECT id, newest_result, exported_at FROM exports WHERE format = ? ORDER BY id DESC LIMIT 1", (to,)
@@ -63,6 +109,7 @@ def drops(ledger: sqlite3.Connection, rows: Sequence[Row], to: str, policy: Poli
         points = grade(policy, score, bonus, origin).points
         _raise(best, ((key(student), points, f"graded {started_at}") for student in students(submission, origin)))
     _raise(best, ((key(row.student), row.there, "in the downloaded file") for row in rows))
+    _raise(best, ((own, before.points, before.when) for own, before in (written or {}).items()))
     return [
         Drop(row, before)
         for row in rows

@@ -1,6 +1,8 @@
 """``results.json`` as Gradescope's autograder leaves it, and a table like Gradescope's own for work graded elsewhere.
 
-A submission that was not graded gets no score, neither as a whole nor by tests: Gradescope then enters no grade.
+Hidden tests, and with them the score, are shown when grades are published: results at once would make a search for
+answers of every new upload. What cannot be read gets zero points and one visible test that says why. If the grader
+itself failed, there is neither score nor test, so Gradescope enters no grade.
 Gradescope takes results from its own autograder only, and no file of grades; a gradebook takes the table.
 """
 
@@ -10,14 +12,17 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from grader.core.results.outcome import Outcome
+from grader.core.results.policy import Grade
 from grader.core.results.report import PropertyReport, Report
 
 from .rows import Export, Request, Row, remarks
 from .table import number, written
 
+_TEXT = {"output_format": "text"}
 FAILURE = (
     "The autograder failed to grade this submission. This is not your fault and costs you no points; staff can see why."
 )
+HIDDEN_UNTIL = "after_published"  # or after_due_date, hidden, visible; Gradescope hides the score with a hidden test
 COLUMNS = ("Name", "SID", "Email", "Total Score", "Max Points", "Submission ID", "Submission Time")
 NO_UPLOAD = (
     "Gradescope does not import grades from a file: this table is for a gradebook. To get grades into Gradescope, "
@@ -51,17 +56,14 @@ def results(row: Row) -> dict[str, Any]:
     content = _frame(
         report.provenance.duration_s, {"status": report.status, "environment": report.environment.model_dump()}
     )
+    if report.status == "unreadable":
+        return content | {"score": 0.0, "output": report.reason, "tests": [_unread(report)]}
     if grade is None:
-        return content | {"output": report.reason if report.status == "unreadable" else FAILURE}
-    lines = [
-        *report.submission.notices,
-        grade.remark,
-        f"Score {report.score:g}/{report.max_score:g}, bonus {report.bonus:g}.",
-    ]
+        return content | {"output": FAILURE}
     return content | {
         "score": grade.points,
-        "output": "\n".join(filter(None, lines)),
-        "tests": [*_tests(report)],
+        "output": "\n".join(report.submission.notices),
+        "tests": [*_tests(report), _total(report, grade)],
     }
 
 
@@ -79,19 +81,31 @@ def _frame(duration_s: float, extra: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _unread(report: Report) -> dict[str, Any]:
+    name = "Your submission can be read"
+    scores = {"score": 0.0, "max_score": report.max_score}
+    return _TEXT | scores | {"name": name, "status": "failed", "output": report.reason, "visibility": "visible"}
+
+
+def _total(report: Report, grade: Grade) -> dict[str, Any]:
+    """A last line that says how the score came about; it is hidden with the score."""
+    told = filter(None, (f"Score {report.score:g}/{report.max_score:g}, bonus {report.bonus:g}.", grade.remark))
+    return _TEXT | {"name": "Total", "output": " ".join(told), "visibility": HIDDEN_UNTIL}
+
+
 def _tests(report: Report) -> Iterator[dict[str, Any]]:
     for place, task in enumerate(report.tasks, 1):
         for line, prop in enumerate(task.properties, 1):
             yield {
+                **_TEXT,
                 "name": f"{task.title}: {prop.title}",
                 "number": f"{place}.{line}",
                 "score": prop.points,
                 "max_score": prop.max_points,
                 "status": "passed" if prop.outcome is Outcome.PASSED else "failed",
                 "output": _explained(prop),
-                "output_format": "text",
                 "tags": [task.id, str(prop.outcome)],
-                "visibility": "visible",
+                "visibility": HIDDEN_UNTIL,
                 "extra_data": {"id": prop.id, "misconception": prop.misconception},
             }
 

@@ -55,6 +55,11 @@ class Row:
         return None if self.refused else self.grade
 
     @property
+    def absent(self) -> bool:
+        """Whether the student handed in nothing."""
+        return self.source == "roster"
+
+    @property
     def source(self) -> str:
         """The platform that the student's id comes from; empty for folders and rosters."""
         origin = self.report.submission.origin

@@ -18,7 +18,7 @@ from grader.core.rubric import Policy, Rubric
 
 from .book import Book
 from .model import BEST, LAST, Ruling
-from .people import Key, key, newcomer, students
+from .people import Key, key, students
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,17 +70,10 @@ def _grades(line: SummaryLine, book: Book, policy: Policy) -> Iterator[StudentGr
     owners = students(line.id, line.origin)
     teams = [team for own in owners if (team := book.of(key(own), "team"))]
     members = {key(student): student for student in owners}
-    for name in (name for team in teams for name in team.decision.team or ()):
-        mate = _member(name, book)
-        members.setdefault(key(mate), mate)
+    mates = [mate for team in teams for name in team.decision.team or () for mate in book.people.students(name)]
+    members |= {mate: book.people.known[mate] for mate in mates if mate not in members}
     for student in members.values():
         yield _grade(student, line, teams, book, policy)
-
-
-def _member(name: str, book: Book) -> Student:
-    """Somebody of a team: a student of the class, if there is one of that name."""
-    found = book.people.find(name)
-    return book.people.known[found] if found else newcomer(name)
 
 
 def _grade(student: Student, line: SummaryLine, teams: Sequence[Ruling], book: Book, policy: Policy) -> StudentGrade:
@@ -90,6 +83,8 @@ def _grade(student: Student, line: SummaryLine, teams: Sequence[Ruling], book: B
     rulings = tuple(dict.fromkeys((*book.about(line.id, own), *teams)))
     if excuse:
         return StudentGrade(student, line, None, f"excused: {excuse.decision.why}", terms, rulings, excused=True)
+    if _absent(line) and policy.missing == "zero" and line.score is None:
+        return StudentGrade(student, line, Grade(0, 0, 0, "No submission."), "", terms, rulings)
     if line.score is None or line.bonus is None:
         return StudentGrade(student, line, None, f"{line.status}: {clean(line.reason or '')}", terms, rulings)
     earned = grade(policy, line.score, line.bonus, line.origin, terms)

@@ -15,7 +15,7 @@ from grader.core.rubric import Rubric
 
 from .book import NOTHING, Book, Read
 from .grades import decided
-from .model import FILE, DecisionError, Ruling
+from .model import FILE, FOLDER, DecisionError, Ruling
 from .people import key, students
 from .words import sentence
 
@@ -46,8 +46,8 @@ def decisions_of(
     if decisions := extra("decisions"):
         found: Book = decisions.decisions_of(folder, lines, reports, rubric, ledger, note)
         return found
-    if (folder / FILE).exists():
-        raise DecisionError(f"{folder / FILE}: only grader/extras/decisions can read it, and that folder is missing.")
+    if there := [path for path in (folder / FILE, folder / FOLDER) if path.exists()]:
+        raise DecisionError(f"{there[0]}: only grader/extras/decisions can read it, and that folder is missing.")
     return NOTHING
 
 

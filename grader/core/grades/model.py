@@ -14,9 +14,10 @@ EVERYONE = "*"  # as a student: a decision for the whole class
 TOTALS = ("score", "bonus")  # what can be overridden beside properties
 LAST, BEST = "last", "best"
 MAX_TEXT = 4000
+TAKEN = "file"  # a file that stands for another one
 PERSONAL = ("due", "late_days", "excuse", "attempt", "team")  # about a student, not about what was handed in
 SEEN, ASKED = "seen", "appeal"  # staff only; each ends the other
-WHAT = ("override", "comment", *PERSONAL, ASKED, SEEN, "withdraw")
+WHAT = ("override", "comment", TAKEN, *PERSONAL, ASKED, SEEN, "withdraw")
 
 
 def _said(text: str) -> str:
@@ -36,12 +37,14 @@ class Ground(BaseModel):
     Attributes:
         files: The digest of the submission's files; empty where the decision is not about files.
         was: What the grader said then, such as ``failed, 0 of 6``; or which attempts there were.
+        over: The decision of another grader in whose place it was made knowingly: who, and when.
     """
 
     model_config = STRICT
 
     files: str = ""
     was: str = ""
+    over: str = ""
 
 
 class Decision(BaseModel):
@@ -49,8 +52,11 @@ class Decision(BaseModel):
 
     Attributes:
         student: A student's id, address or name, or the id of a submission; ``*`` for everyone.
-        override: A property's id, ``score`` or ``bonus``: it is worth ``points``, whatever the grader found.
+        override: The id of a property or a task, ``score`` or ``bonus``: it is worth ``points``.
         comment: A comment for the student.
+        at: The line of a file that the comment is about, such as ``src/a.py:12``.
+        code: That line, as it was.
+        file: ``PATH=NAME``: the student's file of that name is graded as that path.
         due: The student's own deadline.
         late_days: Days of lateness that cost nothing.
         excuse: The student gets no grade, and loses nothing by that.
@@ -71,6 +77,9 @@ class Decision(BaseModel):
     override: Said | None = None
     points: Annotated[float, Field(ge=0)] | None = None
     comment: Said | None = None
+    at: Annotated[str, Field(max_length=MAX_TEXT, pattern=r"^[^\n]+:\d+$")] | None = None
+    code: Annotated[str, Field(max_length=MAX_TEXT)] | None = None
+    file: Annotated[str, Field(max_length=MAX_TEXT, pattern=r"^[^=\s]+=[^=\n]+$")] | None = None
     due: AwareDatetime | None = None
     late_days: Annotated[int, Field(ge=0)] | None = None
     excuse: Literal[True] | None = None
@@ -91,6 +100,8 @@ class Decision(BaseModel):
             raise ValueError(f"{len(said)} of the fields {', '.join(WHAT)} are set; set exactly one")
         if (self.points is None) != (self.override is None):
             raise ValueError("override and points must be given together")
+        if self.at is not None and self.comment is None:
+            raise ValueError("at belongs to a comment")
         if self.why is None and self.what not in ("comment", ASKED, SEEN):
             raise ValueError("why is missing")
         if self.student == EVERYONE and self.what != "attempt" and self.withdraw != "attempt":
@@ -105,7 +116,18 @@ class Decision(BaseModel):
     @property
     def slot(self) -> str:
         """What it is about, such as a property's id: of several, the last one holds, but comments add up."""
-        return self.override or self.withdraw or self.what
+        path = (self.file or "").partition("=")[0]
+        return self.override or self.withdraw or path or self.what
+
+    @property
+    def value(self) -> tuple[object, ...]:
+        """What was decided, for comparison with what another grader decided."""
+        return self.what, getattr(self, self.what), self.points
+
+    @property
+    def author(self) -> str:
+        """Who decided, and when."""
+        return f"{self.who} {self.when.isoformat()}"
 
     @property
     def personal(self) -> bool:
@@ -123,7 +145,8 @@ class Ruling:
     """A decision as it holds in a class.
 
     Attributes:
-        line: The line of ``decisions.toml`` where it begins.
+        line: The line of its file where it begins.
+        file: ``decisions.toml``, or the file of one grader in the folder ``decisions``.
         stale: How its ground has changed, or why it cannot be followed; empty if neither.
         void: Whether it cannot be followed, so that it changes nothing.
     """
@@ -132,12 +155,19 @@ class Ruling:
     line: int
     stale: str = ""
     void: bool = False
+    file: str = "decisions.toml"
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Where it is written."""
+        return self.file, self.line
 
     def __str__(self) -> str:
-        return f"{FILE}:{self.line}: {self.decision.student}: {self.decision.slot}: {self.stale}"
+        return f"{self.file}:{self.line}: {self.decision.student}: {self.decision.slot}: {self.stale}"
 
 
 FILE = "decisions.toml"
+FOLDER = "decisions"  # beside it, with a file for each of several graders
 
 
 class DecisionError(Exception):

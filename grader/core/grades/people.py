@@ -89,10 +89,5 @@ class People:
             yield from _texts(student)
 
 
-def newcomer(text: str) -> Student:
-    """A member of a team who is not in the class; gradebooks may find the text as id, name or address."""
-    return Student(id=text, name=text, email=text if "@" in text else "")
-
-
 def _texts(student: Student) -> Sequence[str]:
     return [text for text in (student.id, student.email, student.name) if text]

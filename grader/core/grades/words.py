@@ -14,6 +14,8 @@ WORDS: Final[Sentences] = {
     "score": ("The score is {points:g}.", "得分定为 {points:g}。"),
     "bonus": ("The bonus is {points:g}.", "附加分定为 {points:g}。"),
     "comment": ("{comment}", "{comment}"),
+    "at": ("{at}: {comment}", "{at}：{comment}"),
+    "file": ("“{name}” was graded as {path}.", "“{name}”作为 {path} 评分。"),
     "due": ("The deadline is {due}.", "截止时间为 {due}。"),
     "late_days": ("Late days without penalty: {days}.", "免于扣分的迟交天数：{days}。"),
     "excuse": ("Excused: no grade, and no penalty.", "已获免除：不计成绩，也不扣分。"),
@@ -49,21 +51,26 @@ def _ended(text: str, language: str) -> str:
 
 
 def _key(own: Decision, rubric: Rubric) -> str:
-    if own.override in rubric.properties:
+    if own.override in rubric.properties or own.override in {task.id for task in rubric.tasks}:
         return "property"
-    known = (own.attempt or "", own.override or "", own.what)
+    known = ("at" if own.at else "", own.attempt or "", own.override or "", own.what)
     return next((name for name in known if name in WORDS), "property")
 
 
 def _say(name: str, language: str, own: Decision, rubric: Rubric) -> str:
     known = rubric.properties.get(own.override or "")
+    task = next((task.title for task in rubric.tasks if task.id == own.override), own.override)
+    path, _, file = (own.file or "").partition("=")
     return say(
         WORDS,
         language,
         name,
-        title=known.title[language] if known else own.override,
+        path=path,
+        name=file,
+        title=known.title[language] if known else task,
         points=own.points or 0,
         comment=own.comment,
+        at=own.at,
         appeal=own.appeal,
         due=date_of(own.due) if own.due else "",
         days=own.late_days,

@@ -24,6 +24,7 @@ from .origin import WHOLE, Origin, Part, clean
 from .reading import archive_files, read_files
 from .submission import (
     ANYTHING,
+    AS_NAMED,
     CLUTTER,
     ENVIRONMENT,
     MAX_FOLDERS,
@@ -32,6 +33,7 @@ from .submission import (
     Expected,
     Files,
     Submission,
+    Taken,
     Unreadable,
     open_regular,
 )
@@ -42,7 +44,7 @@ MARK = 8  # hexadecimal digits that stand for the cut part of a long name
 # No id is such a name: what commands write beside the folders of submissions, and their unfinished files (a name with a
 # dot at its start is no id either); `submissions`, where earlier versions unpacked hand-ins; what Windows reserves.
 TAKEN = re.compile(
-    r"html|submissions|con|prn|aux|nul|com\d|lpt\d|"
+    r"html|submissions|decisions|con|prn|aux|nul|com\d|lpt\d|"
     r".*\.(?:sqlite3|json|csv|xml|html|toml|db|zip|part)(?:-\w+)?",
     re.IGNORECASE,
 )
@@ -59,6 +61,7 @@ class Candidate:
         reason: Why there is nothing to read; None if there may be something.
         among_others: Whether it is in a folder of submissions, where a link may lead to another student's work.
         expected: The files that are asked for.
+        taken: Files that stand for others, as staff decided.
     """
 
     id: str
@@ -70,6 +73,7 @@ class Candidate:
     reason: Message | None = None
     among_others: bool = False
     expected: Expected = field(default_factory=dict)
+    taken: Taken = field(default_factory=dict)
 
     @property
     def called(self) -> str:
@@ -83,11 +87,11 @@ class Candidate:
         if self.reason is not None:
             submission = Submission(self.id, reason=self.reason)
         elif not self.path.is_dir():
-            submission = read_archive(self.path, self.id, self.part, not self.among_others, self.expected)
+            submission = read_archive(self.path, self.id, self.part, not self.among_others, self.expected, self.taken)
         elif self.part.below:
-            submission = read_folder(self.path / self.part.below, self.id, expected=self.expected)
+            submission = read_folder(self.path / self.part.below, self.id, expected=self.expected, taken=self.taken)
         else:
-            submission = read_folder(self.path, self.id, self.part, self.expected)
+            submission = read_folder(self.path, self.id, self.part, self.expected, self.taken)
         return _printable(replace(submission, notices=self.notices + submission.notices))
 
 
@@ -150,7 +154,9 @@ def safe_id(name: str) -> str:
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def read_folder(folder: Path, identifier: str, part: Part = WHOLE, expected: Expected = ANYTHING) -> Submission:
+def read_folder(
+    folder: Path, identifier: str, part: Part = WHOLE, expected: Expected = ANYTHING, taken: Taken = AS_NAMED
+) -> Submission:
     """The submission in ``folder``, or in a part of it, archives included; if it cannot be read, it has a reason."""
     try:
         root = os.open(folder, _FOLDER)
@@ -158,7 +164,7 @@ def read_folder(folder: Path, identifier: str, part: Part = WHOLE, expected: Exp
         why = say("The folder cannot be opened: {problem}.", problem=str(error.strerror))
         return Submission(identifier, reason=why)
     try:
-        return read_files(identifier, lambda: _files(root, folder, part), expected)
+        return read_files(identifier, lambda: _files(root, folder, part), expected, taken)
     finally:
         os.close(root)
 
@@ -234,6 +240,7 @@ def read_archive(
     part: Part = WHOLE,
     follow: bool = True,
     expected: Expected = ANYTHING,
+    taken: Taken = AS_NAMED,
 ) -> Submission:
     """The submission in an archive, or in a part of one; if it cannot be read, it has a reason.
 
@@ -243,6 +250,7 @@ def read_archive(
         part: The part of the archive that belongs to the submission.
         follow: Whether ``source`` may be a link: yes if a person named it, no in a folder of students' files.
         expected: The files that are asked for.
+        taken: Files that stand for others.
     """
     with contextlib.ExitStack() as stack:
 
@@ -251,4 +259,4 @@ def read_archive(
             found = archive_files(file, part)
             return {part.shown(name): read for name, read in found.items() if name in part} if part != WHOLE else found
 
-        return read_files(identifier, files, expected)
+        return read_files(identifier, files, expected, taken)

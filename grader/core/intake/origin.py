@@ -99,15 +99,20 @@ def clean(text: object, most: int = MAX_TEXT) -> str:
 
 
 def folded(text: str) -> str:
-    """A text for comparison: without accents and surplus blanks, in lower case."""
+    """A text for comparison: without accents, commas and surplus blanks, in lower case."""
     plain = "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
-    return " ".join(plain.casefold().split())
+    return " ".join(plain.casefold().replace(",", " ").split())
 
 
 def called(student: Student) -> list[str]:
     """Everything that a student is called, folded: id, address, and the name in either order."""
-    last, comma, first = student.name.partition(",")
-    name = f"{first} {last}" if comma else student.name
-    words = folded(name).split()
-    texts = [folded(student.id), folded(student.email), folded(student.name), " ".join(words), " ".join(words[::-1])]
+    last, _, first = student.name.partition(",")
+    words = folded(student.name).split()
+    texts = [
+        folded(student.id),
+        folded(student.email),
+        " ".join(words),
+        folded(f"{first} {last}"),
+        " ".join(words[::-1]),
+    ]
     return [*dict.fromkeys(filter(None, texts))]

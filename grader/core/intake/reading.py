@@ -16,6 +16,7 @@ from .layout import MISSING, Placed, copy_number, doubtful, handed_in_again, pla
 from .origin import WHOLE, Part
 from .source_rules import modules_of, own_imports, relative_name
 from .submission import (
+    AS_NAMED,
     MAX_ARCHIVE_BYTES,
     MAX_ENTRIES,
     MAX_SOURCE_BYTES,
@@ -25,6 +26,7 @@ from .submission import (
     Files,
     Read,
     Submission,
+    Taken,
     Unreadable,
     left_out,
     may_be_source,
@@ -38,14 +40,20 @@ NONE_OF = "None of {names} is in the submission."
 NO_ZIP = "File is not a zip file"  # as Python's zipfile says it
 
 
-def submission_in(identifier: str, files: Files, expected: Expected) -> Submission:
+def submission_in(identifier: str, files: Files, expected: Expected, taken: Taken = AS_NAMED) -> Submission:
     """The submission in these files, and in the archives among them.
+
+    Args:
+        identifier: Its id.
+        files: All of them.
+        expected: What is asked for.
+        taken: The files that stand for others, as staff decided.
 
     Raises:
         Unreadable: If there is nothing to grade.
         Exception: Any, if an archive is damaged.
     """
-    search = _Search(expected)
+    search = _Search(expected, taken)
     search.look(files, "", 0)
     found = search.found
     for path in found.in_doubt:
@@ -110,8 +118,8 @@ def _own_imports(files: dict[str, str]) -> Iterator[Concern]:
 class _Search:
     """Looks through files, and, while something is missing, through the archives among them."""
 
-    def __init__(self, expected: Expected) -> None:
-        self._expected = expected
+    def __init__(self, expected: Expected, taken: Taken) -> None:
+        self._expected, self._taken = expected, taken
         self.files: dict[str, Read] = {}
         self.found = Placed()
         self._archives = 0
@@ -119,6 +127,11 @@ class _Search:
 
     def look(self, files: Files, inside: str, depth: int) -> None:
         """Take the loose files, then, if something is missing, open the archives."""
+        for path, called in self._taken.items():
+            if name := next((name for name in sorted(files) if f"/{name}".endswith(f"/{called}")), ""):
+                root = next((other.rpartition("src/")[0] for other in sorted(files) if "/src/" in f"/{other}"), "")
+                files = {other: files[other] for other in files if other != name} | {root + path: files[name]}
+                self.found.notices.append(say("{called} was graded as {path}.", called=repr(name), path=path))
         names = without_clutter(files)
         packed = {name for name in names if is_archive(name, files[name])}
         loose = {name: files[name] for name in names if name not in packed}
@@ -152,8 +165,9 @@ class _Search:
             self._bytes += len(data)
             if self._bytes > MAX_ARCHIVE_BYTES:
                 raise Unreadable(say("{path} is larger than {n} MiB", n=MAX_ARCHIVE_BYTES >> 20).then(SRC_ONLY))
-            self.look(archive_files(io.BytesIO(data)), f"{shown}/", depth + 1)
-            self.found.notices.append(say("Found inside the archive {called}.", called=repr(shown)))
+            if not (inner := archive_files(io.BytesIO(data))):
+                raise Unreadable(say("{path} is an empty archive"))
+            self.look(inner, f"{shown}/", depth + 1)
         except MemoryError:
             raise
         except Unreadable as problem:
@@ -227,8 +241,8 @@ def _failure_as_reason(identifier: str) -> Iterator[list[Submission]]:
         result[:] = [Submission(identifier, reason=say("The zip cannot be read: {problem}.", problem=_said_by(error)))]
 
 
-def read_files(identifier: str, files: Callable[[], Files], expected: Expected) -> Submission:
+def read_files(identifier: str, files: Callable[[], Files], expected: Expected, taken: Taken = AS_NAMED) -> Submission:
     """The submission in the files that ``files()`` returns; on failure it has a reason. Only MemoryError is raised."""
     with _failure_as_reason(identifier) as result:
-        result.append(submission_in(identifier, files(), expected))
+        result.append(submission_in(identifier, files(), expected, taken))
     return result[0]

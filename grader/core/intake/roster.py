@@ -82,18 +82,26 @@ def read_roster(path: Path) -> list[Student]:
     Raises:
         RosterError: If it cannot be read, or has no column for an id, a name or an address.
     """
-    students = [student for student in map(student_of, _read(path)) if student != Student()]
+    lines: dict[str, int] = {}
+    students = []
+    for line, row in _read(path):
+        if (student := student_of(row)) == Student():
+            continue
+        if student.id and lines.setdefault(student.id, line) != line:
+            before = lines[student.id]
+            raise RosterError(f"{path}: duplicate id {student.id!r} in lines {before} and {line}. Give each its own.")
+        students.append(student)
     if not students:
         raise RosterError(f"{path}: no student found. It needs a header with a column username, name or email.")
     return students
 
 
-def _read(path: Path) -> list[Mapping[str, str]]:
-    """Every row: its cells by heading (see :func:`heading`)."""
+def _read(path: Path) -> list[tuple[int, Mapping[str, str]]]:
+    """Every row, with the line at which it ends: its cells by heading (see :func:`heading`)."""
     try:
         with path.open("rb") as file:
             text = file.read(MAX_BYTES).decode("utf-8-sig")
-        return [{heading(key): value or "" for key, value in row.items()} for row in _rows(text)]
+        return [(line, {heading(key): value or "" for key, value in row.items()}) for line, row in _rows(text)]
     except OSError as error:
         raise RosterError(f"{path}: {error.strerror}. Give a CSV with a column username, name or email.") from None
     except (UnicodeDecodeError, csv.Error) as error:
@@ -109,7 +117,7 @@ def read_lateness(path: Path) -> dict[Student, float]:
         RosterError: If it cannot be read.
     """
     known = {}
-    for row in _read(path):
+    for _, row in _read(path):
         status = next((row[column] for column in STATUS if row.get(column)), "")
         if (late := _late_s(status)) is not None:
             known[student_of(row)] = late
@@ -124,9 +132,9 @@ def _late_s(status: str) -> float | None:
     return 0.0 if any(word in status for word in SUBMITTED) and not re.search(r"\d", status) else None
 
 
-def _rows(text: str) -> Iterable[Mapping[str, str]]:
+def _rows(text: str) -> Iterable[tuple[int, Mapping[str, str]]]:
     rows = csv.DictReader(io.StringIO(text, newline=""), restkey="", strict=False)
-    return ({key: value for key, value in row.items() if isinstance(value, str)} for row in rows)
+    return ((rows.line_num, {key: value for key, value in row.items() if isinstance(value, str)}) for row in rows)
 
 
 def student_of(row: Mapping[str, str]) -> Student:

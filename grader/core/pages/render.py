@@ -172,10 +172,13 @@ def class_content(
     }
 
 
-def _decided(found: Sequence[StudentGrade], rubric: Rubric, language: str) -> list[str]:
-    """What people decided, each decision once, without who decided it, which only staff may know."""
+def _decided(found: Sequence[StudentGrade], rubric: Rubric, language: str) -> list[tuple[str, str]]:
+    """What people decided, each decision once, and the line of code that a comment is about.
+
+    Who decided it is left out: only staff may know that.
+    """
     rulings = dict.fromkeys(ruling for one in found for ruling in one.rulings)
-    return [sentence(ruling.decision, rubric, language) for ruling in rulings]
+    return [(sentence(ruling.decision, rubric, language), ruling.decision.code or "") for ruling in rulings]
 
 
 def _printable(value: Any) -> Any:

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from grader.core.intake.submission import Concern
-from grader.core.messages import Message, from_data, quoted, say
+from grader.core.messages import Message, as_data, from_data, quoted, say
 
 from .outcome import Outcome
 from .report import Attention, parts_of
@@ -26,7 +26,7 @@ Outcomes = Mapping[str, Sequence[tuple[str, Outcome, Message]]]
 
 
 def outcomes(connection: sqlite3.Connection) -> dict[str, dict[str, list[tuple[str, Outcome, Message]]]]:
-    """The properties that did not pass in the last run: from a submission's id to its :data:`Outcomes`."""
+    """The properties that did not pass: from a submission's id to its :data:`Outcomes`."""
     found: dict[str, dict[str, list[tuple[str, Outcome, Message]]]] = defaultdict(lambda: defaultdict(list))
     for submission, task, prop, outcome, message, parts in connection.execute(
         "SELECT submission, task, property, outcome, message, parts FROM latest JOIN properties ON result = latest.id "
@@ -37,11 +37,22 @@ def outcomes(connection: sqlite3.Connection) -> dict[str, dict[str, list[tuple[s
 
 
 def reasons(connection: sqlite3.Connection) -> dict[str, Message]:
-    """Why submissions of the last run were not graded: from a submission's id to the reason."""
+    """Why submissions of the class were not graded: from a submission's id to the reason."""
     found = connection.execute(
         "SELECT submission, reason, reason_parts FROM latest WHERE status <> 'graded' AND reason IS NOT NULL"
     )
     return {submission: _message(reason, parts) for submission, reason, parts in found}
+
+
+def concerns(connection: sqlite3.Connection) -> dict[str, list[Concern]]:
+    """What intake noticed about the submissions of the class, by their ids."""
+    found = connection.execute("SELECT submission, concerns FROM latest WHERE concerns IS NOT NULL")
+    return {own: [Concern(code, from_data(text)) for code, text in json.loads(noticed)] for own, noticed in found}
+
+
+def concerns_as_data(noticed: Iterable[Concern]) -> str:
+    """What :func:`concerns` reads."""
+    return json.dumps([(one.code, as_data(one.text)) for one in noticed], ensure_ascii=False)
 
 
 def _message(text: str | None, parts: str | None) -> Message:

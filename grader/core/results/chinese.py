@@ -140,7 +140,7 @@ PHRASES: Final = {
     "it was left out.": "已忽略它。",
     "it is left out.": "已忽略它。",
     "Found inside the folder {called}.": "在文件夹 {called} 中找到。",
-    "Found inside the archive {called}.": "在压缩包 {called} 中找到。",
+    "{path} is an empty archive": "{path} 是空的压缩包",
     "{called} was graded as {path}.": "把 {called} 当作 {path}。",
     "{called} was submitted more than once; the latest counts.": "{called} 提交了不止一次；以最后一次为准。",
     "{called} is an earlier submission of the same students": "同样的学生更早提交过 {called}",

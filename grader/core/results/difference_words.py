@@ -29,6 +29,10 @@ WORDS: Final[Sentences] = {
     "reached": ("reaches “{threshold}” ({least:g})", "达到“{threshold}”（{least:g}）"),
     "missed": ("no longer reaches “{threshold}” ({least:g})", "不再达到“{threshold}”（{least:g}）"),
     "unknown": ("Unknown until graded: {n}.", "尚未评分、结果未知的提交：{n} 份。"),
+    "conditions": (
+        "Earlier results cannot tell, since these conditions changed: {names}. Grade without --dry-run.",
+        "以下条件已改变，无法由之前的结果推知：{names}。请不带 --dry-run 重新评分。",
+    ),
     "dry_run": ("Nothing was written.", "没有写入任何文件。"),
     "totals": ("Points are the sum of score and bonus.", "分数为得分与附加分之和。"),
 }

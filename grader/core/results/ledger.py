@@ -50,7 +50,7 @@ class Entry:
 
 
 # These columns are made where they are missing, since older ledgers of version 1 lack them.
-PARTS = {"properties": "parts", "results": "reason_parts"}
+ADDED = (("properties", "parts"), ("results", "reason_parts"), ("results", "concerns"))
 
 
 class Ledger:
@@ -66,19 +66,39 @@ class Ledger:
         self, connection: sqlite3.Connection, details: Mapping[str, str], view: Mapping[str, str] | None = None
     ) -> None:
         self._connection = connection
-        for table, column in PARTS.items():
+        for table, column in ADDED:
             if column not in {name for _, name, *_ in self._connection.execute(f"PRAGMA table_info({table})")}:
                 self._connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT")
         self._details = json.dumps({**details, **(view or {})}, sort_keys=True)
         self._key = hashlib.sha256(json.dumps(details, sort_keys=True).encode()).hexdigest()
 
-    def expect(self, submissions: Iterable[str], fresh: bool) -> None:
-        """Begin a run over these submissions; with ``fresh``, none of their earlier results is ever used again."""
+    def expect(self, submissions: Iterable[str], fresh: bool, others: Iterable[str] = ()) -> None:
+        """Begin a run over these submissions; with ``fresh``, none of their earlier results is ever used again.
+
+        Args:
+            submissions: Of the run.
+            fresh: Whether to grade all of them again.
+            others: Submissions of earlier runs that stay in the class, with the results that they have.
+        """
         with transaction(self._connection):
             self._connection.execute("DELETE FROM class")
             self._connection.executemany("INSERT INTO class VALUES (?)", ((own,) for own in submissions))
             if fresh:
                 self._connection.execute("UPDATE results SET reusable = 0 WHERE submission IN (SELECT * FROM class)")
+            self._connection.executemany("INSERT INTO class VALUES (?)", ((own,) for own in others))
+
+    def known(self) -> dict[str, Origin | None]:
+        """The submissions of the class so far, and whose they are."""
+        found = self._connection.execute("SELECT submission, origin FROM class LEFT JOIN latest USING (submission)")
+        return {submission: origin_of(text) for submission, text in found}
+
+    def noticed(self, concerns: Mapping[str, str]) -> None:
+        """Keep what intake noticed about submissions, as JSON, for runs that do not read them again."""
+        with transaction(self._connection):
+            for submission, text in concerns.items():
+                self._connection.execute(
+                    "UPDATE results SET concerns = ? WHERE current AND submission = ?", (text, submission)
+                )
 
     def entries(self) -> dict[str, Entry]:
         """From a submission's id to its result under the present conditions, which is valid for the same files only."""
@@ -94,17 +114,17 @@ class Ledger:
             entries[own] = Entry(result, sha256, said, reason, whose, size, mtime_ns, bool(shown))
         return entries
 
-    def other_conditions(self) -> list[dict[str, str]]:
-        """The conditions of results that cannot be used now, since they differ from the present conditions."""
+    def other_conditions(self, submissions: Iterable[str]) -> list[dict[str, str]]:
+        """The conditions of those submissions' results that differ from the present conditions."""
         found = self._connection.execute(
             "SELECT DISTINCT details FROM latest JOIN conditions ON conditions.id = latest.conditions "
-            "WHERE reusable AND key <> ?",
-            (self._key,),
+            "WHERE reusable AND key <> ? AND submission IN (SELECT value FROM json_each(?))",
+            (self._key, json.dumps([*submissions])),
         )
         return [json.loads(details) for (details,) in found]
 
     def details(self) -> list[dict[str, str]]:
-        """All conditions and views under which the last run has its results."""
+        """All conditions and views under which the class has its results."""
         found = self._connection.execute(
             "SELECT DISTINCT details FROM latest JOIN conditions ON conditions.id = latest.conditions"
         )

@@ -39,7 +39,8 @@ CREATE TABLE results (
   notices TEXT NOT NULL,  -- JSON
   started_at TEXT NOT NULL,
   duration_s REAL NOT NULL,
-  reason_parts TEXT  -- JSON: what the reason was made of
+  reason_parts TEXT,  -- JSON: what the reason was made of
+  concerns TEXT  -- JSON: what intake noticed about the files that a person should look at
 );
 CREATE INDEX results_by_submission ON results (submission, id);
 CREATE UNIQUE INDEX results_current ON results (submission) WHERE current;
@@ -75,7 +76,7 @@ CREATE TABLE copies (
   json_zlib BLOB NOT NULL
 );
 
--- The submissions of the last run. Views leave out submissions that were only in earlier runs.
+-- The class: submissions of all runs but those that were left out or superseded, which views leave out as well.
 CREATE TABLE class (submission TEXT PRIMARY KEY) WITHOUT ROWID;
 
 -- The grades that were exported for a platform; newest_result is the newest results.id at that time.

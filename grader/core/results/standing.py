@@ -47,7 +47,7 @@ def standing(report: Report, practice: Practice | None = None) -> Standing:
 
 
 def standings(connection: sqlite3.Connection, practice: Mapping[str, Practice]) -> list[Standing]:
-    """The standings of all submissions of the last run that have a result, sorted by id."""
+    """The standings of all submissions of the class that have a result, sorted by id."""
     tasks: dict[str, list[TaskStanding]] = {}
     for submission, *task in connection.execute(
         "SELECT submission, task, tasks.score, tasks.max_score FROM latest JOIN tasks ON result = latest.id "
@@ -101,7 +101,7 @@ def summary(
 
 
 def environments(connection: sqlite3.Connection) -> list[Environment]:
-    """The environments that the last run used; if there are several, results may not be comparable."""
+    """The environments of the results of the class; if there are several, results may not be comparable."""
     found = connection.execute(
         "SELECT DISTINCT python, torch, devices, isolation FROM latest "
         "JOIN conditions ON conditions.id = latest.conditions ORDER BY 1, 2, 3, 4"

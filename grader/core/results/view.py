@@ -37,22 +37,6 @@ def viewed(report: Report, assignment: Assignment, only: str | None, language: s
     return in_language(now, assignment, language)
 
 
-def revalued(report: Report, points: Mapping[str, float], rubric: Rubric) -> Report:
-    """The same outcomes, as if some properties were worth other points.
-
-    Args:
-        report: As the rubric has it now.
-        points: What there is to earn, by the id of a property.
-        rubric: Says which tasks are a bonus.
-    """
-    if report.status != "graded":
-        return report
-    tasks = [_summed(task, [_revalued(prop, points) for prop in task.properties]) for task in report.tasks]
-    most = _totals([task.model_copy(update={"score": task.max_score}) for task in tasks], rubric)
-    totals = {**_totals(tasks, rubric), "max_score": most["score"], "max_bonus": most["bonus"]}
-    return report.model_copy(update={"tasks": tasks, **totals})
-
-
 def overridden(report: Report, points: Mapping[str, float], rubric: Rubric) -> Report:
     """The same outcomes with points that people decided on, never more than there are to earn.
 
@@ -60,12 +44,13 @@ def overridden(report: Report, points: Mapping[str, float], rubric: Rubric) -> R
 
     Args:
         report: As the rubric has it now.
-        points: By the id of a property, or for ``score`` and ``bonus``.
+        points: By the id of a property or a task, or for ``score`` and ``bonus``.
         rubric: Says which tasks are a bonus.
     """
     if not points or (report.status != "graded" and "score" not in points):
         return report
     tasks = [_summed(task, [_decided(prop, points) for prop in task.properties]) for task in report.tasks]
+    tasks = [task.model_copy(update={"score": min(points.get(task.id, task.score), task.max_score)}) for task in tasks]
     totals = _totals(tasks, rubric) if report.status == "graded" else {"score": 0.0, "bonus": 0.0}
     most = {"score": report.max_score, "bonus": report.max_bonus}
     totals |= {name: min(points[name], most[name]) for name in totals if name in points}
@@ -91,13 +76,6 @@ def _summed(task: TaskReport, properties: list[PropertyReport]) -> TaskReport:
 
 def _decided(prop: PropertyReport, points: Mapping[str, float]) -> PropertyReport:
     return prop.model_copy(update={"points": min(points.get(prop.id, prop.points), prop.max_points)})
-
-
-def _revalued(prop: PropertyReport, points: Mapping[str, float]) -> PropertyReport:
-    if prop.id not in points:
-        return prop
-    earned = points[prop.id] if prop.outcome is Outcome.PASSED else 0.0
-    return prop.model_copy(update={"points": earned, "max_points": points[prop.id]})
 
 
 def _worth(prop: PropertyReport, rubric: Rubric) -> PropertyReport:

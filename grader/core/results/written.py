@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -51,7 +52,7 @@ SOURCES = "sources.json"
 
 
 class Sources(Record):
-    """What the last ``grade`` into a folder was given.
+    """What one ``grade`` into a folder was given.
 
     Attributes:
         paths: Submissions, folders of them or exports, relative to the folder of reports: both may move together.
@@ -66,10 +67,21 @@ class Sources(Record):
     every_attempt: bool = False
 
 
+class Runs(Record):
+    """What every ``grade`` into a folder was given, the last one at the end; each added to the class."""
+
+    runs: list[Sources]
+
+
 def note(
-    out: Path, paths: Iterable[Path], source: str | None, roster: Path | None, every_attempt: bool = False
+    out: Path,
+    paths: Iterable[Path],
+    source: str | None,
+    roster: Path | None,
+    every_attempt: bool = False,
+    replace: bool = False,
 ) -> None:
-    """Note in a folder of reports where its submissions lie.
+    """Note in a folder of reports where its submissions lie, beside what earlier runs noted unless they are replaced.
 
     Raises:
         OSError: If the file cannot be written.
@@ -77,15 +89,31 @@ def note(
     here = os.path.abspath(out)
     relative = [os.path.relpath(path, here) for path in paths]
     kept = os.path.relpath(roster, here) if roster else None
-    whole = Sources(paths=relative, source=source, roster=kept, every_attempt=every_attempt)
-    write_json(out / SOURCES, whole)
+    last = Sources(paths=relative, source=source, roster=kept, every_attempt=every_attempt)
+    earlier = [] if replace else [own for own in _runs(out) if own.paths != last.paths]
+    write_json(out / SOURCES, Runs(runs=[*earlier, last]))
 
 
-def noted(out: Path) -> Sources | None:
-    """What was noted, with absolute paths; None where nothing was, or the file is damaged."""
+def noted(out: Path) -> list[Sources]:
+    """What was noted, with absolute paths, the last run at the end; empty where the file is missing or damaged."""
+    return [
+        own.model_copy(
+            update={
+                "paths": [os.path.abspath(out / path) for path in own.paths],
+                "roster": own.roster and os.path.abspath(out / own.roster),
+            }
+        )
+        for own in _runs(out)
+    ]
+
+
+def _runs(out: Path) -> list[Sources]:
     try:
-        found = Sources.model_validate_json((out / SOURCES).read_bytes())
-    except (OSError, ValidationError):
-        return None
-    paths = [os.path.abspath(out / path) for path in found.paths]
-    return found.model_copy(update={"paths": paths, "roster": found.roster and os.path.abspath(out / found.roster)})
+        text = (out / SOURCES).read_bytes()
+    except OSError:
+        return []
+    with contextlib.suppress(ValidationError):
+        return Runs.model_validate_json(text).runs
+    with contextlib.suppress(ValidationError):  # as earlier versions wrote it
+        return [Sources.model_validate_json(text)]
+    return []

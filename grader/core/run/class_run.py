@@ -13,9 +13,10 @@ from time import monotonic
 from grader.core.grades.in_force import decisions_of, retold
 from grader.core.grades.model import DecisionError, Ruling
 from grader.core.intake.candidate import Candidate
+from grader.core.intake.origin import Origin
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Concern, Submission
-from grader.core.results.attention import attention, outcomes, reasons
+from grader.core.results.attention import attention, concerns, concerns_as_data, outcomes, reasons
 from grader.core.results.database import opened
 from grader.core.results.ledger import Entry, Ledger
 from grader.core.results.report import (
@@ -35,25 +36,50 @@ from grader.core.results.written import SUMMARY
 from grader.core.settings import Settings
 
 from .conditions import conditions, differing, view
+from .joined import Joined, joined
 
 REPORT = "report.json"
 
 
 @contextlib.contextmanager
-def begun(out: Path, candidates: Sequence[Candidate], settings: Settings, fresh: bool, reader: Reader) -> Iterator[Run]:
+def begun(
+    out: Path,
+    candidates: Sequence[Candidate],
+    settings: Settings,
+    fresh: bool,
+    reader: Reader,
+    replace: bool = False,
+    every_attempt: bool = False,
+) -> Iterator[Run]:
     """Begin a run with its ledger open; no other process can grade into that folder until the run ends.
+
+    Args:
+        out: The folder of reports.
+        candidates: What the run was given.
+        settings: How to grade.
+        fresh: Whether to grade all of it again.
+        reader: Reads submissions.
+        replace: Whether these submissions are the whole class; otherwise they join it.
+        every_attempt: Whether earlier submissions of the same students stay in the class.
 
     Raises:
         LedgerError: If the ledger cannot be used.
     """
     with opened(out) as connection:
-        yield Run(out, connection, candidates, settings, fresh, reader)
+        ledger = Ledger(connection, conditions(settings), view(settings))
+        class_ = joined(candidates, {} if replace else ledger.known(), every_attempt)
+        yield Run(out, connection, ledger, class_, settings, fresh, reader)
 
 
 class Run:
     """A run over a class.
 
     Attributes:
+        candidates: What the run grades or keeps.
+        others: How many submissions of earlier runs stay in the class beside them.
+        superseded: Ids of earlier submissions in whose place the same students have handed in another one.
+        outdated: How many of the others have no result under the present conditions.
+        missing: How many submissions of an earlier run, which was stopped, have no result; once finished.
         waiting: Candidates that are left to grade.
         kept: How many candidates keep an earlier result.
         shown_anew: How many of those have had their report written again, for another rubric or language.
@@ -71,7 +97,8 @@ class Run:
         self,
         out: Path,
         connection: sqlite3.Connection,
-        candidates: Sequence[Candidate],
+        ledger: Ledger,
+        class_: Joined,
         settings: Settings,
         fresh: bool,
         reader: Reader,
@@ -79,42 +106,45 @@ class Run:
         """Find out which earlier results are kept. Their submissions are read to see whether they changed."""
         self._out, self._connection, self._command, self._reader = out, connection, settings.command, reader
         self._started, self._clock = datetime.now(UTC), monotonic()
-        self._origins = {candidate.id: candidate.origin for candidate in candidates}
-        found = conditions(settings)
-        shown = view(settings)
+        self.candidates, self.superseded, self.others = class_.candidates, class_.superseded, len(class_.others)
+        self._origins = {candidate.id: candidate.origin for candidate in self.candidates}
         self._assignment, self._only, self._language = settings.assignment, settings.only, settings.language
-        self._ledger = Ledger(connection, found, shown)
-        self._ledger.expect(self._origins, fresh)
+        self._ledger = ledger
+        ledger.expect(self._origins, fresh, class_.others)
         self.restored: list[str] = []
-        self.shown_anew = self.written = 0
+        self.shown_anew = self.written = self.missing = 0
         self.duration_s = 0.0
         self.environments: list[Environment] = []
         self.attention: list[Attention] = []
         self.unsettled: Sequence[Ruling] = ()
         self.mistake = ""
         self._concerns: dict[str, tuple[Concern, ...]] = {}
-        others = self._ledger.other_conditions()
-        self.reasons = sorted(
-            {name for other in others for name in differing({**found, **shown}, other)} - shown.keys()
-        )
-        entries = self._ledger.entries()
-        kept = [(own, entry) for own in candidates if (entry := entries.get(own.id)) and entry.is_of(self._read(own))]
-        for own, entry in kept:
-            self._keep(own, entry)
-        again = {own.id for own, _ in kept}
-        self.waiting = [own for own in candidates if own.id not in again]
-        self.kept = self.written = len(candidates) - len(self.waiting)
+        found, shown = conditions(settings), view(settings)
+        earlier = ledger.other_conditions(self._origins)
+        self.reasons = sorted({name for own in earlier for name in differing({**found, **shown}, own)} - shown.keys())
+        entries = ledger.entries()
+        kept = {
+            own.id: own.origin
+            for own in self.candidates
+            if (entry := entries.get(own.id)) and entry.is_of(self._read(own))
+        }
+        joining = {name: entries[name].origin for name in class_.others if name in entries}
+        self.outdated = self.others - len(joining)
+        for name, origin in (kept | joining).items():
+            self._keep(name, origin, entries[name])
+        self.waiting = [own for own in self.candidates if own.id not in kept]
+        self.kept = self.written = len(kept)
 
-    def _keep(self, candidate: Candidate, entry: Entry) -> None:
+    def _keep(self, name: str, origin: Origin | None, entry: Entry) -> None:
         """Keep an earlier result. Writes its report again if necessary."""
-        path = self._out / candidate.id / REPORT
-        untouched, same = _untouched(path, entry), entry.origin == candidate.origin
+        path = self._out / name / REPORT
+        untouched, same = _untouched(path, entry), entry.origin == origin
         if untouched and same and entry.shown:
             return
         before = Report.model_validate_json(self._ledger.copy(entry.result))
         if entry.shown and not untouched and not _holds(path, json_text(self._view(before, self._language))):
-            self.restored.append(candidate.id)
-        now = self._view(with_origin(before, candidate.origin), "en")
+            self.restored.append(name)
+        now = self._view(with_origin(before, origin), "en")
         if before.worth != now.worth:
             self._enter(now)
         else:
@@ -150,15 +180,23 @@ class Run:
         return self._enter(with_origin(report, self._origins[report.submission.id]))
 
     def finish(self, practice: Mapping[str, Practice]) -> list[Standing]:
-        """Write the summary of all submissions, graded now or before; returns their standings, sorted by id."""
+        """Write the summary of the class, graded now or before; returns the standings, sorted by id.
+
+        No summary is written while submissions of an earlier run have no result: an export would leave them out.
+        """
         found = standings(self._connection, practice)
         self.duration_s = round(monotonic() - self._clock, 3)
         started = self._started.isoformat(timespec="seconds")
-        self.attention = attention(found, self._concerns, outcomes(self._connection), reasons(self._connection))
+        self._ledger.noticed({name: concerns_as_data(noticed) for name, noticed in self._concerns.items()})
+        self.missing = len(self._ledger.known()) - len(found)
+        self.attention = attention(
+            found, concerns(self._connection), outcomes(self._connection), reasons(self._connection)
+        )
         whole = self._decided(summary(self._connection, found, self._command, started, self.duration_s, self.attention))
         self.attention = whole.attention
         self.environments = environments(self._connection)
-        write_json(self._out / SUMMARY, whole)
+        if not self.missing:
+            write_json(self._out / SUMMARY, whole)
         return found
 
     def _decided(self, whole: Summary) -> Summary:

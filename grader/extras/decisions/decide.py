@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import getpass
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, time
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from grader.core.cli.decided import read_decided
-from grader.core.cli.terminal import chosen, fail, find, language_of, say
+from grader.core.cli.terminal import chosen, fail, find, graded_folder, language_of, say
+from grader.core.grades.book import About
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.in_force import about
-from grader.core.grades.model import EVERYONE, FILE, DecisionError, Ruling
+from grader.core.grades.model import EVERYONE, DecisionError, Ruling
 from grader.core.grades.words import for_staff
 from grader.extras.decisions.placing import Placed
 
+from .alike import lost, mistake_in
 from .draft import drafted, named, repeated
-from .file import append
+from .file import append, undo, written_in
+
+As = Annotated[
+    str, typer.Option("--as", metavar="NAME", help="Your file, DIR/decisions/NAME.toml, if several people decide.")
+]
+UNEXPLAINED = ("comment", "appeal")  # what needs no reason
 
 
 def decide(
@@ -32,10 +41,13 @@ def decide(
     ] = None,
     points: Annotated[float | None, typer.Option(min=0, help="New points, with --override.")] = None,
     comment: Annotated[str | None, typer.Option(metavar="TEXT", help="A comment for the student.")] = None,
+    file: Annotated[
+        str | None, typer.Option(metavar="PATH=NAME", help="Grade the student's file NAME as PATH, such as src/a.py.")
+    ] = None,
     due: Annotated[
         str | None, typer.Option(metavar="WHEN", help="An individual deadline, such as 2026-10-09T23:59.")
     ] = None,
-    late_days: Annotated[int | None, typer.Option(min=0, help="Late days without penalty.")] = None,
+    late_days: Annotated[int | None, typer.Option(help="Late days without penalty, at least 1.")] = None,
     excuse: Annotated[bool, typer.Option("--excuse", help="No grade, and no penalty.")] = False,
     attempt: Annotated[
         str | None, typer.Option(metavar="WHICH", help="Which submission counts: last, best, or an id.")
@@ -50,23 +62,40 @@ def decide(
         str | None,
         typer.Option(metavar="WHAT", help="The decision to withdraw: a property, score, bonus, due, comment …"),
     ] = None,
+    all_with: Annotated[
+        str | None,
+        typer.Option(metavar="PROPERTY[:MISTAKE]", help="Set the property to --points for all who lost it alike."),
+    ] = None,
+    without: Annotated[
+        list[str] | None, typer.Option("--except", metavar="WHO", help="A student whom --all-with leaves out.")
+    ] = None,
+    taken_back: Annotated[bool, typer.Option("--undo", help="Take back the last decision or group.")] = False,
     renew: Annotated[
         str | None, typer.Option(metavar="WHAT", help="The decision to confirm although its basis has changed.")
     ] = None,
     why: Annotated[str | None, typer.Option(help="The reason; the student sees it.")] = None,
     who: Annotated[str, typer.Option(help="Who decided. Default: your account name.")] = "",
+    grader: As = "",
     lang: Annotated[str, typer.Option(help="en or zh. Default: the locale.")] = "",
 ) -> None:
     """Record a decision about a student: points, comment, lateness, excuse, attempt, team. Without options, list all.
 
     A decision survives every regrade. Grades, pages and exports follow it; reports keep the grader's results.
     """
-    if points is not None and override is None:
+    if taken_back:
+        _undo(out, grader)
+        return
+    if points is not None and override is None and all_with is None:
         fail("--points: nothing to give them for. Name it with --override: a property's id, score or bonus.")
+    if late_days is not None and late_days < 1:
+        fail(f"--late-days {late_days}: forgives nothing. Give the number of days to forgive, or --due.")
+    if file is not None and file.partition("=")[0] not in (paths := chosen().rubric.files):
+        fail(f"--file {file}: give PATH=NAME. PATH is one of {', '.join(paths)}.")
     language, known = language_of(lang), read_decided(out, chosen().rubric)
     said: dict[str, object] = {
         "override": override,
         "comment": comment,
+        "file": file,
         "due": _moment(due) if due else None,
         "late_days": late_days,
         "excuse": excuse or None,
@@ -76,10 +105,20 @@ def decide(
         "withdraw": withdraw,
     }
     wanted = [_one(name, value, points, why) for name, value in said.items() if value is not None]
+    if not why and (bare := [name for name, value in said.items() if value is not None and name not in UNEXPLAINED]):
+        fail(f"--{bare[0].replace('_', '-')}: no reason given. Add --why; the student reads it.")
     if len(wanted) == 1:  # a comment alone may have a reason
         wanted[0]["why"] = why
     if renew and student:
         wanted += [own | ({"why": why} if why else {}) for own in _renewed(_rulings(known, student), renew)]
+    if all_with:
+        if points is None or not why or student:
+            fail("--all-with needs --points and --why, and no STUDENT; --except leaves somebody out.")
+        name, those = _all_with(known, all_with, without or ())
+        wanted = [{"student": own, "override": name, "points": points, "why": why} for own in those]
+        enter(known, wanted, who, grader)
+        say(f"{len(wanted)} decisions; --undo takes them back.")
+        return
     if not wanted:
         if why:
             fail("--why: no decision to explain. Add one, such as --override, --due, --excuse or --comment.")
@@ -87,28 +126,72 @@ def decide(
         return
     if student is None:
         fail("STUDENT is missing. Give an id, a name, or * for everyone.")
-    enter(known, _meant(known, student), wanted, who)
+    whom = _meant(known, student)
+    enter(known, [{"student": whom, **own} for own in wanted], who, grader)
+    if file or withdraw in chosen().rubric.files:
+        say("Grade again to apply this; only submissions that change are graded.")
 
 
-def enter(known: DecidedClass, student: str, wanted: Sequence[Mapping[str, object]], who: str) -> None:
-    """Write decisions about a student down, and print the grades that they change.
+def _undo(out: Path, grader: str) -> None:
+    """Take the last decisions back, and print the grades that this changes."""
+    before = _grades(read_decided(graded_folder(out), chosen().rubric, quiet=True))
+    try:
+        taken = undo(out, grader)
+    except DecisionError as error:
+        fail(str(error))
+    _print_moves(before, _grades(now := read_decided(out, chosen().rubric)), now, grader)
+    say(f"{len(taken)} decisions taken back.")
+
+
+def _all_with(known: DecidedClass, text: str, without: Sequence[str]) -> tuple[str, list[str]]:
+    """The property, and the submissions that lost it by a mistake, but for those decided about and those left out.
+
+    Without a mistake, all have to have lost it by the same cause: nobody gets points for what nobody has looked at.
+    """
+    name, _, mistake = text.partition(":")
+    out = {find(known.folder, one) for one in without}
+    found = ((line.id, lost(known.as_graded(line.id)).get(name)) for line in known.lines)
+    causes = {own: cause for own, cause in found if cause}
+    those = [own for own, cause in causes.items() if mistake in ("", EVERYONE, mistake_in(cause))]
+    if not those or (not mistake and len({*causes.values()}) > 1):
+        counts = Counter(mistake_in(cause) or "not recognised" for cause in causes.values())
+        there = ", ".join(f"{one} ({count})" for one, count in counts.most_common()) or "nobody failed it"
+        near = get_close_matches(name, known.rubric.properties, n=1) if not causes else []
+        meant = f" Did you mean {near[0]}?" if near and near[0] != name else ""
+        fail(f"--all-with {text}: name one mistake, or {name}:* for all. Mistakes: {there}.{meant}")
+    for own in (own for own in those if name in known.book.points(own)):
+        say(f"{own}: decided already, left as it is")
+    return name, [own for own in those if own not in out and name not in known.book.points(own)]
+
+
+def enter(known: DecidedClass, wanted: Sequence[Mapping[str, object]], who: str, grader: str = "") -> None:
+    """Write decisions down, and print the grades that they change.
 
     Args:
         known: The class as it is.
-        student: An id, a name, or ``*`` for everyone.
-        wanted: The fields of each decision, but for the student, who decided, and when.
-        who: Who decided; empty for whoever runs the command.
+        wanted: The fields of each decision, but for who decided, and when.
+        who: Who decided; empty for the grader, or for whoever runs the command.
+        grader: In whose file; empty for the one that all share.
     """
-    common = {"who": who or getpass.getuser(), "when": datetime.now(UTC).astimezone(), "student": student}
+    common = {"who": who or grader or getpass.getuser(), "when": datetime.now(UTC).astimezone()}
     before = _grades(known)
     try:
         made = [_draft(known, {**common, **each}) for each in wanted]
-        append(known.folder, [own.decision for own in made], named(known.book.people, made))
+        append(known.folder, [own.decision for own in made], named(known.book.people, made), grader)
     except DecisionError as error:
         fail(str(error))
     except OSError as error:
         fail(f"{error.filename or known.folder}: {error.strerror}.", 3)
-    _print_moves(before, _grades(now := read_decided(known.folder, known.rubric)), now)
+    _print_moves(before, _grades(now := read_decided(known.folder, known.rubric)), now, grader)
+    _print_rows([who for own in made if own.decision.team for who in own.about], now)
+
+
+def _print_rows(students: Sequence[About], now: DecidedClass) -> None:
+    """Print which rows of a gradebook the submissions of a team will reach."""
+    works = {work: None for who in students if isinstance(who, tuple) for work in now.book.people.handed_in[who]}
+    for own in (own for work in works for own in now.grades[work]):
+        student, row = own.student, own.student.id or own.student.email or "unknown"
+        say(f"{own.line.id} → row {row}, {student}: {f'{own.grade.points:g}' if own.grade else own.blank}")
 
 
 def _moment(text: str) -> datetime:
@@ -164,12 +247,12 @@ def _grades(known: DecidedClass) -> Cells:
     }
 
 
-def _print_moves(before: Cells, after: Cells, known: DecidedClass) -> None:
+def _print_moves(before: Cells, after: Cells, known: DecidedClass, grader: str) -> None:
     moved = [own for own in dict.fromkeys((*before, *after)) if before.get(own) != after.get(own)]
     for submission, student in moved:
         sides = (side.get((submission, student), "does not count") for side in (before, after))
         say(f"{student} ({submission}): {' → '.join(sides)}")
-    say(f"{'no grade changes. ' if not moved else ''}{known.folder / FILE}")
+    say(f"{'no grade changes. ' if not moved else ''}{written_in(known.folder, grader)}")
 
 
 def _list(known: DecidedClass, student: str | None, language: str) -> None:

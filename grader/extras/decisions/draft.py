@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import ValidationError
 
 from grader.core.grades.book import About, Book, Read
-from grader.core.grades.model import EVERYONE, PERSONAL, Decision, DecisionError, Ruling
+from grader.core.grades.model import EVERYONE, PERSONAL, Decision, DecisionError, Ground, Ruling
 from grader.core.grades.people import People, Unknown, key, students
 from grader.core.results.report import first_problem
 from grader.core.rubric import Policy
@@ -42,20 +42,23 @@ def drafted(said: Mapping[str, object], book: Book, read: Read, policy: Policy) 
         raise DecisionError(f"{student}: {decision.slot}: no such decision to withdraw.")
     if decision.points is not None and decision.points > (most := _most(decision, str(own.about[0]), read)):
         raise DecisionError(f"{decision.points:g} points: {decision.override} has only {most:g}.")
-    grounded = decision.model_copy(update={"ground": own.now})
+    held = [ruling.decision for one in own.about for ruling in book.held.get(one, ())]
+    others = (other for other in held if other.slot == decision.slot and other.who != decision.who)
+    over = next((other.author for other in others), "")
+    ground = (own.now or Ground()).model_copy(update={"over": over}) if over else own.now
+    grounded = decision.model_copy(update={"ground": ground})
     return Placed(Ruling(grounded, 0), own.about, own.now)
 
 
 def repeated(own: Decision) -> dict[str, object]:
     """The decision and its reason, to be repeated by another author, at another time, on a new basis."""
-    return {own.what: getattr(own, own.what), "points": own.points, "why": own.why}
+    return {own.what: getattr(own, own.what), **{name: getattr(own, name) for name in ("points", "why", "at", "code")}}
 
 
-def named(people: People, made: Sequence[Placed]) -> str:
-    """The subjects of decisions, for readers of the file: names, and ids of submissions."""
-    each = [one for own in made for one in own.about]
-    names = [people.known[one].name if isinstance(one, tuple) else one for one in each]
-    return ", ".join(dict.fromkeys(name for name in names if name and name != EVERYONE))
+def named(people: People, made: Sequence[Placed]) -> list[str]:
+    """The subjects of each decision, for readers of the file: names, and ids of submissions."""
+    each = ([people.known[one].name if isinstance(one, tuple) else one for one in own.about] for own in made)
+    return [", ".join(dict.fromkeys(name for name in names if name and name != EVERYONE)) for names in each]
 
 
 def _whom(text: str, decision: Decision, people: People) -> str:
@@ -88,5 +91,6 @@ def _holds(slot: str, book: Book, one: About) -> bool:
 def _most(decision: Decision, work: str, read: Read) -> float:
     """The most points that there are to give."""
     report = read(work)
-    most = {prop.id: prop.max_points for task in report.tasks for prop in task.properties}
+    most = {own.id: own.max_points for task in report.tasks for own in task.properties}
+    most |= {task.id: task.max_score for task in report.tasks}
     return ({"score": report.max_score, "bonus": report.max_bonus} | most)[decision.override or ""]

@@ -8,20 +8,22 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from grader.core.grades.model import FILE, WHAT, Decision, DecisionError
+from grader.core.grades.model import FILE, FOLDER, WHAT, Decision, DecisionError
 from grader.core.intake.origin import clean
 from grader.core.results.report import first_problem, write_text
 
 LOCK = ".decisions.lock"
 TABLE = "decision"
+_NAME = re.compile(r"[\w.-]{1,40}")
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
 _HEADER = re.compile(rf"^\s*\[\[\s*{TABLE}\s*\]\]", re.MULTILINE)
-_FIELDS = ("student", *WHAT[:1], "points", *WHAT[1:], "who", "when", "why", "ground")
+_FIELDS = ("student", *WHAT[:1], "points", *WHAT[1:2], "at", "code", *WHAT[2:], "who", "when", "why", "ground")
 WORDS = """\
 # Decisions about grades, one per entry; of two about the same thing, the last one is in force.
 # Written by hand or by `grader decide`; see grader/docs/operations.md.
@@ -30,19 +32,41 @@ WORDS = """\
 
 @dataclass(frozen=True)
 class Entry:
-    """A decision, and the line at which it begins."""
+    """A decision, the line at which it begins, and its file, as seen from the folder of reports."""
 
     decision: Decision
     line: int
+    file: str = FILE
+
+
+def written_in(folder: Path, grader: str = "") -> Path:
+    """The file that one of several graders writes; without a name, the one for all."""
+    if grader and not _NAME.fullmatch(grader):
+        raise DecisionError(f"--as {grader}: use letters, digits, dots, hyphens and underscores.")
+    return folder / FOLDER / f"{grader}.toml" if grader else folder / FILE
+
+
+def files_in(folder: Path) -> list[Path]:
+    """All files of decisions in a folder of reports."""
+    return [path for path in (folder / FILE, *sorted((folder / FOLDER).glob("*.toml"))) if path.exists()]
 
 
 def read(folder: Path) -> list[Entry]:
-    """All decisions in a folder of reports, in the order of the file; none where there is no file.
+    """All decisions in a folder of reports, each file in its order, and those of several graders by time.
 
     Raises:
-        DecisionError: If the file is no TOML, or an entry says something else than one decision.
+        DecisionError: If a file is no TOML, or an entry says something else than one decision.
     """
-    path = folder / FILE
+    entries: list[tuple[datetime, Entry]] = []
+    for path in files_in(folder):
+        latest = _EARLIEST
+        for own in _read(path):
+            latest = max(latest, own.decision.when)
+            entries.append((latest, replace(own, file=path.relative_to(folder).as_posix())))
+    return [own for _, own in sorted(entries, key=lambda entry: entry[0])]
+
+
+def _read(path: Path) -> list[Entry]:
     try:
         return parse(path.read_bytes().decode(), str(path))
     except FileNotFoundError:
@@ -85,26 +109,56 @@ def _located(error: tomllib.TOMLDecodeError) -> str:
     return f"{found['line']}: {found['what']} (column {found['column']})." if found else f"{error}."
 
 
-def append(folder: Path, decisions: Sequence[Decision], about: str = "") -> None:
+def append(folder: Path, decisions: Sequence[Decision], about: Sequence[str] = (), grader: str = "") -> None:
     """Add decisions at the end; a kill at any moment leaves either the old file or the new one, whole.
 
     Args:
         folder: The folder of reports.
         decisions: To be added, in this order.
-        about: Whom they are about, as a comment for people who read the file.
+        about: Whom each is about, as a comment for people who read the file.
+        grader: In whose file; empty for the one that all share.
 
     Raises:
         DecisionError: If the file as it stands cannot be read; it is not touched then.
         OSError: If it cannot be written.
     """
-    path = folder / FILE
+    path = written_in(folder, grader)
     with _alone(folder):
-        read(folder)
-        remark = f"# {clean(about)}\n" if about else ""
+        _read(path)
+        remarks = (f"# {clean(names)}\n" if names else "" for names in about)
         before = path.read_bytes().decode() if path.exists() else WORDS
-        text = before + "\n" * (not before.endswith("\n")) + "".join(f"\n{remark}{entry(own)}" for own in decisions)
+        added = [f"\n{next(remarks, '')}{entry(own)}" for own in decisions]
+        text = before + "\n" * (not before.endswith("\n")) + "".join(added)
         parse(text, str(path))  # nothing is written that could not be read again
+        path.parent.mkdir(exist_ok=True)
         write_text(path, text, lasting=True)
+
+
+def undo(folder: Path, grader: str = "") -> list[Decision]:
+    """Take the last decisions, which were made at the same moment, out of a grader's file again; returns them.
+
+    Raises:
+        DecisionError: If there is nothing to undo, or somebody has edited it by hand since.
+    """
+    path = written_in(folder, grader)
+    with _alone(folder):
+        entries = _read(path)
+        last = [own for own in entries if own.decision.author == entries[-1].decision.author]
+        if not last:
+            raise DecisionError(f"{path}: nothing to undo.")
+        lines = path.read_text(encoding="utf-8").split("\n")
+        start = last[0].line - 1
+        written = "".join(entry(own.decision) for own in last).split("\n")
+        if _bare(lines[start:]) != _bare(written) or entries[-len(last) :] != last:
+            raise DecisionError(f"{path}:{last[0].line}: edited by hand; withdraw it instead.")
+        start -= bool(start and lines[start - 1].startswith("# "))  # whom it is about
+        start -= bool(start and not lines[start - 1])
+        write_text(path, "\n".join([*lines[:start], ""]), lasting=True)
+        return [own.decision for own in last]
+
+
+def _bare(lines: Sequence[str]) -> list[str]:
+    return [line for line in lines if line and not line.startswith("# ")]
 
 
 @contextlib.contextmanager
@@ -125,7 +179,8 @@ def entry(decision: Decision) -> str:
 def _value(value: object) -> str:
     """A value as TOML, whose strings in double quotes are those of JSON."""
     if isinstance(value, datetime):
-        return value.isoformat(timespec="seconds")
+        # Two graders may decide in the same second, and time is what orders their files.
+        return value.isoformat(timespec="milliseconds" if value.microsecond else "seconds")
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):

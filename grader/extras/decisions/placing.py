@@ -11,7 +11,7 @@ from grader.core.grades.book import About, Book, Read
 from grader.core.grades.model import ASKED, BEST, EVERYONE, LAST, SEEN, TOTALS, Decision, Ground, Ruling
 from grader.core.grades.people import Key, People, Unknown
 from grader.core.results.policy import extendable
-from grader.core.results.report import PropertyReport, Report, SummaryLine
+from grader.core.results.report import Report, SummaryLine
 from grader.core.rubric import Policy
 
 from .file import Entry
@@ -47,7 +47,7 @@ def placed(entries: Sequence[Entry], people: People, read: Read, policy: Policy)
         policy: Says when work was due.
     """
     read = cache(read)
-    return [_placed(Ruling(own.decision, own.line), people, read, policy) for own in entries]
+    return [_placed(Ruling(own.decision, own.line, file=own.file), people, read, policy) for own in entries]
 
 
 def _placed(ruling: Ruling, people: People, read: Read, policy: Policy) -> Placed:
@@ -83,10 +83,27 @@ def _submission_problem(own: Decision, report: Report) -> str:
         return ""
     if report.status != "graded":
         return f"the submission is {report.status} and has no properties: override the score"
-    if _property(own.override, report):
+    known = worth(report)
+    if own.override in known:
         return ""
-    near = get_close_matches(own.override or "", [prop.id for task in report.tasks for prop in task.properties], n=1)
+    near = get_close_matches(own.override or "", [*known], n=1)
     return f"no property {own.override} in the report{f' (did you mean {near[0]}?)' if near else ''}"
+
+
+def worth(report: Report) -> dict[str, str]:
+    """Everything that can be overridden, with what the grader found: properties, then tasks, then totals."""
+    properties = {
+        prop.id: f"{prop.outcome}, {prop.points:g} of {prop.max_points:g}"
+        for task in report.tasks
+        for prop in task.properties
+    }
+    tasks = {task.id: f"{task.score:g} of {task.max_score:g}" for task in report.tasks}
+    return properties | tasks | {name: _total(name, report) for name in TOTALS}
+
+
+def _total(name: str, report: Report) -> str:
+    points, most = (getattr(report, field) for field in (name, f"max_{name}"))
+    return report.status if points is None else f"{points:g} of {most:g}"
 
 
 def _student_problem(own: Decision, about: Sequence[Key], people: People, policy: Policy) -> str:
@@ -96,6 +113,11 @@ def _student_problem(own: Decision, about: Sequence[Key], people: People, policy
         return f"no submission {own.attempt}; the student has {_ids(works)}"
     if own.due and not all(extendable(policy, line.origin) for line in works):
         return "the submission time is unknown: decide late_days, or set due in [policy]"
+    for name in own.team or ():
+        try:
+            people.students(name)
+        except Unknown as error:
+            return f"{name}: {error}; with --roster, grade knows everyone in the course"
     return ""
 
 
@@ -110,8 +132,8 @@ def _ids(lines: Sequence[SummaryLine]) -> str:
 
 
 def ground(own: Decision, report: Report) -> Ground | None:
-    """The present basis of an override, a comment or a review; None for a withdrawal or an appeal."""
-    if own.withdraw or own.appeal:
+    """The present basis of an override, a comment or a review; None for a withdrawal, an appeal or a file."""
+    if own.withdraw or own.appeal or own.file:
         return None
     files, slot = report.submission.sha256, own.override
     if own.seen is not None:
@@ -119,15 +141,7 @@ def ground(own: Decision, report: Report) -> Ground | None:
         return Ground(files=files, was=f"{earned:g} of {most:g}" if report.status == "graded" else report.status)
     if slot is None:
         return Ground(files=files)
-    if slot in TOTALS:
-        points, most = (getattr(report, name) for name in (slot, f"max_{slot}"))
-        return Ground(files=files, was=report.status if points is None else f"{points:g} of {most:g}")
-    prop = _property(slot, report)
-    return Ground(files=files, was=f"{prop.outcome}, {prop.points:g} of {prop.max_points:g}" if prop else "")
-
-
-def _property(identifier: str | None, report: Report) -> PropertyReport | None:
-    return next((prop for task in report.tasks for prop in task.properties if prop.id == identifier), None)
+    return Ground(files=files, was=worth(report).get(slot, ""))
 
 
 def _replaces(own: Decision, other: Decision) -> bool:
@@ -164,6 +178,7 @@ def book(found: Sequence[Placed], people: People) -> Book:
         for one in () if ruling.void else own.about:
             before = held.get(one, [])
             held[one] = [other for other in before if not _replaces(decision, other.decision)]
+            ruling = replace(ruling, stale=" and ".join(filter(None, (ruling.stale, _conflict(ruling, before)))))
             if decision.seen is not None and ruling.stale:
                 continue  # something else lies there now, which nobody has seen
             if not decision.withdraw:
@@ -173,4 +188,15 @@ def book(found: Sequence[Placed], people: People) -> Book:
         if ruling.void:
             unsettled.append(ruling)
     stale = {ruling for rulings in held.values() for ruling in rulings if ruling.stale}
-    return Book(held, sorted({*unsettled, *stale}, key=lambda ruling: ruling.line), people)
+    return Book(held, sorted({*unsettled, *stale}, key=lambda ruling: ruling.place), people)
+
+
+def _conflict(own: Ruling, before: Sequence[Ruling]) -> str:
+    """The other decision about the same thing, if another grader made it and this one did not know of it."""
+    ground = own.decision.ground or Ground()
+    for other in before:
+        same = _replaces(own.decision, other.decision) and own.decision.what == other.decision.what != SEEN
+        unknown = other.file != own.file and ground.over != other.decision.author
+        if same and unknown and other.decision.value != own.decision.value:
+            return f"{other.decision.who} decided otherwise in {other.file}:{other.line}"
+    return ""

@@ -30,12 +30,14 @@ class Preview:
 
     Attributes:
         unknown: How many submissions have no result that can be used, so that they would be graded.
+        reasons: What differs from the conditions of earlier results.
         policy: The policy when the reports were last written; None where the ledger does not know.
     """
 
     def __init__(self, out: Path, candidates: Sequence[Candidate], settings: Settings, reader: Reader) -> None:
         self._out, self._candidates, self._settings, self._reader = out, candidates, settings, reader
         self.unknown = 0
+        self.reasons: list[str] = []
         self.policy: Policy | None = None
 
     def pairs(self) -> Iterator[tuple[Report, Report]]:
@@ -50,7 +52,9 @@ class Preview:
         with opened(self._out) as connection:
             ledger = Ledger(connection, conditions(own), view(own))
             self.policy = policy_of(ledger.details())
-            entries = ledger.entries()
+            entries, here = ledger.entries(), conditions(own)
+            earlier = ledger.other_conditions(one.id for one in self._candidates)
+            self.reasons = sorted({name for one in earlier for name in here if one.get(name) != here[name]})
             for candidate in self._candidates:
                 entry = entries.get(candidate.id)
                 if entry is None or not entry.is_of(self._reader.read(candidate)):
@@ -79,9 +83,12 @@ def print_preview(out: Path, candidates: Sequence[Candidate], settings: Settings
         _by_submission(grades(after, book, rubric.policy)),
     )
     found = [graded(differences[line.id], line, sides, rubric.policy.thresholds) for line in after]
-    print_differences(in_order(filter(None, found)), found.count(None), rubric, language)
+    if found or not preview.unknown:
+        print_differences(in_order(filter(None, found)), found.count(None), rubric, language)
     if preview.unknown:
         say(words.word(language, "unknown", n=preview.unknown))
+    if preview.reasons:
+        say(words.word(language, "conditions", names=", ".join(preview.reasons)))
     say(words.word(language, "dry_run"))
 
 

@@ -15,10 +15,7 @@ from .text import letter, subject
 
 CANVAS, MOODLE, MAIL = "canvas", "moodle", "mail"
 WAYS = (CANVAS, MOODLE, MAIL)
-DECISIONS = "decisions.toml"  # decisions stand on the pages, too
 ABSENT = "no submission"  # this needs no person's attention
-NO_PAGE = "no page; run `grader report` first"
-OUTDATED = "page older than the report; run `grader report` again"
 NO_PLACE = {
     CANVAS: "no file that Canvas could replace by a page (.zip, .py or text)",
     MOODLE: "no folder in Moodle's download",
@@ -52,15 +49,13 @@ class Collector:
 
     Attributes:
         to: One of ``WAYS``.
-        out: The folder of reports.
-        pages: The folder of the students' pages.
+        pages: The folder of the students' pages, which were written just now.
         candidates: The submissions by their ids, in the platform's download.
         rubric: Has the title.
         language: Of subjects and greetings.
     """
 
     to: str
-    out: Path
     pages: Path
     candidates: Mapping[str, Candidate]
     rubric: Rubric
@@ -75,7 +70,7 @@ class Collector:
         back = Back()
         for row in rows:
             try:
-                page = self._page(row.report.submission.id)
+                page = self.pages / f"{row.report.submission.id}.html"
                 if self.to == MAIL:
                     back.letters.append(self._letter(row, page))
                 else:
@@ -83,16 +78,6 @@ class Collector:
             except _Nothing as reason:
                 back.without.setdefault(str(reason), []).append(f"{row.student} ({row.report.submission.id})")
         return back
-
-    def _page(self, submission: str) -> Path:
-        """The page, if it exists and is up to date."""
-        page = self.pages / f"{submission}.html"
-        if not page.is_file():
-            raise _Nothing(NO_PAGE)
-        shown = [path for path in (self.out / submission / "report.json", self.out / DECISIONS) if path.is_file()]
-        if any(path.stat().st_mtime_ns > page.stat().st_mtime_ns for path in shown):
-            raise _Nothing(OUTDATED)
-        return page
 
     def _letter(self, row: Row, page: Path) -> Sequence[str]:
         name, address = row.student.name, row.student.email

@@ -10,8 +10,9 @@ import typer
 
 from grader.core.cli.decided import Partial
 from grader.core.cli.export import PLAIN, AcceptDrops, AcceptStale, AssignmentId, Prepared, prepared
+from grader.core.cli.report import Handout, write_pages
 from grader.core.cli.submissions import Submissions, candidates_of
-from grader.core.cli.terminal import EXIT_GRADER_ERROR, MOST_NAMED, chosen, fail, language_of, say, warn
+from grader.core.cli.terminal import EXIT_GRADER_ERROR, MOST_NAMED, chosen, fail, graded_folder, language_of, say, warn
 from grader.core.export.drops import remember
 from grader.core.export.rows import ExportError
 from grader.core.export.table import written
@@ -24,6 +25,11 @@ from grader.core.results.report import Report, write_text
 from .collect import ABSENT, MAIL, WAYS, Back, Collector
 from .text import comment
 
+NEXT = {
+    "canvas": "in Canvas, gradebook > Upload Submissions takes the zip",
+    "moodle": "in Moodle, Upload multiple feedback files in a zip",
+    "mail": "a mail merge with mail.csv",
+}
 MAIL_COLUMNS = ("email", "name", "subject", "message", "attachment")
 
 
@@ -31,7 +37,7 @@ def return_feedback(
     out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of `grader grade`.")],
     to: Annotated[str, typer.Option(help="canvas, moodle or mail.")],
     pages: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Output folder of `grader report`. Default: DIR/html.")
+        Path | None, typer.Option(metavar="FOLDER", help="Where to write the pages, as report does. Default: DIR/html.")
     ] = None,
     folder: Annotated[Path | None, typer.Option("--out", help="Output folder. Default: DIR.")] = None,
     template: Annotated[
@@ -46,9 +52,10 @@ def return_feedback(
         bool, typer.Option("--accept-blanks", help="Proceed even if some students get no page or no grade.")
     ] = False,
     partial: Partial = False,
-    lang: Annotated[str, typer.Option(help="Language of comments and mails: en or zh. Default: the locale.")] = "",
+    handout: Handout = "",
+    lang: Annotated[str, typer.Option(help="Language of pages and mails: en or zh. Default: the locale.")] = "",
 ) -> None:
-    """Pack every student's page for Canvas, Moodle or a mail program. Lists students without one first."""
+    """Write every student's page, and pack them for Canvas, Moodle or a mail program. Lists students without one."""
     if to not in WAYS:
         fail(f"--to {to}: not a destination. Choose one of {', '.join(WAYS)}.")
     if to == MAIL and template:
@@ -62,13 +69,13 @@ def return_feedback(
         with Reader() as reader:
             candidates = candidates_of(out, submissions, reader) if to != MAIL else {}
         content = template.read_bytes() if template else None
-        with opened(out) as ledger:
-            ready = prepared(
-                out, to, chosen().rubric, ledger, content, assignment_id, None if template else PLAIN, told, partial
-            )
-            students = (pages or out / "html") / "students"
-            back = Collector(to, out, students, candidates, chosen().rubric, language).collect(ready.made.rows)
-            _preflight(ready, back, accept_drops, accept_blanks, accept_stale)
+        with opened(graded_folder(out)) as ledger:
+            file, format_ = (place / f"{to}.csv", None) if template else (None, PLAIN)
+            ready = prepared(out, to, chosen().rubric, ledger, content, assignment_id, file, format_, told, partial)
+            pages = pages or out / "html"
+            write_pages(ready.known, pages, language, handout)
+            back = Collector(to, pages / "students", candidates, chosen().rubric, language).collect(ready.made.rows)
+            _preflight(ready, back, accept_drops, accept_blanks, accept_stale, graded=template is not None)
             place.mkdir(parents=True, exist_ok=True)
             _write(to, place, back, ready, ledger, graded=template is not None or to == MAIL)
     except (ExportError, LedgerError) as error:
@@ -77,7 +84,9 @@ def return_feedback(
         fail(f"{error.filename or place}: {error.strerror}. Nothing more was written.")
 
 
-def _preflight(ready: Prepared, back: Back, accept_drops: bool, accept_blanks: bool, accept_stale: bool) -> None:
+def _preflight(
+    ready: Prepared, back: Back, accept_drops: bool, accept_blanks: bool, accept_stale: bool, graded: bool
+) -> None:
     """Say what a person should know; end the command if a person has to look first."""
     ready.say()
     for reason, names in back.without.items():
@@ -87,10 +96,12 @@ def _preflight(ready: Prepared, back: Back, accept_drops: bool, accept_blanks: b
     none = sum(map(len, back.without.values()))
     counts = f"{ready.lost} would be blank, {len(ready.lower)} would drop, {none} would get no feedback"
     warn(f"{len(ready.made.rows)} students: {counts}")
-    look = [text for text, _ in ready.problems(accept_drops, accept_blanks, accept_stale)]
+    look = [text for text, _ in ready.problems(accept_drops, accept_blanks, accept_stale, graded)]
     missing = sum(len(names) for reason, names in back.without.items() if reason != ABSENT)
     if missing and not accept_blanks:
         look.append(f"students who would get no feedback: {missing} (--accept-blanks returns the others)")
+    if not look and not (back.files or back.letters):
+        look.append("no page would go back to anybody")
     if look:
         fail(f"needs attention: {'; '.join(look)}. Nothing was written.", EXIT_GRADER_ERROR)
 
@@ -110,6 +121,7 @@ def _write(to: str, place: Path, back: Back, ready: Prepared, ledger: sqlite3.Co
         remember(ledger, ready.made.rows, to)
     count = len(back.letters) or len(back.files)
     say(f"{count} pages for {to}: {', '.join(map(str, paths))}")
+    say(f"Next: {NEXT[to]}")
 
 
 PANEL = "Every day"

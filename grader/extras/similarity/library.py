@@ -22,6 +22,7 @@ from .code import MAX_CHARACTERS
 ROUNDS: Final = 3  # the longest chain of assignments that is followed: a = b, b = c, c = d
 MAX_PARTS: Final = 8  # of a dotted name, which bounds the work on hostile text
 MAX_SHOWN: Final = 120
+MAX_NAME: Final = 200  # characters of a dotted name; a file of ever the same long one would fill the memory
 
 
 class Unparsed(Exception):
@@ -98,7 +99,7 @@ def _uses(tree: ast.AST, names: _Names, rubric: Rubric) -> Iterator[Place]:
     whole = {name: task.id for task in rubric.tasks for name in task.library}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and not node.level:
-            found = [f"{node.module}.{alias.name}" for alias in node.names]
+            found = [_joined(node.module, alias.name) for alias in node.names]
         elif isinstance(node, ast.Name | ast.Attribute | ast.Call):
             found = [names.dotted(node)]
         else:
@@ -133,7 +134,7 @@ class _Names:
             elif alias.name == "*":
                 self._stars.append(node.module or "")
             elif not node.level:
-                self._bound.setdefault(alias.asname or alias.name, f"{node.module}.{alias.name}")
+                self._bound.setdefault(alias.asname or alias.name, _joined(node.module, alias.name))
 
     def _assign(self, node: ast.AST) -> None:
         if isinstance(node, ast.Assign):
@@ -174,6 +175,10 @@ class _Names:
         )
         name = _literal(call.args[0]) if known and call.args else ""
         return name.partition(".")[0] if callee == "__import__" else name
+
+
+def _joined(module: str | None, name: str) -> str:
+    return f"{module}.{name}"[-MAX_NAME:]
 
 
 def _attribute(node: ast.expr) -> tuple[ast.expr, str] | None:

@@ -25,6 +25,7 @@ from grader.core.run.progress import follow
 from grader.core.run.schedule import grade_all
 from grader.core.settings import Settings
 from grader.core.specimens.variants import Variant
+from grader.lab.stopped import one_line
 
 from . import blind
 
@@ -109,4 +110,5 @@ def code(variant: Variant) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with one_line():
+        sys.exit(main())

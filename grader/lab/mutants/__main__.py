@@ -7,6 +7,7 @@ import sys
 
 from grader.assignment import ASSIGNMENT
 from grader.core.assignment import rubric_or_exit
+from grader.lab.stopped import one_line
 
 from .mutants import sources
 from .survivors import MutantJudge, Verdict, page, problems, read_table
@@ -33,4 +34,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with one_line():
+        sys.exit(main())

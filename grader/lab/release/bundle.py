@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -28,6 +29,7 @@ SCRIPTS = "notebooks/source"
 RUBRIC, STUDENTS_RUBRIC = "grader/assignment/rubric.toml", "tests/harness/rubric.toml"
 SHOWN_OF_A_TASK = ("id", "title", "file", "files", "names", "bonus")
 SHOWN_OF_A_PROPERTY = ("id", "points", "title", "question")
+_OF_HANDBOOK = re.compile(r"^(?:## [^\n]+\n\n)?\[[^\]]+\]\(handbook/[^\n]*\n(?:[^\n]+\n)*\n?", re.MULTILINE)
 
 
 class ReleaseRefused(Exception):
@@ -66,7 +68,8 @@ def bundle(
             if (own := f"notebooks/{language}/{path.name}") in files:
                 words = {} if language == LANGUAGES[0] else in_figures(root / SCRIPTS / f"{path.stem}.py")
                 files[own] = with_figures(files[own], path.read_bytes(), translator(words))
-    files["README.md"] = (root / README).read_bytes()
+    readme = (root / README).read_text(encoding="utf-8")
+    files["README.md"] = (readme if "handbook" in built else _OF_HANDBOOK.sub("", readme)).encode()
     files[STUDENTS_RUBRIC] = _for_students((root / RUBRIC).read_text(encoding="utf-8")).encode()
     files[SIGNATURES] = known.read_bytes()
     if found := list(leaks(files, root)):

@@ -58,6 +58,24 @@ def notebook(*sources: str, kind: str = "code") -> str:
 
 
 @pytest.mark.slow
+def test_a_bundle_without_notebooks_mentions_no_handbook(
+    built: dict[str, Path], signatures: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    options = ["--handout", str(built["handout"]), "--signatures", str(signatures), "--no-notebooks"]
+    result = CliRunner().invoke(app, ["release", str(out), *options])
+    assert result.exit_code == 0, result.output
+    (path,) = out.glob("*.zip")
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        readme = archive.read(f"{path.stem}/README.md").decode()
+    assert not [own for own in names if "handbook" in own or own.startswith(f"{path.stem}/notebooks")]
+    assert "handbook/" not in readme
+    assert "## Why it works" not in readme
+    assert "## 中文" in readme
+
+
+@pytest.mark.slow
 def test_the_bundle_holds_the_public_parts_and_nothing_else(built: dict[str, Path], signatures: Path) -> None:
     files = bundle(built, signatures)
     tops = {path.split("/")[0] for path in files}

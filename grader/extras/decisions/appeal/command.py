@@ -28,9 +28,9 @@ from grader.core.run.class_run import begun
 from grader.core.run.executors import LOCAL
 from grader.core.run.schedule import GradingFailed
 from grader.core.settings import CannotGrade, Settings
+from grader.extras.decisions.alike import UNGRADED, Alike, alike
 from grader.extras.decisions.decide import enter
 
-from .alike import UNGRADED, Alike, alike
 from .draft import Override, gains, losses
 from .files import AppealError, given
 from .words import sentence
@@ -225,10 +225,11 @@ def _draft(
         say(sentence(language, "nothing", out=out, id=identifier))
         return
     wanted = [
-        {"override": name, "points": points, "why": why or _why(name, files, language)} for name, points in drafted
+        {"student": identifier, "override": name, "points": points, "why": why or _why(name, files, language)}
+        for name, points in drafted
     ]
     if who is not None:
-        enter(read_decided(out, chosen().rubric), identifier, wanted, who)
+        enter(read_decided(out, chosen().rubric), wanted, who)
         return
     say(sentence(language, "draft"), "bold")
     for one in wanted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Lock
 from urllib.parse import parse_qsl
@@ -15,17 +15,16 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from grader.core.assignment import Assignment
 from grader.core.grades.model import DecisionError
 from grader.core.intake.submission import Submission
 from grader.core.results.report import SummaryLine
 from grader.core.results.written import NotWritten
+from grader.extras.decisions.file import undo
 
 from .classroom import Classroom, Now
-from .decide import Form, state, write
+from .decide import Form, group_state, state, write, write_group
 from .guard import Guard
 from .pages import STATIC, ReviewPages, Shown
-from .what_if import what_if
 from .words import say
 
 MEDIA = {"css": "text/css", "js": "text/javascript"}
@@ -35,18 +34,17 @@ Read = Callable[[str], Submission | str]
 class Review:
     """The handlers of the page; one request at a time, since all share the class in memory."""
 
-    def __init__(self, classroom: Classroom, pages: ReviewPages, read: Read, assignment: Assignment, who: str) -> None:
+    def __init__(self, classroom: Classroom, pages: ReviewPages, read: Read, who: str, grader: str = "") -> None:
         """Open a review.
 
         Args:
             classroom: The class.
             pages: Renders it.
             read: Gives the files of a submission, or else says why it cannot.
-            assignment: Whose points can be tried out.
             who: Who decides.
+            grader: In whose file decisions are written; empty for the one that all share.
         """
-        self._classroom, self._pages, self._read, self._who = classroom, pages, read, who
-        self._rubric = assignment.rubric
+        self._classroom, self._pages, self._read, self._who, self._grader = classroom, pages, read, who, grader
         self._lock = Lock()
         self._page: tuple[Now, str] | None = None
 
@@ -70,14 +68,23 @@ class Review:
 
     async def decide(self, request: Request) -> Response:
         """Write down a decision, and show what comes next."""
-        body = await request.body()
-        form = dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
-        form = {name: text.replace("\r\n", "\n") for name, text in form.items()}
+        form = dict(await _sent(request))
         return await run_in_threadpool(self._answer, partial(self._decide, request, form), form)
 
-    def show_moves(self, request: Request) -> Response:
-        """The grades that would change if a property were worth other points; nothing is written."""
-        return self._answer(partial(self._moves, request))
+    def show_group(self, request: Request) -> Response:
+        """The page of a group; the page of the class if there is no such group any more."""
+        return self._answer(partial(self._group, request))
+
+    async def decide_group(self, request: Request) -> Response:
+        """Write down one decision for a group, and show the next one."""
+        sent = await _sent(request)
+        chosen = [int(text) for name, text in sent if name == "member" and text.isdecimal()]
+        return await run_in_threadpool(self._answer, partial(self._decide_group, request, dict(sent), chosen))
+
+    async def undo(self, request: Request) -> Response:
+        """Take back what was decided last, and show the page again."""
+        back = dict(await _sent(request)).get("back", "")
+        return await run_in_threadpool(self._answer, partial(self._undo, back))
 
     def _answer(self, make: Callable[[], Response], form: Form | None = None) -> Response:
         """A response, or an error page with the reason."""
@@ -109,8 +116,10 @@ class Review:
         if form.get("state") != state(now, line):
             return self._student(now, line, say(self._pages.language, "meanwhile"), form)
         then = now.beside(line.id, 1)
+        if at := form.get("at", ""):
+            form = {**form, "code": self._code(line.id, at)}
         try:
-            write(now, line, form, self._who)
+            write(now, line, form, self._who, self._grader)
         except DecisionError as error:
             return self._student(now, line, str(error), form)
         here = self._pages.page_of(line.id)
@@ -118,19 +127,45 @@ class Review:
             here = self._pages.page_of(then) if then else f"{self._pages.root}/"
         return RedirectResponse(here, 303)
 
-    def _moves(self, request: Request) -> Response:
-        asked = request.query_params
-        prop, now = self._rubric.properties.get(asked.get("property", "")), self._classroom.now()
+    def _code(self, submission: str, at: str) -> str:
+        """The line of a file that a comment is about."""
+        found, (path, _, number) = self._read(submission), at.rpartition(":")
+        lines = [] if isinstance(found, str) else found.files.get(path, "").split("\n")
+        return lines[int(number) - 1] if number.isdecimal() and 0 < int(number) <= len(lines) else ""
+
+    def _group(self, request: Request, problem: str = "", form: Form | None = None) -> Response:
+        now, key = self._classroom.now(), request.path_params["key"]
+        group = next((one for one in now.groups if one.key == key), None)
+        if group is None:
+            return RedirectResponse(f"{self._pages.root}/#mistakes", 303)
+        found = self._read(group.members[0])
+        reports = [self._classroom.report(one) for one in group.members]
+        page = self._pages.group(now, group, reports, None if isinstance(found, str) else found, problem, form or {})
+        return HTMLResponse(page, 409 if problem else 200)
+
+    def _decide_group(self, request: Request, form: Form, chosen: Sequence[int]) -> Response:
+        now, key = self._classroom.now(), request.path_params["key"]
+        keys = [one.key for one in now.groups]
+        group = next((one for one in now.groups if one.key == key), None)
+        if group is None or form.get("state") != group_state(now, group):
+            return self._group(request, say(self._pages.language, "meanwhile"), form)
         try:
-            points, limit = float(asked.get("points", "")), float(asked.get("limit") or "nan")
-        except ValueError:
-            raise HTTPException(400) from None
-        if prop is None or not 0 <= points < float("inf"):
-            raise HTTPException(400)
-        thresholds = dict(self._rubric.policy.thresholds)
-        if limit == limit:  # a number
-            thresholds[say(self._pages.language, "named_limit")] = limit
-        return HTMLResponse(self._pages.moved(what_if(now.known, {prop.id: points}, thresholds), now))
+            members = [one for number, one in enumerate(group.members) if number in chosen]
+            write_group(now, group, members, form, self._who, self._grader)
+        except DecisionError as error:
+            return self._group(request, str(error), form)
+        following = [*keys[keys.index(key) + 1 :], *keys[: keys.index(key)]]
+        return RedirectResponse(f"{self._pages.root}/{f'group/{following[0]}' if following else '#mistakes'}", 303)
+
+    def _undo(self, back: str) -> Response:
+        undo(self._classroom.now().known.folder, self._grader)
+        return RedirectResponse(back if back.startswith(f"{self._pages.root}/") else f"{self._pages.root}/", 303)
+
+
+async def _sent(request: Request) -> list[tuple[str, str]]:
+    """The fields of a form, in order."""
+    body = (await request.body()).decode("utf-8", "replace")
+    return [(name, text.replace("\r\n", "\n")) for name, text in parse_qsl(body, keep_blank_values=True)]
 
 
 def _static(request: Request) -> Response:
@@ -151,7 +186,9 @@ def application(review: Review, token: str, port: int) -> ASGIApp:
         Route("/", review.show_class),
         Route("/student/{submission:path}", review.show_student),
         Route("/student/{submission:path}", review.decide, methods=["POST"]),
-        Route("/moves", review.show_moves),
+        Route("/group/{key}", review.show_group),
+        Route("/group/{key}", review.decide_group, methods=["POST"]),
+        Route("/undo", review.undo, methods=["POST"]),
         Route("/static/{name}", _static),
     ]
     return Guard(Starlette(routes=routes, exception_handlers={HTTPException: _error}), token, port)

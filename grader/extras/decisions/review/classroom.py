@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from os import stat_result
 from pathlib import Path
@@ -13,10 +13,12 @@ from grader.core.assignment import Assignment
 from grader.core.grades.book import Book
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.in_force import decisions_of, rewrite_summary
-from grader.core.grades.model import FILE, Ruling
+from grader.core.grades.model import FILE, FOLDER, Ruling
 from grader.core.results.report import Attention, Report, Summary, SummaryLine
 from grader.core.results.statistics import Entry, entry
 from grader.core.results.written import SUMMARY, read_lines, read_written
+from grader.extras.decisions.alike import Causes, Group, groups, lost
+from grader.extras.decisions.file import files_in
 
 from .reasons import PAIRS, Reason, asked, noticed, similar, unusual
 
@@ -46,11 +48,15 @@ class Now:
         known: Reports and decisions; the reports are without their cases.
         entries: What the page of the class needs, in the order of the summary.
         queue: Who needs a person, in order of need; whoever was looked at comes last.
+        causes: From a submission to what it lost, and why.
+        groups: Submissions that lost a property alike and are not decided about.
     """
 
     known: DecidedClass
     entries: Sequence[Entry]
     queue: Sequence[Place]
+    causes: Mapping[str, Causes] = field(default_factory=dict)
+    groups: Sequence[Group] = ()
 
     def beside(self, submission: str, step: int) -> str | None:
         """The next or previous unreviewed submission in the queue; None if there is no other."""
@@ -68,11 +74,15 @@ class Classroom:
         assignment: Whose rubric decides.
         language: Of the reasons.
         pairs: The folder in which `grader similar` wrote its list.
+        share: Which part of the queue is shown, if it is dealt out: the second of three is ``(2, 3)``.
     """
 
-    def __init__(self, folder: Path, assignment: Assignment, language: str, pairs: Path) -> None:
+    def __init__(
+        self, folder: Path, assignment: Assignment, language: str, pairs: Path, share: tuple[int, int] = (1, 1)
+    ) -> None:
+        self._share = share
         self._folder, self._assignment, self._language, self._pairs = folder, assignment, language, pairs
-        self._light: dict[str, tuple[Stamp, Report]] = {}
+        self._light: dict[str, tuple[Stamp, Report, Causes]] = {}
         self._now: tuple[Mapping[Path, Stamp], Now] | None = None
 
     def now(self) -> Now:
@@ -85,7 +95,8 @@ class Classroom:
         """
         if self._now is None or self._stamps(self._now[0]) != self._now[0]:
             # Stamps come first: what changes while it is read has another stamp the next time.
-            stamps = self._stamps([self._folder / SUMMARY, self._folder / FILE, self._pairs / PAIRS])
+            files = [self._folder / FILE, self._folder / FOLDER, *files_in(self._folder)]
+            stamps = self._stamps([self._folder / SUMMARY, *files, self._pairs / PAIRS])
             lines = read_lines(self._folder)
             stamps |= self._stamps(self._path(line.id) for line in lines)
             self._now = stamps, self._read(lines)
@@ -110,7 +121,11 @@ class Classroom:
         path = self._folder / SUMMARY
         attention = read_written(path, Summary).attention if path.exists() else []
         reasons = chain(asked(lines, book), self._reasons(entries, attention))
-        return Now(known, entries, queue(lines, book, reasons))
+        causes = {line.id: self._light[line.id][2] for line in lines}
+        same = groups(causes, lambda submission, name: name in book.points(submission))
+        named = {mistake.id for mistake in rubric.misconceptions}  # a report may be older than the rubric
+        same = [own if own.mistake in named else replace(own, mistake="") for own in same]
+        return Now(known, entries, queue(lines, book, reasons, self._share), causes, same)
 
     def _reasons(self, entries: Sequence[Entry], attention: Sequence[Attention]) -> Iterable[tuple[str, Reason]]:
         rubric, language = self._assignment.rubric, self._language
@@ -121,7 +136,8 @@ class Classroom:
         """A report without its cases, of which thousands fit into memory."""
         stamp = _stamp(self._path(submission))
         if submission not in self._light or self._light[submission][0] != stamp:
-            self._light[submission] = stamp, without_cases(self.report(submission))
+            report = self.report(submission)
+            self._light[submission] = stamp, without_cases(report), lost(report)
         return self._light[submission][1]
 
 
@@ -135,8 +151,17 @@ def without_cases(report: Report) -> Report:
     return report.model_copy(update={"tasks": tasks})
 
 
-def queue(lines: Sequence[SummaryLine], book: Book, reasons: Iterable[tuple[str, Reason]]) -> list[Place]:
-    """The submissions for manual review, most urgent first, reviewed ones last."""
+def queue(
+    lines: Sequence[SummaryLine],
+    book: Book,
+    reasons: Iterable[tuple[str, Reason]],
+    share: tuple[int, int] = (1, 1),
+) -> list[Place]:
+    """The submissions for manual review, most urgent first, reviewed ones last.
+
+    Dealt out, everyone keeps the same part of the class, whatever has been reviewed by now.
+    """
+    lines = lines[share[0] - 1 :: share[1]]
     found: dict[str, list[Reason]] = {line.id: [] for line in lines}
     for submission, reason in reasons:
         if submission in found:  # a pair may be of an earlier run

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import getpass
+import re
 import secrets
+import shlex
 from pathlib import Path
 from threading import Thread
 from typing import Annotated
@@ -15,9 +17,10 @@ from grader.core.cli.decided import read_decided
 from grader.core.cli.report import hide
 from grader.core.cli.submissions import Submissions, candidates_of
 from grader.core.cli.terminal import chosen, fail, language_of, say
-from grader.core.grades.model import FILE
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Submission
+from grader.extras.decisions.decide import As
+from grader.extras.decisions.file import written_in
 
 
 def review(
@@ -31,6 +34,10 @@ def review(
         bool, typer.Option("--anonymous", help="Replace all identities with pseudonyms; show looks them up.")
     ] = False,
     by: Annotated[str, typer.Option(help="Who decides. Default: your account name.")] = "",
+    grader: As = "",
+    share: Annotated[
+        str, typer.Option(metavar="K/N", help="Your part of the queue, if N people divide it: 1/3, 2/3 or 3/3.")
+    ] = "1/1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine. Default: a free one.")] = 0,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
     lang: Annotated[str, typer.Option(help="Language of the page: en or zh. Default: the locale.")] = "",
@@ -45,7 +52,9 @@ def review(
     from .reasons import PAIRS
     from .serve import listening, opened, serve
 
-    language = language_of(lang)
+    language, part = language_of(lang), re.fullmatch(r"([1-9]\d?)/([1-9]\d?)", share)
+    if not part or int(part[1]) > int(part[2]):
+        fail(f"--share {share}: not a part of the queue. Use the form 2/3.")
     known = read_decided(out, chosen().rubric, quiet=anonymous)  # what cannot be read ends the command now
     if anonymous:
         hide(known)  # so does a damaged key
@@ -66,9 +75,9 @@ def review(
             fail(f"--port {port}: {error.strerror}. Choose another port, or omit the option.")
         token, port = secrets.token_urlsafe(32), own.getsockname()[1]
         root = f"/{token}"
-        classroom = Classroom(out, chosen(), language, pairs or out)
+        classroom = Classroom(out, chosen(), language, pairs or out, (int(part[1]), int(part[2])))
         pages = ReviewPages(chosen(), language, root, hide if anonymous else None)
-        room = Review(classroom, pages, read, chosen(), by or getpass.getuser())
+        room = Review(classroom, pages, read, by or grader or getpass.getuser(), grader)
         room.prepare()
         app = application(room, token, port)
         address = f"http://127.0.0.1:{port}{root}/"
@@ -80,4 +89,5 @@ def review(
                     Thread(target=lambda: stack.enter_context(opened(address)), daemon=True).start()
 
             serve(app, own, ready)
-    say(f"decisions: {out / FILE}")
+    say(f"decisions: {written_in(out, grader)}")
+    say(f"Next: grader export {shlex.quote(str(out))} --to canvas, moodle, gradescope or csv")

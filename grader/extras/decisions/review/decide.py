@@ -11,6 +11,7 @@ from grader.core.grades.in_force import about
 from grader.core.grades.model import PERSONAL, SEEN, DecisionError, Ruling
 from grader.core.grades.people import key, students
 from grader.core.results.report import SummaryLine
+from grader.extras.decisions.alike import Group
 from grader.extras.decisions.draft import drafted, named, repeated
 from grader.extras.decisions.file import append
 
@@ -27,13 +28,18 @@ def rulings(now: Now, line: SummaryLine) -> list[Ruling]:
     return [*about(line, book), *book.asked(line.id), *([seen] if seen else [])]
 
 
+def group_state(now: Now, group: Group) -> str:
+    """A short text that changes with the members of a group."""
+    return hashlib.sha256("\n".join((now.known.folder.name, *group.members)).encode()).hexdigest()[:16]
+
+
 def state(now: Now, line: SummaryLine) -> str:
     """A short text that changes with every decision about a submission."""
     told = "\n".join(own.decision.identity for own in rulings(now, line))
     return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
-def write(now: Now, line: SummaryLine, form: Form, who: str) -> None:
+def write(now: Now, line: SummaryLine, form: Form, who: str, grader: str = "") -> None:
     """Record the decisions of a form.
 
     Args:
@@ -41,6 +47,7 @@ def write(now: Now, line: SummaryLine, form: Form, who: str) -> None:
         line: Of the submission that the form was about.
         form: ``do`` says what, and the other fields what is needed for that.
         who: Who decides.
+        grader: In whose file; empty for the one that all share.
 
     Raises:
         DecisionError: If it makes no sense; the message is one line, and nothing was written.
@@ -49,10 +56,27 @@ def write(now: Now, line: SummaryLine, form: Form, who: str) -> None:
     if form.get("do") not in ACTIONS:
         raise DecisionError("do: no such decision.")
     said = ACTIONS[form["do"]](now, line, form)
-    common: Said = {"student": line.id, "who": who, "when": datetime.now(UTC).astimezone()}
+    _append(now, [{"student": line.id, **own} for own in said], who, grader)
+
+
+def write_group(now: Now, group: Group, members: Sequence[str], form: Form, who: str, grader: str = "") -> None:
+    """Record one decision for all of these members of a group.
+
+    Raises:
+        DecisionError: As :func:`write` does.
+        OSError: If the file cannot be written.
+    """
+    if not members:
+        raise DecisionError("nobody is checked.")
+    said = _override({**form, "what": group.property})
+    _append(now, [{"student": one, **own} for one in members for own in said], who, grader)
+
+
+def _append(now: Now, said: Sequence[Said], who: str, grader: str) -> None:
+    common: Said = {"who": who, "when": datetime.now(UTC).astimezone()}
     known = now.known
     made = [drafted(common | own, known.book, known.as_graded, known.rubric.policy) for own in said]
-    append(known.folder, [own.decision for own in made], named(known.book.people, made))
+    append(known.folder, [own.decision for own in made], named(known.book.people, made), grader)
 
 
 def _accept(now: Now, line: SummaryLine, _: Form) -> Sequence[Said]:
@@ -63,7 +87,7 @@ def _accept(now: Now, line: SummaryLine, _: Form) -> Sequence[Said]:
     return [*again, {SEEN: tuple(dict.fromkeys(reason.key for reason in reasons))}]
 
 
-def _override(_: Now, __: SummaryLine, form: Form) -> Sequence[Said]:
+def _override(form: Form) -> Sequence[Said]:
     text = form.get("points", "").strip().replace(",", ".")
     try:
         points = float(text)
@@ -72,8 +96,9 @@ def _override(_: Now, __: SummaryLine, form: Form) -> Sequence[Said]:
     return [{"override": form.get("what", ""), "points": points, "why": form.get("why", "")}]
 
 
-def _comment(_: Now, __: SummaryLine, form: Form) -> Sequence[Said]:
-    return [{"comment": form.get("comment", "")}]
+def _comment(form: Form) -> Sequence[Said]:
+    place = {"at": form["at"], "code": form["code"]} if form.get("at") else {}
+    return [{"comment": form.get("comment", ""), **place}]
 
 
 def _excuse(now: Now, line: SummaryLine, form: Form) -> Sequence[Said]:
@@ -94,8 +119,8 @@ def _withdraw(now: Now, line: SummaryLine, form: Form) -> Sequence[Said]:
 
 ACTIONS: Final[Mapping[str, Callable[[Now, SummaryLine, Form], Sequence[Said]]]] = {
     "accept": _accept,
-    "override": _override,
-    "comment": _comment,
+    "override": lambda _, __, form: _override(form),
+    "comment": lambda _, __, form: _comment(form),
     "excuse": _excuse,
     "withdraw": _withdraw,
 }

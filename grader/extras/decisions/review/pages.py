@@ -23,15 +23,14 @@ from grader.core.pages.render import HERE as SHARED
 from grader.core.pages.render import class_content, prepared, templates
 from grader.core.results.language import in_language, repeats
 from grader.core.results.report import Report, SummaryLine
+from grader.extras.decisions.alike import Group
 
 from .classroom import Now, Place
-from .decide import Form, rulings, state
-from .what_if import Moved
+from .decide import Form, group_state, rulings, state
 from .words import say
 from .work import File, lost, shown
 
 HERE = Path(__file__).parent
-MOST_MOVED: Final = 100  # students that are named
 STATIC: Final = {
     "pages.css": SHARED / "pages.css",
     "tables.js": SHARED / "tables.js",
@@ -111,6 +110,7 @@ class ReviewPages:
             waiting=[own for own in queue if own.seen is None],
             void=void,
             decisions=told,
+            groups=now.groups,
         )
 
     def _told(self, now: Now) -> list[tuple[str, str]]:
@@ -173,22 +173,72 @@ class ReviewPages:
             previous=now.beside(line.id, -1),
             problem=problem,
             form=form,
+            groups={one.property: one for one in now.groups if line.id in one.members},
+            bank=[] if self._hide else _bank(now, line.id),
         )
 
-    def moved(self, moved: Sequence[Moved], now: Now) -> str:
-        """The grades that would change, as a fragment of a page."""
-        if hidden := self._hidden(now):
-            moved = [replace(own, move=replace(own.move, student=hidden.names[own.submission])) for own in moved]
-        crossing = sum(bool(own.move.crossed) for own in moved)
-        rest = max(0, len(moved) - MOST_MOVED)
-        template = self._template("moved.html.j2")
-        return template.render(moved=moved[:MOST_MOVED], all=len(moved), crossing=crossing, rest=rest)
+    def group(
+        self,
+        now: Now,
+        group: Group,
+        reports: Sequence[Report],
+        submission: Submission | None,
+        problem: str = "",
+        form: Form = _EMPTY,
+    ) -> str:
+        """The page of a group: the first submission beside its failure, and the others with theirs.
+
+        Args:
+            now: The class.
+            group: Who lost a property alike.
+            reports: Of its members, in order, as the grader wrote them.
+            submission: The files of the first; None if they are gone.
+            problem: Why nothing was written, in words; empty if nothing was refused.
+            form: What somebody sent with a form that was refused.
+        """
+        rubric, hidden = self._assignment.rubric, self._hidden(now)
+        props = []
+        for report in reports:
+            told = in_language(hidden.report(report) if hidden else report, self._assignment, self.language)
+            props.append(next(prop for task in told.tasks for prop in task.properties if prop.id == group.property))
+        files = shown(submission, reports[0], rubric) if submission else []
+        lines = [now.known.line(one) for one in group.members]
+        if hidden:
+            problem = hidden.text(problem)
+            files = [file.without(own_names(lines[0]), MARK) for file in files]
+        mistake = rubric.misconception(group.mistake).hint[self.language] if group.mistake else ""
+        return self._template("review_group.html.j2").render(
+            group=group,
+            mistake=mistake,
+            members=[
+                (
+                    hidden.names[line.id] if hidden else ", ".join(map(str, students(line.id, line.origin))),
+                    line.id,
+                    prop,
+                )
+                for line, prop in zip(lines, props, strict=True)
+            ],
+            files=files,
+            anchors=_anchors(files),
+            state=group_state(now, group),
+            following=[one for one in now.groups if one.key != group.key][:1],
+            problem=problem,
+            form=form,
+        )
 
     def broken(self, problem: str, form: Form = _EMPTY) -> str:
         """What is shown where files cannot be read or written: why, and what somebody sent, to be sent again."""
         if self._hide:
             problem = problem.rpartition(": ")[2]  # a path or a place may say who somebody is
         return self._template("broken.html.j2").render(problem=problem, form=form)
+
+
+def _bank(now: Now, submission: str) -> list[str]:
+    """The comments so far on submissions with a mistake that this one has, too."""
+    mine = now.causes.get(submission, {}).items()
+    alike = [own for own, causes in now.causes.items() if own != submission and causes.items() & mine]
+    told = (ruling.decision.comment for own in alike for ruling in now.known.book.held.get(own, ()))
+    return [*dict.fromkeys(filter(None, told))]
 
 
 def _unnamed(own: Place, hidden: Anonymous) -> Place:
@@ -204,7 +254,8 @@ def _overridable(report: Report) -> list[tuple[str, str, float, float]]:
     """Everything that can be overridden: id, words, points, and the most; what was lost first."""
     totals = [(name, "", getattr(report, name) or 0.0, getattr(report, f"max_{name}")) for name in ("score", "bonus")]
     properties = [(own.id, own.title, own.points, own.max_points) for task in report.tasks for own in task.properties]
-    return [*sorted(properties, key=lambda own: own[2] >= own[3]), *(own for own in totals if own[3])]
+    tasks = [(task.id, f"{task.id}: {task.title}", task.score, task.max_score) for task in report.tasks]
+    return [*sorted(properties, key=lambda own: own[2] >= own[3]), *tasks, *(own for own in totals if own[3])]
 
 
 def _anchors(files: Sequence[File]) -> Mapping[str, Sequence[tuple[str, str, bool]]]:

@@ -1,5 +1,5 @@
 "use strict";
-// Keys for what the page's buttons do, and the slider. Without scripts, forms and links work all the same.
+// Keys for what the page's buttons do. Without scripts, forms and links work all the same.
 
 const byId = (id) => document.getElementById(id);
 const help = byId("help");
@@ -51,6 +51,9 @@ const keys = {
   k: () => follow("previous"),
   l: nextLine,
   q: () => follow("to-queue"),
+  m: () => follow("to-mistakes"),
+  g: () => byId("group")?.requestSubmit(),
+  u: () => byId("undo")?.requestSubmit(),
   "?": () => help.showModal(),
 };
 
@@ -84,36 +87,17 @@ for (const button of document.querySelectorAll("[data-opens]")) {
 for (const button of document.querySelectorAll(".to-override")) {
   button.addEventListener("click", () => openPanel("override", button.dataset.what));
 }
+for (const button of document.querySelectorAll(".to-comment")) {
+  button.addEventListener("click", () => {
+    byId("comment-comment").value = button.textContent;
+  });
+}
+// A double click on a line takes it as the place of a comment.
+for (const line of byId("at") ? document.querySelectorAll(".line") : []) {
+  line.addEventListener("dblclick", () => {
+    byId("at").value = `${line.closest("pre").dataset.path}:${line.dataset.n}`;
+    openPanel("comment");
+  });
+}
 document.querySelector(".panels details[open] textarea")?.focus();
 showMost();
-
-// ── What if: the server computes, since it knows the policy and the decisions; nothing is written ──
-
-const tried = byId("what-if");
-if (tried) {
-  const [property, points, shown] = ["try-property", "try-points", "try-shown"].map(byId);
-  let latest = 0;
-
-  async function ask() {
-    const mine = (latest += 1);
-    shown.textContent = points.value;
-    const query = new URLSearchParams(new FormData(tried));
-    const answer = await fetch(`${tried.action}?${query}`);
-    const text = await answer.text();
-    if (mine === latest) byId("moved").innerHTML = text; // made by our templates, which escape every value
-  }
-
-  function start() {
-    const now = Number(property.selectedOptions[0].dataset.points);
-    points.max = 2 * now;
-    points.value = now;
-    shown.textContent = points.value;
-    byId("moved").replaceChildren();
-  }
-
-  property.addEventListener("change", start);
-  points.addEventListener("input", ask);
-  byId("try-limit").addEventListener("input", ask);
-  tried.addEventListener("submit", (event) => event.preventDefault());
-  start();
-}

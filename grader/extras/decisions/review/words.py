@@ -87,25 +87,25 @@ WORDS: Final[sentences.Sentences] = {
     "broken": ("Cannot show this page", "无法显示"),
     "again": ("Try again", "再试一次"),
     "kept": ("Your text is kept; nothing has been written yet.", "你填写的内容已保留，尚未写入。"),
-    "what_if": ("What if", "如果改分值"),
-    "what_if_is": (
-        "Change the points of a property and see which grades change. Nothing is written; points are set in "
-        "rubric.toml, and `grader grade --dry-run` shows the same.",
-        "如果某个性质的分值改变，谁的成绩会变。这里不写入任何内容；分值在 rubric.toml 中，"
-        "`grader grade --dry-run` 显示同样的结果。",
-    ),
-    "limit": ("Threshold of interest", "关注的分数线"),
-    "limit_is": ("in addition to those in [policy]", "除 [policy] 中的之外"),
     "points_now": ("Points", "分值"),
-    "nobody_moves": ("No grade changes.", "没有成绩变化。"),
-    "movers": (
-        "Grades that change: {count}. Students crossing a threshold: {crossing}.",
-        "成绩变化：{count} 人；跨过分数线：{crossing} 人。",
+    "by_mistake": ("By mistake", "按错误"),
+    "by_mistake_is": (
+        "Submissions that lost a property in the same way, the largest group first: one decision for all. Press m.",
+        "以同样方式失去同一项分数的提交，人数多的在前：一次决定，全体适用。按 m。",
     ),
-    "reaches": ("reaches “{name}” ({least})", "达到“{name}”（{least}）"),
-    "falls": ("falls below “{name}” ({least})", "低于“{name}”（{least}）"),
-    "named_limit": ("limit", "分数线"),
-    "and_more": ("and {count} more", "另有 {count} 人"),
+    "count": ("Submissions", "提交数"),
+    "mistake_none": ("not recognised", "未识别"),
+    "group_first": ("The first of them", "其中第一份"),
+    "group_all": ("All of them, with the failing case", "全部提交及其失败用例"),
+    "group_take_out": ("Clear a box to leave somebody out.", "取消勾选即可排除某人。"),
+    "group_link": ("{count} with the same mistake", "同样错误的提交：{count} 份"),
+    "apply": ("Apply to all checked", "应用于所有勾选者"),
+    "undo": ("Undo", "撤销"),
+    "key_m": ("mistakes: decide about the next group", "按错误：决定下一组"),
+    "key_g": ("apply to the whole group", "应用于全组"),
+    "key_u": ("undo what you decided last", "撤销你上一次的决定"),
+    "at": ("Line (optional), such as {example}", "所在行（可选），如 {example}"),
+    "bank": ("Comments on the same mistake so far", "此前对同样错误的评语"),
 }
 
 

@@ -14,7 +14,7 @@ from grader.core.grades.model import FILE
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import CaseReport, Report
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.extras.decisions.appeal.alike import UNGRADED, Alike, alike
+from grader.extras.decisions.alike import UNGRADED, Alike, alike
 from grader.extras.decisions.appeal.draft import gains, losses
 from grader.extras.decisions.file import read
 from grader.selftest.class_reports import graded, ungraded

@@ -91,6 +91,34 @@ def test_a_decision_is_written_down_and_every_command_follows_it(out: Path) -> N
     assert (line["score"], line["decided"]["score"], line["decided"]["decisions"][0]["what"]) == (6, 9, "mean")
 
 
+def test_a_team_says_which_rows_it_reaches_and_refuses_strangers(out: Path) -> None:
+    line = only_line(out, "ada", "--team", "Zed", *REASON)
+    assert "Zed: no student matches" in line
+    assert "with --roster, grade knows everyone in the course" in line
+    told = decided(out, "ada", "--team", "Li, Bo", *REASON)
+    assert "ada → row c-ada, Ada: 11\nada → row c-bo, Bo Li: has several submissions (ada, bo)" in told
+
+
+def test_a_whole_task_is_overridden(out: Path) -> None:
+    told = decided(out, "ada", "--override", "task1", "--points", "7.5", *REASON)
+    assert told.splitlines()[0] == "Ada (ada): 11 → 12.5"
+    assert (exported(out)["ada"]["task1"], exported(out)["ada"]["mean"]) == ("7.5", "0")
+    assert "11 points: task1 has only 10." in only_line(out, "ada", "--override", "task1", "--points", "11", *REASON)
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (("--excuse",), "--excuse: no reason given. Add --why; the student reads it."),
+        (("--late-days", "2"), "--late-days: no reason given."),
+        (("--late-days", "0", *REASON), "--late-days 0: forgives nothing."),
+    ],
+    ids=["excuse", "late", "zero"],
+)
+def test_what_a_decision_lacks_is_said_as_the_option_to_add(out: Path, options: tuple[str, ...], line: str) -> None:
+    assert line in only_line(out, "ada", *options)
+
+
 def test_pages_tell_the_student_why_and_not_who(out: Path) -> None:
     decided(out, "bo", "--excuse", "--comment", "Get well soon!", *REASON)
     assert run("report", out, "--lang", "en").exit_code == 0
@@ -134,7 +162,6 @@ def test_a_student_is_found_as_in_show_and_named_by_what_lasts(out: Path, who: s
     [
         (("zoe", "--excuse", *REASON), "grader: zoe: no student in "),
         (("--excuse", *REASON), "grader: STUDENT is missing. Give an id"),
-        (("ada", "--excuse"), "grader: why is missing."),
         (("ada", "--override", "eps", *REASON), "override and points must be given together"),
         (
             ("ada", "--override", "epps", "--points", "1", *REASON),

@@ -5,6 +5,7 @@ Real judges look at each distinct submission once (all of them with ``GRADER_LON
 
 from __future__ import annotations
 
+import csv
 import random
 import re
 from collections.abc import Iterator, Mapping
@@ -14,10 +15,11 @@ import pytest
 from typer.testing import CliRunner
 
 from grader import __main__ as cli
+from grader.core.results.database import LEDGER
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.extras.decisions.file import read
+from grader.extras.decisions.file import files_in, read
 from grader.selftest import exports
-from grader.selftest.exports import Someone, gradebook, worksheet, write_zip
+from grader.selftest.exports import PACKS, Someone, gradebook, worksheet, worksheet_in, write_zip
 from grader.selftest.second_opinion import EXCUSED, Grades, second_opinion
 from grader.selftest.submissions import ATTENTION, write_folder
 from grader.selftest.term import LONG, run, with_policy
@@ -32,6 +34,7 @@ thresholds = { pass = 50, merit = 90 }
 """
 PLATFORMS = ("canvas", "moodle", "gradescope")
 SIZE = 40  # students on each
+GROUPS = 7  # decisions for a whole group, on each platform
 KINDS = ("good", "late", "duplicated", "wrong", "late", "hostile", "late", "empty", "duplicated", "good")
 LATE = (
     1,
@@ -93,7 +96,8 @@ def decide_about(out: Path, everyone: list[Someone], rng: random.Random) -> None
     late, again = ([one for one in everyone if one.kind == kind] for kind in ("late", "duplicated"))
 
     def decided(who: str, *options: str) -> None:
-        run("decide", out, who, *options, "--why", "We have talked about it.", "--who", "kim")
+        grader = rng.choice(["kim", "lee"])  # each in a file of their own
+        run("decide", out, who, *options, "--why", "We have talked about it.", "--as", grader)
 
     for one in rng.sample(able, 3):
         prop, most = rng.choice([*PROPERTIES.items()])
@@ -105,7 +109,7 @@ def decide_about(out: Path, everyone: list[Someone], rng: random.Random) -> None
         for one in rng.sample(late, 2):
             decided(one.user, "--due", rng.choice(["2026-10-02T22:30Z", "2026-10-03T12:00Z", "2026-10-12T20:00Z"]))
     for one in rng.sample(late, 2):
-        decided(one.user, "--late-days", str(rng.randint(0, 2)))
+        decided(one.user, "--late-days", str(rng.randint(1, 2)))
     excused, back = rng.sample(able, 2)
     decided(excused.user, "--excuse")
     decided(back.user, "--excuse")
@@ -117,6 +121,78 @@ def decide_about(out: Path, everyone: list[Someone], rng: random.Random) -> None
     else:
         decided("*", "--attempt", "best")
         decided(again[0].user, "--attempt", rng.choice(["last", f"submission_{10 * again[0].number + 1}"]))
+
+
+def decide_together(out: Path, folder: Path, everyone: list[Someone], rng: random.Random) -> int:
+    """Decisions for all who made one mistake, each but the last taken back; every one is derived twice.
+
+    Returns:
+        How many there were.
+    """
+    mistake = "attention_causal:attention_sees_later_tokens"
+    spared = [one for one in everyone if one.kind == "wrong"][-1]  # who appeals instead
+    whole = grades_of(out)
+    for number in range(GROUPS):
+        points, grader = str(rng.randint(1, 29)), rng.choice(["kim", "lee"])
+        told = run(
+            *("decide", out, "--all-with", mistake, "--points", points, "--except", spared.user),
+            *("--why", "The text allowed it.", "--as", grader),
+        ).stdout
+        assert int(re.findall(r"(\d+) decisions; --undo", told)[0]) > 0
+        assert grades_of(out) == second_opinion(out, folder / "rubric.toml") != whole
+        if number < GROUPS - 1:
+            run("decide", out, "--undo", "--as", grader)
+            assert grades_of(out) == whole
+    return GROUPS
+
+
+def grades_of(out: Path) -> Grades:
+    """The grades that hold, by the command line."""
+    CliRunner().invoke(cli.app, ["export", str(out), "--to", "csv", "--accept-drops", "--accept-stale"])
+    with (out / "grades.csv").open(encoding="utf-8", newline="") as file:
+        rows = [*csv.DictReader(file)]
+    excused = {row["student_id"] for row in rows if row["reason"].startswith("excused")}
+    found: Grades = {row["student_id"]: float(row["grade"]) if row["grade"] else None for row in rows}
+    return found | dict.fromkeys(excused, EXCUSED)
+
+
+def refused_in_part(folder: Path, platform: str) -> None:
+    """One task alone is graded, which goes nowhere; then the whole again."""
+    run("grade", *given(folder, platform), "--only", ASSIGNMENT.rubric.tasks[0].id)
+    options = ["--template", str(folder / f"{platform}.csv")] * (platform != "gradescope")
+    for command in (["export", "--to", platform, *options, "--assignment-id", "77"], ["report"]):
+        refused = CliRunner().invoke(cli.app, [command[0], str(folder / platform), *command[1:]])
+        assert (refused.exit_code, "--partial" in refused.stderr) == (2, True)
+    run("grade", *given(folder, platform))
+
+
+def lost_ledger(folder: Path, platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without its ledger, and with fewer points for everyone, the folder still knows what it told the platform."""
+    (folder / platform / LEDGER).unlink()
+    with monkeypatch.context() as patch:
+        with_policy(POLICY.replace("bonus_cap = 15", "bonus_cap = 1"), folder, patch, points=OTHER_POINTS)
+        run("grade", *given(folder, platform))
+        options = ["--template", str(folder / f"{platform}.csv")] * (platform != "gradescope")
+        arguments = ["export", str(folder / platform), "--to", platform, *options, "--assignment-id", "77"]
+        refused = CliRunner().invoke(cli.app, arguments)
+        assert refused.exit_code == 2
+        assert f"in {platform}.csv of an earlier export, now " in refused.stderr
+    with_policy(POLICY, folder, monkeypatch, points=OTHER_POINTS)
+    run("grade", *given(folder, platform))
+
+
+def in_every_language(out: Path, folder: Path, everyone: list[Someone]) -> None:
+    """The same grades reach Moodle sites in eight languages."""
+    derived = second_opinion(out, folder / "rubric.toml")
+    for language, (identifier, _, _, grade, _) in PACKS.items():
+        sheet = folder / f"worksheet-{language}.csv"
+        sheet.write_text(worksheet_in(language, {one.user: one.name for one in everyone}), encoding="utf-8")
+        run("export", out, "--to", "moodle", "--template", sheet, "--out", folder / "sent.csv", "--accept-drops")
+        with (folder / "sent.csv").open(encoding="utf-8-sig", newline="") as file:
+            cells = {re.sub(r"\D", "", row[identifier]): row[grade] for row in csv.DictReader(file)}
+        assert len(cells) == SIZE
+        wanted = {own: "" if derived[own] in (None, EXCUSED) else f"{derived[own]:g}" for own in cells}
+        assert cells == wanted, language
 
 
 def sent(out: Path, folder: Path, *accepted: str) -> Grades:
@@ -150,8 +226,8 @@ def appealed(out: Path, someone: Someone, folder: Path) -> None:
 
 def looked_again(out: Path, refused: str, worth: Mapping[str, float]) -> None:
     """Each decision whose ground has changed is renewed, or made anew where there are fewer points to give by now."""
-    stale = re.findall(r"decisions\.toml:(\d+): .*: the grader's result was", refused)
-    entries = {str(own.line): own.decision for own in read(out)}
+    stale = re.findall(r"(decisions\S*\.toml:\d+): .*: the grader's result was", refused)
+    entries = {f"{own.file}:{own.line}": own.decision for own in read(out)}
     assert stale
     for line in stale:
         own = entries[line]
@@ -169,13 +245,15 @@ def test_every_number_that_is_uploaded_is_derived_twice(
     judged: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     del judged
-    rng = random.Random(seed)
+    rng, together = random.Random(seed), 0
     for platform in PLATFORMS:
         with_policy(POLICY, tmp_path, monkeypatch)
         everyone = people(platform)
         out = graded(tmp_path, platform, chinese=bool(seed % 2))
+        refused_in_part(tmp_path, platform)
         decide_about(out, everyone, rng)
-        published = sent(out, tmp_path)
+        together += decide_together(out, tmp_path, everyone, rng)
+        published = sent(out, tmp_path, "--accept-drops")  # it was graded twice, and people have lowered grades since
         last_wrong = [one for one in everyone if one.kind == "wrong"][-1]
         appealed(out, last_wrong, tmp_path)
         mended = sent(out, tmp_path)
@@ -187,13 +265,19 @@ def test_every_number_that_is_uploaded_is_derived_twice(
         looked_again(out, refused.stderr, {"attention_heads": 44, "attention_causal": 28, "attention_rotary": 28})
         final = sent(out, tmp_path, "--accept-drops")
         assert final != mended
-        before = (out / "decisions.toml").read_bytes()
+        before = {path: path.read_bytes() for path in files_in(out)}
         run("grade", *given(tmp_path, platform), "--fresh")
-        assert (out / "decisions.toml").read_bytes() == before
+        assert {path: path.read_bytes() for path in files_in(out)} == before
         assert sent(out, tmp_path) == final  # a regrade changes nothing of it
         run("report", out)
         assert len(read(out)) >= 15
         assert CliRunner().invoke(cli.app, ["decide", str(out)]).stdout.count("Excused:") >= 1
+        assert {path.stem for path in (out / "decisions").iterdir()} == {"kim", "lee"}
+        lost_ledger(tmp_path, platform, monkeypatch)
+        assert sent(out, tmp_path, "--accept-drops") == final
+        if platform == "moodle":
+            in_every_language(out, tmp_path, everyone)
+    assert together >= 20
 
 
 def test_other_files_make_a_decision_stale_and_a_mistake_waits_until_all_is_graded(

@@ -158,9 +158,18 @@ def test_in_a_group_each_has_terms_of_their_own_and_all_share_the_points() -> No
 def test_a_team_shares_one_submission_and_whoever_handed_in_nothing_has_it() -> None:
     own = of(report("ada"), "canvas", ADA)
     assert points(graded([own, ABSENT])) == {"Ada Lovelace": 11, "Cy": None}
-    team = decision("1", team=("Cy", "new@x.org"))
-    assert points(graded([own, ABSENT], team)) == {"Ada Lovelace": 11, "Cy": 11, "new@x.org": 11}
+    team = decision("1", team=("Cy",))
+    assert points(graded([own, ABSENT], team)) == {"Ada Lovelace": 11, "Cy": 11}
     assert {own.line.id for own in graded([own, ABSENT], team)} == {"ada"}
+
+
+def test_a_team_with_somebody_unknown_grades_nobody_who_does_not_exist() -> None:
+    own = of(report("ada"), "canvas", ADA)
+    wrong = decision("1", team=("Cy", "new@x.org"))
+    assert points(graded([own, ABSENT], wrong)) == {"Ada Lovelace": 11, "Cy": None}
+    (ruling,) = settled([own, ABSENT], wrong).unsettled
+    assert ruling.void
+    assert "new@x.org: no student matches" in str(ruling)
 
 
 def test_which_attempt_counts_is_decided_for_one_or_for_all() -> None:
@@ -224,7 +233,7 @@ def test_which_attempt_counts_is_nothing_to_whoever_handed_in_once() -> None:
 
 
 def test_what_is_about_a_person_does_not_depend_on_files() -> None:
-    for what in ({"excuse": True}, {"late_days": 1}, {"attempt": "best"}, {"team": ("Cy",)}):
+    for what in ({"excuse": True}, {"late_days": 1}, {"attempt": "best"}, {"team": ("ada",)}):
         assert stale([report("ada", files="1")], decision("ada", **what)) == []
 
 

@@ -137,7 +137,7 @@ def test_whatever_is_written_is_read_again(own: list[Decision]) -> None:
 
 def test_an_addition_leaves_all_before_it_as_it_was(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text(BY_HAND)
-    append(tmp_path, [decision(why='flu, says 医生 "x" \\ \x7f')], about="Ada\nLovelace")
+    append(tmp_path, [decision(why='flu, says 医生 "x" \\ \x7f')], about=["Ada\nLovelace"])
     text = (tmp_path / FILE).read_text()
     assert text.startswith(BY_HAND + "\n\n# Ada Lovelace\n[[decision]]\n")
     assert [own.decision.why for own in read(tmp_path)] == ["Fair\nreading.", 'flu, says 医生 "x" \\']

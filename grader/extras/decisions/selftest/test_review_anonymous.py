@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 from grader.core.cli.report import hide
+from grader.core.results.outcome import Outcome
 from grader.core.results.pseudonyms import pseudonyms
 from grader.core.results.report import Report, Summary
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.decisions.file import read
-from grader.selftest.review_class import PROPERTIES, TOKEN, Desk
+from grader.extras.decisions.review.classroom import Classroom
+from grader.selftest.class_reports import graded
+from grader.selftest.review_class import PROPERTIES, TOKEN, Desk, person, write_review_class
 from grader.selftest.test_anonymous import HEADER, folder
 
 
@@ -37,7 +40,9 @@ def test_no_answer_says_who_anybody_is(tmp_path: Path, seed: int, language: str)
         first = own.name.split()[0].lower()
         text = f"{signed}\n" + ASSIGNMENT.solution()["src/attention.py"]
         desk.files[report.submission.id] = {"src/attention.py": text, f"src/{first}_helpers.py": f"# {signed.upper()}"}
-    answers = [desk.client.get(f"/{TOKEN}/"), desk.client.get(f"/{TOKEN}/moves?property={PROPERTIES[0]}&points=0")]
+    answers = [desk.client.get(f"/{TOKEN}/")]
+    found = {own.key for own in Classroom(out, ASSIGNMENT, language, out).now().groups}
+    answers += [desk.client.get(f"/{TOKEN}/group/{key}") for key in found]
     answers += [desk.client.get(f"/{TOKEN}/student/{name}") for name in names.values()]
     assert {answer.status_code for answer in answers} == {200}
     for report in reports:
@@ -72,3 +77,15 @@ def test_a_short_name_stays_where_it_is_a_word_of_the_program(tmp_path: Path) ->
     desk.files[line.id] = {"src/attention.py": "largest = max(1, 2)\n"}
     name = pseudonyms(out, [line.id])[line.id]
     assert "largest = max(1, 2)" in desk.page(f"student/{name}").text
+
+
+def test_the_page_of_a_group_names_nobody(tmp_path: Path) -> None:
+    lost = {PROPERTIES[0]: Outcome.FAILED}
+    out = write_review_class(
+        tmp_path / "out", [graded(own, lost, origin=person(own.title())) for own in ("zoe", "kai")]
+    )
+    desk = Desk(out, hide=hide)
+    (group,) = Classroom(out, ASSIGNMENT, "en", out).now().groups
+    told = desk.client.get(f"/{TOKEN}/group/{group.key}").text
+    assert told.count("anon-") >= 4  # a label and a link for each
+    assert not [name for name in ("zoe", "kai") if name in told.casefold()]

@@ -14,9 +14,11 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from grader.core.grades.model import Decision
+from grader.core.results.outcome import Outcome
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.decisions.file import read
 from grader.selftest.browser import PATIENCE_S, chromium, needs_browser, resize, served
+from grader.selftest.class_reports import graded
 from grader.selftest.review_class import LATE, write_review_class
 
 pytestmark = [pytest.mark.process, pytest.mark.slow, needs_browser]
@@ -172,13 +174,29 @@ def test_the_whole_queue_by_mouse(person: Person) -> None:
     assert [own.what for own in person.decided(3)] == ["seen", "override", "excuse"]
 
 
-def test_the_slider_shows_who_moves_and_writes_nothing(person: Person) -> None:
-    Select(person.one("#try-property")).select_by_value(LATE)
-    slider = person.one("#try-points")
-    person.driver.execute_script("arguments[0].scrollIntoView()", slider)
-    slider.send_keys(Keys.HOME)
-    person.until(lambda: person.one("#moved a").text == "Ada")
-    whole = sum(prop.points for prop in ASSIGNMENT.rubric.properties.values())
-    person.one("#try-limit").send_keys(f"{whole:g}")
-    person.until(lambda: f"{whole:g}" in person.one("#moved b").text)
-    assert not (person.out / "decisions.toml").exists()
+@pytest.mark.parametrize(("language", "width"), PLACES)
+def test_a_group_is_decided_and_undone_by_keyboard_alone(
+    driver: webdriver.Chrome, tmp_path: Path, language: str, width: int
+) -> None:
+    """Three with one mistake, one of whom is taken out."""
+    mistake = ASSIGNMENT.rubric.misconceptions[0]
+    name = mistake.properties[0]
+    lost = [graded(own, {name: Outcome.FAILED}, {name: mistake.id}) for own in ("ada", "bo", "cy")]
+    out = write_review_class(tmp_path / "out", lost)
+    resize(driver, width, 900)
+    with served(out, "--lang", language, "--as", "kim") as address:
+        own = Person(driver, out, address)
+        own.press("m")
+        own.at(ASSIGNMENT.rubric.properties[name].title[language])
+        own.click(".members input[value='1']")
+        own.one("#points").send_keys("2")
+        own.one("#why").send_keys("Fair.", Keys.ESCAPE)
+        own.press("g")
+        assert [(one.student, one.points, one.who) for one in own.decided(2)] == [("ada", 2, "kim"), ("cy", 2, "kim")]
+        own.at_class()
+        own.press("u")
+        own.decided(0)
+        assert driver.get_log("browser") == []
+        wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert driver.execute_script(wide) == 0
+        driver.get("about:blank")

@@ -10,7 +10,7 @@ from grader.core.grades.model import FILE
 from grader.extras.decisions.review.guard import FORM, HEADERS, MAX_BODY
 from grader.selftest.review_class import HOST, PORT, TOKEN, Desk, write_review_class
 
-PATHS = ["", "student/bo", "moves?property=x&points=1", "static/review.js", "static/pages.css", "nothing"]
+PATHS = ["", "student/bo", "group/0123456789ab", "static/review.js", "static/pages.css", "nothing"]
 FIELDS = {"do": "comment", "comment": "Hello."}
 
 

@@ -24,9 +24,11 @@ from grader.core.results.report import Attention, Report, parts_of, write_json
 from grader.core.rubric import LANGUAGES
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.decisions.file import LOCK, append, read
+from grader.extras.decisions.review.classroom import Classroom
 from grader.extras.decisions.review.reasons import noticed
 from grader.extras.decisions.review.serve import listening, opened
 from grader.selftest.class_reports import graded
+from grader.selftest.html_page import parse
 from grader.selftest.review_class import (
     ATTENTION,
     HOST,
@@ -35,6 +37,7 @@ from grader.selftest.review_class import (
     TOKEN,
     Desk,
     add_attention,
+    person,
     write_review_class,
 )
 
@@ -369,26 +372,102 @@ def test_a_page_follows_what_others_change(desk: Desk) -> None:
     assert "no report in it" in desk.page(status=503).text
 
 
-# ── What if ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── One decision for a group, and words about a line ────────────────────────────────────────────────────────────────
 
 
-def test_other_points_move_whoever_earned_them_and_nothing_is_written(desk: Desk) -> None:
-    before = {path: path.read_bytes() for path in desk.out.rglob("*") if path.is_file()}
-    prop = ASSIGNMENT.rubric.properties[LATE]
-    whole = sum(own.points for own in ASSIGNMENT.rubric.properties.values())
-    page = desk.page(f"moves?property={LATE}&points=0&limit={whole}")
-    (moved,) = page.all("li")  # cy and bo did not earn them, and di has no grade
-    assert moved.text == f"Ada {whole:g} → {whole - prop.points:g} falls below “limit” ({whole:g})"
-    assert "Grades that change: 1. Students crossing a threshold: 1." in page.text
-    assert "No grade changes." in desk.page(f"moves?property={LATE}&points={prop.points}").text
-    for query in ("property=x&points=1", *(f"property={LATE}&points={text}" for text in ("", "-1", "inf", "nan", "x"))):
-        assert desk.client.get(f"/{TOKEN}/moves?{query}").status_code == 400
-    assert before == {path: path.read_bytes() for path in desk.out.rglob("*") if path.is_file()}
+def shared(tmp_path: Path) -> Desk:
+    """Four of whom three lost a property by the same mistake, and the last of them another one, too."""
+    mistake = ASSIGNMENT.rubric.misconceptions[0]
+    name, other = mistake.properties[0], next(own for own in PROPERTIES if own not in mistake.properties)
+    lost = {name: Outcome.FAILED}
+    own = [graded(who, lost, {name: mistake.id}, origin=person(who.title())) for who in ("ada", "bo")]
+    own += [graded("cy", lost | {other: Outcome.FAILED}, {name: mistake.id}, origin=person("Cy"))]
+    return Desk(
+        write_review_class(tmp_path / "out", [*own, graded("di", {other: Outcome.FAILED}, origin=person("Di"))])
+    )
 
 
-def test_other_points_respect_what_people_decided(desk: Desk) -> None:
-    desk.post("ada", "override", what="score", points="7", why="Fair.")
-    assert "No grade changes." in desk.page(f"moves?property={LATE}&points=0").text
+def group_of(desk: Desk) -> str:
+    """The address of the largest group, as the page of the class links it."""
+    return next(
+        (link.attributes["href"] or "").removeprefix(f"/{TOKEN}/")
+        for link in desk.page().all("a")
+        if link.attributes.get("id") == "to-mistakes"
+    )
+
+
+def apply(desk: Desk, group: str, *members: int, **fields: str) -> tuple[int, str]:
+    """Send the form of a group; returns the status, and where it leads or what the page says."""
+    boxes = {box.attributes.get("name"): box.attributes.get("value") for box in desk.page(group).all("input")}
+    form = {"state": boxes["state"], "points": "3", "why": "Fair.", "member": [*map(str, members)], **fields}
+    answer = desk.client.post(f"/{TOKEN}/{group}", data=form, headers={"origin": HOST})
+    place = answer.headers.get("location", "").removeprefix(f"/{TOKEN}/")
+    return answer.status_code, place if answer.status_code == 303 else parse(answer.text).text
+
+
+def undo(desk: Desk, back: str) -> tuple[int, str]:
+    """Press undo on a page."""
+    answer = desk.client.post(f"/{TOKEN}/undo", data={"back": f"/{TOKEN}/{back}"}, headers={"origin": HOST})
+    return answer.status_code, answer.headers.get("location", "").removeprefix(f"/{TOKEN}/")
+
+
+def test_a_group_is_decided_at_once_but_for_whoever_is_taken_out_and_undone_at_once(tmp_path: Path) -> None:
+    desk = shared(tmp_path)
+    group = group_of(desk)
+    page = desk.page(group)
+    shown = next(one for one in page.all("ul") if one.attributes.get("class") == "members").all("li")
+    assert [one.text.split()[0] for one in shown] == ["Ada", "Bo", "Cy"]
+    assert all("some_case-cpu-float32" in one.text for one in shown)
+    status, following = apply(desk, group, 0, 2)
+    assert (status, following.startswith("group/")) == (303, True)  # to the group of the other property
+    assert [(own.student, own.points) for own in desk.decisions()] == [("c-ada", 3), ("c-cy", 3)]
+    assert desk.client.get(f"/{TOKEN}/{group}").status_code == 303  # one is left, which is no group
+    assert undo(desk, group) == (303, group)
+    assert desk.decisions() == []
+    assert len(desk.page(group).all("li")) >= 3
+
+
+def test_a_group_that_has_changed_meanwhile_is_shown_again_and_nobody_is_no_group(tmp_path: Path) -> None:
+    desk = shared(tmp_path)
+    group = group_of(desk)
+    assert "nobody is checked" in apply(desk, group)[1]
+    assert "points 'x': not a number" in apply(desk, group, 0, 1, points="x")[1]
+    assert "meanwhile" in apply(desk, group, 0, state="old")[1]
+    assert desk.decisions() == []
+    assert undo(desk, "") == (503, "")  # there is nothing to undo
+
+
+def test_a_comment_on_a_line_reaches_the_student_beside_the_code_and_others_find_it(tmp_path: Path) -> None:
+    desk = shared(tmp_path)
+    path, text = "src/attention.py", ASSIGNMENT.solution()["src/attention.py"]
+    number, code = next((n, line) for n, line in enumerate(text.split("\n"), 1) if line.startswith("class"))
+    assert desk.post("ada", "comment", comment="Look at the mask.", at=f"{path}:{number}")[0] == 303
+    assert (only(desk).at, only(desk).code) == (f"{path}:{number}", code)
+    assert CliRunner().invoke(app, ["report", str(desk.out), "--lang", "en"]).exit_code == 0
+    student = parse((desk.out / "html" / "students" / "ada.html").read_text(encoding="utf-8"))
+    (told,) = [one for one in student.all("li") if "Look at the mask." in one.text]
+    assert told.text.startswith(f"{path}:{number}: Look at the mask.")
+    assert told.one("pre").text == code
+    bank = {who: [one.text for one in desk.page(f"student/{who}").all("button")] for who in ("bo", "cy", "di")}
+    assert [who for who, texts in bank.items() if "Look at the mask." in texts] == ["bo", "cy"]
+    assert desk.post("bo", "comment", comment="There is none.", at=f"{path}:99999")[0] == 303
+    assert desk.decisions()[-1].code == ""
+
+
+def test_a_queue_that_is_dealt_out_leaves_nobody_out(tmp_path: Path) -> None:
+    write_review_class(tmp_path / "out")
+    rooms = [Classroom(tmp_path / "out", ASSIGNMENT, "en", tmp_path, (part, 3)) for part in (1, 2, 3)]
+    shares = [[own.line.id for own in room.now().queue] for room in rooms]
+    assert sorted(own for share in shares for own in share) == ["bo", "cy", "di"]
+    assert max(map(len, shares)) == 1
+
+
+def test_a_review_under_a_name_writes_that_graders_file(tmp_path: Path) -> None:
+    desk = Desk(write_review_class(tmp_path / "out"), grader="lee")
+    desk.post("bo", "comment", comment="Hello.")
+    assert [own.file for own in read(desk.out)] == ["decisions/lee.toml"]
+    assert undo(desk, "student/bo") == (303, "student/bo")
+    assert read(desk.out) == []
 
 
 # ── Both languages ──────────────────────────────────────────────────────────────────────────────────────────────────

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +19,7 @@ from grader.core.results.written import note
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest import exports
 from grader.selftest.class_reports import graded, ungraded, write
-from grader.selftest.exports import class_of, gradebook, worksheet, write_zip
+from grader.selftest.exports import Someone, class_of, gradebook, worksheet, write_zip
 
 pytestmark = pytest.mark.process  # downloads are read in a process of their own
 
@@ -29,7 +28,7 @@ LOST = {"attention_causal": Outcome.FAILED}
 BY_USER = {person.user: person for person in PEOPLE}
 
 
-def class_from(folder: Path, platform: str, pages: bool = True) -> Path:
+def class_from(folder: Path, platform: str) -> Path:
     """A class from a platform's download: one lost points, one could not be read, one handed in nothing."""
     made: Mapping[str, bytes] = getattr(exports, platform)(PEOPLE)
     download = write_zip(folder / f"{platform}.zip", made)
@@ -47,8 +46,6 @@ def class_from(folder: Path, platform: str, pages: bool = True) -> Path:
         reports[-1] = reports[-1].model_copy(update={"submission": info})
     out = write(folder / "out", reports)
     note(out, [download], None, roster)
-    if pages:
-        assert CliRunner().invoke(app, ["report", str(out), "--lang", "en"]).exit_code == 0
     return out
 
 
@@ -128,9 +125,9 @@ def test_a_mail_has_one_attachment_and_goes_to_those_with_an_address(tmp_path: P
 
 def test_who_has_no_address_is_named_first(tmp_path: Path) -> None:
     out = write(tmp_path / "out", [graded("ada"), graded("bo")])
-    assert CliRunner().invoke(app, ["report", str(out)]).exit_code == 0
     result = back(out, "mail", code=3)
     assert result.stderr.splitlines() == [
+        "[2/2] pages",
         "2 would get no feedback: no email; grade with a roster that has one",
         "  ada (ada), bo (bo)",
         "2 students: 0 would be blank, 0 would drop, 2 would get no feedback",
@@ -140,20 +137,32 @@ def test_who_has_no_address_is_named_first(tmp_path: Path) -> None:
     assert not (out / "mail.csv").exists()
 
 
-def test_without_pages_nothing_goes_back_unseen(tmp_path: Path) -> None:
-    out = class_from(tmp_path, "canvas", pages=False)
-    result = back(out, "canvas", code=3)
-    assert "7 would get no feedback: no page; run `grader report` first" in result.stderr
-    assert not (out / "canvas-feedback.zip").exists()
-    assert back(out, "canvas", "--accept-blanks").stdout.startswith("0 pages for canvas: ")
-
-
-def test_a_page_that_is_older_than_its_report_is_named(tmp_path: Path) -> None:
+def test_pages_are_written_as_a_part_of_it(tmp_path: Path) -> None:
+    """Also after a decision, which an earlier page does not show."""
     out = class_from(tmp_path, "canvas")
-    (page,) = (out / "html" / "students").glob("*_4000.html")
-    os.utime(page, (1, 1))
-    result = back(out, "canvas", code=3)
-    assert "1 would get no feedback: page older than the report; run `grader report` again" in result.stderr
+    assert back(out, "canvas").stdout.startswith("6 pages for canvas: ")
+    decided = ["decide", str(out), "4000", "--comment", "Come and see me.", "--who", "kim"]
+    assert CliRunner().invoke(app, decided).exit_code == 0
+    back(out, "canvas", "--handout", "https://example.org")
+    (page,) = (data for name, data in packed(out / "canvas-feedback.zip").items() if "_4000_" in name)
+    shown = zipfile.ZipFile(io.BytesIO(page)).read("feedback.html").decode()
+    assert "Come and see me." in shown
+
+
+def test_nothing_is_never_written_over_an_upload(tmp_path: Path) -> None:
+    """Not even if a person accepts that some get nothing: here everyone would."""
+    out = class_from(tmp_path, "moodle")
+    back(out, "moodle", "--template", tmp_path / "worksheet.csv")
+    good = {name: (out / name).read_bytes() for name in ("moodle.csv", "moodle-feedback.zip")}
+    (tmp_path / "other.csv").write_text(worksheet([Someone(50, "Eve", "good")]))
+    options = ("--accept-blanks", "--accept-drops")
+    result = back(out, "moodle", "--template", tmp_path / "other.csv", *options, code=3)
+    assert "no grade would be written for any of 7 students" in result.stderr
+    arguments = ["export", str(out), "--to", "moodle", "--template", str(tmp_path / "other.csv"), *options]
+    assert CliRunner().invoke(app, arguments).exit_code == 3
+    result = back(out, "canvas", *options, code=3)  # the download is Moodle's
+    assert "no page would go back to anybody" in result.stderr
+    assert {name: (out / name).read_bytes() for name in good} == good
 
 
 def test_what_would_be_blank_or_drop_is_said_before_anything_is_written(tmp_path: Path) -> None:
@@ -198,7 +207,7 @@ def test_what_cannot_be_done_is_one_line(tmp_path: Path, options: list[str], lin
 
 
 def test_a_mail_tells_what_people_decided(tmp_path: Path) -> None:
-    out = class_from(tmp_path, "moodle", pages=False)
+    out = class_from(tmp_path, "moodle")
     decided = [
         "decide",
         str(out),
@@ -211,7 +220,6 @@ def test_a_mail_tells_what_people_decided(tmp_path: Path) -> None:
         "A typo.",
     ]
     assert CliRunner().invoke(app, decided).exit_code == 0
-    assert CliRunner().invoke(app, ["report", str(out), "--lang", "en"]).exit_code == 0
     back(out, "mail")
     (row,) = (row for row in csv.DictReader(io.StringIO((out / "mail.csv").read_text())) if row["email"][:2] == "s1")
     assert "Score 100 of 100" in row["message"]

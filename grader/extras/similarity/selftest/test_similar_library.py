@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -139,6 +140,16 @@ def test_what_the_rubric_lists_counts(tmp_path: Path) -> None:
 def test_what_has_no_syntax_tree_is_said(text: str, reason: str) -> None:
     with pytest.raises(Unparsed, match=reason):
         library_use("src/a.py", text, RUBRIC)
+
+
+def test_very_many_imports_from_one_long_name_stay_small() -> None:
+    """Each name with the module before it would take a gigabyte."""
+    text = f"from {'m' * 49_000} import {','.join(['a'] * 24_000)}"
+    tracemalloc.start()
+    library_use("a.py", text, ASSIGNMENT.rubric)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 64 << 20
 
 
 def test_a_strange_escape_is_no_warning() -> None:

@@ -93,6 +93,7 @@ def build() -> None:
     for language in sources.LANGUAGES:
         folder, started = BUILD / language, time.monotonic()
         executed = _run_all(language, found)
+        typer.echo(f"{language}: nbgrader prepares the release of {len(executed)} pages")
         try:
             course.prepare(language, folder / "course")
         except course.NbgraderFailed as failure:
@@ -122,10 +123,11 @@ def _run_all(language: str, found: list[str]) -> list[Path]:
             found += [f"{script.stem}: {line}" for line in _in_english(script, kept, language)]
             typer.echo(f"[{number}/{len(scripts)}] {language} {script.stem}: unchanged")
             continue
+        typer.echo(f"[{number}/{len(scripts)}] {language} {script.stem}: changed, runs now")
         if first:  # the code is the same in every language
-            blank = execute.blank_passes(sources.read(script, language), sources.SOURCES)
+            blank = execute.blank_passes(sources.read(script, language), sources.SOURCES, f"{script.stem}, blank")
             found += [f"{script.stem}: {line}" for line in blank]
-        run = execute.execute(notebook, sources.SOURCES)
+        run = execute.execute(notebook, sources.SOURCES, title=f"{script.stem}, {language}")
         found += [f"{script.stem} ({language}): {line}" for line in run.problems]
         found += [f"{script.stem}: {line}" for line in _in_english(script, run.notebook, language)]
         run.notebook.metadata[STALE] = digest if not run.problems else ""

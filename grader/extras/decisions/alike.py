@@ -1,0 +1,117 @@
+"""Finds students who lost points in the same way, from reports alone; no code is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from grader.core.results.attention import NOT_BEGUN
+from grader.core.results.outcome import Outcome
+from grader.core.results.report import CaseReport, PropertyReport, Report, message_of
+
+UNGRADED = ""  # in place of a property's id: the submission as a whole has no result
+
+
+@dataclass(frozen=True)
+class Alike:
+    """A property, and the other submissions with the same outcome and cause.
+
+    Attributes:
+        property: Its id; ``UNGRADED`` if the submission was not graded at all.
+        others: Ids of submissions, in the order of the class.
+    """
+
+    property: str
+    others: list[str] = field(default_factory=list)
+
+
+def alike(own: Report, properties: Collection[str], classmates: Iterable[Report]) -> list[Alike]:
+    """The students who share the cause of each property.
+
+    Args:
+        own: The report of the student.
+        properties: Ids of the properties in question.
+        classmates: The other reports, which may include the student's own.
+    """
+    causes = _causes(own)
+    found = {name: Alike(name) for name in causes if name in properties or name == UNGRADED}
+    for other in classmates:
+        theirs = _causes(other)
+        for name, one in found.items():
+            if other.submission.id != own.submission.id and theirs.get(name) == causes[name]:
+                one.others.append(other.submission.id)
+    return [*found.values()]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Submissions that lost a property by the same cause.
+
+    Attributes:
+        key: Names it in addresses.
+        mistake: The id of the recognised mistake; empty if there is none.
+        members: Ids, in the order of the class.
+    """
+
+    key: str
+    property: str
+    mistake: str
+    members: Sequence[str]
+
+
+Causes = Mapping[str, str]  # from a property to how it ended and why
+
+
+def groups(everyone: Mapping[str, Causes], decided: Callable[[str, str], bool]) -> list[Group]:
+    """The groups of two and more whom nobody has decided about, the largest first.
+
+    Args:
+        everyone: The causes of what each submission lost, in the order of the class.
+        decided: Whether somebody has decided about a submission and a property.
+    """
+    found: dict[tuple[str, str], list[str]] = {}
+    for submission, lost in everyone.items():
+        for one in lost.items():
+            if one[0] != UNGRADED and not decided(submission, one[0]):
+                found.setdefault(one, []).append(submission)
+    made = [
+        Group(sha256("\0".join(one).encode()).hexdigest()[:12], one[0], mistake_in(one[1]), members)
+        for one, members in found.items()
+        if len(members) > 1
+    ]
+    return sorted(made, key=lambda group: (-len(group.members), group.property))
+
+
+def mistake_in(cause: str) -> str:
+    """The id of the mistake in a cause; empty if none was recognised."""
+    return cause.partition(" = ")[2]
+
+
+def lost(report: Report) -> Causes:
+    """How each property that the code failed ended, and why; what nobody wrote is no mistake to decide about."""
+    return {
+        prop.id: _cause(prop)
+        for task in report.tasks
+        for prop in task.properties
+        if prop.outcome not in (Outcome.PASSED, Outcome.GRADER_ERROR, *NOT_BEGUN)
+    }
+
+
+def _causes(report: Report) -> Causes:
+    """How each property ended and why; of a submission that was not graded, how it ended as a whole."""
+    if report.status != "graded":
+        return {UNGRADED: f"{report.status}: {report.reason}"}
+    return {prop.id: _cause(prop) for task in report.tasks for prop in task.properties}
+
+
+def _cause(prop: PropertyReport) -> str:
+    """The recognised mistake; otherwise the failed cases, and for crashes the exception."""
+    if prop.misconception:
+        return f"{prop.outcome} = {prop.misconception}"
+    failing = [case for case in prop.cases if case.outcome is not Outcome.PASSED]
+    return f"{prop.outcome}: " + "; ".join(sorted(f"{case.id} {case.outcome} {_exception(case)}" for case in failing))
+
+
+def _exception(case: CaseReport) -> str:
+    return str(message_of(case.parts[:1])) if case.outcome is Outcome.CRASHED else ""
