@@ -272,13 +272,14 @@ def _seeded(seed, device):
 
 @pytest.mark.rubric("norm_init_and_reset")
 def test_reset_parameters_restores_the_first_values(dtype, device):
-    """The same seed gives the same values, however often it is asked.
+    """The same seed and range give the same values, however often they are asked, and whatever other modules have.
 
-    同样的种子得到同样的值，调用多少次都一样。
+    同样的种子和范围得到同样的值，调用多少次、另有什么模块都一样。
     """
     norm = GroupRMSNorm(hidden_size=48, group_size=16, dtype=dtype, device=device)
     gamma = parameter_of(norm, 48)
     first = gamma.detach().clone()
+    GroupRMSNorm(hidden_size=16, group_size=4, init_range=(8.0, 9.0), init_seed=3, device=device)
     set_values(gamma, torch.zeros(48))
     norm.reset_parameters()
     with about(GAMMA):

@@ -114,9 +114,9 @@ def test_far_positions_turn_by_the_stretched_angles(table_dtype, device):
     hd = 4、base 16、k = 4 时 theta 是 1 和 1/16，近处远处都如此：在位置 2048，第二对转 128。
     """
     dtype = getattr(torch, table_dtype)
-    rope = build(4, base=16, max_seq_len=525, dtype=dtype, device=device)
-    with tables(2064, 4, 525):
-        assert_angles(tables_of(rope, 2064, device), torch.tensor([1, 1 / 16]), dtype)
+    rope = build(4, base=16, max_seq_len=1050, dtype=dtype, device=device)
+    with tables(4112, 4, 1050):
+        assert_angles(tables_of(rope, 4112, device), torch.tensor([1, 1 / 16]), dtype)
 
 
 @pytest.mark.rubric("rope_base")
@@ -322,6 +322,18 @@ def test_the_tables_are_buffers_that_state_dict_does_not_list(seq, rows, dtype, 
         raise MismatchError(("state_dict", {"found": listing(rope.state_dict().items())}))
     if list(rope.parameters()):
         raise MismatchError(("parameters", {"found": listing(rope.named_parameters()), "expected": "none"}))
+
+
+@pytest.mark.rubric("rope_buffers")
+def test_a_module_beside_another_keeps_its_base(device):
+    """A module with base 16, made later, changes nothing in how the first one grows.
+
+    之后建的 base 为 16 的模块，不影响第一个模块的增长。
+    """
+    used, fresh = build(dynamic=True, device=device), tables_of(build(dynamic=True, device=device), 20, device)
+    build(base=16, ratio=3, dynamic=True, device=device)
+    with tables(20):
+        assert_same_tables(tables_of(used, 20, device), fresh)
 
 
 @pytest.mark.rubric("rope_dynamic")
