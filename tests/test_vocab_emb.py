@@ -236,13 +236,13 @@ def test_leaving_an_argument_of_the_table_out_means_its_default(default, device)
 
 @pytest.mark.rubric("vocab_dtype_and_registration")
 def test_the_output_follows_the_dtype_of_the_table(dtype, device):
-    """The table decides, not the constructor's argument: a converted module gives outputs of its new dtype.
+    """The table decides, not the constructor's argument; ids may be cut out of longer rows, as tokens[:, :-1] is.
 
-    由表决定，而不是构造函数的参数：模块转换类型之后，输出也是新的 dtype。
+    由表决定，而不是构造函数的参数：模块转换之后输出也是新的 dtype；id 可以像 tokens[:, :-1] 那样切出来。
     """
-    ids = torch.tensor([[1, 2, 3]], device=device)
+    ids = torch.tensor([[1, 2, 3, 0], [1, 2, 3, 0]], device=device)[:, :-1]
     for module in (whole(dtype=dtype, device=device), whole(device=device).to(dtype)):
-        assert_kind(module(ids), shape=(1, 3, EMB), dtype=dtype, device=device)
+        assert_kind(module(ids), shape=(2, 3, EMB), dtype=dtype, device=device)
 
 
 @pytest.mark.rubric("vocab_dtype_and_registration")
@@ -479,13 +479,13 @@ def test_leaving_an_argument_of_the_shard_out_means_its_default(default, device)
 
 @pytest.mark.rubric("shard_registration_and_arguments")
 def test_the_output_follows_the_dtype_of_the_shard(dtype, device):
-    """The shard decides, not the constructor's argument: a converted module gives outputs of its new dtype.
+    """The shard decides, not the constructor's argument; ids may be cut out of longer rows, as tokens[:, :-1] is.
 
-    由分片决定，而不是构造函数的参数：模块转换类型之后，输出也是新的 dtype。
+    由分片决定，而不是构造函数的参数：模块转换之后输出也是新的 dtype；id 可以像 tokens[:, :-1] 那样切出来。
     """
-    ids = torch.tensor([[1, 2, 13]], device=device)
+    ids = torch.tensor([[1, 2, 13, 0], [1, 2, 13, 0]], device=device)[:, :-1]
     for module in (shard(0, dtype=dtype, device=device), shard(0, device=device).to(dtype)):
-        assert_kind(module(ids), shape=(1, 3, EMB), dtype=dtype, device=device)
+        assert_kind(module(ids), shape=(2, 3, EMB), dtype=dtype, device=device)
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")

@@ -14,6 +14,15 @@ from . import SHARD, SHARD_OUTPUT
 wrong_range = partial(wrong, breaks="shard_owned_ids", also=SHARD_OUTPUT)
 
 
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_registration_and_arguments")
+def views_the_ids_as_one_row(self, input_ids):
+    """Fails on ids such as tokens[:, :-1], which are no view of one row."""
+    rows = input_ids.view(-1) - self.first_id
+    foreign = (rows < 0) | (rows >= self.shard.shape[0])
+    embedded = nn.functional.embedding(rows.masked_fill(foreign, 0), self.shard.to(input_ids.device))
+    return embedded.masked_fill(foreign.unsqueeze(-1), 0).view(*input_ids.shape, -1)
+
+
 @wrong("ParallelVocabEmbedding.forward", breaks="shard_owned_ids", also=SHARD_OUTPUT, hint="shard_lost_edge_row")
 def first_owned_id_lost(self, input_ids):
     """Excludes the lower end of the range."""

@@ -16,6 +16,13 @@ def id_zero_embeds_to_zero(self, input_ids):
     return embedded.masked_fill((input_ids == 0).unsqueeze(-1), 0)
 
 
+@wrong("VocabEmbedding.forward", breaks="vocab_dtype_and_registration")
+def views_the_ids_as_one_row(self, input_ids):
+    """Fails on ids such as tokens[:, :-1], which are no view of one row."""
+    rows = self.table.to(input_ids.device).index_select(0, input_ids.view(-1))
+    return rows.view(*input_ids.shape, -1)
+
+
 @wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT)
 def next_row(self, input_ids):
     """Counts rows from one."""
