@@ -75,7 +75,7 @@ def normal_draws(size, mean, std, seed, dtype, device):
 
 def table_gradient(module, ids, upstream, elements):
     """Send ``upstream`` back from the embedded ``ids`` and return what arrives at the table."""
-    (module(ids) * upstream).sum().backward()
+    (module(ids.clone()) * upstream).sum().backward()
     return gradient_of(parameter_of(module, elements), TABLE)
 
 
@@ -108,7 +108,7 @@ def check_history(build, elements, device):
         fresh = build()
         for module in (used, fresh):
             set_values(parameter_of(module.train(mode), elements), table + factor)
-        assert_equal(used(ids), fresh(ids))
+        assert_equal(used(ids.clone()), fresh(ids.clone()))
         assert_unchanged(parameter_of(used, elements), table + factor, TABLE)
 
 

@@ -65,9 +65,9 @@ def release(
     notebooks: Annotated[Path, typer.Option(help="Output of `make notebooks`.")] = Path("build/notebooks"),
     handbook: Annotated[Path, typer.Option(help="Output of `make handbook`.")] = Path("build/handbook"),
     signatures: Annotated[Path, typer.Option(help="Output of `make signatures`.")] = Path("build/signatures"),
-    with_notebooks: Annotated[
-        bool, typer.Option("--notebooks/--no-notebooks", help="Include the walk-through and its handbook.")
-    ] = True,
+    no_notebooks: Annotated[
+        bool, typer.Option("--no-notebooks", help="Leave out the walk-through and its handbook.")
+    ] = False,
 ) -> None:
     """Write the student bundle. Refuses, naming the place, if anything in it would reveal a solution."""
     with needing("grader,handout", "release"):
@@ -78,9 +78,9 @@ def release(
     prepare(out)
     name = chosen().rubric.id
     built = {"handout": handout}
-    if with_notebooks and NOTEBOOKS.is_dir():  # an assignment may do without
+    if not no_notebooks and NOTEBOOKS.is_dir():  # an assignment may do without
         built |= {"handbook": handbook, **{f"notebooks/{lang}": notebooks / lang / RELEASED for lang in LANGUAGES}}
-    executed = {lang: notebooks / lang / EXECUTED for lang in LANGUAGES if with_notebooks}
+    executed = {lang: notebooks / lang / EXECUTED for lang in LANGUAGES if not no_notebooks}
     try:
         files = bundle(built, signatures, executed)
     except ReleaseRefused as refusal:

@@ -56,7 +56,7 @@ NUMBERS = {
     "models": [
         {"name": "Llama 3.1", "own": [1.0, 0.01], "asked": [1.0, 0.005], "trained": 100, "advertised": 4096},
         {"name": "Llama 4 Scout", "own": [1.0, 0.01], "asked": [1.0, 0.005], "trained": 100, "advertised": None},
-        {"name": "Gemma 4", "own": [1.0, 0.01], "asked": [1.0, 0.0], "trained": None, "advertised": 4096},
+        {"name": "Gemma 4 31B", "own": [1.0, 0.01], "asked": [1.0, 0.0], "trained": None, "advertised": 4096},
     ],
     "order": {"words": ["dog", "bites", "man"], "token": [TOKENS] * 3, "place": [PLACES] * 3},
     "reader": READER,

@@ -1,7 +1,6 @@
 """``python -m tests``: run the public tests and explain what they found."""
 
 import argparse
-import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -81,8 +80,8 @@ def _parser(assignment: rubric.Rubric) -> argparse.ArgumentParser:
 
 def _options(chosen: list[str], tasks: Sequence[rubric.Task] | None) -> list[str]:
     """Build pytest's arguments: the test files, unless some were chosen, and no plugin that is not needed."""
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    options = [f"--rootdir={ROOT}", "--assert=plain", "--tb=no", "--continue-on-collection-errors"]
+    options = ["--disable-plugin-autoload", f"--rootdir={ROOT}", "--assert=plain", "--tb=no"]
+    options += ["--continue-on-collection-errors"]
     options += [option for name in UNUSED_PLUGINS for option in ("-p", f"no:{name}")]
     files_chosen = any("test_" in argument and ".py" in argument for argument in chosen)
     return [*options, *chosen, *([] if files_chosen else files_of(tasks))]

@@ -73,6 +73,6 @@ def _subtracted(responses: list[Tensor], magnitudes: Tensor, root: Tensor) -> st
     for seen, argument in zip(responses, EPSILONS, strict=True):
         left = root.square() > 2 * argument
         expected = (magnitudes / (root.square() - argument).sqrt())[left]
-        if not fits(seen[left], expected, expected):
+        if not left.any() or not fits(seen[left], expected, expected):
             return None
     return "norm_eps_subtracted"

@@ -29,7 +29,7 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         4,
         (
             "src/modeling/pos_emb.py:92 -> src/functional.py:30 return (input * cos",
-            "input float32 [1, 7, 1, 8], cos float32 [8, 1, 8]",
+            "input float32 [1, 3, 1, 4], cos float32 [4, 1, 4]",
             "Which of these shapes and dtypes did you not expect",
         ),
         (),

@@ -136,7 +136,7 @@ PRESS = """[...document.querySelectorAll('[data-sets]')].flatMap((button) => {
   const [name, asked] = button.dataset.sets.split('?'), figure = document.querySelector(`[data-touch="${name}"]`);
   const told = figure.querySelector('.told').textContent;
   const shown = { checkbox: ({ checked }) => (checked ? 'yes' : 'no'), 'select-one': ({ value }) => value,
-    range: ({ nextSibling }) => nextSibling.textContent.replaceAll(',', '') };
+    range: ({ nextSibling }) => nextSibling.textContent.replaceAll(/[,°]/g, '') };
   return [...new URLSearchParams(asked)].flatMap(([name, value]) => {
     const control = figure.querySelector(`[data-control="${name}"]`);
     const now = shown[control.type]?.(control) ?? control.ariaValueNow ?? told.match(value)?.[0];
