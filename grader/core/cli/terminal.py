@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import locale
 import os
-from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -15,7 +14,8 @@ from rich.console import Console
 from rich.text import Text
 
 from grader.core.assignment import Assignment
-from grader.core.intake.origin import called, folded
+from grader.core.grades.people import People, Unknown
+from grader.core.intake.origin import folded
 from grader.core.results import written
 from grader.core.results.pseudonyms import PseudonymError, known
 from grader.core.results.report import Attention, Summary, SummaryLine
@@ -112,25 +112,23 @@ def find(out: Path, wanted: str) -> str:
     """The submission that a person names: by its id, pseudonym, a student's id, address or name, or a part of one."""
     if (out / wanted / "report.json").is_file():
         return wanted
-    lines, text = read_class(out), folded(wanted)
-    told = {line.id: [folded(line.id), *_known(line)] for line in lines}
+    lines = read_class(out)
     for identifier, pseudonym in pseudonyms_in(out, lines).items():
-        if pseudonym == text:  # and not a part of one, which would be found by chance
+        if pseudonym == folded(wanted):  # and not a part of one, which would be found by chance
             return identifier
-    for fits in (lambda known: known == text, lambda known: text in known):
-        found = [own for own, texts in told.items() if any(map(fits, texts))]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            fail(f"{wanted}: ambiguous: {', '.join(found[:MOST_NAMED])}. Give more of the id or name.")
-    near = get_close_matches(text, [known for texts in told.values() for known in texts], n=1)
-    advice = f"; did you mean {near[0]}?" if near else "."
-    fail(f"{wanted}: no student in {out} matches{advice} `grader show {out}` lists everyone.")
+    try:
+        found = People(lines).meant(wanted)
+    except Unknown as error:
+        fail(f"{wanted}: {error}. `grader show {out}` lists everyone.")
+    if len(found) > 1:
+        fail(f"{wanted}: ambiguous: {listed(found)}. Give more of the id or name.")
+    return found[0]
 
 
-def _known(line: SummaryLine) -> list[str]:
-    """What a submission's students are called, as far as it is known."""
-    return [text for student in (line.origin.students if line.origin else ()) for text in called(student)]
+def listed(names: Sequence[str]) -> str:
+    """The first of these names, and how many more there are."""
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" … (+{more})" if more > 0 else "")
 
 
 def pseudonyms_in(out: Path, lines: Iterable[SummaryLine]) -> dict[str, str]:

@@ -50,11 +50,7 @@ def export(
     due = rubric.policy.due.isoformat() if rubric.policy.due else ""
     request = Request(rubric.id, rubric.title["en"], due, template, assignment_id)
     students = [
-        replace(
-            row,
-            decided=_in_words(row, rubric),
-            comment=comments.get(row.report.submission.id, ""),
-        )
+        replace(row, decided=_in_words(row, rubric), comment=comments.get(row.report.submission.id, ""))
         for row in rows(reports, rubric.policy, book)
     ]
     made = FORMATS[to](students, request)

@@ -11,7 +11,7 @@ from grader.core.results.report import Report, SummaryLine, summary_line
 from grader.core.rubric import Rubric
 
 from .book import Book, Read
-from .grades import StudentGrade, decided, grades
+from .grades import StudentGrade, by_submission, decided, grades
 from .in_force import in_force
 
 
@@ -51,8 +51,6 @@ class DecidedClass:
     @cached_property
     def grades(self) -> Mapping[str, Sequence[StudentGrade]]:
         """Grades by submission id; empty if the students' grades come from another submission."""
-        found: dict[str, list[StudentGrade]] = {line.id: [] for line in self.lines}
         lines = [in_force(line, self.book, self.as_graded, self.rubric) for line in self.lines]
-        for own in grades(lines, self.book, self.rubric.policy):
-            found[own.line.id].append(own)
-        return found
+        found = by_submission(grades(lines, self.book, self.rubric.policy))
+        return {line.id: found.get(line.id, ()) for line in lines}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, time
+from datetime import datetime, time
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
@@ -16,14 +16,13 @@ from grader.core.cli.decided import read_decided
 from grader.core.cli.terminal import chosen, fail, find, graded_folder, language_of, say
 from grader.core.grades.book import About
 from grader.core.grades.decided import DecidedClass
-from grader.core.grades.in_force import about
+from grader.core.grades.in_force import about, everything
 from grader.core.grades.model import EVERYONE, DecisionError, Ruling
 from grader.core.grades.words import for_staff
-from grader.extras.decisions.placing import Placed
 
 from .alike import lost, mistake_in
-from .draft import drafted, named, repeated
-from .file import append, undo, written_in
+from .draft import record, repeated
+from .file import undo, written_in
 
 As = Annotated[
     str, typer.Option("--as", metavar="NAME", help="Your file, DIR/decisions/NAME.toml, if several people decide.")
@@ -173,11 +172,9 @@ def enter(known: DecidedClass, wanted: Sequence[Mapping[str, object]], who: str,
         who: Who decided; empty for the grader, or for whoever runs the command.
         grader: In whose file; empty for the one that all share.
     """
-    common = {"who": who or grader or getpass.getuser(), "when": datetime.now(UTC).astimezone()}
     before = _grades(known)
     try:
-        made = [_draft(known, {**common, **each}) for each in wanted]
-        append(known.folder, [own.decision for own in made], named(known.book.people, made), grader)
+        made = record(known, wanted, who or grader or getpass.getuser(), grader)
     except DecisionError as error:
         fail(str(error))
     except OSError as error:
@@ -209,10 +206,6 @@ def _moment(text: str) -> datetime:
 def _one(name: str, value: object, points: float | None, why: str | None) -> dict[str, object]:
     """One of the things that were decided at once: only an override has points; no comment has a reason."""
     return {name: value, "why": None if name == "comment" else why} | ({"points": points} if name == "override" else {})
-
-
-def _draft(known: DecidedClass, said: Mapping[str, object]) -> Placed:
-    return drafted(said, known.book, known.as_graded, known.rubric.policy)
 
 
 def _meant(known: DecidedClass, text: str) -> str:
@@ -257,14 +250,9 @@ def _print_moves(before: Cells, after: Cells, known: DecidedClass, grader: str) 
 
 def _list(known: DecidedClass, student: str | None, language: str) -> None:
     """Print all decisions that hold, or those about one student."""
-    people = known.book.people
-    lines = [people.lines[find(known.folder, student)]] if student else known.lines
-    book = known.book
-    told = [
-        (line.id, ruling) for line in lines for ruling in (*about(line, book), *book.asked(line.id), book.seen(line.id))
-    ]
+    lines = [known.line(find(known.folder, student))] if student else known.lines
+    told = [(line.id, ruling) for line in lines for ruling in everything(line, known.book)]
     for submission, ruling in told:
-        if ruling:
-            say(f"{submission}: {for_staff(ruling, known.rubric, language)}")
-    if not any(ruling for _, ruling in told):
+        say(f"{submission}: {for_staff(ruling, known.rubric, language)}")
+    if not told:
         say("no decisions.")
