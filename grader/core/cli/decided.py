@@ -15,7 +15,7 @@ from grader.core.grades.model import DecisionError
 from grader.core.results.report import Report, SummaryLine
 from grader.core.rubric import Rubric
 
-from .terminal import fail, read_class, read_written, warn
+from .terminal import ending, fail, read_class, read_written, warn
 
 Partial = Annotated[bool, typer.Option("--partial", help="Although only one task was graded, with `grade --only`.")]
 
@@ -61,14 +61,10 @@ def read_decided(
     def reports(submission: str) -> Report:
         return as_graded(folder, submission)
 
-    try:
+    with ending(folder, DecisionError):
         book = decisions_of(folder, lines, reports, rubric, ledger, note)
         if note:
             rewrite_summary(folder, book, reports, rubric)
-    except DecisionError as error:
-        fail(str(error))
-    except OSError as error:
-        fail(f"{error.filename or folder}: {error.strerror}.")
     for ruling in () if quiet else book.unsettled:
         warn(str(ruling))
     return DecidedClass(folder, lines, book, rubric, reports)

@@ -24,7 +24,7 @@ from grader.core.results.report import Report, Summary, write_text
 from grader.core.rubric import Rubric
 
 from .decided import Partial, read_decided, refuse_partial
-from .terminal import EXIT_BAD_INPUT, EXIT_GRADER_ERROR, chosen, fail, graded_folder, read_written, say, warn
+from .terminal import EXIT_BAD_INPUT, EXIT_GRADER_ERROR, chosen, ending, fail, graded_folder, read_written, say, warn
 
 PLAIN = "csv"  # the format that takes every grade, for grades that go into no file of a platform
 
@@ -152,7 +152,7 @@ def export(
     if to not in FORMATS:
         fail(f"--to {to}: not a format. Choose one of {', '.join(FORMATS)}.")
     rubric = chosen().rubric
-    try:
+    with ending(out, ExportError, LedgerError):
         content = template.read_bytes() if template else None
         with opened(graded_folder(out)) as ledger:
             ready = prepared(out, to, rubric, ledger, content, assignment_id, file, partial=partial)
@@ -165,10 +165,6 @@ def export(
             path.parent.mkdir(parents=True, exist_ok=True)
             write_text(path, text)
             remember(ledger, ready.made.rows, to)
-    except (ExportError, LedgerError) as error:
-        fail(str(error))
-    except OSError as error:
-        fail(f"{error.filename}: {error.strerror}.")
     count = sum(row.cell is not None for row in ready.made.rows)
     say(f"{count} grades of {len(ready.made.rows)} students for {to}: {path}")
     if any(row.absent for row in ready.made.rows) and rubric.policy.missing == "blank":

@@ -32,9 +32,10 @@ from grader.core.settings import CannotGrade, Settings
 
 from .show import print_class
 from .submissions import Roster, Source, found, with_files
-from .terminal import ERR, EXIT_GRADER_ERROR, OUT, chosen, fail, language_of, prepare, say, warn
+from .terminal import ERR, EXIT_GRADER_ERROR, OUT, chosen, ending, fail, language_of, prepare, say, warn
 
 ADVANCED = "Advanced"
+FULL = " Reports written so far are complete. Free disk space and run again."
 
 
 LevelName = Literal["process", "seccomp", "landlock", "namespaces"]
@@ -122,7 +123,10 @@ def grade(
         prepare(out)
         run = None
         try:
-            with begun(out, candidates, settings, not resume, reader, replace_class, every_attempt) as run:
+            with (
+                ending(out, CannotGrade, LedgerError, code=EXIT_GRADER_ERROR, advice=FULL),
+                begun(out, candidates, settings, not resume, reader, replace_class, every_attempt) as run,
+            ):
                 note(out, paths, source, roster, every_attempt, replace_class)
                 _say_what_is_known(run)
                 if run.waiting:
@@ -130,16 +134,8 @@ def grade(
                 standings = run.finish(practice)
         except KeyboardInterrupt:
             fail(f"stopped; {run.written if run else 0} of {len(candidates)} reports are in {out}.", 130)
-        except (CannotGrade, LedgerError) as error:
-            fail(str(error))
         except GradingFailed as error:
             fail(str(error), EXIT_GRADER_ERROR)
-        except OSError as error:
-            fail(
-                f"{error.filename or out}: {error.strerror}. "
-                "Reports written so far are complete. Free disk space and run again.",
-                3,
-            )
         _show(out, run, standings, practice)
 
 

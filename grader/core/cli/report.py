@@ -18,7 +18,7 @@ from grader.core.results.statistics import Entry, entry
 from grader.core.run.progress import follow
 
 from .decided import Partial, read_decided, refuse_partial
-from .terminal import ERR, chosen, fail, language_of, prepare, read_attention, say
+from .terminal import ERR, EXIT_GRADER_ERROR, chosen, ending, fail, language_of, prepare, read_attention, say
 
 if TYPE_CHECKING:
     from grader.core.pages.anonymous import Anonymous
@@ -76,7 +76,7 @@ def write_pages(
     viva = extra("viva")
     understood = viva.understood(known.folder) if viva else {}
     entries: list[Entry] = []  # rather than whole reports, which would fill the memory for a large class
-    try:
+    with ending(out, code=EXIT_GRADER_ERROR):
         for line in follow(lines, "pages", len(lines), ERR):
             one, grades = known.report(line.id), known.grades[line.id]
             if hidden:
@@ -95,8 +95,6 @@ def write_pages(
             understood = {hidden.names[name]: points for name, points in understood.items() if name in hidden.names}
         picture = viva.picture(entries, understood, language) if viva else ""
         write_text(out / "index.html", pages.classroom(entries, attention, told, understood, picture))
-    except OSError as error:
-        fail(f"{error.filename or out}: {error.strerror}.", 3)
     return len(entries)
 
 
@@ -104,12 +102,8 @@ def hide(known: DecidedClass) -> Anonymous:
     """What takes the place of everyone in the class."""
     from grader.core.pages.anonymous import anonymous
 
-    try:
+    with ending(known.folder, PseudonymError):
         names = pseudonyms(known.folder, [line.id for line in known.lines])
-    except PseudonymError as error:
-        fail(str(error))
-    except OSError as error:
-        fail(f"{error.filename or known.folder}: {error.strerror}.")
     return anonymous(names, known.lines, known.rubric)
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from grader.core.intake.origin import Origin, Student, called, folded
 from grader.core.results.report import SummaryLine
 
 Key = tuple[str, str]
-MOST_NAMED = 5
+MOST_NAMED = 10
 
 
 class Unknown(Exception):
@@ -24,6 +24,12 @@ def students(submission: str, origin: Origin | None) -> tuple[Student, ...]:
 def key(student: Student) -> Key:
     """What identifies a student: the same for the same student, and for no other."""
     return (student.id, "") if student.id else (student.email, student.name)
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first of these names, and how many more there are."""
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" … (+{more})" if more > 0 else "")
 
 
 class People:
@@ -60,7 +66,7 @@ class People:
         """
         found = [*self._called.get(folded(text), ())]
         if len(found) > 1:
-            raise Unknown(f"ambiguous ({', '.join(map(self.name, found[:MOST_NAMED]))}): give an id or an email")
+            raise Unknown(f"ambiguous ({listed([*map(self.name, found)])}): give an id or an email")
         if found:
             return found
         work = self._works.get(folded(text))

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from grader.core.cli.decided import read_decided
-from grader.core.cli.terminal import chosen, fail, find, graded_folder, language_of, say
+from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, find, graded_folder, language_of, say
 from grader.core.grades.book import About
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.in_force import about, everything
@@ -134,10 +134,8 @@ def decide(
 def _undo(out: Path, grader: str) -> None:
     """Take the last decisions back, and print the grades that this changes."""
     before = _grades(read_decided(graded_folder(out), chosen().rubric, quiet=True))
-    try:
+    with ending(out, DecisionError, code=EXIT_GRADER_ERROR):
         taken = undo(out, grader)
-    except DecisionError as error:
-        fail(str(error))
     _print_moves(before, _grades(now := read_decided(out, chosen().rubric)), now, grader)
     say(f"{len(taken)} decisions taken back.")
 
@@ -173,12 +171,8 @@ def enter(known: DecidedClass, wanted: Sequence[Mapping[str, object]], who: str,
         grader: In whose file; empty for the one that all share.
     """
     before = _grades(known)
-    try:
+    with ending(known.folder, DecisionError, code=EXIT_GRADER_ERROR):
         made = record(known, wanted, who or grader or getpass.getuser(), grader)
-    except DecisionError as error:
-        fail(str(error))
-    except OSError as error:
-        fail(f"{error.filename or known.folder}: {error.strerror}.", 3)
     _print_moves(before, _grades(now := read_decided(known.folder, known.rubric)), now, grader)
     _print_rows([who for own in made if own.decision.team for who in own.about], now)
 

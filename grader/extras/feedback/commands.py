@@ -12,10 +12,11 @@ from grader.core.cli.decided import Partial
 from grader.core.cli.export import PLAIN, AcceptDrops, AcceptStale, AssignmentId, Prepared, prepared
 from grader.core.cli.report import Handout, write_pages
 from grader.core.cli.submissions import Submissions, candidates_of
-from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, fail, graded_folder, language_of, listed, say, warn
+from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, graded_folder, language_of, say, warn
 from grader.core.export.drops import remember
 from grader.core.export.rows import ExportError
 from grader.core.export.table import written
+from grader.core.grades.people import listed
 from grader.core.intake.reader import Reader
 from grader.core.results.database import LedgerError, opened
 from grader.core.results.files import write_zip
@@ -65,7 +66,7 @@ def return_feedback(
     def told(report: Report) -> str:
         return comment(in_language(report, chosen(), language), chosen().rubric, language)
 
-    try:
+    with ending(place, ExportError, LedgerError, advice=" Nothing more was written."):
         with Reader() as reader:
             candidates = candidates_of(out, submissions, reader) if to != MAIL else {}
         content = template.read_bytes() if template else None
@@ -78,10 +79,6 @@ def return_feedback(
             _preflight(ready, back, accept_drops, accept_blanks, accept_stale, graded=template is not None)
             place.mkdir(parents=True, exist_ok=True)
             _write(to, place, back, ready, ledger, graded=template is not None or to == MAIL)
-    except (ExportError, LedgerError) as error:
-        fail(str(error))
-    except OSError as error:
-        fail(f"{error.filename or place}: {error.strerror}. Nothing more was written.")
 
 
 def _preflight(

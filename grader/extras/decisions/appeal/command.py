@@ -17,8 +17,9 @@ from grader.core.cli.decided import read_decided
 from grader.core.cli.differences import graded, print_differences
 from grader.core.cli.grade import grade_waiting
 from grader.core.cli.submissions import Submissions, candidates_of, say_what_differs, settings_then
-from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, fail, find, language_of, listed, say
+from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, find, language_of, say
 from grader.core.grades.decided import DecidedClass
+from grader.core.grades.people import listed
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.reader import Reader
 from grader.core.results.database import LedgerError
@@ -35,6 +36,7 @@ from .draft import Override, gains, losses
 from .files import AppealError, given
 from .words import sentence
 
+UNCHANGED = " Nothing was changed."
 CHANGES = {Cause.TESTS, Cause.RUBRIC, Cause.POINTS, Cause.GRADER}  # of the grader, so that they concern everyone
 
 
@@ -73,7 +75,11 @@ def appeal(
     before = known.as_graded(identifier)
     settings = _settings(out, before, request_s, language)
     try:
-        with _scratch(out, keep) as scratch, Reader() as reader:
+        with (
+            ending(keep, AppealError, CannotGrade, LedgerError, code=EXIT_GRADER_ERROR, advice=UNCHANGED),
+            _scratch(out, keep) as scratch,
+            Reader() as reader,
+        ):
             everyone = candidates_of(out, submissions, reader) if not _whole(files) or check else {}
             own = given(identifier, files or [], everyone.get(identifier), reader, chosen().rubric.expected, scratch)
             if not files:
@@ -96,12 +102,8 @@ def appeal(
                 say(sentence(language, "kept", place=place))
     except KeyboardInterrupt:
         fail("stopped; nothing was changed.", 130)
-    except (AppealError, CannotGrade, LedgerError) as error:
-        fail(str(error))
     except GradingFailed as error:
         fail(str(error), EXIT_GRADER_ERROR)
-    except OSError as error:
-        fail(f"{error.filename or keep}: {error.strerror}. Nothing was changed.", EXIT_GRADER_ERROR)
     if now.status == "grader_error":
         fail(f"{identifier}: the grader failed on it: {now.reason}", EXIT_GRADER_ERROR)
     _draft(out, identifier, drafted, why, bool(files), language, who if write else None)
