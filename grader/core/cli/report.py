@@ -9,8 +9,6 @@ import typer
 
 from grader.core.extras import extra
 from grader.core.grades.decided import DecidedClass
-from grader.core.grades.in_force import about
-from grader.core.grades.words import for_staff
 from grader.core.results.language import in_language
 from grader.core.results.pseudonyms import PseudonymError, pseudonyms
 from grader.core.results.report import write_text
@@ -45,8 +43,8 @@ def report(
 ) -> None:
     """Write static HTML: a class page, and a page per student that explains every lost point."""
     out, language = out or written / ("html/anonymous" if anonymous else "html"), language_of(lang)
-    known = read_decided(written, chosen().rubric, quiet=anonymous)
-    refuse_partial(written, known.lines, chosen().rubric, partial)
+    known = read_decided(written, quiet=anonymous)
+    refuse_partial(written, known.lines, partial)
     number = write_pages(known, out, language, handout, hide(known) if anonymous else None)
     say(f"{number} students: {out / 'index.html'}")
 
@@ -89,7 +87,7 @@ def write_pages(
         for page in students.glob("*.html"):
             if page.stem not in here:  # a page of an earlier run, whose student is no longer in the class
                 page.unlink()
-        attention, told = read_attention(known.folder), _told(known, language)
+        attention, told = read_attention(known.folder), known.told(language)
         if hidden:
             attention, told = hidden.attention(attention), []
             understood = {hidden.names[name]: points for name, points in understood.items() if name in hidden.names}
@@ -105,12 +103,3 @@ def hide(known: DecidedClass) -> Anonymous:
     with ending(known.folder, PseudonymError):
         names = pseudonyms(known.folder, [line.id for line in known.lines])
     return anonymous(names, known.lines, known.rubric)
-
-
-def _told(known: DecidedClass, language: str) -> list[tuple[str, str]]:
-    """Every decision that holds: the submission that it is about, and the words for staff."""
-    return [
-        (line.id, for_staff(ruling, known.rubric, language))
-        for line in known.lines
-        for ruling in about(line, known.book)
-    ]

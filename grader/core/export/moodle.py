@@ -39,7 +39,7 @@ MODIFIED: tuple[str, ...] = (
     "最終更新日時 (評定)",
 )
 MODIFIED += ("Zuletzt geändert (Bewertung)", "Última modificación (calificación)", "Dernière modification (note)")
-MODIFIED += ("最終更新日時 (評定)", "Laatst gewijzigd (beoordeling)", "Последнее изменение (оценка)")
+MODIFIED += ("Laatst gewijzigd (beoordeling)", "Последнее изменение (оценка)")
 COMMENTS = ("Feedback comments", "反馈评论", "评语反馈", "反馈意见")
 ABSENT = "not in the worksheet. Download it again, or add them to the course"
 

@@ -12,7 +12,8 @@ from grader.core.rubric import Rubric
 
 from .book import Book, Read
 from .grades import StudentGrade, by_submission, decided, grades
-from .in_force import in_force
+from .in_force import about, in_force
+from .words import for_staff
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,11 @@ class DecidedClass:
 
         lines = [summary_line(reports[own.id], own.practice) if own.id in reports else own for own in self.lines]
         return replace(self, lines=lines, as_graded=read)
+
+    def told(self, language: str) -> list[tuple[str, str]]:
+        """Every decision that holds: the submission that it is about, and the words for staff."""
+        held = ((line.id, ruling) for line in self.lines for ruling in about(line, self.book))
+        return [(submission, for_staff(ruling, self.rubric, language)) for submission, ruling in held]
 
     @cached_property
     def grades(self) -> Mapping[str, Sequence[StudentGrade]]:

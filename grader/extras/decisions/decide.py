@@ -17,7 +17,7 @@ from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, fi
 from grader.core.grades.book import About
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.in_force import about, everything
-from grader.core.grades.model import EVERYONE, DecisionError, Ruling
+from grader.core.grades.model import EVERYONE, DecisionError
 from grader.core.grades.words import for_staff
 
 from .alike import lost, mistake_in
@@ -90,8 +90,8 @@ def decide(
         fail(f"--late-days {late_days}: forgives nothing. Give the number of days to forgive, or --due.")
     if file is not None and file.partition("=")[0] not in (paths := chosen().rubric.files):
         fail(f"--file {file}: give PATH=NAME. PATH is one of {', '.join(paths)}.")
-    language, known = language_of(lang), read_decided(out, chosen().rubric)
-    said: dict[str, object] = {
+    language, known = language_of(lang), read_decided(out)
+    options: dict[str, object] = {
         "override": override,
         "comment": comment,
         "file": file,
@@ -103,13 +103,15 @@ def decide(
         "appeal": appeal,
         "withdraw": withdraw,
     }
-    wanted = [_one(name, value, points, why) for name, value in said.items() if value is not None]
-    if not why and (bare := [name for name, value in said.items() if value is not None and name not in UNEXPLAINED]):
+    said = {name: value for name, value in options.items() if value is not None}
+    if not why and (bare := [name for name in said if name not in UNEXPLAINED]):
         fail(f"--{bare[0].replace('_', '-')}: no reason given. Add --why; the student reads it.")
-    if len(wanted) == 1:  # a comment alone may have a reason
-        wanted[0]["why"] = why
+    reasons = {name: why for name in said if name != "comment" or len(said) == 1}  # a comment alone may have a reason
+    wanted = [{name: value, "why": reasons.get(name)} for name, value in said.items()]
+    if override is not None:
+        wanted[0]["points"] = points
     if renew and student:
-        wanted += [own | ({"why": why} if why else {}) for own in _renewed(_rulings(known, student), renew)]
+        wanted += [own | ({"why": why} if why else {}) for own in _renewed(known, student, renew)]
     if all_with:
         if points is None or not why or student:
             fail("--all-with needs --points and --why, and no STUDENT; --except leaves somebody out.")
@@ -133,10 +135,10 @@ def decide(
 
 def _undo(out: Path, grader: str) -> None:
     """Take the last decisions back, and print the grades that this changes."""
-    before = _grades(read_decided(graded_folder(out), chosen().rubric, quiet=True))
+    before = _grades(read_decided(graded_folder(out), quiet=True))
     with ending(out, DecisionError, code=EXIT_GRADER_ERROR):
         taken = undo(out, grader)
-    _print_moves(before, _grades(now := read_decided(out, chosen().rubric)), now, grader)
+    _print_moves(before, _grades(now := read_decided(out)), now, grader)
     say(f"{len(taken)} decisions taken back.")
 
 
@@ -173,7 +175,7 @@ def enter(known: DecidedClass, wanted: Sequence[Mapping[str, object]], who: str,
     before = _grades(known)
     with ending(known.folder, DecisionError, code=EXIT_GRADER_ERROR):
         made = record(known, wanted, who or grader or getpass.getuser(), grader)
-    _print_moves(before, _grades(now := read_decided(known.folder, known.rubric)), now, grader)
+    _print_moves(before, _grades(now := read_decided(known.folder)), now, grader)
     _print_rows([who for own in made if own.decision.team for who in own.about], now)
 
 
@@ -197,27 +199,18 @@ def _moment(text: str) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=due.tzinfo) if due else moment.astimezone()
 
 
-def _one(name: str, value: object, points: float | None, why: str | None) -> dict[str, object]:
-    """One of the things that were decided at once: only an override has points; no comment has a reason."""
-    return {name: value, "why": None if name == "comment" else why} | ({"points": points} if name == "override" else {})
-
-
 def _meant(known: DecidedClass, text: str) -> str:
     """The students that the argument means: an exact name, otherwise found as in ``show``."""
     exact = text == EVERYONE or text in known.book.people.lines or known.book.people.find(text)
     return text if exact else find(known.folder, text)
 
 
-def _rulings(known: DecidedClass, student: str) -> Sequence[Ruling]:
-    line = known.book.people.lines[find(known.folder, student)]
-    return about(line, known.book)
-
-
-def _renewed(rulings: Sequence[Ruling], slot: str) -> list[dict[str, object]]:
+def _renewed(known: DecidedClass, student: str, slot: str) -> list[dict[str, object]]:
     """The decision there, to be renewed; for comments, all of them."""
-    found = [ruling.decision for ruling in rulings if ruling.decision.slot == slot]
+    held = [ruling.decision for ruling in about(known.line(find(known.folder, student)), known.book)]
+    found = [own for own in held if own.slot == slot]
     if not found:
-        there = ", ".join(ruling.decision.slot for ruling in rulings) or "none"
+        there = ", ".join(own.slot for own in held) or "none"
         fail(f"--renew {slot}: no such decision in force. In force: {there}.")
     return [repeated(own) for own in found]
 

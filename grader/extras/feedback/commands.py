@@ -72,7 +72,7 @@ def return_feedback(
         content = template.read_bytes() if template else None
         with opened(graded_folder(out)) as ledger:
             file, format_ = (place / f"{to}.csv", None) if template else (None, PLAIN)
-            ready = prepared(out, to, chosen().rubric, ledger, content, assignment_id, file, format_, told, partial)
+            ready = prepared(out, to, ledger, content, assignment_id, file, format_, told, partial)
             pages = pages or out / "html"
             write_pages(ready.known, pages, language, handout)
             back = collected(ready.made.rows, to, pages / "students", candidates, chosen().rubric, language)

@@ -71,7 +71,7 @@ def appeal(
     DIR is left unchanged unless --write is given.
     """
     language, identifier = language_of(lang), find(out, student)
-    known = read_decided(out, chosen().rubric, quiet=True, note=False)
+    known = read_decided(out, quiet=True, note=False)
     before = known.as_graded(identifier)
     settings = _settings(out, before, request_s, language)
     try:
@@ -225,7 +225,7 @@ def _draft(
         for name, points in drafted
     ]
     if who is not None:
-        enter(read_decided(out, chosen().rubric), wanted, who)
+        enter(read_decided(out), wanted, who)
         return
     say(sentence(language, "draft"), "bold")
     for one in wanted:

@@ -13,8 +13,7 @@ from urllib.parse import quote
 from grader.core.assignment import Assignment
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.grades import decided
-from grader.core.grades.in_force import about, everything
-from grader.core.grades.model import Ruling
+from grader.core.grades.in_force import everything
 from grader.core.grades.people import students
 from grader.core.grades.words import for_staff
 from grader.core.intake.submission import Submission
@@ -82,7 +81,7 @@ class ReviewPages:
     def classroom(self, now: Now) -> str:
         """The page of the class, with the queue first and the hardest properties on top of theirs."""
         hidden = self._hidden(now)
-        entries, queue, told = now.entries, now.queue, self._told(now)
+        entries, queue, told = now.entries, now.queue, now.known.told(self.language)
         void = [str(ruling) for ruling in now.known.book.unsettled if ruling.void]
         if hidden:
             entries = sorted((replace(own, line=hidden.line(own.line)) for own in entries), key=lambda own: own.line.id)
@@ -98,13 +97,6 @@ class ReviewPages:
             decisions=told,
             groups=now.groups,
         )
-
-    def _told(self, now: Now) -> list[tuple[str, str]]:
-        known = now.known
-        return [(line.id, self._staff(own)) for line in known.lines for own in about(line, known.book)]
-
-    def _staff(self, ruling: Ruling) -> str:
-        return for_staff(ruling, self._assignment.rubric, self.language)
 
     def student(
         self,
@@ -132,7 +124,8 @@ class ReviewPages:
         own = next((own for own in now.queue if own.line.id == line.id), Place(line, ()))
         people = list(map(str, students(line.id, line.origin)))
         grades = now.known.grades.get(line.id, ())
-        told = [(own.decision.slot, self._staff(own), bool(own.stale)) for own in everything(line, book)]
+        held = everything(line, book)
+        told = [(one.decision.slot, for_staff(one, rubric, self.language), bool(one.stale)) for one in held]
         if hidden := self._hidden(now):
             report, final, own = hidden.report(report), hidden.report(final), _unnamed(own, hidden)
             grades, people = hidden.grades(grades, own.line.id), called(own.line.id, len(people))
