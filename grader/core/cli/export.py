@@ -44,13 +44,11 @@ class Prepared:
         known: The class.
         made: The files, and a row for each student.
         lower: The grades that are lower than they were.
-        unsettled: How many decisions should be looked at again.
     """
 
     known: DecidedClass
     made: Export
     lower: list[Drop]
-    unsettled: int
 
     @property
     def lost(self) -> int:
@@ -85,8 +83,8 @@ class Prepared:
         if self.lost and not accept_blanks:
             lost = f"grades that would be lost: {self.lost} (--accept-blanks exports the others)"
             found.append((lost, EXIT_GRADER_ERROR))
-        if self.unsettled and not accept_stale:
-            stale = f"decisions that need another look: {self.unsettled} (--accept-stale exports them as they are)"
+        if (unsettled := len(self.known.book.unsettled)) and not accept_stale:
+            stale = f"decisions that need another look: {unsettled} (--accept-stale exports them as they are)"
             found.append((stale, EXIT_GRADER_ERROR))
         if graded and not found and self.empty:
             found.append((f"no grade would be written for any of {len(self.made.rows)} students", EXIT_GRADER_ERROR))
@@ -128,7 +126,7 @@ def prepared(
     made = export_as(reports, format_ or to, known.rubric, template, assignment_id, known.book, comment)
     written = in_file(file or out / next(iter(made.files)), made.rows)
     lower = drops(ledger, made.rows, to, known.rubric.policy, written)
-    return Prepared(known, made, lower, len(known.book.unsettled))
+    return Prepared(known, made, lower)
 
 
 def export(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from grader.core.cli.decided import as_graded
 from grader.core.cli.differences import graded, print_differences
-from grader.core.cli.terminal import fail, read_class, say
+from grader.core.cli.terminal import ending, fail, read_class, say
 from grader.core.grades.book import NOTHING, Book
 from grader.core.grades.grades import by_submission, decided, grades
 from grader.core.grades.in_force import decisions_of
@@ -31,7 +31,7 @@ def print_preview(out: Path, candidates: Sequence[Candidate], settings: Settings
     if not (out / LEDGER).exists():
         fail(f"{out}: no grades there yet. Grade without --dry-run first.")
     before, after, differences = [], [], {}
-    try:
+    with ending(out, LedgerError, DecisionError):
         book = _decisions(out, rubric)
         with opened(out) as connection:
             here = conditions(settings)
@@ -44,8 +44,6 @@ def print_preview(out: Path, candidates: Sequence[Candidate], settings: Settings
                 before.append(summary_line(old))
                 after.append(summary_line(new))
                 differences[new.submission.id] = difference(old, new)
-    except (LedgerError, DecisionError) as error:
-        fail(str(error))
     sides = by_submission(grades(before, book, policy)), by_submission(grades(after, book, rubric.policy))
     found = [graded(differences[line.id], line, sides, rubric.policy.thresholds) for line in after]
     unknown = len(candidates) - len(after)
