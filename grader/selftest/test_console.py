@@ -91,3 +91,12 @@ def test_a_layer_that_others_make_up_for_does_not_make_a_machine_unfit(monkeypat
     monkeypatch.setattr(examined, "examine", lambda: found)
     result = CliRunner().invoke(app, ["doctor"])
     assert (result.exit_code, result.stdout[:1]) == (0, "–")
+
+
+def test_a_machine_that_lacks_what_is_needed_is_unfit(monkeypatch: pytest.MonkeyPatch) -> None:
+    good = Finding("torch", True, "2.13.0")
+    monkeypatch.setattr(examined, "examine", lambda: [Finding("python", False, "3.10.1", "use Python 3.11"), good])
+    result = CliRunner().invoke(app, ["doctor"])
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert (result.exit_code, lines[0], lines[1]) == (1, ["✗", "python", "3.10.1"], ["use", "Python", "3.11"])
+    assert lines[2] == ["✓", "torch", "2.13.0"]

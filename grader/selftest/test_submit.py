@@ -13,7 +13,7 @@ import pytest
 from grader import REPOSITORY
 from grader.core.intake.discover import discover
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.extras.gradescope.package import autograder
+from grader.extras.gradescope.commands import autograder
 from grader.selftest.submissions import ATTENTION, SWIGLU, handed_out, write_folder
 from grader.selftest.warm import WarmPython
 from tests.harness.commands import command

@@ -273,11 +273,12 @@ def test_who_handed_in_nothing_gets_zero_if_the_policy_says_so(
     write_folder(tmp_path, {"gradebook.csv": gradebook(everyone)})
     run("grade", tmp_path / "given.zip", "--out", out, "--roster", tmp_path / "gradebook.csv")
     arguments = ("export", out, "--to", "canvas", "--template", tmp_path / "gradebook.csv", "--assignment-id", "77")
-    counted, hint = run(*arguments).stdout.splitlines()
+    counted, hint, following = run(*arguments).stdout.splitlines()
     assert counted == f"2 grades of 4 students for canvas: {out / 'canvas.csv'}"
     assert 'set missing = "zero" in [policy]' in hint
     with_policy('missing = "zero"\n', tmp_path, monkeypatch)
-    (counted,) = run(*arguments).stdout.splitlines()
+    counted, *following_again = run(*arguments).stdout.splitlines()
+    assert following_again == [following] == [f"Next: upload it, then grader return {out} --to canvas"]
     assert counted.startswith("3 grades of 4 students")  # the unreadable one still waits for a person
     assert column(out / "canvas.csv", "ID", "Small (77)") == {"": "100", "4000": "120", "4001": "90", "4003": "0"}
 

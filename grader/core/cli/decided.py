@@ -13,15 +13,15 @@ from grader.core.grades.decided import DecidedClass
 from grader.core.grades.in_force import decisions_of, rewrite_summary
 from grader.core.grades.model import DecisionError
 from grader.core.results.report import Report, SummaryLine
-from grader.core.rubric import Rubric
 
-from .terminal import fail, read_class, read_written, warn
+from .terminal import chosen, ending, fail, read_class, read_written, warn
 
 Partial = Annotated[bool, typer.Option("--partial", help="Although only one task was graded, with `grade --only`.")]
 
 
-def refuse_partial(folder: Path, lines: Iterable[SummaryLine], rubric: Rubric, partial: bool) -> None:
+def refuse_partial(folder: Path, lines: Iterable[SummaryLine], partial: bool) -> None:
     """End the command if submissions were graded for one task alone, unless the person says that this is meant."""
+    rubric = chosen().rubric
     whole = (rubric.max_score, rubric.max_bonus)
     alone = {(own.max_score, own.max_bonus): task.id for task in rubric.tasks for own in (rubric.only(task.id),)}
     found = [alone[worth] for line in lines if (worth := (line.max_score, line.max_bonus)) in alone.keys() - {whole}]
@@ -40,7 +40,6 @@ def as_graded(folder: Path, submission: str) -> Report:
 
 def read_decided(
     folder: Path,
-    rubric: Rubric,
     lines: Sequence[SummaryLine] | None = None,
     ledger: sqlite3.Connection | None = None,
     quiet: bool = False,
@@ -50,25 +49,20 @@ def read_decided(
 
     Args:
         folder: Output folder of grade.
-        rubric: Has the policy.
         lines: Of its summary; None to read them.
         ledger: The opened ledger, where the command has opened it.
         quiet: Whether to say nothing.
         note: Whether to bring ledger and summary up to date with the decisions.
     """
-    lines = read_class(folder) if lines is None else lines
+    rubric, lines = chosen().rubric, read_class(folder) if lines is None else lines
 
     def reports(submission: str) -> Report:
         return as_graded(folder, submission)
 
-    try:
+    with ending(folder, DecisionError):
         book = decisions_of(folder, lines, reports, rubric, ledger, note)
         if note:
             rewrite_summary(folder, book, reports, rubric)
-    except DecisionError as error:
-        fail(str(error))
-    except OSError as error:
-        fail(f"{error.filename or folder}: {error.strerror}.")
     for ruling in () if quiet else book.unsettled:
         warn(str(ruling))
     return DecidedClass(folder, lines, book, rubric, reports)

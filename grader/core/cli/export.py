@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -15,16 +15,15 @@ from typing import Annotated
 import typer
 
 from grader.core.export.drops import Drop, drops, in_file, in_words, remember
-from grader.core.export.formats import FORMATS, NO_COMMENTS
+from grader.core.export.formats import FORMATS
 from grader.core.export.formats import export as export_as
 from grader.core.export.rows import Export, ExportError, refusals
 from grader.core.grades.decided import DecidedClass
 from grader.core.results.database import LedgerError, opened
 from grader.core.results.report import Report, Summary, write_text
-from grader.core.rubric import Rubric
 
 from .decided import Partial, read_decided, refuse_partial
-from .terminal import EXIT_BAD_INPUT, EXIT_GRADER_ERROR, chosen, fail, graded_folder, read_written, say, warn
+from .terminal import EXIT_BAD_INPUT, EXIT_GRADER_ERROR, chosen, ending, fail, graded_folder, read_written, say, warn
 
 PLAIN = "csv"  # the format that takes every grade, for grades that go into no file of a platform
 
@@ -45,13 +44,11 @@ class Prepared:
         known: The class.
         made: The files, and a row for each student.
         lower: The grades that are lower than they were.
-        unsettled: How many decisions should be looked at again.
     """
 
     known: DecidedClass
     made: Export
     lower: list[Drop]
-    unsettled: int
 
     @property
     def lost(self) -> int:
@@ -86,8 +83,8 @@ class Prepared:
         if self.lost and not accept_blanks:
             lost = f"grades that would be lost: {self.lost} (--accept-blanks exports the others)"
             found.append((lost, EXIT_GRADER_ERROR))
-        if self.unsettled and not accept_stale:
-            stale = f"decisions that need another look: {self.unsettled} (--accept-stale exports them as they are)"
+        if (unsettled := len(self.known.book.unsettled)) and not accept_stale:
+            stale = f"decisions that need another look: {unsettled} (--accept-stale exports them as they are)"
             found.append((stale, EXIT_GRADER_ERROR))
         if graded and not found and self.empty:
             found.append((f"no grade would be written for any of {len(self.made.rows)} students", EXIT_GRADER_ERROR))
@@ -97,7 +94,6 @@ class Prepared:
 def prepared(
     out: Path,
     to: str,
-    rubric: Rubric,
     ledger: sqlite3.Connection,
     template: bytes | None,
     assignment_id: str,
@@ -111,7 +107,6 @@ def prepared(
     Args:
         out: The folder.
         to: Where the grades go; they are compared with what went there before.
-        rubric: Has the policy.
         ledger: The opened ledger of the folder.
         template: A file that was downloaded from the platform.
         assignment_id: The number that the platform gives the assignment.
@@ -125,14 +120,13 @@ def prepared(
     """
     # Read by id, since the folder may hold reports of earlier runs, too.
     lines = read_written(out / "summary.json", Summary).submissions
-    refuse_partial(out, lines, rubric, partial)
-    known = read_decided(out, rubric, lines, ledger)
+    refuse_partial(out, lines, partial)
+    known = read_decided(out, lines, ledger)
     reports = [known.report(line.id) for line in lines]
-    told: Mapping[str, str] = {own.submission.id: comment(own) for own in reports} if comment else NO_COMMENTS
-    made = export_as(reports, format_ or to, rubric, template, assignment_id, known.book, told)
+    made = export_as(reports, format_ or to, known.rubric, template, assignment_id, known.book, comment)
     written = in_file(file or out / next(iter(made.files)), made.rows)
-    lower = drops(ledger, made.rows, to, rubric.policy, written)
-    return Prepared(known, made, lower, len(known.book.unsettled))
+    lower = drops(ledger, made.rows, to, known.rubric.policy, written)
+    return Prepared(known, made, lower)
 
 
 def export(
@@ -151,11 +145,10 @@ def export(
     """Write grades in a platform's format, under the rubric's policy. Names students with no grade or a lower one."""
     if to not in FORMATS:
         fail(f"--to {to}: not a format. Choose one of {', '.join(FORMATS)}.")
-    rubric = chosen().rubric
-    try:
+    with ending(out, ExportError, LedgerError):
         content = template.read_bytes() if template else None
         with opened(graded_folder(out)) as ledger:
-            ready = prepared(out, to, rubric, ledger, content, assignment_id, file, partial=partial)
+            ready = prepared(out, to, ledger, content, assignment_id, file, partial=partial)
             ready.say()
             if problems := ready.problems(accept_drops, accept_blanks, accept_stale):
                 texts, codes = zip(*problems, strict=True)
@@ -165,13 +158,9 @@ def export(
             path.parent.mkdir(parents=True, exist_ok=True)
             write_text(path, text)
             remember(ledger, ready.made.rows, to)
-    except (ExportError, LedgerError) as error:
-        fail(str(error))
-    except OSError as error:
-        fail(f"{error.filename}: {error.strerror}.")
     count = sum(row.cell is not None for row in ready.made.rows)
     say(f"{count} grades of {len(ready.made.rows)} students for {to}: {path}")
-    if any(row.absent for row in ready.made.rows) and rubric.policy.missing == "blank":
+    if any(row.absent for row in ready.made.rows) and chosen().rubric.policy.missing == "blank":
         say('Students who handed in nothing have no grade. For zeros, set missing = "zero" in [policy] of the rubric.')
     if to in ("canvas", "moodle"):
         say(f"Next: upload it, then grader return {shlex.quote(str(out))} --to {to}")

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -32,30 +32,17 @@ from grader.core.settings import CannotGrade, Settings
 
 from .show import print_class
 from .submissions import Roster, Source, found, with_files
-from .terminal import ERR, EXIT_GRADER_ERROR, OUT, chosen, fail, language_of, prepare, say, warn
+from .terminal import ERR, EXIT_GRADER_ERROR, OUT, chosen, ending, fail, language_of, prepare, say, warn
 
 ADVANCED = "Advanced"
+FULL = " Reports written so far are complete. Free disk space and run again."
 
 
-class DeviceChoice(StrEnum):
-    """The devices that every case runs on."""
-
-    AUTO = "auto"
-    CPU = "cpu"
-    CUDA = "cuda"
-
-
-class LevelChoice(StrEnum):
-    """The levels of isolation, for the command line."""
-
-    PROCESS = "process"
-    SECCOMP = "seccomp"
-    LANDLOCK = "landlock"
-    NAMESPACES = "namespaces"
+LevelName = Literal["process", "seccomp", "landlock", "namespaces"]
 
 
 class Layer(StrEnum):
-    """The layers of isolation, for the command line."""
+    """The layers of isolation; typer takes no list of literals."""
 
     NAMESPACES = "namespaces"
     USER = "user"
@@ -69,9 +56,9 @@ def grade(
     jobs: Annotated[int, typer.Option(min=1, help="Judges to run in parallel.")] = os.cpu_count() or 1,
     executor: Annotated[str, typer.Option(help=f"Where judges run: {CHOICES}.", rich_help_panel=ADVANCED)] = LOCAL,
     device: Annotated[
-        DeviceChoice,
+        Literal["auto", "cpu", "cuda"],
         typer.Option(help="auto adds a second device to the CPU: a GPU, or a simulated one.", rich_help_panel=ADVANCED),
-    ] = DeviceChoice.AUTO,
+    ] = "auto",
     only: Annotated[str | None, typer.Option(metavar="TASK", help="Grade only one task, such as task1.")] = None,
     seed: Annotated[
         int, typer.Option(help="Seed of the generated inputs; use one for the whole class.", rich_help_panel=ADVANCED)
@@ -83,8 +70,8 @@ def grade(
     ] = None,
     lang: Annotated[str, typer.Option(help="Language of titles and hints: en or zh. Default: the locale.")] = "",
     require_isolation: Annotated[
-        LevelChoice, typer.Option(help="Refuse to grade under weaker isolation.", rich_help_panel=ADVANCED)
-    ] = LevelChoice.PROCESS,
+        LevelName, typer.Option(help="Refuse to grade under weaker isolation.", rich_help_panel=ADVANCED)
+    ] = "process",
     without: Annotated[
         list[Layer] | None,
         typer.Option(help="Disable a layer of isolation, to see the effect.", rich_help_panel=ADVANCED),
@@ -120,7 +107,7 @@ def grade(
     with Reader() as reader:
         candidates = with_files(out, found(reader, paths, source, roster, every_attempt))
         limits = Limits(request_s=request_s, submission_s=submission_s, memory_mib=memory_mib)
-        level, left_out = Level[require_isolation.name], tuple(map(str, without or ()))
+        level, left_out = Level[require_isolation.upper()], tuple(map(str, without or ()))
         settings = replace(
             _settings(device, only, seed, lang), limits=limits, required_level=level, without=left_out, plain=plain
         )
@@ -136,7 +123,10 @@ def grade(
         prepare(out)
         run = None
         try:
-            with begun(out, candidates, settings, not resume, reader, replace_class, every_attempt) as run:
+            with (
+                ending(out, CannotGrade, LedgerError, code=EXIT_GRADER_ERROR, advice=FULL),
+                begun(out, candidates, settings, not resume, reader, replace_class, every_attempt) as run,
+            ):
                 note(out, paths, source, roster, every_attempt, replace_class)
                 _say_what_is_known(run)
                 if run.waiting:
@@ -144,24 +134,16 @@ def grade(
                 standings = run.finish(practice)
         except KeyboardInterrupt:
             fail(f"stopped; {run.written if run else 0} of {len(candidates)} reports are in {out}.", 130)
-        except (CannotGrade, LedgerError) as error:
-            fail(str(error))
         except GradingFailed as error:
             fail(str(error), EXIT_GRADER_ERROR)
-        except OSError as error:
-            fail(
-                f"{error.filename or out}: {error.strerror}. "
-                "Reports written so far are complete. Free disk space and run again.",
-                3,
-            )
         _show(out, run, standings, practice)
 
 
-def _settings(device: DeviceChoice, only: str | None, seed: int, lang: str) -> Settings:
+def _settings(device: str, only: str | None, seed: int, lang: str) -> Settings:
     if only is not None and only not in (known := [task.id for task in chosen().rubric.tasks]):
         fail(f"--only {only}: no such task. Choose one of {', '.join(known)}.")
     command = shlex.join(["grader", *sys.argv[1:]])
-    return Settings(chosen(), str(device), only, seed, language_of(lang), command=command)
+    return Settings(chosen(), device, only, seed, language_of(lang), command=command)
 
 
 def grade_waiting(run: Run, settings: Settings, executor: str, jobs: int) -> None:
@@ -240,7 +222,4 @@ def _show(out: Path, run: Run, standings: Sequence[Standing], practice: Mapping[
             "leave them out with --replace. No summary was written."
         )
     if any(line.status == "grader_error" for line in lines):
-        fail(
-            "the grader failed on some submissions; see the lines above.",
-            EXIT_GRADER_ERROR,
-        )
+        fail("the grader failed on some submissions; see the lines above.", EXIT_GRADER_ERROR)

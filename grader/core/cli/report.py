@@ -9,8 +9,6 @@ import typer
 
 from grader.core.extras import extra
 from grader.core.grades.decided import DecidedClass
-from grader.core.grades.in_force import about
-from grader.core.grades.words import for_staff
 from grader.core.results.language import in_language
 from grader.core.results.pseudonyms import PseudonymError, pseudonyms
 from grader.core.results.report import write_text
@@ -18,7 +16,7 @@ from grader.core.results.statistics import Entry, entry
 from grader.core.run.progress import follow
 
 from .decided import Partial, read_decided, refuse_partial
-from .terminal import ERR, chosen, fail, language_of, prepare, read_attention, say
+from .terminal import ERR, EXIT_GRADER_ERROR, chosen, ending, fail, language_of, prepare, read_attention, say
 
 if TYPE_CHECKING:
     from grader.core.pages.anonymous import Anonymous
@@ -45,8 +43,8 @@ def report(
 ) -> None:
     """Write static HTML: a class page, and a page per student that explains every lost point."""
     out, language = out or written / ("html/anonymous" if anonymous else "html"), language_of(lang)
-    known = read_decided(written, chosen().rubric, quiet=anonymous)
-    refuse_partial(written, known.lines, chosen().rubric, partial)
+    known = read_decided(written, quiet=anonymous)
+    refuse_partial(written, known.lines, partial)
     number = write_pages(known, out, language, handout, hide(known) if anonymous else None)
     say(f"{number} students: {out / 'index.html'}")
 
@@ -76,7 +74,7 @@ def write_pages(
     viva = extra("viva")
     understood = viva.understood(known.folder) if viva else {}
     entries: list[Entry] = []  # rather than whole reports, which would fill the memory for a large class
-    try:
+    with ending(out, code=EXIT_GRADER_ERROR):
         for line in follow(lines, "pages", len(lines), ERR):
             one, grades = known.report(line.id), known.grades[line.id]
             if hidden:
@@ -89,14 +87,12 @@ def write_pages(
         for page in students.glob("*.html"):
             if page.stem not in here:  # a page of an earlier run, whose student is no longer in the class
                 page.unlink()
-        attention, told = read_attention(known.folder), _told(known, language)
+        attention, told = read_attention(known.folder), known.told(language)
         if hidden:
             attention, told = hidden.attention(attention), []
             understood = {hidden.names[name]: points for name, points in understood.items() if name in hidden.names}
         picture = viva.picture(entries, understood, language) if viva else ""
         write_text(out / "index.html", pages.classroom(entries, attention, told, understood, picture))
-    except OSError as error:
-        fail(f"{error.filename or out}: {error.strerror}.", 3)
     return len(entries)
 
 
@@ -104,19 +100,6 @@ def hide(known: DecidedClass) -> Anonymous:
     """What takes the place of everyone in the class."""
     from grader.core.pages.anonymous import anonymous
 
-    try:
+    with ending(known.folder, PseudonymError):
         names = pseudonyms(known.folder, [line.id for line in known.lines])
-    except PseudonymError as error:
-        fail(str(error))
-    except OSError as error:
-        fail(f"{error.filename or known.folder}: {error.strerror}.")
     return anonymous(names, known.lines, known.rubric)
-
-
-def _told(known: DecidedClass, language: str) -> list[tuple[str, str]]:
-    """Every decision that holds: the submission that it is about, and the words for staff."""
-    return [
-        (line.id, for_staff(ruling, known.rubric, language))
-        for line in known.lines
-        for ruling in about(line, known.book)
-    ]

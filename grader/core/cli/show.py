@@ -187,7 +187,7 @@ def show(
 ) -> None:
     """Show the class with statistics, or one submission with every lost point explained."""
     rubric, language = chosen().rubric, language_of(lang)
-    known = read_decided(out, rubric)
+    known = read_decided(out)
     if pseudonyms:
         _print_pseudonyms(known, identifier)
         return

@@ -24,7 +24,7 @@ from grader.core.results.written import Sources, noted
 from grader.core.run.conditions import settings_of
 from grader.core.settings import Settings
 
-from .terminal import chosen, fail, warn
+from .terminal import chosen, ending, fail, warn
 
 SOURCES = (*PLATFORMS, FOLDERS)
 
@@ -117,11 +117,8 @@ def settings_then(out: Path, report: Report) -> Settings:
     known = Settings(chosen(), "cpu" if devices == ["cpu"] else "auto", seed=report.provenance.seed)
     if not (out / LEDGER).exists():
         return known
-    try:
-        with reading(out) as ledger:
-            details = details_of(ledger, report.submission.id)
-    except LedgerError as error:
-        fail(str(error))
+    with ending(out, LedgerError), reading(out) as ledger:
+        details = details_of(ledger, report.submission.id)
     return settings_of(details, chosen()) if details else known
 
 

@@ -6,7 +6,6 @@ import contextlib
 import locale
 import os
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
 
@@ -15,7 +14,8 @@ from rich.console import Console
 from rich.text import Text
 
 from grader.core.assignment import Assignment
-from grader.core.intake.origin import called, folded
+from grader.core.grades.people import People, Unknown, listed
+from grader.core.intake.origin import folded
 from grader.core.results import written
 from grader.core.results.pseudonyms import PseudonymError, known
 from grader.core.results.report import Attention, Summary, SummaryLine
@@ -24,7 +24,6 @@ from grader.core.rubric import LANGUAGES
 
 EXIT_BAD_INPUT = 2
 EXIT_GRADER_ERROR = 3
-MOST_NAMED = 10
 
 
 class _Terminal(Console):
@@ -68,6 +67,26 @@ def needing(extras: str, command: str) -> Iterator[None]:
         fail(f"{error.name} is not installed. Install what {command} needs: pip install -e '.[{extras}]'")
 
 
+@contextlib.contextmanager
+def ending(
+    place: Path | None, *errors: type[Exception], code: int = EXIT_BAD_INPUT, advice: str = ""
+) -> Iterator[None]:
+    """End the command with one line if the ``with`` block raises one of these errors, or cannot use a file.
+
+    Args:
+        place: Is named where the system names no file.
+        errors: Those whose message is such a line.
+        code: The exit code if a file cannot be used.
+        advice: The end of the line about a file.
+    """
+    try:
+        yield
+    except errors as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"{error.filename or place}: {error.strerror}.{advice}", code)
+
+
 def language_of(lang: str) -> str:
     """The language that ``--lang`` names, or else that of the locale: Chinese, or English for any other locale."""
     language = lang or ("zh" if (locale.getlocale()[0] or "").startswith(("zh", "Chinese")) else "en")
@@ -96,10 +115,8 @@ def graded_folder(out: Path) -> Path:
 
 def read_written(path: Path, model: type[ReadT]) -> ReadT:
     """Read a file that an earlier command has written; ends the command if that cannot be done."""
-    try:
+    with ending(path, written.NotWritten):
         return written.read_written(path, model)
-    except written.NotWritten as error:
-        fail(str(error))
 
 
 def read_attention(out: Path) -> list[Attention]:
@@ -112,43 +129,29 @@ def find(out: Path, wanted: str) -> str:
     """The submission that a person names: by its id, pseudonym, a student's id, address or name, or a part of one."""
     if (out / wanted / "report.json").is_file():
         return wanted
-    lines, text = read_class(out), folded(wanted)
-    told = {line.id: [folded(line.id), *_known(line)] for line in lines}
+    lines = read_class(out)
     for identifier, pseudonym in pseudonyms_in(out, lines).items():
-        if pseudonym == text:  # and not a part of one, which would be found by chance
+        if pseudonym == folded(wanted):  # and not a part of one, which would be found by chance
             return identifier
-    for fits in (lambda known: known == text, lambda known: text in known):
-        found = [own for own, texts in told.items() if any(map(fits, texts))]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            fail(f"{wanted}: ambiguous: {', '.join(found[:MOST_NAMED])}. Give more of the id or name.")
-    near = get_close_matches(text, [known for texts in told.values() for known in texts], n=1)
-    advice = f"; did you mean {near[0]}?" if near else "."
-    fail(f"{wanted}: no student in {out} matches{advice} `grader show {out}` lists everyone.")
-
-
-def _known(line: SummaryLine) -> list[str]:
-    """What a submission's students are called, as far as it is known."""
-    return [text for student in (line.origin.students if line.origin else ()) for text in called(student)]
+    try:
+        found = People(lines).meant(wanted)
+    except Unknown as error:
+        fail(f"{wanted}: {error}. `grader show {out}` lists everyone.")
+    if len(found) > 1:
+        fail(f"{wanted}: ambiguous: {listed(found)}. Give more of the id or name.")
+    return found[0]
 
 
 def pseudonyms_in(out: Path, lines: Iterable[SummaryLine]) -> dict[str, str]:
     """The pseudonyms of the submissions, if pages were written with them; ends the command if the key is damaged."""
-    try:
+    with ending(out, PseudonymError):
         return known(out, [line.id for line in lines])
-    except PseudonymError as error:
-        fail(str(error))
-    except OSError as error:
-        fail(f"{error.filename or out}: {error.strerror}.")
 
 
 def read_class(out: Path) -> list[SummaryLine]:
     """The submissions in the summary of the last run; after a run that was stopped, all that have a report."""
-    try:
+    with ending(out, written.NotWritten):
         return written.read_lines(out)
-    except written.NotWritten as error:
-        fail(str(error))
 
 
 _chosen: list[Assignment] = []

@@ -8,14 +8,11 @@ grade are left out, unless they are excused. The file has no place for remarks.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from grader.core.intake.origin import Student
-from grader.core.intake.roster import match, student_of
-
 from .rows import Export, ExportError, Request, Row, remarks
-from .table import Template, inert, number, read_number, read_template, written
+from .table import Template, inert, number, place, read_number, read_template, written
 
 COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 IDENTITY = (*COLUMNS, "LastName", "FirstName", "Integration ID", "Root Account")
@@ -60,29 +57,20 @@ def _filled(rows: Sequence[Row], template: Template, assignment_id: str) -> Expo
     target = _target(template, assignment_id)
     known = {own for name in IDENTITY if (own := template.find([name])) is not None}
     slim = template.only([*sorted(known), target])
-    people = dict(_people(slim))
+    people = {student: line for student, line in slim.students().items() if student.id}
     cells = [[*map(inert, row[:-1]), row[-1]] for row in slim.rows]
     kept = [number for number, row in enumerate(slim.rows) if POINTS_POSSIBLE in row[0]]
     told = []
     for row in rows:
-        student = row.student if row.source == "canvas" else row.student.model_copy(update={"id": ""})
-        found = match(student, [*people])
-        if found is None:
+        line = place(row, people, "canvas")
+        if line is None:
             told.append(replace(row, refused=ABSENT))
-        elif slim.rows[place := people[found]][-1].strip().upper() != EXCUSED:
-            told.append(replace(row, there=read_number(slim.rows[place][-1])))
+        elif slim.rows[line][-1].strip().upper() != EXCUSED:
+            told.append(replace(row, there=read_number(slim.rows[line][-1])))
             if row.grade or row.excused:
-                cells[place][-1] = _points(row)
-                kept.append(place)
-    return Export({"canvas.csv": slim.text(cells[place] for place in sorted(kept))}, told, remarks(told))
-
-
-def _people(template: Template) -> Iterator[tuple[Student, int]]:
-    """Every student in the gradebook, with the number of the row."""
-    for place, row in enumerate(template.rows):
-        student = student_of(dict(zip(template.headings, row, strict=True)))
-        if student.id:
-            yield student, place
+                cells[line][-1] = _points(row)
+                kept.append(line)
+    return Export({"canvas.csv": slim.text(cells[line] for line in sorted(kept))}, told, remarks(told))
 
 
 def _target(template: Template, assignment_id: str) -> int:

@@ -9,18 +9,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from grader.core.grades.people import key, students
-from grader.core.intake.roster import heading, match, student_of
+from grader.core.grades.people import Key, key, students
+from grader.core.intake.roster import heading, match
 from grader.core.results.database import transaction
 from grader.core.results.ledger import origin_of
 from grader.core.results.policy import grade
 from grader.core.rubric import Policy
 
-from .moodle import GRADE, MODIFIED
+from .moodle import GRADE, IDENTIFIER, MODIFIED
 from .rows import ExportError, Row
 from .table import read_number, read_template
 
-Key = tuple[str, str]
 GRADES = tuple(map(heading, (*GRADE, "Total Score", "score")))  # of Moodle and plain tables, Gradescope, nbgrader
 _OF_CANVAS = re.compile(r"\(\d+\)$")
 
@@ -64,9 +63,8 @@ def in_file(path: Path, rows: Iterable[Row]) -> dict[Key, Before]:
         return {}
     columns = {name: number for number, name in enumerate(table.headings)}
     places = [columns[name] for name in (*GRADES, *filter(_OF_CANVAS.search, columns)) if name in columns]
-    first = table.headings[0] if table.find(MODIFIED) is None else "identifier"  # whatever Moodle calls it
-    headings = (first, *table.headings[1:])
-    known = {student_of(dict(zip(headings, row, strict=True))): row[places[0]] for row in table.rows if places}
+    everyone = table.students(IDENTIFIER if table.find(MODIFIED) is not None else "") if places else {}
+    known = {student: table.rows[line][places[0]] for student, line in everyone.items()}
     found = ((key(row.student), match(row.student, [*known])) for row in rows)
     told = ((own, read_number(known[student])) for own, student in found if student)
     return {own: Before(points, f"in {path.name} of an earlier export") for own, points in told if points is not None}

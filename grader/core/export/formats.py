@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from grader.core.grades.book import NOTHING, Book
@@ -21,7 +21,6 @@ FORMATS: Mapping[str, Exporter] = {
     "junit": junit.export,
     "csv": plain.export,
 }
-NO_COMMENTS: Mapping[str, str] = {}
 
 
 def export(
@@ -31,7 +30,7 @@ def export(
     template: bytes | None = None,
     assignment_id: str = "",
     book: Book = NOTHING,
-    comments: Mapping[str, str] = NO_COMMENTS,
+    comment: Callable[[Report], str] | None = None,
 ) -> Export:
     """The files of one format, with grades by the policy and by people; the remarks name students without a grade.
 
@@ -42,7 +41,7 @@ def export(
         template: A file that was downloaded from the platform.
         assignment_id: The number that the platform gives the assignment.
         book: What people decided.
-        comments: What students are told beside their grade, by submission, where the file has a place for it.
+        comment: Builds what a student is told beside the grade, where the file has a place for it; None for nothing.
 
     Raises:
         ExportError: If the platform would refuse the file.
@@ -50,11 +49,7 @@ def export(
     due = rubric.policy.due.isoformat() if rubric.policy.due else ""
     request = Request(rubric.id, rubric.title["en"], due, template, assignment_id)
     students = [
-        replace(
-            row,
-            decided=_in_words(row, rubric),
-            comment=comments.get(row.report.submission.id, ""),
-        )
+        replace(row, decided=_in_words(row, rubric), comment=comment(row.report) if comment else "")
         for row in rows(reports, rubric.policy, book)
     ]
     made = FORMATS[to](students, request)

@@ -11,12 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 
-from grader.core.intake.origin import Student
-from grader.core.intake.roster import match, student_of
-
 from .rows import Export, Request, Row, remarks
-from .table import Template, inert, number, read_number, read_template
+from .table import inert, number, place, read_number, read_template
 
+IDENTIFIER = "identifier"  # the first column, whatever it is called
 WHAT = "the grading worksheet of the assignment"
 GRADE: tuple[str, ...] = (
     "Grade",
@@ -41,7 +39,7 @@ MODIFIED: tuple[str, ...] = (
     "最終更新日時 (評定)",
 )
 MODIFIED += ("Zuletzt geändert (Bewertung)", "Última modificación (calificación)", "Dernière modification (note)")
-MODIFIED += ("最終更新日時 (評定)", "Laatst gewijzigd (beoordeling)", "Последнее изменение (оценка)")
+MODIFIED += ("Laatst gewijzigd (beoordeling)", "Последнее изменение (оценка)")
 COMMENTS = ("Feedback comments", "反馈评论", "评语反馈", "反馈意见")
 ABSENT = "not in the worksheet. Download it again, or add them to the course"
 
@@ -56,16 +54,15 @@ def export(rows: Sequence[Row], request: Request) -> Export:
     target = template.column(GRADE, WHAT)
     template.column(MODIFIED, WHAT)
     maximum, comments = template.find(MAXIMUM), template.find(COMMENTS)
-    people = _people(template)
+    people = template.students(IDENTIFIER)
     filled = [[row[0], inert(row[1]), *row[2:]] for row in template.rows]
     told = []
     for row in rows:
-        student = row.student if row.source == "moodle" else row.student.model_copy(update={"id": ""})
-        found = match(student, [*people])
-        if found is None:
+        line = place(row, people, "moodle")
+        if line is None:
             told.append(replace(row, refused=ABSENT))
             continue
-        cells = filled[people[found]]
+        cells = filled[line]
         most = cells[maximum] if maximum is not None else ""
         own = replace(row, there=read_number(cells[target]), refused=_refused(row, most))
         told.append(own)
@@ -78,12 +75,6 @@ def export(rows: Sequence[Row], request: Request) -> Export:
             new = [text for text in added if text and text not in cells[comments]]
             cells[comments] = inert(" ".join(filter(None, [cells[comments], *new]))) if new else cells[comments]
     return Export({"moodle.csv": template.text(filled)}, told, remarks(told))
-
-
-def _people(template: Template) -> dict[Student, int]:
-    """Every student in the worksheet, with the number of the row."""
-    header = ("identifier", *template.headings[1:])
-    return {student_of(dict(zip(header, row, strict=True))): number for number, row in enumerate(template.rows)}
 
 
 def _refused(row: Row, most: str) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from grader.core.intake.roster import heading
+from grader.core.intake.origin import Student
+from grader.core.intake.roster import heading, match, student_of
 
-from .rows import ExportError
+from .rows import ExportError, Row
 
 BOM = "\ufeff"
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -52,6 +53,12 @@ class Template:
         """The headings, for comparison."""
         return tuple(map(heading, self.header))
 
+    def students(self, first: str = "") -> dict[Student, int]:
+        """Everyone in the table, with the number of the row; ``first`` replaces its first heading."""
+        headings = (first or self.headings[0], *self.headings[1:])
+        rows = (dict(zip(headings, row, strict=True)) for row in self.rows)
+        return {student_of(row): number for number, row in enumerate(rows)}
+
     def text(self, rows: Iterable[Sequence[str]]) -> str:
         """The same table with other rows."""
         return self.bom + _joined([self.header, *rows], self.delimiter)
@@ -60,6 +67,13 @@ class Template:
         """The same table with these columns alone."""
         rows = (tuple(row[own] for own in columns) for row in self.rows)
         return replace(self, header=tuple(self.header[own] for own in columns), rows=tuple(rows))
+
+
+def place(row: Row, people: Mapping[Student, int], platform: str) -> int | None:
+    """The number of the row that is a student's in a table of a platform, whose ids are no other platform's."""
+    student = row.student if row.source == platform else row.student.model_copy(update={"id": ""})
+    found = match(student, [*people])
+    return None if found is None else people[found]
 
 
 def read_template(data: bytes | None, of: str) -> Template:

@@ -11,8 +11,9 @@ from grader.core.results.report import Report, SummaryLine, summary_line
 from grader.core.rubric import Rubric
 
 from .book import Book, Read
-from .grades import StudentGrade, decided, grades
-from .in_force import in_force
+from .grades import StudentGrade, by_submission, decided, grades
+from .in_force import about, in_force
+from .words import for_staff
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,14 @@ class DecidedClass:
         lines = [summary_line(reports[own.id], own.practice) if own.id in reports else own for own in self.lines]
         return replace(self, lines=lines, as_graded=read)
 
+    def told(self, language: str) -> list[tuple[str, str]]:
+        """Every decision that holds: the submission that it is about, and the words for staff."""
+        held = ((line.id, ruling) for line in self.lines for ruling in about(line, self.book))
+        return [(submission, for_staff(ruling, self.rubric, language)) for submission, ruling in held]
+
     @cached_property
     def grades(self) -> Mapping[str, Sequence[StudentGrade]]:
         """Grades by submission id; empty if the students' grades come from another submission."""
-        found: dict[str, list[StudentGrade]] = {line.id: [] for line in self.lines}
         lines = [in_force(line, self.book, self.as_graded, self.rubric) for line in self.lines]
-        for own in grades(lines, self.book, self.rubric.policy):
-            found[own.line.id].append(own)
-        return found
+        found = by_submission(grades(lines, self.book, self.rubric.policy))
+        return {line.id: found.get(line.id, ()) for line in lines}

@@ -6,7 +6,7 @@ The way is: report ─► viewed by the rubric ─► decided by people ─► l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -64,6 +64,14 @@ def grades(lines: Sequence[SummaryLine], book: Book, policy: Policy) -> list[Stu
     counting = {one for own, theirs in by_student.items() for one in _counting(theirs, book, own)}
     chosen = {own: [one for one in theirs if one in counting] for own, theirs in by_student.items()}
     return [_alone(one, chosen[key(one.student)]) for one in found if one in counting]
+
+
+def by_submission(found: Iterable[StudentGrade]) -> dict[str, list[StudentGrade]]:
+    """Grades by the id of the submission that they are for."""
+    ordered: dict[str, list[StudentGrade]] = {}
+    for own in found:
+        ordered.setdefault(own.line.id, []).append(own)
+    return ordered
 
 
 def _grades(line: SummaryLine, book: Book, policy: Policy) -> Iterator[StudentGrade]:

@@ -83,6 +83,12 @@ def about(line: SummaryLine, own: Book) -> list[Ruling]:
     return list(dict.fromkeys(ruling for rulings in each for ruling in rulings))
 
 
+def everything(line: SummaryLine, own: Book) -> list[Ruling]:
+    """All decisions, appeals and looks of a submission and its students."""
+    seen = own.seen(line.id)
+    return [*about(line, own), *own.asked(line.id), *([seen] if seen else [])]
+
+
 def stale(lines: Sequence[SummaryLine], own: Book) -> Iterator[Attention]:
     """Submissions with a decision that a person should look at again."""
     for line in lines:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, model_validator
@@ -172,8 +171,3 @@ FOLDER = "decisions"  # beside it, with a file for each of several graders
 
 class DecisionError(Exception):
     """The decisions cannot be used; the message is one line that says where, what, and what to do."""
-
-
-def date_of(moment: datetime) -> str:
-    """The time of a deadline, for people."""
-    return moment.isoformat(sep=" ", timespec="minutes")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from grader.core.intake.origin import Origin, Student, called, folded
 from grader.core.results.report import SummaryLine
 
 Key = tuple[str, str]
-MOST_NAMED = 5
+MOST_NAMED = 10
 
 
 class Unknown(Exception):
@@ -26,6 +26,12 @@ def key(student: Student) -> Key:
     return (student.id, "") if student.id else (student.email, student.name)
 
 
+def listed(names: Sequence[str]) -> str:
+    """The first of these names, and how many more there are."""
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" … (+{more})" if more > 0 else "")
+
+
 class People:
     """Everyone in a class, and what they handed in.
 
@@ -38,7 +44,7 @@ class People:
         self.known: dict[Key, Student] = {}
         self.handed_in: dict[Key, list[str]] = {}
         self._called: dict[str, dict[Key, None]] = {}  # students by everything that they are called
-        self._works = {own.casefold(): own for own in self.lines}
+        self._works = {folded(own): own for own in self.lines}
         for line in self.lines.values():
             for student in students(line.id, line.origin):
                 own = key(student)
@@ -60,12 +66,12 @@ class People:
         """
         found = [*self._called.get(folded(text), ())]
         if len(found) > 1:
-            raise Unknown(f"ambiguous ({', '.join(map(self.name, found[:MOST_NAMED]))}): give an id or an email")
+            raise Unknown(f"ambiguous ({listed([*map(self.name, found)])}): give an id or an email")
         if found:
             return found
-        work = self._works.get(text.casefold())
+        work = self._works.get(folded(text))
         if work is None:
-            near = get_close_matches(text, [*self.lines, *self._all_texts()], n=1)
+            near = get_close_matches(folded(text), [*self._works, *self._called], n=1)
             raise Unknown(f"no student matches{f' (did you mean {near[0]}?)' if near else ''}")
         return [key(student) for student in students(work, self.lines[work].origin)]
 
@@ -75,19 +81,29 @@ class People:
         Raises:
             Unknown: As :meth:`students` does.
         """
-        if work := self._works.get(text.casefold()):
+        if work := self._works.get(folded(text)):
             return [work]
         return [own for student in self.students(text) for own in self.handed_in[student]]
 
+    def meant(self, text: str) -> list[str]:
+        """The submissions that a person may mean: as :meth:`submissions`, or else by a part of an id, address or name.
+
+        Raises:
+            Unknown: If there is none.
+        """
+        try:
+            return self.submissions(text)
+        except Unknown:
+            part = folded(text)
+            works = [work for called, work in self._works.items() if part in called]
+            students = [own for called, found in self._called.items() if part in called for own in found]
+            works += [work for own in students for work in self.handed_in[own]]
+            if not works:
+                raise
+            return [work for work in self.lines if work in works]
+
     def name(self, student: Key) -> str:
         """The id, address or name that means only this student; if each is shared, the id of a submission."""
-        texts = (text for text in _texts(self.known[student]) if self.find(text) == student)
+        own = self.known[student]
+        texts = (text for text in (own.id, own.email, own.name) if self.find(text) == student)
         return next(texts, self.handed_in[student][0])
-
-    def _all_texts(self) -> Iterator[str]:
-        for student in self.known.values():
-            yield from _texts(student)
-
-
-def _texts(student: Student) -> Sequence[str]:
-    return [text for text in (student.id, student.email, student.name) if text]

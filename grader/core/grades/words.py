@@ -7,7 +7,7 @@ from typing import Final
 from grader.core.rubric import Rubric
 from grader.core.sentences import Sentences, say
 
-from .model import BEST, LAST, Decision, Ruling, date_of
+from .model import BEST, LAST, Decision, Ruling
 
 WORDS: Final[Sentences] = {
     "property": ("“{title}”: {points:g} points.", "“{title}”：{points:g} 分。"),
@@ -72,7 +72,7 @@ def _say(name: str, language: str, own: Decision, rubric: Rubric) -> str:
         comment=own.comment,
         at=own.at,
         appeal=own.appeal,
-        due=date_of(own.due) if own.due else "",
+        due=own.due.isoformat(sep=" ", timespec="minutes") if own.due else "",
         days=own.late_days,
         attempt=own.attempt,
         names=", ".join(own.team or ()),

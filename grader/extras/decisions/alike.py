@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 
 from grader.core.results.attention import NOT_BEGUN
@@ -13,35 +13,21 @@ from grader.core.results.report import CaseReport, PropertyReport, Report, messa
 UNGRADED = ""  # in place of a property's id: the submission as a whole has no result
 
 
-@dataclass(frozen=True)
-class Alike:
-    """A property, and the other submissions with the same outcome and cause.
-
-    Attributes:
-        property: Its id; ``UNGRADED`` if the submission was not graded at all.
-        others: Ids of submissions, in the order of the class.
-    """
-
-    property: str
-    others: list[str] = field(default_factory=list)
-
-
-def alike(own: Report, properties: Collection[str], classmates: Iterable[Report]) -> list[Alike]:
-    """The students who share the cause of each property.
+def alike(own: Report, properties: Collection[str], classmates: Iterable[Report]) -> dict[str, list[str]]:
+    """The other submissions that share the outcome and cause of a property, in the order of the class.
 
     Args:
         own: The report of the student.
-        properties: Ids of the properties in question.
+        properties: Ids of the properties in question; a submission that was not graded at all has ``UNGRADED`` alone.
         classmates: The other reports, which may include the student's own.
     """
-    causes = _causes(own)
-    found = {name: Alike(name) for name in causes if name in properties or name == UNGRADED}
+    causes = {name: cause for name, cause in _causes(own).items() if name in properties or name == UNGRADED}
+    found: dict[str, list[str]] = {}
     for other in classmates:
-        theirs = _causes(other)
-        for name, one in found.items():
-            if other.submission.id != own.submission.id and theirs.get(name) == causes[name]:
-                one.others.append(other.submission.id)
-    return [*found.values()]
+        shared = causes.items() & _causes(other).items() if other.submission.id != own.submission.id else ()
+        for name, _ in shared:
+            found.setdefault(name, []).append(other.submission.id)
+    return {name: found[name] for name in causes if name in found}
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, time
+from datetime import datetime, time
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
@@ -13,17 +13,16 @@ from typing import Annotated
 import typer
 
 from grader.core.cli.decided import read_decided
-from grader.core.cli.terminal import chosen, fail, find, graded_folder, language_of, say
+from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, find, graded_folder, language_of, say
 from grader.core.grades.book import About
 from grader.core.grades.decided import DecidedClass
-from grader.core.grades.in_force import about
-from grader.core.grades.model import EVERYONE, DecisionError, Ruling
+from grader.core.grades.in_force import about, everything
+from grader.core.grades.model import EVERYONE, DecisionError
 from grader.core.grades.words import for_staff
-from grader.extras.decisions.placing import Placed
 
 from .alike import lost, mistake_in
-from .draft import drafted, named, repeated
-from .file import append, undo, written_in
+from .draft import record, repeated
+from .file import undo, written_in
 
 As = Annotated[
     str, typer.Option("--as", metavar="NAME", help="Your file, DIR/decisions/NAME.toml, if several people decide.")
@@ -91,8 +90,8 @@ def decide(
         fail(f"--late-days {late_days}: forgives nothing. Give the number of days to forgive, or --due.")
     if file is not None and file.partition("=")[0] not in (paths := chosen().rubric.files):
         fail(f"--file {file}: give PATH=NAME. PATH is one of {', '.join(paths)}.")
-    language, known = language_of(lang), read_decided(out, chosen().rubric)
-    said: dict[str, object] = {
+    language, known = language_of(lang), read_decided(out)
+    options: dict[str, object] = {
         "override": override,
         "comment": comment,
         "file": file,
@@ -104,13 +103,15 @@ def decide(
         "appeal": appeal,
         "withdraw": withdraw,
     }
-    wanted = [_one(name, value, points, why) for name, value in said.items() if value is not None]
-    if not why and (bare := [name for name, value in said.items() if value is not None and name not in UNEXPLAINED]):
+    said = {name: value for name, value in options.items() if value is not None}
+    if not why and (bare := [name for name in said if name not in UNEXPLAINED]):
         fail(f"--{bare[0].replace('_', '-')}: no reason given. Add --why; the student reads it.")
-    if len(wanted) == 1:  # a comment alone may have a reason
-        wanted[0]["why"] = why
+    reasons = {name: why for name in said if name != "comment" or len(said) == 1}  # a comment alone may have a reason
+    wanted = [{name: value, "why": reasons.get(name)} for name, value in said.items()]
+    if override is not None:
+        wanted[0]["points"] = points
     if renew and student:
-        wanted += [own | ({"why": why} if why else {}) for own in _renewed(_rulings(known, student), renew)]
+        wanted += [own | ({"why": why} if why else {}) for own in _renewed(known, student, renew)]
     if all_with:
         if points is None or not why or student:
             fail("--all-with needs --points and --why, and no STUDENT; --except leaves somebody out.")
@@ -134,12 +135,10 @@ def decide(
 
 def _undo(out: Path, grader: str) -> None:
     """Take the last decisions back, and print the grades that this changes."""
-    before = _grades(read_decided(graded_folder(out), chosen().rubric, quiet=True))
-    try:
+    before = _grades(read_decided(graded_folder(out), quiet=True))
+    with ending(out, DecisionError, code=EXIT_GRADER_ERROR):
         taken = undo(out, grader)
-    except DecisionError as error:
-        fail(str(error))
-    _print_moves(before, _grades(now := read_decided(out, chosen().rubric)), now, grader)
+    _print_moves(before, _grades(now := read_decided(out)), now, grader)
     say(f"{len(taken)} decisions taken back.")
 
 
@@ -173,16 +172,10 @@ def enter(known: DecidedClass, wanted: Sequence[Mapping[str, object]], who: str,
         who: Who decided; empty for the grader, or for whoever runs the command.
         grader: In whose file; empty for the one that all share.
     """
-    common = {"who": who or grader or getpass.getuser(), "when": datetime.now(UTC).astimezone()}
     before = _grades(known)
-    try:
-        made = [_draft(known, {**common, **each}) for each in wanted]
-        append(known.folder, [own.decision for own in made], named(known.book.people, made), grader)
-    except DecisionError as error:
-        fail(str(error))
-    except OSError as error:
-        fail(f"{error.filename or known.folder}: {error.strerror}.", 3)
-    _print_moves(before, _grades(now := read_decided(known.folder, known.rubric)), now, grader)
+    with ending(known.folder, DecisionError, code=EXIT_GRADER_ERROR):
+        made = record(known, wanted, who or grader or getpass.getuser(), grader)
+    _print_moves(before, _grades(now := read_decided(known.folder)), now, grader)
     _print_rows([who for own in made if own.decision.team for who in own.about], now)
 
 
@@ -206,31 +199,18 @@ def _moment(text: str) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=due.tzinfo) if due else moment.astimezone()
 
 
-def _one(name: str, value: object, points: float | None, why: str | None) -> dict[str, object]:
-    """One of the things that were decided at once: only an override has points; no comment has a reason."""
-    return {name: value, "why": None if name == "comment" else why} | ({"points": points} if name == "override" else {})
-
-
-def _draft(known: DecidedClass, said: Mapping[str, object]) -> Placed:
-    return drafted(said, known.book, known.as_graded, known.rubric.policy)
-
-
 def _meant(known: DecidedClass, text: str) -> str:
     """The students that the argument means: an exact name, otherwise found as in ``show``."""
     exact = text == EVERYONE or text in known.book.people.lines or known.book.people.find(text)
     return text if exact else find(known.folder, text)
 
 
-def _rulings(known: DecidedClass, student: str) -> Sequence[Ruling]:
-    line = known.book.people.lines[find(known.folder, student)]
-    return about(line, known.book)
-
-
-def _renewed(rulings: Sequence[Ruling], slot: str) -> list[dict[str, object]]:
+def _renewed(known: DecidedClass, student: str, slot: str) -> list[dict[str, object]]:
     """The decision there, to be renewed; for comments, all of them."""
-    found = [ruling.decision for ruling in rulings if ruling.decision.slot == slot]
+    held = [ruling.decision for ruling in about(known.line(find(known.folder, student)), known.book)]
+    found = [own for own in held if own.slot == slot]
     if not found:
-        there = ", ".join(ruling.decision.slot for ruling in rulings) or "none"
+        there = ", ".join(own.slot for own in held) or "none"
         fail(f"--renew {slot}: no such decision in force. In force: {there}.")
     return [repeated(own) for own in found]
 
@@ -257,14 +237,9 @@ def _print_moves(before: Cells, after: Cells, known: DecidedClass, grader: str) 
 
 def _list(known: DecidedClass, student: str | None, language: str) -> None:
     """Print all decisions that hold, or those about one student."""
-    people = known.book.people
-    lines = [people.lines[find(known.folder, student)]] if student else known.lines
-    book = known.book
-    told = [
-        (line.id, ruling) for line in lines for ruling in (*about(line, book), *book.asked(line.id), book.seen(line.id))
-    ]
+    lines = [known.line(find(known.folder, student))] if student else known.lines
+    told = [(line.id, ruling) for line in lines for ruling in everything(line, known.book)]
     for submission, ruling in told:
-        if ruling:
-            say(f"{submission}: {for_staff(ruling, known.rubric, language)}")
-    if not any(ruling for _, ruling in told):
+        say(f"{submission}: {for_staff(ruling, known.rubric, language)}")
+    if not told:
         say("no decisions.")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
 from grader.core.grades.book import About, Book, Read
+from grader.core.grades.decided import DecidedClass
 from grader.core.grades.model import EVERYONE, PERSONAL, Decision, DecisionError, Ground, Ruling
 from grader.core.grades.people import People, Unknown, key, students
 from grader.core.results.report import first_problem
 from grader.core.rubric import Policy
 from grader.extras.decisions.placing import Placed, placed
 
-from .file import Entry
+from .file import Entry, append
 
 
 def drafted(said: Mapping[str, object], book: Book, read: Read, policy: Policy) -> Placed:
@@ -50,12 +52,31 @@ def drafted(said: Mapping[str, object], book: Book, read: Read, policy: Policy) 
     return Placed(Ruling(grounded, 0), own.about, own.now)
 
 
+def record(known: DecidedClass, wanted: Sequence[Mapping[str, object]], who: str, grader: str) -> list[Placed]:
+    """Append decisions to the file, all of them or none.
+
+    Args:
+        known: The class as it is.
+        wanted: The fields of each decision, but for who decided, and when.
+        who: Who decided.
+        grader: In whose file; empty for the one that all share.
+
+    Raises:
+        DecisionError: If one of them makes no sense for this class.
+        OSError: If the file cannot be written.
+    """
+    common: dict[str, object] = {"who": who, "when": datetime.now(UTC).astimezone()}
+    made = [drafted(common | {**own}, known.book, known.as_graded, known.rubric.policy) for own in wanted]
+    append(known.folder, [own.decision for own in made], _named(known.book.people, made), grader)
+    return made
+
+
 def repeated(own: Decision) -> dict[str, object]:
     """The decision and its reason, to be repeated by another author, at another time, on a new basis."""
     return {own.what: getattr(own, own.what), **{name: getattr(own, name) for name in ("points", "why", "at", "code")}}
 
 
-def named(people: People, made: Sequence[Placed]) -> list[str]:
+def _named(people: People, made: Sequence[Placed]) -> list[str]:
     """The subjects of each decision, for readers of the file: names, and ids of submissions."""
     each = ([people.known[one].name if isinstance(one, tuple) else one for one in own.about] for own in made)
     return [", ".join(dict.fromkeys(name for name in names if name and name != EVERYONE)) for names in each]

@@ -47,19 +47,10 @@ def decisions_of(
     ledger: sqlite3.Connection | None = None,
     note: bool = True,
 ) -> Book:
-    """The decisions about a class; changes of the file since the last command are entered in the ledger.
+    """The decisions about a class, as :func:`grader.core.grades.in_force.decisions_of` promises them.
 
-    Args:
-        folder: The reports, with ``decisions.toml`` beside them.
-        lines: Of the summary.
-        reports: Gives the report of a submission as the grader made it.
-        rubric: Has the policy.
-        ledger: The ledger, if it is open already; else it is opened if there are decisions. While a run is under way,
-            it cannot be opened, and the next command enters what has changed.
-        note: Whether to enter anything at all.
-
-    Raises:
-        DecisionError: If the file has a mistake, or is gone although the ledger knows of decisions.
+    Without an open ledger, it is opened if there are decisions. While a run is under way, it cannot be opened, and the
+    next command enters what has changed.
     """
     entries, people, there = read(folder), People(lines), bool(files_in(folder))
     found = placed(entries, people, reports, rubric.policy)

@@ -44,7 +44,7 @@ def _compared(old: Path, new: Path, rubric: Rubric, language: str) -> Iterator[D
 
     A submission that was graded again alone, as for an appeal, says nothing about all others.
     """
-    sides = _read(old, rubric, quiet=True), _read(new, rubric)
+    sides = _read(old, quiet=True), _read(new, quiet=False)
     before, after = ({line.id: line for line in side.lines} for side in sides)
     alone = len(after) == 1 and after.keys() < before.keys()
     for identifier in sorted(after if alone else before | after):
@@ -56,9 +56,8 @@ def _compared(old: Path, new: Path, rubric: Rubric, language: str) -> Iterator[D
         yield graded(found, line, (sides[0].grades, sides[1].grades), rubric.policy.thresholds)
 
 
-def _read(folder: Path, rubric: Rubric, quiet: bool = False) -> DecidedClass:
-    lines = read_written(folder / "summary.json", Summary).submissions
-    return read_decided(folder, rubric, lines, quiet=quiet)
+def _read(folder: Path, quiet: bool) -> DecidedClass:
+    return read_decided(folder, read_written(folder / "summary.json", Summary).submissions, quiet=quiet)
 
 
 PANEL = "More"

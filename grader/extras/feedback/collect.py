@@ -39,60 +39,47 @@ class Back:
     without: dict[str, list[str]] = field(default_factory=dict)
 
 
-class _Nothing(Exception):
-    """There is no feedback for a student; the text gives the reason."""
+def collected(
+    rows: Iterable[Row],
+    to: str,
+    pages: Path,
+    candidates: Mapping[str, Candidate],
+    rubric: Rubric,
+    language: str,
+) -> Back:
+    """The feedback for these students.
 
-
-@dataclass(frozen=True)
-class Collector:
-    """Collects the feedback of a class.
-
-    Attributes:
+    Args:
+        rows: Of the class.
         to: One of ``WAYS``.
         pages: The folder of the students' pages, which were written just now.
         candidates: The submissions by their ids, in the platform's download.
         rubric: Has the title.
         language: Of subjects and greetings.
+
+    Raises:
+        OSError: If a page cannot be read.
     """
+    back = Back()
+    for row in rows:
+        student, identifier = row.student, row.report.submission.id
+        page = pages / f"{identifier}.html"
+        if to == MAIL:
+            why = "" if student.email and student.name else NO_NAME if student.email else NO_ADDRESS
+            text = letter(student.name, " ".join(filter(None, [row.comment, row.remark])), language)
+            letters = [(student.email, student.name, subject(rubric, language), text, str(page.resolve()))]
+            back.letters += [] if why else letters
+        else:
+            files = _files(candidates.get(identifier), page, row.comment, to)
+            why = "" if files else ABSENT if row.absent else NO_PLACE[to]
+            back.files |= files
+        if why:
+            back.without.setdefault(why, []).append(f"{student} ({identifier})")
+    return back
 
-    to: str
-    pages: Path
-    candidates: Mapping[str, Candidate]
-    rubric: Rubric
-    language: str
 
-    def collect(self, rows: Iterable[Row]) -> Back:
-        """The feedback for these students.
-
-        Raises:
-            OSError: If a page cannot be read.
-        """
-        back = Back()
-        for row in rows:
-            try:
-                page = self.pages / f"{row.report.submission.id}.html"
-                if self.to == MAIL:
-                    back.letters.append(self._letter(row, page))
-                else:
-                    back.files |= self._files(row, page)
-            except _Nothing as reason:
-                back.without.setdefault(str(reason), []).append(f"{row.student} ({row.report.submission.id})")
-        return back
-
-    def _letter(self, row: Row, page: Path) -> Sequence[str]:
-        name, address = row.student.name, row.student.email
-        if not address:
-            raise _Nothing(NO_ADDRESS)
-        if not name:
-            raise _Nothing(NO_NAME)
-        text = letter(name, " ".join(filter(None, [row.comment, row.remark])), self.language)
-        return address, name, subject(self.rubric, self.language), text, str(page.resolve())
-
-    def _files(self, row: Row, page: Path) -> dict[str, bytes]:
-        candidate, data = self.candidates.get(row.report.submission.id), page.read_bytes()
-        files: dict[str, bytes] = {}
-        if candidate:
-            files = for_canvas(candidate, data, row.comment) if self.to == CANVAS else for_moodle(candidate, data)
-        if not files:
-            raise _Nothing(ABSENT if row.source == "roster" else NO_PLACE[self.to])
-        return files
+def _files(candidate: Candidate | None, page: Path, comment: str, to: str) -> dict[str, bytes]:
+    if candidate is None:
+        return {}
+    data = page.read_bytes()
+    return for_canvas(candidate, data, comment) if to == CANVAS else for_moodle(candidate, data)

@@ -12,17 +12,18 @@ from grader.core.cli.decided import Partial
 from grader.core.cli.export import PLAIN, AcceptDrops, AcceptStale, AssignmentId, Prepared, prepared
 from grader.core.cli.report import Handout, write_pages
 from grader.core.cli.submissions import Submissions, candidates_of
-from grader.core.cli.terminal import EXIT_GRADER_ERROR, MOST_NAMED, chosen, fail, graded_folder, language_of, say, warn
+from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, graded_folder, language_of, say, warn
 from grader.core.export.drops import remember
 from grader.core.export.rows import ExportError
 from grader.core.export.table import written
+from grader.core.grades.people import listed
 from grader.core.intake.reader import Reader
 from grader.core.results.database import LedgerError, opened
 from grader.core.results.files import write_zip
 from grader.core.results.language import in_language
 from grader.core.results.report import Report, write_text
 
-from .collect import ABSENT, MAIL, WAYS, Back, Collector
+from .collect import ABSENT, MAIL, WAYS, Back, collected
 from .text import comment
 
 NEXT = {
@@ -65,23 +66,19 @@ def return_feedback(
     def told(report: Report) -> str:
         return comment(in_language(report, chosen(), language), chosen().rubric, language)
 
-    try:
+    with ending(place, ExportError, LedgerError, advice=" Nothing more was written."):
         with Reader() as reader:
             candidates = candidates_of(out, submissions, reader) if to != MAIL else {}
         content = template.read_bytes() if template else None
         with opened(graded_folder(out)) as ledger:
             file, format_ = (place / f"{to}.csv", None) if template else (None, PLAIN)
-            ready = prepared(out, to, chosen().rubric, ledger, content, assignment_id, file, format_, told, partial)
+            ready = prepared(out, to, ledger, content, assignment_id, file, format_, told, partial)
             pages = pages or out / "html"
             write_pages(ready.known, pages, language, handout)
-            back = Collector(to, pages / "students", candidates, chosen().rubric, language).collect(ready.made.rows)
+            back = collected(ready.made.rows, to, pages / "students", candidates, chosen().rubric, language)
             _preflight(ready, back, accept_drops, accept_blanks, accept_stale, graded=template is not None)
             place.mkdir(parents=True, exist_ok=True)
             _write(to, place, back, ready, ledger, graded=template is not None or to == MAIL)
-    except (ExportError, LedgerError) as error:
-        fail(str(error))
-    except OSError as error:
-        fail(f"{error.filename or place}: {error.strerror}. Nothing more was written.")
 
 
 def _preflight(
@@ -90,9 +87,8 @@ def _preflight(
     """Say what a person should know; end the command if a person has to look first."""
     ready.say()
     for reason, names in back.without.items():
-        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
         warn(f"{len(names)} would get no feedback: {reason}")
-        warn(f"  {', '.join(names[:MOST_NAMED])}{more}")
+        warn(f"  {listed(names)}")
     none = sum(map(len, back.without.values()))
     counts = f"{ready.lost} would be blank, {len(ready.lower)} would drop, {none} would get no feedback"
     warn(f"{len(ready.made.rows)} students: {counts}")

@@ -1,1 +1,1 @@
-"""The autograder for Gradescope: one module packs it, the other runs in Gradescope's container."""
+"""The autograder for Gradescope: the command packs it, and ``run`` grades in Gradescope's container."""

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from grader.core.cli.grade import LevelChoice
+from grader.core.cli.grade import LevelName
 from grader.core.cli.submissions import Roster, Source, found
 from grader.core.cli.terminal import ERR, EXIT_GRADER_ERROR, OUT, chosen, fail, language_of, prepare, say
 from grader.core.export.table import number
@@ -30,9 +30,7 @@ def practice(
     source: Source = None,
     roster: Roster = None,
     lang: Annotated[str, typer.Option(help="Language in the terminal: en or zh. Default: the locale.")] = "",
-    require_isolation: Annotated[
-        LevelChoice, typer.Option(help="Refuse to run under weaker isolation.")
-    ] = LevelChoice.PROCESS,
+    require_isolation: Annotated[LevelName, typer.Option(help="Refuse to run under weaker isolation.")] = "process",
 ) -> None:
     """Judge students' tests from `make practice` on implementations that they have not seen.
 
@@ -53,7 +51,7 @@ def practice(
         prepare(out)
         server = Zygote(Limits())
         try:
-            if server.isolation.level < Level[require_isolation.name]:
+            if server.isolation.level < Level[require_isolation.upper()]:
                 fail(f"isolation here is {server.isolation}, weaker than required; see `grader doctor`.")
             judging = (judged(one, reader.read(one), exercise, server.start) for one in candidates)
             results = [*follow(judging, "running tests", len(candidates), ERR)]

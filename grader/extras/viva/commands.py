@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from grader.core.cli.grade import LevelChoice
+from grader.core.cli.grade import LevelName
 from grader.core.cli.submissions import Submissions, candidates_of, say_what_differs
 from grader.core.cli.terminal import (
     ERR,
@@ -45,9 +45,7 @@ def viva(
     submissions: Submissions = None,
     seed: Annotated[int, typer.Option(help="Another seed draws other questions.")] = 0,
     lang: Annotated[str, typer.Option(help="Language of the questions: en or zh. Default: the locale.")] = "",
-    require_isolation: Annotated[
-        LevelChoice, typer.Option(help="Refuse to run under weaker isolation.")
-    ] = LevelChoice.PROCESS,
+    require_isolation: Annotated[LevelName, typer.Option(help="Refuse to run under weaker isolation.")] = "process",
 ) -> None:
     """Ask each student six questions about their own code; every answer is found by running it.
 
@@ -72,7 +70,7 @@ def viva(
 
 
 def _quizzes(
-    folder: Path, submissions: list[Path] | None, seed: int, language: str, level: LevelChoice
+    folder: Path, submissions: list[Path] | None, seed: int, language: str, level: LevelName
 ) -> Iterator[Quiz]:
     """The quiz of each graded submission; one of which nothing can be asked has no questions."""
     from grader.core.sandbox.launch import Zygote  # these import torch
@@ -89,7 +87,7 @@ def _quizzes(
     names = pseudonyms(folder, [line.id for line in lines])
     server, reader = Zygote(Limits()), Reader()
     try:
-        if server.isolation.level < Level[level.name]:
+        if server.isolation.level < Level[level.upper()]:
             fail(f"isolation here is {server.isolation}, weaker than required; see `grader doctor`.")
         bench, candidates = Bench(server.start), candidates_of(folder, submissions, reader)
         mistakes = known_mistakes(bench, assignment, declared)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,8 +17,9 @@ from grader.core.cli.decided import read_decided
 from grader.core.cli.differences import graded, print_differences
 from grader.core.cli.grade import grade_waiting
 from grader.core.cli.submissions import Submissions, candidates_of, say_what_differs, settings_then
-from grader.core.cli.terminal import EXIT_GRADER_ERROR, MOST_NAMED, chosen, fail, find, language_of, say
+from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, find, language_of, say
 from grader.core.grades.decided import DecidedClass
+from grader.core.grades.people import listed
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.reader import Reader
 from grader.core.results.database import LedgerError
@@ -28,13 +29,14 @@ from grader.core.run.class_run import begun
 from grader.core.run.executors import LOCAL
 from grader.core.run.schedule import GradingFailed
 from grader.core.settings import CannotGrade, Settings
-from grader.extras.decisions.alike import UNGRADED, Alike, alike
+from grader.extras.decisions.alike import UNGRADED, alike
 from grader.extras.decisions.decide import enter
 
 from .draft import Override, gains, losses
 from .files import AppealError, given
 from .words import sentence
 
+UNCHANGED = " Nothing was changed."
 CHANGES = {Cause.TESTS, Cause.RUBRIC, Cause.POINTS, Cause.GRADER}  # of the grader, so that they concern everyone
 
 
@@ -69,11 +71,15 @@ def appeal(
     DIR is left unchanged unless --write is given.
     """
     language, identifier = language_of(lang), find(out, student)
-    known = read_decided(out, chosen().rubric, quiet=True, note=False)
+    known = read_decided(out, quiet=True, note=False)
     before = known.as_graded(identifier)
     settings = _settings(out, before, request_s, language)
     try:
-        with _scratch(out, keep) as scratch, Reader() as reader:
+        with (
+            ending(keep, AppealError, CannotGrade, LedgerError, code=EXIT_GRADER_ERROR, advice=UNCHANGED),
+            _scratch(out, keep) as scratch,
+            Reader() as reader,
+        ):
             everyone = candidates_of(out, submissions, reader) if not _whole(files) or check else {}
             own = given(identifier, files or [], everyone.get(identifier), reader, chosen().rubric.expected, scratch)
             if not files:
@@ -86,9 +92,9 @@ def appeal(
             drafted = gains(known.report(identifier), now)
             others = _alike(known, before, found)
             _print_alike(others, known, before, language)
-            if check and any(one.others for one in others):
+            if check and others:
                 _check(known, [own], others, everyone, place, settings, reader, jobs, language)
-            elif any(one.others for one in others):
+            elif others:
                 say(sentence(language, "unchecked"))
             if found and {reason.cause for reason in _reasons(found)} & CHANGES:
                 say(sentence(language, "class", out=out))
@@ -96,12 +102,8 @@ def appeal(
                 say(sentence(language, "kept", place=place))
     except KeyboardInterrupt:
         fail("stopped; nothing was changed.", 130)
-    except (AppealError, CannotGrade, LedgerError) as error:
-        fail(str(error))
     except GradingFailed as error:
         fail(str(error), EXIT_GRADER_ERROR)
-    except OSError as error:
-        fail(f"{error.filename or keep}: {error.strerror}. Nothing was changed.", EXIT_GRADER_ERROR)
     if now.status == "grader_error":
         fail(f"{identifier}: the grader failed on it: {now.reason}", EXIT_GRADER_ERROR)
     _draft(out, identifier, drafted, why, bool(files), language, who if write else None)
@@ -164,37 +166,31 @@ def _print_own(found: Difference | None, before: Report, now: Report, language: 
         say(sentence(language, "lost", names=", ".join(lost)))
 
 
-def _alike(known: DecidedClass, before: Report, found: Difference | None) -> list[Alike]:
+def _alike(known: DecidedClass, before: Report, found: Difference | None) -> dict[str, list[str]]:
     """Who ended as the student did, in what changed; if nothing did, in whatever lost points."""
     changed = {change.id for change in found.changes} if found else set()
     lost = {prop.id for task in before.tasks for prop in task.properties if prop.points < prop.max_points}
     return alike(before, changed or lost, (known.as_graded(line.id) for line in known.lines))
 
 
-def _print_alike(found: Sequence[Alike], known: DecidedClass, before: Report, language: str) -> None:
+def _print_alike(found: Mapping[str, Sequence[str]], known: DecidedClass, before: Report, language: str) -> None:
     props = {prop.id: prop for task in before.tasks for prop in task.properties}
-    for one in found:
-        if one.others:
-            title, why = before.reason or "", str(before.status)
-            if one.property != UNGRADED:
-                prop, rated = props[one.property], known.rubric.properties.get(one.property)
-                title = rated.title[language] if rated else prop.title
-                why = ", ".join(filter(None, (prop.outcome, prop.misconception)))
-            say(sentence(language, "alike", count=len(one.others), title=title, why=why), "bold")
-            say(f"  {_named(one.others)}")
-    if not any(one.others for one in found):
+    for name, others in found.items():
+        title, why = before.reason or "", str(before.status)
+        if name != UNGRADED:
+            prop, rated = props[name], known.rubric.properties.get(name)
+            title = rated.title[language] if rated else prop.title
+            why = ", ".join(filter(None, (prop.outcome, prop.misconception)))
+        say(sentence(language, "alike", count=len(others), title=title, why=why), "bold")
+        say(f"  {listed(others)}")
+    if not found:
         say(sentence(language, "nobody"))
-
-
-def _named(identifiers: Sequence[str]) -> str:
-    more = len(identifiers) - MOST_NAMED
-    return ", ".join(identifiers[:MOST_NAMED]) + (f" … (+{more})" if more > 0 else "")
 
 
 def _check(
     known: DecidedClass,
     own: list[Candidate],
-    found: Sequence[Alike],
+    found: Mapping[str, Sequence[str]],
     everyone: dict[str, Candidate],
     place: Path,
     settings: Settings,
@@ -203,7 +199,7 @@ def _check(
     language: str,
 ) -> None:
     """Grade those who ended in the same way again, each with their own files, and print who moves."""
-    others = list(dict.fromkeys(other for one in found for other in one.others))
+    others = list(dict.fromkeys(other for others in found.values() for other in others))
     there = [everyone[other] for other in others if other in everyone]
     reports = _graded([*own, *there], place, settings, reader, jobs)[len(own) :]
     differences = in_order(filter(None, (_difference(known, report) for report in reports)))
@@ -229,7 +225,7 @@ def _draft(
         for name, points in drafted
     ]
     if who is not None:
-        enter(read_decided(out, chosen().rubric), wanted, who)
+        enter(read_decided(out), wanted, who)
         return
     say(sentence(language, "draft"), "bold")
     for one in wanted:

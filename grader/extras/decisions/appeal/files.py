@@ -11,8 +11,6 @@ from grader.core.intake.discover import IntakeError
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Expected, Submission
 
-SUBMISSIONS = "--submissions"
-
 
 class AppealError(Exception):
     """Nothing can be regraded; the message is one line with the reason and the remedy."""
@@ -46,7 +44,7 @@ def given(
     if len(single) < len(files):
         raise AppealError("FILES: either one folder or zip, or single files; not both.")
     if before is None:
-        raise AppealError(f"{identifier}: no longer among the submissions. Pass its location with {SUBMISSIONS}.")
+        raise AppealError(f"{identifier}: no longer among the submissions. Pass its location with --submissions.")
     return _merged(identifier, single, before, reader, expected, scratch) if single else before
 
 

@@ -24,7 +24,7 @@ from grader.extras.decisions.file import undo
 from .classroom import Classroom, Now
 from .decide import Form, group_state, state, write, write_group
 from .guard import Guard
-from .pages import STATIC, ReviewPages, Shown
+from .pages import STATIC, ReviewPages
 from .words import say
 
 MEDIA = {"css": "text/css", "js": "text/javascript"}
@@ -105,10 +105,8 @@ class Review:
         return now, line
 
     def _student(self, now: Now, line: SummaryLine, problem: str = "", form: Form | None = None) -> Response:
-        found = self._read(line.id)
         report = self._classroom.report(line.id)
-        work = Shown(report, None, found) if isinstance(found, str) else Shown(report, found)
-        page = self._pages.student(now, line, work, problem, form or {})
+        page = self._pages.student(now, line, report, self._read(line.id), problem, form or {})
         return HTMLResponse(page, 409 if problem else 200)
 
     def _decide(self, request: Request, form: Form) -> Response:
@@ -140,7 +138,7 @@ class Review:
             return RedirectResponse(f"{self._pages.root}/#mistakes", 303)
         found = self._read(group.members[0])
         reports = [self._classroom.report(one) for one in group.members]
-        page = self._pages.group(now, group, reports, None if isinstance(found, str) else found, problem, form or {})
+        page = self._pages.group(now, group, reports, found, problem, form or {})
         return HTMLResponse(page, 409 if problem else 200)
 
     def _decide_group(self, request: Request, form: Form, chosen: Sequence[int]) -> Response:

@@ -14,7 +14,7 @@ from grader.core.grades.book import Book
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.in_force import decisions_of, rewrite_summary
 from grader.core.grades.model import FILE, FOLDER, Ruling
-from grader.core.results.report import Attention, Report, Summary, SummaryLine
+from grader.core.results.report import Report, Summary, SummaryLine
 from grader.core.results.statistics import Entry, entry
 from grader.core.results.written import SUMMARY, read_lines, read_written
 from grader.extras.decisions.alike import Causes, Group, groups, lost
@@ -120,17 +120,13 @@ class Classroom:
         entries = [entry(known.report(line.id), line.practice) for line in lines]
         path = self._folder / SUMMARY
         attention = read_written(path, Summary).attention if path.exists() else []
-        reasons = chain(asked(lines, book), self._reasons(entries, attention))
+        found = noticed(attention, self._assignment, self._language), unusual(entries, rubric, self._language)
+        reasons = chain(asked(lines, book), *found, similar(self._pairs, self._language))
         causes = {line.id: self._light[line.id][2] for line in lines}
         same = groups(causes, lambda submission, name: name in book.points(submission))
         named = {mistake.id for mistake in rubric.misconceptions}  # a report may be older than the rubric
         same = [own if own.mistake in named else replace(own, mistake="") for own in same]
         return Now(known, entries, queue(lines, book, reasons, self._share), causes, same)
-
-    def _reasons(self, entries: Sequence[Entry], attention: Sequence[Attention]) -> Iterable[tuple[str, Reason]]:
-        rubric, language = self._assignment.rubric, self._language
-        found = noticed(attention, self._assignment, language)
-        return chain(found, unusual(entries, rubric, language), similar(self._pairs, language))
 
     def _without_cases(self, submission: str) -> Report:
         """A report without its cases, of which thousands fit into memory."""

@@ -55,7 +55,7 @@ def review(
     language, part = language_of(lang), re.fullmatch(r"([1-9]\d?)/([1-9]\d?)", share)
     if not part or int(part[1]) > int(part[2]):
         fail(f"--share {share}: not a part of the queue. Use the form 2/3.")
-    known = read_decided(out, chosen().rubric, quiet=anonymous)  # what cannot be read ends the command now
+    known = read_decided(out, quiet=anonymous)  # what cannot be read ends the command now
     if anonymous:
         hide(known)  # so does a damaged key
     if pairs and not (pairs / PAIRS).exists():

@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Final
 
-from grader.core.grades.in_force import about
-from grader.core.grades.model import PERSONAL, SEEN, DecisionError, Ruling
+from grader.core.grades.in_force import about, everything
+from grader.core.grades.model import PERSONAL, SEEN, DecisionError
 from grader.core.grades.people import key, students
 from grader.core.results.report import SummaryLine
 from grader.extras.decisions.alike import Group
-from grader.extras.decisions.draft import drafted, named, repeated
-from grader.extras.decisions.file import append
+from grader.extras.decisions.draft import record, repeated
 
 from .classroom import Now
 
 Form = Mapping[str, str]
 Said = dict[str, object]
-
-
-def rulings(now: Now, line: SummaryLine) -> list[Ruling]:
-    """All decisions, appeals and reviews of a submission and its students."""
-    book = now.known.book
-    seen = book.seen(line.id)
-    return [*about(line, book), *book.asked(line.id), *([seen] if seen else [])]
 
 
 def group_state(now: Now, group: Group) -> str:
@@ -35,7 +26,7 @@ def group_state(now: Now, group: Group) -> str:
 
 def state(now: Now, line: SummaryLine) -> str:
     """A short text that changes with every decision about a submission."""
-    told = "\n".join(own.decision.identity for own in rulings(now, line))
+    told = "\n".join(own.decision.identity for own in everything(line, now.known.book))
     return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
@@ -56,7 +47,7 @@ def write(now: Now, line: SummaryLine, form: Form, who: str, grader: str = "") -
     if form.get("do") not in ACTIONS:
         raise DecisionError("do: no such decision.")
     said = ACTIONS[form["do"]](now, line, form)
-    _append(now, [{"student": line.id, **own} for own in said], who, grader)
+    record(now.known, [{"student": line.id, **own} for own in said], who, grader)
 
 
 def write_group(now: Now, group: Group, members: Sequence[str], form: Form, who: str, grader: str = "") -> None:
@@ -69,14 +60,7 @@ def write_group(now: Now, group: Group, members: Sequence[str], form: Form, who:
     if not members:
         raise DecisionError("nobody is checked.")
     said = _override({**form, "what": group.property})
-    _append(now, [{"student": one, **own} for one in members for own in said], who, grader)
-
-
-def _append(now: Now, said: Sequence[Said], who: str, grader: str) -> None:
-    common: Said = {"who": who, "when": datetime.now(UTC).astimezone()}
-    known = now.known
-    made = [drafted(common | own, known.book, known.as_graded, known.rubric.policy) for own in said]
-    append(known.folder, [own.decision for own in made], named(known.book.people, made), grader)
+    record(now.known, [{"student": one, **own} for one in members for own in said], who, grader)
 
 
 def _accept(now: Now, line: SummaryLine, _: Form) -> Sequence[Said]:
@@ -112,7 +96,7 @@ def _excuse(now: Now, line: SummaryLine, form: Form) -> Sequence[Said]:
 
 def _withdraw(now: Now, line: SummaryLine, form: Form) -> Sequence[Said]:
     slot = form.get("what", "")
-    held = [own.decision.student for own in rulings(now, line) if own.decision.slot == slot]
+    held = [own.decision.student for own in everything(line, now.known.book) if own.decision.slot == slot]
     whom = held[0] if held and slot in PERSONAL else line.id
     return [{"student": whom, "withdraw": slot, "why": form.get("why", "")}]
 

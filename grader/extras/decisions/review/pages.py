@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -13,8 +13,7 @@ from urllib.parse import quote
 from grader.core.assignment import Assignment
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.grades import decided
-from grader.core.grades.in_force import about
-from grader.core.grades.model import Ruling
+from grader.core.grades.in_force import everything
 from grader.core.grades.people import students
 from grader.core.grades.words import for_staff
 from grader.core.intake.submission import Submission
@@ -26,7 +25,7 @@ from grader.core.results.report import Report, SummaryLine
 from grader.extras.decisions.alike import Group
 
 from .classroom import Now, Place
-from .decide import Form, group_state, rulings, state
+from .decide import Form, group_state, state
 from .words import say
 from .work import File, lost, shown
 
@@ -40,20 +39,6 @@ STATIC: Final = {
 _EMPTY: Final[Form] = {}
 
 Hide = Callable[[DecidedClass], Anonymous]
-
-
-@dataclass(frozen=True)
-class Shown:
-    """The contents of a submission's page, beside the class.
-
-    Attributes:
-        report: As the grader wrote it.
-        submission: Its files as they lie there now; None if they are gone, and ``why`` says why.
-    """
-
-    report: Report
-    submission: Submission | None
-    why: str = ""
 
 
 class ReviewPages:
@@ -96,7 +81,7 @@ class ReviewPages:
     def classroom(self, now: Now) -> str:
         """The page of the class, with the queue first and the hardest properties on top of theirs."""
         hidden = self._hidden(now)
-        entries, queue, told = now.entries, now.queue, self._told(now)
+        entries, queue, told = now.entries, now.queue, now.known.told(self.language)
         void = [str(ruling) for ruling in now.known.book.unsettled if ruling.void]
         if hidden:
             entries = sorted((replace(own, line=hidden.line(own.line)) for own in entries), key=lambda own: own.line.id)
@@ -113,32 +98,34 @@ class ReviewPages:
             groups=now.groups,
         )
 
-    def _told(self, now: Now) -> list[tuple[str, str]]:
-        known = now.known
-        return [(line.id, self._staff(own)) for line in known.lines for own in about(line, known.book)]
-
-    def _staff(self, ruling: Ruling) -> str:
-        return for_staff(ruling, self._assignment.rubric, self.language)
-
-    def student(self, now: Now, line: SummaryLine, work: Shown, problem: str = "", form: Form = _EMPTY) -> str:
+    def student(
+        self,
+        now: Now,
+        line: SummaryLine,
+        graded: Report,
+        found: Submission | str,
+        problem: str = "",
+        form: Form = _EMPTY,
+    ) -> str:
         """The page of one submission.
 
         Args:
             now: The class.
             line: Of the submission.
-            work: Its report and its files.
+            graded: Its report, as the grader wrote it.
+            found: Its files as they lie there now, or why they are gone.
             problem: Why nothing was written, in words; empty if nothing was refused.
             form: What somebody sent with a form that was refused, to be shown again.
         """
         rubric, book = self._assignment.rubric, now.known.book
-        report = in_language(work.report, self._assignment, self.language)
+        report = in_language(graded, self._assignment, self.language)
         final = decided(report, book, rubric)
-        files = shown(work.submission, report, rubric) if work.submission else []
+        files, why = ([], found) if isinstance(found, str) else (shown(found, report, rubric), "")
         own = next((own for own in now.queue if own.line.id == line.id), Place(line, ()))
         people = list(map(str, students(line.id, line.origin)))
         grades = now.known.grades.get(line.id, ())
-        told = [(own.decision.slot, self._staff(own), bool(own.stale)) for own in rulings(now, line)]
-        why = work.why
+        held = everything(line, book)
+        told = [(one.decision.slot, for_staff(one, rubric, self.language), bool(one.stale)) for one in held]
         if hidden := self._hidden(now):
             report, final, own = hidden.report(report), hidden.report(final), _unnamed(own, hidden)
             grades, people = hidden.grades(grades, own.line.id), called(own.line.id, len(people))
@@ -161,9 +148,9 @@ class ReviewPages:
             rulings=told,
             files=files,
             anchors=_anchors(files),
-            work=work,
+            gone=isinstance(found, str),
             why=why,
-            changed=bool(work.submission and work.submission.sha256 != work.report.submission.sha256),
+            changed=not isinstance(found, str) and found.sha256 != graded.submission.sha256,
             lost=failing,
             first=[prop for prop in failing if prop not in following],
             alike=alike,
@@ -182,7 +169,7 @@ class ReviewPages:
         now: Now,
         group: Group,
         reports: Sequence[Report],
-        submission: Submission | None,
+        found: Submission | str,
         problem: str = "",
         form: Form = _EMPTY,
     ) -> str:
@@ -192,7 +179,7 @@ class ReviewPages:
             now: The class.
             group: Who lost a property alike.
             reports: Of its members, in order, as the grader wrote them.
-            submission: The files of the first; None if they are gone.
+            found: The files of the first, or why they are gone.
             problem: Why nothing was written, in words; empty if nothing was refused.
             form: What somebody sent with a form that was refused.
         """
@@ -201,7 +188,7 @@ class ReviewPages:
         for report in reports:
             told = in_language(hidden.report(report) if hidden else report, self._assignment, self.language)
             props.append(next(prop for task in told.tasks for prop in task.properties if prop.id == group.property))
-        files = shown(submission, reports[0], rubric) if submission else []
+        files = [] if isinstance(found, str) else shown(found, reports[0], rubric)
         lines = [now.known.line(one) for one in group.members]
         if hidden:
             problem = hidden.text(problem)

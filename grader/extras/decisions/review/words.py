@@ -33,7 +33,6 @@ WORDS: Final[sentences.Sentences] = {
         "{file} 中自己写的部分有 {share} 也出现在 {other} 中。这只是查看的理由，不是证据。",
     ),
     "proposed": ("Proposed", "建议得分"),
-    "in_force": ("With decisions", "按人工决定"),
     "grader_says": ("The grader: {score}", "评分程序：{score}"),
     "none_yet": ("no score", "没有得分"),
     "stands": ("Decisions", "已有的决定"),

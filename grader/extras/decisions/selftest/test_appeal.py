@@ -14,7 +14,7 @@ from grader.core.grades.model import FILE
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import CaseReport, Report
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.extras.decisions.alike import UNGRADED, Alike, alike
+from grader.extras.decisions.alike import UNGRADED, alike
 from grader.extras.decisions.appeal.draft import gains, losses
 from grader.extras.decisions.file import read
 from grader.selftest.class_reports import graded, ungraded
@@ -27,7 +27,7 @@ FULL = ASSIGNMENT.rubric.max_score + ASSIGNMENT.rubric.max_bonus
 MOVE = f"{FULL - WORTH:g} → {FULL:g}"
 
 REFUSED: list[tuple[tuple[str, ...], str]] = [
-    (("zoe",), "grader: zoe: no student in "),
+    (("zoe",), "grader: zoe: no student matches"),
     (("cleo", "nowhere"), "grader: nowhere: no such file or folder."),
     (("cleo", "CLASS"), "contains 4 submissions. Give the folder or zip of one student."),
     (("cleo", "CLASS/ada", "CLASS/dan"), "a folder or zip is a whole submission"),
@@ -109,11 +109,11 @@ def test_alike_are_those_with_the_same_mistake_the_same_cases_or_the_same_except
     ]
     for own in (plain, known, crashed):
         name = own.submission.id
-        assert alike(own, {PROPERTY}, others) == [Alike(PROPERTY, [f"{name}2"])]
+        assert alike(own, {PROPERTY}, others) == {PROPERTY: [f"{name}2"]}
     unread = ungraded("unread", "unreadable", "no zip")
     more = [ungraded("unread2", "unreadable", "no zip"), ungraded("unread3", "unreadable", "empty")]
-    assert alike(unread, (), [unread, *others, *more]) == [Alike(UNGRADED, ["unread2"])]
-    assert alike(plain, (), others) == []
+    assert alike(unread, (), [unread, *others, *more]) == {UNGRADED: ["unread2"]}
+    assert alike(plain, (), others) == {}
 
 
 def test_a_draft_gives_points_and_takes_none() -> None:

@@ -160,7 +160,7 @@ def test_a_student_is_found_as_in_show_and_named_by_what_lasts(out: Path, who: s
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("zoe", "--excuse", *REASON), "grader: zoe: no student in "),
+        (("zoe", "--excuse", *REASON), "grader: zoe: no student matches"),
         (("--excuse", *REASON), "grader: STUDENT is missing. Give an id"),
         (("ada", "--override", "eps", *REASON), "override and points must be given together"),
         (
@@ -264,7 +264,7 @@ def test_a_mistake_in_the_file_stops_every_command_in_one_line(out: Path, comman
 def test_somebody_who_is_unknown_is_said_and_blocks_an_export_only(out: Path) -> None:
     (out / FILE).write_text(BY_HAND.replace('"Ada"', '"Adda"'))
     shown = run("show", out)
-    assert (shown.exit_code, shown.stderr) == (0, f"{FILE}:2: Adda: mean: no student matches (did you mean Ada?)\n")
+    assert (shown.exit_code, shown.stderr) == (0, f"{FILE}:2: Adda: mean: no student matches (did you mean ada?)\n")
     assert run("export", out, "--to", "csv").exit_code == 3
 
 

@@ -248,7 +248,7 @@ def test_a_student_is_known_by_any_name(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("ada lovelac", "no student matches (did you mean Ada Lovelace?)"),
+        ("ada lovelac", "no student matches (did you mean ada lovelace?)"),
         ("zzz", "no student matches"),
         ("Twin", "ambiguous (8, 9): give an id or an email"),
     ],

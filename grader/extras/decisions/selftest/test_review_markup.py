@@ -25,7 +25,7 @@ from grader.extras.decisions.draft import drafted
 from grader.extras.decisions.file import Entry as Written
 from grader.extras.decisions.placing import book, placed
 from grader.extras.decisions.review.classroom import Now, queue, without_cases
-from grader.extras.decisions.review.pages import ReviewPages, Shown
+from grader.extras.decisions.review.pages import ReviewPages
 from grader.extras.decisions.review.reasons import Reason
 from grader.selftest.class_reports import case as case_of
 from grader.selftest.class_reports import graded
@@ -69,15 +69,15 @@ def pages(text: str, language: str) -> list[Element]:
     reasons = [(identifier, Reason("near_zero", text)), (identifier, Reason("similar", text, text))]
     now = Now(known, [entry(report)], queue(lines, held, reasons))
     made = rendering(language)
-    work = Shown(report, Submission(identifier, {"src/attention.py": f"{text}\n{text}", f"src/{text}.py": text}))
+    files = Submission(identifier, {"src/attention.py": f"{text}\n{text}", f"src/{text}.py": text})
     form = {"do": "override", "what": text, "points": text, "why": text}
     return [
         parse(page)
         for page in (
             made.classroom(now),
-            made.student(now, lines[0], work),
-            made.student(now, lines[0], Shown(report, None, text), problem=text, form=form),
-            made.student(now, lines[0], work, problem=text, form={"do": "comment", "comment": text}),
+            made.student(now, lines[0], report, files),
+            made.student(now, lines[0], report, text, problem=text, form=form),
+            made.student(now, lines[0], report, files, problem=text, form={"do": "comment", "comment": text}),
             made.broken(text, form),
         )
     ]
