@@ -106,9 +106,9 @@ def test_what_an_edit_does_is_found_by_running_the_edited_file(start: Counting, 
     files, declared = ASSIGNMENT.solution(), viva_of(ASSIGNMENT)
     assert declared is not None
     for study in reference[:1]:
-        for version, edit in study.edited:
+        for version in study.edited:
             codes = [*(call.code for call in study.calls), *(declared.laws[name] for name in sorted(study.holding))]
-            again = Bench(start).outcomes(edit.applied(files), study.task, codes)
+            again = Bench(start).outcomes(version.edit.applied(files), study.task, codes)
             assert again is not None
             laws = zip(sorted(study.holding), again[len(study.calls) :], strict=True)
             assert version.broken == {name for name, outcome in laws if outcome.value != "True"}
