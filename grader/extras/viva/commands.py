@@ -111,7 +111,8 @@ def _quizzes(
         if server.isolation.level < Level[level.name]:
             fail(f"isolation here is {server.isolation}, weaker than required; see `grader doctor`.")
         bench, candidates = Bench(server.start), candidates_of(folder, submissions, reader)
-        mistakes = known_mistakes(bench, assignment, declared)
+        with ERR.status("running known mistakes"):
+            mistakes = known_mistakes(bench, assignment, declared)
         for line in follow(lines, "questions", len(lines), ERR):
             if line.id not in candidates:
                 warn(f"{line.id}: no longer among the submissions; skipped. Pass its location with --submissions.")

@@ -14,7 +14,7 @@ from grader.core.sandbox.handle import WorkerFailed, WorkerLike
 
 Files = Mapping[str, str]
 Place = tuple[str, int]  # path and line
-Wanted = Mapping[str, Mapping[str, str]]
+Wanted = Mapping[str, Mapping[str, str]]  # by path and line, the name that the line assigns, or ``return``
 NOTHING: Wanted = {}
 
 EXAM = Path(__file__).with_name("exam.py").read_text(encoding="utf-8")
@@ -88,12 +88,6 @@ class Bench:
 
         A second worker confirms them: where it says something else, there is no outcome. In the first, memory that
         nobody has written to holds nan, so that code which reads such memory has no outcome, either.
-
-        Args:
-            files: The submission.
-            task: The task.
-            codes: The calls.
-            wanted: By file and line, the name that the line assigns, or ``return``; empty to record no lines.
         """
         first = self._once(files, task, codes, wanted, fill=True)
         second = self._once(files, task, codes, NOTHING, fill=False) if first else None

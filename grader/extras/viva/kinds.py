@@ -45,8 +45,8 @@ class Maker:
         """Predict, and growth or seed: the value of a call."""
         study = self._study
         versions = [
-            (self._say("mistake", mistake=self._hints[version.mistake]), version.outcomes)
-            for version in self._shuffled(study.mistakes)
+            (self._say("mistake", mistake=self._hints[name]), version.outcomes)
+            for name, version in self._shuffled([*study.mistakes.items()])
         ]
         for version in self._shuffled(study.edited):
             origin = self._say("with_edit", line=version.edit.line, new=version.edit.new.strip() or "pass")

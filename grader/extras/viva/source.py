@@ -47,7 +47,8 @@ class Source:
 
     def name(self, line: int) -> str:
         """The name of that function; empty if there is none."""
-        return function.name if (function := self.function(line)) else ""
+        function = self.function(line)
+        return function.name if function else ""
 
     def near(self, line: int) -> list[int]:
         """The numbers of the lines of code of its function; of a long one, those around it."""

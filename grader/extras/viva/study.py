@@ -35,14 +35,7 @@ class Edited(Version):
     edit: Edit
 
 
-@dataclass(frozen=True)
-class Mistake(Version):
-    """What a known mistake does; ``mistake`` is the id of the misconception."""
-
-    mistake: str
-
-
-Known = Mapping[str, Sequence[Mistake]]  # by task
+Known = Mapping[str, Mapping[str, Version]]  # mistakes, by task and misconception
 
 
 @dataclass(frozen=True)
@@ -53,7 +46,7 @@ class Study:
         outcomes: Of the calls, in their order.
         holding: The properties whose law holds.
         edited: The submission with one edit each.
-        mistakes: What others get wrong, for wrong answers.
+        mistakes: What others get wrong, for wrong answers, by misconception.
     """
 
     task: Task
@@ -62,7 +55,7 @@ class Study:
     outcomes: Sequence[Outcome]
     holding: frozenset[str]
     edited: Sequence[Edited]
-    mistakes: Sequence[Mistake]
+    mistakes: Mapping[str, Version]
 
 
 def studies(bench: Bench, files: Files, rubric: Rubric, viva: Viva, known: Known, seed: str) -> Iterator[Study]:
@@ -88,19 +81,17 @@ def studies(bench: Bench, files: Files, rubric: Rubric, viva: Viva, known: Known
             if changes or not unchanged:
                 unchanged = unchanged or not changes
                 edited.append(Edited(version.outcomes, version.broken & holding, edit))
-        yield Study(task, readable, calls, own.outcomes, holding, edited, known.get(task.id, ()))
+        yield Study(task, readable, calls, own.outcomes, holding, edited, known.get(task.id, {}))
 
 
-def known_mistakes(bench: Bench, assignment: Assignment, viva: Viva) -> dict[str, list[Mistake]]:
+def known_mistakes(bench: Bench, assignment: Assignment, viva: Viva) -> dict[str, dict[str, Version]]:
     """By task, one wrong variant of the assignment for each of its misconceptions."""
-    found: dict[str, list[Mistake]] = {task.id: [] for task in assignment.rubric.tasks}
-    seen = set[str]()
+    found: dict[str, dict[str, Version]] = {task.id: {} for task in assignment.rubric.tasks}
     for variant in variants_of(assignment):
         task = next((task for task in assignment.rubric.tasks if variant.piece in task.names), None)
-        if task and not variant.valid and len(variant.hints) == 1 and not variant.hints & seen:
-            seen |= variant.hints
-            if version := _version(bench, variant.files, task, replace(viva, laws={})):
-                found[task.id].append(Mistake(version.outcomes, version.broken, *variant.hints))
+        if task and not variant.valid and len(variant.hints) == 1 and not variant.hints & found[task.id].keys():
+            version = _version(bench, variant.files, task, replace(viva, laws={}))
+            found[task.id] |= dict.fromkeys(variant.hints, version) if version else {}
     return found
 
 

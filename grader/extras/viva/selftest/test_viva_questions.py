@@ -201,7 +201,7 @@ def test_the_small_assignment_has_questions_and_its_known_mistakes_are_wrong_ans
     declared = viva_of(SMALL)
     assert declared is not None
     known = known_mistakes(Bench(start), SMALL, declared)
-    assert {version.mistake for versions in known.values() for version in versions} == {
+    assert {name for mistakes in known.values() for name in mistakes} == {
         mistake.id for mistake in SMALL.rubric.misconceptions
     }
     found = [*studies(Bench(start), SMALL.solution(), SMALL.rubric, declared, known, "0")]
