@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import zip_longest
 
 from grader.core.assignment import Assignment
@@ -68,13 +68,14 @@ def studies(bench: Bench, files: Files, rubric: Rubric, viva: Viva, known: Known
     wanted = {path: source.assigned for path, source in readable.items()}
     for task in rubric.tasks:
         calls = [call for call in viva.calls if call.task == task.id]
-        own = _version(bench, files, task, viva, wanted) if calls else None
+        laws = {prop.id: viva.laws[prop.id] for prop in task.properties if prop.id in viva.laws}
+        own = _version(bench, files, task, calls, laws, wanted) if calls else None
         if own is None or all(outcome.error for outcome in own.outcomes):
             continue
-        holding = frozenset(prop.id for prop in task.properties if prop.id in viva.laws) - own.broken
+        holding = frozenset(laws) - own.broken
         edited, unchanged = list[Edited](), False
         for edit in _chosen(readable, own, f"{seed}:{task.id}"):
-            version = _version(bench, edit.applied(files), task, viva)
+            version = _version(bench, edit.applied(files), task, calls, laws)
             if version is None or _only_crashes(version, own, edit):
                 continue
             changes = version.broken != own.broken or not alike(version.outcomes, own.outcomes)
@@ -90,20 +91,21 @@ def known_mistakes(bench: Bench, assignment: Assignment, viva: Viva) -> dict[str
     for variant in variants_of(assignment):
         task = next((task for task in assignment.rubric.tasks if variant.piece in task.names), None)
         if task and not variant.valid and len(variant.hints) == 1 and not variant.hints & found[task.id].keys():
-            version = _version(bench, variant.files, task, replace(viva, laws={}))
+            calls = [call for call in viva.calls if call.task == task.id]
+            version = _version(bench, variant.files, task, calls, {})
             found[task.id] |= dict.fromkeys(variant.hints, version) if version else {}
     return found
 
 
-def _version(bench: Bench, files: Files, task: Task, viva: Viva, wanted: Wanted = NOTHING) -> Version | None:
+def _version(
+    bench: Bench, files: Files, task: Task, calls: Sequence[Call], laws: Mapping[str, str], wanted: Wanted = NOTHING
+) -> Version | None:
     """Run code for a task; None if it cannot be imported, does not end, or says different things each time."""
-    codes = [call.code for call in viva.calls if call.task == task.id]
-    laws = {prop.id: viva.laws[prop.id] for prop in task.properties if prop.id in viva.laws}
-    outcomes = bench.outcomes(files, task, [*codes, *laws.values()], wanted)
+    outcomes = bench.outcomes(files, task, [*(call.code for call in calls), *laws.values()], wanted)
     if outcomes is None:
         return None
-    judged = zip(laws, outcomes[len(codes) :], strict=True)
-    return Version(outcomes[: len(codes)], frozenset(name for name, outcome in judged if outcome.value != "True"))
+    judged = zip(laws, outcomes[len(calls) :], strict=True)
+    return Version(outcomes[: len(calls)], frozenset(name for name, outcome in judged if outcome.value != "True"))
 
 
 def _only_crashes(version: Version, own: Version, edit: Edit) -> bool:

@@ -127,6 +127,15 @@ def test_no_two_options_of_any_question_can_be_confused(reference: list[Study], 
 
 
 @process
+def test_wrong_shapes_are_what_other_lines_held(reference: list[Study]) -> None:
+    for study in reference:
+        held = {text for outcome in study.outcomes for text in outcome.held.values()}
+        asked = [question for question in pool([study]) if question.kind == "shape"]
+        assert asked
+        assert {option.text for question in asked for option in question.options} <= held
+
+
+@process
 def test_the_same_seed_gives_the_same_questions_and_another_student_gets_others(
     start: Counting, reference: list[Study]
 ) -> None:
