@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from grader.core.export.rows import ExportError
 from grader.core.export.table import read_template
-from grader.core.results.report import Practice, Record, first_problem, write_text
+from grader.core.results.report import Practice, Record, first_problem, write_json
 
 from .quiz import KEY, Key, Question
 
@@ -22,7 +22,7 @@ CODE = re.compile(r"\[(anon-[a-z2-7]+-\d+-[0-9a-f]+)\]")
 
 
 class AnswersError(Exception):
-    """A file that cannot be used; the message is one line that says why, and what to do."""
+    """A file that cannot be used; the message is one line that says why, and what to do. All readers raise it."""
 
 
 class Understood(Record):
@@ -32,31 +32,19 @@ class Understood(Record):
 
 
 def read_key(folder: Path) -> Key:
-    """The key of the class.
-
-    Raises:
-        AnswersError: If there is none, or it is damaged.
-    """
+    """The key of the class."""
     return _read(folder / KEY, Key, "Run viva --out, with the same --seed as before.")
 
 
 def read_understood(folder: Path) -> dict[str, Practice]:
-    """What is known so far; empty before any answers were read.
-
-    Raises:
-        AnswersError: If the file is damaged.
-    """
+    """What is known so far; empty before any answers were read."""
     path = folder / ANSWERS
     return _read(path, Understood, "Delete it, and read the answers again.").submissions if path.exists() else {}
 
 
 def write_understood(folder: Path, found: Mapping[str, Practice]) -> None:
-    """Keep what is known.
-
-    Raises:
-        OSError: If the file cannot be written.
-    """
-    write_text(folder / ANSWERS, Understood(submissions=dict(sorted(found.items()))).model_dump_json(indent=1) + "\n")
+    """Keep what is known."""
+    write_json(folder / ANSWERS, Understood(submissions=dict(sorted(found.items()))))
 
 
 def read_answers(path: Path) -> dict[str, str]:
@@ -64,9 +52,6 @@ def read_answers(path: Path) -> dict[str, str]:
 
     A question's text begins with its code. It is either the heading of the column of its answers, as in Canvas' student
     analysis, or a cell left of the answer, as in Moodle's report of responses and in what the page saves.
-
-    Raises:
-        AnswersError: If the file is no CSV, or has no code of a question in it.
     """
     try:
         table = read_template(path.read_bytes(), "the export of answers")

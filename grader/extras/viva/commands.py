@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -53,20 +54,39 @@ def viva(
     """
     from .answers import AnswersError
 
+    if bool(answers) == bool(out):
+        fail("give either --out QUIZ, to write quizzes, or --answers CSV, to grade answers.")
     try:
-        if answers and out is None:
-            _grade(folder, answers)
-        elif out and not answers:
+        if out:
             prepare(out)
-            _ask(folder, out, [*_quizzes(folder, submissions, seed, language_of(lang), require_isolation)], seed, lang)
+            _ask(folder, out, submissions, seed, language_of(lang), require_isolation)
         else:
-            fail("give either --out QUIZ, to write quizzes, or --answers CSV, to grade answers.")
+            _grade(folder, answers or [])
     except KeyboardInterrupt:
         fail("stopped; nothing was written.", 130)
     except (AnswersError, PseudonymError, ValueError) as error:
         fail(str(error))
+    except typer.Exit:  # a RuntimeError, too
+        raise
+    except RuntimeError as error:  # a worker did not start, or was killed from outside
+        fail(f"{error}; run again.", EXIT_GRADER_ERROR)
     except OSError as error:
         fail(f"{error.filename or folder}: {error.strerror}.", EXIT_GRADER_ERROR)
+
+
+def _ask(folder: Path, out: Path, submissions: list[Path] | None, seed: int, language: str, level: LevelName) -> None:
+    """Write the quizzes, and their key."""
+    from .files import write_quizzes
+    from .quiz import Key
+
+    quizzes = [*_quizzes(folder, submissions, seed, language, level)]
+    Key(seed=seed, language=language, quizzes=quizzes).write(folder)
+    write_quizzes(out, quizzes, chosen().rubric, language)
+    for quiz in quizzes:
+        difficulty = ", ".join(question.difficulty for question in quiz.questions)
+        asked, pool = len(quiz.questions), sum(quiz.pool.values())
+        say(f"{quiz.id}  {quiz.name}: {asked} of {pool} questions: {difficulty or 'none'}")
+    say(f"{len(quizzes)} quizzes: {out}; answers: {folder / 'viva.json'}")
 
 
 def _quizzes(
@@ -85,12 +105,12 @@ def _quizzes(
         fail("this assignment has no corpus/viva.toml, so nothing can be asked.")
     lines = [line for line in read_class(folder) if line.status == "graded"]
     names = pseudonyms(folder, [line.id for line in lines])
-    server, reader = Zygote(Limits()), Reader()
-    try:
+    with closing(Zygote(Limits())) as server, Reader() as reader:
         if server.isolation.level < Level[level.upper()]:
             fail(f"isolation here is {server.isolation}, weaker than required; see `grader doctor`.")
         bench, candidates = Bench(server.start), candidates_of(folder, submissions, reader)
-        mistakes = known_mistakes(bench, assignment, declared)
+        with ERR.status("running known mistakes"):
+            mistakes = known_mistakes(bench, assignment, declared)
         for line in follow(lines, "questions", len(lines), ERR):
             if line.id not in candidates:
                 warn(f"{line.id}: no longer among the submissions; skipped. Pass its location with --submissions.")
@@ -101,26 +121,6 @@ def _quizzes(
             found = studies(bench, submission.files, assignment.rubric, declared, mistakes, own)
             pool = [one for study in found for one in Maker(study, assignment.rubric, language, own).questions()]
             yield drawn(line.id, names[line.id], pool, seed)
-    except RuntimeError as error:  # a worker did not start, or was killed from outside
-        fail(f"{error}; run again.", EXIT_GRADER_ERROR)
-    finally:
-        reader.close()
-        server.close()
-
-
-def _ask(folder: Path, out: Path, quizzes: list[Quiz], seed: int, lang: str) -> None:
-    """Write the quizzes, and their key."""
-    from .files import write_quizzes
-    from .quiz import Key
-
-    language = language_of(lang)
-    Key(seed=seed, language=language, quizzes=quizzes).write(folder)
-    write_quizzes(out, quizzes, chosen().rubric, language)
-    for quiz in quizzes:
-        difficulty = ", ".join(question.difficulty for question in quiz.questions)
-        asked, pool = len(quiz.questions), sum(quiz.pool.values())
-        say(f"{quiz.id}  {quiz.name}: {asked} of {pool} questions: {difficulty or 'none'}")
-    say(f"{len(quizzes)} quizzes: {out}; answers: {folder / 'viva.json'}")
 
 
 def _grade(folder: Path, files: list[Path]) -> None:

@@ -6,9 +6,10 @@ An edit replaces one piece of one line, so that line numbers and everything else
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from .source import Source
 
@@ -51,55 +52,56 @@ def edits_of(path: str, source: Source, lines: frozenset[int]) -> Iterator[Edit]
     seen = set[tuple[int, str]]()
     for node in ast.walk(source.tree):
         line = getattr(node, "lineno", 0)
-        if line not in lines or getattr(node, "end_lineno", 0) != line:
-            continue
-        for replaced, by in _replacements(node):
-            new = _spliced(whole[line - 1], replaced, by)
-            bare = _spliced(whole[line - 1], replaced, by[1:-1]) if by.startswith("(") else new
-            if _tree(whole, line, bare) == _tree(whole, line, new):
-                new = bare  # brackets that nobody would have written say which line was altered
-            if new != whole[line - 1] and (line, new) not in seen and _tree(whole, line, new):
-                seen.add((line, new))
-                yield Edit(path, line, whole[line - 1], "" if by == "pass" else new)
+        if line in lines and getattr(node, "end_lineno", 0) == line:
+            old = whole[line - 1]
+            edited = [new for by in _replacements(node) if (new := _replaced(whole, node, by)) != old]
+            for new in [*edited, ""] if _can_go(node) else edited:
+                if (line, new) not in seen:
+                    seen.add((line, new))
+                    yield Edit(path, line, old, new)
 
 
-def _replacements(node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
-    """Nodes, and the text that takes the place of each."""
+def _replacements(node: ast.AST) -> Iterator[str]:
+    """What could take the place of a node."""
     match node:
         case ast.Call(func=ast.Attribute(value=value)) if _last_name(value) not in MODULES:
-            yield node, ast.unparse(value)  # no cast, no clamp, no mask, no clone
+            yield ast.unparse(value)  # no cast, no clamp, no mask, no clone
         case ast.Compare(ops=[sign], left=left, comparators=[right]):
-            for by in COMPARISONS.get(type(sign), ()):
-                yield node, ast.unparse(ast.Compare(left, [by()], [right]))
+            yield from (ast.unparse(ast.Compare(left, [by()], [right])) for by in COMPARISONS.get(type(sign), ()))
         case ast.BinOp(left=left, op=sign, right=right):
             if type(sign) in OPERATORS:
-                yield node, f"({ast.unparse(ast.BinOp(left, OPERATORS[type(sign)](), right))})"
-            yield from ((node, f"({ast.unparse(side)})") for side in (left, right))
+                yield ast.unparse(ast.BinOp(left, OPERATORS[type(sign)](), right))
+            yield from (ast.unparse(left), ast.unparse(right))
         case ast.UnaryOp(operand=operand):
-            yield node, ast.unparse(operand)
+            yield ast.unparse(operand)
         case ast.Constant(value=bool(value)):
-            yield node, str(not value)
+            yield str(not value)
         case ast.Constant(value=int(value)):
-            yield node, str(value + 1)
+            yield str(value + 1)
         case ast.Attribute(attr=name, value=value) if name in NAMES:
-            yield node, f"{ast.unparse(value)}.{NAMES[name]}"
-        case ast.Expr(value=ast.Call()) | ast.Raise() | ast.AugAssign():
-            yield node, "pass"
-        case ast.Assign(targets=[*targets], value=value) if _names(*targets) & _names(value) or _attributes(targets):
-            yield node, "pass"  # a name that is assigned for the first time would be missing, which asks nothing
+            yield f"{ast.unparse(value)}.{NAMES[name]}"
     match node:  # eps outside the root: f(a + b) becomes f(a) + b, and (a + b).f() becomes a.f() + b
         case ast.Call(args=[ast.BinOp(left=left, op=ast.Add(), right=right)], keywords=[]):
-            yield node, f"({ast.unparse(ast.Call(node.func, [left], []))} + {ast.unparse(right)})"
+            yield f"{ast.unparse(ast.Call(node.func, [left], []))} + {ast.unparse(right)}"
         case ast.Call(func=ast.Attribute(value=ast.BinOp(left=left, op=ast.Add(), right=right), attr=name), args=[]):
-            yield node, f"({ast.unparse(left)}.{name}() + {ast.unparse(right)})"
+            yield f"{ast.unparse(left)}.{name}() + {ast.unparse(right)}"
+
+
+def _can_go(node: ast.AST) -> bool:
+    """Whether it is a statement that leaves no name missing, since a crash asks nothing."""
+    match node:
+        case ast.Expr(value=ast.Call()) | ast.Raise() | ast.AugAssign():
+            return True
+        case ast.Assign(targets=targets, value=value):
+            inside = [inner for target in targets for inner in ast.walk(target)]
+            return any(isinstance(inner, ast.Attribute | ast.Subscript) for inner in inside) or bool(
+                _names(*targets) & _names(value)
+            )
+    return False
 
 
 def _names(*nodes: ast.AST) -> set[str]:
     return {inner.id for node in nodes for inner in ast.walk(node) if isinstance(inner, ast.Name)} - {"self"}
-
-
-def _attributes(targets: list[ast.expr]) -> bool:
-    return any(isinstance(node, ast.Attribute | ast.Subscript) for target in targets for node in ast.walk(target))
 
 
 def _last_name(value: ast.expr) -> str:
@@ -108,15 +110,16 @@ def _last_name(value: ast.expr) -> str:
     return value.attr if isinstance(value, ast.Attribute) else getattr(value, "id", "")
 
 
-def _spliced(line: str, node: ast.AST, by: str) -> str:
-    """The line with other text for a node, whose columns count bytes."""
-    data, start, end = line.encode(), node.col_offset, node.end_col_offset  # type: ignore[attr-defined]
-    return (data[:start] + by.encode() + data[end:]).decode()
+def _replaced(lines: list[str], node: Any, by: str) -> str:
+    """A node's line with other text for it, in brackets only if needed; unchanged where that is no valid Python."""
+    old = lines[node.lineno - 1].encode()  # columns count bytes
+    before, after = old[: node.col_offset].decode(), old[node.end_col_offset :].decode()
+    bare, bracketed = f"{before}{by}{after}", f"{before}({by}){after}"
 
-
-def _tree(lines: list[str], line: int, new: str) -> str:
-    """The syntax tree of a file with another line; empty if that is no valid Python."""
-    try:
-        return ast.dump(ast.parse("\n".join([*lines[: line - 1], new, *lines[line:]])))
-    except SyntaxError:
+    def tree(new: str) -> str:
+        with contextlib.suppress(SyntaxError):
+            return ast.dump(ast.parse("\n".join([*lines[: node.lineno - 1], new, *lines[node.lineno :]])))
         return ""
+
+    meant = tree(bracketed)
+    return old.decode() if not meant else bare if tree(bare) == meant else bracketed

@@ -13,6 +13,9 @@ from grader.core.rubric import Task
 from grader.core.sandbox.handle import WorkerFailed, WorkerLike
 
 Files = Mapping[str, str]
+Place = tuple[str, int]  # path and line
+Wanted = Mapping[str, Mapping[str, str]]  # by path and line, the name that the line assigns, or ``return``
+NOTHING: Wanted = {}
 
 EXAM = Path(__file__).with_name("exam.py").read_text(encoding="utf-8")
 LIMIT_S = 1.0  # of a worker's time for all calls on one version
@@ -28,14 +31,14 @@ class Outcome:
     Attributes:
         value: A tensor, the ``repr`` of anything else, or None where an exception was raised.
         error: The name of the exception's class.
-        steps: The lines of the submission in the order in which they ran, as (path, line).
-        held: By ``path:line``, the dtype and shape of the tensor that the line assigned or returned.
+        steps: The lines of the submission in the order in which they ran.
+        held: The dtype and shape of the tensor that a line assigned or returned.
     """
 
     value: Any
     error: str
-    steps: Sequence[tuple[str, int]]
-    held: Mapping[str, str]
+    steps: Sequence[Place]
+    held: Mapping[Place, str]
 
     @property
     def text(self) -> str:
@@ -68,36 +71,32 @@ class Outcome:
 
     def after(self, path: str, line: int) -> int:
         """How many lines ran from a line on to the end; 0 if it was not reached."""
-        ran = list(self.steps)
-        return len(ran) - ran.index((path, line)) if (path, line) in ran else 0
+        place = (path, line)
+        return len(self.steps) - self.steps.index(place) if place in self.steps else 0
 
 
+@dataclass(frozen=True)
 class Bench:
-    """Runs versions of submissions."""
+    """Runs versions of submissions in workers that ``start`` starts."""
 
-    def __init__(self, start: Callable[[Files], WorkerLike]) -> None:
-        """Remember how a worker is started."""
-        self._start = start
+    start: Callable[[Files], WorkerLike]
 
     def outcomes(
-        self, files: Files, task: Task, codes: Sequence[str], wanted: Mapping[str, Any] | None = None
+        self, files: Files, task: Task, codes: Sequence[str], wanted: Wanted = NOTHING
     ) -> list[Outcome] | None:
-        """The outcomes of calls that use the names of a task; None if the names cannot be imported, or no answer comes.
+        """The outcomes of calls that use the names of a task; None if these cannot be imported, or no answer comes.
 
         A second worker confirms them: where it says something else, there is no outcome. In the first, memory that
         nobody has written to holds nan, so that code which reads such memory has no outcome, either.
         """
         first = self._once(files, task, codes, wanted, fill=True)
-        second = self._once(files, task, codes, None, fill=False) if first else None
-        confirmed = first and second and all(a.same(b) for a, b in zip(first, second, strict=True))
-        return first if confirmed else None
+        second = self._once(files, task, codes, NOTHING, fill=False) if first else None
+        return first if first and second and alike(first, second) else None
 
-    def _once(
-        self, files: Files, task: Task, codes: Sequence[str], wanted: Mapping[str, Any] | None, fill: bool
-    ) -> list[Outcome] | None:
+    def _once(self, files: Files, task: Task, codes: Sequence[str], wanted: Wanted, fill: bool) -> list[Outcome] | None:
         homes = {name: task.file_of(name).removesuffix(".py").replace("/", ".") for name in task.names}
         loads = [("load", {"module": module, "name": name}) for name, module in (*homes.items(), ("run", "src._exam"))]
-        worker = self._start({**files, "src/_exam.py": EXAM})
+        worker = self.start({**files, "src/_exam.py": EXAM})
         try:
             call = ("call", {"target": "run", "arguments": [homes, list(codes), wanted, fill]})
             found = [_outcome(one) for one in worker.request([*loads, call], LIMIT_S)["value"]["outcomes"]]
@@ -108,11 +107,17 @@ class Bench:
             worker.close()
 
 
+def alike(some: Sequence[Outcome], others: Sequence[Outcome]) -> bool:
+    """Whether no call tells them apart."""
+    return all(a.same(b) for a, b in zip(some, others, strict=True))
+
+
 def _outcome(reply: Mapping[str, Any]) -> Outcome:
     if not isinstance(value := reply.get("value"), torch.Tensor | str | None):
         raise TypeError("neither a tensor nor a text")
     steps = tuple((str(path), int(line)) for path, line in reply["steps"])
-    return Outcome(value, str(reply.get("error", "")), steps, {str(k): str(v) for k, v in reply["held"].items()})
+    held = {(str(path), int(line)): str(text) for path, line, text in reply["held"]}
+    return Outcome(value, str(reply.get("error", "")), steps, held)
 
 
 def _rounded(value: Any) -> Any:

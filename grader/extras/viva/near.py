@@ -13,7 +13,7 @@ import torch
 
 from .execution import Outcome
 
-FLOATS = ("float32", "float16", "float64", "bfloat16")
+DTYPES = ("float32", "float16", "float64", "bfloat16", "int64")
 ERRORS = ("TypeError", "RuntimeError", "ValueError", "IndexError", "AttributeError")
 
 
@@ -25,21 +25,12 @@ def near(outcome: Outcome) -> Iterator[Outcome]:
     elif isinstance(value, torch.Tensor):
         every = (-value, value.flip(-1), torch.zeros_like(value), value * 2, torch.ones_like(value))
         yield from (replace(outcome, value=other) for other in every)
-    elif value.startswith("torch.Size"):
-        sizes = ast.literal_eval(value[len("torch.Size(") : -1])
-        yield from (replace(outcome, value=f"torch.Size({other})") for other in _shapes(sizes))
+    elif size := re.fullmatch(r"torch\.Size\((.*)\)", value):
+        yield from (replace(outcome, value=f"torch.Size({other})") for other in _shapes(ast.literal_eval(size[1])))
     elif value.startswith("torch."):
-        yield from (replace(outcome, value=f"torch.{name}") for name in (*FLOATS, "int64"))
+        yield from (replace(outcome, value=f"torch.{name}") for name in DTYPES)
     elif re.fullmatch(r"[\[(]?(?:True|False|-?\d+)(?:, (?:True|False|-?\d+))*[\])]?", value):
         yield from (replace(outcome, value=repr(other)) for other in _values(ast.literal_eval(value)))
-
-
-def near_kinds(held: str) -> Iterator[str]:
-    """Other things that a line could hold, such as ``float32 [1, 2]``."""
-    dtype, _, shape = held.partition(" ")
-    sizes = ast.literal_eval(shape)
-    yield from (f"{dtype} {other}" for other in _shapes(sizes))
-    yield from (f"{other} {sizes}" for other in (FLOATS if dtype in FLOATS else ("float32", "bool", "int64")))
 
 
 def _values(value: Any) -> Iterator[Any]:

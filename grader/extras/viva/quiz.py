@@ -22,7 +22,6 @@ class Option:
     """One answer to choose.
 
     Attributes:
-        text: What a student reads.
         origin: For the examiner: why it is wrong; empty for the right one.
         is_code: Whether it is code or a value, rather than words.
         rank: Its place among options that have an order of their own, such as numbers of lines.
@@ -70,11 +69,9 @@ class Question:
 
 
 class Quiz(Record):
-    """What one student is asked.
+    """What the author of one submission is asked, under a pseudonym.
 
     Attributes:
-        id: Of the submission.
-        name: The pseudonym that stands on everything that leaves the folder of reports.
         pool: How many questions of each kind there were to draw from.
     """
 
@@ -97,11 +94,7 @@ class Key(Record):
     quizzes: list[Quiz]
 
     def write(self, folder: Path) -> None:
-        """Write it where only its owner may read it.
-
-        Raises:
-            OSError: If that cannot be done.
-        """
+        """Write it where only its owner may read it."""
         write_text(folder / KEY, self.model_dump_json(indent=1) + "\n", mode=0o600)
 
 
@@ -111,19 +104,18 @@ def drawn(identifier: str, name: str, pool: Sequence[Question], seed: int) -> Qu
     The same seed gives the same quiz; students with the same code get different ones.
     """
     rng = random.Random(f"{seed}:{identifier}")
-    chosen: list[Question] = []
-    for kind in (*KINDS, *[None] * len(KINDS)):
-        if len(chosen) < len(KINDS):
-            fitting = [one for one in pool if one not in chosen and kind in (None, one.kind)]
-            rng.shuffle(fitting)
-            chosen += sorted(fitting, key=lambda one: _repeats(one, chosen))[:1]
+    left, chosen = rng.sample(pool, len(pool)), list[Question]()
+    while left and len(chosen) < len(KINDS):
+        chosen.append(min(left, key=lambda one: _repeats(one, chosen)))
+        left = [one for one in left if one != chosen[-1]]
     questions = [_in_order(one, rng) for one in sorted(chosen, key=lambda one: KINDS.index(one.kind))]
     return Quiz(id=identifier, name=name, pool=dict(Counter(one.kind for one in pool)), questions=questions)
 
 
-def _repeats(question: Question, chosen: Sequence[Question]) -> tuple[bool, int]:
-    """How much of a question was asked before: its place, and its task."""
-    return any(question.place == one.place != "" for one in chosen), sum(one.task == question.task for one in chosen)
+def _repeats(question: Question, chosen: Sequence[Question]) -> tuple[bool, bool, int]:
+    """How much of a question was asked before: its kind, its place, and its task."""
+    kinds, tasks = [one.kind for one in chosen], [one.task for one in chosen]
+    return question.kind in kinds, question.place in {one.place for one in chosen} - {""}, tasks.count(question.task)
 
 
 def _in_order(question: Question, rng: random.Random) -> Question:

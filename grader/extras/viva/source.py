@@ -17,6 +17,7 @@ class Source:
     def __init__(self, text: str) -> None:
         """Parse it."""
         self.tree = ast.parse(text)
+        self._functions = [node for node in ast.walk(self.tree) if isinstance(node, ast.FunctionDef)]
         lines = text.splitlines()
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.COMMENT:
@@ -27,11 +28,27 @@ class Source:
                 lines[node.lineno - 1 : node.end_lineno] = omitted
         self.code = {number: line.rstrip() for number, line in enumerate(lines, 1) if line.strip()}
 
+    @property
+    def assigned(self) -> dict[str, str]:
+        """By the line where a statement of a function begins, the one name that it assigns, or ``return``."""
+        names = dict[str, str]()
+        for node in (node for function in self._functions for node in ast.walk(function)):
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                    names[str(node.lineno)] = name
+                case ast.Return():
+                    names[str(node.lineno)] = "return"
+        return names
+
     def function(self, line: int) -> ast.FunctionDef | None:
         """The innermost function that a line is in."""
-        every = [node for node in ast.walk(self.tree) if isinstance(node, ast.FunctionDef)]
-        around = [node for node in every if node.lineno <= line <= (node.end_lineno or 0)]
+        around = [node for node in self._functions if node.lineno <= line <= (node.end_lineno or 0)]
         return max(around, key=lambda node: node.lineno, default=None)
+
+    def name(self, line: int) -> str:
+        """The name of that function; empty if there is none."""
+        function = self.function(line)
+        return function.name if function else ""
 
     def near(self, line: int) -> list[int]:
         """The numbers of the lines of code of its function; of a long one, those around it."""

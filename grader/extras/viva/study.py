@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from itertools import zip_longest
 
 from grader.core.assignment import Assignment
 from grader.core.rubric import Rubric, Task
@@ -14,29 +13,29 @@ from grader.core.specimens.variants import variants_of
 from grader.core.specimens.viva import Call, Viva
 
 from .edits import Edit, edits_of
-from .execution import Bench, Files, Outcome
+from .execution import NOTHING, Bench, Files, Outcome, Wanted, alike
 from .source import Source, sources
 
 MOST_EDITS = 10  # of a task's lines; each costs two workers
 MOST_OF_A_LINE = 2
-Known = Mapping[str, Sequence["Version"]]
 
 
 @dataclass(frozen=True)
 class Version:
-    """Other code for the same task: the submission with one edit, or a known mistake.
-
-    Attributes:
-        outcomes: Of the task's calls, in their order.
-        broken: The properties whose law does not hold for it.
-        edit: None for a known mistake.
-        mistake: The id of the misconception; empty for an edit.
-    """
+    """What code for a task does: the outcomes of the task's calls in their order, and the properties that it breaks."""
 
     outcomes: Sequence[Outcome]
     broken: frozenset[str]
-    edit: Edit | None = None
-    mistake: str = ""
+
+
+@dataclass(frozen=True)
+class Edited(Version):
+    """What the submission does with one edit."""
+
+    edit: Edit
+
+
+Known = Mapping[str, Mapping[str, Version]]  # mistakes, by task and misconception
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Study:
         outcomes: Of the calls, in their order.
         holding: The properties whose law holds.
         edited: The submission with one edit each.
-        mistakes: What others get wrong, for wrong answers.
+        mistakes: What others get wrong, for wrong answers, by misconception.
     """
 
     task: Task
@@ -55,73 +54,58 @@ class Study:
     calls: Sequence[Call]
     outcomes: Sequence[Outcome]
     holding: frozenset[str]
-    edited: Sequence[tuple[Version, Edit]]
-    mistakes: Sequence[Version]
+    edited: Sequence[Edited]
+    mistakes: Mapping[str, Version]
 
 
 def studies(bench: Bench, files: Files, rubric: Rubric, viva: Viva, known: Known, seed: str) -> Iterator[Study]:
     """What there is to ask about each task that can be imported and that does something.
 
-    Args:
-        bench: Runs versions.
-        files: The submission.
-        rubric: Its tasks.
-        viva: Calls and laws.
-        known: Known mistakes, by task.
-        seed: Decides which lines are edited.
+    The seed decides which lines are edited. Of edits that change nothing, such as a move to the device where all is,
+    one is kept.
     """
     readable = sources(files)
-    wanted = {path: _assigned(source.tree) for path, source in readable.items()}
+    wanted = {path: source.assigned for path, source in readable.items()}
     for task in rubric.tasks:
         calls = [call for call in viva.calls if call.task == task.id]
-        own = _version(bench, files, task, viva, wanted) if calls else None
+        laws = {prop.id: viva.laws[prop.id] for prop in task.properties if prop.id in viva.laws}
+        own = _version(bench, files, task, calls, laws, wanted) if calls else None
         if own is None or all(outcome.error for outcome in own.outcomes):
             continue
-        holding = frozenset(prop.id for prop in task.properties if prop.id in viva.laws) - own.broken
-        every = {step for outcome in own.outcomes for step in outcome.steps}
-        ran = {(path, line) for path, line in every if path in readable and readable[path].function(line)}
-        edited, unchanged = (
-            [],
-            0,
-        )  # of edits that change nothing, such as a move to the device where all is, one is kept
-        for edit in _chosen(readable, ran, f"{seed}:{task.id}"):
-            version = _version(bench, edit.applied(files), task, viva)
-            changes = version and (version.broken != own.broken or not _alike(version, own))
-            if version and not _only_crashes(version, own, edit) and (changes or not unchanged):
-                unchanged += not changes
-                edited.append((replace(version, broken=version.broken & holding, edit=edit), edit))
-        yield Study(task, readable, calls, own.outcomes, holding, edited, known.get(task.id, ()))
+        holding = frozenset(laws) - own.broken
+        edited, unchanged = list[Edited](), False
+        for edit in _chosen(readable, own, f"{seed}:{task.id}"):
+            version = _version(bench, edit.applied(files), task, calls, laws)
+            if version is None or _only_crashes(version, own, edit):
+                continue
+            changes = version.broken != own.broken or not alike(version.outcomes, own.outcomes)
+            if changes or not unchanged:
+                unchanged = unchanged or not changes
+                edited.append(Edited(version.outcomes, version.broken & holding, edit))
+        yield Study(task, readable, calls, own.outcomes, holding, edited, known.get(task.id, {}))
 
 
-def known_mistakes(bench: Bench, assignment: Assignment, viva: Viva) -> dict[str, list[Version]]:
+def known_mistakes(bench: Bench, assignment: Assignment, viva: Viva) -> dict[str, dict[str, Version]]:
     """By task, one wrong variant of the assignment for each of its misconceptions."""
-    found: dict[str, list[Version]] = {task.id: [] for task in assignment.rubric.tasks}
-    seen = set[str]()
+    found: dict[str, dict[str, Version]] = {task.id: {} for task in assignment.rubric.tasks}
     for variant in variants_of(assignment):
         task = next((task for task in assignment.rubric.tasks if variant.piece in task.names), None)
-        if task and not variant.valid and len(variant.hints) == 1 and not variant.hints & seen:
-            seen |= variant.hints
-            if version := _version(bench, variant.files, task, replace(viva, laws={})):
-                found[task.id].append(replace(version, mistake=variant.hint or ""))
+        if task and not variant.valid and len(variant.hints) == 1 and not variant.hints & found[task.id].keys():
+            calls = [call for call in viva.calls if call.task == task.id]
+            version = _version(bench, variant.files, task, calls, {})
+            found[task.id] |= dict.fromkeys(variant.hints, version) if version else {}
     return found
 
 
 def _version(
-    bench: Bench, files: Files, task: Task, viva: Viva, wanted: Mapping[str, Any] | None = None
+    bench: Bench, files: Files, task: Task, calls: Sequence[Call], laws: Mapping[str, str], wanted: Wanted = NOTHING
 ) -> Version | None:
     """Run code for a task; None if it cannot be imported, does not end, or says different things each time."""
-    codes = [call.code for call in viva.calls if call.task == task.id]
-    laws = {prop.id: viva.laws[prop.id] for prop in task.properties if prop.id in viva.laws}
-    outcomes = bench.outcomes(files, task, [*codes, *laws.values()], wanted)
+    outcomes = bench.outcomes(files, task, [*(call.code for call in calls), *laws.values()], wanted)
     if outcomes is None:
         return None
-    judged = zip(laws, outcomes[len(codes) :], strict=True)
-    return Version(outcomes[: len(codes)], frozenset(name for name, outcome in judged if outcome.value != "True"))
-
-
-def _alike(version: Version, own: Version) -> bool:
-    """Whether no call tells them apart."""
-    return all(a.same(b) for a, b in zip(version.outcomes, own.outcomes, strict=True))
+    judged = zip(laws, outcomes[len(calls) :], strict=True)
+    return Version(outcomes[: len(calls)], frozenset(name for name, outcome in judged if outcome.value != "True"))
 
 
 def _only_crashes(version: Version, own: Version, edit: Edit) -> bool:
@@ -131,25 +115,15 @@ def _only_crashes(version: Version, own: Version, edit: Edit) -> bool:
     return bool(raised) and all(raised)
 
 
-def _chosen(readable: Mapping[str, Source], ran: set[tuple[str, int]], seed: str) -> list[Edit]:
-    """Edits of the lines that ran, a few of each line, in an order that the seed decides."""
+def _chosen(readable: Mapping[str, Source], own: Version, seed: str) -> list[Edit]:
+    """Edits of lines of functions that ran, a few of each line, in an order that the seed decides."""
     rng = random.Random(seed)
+    ran = {step for outcome in own.outcomes for step in outcome.steps}
     by_line: dict[tuple[str, int], list[Edit]] = {}
-    for path in sorted({path for path, _ in ran}):
-        for edit in edits_of(path, readable[path], frozenset(line for own, line in ran if own == path)):
+    for path, source in readable.items():
+        lines = frozenset(line for home, line in ran if home == path and source.name(line))
+        for edit in edits_of(path, source, lines):
             by_line.setdefault((path, edit.line), []).append(edit)
     places = rng.sample(sorted(by_line), len(by_line))
-    few = {place: rng.sample(by_line[place], min(MOST_OF_A_LINE, len(by_line[place]))) for place in places}
-    return [few[place][n] for n in range(MOST_OF_A_LINE) for place in places if n < len(few[place])][:MOST_EDITS]
-
-
-def _assigned(tree: ast.Module) -> dict[str, Any]:
-    """By line, the one name that a statement that begins there assigns, or ``return``."""
-    names: dict[str, Any] = {}
-    for node in ast.walk(tree):
-        match node:
-            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
-                names[str(node.lineno)] = name
-            case ast.Return(lineno=line):
-                names[str(line)] = "return"
-    return names
+    few = [rng.sample(by_line[place], min(MOST_OF_A_LINE, len(by_line[place]))) for place in places]
+    return [edit for turn in zip_longest(*few) for edit in turn if edit][:MOST_EDITS]

@@ -102,3 +102,10 @@ def test_what_cannot_be_done_is_one_line(arguments: tuple[str, ...], problem: st
     assert found.exit_code == 2
     assert re.search(problem, found.output)
     assert found.output.startswith("grader: ")
+
+
+@pytest.mark.process
+def test_submissions_that_are_gone_are_one_line_and_bad_input(tmp_path: Path) -> None:
+    found = run("viva", write_class(tmp_path / "reports", report("ada")), "--out", tmp_path / "quiz")
+    assert found.exit_code == 2
+    assert re.fullmatch(r"grader: .*: no record of where its submissions are\. .*--submissions\.\n", found.output)

@@ -37,6 +37,7 @@ def edits(text: str, *lines: int) -> list[Edit]:
         ("y = seed + rank", "y = seed"),
         ("y = x.mean(-1, keepdim=True)", "y = x.mean(-1, keepdim=False)"),
         ("y = -x", "y = x"),
+        ("y = 2 * -(-x // n)", "y = 2 * (-x // n)"),
         ("nn.init.normal_(table)", "nn.init.uniform_(table)"),
         ("y = y.float()", ""),
         ("fill(table)", ""),

@@ -106,9 +106,9 @@ def test_what_an_edit_does_is_found_by_running_the_edited_file(start: Counting, 
     files, declared = ASSIGNMENT.solution(), viva_of(ASSIGNMENT)
     assert declared is not None
     for study in reference[:1]:
-        for version, edit in study.edited:
+        for version in study.edited:
             codes = [*(call.code for call in study.calls), *(declared.laws[name] for name in sorted(study.holding))]
-            again = Bench(start).outcomes(edit.applied(files), study.task, codes)
+            again = Bench(start).outcomes(version.edit.applied(files), study.task, codes)
             assert again is not None
             laws = zip(sorted(study.holding), again[len(study.calls) :], strict=True)
             assert version.broken == {name for name, outcome in laws if outcome.value != "True"}
@@ -124,6 +124,15 @@ def test_no_two_options_of_any_question_can_be_confused(reference: list[Study], 
         assert all(one != other for one, other in combinations(texts, 2)), question
         assert not question.options[0].origin
         assert all(option.origin for option in question.options[1:])
+
+
+@process
+def test_wrong_shapes_are_what_other_lines_held(reference: list[Study]) -> None:
+    for study in reference:
+        held = {text for outcome in study.outcomes for text in outcome.held.values()}
+        asked = [question for question in pool([study]) if question.kind == "shape"]
+        assert asked
+        assert {option.text for question in asked for option in question.options} <= held
 
 
 @process
@@ -201,7 +210,7 @@ def test_the_small_assignment_has_questions_and_its_known_mistakes_are_wrong_ans
     declared = viva_of(SMALL)
     assert declared is not None
     known = known_mistakes(Bench(start), SMALL, declared)
-    assert {version.mistake for versions in known.values() for version in versions} == {
+    assert {name for mistakes in known.values() for name in mistakes} == {
         mistake.id for mistake in SMALL.rubric.misconceptions
     }
     found = [*studies(Bench(start), SMALL.solution(), SMALL.rubric, declared, known, "0")]
