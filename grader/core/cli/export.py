@@ -160,7 +160,8 @@ def export(
             remember(ledger, ready.made.rows, to)
     count = sum(row.cell is not None for row in ready.made.rows)
     say(f"{count} grades of {len(ready.made.rows)} students for {to}: {path}")
-    if any(row.absent for row in ready.made.rows) and chosen().rubric.policy.missing == "blank":
-        say('Students who handed in nothing have no grade. For zeros, set missing = "zero" in [policy] of the rubric.')
+    absent = sum(row.absent for row in ready.made.rows)
+    if absent and chosen().rubric.policy.missing == "blank":
+        say(f'Nothing handed in, so no grade: {absent}. For zeros, set missing = "zero" in [policy] of the rubric.')
     if to in ("canvas", "moodle"):
         say(f"Next: upload it, then grader return {shlex.quote(str(out))} --to {to}")

@@ -139,7 +139,7 @@ def _undo(out: Path, grader: str) -> None:
     with ending(out, DecisionError, code=EXIT_GRADER_ERROR):
         taken = undo(out, grader)
     _print_moves(before, _grades(now := read_decided(out)), now, grader)
-    say(f"{len(taken)} decisions taken back.")
+    say(f"Decisions taken back: {len(taken)}.")
 
 
 def _all_with(known: DecidedClass, text: str, without: Sequence[str]) -> tuple[str, list[str]]:

@@ -90,7 +90,7 @@ def _preflight(
         warn(f"{len(names)} would get no feedback: {reason}")
         warn(f"  {listed(names)}")
     none = sum(map(len, back.without.values()))
-    counts = f"{ready.lost} would be blank, {len(ready.lower)} would drop, {none} would get no feedback"
+    counts = f"{ready.lost} would lose a grade, {len(ready.lower)} would drop, {none} would get no feedback"
     warn(f"{len(ready.made.rows)} students: {counts}")
     look = [text for text, _ in ready.problems(accept_drops, accept_blanks, accept_stale, graded)]
     missing = sum(len(names) for reason, names in back.without.items() if reason != ABSENT)

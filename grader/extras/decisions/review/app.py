@@ -153,11 +153,18 @@ class Review:
         except DecisionError as error:
             return self._group(request, str(error), form)
         following = [*keys[keys.index(key) + 1 :], *keys[: keys.index(key)]]
-        return RedirectResponse(f"{self._pages.root}/{f'group/{following[0]}' if following else '#mistakes'}", 303)
+        there = f"{self._pages.root}/{f'group/{following[0]}' if following else ''}"
+        return RedirectResponse(f"{_told(there, 'decided', len(members))}{'' if following else '#mistakes'}", 303)
 
     def _undo(self, back: str) -> Response:
-        undo(self._classroom.now().known.folder, self._grader)
-        return RedirectResponse(back if back.startswith(f"{self._pages.root}/") else f"{self._pages.root}/", 303)
+        taken = undo(self._classroom.now().known.folder, self._grader)
+        here = back if back.startswith(f"{self._pages.root}/") else f"{self._pages.root}/"
+        return RedirectResponse(_told(here, "undone", len(taken)), 303)
+
+
+def _told(address: str, what: str, number: int) -> str:
+    """The address of a page that says, at its top, what has just been done to how many submissions."""
+    return f"{address}?told={what}&n={number}"
 
 
 async def _sent(request: Request) -> list[tuple[str, str]]:

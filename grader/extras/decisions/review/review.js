@@ -99,5 +99,12 @@ for (const line of byId("at") ? document.querySelectorAll(".line") : []) {
     openPanel("comment");
   });
 }
+// What has just been done, as the address says; said once, and not again when the page is loaded anew.
+const done = new URLSearchParams(location.search), told = byId("told"), sentence = told?.dataset[done.get("told")];
+if (sentence) {
+  told.textContent = sentence.replace("{n}", Number(done.get("n")));
+  told.hidden = false;
+  history.replaceState(null, "", location.pathname + location.hash);
+}
 document.querySelector(".panels details[open] textarea")?.focus();
 showMost();

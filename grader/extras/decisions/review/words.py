@@ -100,6 +100,8 @@ WORDS: Final[sentences.Sentences] = {
     "group_link": ("{count} with the same mistake", "同样错误的提交：{count} 份"),
     "apply": ("Apply to all checked", "应用于所有勾选者"),
     "undo": ("Undo", "撤销"),
+    "told_decided": ("Written for {n}. Undo takes all of it back.", "已对 {n} 份提交写入决定，可以一并撤销。"),
+    "told_undone": ("Taken back for {n}.", "已对 {n} 份提交撤销决定。"),
     "key_m": ("mistakes: decide about the next group", "按错误：决定下一组"),
     "key_g": ("apply to the whole group", "应用于全组"),
     "key_u": ("undo what you decided last", "撤销你上一次的决定"),

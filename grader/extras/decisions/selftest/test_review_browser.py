@@ -194,8 +194,13 @@ def test_a_group_is_decided_and_undone_by_keyboard_alone(
         own.press("g")
         assert [(one.student, one.points, one.who) for one in own.decided(2)] == [("ada", 2, "kim"), ("cy", 2, "kim")]
         own.at_class()
+        told = "return document.getElementById('told')?.textContent ?? ''"
+        own.until(lambda: "2" in driver.execute_script(told))
+        assert "told" not in driver.current_url  # said once
+        before = driver.execute_script(told)
         own.press("u")
         own.decided(0)
+        own.until(lambda: driver.execute_script(told) not in ("", before))
         assert driver.get_log("browser") == []
         wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert driver.execute_script(wide) == 0

@@ -73,7 +73,7 @@ def test_undo_takes_back_the_whole_group_and_leaves_the_file_as_it_was(out: Path
     decide(out, "--all-with", "mean", "--points", "4", *WHY)
     assert grades(out) != earned
     told = decide(out, "--undo").stdout
-    assert told.endswith("3 decisions taken back.\n")
+    assert told.endswith("Decisions taken back: 3.\n")
     assert ((out / FILE).read_bytes(), grades(out)) == (before, earned)
     decide(out, "--undo")
     assert read(out) == []
