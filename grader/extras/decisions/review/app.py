@@ -153,8 +153,8 @@ class Review:
         except DecisionError as error:
             return self._group(request, str(error), form)
         following = [*keys[keys.index(key) + 1 :], *keys[: keys.index(key)]]
-        there = f"{self._pages.root}/{f'group/{following[0]}' if following else ''}"
-        return RedirectResponse(f"{_told(there, 'decided', len(members))}{'' if following else '#mistakes'}", 303)
+        there = f"{self._pages.root}/{f'group/{following[0]}' if following else '#mistakes'}"
+        return RedirectResponse(_told(there, "decided", len(members)), 303)
 
     def _undo(self, back: str) -> Response:
         taken = undo(self._classroom.now().known.folder, self._grader)
@@ -164,7 +164,8 @@ class Review:
 
 def _told(address: str, what: str, number: int) -> str:
     """The address of a page that says, at its top, what has just been done to how many submissions."""
-    return f"{address}?told={what}&n={number}"
+    page, mark, place = address.partition("#")
+    return f"{page}?told={what}&n={number}{mark}{place}"
 
 
 async def _sent(request: Request) -> list[tuple[str, str]]:
