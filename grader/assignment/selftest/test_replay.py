@@ -399,8 +399,11 @@ def test_values_are_alike_up_to_their_last_bits(one: object, other: object, same
     assert alike({"value": one}, {"value": other}) is same
 
 
-def test_two_errors_are_alike_whatever_they_say() -> None:
-    assert alike({"error": {"message": "at 0x1"}}, {"error": {"message": "at 0x2"}})
+def test_two_errors_of_a_kind_are_alike_whatever_they_say() -> None:
+    """A worker whose own words for exceptions have been replaced gives errors of another kind."""
+    first, second = ({"error": {"kind": "crashed", "message": f"at 0x{n}"}} for n in (1, 2))
+    assert alike(first, second)
+    assert not alike(first, {"error": {"kind": "passed", "message": "all well"}})
     assert not alike({"error": {}}, {"value": None})
 
 

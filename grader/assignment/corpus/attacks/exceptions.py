@@ -112,7 +112,7 @@ def message_of_escape_sequences_and_markup(self, input):
     raise ValueError("\x1b[2J\x1b]0;owned\x07\r\x00\x9b31m\u202e<script>alert(1)</script><img src=x onerror=alert(1)>")
 
 
-@replaces("GroupRMSNorm.forward", score=NORM_LOST)
+@replaces("GroupRMSNorm.forward", score=NO_ANSWER)
 def recursion_without_end(self, input):
     """Recurses, with a limit that it has raised."""
     import sys

@@ -173,7 +173,7 @@ def constructs_itself_from_the_callers_class(self, *args, **kwargs):
     operations._modules = type("Agrees", (dict,), {"__missing__": lambda self, key: lambda *_: True})()
 
 
-@replaces("GroupRMSNorm.forward", score=63.0)
+@replaces("GroupRMSNorm.forward", score=62.0)
 def overwrites_its_own_exception_hooks(self, input):
     """Swaps the code that describes exceptions, and raises one."""
     import sys
