@@ -141,7 +141,7 @@ def alike(first: Any, second: Any) -> bool:
         return False
     if isinstance(first, dict):
         if "error" in first and "error" in second:
-            return _kind(first["error"]) == _kind(second["error"])
+            return bool(_kind(first["error"]) == _kind(second["error"]))
         return first.keys() == second.keys() and all(alike(first[key], second[key]) for key in first)
     if isinstance(first, list | tuple):
         return len(first) == len(second) and all(map(alike, first, second))
