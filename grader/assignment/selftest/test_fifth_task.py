@@ -1,6 +1,6 @@
 """A task is added by the steps of ``grader/docs/add-a-task.md``: the page's own blocks are written, then it is graded.
 
-Who forgets a step is told the file and the remedy by ``make lint``, in the words that the page quotes.
+For a forgotten step, ``make lint`` prints the file and the remedy, as the page quotes them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Step:
         path: The file, below the root of the repository.
         language: ``diff`` for an edit of a file that is there, else that of a new file.
         block: The file, or what changes in it with the lines around.
-        remedy: What is said to whoever forgets the step.
+        remedy: What ``make lint`` prints if the step is forgotten.
     """
 
     path: str

@@ -63,9 +63,9 @@ def found(
 
 
 def with_files(out: Path, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
-    """The candidates with the files that stand for others by a decision in a folder of reports.
+    """The candidates, with misnamed files renamed as decisions in a folder of reports say.
 
-    A mistake in the decisions is told when grades are shown or exported, and keeps nobody from being graded.
+    A mistake in the decisions does not stop grading; it is reported when grades are shown or exported.
     """
     with contextlib.suppress(DecisionError):
         return decisions.with_files(out, candidates) if (decisions := extra("decisions")) else candidates

@@ -41,7 +41,7 @@ def export(
         template: A file that was downloaded from the platform.
         assignment_id: The number that the platform gives the assignment.
         book: What people decided.
-        comment: Builds what a student is told beside the grade, where the file has a place for it; None for nothing.
+        comment: Builds the comment on a student's grade, where the file has a place for it; None for no comments.
 
     Raises:
         ExportError: If the platform would refuse the file.

@@ -141,14 +141,16 @@ def alike(first: Any, second: Any) -> bool:
         return False
     if isinstance(first, dict):
         if "error" in first and "error" in second:
-            return bool(_kind(first["error"]) == _kind(second["error"]))
+            return bool(error_kind(first) == error_kind(second))
         return first.keys() == second.keys() and all(alike(first[key], second[key]) for key in first)
     if isinstance(first, list | tuple):
         return len(first) == len(second) and all(map(alike, first, second))
     return bool(first == second)
 
 
-def _kind(error: Any) -> Any:
+def error_kind(reply: Mapping[str, Any]) -> Any:
+    """The kind of error that a reply holds; None if it holds a value."""
+    error = reply.get("error")
     return error.get("kind") if isinstance(error, dict) else None
 
 

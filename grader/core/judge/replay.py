@@ -21,7 +21,7 @@ from typing import Any, Protocol, Self
 from grader.core.sandbox.handle import Operation, WorkerFailed, WorkerLike, is_reply
 from grader.core.sandbox.protocol import ProtocolError, unpack
 
-from .record import Recording, alike, recorded
+from .record import Recording, alike, error_kind, recorded
 from .student import Student
 
 IN_FLIGHT = 4  # lists of requests: while the judge looks at the replies to one, the worker answers the next
@@ -66,12 +66,6 @@ def _unpacked(packed: bytes) -> list[Any]:
     return given if isinstance(given, list) and all(map(is_reply, given)) else []
 
 
-def _kind(reply: Mapping[str, Any]) -> Any:
-    """The kind of error that a reply holds; None if it holds a value."""
-    error = reply.get("error")
-    return error.get("kind") if isinstance(error, dict) else None
-
-
 class Replies:
     """The replies to the requests of a recording, unpacked when they are needed."""
 
@@ -86,7 +80,7 @@ class Replies:
     @property
     def are_whole(self) -> bool:
         """Whether every request has a reply, and the process was none the worse for it."""
-        return len(self._given) == len(self._recording.singly) and not OF_THE_MACHINE & {*map(_kind, self._given)}
+        return len(self._given) == len(self._recording.singly) and not OF_THE_MACHINE & {*map(error_kind, self._given)}
 
     def of_case(self, place: int) -> Iterator[Exchange]:
         """The requests of one case, each with its reply, up to the first that has none."""
@@ -104,7 +98,7 @@ class Replies:
         for (request, reply), (then, other) in zip(self.of_case(place), others, strict=False):
             if request != then:
                 return True
-            if not OF_THE_MACHINE & {_kind(reply), _kind(other)} and not alike(reply, other):
+            if not OF_THE_MACHINE & {error_kind(reply), error_kind(other)} and not alike(reply, other):
                 return False
         return True
 
@@ -186,7 +180,7 @@ class Compared:
         except WorkerFailed:
             self.has_ended = True
             raise
-        self.has_ended |= _kind(reply) in OF_THE_MACHINE
+        self.has_ended |= error_kind(reply) in OF_THE_MACHINE
         if not any(operation == "load" for operation, _ in operations):
             self.answers.append((recorded(operations), reply))
         return reply

@@ -36,10 +36,11 @@ class PublicTests:
         self.signature: Any = importlib.import_module("tests.harness.signature")  # untyped, as students are to read it
         self._limit: Any = importlib.import_module("tests.harness.timer").time_limit
         run: Any = importlib.import_module("tests.harness.run")
-        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as said:
+        said = io.StringIO()
+        with redirect_stdout(said), redirect_stderr(said):
             status = pytest.main([*run._options([], None), "--collect-only"], plugins=[self])
         if status != pytest.ExitCode.OK:
-            raise RuntimeError(f"the public tests cannot be collected: {said.getvalue()}")
+            raise RuntimeError(f"the public tests cannot be collected, {status!r}: {said.getvalue()}")
 
     def pytest_collection_modifyitems(self, items: list[pytest.Function]) -> None:
         """Keep the tests that are about a property."""

@@ -12,7 +12,7 @@ def preview() -> bytes:
     from matplotlib.figure import Figure  # takes a second, as does the next
     from matplotlib.patches import Circle, Wedge
 
-    figure = Figure(figsize=(12, 6.3), dpi=100, facecolor="white")
+    figure = Figure(figsize=(12, 6.3), dpi=100, facecolor="white", layout="none")
     axes = figure.add_axes((0.03, 0.03, 0.94, 0.94))
     for word, pair in ((word, pair) for word in range(WORDS) for pair in range(PAIRS)):
         step = 57.3 * 20 ** (-pair / PAIRS)  # degrees from word to word
