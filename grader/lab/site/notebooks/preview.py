@@ -12,7 +12,8 @@ def preview() -> bytes:
     from matplotlib.figure import Figure  # takes a second, as does the next
     from matplotlib.patches import Circle, Wedge
 
-    figure = Figure(figsize=(12, 6.3), dpi=100, facecolor="white", layout="none")
+    figure = Figure(figsize=(12, 6.3), dpi=100, facecolor="white")
+    figure.set_layout_engine("none")  # a chapter may have chosen one for all figures of the process
     axes = figure.add_axes((0.03, 0.03, 0.94, 0.94))
     for word, pair in ((word, pair) for word in range(WORDS) for pair in range(PAIRS)):
         step = 57.3 * 20 ** (-pair / PAIRS)  # degrees from word to word
