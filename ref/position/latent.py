@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from .angles import rotary_angles
 from .attention import causal_mask
 from .rope import rotate_adjacent
-from .scaling.scaled import Scaled
+from .scaling import Scaled
 
 
 class LatentAttention(nn.Module):

@@ -184,7 +184,7 @@ def test_given_shares_are_those_of_the_reference(monkeypatch: pytest.MonkeyPatch
     given = importlib.import_module("given")
     frequencies, share_kept = given.frequencies, given.share_kept
     from ref.position.angles import inverse_frequencies
-    from ref.position.scaling import yarn_ramp_over_pairs, yarn_ramp_over_turns
+    from ref.position.yarn import yarn_ramp_over_pairs, yarn_ramp_over_turns
 
     by_pairs = {"ramp over pairs, beta 32": (16, 1e4, 64), "Qwen3": (128, 1e6, 32_768), "DeepSeek-V3": (64, 1e4, 4096)}
     by_pairs |= {"DeepSeek-V4": (64, 160_000.0, 65_536), "gpt-oss": (64, 150_000.0, 4096)}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ..angles import rotary_angles
+from .angles import rotary_angles
 
 
 def axis_of_pairs(sections: Sequence[int], *, interleaved: bool = False) -> Tensor:

@@ -1,5 +1,7 @@
 """YaRN: keep pairs that turn often, interpolate those that turn less than once, blend between; then scale logits up.
 
+Llama 3.1 scales with the same ramp, other limits and no factor for logits.
+
 The blend factor ``gamma`` is a ramp, and there are two of them. The paper's ramp is linear in the number of turns ``r =
 L / lambda``. In the authors' code and in transformers it is linear in the index of the pair, with both ends rounded
 outwards. The argument ``ramp`` chooses one.
@@ -11,8 +13,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ..angles import inverse_frequencies
-from .scaled import Scaled
+from .angles import inverse_frequencies
+from .scaling import Scaled
 
 
 def yarn_scaling(
@@ -112,3 +114,41 @@ def yarn_attention_factor(factor: float, slope: float = 0.1) -> float:
         Peng et al., section 3.4, equation 22, arXiv:2309.00071v2.
     """
     return slope * math.log(max(factor, 1.0)) + 1.0
+
+
+def llama3_scaling(
+    dim: int,
+    base: float = 500000.0,
+    *,
+    factor: float = 8.0,
+    original_length: int = 8192,
+    low_freq_factor: float = 1.0,
+    high_freq_factor: float = 4.0,
+) -> Scaled:
+    """Divide frequencies of pairs that turn less than once within ``L`` by ``s``; keep those of four turns or more.
+
+    Meta's code compares wavelengths with ``L / low_freq_factor`` and ``L / high_freq_factor``. Between them it blends
+    linearly in ``L / lambda``, the number of turns. So the two factors are the ``alpha`` and ``beta`` of YaRN.
+
+    Args:
+        dim: The head dimension, even.
+        base: The base used in training.
+        factor: ``s``; 8 in Llama 3.1, 32 in Llama 3.2.
+        original_length: ``L``.
+        low_freq_factor: Turns below which a pair is interpolated.
+        high_freq_factor: Turns above which a pair is left alone.
+
+    Source:
+        ``apply_scaling`` in github.com/meta-llama/llama-models, models/llama3/model.py; "llama3" in transformers
+        v5.23.0, modeling_rope_utils.py.
+    """
+    return yarn_scaling(
+        dim,
+        base,
+        factor=factor,
+        original_length=original_length,
+        ramp="turns",
+        alpha=low_freq_factor,
+        beta=high_freq_factor,
+        attention_factor=1.0,
+    )
