@@ -193,44 +193,35 @@ SLIPS = {
         "bias + (distance < 0) * -torch.inf",
         "0 times infinity",
     ),
-    "8.1 shorter": Slip("8_models_of_2026", "proportional", "return theta", "return theta[theta > 0]", "One frequency"),
-    "8.1 narrower": Slip(
-        "8_models_of_2026",
-        "proportional",
-        "theta = frequencies(dim, base)",
-        "theta = frequencies(dim, base) ** (1 / max(share, 0.1))",
-        "the fast ones stay as they are",
-    ),
-    "8.2 from 0": Slip(
-        "8_models_of_2026", "query_factor", "positions.double() + 1", "positions.double()", "fourth token"
-    ),
-    "8.2 precision": Slip("8_models_of_2026", "query_factor", ".double()", "", "float64"),
-    "8.3 scale": Slip("8_models_of_2026", "latent_scores", "] + rotated.shape[-1]", "]", "6 / sqrt(4)"),
-    "8.4 one axis": Slip(
+    "8.1 scale": Slip("8_models_of_2026", "latent_scores", "] + rotated.shape[-1]", "]", "6 / sqrt(4)"),
+    "8.2 one axis": Slip(
         "8_models_of_2026", "axis_angles", "positions[axes].T", "positions[0][:, None]", "Pair 0 turns"
     ),
-    "8.5 one too many": Slip("8_models_of_2026", "windowed_weights", ">= window", "> window", "Token 3 sees two"),
-    "8.5 a column": Slip("8_models_of_2026", "windowed_weights", "[:, :-1]", "", "none for the sink"),
-    "8.5 no sink": Slip(
+    "8.3 one too many": Slip("8_models_of_2026", "windowed_weights", ">= window", "> window", "Token 3 sees two"),
+    "8.3 a column": Slip("8_models_of_2026", "windowed_weights", "[:, :-1]", "", "none for the sink"),
+    "8.3 no sink": Slip(
         "8_models_of_2026", "windowed_weights", "(with_sink, dim=-1)[:, :-1]", "(seen, dim=-1)", "Token 0 sees"
     ),
-    "8.6 PI spares": Slip(
+    "8.4 PI spares": Slip(
         "8_models_of_2026", "read_frequencies", "share = torch.zeros_like(theta)", "pass", "pair 0 too"
     ),
-    "8.6 heat for all": Slip(
+    "8.4 heat for all": Slip(
         "8_models_of_2026",
         "read_frequencies",
         'rope["rope_theta"]), 1.0',
         'rope["rope_theta"]), 0.1 * math.log(stretch) + 1',
         "Only yarn",
     ),
-    "8.6 the other share": Slip(
+    "8.4 the other share": Slip(
         "8_models_of_2026", "read_frequencies", "share = kept", "share = 1 - kept", "pair 0 has 1"
     ),
-    "8.6 llama3 unread": Slip(
+    "8.4 features for pairs": Slip(
+        "8_models_of_2026", "read_frequencies", "* dim / 2)", "* dim)", "the share counts pairs"
+    ),
+    "8.4 llama3 unread": Slip(
         "8_models_of_2026", "read_frequencies", '("llama3", "yarn")', '("yarn",)', "llama3 blends in the same way"
     ),
-    "8.6 no heat": Slip("8_models_of_2026", "read_frequencies", "0.1 * math.log(stretch) + 1", "1.0", "0.1 ln 16 + 1"),
+    "8.4 no heat": Slip("8_models_of_2026", "read_frequencies", "0.1 * math.log(stretch) + 1", "1.0", "0.1 ln 16 + 1"),
 }
 
 
