@@ -24,7 +24,7 @@ import math
 import matplotlib.pyplot as plt
 import torch
 from checks import close, quiet
-from figures import BLUE, GREEN, GREY, VERMILION, headline, point, use_style
+from figures import BLUE, GREY, headline, point, show_table, use_style
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -591,11 +591,11 @@ with quiet():
 
 # %% [markdown] lang="en"
 # Now all codes meet your device from exercise 1.1, over all shifts of 256 positions. Eight bits hold exactly these
-# and start again at 0, so there the shift is meant modulo 256. "With 1" means that a feature is always 1.
+# and start again at 0, so there the shift is meant modulo 256. "A 1 beside the code" is a feature that is always 1.
 
 # %% [markdown] lang="zh"
 # 现在用练习 1.1 的尺子量一量各种编码，考察 256 个位置的所有平移。八个比特恰好容纳这么多位置，然后又从 0 开始，
-# 所以对比特来说，平移是模 256 的。“with a 1”表示有一个恒为 1 的特征。
+# 所以对比特来说，平移是模 256 的。“编码旁边加一个 1”表示有一个恒为 1 的特征。
 
 # %%
 positions, shifts = torch.arange(256), torch.arange(1, 256)
@@ -609,33 +609,22 @@ def residuals(code, with_one: bool) -> list[float]:
 
 
 codes = {
-    "integers / 256": (lambda p: integer(p, 1) / 256, BLUE, "--"),
-    "bits": (lambda p: binary(p, 8), VERMILION, "-"),
-    "sinusoids": (lambda p: sinusoidal(p, 16), GREEN, "-."),
+    "the integers / 256": lambda p: integer(p, 1) / 256,
+    "the bits": lambda p: binary(p, 8),
+    "the sinusoids": lambda p: sinusoidal(p, 16),
 }
-figure, panels = plt.subplots(1, 2, figsize=(7.2, 2.9), sharey=True)
-for axes, with_one in zip(panels, (False, True), strict=True):
-    for name, (code, color, style) in codes.items():
-        left_over = torch.tensor(residuals(code, with_one))
-        axes.plot(shifts, left_over, color=color, linestyle=style, linewidth=1.4)
-        if axes is panels[0]:
-            at, offset = {"integers / 256": (90, (8, -4)), "bits": (63, (1, 5)), "sinusoids": (130, (1, 4))}[name]
-            height = left_over.max() if name == "bits" else left_over[at]
-            point(axes, name, (shifts[at], height), offset, color, line=False)
-        if name == "bits":
-            least = left_over[shifts != 128].min()
-    axes.set(xlabel="shift δ", xticks=range(0, 257, 64), ylim=(-0.02, 0.62))
-    axes.set_title("with a 1 beside the code" if with_one else "the code alone", fontweight="normal", fontsize=9.5)
-panels[0].set(ylabel="what the best matrix leaves")
-panels[1].tick_params(labelleft=True)
-headline(
-    figure,
-    f"Any shift of sinusoids leaves {left_over.max():.0e}; of bits with a 1, {least:.2f} or more, save a shift of 128",
+left_over = {name: [torch.tensor(residuals(code, one)) for one in (False, True)] for name, code in codes.items()}
+show_table(
+    "What the best matrix leaves, from the best shift to the worst",
+    ["the code alone", "with a 1 beside the code"],
+    {name: [f"{each.min():.2f} to {each.max():.2f}" for each in both] for name, both in left_over.items()},
 )
-plt.show()
+bits = left_over["the bits"][1]
+assert (bits < 0.01).nonzero().flatten().tolist() == [127]  # the shift by 128 alone
+assert bits[shifts != 128].min() > 0.1, "Everywhere else the carry shows."
 
 # %% [markdown] lang="en"
-# On the right, integers and sinusoids lie on zero together. The bits touch it once, at $\delta = 128$: there only the
+# With a 1, integers and sinusoids leave nothing. The bits do so once, at $\delta = 128$: there only the
 # highest bit flips, and nothing carries beyond it. Everywhere else the carry shows.
 #
 # ## What two positions say to each other
@@ -652,7 +641,7 @@ plt.show()
 # with bits (as $\pm 1$), and with a table of random numbers, which is what a learned code starts from.
 
 # %% [markdown] lang="zh"
-# 正弦在任何平移下剩下的都只是舍入误差。右图里，整数和正弦一起贴在零上。比特只在 $\delta = 128$ 处碰到零：那里只有最高位翻转，
+# 有了 1，整数和正弦什么也不剩。比特只在 $\delta = 128$ 处如此：那里只有最高位翻转，
 # 再往上没有进位。其余各处都看得到进位的影响。
 #
 # ## 两个位置彼此说了什么

@@ -681,7 +681,7 @@ print("Radians from one position to the next:", ", ".join(f"{angle:.3f}" for ang
 #
 # with *any* invertible matrix $G$. Query and key use the same map if and only if $G$ is orthogonal: RoPE, up to that flip.
 # Other matrices give other codes ([GRAPE](https://arxiv.org/abs/2512.07805v6) puts them in order by this). Rotations alone
-# keep every vector as long as it was; the cell below measures what the others do.
+# keep every vector as long as it was.
 #
 # <details><summary>Why there are no others, and which codes these are</summary>
 #
@@ -712,7 +712,7 @@ print("Radians from one position to the next:", ", ".join(f"{angle:.3f}" for ang
 #
 # 其中 $G$ 是*任意*可逆矩阵。查询和键用同一个映射，当且仅当 $G$ 是正交的：那就是 RoPE，至多差那个变号的特征。
 # 其他的 $G$ 给出别的编码（[GRAPE](https://arxiv.org/abs/2512.07805v6) 就是这样整理各种编码的）。
-# 只有旋转让每个向量保持原来的长度；其余的会怎样，由下一格来量。
+# 只有旋转让每个向量保持原来的长度。
 #
 # <details><summary>为什么没有别的解，这些又是哪些编码</summary>
 #
@@ -730,19 +730,6 @@ print("Radians from one position to the next:", ", ".join(f"{angle:.3f}" for ang
 # | 单位矩阵 | 什么也不做 | NoPE |
 #
 # </details>
-
-# %%
-turned = torch.polar(torch.ones(1).double(), torch.tensor([0.35]).double())  # 0.35 radians a position
-rotation = torch.stack((torch.view_as_real(turned), torch.view_as_real(1j * turned)), dim=-1)[0]
-shear = torch.tensor([[1.0, 1.0], [0.0, 1.0]], dtype=torch.float64)
-query, key = torch.randn(2, 2, generator=random, dtype=torch.float64)
-for name, step in {"RoPE": rotation, "xPos": rotation / 0.98, "ALiBi": shear}.items():
-    power = {p: torch.linalg.matrix_power(step, p) for p in range(-40, 41)}  # of the matrix G
-    scores = torch.stack([(power[-m].T @ query) @ (power[n] @ key) for m, n in [(5, 2), (23, 20), (40, 37)]])
-    assert (scores - scores[0]).abs().max() < 1e-9, "Every G gives a score that knows the distance alone."
-    grown = torch.linalg.matrix_norm(power[40], 2)
-    print(f"{name:>6}: {scores[0]:.6f} at distance 3, three times; a key at 40 grows up to {grown:.2f} times")
-assert torch.linalg.matrix_power(shear, 2 - 9)[0, 1] == 2 - 9, "A shear adds n - m times one feature to the other."
 
 # %% [markdown] lang="en"
 # ### Exercise 2.4 · The shift test (2 points)
@@ -998,23 +985,6 @@ plt.show()
 # 先看[箭头都沿坐标轴](#plane?apart=90)，再[把它们散开](#plane?apart=65)，或者拖动一个。
 #
 # <!-- touch: plane -->
-
-# %%
-random = torch.Generator().manual_seed(11)
-turns = torch.randn(2, 3, dtype=torch.float64, generator=random)  # of three pairs, by a step down and a step across
-down, across = (rotation_matrix(angles) for angles in turns)
-common, _ = torch.linalg.qr(
-    torch.randn(6, 6, dtype=torch.float64, generator=random)
-)  # a basis in which nothing is axial
-down, across = common @ down @ common.T, common @ across @ common.T
-power = torch.linalg.matrix_power
-query, key = torch.randn(2, 6, dtype=torch.float64, generator=random)
-for row, column in ((0, 0), (5, 2), (11, 40)):  # the same step between query and key, from other places
-    here, there = power(down, row) @ power(across, column), power(down, row + 3) @ power(across, column + 4)
-    score = here @ query @ (there @ key)
-    print(f"query at ({row}, {column}), key at ({row + 3}, {column + 4}): score {score:.6f}")
-    assert abs(score - query @ power(down, 3) @ power(across, 4) @ key) < 1e-9
-assert (down @ across - across @ down).abs().max() < 1e-12, "Steps on two axes commute."
 
 # %% [markdown] lang="en"
 # ## A note on history

@@ -242,52 +242,8 @@ with quiet():
 # %% [markdown] lang="en"
 # ### Exercise 3.2 · Complex `freqs_cis` (2 points)
 #
-# First write `to_freqs_cis`, the table of the factors $e^{\mathrm{j} \omega}$.
-#
-# Hint: PyTorch makes complex numbers in two ways: from a real and an imaginary part (`torch.complex`), or from a
-# length and an angle (`torch.polar`). Both keep the precision.
-#
-# Hint: With the second: how long is $e^{\mathrm{j} \omega}$, whatever $\omega$ is? The lengths have to be a tensor of
-# the same shape and type as the angles.
-
-# %% [markdown] lang="zh"
-# ### 练习 3.2 · 复数形式的 `freqs_cis`（2 分）
-#
-# 先写出 `to_freqs_cis`，即乘数 $e^{\mathrm{j} \omega}$ 的表。
-#
-# 提示：PyTorch 有两种办法造复数：由实部和虚部（`torch.complex`），或者由长度和角度（`torch.polar`）。两种都保持精度。
-#
-# 提示：用第二种的话：不管 $\omega$ 是多少，$e^{\mathrm{j} \omega}$ 有多长？长度要写成张量，形状和类型与角度相同。
-
-
-# %% nbgrader={"grade_id": "to_freqs_cis", "solution": true}
-def to_freqs_cis(angles: Tensor) -> Tensor:
-    """Cosine plus j times sine of every angle: [seq, dim/2], complex, of the same precision."""
-    ### BEGIN SOLUTION
-    return torch.polar(torch.ones_like(angles), angles)
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade_id": "to_freqs_cis_laws", "grade": true, "points": 1}
-with quiet():
-    freqs_cis = to_freqs_cis(torch.tensor([[math.pi / 2, 0]]))
-    assert freqs_cis.is_complex(), "freqs_cis holds complex numbers."
-    torch.testing.assert_close(freqs_cis, torch.tensor([[1j, 1]]), msg="A quarter turn is j, no turn is 1.")
-    precise = to_freqs_cis(torch.zeros(1, 2).double())
-    assert precise.dtype == torch.complex128, "float64 angles give complex128: the precision stays."
-    ### BEGIN HIDDEN TESTS
-    angles = rotary_angles(torch.arange(5), 8)
-    freqs_cis = to_freqs_cis(angles)
-    assert freqs_cis.dtype == torch.complex128, "float64 angles give complex128: the precision stays."
-    torch.testing.assert_close(
-        freqs_cis.abs(), torch.ones_like(angles), msg="Every factor has the absolute value 1: rotations keep lengths."
-    )
-    torch.testing.assert_close(freqs_cis.real, angles.cos(), msg="The real part is the cosine.")
-    torch.testing.assert_close(freqs_cis.imag, angles.sin(), msg="The imaginary part is the sine.")
-    ### END HIDDEN TESTS
-
-# %% [markdown] lang="en"
-# Then write `rotate_complex`, which uses such a table.
+# Write `rotate_complex`. Its table `freqs_cis` has the factors $e^{\mathrm{j} \omega}$, which `torch.polar` makes of lengths 1 and the
+# angles.
 #
 # Hint: `torch.view_as_complex` reads a last dimension of size 2 as real and imaginary part. So first cut the last
 # dimension of `x` into `[dim/2, 2]`; `unflatten` does it.
@@ -299,7 +255,9 @@ with quiet():
 # complains about strides, the memory of `x` is not in order: `contiguous()` puts it so.
 
 # %% [markdown] lang="zh"
-# 再写出使用这种表的 `rotate_complex`。
+# ### 练习 3.2 · 复数形式的 `freqs_cis`（2 分）
+#
+# 写出 `rotate_complex`。它的表 `freqs_cis` 里是乘数 $e^{\mathrm{j} \omega}$，由 `torch.polar` 从长度 1 和各个角度造出。
 #
 # 提示：`torch.view_as_complex` 把大小为 2 的最后一维读成实部和虚部。所以先把 `x` 的最后一维切成 `[dim/2, 2]`，
 # 用 `unflatten`。
@@ -327,7 +285,7 @@ def rotate_complex(x: Tensor, freqs_cis: Tensor) -> Tensor:
     ### END SOLUTION
 
 
-# %% nbgrader={"grade_id": "rotate_complex_laws", "grade": true, "points": 1}
+# %% nbgrader={"grade_id": "rotate_complex_laws", "grade": true, "points": 2}
 with quiet():
     x = torch.tensor([1.0, 2, 3, 4]).view(1, 1, 1, 4)
     turned = rotate_complex(x, torch.tensor([[1j, 1]]))

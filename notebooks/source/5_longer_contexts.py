@@ -1252,14 +1252,9 @@ show_table(
 # The contrast in the last column is how much the score of equal vectors falls from distance 0 to 1. Both [YaRNs](#wavelengths?method=yarn&factor=8) reach
 # $8L$, as [PI](#wavelengths?method=pi&factor=8) does and [NTK](#wavelengths?method=ntk&factor=8) does not, with a contrast close to that of the model as trained. That is the whole idea.
 #
-# | method | which pairs are slowed | source |
-# |---|---|---|
-# | PI | every pair, by $s$ | [arXiv:2306.15595](https://arxiv.org/abs/2306.15595v2), 2.3 |
-# | NTK | pair $i$ by $\kappa^{2i/(d-2)}$: every pair but 0 | YaRN, 3.1 |
-# | dynamic NTK | the same, with $\kappa$ growing beyond $L$ | YaRN, 3.3 |
-# | YaRN | those with fewer than $\beta$ turns; by $s$ below $\alpha$ turns | YaRN, 3.2 and 3.4 |
-# | Llama 3.1 | as the paper's ramp with $\alpha = 1$, $\beta = 4$, no temperature | [its code](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py) |
-# | LongRoPE | a factor of its own for each pair, found by search | [arXiv:2402.13753](https://arxiv.org/abs/2402.13753) |
+# Two relatives: Llama 3.1 takes the paper's ramp with $\alpha = 1$, $\beta = 4$ and no temperature
+# ([its code](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py)); LongRoPE searches a factor for each
+# pair ([arXiv:2402.13753](https://arxiv.org/abs/2402.13753)).
 #
 # <!-- touch: wavelengths -->
 #
@@ -1283,14 +1278,9 @@ show_table(
 # 最后一列的对比度，是从距离 0 到距离 1，相等向量的得分下降了多少。两种 [YaRN](#wavelengths?method=yarn&factor=8) 都和
 # [PI](#wavelengths?method=pi&factor=8) 一样够到 $8L$（[NTK](#wavelengths?method=ntk&factor=8) 够不到），对比度却与训练时相差无几。这就是全部的想法。
 #
-# | 方法 | 放慢哪些对 | 出处 |
-# |---|---|---|
-# | PI | 每一对，$s$ 倍 | [arXiv:2306.15595](https://arxiv.org/abs/2306.15595v2)，2.3 |
-# | NTK | 第 $i$ 对放慢 $\kappa^{2i/(d-2)}$ 倍：除第 0 对以外的每一对 | YaRN，3.1 |
-# | 动态 NTK | 同上，超出 $L$ 之后 $\kappa$ 随长度增长 | YaRN，3.3 |
-# | YaRN | 不满 $\beta$ 圈的特征对；不满 $\alpha$ 圈的放慢 $s$ 倍 | YaRN，3.2 和 3.4 |
-# | Llama 3.1 | 同论文的斜坡，$\alpha = 1$，$\beta = 4$，没有温度 | [官方代码](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py) |
-# | LongRoPE | 每一对有自己的倍数，靠搜索得到 | [arXiv:2402.13753](https://arxiv.org/abs/2402.13753) |
+# 还有两种近亲：Llama 3.1 用论文的斜坡，$\alpha = 1$，$\beta = 4$，没有温度
+# （[官方代码](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py)）；LongRoPE 为每一对各搜索一个倍数
+# （[arXiv:2402.13753](https://arxiv.org/abs/2402.13753)）。
 #
 # <!-- touch: wavelengths -->
 #

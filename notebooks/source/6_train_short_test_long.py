@@ -379,43 +379,14 @@ for code, (model, *_) in models.items():
     assert gap < 1e-3, "A causal model does not know what comes later."
     print(f"{code:>11}: one long pass and a short one differ by at most {gap:.0e}")
 
-# %% [markdown] lang="en"
-# And here are the five, far beyond what they have seen. All read the same 24 windows, and some places in these are
-# harder than others, for whoever reads them. So a guess that knows no positions reads along: it has only counted, in
-# the training text, what follows which two characters. What *it* finds hard is the text's doing. Curves over the
-# position leave that out; the tables do not.
-
-# %% [markdown] lang="zh"
-# 下面是五个模型的表现，一直读到远远超出训练长度的地方。它们读的是同样的 24 个窗口，窗口里有些地方谁来读都难。所以再
-# 请一个不知道位置的猜测者来读：它只在训练文本里数过，哪两个字符后面跟着什么。*它*觉得难的地方，那是文本的缘故。随位置
-# 变化的曲线去掉了这一部分，表里没有去。
-
-# %%
-n = len(alphabet)
-follows = (train_tokens[:-2] * n + train_tokens[1:-1]) * n + train_tokens[2:]  # three characters as one number
-triples = torch.bincount(follows, minlength=n**3).view(n, n, n)
-pairs = triples.sum(0) + 1  # one more than counted: nothing is impossible
-guess = triples + 5 * pairs / pairs.sum(-1, keepdim=True)  # after two that are rare together, the second one decides
-guess = guess / guess.sum(-1, keepdim=True)
-held_out = tokens[cut - 2 :]  # the test, and two characters before it
-hard = -guess[held_out[:-2], held_out[1:-1], held_out[2:]].log()  # what each character of the test costs
-hard = hard[: 48 * (LONGEST + 1)].view(48, LONGEST + 1)[::2, 1:]  # [windows, LONGEST]
-costs = [hard[:, part].mean().item() for part in (slice(None), slice(16, 32), slice(32, 48))]
-print(f"A guess without positions costs {costs[0]:.2f} nats; {costs[1]:.2f} at 16 to 31, {costs[2]:.2f} at 32 to 47")
-
 # %%
 EDGES = [0, 1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 320, 384, 448, 512]
 MIDDLES = [math.sqrt((low + 1) * high) for low, high in pairwise(EDGES)]
 
 
-def averaged(curves: Tensor) -> Tensor:
+def binned(curves: Tensor) -> Tensor:
     """Curves [seeds, n], averaged between the edges, since single positions are noisy: [seeds, bins]."""
     return torch.stack([curves[:, low:high].mean(1) for low, high in pairwise(EDGES)], dim=1)
-
-
-def binned(curves: Tensor, count: int = len(windows)) -> Tensor:
-    """The same, without the ups and downs of the text in the first windows, so many as were read."""
-    return averaged(curves - hard[:count].mean(0) + hard[:count].mean())
 
 
 def loss_at(curves: Tensor, length: int) -> Tensor:
@@ -428,10 +399,10 @@ def past(curves: Tensor, first: int = 256) -> Tensor:
     return curves[:, first:].mean(1)
 
 
-def draw(axes: plt.Axes, curves: dict[str, Tensor], count: int = len(windows)) -> None:
+def draw(axes: plt.Axes, curves: dict[str, Tensor]) -> None:
     """The curves over the position: mean and range of the seeds, with the length of training marked."""
     for name, each in curves.items():
-        (colour, dashes, marker), bins = look(name), binned(each, count)
+        (colour, dashes, marker), bins = look(name), binned(each)
         axes.fill_between(MIDDLES, bins.amin(0), bins.amax(0), color=colour, alpha=0.2, linewidth=0)
         axes.plot(MIDDLES, bins.mean(0), color=colour, linestyle=dashes, marker=marker, markersize=3.5, label=name)
     shade_beyond(axes, TRAINED, LONGEST, "beyond training")
@@ -449,28 +420,23 @@ headline(figure, f"{finding}\n({far['RoPE']:.2f} to {far['ALiBi']:.2f})")
 name_lines(axes)
 plt.show()
 
-plain, even = (each(curves["RoPE"]).mean(0)[5:8] for each in (averaged, binned))  # from 16 to 64 characters
-assert plain.max() - plain.min() > 0.25, "As it is, the curve moves by more than 0.25 nats within the window."
-assert even.max() - even.min() < 0.15, "Without the text's own ups and downs it moves by less than 0.15."
-
 
 # %%
-def table(title: str, rows: dict[str, Tensor], value) -> None:
-    """Show the mean of value(curves, length) over the seeds, and how far the farthest seed is from it."""
-    values = {name: [value(each, length) for length in LENGTHS] for name, each in rows.items()}
+def table(title: str, rows: dict[str, Tensor]) -> None:
+    """Show the mean loss over the seeds, and how far the farthest seed is from it."""
+    values = {name: [loss_at(each, length) for length in LENGTHS] for name, each in rows.items()}
     shown = {
         name: [f"{c.mean():.2f} ± {(c - c.mean()).abs().max():.2f}" for c in each] for name, each in values.items()
     }
     show_table(title, [f"{length}" for length in LENGTHS], shown)
 
 
-table("Loss, nats per character, in windows of ... characters; ± the farthest of three seeds", curves, loss_at)
+table("Loss, nats per character, in windows of ... characters; ± the farthest of three seeds", curves)
 
 # %% [markdown] lang="en" short=true
 # Lines are means over three seeds and bands reach from the lowest seed to the highest, here and in all figures below.
 # Within the trained window RoPE is lowest. In the grey part, beyond it, the loss of RoPE rises steeply and that of
-# ALiBi stays flat. (Bumps that all curves share are what is left of the text: of RoPE's own, from 16 to 64
-# characters, more than 0.25 nats high as measured, less than 0.15 is left.)
+# ALiBi stays flat. (Bumps that all curves share are the text's: all models read the same windows.)
 #
 # ## What may we conclude?
 #
@@ -480,8 +446,7 @@ table("Loss, nats per character, in windows of ... characters; ± the farthest o
 
 # %% [markdown] lang="zh" short=true
 # 这里和下面各图里，线是三个种子的平均，色带从最低的种子到最高的种子。训练窗口之内 RoPE 最低；灰色区域比训练长度更长，
-# 在那里 RoPE 的损失升得很高，ALiBi 却保持平稳。（各条曲线共有的起伏，是文本留下的：从 16 到 64 个字符，RoPE 的起伏照
-# 测得的超过 0.25 nat，去掉之后不到 0.15。）
+# 在那里 RoPE 的损失升得很高，ALiBi 却保持平稳。（各条曲线共有的起伏出自文本：各个模型读的是同样的窗口。）
 #
 # ## 能得出什么结论？
 #
@@ -731,7 +696,7 @@ assert (beyond["fast pairs"] > beyond["none"] - 0.1).all(), "To clamp the fast p
 assert (beyond["slow pairs"] < beyond["all pairs"] + 0.05).all(), "To clamp the fast pairs as well gains nothing."
 
 figure, axes = plt.subplots(figsize=(5.2, 3.2))
-draw(axes, clamps, 16)
+draw(axes, clamps)
 axes.set_ylim(1.7, 3.4)
 for line, name in zip(axes.get_lines(), clamps, strict=True):
     line.set_label("nothing clamped" if name == "none" else f"{name} clamped")
@@ -984,7 +949,7 @@ for short, name in {"none": "as trained", "PI": "PI", "NTK": "NTK-aware", "YaRN"
     story[short] = {key: [float(f"{value:.5g}") for value in values] for key, values in spread.items()}
 to_touch("story", {"trained": TRAINED, "edges": EDGES, "theta": story["none"]["slowed"], "methods": story})
 
-table("Loss of the RoPE model, nats per character, in windows of ... characters", stretched, loss_at)
+table("Loss of the RoPE model, nats per character, in windows of ... characters", stretched)
 
 # %% [markdown] lang="en"
 # In the handbook, the figure below lets you read on yourself: [as trained](#story?hands=none&read=256), with

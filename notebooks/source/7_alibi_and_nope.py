@@ -19,7 +19,7 @@ import math
 import matplotlib.pyplot as plt
 import torch
 from checks import close, quiet
-from figures import BLACK, BLUE, GREEN, SMALL, VERMILION, headline, name_lines, no_frame, point, use_style
+from figures import BLACK, BLUE, GREEN, VERMILION, headline, name_lines, point, use_style
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -304,44 +304,6 @@ with quiet():
         assert close(part, whole[:, -queries:]), "Fewer queries: the last rows of the whole."
     assert close(alibi_mask(slopes, 5, 5), whole[:, 4:, 4:]), "Only distances count, not where the text begins."
     ### END HIDDEN TESTS
-
-# %% [markdown] lang="en"
-# What is left of a key's weight, $e^{B_{mn}}$, for three heads of eight; and beside them a **sliding window**, which leaves
-# the last few keys all of it, and the others nothing. The bluer, the more is left; grey is hidden.
-
-# %% [markdown] lang="zh"
-# 下图画出键的权重还剩多少，即 $e^{B_{mn}}$，取八个头中的三个；旁边是**滑动窗口**：最近的几个键全部留下，其余的一点不留。
-# 越蓝，剩下的越多；灰色是遮住的。
-
-# %%
-TOKENS, chosen = 32, alibi_slopes(8)[[0, 3, 7]]
-half_lives = (math.log(2) / chosen).tolist()
-window = round(half_lives[1])  # as wide as the middle head's half-life
-left = alibi_mask(torch.cat([chosen, torch.zeros(1)]), TOKENS, TOKENS).exp()  # a slope of 0 takes nothing away
-left[3] *= torch.ones(TOKENS, TOKENS).triu(1 - window)
-
-figure, panels = plt.subplots(1, 4, figsize=(7.2, 2.4))
-names = [f"ALiBi, slope 1/{1 / slope:.0f}" for slope in chosen.tolist()] + [f"window of {window}"]
-for axes, share, name in zip(panels, left, names, strict=True):
-    axes.imshow(share.masked_fill(share == 0, torch.nan), vmin=0, vmax=1.5)
-    rest = float(share[-1, 0])
-    words = f"{TOKENS - 1} back:\n{rest:.0%} left" if rest else f"{TOKENS - 1} back:\nnothing left"
-    axes.text(0.5, TOKENS - 1.5, words, fontsize=SMALL, color="white" if rest > 0.5 else BLACK)
-    axes.set_title(name, fontweight="normal", fontsize=9.5)
-    axes.set(xlabel="key")
-    no_frame(axes)
-slanted = {"rotation": -45, "rotation_mode": "anchor", "ha": "center", "va": "top", "fontsize": SMALL}
-for axes, back in zip(panels[:2], half_lives[:2], strict=True):
-    axes.plot([-0.5, TOKENS - 0.5 - back], [back - 0.5, TOKENS - 0.5], color=BLACK, linestyle=":", linewidth=1)
-    axes.text(TOKENS / 5, TOKENS / 5 + back + 1, "half left", **slanted)
-panels[0].set(ylabel="query")
-panels[0].text(TOKENS - 1, 1, "ahead: hidden", ha="right", va="top", fontsize=SMALL)
-first, second, third = half_lives
-headline(
-    figure,
-    f"ALiBi fades a key to half in {first:.1f}, {second:.0f} or {third:.0f} tokens, by head; a window cuts it off at {window}",
-)
-plt.show()
 
 # %% [markdown] lang="en"
 # (Falcon is often listed among the models with ALiBi. Only its RW models have it: [`alibi`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/falcon/configuration_falcon.py)

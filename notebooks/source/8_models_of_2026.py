@@ -218,7 +218,7 @@ headline(figure, f"Weight of a needle among ten million equal keys: {bare:.1%},\
 assert bare < 0.02 < 0.9 < kept_up
 plt.show()
 
-SPREAD = 2.0  # of the logits of all other keys, as in notebook 5
+SPREAD = 2.0  # of the logits of all other keys
 
 
 def among_spread(factor: float, keys: float) -> float:
@@ -228,19 +228,6 @@ def among_spread(factor: float, keys: float) -> float:
 
 widest, most = float(factor_of["Llama 4"][-1]), float(lengths[-1])
 best = GAP / SPREAD**2  # where f g - f² σ² / 2 is largest
-factors = {  # at either length
-    "no factor": (1, 1),
-    "Llama 4": (1 + 0.1 * math.log(2), widest),
-    f"the best factor, {best:.0f}": (best, best),
-}
-show_table(
-    "Weight of the needle where the other logits spread by 2",
-    ["8,192 keys", "ten million keys"],
-    {
-        name: [f"{among_spread(short, 8192):.2f}", f"{among_spread(long, most):.3f}"]
-        for name, (short, long) in factors.items()
-    },
-)
 told = f"{among_spread(1, 8192):.2f} {among_spread(1, most):.3f} {among_spread(widest, most):.2f}"
 assert told == "0.73 0.002 0.19"  # what the text says
 assert max(range(1, 60), key=lambda tenths: among_spread(tenths / 10, most)) == 10 * best
@@ -248,13 +235,13 @@ assert abs(torch.sigmoid(torch.tensor(GAP - math.log(8191.0))) - 0.95) < 0.01  #
 # %% [markdown] lang="en"
 # At the trained length, 8,192 keys, the needle has 0.95 of the weight. Without a factor it drowns; a logarithm of the
 # length holds it up. The factor widens *all* gaps, also those that the head learnt to keep small. Where the other keys
-# spread, with a standard deviation $\sigma = 2$ as in notebook 5, it raises the highest of them too: 0.73 at 8,192 keys, and at ten
+# spread, with a standard deviation $\sigma = 2$, it raises the highest of them too: 0.73 at 8,192 keys, and at ten
 # million 0.002 without a factor, 0.19 with Llama 4's. A hundredfold, but not all the way. The needle weighs most where
 # $f g - f^2 \sigma^2 / 2$ is largest, at $f = g / \sigma^2$: a factor that depends on the head, as a learned one can.
 
 # %% [markdown] lang="zh"
 # 在训练长度，即 8,192 个键的时候，针占 0.95 的权重。没有因子，它就淹没了；乘上长度的对数，就能托住它。因子把*所有*差距都拉大，
-# 包括这个头特意学得很小的那些。如果其余的键像第 5 节那样散开，标准差 $\sigma = 2$，因子把其中最高的也一并抬高：8,192 个键时是 0.73；
+# 包括这个头特意学得很小的那些。如果其余的键散开，标准差 $\sigma = 2$，因子把其中最高的也一并抬高：8,192 个键时是 0.73；
 # 一千万个键时，不用因子是 0.002，用 Llama 4 的因子是 0.19，提高了近百倍，只是补不回全部。针的权重在 $f g - f^2 \sigma^2 / 2$ 最大处最大，
 # 也就是 $f = g / \sigma^2$：这个因子因头而异，学出来的因子可以做到。
 
@@ -285,7 +272,7 @@ assert abs(torch.sigmoid(torch.tensor(GAP - math.log(8191.0))) - 0.95) < 0.01  #
 # $$
 #
 # Here $q$ has $d$ features, and $q'$ and $k'$ have $d'$. The cache holds $c_n$ and the rotated $k'_n$: 576 numbers for each token in
-# place of 32,768. In the figure sizes are true to scale, and what is pale is never stored. It is partial
+# place of 32,768. It is partial
 # rotation again, found from another side. (DeepSeek-V4 left this for the way of notebook 2: one vector is key and value,
 # rotated in part, and the output is turned back.)
 
@@ -314,34 +301,12 @@ assert abs(torch.sigmoid(torch.tensor(GAP - math.log(8191.0))) - 0.95) < 0.01  #
 # $$
 #
 # 这里 $q$ 有 $d$ 个特征，$q'$ 和 $k'$ 有 $d'$ 个。缓存里存的是 $c_n$ 和旋转过的 $k'_n$：每个 token 576 个数，而不是 32,768 个。
-# 图中大小都按比例画，颜色浅的不必存。这又是部分旋转，只是从另一头走到了同一处。
+# 这又是部分旋转，只是从另一头走到了同一处。
 # （DeepSeek-V4 不再这样做，改走第 2 节的路：同一个向量既是键又是值，部分旋转，输出再转回来。）
 
 # %%
 LATENT, TURNED, CONTENT, HEADS = 512, 64, 128, 128  # DeepSeek-V2 and V3
-stored = LATENT + TURNED
-plain, rotated = {"color": BLUE, "linewidth": 0}, {"color": VERMILION, "linewidth": 0}
-
-figure, axes = plt.subplots(figsize=(5.0, 2.75))
-axes.add_patch(plt.Rectangle((-360, -LATENT / 2), 36, LATENT, **plain))
-axes.add_patch(plt.Rectangle((330, -TURNED / 2), 36, TURNED, **rotated))
-for height, head in ((190, 1), (60, 2), (-190, HEADS)):
-    axes.add_patch(plt.Rectangle((-96, height - 18), CONTENT, 36, alpha=0.35, **plain))
-    axes.add_patch(plt.Rectangle((-96 + CONTENT, height - 18), TURNED, 36, alpha=0.35, **rotated))
-    axes.annotate("", (-100, height), (-320, height), arrowprops={"arrowstyle": "-|>", "color": BLUE})
-    axes.annotate("", (100, height), (326, 0), arrowprops={"arrowstyle": "-|>", "color": VERMILION})
-    point(axes, f"$U_{{{head}}}$", (-210, height), (0, 2), BLUE, line=False)
-    point(axes, f"key of head {head}", (0, height + 18), (0, 1), line=False)
-point(axes, "⋮", (0, -70), (0, 0), line=False)
-point(axes, f"cached:\n$c_n$,\n{LATENT} numbers,\nno positions", (-366, 0), (-3, 0), BLUE, line=False)
-point(axes, f"cached:\na shared key,\n{TURNED} numbers,\nrotated", (372, 0), (3, 0), VERMILION, line=False)
-axes.set(aspect="equal", xlim=(-590, 590), ylim=(-265, 265))
-no_frame(axes)
-headline(
-    figure, f"{stored} cached numbers make the keys of {HEADS} heads,\nand the {TURNED} that rotate serve all of them"
-)
-assert (stored, HEADS * 2 * CONTENT) == (576, 32_768)  # what the text says
-plt.show()
+assert (LATENT + TURNED, HEADS * 2 * CONTENT) == (576, 32_768)  # what the text says
 
 # %% [markdown] lang="en"
 # ### Exercise 8.1 · Scores from the short vectors (2 points)
