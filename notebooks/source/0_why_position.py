@@ -1,12 +1,12 @@
 # %% [markdown] lang="en"
 # # 0 · Why position?
 #
-# "Dog bites man" is no news. "Man bites dog" is. Both sentences hold the same three words. What does attention, the heart of a
-# Transformer, know about their order if nobody tells it?
+# "Dog bites man" is no news. "Man bites dog" is. Both sentences hold the same three words. What does attention, the
+# heart of a Transformer, know about their order if nobody tells it?
 #
-# **Nothing**. You will prove it, measure it, and see the one crack through which order can still
-# leak in. At the end stand five things that we want from a position code; the notebooks that follow try one code after
-# the other against that list.
+# **Nothing**. You will prove it, measure it, and see the one crack through which order can still leak in. At the end
+# stand five things that we want from a position code; the notebooks that follow try one code after the other against
+# that list.
 
 # %% [markdown] lang="zh"
 # # 0 · 为什么需要位置？
@@ -472,8 +472,9 @@ with quiet():
 
 # %% [markdown] lang="en"
 # The counter has a flaw. From position $m$ to the next the share loses the fraction $1/(m+2)$ of itself. Numbers of
-# bfloat16 are, at every size, between $2^{-8}$ and $2^{-7}$ of themselves apart. Once $1/(m+2)$ is below that, two neighbours may be
-# rounded to one number: 189 and 190 are the first, half of them are with $m$ from 256 to 511, three quarters from 512 to 1,023.
+# bfloat16 are, at every size, between $2^{-8}$ and $2^{-7}$ of themselves apart. Once $1/(m+2)$ is below that, two
+# neighbours may be rounded to one number: 189 and 190 are the first, half of them are with $m$ from 256 to 511, three
+# quarters from 512 to 1,023.
 
 # %% [markdown] lang="zh"
 # 这个计数器有个缺陷。从位置 $m$ 到下一个位置，份额减少它自身的 $1/(m+2)$。而 bfloat16 的相邻两数，无论大小，

@@ -328,11 +328,9 @@ with quiet():
 # \theta_i = b^{-2i/d}, \qquad b = 10000 .
 # $$
 #
-# The **wavelength** $\lambda_i = 2\pi / \theta_i$, the number of positions for one turn, starts at $2\pi$ and grows
-# by the same factor $b^{2/d}$ from pair to pair, as the bits' wavelengths grow by 2. In the formula the last is $2\pi
-# b^{(d-2)/d}$, a little short of the "$10000 \cdot 2\pi$" that the same section names. ([The authors'
-# code](https://github.com/tensorflow/tensor2tensor/blob/master/tensor2tensor/layers/common_attention.py) divides $i$
-# by $d/2 - 1$ in place of $d/2$ and does reach it.)
+# The **wavelength** $\lambda_i = 2\pi / \theta_i$, the number of positions for one turn, starts at $2\pi$ and grows by
+# the same factor $b^{2/d}$ from pair to pair, as the bits' wavelengths grow by 2. In the formula the last is $2\pi
+# b^{(d-2)/d}$, a little short of the "$10000 \cdot 2\pi$" that the same section names.
 
 # %% [markdown] lang="zh" short=true
 # ## 第三个想法：把棱角磨圆
@@ -359,8 +357,6 @@ with quiet():
 #
 # **波长** $\lambda_i = 2\pi / \theta_i$ 是转一圈所需的位置数。它从 $2\pi$ 开始，每一对都是前一对的 $b^{2/d}$ 倍，正如比特的
 # 波长逐位翻倍。按这个公式，最后一个波长是 $2\pi b^{(d-2)/d}$，比同一节所说的“$10000 \cdot 2\pi$”略短。
-# （[作者的代码](https://github.com/tensorflow/tensor2tensor/blob/master/tensor2tensor/layers/common_attention.py)用 $d/2 - 1$
-# 而不是 $d/2$ 去除 $i$，倒是正好达到。）
 
 # %% [markdown] lang="en"
 # ### Exercise 1.2 · Build the sinusoids (2 points)
@@ -430,19 +426,10 @@ with quiet():
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en"
-# Many programs, tensor2tensor by the paper's own authors among them, put all sines first and all cosines after them.
-# "I think this does not matter", [answered one of them](https://github.com/tensorflow/tensor2tensor/issues/391). It
-# does not for a model trained from scratch: the weights behind the code are free to read the features in any order.
-# For weights that exist already it does, and notebook 3 meets the same question with RoPE.
-#
 # Now bits and sinusoids side by side. We take $b = 64$ and $d = 12$, so that the wavelength of the sinusoids also
 # doubles from pair to pair.
 
 # %% [markdown] lang="zh"
-# 很多程序把全部正弦放在前面、全部余弦放在后面，论文作者自己的 tensor2tensor 也是这样。“我想这不要紧”，
-# [作者之一回答说](https://github.com/tensorflow/tensor2tensor/issues/391)。对从头训练的模型确实不要紧：编码之后的权重，
-# 可以按任何次序读取特征。对已有的权重就要紧了；第 3 节会在 RoPE 那里遇到同样的问题。
-#
 # 现在把比特和正弦放在一起看。取 $b = 64$、$d = 12$，这样正弦的波长也逐对翻倍。
 
 # %%
@@ -590,8 +577,8 @@ with quiet():
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en"
-# Now all codes meet your device from exercise 1.1, over all shifts of 256 positions. Eight bits hold exactly these
-# and start again at 0, so there the shift is meant modulo 256. "A 1 beside the code" is a feature that is always 1.
+# Now all codes meet your device from exercise 1.1, over all shifts of 256 positions. Eight bits hold exactly these and
+# start again at 0, so there the shift is meant modulo 256. "A 1 beside the code" is a feature that is always 1.
 
 # %% [markdown] lang="zh"
 # 现在用练习 1.1 的尺子量一量各种编码，考察 256 个位置的所有平移。八个比特恰好容纳这么多位置，然后又从 0 开始，
@@ -624,8 +611,8 @@ assert (bits < 0.01).nonzero().flatten().tolist() == [127]  # the shift by 128 a
 assert bits[shifts != 128].min() > 0.1, "Everywhere else the carry shows."
 
 # %% [markdown] lang="en"
-# With a 1, integers and sinusoids leave nothing. The bits do so once, at $\delta = 128$: there only the
-# highest bit flips, and nothing carries beyond it. Everywhere else the carry shows.
+# With a 1, integers and sinusoids leave nothing. The bits do so once, at $\delta = 128$: there only the highest bit
+# flips, and nothing carries beyond it. Everywhere else the carry shows.
 #
 # ## What two positions say to each other
 #
@@ -719,18 +706,19 @@ plt.show()
 #
 # ## Fourth idea: learn it
 #
-# Take a table with one row for each position, draw it at random, and train it with everything else
-# ([Gehring et al., 2017, section 3.1](https://arxiv.org/abs/1705.03122v3); BERT and GPT-2 do so). In the original
-# Transformer it was as good as sinusoids ([section 3.5 and table 3, row E](https://arxiv.org/abs/1706.03762v7)).
+# Take a table with one row for each position, draw it at random, and train it with everything else ([Gehring et al.,
+# 2017, section 3.1](https://arxiv.org/abs/1705.03122v3); BERT and GPT-2 do so). In the original Transformer it was as
+# good as sinusoids ([section 3.5 and table 3, row E](https://arxiv.org/abs/1706.03762v7)).
 #
 # The trouble is the edge of the table. GPT-2 has 1024 rows, and [its authors'
 # advice](https://github.com/openai/gpt-2/issues/137) for longer texts is to cut them. A larger table does not help: a
-# row is trained only by texts that reach it, and the others stay as the random generator drew them. Notebook 6 watches it.
+# row is trained only by texts that reach it, and the others stay as the random generator drew them. Notebook 6 watches
+# it.
 #
-# Do sinusoids, which have a rule, read longer texts? Not by themselves: training has no reason to find $M_\delta$, only something
-# that agrees with it on the trained positions. In language models the perplexity (the exponential of the loss; lower is better)
-# stops improving some dozens of tokens beyond the training length, and
-# then gets worse ([Press et al., 2021, section 2.2](https://arxiv.org/abs/2108.12409v2)).
+# Do sinusoids, which have a rule, read longer texts? Not by themselves: training has no reason to find $M_\delta$, only
+# something that agrees with it on the trained positions. In language models the perplexity (the exponential of the
+# loss; lower is better) stops improving some dozens of tokens beyond the training length, and then gets worse ([Press
+# et al., 2021, section 2.2](https://arxiv.org/abs/2108.12409v2)).
 #
 # Sinusoids have the right geometry: a shift is a rotation. But they are *added* to the token, behind matrices that do
 # not respect the geometry, and mixed with its content.

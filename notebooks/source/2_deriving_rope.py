@@ -47,7 +47,8 @@ use_style()
 # In words: *the score depends on what the two tokens are and on how far apart they are, and on nothing else.* Which
 # function $g$ it is, we leave open. To make position 0 the place where nothing happens, we also ask for $f(x, 0) = x$.
 #
-# **Adding a code does not do it.** Of the four terms that notebook 1 found in the product, two know only one of the two positions.
+# **Adding a code does not do it.** Of the four terms that notebook 1 found in the product, two know only one of the two
+# positions.
 #
 # **Turning does it.** Before any algebra: give the query an angle that grows with its position, and the key likewise.
 # [Move both](#clock?together=yes&m=24), and the angle between them stays; [move one](#clock?together=no&m=30), and it grows. That is all of RoPE; the rest of this notebook finds out how it is done
@@ -679,9 +680,9 @@ print("Radians from one position to the next:", ", ".join(f"{angle:.3f}" for ang
 # C_n = G^n, \qquad A_m = (G^{-m})^\top, \qquad \text{score} = q^\top G^{\,n-m}\, k ,
 # $$
 #
-# with *any* invertible matrix $G$. Query and key use the same map if and only if $G$ is orthogonal: RoPE, up to that flip.
-# Other matrices give other codes ([GRAPE](https://arxiv.org/abs/2512.07805v6) puts them in order by this). Rotations alone
-# keep every vector as long as it was.
+# with *any* invertible matrix $G$. Query and key use the same map if and only if $G$ is orthogonal: RoPE, up to that
+# flip. Other matrices give other codes ([GRAPE](https://arxiv.org/abs/2512.07805v6) puts them in order by this).
+# Rotations alone keep every vector as long as it was.
 #
 # <details><summary>Why there are no others, and which codes these are</summary>
 #
@@ -816,8 +817,8 @@ with quiet():
 # %% [markdown] lang="en"
 # Now three codes, for one and the same $q$ and $k$: no position, sinusoids added, and rotation. Each square shows the
 # score for every position $m$ of the query and $n$ of the key. The wish, seen as a picture: *all entries along a
-# diagonal are equal*. No position grants it in an empty way: the score does not know the distance either. So
-# diagonals also have to differ from each other.
+# diagonal are equal*. No position grants it in an empty way: the score does not know the distance either. So diagonals
+# also have to differ from each other.
 
 # %% [markdown] lang="zh"
 # 现在对同一组 $q$ 和 $k$ 比较三种编码：没有位置、加上正弦编码、旋转。每个方块画出查询在各个位置 $m$、
@@ -866,11 +867,10 @@ headline(figure, f"Only rotation sees the distance and nothing else: gap {gaps[2
 plt.show()
 
 # %% [markdown] lang="en"
-# The same map, to drag over, for more codes, with $W_Q$ and $W_K$ between the token and its query or
-# key, as in a real layer: [RoPE](#diagonals?code=RoPE&words=alike),
-# [sinusoids](#diagonals?code=sinusoids&words=alike), [a table](#diagonals?code=learned&words=alike),
-# [no position](#diagonals?code=none&words=alike). Where
-# [all words differ](#diagonals?code=RoPE&words=different), scores differ along a diagonal even with RoPE, since their contents do.
+# The same map, to drag over, for more codes, with $W_Q$ and $W_K$ between the token and its query or key, as in a real
+# layer: [RoPE](#diagonals?code=RoPE&words=alike), [sinusoids](#diagonals?code=sinusoids&words=alike), [a
+# table](#diagonals?code=learned&words=alike), [no position](#diagonals?code=none&words=alike). Where [all words
+# differ](#diagonals?code=RoPE&words=different), scores differ along a diagonal even with RoPE, since their contents do.
 #
 # <!-- touch: diagonals -->
 
@@ -936,10 +936,10 @@ plt.show()
 # %% [markdown] lang="en"
 # ## More dimensions
 #
-# The fifth wish of notebook 0 was that the rule should extend to more dimensions: a patch of an image has a row $p_1$ and a
-# column $p_2$. With $p = (p_1, p_2)$ and the same wish, that scores depend on $n - m$ alone, the four steps of the theorem
-# give one orthogonal matrix for each axis, $A_{p} = A_1^{\,p_1} A_2^{\,p_2}$. A step down and then across comes to the same
-# place as across and then down, hence
+# The fifth wish of notebook 0 was that the rule should extend to more dimensions: a patch of an image has a row $p_1$
+# and a column $p_2$. With $p = (p_1, p_2)$ and the same wish, that scores depend on $n - m$ alone, the four steps of
+# the theorem give one orthogonal matrix for each axis, $A_{p} = A_1^{\,p_1} A_2^{\,p_2}$. A step down and then across
+# comes to the same place as across and then down, hence
 #
 # $$
 # A_1 A_2 = A_2 A_1 .
@@ -989,10 +989,9 @@ plt.show()
 # %% [markdown] lang="en"
 # ## A note on history
 #
-# It is often told wrongly: LLaMA did not introduce RoPE.
-# [GPT-J](https://github.com/kingoflolz/mesh-transformer-jax) had it in 2021, then
-# [GPT-NeoX-20B](https://arxiv.org/abs/2204.06745) and [PaLM](https://arxiv.org/abs/2204.02311), all before
-# [LLaMA](https://arxiv.org/abs/2302.13971v1), whose section 2.2 gives the credit to "GPTNeo".
+# It is often told wrongly: LLaMA did not introduce RoPE. [GPT-J](https://github.com/kingoflolz/mesh-transformer-jax)
+# had it in 2021, then [GPT-NeoX-20B](https://arxiv.org/abs/2204.06745) and [PaLM](https://arxiv.org/abs/2204.02311),
+# all before [LLaMA](https://arxiv.org/abs/2302.13971v1), whose section 2.2 gives the credit to "GPTNeo".
 #
 # **Next:** nobody multiplies by a matrix that is almost all zeros. [Notebook 3](3_three_implementations.ipynb) builds
 # the three implementations in use, and the permutation that stands between them.

@@ -6,12 +6,11 @@
 # each a few lines long, and you will write all three.
 #
 # Two of them agree number by number. The third pairs other features, and its results look all different; yet a single
-# permutation leads from one to the other. So the question keeps
-# coming back: *half-split or adjacent, which one is right?* (transformers
-# [#25199](https://github.com/huggingface/transformers/issues/25199),
+# permutation leads from one to the other. So the question keeps coming back: *half-split or adjacent, which one is
+# right?* (transformers [#25199](https://github.com/huggingface/transformers/issues/25199),
 # [#31859](https://github.com/huggingface/transformers/issues/31859),
-# [#33826](https://github.com/huggingface/transformers/issues/33826)). Both are. What is wrong is to mix them, and the usual
-# tests do not notice.
+# [#33826](https://github.com/huggingface/transformers/issues/33826)). Both are. What is wrong is to mix them, and the
+# usual tests do not notice.
 
 # %% [markdown] lang="zh"
 # # 3 · 三种实现，一个置换
@@ -223,10 +222,10 @@ with quiet():
 # $\cos \omega + \mathrm{j} \sin \omega$. The pairs are adjacent again.
 #
 # `torch.view_as_complex` reads a last dimension of **exactly 2** as real and imaginary part, and `torch.view_as_real`
-# is its inverse. The 2 must stand last, `[..., d/2, 2]`, not `[..., 2, d/2]`; for
-# $d = 4$ these are the same, so a test with $d = 4$ alone does not tell. The way back has to merge the last two
-# dimensions. (Two more slips of tutorials: `torch.cat` wants one tuple, `torch.cat((a, b))`; and bfloat16 has to be converted
-# first, since there are no complex numbers of that type.)
+# is its inverse. The 2 must stand last, `[..., d/2, 2]`, not `[..., 2, d/2]`; for $d = 4$ these are the same, so a test
+# with $d = 4$ alone does not tell. The way back has to merge the last two dimensions. (Two more slips of tutorials:
+# `torch.cat` wants one tuple, `torch.cat((a, b))`; and bfloat16 has to be converted first, since there are no complex
+# numbers of that type.)
 
 # %% [markdown] lang="zh"
 # ## 用复数
@@ -242,8 +241,8 @@ with quiet():
 # %% [markdown] lang="en"
 # ### Exercise 3.2 · Complex `freqs_cis` (2 points)
 #
-# Write `rotate_complex`. Its table `freqs_cis` has the factors $e^{\mathrm{j} \omega}$, which `torch.polar` makes of lengths 1 and the
-# angles.
+# Write `rotate_complex`. Its table `freqs_cis` has the factors $e^{\mathrm{j} \omega}$, which `torch.polar` makes of
+# lengths 1 and the angles.
 #
 # Hint: `torch.view_as_complex` reads a last dimension of size 2 as real and imaginary part. So first cut the last
 # dimension of `x` into `[dim/2, 2]`; `unflatten` does it.
@@ -709,9 +708,9 @@ with quiet():
 # %% [markdown] lang="en"
 # ## How a mixed layout fails
 #
-# Suppose a model has a head that looks 5 tokens back. We build one, with $d = 32$ and adjacent pairs: $q_i = 1$ for the eight
-# fastest pairs, 0 for the others, and the same vector as key, turned by the angles of
-# position 5. The score is then $\sum_{i=0}^{7} \cos((m - n - 5)\, \theta_i)$, largest at distance 5. Now four common mistakes:
+# Suppose a model has a head that looks 5 tokens back. We build one, with $d = 32$ and adjacent pairs: $q_i = 1$ for the
+# eight fastest pairs, 0 for the others, and the same vector as key, turned by the angles of position 5. The score is
+# then $\sum_{i=0}^{7} \cos((m - n - 5)\, \theta_i)$, largest at distance 5. Now four common mistakes:
 #
 # - **A. Not converted.** The weights have one layout, here adjacent, and the code rotates in the other, queries and keys
 #   alike.
@@ -832,8 +831,8 @@ plt.show()
 # %% [markdown] lang="en"
 # ## Positions that do not start at 0
 #
-# With a key cache, a new token comes alone, as a sequence of length 1. Its position is not 0: it is the number of tokens before
-# it. Code that builds its table from the length of the *input* turns every new query by nothing.
+# With a key cache, a new token comes alone, as a sequence of length 1. Its position is not 0: it is the number of
+# tokens before it. Code that builds its table from the length of the *input* turns every new query by nothing.
 #
 # In batches, shorter texts are padded on the left. A shift common to all tokens of a text does no harm; harm is done when one
 # step counts the padding and the next does not. In [unsloth #3699](https://github.com/unslothai/unsloth/issues/3699) the padded

@@ -39,22 +39,12 @@ use_style()
 # %% [markdown] lang="en"
 # ## The score as a function of distance
 #
-# Recall [notebook 2](2_deriving_rope.ipynb): RoPE groups the $d$ features of a head into $d/2$ pairs and turns pair $i$
-# of the token at position $m$ by the angle $m\,\theta_i$, where
+# As in [notebook 2](2_deriving_rope.ipynb), each pair of features is one complex number, $q_i$ for the query and $k_i$
+# for the key; $\mathrm{j}$ is the imaginary unit and a star the conjugate. With $\theta_i = b^{-2i/d}$ and $b =
+# 10{,}000$, the score of a query at $m$ with a key at $n$ is
 #
 # $$
-# \theta_i = b^{-2i/d}, \qquad i = 0, \dots, d/2 - 1, \qquad b = 10{,}000 .
-# $$
-#
-# Write each pair as one complex number: $q_i$ for the query, $k_i$ for the key. As in notebook 2, $\mathrm{j}$ is the
-# imaginary unit and a star the conjugate. To turn by an angle $\omega$ is to multiply by $e^{\mathrm{j} \omega}$, and
-# the dot product of two pairs is the real part of one times the conjugate of the other. So the score of a query at $m$
-# with a key at $n$ is
-#
-# $$
-# \mathrm{Re} \sum_{i=0}^{d/2-1} \big(q_i\, e^{\mathrm{j} m \theta_i}\big)
-# {\left(k_i\, e^{\mathrm{j} n \theta_i}\right)}^*
-# = \mathrm{Re} \sum_{i=0}^{d/2-1} h_i\, e^{\mathrm{j} \Delta \theta_i},
+# \mathrm{Re} \sum_{i=0}^{d/2-1} h_i\, e^{\mathrm{j} \Delta \theta_i},
 # \qquad h_i = q_i\, k_i^*, \qquad \Delta = m - n .
 # $$
 #
@@ -64,21 +54,11 @@ use_style()
 # %% [markdown] lang="zh"
 # ## 得分是距离的函数
 #
-# 回忆[第 2 节](2_deriving_rope.ipynb)：RoPE 把一个头的 $d$ 个特征分成 $d/2$ 对，位置 $m$ 上的 token 的第 $i$ 对
-# 转过角度 $m\,\theta_i$，其中
+# 和[第 2 节](2_deriving_rope.ipynb)一样，每一对特征是一个复数，查询的记作 $q_i$，键的记作 $k_i$；$\mathrm{j}$ 是虚数单位，星号表示共轭。
+# 设 $\theta_i = b^{-2i/d}$，$b = 10{,}000$，位置 $m$ 上的查询与位置 $n$ 上的键的得分是
 #
 # $$
-# \theta_i = b^{-2i/d}, \qquad i = 0, \dots, d/2 - 1, \qquad b = 10{,}000 .
-# $$
-#
-# 把每一对写成一个复数：查询的记作 $q_i$，键的记作 $k_i$。和第 2 节一样，$\mathrm{j}$ 是虚数单位，星号表示共轭。
-# 转过角度 $\omega$ 就是乘以 $e^{\mathrm{j} \omega}$；两对数的点积，是一个乘以另一个的共轭之后的实部。
-# 于是位置 $m$ 上的查询与位置 $n$ 上的键的得分是
-#
-# $$
-# \mathrm{Re} \sum_{i=0}^{d/2-1} \big(q_i\, e^{\mathrm{j} m \theta_i}\big)
-# {\left(k_i\, e^{\mathrm{j} n \theta_i}\right)}^*
-# = \mathrm{Re} \sum_{i=0}^{d/2-1} h_i\, e^{\mathrm{j} \Delta \theta_i},
+# \mathrm{Re} \sum_{i=0}^{d/2-1} h_i\, e^{\mathrm{j} \Delta \theta_i},
 # \qquad h_i = q_i\, k_i^*, \qquad \Delta = m - n .
 # $$
 #
@@ -148,8 +128,8 @@ headline(figure, f"{finding}\nall 64 end {', '.join(f'{end:.0f}' for end in ends
 plt.show()
 
 # %% [markdown] lang="en"
-# Each walk starts at the origin and ends at the black square. The fast pairs come first in the walk; at distance 1,000 they go in
-# circles, and only the slow ones still make way.
+# Each walk starts at the origin and ends at the black square. The fast pairs come first in the walk; at distance 1,000
+# they go in circles, and only the slow ones still make way.
 #
 # ## From the walk to a bound
 #
@@ -685,8 +665,8 @@ for dtype, bits in ((torch.float32, 24), (torch.float16, 11), (torch.bfloat16, 8
 assert max(shown["bf16 cosines, from exact angles"]) < 0.002
 assert torch.finfo(torch.float32).eps * 2 ** math.floor(math.log2(1e7 * theta[1])) == 1
 # %% [markdown] lang="en"
-# A difference of two cosines cannot exceed 2, and bfloat16 comes near it: no information is left. The last row is the good news:
-# rounding the *finished* cosine costs less than 0.002, the same everywhere. So
+# A difference of two cosines cannot exceed 2, and bfloat16 comes near it: no information is left. The last row is the
+# good news: rounding the *finished* cosine costs less than 0.002, the same everywhere. So
 #
 # > compute positions, frequencies, angles, cosines and sines in float32; round the tables, if at all, at the end.
 #
@@ -698,8 +678,8 @@ assert torch.finfo(torch.float32).eps * 2 ** math.floor(math.log2(1e7 * theta[1]
 # matrix product, may be multiplied in TF32 on a GPU if `torch.set_float32_matmul_precision("high")` is set: 11 significant
 # bits, so positions beyond 2,048 are rounded ([transformers#48450](https://github.com/huggingface/transformers/pull/48450)).
 #
-# **Float32 fails too**, only later: at position $10^7$, which some models of today advertise, the angle of pair 1 is rounded to
-# whole radians. There, make the *tables* in float64 and round only the finished cosines and sines.
+# **Float32 fails too**, only later: at position $10^7$, which some models of today advertise, the angle of pair 1 is
+# rounded to whole radians. There, make the *tables* in float64 and round only the finished cosines and sines.
 
 # %% [markdown] lang="zh"
 # 两个余弦之差不会超过 2，bfloat16 已经接近 2：信息全没了。最后一行是好消息：把*算好的*余弦舍入，代价不到 0.002，
@@ -762,9 +742,9 @@ plt.show()
 # - **Rounded positions** make blocks: 16 neighbours share one position.
 # - **Rounded angles** break the law for each pair at other places; the picture is noise on top of diagonals.
 #
-# Even with a perfect table, rotated queries and keys are usually *stored* in bfloat16, and
-# each rounds on its own. That error does not grow with position as the above do, but it depends on $m$ and $n$ and not
-# on $m - n$ alone. [Wang et al., 2024](https://arxiv.org/abs/2411.13476) measure how it adds up over long contexts.
+# Even with a perfect table, rotated queries and keys are usually *stored* in bfloat16, and each rounds on its own. That
+# error does not grow with position as the above do, but it depends on $m$ and $n$ and not on $m - n$ alone. [Wang et
+# al., 2024](https://arxiv.org/abs/2411.13476) measure how it adds up over long contexts.
 #
 # **Next:** [notebook 5](5_longer_contexts.ipynb) takes a model trained on 4,096 positions and asks what must change to
 # read 32,768.

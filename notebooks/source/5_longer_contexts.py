@@ -135,14 +135,13 @@ plt.show()
 # %% [markdown] lang="en"
 # On a logarithmic scale the wavelengths are a straight line, since $\ln \lambda_i = \ln 2\pi + \frac{2i}{d} \ln b$. It
 # crosses $L$ at pair 45. Left of the crossing, training has shown *every* angle of a pair, often many times over. Right
-# of it the pair has only ever been seen on an arc from 0 to $L\,\theta_i$, and beyond $L$ it comes to angles that no training
-# step has touched.
+# of it the pair has only ever been seen on an arc from 0 to $L\,\theta_i$, and beyond $L$ it comes to angles that no
+# training step has touched.
 #
-# The hypothesis of this notebook is that *these slow pairs* are why RoPE fails beyond its training length
-# ([Liu et al., 2023](https://arxiv.org/abs/2310.05209v2) call the number of features that
-# do know the circle the critical dimension, and derive from it how far a model reads). All remedies below follow
-# from it: slow these pairs, so that they stay on the arc that they know.
-# [Notebook 6](6_train_short_test_long.ipynb) puts it to the test, pair by pair.
+# The hypothesis of this notebook is that *these slow pairs* are why RoPE fails beyond its training length ([Liu et al.,
+# 2023](https://arxiv.org/abs/2310.05209v2) call the number of features that do know the circle the critical dimension,
+# and derive from it how far a model reads). All remedies below follow from it: slow these pairs, so that they stay on
+# the arc that they know. [Notebook 6](6_train_short_test_long.ipynb) puts it to the test, pair by pair.
 
 # %% [markdown] lang="zh"
 # 图中的三角形是在 $L$ 之内转不满一圈的特征对。在对数坐标下，波长排成一条直线，因为
@@ -423,8 +422,8 @@ with quiet():
 #
 # which is how many programs write it, `(c_kappa * beta) ** (d / 2)`. The last digit, $i = d/2 - 1$, then has ${c_\kappa}^{i} = \kappa$, as we asked.
 #
-# The slowing is 1 for $i = 0$, $\kappa$ for the last, and *less than* $\kappa$ for all between, also for the slow pairs of which the
-# full factor was needed. How far does that reach?
+# The slowing is 1 for $i = 0$, $\kappa$ for the last, and *less than* $\kappa$ for all between, also for the slow pairs
+# of which the full factor was needed. How far does that reach?
 
 # %% [markdown] lang="zh"
 # 推导如下。$i = d/2 - 1$ 时 $2i/d = (d-2)/d$，所以条件 2 就是
@@ -770,35 +769,29 @@ def base_at(length: int) -> float:
 
 
 right, wrong = decode(ones, ones, base_at), stale(ones, ones, base_at)
-hidden = torch.ones(count, count, dtype=torch.bool).triu(1)
 errors = (wrong - right).abs()
 ends = torch.cat([errors[-1, :8], errors[-1, -16:]])
 assert ends.mean() < errors[-1, small : 3 * small].mean() / 2  # what the text says
-figure, (left, panel) = plt.subplots(1, 2, figsize=(7.2, 3.0), width_ratios=(1.25, 1))
-left.plot(right[-1], color=BLUE, linestyle="-", linewidth=1.4)
-left.plot(wrong[-1], color=VERMILION, linestyle="--", linewidth=1.2)
-left.set(xlabel="position of the key", ylabel="score of the query at 255", xticks=[0, 64, 128, 192, 255])
+figure, axes = plt.subplots(figsize=(5.0, 3.0))
+axes.plot(right[-1], color=BLUE, linestyle="-", linewidth=1.4)
+axes.plot(wrong[-1], color=VERMILION, linestyle="--", linewidth=1.2)
+axes.set(xlabel="position of the key", ylabel="score of the query at 255", xticks=[0, 64, 128, 192, 255])
 low, high = 80 + right[-1, 80:120].argmin(), 60 + wrong[-1, 60:100].argmax()
-point(left, "cached before rotation", (low, right[-1, low]), (8, -3), BLUE)
-point(left, "cached after: stale", (high, wrong[-1, high]), (4, 24), VERMILION)
-image = panel.imshow(errors.masked_fill(hidden, torch.nan))
-panel.plot([-0.5, small - 0.5, small - 0.5], [small - 0.5, small - 0.5, -0.5], color=VERMILION, linestyle="-")
-panel.text(small + 6, small - 10, "trained length", color=VERMILION, fontsize=8.5)
-panel.set(xticks=[0, 64, 255], yticks=[0, 64, 255], xlabel="key", ylabel="query")
-figure.colorbar(image, ax=panel, label="error of stale keys")
+point(axes, "cached before rotation", (low, right[-1, low]), (8, -3), BLUE)
+point(axes, "cached after: stale", (high, wrong[-1, high]), (4, 24), VERMILION)
 inside, beyond = errors[:small].max(), errors.max()
 headline(
-    figure, f"Up to the trained length 64 the stale cache errs by {inside:.0f}, beyond it by up to {beyond:.1f} of 64"
+    figure, f"Up to the trained length 64 the stale cache errs by {inside:.0f},\nbeyond it by up to {beyond:.1f} of 64"
 )
 plt.show()
 
 # %% [markdown] lang="en" short=true
-# Keys near by agree, and so do the very first, whose angle is small whatever the base; [those between do not](#stale?tokens=12&before=no). On the
-# right the error changes along each diagonal: the score no longer depends on the distance alone. It does *not* follow that such a model
-# speaks nonsense. Generation with stale keys was found to work about as well
-# ([transformers#24653](https://github.com/huggingface/transformers/pull/24653)), perhaps because the keys near by, hardly stale, matter
-# most. And transformers, as of version 5.23, still rotates first, for [rotating the whole cache anew](#stale?tokens=12&before=yes) at
-# each token costs time.
+# Keys near by agree, and so do the very first, whose angle is small whatever the base; [those between do
+# not](#stale?tokens=12&before=no): the score no longer depends on the distance alone. It does *not* follow that such a
+# model speaks nonsense. Generation with stale keys was found to work about as well
+# ([transformers#24653](https://github.com/huggingface/transformers/pull/24653)), perhaps because the keys near by,
+# hardly stale, matter most. And transformers, as of version 5.23, still rotates first, for [rotating the whole cache
+# anew](#stale?tokens=12&before=yes) at each token costs time.
 #
 # A second bug of the same kind: code that keeps the large base after one long text, and reads the next short one with it
 # ([transformers#25306](https://github.com/huggingface/transformers/issues/25306)).
@@ -807,8 +800,8 @@ plt.show()
 #
 # ## YaRN: treat each pair by its turns
 #
-# PI slows pairs that need no help; NTK
-# slows the needy too little. With the turns $r_i$ in hand, the way out is plain (YaRN, section 3.2, "NTK-by-parts"):
+# PI slows pairs that need no help; NTK slows the needy too little. With the turns $r_i$ in hand, the way out is plain
+# (YaRN, section 3.2, "NTK-by-parts"):
 #
 # - $r_i > \beta$, many turns: leave the pair alone;
 # - $r_i < \alpha$, less than one turn for $\alpha = 1$: slow it by the full $s$, as PI does;
@@ -825,8 +818,8 @@ plt.show()
 # with $\alpha = 1$ and $\beta = 32$ for the Llama family (equations 17 to 20).
 
 # %% [markdown] lang="zh" short=true
-# 左图：近处的键两种做法一致，最前面的几个键也一致（它们的角度本来就小，底数是多少都一样），[中间的键不一致](#stale?tokens=12&before=no)。右图：误差沿每条对角线
-# 都在变，可见得分不再只取决于距离。由此*推不出*的是：这样的模型一定会胡言乱语。有人发现，用过期的键生成，效果差不多
+# 近处的键两种做法一致，最前面的几个键也一致（它们的角度本来就小，底数是多少都一样），[中间的键不一致](#stale?tokens=12&before=no)：
+# 得分不再只取决于距离。由此*推不出*的是：这样的模型一定会胡言乱语。有人发现，用过期的键生成，效果差不多
 # （[transformers#24653](https://github.com/huggingface/transformers/pull/24653)），也许是因为最要紧的近处的键
 # 几乎没有过期。transformers 到 5.23 版仍然先旋转后缓存，因为每来一个 token 就[把整个缓存重新旋转一遍](#stale?tokens=12&before=yes)太费时间。
 #
@@ -1070,13 +1063,10 @@ plt.show()
 # (c\, q) \cdot (c\, k) = c^2\, (q \cdot k) = \frac{q \cdot k}{t} .
 # $$
 #
-# So $c$ multiplies tables, $c^2$ logits; for $s = 16$, $c = 1.2773$ and $c^2 = 1.6314$. A factor applied to
-# the logits once is half of YaRN. (DeepSeek's models rotate only some features of a head. The tables would reach only
-# those, so [their code](https://huggingface.co/deepseek-ai/DeepSeek-V2/blob/main/modeling_deepseek.py) puts $c^2$ into
-# the logits' scale and leaves the tables as they are; and DeepSeek-V2 has a $c$ of its own, $0.0707 \ln s + 1$
-# ([DeepSeek-AI, 2024, section 3.1.4](https://arxiv.org/abs/2405.04434v5)). Two settings, `mscale` and `mscale_all_dim`,
-# say how much goes where, and programs have mixed them up:
-# [Megatron-LM#1429](https://github.com/NVIDIA/Megatron-LM/issues/1429).)
+# So $c$ multiplies tables, $c^2$ logits; for $s = 16$, $c = 1.2773$ and $c^2 = 1.6314$. A factor applied to the logits
+# once is half of YaRN. (DeepSeek's models rotate only some features of a head, so [their
+# code](https://huggingface.co/deepseek-ai/DeepSeek-V2/blob/main/modeling_deepseek.py) puts $c^2$ into the logits' scale
+# and leaves the tables as they are.)
 
 # %% [markdown] lang="zh"
 # 两种斜坡相差很大。它们都叫 YaRN，得到的却是不同的模型；
@@ -1105,11 +1095,8 @@ plt.show()
 # $$
 #
 # 所以乘在表上的是 $c$，乘在 logit 上的是 $c^2$；$s = 16$ 时 $c = 1.2773$，$c^2 = 1.6314$。如果只给 logit 乘一次 $c$，
-# YaRN 就只做了一半。（DeepSeek 的模型只旋转一个头的部分特征，改表只影响得到这部分，所以
-# [他们的代码](https://huggingface.co/deepseek-ai/DeepSeek-V2/blob/main/modeling_deepseek.py)把 $c^2$ 放进 logit 的缩放，
-# 表则不动；而且 DeepSeek-V2 的 $c$ 是自己的，$0.0707 \ln s + 1$
-# （[DeepSeek-AI，2024，3.1.4 节](https://arxiv.org/abs/2405.04434v5)）。有两项设置，`mscale` 和 `mscale_all_dim`，
-# 规定各放多少，有的程序把它们弄混过：[Megatron-LM#1429](https://github.com/NVIDIA/Megatron-LM/issues/1429)。）
+# YaRN 就只做了一半。（DeepSeek 的模型只旋转一个头的部分特征，所以
+# [他们的代码](https://huggingface.co/deepseek-ai/DeepSeek-V2/blob/main/modeling_deepseek.py)把 $c^2$ 放进 logit 的缩放，表则不动。）
 
 # %% [markdown] lang="en"
 # ### Exercise 5.8 · YaRN (2 points)
@@ -1252,9 +1239,9 @@ show_table(
 # The contrast in the last column is how much the score of equal vectors falls from distance 0 to 1. Both [YaRNs](#wavelengths?method=yarn&factor=8) reach
 # $8L$, as [PI](#wavelengths?method=pi&factor=8) does and [NTK](#wavelengths?method=ntk&factor=8) does not, with a contrast close to that of the model as trained. That is the whole idea.
 #
-# Two relatives: Llama 3.1 takes the paper's ramp with $\alpha = 1$, $\beta = 4$ and no temperature
-# ([its code](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py)); LongRoPE searches a factor for each
-# pair ([arXiv:2402.13753](https://arxiv.org/abs/2402.13753)).
+# Two relatives: Llama 3.1 takes the paper's ramp with $\alpha = 1$, $\beta = 4$ and no temperature ([its
+# code](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py)); LongRoPE searches a factor for
+# each pair ([arXiv:2402.13753](https://arxiv.org/abs/2402.13753)).
 #
 # <!-- touch: wavelengths -->
 #

@@ -90,18 +90,10 @@ print(f"{len(text):,} characters, {len(alphabet)} different ones; {windows.numel
 # %% [markdown] lang="en"
 # ## Five codes, three places
 #
-# A code can enter a Transformer in three places. Let $z_p$ be the embedding of the token at position
-# $p = 0, 1, 2, \dots$, let $q_m$ and $k_n$ be a query and a key of one head, and $S_{mn}$ their score:
-#
-# | code | where | what |
-# |---|---|---|
-# | NoPE | nowhere | the causal mask is all there is (notebook 0) |
-# | sinusoidal | added to $z_p$ | sines and cosines of $p\,\theta_i$ ([Vaswani et al., 3.5](https://arxiv.org/abs/1706.03762v7)) |
-# | learned | added to $z_p$ | row $p$ of a table that is trained with the rest |
-# | RoPE | turns $q_m$, $k_n$ | pair $i$ by the angle $m\,\theta_i$ or $n\,\theta_i$ ([Su et al., 3.2](https://arxiv.org/abs/2104.09864v5)) |
-# | ALiBi | added to $S_{mn}$ | $-\rho_h\,(m - n)$, head $h = 1 \dots H$, $\rho_h = 2^{-8h/H}$ ([Press et al., 3](https://arxiv.org/abs/2108.12409v2)) |
-#
-# with $\theta_i = 10000^{-2i/d}$, $i = 0 \dots d/2 - 1$. For RoPE, $d$ is the size of a head. Ours is 16, so
+# A code enters a Transformer in one of three places. *Sinusoidal* and *learned* codes are added to the embedding $z_p$ of the
+# token at position $p$; *RoPE* turns queries and keys; *ALiBi* adds $-\rho_h\,(m - n)$ to the score of query $m$ and key $n$, with
+# $\rho_h = 2^{-8h/H}$ in head $h = 1 \dots H$ ([Press et al., 3](https://arxiv.org/abs/2108.12409v2)). *NoPE* has the causal mask
+# alone. For RoPE, $d$ is the size of a head. Ours is 16, so
 # $\theta_i = 10^{-i/2}$: eight pairs, every second frequency a power of ten.
 #
 # A learned table ends with its last row: asked for position 64, it raises an `IndexError`. To have anything to
@@ -110,18 +102,9 @@ print(f"{len(text):,} characters, {len(alphabet)} different ones; {windows.numel
 # %% [markdown] lang="zh"
 # ## 五种编码，三个位置
 #
-# 位置编码可以从三个地方进入 Transformer。设 $z_p$ 是位置 $p = 0, 1, 2, \dots$ 上 token 的嵌入，$q_m$ 和 $k_n$
-# 是某个头的一个查询和一个键，$S_{mn}$ 是它们的得分：
-#
-# | 编码 | 从哪里进入 | 做什么 |
-# |---|---|---|
-# | NoPE | 不进入 | 只有因果掩码（第 0 节） |
-# | 正弦（sinusoidal） | 加到 $z_p$ 上 | $p\,\theta_i$ 的正弦和余弦（[Vaswani 等，3.5 节](https://arxiv.org/abs/1706.03762v7)） |
-# | 可学习（learned） | 加到 $z_p$ 上 | 一张表的第 $p$ 行，随模型一起训练 |
-# | RoPE | 旋转 $q_m$、$k_n$ | 第 $i$ 对转过角度 $m\,\theta_i$ 或 $n\,\theta_i$（[Su 等，3.2 节](https://arxiv.org/abs/2104.09864v5)） |
-# | ALiBi | 加到 $S_{mn}$ 上 | $-\rho_h\,(m - n)$，头 $h = 1 \dots H$，$\rho_h = 2^{-8h/H}$（[Press 等，第 3 节](https://arxiv.org/abs/2108.12409v2)） |
-#
-# 其中 $\theta_i = 10000^{-2i/d}$，$i = 0 \dots d/2 - 1$。对 RoPE 来说，$d$ 是一个头的大小。我们取 16，
+# 位置编码从三个地方之一进入 Transformer。*正弦*（sinusoidal）和*可学习*（learned）的编码，加到位置 $p$ 上 token 的嵌入 $z_p$ 上；
+# *RoPE* 旋转查询和键；*ALiBi* 给查询 $m$ 与键 $n$ 的得分加上 $-\rho_h\,(m - n)$，头 $h = 1 \dots H$ 的 $\rho_h = 2^{-8h/H}$
+# （[Press 等，第 3 节](https://arxiv.org/abs/2108.12409v2)）；*NoPE* 只有因果掩码。对 RoPE 来说，$d$ 是一个头的大小。我们取 16，
 # 于是 $\theta_i = 10^{-i/2}$：八对，每隔一对的频率是十的整数次幂。
 #
 # 可学习的表到最后一行就没有了：向它要第 64 个位置，只会得到 `IndexError`。为了能测出点什么，我们给它 512 行，训练只
@@ -170,9 +153,7 @@ class Reader(nn.Module):
         self.norm, self.head = nn.RMSNorm(WIDTH), nn.Linear(WIDTH, letters, bias=False)
         self.rows = nn.Embedding(LONGEST, WIDTH)  # only "learned" reads it; made last, so all start alike
 
-    def forward(
-        self, tokens: Tensor, theta: Tensor | None = None, strength: float = 1.0, window: int | None = None
-    ) -> Tensor:
+    def forward(self, tokens: Tensor, theta: Tensor | None = None, window: int | None = None) -> Tensor:
         """Logits of the next character: [batch, n] to [batch, n, letters]. RoPE alone minds the settings."""
         position = torch.arange(tokens.shape[1])
         back = position[:, None] - position  # [n, n], m - n
@@ -187,7 +168,7 @@ class Reader(nn.Module):
             bias = (slopes.view(-1, 1, 1) * -back).masked_fill(back < 0, -torch.inf)  # the mask as well
         elif self.code == "RoPE":
             angle = torch.outer(position, frequencies(HEAD_DIM).float() if theta is None else theta)
-            cos, sin = strength * angle.cos().repeat(1, 2), strength * torch.cat([-angle.sin(), angle.sin()], dim=-1)
+            cos, sin = angle.cos().repeat(1, 2), torch.cat([-angle.sin(), angle.sin()], dim=-1)
             turn = partial(rotate, cos=cos, sin=sin)
             if window:  # only the last ones are seen, the query's own included
                 bias = torch.zeros(back.shape).masked_fill(~((back >= 0) & (back < window)), -torch.inf)
@@ -200,15 +181,15 @@ class Reader(nn.Module):
 # ## Training
 #
 # With the same seed, all five start from the same weights, see the same batches in the same order, and take the same
-# 280 steps of 8 windows: 143,360 characters. (That is little, so that you do not have to wait. What it means for the
-# conclusions stands at the end.) The loss is the cross-entropy of the next character, in nats (natural logarithms):
+# 280 steps of 8 windows: 143,360 characters. (That is little, so that you do not have to wait.)
+# The loss is the cross-entropy of the next character, in nats (natural logarithms):
 # $-\ln P(\text{what came next})$. Guessing blindly among about a hundred characters costs $\ln 100 \approx 4.6$.
 
 # %% [markdown] lang="zh"
 # ## 训练
 #
 # 种子相同时，五个模型从同样的权重出发，按同样的次序看同样的批次，都走 280 步，每步 8 个窗口，一共 143,360 个字符。
-# （这很少，为的是不让你久等。这对结论意味着什么，最后会讲。）损失是下一个字符的交叉熵，单位是 nat（用自然对数）：
+# （这很少，为的是不让你久等。）损失是下一个字符的交叉熵，单位是 nat（用自然对数）：
 # $-\ln P(\text{实际出现的字符})$。在大约一百个字符里瞎猜，损失是 $\ln 100 \approx 4.6$。
 
 
@@ -844,8 +825,7 @@ to_touch("attention", {"edges": edges, "trained": TRAINED, "blocks": len(models[
 #
 # Take the trained RoPE model and change only its frequencies, for $s = 8$ times the length $L = 64$, by the formulas of
 # notebook 5, with NTK's factor $\kappa = s$. YaRN has **two ramps in use**: the paper's is linear in the turns, that of the
-# authors' code linear in the index $i$, between rounded ends. Both have $\alpha = 1$, $\beta = 32$ for Llama. Besides, YaRN
-# multiplies cosines and sines by $\sqrt{1/t} = 0.1 \ln s + 1$, which is 1.21 here.
+# authors' code linear in the index $i$, between rounded ends. Both have $\alpha = 1$, $\beta = 32$ for Llama.
 
 # %% [markdown] lang="zh"
 # [不加改动](#attention?reading=none)时，第二个块的头会跳到几百个字符之前的键上去；在高频对看来，这些键和近处的差不多。把它
@@ -857,8 +837,7 @@ to_touch("attention", {"edges": edges, "trained": TRAINED, "blocks": len(models[
 # ## 现在拉长 RoPE，不训练
 #
 # 拿训练好的 RoPE 模型，只改频率，目标是 $L = 64$ 的 $s = 8$ 倍，公式见第 5 节，NTK 的倍数取 $\kappa = s$。YaRN **实际使用的斜坡有两种**：
-# 论文的按圈数线性变化，作者的代码按编号 $i$ 线性变化，两端取整。对 Llama，两者都取 $\alpha = 1$、$\beta = 32$。此外，YaRN 还把余弦
-# 和正弦乘以 $\sqrt{1/t} = 0.1 \ln s + 1$，在这里是 1.21。
+# 论文的按圈数线性变化，作者的代码按编号 $i$ 线性变化，两端取整。对 Llama，两者都取 $\alpha = 1$、$\beta = 32$。
 
 # %%
 STRETCH = LONGEST // TRAINED  # s
@@ -872,9 +851,9 @@ def ntk(factor: float) -> Tensor:
     return theta * factor ** -(pair / pair[-1])
 
 
-def yarn(ramp: str, stretch: float = STRETCH) -> Tensor:
+def yarn(ramp: str) -> Tensor:
     """Interpolate where the ramp's gamma is 0, leave alone where it is 1."""
-    return torch.lerp(theta / stretch, theta, share_kept(ramp).float())
+    return torch.lerp(theta / STRETCH, theta, share_kept(ramp).float())
 
 
 scalings = {
@@ -882,15 +861,10 @@ scalings = {
     "PI": {"theta": theta / STRETCH},
     "NTK-aware": {"theta": ntk(STRETCH)},
     "YaRN, ramp over turns, beta 32": {"theta": yarn("ramp over turns, beta 32")},
-    "YaRN, ramp over turns, beta 4": {"theta": yarn("ramp over turns, beta 4")},
     "YaRN, ramp over pairs, beta 32": {"theta": yarn("ramp over pairs, beta 32")},
-    "YaRN, the same, with temperature": {
-        "theta": yarn("ramp over pairs, beta 32"),
-        "strength": 0.1 * math.log(STRETCH) + 1,
-    },
 }
 yarns = "YaRN, ramp over pairs, beta 32"  # the authors' code, which does best here
-assert (round(0.1 * math.log(STRETCH) + 1, 2), round(turns[0].item(), 1)) == (1.21, 10.2)  # what the text says
+assert round(turns[0].item(), 1) == 10.2  # what the text says
 circles = 2 * math.pi / theta
 ends_at = [round(TRAINED * STRETCH ** (i / 7)) for i in (3, 4, 5, 7)]
 assert (round(circles[3].item()), round(8 ** (3 / 7), 1), ends_at) == (199, 2.4, [156, 210, 283, 512])
@@ -898,7 +872,7 @@ assert (round(circles[3].item()), round(8 ** (3 / 7), 1), ends_at) == (199, 2.4,
 # %% [markdown] lang="en"
 # With $\beta = 32$ over turns *no* pair is left alone: even the fastest makes only 10.2 turns in 64 characters.
 # ($\beta = 32$ was found for Llama, whose fastest pair makes hundreds; the paper says to tune it
-# "on a case-by-case basis" (YaRN, 3.2). That is why $\beta = 4$ is in the list.)
+# "on a case-by-case basis" (YaRN, 3.2).)
 #
 # **Dynamic** scaling has no single set of frequencies. At length $l$ it takes $s = l/L$, so all angles but those of
 # pair 0 change whenever the text has grown, those of old keys too. We read block by block, 64 more characters each
@@ -906,8 +880,7 @@ assert (round(circles[3].item()), round(8 ** (3 / 7), 1), ends_at) == (199, 2.4,
 
 # %% [markdown] lang="zh"
 # 按圈数斜坡、$\beta = 32$ 时，*没有一对*能保持原样：最快的一对在 64 个字符里也只转 10.2 圈。
-# （$\beta = 32$ 是为 Llama 找到的，它最快的一对要转几百圈；论文自己说要“视具体情况”调整（3.2 节）。所以这里也列出
-# 了 $\beta = 4$。）
+# （$\beta = 32$ 是为 Llama 找到的，它最快的一对要转几百圈；论文自己说要“视具体情况”调整（3.2 节）。）
 #
 # **动态**缩放没有固定的一组频率。长度为 $l$ 时取 $s = l/L$，因此文本每变长一点，除第 0 对以外，所有角度都要变，旧的键
 # 也不例外。我们一块一块地读，每次多读 64 个字符，并把所有的键重新计算一遍。（缓存里存着早先旋转过的键会怎样，见练习 5.5。）
@@ -1008,7 +981,7 @@ assert all((loss_at(stretched["NTK-aware"], n) < loss_at(stretched[yarns], n)).a
 )
 fixed, grown = (stretched[name][:, 200:300].mean(1) for name in ("NTK-aware", "dynamic NTK"))
 assert (fixed < grown).all(), "From 200 to 300 characters the fixed factor of 8 is better than the growing one."
-assert (late[yarns] < late["YaRN, ramp over turns, beta 32"]).all(), "Beta has to fit the model."
+assert (late[yarns] < late["YaRN, ramp over turns, beta 32"]).all(), "The ramp has to fit the model."
 assert (whole["NTK-aware"] < whole["PI"]).all(), "Over all 512: without fine-tuning, PI is worse than NTK-aware."
 assert (inside["PI"] > inside["as trained"] + 0.2).all(), "PI costs a lot within the window."
 assert torch.allclose(stretched["dynamic NTK"][:, :TRAINED], curves["RoPE"][:, :TRAINED], atol=1e-3), (
@@ -1030,8 +1003,8 @@ print("All eight hold for each of the three seeds.")
 # - **Dynamic** is the trained model itself within the window. Beyond it, $s = l/L$ is always the bare minimum, and
 #   NTK-aware needs more: at 200 to 300 characters, the fixed 8 is even better.
 # - **YaRN** leaves pair 0 alone, interpolates all pairs with less than one turn completely, and pays a little in the
-#   window. Ramp and $\beta$ matter as much as the choice of a method; the name "YaRN" alone says too little.
-# - **Temperature** does little here. Its formula was fitted to LLaMA models (YaRN, 3.4), not to ours.
+#   window. The ramp matters as much as the choice of a method; the name "YaRN" alone says too little. (Its temperature,
+#   fitted to LLaMA models (YaRN, 3.4), is left out here.)
 
 # %% [markdown] lang="zh"
 # ## 每种缩放的代价
@@ -1044,9 +1017,8 @@ print("All eight hold for each of the three seeds.")
 #   两对碰到新角度，损失却仍比 YaRN 低：新角度有几个，说不出损失多大。）
 # - **动态 NTK** 在训练窗口之内就是原来的模型。窗口之外，$s = l/L$ 总是刚好够的最小值，而 NTK-aware 需要更大的值：
 #   在 200 到 300 个字符处，固定取 8 反而更好。
-# - **YaRN** 不动第 0 对，对转不满一圈的各对完全插值，在训练窗口之内略有损失。用哪种斜坡、$\beta$ 取多少，与选哪种方法
-#   同样要紧；单说一个“YaRN”，信息太少。
-# - **温度**在这里作用很小。它的公式是在 LLaMA 模型上拟合出来的（YaRN，3.4 节），不是在我们的模型上。
+# - **YaRN** 不动第 0 对，对转不满一圈的各对完全插值，在训练窗口之内略有损失。用哪种斜坡，与选哪种方法
+#   同样要紧；单说一个“YaRN”，信息太少。（它的温度是在 LLaMA 模型上拟合出来的（YaRN，3.4 节），这里没有用。）
 
 # %% [markdown] lang="en"
 # ## Who finds it again?

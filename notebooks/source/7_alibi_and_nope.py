@@ -1,10 +1,10 @@
 # %% [markdown] lang="en"
 # # 7 · ALiBi and NoPE
 #
-# All codes so far told the *tokens* where they are: by a vector added to the embedding, or by a rotation of queries
-# and keys. **ALiBi** speaks to the scores instead: far keys count less. **NoPE** says nothing to anybody, and the model has to
-# count for itself. In notebook 6, ALiBi coped best with texts far longer than those of training. Here you will build it, see why
-# it holds out, and what it pays.
+# All codes so far told the *tokens* where they are: by a vector added to the embedding, or by a rotation of queries and
+# keys. **ALiBi** speaks to the scores instead: far keys count less. **NoPE** says nothing to anybody, and the model has
+# to count for itself. In notebook 6, ALiBi coped best with texts far longer than those of training. Here you will build
+# it, see why it holds out, and what it pays.
 
 # %% [markdown] lang="zh"
 # # 7 · ALiBi 与 NoPE
@@ -47,8 +47,9 @@ use_style()
 #
 # so each step back multiplies it by the same factor $e^{-\rho_h} < 1$. The weight fades like a sound: it halves with
 # every $\ln 2 / \rho_h$ tokens, the **half-life** of the head. A steep head listens to its neighbours, a flat one far
-# back. Here are the heads of a layer: look [8 tokens back](#slopes?heads=8&distance=8), [64](#slopes?heads=8&distance=64),
-# [256](#slopes?heads=8&distance=256). (The dashed step is a window that leaves all of a key or nothing, for comparison.)
+# back. Here are the heads of a layer: look [8 tokens back](#slopes?heads=8&distance=8),
+# [64](#slopes?heads=8&distance=64), [256](#slopes?heads=8&distance=256). (The dashed step is a window that leaves all
+# of a key or nothing, for comparison.)
 #
 # <!-- touch: slopes -->
 #
@@ -399,10 +400,12 @@ with quiet():
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en"
-# Equal on paper, not in 16 bits: from 256 on bfloat16 cannot hold all whole numbers, and the row $\rho_h n$ is large where the
-# weight is, at the newest keys, so that neighbours there become one. Keep the bias in float32, or count distances from the query.
-# ([A review of the code behind BLOOM](https://github.com/bigscience-workshop/Megatron-DeepSpeed/pull/101) discusses the conversion; in
-# [vLLM](https://github.com/vllm-project/vllm/pull/945) a constant added to the row was reported to change what models write.)
+# Equal on paper, not in 16 bits: from 256 on bfloat16 cannot hold all whole numbers, and the row $\rho_h n$ is large
+# where the weight is, at the newest keys, so that neighbours there become one. Keep the bias in float32, or count
+# distances from the query. ([A review of the code behind
+# BLOOM](https://github.com/bigscience-workshop/Megatron-DeepSpeed/pull/101) discusses the conversion; in
+# [vLLM](https://github.com/vllm-project/vllm/pull/945) a constant added to the row was reported to change what models
+# write.)
 #
 # ## Why it holds out, and what it pays
 #
@@ -415,11 +418,11 @@ with quiet():
 # $$
 #
 # of the weight: in the numerator all far keys score as high as they can, in the denominator all keys as low as they
-# can, the two geometric sums have the same factor $1 - e^{-\rho_h}$ below them, and the last step uses $e^{-\rho_h L} \ge
-# e^{-\rho_h D} e^{-\rho_h L}$. The bound does not know $L$: a head that
-# was trained on $L$ tokens with $\rho_h L$ large sees nothing new in $2L$. ALiBi stands long texts **because it hardly
-# looks at their far parts**. The authors say so: most of the gain comes from fewer tokens with little context before
-# them, not from use of longer contexts ([appendix B](https://arxiv.org/abs/2108.12409v2)).
+# can, the two geometric sums have the same factor $1 - e^{-\rho_h}$ below them, and the last step uses $e^{-\rho_h L}
+# \ge e^{-\rho_h D} e^{-\rho_h L}$. The bound does not know $L$: a head that was trained on $L$ tokens with $\rho_h L$
+# large sees nothing new in $2L$. ALiBi stands long texts **because it hardly looks at their far parts**. The authors
+# say so: most of the gain comes from fewer tokens with little context before them, not from use of longer contexts
+# ([appendix B](https://arxiv.org/abs/2108.12409v2)).
 #
 # Two measures of the price. Left, the number of tokens that a head effectively sees: $e^{\text{entropy}}$ of its
 # weights, which is $n$ if $n$ tokens share the weight evenly. Right, how much higher, by $x$, than all others a *single* token
@@ -504,11 +507,11 @@ name_lines(left, right)
 plt.show()
 
 # %% [markdown] lang="en"
-# Left: the heads level off, each at its own reach. Right: with a bias the
-# price rises in proportion to the distance, without one only like a logarithm. What does not follow: that a model cannot use
-# a fact that is far back. Several layers can hand it on.
-# Nor that every model with ALiBi holds out: the makers of [BTLM](https://huggingface.co/cerebras/btlm-3b-8k-base)
-# found that training on 2,048 tokens alone did not carry far, and trained on longer texts too.
+# Left: the heads level off, each at its own reach. Right: with a bias the price rises in proportion to the distance,
+# without one only like a logarithm. What does not follow: that a model cannot use a fact that is far back. Several
+# layers can hand it on. Nor that every model with ALiBi holds out: the makers of
+# [BTLM](https://huggingface.co/cerebras/btlm-3b-8k-base) found that training on 2,048 tokens alone did not carry far,
+# and trained on longer texts too.
 #
 # ## NoPE: let them count
 #
@@ -528,8 +531,8 @@ plt.show()
 # **ALiBi, out of nothing but counting.** (By the shift invariance above, $\rho \cdot n$ alone would do.) [Kazemnejad et
 # al., 2023, section 5](https://arxiv.org/abs/2305.19466v2) prove both steps: a first layer can recover absolute
 # positions (theorem 1), later ones can turn them into a bias by distance (theorem 2). The integers, which drowned the
-# tokens when they were added to them, are at home in the scores. That a network *can* do it does not say that it does, and the
-# counter is fragile: in 16 bits notebook 0 saw neighbours become one.
+# tokens when they were added to them, are at home in the scores. That a network *can* do it does not say that it does,
+# and the counter is fragile: in 16 bits notebook 0 saw neighbours become one.
 
 # %% [markdown] lang="zh"
 # 左图：每个头都在自己的范围上停住。右图：有偏置时，代价与距离成

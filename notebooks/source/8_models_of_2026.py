@@ -1,10 +1,11 @@
 # %% [markdown] lang="en"
 # # 8 · Positions in the models of 2026
 #
-# Since 2024 the models that people use have told attention where a token is in new ways: they rotate only a part of a head, or
-# only some layers; they rotate by several positions at once; they scale queries, cut windows, add sinks. None of this needs new
-# mathematics. Each idea is derived here, built small, and run. At the end you read the configurations of real
-# models with your own code, and say how far they can see. (A `v2` at the end of an address says that version 2 was read.)
+# Since 2024 the models that people use have told attention where a token is in new ways: they rotate only a part of a
+# head, or only some layers; they rotate by several positions at once; they scale queries, cut windows, add sinks. None
+# of this needs new mathematics. Each idea is derived here, built small, and run. At the end you read the configurations
+# of real models with your own code, and say how far they can see. (A `v2` at the end of an address says that version 2
+# was read.)
 
 # %% [markdown] lang="zh"
 # # 8 · 2026 年的模型里的位置
@@ -29,7 +30,6 @@ from figures import (
     VERMILION,
     headline,
     name_lines,
-    no_frame,
     point,
     shade_beyond,
     show_table,
@@ -98,39 +98,21 @@ def rotate(x: Tensor, angles: Tensor) -> Tensor:
 #   `proportional`，比例 0.25，底数 1,000,000，每个头 512 个特征）。
 
 # %%
-plain = 2 * math.pi / frequencies(512, 1e6)
-narrow = 2 * math.pi / frequencies(128, 1e6)  # 128 of 512 features, as a RoPE of their own
-turning = plain[: len(narrow)]  # a quarter of the pairs
-
-figure, axes = plt.subplots(figsize=(5.0, 3.0))
-axes.axhline(512, color=GREY, linestyle=":", linewidth=1)
-axes.text(255, 560, "512 positions", fontsize=8.5, color=GREY, ha="right", va="bottom")
-axes.semilogy(plain, color=BLACK, linestyle=":")
-axes.semilogy(range(64), narrow, color=VERMILION, linestyle="--")
-axes.semilogy(range(64), turning, color=BLUE, linestyle="-", linewidth=3)
-axes.set(xlabel="pair i", ylabel="wavelength, in positions", ylim=(3, 2e7))
-point(axes, "a narrower RoPE on a quarter", (63, narrow[-1]), (8, 0), VERMILION, line=False)
-point(axes, "p-RoPE, a quarter", (63, turning[-1]), (10, -6), BLUE)
-point(axes, "the whole head", (190, plain[190]), (8, -6))
-slowest = float(turning[-1])
-slowest_narrow = float(narrow[-1]) / 1e6
-headline(
-    figure,
-    f"p-RoPE turns its slowest pair once in {slowest:.0f} positions,\na narrower RoPE in {slowest_narrow:.0f} million",
-)
+slowest = float(2 * math.pi / frequencies(512, 1e6)[63])  # of the fastest quarter of the pairs
+millions = float(2 * math.pi / frequencies(128, 1e6)[-1]) / 1e6  # of 128 features of 512, as a RoPE of their own
+print(f"p-RoPE turns its slowest pair once in {slowest:.0f} positions, a narrower RoPE in {millions:.0f} million.")
 assert 187 < slowest < 189 < 200  # what the text says
-plt.show()
 
 # %% [markdown] lang="en"
-# Look at the blue line. Every pair that turns at all completes a circle within 200 positions. A model with these
-# frequencies has seen *every angle of every pair* after the first page of its training, and no length brings a new one:
-# the hypothesis of notebook 5 has nothing left to say.
+# In p-RoPE every pair that turns at all completes a circle within 200 positions. A model with these frequencies has
+# seen *every angle of every pair* after the first page of its training, and no length brings a new one: the hypothesis
+# of notebook 5 has nothing left to say.
 #
 # What does not follow: that such a model reads any length. Its still pairs cannot tell distances apart, so what is far
 # must be found by meaning alone, among ever more keys.
 
 # %% [markdown] lang="zh"
-# 请看蓝线：凡是会转的特征对，200 个位置之内都转满了一圈。用这种频率的模型，训练时读完第一页，*每一对的每一个角度*就都见过了，文本再长也不会出现
+# 用 p-RoPE，凡是会转的特征对，200 个位置之内都转满了一圈。用这种频率的模型，训练时读完第一页，*每一对的每一个角度*就都见过了，文本再长也不会出现
 # 新的：第 5 节的假设在这里无话可说。
 #
 # 由此并不能推出：这样的模型多长都能读。静止的特征对分不出远近，所以远处的东西只能凭含义去找，而候选的键越来越多。
@@ -138,11 +120,12 @@ plt.show()
 # %% [markdown] lang="en"
 # ## Layers without positions, and a temperature
 #
-# In Llama 4 three layers rotate and the fourth does not: `no_rope_layers`, which its makers call iRoPE. The rotating layers look
-# at most 8,192 tokens back; the others see everything
-# ([its configuration](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/configuration_llama4.py)).
-# Order and grammar near by, meaning far away: [Yang et al., 2025](https://arxiv.org/abs/2501.18795v2) found such a hybrid, with
-# sliding windows in the rotating layers, better on long tasks than rotation everywhere, and competitive on short ones.
+# In Llama 4 three layers rotate and the fourth does not: `no_rope_layers`, which its makers call iRoPE. The rotating
+# layers look at most 8,192 tokens back; the others see everything ([its
+# configuration](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/configuration_llama4.py)).
+# Order and grammar near by, meaning far away: [Yang et al., 2025](https://arxiv.org/abs/2501.18795v2) found such a
+# hybrid, with sliding windows in the rotating layers, better on long tasks than rotation everywhere, and competitive on
+# short ones.
 #
 # A layer without positions meets no new angle. But it meets more keys. Let one key, the needle, have a logit that is
 # higher by a **gap** $g$ than those of $n - 1$ others. Its weight is
@@ -161,8 +144,9 @@ plt.show()
 # $$
 #
 # which leaves the first $F - 1$ tokens alone ([`floor_scale` and
-# `attn_scale`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/modeling_llama4.py)). It is
-# YaRN's $0.1 \ln s + 1$ again, on the logits once and not squared, and for each query by itself: a cache does not go stale when the text grows.
+# `attn_scale`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/modeling_llama4.py)).
+# It is YaRN's $0.1 \ln s + 1$ again, on the logits once and not squared, and for each query by itself: a cache does not
+# go stale when the text grows.
 
 # %% [markdown] lang="zh"
 # ## 没有位置的层，以及温度
@@ -271,10 +255,9 @@ assert abs(torch.sigmoid(torch.tensor(GAP - math.log(8191.0))) - 0.95) < 0.01  #
 # S_{mn} = \frac{(U^\top q) \cdot c_n + (R_m q') \cdot (R_n k'_n)}{\sqrt{d + d'}} .
 # $$
 #
-# Here $q$ has $d$ features, and $q'$ and $k'$ have $d'$. The cache holds $c_n$ and the rotated $k'_n$: 576 numbers for each token in
-# place of 32,768. It is partial
-# rotation again, found from another side. (DeepSeek-V4 left this for the way of notebook 2: one vector is key and value,
-# rotated in part, and the output is turned back.)
+# Here $q$ has $d$ features, and $q'$ and $k'$ have $d'$. The cache holds $c_n$ and the rotated $k'_n$: 576 numbers for
+# each token in place of 32,768. It is partial rotation again, found from another side. (DeepSeek-V4 left this for the
+# way of notebook 2: one vector is key and value, rotated in part, and the output is turned back.)
 
 # %% [markdown] lang="zh"
 # ## 让缓存变小的旋转：MLA
@@ -388,8 +371,9 @@ with quiet():
 # %% [markdown] lang="en"
 # ## Several positions at once: images
 #
-# A patch of an image has a row and a column, a patch of a film a time as well. Give every token three positions, time $t$, row $x$
-# and column $y$, and let every pair follow one of them. With $\delta$ for the step from the key to the query on the axis of pair $i$, the score is, as ever,
+# A patch of an image has a row and a column, a patch of a film a time as well. Give every token three positions, time
+# $t$, row $x$ and column $y$, and let every pair follow one of them. With $\delta$ for the step from the key to the
+# query on the axis of pair $i$, the score is, as ever,
 #
 # $$
 # S = \mathrm{Re} \sum_i q_i\, k_i^*\, e^{\mathrm{j} \delta_i \theta_i} ,
@@ -399,11 +383,13 @@ with quiet():
 # text token has the same number on all axes, so text is rotated as by plain RoPE. After an image, text goes on at the
 # largest number so far plus 1: an image of 16 by 16 patches costs 256 tokens, but moves what follows by 16 positions only.
 #
-# Which pair follows which axis? Qwen2-VL has **blocks**: the 16 fastest of its 64 pairs for time, 24 for rows, and the 24
-# slowest for columns ([its code](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen2_vl/modeling_qwen2_vl.py)). In Qwen3-VL the axes **take turns**, pair after pair
+# Which pair follows which axis? Qwen2-VL has **blocks**: the 16 fastest of its 64 pairs for time, 24 for rows, and the
+# 24 slowest for columns ([its
+# code](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen2_vl/modeling_qwen2_vl.py)).
+# In Qwen3-VL the axes **take turns**, pair after pair
 # ([`recomposition_frequencies`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen3_vl/modeling_qwen3_vl.py)),
 # so that every axis has fast and slow pairs: with 24, 20 and 20 pairs, the turns end after 60, and time has the rest.
-# The figure shows the three numbers of each token, in colours, and below them which pairs of a head take which.
+# The next cell writes the three numbers of each token, and which pairs of a head take which.
 
 # %% [markdown] lang="zh"
 # ## 同时有几个位置：图像
@@ -421,8 +407,8 @@ with quiet():
 # 哪一对跟随哪个轴？Qwen2-VL 用**分块**：64 对里最快的 16 对归时间，24 对归行，最慢的 24 对归列
 # （[它的代码](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen2_vl/modeling_qwen2_vl.py)）。Qwen3-VL 里各轴**轮流**，一对接一对
 # （[`recomposition_frequencies`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen3_vl/modeling_qwen3_vl.py)），
-# 于是每个轴都有快有慢：三个轴各有 24、20、20 对，轮流到第 60 对为止，剩下的归时间。下图上半是每个 token 的三个数，
-# 以颜色区分；下半是一个头的各对，每一对取与它同色的那个数。
+# 于是每个轴都有快有慢：三个轴各有 24、20、20 对，轮流到第 60 对为止，剩下的归时间。下一格写出每个 token 的三个数，
+# 以及一个头的各对取哪一个。
 
 # %%
 BLOCKS, TURNS = (16, 24, 24), (24, 20, 20)  # pairs for time, rows, columns: Qwen2-VL, Qwen3-VL
@@ -448,37 +434,11 @@ def places(before: int, rows: int, columns: int, after: int) -> Tensor:
     return torch.cat([torch.arange(before).expand(3, -1), image, tail.expand(3, -1)], dim=1)
 
 
-# %%
-before, rows, columns = 3, 2, 3
-numbers, patches = places(before, rows, columns, 3), range(before, before + rows * columns)
-names, colours = ("time", "row", "column"), (BLUE, ORANGE, PURPLE)
-
-figure, (top, bottom) = plt.subplots(2, 1, figsize=(5.2, 2.9), height_ratios=[1.3, 1])
-for n, token in enumerate(numbers.T.tolist()):
-    across, up = token[2], before - token[1] if n in patches else (1 - rows) / 2
-    box = {"facecolor": SKY, "alpha": 0.35} if n in patches else {"fill": False, "edgecolor": GREY}
-    top.add_patch(plt.Rectangle((across - 0.46, up - 0.44), 0.92, 0.88, **box))
-    for number, shift, colour in zip(token, (-0.27, 0, 0.27), colours, strict=True):
-        point(top, f"{number}", (across + shift, up), (0, 0), colour, line=False)
-middle = before + (columns - 1) / 2
-for words, across, up in (("text", 1, 0), ("image", middle, 0.5), ("text", middle + columns, 0)):
-    point(top, words, (across, up), (0, 1), line=False)
-top.set(aspect="equal", xlim=(-0.6, int(numbers.max()) + 0.6), ylim=(0.5 - rows, 1))
-for height, (words, axes_of) in enumerate({"alternating": turns_taken(TURNS), "blocks": blocks(BLOCKS)}.items()):
-    for pair, axis in enumerate(axes_of.tolist()):
-        bottom.add_patch(plt.Rectangle((pair, 1.4 * height), 0.8, 1, color=colours[axis], linewidth=0))
-    point(bottom, words, (0, 1.4 * height + 0.5), (-4, 0), line=False)
-for axis, (name, colour) in enumerate(zip(names, colours, strict=True)):
-    point(bottom, name, (float((axes_of == axis).nonzero().double().mean()), 2.4), (0, 1), colour, line=False)
-point(bottom, "fastest pair", (0, 0), (1, -2), line=False)
-point(bottom, "slowest", (64, 0), (-1, -2), line=False)
-bottom.set(xlim=(-14, 65), ylim=(-0.8, 3.2))
-no_frame(top)
-no_frame(bottom)
-moved = int(numbers[0, patches.stop]) - before
-finding = f"{len(patches)} patches move the text that follows by {moved} positions;"
-headline(figure, f"{finding}\neach pair turns by the number of its colour")
-plt.show()
+print("Time, row and column of three tokens of text, two by three patches, and three tokens of text:")
+print(*places(3, 2, 3, 3).tolist(), sep="\n")
+print("The axis of each pair, the fastest first; t for time, r for the row, c for the column:")
+for name, axes_of in {"Qwen2-VL": blocks(BLOCKS), "Qwen3-VL": turns_taken(TURNS)}.items():
+    print(f"{name}:", "".join("trc"[axis] for axis in axes_of.tolist()))
 
 # %% [markdown] lang="en"
 # ### Exercise 8.2 · Angles on three axes (2 points)
@@ -554,8 +514,8 @@ assert slow > 35_000  # what the text says
 assert 360 * 16 / slow < 1 / 5
 
 # %% [markdown] lang="en"
-# In blocks no pair of the columns turns by even a fifth of a degree within an image of 16 patches across:
-# for a whole turn the fastest needs more than 35,000 positions. In turns every axis has pairs that tell neighbours apart.
+# In blocks no pair of the columns turns by even a fifth of a degree within an image of 16 patches across: for a whole
+# turn the fastest needs more than 35,000 positions. In turns every axis has pairs that tell neighbours apart.
 #
 # One more effect: since an image moves the numbers by its side and not by its area, positions grow more slowly than tokens.
 # A factor of YaRN can be smaller than the text-only one; [settings for Qwen3-VL in
@@ -592,9 +552,10 @@ assert 360 * 16 / slow < 1 / 5
 # $$
 #
 # **A norm on queries and keys.** RMSNorm makes each of them $\sqrt d$ long, so that a score $q \cdot k / \sqrt d$ stays
-# between $-\sqrt d$ and $\sqrt d$ and a gap is at most $2 \sqrt d$: scores cannot run away in training. (Its learned weights
-# scale these bounds.) A rotation keeps lengths, so a norm *without weights* may stand before it or after it: Llama 4 has it after,
-# Qwen3 has one with weights before. Weights that differ within a pair do not commute with its rotation.
+# between $-\sqrt d$ and $\sqrt d$ and a gap is at most $2 \sqrt d$: scores cannot run away in training. (Its learned
+# weights scale these bounds.) A rotation keeps lengths, so a norm *without weights* may stand before it or after it:
+# Llama 4 has it after, Qwen3 has one with weights before. Weights that differ within a pair do not commute with its
+# rotation.
 
 # %% [markdown] lang="zh"
 # ## 窗口、汇点与归一化
@@ -702,10 +663,6 @@ with quiet():
 # length, which bases have no such distance? They say that a model with too small a base may keep a low perplexity and still
 # not find what is far away. Take the first distance of loss for each base on a grid. It does *not* grow steadily with the
 # base: between the smallest base without loss and the largest with loss lies a **band** in which both occur.
-#
-# The other law looks at training. [Liu et al., 2023](https://arxiv.org/abs/2310.05209v2) find that fine-tuning at the trained length
-# with a base *smaller or larger* than 10,000 makes a model read further: with a small base all pairs complete their circle in
-# training, with a large one the slow pairs stay longer on the arc that they know.
 
 # %% [markdown] lang="zh"
 # ## 底数多大，文本多长？
@@ -714,9 +671,6 @@ with quiet():
 # [Men 等，2024](https://arxiv.org/abs/2405.14591v1) 把问题反过来问：给定一个长度，哪些底数不出现这种距离？他们说，底数太小的模型，
 # 困惑度可以照样很低，却找不到远处的东西。对网格上的每个底数，求出第一个吃亏的距离。它*并不*随底数一路增大：
 # 从最小的不吃亏的底数，到最大的吃亏的底数，中间有一条**带**，两种情形都有。
-#
-# 另一条规律看的是训练。[Liu 等，2023](https://arxiv.org/abs/2310.05209v2) 发现，在训练长度上用比 10,000 *更小或更大*的底数微调，
-# 模型都能读得更远：底数小，所有的特征对在训练中都转满了圈；底数大，低频对在认识的那段弧上停留得更久。
 
 # %%
 bases = torch.logspace(3, 8.2, 800, dtype=torch.float64)
@@ -780,8 +734,8 @@ assert (changes > 1).all()
 # %% [markdown] lang="en" short=true
 # ## Read the configurations
 #
-# Below stands what seven models say of their positions, in the words of transformers. Your code turns it into frequencies and a
-# factor for the tables.
+# Below stands what seven models say of their positions, in the words of transformers. Your code turns it into
+# frequencies and a factor for the tables.
 
 # %% [markdown] lang="zh" short=true
 # ## 读配置
@@ -1029,9 +983,6 @@ to_touch("models", to_show)
 # reach plays no part. [Gemma 4](#models?model=Gemma+4+31B&read=131072) has no limit of this kind at all: of 256 pairs 192 stand still, and the others turn within 188 positions.
 #
 # <!-- touch: models -->
-#
-# And again: this is the condition that nothing is *new*. Whether a model makes use of what it reads, only experiments
-# tell. Here are some.
 
 # %% [markdown] lang="zh"
 # 和你预测的一样吗？Qwen3、gpt-oss 和 DeepSeek-V4 宣传的*恰好*就是够得到的长度：训练长度乘以 YaRN 的因子，一个 token 也不多；
@@ -1042,8 +993,6 @@ to_touch("models", to_show)
 # 256 对里有 192 对静止，其余的在 188 个位置之内就转一圈。
 #
 # <!-- touch: models -->
-#
-# 再说一遍：这个条件说的是没有*新*东西。模型用不用得上读到的东西，只有实验才知道。下面就是一些。
 
 # %%
 SCORES = {  # RULER: share of right answers, in per cent, in texts of 4K, 8K, 16K, 32K, 64K and 128K tokens
