@@ -771,7 +771,7 @@ assert (changes > 1).all()
 #
 # - `default` 或者没有写：普通 RoPE。
 # - `linear`：PI；`factor` 就是 $s$。
-# - `proportional`：p-RoPE，`partial_rotary_factor` 是会转的对所占的比例，向下取整到整数对。
+# - `proportional`：p-RoPE，`partial_rotary_factor` 是会转的特征对所占的比例，向下取整到整数对。
 # - `llama3` 和 `yarn`：第 5 节的两种斜坡，按圈数和按编号。每一对在斜坡上保留自己频率的多少，由 `kept` 给出；其余部分除以 `factor`。
 # - 乘在表上的因子只有 `yarn` 有：`attention_factor`，没有写就是 $0.1 \ln s + 1$。其他类型的因子都是 1。
 #

@@ -80,13 +80,6 @@ SLIPS = {
         "counted from the start",
     ),
     "3.1 heads": Slip("3_three_implementations", "rotate_adjacent", ".unsqueeze(-2)", "", "angles belong to positions"),
-    "3.2 precision": Slip(
-        "3_three_implementations",
-        "to_freqs_cis",
-        "(torch.ones_like(angles), angles)",
-        "(torch.ones_like(angles), angles).to(torch.complex64)",
-        "the precision stays",
-    ),
     "3.2 heads": Slip("3_three_implementations", "rotate_complex", ".unsqueeze(-2)", "", "factors belong to positions"),
     "3.3 heads": Slip(
         "3_three_implementations", "rotate_half_split", ".unsqueeze(-2)", "", "angles belong to positions"
@@ -117,7 +110,7 @@ SLIPS = {
     "5.1 the first slow pair": Slip(
         "5_longer_contexts", "reach", "[partial].min().item()", "[partial][0].item()", "the smaller sets the limit"
     ),
-    "5.1 radians": Slip("5_longer_contexts", "reach", "/ (2 * math.pi)", "", "less than a turn"),
+    "5.1 radians": Slip("5_longer_contexts", "reach", "turns(theta, trained)", "trained * theta", "less than a turn"),
     "6.1 mean first": Slip(
         "6_train_short_test_long",
         "loss_by_position",
