@@ -984,29 +984,14 @@ assert (in_pieces - at_once).abs().max() < 1e-12
 assert (turned - defined).abs().max() < 1e-12
 
 # %% [markdown] lang="en"
-# ## What to ask of a code base
-#
-# | question | adjacent | half-split |
-# |---|---|---|
-# | who | the paper, GPT-J, Meta's Llama code | GPT-NeoX, Llama in `transformers` |
-# | how one sees it in code | `0::2` and `1::2`, `view_as_complex`, `freqs_cis` | two halves, `rotate_half` |
-# | tables with each angle twice | one by one, `repeat_interleave` | as a block, `cat` |
-#
-# And of a checkpoint: for which of the two was it trained, and has anyone reordered it since?
+# Of a code base, ask which layout it has; of a checkpoint, for which of the two it was trained, and whether anyone has
+# reordered it since.
 #
 # **Next:** [notebook 4](4_decay_and_precision.ipynb) asks how scores fall with distance, whether they do at all, and
 # what becomes of the angles in 16 bits.
 
 # %% [markdown] lang="zh"
-# ## 面对一份代码，该问什么
-#
-# | 问题 | 相邻配对 | 前后配对 |
-# |---|---|---|
-# | 谁在用 | 论文、GPT-J、Meta 的 Llama 代码 | GPT-NeoX、`transformers` 里的 Llama |
-# | 代码里怎么认 | `0::2` 和 `1::2`、`view_as_complex`、`freqs_cis` | 前后两半、`rotate_half` |
-# | 每个角度出现两次的表 | 逐个重复，`repeat_interleave` | 整段重复，`cat` |
-#
-# 面对一份检查点，则要问：它是按哪一种训练的？后来有没有人重排过？
+# 面对一份代码，要问它用哪种排布；面对一份检查点，要问它是按哪一种训练的，后来有没有人重排过。
 #
 # **下一节**：[第 4 节](4_decay_and_precision.ipynb)要问的是，得分随距离怎样下降、究竟是不是在下降，
 # 以及角度存成 16 位之后会怎样。
