@@ -361,7 +361,7 @@ for code, (model, *_) in models.items():
     print(f"{code:>11}: one long pass and a short one differ by at most {gap:.0e}")
 
 # %%
-EDGES = [0, 1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 320, 384, 448, 512]
+EDGES = [0, 1, 2, 4, 8, 16, 64, 128, 192, 256, 320, 384, 448, 512]
 MIDDLES = [math.sqrt((low + 1) * high) for low, high in pairwise(EDGES)]
 
 
