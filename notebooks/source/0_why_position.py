@@ -1,30 +1,27 @@
 # %% [markdown] lang="en"
 # # 0 · Why position?
 #
-# "Dog bites man" is no news. "Man bites dog" is. Both sentences hold the same three words; all that differs is the
-# order. This notebook asks what attention, the heart of a Transformer, knows about order if nobody tells it.
+# "Dog bites man" is no news. "Man bites dog" is. Both sentences hold the same three words. What does attention, the
+# heart of a Transformer, know about their order if nobody tells it?
 #
-# The answer is short: **nothing**. You will prove it, measure it, and see the one crack through which order can still
-# leak in. At the end stand five things that we want from a position code; the notebooks that follow try one code after
-# the other against that list.
+# **Nothing**. You will prove it, measure it, and see the one crack through which order can still leak in. At the end
+# stand five things that we want from a position code; the notebooks that follow try one code after the other against
+# that list.
 
 # %% [markdown] lang="zh"
 # # 0 · 为什么需要位置？
 #
-# 狗咬人不是新闻，人咬狗才是。两句话用的是同样三个词，不同的只有词序。注意力是 Transformer 的核心；
-# 如果没有人告诉它词序，它对词序知道多少？
+# 狗咬人不是新闻，人咬狗才是。两句话用的是同样三个词。注意力是 Transformer 的核心；如果没有人告诉它词序，它对词序知道多少？
 #
-# 答案很短：**一无所知**。在这一节里，你会证明这一点、测量这一点，并找到词序还能渗进来的唯一一道缝。最后列出
+# **一无所知**。在这一节里，你会证明这一点、测量这一点，并找到词序还能渗进来的唯一一道缝。最后列出
 # 我们希望位置编码具备的五条性质；后面几节会拿着这张清单，把各种编码逐一检验一遍。
-# （在 Jupyter 里打开时，图中的文字是英文，因为不是每台机器都有中文字体，表里各行与图例同名；在手册里都是中文。
-# 每幅图的结论，正文都会用中文说明。）
+# （在 Jupyter 里打开时，图中的文字是英文，因为不是每台机器都有中文字体；在手册里都是中文。每幅图的结论，正文都会用中文说明。）
 
 # %%
 import matplotlib.pyplot as plt
 import torch
 from checks import quiet
-from figures import BLACK, BLUE, DIVERGING, GREEN, GREY, VERMILION, headline, no_frame, point, to_touch, use_style
-from matplotlib.patches import FancyArrowPatch
+from figures import BLACK, BLUE, DIVERGING, VERMILION, headline, to_touch, use_style
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -78,39 +75,6 @@ def attend(x: Tensor) -> Tensor:
     scores = query @ key.T / DIM**0.5  # [n, n]
     return torch.softmax(scores, dim=-1) @ value
 
-
-# %%
-tokens = embed("dog bites man")
-query, key, value = tokens @ W_Q, tokens @ W_K, tokens @ W_V
-weights = torch.softmax(query @ key.T / DIM**0.5, dim=-1)
-parts = {  # left, bottom, width, numbers
-    "X": (0.06, 0.34, 0.2, tokens),
-    "$Q = XW_Q$": (0.33, 0.66, 0.2, query),
-    "$K = XW_K$": (0.33, 0.34, 0.2, key),
-    "$V = XW_V$": (0.33, 0.02, 0.2, value),
-    "weights": (0.595, 0.5, 0.075, weights),
-    "output": (0.73, 0.18, 0.2, weights @ value),
-}
-arrows = [(0.265, 0.5, 0.325, 0.73), (0.265, 0.45, 0.325, 0.45), (0.265, 0.4, 0.325, 0.17)]  # from X to Q, K and V
-arrows += [(0.535, 0.75, 0.59, 0.67), (0.535, 0.47, 0.59, 0.56), (0.675, 0.56, 0.725, 0.4), (0.535, 0.13, 0.725, 0.26)]
-
-figure = plt.figure(figsize=(5.6, 2.5))
-figure.set_layout_engine("none")
-for name, (left, bottom, width, numbers) in parts.items():
-    axes = figure.add_axes((left, bottom, width, 0.2))
-    scale = {"vmin": 0, "vmax": 1} if name == "weights" else {"cmap": DIVERGING, "vmin": -2, "vmax": 2}
-    axes.imshow(numbers, aspect="auto", **scale)
-    no_frame(axes)
-    axes.set_title(name, fontweight="normal", fontsize=9.5, pad=3)
-    if name in ("X", "output"):
-        axes.set_yticks(range(3), ["dog", "bites", "man"], fontsize=8.5)
-        axes.tick_params(length=0, pad=2, labelleft=name == "X", labelright=name == "output")
-for x0, y0, x1, y1 in arrows:
-    figure.add_artist(
-        FancyArrowPatch((x0, y0), (x1, y1), arrowstyle="-|>", mutation_scale=9, color=GREY, linewidth=1.1)
-    )
-headline(figure, "A row for each word, and nothing says which is first")
-plt.show()
 
 # %% [markdown] lang="en" short=true
 # ## Who bites whom?
@@ -286,25 +250,8 @@ with quiet():
 # 看不见词序还有一个更尖锐的后果。设一个句子里有个词出现了两次。把这两处对调，句子不变，$\Pi X = X$；于是由上面的
 # 规律得 $\mathrm{Attend}(X) = \Pi\, \mathrm{Attend}(X)$：两处的输出相等。上面再叠多少层，也分不开它们。
 
-# %%
-sentence = "the dog chased the man"
-output = attend(embed(sentence))
-distances = (output[:, None] - output[None, :]).norm(dim=-1)  # [n, n]
-
-figure, axes = plt.subplots(figsize=(4.6, 3.0))
-image = axes.imshow(distances)
-axes.set_xticks(range(5), sentence.split())
-axes.set_yticks(range(5), sentence.split())
-for row in range(5):
-    for column in range(5):
-        number = f"{distances[row, column]:.1f}"
-        axes.text(column, row, number, ha="center", va="center", fontsize=8, bbox={"fc": "white", "lw": 0, "pad": 1.5})
-figure.colorbar(image, label="distance of the outputs")
-headline(figure, "The first and the second “the” cannot be told apart")
-plt.show()
-
 # %% [markdown] lang="en" short=true
-# Whose article is whose? For this layer the question cannot even be asked.
+# Whose article is whose in "the dog chased the man"? For this layer the question cannot even be asked.
 #
 # ## A crack: the causal mask
 #
@@ -320,7 +267,7 @@ plt.show()
 # $\Pi S \Pi^\top + B \ne \Pi\,(S + B)\,\Pi^\top$.
 
 # %% [markdown] lang="zh" short=true
-# 两个 the 的输出距离为零：哪个 the 属于 dog，哪个属于 man？对这一层来说，这个问题根本无从问起。
+# 在 the dog chased the man 里，哪个 the 属于 dog，哪个属于 man？对这一层来说，这个问题根本无从问起。
 #
 # ## 一道缝：因果掩码
 #
@@ -525,45 +472,26 @@ with quiet():
 
 # %% [markdown] lang="en"
 # The counter has a flaw. From position $m$ to the next the share loses the fraction $1/(m+2)$ of itself. Numbers of
-# bfloat16 are, at every size, between $2^{-8}$ and $2^{-7}$ of themselves apart. Once $1/(m+2)$ is below that, two neighbours may be
-# rounded to one number: half of them are with $m$ from 256 to 511, three quarters from 512 to 1,023. Read back what is left:
+# bfloat16 are, at every size, between $2^{-8}$ and $2^{-7}$ of themselves apart. Once $1/(m+2)$ is below that, two
+# neighbours may be rounded to one number: 189 and 190 are the first, half of them are with $m$ from 256 to 511, three
+# quarters from 512 to 1,023.
 
 # %% [markdown] lang="zh"
 # 这个计数器有个缺陷。从位置 $m$ 到下一个位置，份额减少它自身的 $1/(m+2)$。而 bfloat16 的相邻两数，无论大小，
-# 都相差自身的 $2^{-8}$ 到 $2^{-7}$。一旦 $1/(m+2)$ 小于这个间隔，相邻的两个位置就可能舍入成同一个数：$m$ 从 256 到 511，
-# 有一半是这样；从 512 到 1,023，有四分之三。舍入之后读回来看看：
+# 都相差自身的 $2^{-8}$ 到 $2^{-7}$。一旦 $1/(m+2)$ 小于这个间隔，相邻的两个位置就可能舍入成同一个数：最早是 189 和 190；
+# $m$ 从 256 到 511，有一半是这样；从 512 到 1,023，有四分之三。
 
 # %%
-m = torch.arange(1000)
-exact = 1 / (m + 1)
-read = position_from_share(exact.bfloat16().float())
-lost = int((exact.bfloat16()[1:] == exact.bfloat16()[:-1]).nonzero()[0])  # the first position equal to its next
-
+shares = (1 / (torch.arange(1025) + 1)).bfloat16()
+collide = shares[1:] == shares[:-1]  # whether a position and its next have one share
+first = int(collide.nonzero()[0])
+assert (first, first + 1) == (189, 190)  # what the text says
 for first, last, part in ((256, 511, 1 / 2), (512, 1023, 3 / 4)):
-    shares = (1 / (torch.arange(first, last + 2) + 1)).bfloat16()
-    collide = (shares[1:] == shares[:-1]).float().mean()
-    assert abs(collide - part) < 0.01, "Half of all neighbours share a number, then three quarters."
-assert 2**-8 < 1 / (lost + 2) < 2**-7, "The first collision comes when a step is smaller than the widest gap."
-assert lost == 189, "Rounding is the same on every machine."
-
-figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 2.8))
-left.loglog(m + 1, exact, color=BLUE, linestyle="-")
-left.loglog(m + 1, exact - 1 / (m + 2), color=VERMILION, linestyle="--")
-left.set(xlabel="position + 1")
-point(left, "share of the first token", (10, exact[9]), (6, 4), BLUE, line=False)
-point(left, "step to the next position", (70, exact[69] - exact[70]), (-6, -4), VERMILION, line=False)
-right.axhline(0, color=BLACK, linestyle=":", linewidth=1)
-right.plot(m, read - m, ".", color=GREEN, markersize=2)
-right.set(xlabel="position", ylabel="position read, minus true one")
-headline(figure, f"A causal layer can count, but in bfloat16 positions {lost} and {lost + 1} are already one")
-plt.show()
-
+    assert abs(collide[first : last + 1].float().mean() - part) < 0.01, "Half of all, then three quarters."
+print(f"Of the first 1,024 positions, {int(collide.sum())} cannot be told from the next in bfloat16.")
 # %% [markdown] lang="en" short=true
-# Left: the step shrinks far sooner than the share itself. Right: early on, two neighbours in bfloat16 become one, and
-# from there the reading gets coarser.
-#
 # So order can leak in, but faintly: a model has to spend a head on it, and the reading gets coarse where texts get
-# long. Notebook 6 trains such a model and compares. It is better to *tell* the model where each token is.
+# long. It is better to *tell* the model where each token is.
 #
 # ## What we want from a position code
 #
@@ -586,10 +514,7 @@ plt.show()
 # <!-- touch: hand -->
 
 # %% [markdown] lang="zh" short=true
-# 左图：步长比份额本身缩小得快得多。右图：在 bfloat16 里，很早就有相邻的两个位置合而为一，此后读数越来越粗。
-#
-# 可见词序确实能渗进来，但很微弱：模型得专门花一个头去数，文本一长又读不准。第 6 节会真的训练这样一个模型来比较。
-# 更好的办法，是直接*告诉*模型每个 token 在哪里。
+# 可见词序确实能渗进来，但很微弱：模型得专门花一个头去数，文本一长又读不准。更好的办法，是直接*告诉*模型每个 token 在哪里。
 #
 # ## 我们希望位置编码是什么样的
 #
@@ -611,151 +536,8 @@ plt.show()
 # <!-- touch: hand -->
 
 # %% [markdown] lang="en"
-# ## The letters
-#
-# A letter means one thing in a notebook, and those of the first rows mean it in all of them. Primes, indices and a star
-# for the conjugate do not make another letter.
-#
-# <details><summary>Show the table</summary>
-#
-# | letters | what they are | notebooks |
-# |---|---|---|
-# | $p$, $m$, $n$ | a position; that of the query, that of the key; $n$ also counts tokens or keys | all |
-# | $\Delta$ | the distance $m - n$ | all |
-# | $\delta$, $M$ | a shift of positions, and the matrix $M_\delta$ that it is | all |
-# | $d$, $i$ | the number of features; one of them, or one pair, counted from 0 | all |
-# | $q$, $k$, $v$ | query, key and value of one token | all |
-# | $S$ | scores, before the softmax | all |
-# | $b$ | the base of the frequencies | all |
-# | $\theta$, $\lambda$ | a frequency, in radians per position, and its wavelength | all |
-# | $e$, $\pi$, $I$ | the usual constants, and the identity | all |
-# | $\mathrm{j}$, $\cdot^*$, $\mathrm{Re}$, $\mathrm{arg}$ | the imaginary unit, conjugate, real part and angle | 2 to 8 |
-# | $\mathbb E$ | the mean over chance | 4 |
-# | $Q$, $K$, $V$, $W$ | queries, keys and values as rows, and the matrices that make them | 0 to 5 |
-# | $X$ | the tokens of a text, as rows | 0 |
-# | $x$, $y$ | a place in an image | 0 |
-# | $\Pi$ | a permutation | 0, 3 |
-# | $B$ | mask and bias, added to scores | 0, 7 |
-# | $a$ | the share of the first token | 0, 7 |
-# | $x$ | the vector of a token | 1 to 4 |
-# | $\omega$ | an angle | 1 to 4 |
-# | $A$ | the product $W_Q W_K^\top$ | 1 |
-# | $u$, $\alpha$, $\beta$, $\gamma$ | a bit, and the numbers of a linear rule for it | 1 |
-# | $E$ | matrices that read a token and its code | 1 |
-# | $z$ | codes of positions, as rows | 1 |
-# | $c$ | a constant | 1, 7 |
-# | $R$ | a rotation | 2, 3, 8 |
-# | $B$ | a rotation of one pair | 2 |
-# | $A$ | what a position does to a query, a matrix | 2 |
-# | $C$, $G$, $\gamma$ | what it does to a key, that for one step, and a decay | 2 |
-# | $a$, $o$ | weights of attention, and its output | 2 |
-# | $f$, $g$, $r$, $\varphi$, $\psi$ | the functions that the derivation looks for | 2 |
-# | $y$, $z$, $\xi$, $\eta$ | two vectors and two numbers of the proof | 2 |
-# | $y$ | a vector after rotation | 3 |
-# | $\beta$ | a bias | 3 |
-# | $T$, $u$ | the walk of the arrows, and their number | 4 |
-# | $h$ | the content $q_i k_i^*$ of a score | 4 |
-# | $\nu$, $a$ | significant bits of a float, and an exponent | 4 |
-# | $\varepsilon$ | what a similar key differs by | 4 |
-# | $\sigma$ | a standard deviation | 4, 5, 8 |
-# | $D$ | a distance that is asked for, or a limit | 4, 6, 7 |
-# | $L$, $s$, $r$ | the trained length, the stretch, and the turns of a pair within $L$ | 5, 6, 8 |
-# | $\kappa$, $f$, $l$ | NTK's factor, its growth, and the present length | 5, 6 |
-# | $\alpha$, $\beta$, $\gamma$ | the ends of YaRN's ramp, and the share kept | 5, 6 |
-# | $t$, $c$ | YaRN's temperature, and $\sqrt{1/t}$ | 5, 6 |
-# | $x$, $Z$, $H$ | a logit, the sum of all $e^x$, and the entropy | 5 |
-# | $H$, $h$ | the number of heads, and one of them | 6, 7 |
-# | $\rho$ | the slope of ALiBi, and the rate of xPos | 2, 6, 7 |
-# | $V$, $y$, $a$ | characters that exist, one of them, and its logit | 6 |
-# | $W$, $w$ | windows of text, and one of them | 6 |
-# | $x$, $z$ | a character in a window, and its embedding | 6 |
-# | $P$, $\ell$ | a probability, and the loss at a position | 6 |
-# | $Q$, $K$, $r$ | the numbers of queries and keys, and one row | 7 |
-# | $L$, $U$ | the length of a text, and a bound of its scores | 7 |
-# | $P$ | the largest power of two that is at most $H$ | 7 |
-# | $j$ | counts what is summed over | 7 |
-# | $x$ | by how much a token must score higher | 7 |
-# | $g$, $f$, $F$ | a gap between logits, the factor of a query, and how many positions share one | 8 |
-# | $c$, $U$ | a short vector for a token, and the matrix that makes a key of it | 8 |
-# | $t$, $x$, $y$ | the time, row and column of a patch | 8 |
-# | $w$, $z$, $a$ | a window, the logit of a sink, and a weight | 8 |
-# | $\ell$ | a number of layers | 8 |
-#
-# </details>
-#
 # **Next:** [notebook 1](1_before_rope.ipynb) starts with the obvious code, the number $p$ itself, and finds out
 # what is wrong with it.
 
 # %% [markdown] lang="zh"
-# ## 记号表
-#
-# 在一节之内，一个字母只有一个意思；前几行的字母在各节里意思都相同。加撇、加下标、加星号（共轭），不算另一个字母。
-#
-# <details><summary>展开记号表</summary>
-#
-# | 字母 | 意思 | 哪几节 |
-# |---|---|---|
-# | $p$, $m$, $n$ | 位置；查询的位置，键的位置；$n$ 也表示 token 或键的个数 | 全部 |
-# | $\Delta$ | 距离 $m - n$ | 全部 |
-# | $\delta$, $M$ | 位置的平移量，以及它对应的矩阵 $M_\delta$ | 全部 |
-# | $d$, $i$ | 特征的个数；其中第几个特征或第几对，从 0 数起 | 全部 |
-# | $q$, $k$, $v$ | 一个 token 的查询、键、值 | 全部 |
-# | $S$ | softmax 之前的得分 | 全部 |
-# | $b$ | 频率的底数 | 全部 |
-# | $\theta$, $\lambda$ | 频率，每个位置转过的弧度；以及它的波长 | 全部 |
-# | $e$, $\pi$, $I$ | 通常的常数，以及单位矩阵 | 全部 |
-# | $\mathrm{j}$, $\cdot^*$, $\mathrm{Re}$, $\mathrm{arg}$ | 虚数单位，共轭，实部，角度 | 2 至 8 |
-# | $\mathbb E$ | 期望 | 4 |
-# | $Q$, $K$, $V$, $W$ | 以行排列的查询、键、值，以及产生它们的矩阵 | 0 至 5 |
-# | $X$ | 一篇文本的各个 token，按行排列 | 0 |
-# | $x$, $y$ | 图像中的位置 | 0 |
-# | $\Pi$ | 置换 | 0, 3 |
-# | $B$ | 掩码与偏置，加在得分上 | 0, 7 |
-# | $a$ | 首 token 的份额 | 0, 7 |
-# | $x$ | 一个 token 的向量 | 1 至 4 |
-# | $\omega$ | 角度 | 1 至 4 |
-# | $A$ | 乘积 $W_Q W_K^\top$ | 1 |
-# | $u$, $\alpha$, $\beta$, $\gamma$ | 一个比特，以及它的线性规则里的数 | 1 |
-# | $E$ | 读 token 和读编码的矩阵 | 1 |
-# | $z$ | 位置的编码，按行排列 | 1 |
-# | $c$ | 常数 | 1, 7 |
-# | $R$ | 旋转 | 2, 3, 8 |
-# | $B$ | 一对特征的旋转 | 2 |
-# | $A$ | 位置对查询所做的，一个矩阵 | 2 |
-# | $C$, $G$, $\gamma$ | 位置对键所做的，走一步时所做的，以及衰减 | 2 |
-# | $a$, $o$ | 注意力的权重，以及它的输出 | 2 |
-# | $f$, $g$, $r$, $\varphi$, $\psi$ | 推导中要找的各个函数 | 2 |
-# | $y$, $z$, $\xi$, $\eta$ | 证明里的两个向量和两个数 | 2 |
-# | $y$ | 旋转之后的向量 | 3 |
-# | $\beta$ | 偏置 | 3 |
-# | $T$, $u$ | 箭头的行走，以及箭头的个数 | 4 |
-# | $h$ | 得分中的内容 $q_i k_i^*$ | 4 |
-# | $\nu$, $a$ | 浮点数的有效位数，以及指数 | 4 |
-# | $\varepsilon$ | 相似的键与查询之差 | 4 |
-# | $\sigma$ | 标准差 | 4, 5, 8 |
-# | $D$ | 指定的距离，或上限 | 4, 6, 7 |
-# | $L$, $s$, $r$ | 训练长度，拉长的倍数，以及一对在 $L$ 之内转过的圈数 | 5, 6, 8 |
-# | $\kappa$, $f$, $l$ | NTK 的倍数，它的增长，以及当前长度 | 5, 6 |
-# | $\alpha$, $\beta$, $\gamma$ | YaRN 斜坡的两端，以及保留的比例 | 5, 6 |
-# | $t$, $c$ | YaRN 的温度，以及 $\sqrt{1/t}$ | 5, 6 |
-# | $x$, $Z$, $H$ | 一个 logit，所有 $e^x$ 之和，以及熵 | 5 |
-# | $H$, $h$ | 头的个数，以及其中一个 | 6, 7 |
-# | $\rho$ | ALiBi 的斜率，以及 xPos 的速率 | 2, 6, 7 |
-# | $V$, $y$, $a$ | 字符的种数，其中一个，以及它的 logit | 6 |
-# | $W$, $w$ | 文本窗口的个数，以及其中一个 | 6 |
-# | $x$, $z$ | 窗口里的一个字符，以及它的嵌入 | 6 |
-# | $P$, $\ell$ | 概率，以及一个位置上的损失 | 6 |
-# | $Q$, $K$, $r$ | 查询和键的个数，以及其中一行 | 7 |
-# | $L$, $U$ | 文本的长度，以及得分的界 | 7 |
-# | $P$ | 不大于 $H$ 的最大的 2 的幂 | 7 |
-# | $j$ | 求和的编号 | 7 |
-# | $x$ | 一个 token 的得分必须高出多少 | 7 |
-# | $g$, $f$, $F$ | logit 之间的差距，查询的因子，以及多少个位置共用一个因子 | 8 |
-# | $c$, $U$ | 一个 token 的短向量，以及由它造出键的矩阵 | 8 |
-# | $t$, $x$, $y$ | 一小块图像的时间、行、列 | 8 |
-# | $w$, $z$, $a$ | 窗口，汇点的 logit，以及权重 | 8 |
-# | $\ell$ | 层数 | 8 |
-#
-# </details>
-#
 # **下一节：**[第 1 节](1_before_rope.ipynb)从最直接的编码开始，也就是数字 $p$ 本身，看看它有什么毛病。

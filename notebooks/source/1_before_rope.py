@@ -24,7 +24,7 @@ import math
 import matplotlib.pyplot as plt
 import torch
 from checks import close, quiet
-from figures import BLACK, BLUE, GREEN, GREY, VERMILION, headline, name_lines, point, shade_beyond, use_style
+from figures import BLUE, GREY, headline, point, show_table, use_style
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -81,43 +81,16 @@ for place in places:
     mixed = tokens + place
     kept = tokens / mixed.square().mean(-1, keepdim=True).sqrt()  # what RMSNorm leaves of the token
     shares.append(kept.square().mean().item())
-
-lengths = [1, 2, 4, 8, 16, 32, 64]
-largest = {0: [], 1: []}  # how often the number is added: not at all, once
-for scale, medians in largest.items():
-    for length in lengths:
-        weights = []
-        for _ in range(200):  # random heads on random texts; the last token looks back
-            w_q, w_k = torch.randn(2, DIM, DIM, generator=random) / DIM**0.5
-            x = torch.randn(length, DIM, generator=random) + scale * torch.arange(length)[:, None]
-            weights.append(torch.softmax((x[-1] @ w_q) @ (x @ w_k).T / DIM**0.5, dim=-1).max())
-        medians.append(torch.stack(weights).median().item())
-
-figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 2.9))
-left.plot(places + 1, 1 / (1 + places**2), color=GREY, linestyle="-")
-left.plot(places + 1, shares, "o", color=BLUE, markersize=5)
-left.set(xscale="log", yscale="log", xlabel="position + 1", ylabel="share of the token")
-left.set_title("with RMSNorm", fontweight="normal", fontsize=9.5)
-point(left, "measured", (places[4] + 1, shares[4]), (12, 6), BLUE)
-point(left, "1 / (1 + p²)", (15, 1 / (1 + 14**2)), (-10, -8), GREY)
-right.plot(lengths, largest[1], color=VERMILION, marker="o", linestyle="-")
-right.plot(lengths, largest[0], color=BLACK, marker="s", linestyle="--")
-point(right, "token + p", (lengths[3], largest[1][3]), (6, -8), VERMILION, line=False)
-point(right, "token alone", (lengths[3], largest[0][3]), (6, 6), line=False)
-right.set(xscale="log", xlabel="tokens in the text", ylabel="largest attention weight", ylim=(0, 1.05))
-right.set_xticks(lengths, lengths)
-right.minorticks_off()
-right.set_title("without a norm (median of 200 random heads)", fontweight="normal", fontsize=9.5)
-share, weight = shares[5], largest[1][4]
-headline(
-    figure, f"Integers: at position 16 a norm keeps {share:.1%} of the token; without it one token gets {weight:.0%}"
-)
+figure, axes = plt.subplots(figsize=(5.0, 2.9))
+axes.plot(places + 1, 1 / (1 + places**2), color=GREY, linestyle="-")
+axes.plot(places + 1, shares, "o", color=BLUE, markersize=5)
+axes.set(xscale="log", yscale="log", xlabel="position + 1", ylabel="share of the token")
+point(axes, "measured", (places[4] + 1, shares[4]), (12, 6), BLUE)
+point(axes, "1 / (1 + p²)", (15, 1 / (1 + 14**2)), (-10, -8), GREY)
+headline(figure, f"Integers: at position 16 RMSNorm keeps {shares[5]:.1%} of the token")
 plt.show()
 
 # %% [markdown] lang="en"
-# Left: the shares measured lie on $1 / (1 + p^2)$. Right: without a norm, a text of a dozen tokens is enough for one
-# of them to get nearly all of the weight.
-#
 # Dividing by the length, $p / n$, tames the size but breaks the rule: "three tokens back" is then $3/n$, another step
 # in every text.
 #
@@ -134,9 +107,6 @@ plt.show()
 # wave: it goes through zeros and ones once in every $2^{i+1}$ positions.
 
 # %% [markdown] lang="zh"
-# 左图：测得的份额正好落在 $1 / (1 + p^2)$ 上。右图：没有归一化时，
-# 十几个 token 的文本里，几乎全部权重就都落到一个 token 上了。
-#
 # 除以文本长度，即 $p / n$，数值是不大了，规则却坏了：“往回三个 token”成了 $3/n$，在每篇文本里都不一样。
 #
 # ## 第二个想法：数的各个比特
@@ -358,11 +328,9 @@ with quiet():
 # \theta_i = b^{-2i/d}, \qquad b = 10000 .
 # $$
 #
-# The **wavelength** $\lambda_i = 2\pi / \theta_i$, the number of positions for one turn, starts at $2\pi$ and grows
-# by the same factor $b^{2/d}$ from pair to pair, as the bits' wavelengths grow by 2. In the formula the last is $2\pi
-# b^{(d-2)/d}$, a little short of the "$10000 \cdot 2\pi$" that the same section names. ([The authors'
-# code](https://github.com/tensorflow/tensor2tensor/blob/master/tensor2tensor/layers/common_attention.py) divides $i$
-# by $d/2 - 1$ in place of $d/2$ and does reach it.)
+# The **wavelength** $\lambda_i = 2\pi / \theta_i$, the number of positions for one turn, starts at $2\pi$ and grows by
+# the same factor $b^{2/d}$ from pair to pair, as the bits' wavelengths grow by 2. In the formula the last is $2\pi
+# b^{(d-2)/d}$, a little short of the "$10000 \cdot 2\pi$" that the same section names.
 
 # %% [markdown] lang="zh" short=true
 # ## 第三个想法：把棱角磨圆
@@ -389,8 +357,6 @@ with quiet():
 #
 # **波长** $\lambda_i = 2\pi / \theta_i$ 是转一圈所需的位置数。它从 $2\pi$ 开始，每一对都是前一对的 $b^{2/d}$ 倍，正如比特的
 # 波长逐位翻倍。按这个公式，最后一个波长是 $2\pi b^{(d-2)/d}$，比同一节所说的“$10000 \cdot 2\pi$”略短。
-# （[作者的代码](https://github.com/tensorflow/tensor2tensor/blob/master/tensor2tensor/layers/common_attention.py)用 $d/2 - 1$
-# 而不是 $d/2$ 去除 $i$，倒是正好达到。）
 
 # %% [markdown] lang="en"
 # ### Exercise 1.2 · Build the sinusoids (2 points)
@@ -460,19 +426,10 @@ with quiet():
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en"
-# Many programs, tensor2tensor by the paper's own authors among them, put all sines first and all cosines after them.
-# "I think this does not matter", [answered one of them](https://github.com/tensorflow/tensor2tensor/issues/391). It
-# does not for a model trained from scratch: the weights behind the code are free to read the features in any order.
-# For weights that exist already it does, and notebook 3 meets the same question with RoPE.
-#
 # Now bits and sinusoids side by side. We take $b = 64$ and $d = 12$, so that the wavelength of the sinusoids also
 # doubles from pair to pair.
 
 # %% [markdown] lang="zh"
-# 很多程序把全部正弦放在前面、全部余弦放在后面，论文作者自己的 tensor2tensor 也是这样。“我想这不要紧”，
-# [作者之一回答说](https://github.com/tensorflow/tensor2tensor/issues/391)。对从头训练的模型确实不要紧：编码之后的权重，
-# 可以按任何次序读取特征。对已有的权重就要紧了；第 3 节会在 RoPE 那里遇到同样的问题。
-#
 # 现在把比特和正弦放在一起看。取 $b = 64$、$d = 12$，这样正弦的波长也逐对翻倍。
 
 # %%
@@ -620,12 +577,12 @@ with quiet():
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en"
-# Now all codes meet your device from exercise 1.1, over all shifts of 256 positions. Eight bits hold exactly these
-# and start again at 0, so there the shift is meant modulo 256. "With 1" means that a feature is always 1.
+# Now all codes meet your device from exercise 1.1, over all shifts of 256 positions. Eight bits hold exactly these and
+# start again at 0, so there the shift is meant modulo 256. "A 1 beside the code" is a feature that is always 1.
 
 # %% [markdown] lang="zh"
 # 现在用练习 1.1 的尺子量一量各种编码，考察 256 个位置的所有平移。八个比特恰好容纳这么多位置，然后又从 0 开始，
-# 所以对比特来说，平移是模 256 的。“with a 1”表示有一个恒为 1 的特征。
+# 所以对比特来说，平移是模 256 的。“编码旁边加一个 1”表示有一个恒为 1 的特征。
 
 # %%
 positions, shifts = torch.arange(256), torch.arange(1, 256)
@@ -639,34 +596,23 @@ def residuals(code, with_one: bool) -> list[float]:
 
 
 codes = {
-    "integers / 256": (lambda p: integer(p, 1) / 256, BLUE, "--"),
-    "bits": (lambda p: binary(p, 8), VERMILION, "-"),
-    "sinusoids": (lambda p: sinusoidal(p, 16), GREEN, "-."),
+    "the integers / 256": lambda p: integer(p, 1) / 256,
+    "the bits": lambda p: binary(p, 8),
+    "the sinusoids": lambda p: sinusoidal(p, 16),
 }
-figure, panels = plt.subplots(1, 2, figsize=(7.2, 2.9), sharey=True)
-for axes, with_one in zip(panels, (False, True), strict=True):
-    for name, (code, color, style) in codes.items():
-        left_over = torch.tensor(residuals(code, with_one))
-        axes.plot(shifts, left_over, color=color, linestyle=style, linewidth=1.4)
-        if axes is panels[0]:
-            at, offset = {"integers / 256": (90, (8, -4)), "bits": (63, (1, 5)), "sinusoids": (130, (1, 4))}[name]
-            height = left_over.max() if name == "bits" else left_over[at]
-            point(axes, name, (shifts[at], height), offset, color, line=False)
-        if name == "bits":
-            least = left_over[shifts != 128].min()
-    axes.set(xlabel="shift δ", xticks=range(0, 257, 64), ylim=(-0.02, 0.62))
-    axes.set_title("with a 1 beside the code" if with_one else "the code alone", fontweight="normal", fontsize=9.5)
-panels[0].set(ylabel="what the best matrix leaves")
-panels[1].tick_params(labelleft=True)
-headline(
-    figure,
-    f"Any shift of sinusoids leaves {left_over.max():.0e}; of bits with a 1, {least:.2f} or more, save a shift of 128",
+left_over = {name: [torch.tensor(residuals(code, one)) for one in (False, True)] for name, code in codes.items()}
+show_table(
+    "What the best matrix leaves, from the best shift to the worst",
+    ["the code alone", "with a 1 beside the code"],
+    {name: [f"{each.min():.2f} to {each.max():.2f}" for each in both] for name, both in left_over.items()},
 )
-plt.show()
+bits = left_over["the bits"][1]
+assert (bits < 0.01).nonzero().flatten().tolist() == [127]  # the shift by 128 alone
+assert bits[shifts != 128].min() > 0.1, "Everywhere else the carry shows."
 
 # %% [markdown] lang="en"
-# On the right, integers and sinusoids lie on zero together. The bits touch it once, at $\delta = 128$: there only the
-# highest bit flips, and nothing carries beyond it. Everywhere else the carry shows.
+# With a 1, integers and sinusoids leave nothing. The bits do so once, at $\delta = 128$: there only the highest bit
+# flips, and nothing carries beyond it. Everywhere else the carry shows.
 #
 # ## What two positions say to each other
 #
@@ -682,7 +628,7 @@ plt.show()
 # with bits (as $\pm 1$), and with a table of random numbers, which is what a learned code starts from.
 
 # %% [markdown] lang="zh"
-# 正弦在任何平移下剩下的都只是舍入误差。右图里，整数和正弦一起贴在零上。比特只在 $\delta = 128$ 处碰到零：那里只有最高位翻转，
+# 有了 1，整数和正弦什么也不剩。比特只在 $\delta = 128$ 处如此：那里只有最高位翻转，
 # 再往上没有进位。其余各处都看得到进位的影响。
 #
 # ## 两个位置彼此说了什么
@@ -724,46 +670,22 @@ plt.show()
 # %% [markdown] lang="en"
 # The stripes along the diagonals are what we wanted. Three things do **not** follow:
 #
-# - **It does not fall steadily.** A sum of cosines has ripples (left figure below).
+# - **It does not fall steadily.** A sum of cosines has ripples.
 # - **It has no direction.** $\cos$ is even, so "three back" and "three ahead" score the same. A matrix in between
 #   must tell them apart.
 # - **With a matrix in between, more than the distance counts.** Attention compares $W_Q$ and $W_K$ times the codes.
 #   With $A = W_Q W_K^\top$ (codes as rows) the score is $\mathrm{PE}(m)\, A\, \mathrm{PE}(n)^\top$, and a general $A$
-#   destroys the stripes (right figure). [Yan et al., 2019](https://arxiv.org/abs/1911.04474) made the last two
+#   destroys the stripes. [Yan et al., 2019](https://arxiv.org/abs/1911.04474) made the last two
 #   points.
 
 # %% [markdown] lang="zh"
 # 沿对角线的条纹正是我们想要的：只有正弦编码的点积完全由距离决定。但有三件事**并不**能由此推出：
 #
-# - **它并不是稳步下降的。** 余弦之和有起伏（下面的左图：约一半的步子是上升的）。
+# - **它并不是稳步下降的。** 余弦之和有起伏。
 # - **它没有方向。** $\cos$ 是偶函数，“往回三个”与“往前三个”得分相同，要靠中间的矩阵来区分。
 # - **中间有矩阵时，起作用的就不只是距离了。** 注意力比较的是编码乘以 $W_Q$ 和 $W_K$ 之后的结果。记 $A = W_Q W_K^\top$
-#   （编码是行向量），得分是 $\mathrm{PE}(m)\, A\, \mathrm{PE}(n)^\top$，一般的 $A$ 会毁掉条纹（右图）。后两点是
+#   （编码是行向量），得分是 $\mathrm{PE}(m)\, A\, \mathrm{PE}(n)^\top$，一般的 $A$ 会毁掉条纹。后两点是
 #   [Yan 等，2019](https://arxiv.org/abs/1911.04474) 指出的。
-
-# %%
-reach = torch.arange(400)
-profile = sinusoidal(torch.zeros(1, dtype=torch.long), DIM) @ sinusoidal(reach, DIM).T / (DIM / 2)
-rises = int((profile[0].diff() > 0).sum())
-
-code = sinusoidal(torch.arange(128), DIM)
-mixing = torch.randn(DIM, DIM, generator=torch.Generator().manual_seed(7)) / DIM**0.5
-scores = code @ mixing @ code.T / (DIM / 2)
-
-figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 2.8), width_ratios=[1.3, 1])
-left.plot(reach, profile[0], color=BLUE, linestyle="-", linewidth=1.3)
-left.set(xlabel="distance", ylabel="dot product, scaled", ylim=(0, 1.03))
-left.set_title("the codes themselves", fontweight="normal", fontsize=9.5)
-image = right.imshow(scores)
-right.set(xticks=[0, 64, 127], yticks=[0, 64, 127], xlabel="position n", ylabel="position m")
-right.set_title("with a random matrix in between", fontweight="normal", fontsize=9.5)
-figure.colorbar(image, ax=right, label="score, scaled")
-headline(
-    figure,
-    f"The dot product rises at {rises} of {len(reach) - 1} steps; mixed, {spread(scores):.0%} is not from distance",
-)
-plt.show()
-
 # %% [markdown] lang="en"
 # There is one more stranger in the score: the token. With codes added, it has four terms,
 #
@@ -784,16 +706,25 @@ plt.show()
 #
 # ## Fourth idea: learn it
 #
-# Why think at all? Take a table with one row for each position, draw it at random, and train it with everything else
-# ([Gehring et al., 2017, section 3.1](https://arxiv.org/abs/1705.03122v3); BERT and GPT-2 do so). In the original
-# Transformer it was as good as sinusoids ([section 3.5 and table 3, row E](https://arxiv.org/abs/1706.03762v7)).
+# Take a table with one row for each position, draw it at random, and train it with everything else ([Gehring et al.,
+# 2017, section 3.1](https://arxiv.org/abs/1705.03122v3); BERT and GPT-2 do so). In the original Transformer it was as
+# good as sinusoids ([section 3.5 and table 3, row E](https://arxiv.org/abs/1706.03762v7)).
 #
 # The trouble is the edge of the table. GPT-2 has 1024 rows, and [its authors'
 # advice](https://github.com/openai/gpt-2/issues/137) for longer texts is to cut them. A larger table does not help: a
-# row is trained only by texts that reach it.
+# row is trained only by texts that reach it, and the others stay as the random generator drew them. Notebook 6 watches
+# it.
 #
-# Let us watch this. One head has a single task: look three back. Its queries and keys are made of position codes
-# alone; matrices (and the table) are trained on the first 64 positions, and then tried on 192.
+# Do sinusoids, which have a rule, read longer texts? Not by themselves: training has no reason to find $M_\delta$, only
+# something that agrees with it on the trained positions. In language models the perplexity (the exponential of the
+# loss; lower is better) stops improving some dozens of tokens beyond the training length, and then gets worse ([Press
+# et al., 2021, section 2.2](https://arxiv.org/abs/2108.12409v2)).
+#
+# Sinusoids have the right geometry: a shift is a rotation. But they are *added* to the token, behind matrices that do
+# not respect the geometry, and mixed with its content.
+#
+# **Next:** [notebook 2](2_deriving_rope.ipynb) turns the question round: which code makes the score of two tokens
+# depend on their contents and their distance, and on nothing else?
 
 # %% [markdown] lang="zh"
 # 得分里还有一位陌生人：token。编码是加上去的，所以得分有四项，
@@ -813,104 +744,16 @@ plt.show()
 #
 # ## 第四个想法：让模型去学
 #
-# 何必费心思？取一张表，每个位置一行，随机初始化，与其余参数一起训练（[Gehring 等，2017，第 3.1
+# 取一张表，每个位置一行，随机初始化，与其余参数一起训练（[Gehring 等，2017，第 3.1
 # 节](https://arxiv.org/abs/1705.03122v3)；BERT 和 GPT-2 都是这样）。在最初的 Transformer 里，它与正弦编码不相上下
 # （[第 3.5 节和表 3 的 E 行](https://arxiv.org/abs/1706.03762v7)）。
 #
 # 麻烦在表的边缘。GPT-2 的表有 1024 行，对更长的文本，[作者的建议](https://github.com/openai/gpt-2/issues/137)是截断。
-# 换一张更大的表也没用：只有长到那里的文本，才会训练到那一行。
+# 换一张更大的表也没用：只有长到那里的文本，才会训练到那一行，其余各行还是随机数生成器给出的样子。第 6 节会看到这种情形。
 #
-# 来看看实际情况。让一个头只做一件事：看往回第三个位置。它的查询和键只由位置编码得出；在前 64 个位置上训练矩阵（以及表），
-# 再在 192 个位置上试。
-
-# %%
-BACK, TRAINED, ALL = 3, 64, 192
-
-
-def look_back_weights(code: Tensor, w_q: Tensor, w_k: Tensor) -> Tensor:
-    """Causal attention log-weights between the positions of a code [n, d]: [n, n]."""
-    scores = (code @ w_q) @ (code @ w_k).T / DIM**0.5
-    return torch.log_softmax(scores.masked_fill(torch.ones_like(scores).triu(1) > 0, -torch.inf), dim=-1)
-
-
-def train_to_look_back(code: Tensor) -> Tensor:
-    """The weight on the right token, for each position from BACK on, after training: [ALL - BACK]."""
-    random = torch.Generator().manual_seed(8)
-    w_q, w_k = ((torch.randn(DIM, DIM, generator=random) / DIM**0.5).requires_grad_() for _ in range(2))
-    optimizer = torch.optim.Adam([w_q, w_k, code] if code.requires_grad else [w_q, w_k], lr=3e-3)
-    for _ in range(400):
-        optimizer.zero_grad()
-        look_back_weights(code[:TRAINED], w_q, w_k).diagonal(-BACK).mean().neg().backward()
-        optimizer.step()
-    return look_back_weights(code, w_q, w_k).diagonal(-BACK).exp().detach()
-
-
-positions = torch.arange(ALL)
-table = torch.randn(ALL, DIM, generator=torch.Generator().manual_seed(9)).requires_grad_()
-drawn = table.detach().clone()
-built = look_back_weights(sinusoidal(positions, DIM), 40 * shift_matrix(-BACK, DIM).T, torch.eye(DIM))
-found = {
-    "learned table, trained": (train_to_look_back(table), VERMILION, "--"),
-    "sinusoids, trained": (train_to_look_back(sinusoidal(positions, DIM)), BLUE, "-"),
-    "sinusoids, built from $M_{-3}$": (built.diagonal(-BACK).exp(), GREEN, "-."),
-}
-untouched = int((table.detach() == drawn).all(dim=-1).sum())
-
-figure, axes = plt.subplots(figsize=(5.4, 2.9))
-for name, (weights, color, style) in found.items():
-    axes.plot(positions[BACK:], weights, color=color, linestyle=style, linewidth=1.4, label=name)
-shade_beyond(axes, TRAINED - 0.5, ALL, "beyond training")
-axes.set(xlabel="position", ylabel="weight on the token 3 back", xlim=(0, ALL), ylim=(0, 1.16))
-beyond = {name: weights[TRAINED - BACK :].mean() for name, (weights, _, _) in found.items()}
-lost, kept, exact = beyond.values()
-headline(
-    figure, f"Beyond training, the table finds {lost:.0%},\ntrained sinusoids {kept:.0%}, the right matrix {exact:.0%}"
-)
-name_lines(axes)
-plt.show()
-print(f"rows of the table that are still as drawn: {untouched} of {ALL}")
-
-# %% [markdown] lang="en"
-# The table is perfect where it was trained and lost one step further: the rows there are what the random generator
-# drew. The sinusoids carry a rule with them, so part of the skill carries over. Not all of it: training had no reason
-# to find $M_{-3}$ itself, only something that agrees with it on 64 positions, over which the slow pairs hardly move.
-# A matrix that works everywhere exists, but nothing makes training find it.
-#
-# What does not follow: that language models with sinusoids read longer texts. Here the head sees nothing but
-# positions. In language models the perplexity (the exponential of the loss; lower is better) stops improving some dozens of tokens beyond the training length, and
-# then gets worse ([Press et al., 2021, section 2.2](https://arxiv.org/abs/2108.12409v2)). Notebook 6 measures it again.
-#
-# ## The list so far
-#
-# | | unique | linear in the shift | longer texts | fixed rule |
-# |---|---|---|---|---|
-# | integers | yes | only with a 1 beside them | drown the token | yes |
-# | bits | up to $2^d$ positions | no, carries | new bits, never trained | yes |
-# | sinusoids | yes | **yes**, $M_\delta$ | a rule, but training misses it | yes |
-# | learned | if trained so | nothing makes it so | no rows | no |
-#
-# Sinusoids have the right geometry: a shift is a rotation. But they are *added* to the token, behind matrices that do
-# not respect the geometry, and mixed with its content.
-#
-# **Next:** [notebook 2](2_deriving_rope.ipynb) turns the question round: which code makes the score of two tokens
-# depend on their contents and their distance, and on nothing else?
-
-# %% [markdown] lang="zh"
-# 表在训练过的地方完美无缺，再往前一步就迷失了：那里的各行还是随机数生成器给出的样子。正弦编码自带规则，所以学到的本领有一部分
-# 能带过去。但不是全部：训练没有理由恰好找到 $M_{-3}$，只需要在 64 个位置上与它一致就行，而在这些位置上，慢的几对几乎没有动。
-# 处处有效的矩阵是存在的（绿线），但没有什么能保证训练会找到它。
-#
-# 由此并不能推出：用正弦编码的语言模型读得了更长的文本。这里的头只看得到位置。在语言模型里，超出训练长度几十个 token 之后，困惑度
-# （损失的指数，越低越好）就不再改善，随后变差（[Press 等，2021，第 2.2 节](https://arxiv.org/abs/2108.12409v2)）。第 6 节会再测一次。
-#
-# ## 清单现在的样子
-#
-# | | 唯一 | 平移是线性的 | 更长的文本 | 固定的规则 |
-# |---|---|---|---|---|
-# | 整数 | 是 | 旁边要有一个 1 | 淹没 token | 是 |
-# | 比特 | 到 $2^d$ 个位置为止 | 否，有进位 | 出现没训练过的新位 | 是 |
-# | 正弦 | 是 | **是**，$M_\delta$ | 有规则，但训练找不到 | 是 |
-# | 可学习 | 看训练结果 | 没有保证 | 没有对应的行 | 否 |
+# 正弦编码有规则，能读更长的文本吗？光靠它自己不行：训练没有理由恰好找到 $M_\delta$，只需要在训练过的位置上与它一致。
+# 在语言模型里，超出训练长度几十个 token 之后，困惑度（损失的指数，越低越好）就不再改善，随后变差
+# （[Press 等，2021，第 2.2 节](https://arxiv.org/abs/2108.12409v2)）。
 #
 # 正弦编码的几何是对的：平移就是旋转。但它是*加*到 token 上的，又隔着不尊重这种几何的矩阵，还和内容混在一起。
 #

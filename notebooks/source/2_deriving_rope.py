@@ -25,7 +25,7 @@ import math
 import matplotlib.pyplot as plt
 import torch
 from checks import close, quiet
-from figures import BLACK, BLUE, DIVERGING, GREEN, GREY, SKY, SMALL, VERMILION, headline, no_frame, point, use_style
+from figures import BLUE, DIVERGING, GREEN, GREY, VERMILION, headline, no_frame, point, use_style
 from matplotlib.patches import Wedge
 from torch import Tensor
 
@@ -47,15 +47,8 @@ use_style()
 # In words: *the score depends on what the two tokens are and on how far apart they are, and on nothing else.* Which
 # function $g$ it is, we leave open. To make position 0 the place where nothing happens, we also ask for $f(x, 0) = x$.
 #
-# **Adding a code does not do it.** With $f(x, p) = x + \mathrm{PE}(p)$ the product has four terms:
-#
-# $$
-# (q + \mathrm{PE}(m)) \cdot (k + \mathrm{PE}(n))
-# = q \cdot k + q \cdot \mathrm{PE}(n) + \mathrm{PE}(m) \cdot k + \mathrm{PE}(m) \cdot \mathrm{PE}(n) .
-# $$
-#
-# For sinusoids the last term depends on $m - n$ only; that was notebook 1. The two in the middle depend on $n$ alone
-# and on $m$ alone. (In a real layer $W_Q$ and $W_K$ come between the two codes, and spoil the last term as well.)
+# **Adding a code does not do it.** Of the four terms that notebook 1 found in the product, two know only one of the two
+# positions.
 #
 # **Turning does it.** Before any algebra: give the query an angle that grows with its position, and the key likewise.
 # [Move both](#clock?together=yes&m=24), and the angle between them stays; [move one](#clock?together=no&m=30), and it grows. That is all of RoPE; the rest of this notebook finds out how it is done
@@ -77,15 +70,7 @@ use_style()
 # 换成一句话：*得分只取决于两个 token 是什么、相距多远，此外什么都不看*。至于 $g$ 是怎样的函数，先不作规定。
 # 为了让位置 0 成为“什么都不做”的地方，再要求 $f(x, 0) = x$。
 #
-# **把编码加上去，做不到这一点**。若 $f(x, p) = x + \mathrm{PE}(p)$，乘开有四项：
-#
-# $$
-# (q + \mathrm{PE}(m)) \cdot (k + \mathrm{PE}(n))
-# = q \cdot k + q \cdot \mathrm{PE}(n) + \mathrm{PE}(m) \cdot k + \mathrm{PE}(m) \cdot \mathrm{PE}(n) .
-# $$
-#
-# 对正弦编码来说，最后一项只取决于 $m - n$，这是第 1 节的结论。中间两项却一个只看 $n$，一个只看 $m$。（在真实的层里，
-# 两个编码之间还隔着 $W_Q$ 和 $W_K$，连最后一项也保不住。）
+# **把编码加上去，做不到这一点**。第 1 节乘开得到四项，其中两项只知道两个位置中的一个。
 #
 # **转动就做得到**。先别管代数：让查询转过一个随位置增长的角度，键也一样。[两者一起移动](#clock?together=yes&m=24)，它们之间的角度不变；
 # [只移动一个](#clock?together=no&m=30)，角度就变大。RoPE 就是这样；
@@ -485,35 +470,6 @@ with quiet():
         assert abs(theta[-1] * base - base ** (2 / dim)) < 1e-4 * base ** (2 / dim), "The last is base^(-(d - 2)/d)."
     ### END HIDDEN TESTS
 
-# %% [markdown] lang="en"
-# The pairs are the hands of a strange clock. The fast ones tell neighbours apart but come round again and again; the
-# slow ones have hardly moved, and will tell apart what is far away. Here they are for $d = 16$, with a dot for each
-# position from 0 to 12.
-
-# %% [markdown] lang="zh"
-# 这些特征对就像一只怪钟的指针。快的能分清相邻的位置，却一圈又一圈地重复；慢的几乎没动，留着分辨远处。下图取 $d = 16$，
-# 位置 0 到 12 各画一个点：第 0 对已经转了将近两圈，第 7 对只转了零点几度。
-
-# %%
-theta, last = speeds(16), 12
-
-figure, panels = plt.subplots(2, 4, figsize=(5.0, 3.1))
-for i, axes in enumerate(panels.flat):
-    circle = torch.linspace(0, 2 * math.pi, 200)
-    axes.plot(circle.cos(), circle.sin(), color=GREY, linestyle="-", linewidth=0.6)
-    for p in range(last + 1):
-        angle = theta[i] * p
-        axes.plot(angle.cos(), angle.sin(), "o", color=BLUE, alpha=(1 + 4 * p / last) / 5, markersize=3.5)
-    arrow = {"arrowstyle": "-|>", "color": VERMILION, "linewidth": 1.8, "shrinkA": 0, "shrinkB": 0}
-    axes.annotate("", xy=(angle.cos(), angle.sin()), xytext=(0, 0), arrowprops=arrow)
-    axes.set_title(f"pair {i}: {angle / (2 * math.pi):.2g} turns", fontweight="normal", fontsize=SMALL, loc="center")
-    axes.set(aspect="equal", xlim=(-1.2, 1.2), ylim=(-1.2, 1.2))
-    no_frame(axes)
-assert (round(10000 ** (2 / 128), 2), round(10000 ** (2 / 8))) == (1.15, 10)  # what the text says
-fastest, slowest = theta[0] * last / (2 * math.pi), math.degrees(theta[-1] * last)
-headline(figure, f"After {last} positions pair 0 has turned {fastest:.2f} times,\npair 7 by {slowest:.2f} degrees")
-plt.show()
-
 # %% [markdown] lang="en" short=true
 # ## As one matrix
 #
@@ -541,8 +497,7 @@ plt.show()
 # (R_m q)^\top (R_n k) = q^\top R_m^\top R_n\, k = q^\top R_{n-m}\, k .
 # $$
 #
-# Absolute positions go in, one for each token, and only the distance comes out. Neither the turned query nor the turned
-# key is relative by itself, and values take no part: what is relative is the product.
+# Absolute positions go in, one for each token, and only the distance comes out.
 
 # %% [markdown] lang="zh" short=true
 # ## 写成一个矩阵
@@ -569,8 +524,7 @@ plt.show()
 # (R_m q)^\top (R_n k) = q^\top R_m^\top R_n\, k = q^\top R_{n-m}\, k .
 # $$
 #
-# 放进去的是绝对位置，每个 token 一个；出来的只有距离。旋转后的查询和键，单独看都不是相对的，值也不参与：
-# 相对的是两者的乘积。
+# 放进去的是绝对位置，每个 token 一个；出来的只有距离。
 
 # %% [markdown] lang="en"
 # ### Exercise 2.3 · The block matrix (2 points)
@@ -631,25 +585,6 @@ with quiet():
     block = torch.tensor([[math.cos(0.3), -math.sin(0.3)], [math.sin(0.3), math.cos(0.3)]], dtype=torch.float64)
     torch.testing.assert_close(second, block, msg="Angle i belongs to features 2i and 2i + 1.")
     ### END HIDDEN TESTS
-
-# %% [markdown] lang="en"
-# The law in pictures: turned back by 2 positions and on by 7, a vector is turned by 5.
-
-# %% [markdown] lang="zh"
-# 用图来看这条定律：往回转 2 个位置，再往前转 7 个，就是转 5 个。
-
-# %%
-R = [rotation_matrix(p * speeds(8, 100.0)) for p in range(8)]
-law = {r"$R_2^\top$": R[2].T, r"$R_7$": R[7], r"$R_2^\top R_7$": R[2].T @ R[7], r"$R_5$": R[5]}
-figure, panels = plt.subplots(1, 4, figsize=(7.2, 1.9))
-for axes, sign, (name, matrix) in zip(panels, " ·==", law.items(), strict=True):
-    axes.imshow(matrix, cmap=DIVERGING, vmin=-1, vmax=1)
-    axes.set_title(name, loc="center", fontweight="normal")
-    axes.text(-0.12, 0.5, sign, transform=axes.transAxes, ha="center", va="center")
-    no_frame(axes)
-assert (law[r"$R_2^\top R_7$"] - R[5]).abs().max() < 1e-12
-headline(figure, "Only the distance, 7 - 2, is left: eight features, purple positive, orange negative")
-plt.show()
 
 # %% [markdown] lang="en"
 # ## Was anything lost?
@@ -718,6 +653,7 @@ plt.show()
 # 下一格随机取一个 $\det A = 1$ 的正交矩阵，从特征值 $e^{\pm \mathrm{j} \theta}$ 读出转速，在里面找到 RoPE。
 
 # %%
+assert (round(10000 ** (2 / 128), 2), round(10000 ** (2 / 8))) == (1.15, 10)  # what the text says
 random = torch.Generator().manual_seed(9)
 turn, upper = torch.linalg.qr(torch.randn(6, 6, generator=random, dtype=torch.float64))  # an orthogonal matrix
 turn[:, 0] *= torch.linalg.det(turn)  # of determinant 1, so that no single entry of -1 is left
@@ -744,9 +680,9 @@ print("Radians from one position to the next:", ", ".join(f"{angle:.3f}" for ang
 # C_n = G^n, \qquad A_m = (G^{-m})^\top, \qquad \text{score} = q^\top G^{\,n-m}\, k ,
 # $$
 #
-# with *any* invertible matrix $G$. Query and key use the same map if and only if $G$ is orthogonal: RoPE, up to that flip.
-# Other matrices give other codes ([GRAPE](https://arxiv.org/abs/2512.07805v6) puts them in order by this). Rotations alone
-# keep every vector as long as it was; the cell below measures what the others do.
+# with *any* invertible matrix $G$. Query and key use the same map if and only if $G$ is orthogonal: RoPE, up to that
+# flip. Other matrices give other codes ([GRAPE](https://arxiv.org/abs/2512.07805v6) puts them in order by this).
+# Rotations alone keep every vector as long as it was.
 #
 # <details><summary>Why there are no others, and which codes these are</summary>
 #
@@ -777,7 +713,7 @@ print("Radians from one position to the next:", ", ".join(f"{angle:.3f}" for ang
 #
 # 其中 $G$ 是*任意*可逆矩阵。查询和键用同一个映射，当且仅当 $G$ 是正交的：那就是 RoPE，至多差那个变号的特征。
 # 其他的 $G$ 给出别的编码（[GRAPE](https://arxiv.org/abs/2512.07805v6) 就是这样整理各种编码的）。
-# 只有旋转让每个向量保持原来的长度；其余的会怎样，由下一格来量。
+# 只有旋转让每个向量保持原来的长度。
 #
 # <details><summary>为什么没有别的解，这些又是哪些编码</summary>
 #
@@ -795,49 +731,6 @@ print("Radians from one position to the next:", ", ".join(f"{angle:.3f}" for ang
 # | 单位矩阵 | 什么也不做 | NoPE |
 #
 # </details>
-
-# %%
-turned = torch.polar(torch.ones(1).double(), torch.tensor([0.35]).double())  # 0.35 radians a position
-rotation = torch.stack((torch.view_as_real(turned), torch.view_as_real(1j * turned)), dim=-1)[0]
-shear = torch.tensor([[1.0, 1.0], [0.0, 1.0]], dtype=torch.float64)
-query, key = torch.randn(2, 2, generator=random, dtype=torch.float64)
-for name, step in {"RoPE": rotation, "xPos": rotation / 0.98, "ALiBi": shear}.items():
-    power = {p: torch.linalg.matrix_power(step, p) for p in range(-40, 41)}  # of the matrix G
-    scores = torch.stack([(power[-m].T @ query) @ (power[n] @ key) for m, n in [(5, 2), (23, 20), (40, 37)]])
-    assert (scores - scores[0]).abs().max() < 1e-9, "Every G gives a score that knows the distance alone."
-    grown = torch.linalg.matrix_norm(power[40], 2)
-    print(f"{name:>6}: {scores[0]:.6f} at distance 3, three times; a key at 40 grows up to {grown:.2f} times")
-assert torch.linalg.matrix_power(shear, 2 - 9)[0, 1] == 2 - 9, "A shear adds n - m times one feature to the other."
-
-# %% [markdown] lang="en"
-# Follow a query and a key from position 0 (the large dot) to 16:
-
-# %% [markdown] lang="zh"
-# 跟着一个查询和一个键，从位置 0（大点）走到 16：
-
-# %%
-paths = {  # the matrix G, the query and the key
-    "RoPE": (rotation, [0.9, 0.5], [0.8, -0.3]),
-    "xPos": (rotation / 0.95, [0.9, 0.5], [0.8, -0.3]),
-    "ALiBi": (shear, [0.5, 0.0], [0.0, 1.0]),
-}
-figure, panels = plt.subplots(1, 3, figsize=(7.2, 2.6))
-for axes, (name, (step, *vectors)) in zip(panels, paths.items(), strict=True):
-    for word, colour, one, vector in zip(
-        ("query", "key"), (BLUE, VERMILION), (step.inverse().T, step), vectors, strict=True
-    ):
-        start = torch.tensor(vector, dtype=torch.float64)
-        path = torch.stack([torch.linalg.matrix_power(one, p) @ start for p in range(17)])
-        axes.plot(*path.T, color=colour, linestyle="-", marker="o", markersize=2.5, linewidth=0.8, label=word)
-        axes.plot(*start, color=colour, marker="o", markersize=7)
-        kept = path.norm(dim=-1) / start.norm()
-        assert (kept.max() - kept.min() < 1e-9) == (name == "RoPE"), "Only RoPE keeps the lengths."
-    axes.set_title(name, fontweight="normal", fontsize=9.5)
-    axes.set_aspect("equal", adjustable="datalim")
-    no_frame(axes)
-panels[0].legend(loc="center", fontsize=SMALL)
-headline(figure, "On a circle, query and key keep their lengths; on spirals and straight lines they do not")
-plt.show()
 
 # %% [markdown] lang="en"
 # ### Exercise 2.4 · The shift test (2 points)
@@ -924,14 +817,13 @@ with quiet():
 # %% [markdown] lang="en"
 # Now three codes, for one and the same $q$ and $k$: no position, sinusoids added, and rotation. Each square shows the
 # score for every position $m$ of the query and $n$ of the key. The wish, seen as a picture: *all entries along a
-# diagonal are equal*. No position grants it as well, in an empty way: the score does not know the distance either. So
-# look for both, equal diagonals and diagonals that differ from each other.
+# diagonal are equal*. No position grants it in an empty way: the score does not know the distance either. So diagonals
+# also have to differ from each other.
 
 # %% [markdown] lang="zh"
 # 现在对同一组 $q$ 和 $k$ 比较三种编码：没有位置、加上正弦编码、旋转。每个方块画出查询在各个位置 $m$、
 # 键在各个位置 $n$ 时的得分。愿望画成图就是：*同一条对角线上的数全都相等*。没有位置时也满足，但那是空洞的满足：
-# 得分连距离也不知道。所以两样都要看：对角线上处处相等，而不同的对角线又彼此不同。只有右边的旋转两样都做到，
-# 它的平移差只有舍入误差那么大。
+# 得分连距离也不知道。所以不同的对角线还要彼此不同。
 
 # %%
 dim, length = 16, 32
@@ -975,29 +867,26 @@ headline(figure, f"Only rotation sees the distance and nothing else: gap {gaps[2
 plt.show()
 
 # %% [markdown] lang="en"
-# To look closer: the same map, to drag over, for more codes. Here $W_Q$ and $W_K$ stand between the token and its query or
-# key, as in a real layer. With [RoPE](#diagonals?code=RoPE&words=alike) every diagonal is one value; with
-# [sinusoids](#diagonals?code=sinusoids&words=alike) added, or [a table](#diagonals?code=learned&words=alike), none is;
-# [without a position](#diagonals?code=none&words=alike) all of them are the same. The wish holds the two tokens fixed. Where
-# [all words differ](#diagonals?code=RoPE&words=different), scores differ along a diagonal even with RoPE, since their contents do.
+# The same map, to drag over, for more codes, with $W_Q$ and $W_K$ between the token and its query or key, as in a real
+# layer: [RoPE](#diagonals?code=RoPE&words=alike), [sinusoids](#diagonals?code=sinusoids&words=alike), [a
+# table](#diagonals?code=learned&words=alike), [no position](#diagonals?code=none&words=alike). Where [all words
+# differ](#diagonals?code=RoPE&words=different), scores differ along a diagonal even with RoPE, since their contents do.
 #
 # <!-- touch: diagonals -->
 
 # %% [markdown] lang="zh"
-# 再看仔细一点：还是这张图，可以拖动，编码也多了几种。这里与真实的层一样，token 要先经过 $W_Q$ 和 $W_K$ 才成为查询和键。
-# 用 [RoPE](#diagonals?code=RoPE&words=alike)，每条对角线上只有一个值；[加上正弦](#diagonals?code=sinusoids&words=alike)，
-# 或者[加上一张表](#diagonals?code=learned&words=alike)，就没有一条如此；[没有位置](#diagonals?code=none&words=alike)，
-# 所有对角线都一样。愿望说的是两个 token 固定不变。如果[词各不相同](#diagonals?code=RoPE&words=different)，
-# 即使用 RoPE，得分沿对角线也会不同，因为内容不同。
+# 还是这张图，可以拖动，编码也多了几种，并且与真实的层一样，token 要先经过 $W_Q$ 和 $W_K$ 才成为查询和键：
+# [RoPE](#diagonals?code=RoPE&words=alike)、[加上正弦](#diagonals?code=sinusoids&words=alike)、
+# [加上一张表](#diagonals?code=learned&words=alike)、[没有位置](#diagonals?code=none&words=alike)。
+# 如果[词各不相同](#diagonals?code=RoPE&words=different)，即使用 RoPE，得分沿对角线也会不同，因为内容不同。
 #
 # <!-- touch: diagonals -->
 
 # %% [markdown] lang="en"
 # ## Why not the values?
 #
-# Learners often ask why queries and keys are rotated and values are not. Attention does two things. Scores, made of
-# queries and keys, decide *how much* to read from each token. Values are *what* is read. The wish was about scores, and
-# they meet in a product in which one rotation undoes the other. Values meet no partner. Let $a_{mn}$ be the weights; if
+# Attention does two things. Scores, made of queries and keys, decide *how much* to read from each token. Values are *what* is
+# read. Queries and keys meet in a product in which one rotation undoes the other. Values meet no partner. Let $a_{mn}$ be the weights; if
 # we rotate values by their own positions, the output at position $m$ is
 #
 # $$
@@ -1019,14 +908,12 @@ plt.show()
 # keys only (section 3.2.2), and most models follow it. (DeepSeek-V4 does both: *one* vector serves as key and as value, so
 # the value turns with the key, and the output is turned back:
 # [`DeepseekV4Attention`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/modeling_deepseek_v4.py).)
-# The cell below moves a text of 8 tokens along and
-# measures how much the outputs change.
 
 # %% [markdown] lang="zh"
 # ## 为什么不旋转值？
 #
-# 初学者常问：为什么旋转查询和键，却不旋转值？注意力做两件事。由查询和键得到的得分，决定从每个 token 读*多少*；
-# 值则是读到的*内容*。愿望说的是得分，而查询和键在点积里相遇，一个旋转抵消另一个。值却没有这样的搭档。
+# 注意力做两件事。由查询和键得到的得分，决定从每个 token 读*多少*；
+# 值则是读到的*内容*。查询和键在点积里相遇，一个旋转抵消另一个。值却没有这样的搭档。
 # 设 $a_{mn}$ 是注意力权重；如果按各自的位置旋转值，位置 $m$ 上的输出就是
 #
 # $$
@@ -1046,56 +933,13 @@ plt.show()
 # 把它叠加到第一类上并没有好处，损失是 2.719，只用第一类是 2.712。所以 RoFormer 只旋转查询和键（3.2.2 节），多数模型也跟着这样做。
 # （DeepSeek-V4 两类都用：键和值是*同一个*向量，值就跟着键转，输出再转回来：
 # [`DeepseekV4Attention`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/modeling_deepseek_v4.py)。）
-# 下面把一段 8 个 token 的文本整体平移，看看输出变化多少。结果是：
-# 连值也旋转，输出就大变；不旋转值，或者旋转之后再转回来，变化都只有舍入误差那么大。
-
-# %%
-theta = speeds(dim).double()
-random = torch.Generator().manual_seed(7)
-tokens = torch.randn(8, dim, generator=random, dtype=torch.float64)
-w_q, w_k, w_v = torch.randn(3, dim, dim, generator=random, dtype=torch.float64) / dim**0.5
-
-
-def attend(shift: int, rotate_values: bool, turn_back: bool) -> Tensor:
-    """One head over the 8 tokens, the first of them at position `shift`: [8, dim]."""
-    turns = torch.stack([rotation_matrix((shift + p) * theta) for p in range(len(tokens))])  # [8, dim, dim]
-
-    def at_positions(x: Tensor) -> Tensor:
-        return torch.einsum("pij,pj->pi", turns, x)
-
-    values = at_positions(tokens @ w_v) if rotate_values else tokens @ w_v
-    scores = at_positions(tokens @ w_q) @ at_positions(tokens @ w_k).T / dim**0.5
-    output = torch.softmax(scores, dim=-1) @ values
-    return torch.einsum("pji,pj->pi", turns, output) if turn_back else output  # ji: transposed
-
-
-variants = {
-    "q, k and v rotated": (True, False),
-    "q, k and v rotated, output turned back": (True, True),
-    "q and k rotated": (False, False),
-}
-shifts = range(1, 65)
-
-figure, axes = plt.subplots(figsize=(5.0, 2.8))
-changes = {}
-for (name, setting), colour, mark in zip(variants.items(), [VERMILION, SKY, BLACK], ["^", "s", "."], strict=True):
-    start = attend(0, *setting)
-    changes[name] = torch.tensor([(attend(s, *setting) - start).abs().max() for s in shifts])
-    axes.semilogy(shifts, changes[name], mark, color=colour, markersize=4)
-    up = -9 if name == "q and k rotated" else 8
-    point(axes, name, (1, changes[name][0]), (1, up), colour, line=False)
-axes.set(xlabel="shift of the whole text", ylabel="largest change of an output", ylim=(1e-18, 1e3))
-moved, still = changes["q, k and v rotated"].max(), changes["q and k rotated"].max()
-headline(figure, f"Rotate values too, and a mere shift changes outputs\nby {moved:.1f}, not by {still:.0e}")
-plt.show()
-
 # %% [markdown] lang="en"
 # ## More dimensions
 #
-# The fifth wish of notebook 0 was that the rule should extend to more dimensions: a patch of an image has a row $p_1$ and a
-# column $p_2$. The theorem above extends. With $p = (p_1, p_2)$ and the same wish, that scores depend on $n - m$ alone, its four
-# steps give one orthogonal matrix for each axis, $A_{p} = A_1^{\,p_1} A_2^{\,p_2}$. A step down and then across comes to the same
-# place as across and then down, hence
+# The fifth wish of notebook 0 was that the rule should extend to more dimensions: a patch of an image has a row $p_1$
+# and a column $p_2$. With $p = (p_1, p_2)$ and the same wish, that scores depend on $n - m$ alone, the four steps of
+# the theorem give one orthogonal matrix for each axis, $A_{p} = A_1^{\,p_1} A_2^{\,p_2}$. A step down and then across
+# comes to the same place as across and then down, hence
 #
 # $$
 # A_1 A_2 = A_2 A_1 .
@@ -1120,8 +964,8 @@ plt.show()
 # %% [markdown] lang="zh"
 # ## 更多的维度
 #
-# 第 0 节的第五个愿望，是规则能推广到更多的维度：图像块有行 $p_1$ 和列 $p_2$。上面的定理可以推广。取 $p = (p_1, p_2)$，愿望不变，
-# 得分只取决于 $n - m$；同样的四步给每个轴一个正交矩阵，$A_{p} = A_1^{\,p_1} A_2^{\,p_2}$。先往下走一步再往右走一步，
+# 第 0 节的第五个愿望，是规则能推广到更多的维度：图像块有行 $p_1$ 和列 $p_2$。取 $p = (p_1, p_2)$，愿望不变，
+# 得分只取决于 $n - m$；定理的四步给每个轴一个正交矩阵，$A_{p} = A_1^{\,p_1} A_2^{\,p_2}$。先往下走一步再往右走一步，
 # 和先往右再往下，到的是同一处，所以
 #
 # $$
@@ -1143,100 +987,19 @@ plt.show()
 # <!-- touch: plane -->
 
 # %% [markdown] lang="en"
-# ### Exercise 2.5 · Rows and columns (1 point)
+# ## A note on history
 #
-# Write `grid_angles`, the axial form: with $d/4$ given speeds, the first $d/4$ pairs turn by row times speed, the last $d/4$ by column
-# times speed. The result can go straight into `rotation_matrix`.
-#
-# Hint: There are two lists of $d/4$ angles: one belongs to the row, one to the column, and both use the same speeds.
-#
-# Hint: The two lists come one after the other and do not take turns. Compare with the example of the check, by hand.
-
-# %% [markdown] lang="zh"
-# ### 练习 2.5 · 行与列（1 分）
-#
-# 写出轴向形式 `grid_angles`：给定 $d/4$ 个转速，前 $d/4$ 对的角度是行乘转速，后 $d/4$ 对的角度是列乘转速。
-# 结果可以直接交给 `rotation_matrix`。
-#
-# 提示：有两组角度，每组 $d/4$ 个：一组属于行，一组属于列，用的速度相同。
-#
-# 提示：两组是前后相接，不是轮流。照检查里的例子用手算一遍。
-
-
-# %% nbgrader={"grade_id": "grid_angles", "solution": true}
-def grid_angles(row: int, column: int, theta: Tensor) -> Tensor:
-    """The angle of every pair for a patch of an image: theta [d/4] to [d/2], rows first."""
-    ### BEGIN SOLUTION
-    return torch.cat((row * theta, column * theta))
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade_id": "grid_angles_laws", "grade": true, "points": 1}
-with quiet():
-    theta = torch.tensor([1.0, 0.5])
-    assert close(grid_angles(2, 3, theta), [2, 1, 3, 1.5]), "Row 2, column 3, speeds 1 and 1/2: 2, 1, then 3, 1.5."
-    ### BEGIN HIDDEN TESTS
-    theta = torch.tensor([1.0, 0.3, 0.09])
-    assert grid_angles(0, 0, theta).tolist() == [0] * 6, "At the origin nothing turns."
-    down = grid_angles(9, 4, theta) - grid_angles(7, 4, theta)
-    torch.testing.assert_close(down, torch.cat((2 * theta, 0 * theta)), msg="A step down turns the first half only.")
-    across = grid_angles(7, 1, theta) - grid_angles(7, 6, theta)
-    torch.testing.assert_close(across, torch.cat((0 * theta, -5 * theta)), msg="A step across turns the second half.")
-    ### END HIDDEN TESTS
-
-# %%
-random = torch.Generator().manual_seed(11)
-turns = torch.randn(2, 3, dtype=torch.float64, generator=random)  # of three pairs, by a step down and a step across
-down, across = (rotation_matrix(angles) for angles in turns)
-common, _ = torch.linalg.qr(
-    torch.randn(6, 6, dtype=torch.float64, generator=random)
-)  # a basis in which nothing is axial
-down, across = common @ down @ common.T, common @ across @ common.T
-power = torch.linalg.matrix_power
-query, key = torch.randn(2, 6, dtype=torch.float64, generator=random)
-for row, column in ((0, 0), (5, 2), (11, 40)):  # the same step between query and key, from other places
-    here, there = power(down, row) @ power(across, column), power(down, row + 3) @ power(across, column + 4)
-    score = here @ query @ (there @ key)
-    print(f"query at ({row}, {column}), key at ({row + 3}, {column + 4}): score {score:.6f}")
-    assert abs(score - query @ power(down, 3) @ power(across, 4) @ key) < 1e-9
-assert (down @ across - across @ down).abs().max() < 1e-12, "Steps on two axes commute."
-
-# %% [markdown] lang="en"
-# ## How the list stands
-#
-# | | wish | RoPE |
-# |---|---|---|
-# | 1 | unique | Yes. Pair 0 turns by one radian per position, and $\pi$ is irrational: no two positions agree. |
-# | 2 | linear in the shift | Yes, exactly: $R_{p+\delta} = R_\delta R_p$. |
-# | 3 | extends to longer contexts | The formula does. What a *model* makes of unseen angles is another matter: notebooks 4 to 6. |
-# | 4 | a fixed rule | Yes: one formula, two settings, $d$ and $b$. |
-# | 5 | extends to more dimensions | Yes, as you have just seen. |
-#
-# Unique in mathematics, that is. In floating point, far out, it is a question of precision: notebook 4.
-#
-# A note on history, since it is often told wrongly: LLaMA did not introduce RoPE.
-# [GPT-J](https://github.com/kingoflolz/mesh-transformer-jax) had it in 2021, then
-# [GPT-NeoX-20B](https://arxiv.org/abs/2204.06745) and [PaLM](https://arxiv.org/abs/2204.02311), all before
-# [LLaMA](https://arxiv.org/abs/2302.13971v1), whose section 2.2 gives the credit to "GPTNeo".
+# It is often told wrongly: LLaMA did not introduce RoPE. [GPT-J](https://github.com/kingoflolz/mesh-transformer-jax)
+# had it in 2021, then [GPT-NeoX-20B](https://arxiv.org/abs/2204.06745) and [PaLM](https://arxiv.org/abs/2204.02311),
+# all before [LLaMA](https://arxiv.org/abs/2302.13971v1), whose section 2.2 gives the credit to "GPTNeo".
 #
 # **Next:** nobody multiplies by a matrix that is almost all zeros. [Notebook 3](3_three_implementations.ipynb) builds
 # the three implementations in use, and the permutation that stands between them.
 
 # %% [markdown] lang="zh"
-# ## 清单上的进展
+# ## 关于历史
 #
-# | | 愿望 | RoPE |
-# |---|---|---|
-# | 1 | 唯一 | 是。第 0 对每个位置转一弧度，而 $\pi$ 是无理数，所以没有两个位置相同。 |
-# | 2 | 平移是线性的 | 是，而且严格成立：$R_{p+\delta} = R_\delta R_p$。 |
-# | 3 | 能延伸到更长的文本 | 公式可以。*模型*遇到没见过的角度会怎样，是另一回事：见第 4 至 6 节。 |
-# | 4 | 有固定的规则 | 是：一个公式，两个可调的数 $d$ 和 $b$。 |
-# | 5 | 能推广到更多维度 | 是，刚才已经看到了。 |
-#
-# “唯一”说的是数学上。位置很远时，浮点数还分不分得清，是精度问题：见第 4 节。
-#
-# 关于历史再说一句，因为常有人讲错：RoPE 并不是 LLaMA 首先采用
-# 的。[GPT-J](https://github.com/kingoflolz/mesh-transformer-jax) 在 2021 年就用了，
+# 常有人讲错：RoPE 并不是 LLaMA 首先采用的。[GPT-J](https://github.com/kingoflolz/mesh-transformer-jax) 在 2021 年就用了，
 # 然后是 [GPT-NeoX-20B](https://arxiv.org/abs/2204.06745) 和 [PaLM](https://arxiv.org/abs/2204.02311)，
 # 都早于 [LLaMA](https://arxiv.org/abs/2302.13971v1)；LLaMA 论文的 2.2 节自己注明，这一点取自“GPTNeo”。
 #

@@ -6,12 +6,11 @@
 # each a few lines long, and you will write all three.
 #
 # Two of them agree number by number. The third pairs other features, and its results look all different; yet a single
-# permutation leads from one to the other. People who compare code bases trip over this so often that the question keeps
-# coming back: *half-split or adjacent, which one is right?* (transformers
-# [#25199](https://github.com/huggingface/transformers/issues/25199),
+# permutation leads from one to the other. So the question keeps coming back: *half-split or adjacent, which one is
+# right?* (transformers [#25199](https://github.com/huggingface/transformers/issues/25199),
 # [#31859](https://github.com/huggingface/transformers/issues/31859),
-# [#33826](https://github.com/huggingface/transformers/issues/33826)). Both are. What is wrong is to mix them, and at
-# the end you will see how that fails, and why the usual tests do not notice.
+# [#33826](https://github.com/huggingface/transformers/issues/33826)). Both are. What is wrong is to mix them, and the
+# usual tests do not notice.
 
 # %% [markdown] lang="zh"
 # # 3 · 三种实现，一个置换
@@ -19,10 +18,10 @@
 # 第 2 节的结尾是一个矩阵：位置 $p$ 上的查询和键要乘以 $R_p$。特征数 $d = 128$ 时，它有 $128^2 = 16384$ 个元素，
 # 其中不为零的只有 $2 d = 256$ 个，没有人会真的去乘它。通行的实现有三种，每种只有几行，你会把三种都写出来。
 #
-# 其中两种的结果逐个数都相同。第三种的配对不一样，结果看上去也完全不同，但只隔着一个置换。对照代码的人常常在这里绊倒，
+# 其中两种的结果逐个数都相同。第三种的配对不一样，结果看上去也完全不同，但只隔着一个置换。
 # 于是同一个问题反复出现：*前后配对还是相邻配对，
 # 哪个才对？*（transformers [#25199](https://github.com/huggingface/transformers/issues/25199)、[#31859](https://github.com/huggingface/transformers/issues/31859)、[#33826](https://github.com/huggingface/transformers/issues/33826)）
-# 两个都对。错的是混着用。本节最后会看到混用时怎样出错，以及通常的测试为什么发现不了。
+# 两个都对。错的是混着用，而通常的测试发现不了。
 
 # %%
 import math
@@ -42,7 +41,6 @@ from figures import (
     name_lines,
     no_frame,
     point,
-    show_table,
     use_style,
 )
 from given import frequencies
@@ -224,7 +222,10 @@ with quiet():
 # $\cos \omega + \mathrm{j} \sin \omega$. The pairs are adjacent again.
 #
 # `torch.view_as_complex` reads a last dimension of **exactly 2** as real and imaginary part, and `torch.view_as_real`
-# is its inverse. Here are three mistakes that circulate in tutorials, and what torch says to each:
+# is its inverse. The 2 must stand last, `[..., d/2, 2]`, not `[..., 2, d/2]`; for $d = 4$ these are the same, so a test
+# with $d = 4$ alone does not tell. The way back has to merge the last two dimensions. (Two more slips of tutorials:
+# `torch.cat` wants one tuple, `torch.cat((a, b))`; and bfloat16 has to be converted first, since there are no complex
+# numbers of that type.)
 
 # %% [markdown] lang="zh"
 # ## 用复数
@@ -234,85 +235,14 @@ with quiet():
 # 样写的，它把这些乘数叫作 `freqs_cis`，因为 $\mathrm{cis}\, \omega$ 是 $\cos \omega + \mathrm{j} \sin \omega$ 的旧称。
 # 配对仍是相邻的。
 #
-# `torch.view_as_complex` 把**恰好为 2** 的最后一维读作实部和虚部，`torch.view_as_real` 是它的逆。
-# 下面是教程里流传的三个错误，以及 torch 对它们各说了什么：
-
-# %%
-x = sample(0, 1, 3, 2, 8)  # [batch, seq, heads, dim]
-pairs = torch.zeros(1, 3, 2, 4, dtype=torch.complex128)  # [batch, seq, heads, dim/2], as after the multiplication
-
-said = []
-try:
-    torch.cat(x, x)
-except TypeError as error:
-    said.append(f"torch.cat(a, b): {str(error).splitlines()[0]}")
-try:
-    torch.view_as_complex(x)
-except RuntimeError as error:
-    said.append(f"a reshape that loses the trailing 2: {str(error).splitlines()[0]}")
-shape = list(torch.view_as_real(pairs).shape)
-said.append(f"no flatten at the end: the shape is {shape} instead of {list(x.shape)}")
-print("\n".join(said))
-
-# %% [markdown] lang="en"
-# `torch.cat` wants one tuple, `torch.cat((a, b))`. The 2 must stand last, `[..., d/2, 2]`, not `[..., 2, d/2]`; for
-# $d = 4$ these are the same, so a test with $d = 4$ alone does not tell. And the way back has to merge the last two
-# dimensions. Where inputs are bfloat16, convert first: there are no complex numbers of that type.
-
-# %% [markdown] lang="zh"
-# `torch.cat` 要的是一个元组：`torch.cat((a, b))`。2 必须在最后，是 `[..., d/2, 2]`，
-# 不是 `[..., 2, d/2]`；$d = 4$ 时两者一样，所以只用 $d = 4$ 测试是看不出来的。回来的路上还要把最后两维合并。
-# 如果输入是 bfloat16，要先转换：没有这种类型的复数。
-
+# `torch.view_as_complex` 把**恰好为 2** 的最后一维读作实部和虚部，`torch.view_as_real` 是它的逆。2 必须在最后，是 `[..., d/2, 2]`，
+# 不是 `[..., 2, d/2]`；$d = 4$ 时两者一样，所以只用 $d = 4$ 测试是看不出来的。回来的路上要把最后两维合并。
+# （教程里还有两个错误：`torch.cat` 要的是一个元组，`torch.cat((a, b))`；bfloat16 要先转换，因为没有这种类型的复数。）
 # %% [markdown] lang="en"
 # ### Exercise 3.2 · Complex `freqs_cis` (2 points)
 #
-# First write `to_freqs_cis`, the table of the factors $e^{\mathrm{j} \omega}$.
-#
-# Hint: PyTorch makes complex numbers in two ways: from a real and an imaginary part (`torch.complex`), or from a
-# length and an angle (`torch.polar`). Both keep the precision.
-#
-# Hint: With the second: how long is $e^{\mathrm{j} \omega}$, whatever $\omega$ is? The lengths have to be a tensor of
-# the same shape and type as the angles.
-
-# %% [markdown] lang="zh"
-# ### 练习 3.2 · 复数形式的 `freqs_cis`（2 分）
-#
-# 先写出 `to_freqs_cis`，即乘数 $e^{\mathrm{j} \omega}$ 的表。
-#
-# 提示：PyTorch 有两种办法造复数：由实部和虚部（`torch.complex`），或者由长度和角度（`torch.polar`）。两种都保持精度。
-#
-# 提示：用第二种的话：不管 $\omega$ 是多少，$e^{\mathrm{j} \omega}$ 有多长？长度要写成张量，形状和类型与角度相同。
-
-
-# %% nbgrader={"grade_id": "to_freqs_cis", "solution": true}
-def to_freqs_cis(angles: Tensor) -> Tensor:
-    """Cosine plus j times sine of every angle: [seq, dim/2], complex, of the same precision."""
-    ### BEGIN SOLUTION
-    return torch.polar(torch.ones_like(angles), angles)
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade_id": "to_freqs_cis_laws", "grade": true, "points": 1}
-with quiet():
-    freqs_cis = to_freqs_cis(torch.tensor([[math.pi / 2, 0]]))
-    assert freqs_cis.is_complex(), "freqs_cis holds complex numbers."
-    torch.testing.assert_close(freqs_cis, torch.tensor([[1j, 1]]), msg="A quarter turn is j, no turn is 1.")
-    precise = to_freqs_cis(torch.zeros(1, 2).double())
-    assert precise.dtype == torch.complex128, "float64 angles give complex128: the precision stays."
-    ### BEGIN HIDDEN TESTS
-    angles = rotary_angles(torch.arange(5), 8)
-    freqs_cis = to_freqs_cis(angles)
-    assert freqs_cis.dtype == torch.complex128, "float64 angles give complex128: the precision stays."
-    torch.testing.assert_close(
-        freqs_cis.abs(), torch.ones_like(angles), msg="Every factor has the absolute value 1: rotations keep lengths."
-    )
-    torch.testing.assert_close(freqs_cis.real, angles.cos(), msg="The real part is the cosine.")
-    torch.testing.assert_close(freqs_cis.imag, angles.sin(), msg="The imaginary part is the sine.")
-    ### END HIDDEN TESTS
-
-# %% [markdown] lang="en"
-# Then write `rotate_complex`, which uses such a table.
+# Write `rotate_complex`. Its table `freqs_cis` has the factors $e^{\mathrm{j} \omega}$, which `torch.polar` makes of
+# lengths 1 and the angles.
 #
 # Hint: `torch.view_as_complex` reads a last dimension of size 2 as real and imaginary part. So first cut the last
 # dimension of `x` into `[dim/2, 2]`; `unflatten` does it.
@@ -324,7 +254,9 @@ with quiet():
 # complains about strides, the memory of `x` is not in order: `contiguous()` puts it so.
 
 # %% [markdown] lang="zh"
-# 再写出使用这种表的 `rotate_complex`。
+# ### 练习 3.2 · 复数形式的 `freqs_cis`（2 分）
+#
+# 写出 `rotate_complex`。它的表 `freqs_cis` 里是乘数 $e^{\mathrm{j} \omega}$，由 `torch.polar` 从长度 1 和各个角度造出。
 #
 # 提示：`torch.view_as_complex` 把大小为 2 的最后一维读成实部和虚部。所以先把 `x` 的最后一维切成 `[dim/2, 2]`，
 # 用 `unflatten`。
@@ -352,7 +284,7 @@ def rotate_complex(x: Tensor, freqs_cis: Tensor) -> Tensor:
     ### END SOLUTION
 
 
-# %% nbgrader={"grade_id": "rotate_complex_laws", "grade": true, "points": 1}
+# %% nbgrader={"grade_id": "rotate_complex_laws", "grade": true, "points": 2}
 with quiet():
     x = torch.tensor([1.0, 2, 3, 4]).view(1, 1, 1, 4)
     turned = rotate_complex(x, torch.tensor([[1j, 1]]))
@@ -614,35 +546,6 @@ with quiet():
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en"
-# All together now, on random queries and keys. The complex form agrees with adjacent in every feature. Half-split, on
-# reordered features, does not, and need not: it agrees in every score.
-
-# %% [markdown] lang="zh"
-# 现在用随机的查询和键把三种实现放在一起。复数形式的每个特征都与相邻配对一致。前后配对作用于重排后的特征，特征并不一致，
-# 也不必一致：一致的是每个得分。
-
-# %%
-positions, dim = torch.arange(16), 64
-query, key = sample(1, 1, 16, 1, dim), sample(2, 1, 16, 1, dim)
-angles, order = rotary_angles(positions, dim), half_split_order(dim)
-
-
-def scores_of(query: Tensor, key: Tensor) -> Tensor:
-    """Dot products of all queries with all keys: [seq, seq], for one head."""
-    return query[0, :, 0] @ key[0, :, 0].T
-
-
-by_adjacent = rotate_adjacent(query, angles), rotate_adjacent(key, angles)
-by_complex = rotate_complex(query, to_freqs_cis(angles)), rotate_complex(key, to_freqs_cis(angles))
-by_half_split = rotate_half_split(query[..., order], angles), rotate_half_split(key[..., order], angles)
-rows = {}
-for name, (turned_query, turned_key) in {"complex": by_complex, "half-split, reordered": by_half_split}.items():
-    features = (turned_query - by_adjacent[0]).abs().max()
-    scores = (scores_of(turned_query, turned_key) - scores_of(*by_adjacent)).abs().max()
-    rows[name] = [f"{features:.1e}", f"{scores:.1e}"]
-show_table("The largest difference from adjacent pairs", ["of features", "of scores"], rows)
-
-# %% [markdown] lang="en"
 # ## Converting a checkpoint
 #
 # Reordering queries and keys at run time would cost something. But they come from weights, and weights can be reordered
@@ -805,10 +708,9 @@ with quiet():
 # %% [markdown] lang="en"
 # ## How a mixed layout fails
 #
-# Suppose a model has a head that looks 5 tokens back. We build one, with $d = 32$ and adjacent pairs. Its query has
-# $q_i = 1$ for the eight fastest pairs and 0 for the others; its key is that same vector, turned by the angles of
-# position 5. At distance $m - n$ the score is then $\sum_{i=0}^{7} \cos((m - n - 5)\, \theta_i)$. It is largest where
-# all cosines are 1: at distance 5. Now we make four mistakes that people make:
+# Suppose a model has a head that looks 5 tokens back. We build one, with $d = 32$ and adjacent pairs: $q_i = 1$ for the
+# eight fastest pairs, 0 for the others, and the same vector as key, turned by the angles of position 5. The score is
+# then $\sum_{i=0}^{7} \cos((m - n - 5)\, \theta_i)$, largest at distance 5. Now four common mistakes:
 #
 # - **A. Not converted.** The weights have one layout, here adjacent, and the code rotates in the other, queries and keys
 #   alike.
@@ -824,10 +726,8 @@ with quiet():
 # %% [markdown] lang="zh"
 # ## 混用排布会怎样出错
 #
-# 设模型里有一个往回看 5 个 token 的头。我们来造一个：$d = 32$，相邻配对。查询中最快的八对 $q_i = 1$，其余为 0；
-# 键是同一个向量，但已按位置 5 的角度旋转过。
-# 于是距离为 $m - n$ 时的得分是 $\sum_{i=0}^{7} \cos((m - n - 5)\, \theta_i)$，在所有余弦都为 1 的地方最大，
-# 也就是距离 5 处。现在犯四个人们常犯的错误：
+# 设模型里有一个往回看 5 个 token 的头。我们来造一个：$d = 32$，相邻配对；最快的八对 $q_i = 1$，其余为 0；
+# 键是同一个向量，但已按位置 5 的角度旋转过。得分是 $\sum_{i=0}^{7} \cos((m - n - 5)\, \theta_i)$，在距离 5 处最大。现在犯四个常见的错误：
 #
 # - **A. 没有转换**：权重是一种排布（这里是相邻配对），代码按另一种旋转，查询和键都一样。
 # - **B. 只转换了一半**：查询重排了，键没有。
@@ -873,14 +773,13 @@ cases = {
 colours, marks = [BLACK, VERMILION, BLUE, GREEN, ORANGE], ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1))]
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.4), width_ratios=[3, 2], sharey=True)
-peaks, rows = {}, {}
+peaks = {}
 for (name, case), colour, dashes in zip(cases.items(), colours, marks, strict=True):
     by_distance = torch.tensor([score_at(*case, 40, 40 - distance) for distance in range(far)], dtype=torch.float64)
     by_position = torch.tensor([score_at(*case, m + back, m) for m in range(60)], dtype=torch.float64)
     left.plot(by_distance, color=colour, linestyle=dashes)
     right.plot(by_position, color=colour, linestyle=dashes, label=name)
-    peaks[name], gap = int(by_distance.argmax()), by_position.max() - by_position.min()
-    rows[name] = [f"{peaks[name]}", f"{by_distance[back]:.2f}", f"{gap:.0e}"]
+    peaks[name] = int(by_distance.argmax())
 left.axvline(back, color=GREY, linewidth=0.8, linestyle="-", zorder=0)
 left.set(xlabel="distance m - n, query at 40", ylabel="score")
 right.set(xlabel="position n of the key, at distance 5")
@@ -890,12 +789,6 @@ point(left, f"right: looks {looked} back", (back, max(left.lines[0].get_ydata())
 headline(figure, f"The head looked {looked} back; mixed up, it looks {', '.join(map(str, mixed))} back")
 name_lines(right)
 plt.show()
-show_table(
-    "The same head, in the right layout and in four wrong ones",
-    ["how far back it looks", "score at distance 5", "shift gap"],
-    rows,
-)
-
 # %% [markdown] lang="en"
 # Left: none of the four looks 5 tokens back. Right: both tokens move along together, and [A](#layout?keys=no&queries=no&blocks=yes&forward=yes),
 # [B](#layout?keys=no&queries=yes&blocks=yes&forward=yes) and [D](#layout?keys=yes&queries=yes&blocks=yes&forward=no) are *flat*. Any
@@ -938,24 +831,21 @@ show_table(
 # %% [markdown] lang="en"
 # ## Positions that do not start at 0
 #
-# With a key cache, a model that writes sees one new token at a time. The rotated keys of the past are stored; the new
-# token comes alone, as a sequence of length 1. Its position is not 0: it is the number of tokens before it. Code that
-# builds its table from the length of the *input* turns every new query by nothing.
+# With a key cache, a new token comes alone, as a sequence of length 1. Its position is not 0: it is the number of
+# tokens before it. Code that builds its table from the length of the *input* turns every new query by nothing.
 #
-# Batches add a twist. Texts of different lengths are padded on the left, so that all end together. A shift common to
-# all tokens of a text does no harm, you know that by now. Harm is done when one step counts the padding and the next
-# does not: then distances are wrong. In [unsloth #3699](https://github.com/unslothai/unsloth/issues/3699) the padded
+# In batches, shorter texts are padded on the left. A shift common to all tokens of a text does no harm; harm is done when one
+# step counts the padding and the next does not. In [unsloth #3699](https://github.com/unslothai/unsloth/issues/3699) the padded
 # texts of a batch came out as garbage, while the longest one was fine. The remedy is to count the real tokens of each
 # row, in every step alike.
 
 # %% [markdown] lang="zh"
 # ## 位置不从 0 开始
 #
-# 有了键缓存，模型写作时每次只看到一个新的 token。过去各个键旋转之后已经存好；新 token 独自到来，是一个长度为 1 的序列。
-# 它的位置却不是 0，而是它之前 token 的个数。如果代码按*输入*的长度造表，每个新查询都等于没有旋转。
+# 有了键缓存，新 token 独自到来，是一个长度为 1 的序列。它的位置却不是 0，而是它之前 token 的个数。
+# 如果代码按*输入*的长度造表，每个新查询都等于没有旋转。
 #
-# 成批处理时还有一个麻烦。长短不一的文本要在左侧填充，好让末尾对齐。一段文本里所有 token 一起平移，是没有害处的，
-# 这你已经知道。有害的是前一步把填充数进去、后一步又不数：这样距离就错了。
+# 成批处理时，较短的文本要在左侧填充。一段文本里所有 token 一起平移，没有害处；有害的是前一步把填充数进去、后一步又不数。
 # 在[unsloth #3699](https://github.com/unslothai/unsloth/issues/3699) 里，一批文本中被填充的输出成了乱码，
 # 最长的那段却没事。办法是逐行数真实的 token，而且每一步都这样数。
 
@@ -1005,40 +895,6 @@ with quiet():
     assert torch.equal(longer[:, :-1], positions), "A further token does not move those before it."
     assert torch.equal(longer[:, -1], positions[:, -1] + 1), "The further token stands one position after the last."
     ### END HIDDEN TESTS
-
-# %% [markdown] lang="en"
-# See it at work. A head that looks 5 tokens back reads a text of 20 tokens, padded by 9; it has read 19 and cached
-# their keys, and the last query is rotated with three ideas of where it is: its place in the row, 28, which counts the
-# padding; the count of real tokens, 19, which the cached keys used as well; and 0, for it comes alone.
-
-# %% [markdown] lang="zh"
-# 来看它的作用。一个往回看 5 个 token 的头，在读一段 20 个 token 的文本，左侧填充了 9 个；已经读过 19 个，键都缓存好了。
-# 最后一个查询在哪里，有三种说法：按它在这一行里的次序，是 28，把填充也数了进去；按真实 token 数，是 19，
-# 缓存里的键也是这样数的；或者是 0，因为它独自到来。只有数对了，这个头才会看向 5 个 token 之前。
-
-# %%
-is_real = torch.arange(29) >= 9
-key_positions = position_ids(is_real[None])[0][is_real]  # [20], 0 .. 19
-keys = rotate_half_split(key[..., order].expand(1, 20, 1, dim), rotary_angles(key_positions, dim))
-ideas = {
-    "query at 19: real tokens": (19, BLACK, "o-", 5, (10, -2)),
-    "query at 28: with padding": (28, VERMILION, "s--", 8, (8, 10)),
-    "query at 0: alone": (0, BLUE, "^:", 18, (-4, 12)),
-}
-
-figure, axes = plt.subplots(figsize=(5.0, 2.9))
-looked_at = {}
-for name, (position, colour, style, at, offset) in ideas.items():
-    turned = rotate_half_split(query[..., order], rotary_angles(torch.tensor([position]), dim))
-    weights = torch.softmax((turned * keys).sum(-1).flatten(), dim=-1)
-    looked_at[name] = int(19 - weights.argmax())
-    axes.plot(19 - key_positions, weights, style, color=colour, markersize=4)
-    point(axes, name, (at, weights[19 - at]), offset, colour)
-axes.axvline(back, color=GREY, linewidth=0.8, linestyle="-", zorder=0)
-axes.set(xlabel="tokens back from the query", ylabel="attention weight", xticks=range(0, 20, 5))
-one, two, three = looked_at.values()
-headline(figure, f"A head that looks {one} back looks {two} or {three} back\nwhen positions slip")
-plt.show()
 
 # %% [markdown] lang="en"
 # ## The code you will meet
@@ -1128,31 +984,14 @@ assert (in_pieces - at_once).abs().max() < 1e-12
 assert (turned - defined).abs().max() < 1e-12
 
 # %% [markdown] lang="en"
-# ## What to ask of a code base
-#
-# | question | adjacent | half-split |
-# |---|---|---|
-# | who | the paper, GPT-J, Meta's Llama code | GPT-NeoX, Llama in `transformers` |
-# | how one sees it in code | `0::2` and `1::2`, `view_as_complex`, `freqs_cis` | two halves, `rotate_half` |
-# | tables with each angle twice | one by one, `repeat_interleave` | as a block, `cat` |
-# | arithmetic for each pair | 4 multiplications, 2 additions | the same |
-#
-# And of a checkpoint: for which of the two was it trained, and has anyone reordered it since?
+# Of a code base, ask which layout it has; of a checkpoint, for which of the two it was trained, and whether anyone has
+# reordered it since.
 #
 # **Next:** [notebook 4](4_decay_and_precision.ipynb) asks how scores fall with distance, whether they do at all, and
 # what becomes of the angles in 16 bits.
 
 # %% [markdown] lang="zh"
-# ## 面对一份代码，该问什么
-#
-# | 问题 | 相邻配对 | 前后配对 |
-# |---|---|---|
-# | 谁在用 | 论文、GPT-J、Meta 的 Llama 代码 | GPT-NeoX、`transformers` 里的 Llama |
-# | 代码里怎么认 | `0::2` 和 `1::2`、`view_as_complex`、`freqs_cis` | 前后两半、`rotate_half` |
-# | 每个角度出现两次的表 | 逐个重复，`repeat_interleave` | 整段重复，`cat` |
-# | 每一对的运算 | 4 次乘法，2 次加减 | 相同 |
-#
-# 面对一份检查点，则要问：它是按哪一种训练的？后来有没有人重排过？
+# 面对一份代码，要问它用哪种排布；面对一份检查点，要问它是按哪一种训练的，后来有没有人重排过。
 #
 # **下一节**：[第 4 节](4_decay_and_precision.ipynb)要问的是，得分随距离怎样下降、究竟是不是在下降，
 # 以及角度存成 16 位之后会怎样。

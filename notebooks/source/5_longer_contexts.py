@@ -39,9 +39,6 @@ from figures import (
     SMALL,
     VERMILION,
     headline,
-    ink,
-    look,
-    name_lines,
     no_frame,
     point,
     show_table,
@@ -110,48 +107,13 @@ assert TRAINED * FACTOR == 32768
 #
 # 圈。这个 $2\pi$ 很容易丢：拿 $L$ 和 $1/\theta_i$ 相比，数的是弧度，于是每个阈值都差了六倍多。
 
-# %% [markdown] lang="en" short=true
-# ### Exercise 5.1 · Count the turns (1 point)
-#
-# Write `turns`, which gives $r_i$.
-#
-# Hint: Over the whole length, a pair turns by length times frequency. That is an angle in radians. How many radians
-# make one turn?
-
-# %% [markdown] lang="zh" short=true
-# ### 练习 5.1 · 数圈（1 分）
-#
-# 写出 `turns`，给出 $r_i$。
-#
-# 提示：走完整个长度，一对转过的角度是长度乘频率，单位是弧度。一圈是多少弧度？
-
-
-# %% nbgrader={"grade_id": "turns", "solution": true}
-def turns(theta: Tensor, length: float) -> Tensor:
-    """How often each pair turns within a length: [d/2] frequencies in radians per position to [d/2]."""
-    ### BEGIN SOLUTION
-    return length * theta / (2 * math.pi)
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade_id": "turns_laws", "grade": true, "points": 1}
-with quiet():
-    quarter_and_half = torch.tensor([math.pi / 2, math.pi], dtype=torch.float64)
-    counted = turns(quarter_and_half, 8).tolist()
-    assert max(abs(counted[0] - 2), abs(counted[1] - 4)) < 1e-9, "Eight quarter turns make 2, eight half turns 4."
-    ### BEGIN HIDDEN TESTS
-    theta = frequencies(32, 700.0)
-    kept = theta.clone()
-    torch.testing.assert_close(
-        turns(theta, 600), 3 * turns(theta, 200), msg="Three times the length, three times the turns."
-    )
-    one = turns(theta, 2 * math.pi / theta[5].item())
-    assert abs(one[5] - 1) < 1e-9, "Within its wavelength a pair turns once."
-    assert (one.diff() < 0).all(), "The later the pair, the fewer its turns."
-    assert torch.equal(theta, kept), "The input belongs to the caller: leave it as it is."
-    ### END HIDDEN TESTS
 
 # %%
+def turns(theta: Tensor, length: float) -> Tensor:
+    """How often each pair turns within a length: [d/2] frequencies in radians per position to [d/2]."""
+    return length * theta / (2 * math.pi)
+
+
 pairs = torch.arange(DIM // 2)
 theta = frequencies()
 wavelengths, counts = 2 * math.pi / theta, turns(theta, TRAINED)
@@ -173,27 +135,25 @@ plt.show()
 # %% [markdown] lang="en"
 # On a logarithmic scale the wavelengths are a straight line, since $\ln \lambda_i = \ln 2\pi + \frac{2i}{d} \ln b$. It
 # crosses $L$ at pair 45. Left of the crossing, training has shown *every* angle of a pair, often many times over. Right
-# of it the pair has only ever been seen on an arc from 0 to $L\,\theta_i$, less than a circle.
+# of it the pair has only ever been seen on an arc from 0 to $L\,\theta_i$, and beyond $L$ it comes to angles that no
+# training step has touched.
 #
-# Read beyond $L$, and these slow pairs come to angles that no training step has touched. To a network, such an input is
-# out of distribution, and nothing says what it will do. The hypothesis of this notebook is that *these pairs* are why RoPE
-# fails beyond its training length ([Liu et al., 2023](https://arxiv.org/abs/2310.05209v2) call the number of features that
-# do know the circle the critical dimension, and derive from it how far a model reads). All remedies below follow
-# from it: slow these pairs, so that they stay on the arc that they know. Nothing so far has shown that it is true;
-# [notebook 6](6_train_short_test_long.ipynb) puts it to the test, pair by pair.
+# The hypothesis of this notebook is that *these slow pairs* are why RoPE fails beyond its training length ([Liu et al.,
+# 2023](https://arxiv.org/abs/2310.05209v2) call the number of features that do know the circle the critical dimension,
+# and derive from it how far a model reads). All remedies below follow from it: slow these pairs, so that they stay on
+# the arc that they know. [Notebook 6](6_train_short_test_long.ipynb) puts it to the test, pair by pair.
 
 # %% [markdown] lang="zh"
 # 图中的三角形是在 $L$ 之内转不满一圈的特征对。在对数坐标下，波长排成一条直线，因为
 # $\ln \lambda_i = \ln 2\pi + \frac{2i}{d} \ln b$；它在第 45 对附近穿过 $L$。在交点左边，训练见过一对的*每一个*角度，
-# 往往见过许多遍。在交点右边，训练只见过从 0 到 $L\,\theta_i$ 的一段弧，不满一圈。
+# 往往见过许多遍。在交点右边，训练只见过从 0 到 $L\,\theta_i$ 的一段弧；读到 $L$ 以外，这些对就会转到训练从未碰过的角度。
 #
-# 读到 $L$ 以外，这些低频对就会转到训练从未碰过的角度。对网络来说，这样的输入超出了分布，它会做出什么，谁也说不准。
-# 这一节的假设是：RoPE 超出训练长度就失灵，原因在*这些对*（[Liu 等，2023](https://arxiv.org/abs/2310.05209v2)
+# 这一节的假设是：RoPE 超出训练长度就失灵，原因在*这些低频对*（[Liu 等，2023](https://arxiv.org/abs/2310.05209v2)
 # 把认得整个圆的特征数叫作临界维度，并由它推出模型能读多远）。下面的补救办法都由此而来：让这些对慢下来，
-# 留在认识的那段弧上。到此为止，还没有什么能说明这个假设是真的；[第 6 节](6_train_short_test_long.ipynb)会一对一对地检验它。
+# 留在认识的那段弧上。[第 6 节](6_train_short_test_long.ipynb)会一对一对地检验这个假设。
 
 # %% [markdown] lang="en" short=true
-# ### Exercise 5.2 · How far before it is new? (2 points)
+# ### Exercise 5.1 · How far before it is new? (2 points)
 #
 # A remedy replaces $\theta_i$ by a slower $\theta_i'$. Pair $i$ with $r_i < 1$ knows the angles up to $L\,\theta_i$; with
 # $\theta_i'$ it gets there at the position $L\, \theta_i / \theta_i'$. A pair with $r_i \ge 1$ knows all angles and sets no
@@ -211,7 +171,7 @@ plt.show()
 # asked for.
 
 # %% [markdown] lang="zh" short=true
-# ### 练习 5.2 · 读到多远才会碰到新角度？（2 分）
+# ### 练习 5.1 · 读到多远才会碰到新角度？（2 分）
 #
 # 补救办法是把 $\theta_i$ 换成较慢的 $\theta_i'$。$r_i < 1$ 的第 $i$ 对认识直到 $L\,\theta_i$ 的角度；
 # 换成 $\theta_i'$ 之后，到位置 $L\, \theta_i / \theta_i'$ 才转到那里。$r_i \ge 1$ 的特征对认识所有角度，不构成限制。
@@ -235,7 +195,7 @@ def reach(theta: Tensor, scaled: Tensor, trained: float) -> float:
         trained: L.
     """
     ### BEGIN SOLUTION
-    partial = trained * theta / (2 * math.pi) < 1
+    partial = turns(theta, trained) < 1
     return (trained * theta / scaled)[partial].min().item() if partial.any() else math.inf
     ### END SOLUTION
 
@@ -262,7 +222,7 @@ with quiet():
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en" short=true
-# Mind what this number is not. It is no promise of quality: known angles may come in combinations, or at a resolution,
+# This number is no promise of quality: known angles may come in combinations, or at a resolution,
 # that are new. It is a *necessary* condition, and it is enough to tell the remedies apart.
 #
 # ## Position interpolation
@@ -277,7 +237,7 @@ with quiet():
 # so squeezing positions and slowing *every pair*, $i = 0, \dots, d/2 - 1$, by the same factor are the same thing.
 
 # %% [markdown] lang="zh" short=true
-# 要当心这个数*不是*什么。它不保证质量：见过的角度也可能以没见过的组合、没见过的疏密出现。它只是一个*必要*条件，
+# 这个数不保证质量：见过的角度也可能以没见过的组合、没见过的疏密出现。它只是一个*必要*条件，
 # 但已足以把各种办法区分开来。
 #
 # ## 位置插值（PI）
@@ -292,7 +252,7 @@ with quiet():
 # 所以，压缩位置，与把*每一对*（$i = 0, \dots, d/2 - 1$）都放慢同样的倍数，是一回事。
 
 # %% [markdown] lang="en"
-# ### Exercise 5.3 · PI (1 point)
+# ### Exercise 5.2 · PI (1 point)
 #
 # Write `interpolate`: the slower frequencies for a model that saw `trained` positions and is to read `wanted`. Nothing is
 # slowed if training saw as many as that.
@@ -304,7 +264,7 @@ with quiet():
 # last sentence of the exercise forbids it.
 
 # %% [markdown] lang="zh"
-# ### 练习 5.3 · PI（1 分）
+# ### 练习 5.2 · PI（1 分）
 #
 # 写出 `interpolate`：模型训练时见过 `trained` 个位置，现在要读 `wanted` 个，给出放慢之后的频率。如果训练见过的已经够多，就不放慢。
 #
@@ -378,7 +338,7 @@ with quiet():
 # $b'^{-2i/d} = b^{-2i/d} / \kappa$，再解出来。
 
 # %% [markdown] lang="en"
-# ### Exercise 5.4 · Derive the base (2 points)
+# ### Exercise 5.3 · Derive the base (2 points)
 #
 # Do it on paper, then write `ntk_base`. (The derivation follows the exercise.)
 #
@@ -392,7 +352,7 @@ with quiet():
 # that the last pair is $d/2 - 1$, not $d/2$.
 
 # %% [markdown] lang="zh"
-# ### 练习 5.4 · 推导底数（2 分）
+# ### 练习 5.3 · 推导底数（2 分）
 #
 # 先在纸上推导，再写出 `ntk_base`。（推导过程在练习之后。）
 #
@@ -462,9 +422,8 @@ with quiet():
 #
 # which is how many programs write it, `(c_kappa * beta) ** (d / 2)`. The last digit, $i = d/2 - 1$, then has ${c_\kappa}^{i} = \kappa$, as we asked.
 #
-# The slowing is 1 for $i = 0$, $\kappa$ for the last, and *less than* $\kappa$ for all between, also for the slow pairs of which the
-# full factor was needed. Here is the angle that each of five pairs has seen in training (blue), and what is new when
-# reading 32,768 positions (vermilion).
+# The slowing is 1 for $i = 0$, $\kappa$ for the last, and *less than* $\kappa$ for all between, also for the slow pairs
+# of which the full factor was needed. How far does that reach?
 
 # %% [markdown] lang="zh"
 # 推导如下。$i = d/2 - 1$ 时 $2i/d = (d-2)/d$，所以条件 2 就是
@@ -495,42 +454,7 @@ with quiet():
 #
 # 许多程序就是这样写的：`(c_kappa * beta) ** (d / 2)`。最高一位 $i = d/2 - 1$ 恰有 ${c_\kappa}^{i} = \kappa$，正是我们要的。
 #
-# 放慢的倍数，$i = 0$ 时是 1，最后一对是 $\kappa$，中间的*都小于* $\kappa$，包括那些本该放慢整整 $\kappa$ 倍的慢对。下图画出五对特征在训练中
-# 见过的角度（蓝色），以及读 32,768 个位置时新出现的角度（橙红色）。
-
-
-# %%
-def draw_arc(axes: plt.Axes, start: float, end: float, **look) -> None:
-    """Draw the arc between two angles, at most a circle, on a polar panel."""
-    grid = torch.linspace(start, min(end, 2 * math.pi), 200)
-    axes.plot(grid, torch.ones_like(grid), **look)
-
-
-theta, shown = frequencies(), (10, 46, 50, 56, 63)
-methods = {"unchanged": theta, "PI, s = 8": interpolate(theta, TRAINED, FACTOR * TRAINED)}
-methods["NTK, factor 8"] = frequencies(DIM, ntk_base(BASE, DIM, FACTOR))
-seen, used = TRAINED * theta, {name: FACTOR * TRAINED * scaled for name, scaled in methods.items()}
-new = {name: int(((seen < 2 * math.pi) & (angle > seen * (1 + 1e-9))).sum()) for name, angle in used.items()}
-
-figure, panels = plt.subplots(3, 5, figsize=(5.2, 3.9), subplot_kw={"projection": "polar"})
-for row, (name, angle) in zip(panels, used.items(), strict=True):
-    for axes, i in zip(row, shown, strict=True):
-        draw_arc(axes, 0, 2 * math.pi, color=GREY, linewidth=0.6, linestyle=":")
-        draw_arc(axes, 0, seen[i], color=BLUE, linewidth=5, linestyle="-", solid_capstyle="butt")
-        if seen[i] < 2 * math.pi and angle[i] > seen[i] * (1 + 1e-9):
-            draw_arc(axes, seen[i], angle[i], color=VERMILION, linewidth=2, linestyle="-", solid_capstyle="butt")
-        axes.set(ylim=(0, 1.15), xticks=[], yticks=[])
-        axes.spines["polar"].set_visible(False)
-        if i == 10:
-            axes.text(0, 0, f"{new[name]} of 64\nmeet new\nangles", ha="center", va="center", fontsize=7.5)
-    row[0].set_ylabel(name, labelpad=12)
-for words, colour, side in (("seen in\ntraining", BLUE, 1), ("new", VERMILION, -1)):
-    panels[0, 2].text(side * math.pi / 2, 0.4, words, color=ink(colour), fontsize=7.5, ha="center", va="center")
-for axes, i in zip(panels[0], shown, strict=True):
-    axes.set_title(f"pair {i}:\n{turns(theta, TRAINED)[i]:.2f} turns", fontweight="normal", fontsize=8.5, loc="center")
-some = new["NTK, factor 8"]
-headline(figure, f"At 8 times the length PI takes no pair to a new angle,\nNTK (factor 8) takes {some}")
-plt.show()
+# 放慢的倍数，$i = 0$ 时是 1，最后一对是 $\kappa$，中间的*都小于* $\kappa$，包括那些本该放慢整整 $\kappa$ 倍的慢对。这样够得到多远？
 
 # %%
 fast_enough = int((turns(theta, TRAINED) >= 1).sum())  # the number of pairs that know the circle
@@ -569,7 +493,7 @@ print(f"A model of 2,048 positions with kappa = 8 reaches {older:,.0f}, not 16,3
 # [vllm#3488](https://github.com/vllm-project/vllm/issues/3488).)
 
 # %% [markdown] lang="zh"
-# 图中，PI 没有让任何一对碰到新角度，$\kappa = 8$ 的 NTK 却让许多对碰到了。可见倍数取 8，*并不能*得到 8 倍的上下文。
+# 可见倍数取 8，*并不能*得到 8 倍的上下文。
 # 最先不认识整个圆的是 $i = 46$ 这一对，它只放慢了 $8^{92/126} = 4.56$ 倍，能够到的也就是这么远。要够到 8 倍，
 # 得让 $\kappa^{92/126} = 8$，即 $\kappa = 8^{126/92} = 17.25$。实际使用时，$\kappa$ 要取得比想要的倍数大（YaRN，3.1 节）。
 #
@@ -593,13 +517,13 @@ print(f"A model of 2,048 positions with kappa = 8 reaches {older:,.0f}, not 16,3
 # [vllm#3488](https://github.com/vllm-project/vllm/issues/3488)。）
 
 # %% [markdown] lang="en"
-# ### Exercise 5.5 · The base follows the length (2 points)
+# ### Exercise 5.4 · The base follows the length (2 points)
 #
 # Write `dynamic_base` with the rule of transformers; $\kappa = 1$ up to $L$. (Task 4 of the assignment asks for another rule, the
 # stairs below; here it counts as wrong.)
 #
 # Hint: Two steps: first $\kappa$ from the length, by the second formula above; then the base from $\kappa$, as in
-# exercise 5.4.
+# exercise 5.3.
 #
 # Hint: Put $l = L$ into the formula: what is $\kappa$ there, whatever $f$ is? So it is enough to see to it that no
 # length below $L$ gets in.
@@ -608,11 +532,11 @@ print(f"A model of 2,048 positions with kappa = 8 reaches {older:,.0f}, not 16,3
 # subtracted once.
 
 # %% [markdown] lang="zh"
-# ### 练习 5.5 · 底数跟着长度走（2 分）
+# ### 练习 5.4 · 底数跟着长度走（2 分）
 #
 # 按 transformers 的规则写出 `dynamic_base`；长度在 $L$ 以内时 $\kappa = 1$。（作业的任务 4 用的是另一条规则，即下面的阶梯；在这里它算错。）
 #
-# 提示：两步：先用上面第二个公式由长度得到 $\kappa$，再像练习 5.4 那样由 $\kappa$ 得到底数。
+# 提示：两步：先用上面第二个公式由长度得到 $\kappa$，再像练习 5.3 那样由 $\kappa$ 得到底数。
 #
 # 提示：把 $l = L$ 代入公式：不管 $f$ 是多少，$\kappa$ 是几？所以只要不让小于 $L$ 的长度进去就行了。
 #
@@ -757,7 +681,7 @@ def stale(queries: Tensor, keys: Tensor, base_at) -> Tensor:
 
 
 # %% [markdown] lang="en"
-# ### Exercise 5.6 · Mend the cache (2 points)
+# ### Exercise 5.5 · Mend the cache (2 points)
 #
 # Write `decode`, as `stale` but right: at each step, all keys seen so far are rotated with the base of the present
 # length, `base_at(step + 1)`.
@@ -772,7 +696,7 @@ def stale(queries: Tensor, keys: Tensor, base_at) -> Tensor:
 # the diagonal; behind it zeros stay.
 
 # %% [markdown] lang="zh"
-# ### 练习 5.6 · 修好缓存（2 分）
+# ### 练习 5.5 · 修好缓存（2 分）
 #
 # 写出 `decode`：和 `stale` 一样，但是要对。每一步都用当前长度的底数 `base_at(step + 1)` 旋转到目前为止的所有键。
 #
@@ -845,35 +769,29 @@ def base_at(length: int) -> float:
 
 
 right, wrong = decode(ones, ones, base_at), stale(ones, ones, base_at)
-hidden = torch.ones(count, count, dtype=torch.bool).triu(1)
 errors = (wrong - right).abs()
 ends = torch.cat([errors[-1, :8], errors[-1, -16:]])
 assert ends.mean() < errors[-1, small : 3 * small].mean() / 2  # what the text says
-figure, (left, panel) = plt.subplots(1, 2, figsize=(7.2, 3.0), width_ratios=(1.25, 1))
-left.plot(right[-1], color=BLUE, linestyle="-", linewidth=1.4)
-left.plot(wrong[-1], color=VERMILION, linestyle="--", linewidth=1.2)
-left.set(xlabel="position of the key", ylabel="score of the query at 255", xticks=[0, 64, 128, 192, 255])
+figure, axes = plt.subplots(figsize=(5.0, 3.0))
+axes.plot(right[-1], color=BLUE, linestyle="-", linewidth=1.4)
+axes.plot(wrong[-1], color=VERMILION, linestyle="--", linewidth=1.2)
+axes.set(xlabel="position of the key", ylabel="score of the query at 255", xticks=[0, 64, 128, 192, 255])
 low, high = 80 + right[-1, 80:120].argmin(), 60 + wrong[-1, 60:100].argmax()
-point(left, "cached before rotation", (low, right[-1, low]), (8, -3), BLUE)
-point(left, "cached after: stale", (high, wrong[-1, high]), (4, 24), VERMILION)
-image = panel.imshow(errors.masked_fill(hidden, torch.nan))
-panel.plot([-0.5, small - 0.5, small - 0.5], [small - 0.5, small - 0.5, -0.5], color=VERMILION, linestyle="-")
-panel.text(small + 6, small - 10, "trained length", color=VERMILION, fontsize=8.5)
-panel.set(xticks=[0, 64, 255], yticks=[0, 64, 255], xlabel="key", ylabel="query")
-figure.colorbar(image, ax=panel, label="error of stale keys")
+point(axes, "cached before rotation", (low, right[-1, low]), (8, -3), BLUE)
+point(axes, "cached after: stale", (high, wrong[-1, high]), (4, 24), VERMILION)
 inside, beyond = errors[:small].max(), errors.max()
 headline(
-    figure, f"Up to the trained length 64 the stale cache errs by {inside:.0f}, beyond it by up to {beyond:.1f} of 64"
+    figure, f"Up to the trained length 64 the stale cache errs by {inside:.0f},\nbeyond it by up to {beyond:.1f} of 64"
 )
 plt.show()
 
 # %% [markdown] lang="en" short=true
-# Keys near by agree, and so do the very first, whose angle is small whatever the base; [those between do not](#stale?tokens=12&before=no). And on the
-# right the error changes along each diagonal, so the score no longer depends on the distance alone. What does *not* follow: that every such model speaks nonsense. Generation with stale
-# keys was found to work about as well ([transformers#24653](https://github.com/huggingface/transformers/pull/24653)),
-# perhaps because the keys near by, hardly stale, matter most. And transformers, as of version 5.23, still rotates first,
-# for [rotating the whole cache anew](#stale?tokens=12&before=yes) at each token costs time. Know which you run, and do not compare scores of one with
-# those of the other.
+# Keys near by agree, and so do the very first, whose angle is small whatever the base; [those between do
+# not](#stale?tokens=12&before=no): the score no longer depends on the distance alone. It does *not* follow that such a
+# model speaks nonsense. Generation with stale keys was found to work about as well
+# ([transformers#24653](https://github.com/huggingface/transformers/pull/24653)), perhaps because the keys near by,
+# hardly stale, matter most. And transformers, as of version 5.23, still rotates first, for [rotating the whole cache
+# anew](#stale?tokens=12&before=yes) at each token costs time.
 #
 # A second bug of the same kind: code that keeps the large base after one long text, and reads the next short one with it
 # ([transformers#25306](https://github.com/huggingface/transformers/issues/25306)).
@@ -882,8 +800,8 @@ plt.show()
 #
 # ## YaRN: treat each pair by its turns
 #
-# PI slows pairs that need no help. NTK (a larger base: pair 0 keeps its frequency, the last pair is slowed by $\kappa$)
-# slows the needy too little. With the turns $r_i$ in hand, the way out is plain (YaRN, section 3.2, "NTK-by-parts"):
+# PI slows pairs that need no help; NTK slows the needy too little. With the turns $r_i$ in hand, the way out is plain
+# (YaRN, section 3.2, "NTK-by-parts"):
 #
 # - $r_i > \beta$, many turns: leave the pair alone;
 # - $r_i < \alpha$, less than one turn for $\alpha = 1$: slow it by the full $s$, as PI does;
@@ -900,11 +818,10 @@ plt.show()
 # with $\alpha = 1$ and $\beta = 32$ for the Llama family (equations 17 to 20).
 
 # %% [markdown] lang="zh" short=true
-# 左图：近处的键两种做法一致，最前面的几个键也一致（它们的角度本来就小，底数是多少都一样），[中间的键不一致](#stale?tokens=12&before=no)。右图：在训练长度以内误差为零，超出之后越来越大；而且误差沿每条对角线
-# 都在变，可见得分不再只取决于距离。由此*推不出*的是：这样的模型一定会胡言乱语。有人发现，用过期的键生成，效果差不多
+# 近处的键两种做法一致，最前面的几个键也一致（它们的角度本来就小，底数是多少都一样），[中间的键不一致](#stale?tokens=12&before=no)：
+# 得分不再只取决于距离。由此*推不出*的是：这样的模型一定会胡言乱语。有人发现，用过期的键生成，效果差不多
 # （[transformers#24653](https://github.com/huggingface/transformers/pull/24653)），也许是因为最要紧的近处的键
 # 几乎没有过期。transformers 到 5.23 版仍然先旋转后缓存，因为每来一个 token 就[把整个缓存重新旋转一遍](#stale?tokens=12&before=yes)太费时间。
-# 要清楚自己用的是哪一种，也不要拿一种的得分去和另一种比较。
 #
 # 还有一个同类的错误：读过一篇长文本之后，代码保留了变大的底数，接着用它读下一篇短文本
 # （[transformers#25306](https://github.com/huggingface/transformers/issues/25306)）。
@@ -913,7 +830,7 @@ plt.show()
 #
 # ## YaRN：按圈数区别对待
 #
-# PI 放慢了不需要帮忙的特征对。NTK 换用更大的底数，第 0 对不变，最后一对放慢 $\kappa$ 倍，需要帮忙的特征对又放慢得不够。有了圈数 $r_i$，出路就一目了然
+# PI 放慢了不需要帮忙的特征对；NTK 则让需要帮忙的特征对放慢得不够。有了圈数 $r_i$，出路就一目了然
 # （YaRN，3.2 节，“NTK-by-parts”）：
 #
 # - $r_i > \beta$，转了很多圈：不去动它；
@@ -931,7 +848,7 @@ plt.show()
 # Llama 系列取 $\alpha = 1$，$\beta = 32$（式 17 至 20）。
 
 # %% [markdown] lang="en"
-# ### Exercise 5.7 · The paper's ramp (2 points)
+# ### Exercise 5.6 · The paper's ramp (2 points)
 #
 # Write `ramp_over_turns`, which gives $\gamma$ for each pair from its turns.
 #
@@ -942,7 +859,7 @@ plt.show()
 # turned round, remember who keeps its frequency: the pair with many turns.
 
 # %% [markdown] lang="zh"
-# ### 练习 5.7 · 论文的斜坡（2 分）
+# ### 练习 5.6 · 论文的斜坡（2 分）
 #
 # 写出 `ramp_over_turns`，由各对的圈数给出 $\gamma$。
 #
@@ -1030,7 +947,7 @@ with quiet():
 # $$
 
 # %% [markdown] lang="en"
-# ### Exercise 5.8 · The code's ramp (2 points)
+# ### Exercise 5.7 · The code's ramp (2 points)
 #
 # Write `ramp_over_pairs`. Note the order: $\beta$, the larger number of turns, belongs to the *smaller* index.
 #
@@ -1044,7 +961,7 @@ with quiet():
 # are to be float64.
 
 # %% [markdown] lang="zh"
-# ### 练习 5.8 · 代码的斜坡（2 分）
+# ### 练习 5.7 · 代码的斜坡（2 分）
 #
 # 写出 `ramp_over_pairs`。注意次序：圈数较多的 $\beta$ 对应的是*较小*的编号。
 #
@@ -1146,13 +1063,10 @@ plt.show()
 # (c\, q) \cdot (c\, k) = c^2\, (q \cdot k) = \frac{q \cdot k}{t} .
 # $$
 #
-# So $c$ multiplies tables, $c^2$ logits; for $s = 16$, $c = 1.2773$ and $c^2 = 1.6314$. A factor applied to
-# the logits once is half of YaRN. (DeepSeek's models rotate only some features of a head. The tables would reach only
-# those, so [their code](https://huggingface.co/deepseek-ai/DeepSeek-V2/blob/main/modeling_deepseek.py) puts $c^2$ into
-# the logits' scale and leaves the tables as they are; and DeepSeek-V2 has a $c$ of its own, $0.0707 \ln s + 1$
-# ([DeepSeek-AI, 2024, section 3.1.4](https://arxiv.org/abs/2405.04434v5)). Two settings, `mscale` and `mscale_all_dim`,
-# say how much goes where, and programs have mixed them up:
-# [Megatron-LM#1429](https://github.com/NVIDIA/Megatron-LM/issues/1429).)
+# So $c$ multiplies tables, $c^2$ logits; for $s = 16$, $c = 1.2773$ and $c^2 = 1.6314$. A factor applied to the logits
+# once is half of YaRN. (DeepSeek's models rotate only some features of a head, so [their
+# code](https://huggingface.co/deepseek-ai/DeepSeek-V2/blob/main/modeling_deepseek.py) puts $c^2$ into the logits' scale
+# and leaves the tables as they are.)
 
 # %% [markdown] lang="zh"
 # 两种斜坡相差很大。它们都叫 YaRN，得到的却是不同的模型；
@@ -1181,14 +1095,11 @@ plt.show()
 # $$
 #
 # 所以乘在表上的是 $c$，乘在 logit 上的是 $c^2$；$s = 16$ 时 $c = 1.2773$，$c^2 = 1.6314$。如果只给 logit 乘一次 $c$，
-# YaRN 就只做了一半。（DeepSeek 的模型只旋转一个头的部分特征，改表只影响得到这部分，所以
-# [他们的代码](https://huggingface.co/deepseek-ai/DeepSeek-V2/blob/main/modeling_deepseek.py)把 $c^2$ 放进 logit 的缩放，
-# 表则不动；而且 DeepSeek-V2 的 $c$ 是自己的，$0.0707 \ln s + 1$
-# （[DeepSeek-AI，2024，3.1.4 节](https://arxiv.org/abs/2405.04434v5)）。有两项设置，`mscale` 和 `mscale_all_dim`，
-# 规定各放多少，有的程序把它们弄混过：[Megatron-LM#1429](https://github.com/NVIDIA/Megatron-LM/issues/1429)。）
+# YaRN 就只做了一半。（DeepSeek 的模型只旋转一个头的部分特征，所以
+# [他们的代码](https://huggingface.co/deepseek-ai/DeepSeek-V2/blob/main/modeling_deepseek.py)把 $c^2$ 放进 logit 的缩放，表则不动。）
 
 # %% [markdown] lang="en"
-# ### Exercise 5.9 · YaRN (2 points)
+# ### Exercise 5.8 · YaRN (2 points)
 #
 # Write `yarn`: the blended frequencies and the factor $c$ for the tables. For $s \le 1$ nothing is stretched, and $c = 1$.
 #
@@ -1202,7 +1113,7 @@ plt.show()
 # this cannot happen?
 
 # %% [markdown] lang="zh"
-# ### 练习 5.9 · YaRN（2 分）
+# ### 练习 5.8 · YaRN（2 分）
 #
 # 写出 `yarn`：混合之后的频率，以及乘在表上的因子 $c$。$s \le 1$ 时没有拉长，$c = 1$。
 #
@@ -1313,52 +1224,24 @@ headline(figure, "At 8 times the length, only YaRN spares the fastest pairs\nand
 plt.show()
 
 # %%
-distances = torch.arange(0, 25, dtype=torch.float64)
-slowed = {name: theta / scaled for name, scaled in spectra.items()}
-neighbours = {name: torch.outer(distances, scaled).cos().mean(-1) for name, scaled in spectra.items()}
-
-figure, (left, middle, right) = plt.subplots(1, 3, figsize=(7.2, 2.9))
-for name, scaled in spectra.items():
-    colour, dashes, _ = look(name)
-    left.semilogy(pairs, 2 * math.pi / scaled, color=colour, linestyle=dashes, linewidth=1.4)
-    middle.plot(pairs, slowed[name], color=colour, linestyle=dashes, linewidth=1.4)
-    right.plot(distances, neighbours[name], color=colour, linestyle=dashes, linewidth=1.4, label=name)
-left.axhline(TRAINED, color=GREY, linewidth=0.8, linestyle="-")
-left.text(0, 1.2 * TRAINED, "trained length", fontsize=8, color=GREY)
-middle.axvline(fast_enough - 0.5, color=GREY, linewidth=0.8, linestyle="-")
-middle.text(fast_enough + 1, 2.2, "less than\none turn", fontsize=8, color=GREY)
-left.set(xlabel="pair i", ylim=(3, 1e6))
-middle.set(xlabel="pair i", yticks=[1, 2, 4, 6, 8])
-right.set(xlabel="distance", ylim=(0.4, 1.02))
-for axes, title in ((left, "wavelength"), (middle, "slowed by"), (right, "score of equal vectors / 64")):
-    axes.set_title(title, fontweight="normal", fontsize=9.5)
-loss = {name: 1 - float(values[1]) for name, values in neighbours.items()}
-fewer = loss["unchanged"] / loss["PI"]
-finding = "YaRN slows the slow pairs as fully as PI and spares the fast ones;"
-headline(figure, f"{finding}\nPI leaves 1/{fewer:.0f} of the contrast between neighbours")
-name_lines(right)
-plt.show()
-
-# %%
 reached = {name: reach(theta, scaled, TRAINED) / TRAINED for name, scaled in spectra.items()}
+slowed = {name: float(theta[0] / scaled[0]) for name, scaled in spectra.items()}
+loss = {
+    name: float(1 - scaled.cos().mean()) for name, scaled in spectra.items()
+}  # how far the score of equal vectors falls from distance 0 to 1
 show_table(
     "What each scaling reaches, and what it costs near by",
     ["reach / L", "pair 0 slowed by", "contrast of neighbours"],
-    {name: [f"{reached[name]:.2f}", f"{slowed[name][0]:.2f}", f"{loss[name]:.4f}"] for name in spectra},
+    {name: [f"{reached[name]:.2f}", f"{slowed[name]:.2f}", f"{loss[name]:.4f}"] for name in spectra},
 )
 
 # %% [markdown] lang="en"
 # The contrast in the last column is how much the score of equal vectors falls from distance 0 to 1. Both [YaRNs](#wavelengths?method=yarn&factor=8) reach
 # $8L$, as [PI](#wavelengths?method=pi&factor=8) does and [NTK](#wavelengths?method=ntk&factor=8) does not, with a contrast close to that of the model as trained. That is the whole idea.
 #
-# | method | which pairs are slowed | source |
-# |---|---|---|
-# | PI | every pair, by $s$ | [arXiv:2306.15595](https://arxiv.org/abs/2306.15595v2), 2.3 |
-# | NTK | pair $i$ by $\kappa^{2i/(d-2)}$: every pair but 0 | YaRN, 3.1 |
-# | dynamic NTK | the same, with $\kappa$ growing beyond $L$ | YaRN, 3.3 |
-# | YaRN | those with fewer than $\beta$ turns; by $s$ below $\alpha$ turns | YaRN, 3.2 and 3.4 |
-# | Llama 3.1 | as the paper's ramp with $\alpha = 1$, $\beta = 4$, no temperature | [its code](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py) |
-# | LongRoPE | a factor of its own for each pair, found by search | [arXiv:2402.13753](https://arxiv.org/abs/2402.13753) |
+# Two relatives: Llama 3.1 takes the paper's ramp with $\alpha = 1$, $\beta = 4$ and no temperature ([its
+# code](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py)); LongRoPE searches a factor for
+# each pair ([arXiv:2402.13753](https://arxiv.org/abs/2402.13753)).
 #
 # <!-- touch: wavelengths -->
 #
@@ -1379,18 +1262,12 @@ show_table(
 # to the perplexities (exponentials of the loss) of Llama models (YaRN, section 3.4).
 
 # %% [markdown] lang="zh"
-# 图和表说的是同一件事：YaRN 放慢低频对和 PI 一样彻底，又放过了高频对；PI 则把相邻 token 的对比度降到了六十分之一左右。
 # 最后一列的对比度，是从距离 0 到距离 1，相等向量的得分下降了多少。两种 [YaRN](#wavelengths?method=yarn&factor=8) 都和
 # [PI](#wavelengths?method=pi&factor=8) 一样够到 $8L$（[NTK](#wavelengths?method=ntk&factor=8) 够不到），对比度却与训练时相差无几。这就是全部的想法。
 #
-# | 方法 | 放慢哪些对 | 出处 |
-# |---|---|---|
-# | PI | 每一对，$s$ 倍 | [arXiv:2306.15595](https://arxiv.org/abs/2306.15595v2)，2.3 |
-# | NTK | 第 $i$ 对放慢 $\kappa^{2i/(d-2)}$ 倍：除第 0 对以外的每一对 | YaRN，3.1 |
-# | 动态 NTK | 同上，超出 $L$ 之后 $\kappa$ 随长度增长 | YaRN，3.3 |
-# | YaRN | 不满 $\beta$ 圈的特征对；不满 $\alpha$ 圈的放慢 $s$ 倍 | YaRN，3.2 和 3.4 |
-# | Llama 3.1 | 同论文的斜坡，$\alpha = 1$，$\beta = 4$，没有温度 | [官方代码](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py) |
-# | LongRoPE | 每一对有自己的倍数，靠搜索得到 | [arXiv:2402.13753](https://arxiv.org/abs/2402.13753) |
+# 还有两种近亲：Llama 3.1 用论文的斜坡，$\alpha = 1$，$\beta = 4$，没有温度
+# （[官方代码](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py)）；LongRoPE 为每一对各搜索一个倍数
+# （[arXiv:2402.13753](https://arxiv.org/abs/2402.13753)）。
 #
 # <!-- touch: wavelengths -->
 #
@@ -1409,35 +1286,7 @@ show_table(
 # $H$ 就增加 $\ln s$；logit 变大，$\sigma^2$ 变大，$H$ 又降下来。*数值*却推不出来：恰好抵消的倍数取决于 $\sigma$，
 # 而 $\sigma$ 因头而异。$0.1 \ln s + 1$ 是用 Llama 模型的困惑度（损失的指数）拟合出来的（YaRN，3.4 节）。
 
-# %%
-generator, spread = torch.Generator().manual_seed(0), 2.0
-stretches = 2.0 ** torch.arange(0, 6)
-entropies = {"plain": [], "with c": []}
-for stretch in stretches.tolist():
-    logits = spread * torch.randn(64, int(1024 * stretch), generator=generator)
-    for name, c in (("plain", 1.0), ("with c", 0.1 * math.log(stretch) + 1)):
-        weights = (c**2 * logits).softmax(-1)
-        entropies[name].append(float(-(weights * weights.log()).sum(-1).mean()))
-predicted = math.log(1024) + stretches.log() - spread**2 / 2
-
-figure, axes = plt.subplots(figsize=(5.0, 2.9))
-axes.plot(stretches, predicted, color=BLACK, linestyle=":")
-axes.plot(stretches, entropies["plain"], "s", color=VERMILION, linestyle="none")
-axes.plot(stretches, entropies["with c"], "o-", color=BLUE)
-point(axes, r"$\ln n - \sigma^2/2$", (11.3, (predicted[3] + predicted[4]) / 2), (-10, 6))
-point(axes, "measured, plain", (8, entropies["plain"][3]), (12, -6), VERMILION)
-point(axes, "measured, logits times $c^2$", (4, entropies["with c"][2]), (10, 6), BLUE)
-axes.set_xscale("log", base=2)
-axes.set_xticks(stretches.tolist(), [f"{stretch:.0f}" for stretch in stretches.tolist()])
-axes.set(xlabel="stretch s: 1,024 s keys", ylabel="entropy, in nats")
-plain, sharp = (entropies[name][-1] - entropies[name][0] for name in entropies)
-headline(figure, f"Entropy with 32 times the keys: {plain:+.1f} nats;\nwith YaRN's factor {sharp:+.1f} (spread 2)")
-plt.show()
-
 # %% [markdown] lang="en"
-# With 32 times the keys, the entropy grows as the formula says; with YaRN's factor it hardly moves. That is for
-# $\sigma = 2$.
-#
 # ## Reading a configuration
 #
 # What this notebook has derived hides behind a few words in a model's `config.json`. Read with care:
@@ -1457,21 +1306,12 @@ plt.show()
 #
 # Which model has which, [notebook 8](8_models_of_2026.ipynb) reads with your own code.
 #
-# ## What to remember
-#
-# - Count turns: $r_i = L\,\theta_i / 2\pi$. Pairs with $r_i < 1$ meet new angles beyond the trained length.
-# - PI divides all by $s$. NTK: $b' = b\,\kappa^{d/(d-2)}$, and a factor of 8 reaches 4.56 times the length here. YaRN goes by turns.
-# - With frequencies that follow the length, keys are cached before rotation.
-# - YaRN's ramp comes in two versions; its factor multiplies cos and sin, so logits by its square.
-#
 # All this is geometry. Whether a *model* reads on is a matter of experiment:
 #
 # **Next:** [notebook 6](6_train_short_test_long.ipynb) trains models on 64 positions and lets them read on to 512, with
 # all remedies of this one.
 
 # %% [markdown] lang="zh"
-# 图中，键增加到 32 倍，熵随之增加，与公式相符；乘上 YaRN 的因子，熵几乎不变。这里 $\sigma = 2$。
-#
 # ## 读懂一份配置
 #
 # 这一节推导的东西，在模型的 `config.json` 里不过是几个词。读的时候要留心：
@@ -1488,13 +1328,6 @@ plt.show()
 #   （转成 bfloat16 时照样会波及它们：见第 4 节。）
 #
 # 哪个模型用的是哪一种，[第 8 节](8_models_of_2026.ipynb)用你自己的代码来读。
-#
-# ## 记住这些
-#
-# - 数圈：$r_i = L\,\theta_i / 2\pi$。超出训练长度，$r_i < 1$ 的那些对就会遇到新的角度。
-# - PI 把所有的特征对都除以 $s$。NTK 用 $b' = b\,\kappa^{d/(d-2)}$，这里倍数取 8 只能够到 4.56 倍的长度。YaRN 看圈数。
-# - 频率随长度而变时，键要在旋转之前存入缓存。
-# - YaRN 的斜坡有两个版本；它的因子乘在 cos 和 sin 上，所以 logit 乘的是它的平方。
 #
 # 这些都是几何。*模型*能不能接着读，要靠实验：
 #

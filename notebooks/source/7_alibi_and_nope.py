@@ -1,20 +1,17 @@
 # %% [markdown] lang="en"
 # # 7 · ALiBi and NoPE
 #
-# All codes so far told the *tokens* where they are: by a vector added to the embedding, or by a rotation of queries
-# and keys. This notebook looks at two ways that tell them nothing. **ALiBi** speaks to the scores instead: far
-# keys count less. **NoPE** says nothing to anybody, and the model has to count for itself.
-#
-# In notebook 6, ALiBi coped best with texts far longer than those of training. Here you will build it, see why it
-# holds out, and what it pays.
+# All codes so far told the *tokens* where they are: by a vector added to the embedding, or by a rotation of queries and
+# keys. **ALiBi** speaks to the scores instead: far keys count less. **NoPE** says nothing to anybody, and the model has
+# to count for itself. In notebook 6, ALiBi coped best with texts far longer than those of training. Here you will build
+# it, see why it holds out, and what it pays.
 
 # %% [markdown] lang="zh"
 # # 7 · ALiBi 与 NoPE
 #
-# 到目前为止，各种编码都是把位置告诉 *token*：要么给嵌入加上一个向量，要么旋转查询和键。这一节看两种什么也不告诉 token 的
-# 办法。**ALiBi** 改的是得分：离得远的键，分量就轻。**NoPE** 什么也不加，模型只好自己去数。
-#
-# 在第 6 节里，遇到远比训练时更长的文本，应付得最好的是 ALiBi。这里你会亲手造出它，看清它为什么撑得住，又付出了什么代价。
+# 到目前为止，各种编码都是把位置告诉 *token*：要么给嵌入加上一个向量，要么旋转查询和键。**ALiBi** 改的是得分：离得远的键，分量就轻。
+# **NoPE** 什么也不加，模型只好自己去数。在第 6 节里，遇到远比训练时更长的文本，应付得最好的是 ALiBi。这里你会亲手造出它，看清它
+# 为什么撑得住，又付出了什么代价。
 
 # %%
 import math
@@ -22,7 +19,7 @@ import math
 import matplotlib.pyplot as plt
 import torch
 from checks import close, quiet
-from figures import BLACK, BLUE, GREEN, GREY, PURPLE, SMALL, VERMILION, headline, name_lines, no_frame, point, use_style
+from figures import BLACK, BLUE, GREEN, VERMILION, headline, name_lines, point, use_style
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -50,8 +47,9 @@ use_style()
 #
 # so each step back multiplies it by the same factor $e^{-\rho_h} < 1$. The weight fades like a sound: it halves with
 # every $\ln 2 / \rho_h$ tokens, the **half-life** of the head. A steep head listens to its neighbours, a flat one far
-# back. Here are the heads of a layer: look [8 tokens back](#slopes?heads=8&distance=8), [64](#slopes?heads=8&distance=64),
-# [512](#slopes?heads=8&distance=512). (The dashed step is a window that leaves all of a key or nothing, for comparison.)
+# back. Here are the heads of a layer: look [8 tokens back](#slopes?heads=8&distance=8),
+# [64](#slopes?heads=8&distance=64), [256](#slopes?heads=8&distance=256). (The dashed step is a window that leaves all
+# of a key or nothing, for comparison.)
 #
 # <!-- touch: slopes -->
 #
@@ -110,7 +108,7 @@ use_style()
 #
 # 所以每往回一步，权重就乘以同一个因子 $e^{-\rho_h} < 1$。它像声音一样渐渐消散：每过 $\ln 2 / \rho_h$ 个 token 减半，这就是这个头的
 # **半衰期**。斜率大的头只听得见邻居，斜率小的头听得到远处。这里是一层里的各个头：往回看
-# [8 个 token](#slopes?heads=8&distance=8)、[64 个](#slopes?heads=8&distance=64)、[512 个](#slopes?heads=8&distance=512)。（虚线的台阶是窗口，作为对照：
+# [8 个 token](#slopes?heads=8&distance=8)、[64 个](#slopes?heads=8&distance=64)、[256 个](#slopes?heads=8&distance=256)。（虚线的台阶是窗口，作为对照：
 # 对一个键要么全留，要么不留。）
 #
 # <!-- touch: slopes -->
@@ -209,31 +207,7 @@ with quiet():
             )
     ### END HIDDEN TESTS
 
-# %%
-figure, axes = plt.subplots(figsize=(5.0, 2.7))
-for row, heads in enumerate((6, 8, 12, 16)):
-    slopes = alibi_slopes(heads)
-    power = 2 ** int(math.log2(heads))
-    axes.plot(slopes[:power], [row] * power, "o", color=BLUE, markersize=7)
-    rest = slopes[power:]
-    axes.plot(rest, [row] * len(rest), "D", color=VERMILION, markersize=6)
-    if not row:
-        point(axes, "slopes of P heads", (slopes[power - 1], row), (1, 7), BLUE, line=False)
-        point(axes, "odd ones of 2P heads", (rest[-1], row), (1, 7), VERMILION, line=False)
-axes.set(xscale="log", xlabel="slope", ylim=(3.6, -0.9))
-axes.set_xscale("log", base=2)
-axes.set_yticks(range(4), [f"{heads} heads" for heads in (6, 8, 12, 16)])
-axes.set_xticks([2.0**-h for h in range(9)], [f"1/{2**h}" if h else "1" for h in range(9)])
-steep = {heads: int((alibi_slopes(heads) > 1 / 17).sum()) for heads in (12, 16)}
-headline(
-    figure, f"12 heads crowd the steep end: {steep[12]} of 12\nare at 1/16 or more, and {steep[16]} of 16 heads are"
-)
-plt.show()
-
 # %% [markdown] lang="en"
-# Between 8 and 16 heads, the extra ones come in from the right, where the slopes are steep: such models get more
-# heads for the near than for the far.
-#
 # ## Bias and mask
 #
 # A decoder also masks what lies ahead. Both are one tensor to be added to the scores, for each head
@@ -248,9 +222,6 @@ plt.show()
 # queries and $K$ keys, row $r = 0, \dots, Q - 1$ belongs to position $m = K - Q + r$.
 
 # %% [markdown] lang="zh"
-# 从 8 个头到 16 个头，多出来的都从右边，也就是斜率大的一边补进来。
-# 这样的模型，看近处的头比看远处的多。
-#
 # ## 偏置与掩码
 #
 # 解码器还要把后面的 token 遮住。两者合成一个张量加到得分上，对每个头是
@@ -336,78 +307,6 @@ with quiet():
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en"
-# What is left of a key's weight, $e^{B_{mn}}$, for three heads of eight; and beside them a **sliding window**, which leaves
-# the last few keys all of it, and the others nothing. The bluer, the more is left; grey is hidden.
-
-# %% [markdown] lang="zh"
-# 下图画出键的权重还剩多少，即 $e^{B_{mn}}$，取八个头中的三个；旁边是**滑动窗口**：最近的几个键全部留下，其余的一点不留。
-# 越蓝，剩下的越多；灰色是遮住的。
-
-# %%
-TOKENS, chosen = 32, alibi_slopes(8)[[0, 3, 7]]
-half_lives = (math.log(2) / chosen).tolist()
-window = round(half_lives[1])  # as wide as the middle head's half-life
-left = alibi_mask(torch.cat([chosen, torch.zeros(1)]), TOKENS, TOKENS).exp()  # a slope of 0 takes nothing away
-left[3] *= torch.ones(TOKENS, TOKENS).triu(1 - window)
-
-figure, panels = plt.subplots(1, 4, figsize=(7.2, 2.4))
-names = [f"ALiBi, slope 1/{1 / slope:.0f}" for slope in chosen.tolist()] + [f"window of {window}"]
-for axes, share, name in zip(panels, left, names, strict=True):
-    axes.imshow(share.masked_fill(share == 0, torch.nan), vmin=0, vmax=1.5)
-    rest = float(share[-1, 0])
-    words = f"{TOKENS - 1} back:\n{rest:.0%} left" if rest else f"{TOKENS - 1} back:\nnothing left"
-    axes.text(0.5, TOKENS - 1.5, words, fontsize=SMALL, color="white" if rest > 0.5 else BLACK)
-    axes.set_title(name, fontweight="normal", fontsize=9.5)
-    axes.set(xlabel="key")
-    no_frame(axes)
-slanted = {"rotation": -45, "rotation_mode": "anchor", "ha": "center", "va": "top", "fontsize": SMALL}
-for axes, back in zip(panels[:2], half_lives[:2], strict=True):
-    axes.plot([-0.5, TOKENS - 0.5 - back], [back - 0.5, TOKENS - 0.5], color=BLACK, linestyle=":", linewidth=1)
-    axes.text(TOKENS / 5, TOKENS / 5 + back + 1, "half left", **slanted)
-panels[0].set(ylabel="query")
-panels[0].text(TOKENS - 1, 1, "ahead: hidden", ha="right", va="top", fontsize=SMALL)
-first, second, third = half_lives
-headline(
-    figure,
-    f"ALiBi fades a key to half in {first:.1f}, {second:.0f} or {third:.0f} tokens, by head; a window cuts it off at {window}",
-)
-plt.show()
-
-# %% [markdown] lang="en"
-# Let 64 tokens with random scores look back, once with each of three heads of eight, and without any bias.
-
-# %% [markdown] lang="zh"
-# 让 64 个得分随机的 token 往回看：用八个头中的三个各看一次，再不带偏置看一次。
-
-# %%
-LENGTH = 64
-random = torch.Generator().manual_seed(1)
-scores = torch.randn(LENGTH, LENGTH, generator=random)
-masks = alibi_mask(alibi_slopes(8), LENGTH, LENGTH)
-causal = torch.zeros(LENGTH, LENGTH).masked_fill(torch.ones(LENGTH, LENGTH).triu(1) > 0, -torch.inf)
-views = {"slope 1/2": masks[0], "slope 1/16": masks[3], "slope 1/256": masks[7], "no bias": causal}
-
-figure, panels = plt.subplots(1, 4, figsize=(7.2, 2.5))
-reaches = []
-for axes, (name, mask) in zip(panels, views.items(), strict=True):
-    weights = torch.softmax(scores + mask, dim=-1)
-    from_last = weights[-1].flip(0).cumsum(0)  # summed from the last key backwards
-    reaches.append(int((from_last < 0.5).sum()) + 1)
-    image = axes.imshow(weights.log10().masked_fill(mask.isinf(), torch.nan), vmin=-3, vmax=0)
-    axes.set(xticks=[0, 63], yticks=[0, 63], xlabel="key")
-    axes.set_title(f"{name}\nhalf within {reaches[-1]}", fontweight="normal", fontsize=9.5)
-panels[0].set(ylabel="query")
-bar = figure.colorbar(image, ax=panels, label="weight", shrink=0.8, extend="min", ticks=[-3, -2, -1, 0])
-bar.set_ticklabels(["0.001", "0.01", "0.1", "1"])
-headline(
-    figure,
-    f"Half of the last token's weight lies within {reaches[0]}, {reaches[1]}, {reaches[2]} and {reaches[3]} tokens",
-)
-plt.show()
-
-# %% [markdown] lang="en"
-# (Grey is masked.) In 64 tokens the flattest head is hardly different from no bias at all; it needs longer texts to show.
-#
 # (Falcon is often listed among the models with ALiBi. Only its RW models have it: [`alibi`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/falcon/configuration_falcon.py)
 # is false unless a configuration says otherwise.)
 #
@@ -430,8 +329,6 @@ plt.show()
 # This needs the mask (no key ahead may get in), and it needs a constant that is the same for the whole row.
 
 # %% [markdown] lang="zh"
-# （灰色是被遮住的。）斜率最大的头，一半的权重就在眼前；斜率最小的头，在 64 个 token 里几乎与没有偏置一样，文本更长时才看得出差别。
-#
 # （Falcon 常被列为用 ALiBi 的模型。其实只有它的 RW 模型用：配置里不写，[`alibi`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/falcon/configuration_falcon.py)
 # 就是假。）
 #
@@ -503,56 +400,12 @@ with quiet():
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en"
-# Equal on paper. In 16 bits they are not. bfloat16 has 8 significant bits, so from 256 on it cannot hold all whole
-# numbers. The row $\rho_h n$ is large where the weight is, at the newest keys; neighbours there are rounded to one
-# number. The distance $\rho_h (m - n)$ is small where the weight is, and rounding hits keys that hardly count. Here the
-# *bias alone* is rounded to bfloat16; all else is float32. What falls below $10^{-6}$ is drawn there.
-
-# %% [markdown] lang="zh"
-# 在纸上相等，在 16 位里却不相等。bfloat16 有 8 个有效比特，从 256 起就不能表示所有的整数了。$\rho_h n$ 这一行恰恰在权重所在的地方，
-# 也就是最新的那些键上数值很大，相邻的键会舍入成同一个数。距离 $\rho_h (m - n)$ 则在权重所在的地方很小，舍入只影响那些本来就没有什么
-# 分量的键。下面*只把偏置*舍入到 bfloat16，其余都用 float32。低于 $10^{-6}$ 的值都画在那里。
-
-# %%
-lengths = [64, 128, 256, 512, 1024, 2048, 4096]
-random = torch.Generator().manual_seed(3)
-
-
-def weight_moved(slope: float, length: int, form: str) -> float:
-    """How much of the last query's weight lands on other keys when the bias is bfloat16; a mean of 100 queries."""
-    key = torch.arange(length)
-    scores = torch.randn(100, length, generator=random)
-    distances = -slope * (length - 1 - key)
-    rounded = (slope * key if form == "row" else distances).bfloat16().float()
-    moved = torch.softmax(scores + distances, -1) - torch.softmax(scores + rounded, -1)
-    return max(moved.abs().sum(-1).mean().item() / 2, 1e-6)  # float32 resolves no less
-
-
-figure, axes = plt.subplots(figsize=(5.2, 2.9))
-styles = [("row", 1 / 2, VERMILION, "-", "o"), ("row", 1 / 256, VERMILION, "--", "s")]
-styles += [("distance", 1 / 2, BLUE, "-", "o"), ("distance", 1 / 256, BLUE, "--", "s")]
-curves = {}
-for form, slope, color, dashes, marker in styles:
-    curves[form, slope] = [weight_moved(slope, length, form) for length in lengths]
-    name = f"slope times {'n' if form == 'row' else 'm − n'}, slope 1/{round(1 / slope)}"
-    axes.plot(lengths, curves[form, slope], color=color, linestyle=dashes, marker=marker, markersize=4, label=name)
-axes.set_xscale("log", base=2)
-axes.set_xticks(lengths, lengths)
-axes.set(yscale="log", ylim=(6e-7, 1), xlabel="tokens in the text", ylabel="weight on wrong keys")
-wrong = curves["row", 1 / 2][-1]
-most = max(max(curves["distance", slope]) for slope in (1 / 2, 1 / 256))
-headline(
-    figure,
-    f"bfloat16, 4096 tokens: the row misplaces {wrong:.0%}\nof a steep head's weight, distances ≤ {most:.1%}",
-)
-name_lines(axes)
-plt.show()
-
-# %% [markdown] lang="en"
-# So keep the bias in float32, or count distances from the query. [A review of the code behind
+# Equal on paper, not in 16 bits: from 256 on bfloat16 cannot hold all whole numbers, and the row $\rho_h n$ is large
+# where the weight is, at the newest keys, so that neighbours there become one. Keep the bias in float32, or count
+# distances from the query. ([A review of the code behind
 # BLOOM](https://github.com/bigscience-workshop/Megatron-DeepSpeed/pull/101) discusses the conversion; in
-# [vLLM](https://github.com/vllm-project/vllm/pull/945) adding a constant to the row, nothing on paper, was reported
-# to change what models write.
+# [vLLM](https://github.com/vllm-project/vllm/pull/945) a constant added to the row was reported to change what models
+# write.)
 #
 # ## Why it holds out, and what it pays
 #
@@ -565,27 +418,28 @@ plt.show()
 # $$
 #
 # of the weight: in the numerator all far keys score as high as they can, in the denominator all keys as low as they
-# can, the two geometric sums have the same factor $1 - e^{-\rho_h}$ below them, and the last step uses $e^{-\rho_h L} \ge
-# e^{-\rho_h D} e^{-\rho_h L}$. The bound does not know $L$. Far tokens fade whether the text goes on or not, so a head that
-# was trained on $L$ tokens with $\rho_h L$ large sees nothing new in $2L$. ALiBi stands long texts **because it hardly
-# looks at their far parts**. The authors say so: most of the gain comes from fewer tokens with little context before
-# them, not from use of longer contexts ([appendix B](https://arxiv.org/abs/2108.12409v2)).
+# can, the two geometric sums have the same factor $1 - e^{-\rho_h}$ below them, and the last step uses $e^{-\rho_h L}
+# \ge e^{-\rho_h D} e^{-\rho_h L}$. The bound does not know $L$: a head that was trained on $L$ tokens with $\rho_h L$
+# large sees nothing new in $2L$. ALiBi stands long texts **because it hardly looks at their far parts**. The authors
+# say so: most of the gain comes from fewer tokens with little context before them, not from use of longer contexts
+# ([appendix B](https://arxiv.org/abs/2108.12409v2)).
 #
 # Two measures of the price. Left, the number of tokens that a head effectively sees: $e^{\text{entropy}}$ of its
 # weights, which is $n$ if $n$ tokens share the weight evenly. Right, how much higher, by $x$, than all others a *single* token
-# at distance $D$, the first of the text, must score to get half of the weight. Its weight $e^{x - \rho_h D}$ must equal
-# the sum of all others', so
+# at distance $D$, the first of the text, must score to get half of the weight: $e^{x - \rho_h D}$ must equal
+# the sum of all others' weights, so
 #
 # $$
-# x = \rho_h D + \ln \sum_{j=0}^{D-1} e^{-\rho_h j} .
+# x = \rho_h D + \ln \sum_{j=0}^{D-1} e^{-\rho_h j} ,
 # $$
 #
-# Without a bias, $\rho_h = 0$, this is $\ln D$.
+# and without a bias $\ln D$.
 
 # %% [markdown] lang="zh"
-# 所以，要么把偏置留在 float32，要么从查询
-# 往回数距离。[BLOOM 所用代码的一次评审](https://github.com/bigscience-workshop/Megatron-DeepSpeed/pull/101)讨论过这个转换；在
-# [vLLM](https://github.com/vllm-project/vllm/pull/945) 里，有人报告说给这一行加一个常数，纸上毫无区别，模型写出来的却变了。
+# 纸上相等，16 位里却不相等：bfloat16 从 256 起就不能表示所有的整数，而 $\rho_h n$ 这一行恰恰在权重所在的地方，也就是最新的那些键上
+# 数值很大，相邻的键会舍入成同一个数。所以，要么把偏置留在 float32，要么从查询往回数距离。
+# （[BLOOM 所用代码的一次评审](https://github.com/bigscience-workshop/Megatron-DeepSpeed/pull/101)讨论过这个转换；在
+# [vLLM](https://github.com/vllm-project/vllm/pull/945) 里，有人报告说给这一行加一个常数，模型写出来的就变了。）
 #
 # ## 它为什么撑得住，又付出了什么
 #
@@ -598,19 +452,19 @@ plt.show()
 # $$
 #
 # 分子里让远处的键得分都尽可能高，分母里让所有的键得分都尽可能低；两个等比数列求和，分母都是 $1 - e^{-\rho_h}$，正好约去；最后一步用了
-# $e^{-\rho_h L} \ge e^{-\rho_h D} e^{-\rho_h L}$。这个上界里没有 $L$：无论文本有没有继续下去，远处的 token 都会淡出。所以，如果一个头在 $L$ 个
+# $e^{-\rho_h L} \ge e^{-\rho_h D} e^{-\rho_h L}$。这个上界里没有 $L$：如果一个头在 $L$ 个
 # token 上训练过，而 $\rho_h L$ 很大，到了 $2L$ 它也看不到什么新东西。ALiBi 撑得住长文本，**是因为它几乎不看远处**。作者自己也这么说：
 # 大部分好处来自“前文太短的 token 变少了”，而不是用上了更长的上下文（[附录 B](https://arxiv.org/abs/2108.12409v2)）。
 #
 # 代价可以用两种方式来量。左图是一个头实际上看到多少个 token：取权重的 $e^{\text{熵}}$，如果 $n$ 个 token 平分权重，它就是 $n$。
-# 右图是距离 $D$ 处的*单独*一个 token（文本的第一个），得分要比其他所有 token 高出多少，记为 $x$，才能拿到一半的权重。它的权重
+# 右图是距离 $D$ 处的*单独*一个 token（文本的第一个），得分要比其他所有 token 高出多少，记为 $x$，才能拿到一半的权重：
 # $e^{x - \rho_h D}$ 必须等于其他所有权重之和，所以
 #
 # $$
-# x = \rho_h D + \ln \sum_{j=0}^{D-1} e^{-\rho_h j} .
+# x = \rho_h D + \ln \sum_{j=0}^{D-1} e^{-\rho_h j} ,
 # $$
 #
-# 没有偏置时 $\rho_h = 0$，这就是 $\ln D$。
+# 没有偏置时就是 $\ln D$。
 
 # %%
 lengths = [2**power for power in range(2, 13)]
@@ -653,12 +507,11 @@ name_lines(left, right)
 plt.show()
 
 # %% [markdown] lang="en"
-# Left: the heads level off, each at its own reach, and the text may be as long as it likes. Right: with a bias the
-# price rises in proportion to the distance, without one only like a logarithm. A fact that is stated once, thousands
-# of tokens ago, is out of reach for steep heads and dear for flat ones. What does not follow: that a model cannot use
-# it. Several layers can hand it on, and perplexity, which mostly asks about near tokens, does not notice either way.
-# Nor that every model with ALiBi holds out: the makers of [BTLM](https://huggingface.co/cerebras/btlm-3b-8k-base)
-# found that training on 2,048 tokens alone did not carry far, and trained on longer texts too.
+# Left: the heads level off, each at its own reach. Right: with a bias the price rises in proportion to the distance,
+# without one only like a logarithm. What does not follow: that a model cannot use a fact that is far back. Several
+# layers can hand it on. Nor that every model with ALiBi holds out: the makers of
+# [BTLM](https://huggingface.co/cerebras/btlm-3b-8k-base) found that training on 2,048 tokens alone did not carry far,
+# and trained on longer texts too.
 #
 # ## NoPE: let them count
 #
@@ -678,15 +531,12 @@ plt.show()
 # **ALiBi, out of nothing but counting.** (By the shift invariance above, $\rho \cdot n$ alone would do.) [Kazemnejad et
 # al., 2023, section 5](https://arxiv.org/abs/2305.19466v2) prove both steps: a first layer can recover absolute
 # positions (theorem 1), later ones can turn them into a bias by distance (theorem 2). The integers, which drowned the
-# tokens when they were added to them, are at home in the scores.
-#
-# That a network *can* do it does not say that it does. And the counter is fragile: let us build this head, at query
-# 1000, with shares held in float32 and in bfloat16.
+# tokens when they were added to them, are at home in the scores. That a network *can* do it does not say that it does,
+# and the counter is fragile: in 16 bits notebook 0 saw neighbours become one.
 
 # %% [markdown] lang="zh"
-# 左图：每个头都在自己的范围上停住，文本再长也不变。右图：有偏置时，代价与距离成
-# 正比；没有偏置时，只像对数那样增长。几千个 token 之前只说过一次的事，斜率大的头够不着，斜率小的头要付很高的代价。由此并不能推出
-# 模型用不上它：可以由几层接力传过来；而困惑度考的主要是近处的 token，有没有用上它都看不出来。也不能推出用了 ALiBi 的模型都撑得住：
+# 左图：每个头都在自己的范围上停住。右图：有偏置时，代价与距离成
+# 正比；没有偏置时，只像对数那样增长。由此并不能推出模型用不上远处的事：可以由几层接力传过来。也不能推出用了 ALiBi 的模型都撑得住：
 # [BTLM](https://huggingface.co/cerebras/btlm-3b-8k-base) 的作者发现，只在 2048 个 token 上训练走不了多远，于是也用更长的文本训练。
 #
 # ## NoPE：让模型自己数
@@ -703,44 +553,10 @@ plt.show()
 #
 # **仅凭数数，就得到了 ALiBi。**（由上面的平移不变性，只要 $\rho \cdot n$ 就够了。）
 # [Kazemnejad 等，2023，第 5 节](https://arxiv.org/abs/2305.19466v2)证明了这两步：第一层能恢复绝对位置（定理 1），后面的层能把它变成
-# 取决于距离的偏置（定理 2）。整数加到 token 上会淹没它们，在得分里却正得其所。
-#
-# 网络*能*做到，不等于它真的这样做。而且这个计数器很脆弱：我们来造这个头，取第 1000 个查询，份额分别存成 float32 和 bfloat16。
-
-# %%
-QUERY, SLOPE = 1000, 1 / 4
-position = torch.arange(QUERY + 1)
-share = 1 / (position + 1)
-target = torch.softmax(-SLOPE * (QUERY - position), dim=-1)
-
-built = {}
-for name, kept in {"float32": share, "bfloat16": share.bfloat16().float()}.items():
-    counted = 1 / kept - 1  # what the next layer reads
-    query = torch.stack([-SLOPE * counted[-1], torch.tensor(SLOPE)])  # (-rho m, rho)
-    key = torch.stack([torch.ones_like(counted), counted], dim=-1)  # (1, n)
-    built[name] = torch.softmax(key @ query, dim=-1)
-missed = {name: (weights - target).abs().sum().item() / 2 for name, weights in built.items()}
-
-figure, axes = plt.subplots(figsize=(5.0, 2.8))
-distance = QUERY - position
-near = distance <= 30
-axes.plot(distance[near], target[near], color=GREY, linestyle="-", linewidth=4, alpha=0.5)
-axes.plot(distance[near], built["float32"][near], color=BLUE, linestyle="--")
-axes.plot(distance[near], built["bfloat16"][near], color=PURPLE, linestyle="-", drawstyle="steps-mid")
-point(axes, "ALiBi", (1, target[QUERY - 1]), (14, 4), GREY)
-point(axes, "counted, float32", (8, target[QUERY - 8]), (14, 14), BLUE)
-point(axes, "counted, bfloat16", (4.5, built["bfloat16"][QUERY - 4] * 0.75), (14, 0), PURPLE)
-axes.set(xlabel="distance", ylabel="weight", ylim=(0, None))
-astray, worse = missed["float32"], missed["bfloat16"]
-headline(
-    figure, f"NoPE can build ALiBi: {astray:.0e} of the weight goes astray\nin float32, but {worse:.0%} in bfloat16"
-)
-plt.show()
+# 取决于距离的偏置（定理 2）。整数加到 token 上会淹没它们，在得分里却正得其所。网络*能*做到，不等于它真的这样做；而且这个计数器很脆弱：
+# 第 0 节里，用 16 位时相邻的位置会合而为一。
 
 # %% [markdown] lang="en"
-# In bfloat16 a whole stretch of positions has one and the same share: the head cannot tell them apart, and gives them
-# the same weight.
-#
 # What is known about NoPE, and what is not:
 #
 # - On small tasks of reasoning and arithmetic it carried over to longer inputs better than sinusoids, RoPE and ALiBi,
@@ -769,9 +585,6 @@ plt.show()
 # configurations with your own code.
 
 # %% [markdown] lang="zh"
-# 用 float32，造出来的头与 ALiBi 完全重合；用 bfloat16，则有近两成的权重放错了地方：一整段位置的份额都是同一个数，这个头分不清它们，
-# 只好给同样的权重。
-#
 # 关于 NoPE，已知的和未知的：
 #
 # - 在一些小型的推理和算术任务上，它推广到更长输入的能力胜过正弦、RoPE 和 ALiBi；训练之后，它的注意力与 T5 那种学出来的相对偏置相似

@@ -1,23 +1,18 @@
 # %% [markdown] lang="en"
 # # 8 · Positions in the models of 2026
 #
-# Eight notebooks ago the question was how to tell attention where a token is. Since 2024 the models that people use have
-# answered it in new ways: they rotate only a part of a head, or only some layers; they rotate by several positions at
-# once; they scale queries, cut windows, add sinks. None of this needs new mathematics. You have all of it, and this
-# notebook puts it together: each idea derived, built small, and run. At the end you read the configurations of real
-# models with your own code, and say how far they can see.
-#
-# Where a sentence says what a paper claims or a program does, it links the source; a `v2` at the end of an address says
-# that version 2 was read.
+# Since 2024 the models that people use have told attention where a token is in new ways: they rotate only a part of a
+# head, or only some layers; they rotate by several positions at once; they scale queries, cut windows, add sinks. None
+# of this needs new mathematics. Each idea is derived here, built small, and run. At the end you read the configurations
+# of real models with your own code, and say how far they can see. (A `v2` at the end of an address says that version 2
+# was read.)
 
 # %% [markdown] lang="zh"
 # # 8 · 2026 年的模型里的位置
 #
-# 最初的问题是怎样告诉注意力一个 token 在哪里。2024 年以来，大家在用的模型给出了新的回答：只旋转一个头的一部分，或者只在一部分层里
-# 旋转；同时按几个位置旋转；缩放查询，限定窗口，加上汇点。这些都不需要新的数学，所需的你已经全都有了。这一节把它们拼在一起：
-# 每个想法都推导一遍，造一个小的，跑一跑。最后用你自己的代码去读真实模型的配置，说出它们能看多远。
-#
-# 凡是说某篇论文主张什么、某个程序做什么，句子里都链接到出处；地址末尾的 `v2` 是说，读过的是第 2 版。
+# 2024 年以来，大家在用的模型换了些新办法来告诉注意力一个 token 在哪里：只旋转一个头的一部分，或者只在一部分层里旋转；同时按几个位置旋转；
+# 缩放查询，限定窗口，加上汇点。这些都不需要新的数学。这一节把每个想法都推导一遍，造一个小的，跑一跑。最后用你自己的代码去读真实模型的配置，
+# 说出它们能看多远。（地址末尾的 `v2` 是说，读过的是第 2 版。）
 
 # %%
 import math
@@ -35,7 +30,6 @@ from figures import (
     VERMILION,
     headline,
     name_lines,
-    no_frame,
     point,
     shade_beyond,
     show_table,
@@ -103,113 +97,35 @@ def rotate(x: Tensor, angles: Tensor) -> Tensor:
 #   （[transformers 里的配置](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gemma4/configuration_gemma4.py)：
 #   `proportional`，比例 0.25，底数 1,000,000，每个头 512 个特征）。
 
-# %% [markdown] lang="en"
-# ### Exercise 8.1 · Stop the slow pairs (2 points)
-#
-# Write `proportional`: the frequencies of p-RoPE. The fastest share of the pairs keeps its $\theta_i$, all others get 0.
-# If the share is no whole number of pairs, round it down.
-#
-# Hint: `frequencies` above gives all of them, the fastest first. The ones that keep theirs are the first few: how
-# many is that, of $d/2$ pairs?
-#
-# Hint: `int` rounds a positive number down. If half of the pairs was asked for and all of them turn, the share
-# was taken of the features, not of the pairs.
-
-# %% [markdown] lang="zh"
-# ### 练习 8.1 · 让低频对停下来（2 分）
-#
-# 写出 `proportional`，给出 p-RoPE 的频率：最快的那一部分对保持各自的 $\theta_i$，其余都是 0。如果按比例算出来不是整数对，就向下取整。
-#
-# 提示：上面的 `frequencies` 给出全部频率，最快的在前。保留频率的是开头几对：$d/2$ 对里的几对？
-#
-# 提示：`int` 对正数是向下取整。如果要一半、结果全在转，那是按特征的个数算了份额，而不是按对的个数。
-
-
-# %% nbgrader={"grade_id": "proportional", "solution": true}
-def proportional(dim: int, base: float, share: float) -> Tensor:
-    """The frequencies of p-RoPE: [dim/2], float64.
-
-    Args:
-        dim: The features of a head.
-        base: b.
-        share: Which part of the pairs turns, from 0 to 1.
-    """
-    ### BEGIN SOLUTION
-    theta = frequencies(dim, base)
-    theta[int(share * dim / 2) :] = 0
-    return theta
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade_id": "proportional_laws", "grade": true, "points": 2}
-with quiet():
-    half = proportional(8, 16.0, 0.5).tolist()
-    assert len(half) == 4, "One frequency for each pair, also for those that stand still."
-    assert max(abs(half[0] - 1), abs(half[1] - 0.5)) < 1e-9, (
-        "Base 16, four pairs: 1, 1/2, 1/4, 1/8; the fast ones stay as they are."
-    )
-    assert half[2] == half[3] == 0, "The slow half stands still."
-    assert close(proportional(64, 1e4, 1.0), frequencies(64)), "A share of 1 is plain RoPE."
-    assert (proportional(64, 1e4, 0.0) == 0).all(), "A share of 0 is NoPE."
-    ### BEGIN HIDDEN TESTS
-    for dim, base, share in ((512, 1e6, 0.25), (128, 5e5, 0.75), (96, 1e4, 0.5)):
-        theta, plain = proportional(dim, base, share), frequencies(dim, base)
-        turning = round(share * dim / 2)
-        torch.testing.assert_close(theta[:turning], plain[:turning], msg="Frequencies are those of the whole head.")
-        assert int((theta > 0).sum()) == turning, "The share counts pairs."
-    assert int((proportional(10, 1e4, 0.5) > 0).sum()) == 2, "Half of five pairs: two, rounded down."
-    assert int((proportional(14, 1e4, 0.5) > 0).sum()) == 3, "Half of seven pairs: three, rounded down."
-    ### END HIDDEN TESTS
-
 # %%
-plain = 2 * math.pi / frequencies(512, 1e6)
-narrow = 2 * math.pi / frequencies(128, 1e6)  # 128 of 512 features, as a RoPE of their own
-kept = proportional(512, 1e6, 0.25)
-turning = 2 * math.pi / kept[kept > 0]
-assert len(turning) == len(narrow) == 64
-
-figure, axes = plt.subplots(figsize=(5.0, 3.0))
-axes.axhline(512, color=GREY, linestyle=":", linewidth=1)
-axes.text(255, 560, "512 positions", fontsize=8.5, color=GREY, ha="right", va="bottom")
-axes.semilogy(plain, color=BLACK, linestyle=":")
-axes.semilogy(range(64), narrow, color=VERMILION, linestyle="--")
-axes.semilogy(range(64), turning, color=BLUE, linestyle="-", linewidth=3)
-axes.set(xlabel="pair i", ylabel="wavelength, in positions", ylim=(3, 2e7))
-point(axes, "a narrower RoPE on a quarter", (63, narrow[-1]), (8, 0), VERMILION, line=False)
-point(axes, "p-RoPE, a quarter", (63, turning[-1]), (10, -6), BLUE)
-point(axes, "the whole head", (190, plain[190]), (8, -6))
-slowest = float(turning[-1])
-slowest_narrow = float(narrow[-1]) / 1e6
-headline(
-    figure,
-    f"p-RoPE turns its slowest pair once in {slowest:.0f} positions,\na narrower RoPE in {slowest_narrow:.0f} million",
-)
+slowest = float(2 * math.pi / frequencies(512, 1e6)[63])  # of the fastest quarter of the pairs
+millions = float(2 * math.pi / frequencies(128, 1e6)[-1]) / 1e6  # of 128 features of 512, as a RoPE of their own
+print(f"p-RoPE turns its slowest pair once in {slowest:.0f} positions, a narrower RoPE in {millions:.0f} million.")
 assert 187 < slowest < 189 < 200  # what the text says
-plt.show()
 
 # %% [markdown] lang="en"
-# Look at the blue line. Every pair that turns at all completes a circle within 200 positions. A model with these
-# frequencies has seen *every angle of every pair* after the first page of its training, and no length brings a new one:
-# the hypothesis of notebook 5 has nothing left to say. A narrower RoPE with the same base has pairs as slow as ever.
+# In p-RoPE every pair that turns at all completes a circle within 200 positions. A model with these frequencies has
+# seen *every angle of every pair* after the first page of its training, and no length brings a new one: the hypothesis
+# of notebook 5 has nothing left to say.
 #
 # What does not follow: that such a model reads any length. Its still pairs cannot tell distances apart, so what is far
-# must be found by meaning alone, among ever more keys. That is the next section.
+# must be found by meaning alone, among ever more keys.
 
 # %% [markdown] lang="zh"
-# 请看蓝线：凡是会转的特征对，200 个位置之内都转满了一圈。用这种频率的模型，训练时读完第一页，*每一对的每一个角度*就都见过了，文本再长也不会出现
-# 新的：第 5 节的假设在这里无话可说。底数相同而窄一些的 RoPE，低频对还是那么慢。
+# 用 p-RoPE，凡是会转的特征对，200 个位置之内都转满了一圈。用这种频率的模型，训练时读完第一页，*每一对的每一个角度*就都见过了，文本再长也不会出现
+# 新的：第 5 节的假设在这里无话可说。
 #
-# 由此并不能推出：这样的模型多长都能读。静止的特征对分不出远近，所以远处的东西只能凭含义去找，而候选的键越来越多。这就是下面要说的。
+# 由此并不能推出：这样的模型多长都能读。静止的特征对分不出远近，所以远处的东西只能凭含义去找，而候选的键越来越多。
 
 # %% [markdown] lang="en"
 # ## Layers without positions, and a temperature
 #
-# Why not give up rotation in whole layers? In Llama 4 three layers rotate and the fourth does not: `no_rope_layers`, which
-# its makers call iRoPE. The rotating layers look at most 8,192 tokens back; the others see everything
-# ([its configuration](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/configuration_llama4.py)).
-# A division of labour: order and grammar near by, meaning far away. [Yang et al.,
-# 2025](https://arxiv.org/abs/2501.18795v2) compared such a hybrid, with sliding windows in the rotating layers, to rotation
-# everywhere, and found it better on long tasks and competitive on short ones.
+# In Llama 4 three layers rotate and the fourth does not: `no_rope_layers`, which its makers call iRoPE. The rotating
+# layers look at most 8,192 tokens back; the others see everything ([its
+# configuration](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/configuration_llama4.py)).
+# Order and grammar near by, meaning far away: [Yang et al., 2025](https://arxiv.org/abs/2501.18795v2) found such a
+# hybrid, with sliding windows in the rotating layers, better on long tasks than rotation everywhere, and competitive on
+# short ones.
 #
 # A layer without positions meets no new angle. But it meets more keys. Let one key, the needle, have a logit that is
 # higher by a **gap** $g$ than those of $n - 1$ others. Its weight is
@@ -228,18 +144,17 @@ plt.show()
 # $$
 #
 # which leaves the first $F - 1$ tokens alone ([`floor_scale` and
-# `attn_scale`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/modeling_llama4.py)). It is
-# YaRN's $0.1 \ln s + 1$ again, on the logits once and not squared, and for each query by itself, not for the whole text: what was computed for an early token
-# stays as it is when the text grows, so a cache does not go stale.
+# `attn_scale`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/modeling_llama4.py)).
+# It is YaRN's $0.1 \ln s + 1$ again, on the logits once and not squared, and for each query by itself: a cache does not
+# go stale when the text grows.
 
 # %% [markdown] lang="zh"
 # ## 没有位置的层，以及温度
 #
-# 何不整层整层地放弃旋转？Llama 4 每四层里，前三层旋转，第四层不转：配置里叫 `no_rope_layers`，作者称之为 iRoPE。旋转的层最多往回看 8,192 个
-# token，其余的层能看到全文
+# Llama 4 每四层里，前三层旋转，第四层不转：配置里叫 `no_rope_layers`，作者称之为 iRoPE。旋转的层最多往回看 8,192 个 token，其余的层能看到全文
 # （[它的配置](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/configuration_llama4.py)）。
-# 这是分工：近处管次序和语法，远处管含义。[Yang 等，2025](https://arxiv.org/abs/2501.18795v2) 拿这样的混合模型（旋转的层用滑动窗口）
-# 与处处旋转的模型相比，发现它在长任务上更好，在短任务上不相上下。
+# 近处管次序和语法，远处管含义：[Yang 等，2025](https://arxiv.org/abs/2501.18795v2) 发现，这样的混合模型（旋转的层用滑动窗口）
+# 在长任务上胜过处处旋转的模型，在短任务上不相上下。
 #
 # 没有位置的层不会碰到新角度，但会碰到更多的键。设有一个键，也就是要找的针，它的 logit 比其他 $n - 1$ 个键高出 $g$，称为**差距**。
 # 它的权重是
@@ -258,70 +173,14 @@ plt.show()
 #
 # 它不动最前面的 $F - 1$ 个 token
 # （[`floor_scale` 和 `attn_scale`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/modeling_llama4.py)）。
-# 这又是 YaRN 的 $0.1 \ln s + 1$，不过 logit 只乘一次，不是平方；而且每个查询各有一个，不是整篇文本共用一个：文本变长时，先前的 token 算出来的东西保持不变，
-# 所以缓存不会过期。
-
-# %% [markdown] lang="en"
-# ### Exercise 8.2 · A factor for each query (1 point)
-#
-# Write `query_factor`, which gives $f(p)$.
-#
-# Hint: From the inside out: the number of tokens up to this one, divided by $F$, rounded down; then the logarithm;
-# then the rest of the formula.
-#
-# Hint: Position $p$ is token number $p + 1$. Convert to float64 before you divide, and use the natural logarithm of a
-# tensor.
-
-# %% [markdown] lang="zh"
-# ### 练习 8.2 · 每个查询一个因子（1 分）
-#
-# 写出 `query_factor`，给出 $f(p)$。
-#
-# 提示：由里向外算：到这里为止的 token 数，除以 $F$，向下取整；然后取对数；再算公式的其余部分。
-#
-# 提示：位置 $p$ 上的是第 $p + 1$ 个 token。先转成 float64 再除，对数用张量的自然对数。
-
-
-# %% nbgrader={"grade_id": "query_factor", "solution": true}
-def query_factor(positions: Tensor, floor: int = 8192, slope: float = 0.1) -> Tensor:
-    """The factor of the query at each position: [n] to [n], float64.
-
-    Args:
-        positions: [n], counted from 0.
-        floor: F, how many positions share a factor.
-        slope: 0.1 in Llama 4.
-    """
-    ### BEGIN SOLUTION
-    steps = ((positions.double() + 1) / floor).floor()
-    return 1 + slope * torch.log(1 + steps)
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade_id": "query_factor_laws", "grade": true, "points": 1}
-with quiet():
-    assert query_factor(torch.arange(8)).dtype == torch.float64, "The factors are float64."
-    factors = query_factor(torch.arange(8), floor=4, slope=1.0).tolist()
-    assert close(factors[:3], [1, 1, 1]), "Position 2 is the third token: 3/4 is rounded down to 0, and ln 1 = 0."
-    assert abs(factors[3] - (1 + math.log(2))) < 1e-9, "Position 3 is the fourth token, so the floor of 4/4 is 1."
-    assert abs(factors[7] - (1 + math.log(3))) < 1e-9, "Position 7 is the eighth: ln 3."
-    ### BEGIN HIDDEN TESTS
-    positions = torch.tensor([0, 8190, 8191, 16382, 16383, 1_000_000])
-    factors = query_factor(positions)
-    assert close(factors[:2], [1, 1]), "The first F - 1 positions keep the factor 1."
-    assert abs(factors[2] - 1 - 0.1 * math.log(2)) < 1e-9, "F is 8192 if nothing is said."
-    assert close(factors[3], factors[2]), "All positions of a floor share a factor."
-    assert factors[3] + 1e-3 < factors[4], "The next floor has a larger one."
-    assert abs(factors[5] - 1 - 0.1 * math.log(123)) < 1e-9, "At a million, 122 floors are full."
-    steeper = query_factor(positions, slope=0.3)
-    torch.testing.assert_close(steeper - 1, 3 * (factors - 1), msg="The slope multiplies the logarithm.")
-    ### END HIDDEN TESTS
+# 这又是 YaRN 的 $0.1 \ln s + 1$，不过 logit 只乘一次，不是平方；而且每个查询各有一个：文本变长，缓存也不会过期。
 
 # %%
 GAP = 12.0
 lengths = torch.logspace(3, 7, 200, dtype=torch.float64)
 factor_of = {
     "no factor": torch.ones_like(lengths),
-    "Llama 4": query_factor(lengths - 1),
+    "Llama 4": 1 + 0.1 * torch.log(1 + (lengths / 8192).floor()),
     "proportional to ln n": lengths.log() / math.log(8192),
 }
 looks = [
@@ -343,7 +202,7 @@ headline(figure, f"Weight of a needle among ten million equal keys: {bare:.1%},\
 assert bare < 0.02 < 0.9 < kept_up
 plt.show()
 
-SPREAD = 2.0  # of the logits of all other keys, as in notebook 5
+SPREAD = 2.0  # of the logits of all other keys
 
 
 def among_spread(factor: float, keys: float) -> float:
@@ -353,60 +212,22 @@ def among_spread(factor: float, keys: float) -> float:
 
 widest, most = float(factor_of["Llama 4"][-1]), float(lengths[-1])
 best = GAP / SPREAD**2  # where f g - f² σ² / 2 is largest
-show_table(
-    "Weight of the needle where the other logits spread by 2",
-    ["8,192 keys", "ten million keys"],
-    {
-        "no factor": [f"{among_spread(1, 8192):.2f}", f"{among_spread(1, most):.3f}"],
-        "Llama 4": [
-            f"{among_spread(float(query_factor(torch.tensor(8191))), 8192):.2f}",
-            f"{among_spread(widest, most):.2f}",
-        ],
-        f"the best factor, {best:.0f}": [f"{among_spread(best, 8192):.2f}", f"{among_spread(best, most):.2f}"],
-    },
-)
 told = f"{among_spread(1, 8192):.2f} {among_spread(1, most):.3f} {among_spread(widest, most):.2f}"
 assert told == "0.73 0.002 0.19"  # what the text says
 assert max(range(1, 60), key=lambda tenths: among_spread(tenths / 10, most)) == 10 * best
 assert abs(torch.sigmoid(torch.tensor(GAP - math.log(8191.0))) - 0.95) < 0.01  # what the text says
-
 # %% [markdown] lang="en"
 # At the trained length, 8,192 keys, the needle has 0.95 of the weight. Without a factor it drowns; a logarithm of the
-# length holds it up. The factor is not free: it widens *all* gaps, also those that the head learnt to keep small. In the
-# figure all other keys score alike. Where they spread, with a standard deviation $\sigma = 2$ as in notebook 5, the factor raises
-# the highest of them too. The table compares like with like: 0.73 at 8,192 keys; at ten million 0.002 without a factor and
-# 0.19 with Llama 4's. So it helps there as well, a hundredfold, but not all the way. The needle weighs most where
+# length holds it up. The factor widens *all* gaps, also those that the head learnt to keep small. Where the other keys
+# spread, with a standard deviation $\sigma = 2$, it raises the highest of them too: 0.73 at 8,192 keys, and at ten
+# million 0.002 without a factor, 0.19 with Llama 4's. A hundredfold, but not all the way. The needle weighs most where
 # $f g - f^2 \sigma^2 / 2$ is largest, at $f = g / \sigma^2$: a factor that depends on the head, as a learned one can.
 
 # %% [markdown] lang="zh"
-# 在训练长度，即 8,192 个键的时候，针占 0.95 的权重。没有因子，它就淹没了；乘上长度的对数，就能托住它。因子也不是白来的：
-# 它把*所有*差距都拉大，包括这个头特意学得很小的那些。图中其余的键得分都一样；如果像第 5 节那样散开，标准差 $\sigma = 2$，因子把其
-# 中最高的也一并抬高。表里在同样的条件下比较：8,192 个键时是 0.73；一千万个键时，不用因子是 0.002，用 Llama 4 的因子是 0.19。
-# 可见它在这里同样有用，提高了近百倍，只是补不回全部。针的权重在 $f g - f^2 \sigma^2 / 2$ 最大处最大，也就是 $f = g / \sigma^2$：
-# 这个因子因头而异，学出来的因子可以做到。
-
-# %% [markdown] lang="en"
-# ## Layers without a softmax
-#
-# **Linear attention** drops the softmax: each token adds its own to one matrix, which does not grow with the text. The linear layers of
-# today have gates that let the matrix fade as the text goes on, so they know the order by themselves.
-# Qwen3.5 has three of them, and then one layer with a softmax, where a quarter of the 256 features of a head turns ([its
-# configuration](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen3_5/configuration_qwen3_5.py)).
-# Kimi Linear mixes them in the same way and rotates *nothing*: position is the business of the linear layers alone ([its
-# report, section 4](https://arxiv.org/abs/2510.26692v2),
-# [transformers #48250](https://github.com/huggingface/transformers/pull/48250)). It does not follow that rotation is idle
-# elsewhere: [Su, 2026](https://kexue.fm/archives/11848) tells of Kimi K3 that adding it changed nothing, but that its
-# forerunner K2, without linear layers, gets clearly worse when it is taken away.
-
-# %% [markdown] lang="zh"
-# ## 没有 softmax 的层
-#
-# **线性注意力**不要 softmax：每个 token 往同一个矩阵里加上自己的一份，文本再长，矩阵还是那么大。如今的线性层带有门，文本往前走，矩阵就慢慢淡去，所以这些层自己就知道次序。Qwen3.5 每三个这样的层之后有一个带 softmax 的层，
-# 那里每个头的 256 个特征只旋转四分之一（[它的配置](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen3_5/configuration_qwen3_5.py)）。
-# Kimi Linear 也这样混合，却*一个也不旋转*：位置完全交给线性层
-# （[技术报告第 4 节](https://arxiv.org/abs/2510.26692v2)，[transformers #48250](https://github.com/huggingface/transformers/pull/48250)）。
-# 这并不说明旋转在别处也是多余的：[苏剑林，2026](https://kexue.fm/archives/11848) 说，Kimi K3 加上旋转，效果没什么变化；
-# 而没有线性层的前一代 K2，去掉旋转就会明显变差。
+# 在训练长度，即 8,192 个键的时候，针占 0.95 的权重。没有因子，它就淹没了；乘上长度的对数，就能托住它。因子把*所有*差距都拉大，
+# 包括这个头特意学得很小的那些。如果其余的键散开，标准差 $\sigma = 2$，因子把其中最高的也一并抬高：8,192 个键时是 0.73；
+# 一千万个键时，不用因子是 0.002，用 Llama 4 的因子是 0.19，提高了近百倍，只是补不回全部。针的权重在 $f g - f^2 \sigma^2 / 2$ 最大处最大，
+# 也就是 $f = g / \sigma^2$：这个因子因头而异，学出来的因子可以做到。
 
 # %% [markdown] lang="en"
 # ## A rotation that lets the cache be small: MLA
@@ -434,10 +255,9 @@ assert abs(torch.sigmoid(torch.tensor(GAP - math.log(8191.0))) - 0.95) < 0.01  #
 # S_{mn} = \frac{(U^\top q) \cdot c_n + (R_m q') \cdot (R_n k'_n)}{\sqrt{d + d'}} .
 # $$
 #
-# Here $q$ has $d$ features, and $q'$ and $k'$ have $d'$. The cache holds $c_n$ and the rotated $k'_n$, and the figure shows
-# how keys come out of them: sizes are true to scale, and what is pale is never stored. It is partial
-# rotation again, found from another side. (DeepSeek-V4 left this for the way of notebook 2: one vector is key and value,
-# rotated in part, and the output is turned back.)
+# Here $q$ has $d$ features, and $q'$ and $k'$ have $d'$. The cache holds $c_n$ and the rotated $k'_n$: 576 numbers for
+# each token in place of 32,768. It is partial rotation again, found from another side. (DeepSeek-V4 left this for the
+# way of notebook 2: one vector is key and value, rotated in part, and the output is turned back.)
 
 # %% [markdown] lang="zh"
 # ## 让缓存变小的旋转：MLA
@@ -463,37 +283,16 @@ assert abs(torch.sigmoid(torch.tensor(GAP - math.log(8191.0))) - 0.95) < 0.01  #
 # S_{mn} = \frac{(U^\top q) \cdot c_n + (R_m q') \cdot (R_n k'_n)}{\sqrt{d + d'}} .
 # $$
 #
-# 这里 $q$ 有 $d$ 个特征，$q'$ 和 $k'$ 有 $d'$ 个。缓存里存的是 $c_n$ 和旋转过的 $k'_n$，键怎样由它们得来，见下图：大小都按比例画，
-# 颜色浅的不必存。这又是部分旋转，只是从另一头走到了同一处。
+# 这里 $q$ 有 $d$ 个特征，$q'$ 和 $k'$ 有 $d'$ 个。缓存里存的是 $c_n$ 和旋转过的 $k'_n$：每个 token 576 个数，而不是 32,768 个。
+# 这又是部分旋转，只是从另一头走到了同一处。
 # （DeepSeek-V4 不再这样做，改走第 2 节的路：同一个向量既是键又是值，部分旋转，输出再转回来。）
 
 # %%
 LATENT, TURNED, CONTENT, HEADS = 512, 64, 128, 128  # DeepSeek-V2 and V3
-stored = LATENT + TURNED
-plain, rotated = {"color": BLUE, "linewidth": 0}, {"color": VERMILION, "linewidth": 0}
-
-figure, axes = plt.subplots(figsize=(5.0, 2.75))
-axes.add_patch(plt.Rectangle((-360, -LATENT / 2), 36, LATENT, **plain))
-axes.add_patch(plt.Rectangle((330, -TURNED / 2), 36, TURNED, **rotated))
-for height, head in ((190, 1), (60, 2), (-190, HEADS)):
-    axes.add_patch(plt.Rectangle((-96, height - 18), CONTENT, 36, alpha=0.35, **plain))
-    axes.add_patch(plt.Rectangle((-96 + CONTENT, height - 18), TURNED, 36, alpha=0.35, **rotated))
-    axes.annotate("", (-100, height), (-320, height), arrowprops={"arrowstyle": "-|>", "color": BLUE})
-    axes.annotate("", (100, height), (326, 0), arrowprops={"arrowstyle": "-|>", "color": VERMILION})
-    point(axes, f"$U_{{{head}}}$", (-210, height), (0, 2), BLUE, line=False)
-    point(axes, f"key of head {head}", (0, height + 18), (0, 1), line=False)
-point(axes, "⋮", (0, -70), (0, 0), line=False)
-point(axes, f"cached:\n$c_n$,\n{LATENT} numbers,\nno positions", (-366, 0), (-3, 0), BLUE, line=False)
-point(axes, f"cached:\na shared key,\n{TURNED} numbers,\nrotated", (372, 0), (3, 0), VERMILION, line=False)
-axes.set(aspect="equal", xlim=(-590, 590), ylim=(-265, 265))
-no_frame(axes)
-headline(
-    figure, f"{stored} cached numbers make the keys of {HEADS} heads,\nand the {TURNED} that rotate serve all of them"
-)
-plt.show()
+assert (LATENT + TURNED, HEADS * 2 * CONTENT) == (576, 32_768)  # what the text says
 
 # %% [markdown] lang="en"
-# ### Exercise 8.3 · Scores from the short vectors (2 points)
+# ### Exercise 8.1 · Scores from the short vectors (2 points)
 #
 # Write `latent_scores` for one query. The rotations are already done. Do not make the keys: with many tokens that would be
 # the expensive part. (The checks see the scores alone.)
@@ -509,7 +308,7 @@ plt.show()
 # included. The rotated keys are shared by the heads, so they need no letter for heads.
 
 # %% [markdown] lang="zh"
-# ### 练习 8.3 · 直接由短向量算得分（2 分）
+# ### 练习 8.1 · 直接由短向量算得分（2 分）
 #
 # 对一个查询写出 `latent_scores`。旋转已经做好了。不要造出键：token 一多，那才是费钱的地方。（检查只看得到得分。）
 #
@@ -569,36 +368,12 @@ with quiet():
     assert (found[0] - found[1]).abs().max() > 0.1, "Every head has its own U and its own query."
     ### END HIDDEN TESTS
 
-# %%
-full = HEADS * 2 * CONTENT
-print(f"numbers cached for each token and layer: {stored} in place of {full:,}, a {full / stored:.0f}th")
-
-random = torch.Generator().manual_seed(1)
-up = torch.randn(8, 3, dtype=torch.float64, generator=random)  # U: 8 features from a short vector of 3
-query = torch.randn(8, dtype=torch.float64, generator=random)
-at_zero = up.T @ query
-apart = [
-    float((up.T @ rotate(query, step * frequencies(8)) - at_zero).norm() / at_zero.norm()) for step in (1, 10, 100)
-]
-print("U^T R q is off from U^T q, in parts of its length, by", ", ".join(f"{part:.2f}" for part in apart))
-assert stored == 576
-assert full == 32_768
-assert min(apart) > 0.2
-
-# %% [markdown] lang="en"
-# 576 numbers for each token in place of 32,768. The second line is the reason for the detour: what a rotation would make of
-# $U^\top q$ differs from it by a large part of its length, and by another one at each distance.
-
-# %% [markdown] lang="zh"
-# 每个 token 存 576 个数，而不是 32,768 个。第二行说明了为什么要绕这个弯：旋转会把 $U^\top q$ 变成与它相差很大的另一个向量，
-# 而且每个距离各不相同。
-
 # %% [markdown] lang="en"
 # ## Several positions at once: images
 #
-# A patch of an image has a row and a column, a patch of a film a time as well. Notebook 2 had the wish for more dimensions;
-# here is how it is granted. Give every token three positions, time $t$, row $x$ and column $y$, and let every pair follow
-# one of them. With $\delta$ for the step from the key to the query on the axis of pair $i$, the score is, as ever,
+# A patch of an image has a row and a column, a patch of a film a time as well. Give every token three positions, time
+# $t$, row $x$ and column $y$, and let every pair follow one of them. With $\delta$ for the step from the key to the
+# query on the axis of pair $i$, the score is, as ever,
 #
 # $$
 # S = \mathrm{Re} \sum_i q_i\, k_i^*\, e^{\mathrm{j} \delta_i \theta_i} ,
@@ -608,16 +383,18 @@ assert min(apart) > 0.2
 # text token has the same number on all axes, so text is rotated as by plain RoPE. After an image, text goes on at the
 # largest number so far plus 1: an image of 16 by 16 patches costs 256 tokens, but moves what follows by 16 positions only.
 #
-# Which pair follows which axis? Qwen2-VL has **blocks**: the 16 fastest of its 64 pairs for time, 24 for rows, and the 24
-# slowest for columns ([its code](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen2_vl/modeling_qwen2_vl.py)). In Qwen3-VL the axes **take turns**, pair after pair
+# Which pair follows which axis? Qwen2-VL has **blocks**: the 16 fastest of its 64 pairs for time, 24 for rows, and the
+# 24 slowest for columns ([its
+# code](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen2_vl/modeling_qwen2_vl.py)).
+# In Qwen3-VL the axes **take turns**, pair after pair
 # ([`recomposition_frequencies`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen3_vl/modeling_qwen3_vl.py)),
 # so that every axis has fast and slow pairs: with 24, 20 and 20 pairs, the turns end after 60, and time has the rest.
-# The figure shows the three numbers of each token, in colours, and below them which pairs of a head take which.
+# The next cell writes the three numbers of each token, and which pairs of a head take which.
 
 # %% [markdown] lang="zh"
 # ## 同时有几个位置：图像
 #
-# 图像的一小块有行和列，影片的一小块还有时间。第 2 节有过“推广到更多维度”的愿望，这里来实现它。给每个 token 三个位置：时间 $t$、
+# 图像的一小块有行和列，影片的一小块还有时间。给每个 token 三个位置：时间 $t$、
 # 行 $x$、列 $y$，让每一对跟随其中一个。设 $\delta$ 是在第 $i$ 对所跟随的轴上从键到查询的步数，得分照旧是
 #
 # $$
@@ -630,8 +407,8 @@ assert min(apart) > 0.2
 # 哪一对跟随哪个轴？Qwen2-VL 用**分块**：64 对里最快的 16 对归时间，24 对归行，最慢的 24 对归列
 # （[它的代码](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen2_vl/modeling_qwen2_vl.py)）。Qwen3-VL 里各轴**轮流**，一对接一对
 # （[`recomposition_frequencies`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen3_vl/modeling_qwen3_vl.py)），
-# 于是每个轴都有快有慢：三个轴各有 24、20、20 对，轮流到第 60 对为止，剩下的归时间。下图上半是每个 token 的三个数，
-# 以颜色区分；下半是一个头的各对，每一对取与它同色的那个数。
+# 于是每个轴都有快有慢：三个轴各有 24、20、20 对，轮流到第 60 对为止，剩下的归时间。下一格写出每个 token 的三个数，
+# 以及一个头的各对取哪一个。
 
 # %%
 BLOCKS, TURNS = (16, 24, 24), (24, 20, 20)  # pairs for time, rows, columns: Qwen2-VL, Qwen3-VL
@@ -657,40 +434,14 @@ def places(before: int, rows: int, columns: int, after: int) -> Tensor:
     return torch.cat([torch.arange(before).expand(3, -1), image, tail.expand(3, -1)], dim=1)
 
 
-# %%
-before, rows, columns = 3, 2, 3
-numbers, patches = places(before, rows, columns, 3), range(before, before + rows * columns)
-names, colours = ("time", "row", "column"), (BLUE, ORANGE, PURPLE)
-
-figure, (top, bottom) = plt.subplots(2, 1, figsize=(5.2, 2.9), height_ratios=[1.3, 1])
-for n, token in enumerate(numbers.T.tolist()):
-    across, up = token[2], before - token[1] if n in patches else (1 - rows) / 2
-    box = {"facecolor": SKY, "alpha": 0.35} if n in patches else {"fill": False, "edgecolor": GREY}
-    top.add_patch(plt.Rectangle((across - 0.46, up - 0.44), 0.92, 0.88, **box))
-    for number, shift, colour in zip(token, (-0.27, 0, 0.27), colours, strict=True):
-        point(top, f"{number}", (across + shift, up), (0, 0), colour, line=False)
-middle = before + (columns - 1) / 2
-for words, across, up in (("text", 1, 0), ("image", middle, 0.5), ("text", middle + columns, 0)):
-    point(top, words, (across, up), (0, 1), line=False)
-top.set(aspect="equal", xlim=(-0.6, int(numbers.max()) + 0.6), ylim=(0.5 - rows, 1))
-for height, (words, axes_of) in enumerate({"alternating": turns_taken(TURNS), "blocks": blocks(BLOCKS)}.items()):
-    for pair, axis in enumerate(axes_of.tolist()):
-        bottom.add_patch(plt.Rectangle((pair, 1.4 * height), 0.8, 1, color=colours[axis], linewidth=0))
-    point(bottom, words, (0, 1.4 * height + 0.5), (-4, 0), line=False)
-for axis, (name, colour) in enumerate(zip(names, colours, strict=True)):
-    point(bottom, name, (float((axes_of == axis).nonzero().double().mean()), 2.4), (0, 1), colour, line=False)
-point(bottom, "fastest pair", (0, 0), (1, -2), line=False)
-point(bottom, "slowest", (64, 0), (-1, -2), line=False)
-bottom.set(xlim=(-14, 65), ylim=(-0.8, 3.2))
-no_frame(top)
-no_frame(bottom)
-moved = int(numbers[0, patches.stop]) - before
-finding = f"{len(patches)} patches move the text that follows by {moved} positions;"
-headline(figure, f"{finding}\neach pair turns by the number of its colour")
-plt.show()
+print("Time, row and column of three tokens of text, two by three patches, and three tokens of text:")
+print(*places(3, 2, 3, 3).tolist(), sep="\n")
+print("The axis of each pair, the fastest first; t for time, r for the row, c for the column:")
+for name, axes_of in {"Qwen2-VL": blocks(BLOCKS), "Qwen3-VL": turns_taken(TURNS)}.items():
+    print(f"{name}:", "".join("trc"[axis] for axis in axes_of.tolist()))
 
 # %% [markdown] lang="en"
-# ### Exercise 8.4 · Angles on three axes (2 points)
+# ### Exercise 8.2 · Angles on three axes (2 points)
 #
 # Write `axis_angles`: the angle of each token and pair.
 #
@@ -701,7 +452,7 @@ plt.show()
 # that you get, and at the one that is asked for.
 
 # %% [markdown] lang="zh"
-# ### 练习 8.4 · 三个轴上的角度（2 分）
+# ### 练习 8.2 · 三个轴上的角度（2 分）
 #
 # 写出 `axis_angles`：每个 token、每一对的角度。
 #
@@ -751,47 +502,27 @@ with quiet():
 
 # %%
 walk = places(5, 16, 16, 5)
-print(f"{walk.shape[1]} tokens, of which {16 * 16} are patches; the last has position {int(walk.max())}")
-assert walk.shape[1] - 10 == 256
+assert walk.shape[1] - 10 == 256  # what the text says
 assert int(walk[0, -5]) - 5 == 16
 assert int((turns_taken(TURNS) > 0).nonzero()[-1]) + 1 == 60 - 60 % 3
-
-theta = frequencies(128, 1e6)  # the base of Qwen2-VL, in both panels
-figure, panels = plt.subplots(1, 2, figsize=(7.2, 2.7), sharey=True)
-fastest = {}
-for panel, (title, axes_of) in zip(
-    panels, (("blocks", blocks(BLOCKS)), ("alternating", turns_taken(TURNS))), strict=True
-):
-    for axis, (name, colour) in enumerate(zip(names, colours, strict=True)):
-        own = (axes_of == axis).nonzero().flatten()
-        wavelengths = 2 * math.pi / theta[own]
-        fastest[title, name] = float(wavelengths[0])
-        panel.plot(own, wavelengths, "osD"[axis], color=colour, markersize=4)
-        if title == "blocks":
-            point(panel, name, (own[len(own) // 2], wavelengths[len(own) // 2]), (10, -6), colour)
-    panel.axhspan(1, 16, color=SKY, alpha=0.25, linewidth=0)
-    panel.text(64, 7.5, "16 patches", fontsize=8.5, ha="right", va="center")
-    panel.set(xlabel="pair i", yscale="log", ylim=(4, 1e7))
-    panel.set_title(title, fontweight="normal", fontsize=9.5)
-panels[0].set_ylabel("wavelength, in positions")
-panels[1].tick_params(labelleft=True)
-slow, quick = fastest["blocks", "column"], fastest["alternating", "column"]
-finding = f"Axes in blocks: the fastest pair of the columns comes round in {round(slow, -3):,.0f} positions;"
-headline(figure, f"{finding}\naxes alternating: in {quick:.0f}")
+slow, quick = (
+    float(2 * math.pi / frequencies(128, 1e6)[axes_of == 2][0]) for axes_of in (blocks(BLOCKS), turns_taken(TURNS))
+)
+print(f"The fastest pair of the columns comes round in {slow:,.0f} positions if the axes have blocks,")
+print(f"in {quick:.0f} if they take turns.")
 assert slow > 35_000  # what the text says
 assert 360 * 16 / slow < 1 / 5
-plt.show()
 
 # %% [markdown] lang="en"
-# The band marks an image of 16 patches across. In blocks no pair of the columns turns by even a fifth of a degree within it:
-# for a whole turn the fastest needs more than 35,000 positions. In turns every axis has pairs that tell neighbours apart.
+# In blocks no pair of the columns turns by even a fifth of a degree within an image of 16 patches across: for a whole
+# turn the fastest needs more than 35,000 positions. In turns every axis has pairs that tell neighbours apart.
 #
 # One more effect: since an image moves the numbers by its side and not by its area, positions grow more slowly than tokens.
 # A factor of YaRN can be smaller than the text-only one; [settings for Qwen3-VL in
 # vLLM](https://github.com/vllm-project/vllm/pull/25384) take 3 for a context that is almost 4 times as long.
 
 # %% [markdown] lang="zh"
-# 色带标出宽 16 块的图像。分块时，列的任何一对在这么宽的范围里连五分之一度都转不到：
+# 分块时，列的任何一对在宽 16 块的图像里连五分之一度都转不到：
 # 最快的一对要 35,000 多个位置才转一圈。轮流时，每个轴都有分得清相邻两块的特征对。
 #
 # 还有一个后果：图像让位置移动的是它的边长而不是面积，所以位置比 token 增长得慢，YaRN 的因子可以比纯文字时小；
@@ -821,9 +552,10 @@ plt.show()
 # $$
 #
 # **A norm on queries and keys.** RMSNorm makes each of them $\sqrt d$ long, so that a score $q \cdot k / \sqrt d$ stays
-# between $-\sqrt d$ and $\sqrt d$ and a gap is at most $2 \sqrt d$: scores cannot run away in training. (Its learned weights
-# scale these bounds.) Does its place matter? A rotation keeps lengths, so a norm *without weights* may stand before it or after it: Llama 4 has it after,
-# Qwen3 has one with weights before. Weights that differ within a pair do not commute with its rotation.
+# between $-\sqrt d$ and $\sqrt d$ and a gap is at most $2 \sqrt d$: scores cannot run away in training. (Its learned
+# weights scale these bounds.) A rotation keeps lengths, so a norm *without weights* may stand before it or after it:
+# Llama 4 has it after, Qwen3 has one with weights before. Weights that differ within a pair do not commute with its
+# rotation.
 
 # %% [markdown] lang="zh"
 # ## 窗口、汇点与归一化
@@ -847,11 +579,11 @@ plt.show()
 # $$
 #
 # **查询和键的归一化**：RMSNorm 让它们各自长 $\sqrt d$，于是得分 $q \cdot k / \sqrt d$ 总在 $-\sqrt d$ 与 $\sqrt d$ 之间，
-# 差距最多 $2 \sqrt d$：训练中得分不会失控。（学出来的权重会把这些界放大或缩小。）它放在哪里要紧吗？旋转不改变长度，所以*没有权重*的归一化放在旋转前后都行：Llama 4 放在后面，
+# 差距最多 $2 \sqrt d$：训练中得分不会失控。（学出来的权重会把这些界放大或缩小。）旋转不改变长度，所以*没有权重*的归一化放在旋转前后都行：Llama 4 放在后面，
 # Qwen3 放在前面，而且有权重。如果一对里的两个权重不同，就不能与这一对的旋转交换次序。
 
 # %% [markdown] lang="en"
-# ### Exercise 8.5 · A window with a sink (2 points)
+# ### Exercise 8.3 · A window with a sink (2 points)
 #
 # Write `windowed_weights`: the weights of a head that looks at the last $w$ tokens and has a sink $z$.
 #
@@ -865,7 +597,7 @@ plt.show()
 # many is seen, look at the comparison with $w$.
 
 # %% [markdown] lang="zh"
-# ### 练习 8.5 · 带汇点的窗口（2 分）
+# ### 练习 8.3 · 带汇点的窗口（2 分）
 #
 # 写出 `windowed_weights`：一个头只看最后 $w$ 个 token，并且有汇点 $z$，给出它的权重。
 #
@@ -923,18 +655,6 @@ with quiet():
     assert torch.equal(scores, kept), "The input belongs to the caller: leave it as it is."
     ### END HIDDEN TESTS
 
-# %%
-random = torch.Generator().manual_seed(5)
-vector, angle = torch.randn(64, dtype=torch.float64, generator=random), 7 * frequencies(64)
-norm = torch.nn.functional.rms_norm
-same = torch.ones(64, dtype=torch.float64)
-uneven = torch.linspace(0.5, 2, 64, dtype=torch.float64)
-for name, weights in (("without weights", same), ("with weights that differ within a pair", uneven)):
-    before = rotate(norm(vector, (64,), weights), angle)
-    after = norm(rotate(vector, angle), (64,), weights)
-    print(f"norm before or after the rotation, {name}: off by {(before - after).abs().max():.0e}")
-assert (norm(vector, (64,)).norm() - 8).abs() < 1e-9, "A normed vector of 64 features is 8 long."
-
 # %% [markdown] lang="en"
 # ## How large a base, how long a text?
 #
@@ -943,11 +663,6 @@ assert (norm(vector, (64,)).norm() - 8).abs() < 1e-9, "A normed vector of 64 fea
 # length, which bases have no such distance? They say that a model with too small a base may keep a low perplexity and still
 # not find what is far away. Take the first distance of loss for each base on a grid. It does *not* grow steadily with the
 # base: between the smallest base without loss and the largest with loss lies a **band** in which both occur.
-#
-# The other law looks at training. [Liu et al., 2023](https://arxiv.org/abs/2310.05209v2) find that fine-tuning at the trained length
-# with a base *smaller or larger* than 10,000 makes a model read further, and describe both from the periods of the pairs. You
-# can see why both ends help: with a small base all pairs complete their circle in training, with a large one the slow pairs
-# stay longer on the arc that they know.
 
 # %% [markdown] lang="zh"
 # ## 底数多大，文本多长？
@@ -956,10 +671,6 @@ assert (norm(vector, (64,)).norm() - 8).abs() < 1e-9, "A normed vector of 64 fea
 # [Men 等，2024](https://arxiv.org/abs/2405.14591v1) 把问题反过来问：给定一个长度，哪些底数不出现这种距离？他们说，底数太小的模型，
 # 困惑度可以照样很低，却找不到远处的东西。对网格上的每个底数，求出第一个吃亏的距离。它*并不*随底数一路增大：
 # 从最小的不吃亏的底数，到最大的吃亏的底数，中间有一条**带**，两种情形都有。
-#
-# 另一条规律看的是训练。[Liu 等，2023](https://arxiv.org/abs/2310.05209v2) 发现，在训练长度上用比 10,000 *更小或更大*的底数微调，
-# 模型都能读得更远，并且从各对的周期出发来描述两者。为什么两头都有好处，你看得出来：底数小，所有的特征对在训练中都转满了圈；
-# 底数大，低频对在认识的那段弧上停留得更久。
 
 # %%
 bases = torch.logspace(3, 8.2, 800, dtype=torch.float64)
@@ -1023,22 +734,22 @@ assert (changes > 1).all()
 # %% [markdown] lang="en" short=true
 # ## Read the configurations
 #
-# Now the real thing. Below stands what seven models say of their positions, in the words of transformers. Your code is to
-# turn it into frequencies and a factor for the tables.
+# Below stands what seven models say of their positions, in the words of transformers. Your code turns it into
+# frequencies and a factor for the tables.
 
 # %% [markdown] lang="zh" short=true
 # ## 读配置
 #
-# 现在来真的。下面是七个模型对自己位置的说明，用的是 transformers 的说法。请用你的代码把它变成频率和乘在表上的因子。
+# 下面是七个模型对自己位置的说明，用的是 transformers 的说法。请用你的代码把它变成频率和乘在表上的因子。
 
 # %% [markdown] lang="en"
-# ### Exercise 8.6 · Frequencies from a configuration (3 points)
+# ### Exercise 8.4 · Frequencies from a configuration (3 points)
 #
 # Write `read_frequencies`. The dictionary has `rope_theta`, the base, and a `rope_type`:
 #
 # - `default` or none at all: plain RoPE.
 # - `linear`: PI; `factor` is $s$.
-# - `proportional`: p-RoPE, and `partial_rotary_factor` is the share.
+# - `proportional`: p-RoPE, and `partial_rotary_factor` is the share of the pairs that turns, rounded down to whole pairs.
 # - `llama3` and `yarn`: the ramps of notebook 5, by turns and by pairs. Which share of its own frequency each pair keeps on the
 #   ramp is given as `kept`; the rest of the frequency is divided by `factor`.
 # - The factor for the tables, in `yarn` alone, is `attention_factor`, and if that is not there, $0.1 \ln s + 1$. All other types
@@ -1054,13 +765,13 @@ assert (changes > 1).all()
 # although it is there; the share and the rest exchanged.
 
 # %% [markdown] lang="zh"
-# ### 练习 8.6 · 由配置求频率（3 分）
+# ### 练习 8.4 · 由配置求频率（3 分）
 #
 # 写出 `read_frequencies`。字典里有底数 `rope_theta` 和类型 `rope_type`：
 #
 # - `default` 或者没有写：普通 RoPE。
 # - `linear`：PI；`factor` 就是 $s$。
-# - `proportional`：p-RoPE，`partial_rotary_factor` 是比例。
+# - `proportional`：p-RoPE，`partial_rotary_factor` 是会转的特征对所占的比例，向下取整到整数对。
 # - `llama3` 和 `yarn`：第 5 节的两种斜坡，按圈数和按编号。每一对在斜坡上保留自己频率的多少，由 `kept` 给出；其余部分除以 `factor`。
 # - 乘在表上的因子只有 `yarn` 有：`attention_factor`，没有写就是 $0.1 \ln s + 1$。其他类型的因子都是 1。
 #
@@ -1118,6 +829,10 @@ with quiet():
         "llama3 blends in the same way: half of 1/4, and half of it over 2."
     )
     assert close(factor, 1), "llama3 has no temperature."
+    theta, _ = read_frequencies({"rope_theta": 16.0, "rope_type": "proportional", "partial_rotary_factor": 0.5}, 8)
+    assert close(theta, [1, 0.5, 0, 0]), (
+        "proportional: the share counts pairs, rounded down; the slow ones stand still."
+    )
     ### BEGIN HIDDEN TESTS
     assert close(read_frequencies(yarn | {"attention_factor": 1.0}, 8, ramp)[1], 1), (
         "attention_factor 1.0 switches the temperature off."
@@ -1131,8 +846,13 @@ with quiet():
         assert close(theta[share == 0], slowed), "Those that keep nothing are slowed by the factor."
         right = own / rope["factor"] + share * (own - own / rope["factor"])
         assert close(theta / right, torch.ones(64)), "Between them it blends by the share."
-    gemma = {"rope_theta": 1e6, "rope_type": "proportional", "partial_rotary_factor": 0.25}
-    assert int((read_frequencies(gemma, 512)[0] > 0).sum()) == 64, "proportional: a quarter of the pairs turns."
+    for dim, share, turning in ((512, 0.25, 64), (10, 0.5, 2), (14, 0.5, 3)):
+        gemma = {"rope_theta": 1e6, "rope_type": "proportional", "partial_rotary_factor": share}
+        theta, _ = read_frequencies(gemma, dim)
+        assert close(theta[:turning], frequencies(dim, 1e6)[:turning]), "Frequencies are those of the whole head."
+        assert (theta[turning:] == 0).all(), (
+            "proportional: the share counts pairs, rounded down; the slow ones stand still."
+        )
     plain = read_frequencies({"rope_theta": 1e6, "rope_type": "default", "factor": 9.0}, 64)[0]
     assert close(plain, frequencies(64, 1e6)), "default: whatever else is there, nothing is scaled."
     ### END HIDDEN TESTS
@@ -1263,9 +983,6 @@ to_touch("models", to_show)
 # reach plays no part. [Gemma 4](#models?model=Gemma+4+31B&read=131072) has no limit of this kind at all: of 256 pairs 192 stand still, and the others turn within 188 positions.
 #
 # <!-- touch: models -->
-#
-# And again: this is the condition that nothing is *new*. Whether a model makes use of what it reads, only experiments
-# tell. Here are some.
 
 # %% [markdown] lang="zh"
 # 和你预测的一样吗？Qwen3、gpt-oss 和 DeepSeek-V4 宣传的*恰好*就是够得到的长度：训练长度乘以 YaRN 的因子，一个 token 也不多；
@@ -1276,8 +993,6 @@ to_touch("models", to_show)
 # 256 对里有 192 对静止，其余的在 188 个位置之内就转一圈。
 #
 # <!-- touch: models -->
-#
-# 再说一遍：这个条件说的是没有*新*东西。模型用不用得上读到的东西，只有实验才知道。下面就是一些。
 
 # %%
 SCORES = {  # RULER: share of right answers, in per cent, in texts of 4K, 8K, 16K, 32K, 64K and 128K tokens
@@ -1326,16 +1041,14 @@ assert (SCORES["Llama 3.1 70B"][4:], SCORES["Mistral Large"][5], SCORES["Mixtral
 #
 # - **Past the reach, and not trained there: nothing.** Together's model is Llama 2 with
 #   [PI to 32K](https://huggingface.co/togethercomputer/Llama-2-7B-32K), the one whose loss shoots up in notebook 6 (here after
-#   learning to follow instructions). Its score goes from 63.0 to 0.0, and LongChat and LongAlpaca, which advertise 32K
-#   as well, have 0.0 there, too. (To stretch helps even without training: FILM-7B, made for 32K and read with YaRN beyond,
-#   has 70.1 at 64K and 27.1 at 128K, by its makers' count.)
+#   learning to follow instructions). Its score goes from 63.0 to 0.0, as do those of LongChat and LongAlpaca, which advertise 32K
+#   as well.
 # - **Past the reach, and trained there:** Llama 3.1 still answers, less well; from 64K to 128K the larger one loses
 #   more, from 88.4 to 66.6.
 # - **Within it:** Qwen3 keeps 90.6, by [its makers' count](https://arxiv.org/abs/2505.09388v1) (appendix A.1.1), with YaRN at the factor 4.
-# - **Angles do not decide alone.** Mistral Large of July 2024 advertises 128K and has 23.7 left there; Mixtral still has
-#   72.4 at twice what it advertises (the Mistral Large of November, as long, has 48.1). Jamba
-#   has the most, 95.1, by its makers' count, and no position code: its few layers of attention stand between recurrent ones, which know the order
-#   ([Lieber et al.](https://arxiv.org/abs/2403.19887)).
+# - **Angles do not decide alone.** Mistral Large advertises 128K and has 23.7 left there; Mixtral still has
+#   72.4 at twice what it advertises. Jamba has the most, 95.1, by its makers' count, and no position code: its few layers of
+#   attention stand between recurrent ones, which know the order ([Lieber et al.](https://arxiv.org/abs/2403.19887)).
 
 # %% [markdown] lang="zh"
 # [RULER](https://arxiv.org/abs/2404.06654) 在相像的东西里藏几样要找的，让模型顺着一串名字找下去，还让它数词；得分取自
@@ -1343,10 +1056,11 @@ assert (SCORES["Llama 3.1 70B"][4:], SCORES["Mistral Large"][5], SCORES["Mixtral
 # 圆点是够到的长度，算法同上。圆圈是宣传的长度：那些模型训练文本有多长，我们不知道。
 #
 # - **过了够得到的长度，又没在那里训练过：什么也不剩。** Together 的模型是 Llama 2 用
-#   [PI 拉长到 32K](https://huggingface.co/togethercomputer/Llama-2-7B-32K)，第 6 节里损失冲上去的就是它（这里的还学过听从指令）。它从 63.0 掉到 0.0；同样宣传 32K 的 LongChat 和 LongAlpaca，到那里也是 0.0。（不训练，只拉长，也有用：FILM-7B 做到 32K，再往后用 YaRN 读，作者自己报的是 64K 处 70.1、128K 处 27.1。）
+#   [PI 拉长到 32K](https://huggingface.co/togethercomputer/Llama-2-7B-32K)，第 6 节里损失冲上去的就是它（这里的还学过听从指令）。它从 63.0 掉到 0.0；
+#   同样宣传 32K 的 LongChat 和 LongAlpaca，到那里也是 0.0。
 # - **过了，但在那里训练过：** Llama 3.1 还答得出来，只是差一些；从 64K 到 128K，大的那个丢得更多，从 88.4 到 66.6。
 # - **在够得到的长度之内：** Qwen3 保住 90.6，是[作者自己报的](https://arxiv.org/abs/2505.09388v1)（附录 A.1.1），用了因子为 4 的 YaRN。
-# - **不是只看角度。** 2024 年 7 月的 Mistral Large 宣传 128K，到那里只剩 23.7；Mixtral 在宣传长度的两倍处还有 72.4（十一月的 Mistral Large 同样长，有 48.1）。最高的是 Jamba，95.1，也是作者自己报的，
+# - **不是只看角度。** Mistral Large 宣传 128K，到那里只剩 23.7；Mixtral 在宣传长度的两倍处还有 72.4。最高的是 Jamba，95.1，也是作者自己报的，
 #   它没有位置编码：不多的几层注意力夹在循环的层中间，次序由循环的层知道（[Lieber 等](https://arxiv.org/abs/2403.19887)）。
 
 # %% [markdown] lang="en" short=true
@@ -1372,28 +1086,10 @@ assert (SCORES["Llama 3.1 70B"][4:], SCORES["Mistral Large"][5], SCORES["Mixtral
 # | 读图像 | 每个轴一个位置，各轴轮流。图像之后的文字，从最大的数加 1 接着排。 | 前面的“同时有几个位置” |
 
 # %% [markdown] lang="en" short=true
-# ## What to remember
-#
-# - Partial rotation leaves a head room for meaning; stop the *slow* pairs, and no length brings a new angle.
-# - Among $n$ keys a needle needs a gap of $\ln n$. A factor that grows like a logarithm keeps it up, query by query or for the whole text.
-# - MLA rotates features of their own, since a rotation between $U$ and the query would spoil the small cache.
-# - With several positions each pair follows one axis; taking turns gives every axis fast pairs.
-# - Windows bound the distance, sinks take weight that nobody wants, norms bound the scores.
-# - A configuration says it all: base, type, factor, length. Read it with your own code.
-#
 # That closes the walk. No code wins everywhere, and toy rankings do not carry over. But you can now read any of them in a
 # program, say what it computes, and test whether it does. To start again from the beginning: [notebook
 # 0](0_why_position.ipynb).
 
 # %% [markdown] lang="zh" short=true
-# ## 记住这些
-#
-# - 部分旋转给一个头留出放含义的地方；让*慢*的特征对停下，文本再长也没有新角度。
-# - 在 $n$ 个键当中，针需要 $\ln n$ 的差距。像对数那样增长的因子能托住它，可以逐个查询，也可以整篇共用。
-# - MLA 旋转另外的特征，因为旋转夹在 $U$ 和查询之间就会毁掉小缓存。
-# - 有几个位置时，每一对跟随一个轴；轮流能让每个轴都有高频对。
-# - 窗口限住距离，汇点收走没人要的权重，归一化限住得分。
-# - 配置里什么都有：底数、类型、因子、长度。用你自己的代码去读。
-#
 # 旅程到此结束。没有哪种编码处处获胜，小模型上的名次也不能照搬。但是现在，无论在程序里遇到哪一种，你都能读懂它、说出它算的是什么，
 # 并检验它是否如此。想从头再走一遍，请回到[第 0 节](0_why_position.ipynb)。

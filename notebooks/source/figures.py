@@ -35,12 +35,10 @@ _LOOKS = {  # colour, dashes and marker of what several figures compare, by the 
     "ALiBi": (BLUE, "-", "o"),
     "RoPE": (VERMILION, "--", "D"),
     "as trained": (VERMILION, "--", "D"),  # RoPE without a scaling
-    "unchanged": (VERMILION, "--", "D"),
     "none": (VERMILION, "--", "D"),
     "PI": (PURPLE, ":", "v"),
     "NTK": (GREEN, "-.", "^"),
     "dynamic NTK": (SKY, (0, (5, 1, 1, 1)), "s"),
-    "YaRN, paper": (GREY, (0, (9, 2)), "s"),
     "YaRN": (BLACK, "-", "o"),
     "slow pairs": (SLOW, "-", "o"),
     "fast pairs": (FAST, ":", "v"),

@@ -9,7 +9,6 @@ from torch import Tensor
 # so many pairs that keep all of it, the shares of those after them, and the number of pairs; the others keep nothing.
 _KEPT = {
     "ramp over turns, beta 32": (0, [0.2963198825, 0.07164740563, 0.0005997301867], 8),
-    "ramp over turns, beta 4": (1, [0.7403565246, 0.006197211927], 8),
     "ramp over pairs, beta 32": (1, [2 / 3, 1 / 3], 8),
     "Llama 3.1": (29, [0.8036210418, 0.5928492948, 0.4211509973, 0.2812826051, 0.1673434023, 0.07452656414], 64),
     "Llama 4 Scout": (35, [], 64),

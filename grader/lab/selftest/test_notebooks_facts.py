@@ -143,13 +143,6 @@ def test_deepseek_v4_rotates_one_vector_for_keys_and_values(transformers: Module
     assert (config.num_key_value_heads, config.sliding_window) == (1, 128)
 
 
-def test_layers_without_a_softmax_stand_before_those_with_one(transformers: Module) -> None:
-    qwen = transformers("models.qwen3_5").Qwen3_5TextConfig()
-    assert qwen.layer_types[:4] == ["linear_attention"] * 3 + ["full_attention"]
-    assert (qwen.head_dim, qwen.rope_parameters["partial_rotary_factor"]) == (256, 0.25)
-    assert not hasattr(transformers("models.kimi_linear").KimiLinearConfig(), "rope_parameters")
-
-
 def test_qwen2_vl_has_blocks_and_qwen3_vl_has_turns(transformers: Module) -> None:
     code = {
         name: Path(str(transformers(f"models.{name}.modeling_{name}").__file__)).read_text(encoding="utf-8")

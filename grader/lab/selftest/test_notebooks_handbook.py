@@ -413,7 +413,7 @@ def test_the_way_to_task_4_takes_an_hour_and_ends_in_the_students_own_module(lan
 
 def test_the_map_says_how_long_the_whole_and_the_short_way_take() -> None:
     books = [[sources.read(script, language) for language in sources.LANGUAGES] for script in sources.scripts()]
-    assert 12 <= sum(times.minutes(english) for english, _ in books) / 60 <= 15, "A first reader's pace."
+    assert 10 <= sum(times.minutes(english) for english, _ in books) / 60 <= 12, "A first reader's pace."
     assert 1 <= sum(times.minutes(english, short=True) for english, _ in books) / 60 <= 2
     for both in books:
         flags = [handbook._short(notebook) for notebook in both]

@@ -1,4 +1,4 @@
-"""One table of notation: every letter in a formula is in it, and has one meaning in a notebook."""
+"""One table of notation, in AUTHORING.md: every letter in a formula is in it, and has one meaning in a notebook."""
 
 from __future__ import annotations
 
@@ -34,38 +34,42 @@ def prose(name: str, language: str) -> str:
 
 
 def used(name: str, language: str) -> set[str]:
-    """Every letter in the formulas of a notebook, its table of notation apart."""
-    text = re.sub(r"`[^`\n]*`", "", ROW.sub("", prose(name, language)))
+    """Every letter in the formulas of a notebook."""
+    text = re.sub(r"`[^`\n]*`", "", prose(name, language))
     return {letter for found in FORMULA.findall(text) for letter in letters("".join(found))}
 
 
 def notebooks(where: str) -> set[str]:
     """The notebooks of a row: ``all``, ``0 to 5`` or ``0, 7``."""
-    if where in ("all", "全部"):
+    if where == "all":
         return {name[0] for name in NAMES}
     first, *last = re.findall(r"\d", where)
-    return {str(n) for n in range(int(first), int(last[0]) + 1)} if re.search(r"to|至", where) else {first, *last}
+    return {str(n) for n in range(int(first), int(last[0]) + 1)} if "to" in where else {first, *last}
 
 
-def meanings(language: str) -> Counter[tuple[str, str]]:
+@cache
+def table() -> list[tuple[set[str], set[str]]]:
+    """The letters and the notebooks of each row."""
+    text = (sources.SOURCES.parent / "AUTHORING.md").read_text(encoding="utf-8")
+    return [(letters(symbols.replace("$", " ")), notebooks(where)) for symbols, where in ROW.findall(text)]
+
+
+def meanings() -> Counter[tuple[str, str]]:
     """How many rows of the table give a meaning to a letter in a notebook."""
-    found: Counter[tuple[str, str]] = Counter()
-    for symbols, where in ROW.findall(prose(NAMES[0], language)):
-        found.update((letter, number) for letter in letters(symbols.replace("$", " ")) for number in notebooks(where))
-    return found
+    return Counter((letter, number) for symbols, numbers in table() for letter in symbols for number in numbers)
 
 
 @pytest.mark.parametrize("language", sources.LANGUAGES)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_letter_of_a_formula_has_one_meaning(name: str, language: str) -> None:
-    table = meanings(language)
-    assert {letter: table[letter, name[0]] for letter in used(name, language) if table[letter, name[0]] != 1} == {}
+    found = meanings()
+    assert {letter: found[letter, name[0]] for letter in used(name, language) if found[letter, name[0]] != 1} == {}
 
 
 @pytest.mark.parametrize("language", sources.LANGUAGES)
 def test_the_whole_in_brief_takes_letters_as_the_notebooks_that_it_sums_up(language: str) -> None:
-    table = meanings(language)
-    assert {letter for letter in used(sources.BRIEF, language) if not table[letter, "2"] + table[letter, "5"]} == set()
+    found = meanings()
+    assert {letter for letter in used(sources.BRIEF, language) if not found[letter, "2"] + found[letter, "5"]} == set()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -76,14 +80,8 @@ def test_one_star_is_used_for_conjugates(name: str) -> None:
 @pytest.mark.parametrize("language", sources.LANGUAGES)
 def test_the_table_names_no_letter_that_nobody_uses(language: str) -> None:
     everywhere = {(letter, name[0]) for name in NAMES for letter in used(name, language)}
-    rows = [(symbols, notebooks(where)) for symbols, where in ROW.findall(prose(NAMES[0], language))]
-    assert len(rows) > 30
-    idle = [
-        letter
-        for symbols, numbers in rows
-        for letter in letters(symbols.replace("$", " "))
-        if not any((letter, number) in everywhere for number in numbers)
-    ]
+    assert len(table()) > 30
+    idle = [one for symbols, numbers in table() for one in symbols if not any((one, n) in everywhere for n in numbers)]
     assert idle == []
 
 

@@ -27,9 +27,14 @@ EXPONENTIAL = "torch.exp(-torch.arange(0, dim, 2).double() / dim * math.log(base
 BETA = "(factor ** (2 / (dim - 2)) * base ** (2 / dim)) ** (dim / 2)"  # the assignment's (c_kappa * beta) ** (d / 2)
 FORMULAS = {  # answers that exact comparisons refused: the solution's own formula, and another that says the same
     "2.2": ("2_deriving_rope", "speeds", "base ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)", EXPONENTIAL),
-    "5.4": ("5_longer_contexts", "ntk_base", "base * factor ** (dim / (dim - 2))", BETA),
-    "5.5": ("5_longer_contexts", "dynamic_base", "base * factor ** (dim / (dim - 2))", BETA),
-    "8.1": ("8_models_of_2026", "proportional", "frequencies(dim, base)", EXPONENTIAL),
+    "5.3": ("5_longer_contexts", "ntk_base", "base * factor ** (dim / (dim - 2))", BETA),
+    "5.4": ("5_longer_contexts", "dynamic_base", "base * factor ** (dim / (dim - 2))", BETA),
+    "8.4": (
+        "8_models_of_2026",
+        "read_frequencies",
+        'frequencies(dim, rope["rope_theta"])',
+        EXPONENTIAL.replace("base", 'rope["rope_theta"]'),
+    ),
 }
 
 

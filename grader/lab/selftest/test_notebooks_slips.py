@@ -80,13 +80,6 @@ SLIPS = {
         "counted from the start",
     ),
     "3.1 heads": Slip("3_three_implementations", "rotate_adjacent", ".unsqueeze(-2)", "", "angles belong to positions"),
-    "3.2 precision": Slip(
-        "3_three_implementations",
-        "to_freqs_cis",
-        "(torch.ones_like(angles), angles)",
-        "(torch.ones_like(angles), angles).to(torch.complex64)",
-        "the precision stays",
-    ),
     "3.2 heads": Slip("3_three_implementations", "rotate_complex", ".unsqueeze(-2)", "", "factors belong to positions"),
     "3.3 heads": Slip(
         "3_three_implementations", "rotate_half_split", ".unsqueeze(-2)", "", "angles belong to positions"
@@ -98,26 +91,26 @@ SLIPS = {
     "3.5 heads as one": Slip(
         "3_three_implementations", "convert", "unflatten(0, (number,", "unflatten(0, (1,", "Each head by itself"
     ),
-    "4.2 conjugate": Slip("4_decay_and_precision", "decay_bound", "key.conj()", "key", "With the conjugate"),
-    "4.3 no content": Slip("4_decay_and_precision", "key_for", "query * ", "", "score is highest"),
-    "4.3 conjugate": Slip("4_decay_and_precision", "key_for", "query * ", "query.conj() * ", "score is highest"),
-    "4.4 cosines only": Slip("4_decay_and_precision", "table_error", ", rounded.sin() - exact.sin()", "", "265"),
-    "4.4 angles": Slip("4_decay_and_precision", "table_error", ".to(angles_in)", "", "265"),
-    "4.4 cosines in 16 bits": Slip(
+    "4.1 conjugate": Slip("4_decay_and_precision", "decay_bound", "key.conj()", "key", "With the conjugate"),
+    "4.2 no content": Slip("4_decay_and_precision", "key_for", "query * ", "", "score is highest"),
+    "4.2 conjugate": Slip("4_decay_and_precision", "key_for", "query * ", "query.conj() * ", "score is highest"),
+    "4.3 cosines only": Slip("4_decay_and_precision", "table_error", ", rounded.sin() - exact.sin()", "", "265"),
+    "4.3 angles": Slip("4_decay_and_precision", "table_error", ".to(angles_in)", "", "265"),
+    "4.3 cosines in 16 bits": Slip(
         "4_decay_and_precision", "table_error", ".to(angles_in).double()", ".to(angles_in)", "265"
     ),
-    "4.4 products in 16 bits": Slip(
+    "4.3 products in 16 bits": Slip(
         "4_decay_and_precision",
         "table_error",
         "p.to(positions_in).double() * theta.to(frequencies_in).double()",
         "p.to(positions_in).to(frequencies_in) * theta.to(frequencies_in)",
         "only what is asked for",
     ),
-    "5.2 the last": Slip("5_longer_contexts", "reach", ".min()", ".max()", "the smaller sets the limit"),
-    "5.2 the first slow pair": Slip(
+    "5.1 the last": Slip("5_longer_contexts", "reach", ".min()", ".max()", "the smaller sets the limit"),
+    "5.1 the first slow pair": Slip(
         "5_longer_contexts", "reach", "[partial].min().item()", "[partial][0].item()", "the smaller sets the limit"
     ),
-    "5.2 radians": Slip("5_longer_contexts", "reach", "/ (2 * math.pi)", "", "less than a turn"),
+    "5.1 radians": Slip("5_longer_contexts", "reach", "turns(theta, trained)", "trained * theta", "less than a turn"),
     "6.1 mean first": Slip(
         "6_train_short_test_long",
         "loss_by_position",
@@ -125,17 +118,14 @@ SLIPS = {
         ".squeeze(-1).exp().mean(dim=0).log()",
         "(ln 2 + ln 8) / 2",
     ),
-    "6.2 arithmetic": Slip(
-        "6_train_short_test_long", "perplexity_at", ".mean().exp()", ".exp().mean()", "the geometric mean"
-    ),
-    "5.5 growth": Slip(
+    "5.4 growth": Slip(
         "5_longer_contexts",
         "dynamic_base",
         "growth * max(length, trained) / trained - (growth - 1)",
         "max(length, trained) / trained",
         "kappa = 2 * 3.5 - 1",
     ),
-    "5.6 one base": Slip("5_longer_contexts", "decode", "base_at(step + 1)", "base_at(len(keys))", "The fifth row"),
+    "5.5 one base": Slip("5_longer_contexts", "decode", "base_at(step + 1)", "base_at(len(keys))", "The fifth row"),
     "6.1 logarithm of nothing": Slip(
         "6_train_short_test_long",
         "loss_by_position",
@@ -143,48 +133,23 @@ SLIPS = {
         "softmax(logits, dim=-1).log()",
         "-500",
     ),
-    "6.2 a tensor": Slip("6_train_short_test_long", "perplexity_at", ".item()", "", "plain float"),
-    "6.3 angle": Slip(
+    "6.2 angle": Slip(
         "6_train_short_test_long",
         "clamped_angles",
         "torch.where(clamped, far.clamp(max=limit), far) * theta",
         "torch.where(clamped, (far * theta).clamp(max=limit), far * theta)",
         "pair 1 by 2 times 1/2",
     ),
-    "6.3 wrong pairs": Slip(
+    "6.2 wrong pairs": Slip(
         "6_train_short_test_long", "clamped_angles", "where(clamped", "where(~clamped", "pair 0 turns by 7"
     ),
-    "6.4 ahead": Slip(
+    "6.3 ahead": Slip(
         "6_train_short_test_long", "weight_at_distances", "diagonal(-distance", "diagonal(distance", "one back"
     ),
-    "6.4 all queries": Slip(
+    "6.3 all queries": Slip(
         "6_train_short_test_long", "weight_at_distances", "[..., first - distance :]", "", "Queries 1 and 2"
     ),
-    "6.4 total": Slip("6_train_short_test_long", "weight_at_distances", ".mean(-1)", ".sum(-1)", "Queries 1 and 2"),
-    "6.5 upper edge": Slip(
-        "6_train_short_test_long",
-        "accuracy_by_distance",
-        "distance < high",
-        "distance <= high",
-        "belongs to what begins",
-    ),
-    "6.5 lower edge": Slip(
-        "6_train_short_test_long", "accuracy_by_distance", "distance >= low", "distance > low", "two of three"
-    ),
-    "6.5 of all": Slip(
-        "6_train_short_test_long",
-        "accuracy_by_distance",
-        "right[chosen].float().mean()",
-        "(right & chosen).float().mean()",
-        "two of three",
-    ),
-    "6.5 nothing asked": Slip(
-        "6_train_short_test_long",
-        "accuracy_by_distance",
-        "right[chosen].float().mean()",
-        "right[chosen].float().sum() / chosen.sum().clamp(min=1)",
-        "not all wrong",
-    ),
+    "6.3 total": Slip("6_train_short_test_long", "weight_at_distances", ".mean(-1)", ".sum(-1)", "Queries 1 and 2"),
     "7.1 precision": Slip("7_alibi_and_nope", "alibi_slopes", "neat, between", "neat.double(), between", "float32"),
     "7.2 nan": Slip(
         "7_alibi_and_nope",
@@ -193,44 +158,35 @@ SLIPS = {
         "bias + (distance < 0) * -torch.inf",
         "0 times infinity",
     ),
-    "8.1 shorter": Slip("8_models_of_2026", "proportional", "return theta", "return theta[theta > 0]", "One frequency"),
-    "8.1 narrower": Slip(
-        "8_models_of_2026",
-        "proportional",
-        "theta = frequencies(dim, base)",
-        "theta = frequencies(dim, base) ** (1 / max(share, 0.1))",
-        "the fast ones stay as they are",
-    ),
-    "8.2 from 0": Slip(
-        "8_models_of_2026", "query_factor", "positions.double() + 1", "positions.double()", "fourth token"
-    ),
-    "8.2 precision": Slip("8_models_of_2026", "query_factor", ".double()", "", "float64"),
-    "8.3 scale": Slip("8_models_of_2026", "latent_scores", "] + rotated.shape[-1]", "]", "6 / sqrt(4)"),
-    "8.4 one axis": Slip(
+    "8.1 scale": Slip("8_models_of_2026", "latent_scores", "] + rotated.shape[-1]", "]", "6 / sqrt(4)"),
+    "8.2 one axis": Slip(
         "8_models_of_2026", "axis_angles", "positions[axes].T", "positions[0][:, None]", "Pair 0 turns"
     ),
-    "8.5 one too many": Slip("8_models_of_2026", "windowed_weights", ">= window", "> window", "Token 3 sees two"),
-    "8.5 a column": Slip("8_models_of_2026", "windowed_weights", "[:, :-1]", "", "none for the sink"),
-    "8.5 no sink": Slip(
+    "8.3 one too many": Slip("8_models_of_2026", "windowed_weights", ">= window", "> window", "Token 3 sees two"),
+    "8.3 a column": Slip("8_models_of_2026", "windowed_weights", "[:, :-1]", "", "none for the sink"),
+    "8.3 no sink": Slip(
         "8_models_of_2026", "windowed_weights", "(with_sink, dim=-1)[:, :-1]", "(seen, dim=-1)", "Token 0 sees"
     ),
-    "8.6 PI spares": Slip(
+    "8.4 PI spares": Slip(
         "8_models_of_2026", "read_frequencies", "share = torch.zeros_like(theta)", "pass", "pair 0 too"
     ),
-    "8.6 heat for all": Slip(
+    "8.4 heat for all": Slip(
         "8_models_of_2026",
         "read_frequencies",
         'rope["rope_theta"]), 1.0',
         'rope["rope_theta"]), 0.1 * math.log(stretch) + 1',
         "Only yarn",
     ),
-    "8.6 the other share": Slip(
+    "8.4 the other share": Slip(
         "8_models_of_2026", "read_frequencies", "share = kept", "share = 1 - kept", "pair 0 has 1"
     ),
-    "8.6 llama3 unread": Slip(
+    "8.4 features for pairs": Slip(
+        "8_models_of_2026", "read_frequencies", "* dim / 2)", "* dim)", "the share counts pairs"
+    ),
+    "8.4 llama3 unread": Slip(
         "8_models_of_2026", "read_frequencies", '("llama3", "yarn")', '("yarn",)', "llama3 blends in the same way"
     ),
-    "8.6 no heat": Slip("8_models_of_2026", "read_frequencies", "0.1 * math.log(stretch) + 1", "1.0", "0.1 ln 16 + 1"),
+    "8.4 no heat": Slip("8_models_of_2026", "read_frequencies", "0.1 * math.log(stretch) + 1", "1.0", "0.1 ln 16 + 1"),
 }
 
 

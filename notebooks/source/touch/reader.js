@@ -45,7 +45,7 @@ touch.figures.reader = (host) => {
     return row;
   };
   // Mixes values by the weights of attention, and keeps these, by head and query. The score of a query and a key is the sum over
-  // pairs of the real part of q k* e^(jθΔ), so each pair can have a distance Δ of its own, as in exercise 6.3.
+  // pairs of the real part of q k* e^(jθΔ), so each pair can have a distance Δ of its own, as in exercise 6.2.
   const attend = (all, n, cos, sin, kept) => {
     const mixed = new Float32Array(n * width);
     for (let head = 0; head < heads; head += 1) {
