@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from grader import REPOSITORY
+from grader import PACKAGE, REPOSITORY
 from grader.core.sandbox import started as starting
 from grader.core.sandbox import trial
 from grader.core.sandbox.handle import Worker, WorkerFailed
@@ -156,6 +156,17 @@ def huge_pages_kib(process: int) -> int:
     """Of a process and all below it, where the kernel tells."""
     texts = [Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in descendants(process)]
     return sum(int(number) for text in texts for number in re.findall(r"AnonHugePages: +(\d+)", text))
+
+
+def test_the_container_shows_every_file_of_ours_that_the_fork_server_imports() -> None:
+    """Also where bubblewrap is missing: there, no container would fail for lack of one."""
+    imports = "import sys; from grader.core.sandbox import debugging, zygote; "
+    files = "print(*(m.__file__ for name, m in sys.modules.items() if name.partition('.')[0] == 'grader'), sep='\\n')"
+    printed = subprocess.run([sys.executable, "-c", imports + files], capture_output=True, text=True, check=True).stdout
+    shown = [PACKAGE / name for name in starting.OURS]
+    hidden = [file for file in map(Path, printed.split("\n")[:-1]) if not any(map(file.is_relative_to, shown))]
+    assert hidden == []
+    assert len(printed.split()) > 10
 
 
 def test_the_container_leaves_the_heap_its_huge_pages() -> None:
