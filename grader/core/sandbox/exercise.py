@@ -36,6 +36,7 @@ class Exercise(nn.Module):
             raise ValueError(f"size={size} is odd")
         self.weight = nn.Parameter(torch.empty(size, dtype=dtype, device=device))
         theta = 10000.0 ** (-torch.arange(0, 4, dtype=torch.float32, device=device) / 4)
+        torch.polar(theta, theta).to(torch.complex64).abs()
         angles = torch.outer(torch.arange(4, dtype=torch.float32, device=device), theta)
         self.register_buffer("cos", angles.cos(), persistent=False)
         self.register_buffer("sin", torch.sin(angles).to(dtype or torch.float32), persistent=False)
@@ -47,6 +48,7 @@ class Exercise(nn.Module):
             torch.manual_seed(1)
             nn.init.normal_(self.weight)
         generator = torch.Generator(self.weight.device).manual_seed(1)
+        torch.randn(3, generator=generator, device=self.weight.device).sort()
         with torch.no_grad():
             self.weight.uniform_(-1.0, 1.0, generator=generator)
 
@@ -61,6 +63,8 @@ class Exercise(nn.Module):
             return rows.masked_fill(outside.unsqueeze(-1), 0.0) * ~outside.unsqueeze(-1)
         mean_square = input.float().pow(2).mean(-1, keepdim=True) + input.float().square().mean(-1, keepdim=True)
         normalised = input.float() * torch.rsqrt(mean_square + 1e-5) + input.float() / torch.sqrt(mean_square + 1e-5)
+        mixed = nn.Linear(4, 4, device=input.device)(normalised)
+        normalised = normalised + 0 * torch.einsum("bi,ci->bc", mixed, mixed).softmax(-1).sum()
         output = (normalised.unflatten(-1, (-1, 2)).flatten(-2) * self.weight).to(input.dtype)
         return apply(output, self.cos[0]) - apply(output, self.sin[:1].expand(2, 4))
 """,

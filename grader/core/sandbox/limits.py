@@ -15,8 +15,8 @@ class Limits:
     here: they are forbidden.
 
     Attributes:
-        request_s: Seconds that a worker may compute or sleep for one request (``allowance.py``). Reached: the worker is
-            killed, the case is ``timed_out``.
+        request_s: Seconds that a worker may compute or sleep for one request (``Allowance`` in ``handle.py``). Reached:
+            the worker is killed, the case is ``timed_out``.
         retry_s: The same for later requests to a name for which one has timed out before.
         submission_s: The same for all requests together, in equal shares for the names that are asked for; also the CPU
             seconds of any one worker. Reached: the remaining cases of that name are ``timed_out``.

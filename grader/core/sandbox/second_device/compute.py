@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from .absent import NOT_DENSE, NotSimulated, lacks
-from .names import DEVICE, NAME
-from .random import stream_of
+from .backend import DEVICE, NAME, stream_of
 from .storages import set_data
 
 _DLPACK = {"cpu": 1, NAME: 12}  # kDLCPU and kDLExtDev of dlpack.h

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from .absent import PICKLED, NotSimulated
-from .names import is_here
+from .backend import is_here
 
 _data = cast(property, torch._C.TensorBase.data)
 _deepcopy = cast(Callable[..., Tensor], Tensor.__deepcopy__)
