@@ -130,7 +130,7 @@ def hidden_tests(files: Mapping[str, str]) -> tuple[Any, Any]:
 
     from grader.core.judge.hidden_tests import HiddenTests
     from grader.core.judge.student import Student
-    from grader.core.sandbox.in_process import InProcessWorker
+    from grader.core.sandbox.handle import InProcessWorker
 
     torch.set_num_threads(1)
     student = Student(files, InProcessWorker, ASSIGNMENT.rubric, SETTINGS.limits)
@@ -139,7 +139,7 @@ def hidden_tests(files: Mapping[str, str]) -> tuple[Any, Any]:
 
 def in_rounds(solved: Path, rows: dict[str, list[Cost]]) -> tuple[list[tuple[float, Cost, float]], str]:
     """All steps for one submission, and their baselines; returns the runs with two jobs, and the isolation."""
-    from grader.core.sandbox.in_process import InProcessWorker
+    from grader.core.sandbox.handle import InProcessWorker
     from grader.core.sandbox.launch import Zygote
     from grader.core.sandbox.operations import Operations
     from grader.core.sandbox.protocol import pack, unpack

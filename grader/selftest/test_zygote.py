@@ -18,8 +18,7 @@ from grader.core.sandbox import started as starting
 from grader.core.sandbox import trial
 from grader.core.sandbox.handle import Worker, WorkerFailed
 from grader.core.sandbox.launch import Zygote
-from grader.core.sandbox.levels import LAYERS, Level
-from grader.core.sandbox.limits import Limits
+from grader.core.sandbox.limits import LAYERS, Level, Limits
 from grader.lab.processes import descendants
 
 from .faulty import survivors

@@ -16,8 +16,7 @@ import torch
 
 from .channel import Channel, PeerClosed
 from .handle import Worker
-from .levels import LAYERS, Isolation
-from .limits import Limits
+from .limits import LAYERS, Isolation, Limits
 from .started import start, taken_over
 
 # What imports torch._dynamo at its first use. A worker without it imports it by itself, and takes a second more.

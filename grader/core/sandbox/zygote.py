@@ -32,8 +32,7 @@ from typing import Any
 import torch
 
 from . import second_device, worker
-from .exercise import exercise
-from .library import Library, places
+from .importer import Library, places
 from .limits import Limits
 from .lockdown import LINUX, Lockdown
 from .trial import closed_to_workers, layers_that_hold
@@ -166,10 +165,10 @@ def _warm_up(gpus: bool, simulate: bool) -> None:
     driver for that; neither the driver nor the count is of use after a fork.
     """
     if not gpus:
-        exercise("cpu")
+        worker.exercise("cpu")
     if simulate:
         second_device.install()
-        exercise(second_device.DEVICE)
+        worker.exercise(second_device.DEVICE)
 
 
 def _settle(lockdown: Lockdown) -> None:

@@ -16,10 +16,9 @@ import torch
 from torch import nn
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-from . import storages
 from .absent import NotSimulated, asks_for_cuda, lacks, unless_dense
 from .backend import DEVICE, LABEL, NAME, Backend, Generator, is_here
-from .compute import direct, fallback
+from .compute import direct, exchange_data, fallback
 
 __all__ = [
     "DEVICE",
@@ -75,7 +74,7 @@ def _register() -> None:
         aten.impl("_copy_from", torch.library.fallthrough_kernel, lazy)
     backend.libraries = (fallbacks, aten)
     torch.Generator = Generator  # type: ignore[assignment, misc] # a class takes the place of a class
-    storages.install()
+    exchange_data()
 
 
 def _try_it() -> None:
