@@ -88,7 +88,7 @@ def students_copy(folder: Path) -> Path:
 
 def run_class(works: Iterable[Mapping[str, str]], jobs: int, **chosen: Any) -> tuple[float, Cost, float]:
     """Seconds until the first report, the cost of each submission after that, and MiB of all processes in the end."""
-    from grader.core.run.local import LocalExecutor
+    from grader.core.run.executors import LocalExecutor
     from grader.core.run.schedule import grade_all
 
     settings = Settings(ASSIGNMENT, **{"device": "cpu", **chosen})
