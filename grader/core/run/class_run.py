@@ -217,6 +217,28 @@ class Run:
         return told
 
 
+def _untouched(path: Path, entry: Entry) -> bool:
+    """Whether size and time of a file are those noted in the ledger, as git checks them."""
+    try:
+        file = path.stat()
+    except OSError:
+        return False
+    return (file.st_size, file.st_mtime_ns) == (entry.size, entry.mtime_ns)
+
+
+def _holds(path: Path, text: str) -> bool:
+    try:
+        return path.read_bytes() == text.encode()
+    except OSError:
+        return False
+
+
+def _write(path: Path, text: str) -> os.stat_result:
+    path.parent.mkdir(exist_ok=True)
+    write_text(path, text)
+    return path.stat()
+
+
 # ── How a run joins the class that its folder knows already ─────────────────────────────────────────────────────────
 
 
@@ -270,28 +292,3 @@ def _absent(origin: Origin | None) -> bool:
 
 def _keys(name: str, origin: Origin | None) -> set[tuple[str, str]]:
     return {key(student) for student in students(name, origin)}
-
-
-# ── Files ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _untouched(path: Path, entry: Entry) -> bool:
-    """Whether size and time of a file are those noted in the ledger, as git checks them."""
-    try:
-        file = path.stat()
-    except OSError:
-        return False
-    return (file.st_size, file.st_mtime_ns) == (entry.size, entry.mtime_ns)
-
-
-def _holds(path: Path, text: str) -> bool:
-    try:
-        return path.read_bytes() == text.encode()
-    except OSError:
-        return False
-
-
-def _write(path: Path, text: str) -> os.stat_result:
-    path.parent.mkdir(exist_ok=True)
-    write_text(path, text)
-    return path.stat()
