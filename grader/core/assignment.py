@@ -135,9 +135,10 @@ def _laws(folder: Path) -> Iterator[tuple[str, Law]]:
     """Properties with the laws of their tests, the last one of each first."""
     for path in sorted(folder.glob("test_*.py"), reverse=True):
         for test in reversed(ast.parse(path.read_text("utf-8")).body):
-            for decorator in test.decorator_list if isinstance(test, ast.FunctionDef) else ():
-                if mark := re.fullmatch(r"pytest\.mark\.rubric\('(\w+)'\)", ast.unparse(decorator)):
-                    yield mark[1], _words(test)
+            if isinstance(test, ast.FunctionDef):
+                for decorator in test.decorator_list:
+                    if mark := re.fullmatch(r"pytest\.mark\.rubric\('(\w+)'\)", ast.unparse(decorator)):
+                        yield mark[1], _words(test)
 
 
 def _words(test: ast.FunctionDef) -> Law:

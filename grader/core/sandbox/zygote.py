@@ -174,22 +174,13 @@ def _warm_up(gpus: bool, simulate: bool) -> None:
 def _settle(lockdown: Lockdown) -> None:
     """Make ready for forks, after imports."""
     _drop_docstrings()
-    _seed()
-    _require_one_thread()
+    random.seed(SEED)  # every worker begins with the same numbers, so that unseeded code gets the same report each time
+    torch.manual_seed(SEED)  # on the second device, too
+    if LINUX and len(os.listdir("/proc/self/task")) > 1:
+        raise RuntimeError("the fork server has a second thread: a worker would inherit its locks")
     lockdown.measure()
     gc.collect()
     gc.freeze()
-
-
-def _seed() -> None:
-    """Give the random numbers of every worker the same state, so that unseeded code gets the same report each time."""
-    random.seed(SEED)
-    torch.manual_seed(SEED)  # on the second device, too
-
-
-def _require_one_thread() -> None:
-    if LINUX and len(os.listdir("/proc/self/task")) > 1:
-        raise RuntimeError("the fork server has a second thread: a worker would inherit its locks")
 
 
 def _drop_docstrings() -> None:
