@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,9 +12,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from .laws import Law, read_laws
 from .rubric import SUBMITTED, Rubric, RubricError, load_rubric
 
+Law = Mapping[str, str]  # by language
 NOT_DECIDING = ("corpus", "demo", "selftest")  # parts that have no influence on a report
 
 
@@ -79,8 +81,8 @@ class Assignment:
 
     @cached_property
     def laws(self) -> Mapping[str, Law]:
-        """What the public tests say of each property, by property and language."""
-        return read_laws(self.root / "tests")
+        """The law of each property: what the docstring of its first public test says; reports quote it."""
+        return dict(_laws(self.root / "tests"))
 
     @property
     def practice(self) -> Any:
@@ -127,3 +129,19 @@ def rubric_or_exit(assignment: Assignment) -> Rubric:
 def _as_submitted(paths: list[Path], folder: Path) -> Iterator[tuple[str, str]]:
     for path in paths:
         yield f"{SUBMITTED}/{path.relative_to(folder).as_posix()}", path.read_text(encoding="utf-8")
+
+
+def _laws(folder: Path) -> Iterator[tuple[str, Law]]:
+    """Properties with the laws of their tests, the last one of each first."""
+    for path in sorted(folder.glob("test_*.py"), reverse=True):
+        for test in reversed(ast.parse(path.read_text("utf-8")).body):
+            if isinstance(test, ast.FunctionDef):
+                for decorator in test.decorator_list:
+                    if mark := re.fullmatch(r"pytest\.mark\.rubric\('(\w+)'\)", ast.unparse(decorator)):
+                        yield mark[1], _words(test)
+
+
+def _words(test: ast.FunctionDef) -> Law:
+    """The docstring: a paragraph in English, and one in Chinese, which has no spaces."""
+    english, _, chinese = (ast.get_docstring(test) or "").partition("\n\n")
+    return {"en": " ".join(english.split()), "zh": "".join(line.strip() for line in chinese.splitlines())}

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .assignment import Assignment
-from .sandbox.levels import Level
-from .sandbox.limits import Limits
+from .sandbox.limits import Level, Limits
 
 
 class CannotGrade(Exception):

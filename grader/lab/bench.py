@@ -88,7 +88,7 @@ def students_copy(folder: Path) -> Path:
 
 def run_class(works: Iterable[Mapping[str, str]], jobs: int, **chosen: Any) -> tuple[float, Cost, float]:
     """Seconds until the first report, the cost of each submission after that, and MiB of all processes in the end."""
-    from grader.core.run.local import LocalExecutor
+    from grader.core.run.executors import LocalExecutor
     from grader.core.run.schedule import grade_all
 
     settings = Settings(ASSIGNMENT, **{"device": "cpu", **chosen})
@@ -130,7 +130,7 @@ def hidden_tests(files: Mapping[str, str]) -> tuple[Any, Any]:
 
     from grader.core.judge.hidden_tests import HiddenTests
     from grader.core.judge.student import Student
-    from grader.core.sandbox.in_process import InProcessWorker
+    from grader.core.sandbox.handle import InProcessWorker
 
     torch.set_num_threads(1)
     student = Student(files, InProcessWorker, ASSIGNMENT.rubric, SETTINGS.limits)
@@ -139,7 +139,7 @@ def hidden_tests(files: Mapping[str, str]) -> tuple[Any, Any]:
 
 def in_rounds(solved: Path, rows: dict[str, list[Cost]]) -> tuple[list[tuple[float, Cost, float]], str]:
     """All steps for one submission, and their baselines; returns the runs with two jobs, and the isolation."""
-    from grader.core.sandbox.in_process import InProcessWorker
+    from grader.core.sandbox.handle import InProcessWorker
     from grader.core.sandbox.launch import Zygote
     from grader.core.sandbox.operations import Operations
     from grader.core.sandbox.protocol import pack, unpack

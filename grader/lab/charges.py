@@ -34,7 +34,7 @@ from grader.core.judge.student import Student
 from grader.core.messages import Message
 from grader.core.results.outcome import CaseResult, Outcome, property_outcome
 from grader.core.rubric import Rubric
-from grader.core.sandbox.in_process import InProcessWorker
+from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.limits import Limits
 
 from .signatures.public_tests import PublicTests

@@ -20,7 +20,7 @@ from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
 from grader.core.results.report import Practice, Report, Summary
 from grader.core.run import class_run as class_run
-from grader.core.run.executor import Executor
+from grader.core.run.executors import Executor
 from grader.core.run.schedule import GradingFailed
 from grader.core.settings import Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT

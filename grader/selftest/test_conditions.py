@@ -15,8 +15,7 @@ from grader import REPOSITORY
 from grader.core.rubric import Policy
 from grader.core.run import conditions as module
 from grader.core.run.conditions import conditions, differing, policy_of
-from grader.core.sandbox.levels import Level
-from grader.core.sandbox.limits import Limits
+from grader.core.sandbox.limits import Level, Limits
 from grader.core.settings import Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
 

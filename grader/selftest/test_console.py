@@ -23,7 +23,7 @@ from grader.core.results.report import Report
 from grader.core.results.statistics import class_statistics, entry
 from grader.core.run.progress import track
 from grader.core.sandbox import started as starting
-from grader.core.sandbox.levels import LAYERS
+from grader.core.sandbox.limits import LAYERS
 from grader.examples.small.grader.assignment import ASSIGNMENT
 
 pytestmark = pytest.mark.process

@@ -10,8 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from grader import __main__ as cli
-from grader.core.run.executors import open_executor
-from grader.core.run.local import LocalExecutor
+from grader.core.run.executors import LocalExecutor, open_executor
 from grader.core.settings import CannotGrade
 from grader.selftest.submissions import edited, write_folder
 

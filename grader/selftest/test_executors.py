@@ -11,10 +11,9 @@ import pytest
 from grader.core.intake.submission import Submission
 from grader.core.results.report import Report
 from grader.core.run import schedule
-from grader.core.run.executor import Executor
+from grader.core.run.executors import Executor, LocalExecutor
 from grader.core.run.judge_pool import PLACE, Job
 from grader.core.run.judge_process import Abandoned, Failure
-from grader.core.run.local import LocalExecutor
 from grader.core.run.schedule import ATTEMPTS, GradingFailed, grade_all
 from grader.core.settings import Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT

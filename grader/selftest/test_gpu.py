@@ -72,7 +72,7 @@ def test_the_fork_server_leaves_the_driver_to_its_workers(monkeypatch: pytest.Mo
     from grader.core.sandbox import zygote
 
     computed: list[str] = []
-    monkeypatch.setattr(zygote, "_compute_once", computed.append)
+    monkeypatch.setattr(zygote.worker, "exercise", computed.append)
     zygote._warm_up(gpus=True, simulate=False)
     assert not computed
     zygote._warm_up(gpus=False, simulate=True)

@@ -15,8 +15,7 @@ import torch
 from grader import PACKAGE
 from grader.core.judge.student import Student
 from grader.core.sandbox.launch import Zygote
-from grader.core.sandbox.levels import LAYERS, REMEDIES, Isolation, Level
-from grader.core.sandbox.limits import Limits
+from grader.core.sandbox.limits import LAYERS, REMEDIES, Isolation, Level, Limits
 from grader.core.sandbox.lockdown import readable_paths
 from grader.lab.processes import descendants
 from grader.selftest.submissions import WORK

@@ -14,7 +14,7 @@ import pytest
 from grader.core.intake.submission import Submission
 from grader.core.results.report import Report
 from grader.core.run import judge_pool, judge_process
-from grader.core.run.judge_pool import Job, JudgePool, Patience
+from grader.core.run.judge_pool import Job, JudgePool
 from grader.core.run.judge_process import Abandoned, Failure, JudgeProcess, Position
 from grader.core.settings import Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
@@ -59,7 +59,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Puppet]:
 
 def grade(pool: JudgePool, settings: Settings | None = None) -> Report | Failure:
     """One submission."""
-    return pool.grade(Job(Submission("someone"), settings or Settings(ASSIGNMENT), Patience()), lambda: False)
+    return pool.grade(Job(Submission("someone"), settings or Settings(ASSIGNMENT)), lambda: False)
 
 
 def test_a_judge_is_kept_for_the_next_task_with_the_same_settings(made: list[Puppet]) -> None:
@@ -86,16 +86,20 @@ def test_a_judge_is_ended_after_a_failure(made: list[Puppet], answer: Report | F
     assert not made[1].ended.is_set()
 
 
-def test_an_idle_judge_ends_after_a_while(made: list[Puppet]) -> None:
-    pool = JudgePool(keep_s=0.05)
+def test_an_idle_judge_ends_after_a_while(made: list[Puppet], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judge_pool, "KEEP_S", 0.05)
+    pool = JudgePool()
     grade(pool)
     assert made[0].ended.wait(60)
     grade(pool)
     assert len(made) == 2
 
 
-def test_a_judge_at_work_does_not_end_because_it_was_idle_before(made: list[Puppet]) -> None:
-    pool = JudgePool(keep_s=2.0)
+def test_a_judge_at_work_does_not_end_because_it_was_idle_before(
+    made: list[Puppet], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judge_pool, "KEEP_S", 2.0)
+    pool = JudgePool()
     grade(pool)
     assert pool._take(Settings(ASSIGNMENT), lambda: False)  # as the next task does
     assert not made[0].ended.wait(2.5)
@@ -137,7 +141,7 @@ def test_no_more_judges_start_at_a_time_than_there_is_room_for(
 def test_a_job_that_waits_for_room_can_be_abandoned(made: list[Puppet], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judge_pool, "STARTING", 0)
     with pytest.raises(Abandoned):
-        JudgePool().grade(Job(Submission("someone"), Settings(ASSIGNMENT), Patience()), lambda: True)
+        JudgePool().grade(Job(Submission("someone"), Settings(ASSIGNMENT)), lambda: True)
     assert made == []
 
 

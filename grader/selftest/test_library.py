@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from grader.core.sandbox import started as starting
+from grader.core.sandbox.importer import Library
 from grader.core.sandbox.launch import Zygote
-from grader.core.sandbox.library import Library
 from grader.core.sandbox.limits import Limits
 
 OPENS_A_BROWSER = "antigravity"

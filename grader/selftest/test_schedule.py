@@ -19,8 +19,8 @@ from grader import REPOSITORY
 from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
 from grader.core.results.report import Report, Summary
-from grader.core.run.judge_pool import Patience
-from grader.core.run.local import LocalExecutor
+from grader.core.run import judge_pool
+from grader.core.run.executors import LocalExecutor
 from grader.core.run.schedule import ATTEMPTS, GradingFailed, grade_all
 from grader.core.sandbox.limits import Limits
 from grader.core.settings import CannotGrade, Settings
@@ -33,7 +33,7 @@ from grader.selftest.submissions import ATTENTION, SEES_LATER_TOKENS, edited, wr
 pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")]
 
 SETTINGS = Settings(ASSIGNMENT, device="cpu", only="task1", limits=Limits(submission_s=16))
-PATIENCE = Patience(start_s=100, margin_s=1, load=1)  # 17 s for a property, which takes a third of one
+PATIENCE = {"START_S": 100, "MARGIN_S": 1, "LOAD": 1}  # 17 s for a property, which takes a third of one
 SLOW = (ATTENTION, "import torch\n", "import torch\nimport time\ntime.sleep(0.2)\n")  # at every import
 LEAVE_S = 60.0  # for all processes to be gone once nobody needs them, on a busy machine
 
@@ -79,8 +79,10 @@ def disturbed(tmp_path_factory: pytest.TempPathFactory) -> Disturbed:
     plain = [Submission(f"plain_{kind}", files(kind)) for kind in ("right", "wrong")]
     reports, seen = [], set()
     others = descendants(os.getpid())  # fork servers that other tests keep warm
-    with LocalExecutor(2) as executor:
-        for report in grade_all([plain[0], *traps, plain[1]], SETTINGS, executor, PATIENCE):
+    with LocalExecutor(2) as executor, pytest.MonkeyPatch.context() as patch:
+        for name, value in PATIENCE.items():
+            patch.setattr(judge_pool, name, value)
+        for report in grade_all([plain[0], *traps, plain[1]], SETTINGS, executor):
             reports.append(report)
             seen.update(descendants(os.getpid())[1:])
     ours = {
@@ -170,11 +172,11 @@ def test_settings_that_fit_no_judge_stop_everything() -> None:
         list(grade_all(right(), settings, executor))
 
 
-def test_judges_that_do_not_start_stop_everything() -> None:
-    """They are given no time here."""
+def test_judges_that_do_not_start_stop_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judge_pool, "START_S", 0.0)
     failed = "3 judges in a row failed without a submission: the judge process stalled"
     with LocalExecutor(1) as executor, pytest.raises(GradingFailed, match=failed):
-        list(grade_all(right(), SETTINGS, executor, Patience(start_s=0)))
+        list(grade_all(right(), SETTINGS, executor))
 
 
 # ── The command, and what becomes of its processes ──────────────────────────────────────────────────────────────────

@@ -34,9 +34,6 @@ LAYERS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "adaptive pooling": (lambda: nn.AdaptiveAvgPool2d(2), (2, 3, 8, 8)),
     "maximum pooling": (lambda: nn.MaxPool2d(2), (2, 3, 8, 8)),
     "lp pooling": (lambda: nn.LPPool1d(2, 4), (2, 3, 8)),
-    "gru": (lambda: nn.GRU(8, 5, batch_first=True), (2, 3, 8)),
-    "gru, no bias": (lambda: nn.GRU(8, 5, bias=False), (2, 3, 8)),
-    "lstm": (lambda: nn.LSTM(8, 5, num_layers=2, bidirectional=True), (2, 3, 8)),
     "plain recurrence": (lambda: nn.RNN(8, 5), (2, 3, 8)),
 }
 
@@ -58,14 +55,6 @@ def test_a_layer_gives_what_it_gives_on_the_cpu(name: str) -> None:
     there, on_cpu = (output_and_gradients(name, device) for device in (HERE, "cpu"))
     assert len(there) == len(on_cpu) > 1
     assert_same(there, on_cpu)
-
-
-def test_a_cell_works_without_gradients() -> None:
-    torch.manual_seed(0)
-    cell, x = nn.GRUCell(8, 5), torch.randn(2, 8)
-    with torch.no_grad():
-        expected = cell(x)
-        assert_same(cell.to(HERE)(x.to(HERE)), expected)
 
 
 def test_the_gradient_of_a_sparse_embedding_is_dense_there_and_has_the_same_numbers() -> None:
@@ -90,6 +79,8 @@ LACKING: dict[str, Callable[[Tensor], Any]] = {
     "quantized": lambda x: torch.quantize_per_tensor(x, 0.1, 0, torch.qint8),
     "another layout": lambda x: x.to_mkldnn(),
     "an operation of a GPU": lambda x: torch.ops.aten._masked_scale(x, x > 0, 2.0),
+    "a cell of a GPU": lambda x: nn.GRUCell(3, 5, device=HERE)(x),
+    "another cell of a GPU": lambda x: nn.LSTM(3, 5, device=HERE)(x),
     "copied by pickle's rules": copy.copy,
     "pickled": pickle.dumps,
 }
@@ -135,7 +126,7 @@ def test_a_claim_counts_where_the_judges_own_device_lacks_the_same() -> None:
 
 @pytest.mark.parametrize(
     "lacking",
-    ["aten::add.Tensor", "aten::convolution", "aten::_thnn_fused_gru_cell", "aten::nothing", "everything", "", 7, None],
+    ["aten::add.Tensor", "aten::convolution", "aten::nothing", "everything", "", 7, None],
 )
 def test_a_claim_that_is_not_so_does_not_count(lacking: object) -> None:
     fault = claimed(lacking)

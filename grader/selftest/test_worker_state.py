@@ -7,10 +7,10 @@ import textwrap
 import pytest
 import torch
 
-from grader.core.sandbox.exercise import FILES, exercise_requests
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.operations import Operations
 from grader.core.sandbox.protocol import Message, unpack
+from grader.core.sandbox.worker import FILES, exercise_requests
 
 ONES = torch.ones(2)
 LIMIT_S = 20.0

@@ -13,13 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from grader import REPOSITORY
+from grader import PACKAGE, REPOSITORY
 from grader.core.sandbox import started as starting
 from grader.core.sandbox import trial
 from grader.core.sandbox.handle import Worker, WorkerFailed
 from grader.core.sandbox.launch import Zygote
-from grader.core.sandbox.levels import LAYERS, Level
-from grader.core.sandbox.limits import Limits
+from grader.core.sandbox.limits import LAYERS, Level, Limits
 from grader.lab.processes import descendants
 
 from .faulty import survivors
@@ -156,6 +155,17 @@ def huge_pages_kib(process: int) -> int:
     """Of a process and all below it, where the kernel tells."""
     texts = [Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in descendants(process)]
     return sum(int(number) for text in texts for number in re.findall(r"AnonHugePages: +(\d+)", text))
+
+
+def test_the_container_shows_every_file_of_ours_that_the_fork_server_imports() -> None:
+    """Also where bubblewrap is missing: there, no container would fail for lack of one."""
+    imports = "import sys; from grader.core.sandbox import debugging, zygote; "
+    files = "print(*(m.__file__ for name, m in sys.modules.items() if name.partition('.')[0] == 'grader'), sep='\\n')"
+    printed = subprocess.run([sys.executable, "-c", imports + files], capture_output=True, text=True, check=True).stdout
+    shown = [PACKAGE / name for name in starting.OURS]
+    hidden = [file for file in map(Path, printed.split("\n")[:-1]) if not any(map(file.is_relative_to, shown))]
+    assert hidden == []
+    assert len(printed.split()) > 10
 
 
 def test_the_container_leaves_the_heap_its_huge_pages() -> None:

@@ -10,7 +10,7 @@ from grader.core.assignment import Assignment
 from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.judge.student import Student
 from grader.core.results.outcome import CaseResult
-from grader.core.sandbox.in_process import InProcessWorker
+from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.limits import Limits
 
 RunHiddenTests = Callable[..., list[CaseResult]]

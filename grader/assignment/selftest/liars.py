@@ -20,8 +20,7 @@ from grader.assignment import ASSIGNMENT
 from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.judge.student import Student
 from grader.core.results.outcome import CaseResult, score
-from grader.core.sandbox.handle import Operation
-from grader.core.sandbox.in_process import InProcessWorker
+from grader.core.sandbox.handle import InProcessWorker, Operation
 from grader.core.sandbox.limits import Limits
 
 OTHER = "other"  # the package below src/ that holds what a liar answers with

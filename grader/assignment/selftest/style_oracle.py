@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from grader.core.sandbox.importer import MemoryImporter
+from grader.core.specimens.students import write_files
 from grader.core.specimens.styles import Style, forget_modules
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
@@ -26,7 +27,7 @@ ULPS = {torch.float32: 16, torch.float16: 4, torch.bfloat16: 4}
 @contextlib.contextmanager
 def imported(style: Style, folder: Path) -> Iterator[dict[str, Any]]:
     """The names that a submission defines, as Python itself imports it from a folder."""
-    style.write(folder)
+    write_files(style.files, folder)
     path_before, before, finders = sys.path[:], _taken_out(), sys.meta_path[:]
     # Without the importer of a submission that was judged in this process before.
     sys.meta_path[:] = [finder for finder in finders if not isinstance(finder, MemoryImporter)]

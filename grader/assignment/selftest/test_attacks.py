@@ -20,7 +20,7 @@ from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.attacks import all_attacks
 from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
-from grader.core.sandbox.levels import LAYERS, Isolation
+from grader.core.sandbox.limits import LAYERS, Isolation
 from grader.core.specimens.attacks import Attack
 from grader.lab.verify import attacks
 from grader.lab.verify.attacks import covers, exposed, grader_without, misjudged, problems

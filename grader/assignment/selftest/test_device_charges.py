@@ -13,7 +13,7 @@ from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.judge.student import Student
 from grader.core.results.language import in_words
 from grader.core.results.outcome import CaseResult, Outcome, score
-from grader.core.sandbox.in_process import InProcessWorker
+from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.limits import Limits
 
 NORM, EMBEDDINGS = "src/modeling/norm.py", "src/modeling/vocab_emb.py"

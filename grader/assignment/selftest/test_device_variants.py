@@ -15,7 +15,7 @@ from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.judge.student import Student
 from grader.core.results.language import in_words
 from grader.core.results.outcome import CaseResult, Outcome
-from grader.core.sandbox.in_process import InProcessWorker
+from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.limits import Limits
 from grader.core.specimens.variants import Variant
 

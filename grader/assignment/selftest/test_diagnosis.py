@@ -19,8 +19,7 @@ from grader.assignment.diagnose.shown import EXPLAINED, SHOWN_BY_CASES
 from grader.assignment.model import normalising
 from grader.core.judge.student import Student
 from grader.core.messages import quoted, say
-from grader.core.sandbox.handle import Operation
-from grader.core.sandbox.in_process import InProcessWorker
+from grader.core.sandbox.handle import InProcessWorker, Operation
 from grader.core.sandbox.limits import Limits
 from grader.core.specimens.variants import Variant
 

@@ -23,9 +23,9 @@ from grader.core.judge.wording import places
 from grader.core.messages import quoted
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import Report
-from grader.core.run.judge_pool import Patience
+from grader.core.run import judge_pool
+from grader.core.run.executors import LocalExecutor
 from grader.core.run.judge_process import Failure
-from grader.core.run.local import LocalExecutor
 from grader.core.run.schedule import _Turn, grade_all
 from grader.core.sandbox.channel import Channel
 from grader.core.sandbox.protocol import MAX_DIMS, MAX_ELEMENTS, ProtocolError, decode
@@ -110,8 +110,10 @@ def graded(fault: Callable[[], object], log: Path) -> tuple[dict[str, Report], T
     """A class of two: one over whose replies judges come to harm, and one that is right."""
     trap = Trap("mallory", ASSIGNMENT.solution(), fault=fault, log=log, times=99)
     neighbour = Submission("neighbour", ASSIGNMENT.solution())
-    with LocalExecutor(1) as executor:
-        reports = list(grade_all([trap, neighbour], AS_IF_NEW, executor, Patience(margin_s=30, load=1)))
+    with LocalExecutor(1) as executor, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judge_pool, "MARGIN_S", 30)
+        patch.setattr(judge_pool, "LOAD", 1)
+        reports = list(grade_all([trap, neighbour], AS_IF_NEW, executor))
     return {report.submission.id: report for report in reports}, trap
 
 

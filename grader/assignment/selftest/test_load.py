@@ -15,7 +15,7 @@ from grader.assignment import ASSIGNMENT
 from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
 from grader.core.results.outcome import Outcome
-from grader.core.sandbox.allowance import WALL_FACTOR
+from grader.core.sandbox.channel import WALL_FACTOR
 from grader.core.sandbox.handle import WorkerFailed
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import Limits

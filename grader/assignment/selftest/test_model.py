@@ -23,7 +23,7 @@ from grader.core.judge.faults import WrongAnswer
 from grader.core.judge.student import Student
 from grader.core.judge.student_objects import StudentModule
 from grader.core.messages import quoted
-from grader.core.sandbox.in_process import InProcessWorker
+from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.limits import Limits
 from grader.lab.charges import Charge, Subject, charge, figures, line
 

@@ -24,7 +24,7 @@ from grader.core.intake.candidate import Candidate
 from grader.core.intake.submission import Submission
 from grader.core.rubric import LANGUAGES
 from grader.core.sandbox.launch import Zygote
-from grader.core.sandbox.levels import Isolation
+from grader.core.sandbox.limits import Isolation
 from grader.core.specimens.practice import Practice
 from grader.extras.practice import trials
 from grader.extras.practice.result import Result

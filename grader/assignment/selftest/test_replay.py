@@ -35,8 +35,7 @@ from grader.core.judge.student import Student
 from grader.core.messages import say
 from grader.core.results.report import Report
 from grader.core.rubric import Rubric
-from grader.core.sandbox.handle import Operation, Worker, WorkerFailed
-from grader.core.sandbox.in_process import InProcessWorker
+from grader.core.sandbox.handle import InProcessWorker, Operation, Worker, WorkerFailed
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import Limits
 from grader.core.sandbox.protocol import Message

@@ -26,8 +26,7 @@ from grader.core.run.class_run import Run, begun
 from grader.core.run.executors import CHOICES, LOCAL, open_executor
 from grader.core.run.progress import describe, track
 from grader.core.run.schedule import GradingFailed, grade_all
-from grader.core.sandbox.levels import Level
-from grader.core.sandbox.limits import Limits
+from grader.core.sandbox.limits import Level, Limits
 from grader.core.settings import CannotGrade, Settings
 
 from .show import print_class

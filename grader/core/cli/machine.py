@@ -13,8 +13,7 @@ import torch
 from grader.core.judge.devices import why_not_simulated
 from grader.core.judge.faults import safe_text
 from grader.core.sandbox.launch import Zygote
-from grader.core.sandbox.levels import LAYERS, REMEDIES, Level
-from grader.core.sandbox.limits import Limits
+from grader.core.sandbox.limits import LAYERS, REMEDIES, Level, Limits
 
 MEANING = {
     "namespaces": "no network, foreign processes or foreign files (bubblewrap)",

@@ -30,9 +30,9 @@ from grader.core.results.report import (
     TaskReport,
     parts_of,
 )
-from grader.core.sandbox.in_process import InProcessWorker
+from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.launch import Zygote
-from grader.core.sandbox.levels import Isolation
+from grader.core.sandbox.limits import Isolation
 from grader.core.settings import CannotGrade, Settings
 
 from .devices import devices, label, on_gpus, simulated

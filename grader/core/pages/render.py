@@ -14,10 +14,10 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from grader.core.assignment import Law
 from grader.core.grades.book import NOTHING
 from grader.core.grades.grades import StudentGrade, grades
 from grader.core.grades.words import sentence
-from grader.core.laws import Law
 from grader.core.results.language import repeats
 from grader.core.results.policy import days_late
 from grader.core.results.report import Attention, Practice, Report, summary_line

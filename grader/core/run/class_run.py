@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +13,7 @@ from time import monotonic
 
 from grader.core.grades.in_force import decisions_of, retold
 from grader.core.grades.model import DecisionError, Ruling
+from grader.core.grades.people import key, students
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.origin import Origin
 from grader.core.intake.reader import Reader
@@ -36,7 +38,6 @@ from grader.core.results.written import SUMMARY
 from grader.core.settings import Settings
 
 from .conditions import conditions, differing, view
-from .joined import Joined, joined
 
 REPORT = "report.json"
 
@@ -236,3 +237,58 @@ def _write(path: Path, text: str) -> os.stat_result:
     path.parent.mkdir(exist_ok=True)
     write_text(path, text)
     return path.stat()
+
+
+# ── How a run joins the class that its folder knows already ─────────────────────────────────────────────────────────
+
+
+@dataclasses.dataclass(frozen=True)
+class Joined:
+    """A run beside the submissions of earlier runs.
+
+    Attributes:
+        candidates: Of the run; without those that only say that somebody handed in nothing who did so earlier.
+        others: Ids of earlier submissions that stay in the class.
+        superseded: Ids of earlier submissions whose students have all handed in another one in this run.
+    """
+
+    candidates: Sequence[Candidate]
+    others: Sequence[str]
+    superseded: Sequence[str]
+
+
+def joined(candidates: Sequence[Candidate], known: Mapping[str, Origin | None], every_attempt: bool) -> Joined:
+    """Put a run beside what is known.
+
+    Args:
+        candidates: Everything that the run was given.
+        known: The class so far: submissions, and whose they are.
+        every_attempt: Whether earlier submissions of the same students stay.
+    """
+    candidates = [
+        one if one.origin else dataclasses.replace(one, origin=_kept(known.get(one.id))) for one in candidates
+    ]
+    earlier = {own for name, origin in known.items() if not _absent(origin) for own in _keys(name, origin)}
+    own = [one for one in candidates if not (_absent(one.origin) and _keys(one.id, one.origin) <= earlier)]
+    here = {one.id for one in own}
+    present = {student for one in own if not _absent(one.origin) for student in _keys(one.id, one.origin)}
+    rest = {name: origin for name, origin in known.items() if name not in here}
+    gone = [
+        name
+        for name, origin in rest.items()
+        if _keys(name, origin) <= present and (_absent(origin) or not every_attempt)
+    ]
+    return Joined(own, [name for name in rest if name not in gone], [name for name in gone if not _absent(known[name])])
+
+
+def _kept(origin: Origin | None) -> Origin | None:
+    """Whose a submission is, for a folder or a zip under its id that does not say so."""
+    return origin.model_copy(update={"source": "folders"}) if origin and _absent(origin) else origin
+
+
+def _absent(origin: Origin | None) -> bool:
+    return origin is not None and origin.source == "roster"
+
+
+def _keys(name: str, origin: Origin | None) -> set[tuple[str, str]]:
+    return {key(student) for student in students(name, origin)}

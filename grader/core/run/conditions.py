@@ -21,8 +21,7 @@ from pathlib import Path
 from grader import PACKAGE
 from grader.core.assignment import Assignment
 from grader.core.rubric import Policy
-from grader.core.sandbox.levels import Level
-from grader.core.sandbox.limits import Limits
+from grader.core.sandbox.limits import Level, Limits
 from grader.core.settings import Settings
 
 CORE = PACKAGE / "core"

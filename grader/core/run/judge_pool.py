@@ -14,23 +14,12 @@ from grader.core.settings import CannotGrade, Settings
 
 from .judge_process import LOOK_S, Abandoned, Failure, JudgeProcess
 
-KEEP_S = 30.0  # after that an idle judge ends, since it holds some 100 MiB
+KEEP_S = 30.0  # after so many seconds an idle judge ends, since it holds some 100 MiB
+# Wall-clock seconds after which a judge counts as stalled.
+START_S = 600.0  # to import torch, start its fork server, and grade the reference
+MARGIN_S = 60.0  # for the judge's own work on one property, added to the submission's time limit
+LOAD = 4.0  # factor on the submission's time limit, for a machine that is busy
 STARTING = max(1, (os.cpu_count() or 1) // 2)  # judges that start at a time; each computes in two processes
-
-
-@dataclass(frozen=True)
-class Patience:
-    """Wall-clock seconds after which a judge counts as stalled.
-
-    Attributes:
-        start_s: For a judge to start: to import torch, start its fork server, and grade the reference.
-        margin_s: For the judge's own work on one property, added to the submission's time limit.
-        load: Factor on the submission's time limit, for a machine that is busy.
-    """
-
-    start_s: float = 600.0
-    margin_s: float = 60.0
-    load: float = 4.0
 
 
 @dataclass(frozen=True)
@@ -45,7 +34,6 @@ class Job:
 
     submission: Submission
     settings: Settings
-    patience: Patience
     failure: str | None = None
     condemned: frozenset[str] = frozenset()
     rubric_sha256: str = field(init=False)
@@ -61,13 +49,8 @@ class JudgePool:
         readied: How many judges have become ready so far.
     """
 
-    def __init__(self, keep_s: float = KEEP_S) -> None:
-        """Start with no judge: :meth:`grade` starts one when no idle judge has the right settings.
-
-        Args:
-            keep_s: Seconds after which an idle judge ends.
-        """
-        self._keep_s = keep_s
+    def __init__(self) -> None:
+        """Start with no judge: :meth:`grade` starts one when no idle judge has the right settings."""
         self._changed = threading.Condition()
         self._starting = self.readied = 0
         self._idle: dict[JudgeProcess, threading.Timer] = {}
@@ -83,10 +66,10 @@ class JudgePool:
         judge = self._take(job.settings, abandoned)
         keep = False
         try:
-            if not judge.ready and (failure := self._first_answer(judge, job.patience.start_s, abandoned)):
+            if not judge.ready and (failure := self._first_answer(judge, abandoned)):
                 return Failure(failure.reason or "", begun=False)
             judge.ask(job.submission, job.failure, job.condemned)
-            within_s = job.settings.limits.submission_s * job.patience.load + job.patience.margin_s
+            within_s = job.settings.limits.submission_s * LOAD + MARGIN_S
             answer = judge.answer(within_s, abandoned)
             assert answer is not None, "only a starting judge reports that it is ready"
             keep = isinstance(answer, Report) and answer.status != "grader_error"
@@ -121,12 +104,10 @@ class JudgePool:
             self._has_started()
             raise
 
-    def _first_answer(
-        self, judge: JudgeProcess, within_s: float, abandoned: Callable[[], bool]
-    ) -> Report | Failure | None:
+    def _first_answer(self, judge: JudgeProcess, abandoned: Callable[[], bool]) -> Report | Failure | None:
         """None once the judge is ready, or how it failed; then the next judge may start."""
         try:
-            answer = judge.answer(within_s, abandoned)
+            answer = judge.answer(START_S, abandoned)
             self.readied += answer is None
             return answer
         finally:
@@ -138,7 +119,7 @@ class JudgePool:
             self._changed.notify_all()
 
     def _keep(self, judge: JudgeProcess) -> None:
-        timer = threading.Timer(self._keep_s, self._end, [judge])
+        timer = threading.Timer(KEEP_S, self._end, [judge])
         timer.daemon = True
         with self._changed:
             self._idle[judge] = timer

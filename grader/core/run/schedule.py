@@ -17,8 +17,8 @@ from grader.core.intake.submission import Submission
 from grader.core.results.report import Report
 from grader.core.settings import CannotGrade, Settings
 
-from .executor import Executor
-from .judge_pool import Job, Patience, grade_submission
+from .executors import Executor
+from .judge_pool import Job, grade_submission
 from .judge_process import Failure
 
 ATTEMPTS = 3
@@ -46,11 +46,11 @@ class _Turn:
     suspect: str = ""
     condemned: frozenset[str] = frozenset()
 
-    def job(self, settings: Settings, patience: Patience) -> Job:
+    def job(self, settings: Settings) -> Job:
         """The job of this attempt. If it only reports a failure, it has no files, since they may be the cause."""
         if self.number > ATTEMPTS:
-            return Job(Submission(self.submission.id), settings, patience, self.failure)
-        return Job(self.submission, settings, patience, condemned=self.condemned)
+            return Job(Submission(self.submission.id), settings, self.failure)
+        return Job(self.submission, settings, condemned=self.condemned)
 
     def after(self, failure: Failure, settings: Settings) -> _Turn:
         """The next attempt at a submission over which a judge has failed.
@@ -66,7 +66,7 @@ class _Turn:
 
 
 def grade_all(
-    submissions: Iterable[Submission], settings: Settings, executor: Executor, patience: Patience | None = None
+    submissions: Iterable[Submission], settings: Settings, executor: Executor
 ) -> Generator[Report, None, None]:
     """Grade every submission; reports come in the order in which they finish.
 
@@ -77,7 +77,6 @@ def grade_all(
         GradingFailed: If judges keep failing before they start on a submission, or the executor has gone.
         CannotGrade: If this machine, or a worker, cannot grade with these settings.
     """
-    patience = patience or Patience()
     waiting = map(_Turn, submissions)
     again: deque[_Turn] = deque()
     under_way: dict[Future[Report | Failure], _Turn] = {}
@@ -86,7 +85,7 @@ def grade_all(
         while True:
             slots = executor.slots
             while len(under_way) < slots and (turn := next(waiting, None) or (again.popleft() if again else None)):
-                under_way[executor.submit(grade_submission, turn.job(settings, patience))] = turn
+                under_way[executor.submit(grade_submission, turn.job(settings))] = turn
             if not under_way:
                 return
             done, _ = wait(under_way, LOOK_S, FIRST_COMPLETED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,21 +12,14 @@ import torch
 
 from grader.core.messages import Message, quoted, say
 
-from .allowance import Allowance, Waited
-from .channel import Channel, DeadlineExceeded, PeerClosed
-from .protocol import ProtocolError, as_bytes, as_tensor, pack, unpack
+from .channel import Allowance, Channel, DeadlineExceeded, PeerClosed, Waited
+from .operations import Operations, invalid
+from .protocol import ProtocolError, as_bytes, as_tensor, decode, encode, pack, unpack
 
 START_S = 120.0  # for a worker to be forked and locked, on a machine that may be busy
 GRACE_S = 0.2  # for a worker that has closed its socket, to end by itself, so that the signal it dies of can be told
 
 Operation = tuple[str, Mapping[str, Any]]  # what to do, as in operations.py, and with what
-
-
-class ForkServer(Protocol):
-    """Where a worker was forked; see :class:`~grader.core.sandbox.launch.Zygote`."""
-
-    def command(self, command: Mapping[str, Any]) -> dict[str, Any]:
-        """Have the fork server carry out one command; returns its answer."""
 
 
 class WorkerFailed(Exception):
@@ -56,13 +50,16 @@ class WorkerLike(Protocol):
 
 
 class Worker:
-    """One forked process with one submission's code."""
+    """One forked process with one submission's code.
 
-    def __init__(self, zygote: ForkServer, pid: int, channel: Channel) -> None:
-        """Take over a forked process; called by :meth:`Zygote.start`."""
-        self._zygote = zygote
-        self._pid = pid
-        self._channel = channel
+    Args:
+        channel: To the process.
+        reap: Has the fork server end the process, perhaps after a grace in seconds, and tell how it ended.
+    """
+
+    def __init__(self, channel: Channel, reap: Callable[[float], Mapping[str, Any]]) -> None:
+        """Take over a forked process."""
+        self._channel, self._reap = channel, reap
         self._running = True
         self._ready = False
         self._waited = Waited(None)  # until its process number here is known; the fork server may know it by another
@@ -74,33 +71,18 @@ class Worker:
     def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
         """Send one request, of one or more operations, and wait for its answer.
 
-        The worker may compute and sleep for ``timeout_s`` seconds; see :class:`.Allowance`.
+        The worker may compute and sleep for ``timeout_s`` seconds; see :class:`Allowance`.
 
         Raises:
             WorkerFailed: If there is no answer, or it is malformed. The process has been ended by then.
             RuntimeError: If the process did not start, or someone else has killed it: a person, or a system short of
                 memory. Neither is the student's fault.
         """
-        if not self._ready:
-            self._wait_until_ready()
-        allowance = Allowance(self._waited, timeout_s)
         try:
-            self._channel.send(_message(pack([list(operations)]), anew=self._is_new), allowance)
-            self._is_new = False
-            match unpack(_bytes(self._channel.receive(allowance))):
-                case [dict(reply)] if is_reply(reply):
-                    return reply
-            raise ProtocolError("a malformed reply")
-        except DeadlineExceeded:
-            self._kill()
-            raise WorkerFailed("timed_out", say("no answer in time")) from None
+            return _only(self.request_list(pack([list(operations)]), timeout_s, GRACE_S))
         except ProtocolError as error:
             self._kill()
             raise WorkerFailed("invalid_reply", say("the reply was {problem}", problem=str(error))) from None
-        except PeerClosed:
-            raise WorkerFailed("crashed", self._end(GRACE_S)) from None
-        finally:
-            self.spent_s = allowance.spent_s
 
     def debug(self, operations: Sequence[Operation], crashes: bool, answer: Callable[[str], str]) -> dict[str, Any]:
         """Send one request, and let a person step through the student's code; limited only in CPU seconds.
@@ -113,19 +95,12 @@ class Worker:
         Raises:
             WorkerFailed: If the process ends.
         """
-        if not self._ready:
-            self._wait_until_ready()
+        self._wait_until_ready()
         try:
             self._channel.send(_message(pack([list(operations)])) | {"debug": "crash" if crashes else "call"})
-            while True:
-                match self._channel.receive():
-                    case {"ask": str(text)}:
-                        self._channel.send({"line": answer(text)})
-                    case replies:
-                        match unpack(_bytes(replies)):
-                            case [dict(reply)] if is_reply(reply):
-                                return reply
-                        raise ProtocolError("a malformed reply")
+            while isinstance(question := self._channel.receive(), dict):
+                self._channel.send({"line": answer(str(question.get("ask")))})
+            return _only(_bytes(question))
         except (ProtocolError, PeerClosed) as error:
             self._kill()
             raise WorkerFailed("crashed", say("the process exited").then(quoted(str(error)))) from None
@@ -140,16 +115,20 @@ class Worker:
         Raises:
             RuntimeError: If the process did not start, which is not the student's fault.
         """
-        if not self._ready:
-            self._wait_until_ready()
+        self._wait_until_ready()
         self._since = self._since or Allowance(self._waited, math.inf)
         self._channel.post(_message(requests, anew=anew))
 
-    def replies(self, timeout_s: float) -> bytes:
+    def replies(self, timeout_s: float, grace_s: float = 0) -> bytes:
         """The packed replies to the list that was posted first and has none yet; perhaps fewer than requests.
+
+        Args:
+            timeout_s: As in :meth:`request`.
+            grace_s: For a process that has closed its socket, to end by itself, so that the signal it dies of is known.
 
         Raises:
             WorkerFailed: If no replies come in time, or they are malformed. The process has been ended by then.
+            RuntimeError: If someone else has killed the process; not without a grace.
         """
         allowance = Allowance(self._waited, timeout_s)
         try:
@@ -157,19 +136,21 @@ class Worker:
         except DeadlineExceeded:
             self._kill()
             raise WorkerFailed("timed_out", say("no answer in time")) from None
-        except (ProtocolError, PeerClosed) as error:
+        except ProtocolError as error:
             self._kill()
-            raise WorkerFailed("crashed", say("no answer: {problem}", problem=str(error))) from None
+            raise WorkerFailed("invalid_reply", say("the reply was {problem}", problem=str(error))) from None
+        except PeerClosed:
+            raise WorkerFailed("crashed", self._end(grace_s)) from None
         finally:  # the worker may have computed before the judge waited for it
             before, self._since = self._since, Allowance(self._waited, math.inf)
             self.spent_s = max(allowance.spent_s, min(before.spent_s, timeout_s) if before else 0.0)
 
-    def request_list(self, requests: bytes, timeout_s: float) -> bytes:
+    def request_list(self, requests: bytes, timeout_s: float, grace_s: float = 0) -> bytes:
         """Send a list of requests, and wait for the packed replies; as :meth:`post` and :meth:`replies`."""
         self._since = None  # no other list is under way
         self.post(requests, anew=self._is_new)
         self._is_new = False
-        return self.replies(timeout_s)
+        return self.replies(timeout_s, grace_s)
 
     def _wait_until_ready(self) -> None:
         """Wait until the worker says that it is ready, which it does before it runs any student code.
@@ -177,6 +158,8 @@ class Worker:
         Raises:
             RuntimeError: If it does not say so; student code cannot be the reason.
         """
+        if self._ready:
+            return
         try:
             deadline = time.monotonic() + START_S
             self._waited = Waited(self._channel.peer(deadline))
@@ -206,7 +189,7 @@ class Worker:
         self._running = False
         self._channel.close()
         self._waited.close()
-        usage = self._zygote.command({"reap": self._pid, "grace_s": grace_s})
+        usage = self._reap(grace_s)
         if usage["killed_by_a_stranger"] and grace_s:
             raise RuntimeError(
                 "a worker was killed from outside the grader, by a person or by the system when out of memory"
@@ -216,9 +199,47 @@ class Worker:
         return say("the process exited")
 
 
+class InProcessWorker:
+    """Performs the same operations on copies of the values, in this process and without limits.
+
+    For code that we trust: the reference, and the variants of the self-test.
+    """
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        """Hold the text of ``files``; nothing is imported yet."""
+        self._operations = Operations(files)
+        self.spent_s = 0.0  # trusted code is not charged
+
+    def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
+        """Do one thing after another; see :class:`WorkerLike`."""
+        del timeout_s  # nothing here can be interrupted
+        reply = self._operations.perform(copy.deepcopy(operations))
+        tensors: list[torch.Tensor] = []
+        try:
+            tree = encode(reply, tensors)
+        except ProtocolError as error:
+            return invalid(error)
+        return dict(decode(tree, [tensor.clone() for tensor in tensors]))
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
 def is_reply(reply: object) -> TypeGuard[dict[str, Any]]:
     """Whether it has the form of a reply: a value, or an error."""
     return isinstance(reply, dict) and reply.keys() in ({"value"}, {"error"})
+
+
+def _only(replies: bytes) -> dict[str, Any]:
+    """The one reply in packed replies.
+
+    Raises:
+        ProtocolError: If there is not one.
+    """
+    match unpack(replies):
+        case [dict(reply)] if is_reply(reply):
+            return reply
+    raise ProtocolError("a malformed reply")
 
 
 def _message(requests: bytes, *, anew: bool = False) -> dict[str, Any]:

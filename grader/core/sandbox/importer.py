@@ -1,17 +1,37 @@
-"""Imports a submission from text in memory: student code is never written to disk, nor found on a path."""
+"""Imports from memory: a submission, and the parts of Python that a worker may not open.
+
+Student code is never written to disk, nor found on a path. A worker may be unable to open Python's own files: they lie
+below a private folder, or nothing can be opened at all. What is closed is found out by trial. Of that, the fork server
+keeps the byte code of every module, of packages the source as well, and imports the extension modules, which only the
+system's loader can load. Where nothing is closed, nothing is read.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import linecache
+import marshal
+import os
+import struct
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
+from .lockdown import PACKAGE_FOLDERS
+
 PACKAGE = "src"
+
+# torch, and what it imports at the first use of some of its functions.
+PACKAGES = ("torch", "functorch", "torchgen", "numpy", "sympy", "mpmath", "networkx", "jinja2", "fsspec", "filelock")
+LEFT_OUT = ("__pycache__", "test", "tests", *PACKAGE_FOLDERS)
+EXTENSION = importlib.machinery.EXTENSION_SUFFIXES[0]  # the plain suffix, .so, is that of ordinary libraries, too
+TESTS_OF_PYTHON = ("_test", "_xx", "xx", "_ctypes_test")
+HEADER_BYTES = 16  # of byte code: magic number, flags, and the source's time and size
 
 
 class MemoryImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -94,3 +114,96 @@ class MemoryImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if path not in self._code:  # hostile text may make the compiler raise any exception
             self._code[path] = compile(text, path, "exec", dont_inherit=True)
         exec(self._code[path], module.__dict__)
+
+
+def places() -> Iterator[tuple[Path, Path]]:
+    """Each folder of the library, and a file in it: a worker that can open the file can open them all."""
+    for entry in map(Path, sys.path):
+        if entry.name in PACKAGE_FOLDERS:
+            files = [entry / name / "__init__.py" for name in PACKAGES]
+        else:
+            files = [entry / "os.py", *sorted(entry.glob(f"*{EXTENSION}"))[:1]]
+        yield from ((file.parent, file) for file in files if file.exists())
+
+
+class Library(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds and runs modules that are in memory, and serves their source to ``linecache``.
+
+    Args:
+        closed: The folders of :func:`places` that workers cannot open.
+    """
+
+    def __init__(self, closed: Iterable[Path]) -> None:
+        """Read the modules, and import those that only the system's loader can load."""
+        self._files: dict[str, str] = {}  # by a module's name
+        self._code: dict[str, bytes] = {}  # by a file's name
+        self._sources: dict[str, bytes] = {}
+        extensions: list[str] = []
+        for folder in closed:
+            prefix = [] if str(folder) in sys.path else [folder.name]
+            for file, name in _modules(folder, prefix):
+                if file.name.endswith(EXTENSION):
+                    extensions.append(name)
+                else:
+                    self._files.setdefault(name, str(file))
+                    self._code[str(file)] = _byte_code(file) or file.read_bytes()
+                    if prefix:  # importing torch._dynamo looks at torch's source
+                        self._sources[str(file)] = file.read_bytes()
+        self._update_cache, linecache.updatecache = linecache.updatecache, self._lines_of
+        sys.meta_path.insert(-1, self)  # before the finder of files, which would look for them in vain
+        for name in extensions:
+            with contextlib.suppress(Exception):  # not every one can be imported everywhere, nor need it be
+                importlib.import_module(name)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """A spec for a module that is here, None for any other."""
+        del path, target  # modules are found by name alone
+        if fullname not in self._files:
+            return None
+        file = self._files[fullname]
+        inside = [os.path.dirname(file)] if file.endswith("__init__.py") else None
+        return importlib.util.spec_from_file_location(fullname, file, loader=self, submodule_search_locations=inside)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the module's code."""
+        exec(self.get_code(module.__name__), module.__dict__)
+
+    def get_code(self, name: str) -> CodeType:
+        """The module's code, which ``runpy`` asks for, too."""
+        file = self._files[name]
+        if not self._code[file].startswith(importlib.util.MAGIC_NUMBER):
+            return compile(self._code[file], file, "exec", dont_inherit=True)
+        code: CodeType = marshal.loads(memoryview(self._code[file])[HEADER_BYTES:])
+        return code
+
+    def _lines_of(self, filename: str, module_globals: dict[str, Any] | None = None) -> list[str]:
+        """Stands in for ``linecache.updatecache``, on which tracebacks and ``inspect.getsource`` rest."""
+        lines = self._update_cache(filename, module_globals)
+        if not lines and (source := self._sources.get(filename)):
+            lines = importlib.util.decode_source(source).splitlines(keepends=True)
+            linecache.cache[filename] = (len(source), None, lines, filename)
+        return lines
+
+
+def _modules(folder: Path, prefix: list[str]) -> Iterator[tuple[Path, str]]:
+    """The files and names of all modules below a folder."""
+    for place, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name.isidentifier() and name not in LEFT_OUT]
+        package = [*prefix, *Path(place).relative_to(folder).parts]
+        for file in files:
+            name = file.removesuffix(EXTENSION).removesuffix(".py")
+            if name != file and name.isidentifier() and not name.startswith(TESTS_OF_PYTHON):
+                yield Path(place, file), ".".join(package if name == "__init__" else [*package, name])
+
+
+def _byte_code(file: Path) -> bytes:
+    """What Python has cached for a source file; empty where that is missing or out of date."""
+    status = file.stat()
+    stamp = struct.pack("<4sIII", importlib.util.MAGIC_NUMBER, 0, int(status.st_mtime) & 0xFFFFFFFF, status.st_size)
+    with contextlib.suppress(OSError):
+        data = Path(importlib.util.cache_from_source(file)).read_bytes()
+        if data.startswith(stamp):
+            return data
+    return b""

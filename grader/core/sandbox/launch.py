@@ -16,8 +16,7 @@ import torch
 
 from .channel import Channel, PeerClosed
 from .handle import Worker
-from .levels import LAYERS, Isolation
-from .limits import Limits
+from .limits import LAYERS, Isolation, Limits
 from .started import start, taken_over
 
 # What imports torch._dynamo at its first use. A worker without it imports it by itself, and takes a second more.
@@ -90,9 +89,9 @@ class Zygote:
             # The files go as a tensor's bytes, since a header may be too small for them; intake limits their size.
             packed = json.dumps(dict(files)).encode()
             channel.send({"files": torch.frombuffer(bytearray(packed), dtype=torch.uint8)})
-        return Worker(self, pid, channel)
+        return Worker(channel, lambda grace_s: self._command({"reap": pid, "grace_s": grace_s}))
 
-    def command(self, command: Mapping[str, Any]) -> dict[str, Any]:
+    def _command(self, command: Mapping[str, Any]) -> dict[str, Any]:
         """Have the fork server carry out one command; returns its answer."""
         self._control.sendall(json.dumps(command).encode() + b"\n")
         return self._answer()

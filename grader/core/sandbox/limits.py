@@ -1,8 +1,13 @@
-"""What a submission may use: every limit with its unit, its clock, and what happens when it is reached."""
+"""What a submission may use and reach: its limits, and the layers of isolation, with the level that they make together.
+
+Each limit has its unit, its clock, and what happens when it is reached.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 
 GPU_VARIABLES = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "LD_LIBRARY_PATH", "NVIDIA_VISIBLE_DEVICES")  # kept
 
@@ -15,8 +20,8 @@ class Limits:
     here: they are forbidden.
 
     Attributes:
-        request_s: Seconds that a worker may compute or sleep for one request (``allowance.py``). Reached: the worker is
-            killed, the case is ``timed_out``.
+        request_s: Seconds that a worker may compute or sleep for one request (``Allowance`` in ``channel.py``).
+            Reached: the worker is killed, the case is ``timed_out``.
         retry_s: The same for later requests to a name for which one has timed out before.
         submission_s: The same for all requests together, in equal shares for the names that are asked for; also the CPU
             seconds of any one worker. Reached: the remaining cases of that name are ``timed_out``.
@@ -29,3 +34,48 @@ class Limits:
     submission_s: float = 30.0
     memory_mib: int = 1024
     open_files: int = 64
+
+
+LAYERS = ("namespaces", "user", "landlock", "seccomp")  # from the outside in
+
+REMEDIES = {
+    "namespaces": "install bubblewrap and allow user namespaces (on Ubuntu, with an AppArmor profile for bwrap)",
+    "user": "start the grader as an ordinary user",
+    "landlock": "use Linux 5.13 or later with landlock in /sys/kernel/security/lsm, and pip install landlockpy",
+    "seccomp": "install libseccomp2 and pip install pyseccomp",
+}
+
+
+class Level(IntEnum):
+    """How well a submission is locked in; each level adds to those before it."""
+
+    PROCESS = 0  # a process of its own with limits: no protection against malice
+    SECCOMP = 1  # no processes, sockets or signals; no file may be opened
+    LANDLOCK = 2  # the same, except that Python's own files may be read
+    NAMESPACES = 3  # the same in namespaces without network, other processes or other files
+
+
+@dataclass(frozen=True)
+class Isolation:
+    """What trying each layer on this machine has shown.
+
+    Attributes:
+        held: Layers that held.
+        missing: Layers that were wanted and did not hold, with the reason.
+    """
+
+    held: frozenset[str]
+    missing: Mapping[str, str]
+
+    def __str__(self) -> str:
+        """Such as ``namespaces+landlock+seccomp``; ``process`` where nothing else holds."""
+        return "+".join(layer for layer in LAYERS if layer in self.held) or "process"
+
+    @property
+    def level(self) -> Level:
+        """The strongest level whose layers all hold; a mount namespace hides files as Landlock does."""
+        if "seccomp" not in self.held:
+            return Level.PROCESS
+        if "namespaces" in self.held:
+            return Level.NAMESPACES if "landlock" in self.held else Level.LANDLOCK
+        return Level.LANDLOCK if "landlock" in self.held else Level.SECCOMP

@@ -9,17 +9,19 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import resource
 import select
 import signal
 import sys
 import sysconfig
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from .limits import Limits
-from .resources import LINUX, apply_limits, resource_limits
-from .syscalls import seccomp_program
+
+LINUX = sys.platform == "linux"
+DRIVER_MIB, DRIVER_FILES = 4096, 960  # what a GPU's driver may take in each worker
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
 SECCOMP_MODE_FILTER = 2
@@ -27,6 +29,39 @@ UNPRIVILEGED_UID = 61000  # the first of a range, so that each worker has a user
 UID_RANGE = 4000
 PACKAGE_FOLDERS = ("site-packages", "dist-packages")
 HIDDEN_PACKAGES = ("grader", "ref", "__editable__")  # what the project is called where it is installed as a package
+
+# The system calls that student code may make; every other fails with EPERM. No process, thread, program, socket,
+# signal, debugger or file to write: a solution only computes, reads modules, and answers on one descriptor.
+ALLOWED = (
+    # memory
+    *("brk", "madvise", "membarrier", "mincore", "mmap", "mprotect", "mremap", "munmap", "get_mempolicy"),
+    # open descriptors
+    *("close", "dup", "dup2", "dup3", "fstat", "lseek", "poll", "ppoll", "pread64", "pselect6", "read", "readv"),
+    *("select", "write", "writev"),
+    # names of files, to import modules (for opening them see below)
+    *("access", "faccessat", "faccessat2", "getcwd", "getdents64", "lstat", "newfstatat", "readlink", "readlinkat"),
+    *("stat", "statx"),
+    # time
+    *("gettimeofday", "nanosleep", "time", "times"),
+    # the process itself
+    *("arch_prctl", "exit", "exit_group", "futex", "getcpu", "getegid", "geteuid", "getgid", "getpid", "getppid"),
+    *("getrandom", "getrlimit", "getrusage", "gettid", "getuid", "restart_syscall", "rseq", "rt_sigaction"),
+    *("rt_sigprocmask", "rt_sigreturn", "sched_getaffinity", "sched_yield", "set_robust_list", "sigaltstack"),
+    *("sysinfo", "uname"),
+)
+
+# Opening a file is allowed only for reading, and only where another layer limits which files can be read.
+OPEN_FLAGS_ARGUMENT = {"open": 1, "openat": 2}
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+# What Python asks of descriptors: terminal size, non-blocking mode, flags, duplicates.
+IOCTL_COMMANDS = (0x5401, 0x5413, 0x5421, 0x541B, 0x5450, 0x5451)  # TCGETS TIOCGWINSZ FIONBIO FIONREAD FIONCLEX FIOCLEX
+FCNTL_COMMANDS = (0, 1, 2, 3, 4, 1030)  # F_DUPFD F_GETFD F_SETFD F_GETFL F_SETFL F_DUPFD_CLOEXEC
+
+# The clocks of this process and of the machine; all others are those of other processes.
+CLOCKS, LAST_CLOCK = ("clock_getres", "clock_gettime", "clock_nanosleep"), 7
+
+BYTES_OF_AN_INSTRUCTION = 8  # of a filter
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -65,12 +100,17 @@ class Lockdown:
             parent: The process number of its parent, the fork server.
 
         Raises:
-            OSError: If a step fails; then the process must end.
+            OSError, ValueError: If a step fails; then the process must end.
         """
         os.setsid()
         if LINUX:
             _prctl(PR_SET_DUMPABLE, 0)
-        apply_limits(self._limits)
+        for kind, value, optional in self._limits:
+            try:
+                resource.setrlimit(kind, (value, value))
+            except (ValueError, OSError):
+                if not optional:
+                    raise
         if "user" in self._layers:
             _drop_user()
         die_with_parent(parent)  # after the change of user, which would undo it
@@ -155,3 +195,68 @@ def _landlock_ruleset(readable: Iterable[str]) -> Any:
         access = AccessFS.READ_FILE | (AccessFS.READ_DIR if os.path.isdir(path) else AccessFS.NONE)
         ruleset.allow_path(path, access)
     return ruleset
+
+
+def resource_limits(limits: Limits, gpus: bool) -> Iterator[tuple[int, int, bool]]:
+    """The kernel's limits as kind, value, and whether the limit is optional: not every system has all of them.
+
+    A worker starts with the size that this process, the fork server, has now.
+    """
+    needed = {"FSIZE": 0, "NOFILE": limits.open_files + (DRIVER_FILES if gpus else 0)}
+    optional = {"CPU": int(limits.submission_s) + 1, "CORE": 0}
+    if LINUX:  # other systems accept a limit on memory and ignore it
+        space, data = _size()
+        added = limits.memory_mib << 20
+        # A GPU's driver reserves address space by the gigabyte.
+        needed |= {"DATA": data + added + (DRIVER_MIB << 20)} if gpus else {"AS": space + added}
+    if not gpus:  # the driver locks memory and starts threads
+        optional |= {"NPROC": 0, "MEMLOCK": 0, "MSGQUEUE": 0}
+    for name, value in (needed | optional).items():
+        kind = getattr(resource, f"RLIMIT_{name}", None)
+        if kind is not None:
+            hard = resource.getrlimit(kind)[1]
+            yield kind, value if hard == resource.RLIM_INFINITY else min(value, hard), name in optional
+
+
+def _size() -> tuple[int, int]:
+    """Bytes of this process's address space, and of its private part."""
+    with open("/proc/self/statm") as file:
+        space, _, _, _, _, data, _ = (int(pages) * os.sysconf("SC_PAGESIZE") for pages in file.read().split())
+    return space, data
+
+
+class Program(ctypes.Structure):
+    """A seccomp filter as the kernel takes it: ``struct sock_fprog``."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
+
+
+def seccomp_program(may_open: bool) -> Program:
+    """A filter that allows the calls above, and lets every other fail with EPERM.
+
+    Args:
+        may_open: Whether files may be opened for reading.
+
+    Raises:
+        ImportError: If libseccomp or its binding is missing.
+    """
+    import pyseccomp
+    from pyseccomp import ALLOW, EQ, LE, MASKED_EQ, Arg
+
+    rules = pyseccomp.SyscallFilter(pyseccomp.ERRNO(errno.EPERM))
+    for name in ALLOWED:
+        rules.add_rule(ALLOW, name)
+    for name, argument in OPEN_FLAGS_ARGUMENT.items():
+        if may_open:
+            rules.add_rule(ALLOW, name, Arg(argument, MASKED_EQ, WRITING, 0))
+    for name, commands in (("ioctl", IOCTL_COMMANDS), ("fcntl", FCNTL_COMMANDS)):
+        for command in commands:
+            rules.add_rule(ALLOW, name, Arg(1, EQ, command))
+    for name in CLOCKS:
+        rules.add_rule(ALLOW, name, Arg(0, LE, LAST_CLOCK))
+    rules.add_rule(ALLOW, "prlimit64", Arg(2, EQ, 0))  # to read a limit, not to set one
+    with open(os.memfd_create("filter"), "w+b") as file:  # compiled once, not in every worker
+        rules.export_bpf(file)
+        file.seek(0)
+        program = file.read()
+    return Program(len(program) // BYTES_OF_AN_INSTRUCTION, program)

@@ -62,10 +62,11 @@ class Operations:
         except ProtocolError as error:
             return invalid(error)
         except RuntimeError as error:
-            full = type(error) is RuntimeError and "can't allocate memory" in str(error)  # torch's words
-            return OUT_OF_MEMORY if full else _failure(error, self._files)
+            if type(error) is RuntimeError and "can't allocate memory" in str(error):  # torch's words
+                return OUT_OF_MEMORY
+            return {"error": describe_exception(error, self._files)}
         except BaseException as error:  # SystemExit and KeyboardInterrupt too: student code raised them
-            return _failure(error, self._files)
+            return {"error": describe_exception(error, self._files)}
 
     def do(self, operation: str, arguments: Mapping[str, Any]) -> Any:
         """Do one thing; whatever student code raises goes through."""
@@ -114,7 +115,9 @@ class Operations:
         if self._recorder is not None:
             self._recorder.put_in_place()
         if not hasattr(loaded, name):
-            raise _Missing(say("{name} is not defined in {path}", name=name, path=f"{module.replace('.', '/')}.py"))
+            raise _Told(
+                "missing", say("{name} is not defined in {path}", name=name, path=f"{module.replace('.', '/')}.py")
+            )
         return getattr(loaded, name)
 
     def forget(self) -> None:
@@ -168,7 +171,7 @@ class Operations:
         output = output[0] if several else output
         if output.numel() != upstream.numel():
             shapes = {"actual": output.shape, "wanted": upstream.shape}
-            raise _Unfit(say("the shape is {actual}, not {wanted}", **shapes))
+            raise _Told("unfit", say("the shape is {actual}, not {wanted}", **shapes))
         if flows := output.requires_grad:
             # The same gradients as output.backward(upstream), which imports hundreds of modules at its first use.
             (output * upstream.reshape(output.shape)).sum().backward()
@@ -233,15 +236,17 @@ class Operations:
         return [str(buffer.device) for buffer in module.buffers()]
 
     def _assign_named(self, target: int, values: dict[str, Tensor]) -> None:
-        """Overwrite, in place, parameters by their names; raises ``_Unfit`` if one is missing or has another shape."""
+        """Overwrite, in place, parameters by their names; raises ``_Told`` if one is missing or has another shape."""
         parameters = dict(self._modules[target].named_parameters())
         for name, value in values.items():
             if name not in parameters:
                 names = ", ".join(parameters) or say("none")
-                raise _Unfit(say("a parameter {name} was expected; registered: {names}", name=name, names=names))
+                raise _Told(
+                    "unfit", say("a parameter {name} was expected; registered: {names}", name=name, names=names)
+                )
             if parameters[name].shape != value.shape:
                 shapes = {"actual": parameters[name].shape, "wanted": value.shape}
-                raise _Unfit(say("the parameter {name} is {actual}, not {wanted}", name=name, **shapes))
+                raise _Told("unfit", say("the parameter {name} is {actual}, not {wanted}", name=name, **shapes))
             with torch.no_grad():
                 parameters[name].copy_(value)
 
@@ -266,7 +271,7 @@ class Operations:
             return
         shapes = ", ".join(str(list(parameter.shape)) for parameter in module.parameters()) or say("none")
         n = first.numel()
-        raise _Unfit(say("a parameter of {n} elements was expected; registered: {shapes}", n=n, shapes=shapes))
+        raise _Told("unfit", say("a parameter of {n} elements was expected; registered: {shapes}", n=n, shapes=shapes))
 
 
 class Turned(int):
@@ -365,19 +370,15 @@ def _taken_out(importer: MemoryImporter) -> dict[str, ModuleType]:
 
 
 class _Told(Exception):
-    """What this worker itself finds wrong; a message says it."""
+    """What this worker itself finds wrong, and says in a message.
 
-    def __init__(self, message: Message) -> None:
+    It is ``missing``, a name that the submission does not define, or ``unfit``: a parameter that cannot take the value
+    to be assigned, or an output of the wrong size for ``upstream``.
+    """
+
+    def __init__(self, kind: str, message: Message) -> None:
         super().__init__(message)
-        self.message = message
-
-
-class _Missing(_Told):
-    """A name that the submission does not define."""
-
-
-class _Unfit(_Told):
-    """A parameter that cannot take the value to be assigned, or an output of the wrong size for ``upstream``."""
+        self.kind, self.message = kind, message
 
 
 def invalid(error: ProtocolError) -> dict[str, Any]:
@@ -385,16 +386,10 @@ def invalid(error: ProtocolError) -> dict[str, Any]:
     return {"error": {"kind": "invalid_reply", "told": as_data(say("returned {problem}", problem=str(error)))}}
 
 
-def _failure(error: BaseException, files: Mapping[str, str]) -> dict[str, Any]:
-    return {"error": describe_exception(error, files)}
-
-
 def describe_exception(error: BaseException, files: Mapping[str, str]) -> dict[str, Any]:
     """The exception as plain data: kind, class names, message, and the frames in the student's own files."""
-    if isinstance(error, _Missing):
-        return {"kind": "missing", "told": as_data(error.message)}
-    if isinstance(error, _Unfit):
-        return {"kind": "unfit", "told": as_data(error.message)}
+    if isinstance(error, _Told):
+        return {"kind": error.kind, "told": as_data(error.message)}
     if isinstance(error, ModuleNotFoundError) and str(error.name).split(".")[0] == PACKAGE:
         path = f"{str(error.name).replace('.', '/')}.py"
         return {"kind": "missing", "told": as_data(say("{path} is not in the submission", path=path))}

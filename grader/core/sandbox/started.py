@@ -1,16 +1,20 @@
-"""Starts the fork server's process, perhaps before its judge has imported torch: so this module does not import it."""
+"""Starts the fork server's process, in a container where bubblewrap can make one.
+
+That may be before its judge has imported torch, so this module does not import it.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from grader import REPOSITORY
+from grader import PACKAGE, REPOSITORY
 
-from .bubblewrap import container
 from .limits import GPU_VARIABLES
 
 # The garbage collector is off until all is imported: it would take a seventh of the time. The standard library's hooks
@@ -21,6 +25,10 @@ START = (
     "from grader.core.sandbox import lockdown; lockdown.die_with_parent(lifeline=int(sys.argv[2])); "
     "from grader.core.sandbox import zygote; zygote.main(int(sys.argv[2]))"
 )
+# What a container shows of our own code; test_zygote.py holds it against what the fork server imports.
+OURS = ("__init__.py", "core/__init__.py", "core/messages.py", "core/sandbox")
+HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage"  # glibc asks here whether there are any
+TRIAL_S = 10.0  # for a first, empty container
 GPU_SIGNS = ("/proc/driver/nvidia", "/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 
 
@@ -71,6 +79,40 @@ def _environment(cuda: bool) -> dict[str, str]:
     devices = own if cuda else {"CUDA_VISIBLE_DEVICES": ""}
     macos = {"OBJC_DISABLE_INITIALIZE_FORK_SAFETY": "YES"}  # else macOS ends a forked process that starts no program
     return {"PATH": os.defpath, "LANG": "C.UTF-8", **devices, **threads, **heap, **macos}
+
+
+def container(command: Sequence[str]) -> tuple[list[str], str]:
+    """``command`` inside a container of bubblewrap's and an empty text, or itself and the reason why there is none."""
+    program = shutil.which("bwrap")
+    if program is None:
+        return list(command), "bwrap is not installed"
+    arguments = [program, *_arguments()]
+    try:
+        trial = subprocess.run(
+            [*arguments, sys.executable, "-c", ""], capture_output=True, timeout=TRIAL_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return list(command), str(error)
+    if trial.returncode != 0:
+        lines = trial.stderr.decode(errors="replace").strip().splitlines()
+        return list(command), lines[-1] if lines else f"bwrap ended with {trial.returncode}"
+    return [*arguments, *command], ""
+
+
+def _arguments() -> list[str]:
+    """Options of bubblewrap: share nothing; of files, show only libraries, Python and the sandbox's code, read-only."""
+    arguments = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    for path in ("/usr", "/etc/ld.so.cache", "/etc/alternatives", HUGE_PAGES):
+        arguments += ["--ro-bind-try", path, path]
+    for path in ("/bin", "/lib", "/lib32", "/lib64", "/sbin"):
+        if os.path.islink(path):
+            arguments += ["--symlink", os.readlink(path), path]
+        else:
+            arguments += ["--ro-bind-try", path, path]
+    for path in dict.fromkeys((sys.prefix, sys.base_prefix, *(str(PACKAGE / name) for name in OURS))):
+        if not path.startswith("/usr/"):
+            arguments += ["--ro-bind", path, path]
+    return [*arguments, "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/", "--chdir", "/"]
 
 
 # ── Ahead of the first judge ────────────────────────────────────────────────────────────────────────────────────────

@@ -33,7 +33,7 @@ def closed_to_workers(places: Iterable[tuple[Path, Path]], lockdown: Lockdown) -
 
     def read() -> str:
         lockdown.apply(parent)
-        return " ".join(str(number) for number, (_, file) in enumerate(tried) if _succeeds(partial(_open, file)))
+        return " ".join(str(number) for number, (_, file) in enumerate(tried) if _succeeds(partial(open, file)))
 
     opened = _in_a_process(read).split()
     return [folder for number, (folder, _) in enumerate(tried) if str(number) not in opened]
@@ -80,52 +80,22 @@ def _succeeds(attempt: Callable[[], object]) -> bool:
     return True
 
 
-def _become_root() -> None:
-    os.setresuid(0, 0, 0)
-
-
-def _open(file: Path) -> None:
-    os.close(os.open(file, os.O_RDONLY))
-
-
-def _read_a_foreign_file() -> None:
-    _open(Path("/proc/uptime"))
-
-
-def _list_the_root() -> None:
-    os.listdir("/")
-
-
-def _open_a_socket() -> None:
-    socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close()
-
-
-def _fork() -> None:
-    if os.fork() == 0:
-        os._exit(0)
-
-
 def _trace() -> None:
     if ctypes.CDLL(None, use_errno=True).ptrace(0, 0, 0, 0) < 0:  # PTRACE_TRACEME
         raise OSError("refused")
 
 
-def _signal_the_parent() -> None:
-    os.kill(os.getppid(), 0)
-
-
-def _write_a_file() -> None:
-    os.close(os.open("/dev/null", os.O_WRONLY))
-
-
 ATTACKS: dict[str, dict[str, Callable[[], object]]] = {
-    "user": {"becoming root": _become_root},
-    "landlock": {"reading another user's file": _read_a_foreign_file, "listing the root folder": _list_the_root},
+    "user": {"becoming root": lambda: os.setresuid(0, 0, 0)},
+    "landlock": {
+        "reading another user's file": lambda: open("/proc/uptime").close(),
+        "listing the root folder": lambda: os.listdir("/"),
+    },
     "seccomp": {
-        "a socket": _open_a_socket,
-        "a fork": _fork,
+        "a socket": lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close(),
+        "a fork": lambda: os.fork() or os._exit(0),
         "tracing": _trace,
-        "a signal": _signal_the_parent,
-        "opening a file to write": _write_a_file,
+        "a signal": lambda: os.kill(os.getppid(), 0),
+        "opening a file to write": lambda: open(os.devnull, "wb").close(),
     },
 }

@@ -16,7 +16,9 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import inspect
 import json
+import linecache
 import os
 import random
 import signal
@@ -24,20 +26,19 @@ import socket
 import sys
 import time
 from collections.abc import Mapping
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import torch
 
 from . import second_device, worker
-from .docstrings import drop_docstrings
-from .exercise import exercise
-from .library import Library, places
+from .importer import Library, places
 from .limits import Limits
-from .lockdown import Lockdown
-from .resources import LINUX
+from .lockdown import LINUX, Lockdown
 from .trial import closed_to_workers, layers_that_hold
 
 SEED = 20_261_009  # not the default of any module
+HAS_DOCSTRING = 0x4000000  # a flag of code since Python 3.13; before, the first constant is the docstring or None
 USEFUL_MODULES = (  # so that no worker spends time on them
     *("abc", "bisect", "cmath", "collections", "contextlib", "copy", "dataclasses", "decimal", "enum", "fractions"),
     *("functools", "heapq", "inspect", "itertools", "json", "logging", "math", "numbers", "operator", "pathlib"),
@@ -164,47 +165,51 @@ def _warm_up(gpus: bool, simulate: bool) -> None:
     driver for that; neither the driver nor the count is of use after a fork.
     """
     if not gpus:
-        _compute_once("cpu")
-        exercise("cpu")
+        worker.exercise("cpu")
     if simulate:
         second_device.install()
-        _compute_once(second_device.DEVICE)
-        exercise(second_device.DEVICE)
+        worker.exercise(second_device.DEVICE)
 
 
 def _settle(lockdown: Lockdown) -> None:
     """Make ready for forks, after imports."""
-    drop_docstrings("grader")
-    _seed()
-    _require_one_thread()
+    _drop_docstrings()
+    random.seed(SEED)  # every worker begins with the same numbers, so that unseeded code gets the same report each time
+    torch.manual_seed(SEED)  # on the second device, too
+    if LINUX and len(os.listdir("/proc/self/task")) > 1:
+        raise RuntimeError("the fork server has a second thread: a worker would inherit its locks")
     lockdown.measure()
     gc.collect()
     gc.freeze()
 
 
-def _seed() -> None:
-    """Give the random numbers of every worker the same state, so that unseeded code gets the same report each time."""
-    random.seed(SEED)
-    torch.manual_seed(SEED)  # on the second device, too
+def _drop_docstrings() -> None:
+    """Drop our docstrings, and the lines of source that Python has kept: no text of ours lies beside a submission."""
+    for thing in [*sys.modules.values(), *gc.get_objects()]:
+        if isinstance(thing, property):
+            owner = getattr(thing.fget, "__module__", "")
+        elif isinstance(thing, FunctionType | type):
+            owner = thing.__module__
+        elif isinstance(thing, ModuleType):
+            owner = thing.__name__
+        else:
+            continue
+        if str(owner).partition(".")[0] == "grader":
+            thing.__doc__ = None
+            if isinstance(thing, FunctionType):
+                thing.__code__ = _without_docstrings(thing.__code__)
+    linecache.clearcache()
+    inspect.modulesbyfile.clear()
 
 
-def _require_one_thread() -> None:
-    if LINUX and len(os.listdir("/proc/self/task")) > 1:
-        raise RuntimeError("the fork server has a second thread: a worker would inherit its locks")
-
-
-def _compute_once(device: str) -> None:
-    with torch.device(device):
-        x = torch.randn(2, 3, 8, requires_grad=True)
-        layer = torch.nn.Linear(8, 8)
-        y = torch.einsum("bik,bjk->bij", layer(x), x).softmax(-1)
-        y.sum().backward()
-        torch.polar(torch.ones(2), torch.ones(2)).to(torch.complex64).abs()
-        torch.nn.functional.embedding(torch.tensor([0, 1]), layer.weight)
-        half = x.detach().to(torch.bfloat16)
-        half.float().pow(2).mean(-1).rsqrt().masked_fill(torch.zeros(2, 3, dtype=torch.bool), 0)
-        torch.randn(3, generator=torch.Generator(device).manual_seed(0)).sort()
-        str(x)
+def _without_docstrings(code: CodeType) -> CodeType:
+    """The code of a function, and of the functions in it, without docstrings."""
+    constants = [_without_docstrings(part) if isinstance(part, CodeType) else part for part in code.co_consts]
+    is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")
+    told = code.co_flags & HAS_DOCSTRING if sys.version_info >= (3, 13) else is_function
+    if told and constants and isinstance(constants[0], str):
+        constants[0] = None
+    return code.replace(co_consts=tuple(constants))
 
 
 def _forget_the_repository() -> None:

@@ -50,16 +50,6 @@ class Attack:
     build: Callable[[Path], Submission] = field(repr=False)
 
 
-@dataclass(frozen=True)
-class _Claim:
-    """The arguments of a decorator, kept as an attribute of the code below it."""
-
-    build: Build
-    score: float | None
-    bonus: float | None
-    needs: str
-
-
 def replaces(
     target: str, *, score: float = ALL, bonus: float = ALL, needs: str = "", prelude: str = ""
 ) -> Callable[[Code], Code]:
@@ -73,33 +63,30 @@ def replaces(
         prelude: Source text that is put into the file before the function.
     """
 
-    def build(assignment: Assignment, code: Code, folder: Path) -> Submission:
-        del folder  # nothing is written: the submission is text in memory
+    def build(assignment: Assignment, code: Code, _: Path) -> Submission:
         home = assignment.rubric.file_of(target.partition(".")[0])
         return _appended(assignment, home, f"{prelude}\n\n{source_of(code)}\n\n{target} = {code.__name__}\n")
 
-    return _marker(_Claim(build, score, bonus, needs))
+    return _marker(build, score, bonus, needs)
 
 
 def on_import(path: str, *, score: float = ALL, bonus: float = ALL, needs: str = "") -> Callable[[Code], Code]:
     """Mark a function that is called when the file ``path`` is imported, after the reference's code in that file."""
 
-    def build(assignment: Assignment, code: Code, folder: Path) -> Submission:
-        del folder  # nothing is written: the submission is text in memory
+    def build(assignment: Assignment, code: Code, _: Path) -> Submission:
         return _appended(assignment, path, f"{source_of(code)}\n\n{code.__name__}()\n")
 
-    return _marker(_Claim(build, score, bonus, needs))
+    return _marker(build, score, bonus, needs)
 
 
 def text(*, score: float | None = ALL, bonus: float | None = ALL, needs: str = "") -> Callable[[Code], Code]:
     """Mark a function that returns files, path to text, which replace those of the reference; None removes a file."""
 
-    def build(assignment: Assignment, code: Code, folder: Path) -> Submission:
-        del folder  # nothing is written: the submission is text in memory
+    def build(assignment: Assignment, code: Code, _: Path) -> Submission:
         files = {**assignment.solution(), **code()}
         return Submission("attack", {path: content for path, content in files.items() if content is not None})
 
-    return _marker(_Claim(build, score, bonus, needs))
+    return _marker(build, score, bonus, needs)
 
 
 def packed(*, score: float | None = ALL, bonus: float | None = ALL) -> Callable[[Code], Code]:
@@ -110,23 +97,22 @@ def packed(*, score: float | None = ALL, bonus: float | None = ALL) -> Callable[
             (candidate,) = reader.discover([code(folder)], expected=assignment.rubric.expected)
             return reader.read(candidate)
 
-    return _marker(_Claim(build, score, bonus, ""))
+    return _marker(build, score, bonus, "")
 
 
 def attacks_of(assignment: Assignment) -> tuple[Attack, ...]:
     """Every attack in the assignment's package ``attacks``, in the order of its files."""
-    found = claimed(assignment.part("corpus.attacks"), CLAIM)
-    return tuple(_attack(assignment, topic, code, claim) for topic, code, claim in found)
-
-
-def _attack(assignment: Assignment, topic: str, code: Code, claim: _Claim) -> Attack:
-    return Attack(
-        name=f"{topic}.{code.__name__}",
-        description=(inspect.getdoc(code) or "").partition("\n")[0],
-        score=None if claim.score is None else min(claim.score, assignment.rubric.max_score),
-        bonus=None if claim.bonus is None else min(claim.bonus, assignment.rubric.max_bonus),
-        needs=claim.needs,
-        build=partial(claim.build, assignment, code),
+    best, most = assignment.rubric.max_score, assignment.rubric.max_bonus
+    return tuple(
+        Attack(
+            name=f"{topic}.{code.__name__}",
+            description=(inspect.getdoc(code) or "").partition("\n")[0],
+            score=None if score is None else min(score, best),
+            bonus=None if bonus is None else min(bonus, most),
+            needs=needs,
+            build=partial(build, assignment, code),
+        )
+        for topic, code, (build, score, bonus, needs) in claimed(assignment.part("corpus.attacks"), CLAIM)
     )
 
 
@@ -136,9 +122,9 @@ def _appended(assignment: Assignment, path: str, addition: str) -> Submission:
     return Submission("attack", files)
 
 
-def _marker(claim: _Claim) -> Callable[[Code], Code]:
+def _marker(build: Build, *deserved: object) -> Callable[[Code], Code]:
     def mark(code: Code) -> Code:
-        setattr(code, CLAIM, claim)
+        setattr(code, CLAIM, (build, *deserved))
         return code
 
     return mark

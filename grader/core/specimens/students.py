@@ -62,12 +62,17 @@ def write_class(assignment: Assignment, folder: Path) -> None:
         if "" in files:
             (folder / f"{student.id}.zip").write_bytes(files[""])
         elif student.packed == "folder":
-            for path, data in files.items():
-                target = folder / student.id / path
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(data)
+            write_files(files, folder / student.id)
         else:
             _write_zip(folder / f"{student.id}.zip", files, "my homework/" if student.packed == "nested" else "")
+
+
+def write_files(files: Mapping[str, bytes], folder: Path) -> None:
+    """Write files below a folder."""
+    for path, data in files.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
 
 
 def _write_zip(path: Path, files: Mapping[str, bytes], prefix: str) -> None:

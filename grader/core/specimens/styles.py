@@ -12,6 +12,8 @@ from grader.core.assignment import Assignment
 from grader.core.intake.discover import discover
 from grader.core.intake.submission import Submission
 
+from .students import write_files
+
 
 @dataclass(frozen=True)
 class Style:
@@ -32,17 +34,10 @@ class Style:
         """A name for messages."""
         return f"style {self.number}"
 
-    def write(self, folder: Path) -> None:
-        """Write the files below ``folder``."""
-        for path, content in self.files.items():
-            target = folder / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
-
     def submission(self, assignment: Assignment) -> Submission:
         """What intake reads from the files."""
         with tempfile.TemporaryDirectory() as folder:
-            self.write(Path(folder) / "style")
+            write_files(self.files, Path(folder) / "style")
             (candidate,) = discover([Path(folder) / "style"], expected=assignment.rubric.expected)
             return candidate.read()
 

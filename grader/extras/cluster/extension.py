@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from grader.core.run.executor import Executor
-from grader.core.run.executors import SLURM
+from grader.core.run.executors import SLURM, Executor
 from grader.core.settings import CannotGrade
 
 

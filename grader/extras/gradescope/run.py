@@ -21,7 +21,7 @@ from grader.core.intake.origin import Origin, Student, clean
 from grader.core.intake.reader import Reader
 from grader.core.results.policy import grade
 from grader.core.results.report import Report, with_origin, write_json
-from grader.core.run.local import LocalExecutor
+from grader.core.run.executors import LocalExecutor
 from grader.core.run.schedule import grade_all
 from grader.core.settings import Settings
 

@@ -16,8 +16,7 @@ from grader.core.export.table import number
 from grader.core.intake.reader import Reader
 from grader.core.results.report import write_text
 from grader.core.run.progress import follow
-from grader.core.sandbox.levels import Level
-from grader.core.sandbox.limits import Limits
+from grader.core.sandbox.limits import Level, Limits
 from grader.core.specimens.practice import Practice
 
 if TYPE_CHECKING:

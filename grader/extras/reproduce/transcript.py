@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from grader.core.sandbox.second_device.names import is_here
+from grader.core.sandbox.second_device import is_here
 
 from .tape import Exchange
 

@@ -27,8 +27,7 @@ from grader.core.intake.reader import Reader
 from grader.core.results.pseudonyms import PseudonymError, pseudonyms
 from grader.core.results.report import Report
 from grader.core.run.progress import follow
-from grader.core.sandbox.levels import Level
-from grader.core.sandbox.limits import Limits
+from grader.core.sandbox.limits import Level, Limits
 from grader.core.specimens.viva import viva_of
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from grader.core.intake.submission import Submission
 from grader.core.results.language import in_language
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import Report
-from grader.core.run.local import LocalExecutor
+from grader.core.run.executors import LocalExecutor
 from grader.core.run.progress import follow
 from grader.core.run.schedule import grade_all
 from grader.core.settings import Settings

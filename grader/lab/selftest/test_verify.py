@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from grader import REPOSITORY
 from grader import __main__ as cli
 from grader.core.results.outcome import CaseResult, Outcome
-from grader.core.sandbox.levels import LAYERS
+from grader.core.sandbox.limits import LAYERS
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab import verify
 from grader.lab.verify import Attempt, JudgeDied, Round, Verdict, attacks, judged, page, rounds, summary, variants

@@ -16,8 +16,7 @@ from grader.core.assignment import Assignment
 from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
 from grader.core.results.report import Report
-from grader.core.sandbox.levels import Isolation
-from grader.core.sandbox.limits import Limits
+from grader.core.sandbox.limits import Isolation, Limits
 from grader.core.settings import Settings
 from grader.core.specimens.attacks import Attack, attacks_of
 from grader.lab.processes import descendants

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from grader.core.assignment import Assignment
-from grader.core.sandbox.levels import LAYERS
+from grader.core.sandbox.limits import LAYERS
 from grader.core.sandbox.lockdown import die_with_parent
 
 from . import attacks, both_ways, styles, variants

@@ -8,7 +8,7 @@ from typing import Any
 
 from grader.core.assignment import Assignment
 from grader.core.judge.judge import Judge
-from grader.core.sandbox.levels import LAYERS
+from grader.core.sandbox.limits import LAYERS
 from grader.core.settings import Settings
 from grader.core.specimens.styles import Style, forget_modules
 

@@ -19,7 +19,7 @@ from grader.core.judge.devices import devices
 from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.judge.student import Student
 from grader.core.results.outcome import CaseResult, Outcome, property_outcome
-from grader.core.sandbox.in_process import InProcessWorker
+from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.limits import Limits
 from grader.core.specimens.variants import Variant, variants_of
 

@@ -16,13 +16,9 @@ import torch
 from torch import nn
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-from . import recurrent, storages
-from .absent import NotSimulated, lacks, unless_dense
-from .backend import Backend
-from .compute import direct, fallback
-from .cuda import asks_for_cuda
-from .names import DEVICE, LABEL, NAME, is_here
-from .random import Generator
+from .absent import NotSimulated, asks_for_cuda, lacks, unless_dense
+from .backend import DEVICE, LABEL, NAME, Backend, Generator, is_here
+from .compute import direct, exchange_data, fallback
 
 __all__ = [
     "DEVICE",
@@ -76,10 +72,9 @@ def _register() -> None:
         aten.impl(op, function, "PrivateUse1")
     for lazy in ("Conjugate", "Negative"):  # torch resolves these bits by a copy, which would again ask to resolve them
         aten.impl("_copy_from", torch.library.fallthrough_kernel, lazy)
-    recurrent.register(aten)
     backend.libraries = (fallbacks, aten)
     torch.Generator = Generator  # type: ignore[assignment, misc] # a class takes the place of a class
-    storages.install()
+    exchange_data()
 
 
 def _try_it() -> None:

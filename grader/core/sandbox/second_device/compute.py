@@ -6,15 +6,13 @@ import ctypes
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 
-from .absent import NOT_DENSE, NotSimulated, lacks
-from .names import DEVICE, NAME
-from .random import stream_of
-from .storages import set_data
+from .absent import NOT_DENSE, PICKLED, NotSimulated, lacks
+from .backend import DEVICE, NAME, is_here, stream_of
 
 _DLPACK = {"cpu": 1, NAME: 12}  # kDLCPU and kDLExtDev of dlpack.h
 _CPU_KERNEL = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
@@ -26,6 +24,11 @@ _is_composite = torch._C._dispatch_has_kernel_for_dispatch_key
 _pointer_in = ctypes.pythonapi.PyCapsule_GetPointer
 _number_at, _AFTER_POINTER = ctypes.c_int32.from_address, ctypes.sizeof(ctypes.c_void_p)
 _pointer_in.restype, _pointer_in.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+
+_data = cast(property, torch._C.TensorBase.data)
+_deepcopy = cast(Callable[..., Tensor], Tensor.__deepcopy__)
+_reduce = cast(Callable[..., Any], Tensor.__reduce_ex__)
+_is_compatible = torch._has_compatible_shallow_copy_type
 
 
 @dataclass(frozen=True)
@@ -198,3 +201,56 @@ def _bare(tensor: Tensor) -> Tensor:
     same = _relabelled(plain, "cpu")
     same = same._neg_view() if tensor.is_neg() else same
     return same.conj() if tensor.is_conj() else same
+
+
+# ── A tensor's data, exchanged with the CPU ─────────────────────────────────────────────────────────────────────────
+
+
+def exchange_data() -> None:
+    """Let torch's Python code exchange a tensor's data between the CPU and this device, as for a GPU.
+
+    torch's own functions, which these replace, would allocate a storage, and only the CPU can do that here.
+    """
+    torch._has_compatible_shallow_copy_type = _can_exchange
+    Tensor.data = property(_data.__get__, set_data)  # type: ignore[assignment]
+    Tensor.__deepcopy__ = _copied  # type: ignore[method-assign]
+    Tensor.__reduce_ex__ = _pickled  # type: ignore[method-assign]
+
+
+def _can_exchange(input: Tensor, from_: Tensor) -> bool:
+    """Whether ``Module.to`` may give a parameter the data of ``from_``; if not, it replaces the parameter."""
+    if is_here(input.device) != is_here(from_.device):
+        return bool(cast(Any, input)._use_count() == 1)  # no graph holds the parameter
+    return _is_compatible(input, from_)
+
+
+def set_data(tensor: Tensor, value: Tensor) -> None:
+    """``tensor.data = value``, also between two devices, as torch allows it for a CPU and a GPU."""
+    if is_here(tensor.device) == is_here(value.device):
+        _data.__set__(tensor, value)
+        return
+    gradient = tensor.grad if tensor.is_leaf else None
+    stand_in = value.detach().requires_grad_(tensor.requires_grad)
+    cast(Any, torch._C)._swap_tensor_impl(tensor, stand_in)
+    if gradient is not None:
+        tensor.grad = gradient.to(tensor.device)
+
+
+def _copied(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
+    """A tensor's ``copy.deepcopy``, also on this device."""
+    if not is_here(tensor.device):
+        return _deepcopy(tensor, memo)
+    if id(tensor) not in memo:
+        if not tensor.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol"
+            )
+        memo[id(tensor)] = tensor.detach().clone().requires_grad_(tensor.requires_grad)
+    return cast(Tensor, memo[id(tensor)])
+
+
+def _pickled(tensor: Tensor, protocol: Any) -> Any:
+    """What ``pickle`` and ``copy.copy`` ask for; on this device, torch would read storages that only the CPU has."""
+    if is_here(tensor.device):
+        raise NotSimulated(PICKLED)
+    return _reduce(tensor, protocol)

@@ -20,8 +20,7 @@ from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
 from grader.core.messages import quoted
 from grader.core.results.report import Report
-from grader.core.run.executor import Executor
-from grader.core.run.executors import open_executor
+from grader.core.run.executors import Executor, open_executor
 from grader.core.run.schedule import grade_all
 from grader.core.sandbox.limits import Limits
 from grader.core.settings import CannotGrade, Settings

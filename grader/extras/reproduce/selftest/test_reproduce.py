@@ -17,8 +17,7 @@ from grader.core.judge.judge import Judge
 from grader.core.results.written import SOURCES, note
 from grader.core.run.conditions import conditions, settings_of
 from grader.core.sandbox.launch import Zygote
-from grader.core.sandbox.levels import Level
-from grader.core.sandbox.limits import Limits
+from grader.core.sandbox.limits import Level, Limits
 from grader.core.settings import Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.reproduce import bench
