@@ -4,12 +4,12 @@ import argparse
 import sys
 from pathlib import Path
 
-from ..demo.run import parser, show
-from ..harness.commands import exit_status
+from ..demo.show import parser, show
+from ..demo.words import say
 from ..harness.messages import Language
+from ..harness.terminal import exit_status
+from .gguf import model_file
 from .parts import Chat
-from .where import model_file
-from .words import say
 
 
 def main() -> int:

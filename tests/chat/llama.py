@@ -1,7 +1,9 @@
-"""A Llama with places for the layers that students write, and with a cache of keys and values.
+"""A Llama with places for the layers that students write, with a cache of keys and values, and with layers of its own.
 
 It has the weights of a GGUF file, whose rows of queries and keys are ordered so that neighbours are the pairs that
 rotation turns. Queries and keys are cached before they are turned: layers of the assignment count positions from 0.
+Its own layers are functions of torch that compute what the published model computes, so they stand in for a layer that
+is still to write, and are what a student's layers are compared with.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ..demo.model import Slots
+from ..demo.model import Layer, Slots
 from .gguf import Gguf
 
 Cache = dict[int, tuple[Tensor, Tensor]]  # by block: keys, not yet turned, and values, [1, s, kv_heads, head_dim]
@@ -159,3 +161,47 @@ PARTS_OF_A_BLOCK = {
     "wide": ("ffn_gate", "ffn_up"),
     "back": ("ffn_down",),
 }
+
+
+def published(model: Llama) -> Slots:
+    """The layers of the published model."""
+    return Slots(
+        lambda ids: functional.embedding(ids, model.table),
+        norms(model, model.gammas),
+        Turns(model.sizes.head_dim, model.sizes.base),
+    )
+
+
+def norms(model: Llama, gammas: Tensor) -> list[Layer]:
+    """Torch's norm in each place."""
+    normalise = partial(functional.rms_norm, normalized_shape=(model.sizes.hidden,), eps=model.sizes.eps)
+    return [partial(normalise, weight=gamma) for gamma in gammas]
+
+
+class Turns:
+    """Takes neighbouring features as complex numbers, and multiplies each by a power of its own unit number.
+
+    Args:
+        head_dim: Features of a head.
+        base: The last pair turns almost this many times more slowly than the first.
+    """
+
+    def __init__(self, head_dim: int, base: int) -> None:
+        """Find the number of each pair, ``[head_dim / 2]``."""
+        pairs = head_dim // 2
+        speeds = torch.logspace(0, 1 / pairs - 1, pairs, base, dtype=torch.float64)
+        self._units = torch.polar(torch.ones_like(speeds), speeds)
+        self._powers = self._units[:0, None]  # [s, 1, head_dim / 2], of the positions so far
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """``[1, s, heads, head_dim]``, each position by the power that is its number."""
+        length = x.shape[1]
+        if length > len(self._powers):
+            self._powers = (self._units ** torch.arange(2 * length)[:, None, None]).to(torch.complex64)
+        turned = self._powers[:length] * torch.complex(x[..., ::2], x[..., 1::2])
+        return torch.stack((turned.real, turned.imag), dim=-1).flatten(-2)
+
+
+def halves(x: Tensor) -> Tensor:
+    """Features in the order of the assignment: the first of every pair, then the second."""
+    return x.unflatten(-1, (-1, 2)).transpose(-1, -2).flatten(-2)

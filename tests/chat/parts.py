@@ -1,31 +1,28 @@
-"""The parts of ``make chat``: what each lets the model do, and what it makes of that."""
+"""The parts of ``make chat``: what a published model does with the student's layers, and how that is judged."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
 import torch
+from torch import Tensor
+from torch.nn import functional
 
-from ..demo import checkpoint
-from ..demo.findings import Part, Section, Speech
-from ..demo.layers import Stopped
-from ..demo.model import Slots
+from ..demo.layers import Desk, Stopped
+from ..demo.model import Layer, Slots, load
+from ..demo.page import Curve, Plot, Section, Speech
 from ..demo.parts import Demo
-from ..demo.plot import Curve, Plot
+from ..demo.words import say
 from ..harness.messages import Language
-from . import stand_ins
-from .gguf import Gguf
-from .llama import Llama
-from .pieces import LENGTH, LONG_BASE, SHORT_BASE, WINDOW, Look, Pieces, look, wrong_rows
-from .tokenizer import Tokenizer
-from .where import progress_bar
-from .words import say
+from .gguf import Gguf, Tokenizer, progress_bar
+from .llama import Llama, Turns, halves, norms, published
 
 SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"  # as in the model's own template
 MOST, MOST_AT_ONCE = 200, 24  # tokens of an answer, and of one of several answers side by side
@@ -37,7 +34,115 @@ BAND = 0.05  # nats to each side of a right scaling
 CELLS = 64  # of the strip of ids
 NAMED = ("own", "neighbours", "no_gamma")  # other curves of cosines are those of single layers
 
-Told = Iterator[str]
+ALIKE = 1e-9  # of a cosine; right layers in another order of additions differ by a thousandth of that
+NEAR = 1e-3  # relative, of perplexities, as a cosine misses a common factor
+IDS_AT_A_TIME = 4096
+WINDOW, LENGTH = 256, 1024  # tokens: of the shortened window, and of the text that is longer
+# With these bases the slowest pair turns as far in 256 and 1,024 tokens as it does in 12,288 in the published model.
+SHORT_BASE, LONG_BASE = 1839, 7692.4
+
+Told = Iterator[str]  # what a part prints, as it comes
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a model makes of a text.
+
+    Attributes:
+        states: After the embedding, each block and the last norm, ``[s, hidden]``.
+        perplexity: The exponential of the mean loss.
+    """
+
+    states: Sequence[Tensor]
+    perplexity: float
+
+    def cosines(self, other: Look) -> list[float]:
+        """For each state how far it points in the direction of the other's, averaged over the tokens."""
+        pairs = zip(self.states, other.states, strict=True)
+        return [float(functional.cosine_similarity(a.double(), b.double(), dim=-1).mean()) for a, b in pairs]
+
+    def first_difference(self, other: Look) -> int | None:
+        """The number of the first state that differs; None if all are alike, and the perplexity is."""
+        apart = [place for place, cosine in enumerate(self.cosines(other)) if not cosine > 1 - ALIKE]
+        near = abs(math.log(self.perplexity / other.perplexity)) < NEAR
+        return apart[0] if apart else None if near else len(self.states) - 1
+
+
+class Pieces:
+    """Slots of a model for the student's layers.
+
+    Args:
+        model: With the published weights.
+        ranks: Over how many ranks the table is split; 0 for whole.
+        language: Of reports.
+
+    Attributes:
+        desk: Where the layers were made, with a report on each.
+        plain: Stand-ins everywhere, which is the published model.
+        single: By the name of a student's class the slots with that layer alone.
+        own: All of the student's layers that run.
+        embeddings: By name, those of the student's.
+        short: By name, the student's rotary embeddings for the shortened window.
+    """
+
+    def __init__(self, model: Llama, ranks: int, language: Language) -> None:
+        """Make the layers; those of stubs are missing."""
+        sizes = model.sizes
+        self.desk = desk = Desk(language)
+        self.plain = plain = published(model)
+        own_norms = desk.norms(model.gammas, sizes.hidden, sizes.eps)
+        self.embeddings = {
+            "VocabEmbedding": desk.embedding(model.table),
+            "ParallelVocabEmbedding": desk.shards(model.table, ranks or 2),
+        }
+        ropes = desk.ropes(
+            sizes.head_dim,
+            {
+                "whole": {"max_seq_len": sizes.window, "base": sizes.base},
+                "scaled": {"max_seq_len": WINDOW, "base": SHORT_BASE},
+                "unscaled": {"max_seq_len": LENGTH, "base": SHORT_BASE},
+            },
+        )
+        self.short = {name: in_halves(rope) for name, rope in ropes.items()}
+        self.single = {
+            name: replace(plain, **{slot: layer})
+            for name, slot, layer in (
+                ("GroupRMSNorm", "norms", own_norms),
+                *((name, "embed", layer) for name, layer in self.embeddings.items()),
+                ("NTKAwareRoPE", "positions", self.short.pop("whole", None)),
+            )
+            if layer
+        }
+        chosen = "ParallelVocabEmbedding" if ranks else "VocabEmbedding"
+        self.own = Slots(
+            self.single.get(chosen, plain).embed,
+            self.single.get("GroupRMSNorm", plain).norms,
+            self.single.get("NTKAwareRoPE", plain).positions,
+        )
+        ones = torch.ones_like(model.gammas)
+        self.mistakes = {
+            "neighbours": replace(plain, positions=in_halves(plain.positions)),
+            "no_gamma": replace(plain, norms=norms(model, ones)),
+        }
+
+
+def in_halves(layer: Layer) -> Layer:
+    """The layer on features in the order of the assignment; attention sees the same in every order."""
+    return lambda x: layer(halves(x))
+
+
+@torch.no_grad()
+def look(model: Llama, slots: Slots, ids: list[int]) -> Look:
+    """What the model makes of a text with these layers."""
+    states = list(model.states(slots, torch.tensor([ids[:-1]])))
+    loss = model.losses(states[-1], torch.tensor(ids)).mean()
+    return Look([state[0] for state in states], math.exp(min(float(loss), 700.0)))
+
+
+def wrong_rows(embedding: Layer, table: Tensor) -> Tensor:
+    """For each id whether its row differs from that of the table."""
+    ids = torch.arange(len(table)).split(IDS_AT_A_TIME)
+    return torch.cat([(embedding(part[None])[0] != table[part]).any(-1) for part in ids])
 
 
 class Chat:
@@ -62,13 +167,13 @@ class Chat:
             raise ValueError(self._say("ranks_do_not_divide", ranks=ranks, vocab=vocab))
         self._pieces = Pieces(self._model, ranks, language)
         self.reports = self._pieces.desk.reports
-        self._small = checkpoint.load()
-        self.about = self._say("model", file=file.name, weights=self._model.count, window=self._model.sizes.window)
+        self._small = load()
+        self.about = self._say("chat_model", file=file.name, weights=self._model.count, window=self._model.sizes.window)
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[Section]:
         """What there is to see: an answer and its pictures, or a conversation; then the small model's poem."""
         chosen = (self.answer, self.what_each_does, self.long_text) if self._prompt else (self.talk,)
-        named = [Part(self._say(part.__name__), self._say(f"{part.__name__}_about"), part) for part in chosen]
+        named = [Section(self._say(part.__name__), self._say(f"{part.__name__}_about"), part) for part in chosen]
         return [*named, Demo(self._small, self.language).parts()[0]]
 
     # ── Talking ──
@@ -123,34 +228,34 @@ class Chat:
     def what_each_does(self, section: Section) -> Told:
         """Compare each layer, all of them, and two well-known mistakes with the published model, on a paragraph."""
         pieces, ids = self._pieces, self._tokenizer.encode(self._small.unseen)[:PARAGRAPH]
-        published = look(self._model, pieces.plain, ids)
-        yield from self._side(section, self._say("published"), pieces.plain, published)
-        wrong = self._wrong(section, ids, published)
+        right = look(self._model, pieces.plain, ids)
+        yield from self._side(section, self._say("published"), pieces.plain, right)
+        wrong = self._wrong(section, ids, right)
         looks: dict[str, Look] = {}
         with suppress(Stopped):  # a layer that stops has been judged
             if pieces.single:
                 looks["own"] = look(self._model, pieces.own, ids)
-            if len(wrong) == 1 and looks["own"].first_difference(published) is not None:
+            if len(wrong) == 1 and looks["own"].first_difference(right) is not None:
                 wrong = {}  # all layers together show what the one does
         looks |= wrong | {name: look(self._model, slots, ids) for name, slots in pieces.mistakes.items()}
         slots_of = pieces.single | {"own": pieces.own} | pieces.mistakes
         for name, one in looks.items():
-            if one.first_difference(published) is not None:
+            if one.first_difference(right) is not None:
                 yield from self._side(section, self._name(name), slots_of[name], one)
         curves = [
-            Curve(name if name in NAMED else "single", self._name(name), one.cosines(published))
+            Curve(name if name in NAMED else "single", self._name(name), one.cosines(right))
             for name, one in looks.items()
         ]
         words = {"axis_x": self._say("layer"), "axis_y": self._say("cosine")}
         section.plot = Plot(curves, [], 1, 0, words)
 
-    def _wrong(self, section: Section, ids: list[int], published: Look) -> dict[str, Look]:
+    def _wrong(self, section: Section, ids: list[int], right: Look) -> dict[str, Look]:
         """Judge each layer of the student's by itself; what the wrong ones make of the text, by their names."""
         pieces, wrong = self._pieces, {}
         for name, slots in pieces.single.items():
             try:
                 one = look(self._model, slots, ids)
-                if not self._judged(section, name, one, published):
+                if not self._judged(section, name, one, right):
                     wrong[name] = one
                 if name in pieces.embeddings:
                     self._rows(section, name)
@@ -158,16 +263,16 @@ class Chat:
                 section.verdicts.append((False, self._say("stopped_in", name=stop.name, why=stop.why)))
         return wrong
 
-    def _judged(self, section: Section, name: str, one: Look, published: Look) -> bool:
+    def _judged(self, section: Section, name: str, one: Look, right: Look) -> bool:
         """Say whether a layer is as the published model's, and if not, where it first differs; return whether."""
-        first = one.first_difference(published)
-        fields = {"name": name, "perplexity": one.perplexity, "published": published.perplexity}
+        first = one.first_difference(right)
+        fields = {"name": name, "perplexity": one.perplexity, "published": right.perplexity}
         if first is None:
             sentence = self._say("as_published", **fields)
         else:
             key = {0: "after_embedding", len(one.states) - 1: "after_norm"}.get(first, "after_block")
             place = self._say(key, block=first)
-            sentence = self._say("differs", place=place, cosine=_close_to_one(one.cosines(published)[first]), **fields)
+            sentence = self._say("differs", place=place, cosine=_close_to_one(one.cosines(right)[first]), **fields)
         section.verdicts.append((first is None, sentence))
         return first is None
 
@@ -203,17 +308,17 @@ class Chat:
         """Predict a text four times as long as a shortened window, with scaling and without."""
         ids = self._tokenizer.encode(self._small.unseen)[: LENGTH + 1]
         plain, short, head_dim = self._pieces.plain, self._pieces.short, self._model.sizes.head_dim
-        unscaled = short.get("unscaled", stand_ins.Turns(head_dim, SHORT_BASE))
+        unscaled = short.get("unscaled", Turns(head_dim, SHORT_BASE))
         ways = {"scaled": short.get("scaled"), "published": plain.positions, "unscaled": unscaled}
-        ways["right"] = stand_ins.Turns(head_dim, LONG_BASE)
+        ways["right"] = Turns(head_dim, LONG_BASE)
         values = {}
         for name, positions in ways.items():
             if positions:
                 yield "."
                 *_, state = self._model.states(replace(plain, positions=positions), torch.tensor([ids[:-1]]))
                 values[name] = self._model.losses(state, torch.tensor(ids)).view(BINS, -1).mean(1).tolist()
-        published = values.pop("published")
-        values = {name: [a - b for a, b in zip(losses, published, strict=True)] for name, losses in values.items()}
+        whole = values.pop("published")
+        values = {name: [a - b for a, b in zip(losses, whole, strict=True)] for name, losses in values.items()}
         band = [(value - BAND, value + BAND) for value in values.pop("right")]
         curves = [Curve(name, self._say(name), losses) for name, losses in values.items()]
         words = {key: self._say(key) for key in ("band", "axis_x", "axis_y", "trained_to")}

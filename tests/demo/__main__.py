@@ -2,7 +2,9 @@
 
 import sys
 
-from ..harness.commands import exit_status
-from .run import main
+from ..harness.terminal import exit_status
+from .model import load
+from .parts import Demo
+from .show import parser, show
 
-sys.exit(exit_status(main))
+sys.exit(exit_status(lambda: show(parser("tests.demo"), lambda _, language: Demo(load(), language))))
