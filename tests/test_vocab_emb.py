@@ -11,7 +11,6 @@ import torch
 
 from src.modeling import vocab_emb
 
-from .harness import limits
 from .harness.compare import (
     MismatchError,
     about,
@@ -21,10 +20,10 @@ from .harness.compare import (
     assert_rejects,
     assert_rows,
     assert_unchanged,
+    draw_limit,
     gradient,
 )
-from .harness.draws import assert_drawn
-from .harness.student import gradient_of, only_parameter, parameter_of, set_values
+from .harness.modules import assert_drawn, gradient_of, only_parameter, parameter_of, set_values
 
 VOCAB, EMB, WORLD = 16, 8, 4
 ROWS = VOCAB // WORLD  # ids that one rank owns
@@ -175,7 +174,7 @@ def test_the_table_is_one_normal_draw_right_after_seeding(mean, std, seed, dtype
     chosen = {} if seed == 42 else {"init_mean": mean, "init_std": std, "init_seed": seed}
     module = vocab_emb.VocabEmbedding(vocab_size=VOCAB, emb_size=EMB, dtype=dtype, device=device, **chosen)
     draws = normal_draws((VOCAB, EMB), mean, std, seed, dtype, device)
-    limit = limits.draw((draws[0].double() - mean).abs() + abs(mean), dtype)
+    limit = draw_limit((draws[0].double() - mean).abs() + abs(mean), dtype)
     with about(TABLE):
         assert_drawn(module, draws, limit)
 
@@ -412,7 +411,7 @@ def test_rank_r_draws_right_after_seeding_with_base_seed_plus_r(rank, std, seed,
         device=device,
     )
     draws = normal_draws((ROWS, EMB), 2.0, std, seed + rank, dtype, device)
-    limit = limits.draw((draws[0].double() - 2).abs() + 2, dtype)
+    limit = draw_limit((draws[0].double() - 2).abs() + 2, dtype)
     with about(SHARD):
         assert_drawn(module, draws, limit)
 
@@ -578,7 +577,7 @@ def check_draw(module, elements, seed, device):
     parameter = parameter_of(module, elements)
     drawn = torch.empty(elements, device=device).normal_(generator=torch.Generator(device).manual_seed(seed))
     assert_kind(parameter, shape=tuple(parameter.shape), dtype=torch.float32, device=device)
-    assert_drawn(module, [drawn], limits.draw(drawn, torch.float32))
+    assert_drawn(module, [drawn], draw_limit(drawn, torch.float32))
 
 
 def check_moved(module, ids, elsewhere):

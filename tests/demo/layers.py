@@ -15,8 +15,8 @@ from ..harness.compare import MismatchError, assert_kind
 from ..harness.feedback import why_not_imported
 from ..harness.messages import Language
 from ..harness.messages import say as say_in_tests
-from ..harness.student import is_todo, listing, module_of, set_values
-from ..harness.timer import time_limit
+from ..harness.modules import listing, set_values
+from ..harness.student import is_todo, module_of, time_limit
 from .model import Layer
 
 LIMIT_S = 20.0  # for one call of a layer, which takes milliseconds

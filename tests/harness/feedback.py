@@ -10,15 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from . import calls, student
+from . import student
 from .compare import MismatchError
-from .hints import CLEAR, QUESTIONS, question_for, rank
+from .hints import CLEAR, QUESTIONS, Look, look_of, question_for, rank
 from .messages import Language, Words, say
-from .raised import describe, kind_of, place_of, values_at, way_to
+from .raised import describe, kind_of, last_call, place_of, returned, values_at, way_to
 from .rubric import ROOT, SOURCE, TESTS, Property, Rubric, Task
-from .signature import Look, look_of
 from .source_rules import relative_name
-from .timer import LIMIT_AFTER_TIMEOUT_S, TIME_LIMIT_S, time_limit
+from .student import LIMIT_AFTER_TIMEOUT_S, TIME_LIMIT_S, time_limit
 
 PACKAGE_ERRORS = pytest.StashKey[list[BaseException]]()
 MOST_TIMEOUTS = 3  # in one task; after that its other tests are skipped, to save time
@@ -199,10 +198,10 @@ class Feedback:
             kind=kind,
             place=place_of(error),
             way=way_to(error),
-            values=say(self.language, "returned", what=calls.returned()) if kind == "unusable" else values_at(error),
+            values=say(self.language, "returned", what=returned()) if kind == "unusable" else values_at(error),
             todo=student.is_todo(error),
             question=question,
-            call=calls.last(),
+            call=last_call(),
             where="\n".join(say(self.language, key, **fields) for key, fields in where),
             look=look_of(item.nodeid, error),
             printed=report.capstdout,

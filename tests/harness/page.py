@@ -3,14 +3,12 @@
 import shutil
 from dataclasses import dataclass
 
-from .commands import command, interpreter
 from .feedback import MOST_TIMEOUTS, Broken, Feedback, State, Trouble
+from .hints import Explanation, mistakes, required
 from .messages import say
-from .rubric import Property, Task
-from .sources import problems, warnings
-from .student import ROOT
-from .terminal import Painter, block, fold, pad, width, wrap
-from .tutor import Explanation, mistakes, required
+from .rubric import ROOT, Property, Task
+from .student import problems, warnings
+from .terminal import Painter, block, command, fold, interpreter, pad, width, wrap
 
 LEVELS = (1, 2)  # of hints: a question, then where to look and the mistake
 WIDEST = 110  # columns; longer lines are hard to read

@@ -1,22 +1,96 @@
-"""Imports the student's code, and finds the tensors that its modules have registered."""
+"""Imports the student's code within a time limit, and finds files that the grader would refuse or could not run."""
 
+import ast
+import ctypes
+import faulthandler
 import importlib
 import linecache
+import os
+import re
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 from pathlib import Path, PurePosixPath
 from types import ModuleType
 
-import torch
-from torch import Tensor, nn
-
-from . import rubric
-from .compare import MismatchError
-from .messages import Words
+from . import rubric, source_rules
+from .messages import Language, say
 from .rubric import ROOT, SOURCE
-from .timer import LIMIT_AFTER_TIMEOUT_S, TIME_LIMIT_S, time_limit
+
+TIME_LIMIT_S = 10.0  # for a test or an import; all tests together take a second, but a GPU may need some to start
+LIMIT_AFTER_TIMEOUT_S = 1.0  # after a first timeout, since what comes next is likely to hang in the same loop
+PATIENCE = 3  # how often a thread that is late is told so, each time after the limit, before the whole run is ended
+
+
+@contextmanager
+def time_limit(limit_s: float, message: str) -> Iterator[None]:
+    """Raise TimeoutError in the ``with`` block after ``limit_s`` seconds."""
+    if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
+        with _by_signal(limit_s, message):
+            yield
+    else:
+        with _by_thread(limit_s, message):  # Windows has no such timer
+            yield
+
+
+@contextmanager
+def _by_signal(limit_s: float, message: str) -> Iterator[None]:
+    def stop(*_: object) -> None:
+        raise TimeoutError(message)
+
+    previous = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, limit_s)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+class _Late(Exception):
+    """What another thread can have raised here: a class, without a message."""
+
+
+@contextmanager
+def _by_thread(limit_s: float, message: str) -> Iterator[None]:
+    """Have another thread raise an exception in this one, between two steps of Python.
+
+    Code that is inside one long step, such as a call of C, does not notice. If it has not ended after some more limits,
+    nothing but the end of the process helps; stderr then says where it was.
+    """
+    late, ended, alone = threading.get_ident(), threading.Event(), threading.Lock()
+
+    def watch() -> None:
+        for _ in range(PATIENCE):
+            if ended.wait(limit_s):
+                return
+            with alone:
+                if not ended.is_set():
+                    _raise_in(late, _Late)
+        if not ended.wait(limit_s):
+            print(message, file=sys.stderr, flush=True)
+            faulthandler.dump_traceback(all_threads=True)
+            os._exit(1)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    except _Late as error:
+        raise TimeoutError(message).with_traceback(error.__traceback__) from None
+    finally:
+        with alone:
+            ended.set()
+            _raise_in(late, None)  # takes back what has not been raised yet
+
+
+def _raise_in(thread: int, kind: type[Exception] | None) -> None:
+    """Have a thread raise an exception as soon as it can, or take it back."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), kind and ctypes.py_object(kind))
 
 
 def is_todo(error: BaseException) -> bool:
@@ -93,52 +167,56 @@ def _files() -> set[str]:
     return {file for task in rubric.load().tasks for file in task.names.values()}
 
 
-def parameter_of(module: nn.Module, elements: int) -> nn.Parameter:
-    """Find the parameter with that many elements, whatever its name and shape."""
-    for parameter in module.parameters():
-        if parameter.numel() == elements:
-            return parameter
-    raise MismatchError(("no_parameter_of", {"elements": elements, "found": listing(module.named_parameters())}))
+STARTING = re.compile(
+    r"\b(Thread|Timer|ThreadPool|ThreadPoolExecutor|ProcessPoolExecutor|Popen|start_new_thread"
+    r"|os\.fork|os\.system|subprocess\.\w+|multiprocessing\.\w+)\("
+)
 
 
-def only_parameter(module: nn.Module) -> nn.Parameter:
-    """Return the module's one trainable parameter, or raise if there is not exactly one."""
-    (parameter,) = weights(module, 1)
-    if not parameter.requires_grad:
-        raise MismatchError(("frozen", {}))
-    return parameter
+def source_files() -> list[Path]:
+    """Every Python file below ``src/``, helper modules included."""
+    return sorted(path for path in SOURCE.rglob("*.py") if "__pycache__" not in path.parts and path.is_file())
 
 
-def weights(module: nn.Module, number: int) -> list[nn.Parameter]:
-    """List the module's parameters in the order of registration, or raise if there are not exactly ``number``."""
-    found = list(module.parameters())
-    if len(found) != number:
-        raise MismatchError(("parameters", {"found": listing(module.named_parameters()), "expected": str(number)}))
+def problems(language: Language) -> dict[str, str]:
+    """From each file with a problem to one sentence that names the problem and what to do."""
+    files = {path.relative_to(ROOT).as_posix(): path for path in source_files()}
+    modules = source_rules.modules_of(files)
+    found = {}
+    for file, path in files.items():
+        try:
+            text = source_rules.decoded(path.read_bytes())
+        except source_rules.Refused as refusal:
+            found[file] = say(language, f"source_{refusal.code}", **refusal.fields)
+            continue
+        problem = next(source_rules.own_imports(text, modules), None) or source_rules.newer_syntax(text)
+        if problem is not None:
+            fields = dict(problem.fields) | {"version": ".".join(map(str, source_rules.OLDEST_PYTHON))}
+            if problem.code == "own_import":
+                fields["relative"] = source_rules.relative_name(fields["name"], file, files)
+            found[file] = say(language, problem.code, file=file, line=problem.line, **fields)
     return found
 
 
-def set_weights(module: nn.Module, *values: Tensor) -> nn.Module:
-    """Write ``values`` into the module's parameters, one after the other, and return the module."""
-    for parameter, value in zip(weights(module, len(values)), values, strict=True):
-        if parameter.shape != value.shape:
-            raise MismatchError(("shape", {"received": list(parameter.shape), "expected": list(value.shape)}))
-        set_values(parameter, value)
-    return module
+def warnings(language: Language) -> dict[str, str]:
+    """From each file that may not run where it is graded to what is the matter: other packages, threads, processes."""
+    found: dict[str, list[str]] = {}
+    for path in source_files():
+        file, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8", errors="replace")
+        if names := other_packages(text):
+            found.setdefault(file, []).append(say(language, "other_packages", names=", ".join(names)))
+        if start := STARTING.search(text):
+            line = text.count("\n", 0, start.start()) + 1
+            found.setdefault(file, []).append(say(language, "starts", what=start[1], file=file, line=line))
+    return {file: " ".join(sentences) for file, sentences in found.items()}
 
 
-def gradient_of(tensor: Tensor, name: str | Words) -> Tensor:
-    """Return the gradient of ``tensor``, made dense if it is sparse; messages call the tensor ``name``."""
-    if tensor.grad is None:
-        raise MismatchError(("no_gradient", {"name": name}))
-    return tensor.grad.to_dense() if tensor.grad.is_sparse else tensor.grad
-
-
-def set_values(parameter: nn.Parameter, values: Tensor) -> None:
-    """Write ``values`` into ``parameter`` in place, in the order of its elements."""
-    with torch.no_grad():
-        parameter.copy_(values.to(parameter).view_as(parameter))
-
-
-def listing(named: Iterable[tuple[str, Tensor]]) -> str:
-    """Names and shapes of parameters or buffers as a text; ``none`` if there are none."""
-    return ", ".join(f"{name} {list(tensor.shape)}" for name, tensor in named) or "none"
+def other_packages(text: str) -> list[str]:
+    """Imported packages other than Python's own, torch and ``src``, which the grader may not have installed."""
+    try:
+        nodes = list(ast.walk(ast.parse(text)))
+    except (SyntaxError, ValueError):
+        return []  # reported with the file itself
+    found = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    found |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
+    return sorted({name.partition(".")[0] for name in found} - {*sys.stdlib_module_names, "torch", SOURCE.name})

@@ -20,11 +20,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ref.modeling import GroupRMSNorm, NTKAwareRoPE, VocabEmbedding
-from tests.demo import stand_ins
-from tests.demo.checkpoint import FILE, Checkpoint, load
-from tests.demo.measure import losses, windows
-from tests.demo.model import LanguageModel, Layer, Sizes, Slots
-from tests.demo.parts import WINDOWS
+from tests.demo.model import FILE, Checkpoint, LanguageModel, Layer, Sizes, Slots, load, losses, windows
+from tests.demo.parts import WINDOWS, stand_ins
 
 from . import texts
 from .write import safetensors
@@ -132,8 +129,9 @@ def _expected(checkpoint: Checkpoint) -> dict[str, list[float]]:
         right.append(norm)
     rope = NTKAwareRoPE(sizes.head_dim, sizes.trained, sizes.base)
     expected = {}
-    for kind, norms in (("", right), (", plain norms", stand_ins.norms(checkpoint))):
-        model = LanguageModel(sizes, Slots(stand_ins.embedding(checkpoint), norms, rope))
+    plain = stand_ins(checkpoint)
+    for kind, norms in (("", right), (", plain norms", plain.norms)):
+        model = LanguageModel(sizes, Slots(plain.embed, norms, rope))
         model.load_state_dict({name: tensors.get(name, tensors["table"]) for name in model.state_dict()})
         expected[f"loss{kind}"] = [float(losses(model, windows(ids, sizes.trained, WINDOWS)).mean())]
     return expected

@@ -1,7 +1,8 @@
-"""Runs a file of tests on an implementation, and says of each test whether it passes.
+"""Runs a file of tests on an implementation, says of each test whether it passes, and what the tests are worth.
 
-Uses Python's standard library alone: ``run.py`` starts it as a process of its own, which a student's code may end or
-hang, and the grader gives its text to a locked worker.
+Only tests count that pass on every right implementation, as in mutation testing. Uses Python's standard library alone:
+``trials.py`` starts it as a process of its own, which a student's code may end or hang, and the grader gives its text
+to a locked worker.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import random
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -60,6 +62,45 @@ def described(error: BaseException, file: str) -> dict[str, Any]:
         frames.append((str(error.filename), error.lineno or 0))
     lines = [line for name, line in frames if name == file]
     return {"type": type(error).__name__, "message": message, "line": lines[-1] if lines else 0}
+
+
+# ── What the tests are worth ──
+
+Failure = Mapping[str, Any] | None  # what a test raised; None if it passed
+
+
+@dataclass
+class Runs:
+    """What came of running a file of tests.
+
+    Attributes:
+        broken: Why the file could not be used: what its import raised, or ``{"type": "endless"}``; None if it could be.
+        tests: How many arguments each test takes.
+        stopped: Tests that did not come to an end: ``endless``, or ``ended`` the whole process.
+        outcomes: By implementation and test.
+        spent_s: Seconds of computing on the implementation that took most.
+    """
+
+    broken: Mapping[str, Any] | None = None
+    tests: dict[str, int] = field(default_factory=dict)
+    stopped: dict[str, str] = field(default_factory=dict)
+    outcomes: dict[tuple[str, str], Failure] = field(default_factory=dict)
+    spent_s: float = 0.0
+
+    def refused(self, right: Collection[str]) -> dict[str, str]:
+        """From each test that does not count to why: a state, or the right implementation that it refuses."""
+        found = {test: "arguments" for test, arguments in self.tests.items() if arguments != 1} | self.stopped
+        for test in self.tests:
+            refusing = [name for name in right if self.outcomes.get((name, test))]
+            if test not in found and refusing:
+                found[test] = refusing[0]
+        return {test: found[test] for test in self.tests if test in found}
+
+    def catching(self, right: Collection[str], wrong: Collection[str]) -> dict[str, list[str]]:
+        """From each wrong implementation to the tests that count and fail on it."""
+        refused = self.refused(right)
+        counting = [test for test in self.tests if test not in refused]
+        return {name: [test for test in counting if self.outcomes.get((name, test))] for name in wrong}
 
 
 # ── As a process ────────────────────────────────────────────────────────────────────────────────────────────────────
