@@ -35,10 +35,10 @@ class PublicTests:
         self._items: list[Item] = []  # the finest first
         self.signature: Any = importlib.import_module("tests.harness.hints")  # untyped, as students are to read it
         self._limit: Any = importlib.import_module("tests.harness.student").time_limit
-        run: Any = importlib.import_module("tests.__main__")
+        page: Any = importlib.import_module("tests.harness.page")
         said = io.StringIO()
         with redirect_stdout(said), redirect_stderr(said):
-            status = pytest.main([*run._options([], None), "--collect-only"], plugins=[self])
+            status = pytest.main([*page.pytest_arguments([], None), "--collect-only"], plugins=[self])
         if status != pytest.ExitCode.OK:
             raise RuntimeError(f"the public tests cannot be collected, {status!r}: {said.getvalue()}")
 
