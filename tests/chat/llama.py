@@ -9,46 +9,17 @@ is still to write, and are what a student's layers are compared with.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ..demo.model import Layer, Slots
+from ..demo.model import Layer, Sizes, Slots
 from .gguf import Gguf
 
 Cache = dict[int, tuple[Tensor, Tensor]]  # by block: keys, not yet turned, and values, [1, s, kv_heads, head_dim]
 ROWS = 256  # positions at a time whose scores are computed: each has one for every token
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """What a GGUF file says about its model.
-
-    Attributes:
-        blocks: Transformer blocks.
-        hidden: Features of a token.
-        heads: Heads of queries.
-        kv_heads: Heads of keys and values, each of which serves several heads of queries.
-        window: The longest sequence in training.
-        base: Of the rotary embedding.
-        eps: Of the norms.
-    """
-
-    blocks: int
-    hidden: int
-    heads: int
-    kv_heads: int
-    window: int
-    base: int
-    eps: float
-
-    @property
-    def head_dim(self) -> int:
-        """Features of a head."""
-        return self.hidden // self.heads
 
 
 class Llama:
@@ -72,16 +43,18 @@ class Llama:
         facts = file.facts
         if facts.get("general.architecture") != "llama" or "output.weight" in file.stored:
             raise ValueError("This file holds another kind of model; a Llama with a tied embedding runs here.")
+        self.table = file.tensor("token_embd.weight")
         self.sizes = Sizes(
-            blocks=facts["llama.block_count"],
+            vocab=len(self.table),
             hidden=facts["llama.embedding_length"],
             heads=facts["llama.attention.head_count"],
-            kv_heads=facts["llama.attention.head_count_kv"],
-            window=facts["llama.context_length"],
+            blocks=facts["llama.block_count"],
+            inner=file.stored["blk.0.ffn_up.weight"].shape[0],
+            trained=facts["llama.context_length"],
             base=int(facts["llama.rope.freq_base"]),
             eps=facts["llama.attention.layer_norm_rms_epsilon"],
         )
-        self.table = file.tensor("token_embd.weight")
+        self._kv_heads = facts["llama.attention.head_count_kv"]  # each serves several heads of queries
         gammas, self._blocks = [], []
         for block in range(self.sizes.blocks):
             progress((block + 1) / self.sizes.blocks)
@@ -120,7 +93,7 @@ class Llama:
     def _attention(self, block: int, x: Tensor, slots: Slots, cache: Cache) -> Tensor:
         sizes, weights = self.sizes, self._blocks[block]
         heads = functional.linear(x, weights["qkv"]).unflatten(-1, (-1, sizes.head_dim))  # [1, s, heads, head_dim]
-        queries, keys, values = heads.split((sizes.heads, sizes.kv_heads, sizes.kv_heads), dim=2)
+        queries, keys, values = heads.split((sizes.heads, self._kv_heads, self._kv_heads), dim=2)
         if block in cache:
             keys, values = (torch.cat(both, dim=1) for both in zip(cache[block], (keys, values), strict=True))
         cache[block] = keys, values

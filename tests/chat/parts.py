@@ -98,7 +98,7 @@ class Pieces:
         ropes = desk.ropes(
             sizes.head_dim,
             {
-                "whole": {"max_seq_len": sizes.window, "base": sizes.base},
+                "whole": {"max_seq_len": sizes.trained, "base": sizes.base},
                 "scaled": {"max_seq_len": WINDOW, "base": SHORT_BASE},
                 "unscaled": {"max_seq_len": LENGTH, "base": SHORT_BASE},
             },
@@ -168,7 +168,9 @@ class Chat:
         self._pieces = Pieces(self._model, ranks, language)
         self.reports = self._pieces.desk.reports
         self._small = load()
-        self.about = self._say("chat_model", file=file.name, weights=self._model.count, window=self._model.sizes.window)
+        self.about = self._say(
+            "chat_model", file=file.name, weights=self._model.count, window=self._model.sizes.trained
+        )
 
     def parts(self) -> list[Section]:
         """What there is to see: an answer and its pictures, or a conversation; then the small model's poem."""

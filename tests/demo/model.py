@@ -23,10 +23,10 @@ Layer = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Sizes:
-    """What the checkpoint was trained with.
+    """The sizes of a model, as it was trained.
 
     Attributes:
-        vocab: Characters that the model knows.
+        vocab: Characters or tokens that the model knows.
         hidden: Features of a token.
         heads: Attention heads of a block; each has ``hidden // heads`` features.
         blocks: Transformer blocks.

@@ -8,7 +8,6 @@ to a locked worker.
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import inspect
 import io
 import json
@@ -19,6 +18,7 @@ import time
 import traceback
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -148,11 +148,8 @@ def serve(wanted: Mapping[str, Any]) -> None:
 
 def _imported(path: str) -> ModuleType:
     """A file as a module that is known nowhere else."""
-    spec = importlib.util.spec_from_file_location("practice", path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path} cannot be imported")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = ModuleType("practice")
+    exec(compile(Path(path).read_bytes(), path, "exec"), vars(module))
     return module
 
 
