@@ -27,7 +27,7 @@ from .harness.compare import (
     gradient_limit,
     nearest_limit,
 )
-from .harness.modules import assert_drawn, gradient_of, listing, only_parameter, parameter_of, set_values
+from .harness.student import assert_drawn, gradient_of, listing, only_parameter, parameter_of, set_values
 
 INPUT, GAMMA = {"en": "the input", "zh": "输入"}, {"en": "gamma", "zh": " gamma "}
 TINY = 1e-10  # an eps that is lost beside a mean square of one or more

@@ -23,7 +23,7 @@ from .harness.compare import (
     draw_limit,
     gradient,
 )
-from .harness.modules import assert_drawn, gradient_of, only_parameter, parameter_of, set_values
+from .harness.student import assert_drawn, gradient_of, only_parameter, parameter_of, set_values
 
 VOCAB, EMB, WORLD = 16, 8, 4
 ROWS = VOCAB // WORLD  # ids that one rank owns

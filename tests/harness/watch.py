@@ -92,7 +92,7 @@ class Walk(Page):
         lines = [
             self.paint(self._say("complete", task=self._say("task", number=done.number, title=done.title)), "green")
         ]
-        shown = next((name for name in ("chat", "demo") if (TESTS / name).is_dir()), "")
+        shown = next((name for name in ("chat", "demo") if (TESTS / f"{name}.py").is_file()), "")
         lines += [self._say("watch_it", command=command(shown))] if shown else []
         points = sum(
             p.points for task in rubric.tasks if not task.bonus for p in task.properties if p.id in self._passed

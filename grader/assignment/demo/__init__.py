@@ -1,1 +1,1 @@
-"""How the language model of ``make demo`` was trained; what runs it is in ``tests/demo``."""
+"""How the language model of ``make demo`` was trained; what runs it is ``tests/demo.py``."""

@@ -21,13 +21,13 @@ from grader.assignment.selftest.tiny_gguf import MERGES, TOKENS, f16, f32, gguf,
 from grader.lab.release.leaks import leaks
 from grader.selftest.submissions import write_folder
 from grader.selftest.warm import WarmPython
-from tests.chat import gguf as files
-from tests.chat import parts
-from tests.chat.gguf import Gguf, Tokenizer, model_file
-from tests.chat.llama import Llama, published
-from tests.chat.parts import Chat
+from tests import chat as command
+from tests.chat import Chat
+from tests.models import gguf as files
+from tests.models.gguf import Gguf, Tokenizer, model_file
+from tests.models.llama import Llama, published
 
-CODE = REPOSITORY / "tests" / "chat"
+CODE = REPOSITORY / "tests" / "models"
 PROMPT = "What is the capital of France?"
 INSTALLED = pytest.mark.skipif(find_spec(files.PACKAGE) is None, reason="the model is not installed: 93 MB")
 
@@ -271,7 +271,7 @@ def test_a_conversation_remembers_what_was_said(file: Path, monkeypatch: pytest.
     """Each answer follows from all turns before it, of which the oldest are forgotten when there are too many."""
     lines = iter(["Hello", "And you?", ""])
     monkeypatch.setattr("builtins.input", lambda _: next(lines))
-    monkeypatch.setattr(parts, "MOST", 8)
+    monkeypatch.setattr(command, "MOST", 8)
     seen: list[list[int]] = []
     answered = Llama.next_ids
 
@@ -291,15 +291,18 @@ def test_a_conversation_remembers_what_was_said(file: Path, monkeypatch: pytest.
 
 def test_an_answer_that_repeats_itself_ends(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a wrong layer the model may say one word for ever; nobody has to watch that."""
-    monkeypatch.setattr(Llama, "next_ids", lambda *_: iter([TOKENS.index("the")] * parts.MOST))
+    monkeypatch.setattr(Llama, "next_ids", lambda *_: iter([TOKENS.index("the")] * command.MOST))
     answer = Chat(file, 0, "Hi", "en").parts()[0]
     list(answer.run(answer))
-    assert answer.speeches[0].text == "the" * parts.STUCK
+    assert answer.speeches[0].text == "the" * command.STUCK
 
 
 def test_stand_ins_solve_nothing() -> None:
     """What a release would refuse."""
-    ours = {path.relative_to(REPOSITORY).as_posix(): path.read_bytes() for path in CODE.glob("*.py")}
+    ours = {
+        path.relative_to(REPOSITORY).as_posix(): path.read_bytes()
+        for path in (*CODE.glob("*.py"), *CODE.parent.glob("*.py"))
+    }
     assert len(ours) > 3
     assert [*leaks(ours)] == []
 

@@ -14,7 +14,7 @@ from grader.assignment.corpus.variants import all_variants
 from grader.assignment.demo import train
 from grader.selftest.submissions import write_folder
 from grader.selftest.warm import WarmPython
-from tests.demo.model import FILE, load, read
+from tests.models.small import FILE, load, read
 
 MOST_BYTES = 2 << 20
 VERSE = "处处闻啼鸟"  # how the poem goes on; the model knows it by heart

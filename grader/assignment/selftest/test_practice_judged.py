@@ -119,7 +119,7 @@ def test_the_handout_is_true(language: str) -> None:
 
 
 def test_what_students_see_and_what_they_do_not_have_nothing_in_common() -> None:
-    folder = Path(str(importlib.import_module("tests.practice").__file__)).parent
+    folder = Path(str(importlib.import_module("tests.practice.implementations").__file__)).parent
     files = {f"tests/practice/{path.name}": path.read_bytes() for path in folder.iterdir() if path.is_file()}
     assert [*leaks(files)] == []
     for name, source in PRACTICE.right.items():

@@ -15,9 +15,8 @@ from ..harness import rubric
 from ..harness.compare import MismatchError, assert_kind
 from ..harness.feedback import why_not_imported
 from ..harness.messages import Language, say
-from ..harness.modules import listing, set_values
-from ..harness.student import is_todo, module_of, time_limit
-from .model import Layer
+from ..harness.student import is_todo, listing, module_of, set_values, time_limit
+from .small import Layer
 
 LIMIT_S = 20.0  # for one call of a layer, which takes milliseconds
 OUTPUT = {"en": "output", "zh": "输出"}

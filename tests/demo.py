@@ -1,4 +1,4 @@
-"""The small model with a student's layers: it speaks, and the demo measures how well it predicts.
+"""``python -m tests.demo``, behind ``make demo``: the small model with your layers speaks, and is measured.
 
 What stands in for a layer that is still to write is an ordinary layer of torch, with weights of its own; none is a
 solution of a task. The norm is a LayerNorm over all features, fitted to this model, which then speaks a little worse.
@@ -9,6 +9,7 @@ and keys, which are the same in every basis.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -16,11 +17,12 @@ from functools import partial
 import torch
 from torch.nn import functional
 
-from ..harness.messages import Language
-from .layers import Desk
-from .model import Checkpoint, LanguageModel, Slots, losses, spoken, windows
-from .page import Section, Speech
-from .words import say
+from .harness.messages import Language
+from .harness.terminal import exit_status
+from .models.layers import Desk
+from .models.show import Section, Speech, parser, show
+from .models.small import Checkpoint, LanguageModel, Slots, load, losses, spoken, windows
+from .models.words import say
 
 NEAR = 0.02  # nats; on another machine right layers differ by a thousandth of that
 WINDOWS = 32  # pieces of the unseen text
@@ -125,3 +127,12 @@ class Demo:
 
     def _say(self, key: str, **fields: object) -> str:
         return say(self.language, key, **fields)
+
+
+def main() -> int:
+    """Run the demo, and return 0 only if nothing that the student wrote is wrong in it."""
+    return show(parser("tests.demo"), lambda _, language: Demo(load(), language))
+
+
+if __name__ == "__main__":
+    sys.exit(exit_status(main))
