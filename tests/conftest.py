@@ -117,7 +117,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if metafunc.definition.path == trials.MINE:
         exercise = trials.Exercise()
         if exercise.function in metafunc.fixturenames:
-            metafunc.parametrize(exercise.function, exercise.right.values(), ids=exercise.right)
+            right = [exercise.implementations[name] for name in exercise.right]
+            metafunc.parametrize(exercise.function, right, ids=exercise.right)
     if "elsewhere" in metafunc.fixturenames:
         other = second_device()
         name = "cuda" if other == "cuda" else "a second device, simulated"

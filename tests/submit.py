@@ -6,11 +6,9 @@ is wrong, unless told to: one broken file costs only the points of its own tasks
 
 import argparse
 import ast
-import json
-import subprocess
 import sys
-import tempfile
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -19,13 +17,12 @@ from .harness import rubric, source_rules
 from .harness.feedback import why_not_imported
 from .harness.messages import LANGUAGES, Language, language_of, say
 from .harness.rubric import ROOT
-from .harness.student import import_packages, module_of, problems, source_files, warnings
+from .harness.student import apart, import_packages, module_of, problems, source_files, warnings
 from .harness.terminal import command, exit_status, pad, painter, width
 from .harness.trials import handed_in
 
 MOMENT = (1980, 1, 1, 0, 0, 0)  # the time of every file in the zip, so that the same work gives the same bytes
 IMPORT_LIMIT_S = 60
-PROBE = "--probe"
 
 
 @dataclass(frozen=True)
@@ -53,11 +50,9 @@ def main() -> int:
         return 2
     arguments = _parser().parse_args()
     language = arguments.lang
-    if arguments.probe:
-        arguments.probe.write_text(json.dumps(_import_problems(language)), encoding="utf-8")
-        return 0
-    pieces = look_over(language)
     refused = problems(language)
+    found = _probe(language) | refused
+    pieces = [_look_at(file, names, found.get(file, ""), language) for file, names in _expected().items()]
     pieces += [Piece(file, refused[file]) for file in sorted(refused.keys() - {piece.file for piece in pieces})]
     print("\n".join(_page(pieces, language)), end="\n\n")
     if any(piece.problem for piece in pieces) and not arguments.anyway:
@@ -83,7 +78,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, default=Path("submission.zip"), help="the zip to write")
     parser.add_argument("--anyway", action="store_true", help="pack even if something is wrong")
     parser.add_argument("--lang", choices=LANGUAGES, default=language_of(), help="language; default: the locale")
-    parser.add_argument(PROBE, type=Path, metavar="FILE", help=argparse.SUPPRESS)
     return parser
 
 
@@ -97,12 +91,6 @@ def pack(files: list[Path], out: Path) -> None:
 
 
 # ── Looking ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def look_over(language: Language) -> list[Piece]:
-    """Look at each file that the assignment asks for."""
-    found = {**_probe(language), **problems(language)}
-    return [_look_at(file, names, found.get(file, ""), language) for file, names in _expected().items()]
 
 
 def _expected() -> dict[str, list[str]]:
@@ -147,20 +135,15 @@ def _is_stub(node: ast.Raise) -> bool:
 
 def _probe(language: Language) -> dict[str, str]:
     """Import the files in a process of its own, which their code may end or hang; return the problems by file."""
-    with tempfile.TemporaryDirectory() as folder:
-        answer = Path(folder, "answer.json")
-        command = [sys.executable, "-m", "tests.submit", PROBE, str(answer), "--lang", language]
-        try:
-            subprocess.run(command, cwd=ROOT, capture_output=True, timeout=IMPORT_LIMIT_S, check=False)
-        except subprocess.TimeoutExpired:
-            return dict.fromkeys(_expected(), say(language, "too_long", seconds=IMPORT_LIMIT_S))
-        if not answer.is_file():
-            return dict.fromkeys(_expected(), say(language, "exits"))
-        return json.loads(answer.read_text(encoding="utf-8"))
+    try:
+        told = [*apart(_import_problems, language, start_s=IMPORT_LIMIT_S, next_s=IMPORT_LIMIT_S)]
+    except TimeoutError:
+        return dict.fromkeys(_expected(), say(language, "too_long", seconds=IMPORT_LIMIT_S))
+    return told[0] if told else dict.fromkeys(_expected(), say(language, "exits"))
 
 
-def _import_problems(language: Language) -> dict[str, str]:
-    """Import each file by itself, so that a broken file is no problem of other files; return the problems by file."""
+def _import_problems(tell: Callable[[dict[str, str]], None], language: Language) -> None:
+    """Import each file by itself, so that a broken file is no problem of other files; tell the problems by file."""
     import_packages()
     problems = {}
     for file in _expected():
@@ -169,7 +152,7 @@ def _import_problems(language: Language) -> dict[str, str]:
         except (Exception, SystemExit) as error:
             place, message = why_not_imported(error, language)
             problems[file] = f"{message} ({place})" if place else message
-    return problems
+    tell(problems)
 
 
 # ── Telling ─────────────────────────────────────────────────────────────────────────────────────────────────────────

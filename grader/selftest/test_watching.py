@@ -82,7 +82,7 @@ def solved(tmp_path: Path) -> Path:
 @pytest.fixture(params=["fork", "new Python"])
 def watching(solved: Path, request: pytest.FixtureRequest) -> Iterator[Watching]:
     """A watch over it, whose runs are forks, or new Pythons, as on macOS and Windows."""
-    file, choice = solved / "tests" / "harness" / "watch.py", 'sys.platform != "darwin"'
+    file, choice = solved / "tests" / "harness" / "student.py", 'sys.platform != "darwin"'
     text = file.read_text(encoding="utf-8")
     assert text.count(choice) == 1
     file.write_text(text.replace(choice, "False") if request.param == "new Python" else text, encoding="utf-8")

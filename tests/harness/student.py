@@ -1,21 +1,24 @@
-"""The student's code: imports within a time limit, tensors of its modules, and files that the grader could not run."""
+"""The student's code: imports in time, processes of its own, tensors of modules, files the grader would not take."""
 
 import ast
 import ctypes
 import faulthandler
 import importlib
 import linecache
+import multiprocessing
 import os
 import re
 import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
+from multiprocessing.connection import Connection
 from pathlib import Path, PurePosixPath
 from types import ModuleType
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -95,6 +98,42 @@ def _by_thread(limit_s: float, message: str) -> Iterator[None]:
 def _raise_in(thread: int, kind: type[Exception] | None) -> None:
     """Have a thread raise an exception as soon as it can, or take it back."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), kind and ctypes.py_object(kind))
+
+
+CAN_FORK = "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin"
+PROCESSES = multiprocessing.get_context("fork" if CAN_FORK else "spawn")  # a fork starts at once; torch is imported
+
+
+def apart(function: Callable[..., None], *arguments: object, start_s: float, next_s: float) -> Iterator[Any]:
+    """What ``function(tell, *arguments)`` tells from a process of its own, which student code may end or hang.
+
+    What is printed there goes nowhere.
+
+    Raises:
+        TimeoutError: If nothing is told for ``next_s`` seconds, or for ``start_s`` at first.
+    """
+    receiver, sender = PROCESSES.Pipe(duplex=False)
+    process = PROCESSES.Process(target=_silently, args=(sender, function, arguments))
+    process.start()
+    sender.close()
+    patience_s = start_s
+    try:
+        while receiver.poll(patience_s):
+            yield receiver.recv()
+            patience_s = next_s
+        raise TimeoutError
+    except EOFError:  # the process has ended
+        return
+    finally:
+        process.kill()
+        process.join()
+
+
+def _silently(sender: Connection, function: Callable[..., None], arguments: Sequence[object]) -> None:
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):  # also for what is printed past Python
+        os.dup2(nowhere, stream)
+    function(sender.send, *arguments)
 
 
 def is_todo(error: BaseException) -> bool:

@@ -1,8 +1,7 @@
 """Runs a file of tests on an implementation, says of each test whether it passes, and what the tests are worth.
 
 Only tests count that pass on every right implementation, as in mutation testing. Uses Python's standard library alone:
-``trials.py`` starts it as a process of its own, which a student's code may end or hang, and the grader gives its text
-to a locked worker.
+the grader gives the text of this file to a locked worker.
 """
 
 from __future__ import annotations
@@ -10,15 +9,11 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
-import json
-import os
 import random
 import sys
-import time
 import traceback
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -101,57 +96,3 @@ class Runs:
         refused = self.refused(right)
         counting = [test for test in self.tests if test not in refused]
         return {name: [test for test in counting if self.outcomes.get((name, test))] for name in wrong}
-
-
-# ── As a process ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def serve(wanted: Mapping[str, Any]) -> None:
-    """Run what is still to run, and print a line of JSON before and after each test.
-
-    Args:
-        wanted: ``root``, the folder to import from; ``file`` with the tests; ``implementations``, the file of
-            the functions called ``names``; ``without``, tests to leave out; ``known``, what has been run already.
-    """
-    told = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):  # whatever a test prints past Python
-        os.dup2(nowhere, stream)
-
-    def tell(**message: object) -> None:
-        print(json.dumps(message), file=told, flush=True)
-
-    sys.path[0] = wanted["root"]
-    import torch
-
-    torch.set_num_threads(1)
-    implementations = _imported(wanted["implementations"])
-    for name in wanted["names"]:
-        implementation = getattr(implementations, name)
-        tell(importing=name)
-        try:
-            with contextlib.redirect_stdout(io.StringIO()):
-                module = _imported(wanted["file"])  # anew, so that nothing is left of another implementation
-        except BaseException as error:
-            tell(broken=described(error, wanted["file"]))
-            return
-        tests = names(module)
-        tell(tests=tests)
-        began = time.process_time()
-        for test, arguments in tests.items():
-            if arguments == 1 and test not in wanted["without"] and [name, test] not in wanted["known"]:
-                tell(begin=test)
-                tell(implementation=name, test=test, failure=outcome(getattr(module, test), implementation))
-        tell(spent_s=time.process_time() - began)
-    tell(end=True)
-
-
-def _imported(path: str) -> ModuleType:
-    """A file as a module that is known nowhere else."""
-    module = ModuleType("practice")
-    exec(compile(Path(path).read_bytes(), path, "exec"), vars(module))
-    return module
-
-
-if __name__ == "__main__":
-    serve(json.loads(sys.argv[1]))

@@ -9,25 +9,23 @@ from __future__ import annotations
 import argparse
 import importlib
 import inspect
-import json
-import queue
 import shutil
-import subprocess
-import sys
-import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from . import messages, source_rules, trial
+import torch
+
+from . import messages, source_rules
 from .messages import LANGUAGES, Language, language_of
 from .rubric import ROOT, TESTS
+from .student import apart
 from .terminal import painter, wrap
-from .trial import MOST_S, MOST_TESTS, Runs
+from .trial import MOST_S, MOST_TESTS, Runs, described, names, outcome
 
-FOLDER = TESTS / "practice"
-IMPLEMENTATIONS = FOLDER / "implementations.py"
-MINE = FOLDER / "test_mine.py"  # the student's tests
+MINE = TESTS / "practice" / "test_mine.py"  # the student's tests
 
 TEST_S = 10.0  # one test, or the import of the file
 START_S = 120.0  # to start Python and import torch
@@ -40,7 +38,8 @@ class Exercise:
 
     Attributes:
         function: Its name, which is also what a test calls its argument.
-        right: Right implementations, by name.
+        implementations: All of them by name.
+        right: Names of right implementations.
         questions: From the name of each wrong implementation to what is asked while no test catches it.
     """
 
@@ -48,9 +47,10 @@ class Exercise:
         """Import the implementations of this assignment."""
         found = vars(importlib.import_module("tests.practice.implementations"))
         self.function: str = found["FUNCTION"]
-        self.right = {name: value for name, value in found.items() if name.startswith("right_")}
-        asked = {name: inspect.getdoc(value) or "" for name, value in found.items() if name.startswith("wrong_")}
-        self.questions = {name: dict(zip(LANGUAGES, text.split("\n\n"), strict=True)) for name, text in asked.items()}
+        self.implementations = {name: found[name] for name in found if name.startswith(("right_", "wrong_"))}
+        self.right = [name for name in self.implementations if name.startswith("right_")]
+        wrong = {name: inspect.getdoc(found[name]) or "" for name in self.implementations if name not in self.right}
+        self.questions = {name: dict(zip(LANGUAGES, asked.split("\n\n"), strict=True)) for name, asked in wrong.items()}
 
 
 def handed_in() -> list[Path]:
@@ -60,22 +60,17 @@ def handed_in() -> list[Path]:
 
 def main() -> int:
     """Print what the tests catch; returns 0 only if every one counts and every wrong implementation is caught."""
-    arguments = _parser().parse_args()
-    exercise = Exercise()
-    runs = run(exercise, arguments.seconds)
+    parser = argparse.ArgumentParser(prog="python -m tests.practice", description=__doc__, allow_abbrev=False)
+    parser.add_argument("--seconds", type=float, default=TEST_S, help="time limit for one test")
+    parser.add_argument("--lang", choices=LANGUAGES, default=language_of(), help="language; default: the locale")
+    arguments = parser.parse_args()
+    exercise, runs = Exercise(), run(arguments.seconds)
     print("\n".join(_Page(exercise, runs, arguments.lang).lines()))
     refused, caught = runs.refused(exercise.right), runs.catching(exercise.right, exercise.questions)
     return 0 if runs.tests and not runs.broken and not refused and all(caught.values()) else 1
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m tests.practice", description=__doc__, allow_abbrev=False)
-    parser.add_argument("--seconds", type=float, default=TEST_S, help="time limit for one test")
-    parser.add_argument("--lang", choices=LANGUAGES, default=language_of(), help="language; default: the locale")
-    return parser
-
-
-def run(exercise: Exercise, seconds: float) -> Runs:
+def run(seconds: float) -> Runs:
     """Run all tests on all implementations; a test that stops a process is left out of the next."""
     runs = Runs()
     if not MINE.is_file():
@@ -88,59 +83,53 @@ def run(exercise: Exercise, seconds: float) -> Runs:
         return runs
     while True:
         doing = None  # the test that runs
-        for message in _process(exercise, runs, seconds):
-            match message:
-                case {"broken": problem}:
-                    runs.broken = problem
-                    return runs
-                case {"tests": tests}:
-                    runs.tests = tests
-                case {"begin": test}:
-                    doing = test
-                case {"implementation": name, "test": test, "failure": failure}:
-                    runs.outcomes[name, test] = failure
-                    doing = None
-                case {"spent_s": spent_s}:
-                    runs.spent_s = max(runs.spent_s, spent_s)
-                case {"stopped": how} if doing is None:
-                    runs.broken = {"type": how}
-                    return runs
-                case {"stopped": how}:
-                    runs.stopped[doing] = how
-                case {"end": _}:
-                    return runs
-
-
-def _process(exercise: Exercise, runs: Runs, seconds: float) -> Iterator[dict[str, Any]]:
-    """What a process says of the tests that are left; at last ``{"stopped": how}``, if it did not come to its end."""
-    wanted = {
-        "root": str(ROOT),
-        "file": str(MINE),
-        "implementations": str(IMPLEMENTATIONS),
-        "names": [*exercise.right, *exercise.questions],
-        "without": list(runs.stopped),
-        "known": list(runs.outcomes),
-    }
-    command = [sys.executable, str(Path(trial.__file__)), json.dumps(wanted)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        said: queue.Queue[bytes] = queue.Queue()
-
-        def listen() -> None:
-            for line in process.stdout:
-                said.put(line)
-            said.put(b"")
-
-        threading.Thread(target=listen, daemon=True).start()  # Windows cannot wait for a pipe with a time limit
         try:
-            patience = START_S
-            while line := said.get(timeout=patience):
-                yield json.loads(line)
-                patience = seconds
-            yield {"stopped": "ended"}
-        except queue.Empty:
-            yield {"stopped": "endless"}
-        finally:
-            process.kill()
+            for message in apart(_serve, runs, start_s=START_S, next_s=seconds):
+                match message:
+                    case {"broken": problem}:
+                        runs.broken = problem
+                        return runs
+                    case {"tests": tests}:
+                        runs.tests = tests
+                    case {"begin": test}:
+                        doing = test
+                    case {"implementation": name, "test": test, "failure": failure}:
+                        runs.outcomes[name, test] = failure
+                        doing = None
+                    case {"spent_s": spent_s}:
+                        runs.spent_s = max(runs.spent_s, spent_s)
+                    case {"end": _}:
+                        return runs
+            how = "ended"
+        except TimeoutError:
+            how = "endless"
+        if doing is None:
+            runs.broken = {"type": how}
+            return runs
+        runs.stopped[doing] = how
+
+
+def _serve(tell: Callable[[Mapping[str, Any]], None], known: Runs) -> None:
+    """Run what is still to run, in a process of its own, and tell before and after each test."""
+    torch.set_num_threads(1)
+    for name, implementation in Exercise().implementations.items():
+        tell({"importing": name})
+        try:
+            module = ModuleType("practice")  # anew, so that nothing is left of another implementation
+            exec(compile(MINE.read_bytes(), str(MINE), "exec"), vars(module))
+        except BaseException as error:
+            tell({"broken": described(error, str(MINE))})
+            return
+        tests = names(module)
+        tell({"tests": tests})
+        began = time.process_time()
+        for test, arguments in tests.items():
+            if arguments == 1 and test not in known.stopped and (name, test) not in known.outcomes:
+                tell({"begin": test})
+                failure = outcome(getattr(module, test), implementation)
+                tell({"implementation": name, "test": test, "failure": failure})
+        tell({"spent_s": time.process_time() - began})
+    tell({"end": True})
 
 
 # ── Telling ──

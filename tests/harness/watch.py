@@ -6,7 +6,6 @@ task, what has changed in it, and the next step.
 """
 
 import json
-import multiprocessing
 import sys
 import tempfile
 import time
@@ -21,7 +20,7 @@ from .feedback import State
 from .messages import say
 from .page import Page, run
 from .rubric import FULL_POINTS, ROOT, TESTS, Task
-from .student import source_files
+from .student import CAN_FORK, PROCESSES, source_files
 from .terminal import command
 
 
@@ -117,16 +116,14 @@ Stamps = dict[Path, tuple[int, int]]  # modification time and size
 
 def watch(tasks: Sequence[Task], options: Namespace) -> int:
     """Run all tests of ``tasks``, then those of each change, until Ctrl-C; returns 0."""
-    can_fork = "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin"
-    if not can_fork:
+    if not CAN_FORK:
         print(say(options.lang, "watch_slowly"))
-    context = multiprocessing.get_context("fork" if can_fork else "spawn")
     with tempfile.TemporaryDirectory() as folder:
         page = partial(Walk, memory=Path(folder, "passed"))
         current = None
 
         def started(some: Sequence[Task]) -> BaseProcess:
-            process = context.Process(target=_run_afresh, args=(some, options, page))
+            process = PROCESSES.Process(target=_run_afresh, args=(some, options, page))
             process.start()
             return process
 
