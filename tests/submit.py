@@ -123,10 +123,10 @@ def _look_at(file: str, names: list[str], problem: str, language: Language) -> P
 
 def _names_in(tree: ast.Module) -> set[str]:
     """Names that are defined, imported or assigned anywhere in a file."""
-    names = {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef | ast.FunctionDef)}
-    names |= {alias.asname or alias.name for node in ast.walk(tree) for alias in getattr(node, "names", ())
-              if isinstance(alias, ast.alias)}  # fmt: skip
-    return names | {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    nodes = list(ast.walk(tree))
+    names = {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
+    names |= {node.name for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    return names | {node.id for node in nodes if isinstance(node, ast.Name)}
 
 
 def _is_stub(node: ast.Raise) -> bool:

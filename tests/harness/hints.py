@@ -6,6 +6,7 @@ coarsely, that two solutions with the same mistake share. No expected value is i
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -14,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from torch import Tensor
 
 from .compare import MismatchError
@@ -142,6 +142,7 @@ def question_for(item: pytest.Item, error: BaseException, prop: Property) -> Wor
 UNIT = 2.0**-5  # values are rounded to multiples of this, far more coarsely than correct formulas differ
 SHIFTS = (0.25, 0.75)  # of a unit: a value near a border of the one grid is in the middle of a cell of the other
 MOST_VALUES = 4096
+MOST = 2.0**52  # the number of a cell
 KEY_LENGTH = 12  # of a signature, in hexadecimal digits
 ELSEWHERE = re.compile(r"cuda|simulated")  # in the ids of cases that not every machine has
 ADDRESS = re.compile(r"0x[0-9a-fA-F]+")  # in messages; other numbers there are sizes, which tell errors apart
@@ -164,8 +165,11 @@ class Look:
 
     def rounded(self, shift: float) -> list[object]:
         """All of it as JSON, with values as numbers of cells of the grid."""
-        values = None if self.received is None else _cells(self.received, shift)
-        return [self.test, *self.kind, values]
+        if self.received is None:
+            return [self.test, *self.kind, None]
+        values = (self.received.double().flatten()[:MOST_VALUES] / UNIT + shift).tolist()
+        cells = [math.floor(max(-MOST, min(one, MOST))) if math.isfinite(one) else str(one) for one in values]
+        return [self.test, *self.kind, cells]
 
 
 def look_of(nodeid: str, error: BaseException) -> Look | None:
@@ -204,16 +208,6 @@ def signatures(property_id: str, looks: Iterable[Look]) -> list[str]:
     return [hashlib.sha256(text.encode()).hexdigest()[:KEY_LENGTH] for text in written]
 
 
-def _cells(tensor: Tensor, shift: float) -> list[int | str]:
-    values = tensor.double().flatten()[:MOST_VALUES] / UNIT + shift
-    finite = torch.where(values.isfinite(), values, 0).clamp(-(2.0**52), 2.0**52).floor().long().tolist()
-    return [cell if cell_is else str(value) for cell, cell_is, value in _beside(finite, values)]
-
-
-def _beside(cells: list[int], values: Tensor) -> Iterable[tuple[int, bool, float]]:
-    return zip(cells, values.isfinite().tolist(), values.tolist(), strict=True)
-
-
 Explanation = Mapping[str, str]  # the mistake's name, and what it is in each language
 
 # A student's copy, and what `make signatures` writes in the course's own repository.
@@ -224,19 +218,17 @@ MOST_CAUSES = 2  # more would be no answer
 @cache
 def _known() -> Any:
     path = next((place for place in PLACES if place.is_file()), None)
-    return path and json.loads(path.read_text(encoding="utf-8"))
+    return json.loads(path.read_text(encoding="utf-8")) if path else {"causes": {}, "hints": {}}
 
 
 def required(property_id: str) -> Explanation:
     """What a property asks for."""
-    known = _known()
-    return known["hints"].get(property_id, {}) if known else {}
+    return _known()["hints"].get(property_id, {})
 
 
 def mistakes(property_id: str, looks: Iterable[Look], failing: Collection[str]) -> list[list[Explanation]]:
     """The known mistakes that explain a property's failures; ``failing`` are all properties that fail."""
-    known = _known()
-    return explanations(known, signatures(property_id, looks), failing) if known else []
+    return explanations(_known(), signatures(property_id, looks), failing)
 
 
 def explanations(known: Mapping[str, Any], keys: Iterable[str], failing: Collection[str]) -> list[list[Explanation]]:
@@ -251,11 +243,8 @@ def explanations(known: Mapping[str, Any], keys: Iterable[str], failing: Collect
         keys: The signatures of the property's failures.
         failing: The ids of all properties that fail.
     """
-    found = [
-        {(tuple(names), frozenset(also)) for names, also in known["causes"][key]}
-        for key in keys
-        if key in known["causes"]
-    ]
+    causes_of = known["causes"]
+    found = [{(tuple(names), frozenset(also)) for names, also in causes_of[key]} for key in keys if key in causes_of]
     if not found:
         return []
     shared = set.intersection(*({names for names, _ in causes} for causes in found))

@@ -10,7 +10,7 @@ import pytest
 from .feedback import MOST_TIMEOUTS, Broken, Feedback, State, Trouble, files_of
 from .hints import Explanation, mistakes, required
 from .messages import say
-from .rubric import ROOT, Property, Task, load
+from .rubric import FULL_POINTS, ROOT, Property, Task, load
 from .student import problems, warnings
 from .terminal import Painter, block, command, fold, interpreter, pad, painter, width, wrap
 
@@ -279,8 +279,7 @@ class Page:
 
     def _all_points(self) -> bool:
         """Whether every task but a bonus is complete."""
-        required = [task for task in self.feedback.rubric.tasks if not task.bonus]
-        return all(self.feedback.state(prop) is State.PASSED for task in required for prop in task.properties)
+        return sum(self._earned(task) for task in self.feedback.rubric.tasks if not task.bonus) == FULL_POINTS
 
 
 def _score(earned: int, most: int) -> str:
