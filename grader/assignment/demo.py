@@ -1,4 +1,4 @@
-"""``python -m grader.assignment.demo.train``: train the model of ``make demo`` again, in minutes on one core.
+"""``python -m grader.assignment.demo``: train the model of ``make demo`` again, in minutes on one core.
 
 It learns with the reference's layers, on sequences of at most 64 characters. Then all weights are kept, and LayerNorms
 are fitted in the place of its norms: they stand in for a student's norm that is still to write. The file that is
