@@ -51,13 +51,13 @@ watch: $(VENV)/.student ## one task after the other: tests at each save, and the
 	@$(PY) -m tests --watch $(test_options)
 
 demo: $(VENV)/.student ## your layers run a small language model (LANG=zh)
-	@test -d tests/demo || { echo "This assignment has no demo."; exit 2; }
+	@test -f tests/demo.py || { echo "This assignment has no demo."; exit 2; }
 	@$(PY) -m tests.demo $(if $(filter command%,$(origin LANG)),--lang $(LANG))
 
 # By the environment a prompt reaches Python as it is, whatever quotes and signs it holds.
 export CHAT_PROMPT := $(if $(filter command%,$(origin PROMPT)),$(value PROMPT))
 chat: $(VENV)/.student $(if $(MODEL),,$(VENV)/.chat) ## your layers run a published language model (PROMPT="…", RANKS=4, PART=2, MODEL=file, LANG=zh)
-	@test -d tests/chat || { echo "This assignment has no chat."; exit 2; }
+	@test -f tests/chat.py || { echo "This assignment has no chat."; exit 2; }
 	@$(PY) -m tests.chat --prompt "$$CHAT_PROMPT" $(if $(RANKS),--ranks $(RANKS)) $(if $(MODEL),--model "$(MODEL)") \
 	  $(if $(PART),--part $(PART)) $(if $(filter command%,$(origin LANG)),--lang $(LANG))
 

@@ -1,6 +1,8 @@
 """The public tests, in ``test_*.py``. ``python -m tests`` runs and explains them; plain ``pytest`` runs them, too.
 
-A test's docstring is the law that it checks, in English and then in Chinese. ``harness/`` holds what runs them.
+A test's docstring is the law that it checks, in English and then in Chinese. ``harness/`` runs them; in ``models/`` are
+language models that run on your layers. You need not read these two folders to solve the assignment. ``practice/`` is
+an exercise for practice points: write tests in ``test_mine.py`` that tell wrong implementations from right ones.
 """
 
 import warnings

@@ -2,16 +2,28 @@
 
 import bdb
 import difflib
+import importlib.util
+import os
+import sys
+from functools import cache
 
 import pytest
 import torch
 
-from .harness import calls, rubric, student
+from .harness import rubric, student, trials
 from .harness.compare import MismatchError
-from .harness.devices import real_devices, says_nothing, second_device
 from .harness.feedback import PACKAGE_ERRORS, property_of
 from .harness.hints import question_for
 from .harness.messages import language_of, say
+from .harness.raised import debug_last_call, forget_calls, watch_calls
+from .harness.rubric import ROOT, SOURCE, TESTS
+
+# Students get a copy of the package; in the course's own repository it is only in ``grader``.
+PLACES = (TESTS / "harness" / "second_device", ROOT / "grader" / "core" / "sandbox" / "second_device")
+MOST_CAUSES = 8  # of an exception, that are searched
+ONLY_CPU = os.environ.get("DEVICE") == "cpu"  # as in `make test DEVICE=cpu`
+_GPU = torch.backends.cuda.is_built() and torch.cuda.is_available() and not ONLY_CPU
+REAL_DEVICES = ["cpu", "cuda"] if _GPU else ["cpu"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -20,7 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "hint(kind, ..., en, zh): the question for such failures")
     torch.set_num_threads(1)  # the tensors are tiny, starting threads would take longer
     config.stash[PACKAGE_ERRORS] = student.import_packages()
-    calls.watch()
+    watch_calls()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -43,7 +55,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_runtest_setup() -> None:
     """Begin each test alike: code that draws without a seed then gives the same in each run, as other mistakes do."""
     torch.default_generator.manual_seed(0)
-    calls.begin()
+    forget_calls()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -83,7 +95,7 @@ def pytest_exception_interact(node, call):
     if capture is not None:  # the debugger needs the keyboard
         capture.suspend_global_capture(in_=True)
     try:
-        calls.debug()
+        debug_last_call()
     except bdb.BdbQuit:
         pytest.exit("the debugger was left")
     finally:
@@ -98,14 +110,66 @@ def dtype(request: pytest.FixtureRequest) -> torch.dtype:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run what asks for another device on the GPU, or on a simulated one; leave it out where there is neither."""
+    """Run what asks for another device on the GPU, or on a simulated one; leave it out where there is neither.
+
+    In plain pytest and in editors, tests of the practice run on each right implementation; none may refuse one.
+    """
+    if metafunc.definition.path == trials.MINE:
+        exercise = trials.Exercise()
+        if exercise.function in metafunc.fixturenames:
+            right = [exercise.implementations[name] for name in exercise.right]
+            metafunc.parametrize(exercise.function, right, ids=exercise.right)
     if "elsewhere" in metafunc.fixturenames:
         other = second_device()
         name = "cuda" if other == "cuda" else "a second device, simulated"
         metafunc.parametrize("elsewhere", [torch.device(other)] if other else [], ids=[name] if other else None)
 
 
-@pytest.fixture(params=real_devices())
+@pytest.fixture(params=REAL_DEVICES)
 def device(request: pytest.FixtureRequest) -> torch.device:
     """The CPU, and the GPU where there is one."""
     return torch.device(request.param)
+
+
+# ── A second device ──
+
+
+@cache
+def second_device() -> str | None:
+    """The GPU, or a simulated device: tensors in the CPU's memory that torch treats as tensors on another device.
+
+    Returns:
+        The name of the device; None with ``DEVICE=cpu``, or if there is no GPU and this torch has no simulation.
+    """
+    if ONLY_CPU or _GPU:
+        return None if ONLY_CPU else "cuda"
+    if not any(place.is_dir() for place in PLACES):
+        return None
+    package = _simulation()
+    try:
+        package.install()
+    except package.Unavailable:
+        return None
+    return package.DEVICE
+
+
+def says_nothing(error: BaseException) -> bool:
+    """Whether a failure on the simulated device may be the simulation's: it lacks something, or is asked for CUDA."""
+    if second_device() in (None, "cuda"):
+        return False
+    package, causes = sys.modules["second_device"], [error]
+    while causes[-1] is not None and len(causes) < MOST_CAUSES:
+        causes.append(causes[-1].__cause__ or causes[-1].__context__)
+    if any(type(cause).__name__ == package.NotSimulated.__name__ for cause in causes):
+        return True
+    return any(package.asks_for_cuda(path.read_text("utf-8", "replace")) for path in SOURCE.rglob("*.py"))
+
+
+def _simulation():
+    """Import the simulation from its folder by path, since it belongs to no package that could be imported."""
+    folder = next(place for place in PLACES if place.is_dir())
+    init = folder / "__init__.py"
+    spec = importlib.util.spec_from_file_location("second_device", init, submodule_search_locations=[str(folder)])
+    package = sys.modules["second_device"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(package)
+    return package

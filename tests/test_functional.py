@@ -10,8 +10,7 @@ import torch
 
 from src.functional import apply_rotary_pos_emb
 
-from .harness import limits
-from .harness.compare import assert_close, assert_equal, assert_kind, assert_unchanged, gradient, shaped
+from .harness.compare import assert_close, assert_equal, assert_kind, assert_unchanged, forward_limit, gradient, shaped
 from .harness.student import gradient_of
 
 BATCH, SEQ, HEADS, HEAD_DIM = 2, 3, 3, 8  # as many heads as positions, so that mixing them up raises no error
@@ -54,7 +53,7 @@ def test_a_quarter_turn_sends_a_b_to_minus_b_a(dtype, device):
     cos, sin = torch.zeros(SEQ, HEAD_DIM), torch.ones(SEQ, HEAD_DIM)
     output = apply_rotary_pos_emb(x.to(device, dtype), cos=cos.to(device, dtype), sin=sin.to(device, dtype))
     length = torch.hypot(*x.chunk(2, dim=-1)).repeat(1, 1, 1, 2)  # of each feature's pair
-    assert_close(output, torch.cat([-x[..., HALF:], x[..., :HALF]], dim=-1), limits.forward(length, dtype))
+    assert_close(output, torch.cat([-x[..., HALF:], x[..., :HALF]], dim=-1), forward_limit(length, dtype))
 
 
 @pytest.mark.rubric("rotary_pairing_and_sign")
@@ -67,7 +66,7 @@ def test_ones_then_zeros_return_the_tables(dtype, device):
     x = one_then_zero(1, 1, 1).to(device, dtype)
     output = apply_rotary_pos_emb(x, cos=cos.to(device), sin=sin.to(device))
     assert_close(
-        shaped(output, x.shape)[0, :, 0], torch.cat([cos[:, :HALF], sin[:, :HALF]], dim=-1), limits.forward(ONE, dtype)
+        shaped(output, x.shape)[0, :, 0], torch.cat([cos[:, :HALF], sin[:, :HALF]], dim=-1), forward_limit(ONE, dtype)
     )
 
 
@@ -82,7 +81,7 @@ def test_a_rotation_keeps_the_length_of_every_pair(dtype, device):
     output = apply_rotary_pos_emb(x.to(device, dtype), cos=cos.to(device), sin=sin.to(device))
     before = torch.hypot(*x.chunk(2, dim=-1))
     after = torch.hypot(*shaped(output, x.shape).double().chunk(2, dim=-1))
-    assert_close(after, before, limits.forward(before, dtype))
+    assert_close(after, before, forward_limit(before, dtype))
 
 
 @pytest.mark.rubric("rotary_broadcast")
@@ -139,7 +138,7 @@ def test_short_tables_cost_a_float32_input_no_digits(table_dtype, device):
     cos, sin = (table.to(device, getattr(torch, table_dtype)) for table in (cos, sin))
     length = torch.hypot(*x.chunk(2, dim=-1))
     output = apply_rotary_pos_emb(x.to(device), cos=cos, sin=sin).double()
-    assert_close(torch.hypot(*output.chunk(2, dim=-1)), length, limits.forward(length, torch.float32))
+    assert_close(torch.hypot(*output.chunk(2, dim=-1)), length, forward_limit(length, torch.float32))
 
 
 @pytest.mark.rubric("rotary_backward")
@@ -154,7 +153,7 @@ def test_the_gradient_turns_back_by_the_same_angle(dtype, device):
     (output * one_then_zero(1, 1, 1).to(device, dtype)).sum().backward()
     turned_back = torch.cat([cos[:, :HALF], -sin[:, :HALF]], dim=-1)
     with gradient({"en": "the input", "zh": "输入"}):
-        assert_close(gradient_of(x, "input")[0, :, 0], turned_back, limits.forward(ONE, dtype))
+        assert_close(gradient_of(x, "input")[0, :, 0], turned_back, forward_limit(ONE, dtype))
 
 
 @pytest.mark.rubric("rotary_backward")
@@ -169,7 +168,7 @@ def test_a_gradient_of_the_second_half_turns_back_too(dtype, device):
     (output * one_then_zero(1, 1, 1).roll(HALF, dims=-1).to(device, dtype)).sum().backward()
     with gradient({"en": "the input", "zh": "输入"}):
         turned_back = torch.cat([sin[:, :HALF], cos[:, :HALF]], dim=-1)
-        assert_close(gradient_of(x, "input")[0, :, 0], turned_back, limits.forward(ONE, dtype))
+        assert_close(gradient_of(x, "input")[0, :, 0], turned_back, forward_limit(ONE, dtype))
 
 
 @pytest.mark.rubric("rotary_purity")
@@ -197,4 +196,4 @@ def test_the_output_is_on_the_device_of_input_and_tables(elsewhere):
     expected = apply_rotary_pos_emb(x, cos=cos, sin=sin)
     output = apply_rotary_pos_emb(x.to(elsewhere), cos=cos.to(elsewhere), sin=sin.to(elsewhere))
     assert_kind(output, shape=tuple(x.shape), dtype=torch.float32, device=elsewhere)
-    assert_close(output, expected, limits.forward(expected.abs().max(), torch.float32))
+    assert_close(output, expected, forward_limit(expected.abs().max(), torch.float32))

@@ -11,7 +11,6 @@ import torch
 
 from src.modeling.norm import GroupRMSNorm
 
-from .harness import limits
 from .harness.compare import (
     MismatchError,
     about,
@@ -22,10 +21,13 @@ from .harness.compare import (
     assert_rejects,
     assert_same_in_both_modes,
     assert_unchanged,
+    draw_limit,
+    forward_limit,
     gradient,
+    gradient_limit,
+    nearest_limit,
 )
-from .harness.draws import assert_drawn
-from .harness.student import gradient_of, listing, only_parameter, parameter_of, set_values
+from .harness.student import assert_drawn, gradient_of, listing, only_parameter, parameter_of, set_values
 
 INPUT, GAMMA = {"en": "the input", "zh": "输入"}, {"en": "gamma", "zh": " gamma "}
 TINY = 1e-10  # an eps that is lost beside a mean square of one or more
@@ -62,7 +64,7 @@ def test_a_group_of_one_magnitude_comes_out_as_plus_and_minus_one(dtype, device)
     signs = torch.tensor([1.0, 1, -1, -1, 1, -1, -1, 1]).repeat(2, 3, 3)  # [b, s, h], mean zero in every group
     magnitudes = (2.0 ** torch.arange(2, 8)).repeat_interleave(4)  # [h]
     output = norm((signs * magnitudes).to(device, dtype))
-    assert_close(output, signs, limits.forward(signs, dtype))
+    assert_close(output, signs, forward_limit(signs, dtype))
 
 
 @pytest.mark.rubric("norm_groups")
@@ -78,7 +80,7 @@ def test_a_group_of_equal_numbers_comes_out_as_ones(device):
     """
     norm = build(hidden_size=24, group_size=4, eps=TINY, device=device)
     x = (2.0 ** torch.arange(2, 8)).repeat_interleave(4).repeat(1, 2, 1).to(device)
-    assert_close(norm(x), torch.ones(1, 2, 24), limits.forward(torch.ones(1), torch.float32))
+    assert_close(norm(x), torch.ones(1, 2, 24), forward_limit(torch.ones(1), torch.float32))
 
 
 @pytest.mark.rubric("norm_groups")
@@ -89,7 +91,7 @@ def test_a_group_of_1_5_5_7_is_divided_by_5(device):
     """
     norm = build(hidden_size=16, group_size=4, eps=TINY, device=device)
     x = torch.stack([torch.tensor([1.0, -5, 5, 7]).roll(shift) for shift in range(4)]).view(1, 1, 16)
-    assert_close(norm(x.to(device)), x / 5, limits.forward(x / 5, torch.float32))
+    assert_close(norm(x.to(device)), x / 5, forward_limit(x / 5, torch.float32))
 
 
 @pytest.mark.rubric("norm_groups")
@@ -103,7 +105,7 @@ def test_rescaling_one_group_changes_nothing_after_the_norm(device):
     rescaled = x.clone()
     rescaled[..., 8:12] *= 16  # the third group
     output = norm(x)
-    assert_close(norm(rescaled), output, limits.forward(output, torch.float32))
+    assert_close(norm(rescaled), output, forward_limit(output, torch.float32))
 
 
 @pytest.mark.rubric("norm_groups")
@@ -115,7 +117,7 @@ def test_a_token_gives_the_same_output_alone_as_in_a_batch(device):
     norm = build(hidden_size=24, group_size=4, device=device)
     x = torch.arange(1.0, 145.0).view(2, 3, 24).remainder(13).sub(5).to(device)
     alone = torch.cat([norm(token.view(1, 1, 24)) for token in x.view(6, 24)]).view(2, 3, 24)
-    assert_close(norm(x), alone, limits.forward(alone, torch.float32))
+    assert_close(norm(x), alone, forward_limit(alone, torch.float32))
 
 
 @pytest.mark.rubric("norm_eps_inside_sqrt")
@@ -132,7 +134,7 @@ def test_eps_is_added_under_the_root(magnitude, eps, root, dtype, device):
     norm = build(hidden_size=16, group_size=4, eps=float(eps), dtype=dtype, device=device)
     signs = alternating(1, 2, 16)
     expected = signs * magnitude / root
-    assert_close(norm((signs * magnitude).to(device, dtype)), expected, limits.forward(expected, dtype))
+    assert_close(norm((signs * magnitude).to(device, dtype)), expected, forward_limit(expected, dtype))
 
 
 @pytest.mark.rubric("norm_eps_inside_sqrt")
@@ -156,7 +158,7 @@ def test_feature_j_is_scaled_by_gamma_j(dtype, device):
     norm = build(gamma, hidden_size=12, group_size=4, eps=TINY, dtype=dtype, device=device)
     signs = alternating(2, 3, 12)
     output = norm((32 * signs).to(device, dtype))
-    assert_close(output, signs * gamma, limits.forward(gamma, dtype))
+    assert_close(output, signs * gamma, forward_limit(gamma, dtype))
 
 
 @pytest.mark.rubric("norm_dtype_and_shape")
@@ -186,7 +188,7 @@ def test_the_layout_in_memory_does_not_matter(layout, device):
         "sliced": numbers.view(1, 6, 48)[..., ::2],
     }[layout]
     expected = norm(x.contiguous())
-    assert_close(norm(x), expected, limits.forward(expected, torch.float32))
+    assert_close(norm(x), expected, forward_limit(expected, torch.float32))
 
 
 @pytest.mark.rubric("norm_dtype_and_shape")
@@ -221,7 +223,7 @@ def test_a_root_mean_square_of_257_is_exact(short_dtype, gamma_dtype, device):
     )
     x = torch.stack([torch.tensor([512.0, -44.0, -10.0, 4.0]).roll(shift) for shift in range(4)]).view(1, 1, 16)
     expected = x.double() / 257
-    assert_close(norm(x.to(device, dtype)), expected, limits.nearest(expected, dtype))
+    assert_close(norm(x.to(device, dtype)), expected, nearest_limit(expected, dtype))
 
 
 @pytest.mark.rubric("norm_float32_inside")
@@ -236,7 +238,7 @@ def test_a_short_gamma_costs_no_digits(eps, gamma_dtype, device):
     sizes = {"hidden_size": 24, "group_size": 4, "eps": eps, "device": device}
     expected = build(**sizes)(x)
     output = build(dtype=getattr(torch, gamma_dtype), **sizes)(x)
-    assert_close(output, expected, limits.forward(expected, torch.float32))
+    assert_close(output, expected, forward_limit(expected, torch.float32))
 
 
 @pytest.mark.rubric("norm_float32_inside")
@@ -246,7 +248,7 @@ def test_bfloat16_numbers_beyond_float16_are_normalised_too(device):
     bfloat16 能表示 2²⁰，float16 只到 65504：正负 2²⁰ 的一组数，结果是正负一。
     """
     norm, signs = build(hidden_size=16, group_size=4, eps=TINY, device=device), alternating(1, 2, 16)
-    assert_close(norm((2.0**20 * signs).to(device, torch.bfloat16)), signs, limits.nearest(signs, torch.bfloat16))
+    assert_close(norm((2.0**20 * signs).to(device, torch.bfloat16)), signs, nearest_limit(signs, torch.bfloat16))
 
 
 @pytest.mark.rubric("norm_init_and_reset")
@@ -263,7 +265,7 @@ def test_gamma_is_one_uniform_draw_right_after_seeding(low, high, seed, dtype, d
         for drawn in (dtype, torch.float32)
     ]
     with about(GAMMA):
-        assert_drawn(norm, draws, limits.draw(torch.tensor(max(abs(low), abs(high))), dtype))
+        assert_drawn(norm, draws, draw_limit(torch.tensor(max(abs(low), abs(high))), dtype))
 
 
 def _seeded(seed, device):
@@ -296,7 +298,7 @@ def test_gamma_is_drawn_on_the_device_that_is_asked_for(elsewhere):
     gamma = parameter_of(norm, 48)
     drawn = torch.empty(48, device=elsewhere).uniform_(-1, 1, generator=_seeded(42, elsewhere))
     assert_kind(gamma, shape=tuple(gamma.shape), dtype=torch.float32, device=elsewhere)
-    assert_close(gamma.detach().flatten(), drawn, limits.draw(torch.tensor(1.0), torch.float32))
+    assert_close(gamma.detach().flatten(), drawn, draw_limit(torch.tensor(1.0), torch.float32))
 
 
 @pytest.mark.rubric("norm_dtype_and_shape")
@@ -310,7 +312,7 @@ def test_the_norm_answers_on_the_device_that_it_is_on(elsewhere):
     expected = norm(x)
     output = norm.to(elsewhere)(x.to(elsewhere))
     assert_kind(output, shape=(2, 3, 24), dtype=torch.float32, device=elsewhere)
-    assert_close(output, expected, limits.forward(expected, torch.float32))
+    assert_close(output, expected, forward_limit(expected, torch.float32))
 
 
 @pytest.mark.rubric("norm_mixed_devices")
@@ -325,7 +327,7 @@ def test_gamma_may_be_on_another_device_than_the_input(elsewhere):
         norm = build(hidden_size=24, group_size=4).to(home)
         output = norm(x.to(device))
         assert_kind(output, shape=(2, 3, 24), dtype=torch.float32, device=device)
-        assert_close(output, expected, limits.forward(expected, torch.float32))
+        assert_close(output, expected, forward_limit(expected, torch.float32))
         output.sum().backward()
         gamma = parameter_of(norm, 24)
         for tensor in (gamma, gradient_of(gamma, "gamma")):
@@ -372,7 +374,7 @@ def test_leaving_an_argument_out_means_its_default(default, device):
     with about(GAMMA):
         assert_kind(only_parameter(without).flatten(), shape=(24,), dtype=torch.float32, device=device)
     expected = given(x)
-    assert_close(without(x), expected, limits.forward(expected, torch.float32))
+    assert_close(without(x), expected, forward_limit(expected, torch.float32))
 
 
 @pytest.mark.rubric("norm_registration_and_arguments")
@@ -408,7 +410,7 @@ def test_the_input_gradient_flows_through_the_root_mean_square_too(dtype, device
     (norm(x) * upstream.to(device, dtype)).sum().backward()
     expected = (upstream - signs / 4) / 4  # 3/16 where u is one, else 1/16 with the opposite sign
     with gradient(INPUT):
-        assert_close(gradient_of(x, "input"), expected, limits.gradient(upstream / 4 + 1 / 16, dtype))
+        assert_close(gradient_of(x, "input"), expected, gradient_limit(upstream / 4 + 1 / 16, dtype))
 
 
 @pytest.mark.rubric("norm_backward")
@@ -424,7 +426,7 @@ def test_the_gradient_of_gamma_adds_up_over_all_tokens(dtype, device):
     received = gradient_of(parameter_of(norm, 8), "gamma").flatten()
     expected = (upstream * signs).sum((0, 1))
     with gradient(GAMMA):
-        assert_close(received, expected, limits.gradient(upstream.sum((0, 1)), dtype))
+        assert_close(received, expected, gradient_limit(upstream.sum((0, 1)), dtype))
 
 
 @pytest.mark.rubric("norm_backward")

@@ -10,8 +10,17 @@ import torch
 
 from src.modeling.pos_emb import NTKAwareRoPE
 
-from .harness import limits
-from .harness.compare import MismatchError, about, assert_close, assert_kind, assert_unchanged, gradient, shaped
+from .harness.compare import (
+    MismatchError,
+    about,
+    assert_close,
+    assert_kind,
+    assert_unchanged,
+    forward_limit,
+    gradient,
+    gradient_limit,
+    shaped,
+)
 from .harness.student import gradient_of, listing
 
 DIM, TRAINED = 4, 4  # hd and ms: with hd = 4 and base 10000, theta is 1 and 0.01
@@ -197,7 +206,7 @@ def test_every_row_and_head_is_turned_as_if_it_were_alone(heads, dtype, device):
     alone = [build(device=device)(head) for row in x.split(1) for head in row.split(1, dim=2)]
     length = torch.hypot(*x.double().chunk(2, dim=-1)).repeat(1, 1, 1, 2)  # of each feature's pair
     together = torch.stack([torch.cat(alone[:heads], dim=2)[0], torch.cat(alone[heads:], dim=2)[0]])
-    assert_close(output, together, limits.forward(length, dtype))
+    assert_close(output, together, forward_limit(length, dtype))
 
 
 @pytest.mark.rubric("rope_smallest_even_ratio")
@@ -379,7 +388,7 @@ def test_gradients_flow_through_the_module(mode, seq, device):
     scale = x.norm(dim=-1) * x.flip(1).norm(dim=-1)
     with gradient({"en": "the input", "zh": "输入"}):
         by_gradient = (gradient_of(leaf, "input") * x).sum(dim=-1)
-        assert_close(by_gradient, (output * x.flip(1)).sum(dim=-1), limits.gradient(scale, torch.float32))
+        assert_close(by_gradient, (output * x.flip(1)).sum(dim=-1), gradient_limit(scale, torch.float32))
 
 
 @pytest.mark.rubric("rope_buffers")

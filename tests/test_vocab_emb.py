@@ -11,7 +11,6 @@ import torch
 
 from src.modeling import vocab_emb
 
-from .harness import limits
 from .harness.compare import (
     MismatchError,
     about,
@@ -21,10 +20,10 @@ from .harness.compare import (
     assert_rejects,
     assert_rows,
     assert_unchanged,
+    draw_limit,
     gradient,
 )
-from .harness.draws import assert_drawn
-from .harness.student import gradient_of, only_parameter, parameter_of, set_values
+from .harness.student import assert_drawn, gradient_of, only_parameter, parameter_of, set_values
 
 VOCAB, EMB, WORLD = 16, 8, 4
 ROWS = VOCAB // WORLD  # ids that one rank owns
@@ -39,16 +38,27 @@ NO_GRADIENT_FOR_ONE = pytest.mark.hint(
 EVERY_RANK = pytest.mark.parametrize("rank", range(WORLD))
 
 
+def new_table(**arguments):
+    """Build a module with a table of 16 rows, or as the arguments say."""
+    return vocab_emb.VocabEmbedding(**{"vocab_size": VOCAB, "emb_size": EMB, **arguments})
+
+
+def new_shard(**arguments):
+    """Build a module for a rank of four, or as the arguments say."""
+    sizes = {"vocab_size": VOCAB, "emb_size": EMB, "rank": 0, "world_size": WORLD}
+    return vocab_emb.ParallelVocabEmbedding(**{**sizes, **arguments})
+
+
 def whole(**arguments):
     """Build a table whose row ``i`` is filled with the number ``i``."""
-    module = vocab_emb.VocabEmbedding(vocab_size=VOCAB, emb_size=EMB, **arguments)
+    module = new_table(**arguments)
     set_values(parameter_of(module, VOCAB * EMB), numbered_rows(range(VOCAB)))
     return module
 
 
 def shard(rank, **arguments):
     """Build a rank's shard; row ``i`` of the whole table would be filled with ``i + 1``, so no row is zero."""
-    module = vocab_emb.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, rank=rank, world_size=WORLD, **arguments)
+    module = new_shard(rank=rank, **arguments)
     set_values(parameter_of(module, ROWS * EMB), numbered_rows(owned_by(rank)) + 1)
     return module
 
@@ -148,7 +158,7 @@ def test_large_ids_are_not_rounded(dtype, device):
     70000 行的表，第 i 行是 i mod 61：257（bfloat16 里没有）得到 13，65537（超出 16 位）得到 23。
     """
     ids, rows = large_ids(device)
-    module = vocab_emb.VocabEmbedding(vocab_size=len(rows), emb_size=1, dtype=dtype, device=device)
+    module = new_table(vocab_size=len(rows), emb_size=1, dtype=dtype, device=device)
     set_values(parameter_of(module, len(rows)), rows)
     assert_rows(module(ids), rows[ids.cpu()], ids)
 
@@ -173,9 +183,9 @@ def test_the_table_is_one_normal_draw_right_after_seeding(mean, std, seed, dtype
     设种子后立即采样一次，大小相同；16 位时也可以先用 float32 采样再转换。
     """
     chosen = {} if seed == 42 else {"init_mean": mean, "init_std": std, "init_seed": seed}
-    module = vocab_emb.VocabEmbedding(vocab_size=VOCAB, emb_size=EMB, dtype=dtype, device=device, **chosen)
+    module = new_table(dtype=dtype, device=device, **chosen)
     draws = normal_draws((VOCAB, EMB), mean, std, seed, dtype, device)
-    limit = limits.draw((draws[0].double() - mean).abs() + abs(mean), dtype)
+    limit = draw_limit((draws[0].double() - mean).abs() + abs(mean), dtype)
     with about(TABLE):
         assert_drawn(module, draws, limit)
 
@@ -187,7 +197,7 @@ def test_a_deviation_of_zero_makes_every_entry_of_the_table_the_mean(device):
     init_std = 0 时没有随机性；抛出 ValueError 拒绝它也是对的。
     """
     try:
-        module = vocab_emb.VocabEmbedding(vocab_size=VOCAB, emb_size=EMB, init_mean=3.0, init_std=0.0, device=device)
+        module = new_table(init_mean=3.0, init_std=0.0, device=device)
     except ValueError:
         return
     with about(TABLE):
@@ -200,7 +210,7 @@ def test_reset_parameters_restores_the_first_table(dtype, device):
 
     同样的种子得到同样的值，调用多少次都一样。
     """
-    module = vocab_emb.VocabEmbedding(vocab_size=VOCAB, emb_size=EMB, dtype=dtype, device=device)
+    module = new_table(dtype=dtype, device=device)
     table = parameter_of(module, VOCAB * EMB)
     first = table.detach().clone()
     set_values(table, torch.zeros(VOCAB, EMB))
@@ -215,7 +225,7 @@ def test_the_table_is_the_only_parameter(dtype, device):
 
     只有一个可训练的 nn.Parameter [v, e]，dtype 和 device 按参数指定。
     """
-    module = vocab_emb.VocabEmbedding(vocab_size=VOCAB, emb_size=EMB, dtype=dtype, device=device)
+    module = new_table(dtype=dtype, device=device)
     table = only_parameter(module)
     with about(TABLE):
         assert_kind(table, shape=(VOCAB, EMB), dtype=dtype, device=device)
@@ -336,8 +346,7 @@ def test_each_of_two_ranks_owns_half_of_the_ids(rank, device):
 
     16 行、2 个 rank 时，rank 0 拥有 id 0 到 7，rank 1 拥有 id 8 到 15。
     """
-    sizes = {"vocab_size": VOCAB, "emb_size": EMB, "rank": rank, "world_size": 2}
-    module, own = vocab_emb.ParallelVocabEmbedding(**sizes, device=device), range(8 * rank, 8 * rank + 8)
+    module, own = new_shard(rank=rank, world_size=2, device=device), range(8 * rank, 8 * rank + 8)
     set_values(parameter_of(module, 8 * EMB), numbered_rows(own) + 1)
     ids = torch.tensor([list(own)], device=device)
     assert_rows(module(ids), numbered_rows(own).unsqueeze(0) + 1, ids)
@@ -350,8 +359,7 @@ def test_large_owned_ids_are_not_rounded(dtype, device):
     140000 行、2 个 rank：rank 1 拥有 70000 到 139999；它的分片的第 i 行是 i mod 61。
     """
     ids, rows = large_ids(device)
-    sizes = {"vocab_size": 2 * len(rows), "emb_size": 1, "rank": 1, "world_size": 2}
-    module = vocab_emb.ParallelVocabEmbedding(**sizes, dtype=dtype, device=device)
+    module = new_shard(vocab_size=2 * len(rows), emb_size=1, rank=1, world_size=2, dtype=dtype, device=device)
     set_values(parameter_of(module, len(rows)), rows)
     assert_rows(module(ids + len(rows)), rows[ids.cpu()], ids + len(rows))
 
@@ -384,8 +392,8 @@ def test_the_outputs_of_all_ranks_add_up_to_the_full_embedding(world_size, dtype
     每个 id 恰有一个 rank 给出它的行，其他 rank 都给零，所以和就是这一行，每一位都相同。
     """
     ids = torch.tensor([[0, 15, 3, 4], [8, 7, 11, 12]], device=device)
-    shape = {"vocab_size": VOCAB, "emb_size": EMB, "world_size": world_size, "dtype": dtype, "device": device}
-    shards = [vocab_emb.ParallelVocabEmbedding(rank=rank, **shape) for rank in range(world_size)]
+    shape = {"world_size": world_size, "dtype": dtype, "device": device}
+    shards = [new_shard(rank=rank, **shape) for rank in range(world_size)]
     elements = VOCAB * EMB // world_size
     table = torch.cat([parameter_of(module, elements).detach().view(-1, EMB) for module in shards])
     with about({"en": f"the sum over {world_size} ranks", "zh": f" {world_size} 个 rank 之和"}):
@@ -400,19 +408,10 @@ def test_rank_r_draws_right_after_seeding_with_base_seed_plus_r(rank, std, seed,
 
     以 init_base_seed + rank 为种子采样一次，大小与分片相同；16 位时也可以先用 float32 采样再转换。
     """
-    module = vocab_emb.ParallelVocabEmbedding(
-        vocab_size=VOCAB,
-        emb_size=EMB,
-        rank=rank,
-        world_size=WORLD,
-        init_mean=2.0,
-        init_std=std,
-        init_base_seed=seed,
-        dtype=dtype,
-        device=device,
-    )
+    chosen = {"init_mean": 2.0, "init_std": std, "init_base_seed": seed}
+    module = new_shard(rank=rank, **chosen, dtype=dtype, device=device)
     draws = normal_draws((ROWS, EMB), 2.0, std, seed + rank, dtype, device)
-    limit = limits.draw((draws[0].double() - 2).abs() + 2, dtype)
+    limit = draw_limit((draws[0].double() - 2).abs() + 2, dtype)
     with about(SHARD):
         assert_drawn(module, draws, limit)
 
@@ -424,9 +423,7 @@ def test_a_deviation_of_zero_makes_every_entry_of_the_shard_the_mean(device):
     init_std = 0 时没有随机性；抛出 ValueError 拒绝它也是对的。
     """
     try:
-        module = vocab_emb.ParallelVocabEmbedding(
-            vocab_size=VOCAB, emb_size=EMB, world_size=WORLD, init_mean=3.0, init_std=0.0, device=device
-        )
+        module = new_shard(init_mean=3.0, init_std=0.0, device=device)
     except ValueError:
         return
     with about(SHARD):
@@ -439,7 +436,7 @@ def test_reset_parameters_restores_the_first_shard(device):
 
     同样的 rank 和种子得到同样的值，调用多少次、另有什么模块都一样。
     """
-    module = vocab_emb.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, rank=2, world_size=WORLD, device=device)
+    module = new_shard(rank=2, device=device)
     first = parameter_of(module, ROWS * EMB).detach().clone()
     vocab_emb.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, init_mean=9.0, init_base_seed=70, device=device)
     set_values(parameter_of(module, ROWS * EMB), torch.zeros(ROWS, EMB))
@@ -454,10 +451,7 @@ def test_the_shard_is_the_only_parameter(dtype, device):
 
     只有一个可训练的 nn.Parameter [v / w, e]，dtype 和 device 按参数指定。
     """
-    module = vocab_emb.ParallelVocabEmbedding(
-        vocab_size=VOCAB, emb_size=EMB, rank=1, world_size=WORLD, dtype=dtype, device=device
-    )
-    own = only_parameter(module)
+    own = only_parameter(new_shard(rank=1, dtype=dtype, device=device))
     with about(SHARD):
         assert_kind(own, shape=(ROWS, EMB), dtype=dtype, device=device)
 
@@ -578,7 +572,7 @@ def check_draw(module, elements, seed, device):
     parameter = parameter_of(module, elements)
     drawn = torch.empty(elements, device=device).normal_(generator=torch.Generator(device).manual_seed(seed))
     assert_kind(parameter, shape=tuple(parameter.shape), dtype=torch.float32, device=device)
-    assert_drawn(module, [drawn], limits.draw(drawn, torch.float32))
+    assert_drawn(module, [drawn], draw_limit(drawn, torch.float32))
 
 
 def check_moved(module, ids, elsewhere):

@@ -1,6 +1,6 @@
 """Everything in ``grader`` that belongs to this assignment, A2.
 
-Another assignment replaces this folder, and ``src``, ``ref``, ``tests/test_*``, ``tests/demo``, ``tests/chat``,
+Another assignment replaces this folder, and ``src``, ``ref``, ``tests/test_*``, ``tests/demo.py``, ``tests/chat.py``,
 ``tests/practice``, ``handout`` and ``notebooks``.
 """
 

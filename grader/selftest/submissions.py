@@ -28,7 +28,7 @@ WORK = Rubric.model_validate(  # asks for two functions of one tensor, for tests
         "sha256": "",
     }
 )
-OPTIONAL = ("demo", "chat", "practice")  # folders of tests/ that an assignment may do without
+OPTIONAL = ("demo.py", "chat.py", "models", "practice")  # what of tests/ an assignment may do without
 EXPECTED = {  # what an assignment with a nested file asks for, for tests of what is found where
     "src/functional.py": ("apply",),
     "src/modeling/norm.py": ("Norm",),
@@ -85,6 +85,8 @@ def handed_out(folder: Path, of: Assignment = ASSIGNMENT) -> Path:
     for part in OPTIONAL:
         if (own := of.root / "tests" / part).is_dir():
             shutil.copytree(own, folder / "tests" / part, ignore=shutil.ignore_patterns("__pycache__"))
+        elif own.is_file():
+            shutil.copy(own, folder / "tests")
     shutil.copy(of.folder / "rubric.toml", folder / "tests" / "harness")
     shutil.copy(REPOSITORY / "pyproject.toml", folder)
     return folder

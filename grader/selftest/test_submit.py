@@ -16,7 +16,7 @@ from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.gradescope.commands import autograder
 from grader.selftest.submissions import ATTENTION, SWIGLU, handed_out, write_folder
 from grader.selftest.warm import WarmPython
-from tests.harness.commands import command
+from tests.harness.terminal import command
 
 
 @pytest.fixture

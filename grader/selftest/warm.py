@@ -2,12 +2,11 @@
 
 Most of what a student's command costs is importing torch and pytest. Here that is done once, in a process of its own
 with one thread; each command then runs in a fork of it, which is as fresh as a new interpreter: nothing of ``src``,
-``tests`` or ``grader`` is imported before. What a student's command starts of this Python is a fork as well.
+``tests`` or ``grader`` is imported before.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import resource
@@ -63,7 +62,6 @@ def serve() -> None:
     import torch  # noqa: F401  (imported for every fork)
 
     sys.path.pop(0)  # the folder of this file; each command has its own folder there
-    Fork.modules, Fork.path = frozenset(sys.modules), tuple(sys.path)
     for line in sys.stdin:
         request = json.loads(line)
         child = os.fork()
@@ -81,23 +79,16 @@ def _run(request: dict[str, Any]) -> int:
         os.dup2(file, number)
     os.chdir(request["folder"])
     module, *arguments = request["argv"]
-    if module.startswith("tests"):
-        subprocess.Popen = Fork  # type: ignore[assignment, misc] # this process ends with the command
-    return _main(["-m", module, *arguments])
+    return _main(module, arguments)
 
 
-def _main(arguments: Sequence[str]) -> int:
-    """Do what ``python`` does with these arguments, a module's or a script's; returns its exit status."""
+def _main(module: str, arguments: Sequence[str]) -> int:
+    """Do what ``python -m module`` does with these arguments; returns its exit status."""
     status: object = 0
     try:
-        if arguments[0] == "-m":
-            sys.path.insert(0, os.getcwd())
-            sys.argv[1:] = arguments[2:]
-            runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
-        else:
-            sys.path.insert(0, str(Path(arguments[0]).parent))
-            sys.argv[:] = arguments
-            runpy.run_path(arguments[0], run_name="__main__")
+        sys.path.insert(0, os.getcwd())
+        sys.argv[1:] = arguments
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
     except SystemExit as end:
         status = end.code
     except BaseException:
@@ -106,35 +97,6 @@ def _main(arguments: Sequence[str]) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
     return status if isinstance(status, int) else 1
-
-
-class Fork(subprocess.Popen[Any]):
-    """A new process of this Python without a new interpreter: what would happen after ``exec`` happens before it.
-
-    Attributes:
-        modules: What is imported there from the beginning.
-        path: Where modules are found, beside the command's own folder.
-    """
-
-    modules: frozenset[str]
-    path: tuple[str, ...]
-
-    def __init__(self, command: Sequence[str], **options: Any) -> None:
-        """Start it; ``options`` are those of ``Popen``."""
-        program, *arguments = command
-        assert program == sys.executable
-        super().__init__(command, preexec_fn=lambda: os._exit(self._begin_anew(arguments)), **options)
-
-    def _begin_anew(self, arguments: Sequence[str]) -> int:
-        for number in map(int, os.listdir("/dev/fd")):
-            if number > 2:
-                with contextlib.suppress(OSError):  # what listed them is closed again
-                    os.close(number)  # the parent waits until they are closed, as by `exec`
-        for name in sys.modules.keys() - self.modules:
-            del sys.modules[name]
-        sys.path[:] = self.path
-        sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
-        return _main(arguments)
 
 
 def _create(path: str) -> int:

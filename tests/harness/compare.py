@@ -70,7 +70,7 @@ def assert_close(received: object, expected: Tensor, limit: Tensor) -> None:
     Args:
         received: What the student's code returned; an object of any type.
         expected: The right values, on any device and in any dtype.
-        limit: How far each value may be off, broadcastable to ``expected``; see ``limits.py``.
+        limit: How far each value may be off, broadcastable to ``expected``; see below.
 
     Raises:
         MismatchError: If ``received`` is no tensor, has another shape, or a value that is wrong or not finite.
@@ -271,3 +271,34 @@ def ranges(numbers: list[int]) -> str:
 def _numbers(values: Tensor) -> str:
     """Write a few values in columns."""
     return " ".join(f"{value:>12.7g}" for value in values.tolist())
+
+
+# ── Limits: how far a correct answer may be from the exact one, each with its reason ──
+#
+# All are multiples of a unit in the last place (ulp): the distance between two neighbouring numbers of a dtype.
+
+
+def ulp(scale: Tensor, dtype: torch.dtype) -> Tensor:
+    """Distance between neighbouring ``dtype`` numbers near ``scale``, in float64."""
+    scale = scale.double().abs().clamp_min(torch.finfo(dtype).tiny)
+    return torch.ldexp(torch.full_like(scale, torch.finfo(dtype).eps), torch.frexp(scale).exponent - 1)
+
+
+def forward_limit(exact: Tensor, dtype: torch.dtype) -> Tensor:
+    """For outputs: every step of a formula may round once, and correct formulas differ in their steps."""
+    return (16 if dtype == torch.float32 else 4) * ulp(exact, dtype)
+
+
+def nearest_limit(exact: Tensor, dtype: torch.dtype) -> Tensor:
+    """For a result in float32 that is rounded to 16 bits once: half an ulp, and a hundredth for float32's own error."""
+    return 0.51 * ulp(exact, dtype)
+
+
+def gradient_limit(scale: Tensor, dtype: torch.dtype) -> Tensor:
+    """For gradients: their terms may cancel when they are added, so ``scale`` is the sum of absolute values."""
+    return (1024 if dtype == torch.float32 else 6) * ulp(scale, dtype)
+
+
+def draw_limit(scale: Tensor, dtype: torch.dtype) -> Tensor:
+    """For random draws: a standard draw that is scaled and shifted differs from a direct draw by 4 ulp at most."""
+    return 4 * ulp(scale, dtype)

@@ -10,15 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from . import calls, student
+from . import student
 from .compare import MismatchError
-from .hints import CLEAR, QUESTIONS, question_for, rank
+from .hints import CLEAR, QUESTIONS, Look, look_of, question_for, rank
 from .messages import Language, Words, say
-from .raised import describe, kind_of, place_of, values_at, way_to
+from .raised import describe, kind_of, last_call, place_of, returned, values_at, way_to
 from .rubric import ROOT, SOURCE, TESTS, Property, Rubric, Task
-from .signature import Look, look_of
 from .source_rules import relative_name
-from .timer import LIMIT_AFTER_TIMEOUT_S, TIME_LIMIT_S, time_limit
+from .student import LIMIT_AFTER_TIMEOUT_S, TIME_LIMIT_S, time_limit
 
 PACKAGE_ERRORS = pytest.StashKey[list[BaseException]]()
 MOST_TIMEOUTS = 3  # in one task; after that its other tests are skipped, to save time
@@ -199,10 +198,10 @@ class Feedback:
             kind=kind,
             place=place_of(error),
             way=way_to(error),
-            values=say(self.language, "returned", what=calls.returned()) if kind == "unusable" else values_at(error),
+            values=say(self.language, "returned", what=returned()) if kind == "unusable" else values_at(error),
             todo=student.is_todo(error),
             question=question,
-            call=calls.last(),
+            call=last_call(),
             where="\n".join(say(self.language, key, **fields) for key, fields in where),
             look=look_of(item.nodeid, error),
             printed=report.capstdout,
@@ -238,28 +237,25 @@ class Feedback:
 def why_not_imported(error: BaseException, language: Language) -> tuple[str, str]:
     """Name the file to look at, with the line if there is one, and what is wrong there."""
     place, message = place_of(error), _told(error, language)
+    files = [file.relative_to(ROOT).as_posix() for file in student.source_files()]
     if isinstance(error, SystemExit):
         message = say(language, "exits")
     elif isinstance(error, TimeoutError):
         message = say(language, "too_long", seconds=TIME_LIMIT_S)
     elif isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("src"):
         missing = error.name.replace(".", "/") + ".py"
-        found = next((file for file in _source_files() if file.endswith(f"/{Path(missing).name}")), "")
+        found = next((file for file in files if file.endswith(f"/{Path(missing).name}")), "")
         if found and place:  # the dots before the name are too many or too few
             relative = relative_name(Path(found).stem, place.partition(":")[0], [found])
             message = say(language, "elsewhere_in_src", missing=missing, found=found, relative=relative)
         else:
             place, message = missing, say(language, "missing_file")
     elif isinstance(error, ModuleNotFoundError) and any(SOURCE.rglob(f"{error.name}.py")):
-        relative = relative_name(error.name, place.partition(":")[0], _source_files())
+        relative = relative_name(error.name, place.partition(":")[0], files)
         message = say(language, "own_module", error=message, relative=relative)
     elif isinstance(error, ImportError) and error.path and Path(error.path).is_relative_to(SOURCE):
         place = Path(error.path).relative_to(ROOT).as_posix()
     return place, message
-
-
-def _source_files() -> list[str]:
-    return sorted(file.relative_to(ROOT).as_posix() for file in SOURCE.rglob("*.py"))
 
 
 def property_of(item: pytest.Item) -> str | None:

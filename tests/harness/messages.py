@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from typing import Literal
 
 Language = Literal["en", "zh"]
+LANGUAGES: tuple[Language, Language] = ("en", "zh")
 Words = Mapping[Language, str]  # a field of a sentence that has a word for each language
 
-_SENTENCES: dict[str, tuple[str, str]] = {
+Sentences = Mapping[str, tuple[str, str]]  # by key, in each of the languages
+
+_SENTENCES: Sentences = {
     # The table
     "task": ("Task {number}  {title}", "任务 {number}  {title}"),
     "bonus_task": ("Task {number}  {title} (bonus)", "任务 {number}  {title}（附加）"),
@@ -211,10 +214,10 @@ _SENTENCES: dict[str, tuple[str, str]] = {
 _WORDS = {"input": "输入", "none": "无"}  # translations of words that tests use as fields
 
 
-def say(language: Language, key: str, **fields: object) -> str:
+def say(language: Language, key: str, sentences: Sentences = _SENTENCES, **fields: object) -> str:
     """Return the sentence ``key`` in ``language``, with its ``fields`` filled in; a field may be ``Words``."""
     filled = {name: _word(language, field) for name, field in fields.items()}
-    return _SENTENCES[key][("en", "zh").index(language)].format(**filled)
+    return sentences[key][LANGUAGES.index(language)].format(**filled)
 
 
 def _word(language: Language, field: object) -> object:

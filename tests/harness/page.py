@@ -1,22 +1,29 @@
-"""The page that a student reads after ``make test``: a table, what is still to write, and why tests fail."""
+"""Runs the tests, and prints the page that a student reads: a table, what is still to write, and why tests fail."""
 
 import shutil
+from argparse import Namespace
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .commands import command, interpreter
-from .feedback import MOST_TIMEOUTS, Broken, Feedback, State, Trouble
+import pytest
+
+from .feedback import MOST_TIMEOUTS, Broken, Feedback, State, Trouble, files_of
+from .hints import Explanation, mistakes, required
 from .messages import say
-from .rubric import Property, Task
-from .sources import problems, warnings
-from .student import ROOT
-from .terminal import Painter, block, fold, pad, width, wrap
-from .tutor import Explanation, mistakes, required
+from .rubric import FULL_POINTS, ROOT, Property, Task, load
+from .student import problems, warnings
+from .terminal import Painter, block, command, fold, interpreter, pad, painter, width, wrap
 
 LEVELS = (1, 2)  # of hints: a question, then where to look and the mistake
 WIDEST = 110  # columns; longer lines are hard to read
 DEBUG = " --pdb"  # ends a line that stays whole, so that it can be copied
 SCORE = 9  # columns of a score, as in 100 of 100
 PRINTED_LINES = 12  # how many of the last lines that a student's code prints are shown
+# Plugins of pytest that the page does not need; their imports and hooks take longer than the tests.
+UNUSED_PLUGINS = (
+    "cacheprovider", "doctest", "faulthandler", "junitxml", "legacypath", "logging", "pastebin", "setuponly",
+    "setupplan", "stepwise", "subtests", "threadexception", "unittest", "unraisableexception", "warnings",
+)  # fmt: skip
 COLOUR = {State.PASSED: "green", State.FAILED: "red", State.TODO: "yellow", State.NOT_RUN: "dim"}
 
 
@@ -272,9 +279,30 @@ class Page:
 
     def _all_points(self) -> bool:
         """Whether every task but a bonus is complete."""
-        required = [task for task in self.feedback.rubric.tasks if not task.bonus]
-        return all(self.feedback.state(prop) is State.PASSED for task in required for prop in task.properties)
+        return sum(self._earned(task) for task in self.feedback.rubric.tasks if not task.bonus) == FULL_POINTS
 
 
 def _score(earned: int, most: int) -> str:
     return f"{earned:>3} / {most}"
+
+
+# ── The run ──
+
+
+def run(tasks: Sequence[Task], options: Namespace, page: Callable[..., Page] = Page) -> int:
+    """Run the tests of some tasks as the command line asks, print the page, and return pytest's exit status."""
+    rubric = load()
+    feedback = Feedback(rubric, options.lang, None if len(tasks) == len(rubric.tasks) else tasks)
+    status = pytest.main(pytest_arguments(options.pytest, feedback.tasks), plugins=[feedback])
+    if status in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR) and not feedback.broken:
+        return int(status)  # pytest has printed why
+    print("\n".join(page(feedback, painter(), options.all, options.verbose, options.hint).lines()))
+    return int(status)
+
+
+def pytest_arguments(chosen: Sequence[str], tasks: Sequence[Task] | None) -> list[str]:
+    """Pytest's arguments: the test files, unless some were chosen, and no plugin that is not needed."""
+    arguments = ["--disable-plugin-autoload", f"--rootdir={ROOT}", "--assert=plain", "--tb=no"]
+    arguments += ["--continue-on-collection-errors", *(f"-pno:{name}" for name in UNUSED_PLUGINS), *chosen]
+    files_chosen = any("test_" in argument and ".py" in argument for argument in chosen)
+    return arguments if files_chosen else [*arguments, *files_of(tasks)]

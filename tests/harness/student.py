@@ -1,22 +1,139 @@
-"""Imports the student's code, and finds the tensors that its modules have registered."""
+"""The student's code: imports in time, processes of its own, tensors of modules, files the grader would not take."""
 
+import ast
+import ctypes
+import faulthandler
 import importlib
 import linecache
+import multiprocessing
+import os
+import re
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
+from multiprocessing.connection import Connection
 from pathlib import Path, PurePosixPath
 from types import ModuleType
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from . import rubric
-from .compare import MismatchError
-from .messages import Words
+from . import rubric, source_rules
+from .compare import MismatchError, assert_close_to_one_of
+from .messages import Language, Words, say
 from .rubric import ROOT, SOURCE
-from .timer import LIMIT_AFTER_TIMEOUT_S, TIME_LIMIT_S, time_limit
+
+TIME_LIMIT_S = 10.0  # for a test or an import; all tests together take a second, but a GPU may need some to start
+LIMIT_AFTER_TIMEOUT_S = 1.0  # after a first timeout, since what comes next is likely to hang in the same loop
+PATIENCE = 3  # how often a thread that is late is told so, each time after the limit, before the whole run is ended
+
+
+@contextmanager
+def time_limit(limit_s: float, message: str) -> Iterator[None]:
+    """Raise TimeoutError in the ``with`` block after ``limit_s`` seconds."""
+    if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
+        with _by_signal(limit_s, message):
+            yield
+    else:
+        with _by_thread(limit_s, message):  # Windows has no such timer
+            yield
+
+
+@contextmanager
+def _by_signal(limit_s: float, message: str) -> Iterator[None]:
+    def stop(*_: object) -> None:
+        raise TimeoutError(message)
+
+    previous = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, limit_s)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+class _Late(Exception):
+    """What another thread can have raised here: a class, without a message."""
+
+
+@contextmanager
+def _by_thread(limit_s: float, message: str) -> Iterator[None]:
+    """Have another thread raise an exception in this one, between two steps of Python.
+
+    Code that is inside one long step, such as a call of C, does not notice. If it has not ended after some more limits,
+    nothing but the end of the process helps; stderr then says where it was.
+    """
+    late, ended, alone = threading.get_ident(), threading.Event(), threading.Lock()
+
+    def watch() -> None:
+        for _ in range(PATIENCE):
+            if ended.wait(limit_s):
+                return
+            with alone:
+                if not ended.is_set():
+                    _raise_in(late, _Late)
+        if not ended.wait(limit_s):
+            print(message, file=sys.stderr, flush=True)
+            faulthandler.dump_traceback(all_threads=True)
+            os._exit(1)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    except _Late as error:
+        raise TimeoutError(message).with_traceback(error.__traceback__) from None
+    finally:
+        with alone:
+            ended.set()
+            _raise_in(late, None)  # takes back what has not been raised yet
+
+
+def _raise_in(thread: int, kind: type[Exception] | None) -> None:
+    """Have a thread raise an exception as soon as it can, or take it back."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), kind and ctypes.py_object(kind))
+
+
+CAN_FORK = "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin"
+PROCESSES = multiprocessing.get_context("fork" if CAN_FORK else "spawn")  # a fork starts at once; torch is imported
+
+
+def apart(function: Callable[..., None], *arguments: object, start_s: float, next_s: float) -> Iterator[Any]:
+    """What ``function(tell, *arguments)`` tells from a process of its own, which student code may end or hang.
+
+    What is printed there goes nowhere.
+
+    Raises:
+        TimeoutError: If nothing is told for ``next_s`` seconds, or for ``start_s`` at first.
+    """
+    receiver, sender = PROCESSES.Pipe(duplex=False)
+    process = PROCESSES.Process(target=_silently, args=(sender, function, arguments))
+    process.start()
+    sender.close()
+    patience_s = start_s
+    try:
+        while receiver.poll(patience_s):
+            yield receiver.recv()
+            patience_s = next_s
+        raise TimeoutError
+    except EOFError:  # the process has ended
+        return
+    finally:
+        process.kill()
+        process.join()
+
+
+def _silently(sender: Connection, function: Callable[..., None], arguments: Sequence[object]) -> None:
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):  # also for what is printed past Python
+        os.dup2(nowhere, stream)
+    function(sender.send, *arguments)
 
 
 def is_todo(error: BaseException) -> bool:
@@ -93,6 +210,61 @@ def _files() -> set[str]:
     return {file for task in rubric.load().tasks for file in task.names.values()}
 
 
+STARTING = re.compile(
+    r"\b(Thread|Timer|ThreadPool|ThreadPoolExecutor|ProcessPoolExecutor|Popen|start_new_thread"
+    r"|os\.fork|os\.system|subprocess\.\w+|multiprocessing\.\w+)\("
+)
+
+
+def source_files() -> list[Path]:
+    """Every Python file below ``src/``, helper modules included."""
+    return sorted(path for path in SOURCE.rglob("*.py") if "__pycache__" not in path.parts and path.is_file())
+
+
+def problems(language: Language) -> dict[str, str]:
+    """From each file with a problem to one sentence that names the problem and what to do."""
+    files = {path.relative_to(ROOT).as_posix(): path for path in source_files()}
+    modules = source_rules.modules_of(files)
+    found = {}
+    for file, path in files.items():
+        try:
+            text = source_rules.decoded(path.read_bytes())
+        except source_rules.Refused as refusal:
+            found[file] = say(language, f"source_{refusal.code}", **refusal.fields)
+            continue
+        problem = next(source_rules.own_imports(text, modules), None) or source_rules.newer_syntax(text)
+        if problem is not None:
+            fields = dict(problem.fields) | {"version": ".".join(map(str, source_rules.OLDEST_PYTHON))}
+            if problem.code == "own_import":
+                fields["relative"] = source_rules.relative_name(fields["name"], file, files)
+            found[file] = say(language, problem.code, file=file, line=problem.line, **fields)
+    return found
+
+
+def warnings(language: Language) -> dict[str, str]:
+    """From each file that may not run where it is graded to what is the matter: other packages, threads, processes."""
+    found: dict[str, list[str]] = {}
+    for path in source_files():
+        file, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8", errors="replace")
+        if names := other_packages(text):
+            found.setdefault(file, []).append(say(language, "other_packages", names=", ".join(names)))
+        if start := STARTING.search(text):
+            line = text.count("\n", 0, start.start()) + 1
+            found.setdefault(file, []).append(say(language, "starts", what=start[1], file=file, line=line))
+    return {file: " ".join(sentences) for file, sentences in found.items()}
+
+
+def other_packages(text: str) -> list[str]:
+    """Imported packages other than Python's own, torch and ``src``, which the grader may not have installed."""
+    try:
+        nodes = list(ast.walk(ast.parse(text)))
+    except (SyntaxError, ValueError):
+        return []  # reported with the file itself
+    found = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    found |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
+    return sorted({name.partition(".")[0] for name in found} - {*sys.stdlib_module_names, "torch", SOURCE.name})
+
+
 def parameter_of(module: nn.Module, elements: int) -> nn.Parameter:
     """Find the parameter with that many elements, whatever its name and shape."""
     for parameter in module.parameters():
@@ -142,3 +314,45 @@ def set_values(parameter: nn.Parameter, values: Tensor) -> None:
 def listing(named: Iterable[tuple[str, Tensor]]) -> str:
     """Names and shapes of parameters or buffers as a text; ``none`` if there are none."""
     return ", ".join(f"{name} {list(tensor.shape)}" for name, tensor in named) or "none"
+
+
+def assert_drawn(module: nn.Module, draws: Sequence[Tensor], limit: Tensor) -> None:
+    """Check that the parameter of a new module is one of ``draws``, up to ``limit``.
+
+    Raises:
+        MismatchError: If it is not. The last part of its message is the kind of draw, where that can be told.
+    """
+    __tracebackhide__ = True
+    received = _values(module, draws[0])
+    try:
+        assert_close_to_one_of(received, draws, limit)
+    except MismatchError as failure:
+        if kind := _after_reset(module, draws, limit) or _kind(received.double(), draws[0].double()):
+            failure.parts = (*failure.parts, (kind, {}))
+        raise
+
+
+def _values(module: nn.Module, like: Tensor) -> Tensor:
+    return parameter_of(module, like.numel()).detach().reshape(like.shape).clone()
+
+
+def _kind(received: Tensor, drawn: Tensor) -> str:
+    """What the values look like: ``constant``, or ``same_stream`` if they are ``drawn``, scaled and shifted."""
+    if not received.isfinite().all():
+        return ""
+    if received.min() == received.max():
+        return "constant"
+    centred = drawn - drawn.mean()
+    scale = (received * centred).mean() / centred.square().mean()
+    off = (received - received.mean() - scale * centred).abs().max()
+    return "same_stream" if off <= 2.0**-6 * received.std() else ""  # 16-bit numbers have that many digits
+
+
+def _after_reset(module: nn.Module, draws: Sequence[Tensor], limit: Tensor) -> str:
+    """``not_reset`` if the values are right after a call of ``reset_parameters``."""
+    try:
+        module.reset_parameters()
+        assert_close_to_one_of(_values(module, draws[0]), draws, limit)
+    except Exception:  # whatever is wrong there, another test is about it
+        return ""
+    return "not_reset"

@@ -1,13 +1,16 @@
-"""Aligns text in a terminal, also Chinese text, and colours it."""
+"""What is typed and read in a terminal: the commands that messages advise, and aligned, coloured text, also Chinese."""
 
 import os
 import re
 import sys
 import unicodedata
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
+from .rubric import ROOT
+
+Painter = Callable[[str, str], str]  # gives a text a colour
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "bold": "1", "dim": "2"}
-
-
 _PAINT = re.compile(r"\033\[\d*m")
 
 
@@ -58,22 +61,46 @@ def block(label: str, text: str, *, indent: int, columns: int) -> list[str]:
     return [pad(label if number == 0 else "", indent) + line for number, line in enumerate(lines)]
 
 
-class Painter:
-    """Colours text, or returns it without colours."""
-
-    def __init__(self, enabled: bool) -> None:
-        """Use colours only if ``enabled``."""
-        self.enabled = enabled
-
-    def __call__(self, text: str, colour: str) -> str:
-        """Return ``text`` with the escape sequences of ``colour``, if colours are enabled."""
-        return f"\033[{_COLOURS[colour]}m{text}\033[0m" if self.enabled else text
-
-
 def painter() -> Painter:
-    """A painter with colours if the output is a terminal and NO_COLOR is not set (see no-color.org)."""
+    """Colours a text, if the output is a terminal and NO_COLOR is not set (see no-color.org)."""
     plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
     enabled = sys.stdout.isatty() and not plain
     if enabled and sys.platform == "win32":
         os.system("")  # an empty command enables escape sequences in older Windows consoles
-    return Painter(enabled)
+    return lambda text, colour: f"\033[{_COLOURS[colour]}m{text}\033[0m" if enabled else text
+
+
+MODULES = {"test": "tests"} | {name: f"tests.{name}" for name in ("submit", "demo", "chat", "practice")}
+
+
+def command(target: str, option: str = "", value: int | None = None, environ: Mapping[str, str] = os.environ) -> str:
+    """For ``test`` and ``all``: ``make test ALL=1`` if ``make`` runs this, else ``python -m tests --all``."""
+    if environ.get("MAKELEVEL"):  # make sets it for its commands
+        return f"make {target} {option.upper()}={value or 1}" if option else f"make {target}"
+    words = [interpreter(), "-m", MODULES[target]]
+    words += [f"--{option}"] if option else []
+    return " ".join(words if value is None else [*words, str(value)])
+
+
+def interpreter() -> str:
+    """The command that runs Python: a relative path if its environment is in this folder, else ``python``."""
+    path = Path(sys.executable)
+    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else "python"
+
+
+def exit_status(main: Callable[[], int]) -> int:
+    """The exit status of ``main``, whose output is UTF-8, also in older Windows consoles.
+
+    Without a traceback: 1 if nobody reads the output any more, as after ``| head``, and 130 after Ctrl-C.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="replace")
+    try:
+        status = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python still has to flush
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return status

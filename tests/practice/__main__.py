@@ -2,7 +2,7 @@
 
 import sys
 
-from ..harness.commands import exit_status
-from ..harness.trials.run import main
+from ..harness.terminal import exit_status
+from ..harness.trials import main
 
 sys.exit(exit_status(main))

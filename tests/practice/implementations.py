@@ -1,10 +1,12 @@
 """What ``make practice`` runs your tests on: right implementations of ``visible``, and wrong ones.
 
-``right_1`` has the contract. What should your tests ask the wrong ones?
+``right_1`` has the contract. While no test of yours catches a wrong one, the question in its docstring is asked.
 """
 
 import torch
 from torch import Tensor
+
+FUNCTION = "visible"
 
 
 def right_1(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
@@ -49,7 +51,10 @@ def right_2(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
 
 
 def wrong_1(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
-    """What is wrong here?"""
+    """Where exactly does the window end? Compare the last place that is in it with the first that is not.
+
+    窗口究竟到哪里为止？请比较窗口内的最后一个位置和窗口外的第一个位置。
+    """
     if window < 1 or sinks < 0:
         raise ValueError(f"window={window} has to be at least 1, and sinks={sinks} at least 0.")
     place = torch.arange(len(documents))
@@ -60,7 +65,10 @@ def wrong_1(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
 
 
 def wrong_2(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
-    """What is wrong here?"""
+    """May a token see one that comes after it, when `sinks` is not 0?
+
+    `sinks` 不为 0 时，token 可以看到它后面的 token 吗？
+    """
     if window < 1 or sinks < 0:
         raise ValueError(f"window={window} has to be at least 1, and sinks={sinks} at least 0.")
     place = torch.arange(len(documents))
@@ -71,7 +79,10 @@ def wrong_2(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
 
 
 def wrong_3(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
-    """What is wrong here?"""
+    """Whose first tokens are the sinks? Try a sequence with more than one document.
+
+    sink 是谁的开头几个 token？请试试含有多个文档的序列。
+    """
     if window < 1 or sinks < 0:
         raise ValueError(f"window={window} has to be at least 1, and sinks={sinks} at least 0.")
     place = torch.arange(len(documents))
@@ -81,7 +92,10 @@ def wrong_3(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
 
 
 def wrong_4(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
-    """What is wrong here?"""
+    """What does the contract say about tokens of one document that stand apart?
+
+    同一文档的 token 被隔开时，约定是怎么说的？
+    """
     if window < 1 or sinks < 0:
         raise ValueError(f"window={window} has to be at least 1, and sinks={sinks} at least 0.")
     place = torch.arange(len(documents))
@@ -93,7 +107,10 @@ def wrong_4(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
 
 
 def wrong_5(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
-    """What is wrong here?"""
+    """Which of the conditions holds for sinks, too? Look at the sinks of another document.
+
+    哪些条件对 sink 也成立？请看看别的文档的 sink。
+    """
     if window < 1 or sinks < 0:
         raise ValueError(f"window={window} has to be at least 1, and sinks={sinks} at least 0.")
     place = torch.arange(len(documents))
@@ -104,7 +121,10 @@ def wrong_5(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
 
 
 def wrong_6(documents: Tensor, window: int, sinks: int = 0) -> Tensor:
-    """What is wrong here?"""
+    """Which arguments have to raise an error, and do you try the very last of them?
+
+    哪些参数应当抛出异常？你试过其中最接近边界的那个吗？
+    """
     if window < 0 or sinks < 0:
         raise ValueError(f"window={window} has to be at least 1, and sinks={sinks} at least 0.")
     place = torch.arange(len(documents))

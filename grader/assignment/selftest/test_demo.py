@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.assignment import ASSIGNMENT
+from grader.assignment import ASSIGNMENT, demo
 from grader.assignment.corpus.variants import all_variants
-from grader.assignment.demo import train
 from grader.selftest.submissions import write_folder
 from grader.selftest.warm import WarmPython
-from tests.demo.checkpoint import FILE, load, read
+from tests.models.small import FILE, load, read
 
 MOST_BYTES = 2 << 20
 VERSE = "处处闻啼鸟"  # how the poem goes on; the model knows it by heart
@@ -135,8 +134,8 @@ def test_training_writes_a_checkpoint(tmp_path: Path, monkeypatch: pytest.Monkey
         (tmp_path / name).write_text(text, encoding="utf-8")
     options = ["--prose", str(tmp_path / "prose"), "--poems", str(tmp_path / "poems"), "--steps", "2"]
     monkeypatch.setattr("sys.argv", ["train", *options, "--out", str(tmp_path / "out.safetensors")])
-    monkeypatch.setattr(train, "WINDOWS", 2)
-    train.main()
+    monkeypatch.setattr(demo, "WINDOWS", 2)
+    demo.main()
     made = load(tmp_path / "out.safetensors")
     assert len(made.characters) % 2 == 0
     assert made.expected["loss"][0] < 6

@@ -32,7 +32,7 @@ from grader.extras.practice.trials import handed_in_as, judged, sealed
 from grader.lab.release.leaks import leaks
 from grader.selftest.submissions import write_folder, zipped
 from grader.selftest.term import choose_for
-from tests.harness.trials import trial
+from tests.harness import trial
 
 ALL = len(PRACTICE.mistakes)
 SHOWN = ("right_1", "right_2", *(f"wrong_{n}" for n in range(1, 7)))
@@ -119,7 +119,7 @@ def test_the_handout_is_true(language: str) -> None:
 
 
 def test_what_students_see_and_what_they_do_not_have_nothing_in_common() -> None:
-    folder = Path(str(importlib.import_module("tests.practice").__file__)).parent
+    folder = Path(str(importlib.import_module("tests.practice.implementations").__file__)).parent
     files = {f"tests/practice/{path.name}": path.read_bytes() for path in folder.iterdir() if path.is_file()}
     assert [*leaks(files)] == []
     for name, source in PRACTICE.right.items():

@@ -116,7 +116,7 @@ def test_a_missing_return_is_asked_for(solved: Path, tmp_path: Path, run: WarmPy
 
 def impatient(folder: Path, timer: str) -> None:
     """Have the tests there wait for half a second, by a signal or by a thread."""
-    file = folder / "tests" / "harness" / "timer.py"
+    file = folder / "tests" / "harness" / "student.py"
     choice = 'hasattr(signal, "setitimer")'
     text = file.read_text(encoding="utf-8")
     assert choice in text
@@ -186,12 +186,12 @@ def test_no_line_is_wider_than_the_terminal_but_what_is_copied(
 
 UNSTOPPABLE = """
 import time
-from tests.harness import timer
+from tests.harness import student
 
 def stubborn():
     time.sleep(600)  # one long step for Python
 
-with timer._by_thread(0.1, "no answer"):
+with student._by_thread(0.1, "no answer"):
     stubborn()
 """
 

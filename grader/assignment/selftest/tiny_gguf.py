@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from tests.chat.tokenizer import LETTERS
+from tests.models.gguf import LETTERS
 
 BLOCKS, HIDDEN, INNER, HEADS, KV_HEADS, HEAD_DIM = 2, 128, 96, 2, 1, 64
 SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from grader import REPOSITORY
 
-FOLDER = REPOSITORY / "tests" / "harness" / "trials"
+FILE = REPOSITORY / "tests" / "harness" / "trial.py"
 
 
-def _imported(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"{__name__}.{name}", FOLDER / f"{name}.py")
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{FOLDER / name}.py cannot be imported")
-    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-TRIAL = (FOLDER / "trial.py").read_text(encoding="utf-8")
-MOST_TESTS: int = _imported("trial").MOST_TESTS
 if TYPE_CHECKING:
-    from tests.harness.trials.verdict import Runs as Runs
+    from tests.harness import trial
 else:
-    Runs = _imported("verdict").Runs
+    _spec = importlib.util.spec_from_file_location(f"{__name__}.trial", FILE)
+    trial = sys.modules[_spec.name] = importlib.util.module_from_spec(_spec)
+    _spec.loader.exec_module(trial)
+
+TRIAL = FILE.read_text(encoding="utf-8")
+MOST_TESTS = trial.MOST_TESTS
+Runs = trial.Runs

@@ -198,10 +198,10 @@ PLANTS_IN_WEIGHTS = {
 
 @pytest.mark.parametrize("data", PLANTS_IN_WEIGHTS.values(), ids=PLANTS_IN_WEIGHTS)
 def test_a_leak_in_weights_is_found(data: bytes) -> None:
-    assert [*leaks({"tests/demo/model.safetensors": weights(source="Opticks")})] == []
-    found = list(leaks({"tests/demo/model.safetensors": data}))
+    assert [*leaks({"tests/models/small.safetensors": weights(source="Opticks")})] == []
+    found = list(leaks({"tests/models/small.safetensors": data}))
     assert found
-    assert all(line.startswith("tests/demo/model.safetensors:") for line in found), found
+    assert all(line.startswith("tests/models/small.safetensors:") for line in found), found
 
 
 def test_the_cases_of_a_hidden_test_are_secret_and_how_they_begin_is_not(tmp_path: Path) -> None:

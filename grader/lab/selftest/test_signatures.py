@@ -18,8 +18,8 @@ RUBRIC = ASSIGNMENT.rubric
 FIRST, SECOND = "attention_unscaled", "attention_sees_later_tokens"
 FAILED, OTHER = "attention_heads", "attention_causal"
 A, B, C, D, E, F = (digit * 12 for digit in "abcdef")
-tutor: Any = import_module("tests.harness.tutor")  # untyped, as students are to read it
-signature: Any = import_module("tests.harness.signature")
+tutor: Any = import_module("tests.harness.hints")  # untyped, as students are to read it
+signature: Any = import_module("tests.harness.hints")
 compare: Any = import_module("tests.harness.compare")
 
 

@@ -33,12 +33,12 @@ class PublicTests:
     def __init__(self) -> None:
         """Collect the tests."""
         self._items: list[Item] = []  # the finest first
-        self.signature: Any = importlib.import_module("tests.harness.signature")  # untyped, as students are to read it
-        self._limit: Any = importlib.import_module("tests.harness.timer").time_limit
-        run: Any = importlib.import_module("tests.harness.run")
+        self.signature: Any = importlib.import_module("tests.harness.hints")  # untyped, as students are to read it
+        self._limit: Any = importlib.import_module("tests.harness.student").time_limit
+        page: Any = importlib.import_module("tests.harness.page")
         said = io.StringIO()
         with redirect_stdout(said), redirect_stderr(said):
-            status = pytest.main([*run._options([], None), "--collect-only"], plugins=[self])
+            status = pytest.main([*page.pytest_arguments([], None), "--collect-only"], plugins=[self])
         if status != pytest.ExitCode.OK:
             raise RuntimeError(f"the public tests cannot be collected, {status!r}: {said.getvalue()}")
 

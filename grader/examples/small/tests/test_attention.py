@@ -11,8 +11,7 @@ import torch
 
 from src.attention import CausalSelfAttention
 
-from .harness import limits
-from .harness.compare import assert_close
+from .harness.compare import assert_close, forward_limit
 from .harness.student import set_weights
 
 ZERO, ONE = torch.zeros(8, 8), torch.eye(8)
@@ -41,7 +40,7 @@ def test_scores_ln_3_apart_share_three_to_one(device):
     layer = build(2 * math.log(3) * only(1, 5), heads=2, base=HUGE).to(device)
     shares = torch.tensor([0.75] * 4 + [0.25] * 4)  # what token 0 gets: three quarters in head 0, a quarter in head 1
     expected = shares * x[0, 0] + (1 - shares) * x[0, 1]
-    assert_close(layer(x.to(device))[0, 1], expected, limits.forward(expected, torch.float32))
+    assert_close(layer(x.to(device))[0, 1], expected, forward_limit(expected, torch.float32))
 
 
 @pytest.mark.rubric("attention_causal")
@@ -52,7 +51,7 @@ def test_queries_of_zeros_give_the_mean_so_far(device):
     """
     x = torch.arange(1.0, 33.0).view(1, 4, 8)
     expected = torch.stack([x[0, : last + 1].mean(dim=0) for last in range(4)]).unsqueeze(0)
-    assert_close(build(ZERO, heads=2).to(device)(x.to(device)), expected, limits.forward(expected, torch.float32))
+    assert_close(build(ZERO, heads=2).to(device)(x.to(device)), expected, forward_limit(expected, torch.float32))
 
 
 @pytest.mark.rubric("attention_rotary")
@@ -70,4 +69,4 @@ def test_a_score_falls_with_the_cosine_of_the_distance(feature, theta, device):
     layer = build(2 * only(feature), only(feature), value, heads=2, base=16.0).to(device)
     shares = torch.tensor([math.cos(2 * theta), math.cos(theta), 1.0]).softmax(dim=0)
     expected = (shares * x[0, :, 7]).sum()
-    assert_close(layer(x.to(device))[0, 2, 3], expected, limits.forward(expected, torch.float32))
+    assert_close(layer(x.to(device))[0, 2, 3], expected, forward_limit(expected, torch.float32))

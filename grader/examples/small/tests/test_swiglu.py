@@ -7,8 +7,7 @@ import torch
 
 from src.swiglu import SwiGLU
 
-from .harness import limits
-from .harness.compare import assert_close
+from .harness.compare import assert_close, draw_limit, forward_limit
 from .harness.student import set_weights, weights
 
 
@@ -35,7 +34,7 @@ def test_only_the_gate_goes_through_silu(device):
     """
     layer = build(gate=[math.log(3), 0.0], up=[0.0, 8.0], down=[1.0, -1.0]).to(device)
     expected = 6 * math.log(3) * torch.tensor([[[1.0, -1.0]]])
-    assert_close(layer(torch.ones(1, 1, 2, device=device)), expected, limits.forward(expected, torch.float32))
+    assert_close(layer(torch.ones(1, 1, 2, device=device)), expected, forward_limit(expected, torch.float32))
 
 
 @pytest.mark.rubric("swiglu_weights")
@@ -50,5 +49,5 @@ def test_the_matrices_are_three_draws_after_one_seeding(std, seed):
     drawn = [torch.empty(shape).normal_(0, std, generator=source) for shape in ((32, 16), (32, 16), (16, 32))]
     for _ in range(2):
         for matrix, expected in zip(weights(layer, len(drawn)), drawn, strict=True):
-            assert_close(matrix, expected, limits.draw(expected, torch.float32))
+            assert_close(matrix, expected, draw_limit(expected, torch.float32))
         set_weights(layer, *map(torch.zeros_like, drawn)).reset_parameters()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 
 import torch
@@ -13,11 +14,9 @@ from torch import Tensor, nn
 from ..harness import rubric
 from ..harness.compare import MismatchError, assert_kind
 from ..harness.feedback import why_not_imported
-from ..harness.messages import Language
-from ..harness.messages import say as say_in_tests
-from ..harness.student import is_todo, listing, module_of, set_values
-from ..harness.timer import time_limit
-from .model import Layer
+from ..harness.messages import Language, say
+from ..harness.student import is_todo, listing, module_of, set_values, time_limit
+from .small import Layer
 
 LIMIT_S = 20.0  # for one call of a layer, which takes milliseconds
 OUTPUT = {"en": "output", "zh": "输出"}
@@ -54,46 +53,16 @@ class Report:
     why: str = ""
 
 
-@dataclass(frozen=True)
-class Source:
-    """Where a student's class is, and the language in which its errors are told."""
-
-    name: str
-    file: str
-    language: Language
-
-    @contextmanager
-    def stopped_by_errors(self) -> Iterator[None]:
-        """Turn an error in the class into :class:`Stopped`, and end what takes too long."""
-        try:
-            with time_limit(LIMIT_S, say_in_tests(self.language, "too_long", seconds=LIMIT_S)):
-                yield
-        except (Exception, SystemExit) as error:
-            place, message = why_not_imported(error, self.language)
-            why = f"{' '.join(message.split())} ({place or self.file})"
-            raise Stopped(self.name, why, place if is_todo(error) else "") from error
-
-
-class Guarded:
-    """A student's layer that says what went wrong in it, and on which line."""
-
-    def __init__(self, layer: Layer, source: Source, width: int = 0) -> None:
-        """Guard ``layer``; it adds a dimension of ``width`` to its input, or keeps the shape if that is 0."""
-        self._layer, self._source = layer, source
-        self._added = (width,) if width else ()
-
-    def __call__(self, x: Tensor) -> Tensor:
-        """What the layer returns, in float32 and of the right shape.
-
-        Raises:
-            Stopped: If the layer raises an error, never ends, or returns something else.
-        """
-        with self._source.stopped_by_errors():
-            output = self._layer(x.clone())
-            assert_kind(output, shape=(*x.shape, *self._added), dtype=torch.float32, device=x.device)
-            if not output.isfinite().all():
-                raise MismatchError(("about", {"what": OUTPUT}), ("not_finite", {}))
-        return output
+@contextmanager
+def stopping(name: str, file: str, language: Language) -> Iterator[None]:
+    """Turn an error in the student's class into :class:`Stopped`, and end what takes too long."""
+    try:
+        with time_limit(LIMIT_S, say(language, "too_long", seconds=LIMIT_S)):
+            yield
+    except (Exception, SystemExit) as error:
+        place, message = why_not_imported(error, language)
+        why = f"{' '.join(message.split())} ({place or file})"
+        raise Stopped(name, why, place if is_todo(error) else "") from error
 
 
 class Desk:
@@ -138,19 +107,32 @@ class Desk:
         return dict(zip(ways, made or [], strict=False))
 
     def _made(self, name: str, make: Callable[..., list[Layer]], probe: Tensor, width: int = 0) -> list[Layer] | None:
-        """Layers of the student's class ``name``, each of which has taken ``probe``."""
-        source = Source(name, self._files[name], self._language)
+        """Layers of the student's class ``name``, each of which has taken ``probe``.
+
+        One that raises an error, never ends, or returns something else than finite numbers in float32, in the shape of
+        its input with a dimension of ``width`` added if that is not 0, raises :class:`Stopped`.
+        """
+        file = self._files[name]
+
+        def guarded(layer: Layer, x: Tensor) -> Tensor:
+            with stopping(name, file, self._language):
+                output = layer(x.clone())
+                shape = (*x.shape, width) if width else tuple(x.shape)
+                assert_kind(output, shape=shape, dtype=torch.float32, device=x.device)
+                if not output.isfinite().all():
+                    raise MismatchError(("about", {"what": OUTPUT}), ("not_finite", {}))
+            return output
+
         try:
-            with source.stopped_by_errors():
-                layers = make(getattr(import_module(module_of(source.file)), name))
-            guarded = [Guarded(layer, source, width) for layer in layers]
-            for layer in guarded:
-                layer(probe)
+            with stopping(name, file, self._language):
+                layers = make(getattr(import_module(module_of(file)), name))
+            for layer in layers:
+                guarded(layer, probe)
         except Stopped as stop:
             self.reports.append(Report(name, "todo" if stop.todo else "stopped", stop.todo or stop.why))
             return None
         self.reports.append(Report(name, "yours"))
-        return guarded
+        return [partial(guarded, layer) for layer in layers]
 
 
 def filled(module: nn.Module, *choices: Tensor) -> nn.Module:

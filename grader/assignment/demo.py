@@ -1,4 +1,4 @@
-"""``python -m grader.assignment.demo.train``: train the model of ``make demo`` again, in minutes on one core.
+"""``python -m grader.assignment.demo``: train the model of ``make demo`` again, in minutes on one core.
 
 It learns with the reference's layers, on sequences of at most 64 characters. Then all weights are kept, and LayerNorms
 are fitted in the place of its norms: they stand in for a student's norm that is still to write. The file that is
@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -20,15 +22,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ref.modeling import GroupRMSNorm, NTKAwareRoPE, VocabEmbedding
-from tests.demo import stand_ins
-from tests.demo.checkpoint import FILE, Checkpoint, load
-from tests.demo.measure import losses, windows
-from tests.demo.model import LanguageModel, Layer, Sizes, Slots
-from tests.demo.parts import WINDOWS
+from tests.demo import WINDOWS, stand_ins
+from tests.models.small import FILE, Checkpoint, LanguageModel, Layer, Sizes, Slots, load, losses, windows
 
-from . import texts
-from .write import safetensors
-
+POEMS = Path("/usr/share/games/fortunes/tang300")  # of fortunes-zh 2.98
+PROSE = Path("/usr/share/go-1.19/src/testdata/Isaac.Newton-Opticks.txt")  # of golang-1.19-src 1.19.8-2
+UNSEEN = 12  # of so many paragraphs, one is kept from training
+KNOWN = re.compile(r"[A-Za-z0-9 ,.;:'()?\-]{120,}")  # a paragraph of words, not of formulas and captions
 SEED = 7
 BATCH = 24
 STEPS, STEPS_OF_STAND_INS = 2600, 300
@@ -38,18 +38,62 @@ PROMPTS = {"en": "The Rays of ", "zh": "春眠不觉晓，"}
 EXACT = ("positions.first", "positions.step")  # in 32 bits: they are multiplied by each other
 
 
+@dataclass(frozen=True)
+class Texts:
+    """What training reads.
+
+    Attributes:
+        prose: Paragraphs, a line each.
+        poems: With an empty line between two of them.
+        unseen: Further paragraphs of the prose, not for training.
+    """
+
+    prose: str
+    poems: str
+    unseen: str
+
+    @property
+    def characters(self) -> str:
+        """Every character, an even number of them, in the order of their ids.
+
+        Latin letters are in the middle, the most frequent ones in the very middle; the others are outside, with the
+        most frequent ones at both ends. So what a shard does at its first and its last id can be read in any text.
+        """
+        counts = Counter(self.prose + self.poems + self.unseen)
+        others = sorted((mark for mark in counts if not mark.isascii()), key=lambda mark: (-counts[mark], mark))
+        latin = sorted((mark for mark in counts if mark.isascii()), key=lambda mark: (counts[mark], mark))
+        if len(counts) % 2:
+            latin.insert(0, "_")  # stands in no text
+        return "".join((*others[::2], *latin[::2], *reversed(latin[1::2]), *reversed(others[1::2])))
+
+    @classmethod
+    def read(cls, poems: Path, prose: Path) -> Texts:
+        """Read both files: the poems without their coloured titles and authors."""
+        paragraphs = [
+            " ".join(part.split()).replace("_", "") for part in re.split(r"\n\s*\n", prose.read_text("utf-8"))
+        ]
+        known = [paragraph for paragraph in paragraphs if KNOWN.fullmatch(paragraph)]
+        seen = [paragraph for place, paragraph in enumerate(known) if (place + 1) % UNSEEN]
+        verses = (
+            "\n".join(line.strip() for line in poem.splitlines() if line.strip() and "\x1b" not in line)
+            for poem in poems.read_text("utf-8").split("\n%\n")
+        )
+        whole = "\n\n".join(poem for poem in verses if poem and "%" not in poem)
+        return cls("\n".join(seen), whole, "\n".join(known[UNSEEN - 1 :: UNSEEN]))
+
+
 def main() -> None:
     """Train and fit, measure, and write."""
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
-    parser.add_argument("--poems", type=Path, default=texts.POEMS)
-    parser.add_argument("--prose", type=Path, default=texts.PROSE)
+    parser.add_argument("--poems", type=Path, default=POEMS)
+    parser.add_argument("--prose", type=Path, default=PROSE)
     parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--out", type=Path, default=FILE)
     parser.add_argument("--measure", action="store_true", help="keep the weights in --out, and measure them again")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(SEED)
-    read = texts.read(arguments.poems, arguments.prose)
+    read = Texts.read(arguments.poems, arguments.prose)
     characters = read.characters
     sizes = Sizes(len(characters), hidden=128, heads=4, blocks=3, inner=384, trained=64, base=100, eps=1e-5)
     blank = Checkpoint(sizes, {}, characters, PROMPTS, read.unseen, {})
@@ -132,8 +176,9 @@ def _expected(checkpoint: Checkpoint) -> dict[str, list[float]]:
         right.append(norm)
     rope = NTKAwareRoPE(sizes.head_dim, sizes.trained, sizes.base)
     expected = {}
-    for kind, norms in (("", right), (", plain norms", stand_ins.norms(checkpoint))):
-        model = LanguageModel(sizes, Slots(stand_ins.embedding(checkpoint), norms, rope))
+    plain = stand_ins(checkpoint)
+    for kind, norms in (("", right), (", plain norms", plain.norms)):
+        model = LanguageModel(sizes, Slots(plain.embed, norms, rope))
         model.load_state_dict({name: tensors.get(name, tensors["table"]) for name in model.state_dict()})
         expected[f"loss{kind}"] = [float(losses(model, windows(ids, sizes.trained, WINDOWS)).mean())]
     return expected
@@ -149,6 +194,24 @@ def _positions(sizes: Sizes) -> dict[str, Tensor]:
     turn = rope(both)[:, 1, 0]  # each feature at position 1
     basis = torch.linalg.qr(torch.randn(sizes.head_dim, sizes.head_dim, dtype=torch.float64))[0]
     return {"positions.first": basis.float(), "positions.step": (basis.T @ turn @ basis).float()}
+
+
+def safetensors(tensors: Mapping[str, Tensor], texts: Mapping[str, str]) -> bytes:
+    """A file in the format of https://github.com/huggingface/safetensors; the same input gives the same bytes."""
+    dtypes = {torch.float16: "F16", torch.float32: "F32"}
+    header: dict[str, object] = {"__metadata__": dict(texts)}
+    numbers = b""
+    for name, tensor in tensors.items():
+        data = tensor.contiguous().view(torch.uint8).numpy().tobytes()
+        header[name] = {
+            "dtype": dtypes[tensor.dtype],
+            "shape": list(tensor.shape),
+            "data_offsets": [len(numbers), len(numbers) + len(data)],
+        }
+        numbers += data
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # the numbers begin at a multiple of 8
+    return len(text).to_bytes(8, "little") + text + numbers
 
 
 if __name__ == "__main__":
