@@ -9,7 +9,7 @@ import torch
 from grader.core.messages import Message, Part, quoted, say
 from grader.core.results.outcome import is_elsewhere as is_elsewhere
 from grader.core.sandbox import second_device
-from grader.core.sandbox.second_device import LABEL
+from grader.core.sandbox.second_device.backend import LABEL
 from grader.core.settings import CannotGrade
 
 from .faults import Crashed, StudentFault
