@@ -36,7 +36,7 @@ class Assignment:
     - ``corpus.practice``, optional: ``PRACTICE``, implementations of a function that students' own tests tell apart
 
     The file ``corpus/viva.toml``, optional, has calls and laws for questions about students' own code
-    (:mod:`grader.core.specimens.viva`).
+    (``grader/extras/viva/study.py``).
 
     Only the name of its package is sent to other processes and machines, which import the package there.
 

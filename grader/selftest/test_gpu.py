@@ -69,10 +69,10 @@ def test_memory_is_limited_beside_a_driver_too(gpu_zygote: Zygote) -> None:
 
 def test_the_fork_server_leaves_the_driver_to_its_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its first backward would count devices, in the fork server, for all workers."""
-    from grader.core.sandbox import zygote
+    from grader.core.sandbox import worker, zygote
 
     computed: list[str] = []
-    monkeypatch.setattr(zygote.worker, "exercise", computed.append)
+    monkeypatch.setattr(worker, "exercise", computed.append)
     zygote._warm_up(gpus=True, simulate=False)
     assert not computed
     zygote._warm_up(gpus=False, simulate=True)

@@ -9,6 +9,7 @@ import torch
 from grader.core.messages import Message, Part, quoted, say
 from grader.core.results.outcome import is_elsewhere as is_elsewhere
 from grader.core.sandbox import second_device
+from grader.core.sandbox.second_device.backend import LABEL
 from grader.core.settings import CannotGrade
 
 from .faults import Crashed, StudentFault
@@ -64,7 +65,7 @@ def on_gpus(chosen: Sequence[str]) -> bool:
 
 def label(device: str | torch.device) -> Message:
     """What reports call a device."""
-    return say(second_device.LABEL) if second_device.is_here(device) else quoted(str(device))
+    return say(LABEL) if second_device.is_here(device) else quoted(str(device))
 
 
 def why_not_assessed(fault: StudentFault, device: str, files: Mapping[str, str]) -> Message | None:

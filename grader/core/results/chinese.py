@@ -91,7 +91,6 @@ PHRASES: Final = {
     "the process exited": "进程自己结束了",
     "the process was killed by signal {n}": "进程被信号 {n} 终止",
     "no answer in time": "没有按时给出结果",
-    "no answer: {problem}": "没有结果：{problem}",
     "the reply was {problem}": "返回的内容有误：{problem}",
     "returned {problem}": "返回的是 {problem}",
     "no outcome": "没有结果",

@@ -27,9 +27,6 @@ ALLOCATIONS = 10_000  # between two garbage collections: one batch of requests a
 MAX_DESCRIPTORS = 256  # the fork server opens a handful
 
 
-HOPELESS = "memory_exceeded"  # a reply after which the rest of the requests is left out
-
-
 def serve(fd: int) -> None:
     """Answer requests that arrive on the socket ``fd``; the first message holds the submission's files.
 
@@ -63,7 +60,7 @@ def serve(fd: int) -> None:
 
 
 def _replies(operations: Operations, requests: Iterator[Any]) -> bytes:
-    """Answer requests, up to the first hopeless reply, or one that is too large; returns the replies, packed."""
+    """Answer requests, up to the first that finds no memory or has too large a reply; returns the replies, packed."""
     replies, number = Message(), 0
     for number, request in enumerate(requests, 1):
         reply = operations.perform(request)
@@ -75,7 +72,7 @@ def _replies(operations: Operations, requests: Iterator[Any]) -> bytes:
             replies.add(invalid(error))
         except MemoryError:
             replies.add(OUT_OF_MEMORY)
-        if reply.get("error", {}).get("kind") == HOPELESS:
+        if reply is OUT_OF_MEMORY:
             break
     try:
         return replies.packed()

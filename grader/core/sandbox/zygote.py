@@ -185,19 +185,15 @@ def _settle(lockdown: Lockdown) -> None:
 
 def _drop_docstrings() -> None:
     """Drop our docstrings, and the lines of source that Python has kept: no text of ours lies beside a submission."""
-    for thing in [*sys.modules.values(), *gc.get_objects()]:
-        if isinstance(thing, property):
-            owner = getattr(thing.fget, "__module__", "")
-        elif isinstance(thing, FunctionType | type):
-            owner = thing.__module__
-        elif isinstance(thing, ModuleType):
-            owner = thing.__name__
-        else:
-            continue
-        if str(owner).partition(".")[0] == "grader":
-            thing.__doc__ = None
-            if isinstance(thing, FunctionType):
-                thing.__code__ = _without_docstrings(thing.__code__)
+    for thing in gc.get_objects():
+        kind = type(thing)  # isinstance would ask the object, and some of torch's warn then
+        if kind in (FunctionType, ModuleType, property) or issubclass(kind, type):
+            definer = thing.fget if kind is property else thing
+            module = getattr(definer, "__name__" if kind is ModuleType else "__module__", "")
+            if str(module).partition(".")[0] == "grader":
+                thing.__doc__ = None
+                if kind is FunctionType:
+                    thing.__code__ = _without_docstrings(thing.__code__)
     linecache.clearcache()
     inspect.modulesbyfile.clear()
 

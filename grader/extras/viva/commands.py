@@ -28,7 +28,6 @@ from grader.core.results.pseudonyms import PseudonymError, pseudonyms
 from grader.core.results.report import Report
 from grader.core.run.progress import follow
 from grader.core.sandbox.limits import Level, Limits
-from grader.core.specimens.viva import viva_of
 
 if TYPE_CHECKING:
     from .quiz import Quiz
@@ -97,7 +96,7 @@ def _quizzes(
     from .execution import Bench
     from .kinds import Maker
     from .quiz import drawn
-    from .study import known_mistakes, studies
+    from .study import known_mistakes, studies, viva_of
 
     assignment = chosen()
     if (declared := viva_of(assignment)) is None:

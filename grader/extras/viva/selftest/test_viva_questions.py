@@ -16,13 +16,12 @@ from grader.core.assignment import Assignment
 from grader.core.sandbox.handle import WorkerLike
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import Limits
-from grader.core.specimens.viva import viva_of
 from grader.examples.small.grader.assignment import ASSIGNMENT as SMALL
 from grader.extras.viva.execution import Bench, Outcome
 from grader.extras.viva.files import written
 from grader.extras.viva.kinds import Maker
 from grader.extras.viva.quiz import KINDS, Question, drawn
-from grader.extras.viva.study import MOST_EDITS, Study, known_mistakes, studies
+from grader.extras.viva.study import MOST_EDITS, Study, known_mistakes, studies, viva_of
 from grader.lab.release.leaks import leaks
 
 NORM, VOCAB = "src/modeling/norm.py", "src/modeling/vocab_emb.py"
