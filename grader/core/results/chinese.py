@@ -164,7 +164,7 @@ PHRASES: Final = {
     "{problem}.": "{problem}。",
     "The zip cannot be read: {problem}.": "zip 无法读取：{problem}。",
     "It cannot be read: {problem}.": "无法读取：{problem}。",
-    "The folder cannot be opened: {problem}.": "文件夹无法打开：{problem}。",
+    "The folder cannot be opened: {problem}": "文件夹无法打开：{problem}",
     "File is not a zip file": "它不是 zip 文件",
     "The archive": "压缩包",
     "{path} contains more than {n} files and folders": "{path} 中的文件和文件夹超过 {n} 个",
