@@ -12,12 +12,13 @@ from pathlib import Path, PurePosixPath
 
 from grader.core.messages import Message, say
 
-from . import canvas, clones, gradescope, moodle
 from .candidate import Candidate, folded, identifier, safe_id, unused
+from .clones import clones
 from .kinds import FOREIGN, START_BYTES, archive_kind, is_archive_name
 from .layout import expected_path
 from .listing import Listing
 from .origin import Found, Part, Student
+from .platforms import canvas, gradescope, moodle
 from .roster import latest, with_roster
 from .submission import ANYTHING, PACKAGE, Expected, Unreadable, open_regular
 
@@ -26,10 +27,10 @@ FOLDERS = "folders"
 TEXTS = {".html", ".txt", ".md", ".pdf", ".docx", ".doc", ".png", ".jpg", ".jpeg", ".url"}
 # In the order in which they are tried: platforms with more distinctive file names first.
 PLATFORMS: Mapping[str, Callable[[Listing], list[Found]]] = {
-    "gradescope": gradescope.split,
-    "moodle": moodle.split,
-    "canvas": canvas.split,
-    "clones": clones.split,
+    "gradescope": gradescope,
+    "moodle": moodle,
+    "canvas": canvas,
+    "clones": clones,
 }
 
 

@@ -40,26 +40,10 @@ IDS: tuple[str, ...] = (
 NAMES: tuple[str, ...] = ("name", "student", "fullname", "姓名", "全名", "学生")
 NAMES += ("vollständigername", "nombrecompleto", "nomcomplet", "volledigenaam", "nomecompleto", "полноеимя")
 FIRST_NAMES, LAST_NAMES = ("firstname", "名", "名字"), ("lastname", "姓", "姓氏")
-EMAILS: tuple[str, ...] = (
-    "email",
-    "emailaddress",
-    "邮箱",
-    "电子邮箱",
-    "邮箱地址",
-    "电子邮件",
-    "电子邮件地址",
-    "email地址",
-)
+EMAILS: tuple[str, ...] = ("email", "emailaddress", "邮箱", "电子邮箱", "邮箱地址", "电子邮件", "电子邮件地址")
 EMAILS += ("email地址", "e-mail-adresse", "direccióndecorreo", "adressedecourriel", "e-mailadres", "endereçodee-mail")
 # What Moodle calls a participant in its language packs; most have no blank before the number.
-PARTICIPANT: tuple[str, ...] = (
-    "Participant",
-    "Participante",
-    "Partecipante",
-    "Teilnehmer/in",
-    "Deelnemer",
-    "Deltagare",
-)
+PARTICIPANT: tuple[str, ...] = ("Participant", "Participante", "Partecipante", "Teilnehmer/in", "Deelnemer")
 PARTICIPANT += ("Deltagare", "Участник", "参与者", "參與者", "参加者")
 _PARTICIPANT = re.compile(rf"(?:(?:{'|'.join(PARTICIPANT)})|.* )(?P<id>\d+)")
 _NOBODY = ("points possible", "student, test", "test student")  # rows of a Canvas gradebook that hold no student
