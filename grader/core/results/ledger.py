@@ -158,8 +158,9 @@ class Ledger:
             )
             self._connection.execute("UPDATE results SET current = 0 WHERE submission = ? AND current", (own,))
             result = self._insert("results", {**result_row(report), "conditions": self._conditions(report)})
-            for task in task_rows(report):
-                self._insert("tasks", {"result": result, **task})
+            for position, task in enumerate(report.tasks):
+                row = {"task": task.id, "score": task.score, "max_score": task.max_score}
+                self._insert("tasks", {"result": result, "position": position, **row})
             for prop in property_rows(report):
                 self._insert("properties", {"result": result, **prop})
             self._insert("copies", {"result": result, **_copy(report, file)})
@@ -219,37 +220,21 @@ Row = Mapping[str, object]
 
 def conditions_row(report: Report) -> Row:
     """Where and how the submission was graded."""
-    where, how = report.environment, report.provenance
-    return {
-        "assignment": report.assignment,
-        "grader_version": how.grader_version,
-        "rubric_sha256": how.rubric_sha256,
-        "hidden_tests_sha256": how.hidden_tests_sha256,
-        "seed": how.seed,
-        "python": where.python,
-        "torch": where.torch,
-        "devices": json.dumps(where.devices),
-        "isolation": where.isolation,
-        "command": how.command,
-    }
+    where, how = report.environment.model_dump(), report.provenance.model_dump(exclude={"started_at", "duration_s"})
+    return {"assignment": report.assignment, **how, **where, "devices": json.dumps(report.environment.devices)}
 
 
 def result_row(report: Report) -> Row:
     """The result of the submission; it can be used again unless the grader failed."""
-    own = report.submission
+    own, how = report.submission, report.provenance
     return {
         "submission": own.id,
         "reusable": report.status != "grader_error",
         "sha256": own.sha256,
-        "status": report.status,
-        "reason": report.reason,
-        "score": report.score,
-        "max_score": report.max_score,
-        "bonus": report.bonus,
-        "max_bonus": report.max_bonus,
+        **report.model_dump(include={"status", "reason", "score", "max_score", "bonus", "max_bonus"}),
         "notices": json.dumps(own.notices, ensure_ascii=False),
-        "started_at": report.provenance.started_at,
-        "duration_s": report.provenance.duration_s,
+        "started_at": how.started_at,
+        "duration_s": how.duration_s,
         **origin_row(own.origin),
     }
 
@@ -268,12 +253,6 @@ def origin_of(text: str | None) -> Origin | None:
     return Origin.model_validate_json(text) if text else None
 
 
-def task_rows(report: Report) -> Iterator[Row]:
-    """A row for each task."""
-    for position, task in enumerate(report.tasks):
-        yield {"position": position, "task": task.id, "score": task.score, "max_score": task.max_score}
-
-
 def property_rows(report: Report) -> Iterator[Row]:
     """A row for each property; unless it passed, the row has the message of the property's simplest case."""
     lines = ((task, prop) for task in report.tasks for prop in task.properties)
@@ -283,9 +262,6 @@ def property_rows(report: Report) -> Iterator[Row]:
             "position": position,
             "task": task.id,
             "property": prop.id,
-            "points": prop.points,
-            "max_points": prop.max_points,
-            "outcome": prop.outcome.value,
-            "misconception": prop.misconception,
+            **prop.model_dump(include={"points", "max_points", "outcome", "misconception"}, mode="json"),
             "message": case.message[:MAX_MESSAGE] if case and prop.outcome is not Outcome.PASSED else None,
         }
