@@ -26,7 +26,6 @@ from grader.core.intake import reader as reading
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.discover import IntakeError
 from grader.core.intake.reader import MEMORY_MIB, Reader
-from grader.core.intake.submission import MAX_FILE_BYTES
 from grader.selftest.submissions import write_folder, zipped
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits memory")]
@@ -143,14 +142,6 @@ def test_a_bomb_costs_its_own_submission_and_says_what_it_is(bomb: str, tmp_path
         words in said for words in ("larger than", "is damaged", "MiB", "contains more than", "crashed the reader")
     ), said
     assert dict(neighbour.files) == ASSIGNMENT.solution()
-
-
-def test_an_honest_entry_of_each_method_is_read_whole(shared: Reader, tmp_path: Path) -> None:
-    text = "x = 1\n" * (MAX_FILE_BYTES // 6)
-    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
-        with zipfile.ZipFile(tmp_path / "ada.zip", "w", method) as archive:
-            archive.writestr(NORM, text)
-        assert shared.read(Candidate("ada", tmp_path / "ada.zip")).files == {NORM: text}
 
 
 def test_a_top_level_zip_with_a_huge_list_is_refused_before_it_is_listed(tmp_path: Path) -> None:

@@ -131,7 +131,6 @@ PHRASES: Final = {
     "{path} is a link": "{path} 是链接",
     "{path} is a link or a special file": "{path} 是链接或特殊文件",
     "{path} is encrypted": "{path} 已加密",
-    "{path} is damaged": "{path} 已损坏",
     "{path} is damaged ({problem})": "{path} 已损坏（{problem}）",
     "{path} cannot be read ({problem})": "{path} 无法读取（{problem}）",
     "save it as UTF-8": "请保存为 UTF-8",
