@@ -113,6 +113,7 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     ),
     "inner_zip": lambda: zipped({"work.zip": entry(FUNCTIONAL, zipfile.ZIP_BZIP2, packed_by_bzip2())}),
     "zip_that_unpacks_to_a_zip": lambda: entry("work.zip", zipfile.ZIP_BZIP2, packed_by_bzip2()),
+    "xz_dictionary_of_4_gib": lambda: tar_by_xz_with_a_huge_dictionary(),
     "tarball_source": lambda: a_tarball(FUNCTIONAL, BOMB_BYTES),
     "tarball_data": lambda: a_tarball("data.bin", 2 * BOMB_BYTES),
     "tar_header": lambda: tar_with_a_long_name(),
@@ -129,6 +130,20 @@ def tar_with_a_long_name() -> bytes:
     return packed + b"".join(packer.compress(bytes(1 << 20)) for _ in range(BOMB_BYTES >> 20)) + packer.flush()
 
 
+def tar_by_xz_with_a_huge_dictionary() -> bytes:
+    """A packed tar whose header announces a dictionary of 4 GiB, which a decoder sets aside before it reads on."""
+    tar = io.BytesIO()
+    with tarfile.open(fileobj=tar, mode="w:xz") as archive:
+        header = tarfile.TarInfo(FUNCTIONAL)
+        header.size = 6
+        archive.addfile(header, io.BytesIO(b"x = 1\n"))
+    data = bytearray(tar.getvalue())
+    block = slice(12, 12 + (data[12] + 1) * 4)  # the header of the only block: its size, flags, the filter, a checksum
+    data[block.start + 4] = 40
+    data[block.stop - 4 : block.stop] = struct.pack("<I", zlib.crc32(data[block.start : block.stop - 4]))
+    return bytes(data)
+
+
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_a_bomb_costs_its_own_submission_and_says_what_it_is(bomb: str, tmp_path: Path) -> None:
     (tmp_path / "mallory.zip").write_bytes(BOMBS[bomb]())
@@ -142,6 +157,14 @@ def test_a_bomb_costs_its_own_submission_and_says_what_it_is(bomb: str, tmp_path
         words in said for words in ("larger than", "is damaged", "MiB", "contains more than", "crashed the reader")
     ), said
     assert dict(neighbour.files) == ASSIGNMENT.solution()
+
+
+def test_an_xz_that_asks_for_too_much_memory_is_left_out(shared: Reader, tmp_path: Path) -> None:
+    files = {NORM: "x = 1\n", "work.tar.xz": tar_by_xz_with_a_huge_dictionary()}
+    expected = dict.fromkeys((NORM, FUNCTIONAL), ())
+    submission = shared.read(Candidate("ada", write_folder(tmp_path / "ada", files), expected=expected))
+    assert submission.files == {NORM: "x = 1\n"}
+    assert "work.tar.xz is damaged (Memory usage limit exceeded); it was left out." in submission.notices
 
 
 def test_a_top_level_zip_with_a_huge_list_is_refused_before_it_is_listed(tmp_path: Path) -> None:

@@ -242,7 +242,10 @@ class _Unpacked:
         self._file, self._total = unpacking(file) if unpacking else file, 0
 
     def read(self, size: int) -> bytes:
-        data: bytes = self._file.read(size)
+        try:
+            data: bytes = self._file.read(size)
+        except MemoryError:  # of an xz, whose dictionary would not fit: no reason to give up what lies beside it
+            raise _damaged("Memory usage limit exceeded") from None
         self._total += len(data)
         if self._total > MAX_UNPACKED_BYTES:
             raise Unreadable(say("{path} unpacks to more than {n} MiB", n=MAX_UNPACKED_BYTES >> 20).then(SRC_ONLY))
