@@ -18,11 +18,10 @@ from grader.core.extras import extra
 from grader.core.intake.origin import clean
 from grader.core.intake.reader import Reader
 from grader.core.results.database import LedgerError
-from grader.core.results.notebooks import PracticeError, read_practice
 from grader.core.results.policy import undated
 from grader.core.results.report import Practice
 from grader.core.results.statistics import Entry
-from grader.core.results.written import note
+from grader.core.results.written import PracticeError, note, read_practice
 from grader.core.run.class_run import Run, begun
 from grader.core.run.executors import CHOICES, LOCAL, open_executor
 from grader.core.run.progress import describe, track

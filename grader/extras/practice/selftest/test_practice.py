@@ -9,9 +9,9 @@ import pytest
 pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
 
 
-from grader.core.results.notebooks import PracticeError, read_practice
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import Practice
+from grader.core.results.written import PracticeError, read_practice
 from grader.lab.site.notebooks import grade
 from grader.lab.site.notebooks.outcomes import Check
 
