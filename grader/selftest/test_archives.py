@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from grader.core.intake import archives
 from grader.core.intake.candidate import Candidate
+from grader.core.intake.kinds import START_BYTES
 from grader.core.intake.origin import Part
 from grader.core.intake.submission import MAX_FILE_BYTES, MAX_FOLDERS, is_source_path
 from grader.selftest.submissions import read_archive as read
@@ -173,7 +174,7 @@ def test_every_method_of_packing_is_read(archive: bytes) -> None:
 
 
 @pytest.mark.parametrize("archive", ARCHIVES, ids=["stored", "deflated", "bzip2", "lzma"])
-@pytest.mark.parametrize("limit", [0, archives.START_BYTES, MAX_FILE_BYTES])
+@pytest.mark.parametrize("limit", [0, START_BYTES, MAX_FILE_BYTES])
 def test_an_entry_is_read_up_to_any_limit(archive: bytes, limit: int) -> None:
     """The first bytes say what kind of file it is; bzip2 gives none before it has a whole block."""
     long = random.Random(0).randbytes(2 * MAX_FILE_BYTES)
