@@ -62,7 +62,8 @@ def _submission_in(identifier: str, files: Files, expected: Expected, taken: Tak
     found.concerns += [*offered, *(Concern("renamed", what) for what in odd)]
     notices = [*found.notices, *(concern.text for concern in found.concerns)]
     if not found.files or (expected and len(missing) == len(expected)):
-        first, *more = notices or filter(None, (_nothing(expected), named(search.files)))
+        nothing = say(NONE_OF, names=", ".join(expected) or say("the files of src/"))
+        first, *more = notices or filter(None, (nothing, named(search.files)))
         why = first.then(*more)
         return Submission(identifier, notices=tuple(notices), reason=why, concerns=tuple(found.concerns))
     absent = [say("{path} is missing.", path=path) for path, problem in rest.items() if problem == MISSING]
@@ -77,10 +78,6 @@ def _submission_in(identifier: str, files: Files, expected: Expected, taken: Tak
 def _telling(files: Files) -> Files:
     """The files but those that many hand in beside their work."""
     return {name: read for name, read in files.items() if not name.endswith((".txt", ".html", ".png"))}
-
-
-def _nothing(expected: Expected) -> Message:
-    return say(NONE_OF, names=", ".join(expected) or say("the files of src/"))
 
 
 def sentence(message: Message) -> Message:

@@ -85,7 +85,11 @@ def _read(path: Path) -> list[tuple[int, Mapping[str, str]]]:
     try:
         with path.open("rb") as file:
             text = file.read(MAX_BYTES).decode("utf-8-sig")
-        return [(line, {heading(key): value or "" for key, value in row.items()}) for line, row in _rows(text)]
+        rows = csv.DictReader(io.StringIO(text, newline=""), restkey="")
+        return [
+            (rows.line_num, {heading(key): value for key, value in row.items() if isinstance(value, str)})
+            for row in rows
+        ]
     except OSError as error:
         raise RosterError(f"{path}: {error.strerror}. Give a CSV with a column username, name or email.") from None
     except (UnicodeDecodeError, csv.Error) as error:
@@ -114,11 +118,6 @@ def _late_s(status: str) -> float | None:
         spans = re.findall(r"(\d+)\s*([^\W\d])", found["en"] or found["zh"])
         return float(sum(int(count) * UNITS.get(unit, 0) for count, unit in spans))
     return 0.0 if any(word in status for word in SUBMITTED) and not re.search(r"\d", status) else None
-
-
-def _rows(text: str) -> Iterable[tuple[int, Mapping[str, str]]]:
-    rows = csv.DictReader(io.StringIO(text, newline=""), restkey="", strict=False)
-    return ((rows.line_num, {key: value for key, value in row.items() if isinstance(value, str)}) for row in rows)
 
 
 def student_of(row: Mapping[str, str]) -> Student:
