@@ -7,13 +7,16 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from grader import REPOSITORY
 from grader.core.assignment import Assignment
-from grader.core.intake.submission import Submission
+from grader.core.intake.candidate import Candidate
+from grader.core.intake.origin import WHOLE, Part
+from grader.core.intake.submission import ANYTHING, Expected, Submission
 from grader.core.rubric import Rubric
 from grader.examples.small.grader.assignment import ASSIGNMENT
 
@@ -73,6 +76,14 @@ def zipped(files: Mapping[str, str | bytes]) -> bytes:
         for name, content in files.items():
             archive.writestr(name, content)
     return buffer.getvalue()
+
+
+def read_archive(data: bytes, expected: Expected = ANYTHING, part: Part = WHOLE) -> Submission:
+    """What intake makes of an archive of these bytes."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        return Candidate("someone", Path(file.name), part=part, expected=expected).read()
 
 
 def handed_out(folder: Path, of: Assignment = ASSIGNMENT) -> Path:

@@ -14,8 +14,8 @@ from grader import __main__ as cli
 from grader.core.grades.model import FILE as DECISIONS
 from grader.core.intake.origin import Origin, Student
 from grader.core.messages import quoted, say
+from grader.core.pages.anonymous import FILE, pseudonyms
 from grader.core.results.outcome import FRAME, RAISED, Outcome
-from grader.core.results.pseudonyms import FILE, pseudonyms
 from grader.core.results.report import Attention, Report, Summary, parts_of, write_json
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.class_reports import MESSAGES, drawn, graded, ungraded, write

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import random
 import stat
 import struct
 import tarfile
@@ -16,18 +17,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.core.intake import archives
-from grader.core.intake.candidate import read_archive
+from grader.core.intake.candidate import Candidate
+from grader.core.intake.kinds import START_BYTES
 from grader.core.intake.origin import Part
-from grader.core.intake.submission import MAX_FILE_BYTES, MAX_FOLDERS, Submission, is_source_path
+from grader.core.intake.submission import MAX_FILE_BYTES, MAX_FOLDERS, is_source_path
+from grader.selftest.submissions import read_archive as read
 from grader.selftest.submissions import zipped
 
 NORM, FUNCTIONAL = "src/modeling/norm.py", "src/functional.py"
 GOOD = zipped({NORM: "x = 1\n", FUNCTIONAL: "y = 2\n" * 50})
-
-
-def read(data: bytes) -> Submission:
-    """What intake makes of a zip of those bytes."""
-    return read_archive(io.BytesIO(data), "someone")
 
 
 @pytest.fixture(autouse=True)
@@ -135,7 +133,7 @@ def test_a_size_in_the_archive_is_not_believed() -> None:
 
 
 def test_a_path_that_cannot_be_opened_gives_a_reason(tmp_path: Path) -> None:
-    assert "No such file" in str(read_archive(tmp_path / "here" / "gone.zip", "gone").reason)
+    assert "No such file" in str(Candidate("gone", tmp_path / "here" / "gone.zip").read().reason)
 
 
 @given(st.binary(max_size=400))
@@ -175,6 +173,17 @@ def test_every_method_of_packing_is_read(archive: bytes) -> None:
     assert read(archive).files == {NORM: "x = 1\n", FUNCTIONAL: "y = 2\n" * 50}
 
 
+@pytest.mark.parametrize("archive", ARCHIVES, ids=["stored", "deflated", "bzip2", "lzma"])
+@pytest.mark.parametrize("limit", [0, START_BYTES, MAX_FILE_BYTES])
+def test_an_entry_is_read_up_to_any_limit(archive: bytes, limit: int) -> None:
+    """The first bytes say what kind of file it is; bzip2 gives none before it has a whole block."""
+    long = random.Random(0).randbytes(2 * MAX_FILE_BYTES)
+    data = io.BytesIO(archive)
+    with zipfile.ZipFile(data, "a", zipfile.ZipFile(data).infolist()[0].compress_type) as more:
+        more.writestr("long.bin", long)
+    assert archives.zip_files(data)["long.bin"](limit) == long[: limit + 1]
+
+
 def test_an_error_of_any_decompressor_costs_its_entry_only() -> None:
     """What zipfile passes on here is ``LZMAError``, which is no ``OSError`` and no ``ValueError``."""
     data = bytearray(ARCHIVES[3])
@@ -198,7 +207,7 @@ def test_a_zip_is_read_from_the_file_that_it_is(tmp_path: Path) -> None:
     place = tmp_path / "here" / "someone.zip"
     place.write_bytes(GOOD)
     try:
-        assert set(read_archive(place, "someone").files) == {NORM, FUNCTIONAL}
+        assert set(Candidate("someone", place).read().files) == {NORM, FUNCTIONAL}
     finally:
         os.unlink(place)
 
@@ -242,9 +251,7 @@ def test_folders_count_whether_they_are_listed_or_implied(kind: str) -> None:
 
 def test_an_archive_of_too_many_folders_beside_the_work_is_left_out() -> None:
     inner = tarball(*folders(MAX_FOLDERS + 1))
-    submission = read_archive(
-        io.BytesIO(zipped({NORM: "x = 1\n", "more.tar.gz": inner})), "someone", expected={NORM: (), FUNCTIONAL: ()}
-    )
+    submission = read(zipped({NORM: "x = 1\n", "more.tar.gz": inner}), {NORM: (), FUNCTIONAL: ()})
     assert submission.files == {NORM: "x = 1\n"}
     assert f"more.tar.gz contains more than {MAX_FOLDERS} folders; submit src/ only; it was left out." in " ".join(
         submission.notices
@@ -259,9 +266,9 @@ def test_folders_of_clutter_do_not_count() -> None:
 def test_in_an_export_each_submission_has_folders_of_its_own() -> None:
     """What one student packs costs nobody else, and a class may have more folders than a submission."""
     names = [f"eve/{name}" for name in folders(MAX_FOLDERS + 1)]
-    export = io.BytesIO(zipped({**dict.fromkeys(names, ""), f"ada/{NORM}": "x = 1\n"}))
-    assert read_archive(export, "ada", Part(below="ada/")).files == {NORM: "x = 1\n"}
-    assert "folders" in (read_archive(export, "eve", Part(below="eve/")).reason or "")
+    export = zipped({**dict.fromkeys(names, ""), f"ada/{NORM}": "x = 1\n"})
+    assert read(export, part=Part(below="ada/")).files == {NORM: "x = 1\n"}
+    assert "folders" in (read(export, part=Part(below="eve/")).reason or "")
 
 
 @pytest.mark.parametrize("kind", ["zip of folders", "tar of folders"])

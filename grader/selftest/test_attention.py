@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from typer.testing import CliRunner
@@ -15,27 +17,61 @@ from grader.core.messages import Message, quoted, say
 from grader.core.results.attention import attention
 from grader.core.results.language import told
 from grader.core.results.outcome import FRAME, RAISED, RAISED_INSIDE, SYNTAX_ERROR, Outcome
-from grader.core.results.report import Status, SummaryLine, message_of
-from grader.core.results.standing import Standing, TaskStanding
+from grader.core.results.report import CaseReport, PropertyReport, Report, Status, TaskReport, message_of, parts_of
 from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.selftest.reports import report
+
+NOTHING: Mapping[str, Sequence[tuple[Outcome, Message]]] = MappingProxyType({})
+WHY = quoted("why")
 
 
-def standing(
-    score: float | None, status: Status = "graded", origin: Origin | None = None, task1: float = 0
-) -> Standing:
-    """A submission with so many points, those of task 1 among them."""
-    bonus = None if score is None else 0.0
-    line = SummaryLine(
-        id="ada", status=status, score=score, bonus=bonus, max_score=100, max_bonus=50, reason="why", origin=origin
+def graded(
+    score: float | None,
+    status: Status = "graded",
+    origin: Origin | None = None,
+    task1: float = 0,
+    lost: Mapping[str, Sequence[tuple[Outcome, Message]]] = NOTHING,
+    reason: Message = WHY,
+) -> Report:
+    """A submission with so many points, those of task 1 among them, and with properties that it lost, by task."""
+    none = score is None
+    most = {"task1": (task1, 42.0), "task2": (0.0 if score is None else score - task1, 58.0)}
+    tasks = [
+        TaskReport(id=task, title=task, score=points, max_score=all_points, properties=_properties(lost.get(task, ())))
+        for task, (points, all_points) in most.items()
+    ]
+    return report("ada").model_copy(
+        update={
+            "submission": report("ada").submission.model_copy(update={"origin": origin}),
+            "status": status,
+            "reason": str(reason) if none else None,
+            "reason_parts": parts_of(reason) if none else [],
+            "score": score,
+            "bonus": None if none else 0.0,
+            "max_score": 100.0,
+            "max_bonus": 50.0,
+            "tasks": [] if none else tasks,
+        }
     )
-    tasks = () if score is None else (TaskStanding("task1", task1, 42), TaskStanding("task2", score - task1, 58))
-    return Standing(line, tasks)
 
 
-def codes(own: Standing, *concerns: Concern, task1: list[Outcome] | None = None) -> list[str]:
-    """The reasons why somebody should look at it."""
-    lost = {"task1": [(f"p{number}", outcome, quoted("")) for number, outcome in enumerate(task1 or [])]}
-    return [one.code for one in attention([own], {"ada": concerns}, {"ada": lost}, {})]
+def _properties(lost: Sequence[tuple[Outcome, Message]]) -> list[PropertyReport]:
+    return [
+        PropertyReport(
+            id=f"p{number}",
+            title="",
+            points=0.0,
+            max_points=1.0,
+            outcome=outcome,
+            cases=[CaseReport(id="float32-cpu", outcome=outcome, message=str(message), parts=parts_of(message))],
+        )
+        for number, (outcome, message) in enumerate(lost)
+    ]
+
+
+def ended(*outcomes: Outcome) -> Mapping[str, Sequence[tuple[Outcome, Message]]]:
+    """Properties of task 1 that ended in these ways."""
+    return {"task1": [(outcome, quoted("")) for outcome in outcomes]}
 
 
 def late(source: Source, when: str | None) -> Origin:
@@ -44,22 +80,23 @@ def late(source: Source, when: str | None) -> Origin:
 
 
 @pytest.mark.parametrize(
-    ("own", "outcomes", "expected"),
+    ("own", "expected"),
     [
-        (standing(100, task1=42), [], []),
-        (standing(58), [Outcome.FAILED], []),
-        (standing(58), [Outcome.CRASHED] * 3, ["nothing_ran"]),
-        (standing(58), [Outcome.CRASHED, Outcome.NOT_IMPLEMENTED], ["nothing_ran"]),
-        (standing(58), [Outcome.NOT_IMPLEMENTED] * 3, []),
-        (standing(0), [Outcome.NOT_IMPLEMENTED] * 3, []),
-        (standing(0), [Outcome.MISSING], []),
-        (standing(3, task1=3), [Outcome.FAILED] * 3, ["near_zero"]),
-        (standing(90, task1=32), [Outcome.FAILED, Outcome.TIMED_OUT], ["timed_out"]),
-        (standing(None, "unreadable"), [], ["unreadable"]),
-        (standing(None, "grader_error"), [], ["grader_error"]),
-        (standing(None, "unreadable", Origin(source="roster")), [], []),
-        (standing(100, origin=late("canvas", None), task1=42), [], ["late_without_date"]),
-        (standing(100, origin=late("gradescope", "2026-10-02T12:00:00+00:00"), task1=42), [], []),
+        (graded(100, task1=42), []),
+        (graded(58, lost=ended(Outcome.FAILED)), []),
+        (graded(58, lost=ended(*[Outcome.CRASHED] * 3)), ["nothing_ran"]),
+        (graded(58, lost=ended(Outcome.CRASHED, Outcome.NOT_IMPLEMENTED)), ["nothing_ran"]),
+        (graded(58, lost=ended(*[Outcome.NOT_IMPLEMENTED] * 3)), []),
+        (graded(0, lost=ended(*[Outcome.NOT_IMPLEMENTED] * 3)), []),
+        (graded(0, lost=ended(Outcome.MISSING)), []),
+        (graded(3, task1=3, lost=ended(*[Outcome.FAILED] * 3)), ["near_zero"]),
+        (graded(90, task1=32, lost=ended(Outcome.FAILED, Outcome.TIMED_OUT)), ["timed_out"]),
+        (graded(90, task1=32, lost=ended(Outcome.INCONSISTENT)), ["inconsistent"]),
+        (graded(None, "unreadable"), ["unreadable"]),
+        (graded(None, "grader_error"), ["grader_error"]),
+        (graded(None, "unreadable", Origin(source="roster")), []),
+        (graded(100, origin=late("canvas", None), task1=42), ["late_without_date"]),
+        (graded(100, origin=late("gradescope", "2026-10-02T12:00:00+00:00"), task1=42), []),
     ],
     ids=[
         *(
@@ -72,11 +109,19 @@ def late(source: Source, when: str | None) -> Origin:
             "nothing_there",
             "near_zero",
         ),
-        *("timed_out", "unreadable", "grader_error", "nothing_handed_in", "late_without_date", "late_with_date"),
+        *(
+            "timed_out",
+            "inconsistent",
+            "unreadable",
+            "grader_error",
+            "nothing_handed_in",
+            "late_without_date",
+            "late_with_date",
+        ),
     ],
 )
-def test_each_reason_has_its_code(own: Standing, outcomes: list[Outcome], expected: list[str]) -> None:
-    assert codes(own, task1=outcomes) == expected
+def test_each_reason_has_its_code(own: Report, expected: list[str]) -> None:
+    assert [one.code for one in attention(own)] == expected
 
 
 PLACE = say(FRAME, path="src/a.py", line=1, function="f", code="import pdb")
@@ -113,9 +158,8 @@ THE_CODE_ITSELF = {
 
 @pytest.mark.parametrize("name", ENVIRONMENT)
 def test_a_crash_of_which_the_machine_may_be_the_cause_needs_a_person(name: str) -> None:
-    own, crash = standing(90, task1=32), (Outcome.CRASHED, ENVIRONMENT[name])
-    lost = {task: [("p", *crash), ("q", *crash)] for task in ("task1", "task2")}
-    (one,) = attention([own], {}, {"ada": lost}, {})
+    crash = (Outcome.CRASHED, ENVIRONMENT[name])
+    (one,) = attention(graded(90, task1=32, lost={"task1": [crash, crash], "task2": [crash, crash]}))
     cause = TOLD.get(name, f"the module {name} belongs to Python or torch, but is not installed here.")
     assert (one.code, one.text) == ("environment", f"task1, task2: {cause}")
     assert message_of(one.parts) == one.text
@@ -123,20 +167,19 @@ def test_a_crash_of_which_the_machine_may_be_the_cause_needs_a_person(name: str)
 
 @pytest.mark.parametrize("name", THE_CODE_ITSELF)
 def test_any_other_crash_does_not_whatever_its_words(name: str) -> None:
-    lost = {"task1": [("p", Outcome.CRASHED, THE_CODE_ITSELF[name])]}
-    assert attention([standing(90, task1=32)], {}, {"ada": lost}, {}) == []
+    assert attention(graded(90, task1=32, lost={"task1": [(Outcome.CRASHED, THE_CODE_ITSELF[name])]})) == []
 
 
 def test_a_reason_keeps_its_parts() -> None:
     reason = say("The zip cannot be read: {problem}.", problem=say("File is not a zip file"))
-    (one,) = attention([standing(None, "unreadable")], {}, {}, {"ada": reason})
+    (one,) = attention(graded(None, "unreadable", reason=reason))
     assert one.text == "The zip cannot be read: File is not a zip file."
     assert told(one.text, one.parts, ASSIGNMENT, "zh") == "zip 无法读取：它不是 zip 文件。"
 
 
 def test_what_intake_has_found_is_passed_on() -> None:
     concerns = [Concern("left_out", quoted("a.py is damaged")), Concern("renamed", quoted("b.py may be it"))]
-    assert codes(standing(100, task1=42), *concerns) == ["left_out", "renamed"]
+    assert [one.code for one in attention(graded(100, task1=42), concerns)] == ["left_out", "renamed"]
 
 
 @pytest.mark.process

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.core.intake.candidate import read_folder
+from grader.core.intake.candidate import Candidate
 from grader.core.intake.defined import MOST_PARSED, STUB, defined, lacking
 from grader.selftest.submissions import EXPECTED, HANDED_IN, write_folder
 
@@ -74,7 +74,7 @@ def test_without_a_tree_the_text_is_searched(rest: str) -> None:
 def test_a_module_of_a_star_import_is_not_taken_for_a_renamed_file(tmp_path: Path) -> None:
     """A package whose parts define everything, and a file that only passes it on: all of it is found, and runs."""
     parts = {NORM: "from ._norm.whole import *\n", "src/modeling/_norm/whole.py": HANDED_IN[NORM]}
-    submission = read_folder(write_folder(tmp_path / "ada", {**HANDED_IN, **parts}), "ada", expected=EXPECTED)
+    submission = Candidate("ada", write_folder(tmp_path / "ada", {**HANDED_IN, **parts}), expected=EXPECTED).read()
     assert submission.concerns == ()
     assert submission.notices == ()
     assert submission.files.keys() == HANDED_IN.keys() | parts.keys()

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import os
 from pathlib import Path
 
 import pytest
 
 from grader.core.intake import candidate
-from grader.core.intake.candidate import read_archive, read_folder
+from grader.core.intake.candidate import Candidate
 from grader.core.intake.submission import MAX_ENTRIES, MAX_FILE_BYTES, MAX_FILES, Submission
-from grader.selftest.submissions import EXPECTED, HANDED_IN, write_folder, zipped
+from grader.selftest.submissions import EXPECTED, HANDED_IN, read_archive, write_folder, zipped
 
 NORM, FUNCTIONAL = "src/modeling/norm.py", "src/functional.py"
 LOOSE = {Path(path).name: path for path in EXPECTED}
@@ -19,12 +18,12 @@ LOOSE = {Path(path).name: path for path in EXPECTED}
 
 def from_folder(tmp_path: Path, files: dict[str, str | bytes]) -> Submission:
     """What intake makes of a folder with those files."""
-    return read_folder(write_folder(tmp_path / "someone", files), "someone", expected=EXPECTED)
+    return Candidate("someone", write_folder(tmp_path / "someone", files), expected=EXPECTED).read()
 
 
 def from_zip(files: dict[str, str | bytes]) -> Submission:
     """What intake makes of a zip with those files."""
-    return read_archive(io.BytesIO(zipped(files)), "someone", expected=EXPECTED)
+    return read_archive(zipped(files), EXPECTED)
 
 
 def noticed(submission: Submission) -> str:
@@ -123,7 +122,7 @@ def test_a_link_to_a_file_is_not_followed(tmp_path: Path, target: str) -> None:
     folder = write_folder(tmp_path / "someone", HANDED_IN)
     (folder / FUNCTIONAL).unlink()
     (folder / FUNCTIONAL).symlink_to(outside if target == "outside" else folder / NORM)
-    submission = read_folder(folder, "someone", expected=EXPECTED)
+    submission = Candidate("someone", folder, expected=EXPECTED).read()
     assert FUNCTIONAL not in submission.files
     assert f"{FUNCTIONAL} is not a regular file (possibly a link)" in noticed(submission)
     assert "secret" not in "".join(submission.files.values())
@@ -133,19 +132,19 @@ def test_a_link_to_a_folder_is_not_followed(tmp_path: Path) -> None:
     write_folder(tmp_path / "elsewhere", {"norm.py": "secret = 1\n", "more/secret.py": "secret = 2\n"})
     folder = write_folder(tmp_path / "someone", {FUNCTIONAL: "x = 1\n"})
     (folder / "src" / "modeling").symlink_to(tmp_path / "elsewhere")
-    assert read_folder(folder, "someone", expected=EXPECTED).files == {FUNCTIONAL: "x = 1\n"}
+    assert Candidate("someone", folder, expected=EXPECTED).read().files == {FUNCTIONAL: "x = 1\n"}
 
 
 def test_a_submission_that_is_a_link_is_not_opened(tmp_path: Path) -> None:
     write_folder(tmp_path / "other", HANDED_IN)
     (tmp_path / "someone").symlink_to(tmp_path / "other")
-    assert read_folder(tmp_path / "someone", "someone").reason == "The folder cannot be opened: Not a directory."
+    assert Candidate("someone", tmp_path / "someone").read().reason == "The folder cannot be opened: Not a directory."
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "someone", {NORM: "x = 1\n"})
     os.mkfifo(folder / FUNCTIONAL)
-    submission = read_folder(folder, "someone", expected=EXPECTED)
+    submission = Candidate("someone", folder, expected=EXPECTED).read()
     assert submission.files == {NORM: "x = 1\n"}
     assert f"{FUNCTIONAL} is not a regular file" in noticed(submission)
 

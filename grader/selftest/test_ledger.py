@@ -11,14 +11,13 @@ from pathlib import Path
 import pytest
 
 from grader import REPOSITORY
-from grader.core.messages import Message, quoted, say
+from grader.core.intake.submission import Concern
+from grader.core.messages import Message, say
 from grader.core.results import database
-from grader.core.results.attention import outcomes, reasons
 from grader.core.results.database import LEDGER, LedgerError, opened, transaction
 from grader.core.results.ledger import ADDED, Ledger
 from grader.core.results.outcome import RAISED, Outcome
 from grader.core.results.report import Report, json_text, parts_of
-from grader.core.results.standing import standing, standings, summary
 from grader.extras.decisions import history
 from grader.selftest.reports import FAILED, PASSED, USUAL, report, unreadable
 
@@ -79,68 +78,56 @@ def limited(connection: sqlite3.Connection, pages: int) -> sqlite3.Connection:
 def test_a_report_comes_back_as_it_was_written(connection: sqlite3.Connection) -> None:
     own = report("ada", name="Ada Lovelace")
     ledger = fill(connection, [own])
-    entry = ledger.entries()["ada"]
-    assert ledger.copy(entry.result) == json_text(own)
-    assert (entry.sha256, entry.notices, entry.reason, entry.origin) == ("0" * 64, (), None, own.submission.origin)
+    known = ledger.recorded()["ada"]
+    assert json_text(ledger.report(known.result)) == json_text(own)
+    assert (known.sha256, known.notices, known.reason, known.origin) == ("0" * 64, (), None, own.submission.origin)
 
 
-def test_messages_come_back_with_their_parts(connection: sqlite3.Connection) -> None:
+def test_the_reports_of_the_class_come_back_by_their_ids(connection: sqlite3.Connection) -> None:
+    """Those of earlier results, and of whoever has left the class, do not."""
     raised = say(RAISED, exception="OSError", message="no", module="", more=say("none"))
-    reason = say("The zip cannot be read: {problem}.", problem=say("File is not a zip file"))
-    fill(connection, [saying(report("ada"), raised), unreadable("bo", reason, reason_parts=parts_of(reason))])
-    (kept,) = [message for _, outcome, message in outcomes(connection)["ada"]["task1"] if outcome is FAILED]
-    assert (kept, kept.parts) == (raised, raised.parts)
-    why = reasons(connection)["bo"]
-    assert (why, why.parts) == (reason, reason.parts)
+    bo, ada = unreadable("bo"), saying(report("ada", name="Ada"), raised)
+    fill(connection, [report("di"), report("bo")])
+    fill(connection, [bo, ada])
+    assert [*Ledger(connection, HERE).reports()] == [ada, bo]
 
 
-def test_a_ledger_of_an_earlier_grader_gets_the_columns_that_it_lacks(connection: sqlite3.Connection) -> None:
-    """Its messages have no parts; those that are entered from now on do."""
-    fill(connection, [report("ada"), unreadable("bo")])
+def test_concerns_come_back_with_their_parts(connection: sqlite3.Connection) -> None:
+    """Also from a ledger of an earlier grader, which has no column for them."""
     for table, column in ADDED:
         connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-    fill(connection, [saying(report("cy"), quoted("wrong at [1]"))])
-    Ledger(connection, HERE).expect(["ada", "bo", "cy"], fresh=False)
-    found = outcomes(connection)
-    assert [found[own]["task1"][0][2] for own in ("ada", "cy")] == ["wrong at [0]", "wrong at [1]"]
-    assert reasons(connection) == {"bo": "The zip cannot be read."}
-
-
-def test_the_summary_and_the_table_are_those_of_whole_reports(connection: sqlite3.Connection) -> None:
-    reports = [unreadable("bo"), report("ada", name="Ada")]
-    fill(connection, reports)
-    found = standings(connection, {})
-    assert found == [standing(own) for own in (reports[1], reports[0])]
-    whole = summary(connection, found, "grader grade class", "2026-10-02T12:00:00+00:00", 0.5)
-    assert (whole.environment, whole.provenance) == (reports[0].environment, reports[0].provenance)
-    assert [line.id for line in whole.submissions] == ["ada", "bo"]
+    ledger = fill(connection, [report("ada"), report("bo")])
+    text = say("{path} is missing", path="src/a.py")
+    ledger.noticed({"ada": [Concern("left_out", text)]})
+    assert ledger.concerns() == {"ada": [Concern("left_out", text)]}
+    assert ledger.concerns()["ada"][0].text.parts == text.parts
 
 
 @pytest.mark.parametrize("other", [HERE | {"seed": "1"}, {"seed": "0"}], ids=["changed", "unknown"])
 def test_other_conditions_are_another_matter(connection: sqlite3.Connection, other: dict[str, str]) -> None:
     fill(connection, [report("ada")])
     ledger = Ledger(connection, other)
-    assert ledger.entries() == {}
+    assert ledger.recorded() == {}
     assert ledger.other_conditions(["ada"]) == [HERE]
     assert ledger.other_conditions(["bo"]) == []
-    assert Ledger(connection, HERE).entries().keys() == {"ada"}
+    assert Ledger(connection, HERE).recorded().keys() == {"ada"}
     assert Ledger(connection, HERE).other_conditions(["ada"]) == []
 
 
 def test_a_fault_of_ours_is_never_used_again(connection: sqlite3.Connection) -> None:
     ours = unreadable("ada", "the judge process died", status="grader_error")
-    assert fill(connection, [ours, unreadable("bo")]).entries().keys() == {"bo"}
+    assert fill(connection, [ours, unreadable("bo")]).recorded().keys() == {"bo"}
 
 
 def test_fresh_forgets_at_once_and_for_good(connection: sqlite3.Connection) -> None:
     """A fresh run that is killed goes on as a fresh one, and leaves others alone."""
     ledger = fill(connection, [report("ada"), report("bo")])
     ledger.expect(["ada"], fresh=True)
-    assert ledger.entries() == {}
+    assert ledger.recorded() == {}
     ledger.record(report("ada"), os.stat(__file__))
-    assert ledger.entries().keys() == {"ada"}
+    assert ledger.recorded().keys() == {"ada"}
     ledger.expect(["ada", "bo"], fresh=False)
-    assert ledger.entries().keys() == {"ada", "bo"}
+    assert ledger.recorded().keys() == {"ada", "bo"}
 
 
 def test_earlier_results_stay_without_their_copies(connection: sqlite3.Connection) -> None:

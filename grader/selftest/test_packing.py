@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.core.intake.candidate import MAX_ID_BYTES, TAKEN, Candidate, folded, read_folder, safe_id
+from grader.core.intake.candidate import MAX_ID_BYTES, TAKEN, Candidate, folded, safe_id
 from grader.core.intake.discover import discover
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import MAX_ENTRIES, MAX_FILES
@@ -87,7 +87,7 @@ def test_a_reason_is_told_in_chinese_from_its_parts(files: Tree, chinese: str, t
 def test_an_archive_that_holds_too_much_is_left_out_by_its_name(count: int, tmp_path: Path) -> None:
     inner = zipped({f"src/{number}.py": b"" for number in range(count)})
     write_folder(tmp_path / "ada", {"inner.zip": inner, "loose.py": b"x = 1"})
-    (concern,) = read_folder(tmp_path / "ada", "ada", expected=EXPECTED).concerns
+    (concern,) = Candidate("ada", tmp_path / "ada", expected=EXPECTED).read().concerns
     assert re.fullmatch(r"inner\.zip: .*Python files.*; it was left out\.", concern.text)
 
 
@@ -98,7 +98,7 @@ def test_an_archive_that_holds_too_much_is_left_out_by_its_name(count: int, tmp_
 def test_a_file_that_may_be_renamed_is_offered_and_not_used(other: str, tmp_path: Path) -> None:
     files = {**HANDED_IN, f"src/modeling/{other}": HANDED_IN["src/modeling/norm.py"]}
     del files["src/modeling/norm.py"]
-    submission = read_folder(write_folder(tmp_path / "ada", dict(files)), "ada", expected=EXPECTED)
+    submission = Candidate("ada", write_folder(tmp_path / "ada", dict(files)), expected=EXPECTED).read()
     assert "src/modeling/norm.py" not in submission.files
     (concern,) = submission.concerns
     assert concern.code == "renamed"
@@ -130,7 +130,7 @@ def test_a_file_of_another_name_stands_for_the_one_that_staff_names(packed: bool
 
 def test_an_empty_archive_is_told_as_what_it_is(tmp_path: Path) -> None:
     write_folder(tmp_path / "ada", {"work.zip": zipped({})})
-    submission = read_folder(tmp_path / "ada", "ada", expected=EXPECTED)
+    submission = Candidate("ada", tmp_path / "ada", expected=EXPECTED).read()
     assert "work.zip is an empty archive" in str(submission.reason)
 
 
@@ -140,12 +140,12 @@ def test_a_tar_and_a_zip_within_may_have_names_of_other_kinds(tmp_path: Path) ->
         archive.add(tmp_path / "work", "")
     (tmp_path / "ada").mkdir()
     (tmp_path / "outer.7z").rename(tmp_path / "ada" / "outer.7z")
-    assert dict(read_folder(tmp_path / "ada", "ada", expected=EXPECTED).files) == HANDED_IN
+    assert dict(Candidate("ada", tmp_path / "ada", expected=EXPECTED).read().files) == HANDED_IN
 
 
 def test_a_packed_file_that_is_no_archive_is_named_as_before(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "ada", {"work.gz": gzip.compress(HANDED_IN[NORM].encode())})
-    assert "A gz file, work.gz: ask for a zip." in (read_folder(folder, "ada", expected=EXPECTED).reason or "")
+    assert "A gz file, work.gz: ask for a zip." in (Candidate("ada", folder, expected=EXPECTED).read().reason or "")
 
 
 def test_a_file_without_its_suffix_is_offered_also_where_its_content_says_nothing(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_a_file_without_a_suffix_that_holds_something_else_is_not_suspected(tmp_
     files: Tree = {"README": "See norm.\n", "data/norms": b"\0\1", "src/modeling/normal": "x = 1\n"}
     files["src/modeling/__init__.py"] = "from .norm import Norm\n"  # the package passes it on
     others = {path: text for path, text in HANDED_IN.items() if path != NORM}
-    submission = read_folder(write_folder(tmp_path / "ada", {**others, **files}), "ada", expected=EXPECTED)
+    submission = Candidate("ada", write_folder(tmp_path / "ada", {**others, **files}), expected=EXPECTED).read()
     assert submission.concerns == ()
     assert submission.notices == (f"{NORM} is missing.",)
 
@@ -185,7 +185,7 @@ TWICE: dict[str, Tree] = {  # in place of the file, which is there twice
 @pytest.mark.parametrize("files", TWICE.values(), ids=TWICE)
 def test_a_file_beside_which_there_is_as_good_or_better_is_never_taken_in_silence(files: Tree, tmp_path: Path) -> None:
     others = {path: text for path, text in HANDED_IN.items() if path != NORM}
-    submission = read_folder(write_folder(tmp_path / "ada", {**others, **files}), "ada", expected=EXPECTED)
+    submission = Candidate("ada", write_folder(tmp_path / "ada", {**others, **files}), expected=EXPECTED).read()
     assert submission.files.get(NORM) != HANDED_IN[NORM]
     (concern,) = submission.concerns
     assert concern.text.startswith((f"{NORM} is ", f"{NORM} exists twice, ", f"{NORM} does not define Norm."))
@@ -193,7 +193,7 @@ def test_a_file_beside_which_there_is_as_good_or_better_is_never_taken_in_silenc
 
 def test_two_whole_trees_that_differ_are_both_named(tmp_path: Path) -> None:
     files = {f"a2/{path}": STUB for path in HANDED_IN} | {f"a2_final/{path}": text for path, text in HANDED_IN.items()}
-    submission = read_folder(write_folder(tmp_path / "ada", dict(files)), "ada", expected=EXPECTED)
+    submission = Candidate("ada", write_folder(tmp_path / "ada", dict(files)), expected=EXPECTED).read()
     assert {concern.code for concern in submission.concerns} == {"doubtful"}
     assert len(submission.concerns) == len(HANDED_IN)
 
@@ -203,14 +203,14 @@ def test_two_whole_trees_that_differ_are_both_named(tmp_path: Path) -> None:
     ids=["below", "packed", "of_that_name_elsewhere"],
 )  # fmt: skip
 def test_an_older_version_where_nobody_would_look_is_no_doubt(older: Tree, tmp_path: Path) -> None:
-    submission = read_folder(write_folder(tmp_path / "ada", {**HANDED_IN, **older}), "ada", expected=EXPECTED)
+    submission = Candidate("ada", write_folder(tmp_path / "ada", {**HANDED_IN, **older}), expected=EXPECTED).read()
     assert dict(submission.files) == HANDED_IN
     assert submission.concerns == ()
 
 
 def test_an_import_by_a_bare_name_is_named(tmp_path: Path) -> None:
     files = {**HANDED_IN, NORM: f"import sys\nsys.path.append('..')\nfrom functional import apply\n{HANDED_IN[NORM]}"}
-    submission = read_folder(write_folder(tmp_path / "ada", dict(files)), "ada", expected=EXPECTED)
+    submission = Candidate("ada", write_folder(tmp_path / "ada", dict(files)), expected=EXPECTED).read()
     (concern,) = submission.concerns
     assert concern.code == "own_import"
     assert concern.text.startswith("src/modeling/norm.py:3 imports functional by its bare name")
@@ -220,9 +220,9 @@ def test_an_import_by_a_bare_name_is_named(tmp_path: Path) -> None:
 def test_an_import_that_has_a_second_choice_is_none(tmp_path: Path) -> None:
     text = "try:\n    from ..functional import apply\nexcept ImportError:\n    from functional import apply\n"
     text += HANDED_IN[NORM]
-    submission = read_folder(
-        write_folder(tmp_path / "ada", {**HANDED_IN, "src/modeling/norm.py": text}), "ada", expected=EXPECTED
-    )
+    submission = Candidate(
+        "ada", write_folder(tmp_path / "ada", {**HANDED_IN, "src/modeling/norm.py": text}), expected=EXPECTED
+    ).read()
     assert submission.concerns == ()
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.core.intake import gradescope, reading
+from grader.core.intake import platforms, reading
 from grader.core.intake.candidate import Candidate, safe_id
 from grader.core.intake.discover import PLATFORMS, IntakeError
 from grader.core.intake.discover import discover as discover_any
@@ -364,7 +364,7 @@ def test_a_zip_in_an_export_has_a_largest_size(tmp_path: Path, monkeypatch: pyte
 
 
 def test_metadata_have_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gradescope, "MAX_METADATA_BYTES", 50)
+    monkeypatch.setattr(platforms, "MAX_METADATA_BYTES", 50)
     files = {"submission_5/norm.py": "x = 1\n", "submission_metadata.yml": METADATA}
     (candidate,) = found(tmp_path, files, packed=True)
     assert "submission_metadata.yml: is larger than " in candidate.notices[0]

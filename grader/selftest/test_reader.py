@@ -26,7 +26,7 @@ from grader.core.intake import reader as reading
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.discover import IntakeError
 from grader.core.intake.reader import MEMORY_MIB, Reader
-from grader.core.intake.submission import MAX_FILE_BYTES
+from grader.core.intake.submission import Expected
 from grader.selftest.submissions import write_folder, zipped
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits memory")]
@@ -114,6 +114,7 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     ),
     "inner_zip": lambda: zipped({"work.zip": entry(FUNCTIONAL, zipfile.ZIP_BZIP2, packed_by_bzip2())}),
     "zip_that_unpacks_to_a_zip": lambda: entry("work.zip", zipfile.ZIP_BZIP2, packed_by_bzip2()),
+    "xz_dictionary_of_4_gib": lambda: tar_by_xz_with_a_huge_dictionary(),
     "tarball_source": lambda: a_tarball(FUNCTIONAL, BOMB_BYTES),
     "tarball_data": lambda: a_tarball("data.bin", 2 * BOMB_BYTES),
     "tar_header": lambda: tar_with_a_long_name(),
@@ -128,6 +129,20 @@ def tar_with_a_long_name() -> bytes:
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     packed = packer.compress(header.tobuf(tarfile.GNU_FORMAT))
     return packed + b"".join(packer.compress(bytes(1 << 20)) for _ in range(BOMB_BYTES >> 20)) + packer.flush()
+
+
+def tar_by_xz_with_a_huge_dictionary() -> bytes:
+    """A packed tar whose header announces a dictionary of 4 GiB, which a decoder sets aside before it reads on."""
+    tar = io.BytesIO()
+    with tarfile.open(fileobj=tar, mode="w:xz") as archive:
+        header = tarfile.TarInfo(FUNCTIONAL)
+        header.size = 6
+        archive.addfile(header, io.BytesIO(b"x = 1\n"))
+    data = bytearray(tar.getvalue())
+    block = slice(12, 12 + (data[12] + 1) * 4)  # the header of the only block: its size, flags, the filter, a checksum
+    data[block.start + 4] = 40
+    data[block.stop - 4 : block.stop] = struct.pack("<I", zlib.crc32(data[block.start : block.stop - 4]))
+    return bytes(data)
 
 
 @pytest.mark.parametrize("bomb", BOMBS)
@@ -145,12 +160,23 @@ def test_a_bomb_costs_its_own_submission_and_says_what_it_is(bomb: str, tmp_path
     assert dict(neighbour.files) == ASSIGNMENT.solution()
 
 
-def test_an_honest_entry_of_each_method_is_read_whole(shared: Reader, tmp_path: Path) -> None:
-    text = "x = 1\n" * (MAX_FILE_BYTES // 6)
-    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
-        with zipfile.ZipFile(tmp_path / "ada.zip", "w", method) as archive:
-            archive.writestr(NORM, text)
-        assert shared.read(Candidate("ada", tmp_path / "ada.zip")).files == {NORM: text}
+def test_a_tar_packed_by_xz_at_its_best_is_read(shared: Reader, tmp_path: Path) -> None:
+    """``xz -9`` asks for 65 MiB."""
+    tar = io.BytesIO()
+    with tarfile.open(fileobj=tar, mode="w:xz", preset=9) as archive:
+        header = tarfile.TarInfo(NORM)
+        header.size = 6
+        archive.addfile(header, io.BytesIO(b"x = 1\n"))
+    (tmp_path / "ada.tar.xz").write_bytes(tar.getvalue())
+    assert shared.read(Candidate("ada", tmp_path / "ada.tar.xz")).files == {NORM: "x = 1\n"}
+
+
+def test_an_xz_that_asks_for_too_much_memory_is_left_out(shared: Reader, tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {NORM: "x = 1\n", "work.tar.xz": tar_by_xz_with_a_huge_dictionary()}
+    expected: Expected = {NORM: (), FUNCTIONAL: ()}
+    submission = shared.read(Candidate("ada", write_folder(tmp_path / "ada", files), expected=expected))
+    assert submission.files == {NORM: "x = 1\n"}
+    assert "work.tar.xz is damaged (Memory usage limit exceeded); it was left out." in submission.notices
 
 
 def test_a_top_level_zip_with_a_huge_list_is_refused_before_it_is_listed(tmp_path: Path) -> None:

@@ -16,13 +16,13 @@ from grader import REPOSITORY
 from grader.core.judge.judge import Judge
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import (
+    SCHEMA_VERSION,
     CaseReport,
     Environment,
     Provenance,
     Report,
     SubmissionInfo,
     Summary,
-    json_schema,
     summary_line,
     write_json,
 )
@@ -99,6 +99,16 @@ def test_a_report_cannot_be_changed() -> None:
 def test_the_summary_keeps_what_was_scored() -> None:
     line = summary_line(report(status="unreadable", reason="empty", score=None, bonus=None))
     assert (line.id, line.status, line.score, line.bonus, line.max_score) == ("someone", "unreadable", None, None, 100)
+
+
+def json_schema(model: type[Report] | type[Summary], assignment: str) -> dict[str, Any]:
+    """The JSON Schema of a report or a summary, as published in ``grader/docs/schema``."""
+    name = model.__name__.lower()
+    header = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:{assignment}:{name}:{SCHEMA_VERSION}",
+    }
+    return header | model.model_json_schema(mode="serialization")
 
 
 @models

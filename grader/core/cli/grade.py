@@ -20,8 +20,8 @@ from grader.core.intake.reader import Reader
 from grader.core.results.database import LedgerError
 from grader.core.results.policy import undated
 from grader.core.results.report import Practice
-from grader.core.results.standing import PracticeError, Standing, read_practice
-from grader.core.results.written import note
+from grader.core.results.statistics import Entry
+from grader.core.results.written import PracticeError, note, read_practice
 from grader.core.run.class_run import Run, begun
 from grader.core.run.executors import CHOICES, LOCAL, open_executor
 from grader.core.run.progress import describe, track
@@ -130,12 +130,12 @@ def grade(
                 _say_what_is_known(run)
                 if run.waiting:
                     grade_waiting(run, settings, executor, jobs)
-                standings = run.finish(practice)
+                entries = run.finish(practice)
         except KeyboardInterrupt:
             fail(f"stopped; {run.written if run else 0} of {len(candidates)} reports are in {out}.", 130)
         except GradingFailed as error:
             fail(str(error), EXIT_GRADER_ERROR)
-        _show(out, run, standings, practice)
+        _show(out, run, entries, practice)
 
 
 def _settings(device: str, only: str | None, seed: int, lang: str) -> Settings:
@@ -175,20 +175,20 @@ def _say_what_is_known(run: Run) -> None:
         warn(f"{identifier}: report.json had been edited or deleted; restored from the ledger")
 
 
-def _show(out: Path, run: Run, standings: Sequence[Standing], practice: Mapping[str, Practice]) -> None:
+def _show(out: Path, run: Run, entries: Sequence[Entry], practice: Mapping[str, Practice]) -> None:
     """Show the table, and say what went wrong."""
-    print_class(standings, OUT)
+    print_class(entries, OUT)
     for isolation in sorted({own.isolation for own in run.environments}):
         if not {"landlock", "namespaces"} & set(isolation.split("+")):
             warn(f"isolation is only {isolation!r}; `grader doctor` shows what is missing.", "yellow")
     if (places := len(run.environments)) > 1:
         text = f"results come from {places} environments (see reports); --fresh regrades all in this one."
         warn(text, "yellow")
-    graded, number = len(run.waiting), len(standings)
+    graded, number = len(run.waiting), len(entries)
     rate = f" ({graded / run.duration_s:.1f}/s)" if graded else ""
     kept = f", {number - graded} of them kept," if number > graded else ""
     say(f"{number} submissions{kept} in {run.duration_s:.1f} s{rate}. Reports: {out}")
-    lines, listed = [own.line for own in standings], {one.id for one in run.attention}
+    lines, listed = [own.line for own in entries], {one.id for one in run.attention}
     for line in lines:
         if line.practice and line.practice.unsettled:
             unsettled = ", ".join(line.practice.unsettled)

@@ -9,8 +9,8 @@ import typer
 
 from grader.core.extras import extra
 from grader.core.grades.decided import DecidedClass
+from grader.core.pages.anonymous import PseudonymError, pseudonyms
 from grader.core.results.language import in_language
-from grader.core.results.pseudonyms import PseudonymError, pseudonyms
 from grader.core.results.report import write_text
 from grader.core.results.statistics import Entry, entry
 from grader.core.run.progress import follow

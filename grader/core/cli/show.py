@@ -29,8 +29,7 @@ from .terminal import OUT, chosen, fail, find, language_of, pseudonyms_in, say
 
 if TYPE_CHECKING:
     from grader.core.results.report import Practice, PropertyReport, Report
-    from grader.core.results.standing import Standing
-    from grader.core.results.statistics import ClassStatistics
+    from grader.core.results.statistics import ClassStatistics, Entry
     from grader.core.rubric import Rubric
 
 MARKS = {
@@ -45,20 +44,18 @@ MAX_NAME = 30
 LEAST_NAME = 8  # columns that are left of names and ids in a narrow terminal
 
 
-def print_class(
-    standings: Sequence[Standing], console: Console, understood: Mapping[str, Practice] = NOT_ASKED
-) -> None:
+def print_class(entries: Sequence[Entry], console: Console, understood: Mapping[str, Practice] = NOT_ASKED) -> None:
     """Print a row for each submission, with a column for each task, and for points beside the score if there are any.
 
     Columns are aligned here, since tables of rich measure and wrap every cell, which takes seconds for a large class.
     """
-    tasks = next((own.tasks for own in standings if own.tasks), ())
-    practised = ["practice"] * any(own.line.practice for own in standings)
-    named = any(map(_name, standings))
+    tasks = next((own.tasks for own in entries if own.tasks), ())
+    practised = ["practice"] * any(own.line.practice for own in entries)
+    named = any(map(_name, entries))
     header = ["submission", *["name"] * named, *(f"{task.id} /{task.max_score:g}" for task in tasks), "score", "bonus"]
     header += [*practised, *["understood"] * bool(understood)]
-    rows = [[own.line.id, *[_name(own)] * named, *_cells(own, len(tasks))] for own in standings]
-    for own, row in zip(standings, rows, strict=True):
+    rows = [[own.line.id, *[_name(own)] * named, *_cells(own, len(tasks))] for own in entries]
+    for own, row in zip(entries, rows, strict=True):
         if own.line.id in understood:
             row += ["" for _ in range(len(header) - len(row) - 1)] + [f"{understood[own.line.id].points:g}"]
     widths = [max(map(cell_len, column)) for column in zip_longest(header, *rows, fillvalue="")]
@@ -76,12 +73,12 @@ def print_class(
     console.out("\n".join(lines[1:]), highlight=False)
 
 
-def _name(own: Standing) -> str:
+def _name(own: Entry) -> str:
     """The students' names, cut off so that a row of the table stays one line."""
     return ", ".join(student.name for student in own.line.origin.students)[:MAX_NAME] if own.line.origin else ""
 
 
-def _cells(own: Standing, tasks: int) -> list[str]:
+def _cells(own: Entry, tasks: int) -> list[str]:
     line = own.line
     practice = [f"{line.practice.points:g}"] if line.practice else []
     if line.status != "graded":

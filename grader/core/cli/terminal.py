@@ -16,8 +16,8 @@ from rich.text import Text
 from grader.core.assignment import Assignment
 from grader.core.grades.people import People, Unknown, listed
 from grader.core.intake.origin import folded
+from grader.core.pages.anonymous import PseudonymError, known
 from grader.core.results import written
-from grader.core.results.pseudonyms import PseudonymError, known
 from grader.core.results.report import Attention, Summary, SummaryLine
 from grader.core.results.written import ReadT
 from grader.core.rubric import LANGUAGES

@@ -8,8 +8,15 @@ from pathlib import Path
 from typing import Final
 
 from grader.core.extras import extra
-from grader.core.results.record import Decided, DecisionLine
-from grader.core.results.report import Attention, Summary, SummaryLine, summary_line, write_json
+from grader.core.results.report import (
+    Attention,
+    Decided,
+    DecisionLine,
+    Summary,
+    SummaryLine,
+    summary_line,
+    write_json,
+)
 from grader.core.results.written import SUMMARY
 from grader.core.rubric import Rubric
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, model_validator
 
-from grader.core.results.record import STRICT
+from grader.core.results.report import STRICT
 
 EVERYONE = "*"  # as a student: a decision for the whole class
 TOTALS = ("score", "bonus")  # what can be overridden beside properties

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import bz2
 import contextlib
-import io
+import gzip
 import lzma
 import stat
+import struct
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Callable
+from functools import partial
 from typing import IO, Any
 
-from grader.core.messages import say
+from grader.core.messages import Field, say
 
+from .kinds import BZIP2, GZIP, IS, START_BYTES, XZ, ZIP, archive_kind, has_name_of_any_archive
 from .origin import WHOLE, Part
 from .submission import (
     MAX_ARCHIVE_BYTES,
@@ -30,15 +34,40 @@ from .submission import (
     Read,
     Unreadable,
     is_clutter,
+    may_be_source,
 )
-from .unpack import CHUNK, Damaged, Decompressor, gzip, read_packed
+
+
+def archive_files(file: IO[bytes], part: Part = WHOLE) -> Files:
+    """The files of an archive, whatever its name.
+
+    Args:
+        file: The archive.
+        part: The part in which folders are counted, where a zip is an export; see :func:`zip_files`.
+
+    Raises:
+        Unreadable: If it is not an archive that can be opened.
+        Exception: Any, if the archive is damaged.
+    """
+    start = file.read(START_BYTES)
+    file.seek(0)
+    kind = archive_kind(start)
+    if kind == "tar":
+        return _tar_files(file)
+    if kind not in ("", "zip"):
+        raise Unreadable(say(IS[kind]).then(ZIP))
+    return zip_files(file, part)
+
 
 UTF_8 = 0x800  # the flag of an entry whose name is UTF-8
+LOCAL_HEADER = struct.Struct("<4s22xHH")  # signature, …, lengths of name and extra field, which come next
+MAX_BLOCK_BYTES = 1 << 20  # bzip2 gives nothing before it has a whole block of 900 kB
+MIN_DICTIONARY = 1 << 12
 MAX_DIRECTORY_BYTES = 8 << 20  # of names, sizes and places: room for a hundred thousand files
 TOO_MANY = say("{path} contains more than {n} files and folders", n=MAX_LISTED).then(SRC_ONLY)
 
 
-class _Bounded(io.RawIOBase):
+class _Bounded:
     """A file that refuses reads larger than a table of contents may be: zipfile reads the whole table unchecked."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -55,12 +84,6 @@ class _Bounded(io.RawIOBase):
 
     def tell(self) -> int:
         return self._file.tell()
-
-    def seekable(self) -> bool:
-        return True
-
-    def readable(self) -> bool:
-        return True
 
 
 def listed(file: IO[bytes]) -> list[zipfile.ZipInfo]:
@@ -89,7 +112,7 @@ def zip_files(file: IO[bytes], part: Part = WHOLE) -> Files:
         Unreadable: If it lists a file twice, or too many files or folders.
         Exception: Any, from zipfile, if the zip is damaged.
     """
-    files: dict[str, _Entry] = {}
+    files: dict[str, Read] = {}
     folders = Folders()
     for entry in listed(file):
         name = name_of(entry)
@@ -99,18 +122,8 @@ def zip_files(file: IO[bytes], part: Part = WHOLE) -> Files:
             continue
         if name in files:
             raise Unreadable(say("{path} lists a file twice").then(say("repack it")))
-        files[name] = _Entry(file, entry)
+        files[name] = partial(read_entry, file, entry)
     return files
-
-
-class _Entry:
-    """Reads one entry."""
-
-    def __init__(self, file: IO[bytes], entry: zipfile.ZipInfo) -> None:
-        self._file, self._entry = file, entry
-
-    def __call__(self, limit: int) -> bytes:
-        return read_entry(self._file, self._entry, limit)
 
 
 def name_of(entry: zipfile.ZipInfo) -> str:
@@ -153,6 +166,9 @@ def _is_chinese(name: str, data: bytes) -> bool:
 def read_entry(file: IO[bytes], entry: zipfile.ZipInfo, limit: int) -> bytes:
     """Read at most ``limit + 1`` bytes of one entry of a zip.
 
+    zipfile's own reader limits what it returns, but not what it unpacks before that with bzip2 or LZMA: a kilobyte
+    may unpack to gigabytes.
+
     Raises:
         Unreadable: If it is a link, encrypted or damaged.
     """
@@ -160,58 +176,84 @@ def read_entry(file: IO[bytes], entry: zipfile.ZipInfo, limit: int) -> bytes:
         raise Unreadable(say("{path} is a link").then(THE_FILE_ITSELF))
     if entry.flag_bits & 1:
         raise Unreadable(say("{path} is encrypted").then(say("submit a zip without a password")))
+    most = limit + 1
     try:
-        return read_packed(file, entry, limit + 1)
-    except MemoryError:
+        file.seek(entry.header_offset)
+        header = file.read(LOCAL_HEADER.size)
+        if len(header) < LOCAL_HEADER.size or not header.startswith(b"PK\3\4"):
+            raise _damaged(say("its header is missing"))
+        _, name, extra = LOCAL_HEADER.unpack(header)
+        file.seek(name + extra, 1)
+        # What does not compress grows a little.
+        packed = file.read(min(entry.compress_size, most + most // 8 + MAX_BLOCK_BYTES))
+        data = _unpacked(entry.compress_type, packed, most)
+    except (Unreadable, MemoryError):
         raise
     except Exception as error:  # each decompressor raises its own, as LZMAError
-        problem = error.message if isinstance(error, Damaged) else str(error)
-        raise Unreadable(say("{path} is damaged ({problem})", problem=problem)) from None
+        raise _damaged(str(error)) from None
+    if len(data) < most and zlib.crc32(data) != entry.CRC:
+        raise _damaged(say("its checksum is wrong"))
+    return data
+
+
+def _damaged(problem: Field) -> Unreadable:
+    return Unreadable(say("{path} is damaged ({problem})", problem=problem))
+
+
+def _unpacked(method: int, packed: bytes, most: int) -> bytes:
+    """The first ``most`` bytes that an entry unpacks to."""
+    if method == zipfile.ZIP_STORED:
+        return packed[:most]
+    if method == zipfile.ZIP_DEFLATED:
+        return zlib.decompressobj(-15).decompress(packed, most)
+    if method == zipfile.ZIP_BZIP2:
+        return bz2.BZ2Decompressor().decompress(packed, most)
+    if method == zipfile.ZIP_LZMA:
+        return _by_lzma(packed, most)
+    raise _damaged(say("compression method {n} is not supported", n=method))
+
+
+def _by_lzma(packed: bytes, most: int) -> bytes:
+    """LZMA as in a zip, given the header of a .lzma file, and no larger a dictionary than what may be returned."""
+    size, properties, dictionary = struct.unpack_from("<2xHBI", packed)
+    if size != 5:
+        raise _damaged(say("its LZMA header is wrong"))
+    header = struct.pack("<BIq", properties, max(MIN_DICTIONARY, min(dictionary, most)), -1)
+    return lzma.LZMADecompressor(lzma.FORMAT_ALONE).decompress(header + packed[9:], most)
 
 
 MAX_UNPACKED_BYTES = 512 << 20  # a tar has to be read from its start, large files that nobody needs included
 MAX_KEPT_BYTES = 64 << 20
-PACKED: dict[bytes, Callable[[], Decompressor]] = {
-    b"\x1f\x8b": gzip,
-    b"BZh": bz2.BZ2Decompressor,
-    b"\xfd7zXZ": lambda: lzma.LZMADecompressor(memlimit=MAX_ARCHIVE_BYTES),
+# What unpacks a compressed tar, by how it begins: never more than is asked for.
+UNPACKING: dict[bytes, Callable[[IO[bytes]], Any]] = {
+    GZIP: lambda file: gzip.GzipFile(fileobj=file),
+    BZIP2: bz2.BZ2File,
+    XZ: lzma.LZMAFile,
 }
 
 
-class _Unpacked(io.RawIOBase):
-    """The bytes that a compressed file unpacks to, with a limit on each read and on their sum."""
+class _Unpacked:
+    """The bytes that a compressed or plain file unpacks to, with a limit on their sum."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._total = file, 0
-        start = file.read(8)
+        start = file.read(START_BYTES)
         file.seek(0)
-        self._method = next((method() for mark, method in PACKED.items() if start.startswith(mark)), None)
+        unpacking = next((unpacking for mark, unpacking in UNPACKING.items() if start.startswith(mark)), None)
+        self._file, self._total = unpacking(file) if unpacking else file, 0
 
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        if size < 0 or size > MAX_UNPACKED_BYTES:
-            raise Unreadable(say("{path} is damaged").then(say("repack it")))
-        data = self._file.read(size) if self._method is None else self._next(self._method, size)
+    def read(self, size: int) -> bytes:
+        try:
+            data: bytes = self._file.read(size)
+        except MemoryError:  # of an xz, whose dictionary would not fit: no reason to give up what lies beside it
+            raise _damaged("Memory usage limit exceeded") from None
         self._total += len(data)
         if self._total > MAX_UNPACKED_BYTES:
             raise Unreadable(say("{path} unpacks to more than {n} MiB", n=MAX_UNPACKED_BYTES >> 20).then(SRC_ONLY))
         return data
 
-    def _next(self, method: Decompressor, size: int) -> bytes:
-        found = method.decompress(b"", size) if self._total else b""
-        while not found and not method.eof and (chunk := self._file.read(CHUNK)):
-            found = method.decompress(chunk, size)
-        return found
 
-
-def tar_files(file: IO[bytes], wanted: Callable[[str], bool]) -> Files:
-    """The files of a tar archive.
-
-    Args:
-        file: The archive, at its start.
-        wanted: Whether a file of this name may be read later; of others only the name is kept.
+def _tar_files(file: IO[bytes]) -> Files:
+    """The files of a tar archive; of those that are neither source nor archive by their names, only the name is kept.
 
     Raises:
         Unreadable: If it is too large, or damaged.
@@ -223,14 +265,13 @@ def tar_files(file: IO[bytes], wanted: Callable[[str], bool]) -> Files:
         with tarfile.open(fileobj=unpacked, mode="r|") as archive:
             for number, member in enumerate(archive):
                 if number >= MAX_LISTED:
-                    raise Unreadable(
-                        say("{path} contains more than {n} files and folders", n=MAX_LISTED).then(SRC_ONLY)
-                    )
+                    raise Unreadable(TOO_MANY)
                 name = member.name.replace("\\", "/").removeprefix("./")
                 folders.above(f"{name}/" if member.isdir() else name)
                 if member.isdir() or is_clutter(name):
                     continue
-                content = archive.extractfile(member) if member.isreg() and wanted(name) else None
+                wanted = member.isreg() and (may_be_source(name) or has_name_of_any_archive(name))
+                content = archive.extractfile(member) if wanted else None
                 most = MAX_FILE_BYTES + 1 if name.endswith(".py") else MAX_ARCHIVE_BYTES
                 data = content.read(most) if content else b""
                 kept += len(data)
@@ -238,23 +279,18 @@ def tar_files(file: IO[bytes], wanted: Callable[[str], bool]) -> Files:
                     raise Unreadable(
                         say("{path} contains more than {n} MiB of source", n=MAX_KEPT_BYTES >> 20).then(SRC_ONLY)
                     )
-                files[name] = _Kept(data) if member.isreg() else _refused  # of equal names the last, as with tar
+                # Of equal names the last counts, as with tar.
+                files[name] = partial(_kept, data) if member.isreg() else _refused
                 archive.members = []  # type: ignore[attr-defined] # or it would keep all members in memory
     except (Unreadable, MemoryError):
         raise
     except Exception as error:  # tarfile may raise anything for hostile bytes
-        raise Unreadable(say("{path} is damaged ({problem})", problem=str(error))) from None
+        raise _damaged(str(error)) from None
     return files
 
 
-class _Kept:
-    """Gives the content of a file that has been read already."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    def __call__(self, limit: int) -> bytes:
-        return self._data[: limit + 1]
+def _kept(data: bytes, limit: int) -> bytes:
+    return data[: limit + 1]
 
 
 def _refused(limit: int) -> bytes:

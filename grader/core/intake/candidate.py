@@ -11,20 +11,18 @@ import itertools
 import os
 import re
 import unicodedata
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import IO
 
 from grader.core.messages import Message, as_data, from_data, quoted, say
 
+from .archives import archive_files
 from .kinds import without_archive_suffix
 from .origin import WHOLE, Origin, Part, clean
-from .reading import archive_files, read_files
+from .reading import read_files
 from .submission import (
-    ANYTHING,
-    AS_NAMED,
     CLUTTER,
     ENVIRONMENT,
     MAX_FOLDERS,
@@ -86,13 +84,21 @@ class Candidate:
         """Read it in this process. If it cannot be read, the submission has a reason; only MemoryError is raised."""
         if self.reason is not None:
             submission = Submission(self.id, reason=self.reason)
-        elif not self.path.is_dir():
-            submission = read_archive(self.path, self.id, self.part, not self.among_others, self.expected, self.taken)
-        elif self.part.below:
-            submission = read_folder(self.path / self.part.below, self.id, expected=self.expected, taken=self.taken)
         else:
-            submission = read_folder(self.path, self.id, self.part, self.expected, self.taken)
+            with contextlib.ExitStack() as stack:
+                submission = read_files(self.id, lambda: self._files(stack), self.expected, self.taken)
         return _printable(replace(submission, notices=self.notices + submission.notices))
+
+    def _files(self, stack: contextlib.ExitStack) -> Files:
+        """The files that belong to it; they can be read until ``stack`` closes the folder or archive."""
+        if self.path.is_dir():
+            return _files_in(self.path / self.part.below, self.part.files, stack)
+        # A link is followed if a person named it, and not in a folder of students' files.
+        file = stack.enter_context(open_regular(self.path, follow=not self.among_others))
+        found = archive_files(file, self.part)
+        if self.part == WHOLE:
+            return found
+        return {self.part.shown(name): read for name, read in found.items() if name in self.part}
 
 
 def _printable(submission: Submission) -> Submission:
@@ -154,23 +160,14 @@ def safe_id(name: str) -> str:
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def read_folder(
-    folder: Path, identifier: str, part: Part = WHOLE, expected: Expected = ANYTHING, taken: Taken = AS_NAMED
-) -> Submission:
-    """The submission in ``folder``, or in a part of it, archives included; if it cannot be read, it has a reason."""
+def _files_in(folder: Path, chosen: Mapping[str, str], stack: contextlib.ExitStack) -> Files:
+    """The files of a folder, or only the ``chosen`` ones, by the names that the student gave them."""
     try:
         root = os.open(folder, _FOLDER)
     except OSError as error:
-        why = say("The folder cannot be opened: {problem}.", problem=str(error.strerror))
-        return Submission(identifier, reason=why)
-    try:
-        return read_files(identifier, lambda: _files(root, folder, part), expected, taken)
-    finally:
-        os.close(root)
-
-
-def _files(root: int, folder: Path, part: Part) -> Files:
-    names = part.files or {name: name for name in _names(folder)}
+        raise Unreadable(say("The folder cannot be opened: {problem}", problem=str(error.strerror))) from None
+    stack.callback(os.close, root)
+    names = chosen or {name: name for name in _names(folder)}
     return {shown: partial(_read, root, name) for shown, name in names.items()}
 
 
@@ -232,31 +229,3 @@ def _read(root: int, name: str, limit: int) -> bytes:
             return file.read(limit + 1)
     finally:
         os.close(current)
-
-
-def read_archive(
-    source: Path | IO[bytes],
-    identifier: str,
-    part: Part = WHOLE,
-    follow: bool = True,
-    expected: Expected = ANYTHING,
-    taken: Taken = AS_NAMED,
-) -> Submission:
-    """The submission in an archive, or in a part of one; if it cannot be read, it has a reason.
-
-    Args:
-        source: The archive.
-        identifier: The submission's id.
-        part: The part of the archive that belongs to the submission.
-        follow: Whether ``source`` may be a link: yes if a person named it, no in a folder of students' files.
-        expected: The files that are asked for.
-        taken: Files that stand for others.
-    """
-    with contextlib.ExitStack() as stack:
-
-        def files() -> Files:
-            file = stack.enter_context(open_regular(source, follow=follow)) if isinstance(source, Path) else source
-            found = archive_files(file, part)
-            return {part.shown(name): read for name, read in found.items() if name in part} if part != WHOLE else found
-
-        return read_files(identifier, files, expected, taken)

@@ -31,14 +31,14 @@ _BRANCH = re.compile(r"ref: (refs/heads/(?!.*\.\.)[\w./-]+)")
 _COMMITTER = re.compile(rb"^committer [^\n]* (\d{1,12}) [+-]\d{4}$", re.MULTILINE)
 
 
-def split(listing: Listing) -> list[Found]:
+def clones(listing: Listing) -> list[Found]:
     """One submission for each clone; none if most folders are not clones."""
     folders = [name for name in listing.visible if name.endswith("/")]
-    clones = [name for name in folders if listing.has(f"{name}.git")]
-    if len(clones) <= len(folders) // 2:  # some students hand in their repository as a folder
+    found = [name for name in folders if listing.has(f"{name}.git")]
+    if len(found) <= len(folders) // 2:  # some students hand in their repository as a folder
         return []
     slug = listing.folder.removesuffix(SUFFIX) if listing.folder.endswith(SUFFIX) else ""
-    return [_found(name, slug, committed_at(listing.inside(name))) for name in clones]
+    return [_found(name, slug, committed_at(listing.inside(name))) for name in found]
 
 
 def _found(folder: str, slug: str, when: str | None) -> Found:
@@ -158,6 +158,3 @@ def _patched(base: bytes, delta: bytes) -> bytes:
 
 def _inflated(data: bytes) -> bytes:
     return zlib.decompressobj().decompress(data, MAX_SMALL)
-
-
-SUFFIX = "-submissions"

@@ -12,24 +12,26 @@ from pathlib import Path, PurePosixPath
 
 from grader.core.messages import Message, say
 
-from . import canvas, clones, gradescope, moodle
 from .candidate import Candidate, folded, identifier, safe_id, unused
+from .clones import clones
 from .kinds import FOREIGN, START_BYTES, archive_kind, is_archive_name
 from .layout import expected_path
 from .listing import Listing
 from .origin import Found, Part, Student
+from .platforms import canvas, gradescope, moodle
 from .roster import latest, with_roster
 from .submission import ANYTHING, PACKAGE, Expected, Unreadable, open_regular
 
 FOLDERS = "folders"
 # Beside submissions, files of these kinds are no submissions: staff may have put them there.
 TEXTS = {".html", ".txt", ".md", ".pdf", ".docx", ".doc", ".png", ".jpg", ".jpeg", ".url"}
+LOOSE = say("{called} is a single file outside every submission. Move it into its student's folder.")
 # In the order in which they are tried: platforms with more distinctive file names first.
 PLATFORMS: Mapping[str, Callable[[Listing], list[Found]]] = {
-    "gradescope": gradescope.split,
-    "moodle": moodle.split,
-    "canvas": canvas.split,
-    "clones": clones.split,
+    "gradescope": gradescope,
+    "moodle": moodle,
+    "canvas": canvas,
+    "clones": clones,
 }
 
 
@@ -156,27 +158,22 @@ def _each(listing: Listing, claimed: Collection[str], expected: Expected) -> lis
     own = [name for name in others if name.endswith("/") or _handed_in(name)]
     loose: dict[str, Message] = {}
     if own or claimed:  # a folder of single files alone, perhaps of one student, is no class
-        loose = {name: _why_loose(name) for name in others if name not in own and _may_be_work(name, expected)}
-    if not listing.path.is_dir():
-        parts = {name: Part(below=name) if name.endswith("/") else Part(files={name: name}) for name in [*own, *loose]}
-        return [
-            Candidate(
-                identifier(Path(name)),
-                listing.path,
-                part=listing.rooted(part),
-                among_others=True,
-                reason=loose.get(name),
-            )
-            for name, part in parts.items()
-        ]
-    reasons = {name: _why_unread(listing.path / name) or loose.get(name) for name in others}
-    return [_child(listing.path / name, reason) for name, reason in reasons.items() if name in own or reason]
+        loose = {name: LOOSE.filled(called=name) for name in others if name not in own and _may_be_work(name, expected)}
+    found = []
+    for name in others:
+        reason = (_why_unread(listing.path / name) if listing.path.is_dir() else None) or loose.get(name)
+        if reason or name in own:
+            found.append(_child(listing, name, reason))
+    return found
 
 
-def _child(path: Path, reason: Message | None) -> Candidate:
-    if reason is None and not path.is_dir() and not is_archive_name(path.name):
-        return Candidate(identifier(path), path.parent, part=Part(files={path.name: path.name}), among_others=True)
-    return Candidate(identifier(path), path, reason=reason, among_others=True)
+def _child(listing: Listing, name: str, reason: Message | None) -> Candidate:
+    """The submission in one entry of a listing: a folder or an archive, which may be a part of a zip, or one file."""
+    path = listing.path / name
+    if listing.path.is_dir() and (reason or path.is_dir() or is_archive_name(name)):
+        return Candidate(identifier(path), path, reason=reason, among_others=True)
+    part = listing.rooted(Part(below=name) if name.endswith("/") else Part(files={name: name}))
+    return Candidate(identifier(path), listing.path, part=part, reason=reason, among_others=True)
 
 
 def _handed_in(name: str) -> bool:
@@ -189,14 +186,6 @@ def _may_be_work(name: str, expected: Expected) -> bool:
     path = PurePosixPath(name.lower())
     called = any(PurePosixPath(wanted).stem.lower() in path.stem for wanted in expected)
     return ".py" in path.name or (called and path.suffix in ("", ".txt"))
-
-
-def _why_loose(name: str) -> Message:
-    """Why a single file in a folder of submissions is not read."""
-    return say(
-        "{called} is a single file outside every submission. Move it into its student's folder.",
-        called=name,
-    )
 
 
 def _why_unread(path: Path) -> Message | None:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from grader.core.messages import Message, say
 
-from .archives import PACKED
 from .submission import Files, Read, Unreadable
 
+GZIP, BZIP2, XZ = b"\x1f\x8b", b"BZh", b"\xfd7zXZ"  # how a compressed tar begins
 TAR_MARK = slice(257, 262)
 START_BYTES = 512
 ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz", ".tar")
@@ -81,7 +81,7 @@ def archive_kind(start: bytes) -> str:
     """``zip``, ``tar``, or the suffix of another kind by a file's first bytes, such as ``.rar``; empty if unknown."""
     if start.startswith((b"PK\3\4", b"PK\5\6")):
         return "zip"
-    if start.startswith(tuple(PACKED)) or start[TAR_MARK] == b"ustar":
+    if start.startswith((GZIP, BZIP2, XZ)) or start[TAR_MARK] == b"ustar":
         return "tar"
     return next((kind for mark, kind in BY_MARK.items() if start.startswith(mark)), "")
 

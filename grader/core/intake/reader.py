@@ -47,17 +47,13 @@ class _Died(Exception):
         self.of_its_limit = of_its_limit
 
 
-class Reader:
+class Reader(contextlib.AbstractContextManager["Reader"]):
     """Sends requests to the reading process, which starts with the first request."""
 
     def __init__(self) -> None:
         """Start no process yet."""
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection | None = None
-
-    def __enter__(self) -> Reader:
-        """Return the reader itself."""
-        return self
 
     def __exit__(self, *_: object) -> None:
         """End the process."""

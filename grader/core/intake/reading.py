@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 from collections.abc import Callable, Iterator
-from typing import IO
 
 from grader.core.messages import Field, Message, say
 
-from .archives import tar_files, zip_files
+from .archives import archive_files
 from .defined import STUB, lacking
-from .kinds import IS, START_BYTES, ZIP, archive_kind, has_name_of_any_archive, is_archive, named
+from .kinds import has_name_of_any_archive, is_archive, named
 from .layout import MISSING, Placed, copy_number, doubtful, handed_in_again, place, renamed, without_copy_suffix
-from .origin import WHOLE, Part
 from .source_rules import modules_of, own_imports, relative_name
 from .submission import (
-    AS_NAMED,
     MAX_ARCHIVE_BYTES,
     MAX_ENTRIES,
     MAX_SOURCE_BYTES,
@@ -29,7 +25,6 @@ from .submission import (
     Taken,
     Unreadable,
     left_out,
-    may_be_source,
     places_in,
     without_clutter,
 )
@@ -40,14 +35,8 @@ NONE_OF = "None of {names} is in the submission."
 NO_ZIP = "File is not a zip file"  # as Python's zipfile says it
 
 
-def submission_in(identifier: str, files: Files, expected: Expected, taken: Taken = AS_NAMED) -> Submission:
+def _submission_in(identifier: str, files: Files, expected: Expected, taken: Taken) -> Submission:
     """The submission in these files, and in the archives among them.
-
-    Args:
-        identifier: Its id.
-        files: All of them.
-        expected: What is asked for.
-        taken: The files that stand for others, as staff decided.
 
     Raises:
         Unreadable: If there is nothing to grade.
@@ -73,7 +62,8 @@ def submission_in(identifier: str, files: Files, expected: Expected, taken: Take
     found.concerns += [*offered, *(Concern("renamed", what) for what in odd)]
     notices = [*found.notices, *(concern.text for concern in found.concerns)]
     if not found.files or (expected and len(missing) == len(expected)):
-        first, *more = notices or filter(None, (_nothing(expected), named(search.files)))
+        nothing = say(NONE_OF, names=", ".join(expected) or say("the files of src/"))
+        first, *more = notices or filter(None, (nothing, named(search.files)))
         why = first.then(*more)
         return Submission(identifier, notices=tuple(notices), reason=why, concerns=tuple(found.concerns))
     absent = [say("{path} is missing.", path=path) for path, problem in rest.items() if problem == MISSING]
@@ -88,10 +78,6 @@ def submission_in(identifier: str, files: Files, expected: Expected, taken: Take
 def _telling(files: Files) -> Files:
     """The files but those that many hand in beside their work."""
     return {name: read for name, read in files.items() if not name.endswith((".txt", ".html", ".png"))}
-
-
-def _nothing(expected: Expected) -> Message:
-    return say(NONE_OF, names=", ".join(expected) or say("the files of src/"))
 
 
 def sentence(message: Message) -> Message:
@@ -202,47 +188,23 @@ def _in_archive(name: str) -> bool:
     return any(has_name_of_any_archive(part) for part in name.split("/")[:-1])
 
 
-def archive_files(file: IO[bytes], part: Part = WHOLE) -> Files:
-    """The files of an archive, whatever its name.
+def read_files(identifier: str, files: Callable[[], Files], expected: Expected, taken: Taken) -> Submission:
+    """The submission in the files that ``files()`` returns; on failure it has a reason. Only MemoryError is raised.
 
     Args:
-        file: The archive.
-        part: The part in which folders are counted, where a zip is an export; see :func:`zip_files`.
-
-    Raises:
-        Unreadable: If it is not an archive that can be opened.
-        Exception: Any, if the archive is damaged.
+        identifier: Its id.
+        files: Finds all of them.
+        expected: What is asked for.
+        taken: The files that stand for others, as staff decided.
     """
-    start = file.read(START_BYTES)
-    file.seek(0)
-    kind = archive_kind(start)
-    if kind == "tar":
-        return tar_files(file, lambda name: may_be_source(name) or has_name_of_any_archive(name))
-    if kind not in ("", "zip"):
-        raise Unreadable(say(IS[kind]).then(ZIP))
-    return zip_files(file, part)
-
-
-@contextlib.contextmanager
-def _failure_as_reason(identifier: str) -> Iterator[list[Submission]]:
-    """Give a list to put the submission in; if reading fails, put a submission with the reason there."""
-    result: list[Submission] = []
     try:
-        yield result
+        return _submission_in(identifier, files(), expected, taken)
     except MemoryError:
         raise
     except Unreadable as problem:
-        why = problem.message.filled(path=say("The archive"))
-        result[:] = [Submission(identifier, reason=sentence(why))]
+        why = sentence(problem.message.filled(path=say("The archive")))
     except OSError as error:
         why = say("It cannot be read: {problem}.", problem=error.strerror or str(error))
-        result[:] = [Submission(identifier, reason=why)]
     except Exception as error:
-        result[:] = [Submission(identifier, reason=say("The zip cannot be read: {problem}.", problem=_said_by(error)))]
-
-
-def read_files(identifier: str, files: Callable[[], Files], expected: Expected, taken: Taken = AS_NAMED) -> Submission:
-    """The submission in the files that ``files()`` returns; on failure it has a reason. Only MemoryError is raised."""
-    with _failure_as_reason(identifier) as result:
-        result.append(submission_in(identifier, files(), expected, taken))
-    return result[0]
+        why = say("The zip cannot be read: {problem}.", problem=_said_by(error))
+    return Submission(identifier, reason=why)

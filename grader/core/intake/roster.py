@@ -40,26 +40,10 @@ IDS: tuple[str, ...] = (
 NAMES: tuple[str, ...] = ("name", "student", "fullname", "姓名", "全名", "学生")
 NAMES += ("vollständigername", "nombrecompleto", "nomcomplet", "volledigenaam", "nomecompleto", "полноеимя")
 FIRST_NAMES, LAST_NAMES = ("firstname", "名", "名字"), ("lastname", "姓", "姓氏")
-EMAILS: tuple[str, ...] = (
-    "email",
-    "emailaddress",
-    "邮箱",
-    "电子邮箱",
-    "邮箱地址",
-    "电子邮件",
-    "电子邮件地址",
-    "email地址",
-)
+EMAILS: tuple[str, ...] = ("email", "emailaddress", "邮箱", "电子邮箱", "邮箱地址", "电子邮件", "电子邮件地址")
 EMAILS += ("email地址", "e-mail-adresse", "direccióndecorreo", "adressedecourriel", "e-mailadres", "endereçodee-mail")
 # What Moodle calls a participant in its language packs; most have no blank before the number.
-PARTICIPANT: tuple[str, ...] = (
-    "Participant",
-    "Participante",
-    "Partecipante",
-    "Teilnehmer/in",
-    "Deelnemer",
-    "Deltagare",
-)
+PARTICIPANT: tuple[str, ...] = ("Participant", "Participante", "Partecipante", "Teilnehmer/in", "Deelnemer")
 PARTICIPANT += ("Deltagare", "Участник", "参与者", "參與者", "参加者")
 _PARTICIPANT = re.compile(rf"(?:(?:{'|'.join(PARTICIPANT)})|.* )(?P<id>\d+)")
 _NOBODY = ("points possible", "student, test", "test student")  # rows of a Canvas gradebook that hold no student
@@ -101,7 +85,11 @@ def _read(path: Path) -> list[tuple[int, Mapping[str, str]]]:
     try:
         with path.open("rb") as file:
             text = file.read(MAX_BYTES).decode("utf-8-sig")
-        return [(line, {heading(key): value or "" for key, value in row.items()}) for line, row in _rows(text)]
+        rows = csv.DictReader(io.StringIO(text, newline=""), restkey="")
+        return [
+            (rows.line_num, {heading(key): value for key, value in row.items() if isinstance(value, str)})
+            for row in rows
+        ]
     except OSError as error:
         raise RosterError(f"{path}: {error.strerror}. Give a CSV with a column username, name or email.") from None
     except (UnicodeDecodeError, csv.Error) as error:
@@ -130,11 +118,6 @@ def _late_s(status: str) -> float | None:
         spans = re.findall(r"(\d+)\s*([^\W\d])", found["en"] or found["zh"])
         return float(sum(int(count) * UNITS.get(unit, 0) for count, unit in spans))
     return 0.0 if any(word in status for word in SUBMITTED) and not re.search(r"\d", status) else None
-
-
-def _rows(text: str) -> Iterable[tuple[int, Mapping[str, str]]]:
-    rows = csv.DictReader(io.StringIO(text, newline=""), restkey="", strict=False)
-    return ((rows.line_num, {key: value for key, value in row.items() if isinstance(value, str)}) for row in rows)
 
 
 def student_of(row: Mapping[str, str]) -> Student:

@@ -29,7 +29,6 @@ AS_UTF_8 = say("save it as UTF-8")
 
 Expected = Mapping[str, Sequence[str]]  # the files that an assignment asks for, and the names that each defines
 Taken = Mapping[str, str]  # from an expected path to the student's name for the file that is taken for it
-AS_NAMED: Taken = {}
 ANYTHING: Expected = {}  # no particular files are asked for: every Python file below src/ is taken
 
 

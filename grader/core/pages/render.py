@@ -24,7 +24,7 @@ from grader.core.results.report import Attention, Practice, Report, summary_line
 from grader.core.results.statistics import Entry, class_statistics
 from grader.core.rubric import Rubric
 
-from .words import SIMULATED, say
+from .words import say
 
 HERE = Path(__file__).parent
 NO_LAWS: Mapping[str, Law] = MappingProxyType({})
@@ -190,4 +190,4 @@ def _printable(value: Any) -> Any:
 
 def _devices(language: str, names: str) -> str:
     """The devices of an environment, separated by commas, in a language."""
-    return names.replace(SIMULATED["en"], SIMULATED[language])
+    return names.replace(say("en", "simulated"), say(language, "simulated"))

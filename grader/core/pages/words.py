@@ -154,6 +154,7 @@ WORDS: Final[sentences.Sentences] = {
     "environment": ("Where it was graded", "评分环境"),
     "devices": ("Devices", "设备"),
     "isolation": ("Isolation", "隔离"),
+    "simulated": ("a second device (simulated)", "第二个设备（模拟）"),  # in English as environments name it
     "several_environments": (
         "Submissions were graded in different environments; compare with care.",
         "并非所有提交都在相同条件下评分，比较时请留意。",
@@ -177,9 +178,5 @@ WORDS: Final[sentences.Sentences] = {
     Outcome.NOT_ASSESSED: ("not assessed", "未评判"),
     Outcome.GRADER_ERROR: ("grader error", "评分程序出错"),
 }
-
-
-SIMULATED: Final = {"en": "a second device (simulated)", "zh": "第二个设备（模拟）"}  # as environments name it
-
 
 say = partial(sentences.say, WORDS)

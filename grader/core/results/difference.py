@@ -202,9 +202,10 @@ def _changes(old: Report, new: Report, decisions: Mapping[str, Reason]) -> Itera
     for identifier in (*after, *(own for own in before if own not in after)):
         sides = before.get(identifier), after.get(identifier)
         if _rated(sides[0]) != _rated(sides[1]):
-            decided = decisions.get(identifier)
-            why = (decided,) if decided and _only_points(*sides) else _why(*sides, differing, old, new)
-            yield PropertyChange(identifier, *sides, why)
+            decided, (one, other) = decisions.get(identifier), sides
+            only_points = one and other and (one.outcome, one.max_points) == (other.outcome, other.max_points)
+            why = (decided,) if decided and only_points else _why(one, other, differing, old, new)
+            yield PropertyChange(identifier, one, other, why)
 
 
 def _properties(report: Report) -> dict[str, PropertyReport]:
@@ -213,15 +214,6 @@ def _properties(report: Report) -> dict[str, PropertyReport]:
 
 def _rated(prop: PropertyReport | None) -> tuple[Outcome, float, float] | None:
     return (prop.outcome, prop.points, prop.max_points) if prop else None
-
-
-def _only_points(before: PropertyReport | None, after: PropertyReport | None) -> bool:
-    """Whether neither the outcome nor the worth of a property changed, but only its points."""
-    return bool(before and after) and _ended(before) == _ended(after)
-
-
-def _ended(prop: PropertyReport | None) -> tuple[Outcome, float] | None:
-    return (prop.outcome, prop.max_points) if prop else None
 
 
 def _why(

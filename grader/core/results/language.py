@@ -4,59 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Final
 
 from grader.core.assignment import Assignment
 from grader.core.messages import Message, translated
 from grader.core.rubric import Rubric
+from grader.core.sentences import Sentences, say
 
 from .chinese import PHRASES
 from .outcome import Outcome
 from .report import CaseReport, MessagePart, PropertyReport, Report, TaskReport, message_of
 
+CONSEQUENCE = "consequence"
 # Hints for every outcome but ``passed`` and ``failed``, which is a wrong value.
-ADVICE: Mapping[Outcome, Mapping[str, str]] = {
-    Outcome.CRASHED: {
-        "en": "Your code raised an exception. The first case below names it and its line: fix that first.",
-        "zh": "你的代码报错了。下面第一个用例给出了错误和所在行；请先解决它。",
-    },
-    Outcome.TIMED_OUT: {
-        "en": "Your code exceeded the time limit. Look for an infinite loop.",
-        "zh": "你的代码没有按时给出结果。检查是否有不会结束的循环。",
-    },
-    Outcome.MEMORY_EXCEEDED: {
-        "en": "Your code used too much memory. Look for a tensor that is far larger than its inputs.",
-        "zh": "你的代码占用了过多内存。检查是否有远大于输入的张量。",
-    },
-    Outcome.NOT_IMPLEMENTED: {
-        "en": "This is still to be implemented (TODO).",
-        "zh": "这里仍是 TODO。",
-    },
-    Outcome.MISSING: {
-        "en": "A file or a name was not found. Keep the names and places of the stubs.",
-        "zh": "找不到文件或名称。请保留原来的文件位置和名称。",
-    },
-    Outcome.INVALID_REPLY: {
-        "en": "Your code did not return a single dense tensor. Check the return statement.",
-        "zh": "你的代码返回的不是一个普通的稠密张量。检查 return。",
-    },
-    Outcome.INCONSISTENT: {
-        "en": "The same calls gave correct results in one process and wrong ones in another. Staff will review this.",
-        "zh": "同样的调用，你的代码在一个进程中回答正确，在另一个进程中回答错误。会有人查看。",
-    },
-    Outcome.NOT_ASSESSED: {
-        "en": "This could not be assessed on this machine.",
-        "zh": "这一项无法在这台机器上评判。",
-    },
-    Outcome.GRADER_ERROR: {
-        "en": "The grader failed here. This is not your fault and costs you no points. Staff have been notified.",
-        "zh": "这里是评分程序出错，不是你的问题，也不会扣你的分。助教已得知。",
-    },
-}
-
-# Wraps the hint of a property that failed without a known mistake, if an earlier basic property of its task failed.
-CONSEQUENCE: Mapping[str, str] = {
-    "en": "This may follow from “{first}”: fix that first. If this is still wrong afterwards: {hint}",
-    "zh": "这可能是“{first}”引起的，请先改好它。如果仍有问题：{hint}",
+ADVICE: Final[Sentences] = {
+    Outcome.CRASHED: (
+        "Your code raised an exception. The first case below names it and its line: fix that first.",
+        "你的代码报错了。下面第一个用例给出了错误和所在行；请先解决它。",
+    ),
+    Outcome.TIMED_OUT: (
+        "Your code exceeded the time limit. Look for an infinite loop.",
+        "你的代码没有按时给出结果。检查是否有不会结束的循环。",
+    ),
+    Outcome.MEMORY_EXCEEDED: (
+        "Your code used too much memory. Look for a tensor that is far larger than its inputs.",
+        "你的代码占用了过多内存。检查是否有远大于输入的张量。",
+    ),
+    Outcome.NOT_IMPLEMENTED: ("This is still to be implemented (TODO).", "这里仍是 TODO。"),
+    Outcome.MISSING: (
+        "A file or a name was not found. Keep the names and places of the stubs.",
+        "找不到文件或名称。请保留原来的文件位置和名称。",
+    ),
+    Outcome.INVALID_REPLY: (
+        "Your code did not return a single dense tensor. Check the return statement.",
+        "你的代码返回的不是一个普通的稠密张量。检查 return。",
+    ),
+    Outcome.INCONSISTENT: (
+        "The same calls gave correct results in one process and wrong ones in another. Staff will review this.",
+        "同样的调用，你的代码在一个进程中回答正确，在另一个进程中回答错误。会有人查看。",
+    ),
+    Outcome.NOT_ASSESSED: ("This could not be assessed on this machine.", "这一项无法在这台机器上评判。"),
+    Outcome.GRADER_ERROR: (
+        "The grader failed here. This is not your fault and costs you no points. Staff have been notified.",
+        "这里是评分程序出错，不是你的问题，也不会扣你的分。助教已得知。",
+    ),
+    # Around the hint of a property without a known mistake, if an earlier basic property of its task failed.
+    CONSEQUENCE: (
+        "This may follow from “{first}”: fix that first. If this is still wrong afterwards: {hint}",
+        "这可能是“{first}”引起的，请先改好它。如果仍有问题：{hint}",
+    ),
 }
 
 
@@ -96,12 +92,13 @@ def _hint(prop: PropertyReport, before: Sequence[PropertyReport], rubric: Rubric
     if prop.outcome is Outcome.PASSED:
         return ""
     if prop.outcome is not Outcome.FAILED:
-        return ADVICE[prop.outcome][language]
+        return say(ADVICE, language, prop.outcome)
     if prop.misconception:
         return rubric.misconception(prop.misconception).hint[language]
     hint = rubric.properties[prop.id].hint[language]
     if first := _first_failure(before, rubric):
-        hint = CONSEQUENCE[language].format(first=rubric.properties[first.id].title[language], hint=hint)
+        title = rubric.properties[first.id].title[language]
+        hint = say(ADVICE, language, CONSEQUENCE, first=title, hint=hint)
     return hint
 
 

@@ -11,19 +11,20 @@ import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from grader.core.intake.origin import Origin
-from grader.core.intake.submission import Submission
+from grader.core.intake.submission import Concern, Submission
+from grader.core.messages import as_data, from_data
 
 from .database import transaction
 from .outcome import Outcome
-from .report import MessagePart, PropertyReport, Report, json_text
+from .report import Report, json_text
 
 
 @dataclass(frozen=True)
-class Entry:
+class Recorded:
     """An earlier result under the present conditions, with all that decides whether it can be used again.
 
     Attributes:
@@ -49,8 +50,8 @@ class Entry:
         return (self.sha256, self.notices, self.reason) == (submission.sha256, submission.notices, submission.reason)
 
 
-# These columns are made where they are missing, since older ledgers of version 1 lack them.
-ADDED = (("properties", "parts"), ("results", "reason_parts"), ("results", "concerns"))
+# Columns that are made where they are missing, since older ledgers of version 1 lack them.
+ADDED = (("results", "concerns"),)
 
 
 class Ledger:
@@ -92,15 +93,28 @@ class Ledger:
         found = self._connection.execute("SELECT submission, origin FROM class LEFT JOIN latest USING (submission)")
         return {submission: origin_of(text) for submission, text in found}
 
-    def noticed(self, concerns: Mapping[str, str]) -> None:
-        """Keep what intake noticed about submissions, as JSON, for runs that do not read them again."""
+    def noticed(self, concerns: Mapping[str, Iterable[Concern]]) -> None:
+        """Keep what intake noticed about submissions, for runs that do not read them again."""
         with transaction(self._connection):
-            for submission, text in concerns.items():
+            for submission, found in concerns.items():
+                text = json.dumps([(one.code, as_data(one.text)) for one in found], ensure_ascii=False)
                 self._connection.execute(
                     "UPDATE results SET concerns = ? WHERE current AND submission = ?", (text, submission)
                 )
 
-    def entries(self) -> dict[str, Entry]:
+    def concerns(self) -> dict[str, list[Concern]]:
+        """What :meth:`noticed` kept about the class, by the ids of submissions."""
+        found = self._connection.execute("SELECT submission, concerns FROM latest WHERE concerns IS NOT NULL")
+        return {own: [Concern(code, from_data(text)) for code, text in json.loads(kept)] for own, kept in found}
+
+    def reports(self) -> Iterator[Report]:
+        """The report of each submission of the class that has a result, in English, by their ids."""
+        found = self._connection.execute(
+            "SELECT json_zlib FROM latest JOIN copies ON copies.result = latest.id ORDER BY submission"
+        )
+        return (_unpacked(packed) for (packed,) in found)
+
+    def recorded(self) -> dict[str, Recorded]:
         """From a submission's id to its result under the present conditions, which is valid for the same files only."""
         found = self._connection.execute(
             "SELECT submission, latest.id, sha256, notices, reason, origin, size, mtime_ns, details = ? "
@@ -108,11 +122,11 @@ class Ledger:
             "JOIN copies ON copies.result = latest.id WHERE reusable AND key = ?",
             (self._details, self._key),
         )
-        entries = {}
+        known = {}
         for own, result, sha256, notices, reason, origin, size, mtime_ns, shown in found:
             said, whose = tuple(json.loads(notices)), origin_of(origin)
-            entries[own] = Entry(result, sha256, said, reason, whose, size, mtime_ns, bool(shown))
-        return entries
+            known[own] = Recorded(result, sha256, said, reason, whose, size, mtime_ns, bool(shown))
+        return known
 
     def other_conditions(self, submissions: Iterable[str]) -> list[dict[str, str]]:
         """The conditions of those submissions' results that differ from the present conditions."""
@@ -144,16 +158,17 @@ class Ledger:
             )
             self._connection.execute("UPDATE results SET current = 0 WHERE submission = ? AND current", (own,))
             result = self._insert("results", {**result_row(report), "conditions": self._conditions(report)})
-            for task in task_rows(report):
-                self._insert("tasks", {"result": result, **task})
+            for position, task in enumerate(report.tasks):
+                row = {"task": task.id, "score": task.score, "max_score": task.max_score}
+                self._insert("tasks", {"result": result, "position": position, **row})
             for prop in property_rows(report):
                 self._insert("properties", {"result": result, **prop})
             self._insert("copies", {"result": result, **_copy(report, file)})
 
-    def copy(self, result: int) -> str:
-        """The whole report of the latest result of a submission, as JSON, in English."""
+    def report(self, result: int) -> Report:
+        """The report of the latest result of a submission, in English."""
         (packed,) = self._connection.execute("SELECT json_zlib FROM copies WHERE result = ?", (result,)).fetchone()
-        return zlib.decompress(packed).decode()
+        return _unpacked(packed)
 
     def rewritten(self, result: int, report: Report, file: os.stat_result) -> None:
         """Note that ``report.json`` was written again with the same points: another ``origin``, or other words."""
@@ -190,6 +205,10 @@ def details_of(connection: sqlite3.Connection, submission: str) -> dict[str, str
     return details
 
 
+def _unpacked(packed: bytes) -> Report:
+    return Report.model_validate_json(zlib.decompress(packed))
+
+
 def _copy(report: Report, file: os.stat_result) -> Row:
     packed = zlib.compress(json_text(report).encode())
     return {"size": file.st_size, "mtime_ns": file.st_mtime_ns, "json_zlib": packed}
@@ -201,38 +220,21 @@ Row = Mapping[str, object]
 
 def conditions_row(report: Report) -> Row:
     """Where and how the submission was graded."""
-    where, how = report.environment, report.provenance
-    return {
-        "assignment": report.assignment,
-        "grader_version": how.grader_version,
-        "rubric_sha256": how.rubric_sha256,
-        "hidden_tests_sha256": how.hidden_tests_sha256,
-        "seed": how.seed,
-        "python": where.python,
-        "torch": where.torch,
-        "devices": json.dumps(where.devices),
-        "isolation": where.isolation,
-        "command": how.command,
-    }
+    where, how = report.environment.model_dump(), report.provenance.model_dump(exclude={"started_at", "duration_s"})
+    return {"assignment": report.assignment, **how, **where, "devices": json.dumps(report.environment.devices)}
 
 
 def result_row(report: Report) -> Row:
     """The result of the submission; it can be used again unless the grader failed."""
-    own = report.submission
+    own, how = report.submission, report.provenance
     return {
         "submission": own.id,
         "reusable": report.status != "grader_error",
         "sha256": own.sha256,
-        "status": report.status,
-        "reason": report.reason,
-        "reason_parts": _data(report.reason_parts),
-        "score": report.score,
-        "max_score": report.max_score,
-        "bonus": report.bonus,
-        "max_bonus": report.max_bonus,
+        **report.model_dump(include={"status", "reason", "score", "max_score", "bonus", "max_bonus"}),
         "notices": json.dumps(own.notices, ensure_ascii=False),
-        "started_at": report.provenance.started_at,
-        "duration_s": report.provenance.duration_s,
+        "started_at": how.started_at,
+        "duration_s": how.duration_s,
         **origin_row(own.origin),
     }
 
@@ -251,34 +253,15 @@ def origin_of(text: str | None) -> Origin | None:
     return Origin.model_validate_json(text) if text else None
 
 
-def task_rows(report: Report) -> Iterator[Row]:
-    """A row for each task."""
-    for position, task in enumerate(report.tasks):
-        yield {"position": position, "task": task.id, "score": task.score, "max_score": task.max_score}
-
-
 def property_rows(report: Report) -> Iterator[Row]:
     """A row for each property; unless it passed, the row has the message of the property's simplest case."""
     lines = ((task, prop) for task in report.tasks for prop in task.properties)
     for position, (task, prop) in enumerate(lines):
+        case = prop.simplest_case
         yield {
             "position": position,
             "task": task.id,
             "property": prop.id,
-            "points": prop.points,
-            "max_points": prop.max_points,
-            "outcome": prop.outcome.value,
-            "misconception": prop.misconception,
-            **_message(prop),
+            **prop.model_dump(include={"points", "max_points", "outcome", "misconception"}, mode="json"),
+            "message": case.message[:MAX_MESSAGE] if case and prop.outcome is not Outcome.PASSED else None,
         }
-
-
-def _message(prop: PropertyReport) -> Row:
-    case = prop.simplest_case
-    if case is None or prop.outcome is Outcome.PASSED:
-        return {"message": None, "parts": None}
-    return {"message": case.message[:MAX_MESSAGE], "parts": _data(case.parts)}
-
-
-def _data(parts: Sequence[MessagePart]) -> str | None:
-    return json.dumps([part.model_dump() for part in parts], ensure_ascii=False) if parts else None

@@ -39,7 +39,6 @@ CREATE TABLE results (
   notices TEXT NOT NULL,  -- JSON
   started_at TEXT NOT NULL,
   duration_s REAL NOT NULL,
-  reason_parts TEXT,  -- JSON: what the reason was made of
   concerns TEXT  -- JSON: what intake noticed about the files that a person should look at
 );
 CREATE INDEX results_by_submission ON results (submission, id);
@@ -64,7 +63,6 @@ CREATE TABLE properties (
   outcome TEXT NOT NULL,
   misconception TEXT,
   message TEXT,  -- of the simplest case, if points were lost
-  parts TEXT,  -- JSON: what the message was made of
   PRIMARY KEY (result, position)
 ) WITHOUT ROWID;
 

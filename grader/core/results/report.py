@@ -6,17 +6,18 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from grader.core.intake.origin import Origin
 from grader.core.messages import Message, as_data, from_data
 
 from .files import write_text as write_text
 from .outcome import Outcome, is_elsewhere
-from .record import STRICT, Decided
 
+# Immutable: no unknown field, no NaN, no number that comes as text.
+STRICT: Final = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 SCHEMA_VERSION: Literal["1.1"] = "1.1"
 Status = Literal["graded", "unreadable", "grader_error"]
 ReasonCode = Literal[
@@ -194,6 +195,36 @@ class Practice(Record):
     unsettled: list[str] = []
 
 
+class DecisionLine(Record):
+    """One decision that holds.
+
+    Attributes:
+        what: The id of a property, ``score``, ``bonus``, or a field of ``decisions.toml`` such as ``due``.
+        text: What was decided, in plain English, with the reason.
+        when: ISO 8601.
+        stale: How its ground has changed, so that a person should look at it again; empty if it has not.
+    """
+
+    what: str
+    text: str
+    who: str
+    when: str
+    stale: str = ""
+
+
+class Decided(Record):
+    """A submission with its decisions.
+
+    Attributes:
+        score: As decided; null where there is none.
+        bonus: As decided; null where there is none.
+    """
+
+    score: float | None
+    bonus: float | None
+    decisions: list[DecisionLine]
+
+
 class SummaryLine(Record):
     """One submission in the summary.
 
@@ -294,16 +325,6 @@ def summary_line(report: Report, practice: Practice | None = None) -> SummaryLin
 def with_origin(report: Report, origin: Origin | None) -> Report:
     """The report with its origin added. Judges never see an origin, so that no score depends on who a student is."""
     return report.model_copy(update={"submission": report.submission.model_copy(update={"origin": origin})})
-
-
-def json_schema(model: type[Report] | type[Summary], assignment: str) -> dict[str, Any]:
-    """The JSON Schema of a report or a summary, as published in ``grader/docs/schema``."""
-    name = model.__name__.lower()
-    header = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:{assignment}:{name}:{SCHEMA_VERSION}",
-    }
-    return header | model.model_json_schema(mode="serialization")
 
 
 def json_text(content: Record | dict[str, Any]) -> str:

@@ -12,8 +12,7 @@ from operator import itemgetter
 from statistics import StatisticsError, correlation, fmean, median
 
 from .outcome import Outcome
-from .report import Practice, Report
-from .standing import Standing, standing
+from .report import Practice, Report, SummaryLine, summary_line
 
 MOST_BINS = 10
 
@@ -72,18 +71,36 @@ class Result:
     misconception: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class TaskPoints:
+    """What a task earned."""
+
+    id: str
+    score: float
+    max_score: float
+
+
 @dataclass(frozen=True)
-class Entry(Standing):
-    """What the class page needs of one report; thousands of these fit into memory.
+class Entry:
+    """What a class needs of one report; thousands of these fit into memory.
 
     Attributes:
+        line: Of the summary.
+        tasks: Empty if nothing was run.
         properties: From the id of a property to its result; empty if the submission was not graded.
         environment: The devices, and the layers of isolation, each as one text.
     """
 
+    line: SummaryLine
+    tasks: tuple[TaskPoints, ...]
     properties: Mapping[str, Result]
     duration_s: float
     environment: tuple[str, str]
+
+    def points(self, task: str) -> float | None:
+        """The points that a task earned; None if it was not graded."""
+        earned = (own.score for own in self.tasks if own.id == task)
+        return None if self.line.score is None else next(earned, None)
 
     @cached_property
     def earned(self) -> float:
@@ -147,15 +164,13 @@ class ClassStatistics:
 
 
 def entry(report: Report, practice: Practice | None = None) -> Entry:
-    """What the class page needs of a report."""
-    tasks = report.tasks if report.status == "graded" else []
-    at_a_glance = standing(report, practice)
+    """What a class needs of a report."""
     return Entry(
-        at_a_glance.line,
-        at_a_glance.tasks,
+        summary_line(report, practice),
+        tasks=tuple(TaskPoints(task.id, task.score, task.max_score) for task in report.tasks),
         properties={
             prop.id: Result(prop.points, prop.max_points, prop.outcome, prop.misconception)
-            for task in tasks
+            for task in (report.tasks if report.status == "graded" else [])
             for prop in task.properties
         },
         duration_s=report.provenance.duration_s,

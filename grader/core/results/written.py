@@ -1,16 +1,18 @@
-"""What ``grade`` wrote into a folder: the summary, the reports, and a note of where their submissions lie."""
+"""What commands wrote: the summary and reports of ``grade``, where their submissions lie, and checks of notebooks."""
 
 from __future__ import annotations
 
 import contextlib
+import csv
+import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import ValidationError
 
-from .report import Record, Report, Summary, SummaryLine, first_problem, summary_line, write_json
+from .report import Practice, Record, Report, Summary, SummaryLine, first_problem, summary_line, write_json
 
 SUMMARY = "summary.json"
 ReadT = TypeVar("ReadT", Report, Summary)
@@ -117,3 +119,45 @@ def _runs(out: Path) -> list[Sources]:
     with contextlib.suppress(ValidationError):  # as earlier versions wrote it
         return [Sources.model_validate_json(text)]
     return []
+
+
+class PracticeError(Exception):
+    """The file is not a list of notebook checks; the message is one line that says why, and what to do."""
+
+
+def read_practice(path: Path, worth: float) -> dict[str, Practice]:
+    """Practice points by student, from the ``checks.csv`` of graded notebooks.
+
+    Args:
+        path: A CSV with a line for each check; points are blank where a check never ran.
+        worth: The points that all checks together are worth.
+
+    Raises:
+        PracticeError: If the file cannot be read, or is not such a CSV.
+    """
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            students: dict[str, list[dict[str, str]]] = {}
+            for row in csv.DictReader(file):
+                students.setdefault(row["student_id"].removeprefix("'"), []).append(row)
+        return {student: _practice(own, worth) for student, own in students.items()}
+    except OSError as error:
+        raise PracticeError(f"{path}: {error.strerror}. Give the checks.csv of graded notebooks.") from None
+    except (KeyError, TypeError, ValueError, csv.Error) as error:
+        raise PracticeError(
+            f"{path}: not a list of checks ({error!r}). Give the checks.csv of graded notebooks."
+        ) from None
+
+
+def _practice(rows: Sequence[Mapping[str, str]], worth: float) -> Practice:
+    most = sum(_points(row["max_points"]) for row in rows)
+    earned = sum(_points(row["points"]) for row in rows if row["points"])
+    unsettled = sorted(f"{row['notebook']}: {row['cell']}" for row in rows if not row["points"])
+    return Practice(points=round(worth * earned / most, 2), max_points=worth, unsettled=unsettled)
+
+
+def _points(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value) or value < 0:
+        raise ValueError(f"{text} points")
+    return value

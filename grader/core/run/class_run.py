@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,9 +19,9 @@ from grader.core.intake.candidate import Candidate
 from grader.core.intake.origin import Origin
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Concern, Submission
-from grader.core.results.attention import attention, concerns, concerns_as_data, outcomes, reasons
+from grader.core.results.attention import attention
 from grader.core.results.database import opened
-from grader.core.results.ledger import Entry, Ledger
+from grader.core.results.ledger import Ledger, Recorded
 from grader.core.results.report import (
     Attention,
     Environment,
@@ -32,7 +33,7 @@ from grader.core.results.report import (
     write_json,
     write_text,
 )
-from grader.core.results.standing import Standing, environments, standings, summary
+from grader.core.results.statistics import Entry, entry
 from grader.core.results.view import viewed
 from grader.core.results.written import SUMMARY
 from grader.core.settings import Settings
@@ -123,34 +124,34 @@ class Run:
         found, shown = conditions(settings), view(settings)
         earlier = ledger.other_conditions(self._origins)
         self.reasons = sorted({name for own in earlier for name in differing({**found, **shown}, own)} - shown.keys())
-        entries = ledger.entries()
+        recorded = ledger.recorded()
         kept = {
             own.id: own.origin
             for own in self.candidates
-            if (entry := entries.get(own.id)) and entry.is_of(self._read(own))
+            if (known := recorded.get(own.id)) and known.is_of(self._read(own))
         }
-        joining = {name: entries[name].origin for name in class_.others if name in entries}
+        joining = {name: recorded[name].origin for name in class_.others if name in recorded}
         self.outdated = self.others - len(joining)
         for name, origin in (kept | joining).items():
-            self._keep(name, origin, entries[name])
+            self._keep(name, origin, recorded[name])
         self.waiting = [own for own in self.candidates if own.id not in kept]
         self.kept = self.written = len(kept)
 
-    def _keep(self, name: str, origin: Origin | None, entry: Entry) -> None:
+    def _keep(self, name: str, origin: Origin | None, known: Recorded) -> None:
         """Keep an earlier result. Writes its report again if necessary."""
         path = self._out / name / REPORT
-        untouched, same = _untouched(path, entry), entry.origin == origin
-        if untouched and same and entry.shown:
+        untouched, same = _untouched(path, known), known.origin == origin
+        if untouched and same and known.shown:
             return
-        before = Report.model_validate_json(self._ledger.copy(entry.result))
-        if entry.shown and not untouched and not _holds(path, json_text(self._view(before, self._language))):
+        before = self._ledger.report(known.result)
+        if known.shown and not untouched and not _holds(path, json_text(self._view(before, self._language))):
             self.restored.append(name)
         now = self._view(with_origin(before, origin), "en")
         if before.worth != now.worth:
             self._enter(now)
         else:
-            self._ledger.rewritten(entry.result, now, _write(path, json_text(self._view(now, self._language))))
-        self.shown_anew += not entry.shown
+            self._ledger.rewritten(known.result, now, _write(path, json_text(self._view(now, self._language))))
+        self.shown_anew += not known.shown
 
     def _view(self, report: Report, language: str) -> Report:
         return viewed(report, self._assignment, self._only, language)
@@ -180,25 +181,42 @@ class Run:
         """
         return self._enter(with_origin(report, self._origins[report.submission.id]))
 
-    def finish(self, practice: Mapping[str, Practice]) -> list[Standing]:
-        """Write the summary of the class, graded now or before; returns the standings, sorted by id.
+    def finish(self, practice: Mapping[str, Practice]) -> list[Entry]:
+        """Write the summary of the class, graded now or before; returns an entry for each submission, sorted by id.
 
-        No summary is written while submissions of an earlier run have no result: an export would leave them out.
+        Environment and provenance in the summary are those of the first submission. No summary is written while
+        submissions of an earlier run have no result: an export would leave them out.
         """
-        found = standings(self._connection, practice)
+        self._ledger.noticed(self._concerns)
+        noticed, entries, reasons = self._ledger.concerns(), [], []
+        environments: dict[str, Environment] = {}
+        reports = self._ledger.reports()
+        first = next(reports)
+        for report in itertools.chain([first], reports):
+            own = report.submission.id
+            entries.append(entry(report, practice.get(own)))
+            reasons += attention(report, noticed.get(own, ()))
+            environments.setdefault(report.environment.model_dump_json(), report.environment)
         self.duration_s = round(monotonic() - self._clock, 3)
-        started = self._started.isoformat(timespec="seconds")
-        self._ledger.noticed({name: concerns_as_data(noticed) for name, noticed in self._concerns.items()})
-        self.missing = len(self._ledger.known()) - len(found)
-        self.attention = attention(
-            found, concerns(self._connection), outcomes(self._connection), reasons(self._connection)
+        self.missing = len(self._ledger.known()) - len(entries)
+        this_run = {
+            "command": self._command,
+            "started_at": self._started.isoformat(timespec="seconds"),
+            "duration_s": self.duration_s,
+        }
+        whole = self._decided(
+            Summary(
+                assignment=first.assignment,
+                submissions=[own.line for own in entries],
+                environment=first.environment,
+                provenance=first.provenance.model_copy(update=this_run),
+                attention=reasons,
+            )
         )
-        whole = self._decided(summary(self._connection, found, self._command, started, self.duration_s, self.attention))
-        self.attention = whole.attention
-        self.environments = environments(self._connection)
+        self.attention, self.environments = whole.attention, [*environments.values()]
         if not self.missing:
             write_json(self._out / SUMMARY, whole)
-        return found
+        return entries
 
     def _decided(self, whole: Summary) -> Summary:
         """The summary with what people decided; a mistake in their file is told when the run has ended."""
@@ -217,13 +235,13 @@ class Run:
         return told
 
 
-def _untouched(path: Path, entry: Entry) -> bool:
+def _untouched(path: Path, known: Recorded) -> bool:
     """Whether size and time of a file are those noted in the ledger, as git checks them."""
     try:
         file = path.stat()
     except OSError:
         return False
-    return (file.st_size, file.st_mtime_ns) == (entry.size, entry.mtime_ns)
+    return (file.st_size, file.st_mtime_ns) == (known.size, known.mtime_ns)
 
 
 def _holds(path: Path, text: str) -> bool:

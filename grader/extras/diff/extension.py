@@ -60,10 +60,10 @@ def _kept(
     ledger: Ledger, candidates: Sequence[Candidate], own: Settings, reader: Reader
 ) -> Iterator[tuple[Report, Report]]:
     """Each report that a run would keep, as the ledger has it and as the present rubric would make it; in English."""
-    entries = ledger.entries()
+    recorded = ledger.recorded()
     for candidate in candidates:
-        if (entry := entries.get(candidate.id)) and entry.is_of(reader.read(candidate)):
-            before = Report.model_validate_json(ledger.copy(entry.result))
+        if (known := recorded.get(candidate.id)) and known.is_of(reader.read(candidate)):
+            before = ledger.report(known.result)
             yield before, viewed(with_origin(before, candidate.origin), own.assignment, own.only, "en")
 
 

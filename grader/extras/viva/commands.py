@@ -24,7 +24,7 @@ from grader.core.cli.terminal import (
     warn,
 )
 from grader.core.intake.reader import Reader
-from grader.core.results.pseudonyms import PseudonymError, pseudonyms
+from grader.core.pages.anonymous import PseudonymError, pseudonyms
 from grader.core.results.report import Report
 from grader.core.run.progress import follow
 from grader.core.sandbox.limits import Level, Limits

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from grader.core.cli.report import hide
+from grader.core.pages.anonymous import pseudonyms
 from grader.core.results.outcome import Outcome
-from grader.core.results.pseudonyms import pseudonyms
 from grader.core.results.report import Report, Summary
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.decisions.file import read

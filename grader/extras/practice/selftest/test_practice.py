@@ -11,7 +11,7 @@ pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: 
 
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import Practice
-from grader.core.results.standing import PracticeError, read_practice
+from grader.core.results.written import PracticeError, read_practice
 from grader.lab.site.notebooks import grade
 from grader.lab.site.notebooks.outcomes import Check
 
