@@ -204,7 +204,7 @@ def test_moodle_comments_say_what_the_policy_did(rubric: Rubric) -> None:
     )
     without = worksheet(PEOPLE).replace("Feedback comments", "Else")
     made = sent(of(PEOPLE, "moodle", late=True), "moodle", rubric, LATE, template=without)
-    assert f"{NAMES[0]}: 72 of 90. 10 bonus points exceed the cap" in made.remarks[1]
+    assert f"{NAMES[0]}: 72, earned 90. 10 bonus points exceed the cap" in made.remarks[1]
 
 
 @pytest.mark.parametrize("language", PACKS)

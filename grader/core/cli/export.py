@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import shlex
 import sqlite3
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -20,7 +21,7 @@ from grader.core.export.formats import export as export_as
 from grader.core.export.rows import Export, ExportError, refusals
 from grader.core.grades.decided import DecidedClass
 from grader.core.results.database import LedgerError, opened
-from grader.core.results.report import Report, Summary, write_text
+from grader.core.results.report import Report, Summary, SummaryLine, write_text
 
 from .decided import Partial, read_decided, refuse_partial
 from .terminal import EXIT_BAD_INPUT, EXIT_GRADER_ERROR, chosen, ending, fail, graded_folder, read_written, say, warn
@@ -34,6 +35,21 @@ Template = Annotated[
 AssignmentId = Annotated[str, typer.Option(help="Canvas: the last number in the assignment's URL.")]
 AcceptDrops = Annotated[bool, typer.Option("--accept-drops", help="Proceed even if grades have dropped.")]
 AcceptStale = Annotated[bool, typer.Option("--accept-stale", help="Proceed even if decisions need another look.")]
+
+
+# What each platform's file needs beside DIR, to be replaced by what was downloaded.
+NEEDED = {
+    "canvas": "canvas --template GRADEBOOK.csv --assignment-id NUMBER",
+    "moodle": "moodle --template WORKSHEET.csv",
+    "gradescope": "gradescope",
+}
+
+
+def next_export(out: Path, lines: Iterable[SummaryLine]) -> str:
+    """The command that exports the grades to the platform from which most submissions come; else as plain CSV."""
+    sources = Counter(line.origin.source for line in lines if line.origin and line.origin.source in NEEDED)
+    to = NEEDED[sources.most_common(1)[0][0]] if sources else PLAIN
+    return f"Next: grader export {shlex.quote(str(out))} --to {to}"
 
 
 @dataclass(frozen=True)

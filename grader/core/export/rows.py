@@ -137,8 +137,8 @@ def blanks(rows: Iterable[Row]) -> list[str]:
 
 def remarks(rows: Iterable[Row]) -> list[str]:
     """A line for each grade that the policy or a person changed, so that nobody uploads one without having read it."""
+    changed = ((row, row.cell) for row in rows if row.cell and row.remark)
     return [
-        f"{row.student}: {row.cell.points:g} of {row.cell.raw:g}. {row.remark}"
-        for row in rows
-        if row.cell and row.remark
+        f"{row.student}: {cell.points:g}{f', earned {cell.raw:g}' * (cell.points != cell.raw)}. {row.remark}"
+        for row, cell in changed
     ]

@@ -27,6 +27,7 @@ from .file import undo, written_in
 As = Annotated[
     str, typer.Option("--as", metavar="NAME", help="Your file, DIR/decisions/NAME.toml, if several people decide.")
 ]
+Who = Annotated[str, typer.Option(help="Who decides, for staff to see. Default: --as, or else your account name.")]
 UNEXPLAINED = ("comment", "appeal")  # what needs no reason
 
 
@@ -73,7 +74,7 @@ def decide(
         str | None, typer.Option(metavar="WHAT", help="The decision to confirm although its basis has changed.")
     ] = None,
     why: Annotated[str | None, typer.Option(help="The reason; the student sees it.")] = None,
-    who: Annotated[str, typer.Option(help="Who decided. Default: your account name.")] = "",
+    who: Who = "",
     grader: As = "",
     lang: Annotated[str, typer.Option(help="en or zh. Default: the locale.")] = "",
 ) -> None:

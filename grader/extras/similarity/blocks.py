@@ -34,23 +34,18 @@ class Block:
     second: tuple[Line, ...]
 
 
-@dataclass(frozen=True)
-class _Run:
-    """The numbers of matching lines in both files, counted from 0."""
-
-    first: frozenset[int]
-    second: frozenset[int]
+_Run = tuple[frozenset[int], frozenset[int]]  # the numbers of matching lines in both files, counted from 0
 
 
 def blocks(first: Piece, second: Piece) -> list[Block]:
     """The matching lines of both files, without what was given to all students."""
     runs: list[_Run] = []
-    for run in _runs(first, second):
-        if runs and _follows(runs[-1].first, run.first) and _follows(runs[-1].second, run.second):
+    for here, there in _runs(first, second):
+        if runs and _follows(runs[-1][0], here) and _follows(runs[-1][1], there):
             before = runs.pop()
-            run = _Run(before.first | run.first, before.second | run.second)
-        runs.append(run)
-    return [Block(_shown(first, run.first), _shown(second, run.second)) for run in runs]
+            here, there = before[0] | here, before[1] | there
+        runs.append((here, there))
+    return [Block(_shown(first, here), _shown(second, there)) for here, there in runs]
 
 
 def _runs(first: Piece, second: Piece) -> Iterator[_Run]:
@@ -75,7 +70,7 @@ def _run(first: Piece, second: Piece, begin: tuple[int, int], end: tuple[int, in
         if start < stop
     ]
     if lines and all(lines):
-        yield _Run(lines[0], lines[1])
+        yield lines[0], lines[1]
 
 
 def _own_lines(piece: Piece, start: int, stop: int) -> frozenset[int]:

@@ -20,7 +20,7 @@ from grader.core.run.progress import follow
 from .wording import FILES
 
 if TYPE_CHECKING:
-    from .findings import Findings
+    from .pairs import Findings
 
 SHOWN = 20  # pairs in the terminal
 
@@ -41,10 +41,9 @@ def similar(
     A reason to look, never proof; no score changes.
     """
     with needing("grader,similar", "similar"):
-        from .findings import compared, listing
-        from .known import KnownError, read_known
-        from .page import page
-        from .work import read_work
+        from .page import listing, page
+        from .pairs import compared
+        from .work import KnownError, read_known, read_work
     language = language_of(lang)
     with Reader() as reader:
         candidates = found(reader, paths, source, roster)
@@ -70,20 +69,14 @@ def _show(findings: Findings, out: Path) -> None:
     if findings.pairs:
         OUT.print(_table(findings))
     for near in findings.near[:SHOWN]:
-        _line(f"{near.id}: {near.share:.0%} of what {_name(near.file)} adds to the stub is in {near.answer}")
+        say(f"{near.id}: {near.share:.0%} of what {_name(near.file)} adds to the stub is in {near.answer}")
     for identifier, use in findings.library:
         what = f"may do all of {use.task}" if use.task else "is not a required library"
-        _line(f"{identifier}: {clean(use.path)}:{use.line}: {clean(use.name)} {what}: {clean(use.code)}")
+        say(f"{identifier}: {clean(use.path)}:{use.line}: {clean(use.name)} {what}: {clean(use.code)}")
     for identifier, notice in findings.notices:
         warn(f"{identifier}: {clean(notice)}")
     rest = f", of which {SHOWN} are shown above" if len(findings.pairs) > SHOWN else ""
-    _line(
-        f"{len(findings.works)} submissions compared, {len(findings.pairs)} pairs to look at{rest}: {out}/similar.html"
-    )
-
-
-def _line(text: str) -> None:
-    say(text)
+    say(f"{len(findings.works)} submissions compared, {len(findings.pairs)} pairs to look at{rest}: {out}/similar.html")
 
 
 def _table(findings: Findings) -> Table:

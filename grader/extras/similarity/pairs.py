@@ -10,8 +10,11 @@ from typing import Final
 
 import numpy as np
 
+from grader.core.messages import Message, say
+
 from .code import NOTHING, Array
-from .work import SHORT, Piece, Work
+from .library import Finding
+from .work import SHORT, Near, Piece, Work
 
 EVERYTHING: Final = ""  # used in place of a path for all files of a pair together
 WORTH: Final = SHORT // 2  # distinctive characters; pairs with fewer are not listed
@@ -91,6 +94,43 @@ class Rarity:
         places = np.minimum(np.searchsorted(self.passages, passages), len(self.passages) - 1)
         weights: Array = np.where(self.passages[places] == passages, self.weights[places], 0)
         return weights
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a person should look at, the strongest evidence first.
+
+    Attributes:
+        works: The submissions that were compared.
+        groups: For each group of three or more similar submissions, their ids.
+        near: Files of which nearly all is in a known answer.
+        library: Ids of submissions, each with a place where a library may do what a task asks for.
+        notices: Ids of submissions, each with what could not be compared.
+    """
+
+    works: Sequence[Work]
+    pairs: Sequence[Pair]
+    groups: Sequence[Sequence[str]]
+    near: Sequence[Near]
+    library: Sequence[tuple[str, Finding]]
+    notices: Sequence[tuple[str, Message]]
+
+
+def compared(works: Sequence[Work]) -> Findings:
+    """Compare all pairs of submissions that have no student in common."""
+    pairs = rank(works)
+    near = sorted((near for work in works for near in work.near), key=lambda near: (-near.share, near.id, near.file))
+    notices = [(work.id, notice) for work in works for notice in work.notices]
+    apart = say("not compared with each other.")
+    notices += [(a.id, say("same student as {called}", called=b.id).then(apart)) for a, b in same_people(works)]
+    return Findings(
+        works=[work for work in works if work.pieces],
+        pairs=pairs,
+        groups=groups(pairs),
+        near=near,
+        library=[(work.id, use) for work in works for use in work.library],
+        notices=notices,
+    )
 
 
 def rank(works: Sequence[Work]) -> list[Pair]:

@@ -12,7 +12,7 @@ from typing import Final
 from grader.core.assignment import Assignment
 from grader.core.grades.book import Book
 from grader.core.grades.decided import DecidedClass
-from grader.core.grades.in_force import decisions_of, rewrite_summary
+from grader.core.grades.in_force import decisions_of, in_force, rewrite_summary
 from grader.core.grades.model import FILE, FOLDER, Ruling
 from grader.core.results.report import Report, Summary, SummaryLine
 from grader.core.results.statistics import Entry, entry
@@ -126,7 +126,8 @@ class Classroom:
         same = groups(causes, lambda submission, name: name in book.points(submission))
         named = {mistake.id for mistake in rubric.misconceptions}  # a report may be older than the rubric
         same = [own if own.mistake in named else replace(own, mistake="") for own in same]
-        return Now(known, entries, queue(lines, book, reasons, self._share), causes, same)
+        now = [in_force(line, book, reports, rubric) for line in lines]
+        return Now(known, entries, queue(now, book, reasons, self._share), causes, same)
 
     def _without_cases(self, submission: str) -> Report:
         """A report without its cases, of which thousands fit into memory."""

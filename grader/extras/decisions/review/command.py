@@ -6,7 +6,6 @@ import contextlib
 import getpass
 import re
 import secrets
-import shlex
 from pathlib import Path
 from threading import Thread
 from typing import Annotated
@@ -14,12 +13,13 @@ from typing import Annotated
 import typer
 
 from grader.core.cli.decided import read_decided
+from grader.core.cli.export import next_export
 from grader.core.cli.report import hide
 from grader.core.cli.submissions import Submissions, candidates_of
 from grader.core.cli.terminal import chosen, fail, language_of, say
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Submission
-from grader.extras.decisions.decide import As
+from grader.extras.decisions.decide import As, Who
 from grader.extras.decisions.file import written_in
 
 
@@ -33,7 +33,7 @@ def review(
     anonymous: Annotated[
         bool, typer.Option("--anonymous", help="Replace all identities with pseudonyms; show looks them up.")
     ] = False,
-    by: Annotated[str, typer.Option(help="Who decides. Default: your account name.")] = "",
+    who: Who = "",
     grader: As = "",
     share: Annotated[
         str, typer.Option(metavar="K/N", help="Your part of the queue, if N people divide it: 1/3, 2/3 or 3/3.")
@@ -77,7 +77,7 @@ def review(
         root = f"/{token}"
         classroom = Classroom(out, chosen(), language, pairs or out, (int(part[1]), int(part[2])))
         pages = ReviewPages(chosen(), language, root, hide if anonymous else None)
-        room = Review(classroom, pages, read, by or grader or getpass.getuser(), grader)
+        room = Review(classroom, pages, read, who or grader or getpass.getuser(), grader)
         room.prepare()
         app = application(room, token, port)
         address = f"http://127.0.0.1:{port}{root}/"
@@ -90,4 +90,4 @@ def review(
 
             serve(app, own, ready)
     say(f"decisions: {written_in(out, grader)}")
-    say(f"Next: grader export {shlex.quote(str(out))} --to canvas, moodle, gradescope or csv")
+    say(next_export(out, known.lines))

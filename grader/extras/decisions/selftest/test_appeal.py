@@ -15,7 +15,7 @@ from grader.core.results.outcome import Outcome
 from grader.core.results.report import CaseReport, Report
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.decisions.alike import UNGRADED, alike
-from grader.extras.decisions.appeal.draft import gains, losses
+from grader.extras.decisions.appeal import gains, losses
 from grader.extras.decisions.file import read
 from grader.selftest.class_reports import graded, ungraded
 from grader.selftest.submissions import ATTENTION, SEES_LATER_TOKENS, edited, write_folder, zipped

@@ -76,6 +76,25 @@ def test_the_queue_is_in_order_of_need_with_every_reason(desk: Desk) -> None:
     assert "Not in the queue" in desk.page("student/ada").one("header").text
 
 
+def test_the_queue_has_the_score_in_force_and_the_queue_by_mistake_has_the_words_for_all_with(tmp_path: Path) -> None:
+    mistake = ASSIGNMENT.rubric.misconceptions[0]
+    name = mistake.properties[0]
+    lost = [graded(own, {name: Outcome.FAILED}, {name: mistake.id}) for own in ("ada", "bo")]
+    desk = Desk(write_review_class(tmp_path / "out", lost))
+    add_attention(desk.out, [Attention(id="ada", code="left_out", text="A file was left out.")])
+
+    def score() -> float:
+        tables = [one for one in desk.page().all("div") if one.attributes.get("aria-label") == "The queue"]
+        (row,) = tables[0].one("tbody").all("tr")
+        return float(row.all("td")[-1].text)
+
+    before = score()
+    assert f"{name}:{mistake.id}" in [one.text for one in desk.page().all("code")]
+    assert f"{name}:{mistake.id}" in [one.text for one in desk.page("student/bo").all("code")]
+    desk.post("ada", "override", what=name, points="0.5", why="Nearly.")
+    assert score() == before + 0.5
+
+
 def test_a_reason_is_told_in_the_language_of_the_page() -> None:
     """One without parts, as summaries of earlier graders have them, stays English."""
     text = say("Timed out: {names}.", names=LATE)
