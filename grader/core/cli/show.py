@@ -17,7 +17,6 @@ from rich.text import Text
 
 from grader.core.extras import extra
 from grader.core.grades.decided import DecidedClass
-from grader.core.grades.in_force import about
 from grader.core.grades.words import for_staff
 from grader.core.results.attention import NOT_BEGUN
 from grader.core.results.language import in_language, repeats
@@ -214,7 +213,7 @@ def show(
         return
     if identifier:
         line = known.line(find(out, identifier))
-        decided = [for_staff(ruling, rubric, language) for ruling in about(line, known.book)]
+        decided = [for_staff(ruling, rubric, language) for ruling in known.book.about(line)]
         print_report(in_language(known.report(line.id), chosen(), language), rubric, language, OUT, decided)
         return
     entries = [entry(known.report(line.id), line.practice) for line in known.lines]

@@ -16,7 +16,6 @@ from grader.core.cli.decided import read_decided
 from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, find, graded_folder, language_of, say
 from grader.core.grades.book import About
 from grader.core.grades.decided import DecidedClass
-from grader.core.grades.in_force import about, everything
 from grader.core.grades.model import EVERYONE, DecisionError
 from grader.core.grades.words import for_staff
 
@@ -208,7 +207,7 @@ def _meant(known: DecidedClass, text: str) -> str:
 
 def _renewed(known: DecidedClass, student: str, slot: str) -> list[dict[str, object]]:
     """The decision there, to be renewed; for comments, all of them."""
-    held = [ruling.decision for ruling in about(known.line(find(known.folder, student)), known.book)]
+    held = [ruling.decision for ruling in known.book.about(known.line(find(known.folder, student)))]
     found = [own for own in held if own.slot == slot]
     if not found:
         there = ", ".join(own.slot for own in held) or "none"
@@ -239,7 +238,7 @@ def _print_moves(before: Cells, after: Cells, known: DecidedClass, grader: str) 
 def _list(known: DecidedClass, student: str | None, language: str) -> None:
     """Print all decisions that hold, or those about one student."""
     lines = [known.line(find(known.folder, student))] if student else known.lines
-    told = [(line.id, ruling) for line in lines for ruling in everything(line, known.book)]
+    told = [(line.id, ruling) for line in lines for ruling in known.book.everything(line)]
     for submission, ruling in told:
         say(f"{submission}: {for_staff(ruling, known.rubric, language)}")
     if not told:

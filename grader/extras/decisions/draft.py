@@ -15,7 +15,7 @@ from grader.core.results.report import first_problem
 from grader.core.rubric import Policy
 from grader.extras.decisions.placing import Placed, placed
 
-from .file import Entry, append
+from .file import append
 
 
 def drafted(said: Mapping[str, object], book: Book, read: Read, policy: Policy) -> Placed:
@@ -37,7 +37,7 @@ def drafted(said: Mapping[str, object], book: Book, read: Read, policy: Policy) 
     student = decision.student
     if student != EVERYONE:
         decision = decision.model_copy(update={"student": _whom(student, decision, book.people)})
-    (own,) = placed([Entry(decision, 0)], book.people, read, policy)
+    (own,) = placed([Ruling(decision, 0)], book.people, read, policy)
     if own.ruling.void:
         raise DecisionError(f"{student}: {decision.slot}: {own.ruling.stale}.")
     if decision.withdraw and not any(_holds(decision.slot, book, one) for one in own.about):

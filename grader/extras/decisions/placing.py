@@ -14,8 +14,6 @@ from grader.core.results.policy import extendable
 from grader.core.results.report import Report, SummaryLine
 from grader.core.rubric import Policy
 
-from .file import Entry
-
 
 @dataclass(frozen=True)
 class Placed:
@@ -37,7 +35,7 @@ class Placed:
         return self.ruling.decision
 
 
-def placed(entries: Sequence[Entry], people: People, read: Read, policy: Policy) -> list[Placed]:
+def placed(entries: Sequence[Ruling], people: People, read: Read, policy: Policy) -> list[Placed]:
     """Find the subject of each decision, and its present basis.
 
     Args:
@@ -47,7 +45,7 @@ def placed(entries: Sequence[Entry], people: People, read: Read, policy: Policy)
         policy: Says when work was due.
     """
     read = cache(read)
-    return [_placed(Ruling(own.decision, own.line, file=own.file), people, read, policy) for own in entries]
+    return [_placed(own, people, read, policy) for own in entries]
 
 
 def _placed(ruling: Ruling, people: People, read: Read, policy: Policy) -> Placed:

@@ -11,8 +11,7 @@ from typing import Final
 
 from grader.core.assignment import Assignment
 from grader.core.grades.book import Book
-from grader.core.grades.decided import DecidedClass
-from grader.core.grades.in_force import decisions_of, in_force, rewrite_summary
+from grader.core.grades.decided import DecidedClass, read_decided
 from grader.core.grades.model import FILE, FOLDER, Ruling
 from grader.core.results.report import Report, Summary, SummaryLine
 from grader.core.results.statistics import Entry, entry
@@ -114,9 +113,8 @@ class Classroom:
 
     def _read(self, lines: Sequence[SummaryLine]) -> Now:
         rubric, reports = self._assignment.rubric, self._without_cases
-        book = decisions_of(self._folder, lines, reports, rubric)
-        rewrite_summary(self._folder, book, reports, rubric)
-        known = DecidedClass(self._folder, lines, book, rubric, reports)
+        known = read_decided(self._folder, lines, reports, rubric)
+        book = known.book
         entries = [entry(known.report(line.id), line.practice) for line in lines]
         path = self._folder / SUMMARY
         attention = read_written(path, Summary).attention if path.exists() else []
@@ -126,8 +124,7 @@ class Classroom:
         same = groups(causes, lambda submission, name: name in book.points(submission))
         named = {mistake.id for mistake in rubric.misconceptions}  # a report may be older than the rubric
         same = [own if own.mistake in named else replace(own, mistake="") for own in same]
-        now = [in_force(line, book, reports, rubric) for line in lines]
-        return Now(known, entries, queue(now, book, reasons, self._share), causes, same)
+        return Now(known, entries, queue([*map(known.in_force, lines)], book, reasons, self._share), causes, same)
 
     def _without_cases(self, submission: str) -> Report:
         """A report without its cases, of which thousands fit into memory."""

@@ -13,7 +13,6 @@ from urllib.parse import quote
 from grader.core.assignment import Assignment
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.grades import decided
-from grader.core.grades.in_force import everything
 from grader.core.grades.people import students
 from grader.core.grades.words import for_staff
 from grader.core.intake.submission import Submission
@@ -124,7 +123,7 @@ class ReviewPages:
         own = next((own for own in now.queue if own.line.id == line.id), Place(line, ()))
         people = list(map(str, students(line.id, line.origin)))
         grades = now.known.grades.get(line.id, ())
-        held = everything(line, book)
+        held = book.everything(line)
         told = [(one.decision.slot, for_staff(one, rubric, self.language), bool(one.stale)) for one in held]
         if hidden := self._hidden(now):
             report, final, own = hidden.report(report), hidden.report(final), _unnamed(own, hidden)
