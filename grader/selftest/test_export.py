@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from grader.core.export.columns import names
 from grader.core.export.formats import FORMATS, export
 from grader.core.export.gradescope import results
-from grader.core.export.nbgrader import names
 from grader.core.export.rows import Export, ExportError, refusals
 from grader.core.export.rows import rows as rows_of
 from grader.core.export.table import inert, read_template, written

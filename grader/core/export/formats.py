@@ -10,16 +10,16 @@ from grader.core.grades.words import sentence
 from grader.core.results.report import Report
 from grader.core.rubric import Rubric
 
-from . import canvas, gradescope, junit, moodle, nbgrader, plain
+from . import canvas, columns, junit, moodle
 from .rows import Export, Exporter, Request, Row, blanks, rows
 
 FORMATS: Mapping[str, Exporter] = {
     "canvas": canvas.export,
     "moodle": moodle.export,
-    "gradescope": gradescope.export,
-    "nbgrader": nbgrader.export,
+    "gradescope": columns.gradescope,
+    "nbgrader": columns.nbgrader,
     "junit": junit.export,
-    "csv": plain.export,
+    "csv": columns.plain,
 }
 
 

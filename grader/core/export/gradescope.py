@@ -1,53 +1,26 @@
-"""``results.json`` as Gradescope's autograder leaves it, and a table like Gradescope's own for work graded elsewhere.
+"""``results.json`` as Gradescope's autograder leaves it.
 
 Hidden tests, and with them the score, are shown when grades are published: results at once would make a search for
 answers of every new upload. What cannot be read gets zero points and one visible test that says why. If the grader
 itself failed, there is neither score nor test, so Gradescope enters no grade.
-Gradescope takes results from its own autograder only, and no file of grades; a gradebook takes the table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from grader.core.results.outcome import Outcome
 from grader.core.results.policy import Grade
 from grader.core.results.report import PropertyReport, Report
 
-from .rows import Export, Request, Row, remarks
-from .table import number, written
+from .rows import Row
 
 _TEXT = {"output_format": "text"}
 FAILURE = (
     "The autograder failed to grade this submission. This is not your fault and costs you no points; staff can see why."
 )
 HIDDEN_UNTIL = "after_published"  # or after_due_date, hidden, visible; Gradescope hides the score with a hidden test
-COLUMNS = ("Name", "SID", "Email", "Total Score", "Max Points", "Submission ID", "Submission Time")
-NO_UPLOAD = (
-    "Gradescope does not import grades from a file: this table is for a gradebook. To get grades into Gradescope, "
-    "upload the autograder that `grader gradescope OUT` writes."
-)
-
-
-def export(rows: Sequence[Row], request: Request) -> Export:
-    """A row for each student, with the headings of the table that Gradescope gives for download."""
-    del request
-    table = [COLUMNS, *map(_cells, rows)]
-    return Export({"gradescope.csv": written(table)}, rows, [NO_UPLOAD, *remarks(rows)])
-
-
-def _cells(row: Row) -> tuple[str, ...]:
-    student, submission = row.student, row.report.submission
-    return (
-        student.name,
-        student.id,
-        student.email,
-        number(row.grade.points if row.grade else None),
-        number(row.report.max_score),
-        submission.id.removeprefix("submission_"),
-        (submission.origin.submitted_at if submission.origin else None) or "",
-    )
 
 
 def results(row: Row) -> dict[str, Any]:

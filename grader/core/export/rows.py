@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from grader.core.grades.book import NOTHING, Book
 from grader.core.grades.grades import StudentGrade, grades
 from grader.core.grades.model import Ruling
-from grader.core.intake.origin import Student
+from grader.core.intake.origin import Origin, Student
 from grader.core.results.policy import Grade
 from grader.core.results.report import Report, summary_line
 from grader.core.rubric import Policy
@@ -60,10 +60,14 @@ class Row:
         return self.source == "roster"
 
     @property
+    def origin(self) -> Origin | None:
+        """What the platform says of the submission."""
+        return self.report.submission.origin
+
+    @property
     def source(self) -> str:
         """The platform that the student's id comes from; empty for folders and rosters."""
-        origin = self.report.submission.origin
-        return origin.source if origin else ""
+        return self.origin.source if self.origin else ""
 
 
 @dataclass(frozen=True)
