@@ -105,7 +105,8 @@ def appeal(
                 print_differences(differences, None, known.rubric, language)
             elif others:
                 say(sentence(language, "unchecked"))
-            if found and {reason.cause for part in (found, *found.changes) for reason in part.reasons} & CHANGES:
+            reasons = [*found.reasons, *(own for change in found.changes for own in change.reasons)] if found else []
+            if {reason.cause for reason in reasons} & CHANGES:
                 say(sentence(language, "class", out=out))
             if keep:
                 say(sentence(language, "kept", place=again.place))

@@ -23,8 +23,7 @@ from grader.core.results.files import write_zip
 from grader.core.results.language import in_language
 from grader.core.results.report import Report, write_text
 
-from .collect import ABSENT, MAIL, WAYS, Back, collected
-from .text import comment
+from .collect import ABSENT, MAIL, WAYS, Back, collected, comment
 
 NEXT = {
     "canvas": "in Canvas, gradebook > Upload Submissions takes the zip",

@@ -39,7 +39,7 @@ class Place:
     seen: Ruling | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Now:
     """A class at one moment.
 
@@ -56,6 +56,10 @@ class Now:
     queue: Sequence[Place]
     causes: Mapping[str, Causes] = field(default_factory=dict)
     groups: Sequence[Group] = ()
+
+    def group(self, key: str) -> Group | None:
+        """The group of that key; None if there is none any more."""
+        return next((one for one in self.groups if one.key == key), None)
 
     def beside(self, submission: str, step: int) -> str | None:
         """The next or previous unreviewed submission in the queue; None if there is no other."""

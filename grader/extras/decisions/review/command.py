@@ -7,7 +7,6 @@ import getpass
 import re
 import secrets
 from pathlib import Path
-from threading import Thread
 from typing import Annotated
 
 import typer
@@ -50,7 +49,7 @@ def review(
     from .classroom import Classroom
     from .pages import ReviewPages
     from .reasons import PAIRS
-    from .serve import listening, opened, serve
+    from .server import listening, opened, serve
 
     language, part = language_of(lang), re.fullmatch(r"([1-9]\d?)/([1-9]\d?)", share)
     if not part or int(part[1]) > int(part[2]):
@@ -78,16 +77,11 @@ def review(
         classroom = Classroom(out, chosen(), language, pairs or out, (int(part[1]), int(part[2])))
         pages = ReviewPages(chosen(), language, root, hide if anonymous else None)
         room = Review(classroom, pages, read, who or grader or getpass.getuser(), grader)
-        room.prepare()
+        room.prepare()  # before anybody waits for a page
         app = application(room, token, port)
         address = f"http://127.0.0.1:{port}{root}/"
-        with contextlib.ExitStack() as stack:
-
-            def ready() -> None:
-                say(address)
-                if browser:
-                    Thread(target=lambda: stack.enter_context(opened(address)), daemon=True).start()
-
-            serve(app, own, ready)
+        say(address)
+        with opened(address) if browser else contextlib.nullcontext():
+            serve(app, own)
     say(f"decisions: {written_in(out, grader)}")
     say(next_export(out, known.lines))

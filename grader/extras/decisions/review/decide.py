@@ -18,14 +18,10 @@ Form = Mapping[str, str]
 Said = dict[str, object]
 
 
-def group_state(now: Now, group: Group) -> str:
-    """A short text that changes with the members of a group."""
-    return hashlib.sha256("\n".join((now.known.folder.name, *group.members)).encode()).hexdigest()[:16]
-
-
-def state(now: Now, line: SummaryLine) -> str:
-    """A short text that changes with every decision about a submission."""
-    told = "\n".join(own.decision.identity for own in now.known.book.everything(line))
+def state(now: Now, submissions: Sequence[str]) -> str:
+    """A short text that changes with these submissions and with every decision about one of them."""
+    held = [own for one in submissions for own in now.known.book.everything(now.known.line(one))]
+    told = "\n".join((*submissions, *(own.decision.identity for own in held)))
     return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 

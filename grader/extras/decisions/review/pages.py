@@ -24,7 +24,7 @@ from grader.core.results.report import Report, SummaryLine
 from grader.extras.decisions.alike import Group
 
 from .classroom import Now, Place
-from .decide import Form, group_state, state
+from .decide import Form, state
 from .words import say
 from .work import File, lost, shown
 
@@ -143,7 +143,7 @@ class ReviewPages:
             own=own,
             place=place,
             all=len(now.queue),
-            state=state(now, line),
+            state=state(now, [line.id]),
             rulings=told,
             files=files,
             anchors=_anchors(files),
@@ -206,17 +206,17 @@ class ReviewPages:
             ],
             files=files,
             anchors=_anchors(files),
-            state=group_state(now, group),
+            state=state(now, group.members),
             following=[one for one in now.groups if one.key != group.key][:1],
             problem=problem,
             form=form,
         )
 
-    def broken(self, problem: str, form: Form = _EMPTY) -> str:
+    def broken(self, problem: str, sent: Sequence[tuple[str, str]]) -> str:
         """What is shown where files cannot be read or written: why, and what somebody sent, to be sent again."""
         if self._hide:
             problem = problem.rpartition(": ")[2]  # a path or a place may say who somebody is
-        return self._template("broken.html.j2").render(problem=problem, form=form)
+        return self._template("broken.html.j2").render(problem=problem, sent=sent)
 
 
 def _bank(now: Now, submission: str) -> list[str]:

@@ -78,7 +78,7 @@ def pages(text: str, language: str) -> list[Element]:
             made.student(now, lines[0], report, files),
             made.student(now, lines[0], report, text, problem=text, form=form),
             made.student(now, lines[0], report, files, problem=text, form={"do": "comment", "comment": text}),
-            made.broken(text, form),
+            made.broken(text, [*form.items()]),
         )
     ]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from queue import Queue
 from socket import socket
 from threading import Thread
 
@@ -26,7 +26,7 @@ from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.decisions.file import LOCK, append, read
 from grader.extras.decisions.review.classroom import Classroom
 from grader.extras.decisions.review.reasons import noticed
-from grader.extras.decisions.review.serve import listening, opened
+from grader.extras.decisions.review.server import listening, opened
 from grader.selftest.class_reports import graded
 from grader.selftest.html_page import parse
 from grader.selftest.review_class import (
@@ -516,15 +516,14 @@ def test_the_command_serves_the_class_and_reads_the_files(tmp_path: Path, monkey
     out = write_review_class(tmp_path / "out")
     seen: list[str] = []
 
-    def serve(app: ASGIApp, own: socket, ready: Callable[[], None]) -> None:
-        ready()
+    def serve(app: ASGIApp, own: socket) -> None:
         port = own.getsockname()[1]
         client = TestClient(app, base_url=f"http://127.0.0.1:{port}")
         own.close()
         root = app._token.decode()  # type: ignore[attr-defined] # the guard's
         seen.extend(client.get(f"/{root}/{path}").text for path in ("", "student/bo"))
 
-    monkeypatch.setattr("grader.extras.decisions.review.serve.serve", serve)
+    monkeypatch.setattr("grader.extras.decisions.review.server.serve", serve)
     result = CliRunner().invoke(app, ["review", str(out), "--no-browser", "--lang", "en"])
     assert result.exit_code == 0, result.output
     assert re.match(r"http://127\.0\.0\.1:\d+/[-\w]{43}/\n", result.stdout)
@@ -534,16 +533,16 @@ def test_the_command_serves_the_class_and_reads_the_files(tmp_path: Path, monkey
 
 
 def test_a_browser_is_led_to_the_address_by_a_file_that_nobody_else_can_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    found: list[tuple[str, int]] = []
+    found: Queue[tuple[str, int]] = Queue()
 
     def look(address: str) -> bool:
         path = Path(address.removeprefix("file://"))
-        found.append((path.read_text(), path.stat().st_mode & 0o777))
+        found.put((path.read_text(), path.stat().st_mode & 0o777))
         return True
 
     monkeypatch.setattr("webbrowser.open", look)
     with opened("http://127.0.0.1:1/token/"):
-        ((text, mode),) = found
+        text, mode = found.get(timeout=60)
         assert mode == 0o600
         assert "url=http://127.0.0.1:1/token/" in text
 
@@ -552,7 +551,6 @@ def test_a_browser_is_led_to_the_address_by_a_file_that_nobody_else_can_read(mon
 def test_a_port_that_is_taken_is_a_line(tmp_path: Path) -> None:
     out = write_review_class(tmp_path / "out")
     with listening(0) as own:
-        own.listen()
         port = own.getsockname()[1]
         result = CliRunner().invoke(app, ["review", str(out), "--port", str(port), "--no-browser"])
     assert result.exit_code == 2

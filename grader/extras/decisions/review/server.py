@@ -1,14 +1,26 @@
-"""Rejects requests without the token, from another origin or for another host."""
+"""Serves the application on this machine alone; rejects requests without the token, of another origin or host."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
+import socket
+import tempfile
+import webbrowser
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
 from secrets import compare_digest
+from threading import Thread
 from typing import Final
 
+import uvicorn
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+LOOPBACK: Final = "127.0.0.1"
 MAX_BODY: Final = 64 << 10
 FORM: Final = "application/x-www-form-urlencoded"
 HEADERS: Final = {
@@ -42,7 +54,7 @@ class Guard:
             port: Of this server, as it stands in addresses.
         """
         self._app, self._token = app, token.encode()
-        self._hosts = tuple(f"{name}:{port}" for name in ("127.0.0.1", "localhost"))
+        self._hosts = tuple(f"{name}:{port}" for name in (LOOPBACK, "localhost"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -81,3 +93,49 @@ class Guard:
         if not (length.isascii() and length.isdigit() and int(length) <= MAX_BODY):
             return 413, f"more than {MAX_BODY} bytes"
         return None
+
+
+def listening(port: int) -> socket.socket:
+    """A socket of this machine alone, to which a browser may connect at once; port 0 takes a free one.
+
+    Raises:
+        OSError: If the port is taken.
+    """
+    own = socket.socket()
+    own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        own.bind((LOOPBACK, port))
+        own.listen()
+    except OSError:
+        own.close()
+        raise
+    return own
+
+
+def serve(app: ASGIApp, own: socket.socket) -> None:
+    """Answer requests to a socket until Ctrl-C or SIGTERM."""
+    config = uvicorn.Config(
+        app, access_log=False, log_level="warning", lifespan="off", ws="none", http="h11", server_header=False
+    )
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn ends first, and then raises it again
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[own])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextlib.contextmanager
+def opened(address: str) -> Iterator[None]:
+    """Open an address in the browser by a file that only this user can read, while the block runs.
+
+    The arguments of a browser's process can be read by everybody on the machine, and the address holds the token.
+    """
+    handle, name = tempfile.mkstemp(suffix=".html", prefix="review-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(address)}">')
+        Thread(target=webbrowser.open, args=(Path(name).as_uri(),), daemon=True).start()  # some browsers return late
+        yield
+    finally:
+        os.unlink(name)
