@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
-from grader.core.grades.book import About, Book, Read
+from grader.core.grades.book import Book, Read
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.model import EVERYONE, PERSONAL, Decision, DecisionError, Ground, Ruling
 from grader.core.grades.people import People, Unknown, key, students
 from grader.core.results.report import first_problem
 from grader.core.rubric import Policy
-from grader.extras.decisions.placing import Placed, placed
+from grader.extras.decisions.placing import Placed, parts, placed
 
 from .file import append
 
@@ -40,13 +40,14 @@ def drafted(said: Mapping[str, object], book: Book, read: Read, policy: Policy) 
     (own,) = placed([Ruling(decision, 0)], book.people, read, policy)
     if own.ruling.void:
         raise DecisionError(f"{student}: {decision.slot}: {own.ruling.stale}.")
-    if decision.withdraw and not any(_holds(decision.slot, book, one) for one in own.about):
-        raise DecisionError(f"{student}: {decision.slot}: no such decision to withdraw.")
-    if decision.points is not None and decision.points > (most := _most(decision, str(own.about[0]), read)):
-        raise DecisionError(f"{decision.points:g} points: {decision.override} has only {most:g}.")
     held = [ruling.decision for one in own.about for ruling in book.held.get(one, ())]
-    others = (other for other in held if other.slot == decision.slot and other.who != decision.who)
-    over = next((other.author for other in others), "")
+    same = [other for other in held if other.slot == decision.slot]
+    if decision.withdraw and not same:
+        raise DecisionError(f"{student}: {decision.slot}: no such decision to withdraw.")
+    part = parts(read(str(own.about[0]))).get(decision.override) if decision.override else None
+    if part and decision.points is not None and decision.points > (most := part.most):
+        raise DecisionError(f"{decision.points:g} points: {decision.override} has only {most:g}.")
+    over = next((other.author for other in same if other.who != decision.who), "")
     ground = (own.now or Ground()).model_copy(update={"over": over}) if over else own.now
     grounded = decision.model_copy(update={"ground": ground})
     return Placed(Ruling(grounded, 0), own.about, own.now)
@@ -103,15 +104,3 @@ def _work_name(work: str, people: People) -> str:
     """The student, if that means only this submission, whose id may change with the next download; else the id."""
     owners = [key(student) for student in students(work, people.lines[work].origin)]
     return people.name(owners[0]) if len(owners) == 1 and people.handed_in[owners[0]] == [work] else work
-
-
-def _holds(slot: str, book: Book, one: About) -> bool:
-    return any(ruling.decision.slot == slot for ruling in book.held.get(one, ()))
-
-
-def _most(decision: Decision, work: str, read: Read) -> float:
-    """The most points that there are to give."""
-    report = read(work)
-    most = {own.id: own.max_points for task in report.tasks for own in task.properties}
-    most |= {task.id: task.max_score for task in report.tasks}
-    return ({"score": report.max_score, "bonus": report.max_bonus} | most)[decision.override or ""]

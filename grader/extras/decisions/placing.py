@@ -81,27 +81,44 @@ def _submission_problem(own: Decision, report: Report) -> str:
         return ""
     if report.status != "graded":
         return f"the submission is {report.status} and has no properties: override the score"
-    known = worth(report)
+    known = parts(report)
     if own.override in known:
         return ""
     near = get_close_matches(own.override or "", [*known], n=1)
     return f"no property {own.override} in the report{f' (did you mean {near[0]}?)' if near else ''}"
 
 
-def worth(report: Report) -> dict[str, str]:
-    """Everything that can be overridden, with what the grader found: properties, then tasks, then totals."""
-    properties = {
-        prop.id: f"{prop.outcome}, {prop.points:g} of {prop.max_points:g}"
+@dataclass(frozen=True)
+class Part:
+    """What can be overridden: a property, a task, the score or the bonus.
+
+    Attributes:
+        title: Empty for score and bonus.
+        was: What the grader found, in words.
+    """
+
+    id: str
+    title: str
+    points: float
+    most: float
+    was: str
+
+
+def parts(report: Report) -> dict[str, Part]:
+    """Everything that can be overridden, by its id: properties, then tasks, then totals."""
+    found = [
+        Part(own.id, own.title, own.points, own.max_points, f"{own.outcome}, {own.points:g} of {own.max_points:g}")
         for task in report.tasks
-        for prop in task.properties
-    }
-    tasks = {task.id: f"{task.score:g} of {task.max_score:g}" for task in report.tasks}
-    return properties | tasks | {name: _total(name, report) for name in TOTALS}
-
-
-def _total(name: str, report: Report) -> str:
-    points, most = (getattr(report, field) for field in (name, f"max_{name}"))
-    return report.status if points is None else f"{points:g} of {most:g}"
+        for own in task.properties
+    ]
+    for task in report.tasks:
+        was = f"{task.score:g} of {task.max_score:g}"
+        found.append(Part(task.id, f"{task.id}: {task.title}", task.score, task.max_score, was))
+    for name in TOTALS:
+        points, most = (getattr(report, field) for field in (name, f"max_{name}"))
+        was = report.status if points is None else f"{points:g} of {most:g}"
+        found.append(Part(name, "", points or 0.0, most, was))
+    return {own.id: own for own in found}
 
 
 def _student_problem(own: Decision, about: Sequence[Key], people: People, policy: Policy) -> str:
@@ -137,9 +154,8 @@ def ground(own: Decision, report: Report) -> Ground | None:
     if own.seen is not None:
         earned, most = (report.score or 0) + (report.bonus or 0), report.max_score + report.max_bonus
         return Ground(files=files, was=f"{earned:g} of {most:g}" if report.status == "graded" else report.status)
-    if slot is None:
-        return Ground(files=files)
-    return Ground(files=files, was=worth(report).get(slot, ""))
+    part = parts(report).get(slot or "")
+    return Ground(files=files, was=part.was if part else "")
 
 
 def _replaces(own: Decision, other: Decision) -> bool:

@@ -22,6 +22,7 @@ from grader.core.pages.render import class_content, prepared, templates
 from grader.core.results.language import in_language, repeats
 from grader.core.results.report import Report, SummaryLine
 from grader.extras.decisions.alike import Group
+from grader.extras.decisions.placing import parts
 
 from .classroom import Now, Place
 from .decide import Form, state
@@ -154,7 +155,10 @@ class ReviewPages:
             first=[prop for prop in failing if prop not in following],
             alike=alike,
             held=sum(len(task.properties) for task in final.tasks) - len(failing),
-            overridable=_overridable(final),
+            overridable=sorted(  # properties come first, and of these what was lost
+                (one for one in parts(final).values() if one.most),
+                key=lambda one: one.points >= one.most if one.id in rubric.properties else 2,
+            ),
             next=now.beside(line.id, 1),
             previous=now.beside(line.id, -1),
             problem=problem,
@@ -234,14 +238,6 @@ def _unnamed(own: Place, hidden: Anonymous) -> Place:
         for one in own.reasons
     ]
     return replace(own, line=hidden.line(own.line), reasons=reasons)
-
-
-def _overridable(report: Report) -> list[tuple[str, str, float, float]]:
-    """Everything that can be overridden: id, words, points, and the most; what was lost first."""
-    totals = [(name, "", getattr(report, name) or 0.0, getattr(report, f"max_{name}")) for name in ("score", "bonus")]
-    properties = [(own.id, own.title, own.points, own.max_points) for task in report.tasks for own in task.properties]
-    tasks = [(task.id, f"{task.id}: {task.title}", task.score, task.max_score) for task in report.tasks]
-    return [*sorted(properties, key=lambda own: own[2] >= own[3]), *tasks, *(own for own in totals if own[3])]
 
 
 def _anchors(files: Sequence[File]) -> Mapping[str, Sequence[tuple[str, str, bool]]]:
