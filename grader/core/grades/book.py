@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 
 from grader.core.results.report import Report, SummaryLine
 
-from .model import ASKED, EVERYONE, PERSONAL, SEEN, Ruling
+from .model import ASKED, EVERYONE, PERSONAL, SEEN, About, Ruling
 from .people import Key, People, key, students
 
 Read = Callable[[str], Report]
-About = str | Key  # a submission, a student, or everyone
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,8 @@ import typer
 
 from grader.core.cli.decided import read_decided
 from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, find, graded_folder, language_of, say
-from grader.core.grades.book import About
 from grader.core.grades.decided import DecidedClass
-from grader.core.grades.model import EVERYONE, DecisionError
+from grader.core.grades.model import EVERYONE, About, DecisionError
 from grader.core.grades.words import for_staff
 
 from .alike import lost, mistake_in

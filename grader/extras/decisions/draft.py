@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from pydantic import ValidationError
@@ -13,12 +14,12 @@ from grader.core.grades.model import EVERYONE, PERSONAL, Decision, DecisionError
 from grader.core.grades.people import People, Unknown, key, students
 from grader.core.results.report import first_problem
 from grader.core.rubric import Policy
-from grader.extras.decisions.placing import Placed, parts, placed
+from grader.extras.decisions.placing import parts, placed
 
 from .file import append
 
 
-def drafted(said: Mapping[str, object], book: Book, read: Read, policy: Policy) -> Placed:
+def drafted(said: Mapping[str, object], book: Book, read: Read, policy: Policy) -> Ruling:
     """A decision that can be appended to the file.
 
     Args:
@@ -38,22 +39,22 @@ def drafted(said: Mapping[str, object], book: Book, read: Read, policy: Policy) 
     if student != EVERYONE:
         decision = decision.model_copy(update={"student": _whom(student, decision, book.people)})
     (own,) = placed([Ruling(decision, 0)], book.people, read, policy)
-    if own.ruling.void:
-        raise DecisionError(f"{student}: {decision.slot}: {own.ruling.stale}.")
+    if own.void:
+        raise DecisionError(f"{student}: {decision.slot}: {own.stale}.")
     held = [ruling.decision for one in own.about for ruling in book.held.get(one, ())]
     same = [other for other in held if other.slot == decision.slot]
     if decision.withdraw and not same:
         raise DecisionError(f"{student}: {decision.slot}: no such decision to withdraw.")
-    part = parts(read(str(own.about[0]))).get(decision.override) if decision.override else None
-    if part and decision.points is not None and decision.points > (most := part.most):
-        raise DecisionError(f"{decision.points:g} points: {decision.override} has only {most:g}.")
+    if decision.override and decision.points is not None:
+        most = parts(read(str(own.about[0])))[decision.override].most
+        if decision.points > most:
+            raise DecisionError(f"{decision.points:g} points: {decision.override} has only {most:g}.")
     over = next((other.author for other in same if other.who != decision.who), "")
     ground = (own.now or Ground()).model_copy(update={"over": over}) if over else own.now
-    grounded = decision.model_copy(update={"ground": ground})
-    return Placed(Ruling(grounded, 0), own.about, own.now)
+    return replace(own, decision=decision.model_copy(update={"ground": ground}))
 
 
-def record(known: DecidedClass, wanted: Sequence[Mapping[str, object]], who: str, grader: str) -> list[Placed]:
+def record(known: DecidedClass, wanted: Sequence[Mapping[str, object]], who: str, grader: str) -> list[Ruling]:
     """Append decisions to the file, all of them or none.
 
     Args:
@@ -77,7 +78,7 @@ def repeated(own: Decision) -> dict[str, object]:
     return {own.what: getattr(own, own.what), **{name: getattr(own, name) for name in ("points", "why", "at", "code")}}
 
 
-def _named(people: People, made: Sequence[Placed]) -> list[str]:
+def _named(people: People, made: Sequence[Ruling]) -> list[str]:
     """The subjects of each decision, for readers of the file: names, and ids of submissions."""
     each = ([people.known[one].name if isinstance(one, tuple) else one for one in own.about] for own in made)
     return [", ".join(dict.fromkeys(name for name in names if name and name != EVERYONE)) for names in each]

@@ -8,9 +8,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from grader.core.grades.model import Decision, Ground
+from grader.core.grades.model import Decision, Ground, Ruling
 from grader.core.results.database import transaction
-from grader.extras.decisions.placing import Placed
 
 TABLE = Path(__file__).with_name("history.sql")
 _STANDING = (
@@ -25,7 +24,7 @@ def standing(ledger: sqlite3.Connection) -> dict[str, str | None]:
     return dict(ledger.execute(_STANDING).fetchall())
 
 
-def entered(ledger: sqlite3.Connection, found: Sequence[Placed]) -> list[Placed]:
+def entered(ledger: sqlite3.Connection, found: Sequence[Ruling]) -> list[Ruling]:
     """Record changes of the file; returns its decisions, each with its basis.
 
     If somebody wrote a decision by hand without its ground, the ground is what held when a command first read it.
@@ -74,8 +73,8 @@ def _insert(
     ledger.execute(f"INSERT INTO decisions ({names}) VALUES ({places})", [*row.values()])
 
 
-def _with_ground(own: Placed, ground: str | None) -> Placed:
+def _with_ground(own: Ruling, ground: str | None) -> Ruling:
     if own.decision.ground or ground is None:
         return own
     decision = own.decision.model_copy(update={"ground": Ground.model_validate_json(ground)})
-    return replace(own, ruling=replace(own.ruling, decision=decision))
+    return replace(own, decision=decision)

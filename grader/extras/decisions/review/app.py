@@ -24,7 +24,7 @@ from grader.extras.decisions.file import undo
 from .classroom import Classroom, Now
 from .decide import Form, state, write, write_group
 from .pages import STATIC, ReviewPages
-from .server import Guard
+from .server import guarded
 from .words import say
 
 MEDIA = {"css": "text/css", "js": "text/javascript"}
@@ -178,4 +178,4 @@ def _error(_: Request, error: Exception) -> Response:
 
 def application(review: Review, token: str, port: int) -> ASGIApp:
     """The whole application, behind its guard."""
-    return Guard(Starlette(routes=review.routes(), exception_handlers={HTTPException: _error}), token, port)
+    return guarded(Starlette(routes=review.routes(), exception_handlers={HTTPException: _error}), token, port)

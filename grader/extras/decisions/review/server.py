@@ -38,61 +38,55 @@ HEADERS: Final = {
 }
 
 
-class Guard:
+def guarded(app: ASGIApp, token: str, port: int) -> ASGIApp:
     """Lets requests below ``/TOKEN/`` through to an application, which sees the rest of the path.
 
     Another website can make a browser ask this address, and can point a name of its own at it. It knows neither the
     token nor can it send our host or origin; what it gets is the same for every path.
+
+    Args:
+        app: Answers what is let through.
+        token: The first part of every path.
+        port: Of this server, as it stands in addresses.
     """
 
-    def __init__(self, app: ASGIApp, token: str, port: int) -> None:
-        """Guard an application.
-
-        Args:
-            app: Answers what is let through.
-            token: The first part of every path.
-            port: Of this server, as it stands in addresses.
-        """
-        self._app, self._token = app, token.encode()
-        self._hosts = tuple(f"{name}:{port}" for name in (LOOPBACK, "localhost"))
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        headers = Headers(scope=scope)
-        refused = self._refusal(scope, headers)
-        if refused:
+        if refused := _refusal(scope, token, port):
             await PlainTextResponse(refused[1], refused[0], HEADERS)(scope, receive, send)
             return
 
-        async def answer(message: Message) -> None:
+        async def headed(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
-        root = f"/{self._token.decode()}"
-        await self._app({**scope, "root_path": root}, receive, answer)
+        await app({**scope, "root_path": f"/{token}"}, receive, headed)
 
-    def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
-        """Status and text for a request that is not let through; None if it is."""
-        if headers.getlist("host") not in [[host] for host in self._hosts]:
-            return 421, "another host"
-        first = scope["path"].split("/", 2)[1:2]
-        if not compare_digest((first or [""])[0].encode("utf-8", "replace"), self._token):
-            return 404, "not found"
-        if scope["method"] in ("GET", "HEAD"):
-            return None
-        if scope["method"] != "POST":
-            return 405, "GET and POST only"
-        if headers.get("origin") != f"http://{headers['host']}":
-            return 403, "from another page"
-        if headers.get("content-type", "").partition(";")[0].strip() != FORM:
-            return 415, f"not {FORM}"
-        length = headers.get("content-length", "")
-        if not (length.isascii() and length.isdigit() and int(length) <= MAX_BODY):
-            return 413, f"more than {MAX_BODY} bytes"
+    return answer
+
+
+def _refusal(scope: Scope, token: str, port: int) -> tuple[int, str] | None:
+    """Status and text for a request that is not let through; None if it is."""
+    headers = Headers(scope=scope)
+    if headers.getlist("host") not in [[f"{name}:{port}"] for name in (LOOPBACK, "localhost")]:
+        return 421, "another host"
+    first = scope["path"].split("/", 2)[1:2]
+    if not compare_digest((first or [""])[0].encode("utf-8", "replace"), token.encode()):
+        return 404, "not found"
+    if scope["method"] in ("GET", "HEAD"):
         return None
+    if scope["method"] != "POST":
+        return 405, "GET and POST only"
+    if headers.get("origin") != f"http://{headers['host']}":
+        return 403, "from another page"
+    if headers.get("content-type", "").partition(";")[0].strip() != FORM:
+        return 415, f"not {FORM}"
+    length = headers.get("content-length", "")
+    if not (length.isascii() and length.isdigit() and int(length) <= MAX_BODY):
+        return 413, f"more than {MAX_BODY} bytes"
+    return None
 
 
 def listening(port: int) -> socket.socket:
