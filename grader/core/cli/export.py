@@ -138,8 +138,7 @@ def prepared(
     lines = read_written(out / "summary.json", Summary).submissions
     refuse_partial(out, lines, partial)
     known = read_decided(out, lines, ledger)
-    reports = [known.report(line.id) for line in lines]
-    made = export_as(reports, format_ or to, known.rubric, template, assignment_id, known.book, comment)
+    made = export_as(known, format_ or to, template, assignment_id, comment)
     written = in_file(file or out / next(iter(made.files)), made.rows)
     lower = drops(ledger, made.rows, to, known.rubric.policy, written)
     return Prepared(known, made, lower)

@@ -126,7 +126,9 @@ def decide(
         return
     if student is None:
         fail("STUDENT is missing. Give an id, a name, or * for everyone.")
-    whom = _meant(known, student)
+    people = known.book.people
+    exact = student == EVERYONE or student in people.lines or people.find(student)
+    whom = student if exact else find(out, student)
     enter(known, [{"student": whom, **own} for own in wanted], who, grader)
     if file or withdraw in chosen().rubric.files:
         say("Grade again to apply this; only submissions that change are graded.")
@@ -196,12 +198,6 @@ def _moment(text: str) -> datetime:
         moment = datetime.combine(moment.date(), time(23, 59))
     due = chosen().rubric.policy.due
     return moment if moment.tzinfo else moment.replace(tzinfo=due.tzinfo) if due else moment.astimezone()
-
-
-def _meant(known: DecidedClass, text: str) -> str:
-    """The students that the argument means: an exact name, otherwise found as in ``show``."""
-    exact = text == EVERYONE or text in known.book.people.lines or known.book.people.find(text)
-    return text if exact else find(known.folder, text)
 
 
 def _renewed(known: DecidedClass, student: str, slot: str) -> list[dict[str, object]]:

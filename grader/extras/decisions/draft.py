@@ -98,10 +98,6 @@ def _whom(text: str, decision: Decision, people: People) -> str:
         raise DecisionError(f"{text}: {error}.") from None
     if len(works) > 1:
         raise DecisionError(f"{text}: several submissions. Choose one of {', '.join(works)}.")
-    return _work_name(works[0], people)
-
-
-def _work_name(work: str, people: People) -> str:
-    """The student, if that means only this submission, whose id may change with the next download; else the id."""
-    owners = [key(student) for student in students(work, people.lines[work].origin)]
-    return people.name(owners[0]) if len(owners) == 1 and people.handed_in[owners[0]] == [work] else work
+    owners = [key(student) for student in students(works[0], people.lines[works[0]].origin)]
+    # The student, if that means only this submission, whose id may change with the next download; else the id.
+    return people.name(owners[0]) if len(owners) == 1 and people.handed_in[owners[0]] == works else works[0]

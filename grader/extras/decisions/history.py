@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,7 +33,7 @@ def entered(ledger: sqlite3.Connection, found: Sequence[Ruling]) -> list[Ruling]
         known = standing(ledger)
         here = {own.decision.identity: own for own in found}
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        before = _last_by_slot(known)
+        before = {_slot(Decision.model_validate_json(identity)): identity for identity in known}
         for identity, own in here.items():
             if identity not in known:
                 ground = own.decision.ground or own.now
@@ -47,10 +47,6 @@ def entered(ledger: sqlite3.Connection, found: Sequence[Ruling]) -> list[Ruling]
 
 def _slot(own: Decision) -> tuple[str, str]:
     return own.student, own.slot
-
-
-def _last_by_slot(known: Iterable[str]) -> dict[tuple[str, str], str]:
-    return {_slot(Decision.model_validate_json(identity)): identity for identity in known}
 
 
 def _insert(

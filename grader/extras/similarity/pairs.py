@@ -122,7 +122,8 @@ def compared(works: Sequence[Work]) -> Findings:
     near = sorted((near for work in works for near in work.near), key=lambda near: (-near.share, near.id, near.file))
     notices = [(work.id, notice) for work in works for notice in work.notices]
     apart = say("not compared with each other.")
-    notices += [(a.id, say("same student as {called}", called=b.id).then(apart)) for a, b in same_people(works)]
+    same = ((a, b) for a, b in itertools.combinations(works, 2) if a.people & b.people)
+    notices += [(a.id, say("same student as {called}", called=b.id).then(apart)) for a, b in same]
     return Findings(
         works=[work for work in works if work.pieces],
         pairs=pairs,
@@ -154,11 +155,6 @@ def groups(pairs: Iterable[Pair]) -> list[list[str]]:
             group_of.update(dict.fromkeys(joined, joined))
     found = {tuple(sorted(group)) for group in group_of.values() if len(group) > 2}
     return [list(group) for group in sorted(found, key=lambda group: (-len(group), group))]
-
-
-def same_people(works: Sequence[Work]) -> list[tuple[Work, Work]]:
-    """Pairs of submissions with a student in common, which are not compared."""
-    return [(a, b) for a, b in itertools.combinations(works, 2) if a.people & b.people]
 
 
 def _rarity(pieces: Sequence[Piece]) -> Rarity:
