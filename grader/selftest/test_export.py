@@ -13,9 +13,7 @@ import pytest
 
 from grader.core.export.columns import names
 from grader.core.export.formats import FORMATS, export
-from grader.core.export.gradescope import results
-from grader.core.export.rows import Export, ExportError, refusals
-from grader.core.export.rows import rows as rows_of
+from grader.core.export.rows import Export, ExportError, refusals, rows
 from grader.core.export.table import inert, read_template, written
 from grader.core.intake.origin import Origin, Source, Student
 from grader.core.results.outcome import Outcome
@@ -29,6 +27,7 @@ from grader.core.results.report import (
     TaskReport,
 )
 from grader.core.rubric import LatePenalty, Policy, Rubric
+from grader.extras.gradescope.run import results
 from grader.selftest.exports import NAMES, PACKS, Someone, gradebook, worksheet, worksheet_in
 from grader.selftest.reports import known_class
 
@@ -249,8 +248,9 @@ def no_nan(name: str) -> float:
 def test_gradescope_results_have_the_fields_that_it_knows_also_where_nothing_can_be_read(rubric: Rubric) -> None:
     known = {"score", "execution_time", "output", "visibility", "stdout_visibility", "extra_data", "tests"}
     late = rubric.model_copy(update={"policy": LATE})
-    students = rows_of(known_class(of(PEOPLE, "gradescope", late=True), late))
-    first, *_, last = (json.loads(json.dumps(results(row)), parse_constant=no_nan) for row in students)
+    students = rows(known_class(of(PEOPLE, "gradescope", late=True), late))
+    made = (results(row.report, row.grade) for row in students)
+    first, *_, last = (json.loads(json.dumps(own), parse_constant=no_nan) for own in made)
     assert first.keys() == known
     assert first["score"] == 72
     assert first["output"] == "A notice."  # nothing of the score before grades are published
@@ -281,7 +281,7 @@ def test_for_gradescope_there_is_a_table_like_its_own_and_a_word_on_what_it_take
 def test_a_fault_of_ours_is_no_score_and_its_details_are_for_staff(rubric: Rubric) -> None:
     ours = report("ada", None, status="grader_error", reason="swiglu: Traceback")
     made = sent([ours], "csv", rubric)
-    (content,) = map(results, rows_of(known_class([ours], rubric)))
+    content = results(ours, None)
     assert "score" not in content
     assert "not your fault" in content["output"]
     assert "Traceback" not in content["output"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, time
 from difflib import get_close_matches
 from pathlib import Path
@@ -81,7 +82,9 @@ def decide(
     A decision survives every regrade. Grades, pages and exports follow it; reports keep the grader's results.
     """
     if taken_back:
-        _undo(out, grader)
+        with _moving(read_decided(graded_folder(out), quiet=True), grader):
+            taken = undo(out, grader)
+        say(f"Decisions taken back: {len(taken)}.")
         return
     if points is not None and override is None and all_with is None:
         fail("--points: nothing to give them for. Name it with --override: a property's id, score or bonus.")
@@ -134,15 +137,6 @@ def decide(
         say("Grade again to apply this; only submissions that change are graded.")
 
 
-def _undo(out: Path, grader: str) -> None:
-    """Take the last decisions back, and print the grades that this changes."""
-    before = _grades(read_decided(graded_folder(out), quiet=True))
-    with ending(out, DecisionError, code=EXIT_GRADER_ERROR):
-        taken = undo(out, grader)
-    _print_moves(before, _grades(now := read_decided(out)), now, grader)
-    say(f"Decisions taken back: {len(taken)}.")
-
-
 def _all_with(known: DecidedClass, text: str, without: Sequence[str]) -> tuple[str, list[str]]:
     """The property, and the submissions that lost it by a mistake, but for those decided about and those left out.
 
@@ -173,11 +167,11 @@ def enter(known: DecidedClass, wanted: Sequence[Mapping[str, object]], who: str,
         who: Who decided; empty for the grader, or for whoever runs the command.
         grader: In whose file; empty for the one that all share.
     """
-    before = _grades(known)
-    with ending(known.folder, DecisionError, code=EXIT_GRADER_ERROR):
+    with _moving(known, grader):
         made = record(known, wanted, who or grader or getpass.getuser(), grader)
-    _print_moves(before, _grades(now := read_decided(known.folder)), now, grader)
-    _print_rows([who for own in made if own.decision.team for who in own.about], now)
+    teams = [student for own in made if own.decision.team for student in own.about]
+    if teams:
+        _print_rows(teams, read_decided(known.folder, quiet=True))
 
 
 def _print_rows(students: Sequence[About], now: DecidedClass) -> None:
@@ -210,24 +204,27 @@ def _renewed(known: DecidedClass, student: str, slot: str) -> list[dict[str, obj
     return [repeated(own) for own in found]
 
 
-Cells = Mapping[tuple[str, str], str]
-
-
-def _grades(known: DecidedClass) -> Cells:
-    """Every grade as text, by student and submission."""
-    return {
-        (own.line.id, str(own.student)): f"{own.grade.points:g}" if own.grade else own.blank
-        for found in known.grades.values()
-        for own in found
-    }
-
-
-def _print_moves(before: Cells, after: Cells, known: DecidedClass, grader: str) -> None:
+@contextlib.contextmanager
+def _moving(known: DecidedClass, grader: str) -> Iterator[None]:
+    """Print the grades that change while the block writes decisions about a class, and the file that it writes."""
+    before = _grades(known)
+    with ending(known.folder, DecisionError, code=EXIT_GRADER_ERROR):
+        yield
+    after = _grades(read_decided(known.folder))
     moved = [own for own in dict.fromkeys((*before, *after)) if before.get(own) != after.get(own)]
     for submission, student in moved:
         sides = (side.get((submission, student), "does not count") for side in (before, after))
         say(f"{student} ({submission}): {' → '.join(sides)}")
     say(f"{'no grade changes. ' if not moved else ''}{written_in(known.folder, grader)}")
+
+
+def _grades(known: DecidedClass) -> Mapping[tuple[str, str], str]:
+    """Every grade as text, by submission and student."""
+    return {
+        (own.line.id, str(own.student)): f"{own.grade.points:g}" if own.grade else own.blank
+        for found in known.grades.values()
+        for own in found
+    }
 
 
 def _list(known: DecidedClass, student: str | None, language: str) -> None:
