@@ -37,19 +37,19 @@ AcceptDrops = Annotated[bool, typer.Option("--accept-drops", help="Proceed even 
 AcceptStale = Annotated[bool, typer.Option("--accept-stale", help="Proceed even if decisions need another look.")]
 
 
-# What each platform's file needs beside DIR, to be replaced by what was downloaded.
-NEEDED = {
-    "canvas": "canvas --template GRADEBOOK.csv --assignment-id NUMBER",
-    "moodle": "moodle --template WORKSHEET.csv",
-    "gradescope": "gradescope",
+# How grades get to each platform; words in capitals stand for what was downloaded from there.
+WAYS = {
+    "canvas": "return {out} --to canvas --template GRADEBOOK.csv --assignment-id NUMBER",
+    "moodle": "return {out} --to moodle --template WORKSHEET.csv",
+    "gradescope": "export {out} --to gradescope",
 }
 
 
-def next_export(out: Path, lines: Iterable[SummaryLine]) -> str:
-    """The command that exports the grades to the platform from which most submissions come; else as plain CSV."""
-    sources = Counter(line.origin.source for line in lines if line.origin and line.origin.source in NEEDED)
-    to = NEEDED[sources.most_common(1)[0][0]] if sources else PLAIN
-    return f"Next: grader export {shlex.quote(str(out))} --to {to}"
+def next_step(out: Path, lines: Iterable[SummaryLine]) -> str:
+    """The command that gets grades to the platform from which most submissions come; else an export as plain CSV."""
+    sources = Counter(line.origin.source for line in lines if line.origin and line.origin.source in WAYS)
+    way = WAYS[sources.most_common(1)[0][0]] if sources else f"export {{out}} --to {PLAIN}"
+    return f"Next: grader {way.format(out=shlex.quote(str(out)))}"
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from grader.core.sandbox.levels import Level
 from grader.core.sandbox.limits import Limits
 from grader.core.settings import CannotGrade, Settings
 
-from .export import next_export
+from .export import next_step
 from .show import late_terms, print_class
 from .submissions import Roster, Source, found, with_files
 from .terminal import ERR, EXIT_GRADER_ERROR, OUT, chosen, ending, fail, language_of, prepare, say, warn
@@ -215,7 +215,7 @@ def _show(out: Path, run: Run, standings: Sequence[Standing], practice: Mapping[
     for ruling in (ruling for ruling in run.unsettled if str(ruling) not in told):
         say(str(ruling))
     if not run.mistake and not run.missing:
-        say(f"Next: grader review {shlex.quote(str(out))}" if run.attention else next_export(out, lines))
+        say(f"Next: grader review {shlex.quote(str(out))}" if run.attention else next_step(out, lines))
     if run.mistake:
         fail(f"{run.mistake} Everything is graded, but grades cannot be shown or exported until this is fixed.")
     if run.missing:

@@ -12,14 +12,14 @@ from typing import Final
 from grader.core.assignment import Assignment
 from grader.core.grades.book import Book
 from grader.core.grades.decided import DecidedClass, read_decided
-from grader.core.grades.model import FILE, FOLDER, Ruling
+from grader.core.grades.model import ASKED, FILE, FOLDER, Ruling
 from grader.core.results.report import Report, Summary, SummaryLine
 from grader.core.results.statistics import Entry, entry
 from grader.core.results.written import SUMMARY, read_lines, read_written
 from grader.extras.decisions.alike import Causes, Group, groups, lost
 from grader.extras.decisions.file import files_in
 
-from .reasons import PAIRS, Reason, asked, noticed, similar, unusual
+from .reasons import PAIRS, Reason, noticed, similar, unusual
 
 Stamp = tuple[int, int, int]
 NOWHERE: Final = (0, 0, 0)
@@ -122,8 +122,12 @@ class Classroom:
         entries = [entry(known.report(line.id), line.practice) for line in lines]
         path = self._folder / SUMMARY
         attention = read_written(path, Summary).attention if path.exists() else []
-        found = noticed(attention, self._assignment, self._language), unusual(entries, rubric, self._language)
-        reasons = chain(asked(lines, book), *found, similar(self._pairs, self._language))
+        reasons = chain(
+            ((line.id, Reason(ASKED, one.decision.appeal or "")) for line in lines for one in book.asked(line.id)),
+            noticed(attention, self._assignment, self._language),
+            unusual(entries, rubric, self._language),
+            similar(self._pairs, self._language),
+        )
         causes = {line.id: self._light[line.id][2] for line in lines}
         same = groups(causes, lambda submission, name: name in book.points(submission))
         named = {mistake.id for mistake in rubric.misconceptions}  # a report may be older than the rubric

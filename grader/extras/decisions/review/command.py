@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from grader.core.cli.decided import read_decided
-from grader.core.cli.export import next_export
+from grader.core.cli.export import next_step
 from grader.core.cli.report import hide
 from grader.core.cli.submissions import Submissions, candidates_of
 from grader.core.cli.terminal import chosen, fail, language_of, say
@@ -84,4 +84,4 @@ def review(
         with opened(address) if browser else contextlib.nullcontext():
             serve(app, own)
     say(f"decisions: {written_in(out, grader)}")
-    say(next_export(out, known.lines))
+    say(next_step(out, known.lines))
