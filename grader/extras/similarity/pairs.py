@@ -23,6 +23,9 @@ MAX_PAIRS: Final = 1000  # for each file, how many pairs are compared in detail
 CHUNK: Final = 4096  # passages counted at a time, which bounds the memory
 UNIT: Final = 1000  # weights are whole numbers of 1/UNIT, so that sums do not depend on their order
 
+# Passages that two or more submissions have, sorted, and their weights: UNIT for two, down towards 1 if all have it.
+Rarity = tuple[Array, Array]
+
 
 @dataclass(frozen=True)
 class Match:
@@ -78,22 +81,6 @@ class Pair:
     def strongest(self) -> Match:
         """The match with the strongest evidence: one file, or all files together."""
         return max((self.whole, *self.matches), key=lambda match: match.strength)
-
-
-@dataclass(frozen=True)
-class Rarity:
-    """Weights of passages: ``UNIT`` if only two submissions have the passage, down towards 1 if all have it."""
-
-    passages: Array
-    weights: Array
-
-    def of(self, passages: Array) -> Array:
-        """The weight of each passage, int64; 0 for a passage that fewer than two submissions have."""
-        if not len(self.passages):
-            return np.zeros(len(passages), dtype=np.int64)
-        places = np.minimum(np.searchsorted(self.passages, passages), len(self.passages) - 1)
-        weights: Array = np.where(self.passages[places] == passages, self.weights[places], 0)
-        return weights
 
 
 @dataclass(frozen=True)
@@ -162,7 +149,7 @@ def _rarity(pieces: Sequence[Piece]) -> Rarity:
     passages, holders = np.unique(np.concatenate([piece.telling for piece in pieces]), return_counts=True)
     passages, holders = passages[holders > 1], holders[holders > 1]
     weights = np.log((len(pieces) + 1) / holders) / np.log((len(pieces) + 1) / 2)
-    return Rarity(passages, np.maximum(np.rint(UNIT * weights), 1).astype(np.int64))
+    return passages, np.maximum(np.rint(UNIT * weights), 1).astype(np.int64)
 
 
 def _candidates(works: Sequence[Work], rarity: Mapping[str, Rarity]) -> list[tuple[int, int]]:
@@ -182,10 +169,10 @@ def _candidates(works: Sequence[Work], rarity: Mapping[str, Rarity]) -> list[tup
 def _shared(telling: Sequence[Array], rarity: Rarity) -> Array:
     """The weight that each two submissions share, float64, ``[n, n]``; exact, since all weights are whole numbers."""
     scores = np.zeros((len(telling), len(telling)))
-    for start in range(0, len(rarity.passages), CHUNK):
-        passages = rarity.passages[start : start + CHUNK]
+    for start in range(0, len(rarity[0]), CHUNK):
+        passages, weights = (each[start : start + CHUNK] for each in rarity)
         has = np.stack([np.isin(passages, own, assume_unique=True) for own in telling]).astype(np.float64)
-        scores += (has * rarity.weights[start : start + CHUNK]) @ has.T
+        scores += (has * weights) @ has.T
     return scores
 
 
@@ -211,7 +198,7 @@ def _weights(piece: Piece, common: Array, rarity: Rarity) -> Array:
     """The weight of each reduced character that is the submission's own and shared; 0 for all other characters."""
     places = np.flatnonzero(np.isin(piece.code.passages, common))
     weights = np.zeros(len(piece.code.passages), dtype=np.int64)
-    weights[places] = rarity.of(piece.code.passages[places])
+    weights[places] = rarity[1][np.searchsorted(rarity[0], piece.code.passages[places])]
     return piece.code.spread(weights) * piece.own
 
 

@@ -159,7 +159,7 @@ def read_work(
         try:
             library += library_use(path, text, rubric)
         except Unparsed as problem:
-            notices.append(problem.message.then(say("library calls not checked.")))
+            notices.append(problem.args[0].then(say("library calls not checked.")))
     return Work(submission.id, people - {""}, pieces, tuple(near), tuple(library), tuple(notices))
 
 
