@@ -259,9 +259,9 @@ def test_a_run_over_one_submission_leaves_the_others_in_the_class(judged: None, 
     assert "1 other submissions stay in the class; --replace leaves them out" in told.stderr
     run("export", out, "--to", "csv")
     assert column(out / "grades.csv", "student_id", "grade") == {"4000": "120", "4001": "90"}
-    told = run("grade", tmp_path / "one.zip", "--out", out, "--replace").stdout
+    said = run("grade", tmp_path / "one.zip", "--out", out, "--replace").stdout
     needed = "--to canvas --template GRADEBOOK.csv --assignment-id NUMBER"
-    assert told.splitlines()[-1] == f"Next: grader return {out} {needed}"  # says what Canvas needs
+    assert said.splitlines()[-1] == f"Next: grader return {out} {needed}"  # says what Canvas needs
     run("export", out, "--to", "csv")
     assert column(out / "grades.csv", "student_id", "grade") == {"4001": "90"}
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.cells import cell_len, set_cell_size
@@ -21,18 +21,14 @@ from grader.core.grades.words import for_staff
 from grader.core.results.attention import NOT_BEGUN
 from grader.core.results.language import in_language, repeats
 from grader.core.results.outcome import Outcome
-from grader.core.results.report import Report
-from grader.core.results.statistics import class_statistics, entry
+from grader.core.results.report import Practice, PropertyReport, Report
+from grader.core.results.standing import Standing
+from grader.core.results.statistics import ClassStatistics, class_statistics, entry
+from grader.core.rubric import Policy, Rubric
 from grader.core.run.progress import describe
 
 from .decided import read_decided
 from .terminal import OUT, chosen, fail, find, language_of, pseudonyms_in, say
-
-if TYPE_CHECKING:
-    from grader.core.results.report import Practice, PropertyReport, Report
-    from grader.core.results.standing import Standing
-    from grader.core.results.statistics import ClassStatistics
-    from grader.core.rubric import Policy, Rubric
 
 MARKS = {
     Outcome.PASSED: ("✓", "green"),
