@@ -2,41 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from grader import REPOSITORY
 from grader.core import sentences
 from grader.core.export.table import number, written
 from grader.core.rubric import LANGUAGES
 from grader.core.sentences import Sentences
 from grader.core.specimens.practice import Practice
 
+from .shared import Runs
+
 COLUMNS = ("id", "student", "points", "max_points", "caught", "wrong", "tests", "counted", "remark")
 NOBODYS_FAULT = "grader_error"
-TRIALS = REPOSITORY / "tests" / "harness" / "trials"  # found by its path: an installed grader has no package `tests`
-
-
-def shared(name: str) -> ModuleType:
-    """A module that `make practice` and the grader share."""
-    spec = importlib.util.spec_from_file_location(f"{__name__}.{name}", TRIALS / f"{name}.py")
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{TRIALS / name}.py cannot be imported")
-    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-if TYPE_CHECKING:
-    from tests.harness.trials.verdict import Runs as Runs
-else:
-    Runs = shared("verdict").Runs
-
 
 WORDS: Final[Sentences] = {
     "space": (" ", ""),

@@ -21,10 +21,9 @@ from grader.core.messages import say
 from grader.core.sandbox.handle import WorkerFailed, WorkerLike
 from grader.core.specimens.practice import Practice
 
-from .result import NOBODYS_FAULT, TRIALS, Result, Runs, shared
+from .result import NOBODYS_FAULT, Result
+from .shared import MOST_TESTS, TRIAL, Runs
 
-TRIAL = (TRIALS / "trial.py").read_text(encoding="utf-8")
-MOST_TESTS: int = shared("trial").MOST_TESTS
 TEST_S = 5.0  # of a worker's time for one test, or for the import of the file
 ALL_S = 120.0  # of all workers' time for one file: a little more than students are told, for each implementation
 MOST_STOPPED = 3  # tests that may hang, end their worker or be unsteady before the file is given up
