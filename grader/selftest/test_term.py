@@ -101,6 +101,9 @@ def test_moodle_says_who_is_late_and_without_its_worksheet_somebody_is_told(
     assert f"{graded} of {len(people) - 1} may be late, but no submission time is known" in without.stdout
     result = run("grade", tmp_path / "given.zip", "--out", tmp_path / "out", "--roster", tmp_path / "worksheet.csv")
     assert "may be late" not in result.stdout
+    number = sum(person.kind == "late" for person in people)
+    terms = "10% of the points earned for each day begun ([policy] of the rubric); due 2026-10-02 20:00+00:00"
+    assert f"{number} late; lateness costs {terms}" in result.stdout.splitlines()
     run("export", tmp_path / "out", "--to", "moodle", "--template", tmp_path / "worksheet.csv")
     grades = column(tmp_path / "out" / "moodle.csv", "Identifier", "Grade")
     for person in people:
