@@ -116,7 +116,7 @@ def for_developers(room: Path) -> Iterator[Step]:
     yield Step((grader, "export", out, "--to", "csv"))
     yield Step((grader, "decide", out))
     copy = shutil.copytree(out, room / "copy") if Path(out).is_dir() else out
-    yield Step((grader, "diff", str(copy), out, "--out", str(room / "diff.html")))
+    yield Step((grader, "diff", str(copy), out))
     yield Step((grader, "similar", everyone, "--out", str(room / "similar")))
     yield Step((grader, "gradescope", str(room / "gradescope")))
     yield Step((grader, "release", str(room / "release"), "--handout", str(room / "none")), 2, "Run `make handout`")

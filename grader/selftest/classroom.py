@@ -13,8 +13,7 @@ from grader.core.assignment import Assignment
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.submission import Submission
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.extras.similarity.known import Known
-from grader.extras.similarity.work import Work, read_work
+from grader.extras.similarity.work import Known, Work, read_work
 from grader.selftest.submissions import SWIGLU
 
 Files = dict[str, str]

@@ -31,7 +31,7 @@ from grader.core.intake.submission import Submission
 from grader.core.results.database import LEDGER
 from grader.core.results.report import Report, Summary
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.extras.decisions.appeal import command as appeal
+from grader.extras.decisions import appeal
 from grader.extras.decisions.file import read
 from grader.selftest.class_reports import graded
 from grader.selftest.commands import read_commands_once

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from grader.core.grades.book import Book
+from grader.core.grades.decided import DecidedClass
+from grader.core.grades.people import People
 from grader.core.intake.origin import Origin, Student
 from grader.core.results.database import opened
 from grader.core.results.ledger import Ledger
@@ -22,6 +26,7 @@ from grader.core.results.report import (
     summary_line,
     write_json,
 )
+from grader.core.rubric import Rubric
 
 ENVIRONMENT = Environment(python="3.12.1", torch="2.13.0+cpu", devices=["cpu"], isolation="landlock+seccomp")
 PROVENANCE = Provenance(
@@ -67,6 +72,13 @@ def write_class(folder: Path, *own: Report) -> Path:
     whole = Summary(assignment="a2", submissions=lines, environment=ENVIRONMENT, provenance=PROVENANCE)
     write_json(folder / "summary.json", whole)
     return folder
+
+
+def known_class(reports: Sequence[Report], rubric: Rubric) -> DecidedClass:
+    """A class about which nobody has decided anything, without a folder."""
+    lines = [summary_line(own) for own in reports]
+    by_id = {own.submission.id: own for own in reports}
+    return DecidedClass(Path(), lines, Book(people=People(lines)), rubric, by_id.__getitem__)
 
 
 def _made(identifier: str, ended: Ended = USUAL, files: str = "0", name: str = "", **fields: Any) -> Report:

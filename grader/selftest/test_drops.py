@@ -19,8 +19,8 @@ from grader.core.results.outcome import Outcome
 from grader.core.results.report import Report
 from grader.core.rubric import LatePenalty, Policy
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.selftest.exports import Someone, worksheet
-from grader.selftest.reports import BONUS, FAILED, PASSED, USUAL, Ended, report, unreadable, write_class
+from grader.selftest.exports import Someone, gradebook, worksheet
+from grader.selftest.reports import BONUS, FAILED, PASSED, USUAL, Ended, known_class, report, unreadable, write_class
 from grader.selftest.term import choose_for
 
 LOST = USUAL | {"eps": (FAILED, 6.0)}  # 11 points before, and 5 with this
@@ -53,8 +53,9 @@ def out(tmp_path: Path) -> Path:
 def test_without_its_ledger_an_export_is_compared_with_the_file_beside_it(tmp_path: Path, to: str) -> None:
     """Somebody moved a damaged ledger away, as a message advises."""
     sheet = tmp_path / "sheet.csv"
-    sheet.write_text(worksheet([Someone(0, "Ada", "good"), Someone(1, "Bo", "good")]))
-    more = {"canvas": ("--assignment-id", "77"), "moodle": ("--template", str(sheet))}.get(to, ())
+    everyone = [Someone(0, "Ada", "good"), Someone(1, "Bo", "good")]
+    sheet.write_text(gradebook(everyone) if to == "canvas" else worksheet(everyone))
+    more = ("--template", str(sheet), "--assignment-id", "77") if to in ("canvas", "moodle") else ()
     mine = [report(own, ended, name=own.title()) for ended in (USUAL, LOST) for own in ("ada", "bo")]
     mine = [_numbered(own, to) for own in mine]
     out = write_class(tmp_path / "out", *mine[:2])
@@ -222,7 +223,7 @@ def test_an_export_is_refused_exactly_when_it_is_below_what_was_seen_since_the_l
     for points, exported in steps:
         own = report("ada", grade_of(points))
         write_class(out, own)
-        students = rows([own], policy)
+        students = rows(known_class([own], ASSIGNMENT.rubric.model_copy(update={"policy": policy})))
         with opened(out) as ledger:
             assert bool(drops(ledger, students, "csv", policy)) == (points < max(seen))
             seen.append(points)

@@ -18,7 +18,7 @@ from grader.core.results.database import LEDGER, LedgerError, opened, transactio
 from grader.core.results.ledger import ADDED, Ledger
 from grader.core.results.outcome import RAISED, Outcome
 from grader.core.results.report import Report, json_text, parts_of
-from grader.extras.decisions import history
+from grader.extras.decisions import extension
 from grader.selftest.reports import FAILED, PASSED, USUAL, report, unreadable
 
 HERE = {"seed": "0", "torch": "2.13.0"}
@@ -294,6 +294,6 @@ def test_the_page_names_every_view_and_its_examples_run(connection: sqlite3.Conn
     assert {*re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)} == VIEWS
     examples = re.findall(r"```sql\n(.*?)```", text, re.DOTALL)
     assert len(examples) == 4
-    assert history.standing(connection) == {}  # which makes its table, as the first decision does
+    assert extension.standing(connection) == {}  # which makes its table, as the first decision does
     for example in examples:
         connection.execute(example)

@@ -101,6 +101,9 @@ def test_moodle_says_who_is_late_and_without_its_worksheet_somebody_is_told(
     assert f"{graded} of {len(people) - 1} may be late, but no submission time is known" in without.stdout
     result = run("grade", tmp_path / "given.zip", "--out", tmp_path / "out", "--roster", tmp_path / "worksheet.csv")
     assert "may be late" not in result.stdout
+    number = sum(person.kind == "late" for person in people)
+    terms = "10% of the points earned for each day begun ([policy] of the rubric); due 2026-10-02 20:00+00:00"
+    assert f"{number} late; lateness costs {terms}" in result.stdout.splitlines()
     run("export", tmp_path / "out", "--to", "moodle", "--template", tmp_path / "worksheet.csv")
     grades = column(tmp_path / "out" / "moodle.csv", "Identifier", "Grade")
     for person in people:
@@ -259,7 +262,9 @@ def test_a_run_over_one_submission_leaves_the_others_in_the_class(judged: None, 
     assert "1 other submissions stay in the class; --replace leaves them out" in told.stderr
     run("export", out, "--to", "csv")
     assert column(out / "grades.csv", "student_id", "grade") == {"4000": "120", "4001": "90"}
-    run("grade", tmp_path / "one.zip", "--out", out, "--replace")
+    said = run("grade", tmp_path / "one.zip", "--out", out, "--replace").stdout
+    needed = "--to canvas --template GRADEBOOK.csv --assignment-id NUMBER"
+    assert said.splitlines()[-1] == f"Next: grader return {out} {needed}"  # says what Canvas needs
     run("export", out, "--to", "csv")
     assert column(out / "grades.csv", "student_id", "grade") == {"4001": "90"}
 
@@ -300,7 +305,7 @@ def test_an_export_before_grading_has_finished_is_refused(tmp_path: Path) -> Non
     ("arguments", "line"),
     [
         (("--to", "excel"), "--to excel: not a format. Choose one of canvas, moodle, gradescope"),
-        (("--to", "canvas"), "--assignment-id '': not a number."),
+        (("--to", "canvas"), "--template is missing. Pass the gradebook, as downloaded."),
         (("--to", "moodle"), "--template is missing. Pass the grading worksheet of the assignment"),
         (("--to", "csv", "--template", "gone.csv"), "gone.csv: No such file or directory."),
     ],

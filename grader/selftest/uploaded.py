@@ -49,7 +49,8 @@ def check_cells(out: Path, downloaded: Path, told: str) -> None:
         if not cell or cell == EXCUSED:
             assert any("left blank; " in line for line in about), (own, about)
         elif float(cell) not in raw.get(own, ()):
-            assert any(line.startswith(f"{name}: {float(cell):g} of ") for line in about), (own, cell, about)
+            said = tuple(f"{name}: {float(cell):g}{mark}" for mark in (". ", ", earned "))
+            assert any(line.startswith(said) for line in about), (own, cell, about)
         comment = next((row[column] for column in COMMENTS if column in row), "")
         assert any(line.endswith(comment) for line in (about or [""])), (own, comment, about)
         for column, text in row.items():

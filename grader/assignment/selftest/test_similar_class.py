@@ -10,9 +10,8 @@ import pytest
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.variants import all_variants, bases
-from grader.extras.similarity.findings import compared
-from grader.extras.similarity.known import read_known
-from grader.extras.similarity.work import SHORT
+from grader.extras.similarity.pairs import compared
+from grader.extras.similarity.work import SHORT, read_known
 from grader.selftest.classroom import DISGUISES, Files, copied, read
 
 # What variants share because they derive from it, as a class shares what was said in a lecture.

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
+from grader.core.grades import decided
 from grader.core.grades.decided import DecidedClass
-from grader.core.grades.in_force import decisions_of, rewrite_summary
 from grader.core.grades.model import DecisionError
 from grader.core.results.report import Report, SummaryLine
 
@@ -33,11 +33,6 @@ def refuse_partial(folder: Path, lines: Iterable[SummaryLine], partial: bool) ->
         )
 
 
-def as_graded(folder: Path, submission: str) -> Report:
-    """A report as the grader wrote it."""
-    return read_written(folder / submission / "report.json", Report)
-
-
 def read_decided(
     folder: Path,
     lines: Sequence[SummaryLine] | None = None,
@@ -54,15 +49,13 @@ def read_decided(
         quiet: Whether to say nothing.
         note: Whether to bring ledger and summary up to date with the decisions.
     """
-    rubric, lines = chosen().rubric, read_class(folder) if lines is None else lines
 
-    def reports(submission: str) -> Report:
-        return as_graded(folder, submission)
+    def as_graded(submission: str) -> Report:
+        return read_written(folder / submission / "report.json", Report)
 
+    lines = read_class(folder) if lines is None else lines
     with ending(folder, DecisionError):
-        book = decisions_of(folder, lines, reports, rubric, ledger, note)
-        if note:
-            rewrite_summary(folder, book, reports, rubric)
-    for ruling in () if quiet else book.unsettled:
+        known = decided.read_decided(folder, lines, as_graded, chosen().rubric, ledger, note)
+    for ruling in () if quiet else known.book.unsettled:
         warn(str(ruling))
-    return DecidedClass(folder, lines, book, rubric, reports)
+    return known

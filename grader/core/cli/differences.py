@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.grades import StudentGrade
-from grader.core.grades.in_force import about
 from grader.core.grades.words import for_staff
 from grader.core.results import difference_words as words
 from grader.core.results.difference import Decisions, Difference, GradeMove, Kind, moved, with_grades
@@ -22,7 +21,7 @@ Grades = Mapping[str, Sequence[StudentGrade]]  # by submission
 def said(known: DecidedClass, submission: str, language: str) -> Decisions:
     """What people decided about a submission, in words, by what it is about."""
     found: dict[str, str] = {}
-    for ruling in about(known.line(submission), known.book):
+    for ruling in known.book.about(known.line(submission)):
         slot, text = ruling.decision.slot, for_staff(ruling, known.rubric, language)
         found[slot] = f"{found[slot]} {text}" if slot in found else text
     return found

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import shlex
 import sqlite3
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -20,7 +21,7 @@ from grader.core.export.formats import export as export_as
 from grader.core.export.rows import Export, ExportError, refusals
 from grader.core.grades.decided import DecidedClass
 from grader.core.results.database import LedgerError, opened
-from grader.core.results.report import Report, Summary, write_text
+from grader.core.results.report import Report, Summary, SummaryLine, write_text
 
 from .decided import Partial, read_decided, refuse_partial
 from .terminal import EXIT_BAD_INPUT, EXIT_GRADER_ERROR, chosen, ending, fail, graded_folder, read_written, say, warn
@@ -34,6 +35,21 @@ Template = Annotated[
 AssignmentId = Annotated[str, typer.Option(help="Canvas: the last number in the assignment's URL.")]
 AcceptDrops = Annotated[bool, typer.Option("--accept-drops", help="Proceed even if grades have dropped.")]
 AcceptStale = Annotated[bool, typer.Option("--accept-stale", help="Proceed even if decisions need another look.")]
+
+
+# How grades get to each platform; words in capitals stand for what was downloaded from there.
+WAYS = {
+    "canvas": "return {out} --to canvas --template GRADEBOOK.csv --assignment-id NUMBER",
+    "moodle": "return {out} --to moodle --template WORKSHEET.csv",
+    "gradescope": "export {out} --to gradescope",
+}
+
+
+def next_step(out: Path, lines: Iterable[SummaryLine]) -> str:
+    """The command that gets grades to the platform from which most submissions come; else an export as plain CSV."""
+    sources = Counter(line.origin.source for line in lines if line.origin and line.origin.source in WAYS)
+    way = WAYS[sources.most_common(1)[0][0]] if sources else f"export {{out}} --to {PLAIN}"
+    return f"Next: grader {way.format(out=shlex.quote(str(out)))}"
 
 
 @dataclass(frozen=True)
@@ -122,8 +138,7 @@ def prepared(
     lines = read_written(out / "summary.json", Summary).submissions
     refuse_partial(out, lines, partial)
     known = read_decided(out, lines, ledger)
-    reports = [known.report(line.id) for line in lines]
-    made = export_as(reports, format_ or to, known.rubric, template, assignment_id, known.book, comment)
+    made = export_as(known, format_ or to, template, assignment_id, comment)
     written = in_file(file or out / next(iter(made.files)), made.rows)
     lower = drops(ledger, made.rows, to, known.rubric.policy, written)
     return Prepared(known, made, lower)

@@ -18,7 +18,7 @@ from grader.core.extras import extra
 from grader.core.intake.origin import clean
 from grader.core.intake.reader import Reader
 from grader.core.results.database import LedgerError
-from grader.core.results.policy import undated
+from grader.core.results.policy import days_late, undated
 from grader.core.results.report import Practice
 from grader.core.results.statistics import Entry
 from grader.core.results.written import PracticeError, note, read_practice
@@ -29,7 +29,8 @@ from grader.core.run.schedule import GradingFailed, grade_all
 from grader.core.sandbox.limits import Level, Limits
 from grader.core.settings import CannotGrade, Settings
 
-from .show import print_class
+from .export import next_step
+from .show import late_terms, print_class
 from .submissions import Roster, Source, found, with_files
 from .terminal import ERR, EXIT_GRADER_ERROR, OUT, chosen, ending, fail, language_of, prepare, say, warn
 
@@ -202,6 +203,8 @@ def _show(out: Path, run: Run, entries: Sequence[Entry], practice: Mapping[str, 
             f"{unknown} of {len(lines)} may be late, but no submission time is known, so [policy] deducts nothing. "
             "Set due in [policy]; for Moodle, pass the grading worksheet with --roster."
         )
+    if late := sum(days_late(chosen().rubric.policy, line.origin) > 0 for line in lines):
+        say(f"{late} late; {late_terms(chosen().rubric.policy)}")
     if run.attention:
         say(f"{len(listed)} for manual review:", "bold")
     for one in run.attention:
@@ -210,9 +213,8 @@ def _show(out: Path, run: Run, entries: Sequence[Entry], practice: Mapping[str, 
     told = {one.text for one in run.attention}
     for ruling in (ruling for ruling in run.unsettled if str(ruling) not in told):
         say(str(ruling))
-    step = f"review {shlex.quote(str(out))}" if run.attention else f"export {shlex.quote(str(out))} --to …"
     if not run.mistake and not run.missing:
-        say(f"Next: grader {step}")
+        say(f"Next: grader review {shlex.quote(str(out))}" if run.attention else next_step(out, lines))
     if run.mistake:
         fail(f"{run.mistake} Everything is graded, but grades cannot be shown or exported until this is fixed.")
     if run.missing:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.cells import cell_len, set_cell_size
@@ -16,30 +17,27 @@ from rich.text import Text
 
 from grader.core.extras import extra
 from grader.core.grades.decided import DecidedClass
-from grader.core.grades.in_force import about
 from grader.core.grades.words import for_staff
+from grader.core.results.attention import NOT_BEGUN
 from grader.core.results.language import in_language, repeats
 from grader.core.results.outcome import Outcome
-from grader.core.results.report import Report
-from grader.core.results.statistics import class_statistics, entry
+from grader.core.results.report import Practice, PropertyReport, Report
+from grader.core.results.statistics import ClassStatistics, Entry, class_statistics, entry
+from grader.core.rubric import Policy, Rubric
 from grader.core.run.progress import describe
 
 from .decided import read_decided
 from .terminal import OUT, chosen, fail, find, language_of, pseudonyms_in, say
-
-if TYPE_CHECKING:
-    from grader.core.results.report import Practice, PropertyReport, Report
-    from grader.core.results.statistics import ClassStatistics, Entry
-    from grader.core.rubric import Rubric
 
 MARKS = {
     Outcome.PASSED: ("✓", "green"),
     Outcome.NOT_IMPLEMENTED: ("TODO", "yellow"),
     Outcome.GRADER_ERROR: ("!", "magenta"),
 }
-
+NOT_LOST = (Outcome.PASSED, Outcome.GRADER_ERROR, *NOT_BEGUN)  # by what the code does
 
 NOT_ASKED: Mapping[str, Practice] = MappingProxyType({})
+NOTHING_LOST: Mapping[str, int] = MappingProxyType({})
 MAX_NAME = 30
 LEAST_NAME = 8  # columns that are left of names and ids in a narrow terminal
 
@@ -86,8 +84,14 @@ def _cells(own: Entry, tasks: int) -> list[str]:
     return [*(f"{task.score:g}" for task in own.tasks), f"{line.score:g}", f"{line.bonus:g}", *practice]
 
 
-def print_statistics(statistics: ClassStatistics, rubric: Rubric, language: str, console: Console) -> None:
-    """Print the statistics of a class, as on the class page."""
+def print_statistics(
+    statistics: ClassStatistics,
+    rubric: Rubric,
+    language: str,
+    console: Console,
+    unnamed: Mapping[str, int] = NOTHING_LOST,
+) -> None:
+    """Print the statistics of a class, as on the class page; ``unnamed`` counts lost properties without a mistake."""
     properties = Table(Column("property", overflow="fold"), box=None, header_style="bold", padding=(0, 1))
     for name in ("worth", "pass", "of", "rate", "discrimination"):
         properties.add_column(name, justify="right")
@@ -96,15 +100,27 @@ def print_statistics(statistics: ClassStatistics, rubric: Rubric, language: str,
         weight = "-" if prop.discrimination is None else f"{prop.discrimination:.2f}"
         properties.add_row(Text(prop.id), f"{prop.max_points:g}", f"{prop.passed}", f"{prop.assessed}", rate, weight)
     hints = {mistake.id: mistake.hint[language] for mistake in rubric.misconceptions}
-    misconceptions = Table("held by", "misconception", box=None, header_style="bold", padding=(0, 1))
+    mistakes = Table("held by", Column("mistake", overflow="fold"), "", box=None, header_style="bold", padding=(0, 1))
     for mistake in statistics.misconceptions:
-        misconceptions.add_row(f"{mistake.submissions:7}", Text(hints.get(mistake.id, mistake.id)))
-    for table in (properties, misconceptions) if statistics.misconceptions else (properties,):
+        names = ", ".join(f"{name}:{mistake.id}" for name in mistake.properties)  # as decide --all-with takes them
+        mistakes.add_row(f"{mistake.submissions:7}", Text(names), Text(hints.get(mistake.id, "")))
+    for name, count in unnamed.items():
+        mistakes.add_row(f"{count:7}", Text(name), "not recognised")
+    for table in (properties, mistakes) if mistakes.row_count else (properties,):
         console.print()
         console.print(table)
     console.print()
-    for line in _overview(statistics):
+    for line in (*_overview(statistics), late_terms(rubric.policy)):
         _put(line, console, margin=0)
+
+
+def late_terms(policy: Policy) -> str:
+    """What lateness costs, and when the work was due."""
+    share = policy.late_penalty
+    costs = [f"{share.per_day:.0%} of the points earned for each day begun"] * bool(share.per_day)
+    costs += [f"{share.flat:.0%} of them once"] * bool(share.flat)
+    due = f"; due {policy.due.isoformat(sep=' ', timespec='minutes')}" if policy.due else ""
+    return f"lateness costs {' and '.join(costs) or 'nothing'} ([policy] of the rubric){due}"
 
 
 def _overview(statistics: ClassStatistics) -> Iterator[str]:
@@ -190,13 +206,15 @@ def show(
         return
     if identifier:
         line = known.line(find(out, identifier))
-        decided = [for_staff(ruling, rubric, language) for ruling in about(line, known.book)]
+        decided = [for_staff(ruling, rubric, language) for ruling in known.book.about(line)]
         print_report(in_language(known.report(line.id), chosen(), language), rubric, language, OUT, decided)
         return
     entries = [entry(known.report(line.id), line.practice) for line in known.lines]
     viva = extra("viva")
     print_class(entries, OUT, viva.understood(out) if viva else NOT_ASKED)
-    print_statistics(class_statistics(entries), rubric, language, OUT)
+    lost = ((name, own) for one in entries for name, own in one.properties.items() if own.outcome not in NOT_LOST)
+    unnamed = Counter(name for name, own in lost if not own.misconception)
+    print_statistics(class_statistics(entries), rubric, language, OUT, dict(unnamed.most_common()))
 
 
 def _print_pseudonyms(known: DecidedClass, identifier: str | None) -> None:

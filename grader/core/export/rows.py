@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
-from grader.core.grades.book import NOTHING, Book
-from grader.core.grades.grades import StudentGrade, grades
+from grader.core.grades.decided import DecidedClass
 from grader.core.grades.model import Ruling
-from grader.core.intake.origin import Student
+from grader.core.grades.words import sentence
+from grader.core.intake.origin import Origin, Student
 from grader.core.results.policy import Grade
-from grader.core.results.report import Report, summary_line
-from grader.core.rubric import Policy
+from grader.core.results.report import Report
 
 
 class ExportError(Exception):
@@ -60,10 +60,14 @@ class Row:
         return self.source == "roster"
 
     @property
+    def origin(self) -> Origin | None:
+        """What the platform says of the submission."""
+        return self.report.submission.origin
+
+    @property
     def source(self) -> str:
         """The platform that the student's id comes from; empty for folders and rosters."""
-        origin = self.report.submission.origin
-        return origin.source if origin else ""
+        return self.origin.source if self.origin else ""
 
 
 @dataclass(frozen=True)
@@ -71,14 +75,12 @@ class Request:
     """What an exporter may ask for.
 
     Attributes:
-        title: The assignment's title.
         due: The deadline, ISO 8601, or empty.
         template: The bytes of a file downloaded from the platform.
         assignment_id: The number that the platform gives the assignment.
     """
 
     assignment: str
-    title: str
     due: str = ""
     template: bytes | None = None
     assignment_id: str = ""
@@ -102,15 +104,23 @@ class Export:
 Exporter = Callable[[Sequence[Row], Request], Export]
 
 
-def rows(reports: Iterable[Report], policy: Policy, book: Book = NOTHING) -> list[Row]:
-    """A row for each student of each report that counts, with the grade by the policy and by what people decided."""
-    known = {report.submission.id: report for report in reports}
-    found = grades([summary_line(report) for report in known.values()], book, policy)
-    return [_row(known[one.line.id], one) for one in found]
-
-
-def _row(report: Report, own: StudentGrade) -> Row:
-    return Row(report, own.student, own.grade, own.blank, rulings=own.rulings, excused=own.excused)
+def rows(known: DecidedClass, comment: Callable[[Report], str] | None = None) -> list[Row]:
+    """A row for each student of each submission that counts; ``comment`` builds what the student is told."""
+    report = cache(known.report)
+    return [
+        Row(
+            report(own.line.id),
+            own.student,
+            own.grade,
+            own.blank,
+            comment=comment(report(own.line.id)) if comment else "",
+            excused=own.excused,
+            rulings=own.rulings,
+            decided=" ".join(" ".join(sentence(one.decision, known.rubric, "en").split()) for one in own.rulings),
+        )
+        for each in known.grades.values()
+        for own in each
+    ]
 
 
 def refusals(rows: Iterable[Row]) -> list[str]:
@@ -137,8 +147,8 @@ def blanks(rows: Iterable[Row]) -> list[str]:
 
 def remarks(rows: Iterable[Row]) -> list[str]:
     """A line for each grade that the policy or a person changed, so that nobody uploads one without having read it."""
+    changed = ((row, row.cell) for row in rows if row.cell and row.remark)
     return [
-        f"{row.student}: {row.cell.points:g} of {row.cell.raw:g}. {row.remark}"
-        for row in rows
-        if row.cell and row.remark
+        f"{row.student}: {cell.points:g}{f', earned {cell.raw:g}' * (cell.points != cell.raw)}. {row.remark}"
+        for row, cell in changed
     ]

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from grader.core.results.report import Report
+from grader.core.results.report import Report, SummaryLine
 
-from .model import ASKED, EVERYONE, PERSONAL, SEEN, Ruling
-from .people import Key, People
+from .model import ASKED, EVERYONE, PERSONAL, SEEN, About, Ruling
+from .people import Key, People, key, students
 
 Read = Callable[[str], Report]
-About = str | Key  # a submission, a student, or everyone
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,17 @@ class Book:
         rulings = (*self.held.get(student, ()), *self.held.get(EVERYONE, ()))
         return next((ruling for ruling in rulings if ruling.decision.slot == slot), None)
 
-    def about(self, submission: str, student: Key) -> list[Ruling]:
+    def about(self, line: SummaryLine) -> list[Ruling]:
+        """Every decision that holds for a submission or one of its students, each once."""
+        each = (self.about_student(line.id, key(student)) for student in students(line.id, line.origin))
+        return list(dict.fromkeys(ruling for rulings in each for ruling in rulings))
+
+    def everything(self, line: SummaryLine) -> list[Ruling]:
+        """All decisions, appeals and looks of a submission and its students."""
+        seen = self.seen(line.id)
+        return [*self.about(line), *self.asked(line.id), *([seen] if seen else [])]
+
+    def about_student(self, submission: str, student: Key) -> list[Ruling]:
         """Everything that holds for a submission and one of its students, in the order of the file.
 
         Left out are which attempt counts, for a student who handed in once, and what was asked and seen, since these

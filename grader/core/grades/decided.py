@@ -1,19 +1,34 @@
-"""A class with what people decided about it: reports and grades as they hold."""
+"""A class with what people decided about it: reports, grades and the summary as they hold."""
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Final
 
-from grader.core.results.report import Report, SummaryLine, summary_line
+from grader.core.extras import extra
+from grader.core.results.report import (
+    Attention,
+    Decided,
+    DecisionLine,
+    Report,
+    Summary,
+    SummaryLine,
+    summary_line,
+    write_json,
+)
+from grader.core.results.written import SUMMARY
 from grader.core.rubric import Rubric
 
-from .book import Book, Read
+from .book import NOTHING, Book, Read
 from .grades import StudentGrade, by_submission, decided, grades
-from .in_force import about, in_force
-from .words import for_staff
+from .model import FILE, FOLDER, DecisionError
+from .words import for_staff, sentence
+
+STALE: Final = "stale_decision"
 
 
 @dataclass(frozen=True)
@@ -40,6 +55,10 @@ class DecidedClass:
         """A report with the points that people decided on."""
         return decided(self.as_graded(submission), self.book, self.rubric)
 
+    def in_force(self, line: SummaryLine) -> SummaryLine:
+        """A line of the summary with the points that people decided on."""
+        return summary_line(self.report(line.id), line.practice) if self.book.points(line.id) else line
+
     def graded_again(self, reports: Mapping[str, Report]) -> DecidedClass:
         """The same class with the same decisions, and with other reports in the place of some."""
 
@@ -51,12 +70,68 @@ class DecidedClass:
 
     def told(self, language: str) -> list[tuple[str, str]]:
         """Every decision that holds: the submission that it is about, and the words for staff."""
-        held = ((line.id, ruling) for line in self.lines for ruling in about(line, self.book))
+        held = ((line.id, ruling) for line in self.lines for ruling in self.book.about(line))
         return [(submission, for_staff(ruling, self.rubric, language)) for submission, ruling in held]
 
     @cached_property
     def grades(self) -> Mapping[str, Sequence[StudentGrade]]:
         """Grades by submission id; empty if the students' grades come from another submission."""
-        lines = [in_force(line, self.book, self.as_graded, self.rubric) for line in self.lines]
-        found = by_submission(grades(lines, self.book, self.rubric.policy))
-        return {line.id: found.get(line.id, ()) for line in lines}
+        found = by_submission(grades([*map(self.in_force, self.lines)], self.book, self.rubric.policy))
+        return {line.id: found.get(line.id, ()) for line in self.lines}
+
+    def summary(self, before: Summary) -> Summary:
+        """A summary with what people decided by now, in place of the decisions that it told before."""
+        lines = [line.model_copy(update={"decided": self._decided(line)}) for line in before.submissions]
+        stale = [(line.id, ruling) for line in lines for ruling in self.book.about(line) if ruling.stale]
+        attention = [one for one in before.attention if one.code != STALE]
+        attention += [Attention(id=submission, code=STALE, text=str(ruling)) for submission, ruling in stale]
+        return before.model_copy(update={"submissions": lines, "attention": attention})
+
+    def _decided(self, line: SummaryLine) -> Decided | None:
+        """The decisions about a line of the summary; its own score and bonus stay those of the grader."""
+        decisions = [
+            DecisionLine(
+                what=ruling.decision.slot,
+                text=sentence(ruling.decision, self.rubric, "en"),
+                who=ruling.decision.who,
+                when=ruling.decision.when.isoformat(),
+                stale=ruling.stale,
+            )
+            for ruling in self.book.about(line)
+        ]
+        now = self.in_force(line)
+        return Decided(score=now.score, bonus=now.bonus, decisions=decisions) if decisions else None
+
+
+def read_decided(
+    folder: Path,
+    lines: Sequence[SummaryLine],
+    reports: Read,
+    rubric: Rubric,
+    ledger: sqlite3.Connection | None = None,
+    note: bool = True,
+) -> DecidedClass:
+    """A class with its decisions, as the extra ``decisions`` finds them; none where there are none.
+
+    Args:
+        folder: The reports, with ``decisions.toml`` beside them.
+        lines: Of the summary.
+        reports: Gives the report of a submission as the grader made it.
+        rubric: Has the policy.
+        ledger: The ledger, if it is open already.
+        note: Whether to bring ledger and summary up to date with the decisions.
+
+    Raises:
+        DecisionError: If the file has a mistake, is gone although the ledger knows decisions, or cannot be read here.
+    """
+    book = NOTHING
+    if decisions := extra("decisions"):
+        book = decisions.decisions_of(folder, lines, reports, rubric, ledger, note)
+    elif there := [path for path in (folder / FILE, folder / FOLDER) if path.exists()]:
+        raise DecisionError(f"{there[0]}: only grader/extras/decisions can read it, and that folder is missing.")
+    known = DecidedClass(folder, lines, book, rubric, reports)
+    if note and (path := folder / SUMMARY).exists():
+        before = Summary.model_validate_json(path.read_bytes())
+        if (now := known.summary(before)) != before:
+            write_json(path, now)
+    return known

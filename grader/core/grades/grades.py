@@ -88,7 +88,7 @@ def _grade(student: Student, line: SummaryLine, teams: Sequence[Ruling], book: B
     own = key(student)
     due, free, excuse = (book.of(own, slot) for slot in ("due", "late_days", "excuse"))
     terms = Terms(due.decision.due if due else None, (free.decision.late_days or 0) if free else 0)
-    rulings = tuple(dict.fromkeys((*book.about(line.id, own), *teams)))
+    rulings = tuple(dict.fromkeys((*book.about_student(line.id, own), *teams)))
     if excuse:
         return StudentGrade(student, line, None, f"excused: {excuse.decision.why}", terms, rulings, excused=True)
     if _absent(line) and policy.missing == "zero" and line.score is None:

@@ -9,6 +9,9 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, model_vali
 
 from grader.core.results.report import STRICT
 
+from .people import Key
+
+About = str | Key  # a submission, a student, or everyone
 EVERYONE = "*"  # as a student: a decision for the whole class
 TOTALS = ("score", "bonus")  # what can be overridden beside properties
 LAST, BEST = "last", "best"
@@ -141,13 +144,15 @@ class Decision(BaseModel):
 
 @dataclass(frozen=True)
 class Ruling:
-    """A decision as it holds in a class.
+    """A decision as it is written, and as it holds in a class.
 
     Attributes:
         line: The line of its file where it begins.
         file: ``decisions.toml``, or the file of one grader in the folder ``decisions``.
         stale: How its ground has changed, or why it cannot be followed; empty if neither.
         void: Whether it cannot be followed, so that it changes nothing.
+        about: Ids of submissions, or keys of students where it is personal; empty until these are found.
+        now: The ground that it would have if it were made today; None where such a decision has no ground.
     """
 
     decision: Decision
@@ -155,6 +160,8 @@ class Ruling:
     stale: str = ""
     void: bool = False
     file: str = "decisions.toml"
+    about: tuple[About, ...] = ()
+    now: Ground | None = None
 
     @property
     def place(self) -> tuple[str, int]:

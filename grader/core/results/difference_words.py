@@ -10,21 +10,9 @@ from grader.core.rubric import Rubric
 from grader.core.sentences import Sentences, say
 
 WORDS: Final[Sentences] = {
-    "title": ("What changed between two gradings", "两次评分之间的变化"),
-    "old": ("before", "之前"),
-    "new": ("now", "现在"),
-    "change": ("change", "变化"),
-    "submission": ("submission", "提交"),
-    "property": ("property", "评分项"),
-    "outcome": ("outcome", "结果"),
-    "points": ("points", "得分"),
-    "why": ("why", "原因"),
+    "tally": ("{title}: lost by {lost}, gained by {gained}", "{title}：失分 {lost} 人，得分 {gained} 人"),
     "nothing": ("Nothing changed.", "没有变化。"),
     "same": ("Unchanged: {n}.", "没有变化的提交：{n} 份。"),
-    "by_property": ("By property", "按评分项"),
-    "by_submission": ("By submission", "按提交"),
-    "lost": ("lost by", "失分人数"),
-    "gained": ("gained by", "得分人数"),
     "grade": ("grade of {student}: {sides}", "{student} 的成绩：{sides}"),
     "reached": ("reaches “{threshold}” ({least:g})", "达到“{threshold}”（{least:g}）"),
     "missed": ("no longer reaches “{threshold}” ({least:g})", "不再达到“{threshold}”（{least:g}）"),
@@ -34,7 +22,6 @@ WORDS: Final[Sentences] = {
         "以下条件已改变，无法由之前的结果推知：{names}。请不带 --dry-run 重新评分。",
     ),
     "dry_run": ("Nothing was written.", "没有写入任何文件。"),
-    "totals": ("Points are the sum of score and bonus.", "分数为得分与附加分之和。"),
 }
 KINDS: Final[Sentences] = {
     Kind.DROP: ("Fewer points", "分数下降"),

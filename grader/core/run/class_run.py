@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 
-from grader.core.grades.in_force import decisions_of, retold
+from grader.core.grades.decided import read_decided
 from grader.core.grades.model import DecisionError, Ruling
 from grader.core.grades.people import key, students
 from grader.core.intake.candidate import Candidate
@@ -220,19 +220,18 @@ class Run:
 
     def _decided(self, whole: Summary) -> Summary:
         """The summary with what people decided; a mistake in their file is told when the run has ended."""
-        rubric = self._assignment.rubric
 
         def written(submission: str) -> Report:
             return Report.model_validate_json((self._out / submission / REPORT).read_bytes())
 
         try:
-            book = decisions_of(self._out, whole.submissions, written, rubric, self._connection)
-            told = retold(whole, book, written, rubric)
+            rubric = self._assignment.rubric
+            known = read_decided(self._out, whole.submissions, written, rubric, self._connection, note=False)
         except DecisionError as error:
             self.mistake = str(error)
             return whole
-        self.unsettled = book.unsettled
-        return told
+        self.unsettled = known.book.unsettled
+        return known.summary(whole)
 
 
 def _untouched(path: Path, known: Recorded) -> bool:

@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from grader.core.results.attention import NOT_BEGUN
 from grader.core.results.outcome import Outcome
-from grader.core.results.report import CaseReport, PropertyReport, Report, message_of
+from grader.core.results.report import PropertyReport, Report, message_of
 
 UNGRADED = ""  # in place of a property's id: the submission as a whole has no result
 
@@ -96,8 +96,6 @@ def _cause(prop: PropertyReport) -> str:
     if prop.misconception:
         return f"{prop.outcome} = {prop.misconception}"
     failing = [case for case in prop.cases if case.outcome is not Outcome.PASSED]
-    return f"{prop.outcome}: " + "; ".join(sorted(f"{case.id} {case.outcome} {_exception(case)}" for case in failing))
-
-
-def _exception(case: CaseReport) -> str:
-    return str(message_of(case.parts[:1])) if case.outcome is Outcome.CRASHED else ""
+    raised = [str(message_of(case.parts[:1])) if case.outcome is Outcome.CRASHED else "" for case in failing]
+    told = sorted(f"{case.id} {case.outcome} {error}" for case, error in zip(failing, raised, strict=True))
+    return f"{prop.outcome}: {'; '.join(told)}"

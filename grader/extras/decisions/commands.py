@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .appeal.command import appeal
+from .appeal import appeal
 from .decide import decide
 from .review.command import review
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, time
 from difflib import get_close_matches
 from pathlib import Path
@@ -14,10 +15,8 @@ import typer
 
 from grader.core.cli.decided import read_decided
 from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, find, graded_folder, language_of, say
-from grader.core.grades.book import About
 from grader.core.grades.decided import DecidedClass
-from grader.core.grades.in_force import about, everything
-from grader.core.grades.model import EVERYONE, DecisionError
+from grader.core.grades.model import EVERYONE, About, DecisionError
 from grader.core.grades.words import for_staff
 
 from .alike import lost, mistake_in
@@ -27,6 +26,7 @@ from .file import undo, written_in
 As = Annotated[
     str, typer.Option("--as", metavar="NAME", help="Your file, DIR/decisions/NAME.toml, if several people decide.")
 ]
+Who = Annotated[str, typer.Option(help="Who decides, for staff to see. Default: --as, or else your account name.")]
 UNEXPLAINED = ("comment", "appeal")  # what needs no reason
 
 
@@ -73,7 +73,7 @@ def decide(
         str | None, typer.Option(metavar="WHAT", help="The decision to confirm although its basis has changed.")
     ] = None,
     why: Annotated[str | None, typer.Option(help="The reason; the student sees it.")] = None,
-    who: Annotated[str, typer.Option(help="Who decided. Default: your account name.")] = "",
+    who: Who = "",
     grader: As = "",
     lang: Annotated[str, typer.Option(help="en or zh. Default: the locale.")] = "",
 ) -> None:
@@ -82,7 +82,9 @@ def decide(
     A decision survives every regrade. Grades, pages and exports follow it; reports keep the grader's results.
     """
     if taken_back:
-        _undo(out, grader)
+        with _moving(read_decided(graded_folder(out), quiet=True), grader):
+            taken = undo(out, grader)
+        say(f"Decisions taken back: {len(taken)}.")
         return
     if points is not None and override is None and all_with is None:
         fail("--points: nothing to give them for. Name it with --override: a property's id, score or bonus.")
@@ -127,19 +129,12 @@ def decide(
         return
     if student is None:
         fail("STUDENT is missing. Give an id, a name, or * for everyone.")
-    whom = _meant(known, student)
+    people = known.book.people
+    exact = student == EVERYONE or student in people.lines or people.find(student)
+    whom = student if exact else find(out, student)
     enter(known, [{"student": whom, **own} for own in wanted], who, grader)
     if file or withdraw in chosen().rubric.files:
         say("Grade again to apply this; only submissions that change are graded.")
-
-
-def _undo(out: Path, grader: str) -> None:
-    """Take the last decisions back, and print the grades that this changes."""
-    before = _grades(read_decided(graded_folder(out), quiet=True))
-    with ending(out, DecisionError, code=EXIT_GRADER_ERROR):
-        taken = undo(out, grader)
-    _print_moves(before, _grades(now := read_decided(out)), now, grader)
-    say(f"Decisions taken back: {len(taken)}.")
 
 
 def _all_with(known: DecidedClass, text: str, without: Sequence[str]) -> tuple[str, list[str]]:
@@ -172,11 +167,11 @@ def enter(known: DecidedClass, wanted: Sequence[Mapping[str, object]], who: str,
         who: Who decided; empty for the grader, or for whoever runs the command.
         grader: In whose file; empty for the one that all share.
     """
-    before = _grades(known)
-    with ending(known.folder, DecisionError, code=EXIT_GRADER_ERROR):
+    with _moving(known, grader):
         made = record(known, wanted, who or grader or getpass.getuser(), grader)
-    _print_moves(before, _grades(now := read_decided(known.folder)), now, grader)
-    _print_rows([who for own in made if own.decision.team for who in own.about], now)
+    teams = [student for own in made if own.decision.team for student in own.about]
+    if teams:
+        _print_rows(teams, read_decided(known.folder, quiet=True))
 
 
 def _print_rows(students: Sequence[About], now: DecidedClass) -> None:
@@ -199,15 +194,9 @@ def _moment(text: str) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=due.tzinfo) if due else moment.astimezone()
 
 
-def _meant(known: DecidedClass, text: str) -> str:
-    """The students that the argument means: an exact name, otherwise found as in ``show``."""
-    exact = text == EVERYONE or text in known.book.people.lines or known.book.people.find(text)
-    return text if exact else find(known.folder, text)
-
-
 def _renewed(known: DecidedClass, student: str, slot: str) -> list[dict[str, object]]:
     """The decision there, to be renewed; for comments, all of them."""
-    held = [ruling.decision for ruling in about(known.line(find(known.folder, student)), known.book)]
+    held = [ruling.decision for ruling in known.book.about(known.line(find(known.folder, student)))]
     found = [own for own in held if own.slot == slot]
     if not found:
         there = ", ".join(own.slot for own in held) or "none"
@@ -215,19 +204,13 @@ def _renewed(known: DecidedClass, student: str, slot: str) -> list[dict[str, obj
     return [repeated(own) for own in found]
 
 
-Cells = Mapping[tuple[str, str], str]
-
-
-def _grades(known: DecidedClass) -> Cells:
-    """Every grade as text, by student and submission."""
-    return {
-        (own.line.id, str(own.student)): f"{own.grade.points:g}" if own.grade else own.blank
-        for found in known.grades.values()
-        for own in found
-    }
-
-
-def _print_moves(before: Cells, after: Cells, known: DecidedClass, grader: str) -> None:
+@contextlib.contextmanager
+def _moving(known: DecidedClass, grader: str) -> Iterator[None]:
+    """Print the grades that change while the block writes decisions about a class, and the file that it writes."""
+    before = _grades(known)
+    with ending(known.folder, DecisionError, code=EXIT_GRADER_ERROR):
+        yield
+    after = _grades(read_decided(known.folder))
     moved = [own for own in dict.fromkeys((*before, *after)) if before.get(own) != after.get(own)]
     for submission, student in moved:
         sides = (side.get((submission, student), "does not count") for side in (before, after))
@@ -235,10 +218,19 @@ def _print_moves(before: Cells, after: Cells, known: DecidedClass, grader: str) 
     say(f"{'no grade changes. ' if not moved else ''}{written_in(known.folder, grader)}")
 
 
+def _grades(known: DecidedClass) -> Mapping[tuple[str, str], str]:
+    """Every grade as text, by submission and student."""
+    return {
+        (own.line.id, str(own.student)): f"{own.grade.points:g}" if own.grade else own.blank
+        for found in known.grades.values()
+        for own in found
+    }
+
+
 def _list(known: DecidedClass, student: str | None, language: str) -> None:
     """Print all decisions that hold, or those about one student."""
     lines = [known.line(find(known.folder, student))] if student else known.lines
-    told = [(line.id, ruling) for line in lines for ruling in everything(line, known.book)]
+    told = [(line.id, ruling) for line in lines for ruling in known.book.everything(line)]
     for submission, ruling in told:
         say(f"{submission}: {for_staff(ruling, known.rubric, language)}")
     if not told:

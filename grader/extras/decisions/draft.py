@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
-from grader.core.grades.book import About, Book, Read
+from grader.core.grades.book import Book, Read
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.model import EVERYONE, PERSONAL, Decision, DecisionError, Ground, Ruling
 from grader.core.grades.people import People, Unknown, key, students
 from grader.core.results.report import first_problem
 from grader.core.rubric import Policy
-from grader.extras.decisions.placing import Placed, placed
+from grader.extras.decisions.placing import parts, placed
 
-from .file import Entry, append
+from .file import append
 
 
-def drafted(said: Mapping[str, object], book: Book, read: Read, policy: Policy) -> Placed:
+def drafted(said: Mapping[str, object], book: Book, read: Read, policy: Policy) -> Ruling:
     """A decision that can be appended to the file.
 
     Args:
@@ -37,22 +38,23 @@ def drafted(said: Mapping[str, object], book: Book, read: Read, policy: Policy) 
     student = decision.student
     if student != EVERYONE:
         decision = decision.model_copy(update={"student": _whom(student, decision, book.people)})
-    (own,) = placed([Entry(decision, 0)], book.people, read, policy)
-    if own.ruling.void:
-        raise DecisionError(f"{student}: {decision.slot}: {own.ruling.stale}.")
-    if decision.withdraw and not any(_holds(decision.slot, book, one) for one in own.about):
-        raise DecisionError(f"{student}: {decision.slot}: no such decision to withdraw.")
-    if decision.points is not None and decision.points > (most := _most(decision, str(own.about[0]), read)):
-        raise DecisionError(f"{decision.points:g} points: {decision.override} has only {most:g}.")
+    (own,) = placed([Ruling(decision, 0)], book.people, read, policy)
+    if own.void:
+        raise DecisionError(f"{student}: {decision.slot}: {own.stale}.")
     held = [ruling.decision for one in own.about for ruling in book.held.get(one, ())]
-    others = (other for other in held if other.slot == decision.slot and other.who != decision.who)
-    over = next((other.author for other in others), "")
+    same = [other for other in held if other.slot == decision.slot]
+    if decision.withdraw and not same:
+        raise DecisionError(f"{student}: {decision.slot}: no such decision to withdraw.")
+    if decision.override and decision.points is not None:
+        most = parts(read(str(own.about[0])))[decision.override].most
+        if decision.points > most:
+            raise DecisionError(f"{decision.points:g} points: {decision.override} has only {most:g}.")
+    over = next((other.author for other in same if other.who != decision.who), "")
     ground = (own.now or Ground()).model_copy(update={"over": over}) if over else own.now
-    grounded = decision.model_copy(update={"ground": ground})
-    return Placed(Ruling(grounded, 0), own.about, own.now)
+    return replace(own, decision=decision.model_copy(update={"ground": ground}))
 
 
-def record(known: DecidedClass, wanted: Sequence[Mapping[str, object]], who: str, grader: str) -> list[Placed]:
+def record(known: DecidedClass, wanted: Sequence[Mapping[str, object]], who: str, grader: str) -> list[Ruling]:
     """Append decisions to the file, all of them or none.
 
     Args:
@@ -76,7 +78,7 @@ def repeated(own: Decision) -> dict[str, object]:
     return {own.what: getattr(own, own.what), **{name: getattr(own, name) for name in ("points", "why", "at", "code")}}
 
 
-def _named(people: People, made: Sequence[Placed]) -> list[str]:
+def _named(people: People, made: Sequence[Ruling]) -> list[str]:
     """The subjects of each decision, for readers of the file: names, and ids of submissions."""
     each = ([people.known[one].name if isinstance(one, tuple) else one for one in own.about] for own in made)
     return [", ".join(dict.fromkeys(name for name in names if name and name != EVERYONE)) for names in each]
@@ -96,22 +98,6 @@ def _whom(text: str, decision: Decision, people: People) -> str:
         raise DecisionError(f"{text}: {error}.") from None
     if len(works) > 1:
         raise DecisionError(f"{text}: several submissions. Choose one of {', '.join(works)}.")
-    return _work_name(works[0], people)
-
-
-def _work_name(work: str, people: People) -> str:
-    """The student, if that means only this submission, whose id may change with the next download; else the id."""
-    owners = [key(student) for student in students(work, people.lines[work].origin)]
-    return people.name(owners[0]) if len(owners) == 1 and people.handed_in[owners[0]] == [work] else work
-
-
-def _holds(slot: str, book: Book, one: About) -> bool:
-    return any(ruling.decision.slot == slot for ruling in book.held.get(one, ()))
-
-
-def _most(decision: Decision, work: str, read: Read) -> float:
-    """The most points that there are to give."""
-    report = read(work)
-    most = {own.id: own.max_points for task in report.tasks for own in task.properties}
-    most |= {task.id: task.max_score for task in report.tasks}
-    return ({"score": report.max_score, "bonus": report.max_bonus} | most)[decision.override or ""]
+    owners = [key(student) for student in students(works[0], people.lines[works[0]].origin)]
+    # The student, if that means only this submission, whose id may change with the next download; else the id.
+    return people.name(owners[0]) if len(owners) == 1 and people.handed_in[owners[0]] == works else works[0]

@@ -8,13 +8,13 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from grader.core.grades.model import FILE, FOLDER, WHAT, Decision, DecisionError
+from grader.core.grades.model import FILE, FOLDER, WHAT, Decision, DecisionError, Ruling
 from grader.core.intake.origin import clean
 from grader.core.results.report import first_problem, write_text
 
@@ -30,15 +30,6 @@ WORDS = """\
 """
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A decision, the line at which it begins, and its file, as seen from the folder of reports."""
-
-    decision: Decision
-    line: int
-    file: str = FILE
-
-
 def written_in(folder: Path, grader: str = "") -> Path:
     """The file that one of several graders writes; without a name, the one for all."""
     if grader and not _NAME.fullmatch(grader):
@@ -51,13 +42,13 @@ def files_in(folder: Path) -> list[Path]:
     return [path for path in (folder / FILE, *sorted((folder / FOLDER).glob("*.toml"))) if path.exists()]
 
 
-def read(folder: Path) -> list[Entry]:
+def read(folder: Path) -> list[Ruling]:
     """All decisions in a folder of reports, each file in its order, and those of several graders by time.
 
     Raises:
         DecisionError: If a file is no TOML, or an entry says something else than one decision.
     """
-    entries: list[tuple[datetime, Entry]] = []
+    entries: list[tuple[datetime, Ruling]] = []
     for path in files_in(folder):
         latest = _EARLIEST
         for own in _read(path):
@@ -66,7 +57,7 @@ def read(folder: Path) -> list[Entry]:
     return [own for _, own in sorted(entries, key=lambda entry: entry[0])]
 
 
-def _read(path: Path) -> list[Entry]:
+def _read(path: Path) -> list[Ruling]:
     try:
         return parse(path.read_bytes().decode(), str(path))
     except FileNotFoundError:
@@ -77,7 +68,7 @@ def _read(path: Path) -> list[Entry]:
         raise DecisionError(f"{path}: not UTF-8 ({error.reason} at byte {error.start}). Save it as UTF-8.") from None
 
 
-def parse(text: str, place: str) -> list[Entry]:
+def parse(text: str, place: str) -> list[Ruling]:
     """The decisions in a text; ``place`` names the file in messages.
 
     Raises:
@@ -93,7 +84,7 @@ def parse(text: str, place: str) -> list[Entry]:
         raise DecisionError(f"{place}: {other!r} is outside any entry. Each entry begins with [[{TABLE}]].")
     lines = [text.count("\n", 0, match.start() + len(match[0])) + 1 for match in _HEADER.finditer(text)]
     lines += [1] * (len(found) - len(lines))
-    return [Entry(_decision(raw, f"{place}:{line}"), line) for raw, line in zip(found, lines, strict=False)]
+    return [Ruling(_decision(raw, f"{place}:{line}"), line) for raw, line in zip(found, lines, strict=False)]
 
 
 def _decision(raw: object, place: str) -> Decision:

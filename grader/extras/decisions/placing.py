@@ -7,37 +7,15 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
 
-from grader.core.grades.book import About, Book, Read
-from grader.core.grades.model import ASKED, BEST, EVERYONE, LAST, SEEN, TOTALS, Decision, Ground, Ruling
+from grader.core.grades.book import Book, Read
+from grader.core.grades.model import ASKED, BEST, EVERYONE, LAST, SEEN, TOTALS, About, Decision, Ground, Ruling
 from grader.core.grades.people import Key, People, Unknown
 from grader.core.results.policy import extendable
 from grader.core.results.report import Report, SummaryLine
 from grader.core.rubric import Policy
 
-from .file import Entry
 
-
-@dataclass(frozen=True)
-class Placed:
-    """An entry of the file, and whom it is about.
-
-    Attributes:
-        ruling: The decision as the file has it, and why it cannot be followed, if so.
-        about: Ids of submissions, or keys of students where it is personal.
-        now: The ground that it would have if it were made today; None where such a decision has no ground.
-    """
-
-    ruling: Ruling
-    about: Sequence[About] = ()
-    now: Ground | None = None
-
-    @property
-    def decision(self) -> Decision:
-        """What was decided."""
-        return self.ruling.decision
-
-
-def placed(entries: Sequence[Entry], people: People, read: Read, policy: Policy) -> list[Placed]:
+def placed(entries: Sequence[Ruling], people: People, read: Read, policy: Policy) -> list[Ruling]:
     """Find the subject of each decision, and its present basis.
 
     Args:
@@ -47,34 +25,34 @@ def placed(entries: Sequence[Entry], people: People, read: Read, policy: Policy)
         policy: Says when work was due.
     """
     read = cache(read)
-    return [_placed(Ruling(own.decision, own.line, file=own.file), people, read, policy) for own in entries]
+    return [_placed(own, people, read, policy) for own in entries]
 
 
-def _placed(ruling: Ruling, people: People, read: Read, policy: Policy) -> Placed:
+def _placed(ruling: Ruling, people: People, read: Read, policy: Policy) -> Ruling:
     own = ruling.decision
+    about: tuple[About, ...]
     if own.student == EVERYONE:
-        return Placed(ruling, (EVERYONE,))
+        return replace(ruling, about=(EVERYONE,))
     try:
         if own.personal:
-            about = tuple(people.students(own.student))
-            problem = _student_problem(own, about, people, policy)
-            return Placed(replace(ruling, stale=problem, void=bool(problem)), about, _choice(own, about, people))
-        (work,) = _one(people.submissions(own.student), own, read)
-        report = read(work)
-        problem = _submission_problem(own, report)
-        return Placed(replace(ruling, stale=problem, void=bool(problem)), (work,), ground(own, report))
+            about = students = tuple(people.students(own.student))
+            problem, now = _student_problem(own, students, people, policy), _choice(own, students, people)
+        else:
+            about = (work := _one(people.submissions(own.student), own, read),)
+            report = read(work)
+            problem, now = _submission_problem(own, report), ground(own, report)
     except Unknown as error:
-        return Placed(replace(ruling, stale=f"{error}", void=True))
+        return replace(ruling, stale=f"{error}", void=True)
+    return replace(ruling, stale=problem, void=bool(problem), about=about, now=now)
 
 
-def _one(works: Sequence[str], own: Decision, read: Read) -> Sequence[str]:
-    """Of several submissions of a student, the one whose files were reviewed."""
-    if len(works) > 1:
-        works_then = [work for work in works if own.ground and read(work).submission.sha256 == own.ground.files]
-        if len(works_then) != 1:
-            raise Unknown(f"several submissions: choose one of {', '.join(works)}")
-        return works_then
-    return works
+def _one(works: Sequence[str], own: Decision, read: Read) -> str:
+    """The only submission of a student; of several, the one whose files were reviewed."""
+    files = own.ground and own.ground.files
+    then = works if len(works) == 1 else [one for one in works if read(one).submission.sha256 == files]
+    if len(then) != 1:
+        raise Unknown(f"several submissions: choose one of {', '.join(works)}")
+    return then[0]
 
 
 def _submission_problem(own: Decision, report: Report) -> str:
@@ -83,27 +61,44 @@ def _submission_problem(own: Decision, report: Report) -> str:
         return ""
     if report.status != "graded":
         return f"the submission is {report.status} and has no properties: override the score"
-    known = worth(report)
+    known = parts(report)
     if own.override in known:
         return ""
     near = get_close_matches(own.override or "", [*known], n=1)
     return f"no property {own.override} in the report{f' (did you mean {near[0]}?)' if near else ''}"
 
 
-def worth(report: Report) -> dict[str, str]:
-    """Everything that can be overridden, with what the grader found: properties, then tasks, then totals."""
-    properties = {
-        prop.id: f"{prop.outcome}, {prop.points:g} of {prop.max_points:g}"
+@dataclass(frozen=True)
+class Part:
+    """What can be overridden: a property, a task, the score or the bonus.
+
+    Attributes:
+        title: Empty for score and bonus.
+        was: What the grader found, in words.
+    """
+
+    id: str
+    title: str
+    points: float
+    most: float
+    was: str
+
+
+def parts(report: Report) -> dict[str, Part]:
+    """Everything that can be overridden, by its id: properties, then tasks, then totals."""
+    found = [
+        Part(own.id, own.title, own.points, own.max_points, f"{own.outcome}, {own.points:g} of {own.max_points:g}")
         for task in report.tasks
-        for prop in task.properties
-    }
-    tasks = {task.id: f"{task.score:g} of {task.max_score:g}" for task in report.tasks}
-    return properties | tasks | {name: _total(name, report) for name in TOTALS}
-
-
-def _total(name: str, report: Report) -> str:
-    points, most = (getattr(report, field) for field in (name, f"max_{name}"))
-    return report.status if points is None else f"{points:g} of {most:g}"
+        for own in task.properties
+    ]
+    for task in report.tasks:
+        was = f"{task.score:g} of {task.max_score:g}"
+        found.append(Part(task.id, f"{task.id}: {task.title}", task.score, task.max_score, was))
+    for name in TOTALS:
+        points, most = (getattr(report, field) for field in (name, f"max_{name}"))
+        was = report.status if points is None else f"{points:g} of {most:g}"
+        found.append(Part(name, "", points or 0.0, most, was))
+    return {own.id: own for own in found}
 
 
 def _student_problem(own: Decision, about: Sequence[Key], people: People, policy: Policy) -> str:
@@ -139,9 +134,8 @@ def ground(own: Decision, report: Report) -> Ground | None:
     if own.seen is not None:
         earned, most = (report.score or 0) + (report.bonus or 0), report.max_score + report.max_bonus
         return Ground(files=files, was=f"{earned:g} of {most:g}" if report.status == "graded" else report.status)
-    if slot is None:
-        return Ground(files=files)
-    return Ground(files=files, was=worth(report).get(slot, ""))
+    part = parts(report).get(slot or "")
+    return Ground(files=files, was=part.was if part else "")
 
 
 def _replaces(own: Decision, other: Decision) -> bool:
@@ -164,18 +158,18 @@ def changed(then: Ground | None, now: Ground | None) -> str:
     return " and ".join(parts)
 
 
-def book(found: Sequence[Placed], people: People) -> Book:
+def book(found: Sequence[Ruling], people: People) -> Book:
     """The decisions in force: the last one of each slot, all comments, and nothing withdrawn since.
 
     A look no longer holds once files or points have changed; nobody is asked to look at that decision again.
     """
     held: dict[About, list[Ruling]] = {}
     unsettled = []
-    for own in found:
-        decision, ruling = own.decision, own.ruling
+    for ruling in found:
+        decision = ruling.decision
         if not ruling.void:
-            ruling = replace(ruling, stale=changed(decision.ground, own.now))
-        for one in () if ruling.void else own.about:
+            ruling = replace(ruling, stale=changed(decision.ground, ruling.now))
+        for one in () if ruling.void else ruling.about:
             before = held.get(one, [])
             held[one] = [other for other in before if not _replaces(decision, other.decision)]
             ruling = replace(ruling, stale=" and ".join(filter(None, (ruling.stale, _conflict(ruling, before)))))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -10,33 +11,38 @@ import typer
 
 from grader.core.cli.decided import read_decided
 from grader.core.cli.differences import graded, print_differences, said
-from grader.core.cli.terminal import chosen, fail, language_of, read_written, say
+from grader.core.cli.terminal import chosen, language_of, read_written, say
 from grader.core.grades.decided import DecidedClass
+from grader.core.results import difference_words as words
 from grader.core.results.difference import Difference, difference, in_order
-from grader.core.results.report import Summary, write_text
+from grader.core.results.report import Summary
 from grader.core.rubric import Rubric
 
 
 def diff(
     old: Annotated[Path, typer.Argument(metavar="OLD", help="Output folder of the earlier grading.")],
     new: Annotated[Path, typer.Argument(metavar="NEW", help="Output folder of the later one.")],
-    out: Annotated[Path | None, typer.Option(metavar="HTML", help="Also write an HTML page.")] = None,
     lang: Annotated[str, typer.Option(help="en or zh.")] = "en",
 ) -> None:
     """Compare two gradings: who changed, in which property, and why; drops first."""
     language, rubric = language_of(lang), chosen().rubric
     found = [*_compared(old, new, rubric, language)]
     differences, same = in_order(filter(None, found)), found.count(None)
-    if out:
-        from .page import page  # templates are slow to import, and every command imports this file
-
-        try:
-            write_text(out, page(differences, same, rubric, language, (str(old), str(new))))
-        except OSError as error:
-            fail(f"--out {out}: {error.strerror}. Choose a file in a writable folder.")
+    for text in tallies(differences, rubric, language):
+        say(text)
     print_differences(differences, same, rubric, language)
-    if out:
-        say(str(out))
+
+
+def tallies(differences: Iterable[Difference], rubric: Rubric, language: str) -> Iterator[str]:
+    """A line for each property that changed for anybody: how many lost and how many gained by it, most losers first."""
+    titles, lost, gained = {}, Counter[str](), Counter[str]()
+    for change in (change for own in differences for change in own.changes):
+        titles[change.id] = words.title(change, rubric, language)
+        gain = (change.new.points if change.new else 0) - (change.old.points if change.old else 0)
+        lost[change.id] += gain < 0
+        gained[change.id] += gain > 0
+    for name in sorted(titles, key=lambda name: (-lost[name], -gained[name], name)):
+        yield words.word(language, "tally", title=titles[name], lost=lost[name], gained=gained[name])
 
 
 def _compared(old: Path, new: Path, rubric: Rubric, language: str) -> Iterator[Difference | None]:

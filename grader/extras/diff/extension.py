@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from grader.core.cli.decided import as_graded
+from grader.core.cli.decided import read_decided
 from grader.core.cli.differences import graded, print_differences
-from grader.core.cli.terminal import ending, fail, read_class, say
-from grader.core.grades.book import NOTHING, Book
+from grader.core.cli.terminal import ending, fail, say
 from grader.core.grades.grades import by_submission, decided, grades
-from grader.core.grades.in_force import decisions_of
-from grader.core.grades.model import DecisionError
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.reader import Reader
 from grader.core.results import difference_words as words
@@ -20,7 +17,6 @@ from grader.core.results.difference import difference, in_order
 from grader.core.results.ledger import Ledger
 from grader.core.results.report import Report, summary_line, with_origin
 from grader.core.results.view import viewed
-from grader.core.rubric import Rubric
 from grader.core.run.conditions import conditions, policy_of, view
 from grader.core.settings import Settings
 
@@ -31,8 +27,8 @@ def print_preview(out: Path, candidates: Sequence[Candidate], settings: Settings
     if not (out / LEDGER).exists():
         fail(f"{out}: no grades there yet. Grade without --dry-run first.")
     before, after, differences = [], [], {}
-    with ending(out, LedgerError, DecisionError):
-        book = _decisions(out, rubric)
+    with ending(out, LedgerError):
+        book = read_decided(out, quiet=True, note=False).book
         with opened(out) as connection:
             here = conditions(settings)
             ledger = Ledger(connection, here, view(settings))
@@ -65,10 +61,3 @@ def _kept(
         if (known := recorded.get(candidate.id)) and known.is_of(reader.read(candidate)):
             before = ledger.report(known.result)
             yield before, viewed(with_origin(before, candidate.origin), own.assignment, own.only, "en")
-
-
-def _decisions(out: Path, rubric: Rubric) -> Book:
-    def reports(submission: str) -> Report:
-        return as_graded(out, submission)
-
-    return decisions_of(out, read_class(out), reports, rubric, note=False) if out.exists() else NOTHING

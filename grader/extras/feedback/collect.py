@@ -1,17 +1,21 @@
-"""Collects the feedback for each student, or the reason for its absence."""
+"""Collects the feedback for each student, as a page or in sentences, or the reason for its absence."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Final
 
+from grader.core import sentences
 from grader.core.export.rows import Row
 from grader.core.intake.candidate import Candidate
+from grader.core.results.report import Report
 from grader.core.rubric import Rubric
+from grader.core.sentences import Sentences
 
 from .platforms import for_canvas, for_moodle
-from .text import letter, subject
 
 CANVAS, MOODLE, MAIL = "canvas", "moodle", "mail"
 WAYS = (CANVAS, MOODLE, MAIL)
@@ -22,6 +26,30 @@ NO_PLACE = {
 }
 NO_ADDRESS = "no email; grade with a roster that has one"
 NO_NAME = "no name; grade with a roster that has one"
+
+
+WORDS: Final[Sentences] = {
+    "score": ("Score {score:g} of {most:g}{bonus}.", "得分 {score:g}/{most:g}{bonus}。"),
+    "bonus": (", bonus {bonus:g} of {most:g}", "，附加分 {bonus:g}/{most:g}"),
+    "lost": ("Not correct yet: {lost}.", "还不对的地方：{lost}。"),
+    "all": ("Everything is correct.", "全部正确。"),
+    "page": (
+        "The attached page explains every lost point and names the section of the handout.",
+        "附上的页面解释了每一分，并指出讲义中的位置。",
+    ),
+    "unreadable": (
+        "Your submission could not be read, so it has no grade yet: {reason} Please contact us.",
+        "你的提交无法读取，所以暂时没有成绩：{reason} 请与我们联系。",
+    ),
+    "grader_error": (
+        "Your submission could not be graded. This is not your fault, and you lose no points.",
+        "你的提交没能评分，这不是你的问题，也不会扣你的分。",
+    ),
+    "subject": ("Feedback: {title}", "反馈：{title}"),
+    "hello": ("Dear {name},", "{name}，你好："),
+    "between": ("; ", "；"),
+}
+say = partial(sentences.say, WORDS)
 
 
 @dataclass
@@ -66,8 +94,10 @@ def collected(
         page = pages / f"{identifier}.html"
         if to == MAIL:
             why = "" if student.email and student.name else NO_NAME if student.email else NO_ADDRESS
-            text = letter(student.name, " ".join(filter(None, [row.comment, row.remark])), language)
-            letters = [(student.email, student.name, subject(rubric, language), text, str(page.resolve()))]
+            subject = say(language, "subject", title=rubric.title[language])
+            text = " ".join(filter(None, [row.comment, row.remark]))
+            letter = f"{say(language, 'hello', name=student.name)}\n\n{text}\n"
+            letters = [(student.email, student.name, subject, letter, str(page.resolve()))]
             back.letters += [] if why else letters
         else:
             files = _files(candidates.get(identifier), page, row.comment, to)
@@ -83,3 +113,28 @@ def _files(candidate: Candidate | None, page: Path, comment: str, to: str) -> di
         return {}
     data = page.read_bytes()
     return for_canvas(candidate, data, comment) if to == CANVAS else for_moodle(candidate, data)
+
+
+def comment(report: Report, rubric: Rubric, language: str) -> str:
+    """A short text in place of a page, on one line: the points earned, and the properties that failed.
+
+    Args:
+        report: In that language.
+        rubric: Has the titles.
+        language: ``en`` or ``zh``.
+    """
+    if report.score is None or report.bonus is None:
+        return say(language, report.status, reason=report.reason or "")
+    bonus = say(language, "bonus", bonus=report.bonus, most=report.max_bonus) if report.max_bonus else ""
+    lost = [
+        rubric.properties[prop.id].title[language] if prop.id in rubric.properties else prop.title
+        for task in report.tasks
+        for prop in task.properties
+        if prop.points < prop.max_points
+    ]
+    told = [
+        say(language, "score", score=report.score, most=report.max_score, bonus=bonus),
+        say(language, "lost", lost=say(language, "between").join(lost)) if lost else say(language, "all"),
+        say(language, "page"),
+    ]
+    return {"en": " ", "zh": ""}[language].join(told)

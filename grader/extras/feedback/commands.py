@@ -23,8 +23,7 @@ from grader.core.results.files import write_zip
 from grader.core.results.language import in_language
 from grader.core.results.report import Report, write_text
 
-from .collect import ABSENT, MAIL, WAYS, Back, collected
-from .text import comment
+from .collect import ABSENT, MAIL, WAYS, Back, collected, comment
 
 NEXT = {
     "canvas": "in Canvas, gradebook > Upload Submissions takes the zip",
@@ -56,7 +55,10 @@ def return_feedback(
     handout: Handout = "",
     lang: Annotated[str, typer.Option(help="Language of pages and mails: en or zh. Default: the locale.")] = "",
 ) -> None:
-    """Write every student's page, and pack them for Canvas, Moodle or a mail program. Lists students without one."""
+    """Write every student's page, and pack them for Canvas, Moodle or a mail program. Lists students without one.
+
+    With --template, it also writes the grades to upload, as export does.
+    """
     if to not in WAYS:
         fail(f"--to {to}: not a destination. Choose one of {', '.join(WAYS)}.")
     if to == MAIL and template:
@@ -117,7 +119,8 @@ def _write(to: str, place: Path, back: Back, ready: Prepared, ledger: sqlite3.Co
         remember(ledger, ready.made.rows, to)
     count = len(back.letters) or len(back.files)
     say(f"{count} pages for {to}: {', '.join(map(str, paths))}")
-    say(f"Next: {NEXT[to]}")
+    upload = f"; import {paths[1].name} there as well" if len(paths) > 1 else ""
+    say(f"Next: {NEXT[to]}{upload}")
 
 
 PANEL = "Every day"

@@ -2,6 +2,10 @@
 
 In ``ROOT`` Gradescope puts ``submission/`` with the student's files, ``submission_metadata.json``, and ``results/``,
 where ``results.json`` is written even if grading fails.
+
+Hidden tests, and with them the score, are shown when grades are published: results at once would make a search for
+answers of every new upload. What cannot be read gets zero points and one visible test that says why. If the grader
+itself failed, there is neither score nor test, so Gradescope enters no grade.
 """
 
 from __future__ import annotations
@@ -9,21 +13,27 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from grader.core.assignment import Assignment, named
-from grader.core.export.gradescope import failure, results
-from grader.core.export.rows import Row
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.origin import Origin, Student, clean
 from grader.core.intake.reader import Reader
-from grader.core.results.policy import grade
-from grader.core.results.report import Report, with_origin, write_json
+from grader.core.results.outcome import Outcome
+from grader.core.results.policy import Grade, grade
+from grader.core.results.report import PropertyReport, Report, with_origin, write_json
 from grader.core.run.executors import LocalExecutor
 from grader.core.run.schedule import grade_all
 from grader.core.settings import Settings
+
+_TEXT = {"output_format": "text"}
+FAILURE = (
+    "The autograder failed to grade this submission. This is not your fault and costs you no points; staff can see why."
+)
+HIDDEN_UNTIL = "after_published"  # or after_due_date, hidden, visible; Gradescope hides the score with a hidden test
 
 
 def main(root: Path, assignment: Assignment) -> int:
@@ -38,7 +48,7 @@ def main(root: Path, assignment: Assignment) -> int:
     own = None
     if report.score is not None and report.bonus is not None:
         own = grade(assignment.rubric.policy, report.score, report.bonus, report.submission.origin)
-    write_json(folder / "results.json", results(Row(report, Student(), own)))
+    write_json(folder / "results.json", results(report, own))
     return 3 if report.status == "grader_error" else 0
 
 
@@ -66,6 +76,73 @@ def origin(path: Path) -> Origin | None:
 
 def _student(user: dict[str, Any]) -> Student:
     return Student(id=clean(user.get("sid")), name=clean(user.get("name")), email=clean(user.get("email")))
+
+
+def results(report: Report, own: Grade | None) -> dict[str, Any]:
+    """What Gradescope shows for one submission, with its grade by the policy."""
+    content = _frame(
+        report.provenance.duration_s, {"status": report.status, "environment": report.environment.model_dump()}
+    )
+    if report.status == "unreadable":
+        return content | {"score": 0.0, "output": report.reason, "tests": [_unread(report)]}
+    if own is None:
+        return content | {"output": FAILURE}
+    return content | {
+        "score": own.points,
+        "output": "\n".join(report.submission.notices),
+        "tests": [*_tests(report), _total(report, own)],
+    }
+
+
+def failure(reason: str) -> dict[str, Any]:
+    """What Gradescope shows when the autograder itself fails; only staff see the reason."""
+    return _frame(0.0, {"status": "grader_error", "reason": reason}) | {"output": FAILURE}
+
+
+def _frame(duration_s: float, extra: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "execution_time": round(duration_s, 3),
+        "visibility": "visible",
+        "stdout_visibility": "hidden",
+        "extra_data": extra,
+    }
+
+
+def _unread(report: Report) -> dict[str, Any]:
+    name = "Your submission can be read"
+    scores = {"score": 0.0, "max_score": report.max_score}
+    return _TEXT | scores | {"name": name, "status": "failed", "output": report.reason, "visibility": "visible"}
+
+
+def _total(report: Report, grade: Grade) -> dict[str, Any]:
+    """A last line that says how the score came about; it is hidden with the score."""
+    told = filter(None, (f"Score {report.score:g}/{report.max_score:g}, bonus {report.bonus:g}.", grade.remark))
+    return _TEXT | {"name": "Total", "output": " ".join(told), "visibility": HIDDEN_UNTIL}
+
+
+def _tests(report: Report) -> Iterator[dict[str, Any]]:
+    for place, task in enumerate(report.tasks, 1):
+        for line, prop in enumerate(task.properties, 1):
+            yield {
+                **_TEXT,
+                "name": f"{task.title}: {prop.title}",
+                "number": f"{place}.{line}",
+                "score": prop.points,
+                "max_score": prop.max_points,
+                "status": "passed" if prop.outcome is Outcome.PASSED else "failed",
+                "output": _explained(prop),
+                "tags": [task.id, str(prop.outcome)],
+                "visibility": HIDDEN_UNTIL,
+                "extra_data": {"id": prop.id, "misconception": prop.misconception},
+            }
+
+
+def _explained(prop: PropertyReport) -> str:
+    """The hint, and what the simplest failing case says."""
+    if prop.outcome is Outcome.PASSED:
+        return ""
+    case = prop.simplest_case
+    return "\n".join(filter(None, [prop.hint, f"{case.id}: {case.message}" if case and case.message else ""]))
 
 
 if __name__ == "__main__":

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from grader.core.cli.grade import LevelName
 from grader.core.cli.submissions import Roster, Source, found
-from grader.core.cli.terminal import ERR, EXIT_GRADER_ERROR, OUT, chosen, fail, language_of, prepare, say
+from grader.core.cli.terminal import ERR, EXIT_GRADER_ERROR, chosen, fail, language_of, prepare, say
 from grader.core.export.table import number
 from grader.core.intake.reader import Reader
 from grader.core.results.report import write_text
 from grader.core.run.progress import follow
 from grader.core.sandbox.limits import Level, Limits
 from grader.core.specimens.practice import Practice
-
-if TYPE_CHECKING:
-    from .result import Result
 
 
 def practice(
@@ -62,20 +57,11 @@ def practice(
             fail(f"{error.filename or out}: {error.strerror}. Free disk space and run again.", EXIT_GRADER_ERROR)
         finally:
             server.close()
-    OUT.print(_table(results, language))
+    for own in results:
+        say(f"{own.id}: {number(own.points) or '-'}  {own.told(language)}")
     say(f"{len(results)} submissions: {out}/practice.csv")
     if any(own.points is None for own in results):
         fail("the grader failed to judge some tests; run again.", EXIT_GRADER_ERROR)
-
-
-def _table(results: list[Result], language: str) -> Table:
-    listed = Table(box=None, header_style="bold", padding=(0, 1))
-    listed.add_column("submission", overflow="fold")
-    listed.add_column("points", justify="right", no_wrap=True)
-    listed.add_column("", overflow="fold")
-    for own in results:
-        listed.add_row(Text(own.id), number(own.points), Text(own.told(language)))
-    return listed
 
 
 PANEL = "More"

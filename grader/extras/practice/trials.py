@@ -87,7 +87,8 @@ def run(text: str, practice: Practice, start: Start) -> Runs:
     try:
         for turn in range(TURNS):
             for name in session.order(turn):
-                session.run(name, turn)
+                while not session.finished(name, turn):  # a worker that ends costs the test that ended it
+                    session.check_patience()
         return session.runs()
     except _Unusable as end:
         return Runs(broken=end.problem)
@@ -109,23 +110,24 @@ class _Session:
         secret = "\0".join((str(turn), self._text, *self._implementations.values()))
         return sorted(self._implementations, key=lambda name: hashlib.sha256(f"{name}\0{secret}".encode()).digest())
 
-    def run(self, name: str, turn: int) -> None:
-        """Run what is left of the tests on one implementation; each worker that ends costs the test that ended it."""
-        while not self._finished(name, turn):
-            self._check_patience()
-
-    def _check_patience(self) -> None:
+    def check_patience(self) -> None:
+        """Give the file up once too many of its tests were stopped."""
         if len(self._stopped) > MOST_STOPPED:
             raise _Unusable({"type": "stops"})
 
-    def _finished(self, name: str, turn: int) -> bool:
-        """The same in one worker; returns whether it got through all tests that are left."""
-        worker = self._start(self._files(name))
+    def finished(self, name: str, turn: int) -> bool:
+        """Run what is left of the tests on one implementation in one worker; returns whether it got through them."""
+        own = Path(self._practice.file)
+        exam = EXAM.format(function=self._practice.function, module=own.stem)
+        implementation = sealed(self._implementations[name])
+        files = {own.name: self._text, "trial.py": TRIAL, "exam.py": exam, "implementation.py": implementation}
+        worker = self._start({f"{PACKAGE}/{path}": text for path, text in files.items()})
         doing = None
         try:
-            self._learn(self._ask(worker, "names", []))
-            for doing in self._left(name, turn):
-                self._outcomes[turn, name, doing] = _failure(self._ask(worker, "outcome", [doing]))
+            for test, arguments in self._found(self._ask(worker, "names", [])).items():
+                if arguments == 1 and test not in self._stopped and (turn, name, test) not in self._outcomes:
+                    doing = test
+                    self._outcomes[turn, name, test] = _failure(self._ask(worker, "outcome", [test]))
             return True
         except WorkerFailed as failure:
             how = "endless" if failure.kind == "timed_out" else "ended"
@@ -135,21 +137,6 @@ class _Session:
             return False
         finally:
             worker.close()
-
-    def _files(self, name: str) -> dict[str, str]:
-        own = Path(self._practice.file)
-        exam = EXAM.format(function=self._practice.function, module=own.stem)
-        implementation = sealed(self._implementations[name])
-        files = {own.name: self._text, "trial.py": TRIAL, "exam.py": exam, "implementation.py": implementation}
-        return {f"{PACKAGE}/{path}": text for path, text in files.items()}
-
-    def _left(self, name: str, turn: int) -> list[str]:
-        tests = self._tests or {}
-        return [
-            test
-            for test, arguments in tests.items()
-            if arguments == 1 and test not in self._stopped and (turn, name, test) not in self._outcomes
-        ]
 
     def _ask(self, worker: WorkerLike, function: str, arguments: list[str]) -> Any:
         """What a function of the exam returns.
@@ -168,22 +155,22 @@ class _Session:
             raise WorkerFailed("crashed", say("no outcome"))
         raise _Unusable(_described(reply["error"]))
 
-    def _learn(self, names: Any) -> None:
-        """Take the names of the tests; every worker has to find the same."""
+    def _found(self, names: Any) -> dict[str, int]:
+        """The tests by their names; every worker has to find the same."""
         if not isinstance(names, dict) or len(names) > MOST_TESTS:
             raise _Unusable({"type": "ended"})
         tests = {clean(name): number for name, number in names.items() if isinstance(number, int)}
-        if self._tests is None:
-            self._tests = tests
-        if self._tests != tests:
+        if self._tests not in (None, tests):
             raise _Unusable({"type": "unsteady"})
+        self._tests = tests
+        return tests
 
     def runs(self) -> Runs:
         """All that came of it."""
         for (turn, name, test), failure in self._outcomes.items():
             if turn and test not in self._stopped and bool(self._outcomes[0, name, test]) != bool(failure):
                 self._stopped[test] = "unsteady"
-        self._check_patience()  # of many coins that are tossed, some fall as they should
+        self.check_patience()  # of many coins that are tossed, some fall as they should
         first: dict[tuple[str, str], Mapping[str, Any] | None]
         first = {(name, test): failure for (turn, name, test), failure in self._outcomes.items() if not turn}
         return Runs(None, self._tests or {}, self._stopped, first)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import copy
+import itertools
 import resource
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 import torch
@@ -18,12 +19,53 @@ from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.judge.student import Student
 from grader.core.results.outcome import CaseResult, Outcome
 from grader.core.run.judge_process import CPU_S, MEMORY_MIB
+from grader.core.sandbox.handle import Operation, WorkerLike
 from grader.core.sandbox.launch import Zygote
 from grader.core.settings import CannotGrade, Settings
 
-from .tape import Exchange, Tape
-
 RUNNING = ("load", "construct", "call", "observe", "backward", "method", "buffer_devices")  # run student code
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One request, and its reply.
+
+    Attributes:
+        worker: Counts the workers of the submission from 0; a new one has forgotten what the one before knew.
+        own: Whether the submission was asked as it was handed in, and not with another text of one of its files.
+        operations: What was asked for, in order.
+        reply: ``{"value": ...}`` or ``{"error": ...}``; None where the worker gave no answer.
+    """
+
+    worker: int
+    own: bool
+    operations: Sequence[Operation]
+    reply: Mapping[str, Any] | None
+
+
+class _Noting:
+    """A worker that notes its exchanges: the number ``worker``, which holds the files as handed in if ``own``."""
+
+    def __init__(self, answering: WorkerLike, worker: int, own: bool, noted: list[Exchange]) -> None:
+        self._answering, self._worker, self._own, self._noted = answering, worker, own, noted
+
+    @property
+    def spent_s(self) -> float:
+        """Seconds that the last request was charged."""
+        return self._answering.spent_s
+
+    def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
+        """Pass the request on, and note it with its reply."""
+        asked, reply = copy.deepcopy(operations), None
+        try:
+            reply = self._answering.request(operations, timeout_s)
+            return reply
+        finally:
+            self._noted.append(Exchange(self._worker, self._own, asked, reply))
+
+    def close(self) -> None:
+        """End the worker."""
+        self._answering.close()
 
 
 @dataclass(frozen=True)
@@ -70,13 +112,7 @@ class Bench:
             self._zygote.close()
             raise
 
-    def __enter__(self) -> Bench:
-        """Nothing to do."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         """End the fork server and its workers."""
         self._zygote.close()
 
@@ -97,25 +133,25 @@ class Bench:
         assignment, limits = self._settings.assignment, self._settings.limits
         case = case_id if alone else None
         tests = HiddenTests(assignment, self._devices, self._settings.seed, [property_id], case)
-        tape = Tape(self._zygote.start, files)
-        student = Student(files, tape.start, assignment.rubric, limits)
-        first, *again = (self._results(tests, student, tape) for _ in range(1 + alone))
-        if case_id not in first[0]:
+        noted: list[Exchange] = []
+        workers = itertools.count()
+
+        def start(held: Mapping[str, str]) -> WorkerLike:
+            return _Noting(self._zygote.start(held), next(workers), held == files, noted)
+
+        student, runs = Student(files, start, assignment.rubric, limits), []
+        for _ in range(1 + alone):
+            with _within_the_judges_limits(memory=not on_gpus(self._devices)):
+                runs.append(({result.id: result for result in tests.run(student)}, noted[:]))
+            noted.clear()
+        results, exchanges = runs[0]
+        if case_id not in results:
             return None
-        result, exchanges = first[0][case_id], first[1]
-        for results, own in again:
-            if own and (results[case_id].outcome, results[case_id].message) == (result.outcome, result.message):
+        result = results[case_id]
+        for later, own in runs[1:]:
+            if own and (later[case_id].outcome, later[case_id].message) == (result.outcome, result.message):
                 exchanges = own
         return Reproduction(result, exchanges, alone)
-
-    def _results(
-        self, tests: HiddenTests, student: Student, tape: Tape
-    ) -> tuple[dict[str, CaseResult], Sequence[Exchange]]:
-        """The results of a run by their cases, and what was asked for in it."""
-        with _within_the_judges_limits(memory=not on_gpus(self._devices)):
-            results = {result.id: result for result in tests.run(student)}
-        exchanges, tape.exchanges = tape.exchanges, []
-        return results, exchanges
 
     def debug(
         self, files: Mapping[str, str], reproduction: Reproduction, answer: Callable[[str], str]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -54,7 +55,7 @@ def reproduce(
     from .shown import converse, show_case
 
     try:
-        with Bench(settings, debugger=pdb) as bench:
+        with closing(Bench(settings, debugger=pdb)) as bench:
             again = bench.run(submission.files, prop.id, case.id)
             if again is None:
                 fail(f"{case.id}: {prop.id} no longer has this case; tests or devices have changed. Regrade it.")

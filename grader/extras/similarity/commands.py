@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from grader.core.cli.submissions import Roster, Source, found
-from grader.core.cli.terminal import ERR, OUT, chosen, fail, language_of, needing, prepare, say, warn
+from grader.core.cli.terminal import ERR, chosen, fail, language_of, needing, prepare, say, warn
 from grader.core.export.table import written
 from grader.core.intake.origin import clean
 from grader.core.intake.reader import Reader
@@ -20,7 +18,7 @@ from grader.core.run.progress import follow
 from .wording import FILES
 
 if TYPE_CHECKING:
-    from .findings import Findings
+    from .pairs import Findings
 
 SHOWN = 20  # pairs in the terminal
 
@@ -41,10 +39,9 @@ def similar(
     A reason to look, never proof; no score changes.
     """
     with needing("grader,similar", "similar"):
-        from .findings import compared, listing
-        from .known import KnownError, read_known
-        from .page import page
-        from .work import read_work
+        from .page import listing, page
+        from .pairs import compared
+        from .work import KnownError, read_known, read_work
     language = language_of(lang)
     with Reader() as reader:
         candidates = found(reader, paths, source, roster)
@@ -67,39 +64,21 @@ def similar(
 
 def _show(findings: Findings, out: Path) -> None:
     """The first pairs, what else a person should look at, and where the rest is."""
-    if findings.pairs:
-        OUT.print(_table(findings))
+    for number, pair in enumerate(findings.pairs[:SHOWN], 1):
+        match = pair.strongest
+        here, there = match.shares
+        what = f"{match.distinctive:.0f} distinctive characters in {_name(match.file)}"
+        share = f"{here:.0%} of the first, {there:.0%} of the second"
+        say(f"{number:3}  {pair.first.id}, {pair.second.id}: {what}, {share}")
     for near in findings.near[:SHOWN]:
-        _line(f"{near.id}: {near.share:.0%} of what {_name(near.file)} adds to the stub is in {near.answer}")
+        say(f"{near.id}: {near.share:.0%} of what {_name(near.file)} adds to the stub is in {near.answer}")
     for identifier, use in findings.library:
         what = f"may do all of {use.task}" if use.task else "is not a required library"
-        _line(f"{identifier}: {clean(use.path)}:{use.line}: {clean(use.name)} {what}: {clean(use.code)}")
+        say(f"{identifier}: {clean(use.path)}:{use.line}: {clean(use.name)} {what}: {clean(use.code)}")
     for identifier, notice in findings.notices:
         warn(f"{identifier}: {clean(notice)}")
     rest = f", of which {SHOWN} are shown above" if len(findings.pairs) > SHOWN else ""
-    _line(
-        f"{len(findings.works)} submissions compared, {len(findings.pairs)} pairs to look at{rest}: {out}/similar.html"
-    )
-
-
-def _line(text: str) -> None:
-    say(text)
-
-
-def _table(findings: Findings) -> Table:
-    """One row for each of the first pairs, with its strongest evidence."""
-    table = Table(box=None, header_style="bold", padding=(0, 1))
-    table.add_column("", justify="right")
-    table.add_column("first", overflow="fold")
-    table.add_column("second", overflow="fold")
-    table.add_column("in", no_wrap=True)
-    for name in ("distinctive", "of first", "second"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for number, pair in enumerate(findings.pairs[:SHOWN], 1):
-        match = pair.strongest
-        cells = [f"{match.distinctive:.0f}", *(f"{share:.0%}" for share in match.shares)]
-        table.add_row(f"{number}", Text(pair.first.id), Text(pair.second.id), _name(match.file), *cells)
-    return table
+    say(f"{len(findings.works)} submissions compared, {len(findings.pairs)} pairs to look at{rest}: {out}/similar.html")
 
 
 def _name(path: str) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from grader.core.intake.submission import PACKAGE
-from grader.core.messages import Message, say
+from grader.core.messages import say
 from grader.core.rubric import Rubric
 
 from .code import MAX_CHARACTERS
@@ -26,12 +26,7 @@ MAX_NAME: Final = 200  # characters of a dotted name; a file of ever the same lo
 
 
 class Unparsed(Exception):
-    """The file has no syntax tree; the message gives the reason."""
-
-    def __init__(self, message: Message) -> None:
-        """Keep the message."""
-        super().__init__(message)
-        self.message = message
+    """The file has no syntax tree; the argument is a message with the reason."""
 
 
 @dataclass(frozen=True)

@@ -1,22 +1,33 @@
-"""The findings as one HTML page that loads no other file."""
+"""The findings as one HTML page that loads no other file, shared lines side by side, and all pairs as a table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
+import numpy as np
 from jinja2 import Environment, FileSystemLoader
 
 from grader.core.assignment import Assignment
 from grader.core.intake.origin import clean
 from grader.core.results.language import in_words
+from grader.core.rubric import LANGUAGES
 
-from .blocks import Block, blocks
-from .code import PASSAGE
-from .findings import Findings
-from .pairs import Match, Pair
-from .wording import WORDS
-from .work import SHORT
+from .code import PASSAGE, Array
+from .pairs import Findings, Match, Pair
+from .wording import FILES, WORDS
+from .work import SHORT, Piece
+
+NEAR_LINES: Final = 3  # up to so many lines between two matches are shown; more are left out
+MAX_LINES: Final = 150  # lines of a block that are shown, on each side
+MAX_WIDTH: Final = 200  # characters of a line that are shown
+GAP: Final = "⋯"
+COLUMNS = (
+    *("rank", "first", "second", "file", "strongest", "distinctive", "first_shared", "second_shared"),
+    *("first_length", "second_length", "first_share", "second_share", "remark"),
+)
 
 
 def page(findings: Findings, assignment: Assignment, answers: Sequence[str], top: int, language: str) -> str:
@@ -29,18 +40,19 @@ def page(findings: Findings, assignment: Assignment, answers: Sequence[str], top
         top: How many pairs are shown.
         language: The language of the page: ``en`` or ``zh``.
     """
-    words = WORDS[language]
+    words = {key: texts[LANGUAGES.index(language)] for key, texts in WORDS.items()}
     templates = Environment(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     templates.filters |= {
         "said": lambda message: in_words(message, assignment, language),
-        "percent": _percent,
+        "percent": "{:.0%}".format,
         "clean": clean,
         "file": lambda path: words.get(path) or path.rpartition("/")[2],
     }
     return templates.get_template("page.html.j2").render(
         w=words,
+        tag={"en": "en", "zh": "zh-CN"}[language],
         findings=findings,
         assignment=assignment.rubric.title[language],
         tasks={task.id: task.title for task in assignment.rubric.tasks},
@@ -60,5 +72,112 @@ def _sides(pair: Pair) -> Iterator[tuple[Match, list[Block]]]:
             yield match, found
 
 
-def _percent(share: float) -> str:
-    return f"{share:.0%}"
+def listing(pairs: Sequence[Pair]) -> Iterator[tuple[str, ...]]:
+    """The header, then a row for each pair and each of its files, the strongest pair first."""
+    yield COLUMNS
+    for number, pair in enumerate(pairs, 1):
+        for match in (pair.whole, *pair.matches):
+            strongest = "yes" if match is pair.strongest else ""
+            yield (
+                f"{number}",
+                pair.first.id,
+                pair.second.id,
+                FILES.get(match.file, match.file),
+                strongest,
+                *_cells(match),
+            )
+
+
+def _cells(match: Match) -> tuple[str, ...]:
+    numbers = (*match.shared, *match.lengths)
+    shares = ("", "") if match.short else tuple(f"{share:.3f}" for share in match.shares)
+    remark = f"too short to tell: one has fewer than {SHORT} characters of own code" if match.short else ""
+    return (f"{match.distinctive:.1f}", *map(str, numbers), *shares, remark)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a file; ``number`` is None where lines are left out."""
+
+    number: int | None
+    text: str
+    matching: bool = False
+
+
+@dataclass(frozen=True)
+class Block:
+    """Lines of the first file, and the lines of the second file that match them."""
+
+    first: tuple[Line, ...]
+    second: tuple[Line, ...]
+
+
+_Run = tuple[frozenset[int], frozenset[int]]  # the numbers of matching lines in both files, counted from 0
+
+
+def blocks(first: Piece, second: Piece) -> list[Block]:
+    """The matching lines of both files, without what was given to all students."""
+    runs: list[_Run] = []
+    for here, there in _runs(first, second):
+        if runs and _follows(runs[-1][0], here) and _follows(runs[-1][1], there):
+            before = runs.pop()
+            here, there = before[0] | here, before[1] | there
+        runs.append((here, there))
+    return [Block(_shown(first, here), _shown(second, there)) for here, there in runs]
+
+
+def _runs(first: Piece, second: Piece) -> Iterator[_Run]:
+    """Runs of shared passages: each passage follows the one before it in both files."""
+    common = np.intersect1d(first.telling, second.telling, assume_unique=True)
+    here_all, there_all = first.code.passages.tolist(), second.code.passages.tolist()
+    earliest = {passage: place for place, passage in reversed([*enumerate(there_all)])}
+    begin = end = (0, 0)
+    for here in np.flatnonzero(np.isin(first.code.passages, common)).tolist():
+        passage = here_all[here]
+        if end[0] != here or there_all[end[1] : end[1] + 1] != [passage]:
+            yield from _run(first, second, begin, end)
+            begin = end = (here, earliest[passage])
+        end = (end[0] + 1, end[1] + 1)
+    yield from _run(first, second, begin, end)
+
+
+def _run(first: Piece, second: Piece, begin: tuple[int, int], end: tuple[int, int]) -> Iterator[_Run]:
+    lines = [
+        _own_lines(piece, start, stop + PASSAGE - 1)
+        for piece, start, stop in zip((first, second), begin, end, strict=True)
+        if start < stop
+    ]
+    if lines and all(lines):
+        yield lines[0], lines[1]
+
+
+def _own_lines(piece: Piece, start: int, stop: int) -> frozenset[int]:
+    inside: Array = piece.code.lines[start:stop][piece.own[start:stop]]
+    return frozenset(inside.tolist())
+
+
+def _follows(before: frozenset[int], after: frozenset[int]) -> bool:
+    """Whether the lines ``after`` begin within ``before`` or at most ``NEAR_LINES`` below it."""
+    return min(before) <= min(after) <= max(before) + NEAR_LINES
+
+
+def _shown(piece: Piece, matching: frozenset[int]) -> tuple[Line, ...]:
+    """The matching lines, with at most ``NEAR_LINES`` lines between two of them, and at most ``MAX_LINES`` in all."""
+    text = piece.code.text.split("\n")
+    shown: list[Line] = []
+    before = min(matching)
+    for line in sorted(matching):
+        between = range(before + 1, line)
+        if len(between) > NEAR_LINES:
+            shown.append(Line(None, GAP))
+        else:
+            shown += [Line(number + 1, _printable(text[number])) for number in between]
+        shown.append(Line(line + 1, _printable(text[line]), matching=True))
+        before = line
+    return (*shown[:MAX_LINES], Line(None, GAP)) if len(shown) > MAX_LINES else tuple(shown)
+
+
+def _printable(text: str) -> str:
+    """The line without characters that could reverse or hide other text."""
+    cut = f"{text[:MAX_WIDTH]}{GAP}" if len(text) > MAX_WIDTH else text
+    return "".join(char if char.isprintable() else "\ufffd" for char in cut.expandtabs(4))

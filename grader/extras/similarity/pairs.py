@@ -10,8 +10,11 @@ from typing import Final
 
 import numpy as np
 
+from grader.core.messages import Message, say
+
 from .code import NOTHING, Array
-from .work import SHORT, Piece, Work
+from .library import Finding
+from .work import SHORT, Near, Piece, Work
 
 EVERYTHING: Final = ""  # used in place of a path for all files of a pair together
 WORTH: Final = SHORT // 2  # distinctive characters; pairs with fewer are not listed
@@ -19,6 +22,9 @@ LINKED: Final = 0.8  # two submissions are in one group if each shares at least 
 MAX_PAIRS: Final = 1000  # for each file, how many pairs are compared in detail
 CHUNK: Final = 4096  # passages counted at a time, which bounds the memory
 UNIT: Final = 1000  # weights are whole numbers of 1/UNIT, so that sums do not depend on their order
+
+# Passages that two or more submissions have, sorted, and their weights: UNIT for two, down towards 1 if all have it.
+Rarity = tuple[Array, Array]
 
 
 @dataclass(frozen=True)
@@ -78,19 +84,41 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Rarity:
-    """Weights of passages: ``UNIT`` if only two submissions have the passage, down towards 1 if all have it."""
+class Findings:
+    """What a person should look at, the strongest evidence first.
 
-    passages: Array
-    weights: Array
+    Attributes:
+        works: The submissions that were compared.
+        groups: For each group of three or more similar submissions, their ids.
+        near: Files of which nearly all is in a known answer.
+        library: Ids of submissions, each with a place where a library may do what a task asks for.
+        notices: Ids of submissions, each with what could not be compared.
+    """
 
-    def of(self, passages: Array) -> Array:
-        """The weight of each passage, int64; 0 for a passage that fewer than two submissions have."""
-        if not len(self.passages):
-            return np.zeros(len(passages), dtype=np.int64)
-        places = np.minimum(np.searchsorted(self.passages, passages), len(self.passages) - 1)
-        weights: Array = np.where(self.passages[places] == passages, self.weights[places], 0)
-        return weights
+    works: Sequence[Work]
+    pairs: Sequence[Pair]
+    groups: Sequence[Sequence[str]]
+    near: Sequence[Near]
+    library: Sequence[tuple[str, Finding]]
+    notices: Sequence[tuple[str, Message]]
+
+
+def compared(works: Sequence[Work]) -> Findings:
+    """Compare all pairs of submissions that have no student in common."""
+    pairs = rank(works)
+    near = sorted((near for work in works for near in work.near), key=lambda near: (-near.share, near.id, near.file))
+    notices = [(work.id, notice) for work in works for notice in work.notices]
+    apart = say("not compared with each other.")
+    same = ((a, b) for a, b in itertools.combinations(works, 2) if a.people & b.people)
+    notices += [(a.id, say("same student as {called}", called=b.id).then(apart)) for a, b in same]
+    return Findings(
+        works=[work for work in works if work.pieces],
+        pairs=pairs,
+        groups=groups(pairs),
+        near=near,
+        library=[(work.id, use) for work in works for use in work.library],
+        notices=notices,
+    )
 
 
 def rank(works: Sequence[Work]) -> list[Pair]:
@@ -116,17 +144,12 @@ def groups(pairs: Iterable[Pair]) -> list[list[str]]:
     return [list(group) for group in sorted(found, key=lambda group: (-len(group), group))]
 
 
-def same_people(works: Sequence[Work]) -> list[tuple[Work, Work]]:
-    """Pairs of submissions with a student in common, which are not compared."""
-    return [(a, b) for a, b in itertools.combinations(works, 2) if a.people & b.people]
-
-
 def _rarity(pieces: Sequence[Piece]) -> Rarity:
     """The weights of passages, which depend on how many of the pieces have each passage."""
     passages, holders = np.unique(np.concatenate([piece.telling for piece in pieces]), return_counts=True)
     passages, holders = passages[holders > 1], holders[holders > 1]
     weights = np.log((len(pieces) + 1) / holders) / np.log((len(pieces) + 1) / 2)
-    return Rarity(passages, np.maximum(np.rint(UNIT * weights), 1).astype(np.int64))
+    return passages, np.maximum(np.rint(UNIT * weights), 1).astype(np.int64)
 
 
 def _candidates(works: Sequence[Work], rarity: Mapping[str, Rarity]) -> list[tuple[int, int]]:
@@ -146,10 +169,10 @@ def _candidates(works: Sequence[Work], rarity: Mapping[str, Rarity]) -> list[tup
 def _shared(telling: Sequence[Array], rarity: Rarity) -> Array:
     """The weight that each two submissions share, float64, ``[n, n]``; exact, since all weights are whole numbers."""
     scores = np.zeros((len(telling), len(telling)))
-    for start in range(0, len(rarity.passages), CHUNK):
-        passages = rarity.passages[start : start + CHUNK]
+    for start in range(0, len(rarity[0]), CHUNK):
+        passages, weights = (each[start : start + CHUNK] for each in rarity)
         has = np.stack([np.isin(passages, own, assume_unique=True) for own in telling]).astype(np.float64)
-        scores += (has * rarity.weights[start : start + CHUNK]) @ has.T
+        scores += (has * weights) @ has.T
     return scores
 
 
@@ -175,7 +198,7 @@ def _weights(piece: Piece, common: Array, rarity: Rarity) -> Array:
     """The weight of each reduced character that is the submission's own and shared; 0 for all other characters."""
     places = np.flatnonzero(np.isin(piece.code.passages, common))
     weights = np.zeros(len(piece.code.passages), dtype=np.int64)
-    weights[places] = rarity.of(piece.code.passages[places])
+    weights[places] = rarity[1][np.searchsorted(rarity[0], piece.code.passages[places])]
     return piece.code.spread(weights) * piece.own
 
 

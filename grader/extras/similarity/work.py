@@ -1,29 +1,81 @@
-"""Prepares a submission for comparison: its files are reduced, and known passages marked."""
+"""Prepares a submission for comparison: its files are reduced, and the passages marked that all students may have."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from operator import methodcaller
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 import numpy as np
 
+from grader.core.assignment import Assignment
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.submission import LEFT_OUT, Submission
 from grader.core.messages import Message, say
-from grader.core.rubric import Rubric
+from grader.core.rubric import SUBMITTED, Rubric
 
-from .code import MAX_CHARACTERS, Array, Code, TooLong, read_code
-from .known import Known
+from .code import MAX_CHARACTERS, NOTHING, Array, Code, TooLong, read_code
 from .library import Finding, Unparsed, library_use
 from .wording import FILES
 
+REFERENCE: Final = "ref"
 # A file with fewer characters of the student's own, about four statements, is often the same as another by chance.
 SHORT: Final = 100
 NEAR: Final = 0.8  # the part of a file that has to be in a known answer for the file to be reported
 HELPERS: Final = "*"  # used in place of a path for all files that no task asks for, joined
+
+
+class KnownError(Exception):
+    """A folder without a published answer that can be read; the message is one line that says what to do."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """Passages that students may have without copying from each other, so that they are not evidence.
+
+    Attributes:
+        stubs: The passages of the stubs.
+        answers: The passages of each solution, by its name.
+    """
+
+    stubs: Array
+    answers: Mapping[str, Array]
+
+    @cached_property
+    def everything(self) -> Array:
+        """All known passages, each once, sorted."""
+        return np.unique(np.concatenate([self.stubs, *self.answers.values()]))
+
+
+def read_known(assignment: Assignment, folders: Iterable[Path] = ()) -> Known:
+    """Read the stubs of the assignment, its reference, and every Python file below ``folders``.
+
+    Raises:
+        KnownError: If a folder has no Python file, or one that cannot be read or compared.
+    """
+    answers = {REFERENCE: _passages(assignment.solution_paths(), REFERENCE)}
+    answers |= {str(folder): _below(folder) for folder in folders}
+    return Known(_below(assignment.root / SUBMITTED), answers)
+
+
+def _below(folder: Path) -> Array:
+    paths = [folder] if folder.is_file() else sorted(folder.rglob("*.py"))
+    return _passages(paths, str(folder))
+
+
+def _passages(paths: Iterable[Path], called: str) -> Array:
+    found = [NOTHING]
+    for path in paths:
+        try:
+            found.append(read_code(path.read_text(encoding="utf-8")).passages)
+        except (OSError, ValueError, TooLong) as error:
+            raise KnownError(f"{path}: cannot be subtracted ({error}).") from None
+    if len(found) == 1:
+        raise KnownError(f"{called}: no Python file to subtract. Give a folder with Python files.")
+    return np.unique(np.concatenate(found))
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,18 +159,13 @@ def read_work(
         try:
             library += library_use(path, text, rubric)
         except Unparsed as problem:
-            notices.append(problem.message.then(say("library calls not checked.")))
+            notices.append(problem.args[0].then(say("library calls not checked.")))
     return Work(submission.id, people - {""}, pieces, tuple(near), tuple(library), tuple(notices))
-
-
-def task_files(rubric: Rubric) -> list[str]:
-    """The files that tasks ask for, in the order of the tasks, each once."""
-    return list(dict.fromkeys(task.file_of(name) for task in rubric.tasks for name in task.names))
 
 
 def _texts(submission: Submission, rubric: Rubric) -> dict[str, str]:
     """The texts to compare, by path: the file of each task, and all other files joined."""
-    asked = [path for path in task_files(rubric) if path in submission.files]
+    asked = [path for path in rubric.files if path in submission.files]
     rest = sorted(path for path in submission.files if path not in asked and PurePosixPath(path).name != "__init__.py")
     texts = {path: submission.files[path] for path in asked}
     if rest:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Awaitable, Callable, Sequence
+from functools import lru_cache, partial
 from threading import Lock
 from urllib.parse import parse_qsl
 
@@ -22,13 +22,14 @@ from grader.core.results.written import NotWritten
 from grader.extras.decisions.file import undo
 
 from .classroom import Classroom, Now
-from .decide import Form, group_state, state, write, write_group
-from .guard import Guard
+from .decide import Form, state, write, write_group
 from .pages import STATIC, ReviewPages
+from .server import guarded
 from .words import say
 
 MEDIA = {"css": "text/css", "js": "text/javascript"}
 Read = Callable[[str], Submission | str]
+Sent = Sequence[tuple[str, str]]  # the fields of a form, in order
 
 
 class Review:
@@ -46,56 +47,46 @@ class Review:
         """
         self._classroom, self._pages, self._read, self._who, self._grader = classroom, pages, read, who, grader
         self._lock = Lock()
-        self._page: tuple[Now, str] | None = None
+        self._class_page = lru_cache(maxsize=1)(pages.classroom)  # rendered anew once the class has changed
 
     def prepare(self) -> None:
-        """Read all reports and render the class, before anybody waits for a page."""
-        self._class_page()
+        """Read all reports and render the class."""
+        self._class_page(self._classroom.now())
 
-    def show_class(self, _: Request) -> Response:
-        """The page of the class."""
-        return self._answer(lambda: HTMLResponse(self._class_page()))
+    def routes(self) -> list[Route]:
+        """What is shown and done at each address."""
+        student, group = "/student/{submission:path}", "/group/{key}"
+        return [
+            Route("/", self._get(lambda _: HTMLResponse(self._class_page(self._classroom.now())))),
+            Route(student, self._get(lambda request: self._student(*self._find(request)))),
+            Route(student, self._post(self._decide), methods=["POST"]),
+            Route(group, self._get(self._group)),
+            Route(group, self._post(self._decide_group), methods=["POST"]),
+            Route("/undo", self._post(self._undo), methods=["POST"]),
+            Route("/static/{name}", _static),
+        ]
 
-    def _class_page(self) -> str:
-        now = self._classroom.now()
-        if self._page is None or self._page[0] is not now:
-            self._page = now, self._pages.classroom(now)
-        return self._page[1]
+    def _get(self, show: Callable[[Request], Response]) -> Callable[[Request], Response]:
+        return lambda request: self._answer(partial(show, request), ())
 
-    def show_student(self, request: Request) -> Response:
-        """The page of one submission."""
-        return self._answer(lambda: self._student(*self._find(request)))
+    def _post(self, do: Callable[[Request, Sent], Response]) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            body = (await request.body()).decode("utf-8", "replace")
+            sent = [(name, text.replace("\r\n", "\n")) for name, text in parse_qsl(body, keep_blank_values=True)]
+            return await run_in_threadpool(self._answer, partial(do, request, sent), sent)
 
-    async def decide(self, request: Request) -> Response:
-        """Write down a decision, and show what comes next."""
-        form = dict(await _sent(request))
-        return await run_in_threadpool(self._answer, partial(self._decide, request, form), form)
+        return answer
 
-    def show_group(self, request: Request) -> Response:
-        """The page of a group; the page of the class if there is no such group any more."""
-        return self._answer(partial(self._group, request))
-
-    async def decide_group(self, request: Request) -> Response:
-        """Write down one decision for a group, and show the next one."""
-        sent = await _sent(request)
-        chosen = [int(text) for name, text in sent if name == "member" and text.isdecimal()]
-        return await run_in_threadpool(self._answer, partial(self._decide_group, request, dict(sent), chosen))
-
-    async def undo(self, request: Request) -> Response:
-        """Take back what was decided last, and show the page again."""
-        back = dict(await _sent(request)).get("back", "")
-        return await run_in_threadpool(self._answer, partial(self._undo, back))
-
-    def _answer(self, make: Callable[[], Response], form: Form | None = None) -> Response:
-        """A response, or an error page with the reason."""
+    def _answer(self, make: Callable[[], Response], sent: Sent) -> Response:
+        """A response, or an error page with the reason and what was sent."""
         with self._lock:
             try:
                 return make()
             except (NotWritten, DecisionError) as error:
-                return HTMLResponse(self._pages.broken(str(error), form or {}), 503)
+                problem = str(error)
             except OSError as error:
                 problem = f"{error.filename}: {error.strerror}."
-                return HTMLResponse(self._pages.broken(problem, form or {}), 503)
+            return HTMLResponse(self._pages.broken(problem, sent), 503)
 
     def _find(self, request: Request) -> tuple[Now, SummaryLine]:
         now = self._classroom.now()
@@ -109,13 +100,14 @@ class Review:
         page = self._pages.student(now, line, report, self._read(line.id), problem, form or {})
         return HTMLResponse(page, 409 if problem else 200)
 
-    def _decide(self, request: Request, form: Form) -> Response:
-        now, line = self._find(request)
-        if form.get("state") != state(now, line):
+    def _decide(self, request: Request, sent: Sent) -> Response:
+        """Write down a decision, and show what comes next."""
+        (now, line), form = self._find(request), dict(sent)
+        if form.get("state") != state(now, [line.id]):
             return self._student(now, line, say(self._pages.language, "meanwhile"), form)
         then = now.beside(line.id, 1)
         if at := form.get("at", ""):
-            form = {**form, "code": self._code(line.id, at)}
+            form["code"] = self._code(line.id, at)
         try:
             write(now, line, form, self._who, self._grader)
         except DecisionError as error:
@@ -132,8 +124,9 @@ class Review:
         return lines[int(number) - 1] if number.isdecimal() and 0 < int(number) <= len(lines) else ""
 
     def _group(self, request: Request, problem: str = "", form: Form | None = None) -> Response:
-        now, key = self._classroom.now(), request.path_params["key"]
-        group = next((one for one in now.groups if one.key == key), None)
+        """The page of a group; the page of the class if there is no such group any more."""
+        now = self._classroom.now()
+        group = now.group(request.path_params["key"])
         if group is None:
             return RedirectResponse(f"{self._pages.root}/#mistakes", 303)
         found = self._read(group.members[0])
@@ -141,23 +134,26 @@ class Review:
         page = self._pages.group(now, group, reports, found, problem, form or {})
         return HTMLResponse(page, 409 if problem else 200)
 
-    def _decide_group(self, request: Request, form: Form, chosen: Sequence[int]) -> Response:
-        now, key = self._classroom.now(), request.path_params["key"]
-        keys = [one.key for one in now.groups]
-        group = next((one for one in now.groups if one.key == key), None)
-        if group is None or form.get("state") != group_state(now, group):
+    def _decide_group(self, request: Request, sent: Sent) -> Response:
+        """Write down one decision for a group, and show the next one."""
+        now, form, key = self._classroom.now(), dict(sent), request.path_params["key"]
+        group = now.group(key)
+        if group is None or form.get("state") != state(now, group.members):
             return self._group(request, say(self._pages.language, "meanwhile"), form)
+        chosen = [int(text) for name, text in sent if name == "member" and text.isdecimal()]
+        members = [one for number, one in enumerate(group.members) if number in chosen]
         try:
-            members = [one for number, one in enumerate(group.members) if number in chosen]
             write_group(now, group, members, form, self._who, self._grader)
         except DecisionError as error:
             return self._group(request, str(error), form)
+        keys = [one.key for one in now.groups]
         following = [*keys[keys.index(key) + 1 :], *keys[: keys.index(key)]]
         there = f"{self._pages.root}/{f'group/{following[0]}' if following else '#mistakes'}"
         return RedirectResponse(_told(there, "decided", len(members)), 303)
 
-    def _undo(self, back: str) -> Response:
-        taken = undo(self._classroom.now().known.folder, self._grader)
+    def _undo(self, _: Request, sent: Sent) -> Response:
+        """Take back what was decided last, and show the page again."""
+        taken, back = undo(self._classroom.now().known.folder, self._grader), dict(sent).get("back", "")
         here = back if back.startswith(f"{self._pages.root}/") else f"{self._pages.root}/"
         return RedirectResponse(_told(here, "undone", len(taken)), 303)
 
@@ -166,12 +162,6 @@ def _told(address: str, what: str, number: int) -> str:
     """The address of a page that says, at its top, what has just been done to how many submissions."""
     page, mark, place = address.partition("#")
     return f"{page}?told={what}&n={number}{mark}{place}"
-
-
-async def _sent(request: Request) -> list[tuple[str, str]]:
-    """The fields of a form, in order."""
-    body = (await request.body()).decode("utf-8", "replace")
-    return [(name, text.replace("\r\n", "\n")) for name, text in parse_qsl(body, keep_blank_values=True)]
 
 
 def _static(request: Request) -> Response:
@@ -188,13 +178,4 @@ def _error(_: Request, error: Exception) -> Response:
 
 def application(review: Review, token: str, port: int) -> ASGIApp:
     """The whole application, behind its guard."""
-    routes = [
-        Route("/", review.show_class),
-        Route("/student/{submission:path}", review.show_student),
-        Route("/student/{submission:path}", review.decide, methods=["POST"]),
-        Route("/group/{key}", review.show_group),
-        Route("/group/{key}", review.decide_group, methods=["POST"]),
-        Route("/undo", review.undo, methods=["POST"]),
-        Route("/static/{name}", _static),
-    ]
-    return Guard(Starlette(routes=routes, exception_handlers={HTTPException: _error}), token, port)
+    return guarded(Starlette(routes=review.routes(), exception_handlers={HTTPException: _error}), token, port)

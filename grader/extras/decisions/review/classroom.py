@@ -11,16 +11,15 @@ from typing import Final
 
 from grader.core.assignment import Assignment
 from grader.core.grades.book import Book
-from grader.core.grades.decided import DecidedClass
-from grader.core.grades.in_force import decisions_of, rewrite_summary
-from grader.core.grades.model import FILE, FOLDER, Ruling
+from grader.core.grades.decided import DecidedClass, read_decided
+from grader.core.grades.model import ASKED, FILE, FOLDER, Ruling
 from grader.core.results.report import Report, Summary, SummaryLine
 from grader.core.results.statistics import Entry, entry
 from grader.core.results.written import SUMMARY, read_lines, read_written
 from grader.extras.decisions.alike import Causes, Group, groups, lost
 from grader.extras.decisions.file import files_in
 
-from .reasons import PAIRS, Reason, asked, noticed, similar, unusual
+from .reasons import PAIRS, Reason, noticed, similar, unusual
 
 Stamp = tuple[int, int, int]
 NOWHERE: Final = (0, 0, 0)
@@ -40,7 +39,7 @@ class Place:
     seen: Ruling | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Now:
     """A class at one moment.
 
@@ -57,6 +56,10 @@ class Now:
     queue: Sequence[Place]
     causes: Mapping[str, Causes] = field(default_factory=dict)
     groups: Sequence[Group] = ()
+
+    def group(self, key: str) -> Group | None:
+        """The group of that key; None if there is none any more."""
+        return next((one for one in self.groups if one.key == key), None)
 
     def beside(self, submission: str, step: int) -> str | None:
         """The next or previous unreviewed submission in the queue; None if there is no other."""
@@ -114,19 +117,22 @@ class Classroom:
 
     def _read(self, lines: Sequence[SummaryLine]) -> Now:
         rubric, reports = self._assignment.rubric, self._without_cases
-        book = decisions_of(self._folder, lines, reports, rubric)
-        rewrite_summary(self._folder, book, reports, rubric)
-        known = DecidedClass(self._folder, lines, book, rubric, reports)
+        known = read_decided(self._folder, lines, reports, rubric)
+        book = known.book
         entries = [entry(known.report(line.id), line.practice) for line in lines]
         path = self._folder / SUMMARY
         attention = read_written(path, Summary).attention if path.exists() else []
-        found = noticed(attention, self._assignment, self._language), unusual(entries, rubric, self._language)
-        reasons = chain(asked(lines, book), *found, similar(self._pairs, self._language))
+        reasons = chain(
+            ((line.id, Reason(ASKED, one.decision.appeal or "")) for line in lines for one in book.asked(line.id)),
+            noticed(attention, self._assignment, self._language),
+            unusual(entries, rubric, self._language),
+            similar(self._pairs, self._language),
+        )
         causes = {line.id: self._light[line.id][2] for line in lines}
         same = groups(causes, lambda submission, name: name in book.points(submission))
         named = {mistake.id for mistake in rubric.misconceptions}  # a report may be older than the rubric
         same = [own if own.mistake in named else replace(own, mistake="") for own in same]
-        return Now(known, entries, queue(lines, book, reasons, self._share), causes, same)
+        return Now(known, entries, queue([*map(known.in_force, lines)], book, reasons, self._share), causes, same)
 
     def _without_cases(self, submission: str) -> Report:
         """A report without its cases, of which thousands fit into memory."""

@@ -6,20 +6,19 @@ import contextlib
 import getpass
 import re
 import secrets
-import shlex
 from pathlib import Path
-from threading import Thread
 from typing import Annotated
 
 import typer
 
 from grader.core.cli.decided import read_decided
+from grader.core.cli.export import next_step
 from grader.core.cli.report import hide
 from grader.core.cli.submissions import Submissions, candidates_of
 from grader.core.cli.terminal import chosen, fail, language_of, say
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Submission
-from grader.extras.decisions.decide import As
+from grader.extras.decisions.decide import As, Who
 from grader.extras.decisions.file import written_in
 
 
@@ -33,7 +32,7 @@ def review(
     anonymous: Annotated[
         bool, typer.Option("--anonymous", help="Replace all identities with pseudonyms; show looks them up.")
     ] = False,
-    by: Annotated[str, typer.Option(help="Who decides. Default: your account name.")] = "",
+    who: Who = "",
     grader: As = "",
     share: Annotated[
         str, typer.Option(metavar="K/N", help="Your part of the queue, if N people divide it: 1/3, 2/3 or 3/3.")
@@ -50,7 +49,7 @@ def review(
     from .classroom import Classroom
     from .pages import ReviewPages
     from .reasons import PAIRS
-    from .serve import listening, opened, serve
+    from .server import listening, opened, serve
 
     language, part = language_of(lang), re.fullmatch(r"([1-9]\d?)/([1-9]\d?)", share)
     if not part or int(part[1]) > int(part[2]):
@@ -77,17 +76,12 @@ def review(
         root = f"/{token}"
         classroom = Classroom(out, chosen(), language, pairs or out, (int(part[1]), int(part[2])))
         pages = ReviewPages(chosen(), language, root, hide if anonymous else None)
-        room = Review(classroom, pages, read, by or grader or getpass.getuser(), grader)
-        room.prepare()
+        room = Review(classroom, pages, read, who or grader or getpass.getuser(), grader)
+        room.prepare()  # before anybody waits for a page
         app = application(room, token, port)
         address = f"http://127.0.0.1:{port}{root}/"
-        with contextlib.ExitStack() as stack:
-
-            def ready() -> None:
-                say(address)
-                if browser:
-                    Thread(target=lambda: stack.enter_context(opened(address)), daemon=True).start()
-
-            serve(app, own, ready)
+        say(address)
+        with opened(address) if browser else contextlib.nullcontext():
+            serve(app, own)
     say(f"decisions: {written_in(out, grader)}")
-    say(f"Next: grader export {shlex.quote(str(out))} --to canvas, moodle, gradescope or csv")
+    say(next_step(out, known.lines))

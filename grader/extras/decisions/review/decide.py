@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from grader.core.grades.in_force import about, everything
 from grader.core.grades.model import PERSONAL, SEEN, DecisionError
 from grader.core.grades.people import key, students
 from grader.core.results.report import SummaryLine
@@ -19,14 +18,10 @@ Form = Mapping[str, str]
 Said = dict[str, object]
 
 
-def group_state(now: Now, group: Group) -> str:
-    """A short text that changes with the members of a group."""
-    return hashlib.sha256("\n".join((now.known.folder.name, *group.members)).encode()).hexdigest()[:16]
-
-
-def state(now: Now, line: SummaryLine) -> str:
-    """A short text that changes with every decision about a submission."""
-    told = "\n".join(own.decision.identity for own in everything(line, now.known.book))
+def state(now: Now, submissions: Sequence[str]) -> str:
+    """A short text that changes with these submissions and with every decision about one of them."""
+    held = [own for one in submissions for own in now.known.book.everything(now.known.line(one))]
+    told = "\n".join((*submissions, *(own.decision.identity for own in held)))
     return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
@@ -66,7 +61,7 @@ def write_group(now: Now, group: Group, members: Sequence[str], form: Form, who:
 def _accept(now: Now, line: SummaryLine, _: Form) -> Sequence[Said]:
     """Accept the result, and decisions whose basis has changed."""
     reasons = next((own.reasons for own in now.queue if own.line.id == line.id), ())
-    stale = [own.decision for own in about(line, now.known.book) if own.stale]
+    stale = [own.decision for own in now.known.book.about(line) if own.stale]
     again = [repeated(own) | ({"student": own.student} if own.personal else {}) for own in stale]
     return [*again, {SEEN: tuple(dict.fromkeys(reason.key for reason in reasons))}]
 
@@ -96,7 +91,7 @@ def _excuse(now: Now, line: SummaryLine, form: Form) -> Sequence[Said]:
 
 def _withdraw(now: Now, line: SummaryLine, form: Form) -> Sequence[Said]:
     slot = form.get("what", "")
-    held = [own.decision.student for own in everything(line, now.known.book) if own.decision.slot == slot]
+    held = [own.decision.student for own in now.known.book.everything(line) if own.decision.slot == slot]
     whom = held[0] if held and slot in PERSONAL else line.id
     return [{"student": whom, "withdraw": slot, "why": form.get("why", "")}]
 

@@ -13,7 +13,6 @@ from urllib.parse import quote
 from grader.core.assignment import Assignment
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.grades import decided
-from grader.core.grades.in_force import everything
 from grader.core.grades.people import students
 from grader.core.grades.words import for_staff
 from grader.core.intake.submission import Submission
@@ -23,9 +22,10 @@ from grader.core.pages.render import class_content, prepared, templates
 from grader.core.results.language import in_language, repeats
 from grader.core.results.report import Report, SummaryLine
 from grader.extras.decisions.alike import Group
+from grader.extras.decisions.placing import parts
 
 from .classroom import Now, Place
-from .decide import Form, group_state, state
+from .decide import Form, state
 from .words import say
 from .work import File, lost, shown
 
@@ -124,7 +124,7 @@ class ReviewPages:
         own = next((own for own in now.queue if own.line.id == line.id), Place(line, ()))
         people = list(map(str, students(line.id, line.origin)))
         grades = now.known.grades.get(line.id, ())
-        held = everything(line, book)
+        held = book.everything(line)
         told = [(one.decision.slot, for_staff(one, rubric, self.language), bool(one.stale)) for one in held]
         if hidden := self._hidden(now):
             report, final, own = hidden.report(report), hidden.report(final), _unnamed(own, hidden)
@@ -144,7 +144,7 @@ class ReviewPages:
             own=own,
             place=place,
             all=len(now.queue),
-            state=state(now, line),
+            state=state(now, [line.id]),
             rulings=told,
             files=files,
             anchors=_anchors(files),
@@ -155,7 +155,10 @@ class ReviewPages:
             first=[prop for prop in failing if prop not in following],
             alike=alike,
             held=sum(len(task.properties) for task in final.tasks) - len(failing),
-            overridable=_overridable(final),
+            overridable=sorted(  # properties come first, and of these what was lost
+                (one for one in parts(final).values() if one.most),
+                key=lambda one: one.points >= one.most if one.id in rubric.properties else 2,
+            ),
             next=now.beside(line.id, 1),
             previous=now.beside(line.id, -1),
             problem=problem,
@@ -207,17 +210,17 @@ class ReviewPages:
             ],
             files=files,
             anchors=_anchors(files),
-            state=group_state(now, group),
+            state=state(now, group.members),
             following=[one for one in now.groups if one.key != group.key][:1],
             problem=problem,
             form=form,
         )
 
-    def broken(self, problem: str, form: Form = _EMPTY) -> str:
+    def broken(self, problem: str, sent: Sequence[tuple[str, str]]) -> str:
         """What is shown where files cannot be read or written: why, and what somebody sent, to be sent again."""
         if self._hide:
             problem = problem.rpartition(": ")[2]  # a path or a place may say who somebody is
-        return self._template("broken.html.j2").render(problem=problem, form=form)
+        return self._template("broken.html.j2").render(problem=problem, sent=sent)
 
 
 def _bank(now: Now, submission: str) -> list[str]:
@@ -235,14 +238,6 @@ def _unnamed(own: Place, hidden: Anonymous) -> Place:
         for one in own.reasons
     ]
     return replace(own, line=hidden.line(own.line), reasons=reasons)
-
-
-def _overridable(report: Report) -> list[tuple[str, str, float, float]]:
-    """Everything that can be overridden: id, words, points, and the most; what was lost first."""
-    totals = [(name, "", getattr(report, name) or 0.0, getattr(report, f"max_{name}")) for name in ("score", "bonus")]
-    properties = [(own.id, own.title, own.points, own.max_points) for task in report.tasks for own in task.properties]
-    tasks = [(task.id, f"{task.id}: {task.title}", task.score, task.max_score) for task in report.tasks]
-    return [*sorted(properties, key=lambda own: own[2] >= own[3]), *tasks, *(own for own in totals if own[3])]
 
 
 def _anchors(files: Sequence[File]) -> Mapping[str, Sequence[tuple[str, str, bool]]]:

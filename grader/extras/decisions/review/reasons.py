@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from grader.core.assignment import Assignment
-from grader.core.grades.book import Book
 from grader.core.grades.model import ASKED
 from grader.core.results.attention import NOT_BEGUN
 from grader.core.results.language import told
-from grader.core.results.report import Attention, SummaryLine
+from grader.core.results.report import Attention
 from grader.core.results.statistics import Entry
 from grader.core.rubric import Rubric
 
@@ -22,20 +21,10 @@ from .words import say
 
 UNUSUAL, SIMILAR = "unusual", "similar"
 # What has no grade or rests on changed ground comes first, then what is likely unfair, then the rest.
-ORDER: Final = (
-    *("grader_error", "stale_decision", "unreadable", ASKED, "environment", "nothing_ran", "near_zero"),
-    *(
-        "timed_out",
-        "inconsistent",
-        "doubtful",
-        "left_out",
-        "renamed",
-        "own_import",
-        "late_without_date",
-        UNUSUAL,
-        SIMILAR,
-    ),
-)
+ORDER: Final = f"""
+    grader_error stale_decision unreadable {ASKED} environment nothing_ran near_zero
+    timed_out inconsistent doubtful left_out renamed own_import late_without_date {UNUSUAL} {SIMILAR}
+""".split()
 HIGH, LOW = 0.8, 0.2  # of a task's points
 MOST_ALIKE = 0.05  # of those who did as well in one task, the part that may do as badly in the other
 FEWEST = 8  # who did well in a task: of fewer, nothing is unusual
@@ -72,13 +61,6 @@ def noticed(attention: Iterable[Attention], assignment: Assignment, language: st
     """What grading and decisions have noticed: the submission, and the reason, in Chinese where there are words."""
     for one in attention:
         yield one.id, Reason(one.code, told(one.text, one.parts, assignment, language))
-
-
-def asked(lines: Iterable[SummaryLine], book: Book) -> Iterator[tuple[str, Reason]]:
-    """The appeals of students."""
-    for line in lines:
-        for ruling in book.asked(line.id):
-            yield line.id, Reason(ASKED, ruling.decision.appeal or "")
 
 
 def unusual(entries: Sequence[Entry], rubric: Rubric, language: str) -> Iterator[tuple[str, Reason]]:

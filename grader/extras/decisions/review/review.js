@@ -92,12 +92,14 @@ for (const button of document.querySelectorAll(".to-comment")) {
     byId("comment-comment").value = button.textContent;
   });
 }
-// A double click on a line takes it as the place of a comment.
+// A click on a line takes it as the place of a comment; a double click also opens the comment.
 for (const line of byId("at") ? document.querySelectorAll(".line") : []) {
-  line.addEventListener("dblclick", () => {
+  line.addEventListener("click", () => {
+    document.querySelector(".line.taken")?.classList.remove("taken");
+    line.classList.add("taken");
     byId("at").value = `${line.closest("pre").dataset.path}:${line.dataset.n}`;
-    openPanel("comment");
   });
+  line.addEventListener("dblclick", () => openPanel("comment"));
 }
 // What has just been done, as the address says; said once, and not again when the page is loaded anew.
 const done = new URLSearchParams(location.search), told = byId("told"), sentence = told?.dataset[done.get("told")];

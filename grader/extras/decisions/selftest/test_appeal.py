@@ -10,12 +10,12 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from grader import __main__ as cli
-from grader.core.grades.model import FILE
+from grader.core.grades.model import FILE, FOLDER
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import CaseReport, Report
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.decisions.alike import UNGRADED, alike
-from grader.extras.decisions.appeal.draft import gains, losses
+from grader.extras.decisions.appeal import gains, losses
 from grader.extras.decisions.file import read
 from grader.selftest.class_reports import graded, ungraded
 from grader.selftest.submissions import ATTENTION, SEES_LATER_TOKENS, edited, write_folder, zipped
@@ -169,8 +169,9 @@ def test_other_files_make_a_draft_that_decide_takes_and_that_can_be_written_at_o
     by_hand = [(own.decision.override, own.decision.points, own.decision.why) for own in read(out)]
     ground = [own.decision.ground for own in read(out)]
     (out / FILE).write_text("")
-    written = appeal(out, "cleo", tmp_path / "sent" / "attention.py", "--write", "--who", "kim")
-    assert written.stdout.splitlines()[-2:] == [f"cleo (cleo): {MOVE}", str(out / FILE)]
+    written = appeal(out, "cleo", tmp_path / "sent" / "attention.py", "--write", "--as", "kim")
+    assert written.stdout.splitlines()[-2:] == [f"cleo (cleo): {MOVE}", str(out / FOLDER / "kim.toml")]
+    assert {own.decision.who for own in read(out)} == {"kim"}
     assert [(own.decision.override, own.decision.points, own.decision.why) for own in read(out)] == by_hand
     assert [own.decision.ground for own in read(out)] == ground  # what was handed in then, and what the grader said
     again = appeal(out, "cleo", tmp_path / "sent" / "attention.py")

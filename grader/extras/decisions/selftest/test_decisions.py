@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 from grader.core.grades.book import Book
-from grader.core.grades.grades import StudentGrade, decided, grades
-from grader.core.grades.in_force import in_force
-from grader.core.grades.model import Decision, Ground
+from grader.core.grades.decided import DecidedClass
+from grader.core.grades.grades import StudentGrade, decided
+from grader.core.grades.model import Decision, Ground, Ruling
 from grader.core.grades.people import People
 from grader.core.grades.words import for_staff, sentence
 from grader.core.intake.origin import Origin, Source, Student
 from grader.core.results.report import Report, summary_line
 from grader.core.rubric import LANGUAGES, LatePenalty, Policy
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.extras.decisions.file import Entry
 from grader.extras.decisions.placing import book, placed
 from grader.selftest.reports import FAILED, PASSED, USUAL, report, unreadable
 
@@ -48,15 +48,17 @@ def settled(reports: Sequence[Report], *decisions: Decision, policy: Policy = PO
     """The decisions about a class."""
     known = {own.submission.id: own for own in reports}
     people = People(map(summary_line, reports))
-    entries = [Entry(own, number) for number, own in enumerate(decisions)]
+    entries = [Ruling(own, number) for number, own in enumerate(decisions)]
     return book(placed(entries, people, known.__getitem__, policy), people)
 
 
 def graded(reports: Sequence[Report], *decisions: Decision, policy: Policy = POLICY) -> list[StudentGrade]:
     """Everyone's grade."""
-    own, known = settled(reports, *decisions, policy=policy), {each.submission.id: each for each in reports}
-    lines = [in_force(summary_line(each), own, known.__getitem__, ASSIGNMENT.rubric) for each in reports]
-    return grades(lines, own, policy)
+    rubric = ASSIGNMENT.rubric.model_copy(update={"policy": policy})
+    read = {each.submission.id: each for each in reports}.__getitem__
+    own = settled(reports, *decisions, policy=policy)
+    known = DecidedClass(Path(), [*map(summary_line, reports)], own, rubric, read)
+    return [one for line in known.lines for one in known.grades[line.id]]
 
 
 def points(found: Sequence[StudentGrade]) -> dict[str, float | None]:

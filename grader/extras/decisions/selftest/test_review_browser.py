@@ -95,7 +95,7 @@ def person(driver: webdriver.Chrome, tmp_path: Path, request: pytest.FixtureRequ
     language, width = request.param
     out = write_review_class(tmp_path / "out")
     resize(driver, width, 900)
-    with served(out, "--lang", language, "--by", "kim") as address:
+    with served(out, "--lang", language, "--who", "kim") as address:
         yield Person(driver, out, address)
         assert driver.get_log("browser") == []
         wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -149,6 +149,10 @@ def test_the_whole_queue_by_mouse(person: Person) -> None:
     person.click("#help form button")
     person.click("#accept button")
     person.at("Bo")
+    person.click("#f0-3")  # the line that a comment is about
+    person.click("[data-opens=comment]")
+    assert (person.one("#at").get_attribute("value") or "").endswith(".py:3")
+    person.leave()
     person.click("article .to-override")
     person.focused("#points")
     first = person.one("article.lost").get_attribute("id")

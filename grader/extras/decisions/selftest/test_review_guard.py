@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from grader.core.grades.model import FILE
-from grader.extras.decisions.review.guard import FORM, HEADERS, MAX_BODY
+from grader.extras.decisions.review.server import FORM, HEADERS, MAX_BODY
 from grader.selftest.review_class import HOST, PORT, TOKEN, Desk, write_review_class
 
 PATHS = ["", "student/bo", "group/0123456789ab", "static/review.js", "static/pages.css", "nothing"]

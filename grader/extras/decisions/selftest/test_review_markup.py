@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from grader.core.grades.book import Book
 from grader.core.grades.decided import DecidedClass
+from grader.core.grades.model import Ruling
 from grader.core.grades.people import People
 from grader.core.intake.origin import Origin, Student
 from grader.core.intake.submission import Submission
@@ -22,7 +23,6 @@ from grader.core.results.statistics import entry
 from grader.core.rubric import LANGUAGES
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.decisions.draft import drafted
-from grader.extras.decisions.file import Entry as Written
 from grader.extras.decisions.placing import book, placed
 from grader.extras.decisions.review.classroom import Now, queue, without_cases
 from grader.extras.decisions.review.pages import ReviewPages
@@ -64,7 +64,7 @@ def pages(text: str, language: str) -> list[Element]:
     people = People(lines)
     said = {"student": identifier, "comment": f"_{text}", "who": f"_{text}", "when": datetime(2026, 10, 5, tzinfo=UTC)}
     own = drafted(said, Book(people=people), lambda _: report, rubric.policy)
-    held = book(placed([Written(own.decision, 1)], people, lambda _: report, rubric.policy), people)
+    held = book(placed([Ruling(own.decision, 1)], people, lambda _: report, rubric.policy), people)
     known = DecidedClass(Path(text), lines, held, rubric, lambda _: without_cases(report))
     reasons = [(identifier, Reason("near_zero", text)), (identifier, Reason("similar", text, text))]
     now = Now(known, [entry(report)], queue(lines, held, reasons))
@@ -78,7 +78,7 @@ def pages(text: str, language: str) -> list[Element]:
             made.student(now, lines[0], report, files),
             made.student(now, lines[0], report, text, problem=text, form=form),
             made.student(now, lines[0], report, files, problem=text, form={"do": "comment", "comment": text}),
-            made.broken(text, form),
+            made.broken(text, [*form.items()]),
         )
     ]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from queue import Queue
 from socket import socket
 from threading import Thread
 
@@ -26,7 +26,7 @@ from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.decisions.file import LOCK, append, read
 from grader.extras.decisions.review.classroom import Classroom
 from grader.extras.decisions.review.reasons import noticed
-from grader.extras.decisions.review.serve import listening, opened
+from grader.extras.decisions.review.server import listening, opened
 from grader.selftest.class_reports import graded
 from grader.selftest.html_page import parse
 from grader.selftest.review_class import (
@@ -74,6 +74,25 @@ def test_the_queue_is_in_order_of_need_with_every_reason(desk: Desk) -> None:
     ]
     assert "2 of 3 in the queue" in page.one("header").text
     assert "Not in the queue" in desk.page("student/ada").one("header").text
+
+
+def test_the_queue_has_the_score_in_force_and_the_queue_by_mistake_has_the_words_for_all_with(tmp_path: Path) -> None:
+    mistake = ASSIGNMENT.rubric.misconceptions[0]
+    name = mistake.properties[0]
+    lost = [graded(own, {name: Outcome.FAILED}, {name: mistake.id}) for own in ("ada", "bo")]
+    desk = Desk(write_review_class(tmp_path / "out", lost))
+    add_attention(desk.out, [Attention(id="ada", code="left_out", text="A file was left out.")])
+
+    def score() -> float:
+        tables = [one for one in desk.page().all("div") if one.attributes.get("aria-label") == "The queue"]
+        (row,) = tables[0].one("tbody").all("tr")
+        return float(row.all("td")[-1].text)
+
+    before = score()
+    assert f"{name}:{mistake.id}" in [one.text for one in desk.page().all("code")]
+    assert f"{name}:{mistake.id}" in [one.text for one in desk.page("student/bo").all("code")]
+    desk.post("ada", "override", what=name, points="0.5", why="Nearly.")
+    assert score() == before + 0.5
 
 
 def test_a_reason_is_told_in_the_language_of_the_page() -> None:
@@ -496,16 +515,16 @@ def test_every_page_is_whole_in_both_languages(tmp_path: Path, language: str) ->
 def test_the_command_serves_the_class_and_reads_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = write_review_class(tmp_path / "out")
     seen: list[str] = []
+    token = "t" * 43
 
-    def serve(app: ASGIApp, own: socket, ready: Callable[[], None]) -> None:
-        ready()
+    def serve(app: ASGIApp, own: socket) -> None:
         port = own.getsockname()[1]
         client = TestClient(app, base_url=f"http://127.0.0.1:{port}")
         own.close()
-        root = app._token.decode()  # type: ignore[attr-defined] # the guard's
-        seen.extend(client.get(f"/{root}/{path}").text for path in ("", "student/bo"))
+        seen.extend(client.get(f"/{token}/{path}").text for path in ("", "student/bo"))
 
-    monkeypatch.setattr("grader.extras.decisions.review.serve.serve", serve)
+    monkeypatch.setattr("grader.extras.decisions.review.server.serve", serve)
+    monkeypatch.setattr("secrets.token_urlsafe", lambda size: token[: 4 * size // 3 + 1])
     result = CliRunner().invoke(app, ["review", str(out), "--no-browser", "--lang", "en"])
     assert result.exit_code == 0, result.output
     assert re.match(r"http://127\.0\.0\.1:\d+/[-\w]{43}/\n", result.stdout)
@@ -515,16 +534,16 @@ def test_the_command_serves_the_class_and_reads_the_files(tmp_path: Path, monkey
 
 
 def test_a_browser_is_led_to_the_address_by_a_file_that_nobody_else_can_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    found: list[tuple[str, int]] = []
+    found: Queue[tuple[str, int]] = Queue()
 
     def look(address: str) -> bool:
         path = Path(address.removeprefix("file://"))
-        found.append((path.read_text(), path.stat().st_mode & 0o777))
+        found.put((path.read_text(), path.stat().st_mode & 0o777))
         return True
 
     monkeypatch.setattr("webbrowser.open", look)
     with opened("http://127.0.0.1:1/token/"):
-        ((text, mode),) = found
+        text, mode = found.get(timeout=60)
         assert mode == 0o600
         assert "url=http://127.0.0.1:1/token/" in text
 
@@ -533,7 +552,6 @@ def test_a_browser_is_led_to_the_address_by_a_file_that_nobody_else_can_read(mon
 def test_a_port_that_is_taken_is_a_line(tmp_path: Path) -> None:
     out = write_review_class(tmp_path / "out")
     with listening(0) as own:
-        own.listen()
         port = own.getsockname()[1]
         result = CliRunner().invoke(app, ["review", str(out), "--port", str(port), "--no-browser"])
     assert result.exit_code == 2

@@ -21,7 +21,7 @@ from grader.core.sandbox.limits import Level, Limits
 from grader.core.settings import Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.reproduce import bench
-from grader.extras.reproduce.transcript import brief
+from grader.extras.reproduce.shown import brief
 from grader.selftest.reports import unreadable, write_class
 from grader.selftest.submissions import ATTENTION, SEES_LATER_TOKENS, SWIGLU, edited, submission, write_folder
 

@@ -12,11 +12,9 @@ from grader.core.intake.origin import Origin, Student
 from grader.core.messages import quoted
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.similarity.code import MAX_CHARACTERS
-from grader.extras.similarity.findings import Findings, compared
-from grader.extras.similarity.known import Known, KnownError, read_known
 from grader.extras.similarity.page import page
-from grader.extras.similarity.pairs import EVERYTHING, Pair
-from grader.extras.similarity.work import HELPERS, SHORT, read_work
+from grader.extras.similarity.pairs import EVERYTHING, Findings, Pair, compared
+from grader.extras.similarity.work import HELPERS, SHORT, Known, KnownError, read_known, read_work
 from grader.selftest.classroom import DISGUISES, OTHER, PLAN, Desk, copied, read, with_own
 from grader.selftest.submissions import ATTENTION, SWIGLU, edited
 

@@ -16,11 +16,10 @@ from typer.testing import CliRunner, Result
 
 from grader import REPOSITORY
 from grader import __main__ as cli
-from grader.core.rubric import LANGUAGES
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.similarity import commands as command
 from grader.extras.similarity import page
-from grader.extras.similarity.findings import COLUMNS
+from grader.extras.similarity.page import COLUMNS
 from grader.extras.similarity.wording import WORDS
 from grader.selftest.classroom import OTHER, PLAN, with_own
 from grader.selftest.submissions import ATTENTION, SWIGLU, write_folder
@@ -29,7 +28,7 @@ pytestmark = pytest.mark.process  # submissions are read in one
 
 HOSTILE = '\n# <script>alert(1)</script>\ntext = "<img src=x onerror=alert(2)>"\nimport einops  # </pre><b>\n'
 BRIEF = "x = f(1) * g(2) - h(3) / k(4, 5) + m(6)\n"
-CHINESE = WORDS["zh"]["short"]
+CHINESE = WORDS["short"][1]
 
 
 def run(*arguments: str | Path) -> Result:
@@ -87,7 +86,8 @@ def test_the_list_reads_back(out: Path) -> None:
 
 def test_the_terminal_shows_pairs_and_what_else_to_look_at(out: Path) -> None:
     lines = (out / "stdout").read_text().splitlines()
-    assert any(re.match(r"\s*1\s+ada\s+bo\s+everything\s+\d+\s+100%\s+100%", line) for line in lines)
+    first = r" *1  ada, bo: \d+ distinctive characters in everything, 100% of the first, 100% of the second"
+    assert any(re.fullmatch(first, line) for line in lines)
     assert any("100% of what swiglu.py adds to the stub is in ref" in line for line in lines)
     assert any(re.match(r"ada: .*einops is not a required library: import einops", line) for line in lines)
     assert lines[-1].startswith("5 submissions compared, 1 pairs to look at: ")
@@ -138,14 +138,8 @@ def test_the_page_shows_hostile_lines_as_text(out: Path) -> None:
 
 
 def test_every_word_of_the_page_is_there_in_both_languages(room: Path, out: Path, tmp_path: Path) -> None:
-    assert WORDS.keys() == set(LANGUAGES)
-    assert WORDS["en"].keys() == WORDS["zh"].keys()
-    holes = {
-        name: {key: set(re.findall(r"\{\w*\}", text)) for key, text in words.items()} for name, words in WORDS.items()
-    }
-    assert holes["en"] == holes["zh"]
     template = (Path(page.__file__).parent / "page.html.j2").read_text(encoding="utf-8")
-    assert set(re.findall(r"\bw\.(\w+)", template)) | {"", "*"} == WORDS["en"].keys()
+    assert set(re.findall(r"\bw\.(\w+)", template)) | {"", "*"} == WORDS.keys()
     assert run(room, "--out", tmp_path, "--lang", "zh").exit_code == 0
     chinese = (tmp_path / "similar.html").read_text(encoding="utf-8")
     assert '<html lang="zh-CN">' in chinese

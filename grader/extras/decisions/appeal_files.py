@@ -9,7 +9,7 @@ from pathlib import Path
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.discover import IntakeError
 from grader.core.intake.reader import Reader
-from grader.core.intake.submission import Expected, Submission
+from grader.core.intake.submission import Expected
 
 
 class AppealError(Exception):
@@ -67,17 +67,11 @@ def _merged(
     sent.mkdir()
     for path in single:
         shutil.copyfile(path, sent / path.name)
-    new = _read(_one(sent, reader, expected), reader, ", ".join(map(str, single)))
-    old = reader.read(before)
-    for name, text in {**old.files, **new.files}.items():
+    new = reader.read(_one(sent, reader, expected))
+    if new.reason is not None or not new.files:
+        raise AppealError(f"{', '.join(map(str, single))}: {new.reason or 'none of the required files'}")
+    for name, text in {**reader.read(before).files, **new.files}.items():
         place = whole / name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8", newline="")
     return Candidate(identifier, whole, expected=expected)
-
-
-def _read(candidate: Candidate, reader: Reader, place: str) -> Submission:
-    submission = reader.read(candidate)
-    if submission.reason is not None or not submission.files:
-        raise AppealError(f"{place}: {submission.reason or 'none of the required files'}")
-    return submission

@@ -1,4 +1,4 @@
-"""``grader appeal``: regrades one submission in a scratch folder and shows the effect."""
+"""``grader appeal``: regrades one submission in a scratch folder, shows the effect, and drafts a decision."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -17,24 +17,23 @@ from grader.core.cli.decided import read_decided
 from grader.core.cli.differences import graded, print_differences
 from grader.core.cli.grade import grade_waiting
 from grader.core.cli.submissions import Submissions, candidates_of, say_what_differs, settings_then
-from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, find, language_of, say
+from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, find, language_of, read_written, say
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.people import listed
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.reader import Reader
 from grader.core.results.database import LedgerError
-from grader.core.results.difference import Cause, Difference, Reason, difference, in_order
-from grader.core.results.report import Report
+from grader.core.results.difference import Cause, Difference, difference, in_order
+from grader.core.results.report import PropertyReport, Report
 from grader.core.run.class_run import begun
 from grader.core.run.executors import LOCAL
 from grader.core.run.schedule import GradingFailed
 from grader.core.settings import CannotGrade, Settings
-from grader.extras.decisions.alike import UNGRADED, alike
-from grader.extras.decisions.decide import enter
 
-from .draft import Override, gains, losses
-from .files import AppealError, given
-from .words import sentence
+from .alike import UNGRADED, alike
+from .appeal_files import AppealError, given
+from .appeal_words import sentence
+from .decide import As, Who, enter
 
 UNCHANGED = " Nothing was changed."
 CHANGES = {Cause.TESTS, Cause.RUBRIC, Cause.POINTS, Cause.GRADER}  # of the grader, so that they concern everyone
@@ -62,7 +61,8 @@ def appeal(
         float | None, typer.Option(min=0.1, help="Time limit for a call, in seconds, if it was too slow.")
     ] = None,
     why: Annotated[str, typer.Option(help="The reason in the draft; the student sees it.")] = "",
-    who: Annotated[str, typer.Option(help="Who decides, with --write. Default: your account name.")] = "",
+    who: Who = "",
+    grader: As = "",
     jobs: Annotated[int, typer.Option(min=1, help="Judges to run in parallel, with --check.")] = os.cpu_count() or 1,
     lang: Annotated[str, typer.Option(help="en or zh. Default: the locale.")] = "",
 ) -> None:
@@ -80,33 +80,117 @@ def appeal(
             _scratch(out, keep) as scratch,
             Reader() as reader,
         ):
+            again = _Again(known, settings, reader, jobs, scratch / "reports")
             everyone = candidates_of(out, submissions, reader) if not _whole(files) or check else {}
             own = given(identifier, files or [], everyone.get(identifier), reader, chosen().rubric.expected, scratch)
             if not files:
                 say_what_differs(before, reader.read(own))
             own = replace(own, id=identifier, origin=before.submission.origin)
-            place = scratch / "reports"
-            (now,) = _graded([own], place, settings, reader, jobs)
-            found = _difference(known, now)
-            _print_own(found, before, now, language)
+            (now,) = again.graded([own])
+            found = again.difference(now)
+            if found is None:
+                say(sentence(language, "same", id=identifier))
+            else:
+                print_differences([found], None, known.rubric, language)
+                if less := losses(before, now):
+                    say(sentence(language, "lost", names=", ".join(less)))
             drafted = gains(known.report(identifier), now)
             others = _alike(known, before, found)
             _print_alike(others, known, before, language)
             if check and others:
-                _check(known, [own], others, everyone, place, settings, reader, jobs, language)
+                them = dict.fromkeys(other for each in others.values() for other in each if other in everyone)
+                reports = again.graded([own, *(everyone[other] for other in them)])[1:]
+                differences = in_order(filter(None, map(again.difference, reports)))
+                say(sentence(language, "checked", count=len(reports), moved=len(differences)), "bold")
+                print_differences(differences, None, known.rubric, language)
             elif others:
                 say(sentence(language, "unchecked"))
-            if found and {reason.cause for reason in _reasons(found)} & CHANGES:
+            reasons = [*found.reasons, *(own for change in found.changes for own in change.reasons)] if found else []
+            if {reason.cause for reason in reasons} & CHANGES:
                 say(sentence(language, "class", out=out))
             if keep:
-                say(sentence(language, "kept", place=place))
+                say(sentence(language, "kept", place=again.place))
     except KeyboardInterrupt:
         fail("stopped; nothing was changed.", 130)
     except GradingFailed as error:
         fail(str(error), EXIT_GRADER_ERROR)
     if now.status == "grader_error":
         fail(f"{identifier}: the grader failed on it: {now.reason}", EXIT_GRADER_ERROR)
-    _draft(out, identifier, drafted, why, bool(files), language, who if write else None)
+    if not drafted:
+        say(sentence(language, "nothing", out=out, id=identifier))
+        return
+    wanted = [
+        {"student": identifier, "override": name, "points": points, "why": why or _why(name, bool(files), language)}
+        for name, points in drafted
+    ]
+    if write:
+        enter(read_decided(out), wanted, who, grader)
+        return
+    say(sentence(language, "draft"), "bold")
+    for one in wanted:
+        command = ["grader", "decide", str(out), identifier, "--override", str(one["override"])]
+        say(shlex.join([*command, "--points", f"{one['points']:g}", "--why", str(one["why"])]))
+
+
+@dataclass(frozen=True)
+class _Again:
+    """Grades submissions of a class anew in the folder ``place``, under the settings of the first grading."""
+
+    known: DecidedClass
+    settings: Settings
+    reader: Reader
+    jobs: int
+    place: Path
+
+    def graded(self, own: Sequence[Candidate]) -> list[Report]:
+        """The reports of candidates; what is graded in the folder already is kept."""
+        self.place.mkdir(exist_ok=True)
+        with begun(self.place, own, self.settings, fresh=False, reader=self.reader) as run:
+            if run.waiting:
+                grade_waiting(run, self.settings, LOCAL, self.jobs)
+            run.finish({})
+        return [read_written(self.place / one.id / "report.json", Report) for one in own]
+
+    def difference(self, report: Report) -> Difference | None:
+        """The changes of the new grading for the submission's students, with the decisions in force."""
+        identifier, known = report.submission.id, self.known
+        now = known.graded_again({identifier: report})
+        found = difference(known.report(identifier), now.report(identifier))
+        line = next((own for own in now.lines if own.id == identifier), now.line(identifier))
+        return graded(found, line, (known.grades, now.grades), known.rubric.policy.thresholds)
+
+
+def gains(before: Report, now: Report) -> list[tuple[str, float]]:
+    """The overrides that give the student what the new grading gained: a property, ``score`` or ``bonus``, and points.
+
+    Properties that are only worth more by now are left out: that concerns everyone, and a regrade of the class does it.
+
+    Args:
+        before: The report that holds, with the points that people decided on.
+        now: The report of the new grading.
+    """
+    if now.score is None or now.bonus is None:
+        return []
+    if before.status != "graded":
+        return [("score", now.score), *([("bonus", now.bonus)] if now.bonus else [])]
+    return [
+        (own.id, points)
+        for was, own in _changed(before, now)
+        if (points := min(own.points, was.max_points)) > was.points
+    ]
+
+
+def losses(before: Report, now: Report) -> list[str]:
+    """The properties for which the new grading gives less, although they are worth the same."""
+    return [own.id for was, own in _changed(before, now) if own.points < was.points]
+
+
+def _changed(before: Report, now: Report) -> Iterator[tuple[PropertyReport, PropertyReport]]:
+    """Each property with another outcome than before: the old result and the new one."""
+    known = {prop.id: prop for task in before.tasks for prop in task.properties}
+    for prop in (prop for task in now.tasks for prop in task.properties):
+        if prop.id in known and prop.outcome is not known[prop.id].outcome:
+            yield known[prop.id], prop
 
 
 def _settings(out: Path, before: Report, request_s: float | None, language: str) -> Settings:
@@ -138,34 +222,6 @@ def _scratch(out: Path, keep: Path | None) -> Iterator[Path]:
     yield keep
 
 
-def _graded(own: Sequence[Candidate], place: Path, settings: Settings, reader: Reader, jobs: int) -> list[Report]:
-    """Grade candidates in the scratch place; what is graded there already is kept."""
-    place.mkdir(exist_ok=True)
-    with begun(place, own, settings, fresh=False, reader=reader) as run:
-        if run.waiting:
-            grade_waiting(run, settings, LOCAL, jobs)
-        run.finish({})
-    return [Report.model_validate_json((place / one.id / "report.json").read_bytes()) for one in own]
-
-
-def _difference(known: DecidedClass, report: Report) -> Difference | None:
-    """The changes of the new grading for the submission's students, with the decisions in force."""
-    identifier = report.submission.id
-    now = known.graded_again({identifier: report})
-    found = difference(known.report(identifier), now.report(identifier))
-    line = next((own for own in now.lines if own.id == identifier), now.line(identifier))
-    return graded(found, line, (known.grades, now.grades), known.rubric.policy.thresholds)
-
-
-def _print_own(found: Difference | None, before: Report, now: Report, language: str) -> None:
-    if found is None:
-        say(sentence(language, "same", id=now.submission.id))
-        return
-    print_differences([found], None, chosen().rubric, language)
-    if lost := losses(before, now):
-        say(sentence(language, "lost", names=", ".join(lost)))
-
-
 def _alike(known: DecidedClass, before: Report, found: Difference | None) -> dict[str, list[str]]:
     """Who ended as the student did, in what changed; if nothing did, in whatever lost points."""
     changed = {change.id for change in found.changes} if found else set()
@@ -185,52 +241,6 @@ def _print_alike(found: Mapping[str, Sequence[str]], known: DecidedClass, before
         say(f"  {listed(others)}")
     if not found:
         say(sentence(language, "nobody"))
-
-
-def _check(
-    known: DecidedClass,
-    own: list[Candidate],
-    found: Mapping[str, Sequence[str]],
-    everyone: dict[str, Candidate],
-    place: Path,
-    settings: Settings,
-    reader: Reader,
-    jobs: int,
-    language: str,
-) -> None:
-    """Grade those who ended in the same way again, each with their own files, and print who moves."""
-    others = list(dict.fromkeys(other for others in found.values() for other in others))
-    there = [everyone[other] for other in others if other in everyone]
-    reports = _graded([*own, *there], place, settings, reader, jobs)[len(own) :]
-    differences = in_order(filter(None, (_difference(known, report) for report in reports)))
-    say(sentence(language, "checked", count=len(reports), moved=len(differences)), "bold")
-    print_differences(differences, None, known.rubric, language)
-
-
-def _reasons(found: Difference) -> Iterator[Reason]:
-    yield from found.reasons
-    for change in found.changes:
-        yield from change.reasons
-
-
-def _draft(
-    out: Path, identifier: str, drafted: Sequence[Override], why: str, files: bool, language: str, who: str | None
-) -> None:
-    """Print the decisions that would follow the new grading, or write them."""
-    if not drafted:
-        say(sentence(language, "nothing", out=out, id=identifier))
-        return
-    wanted = [
-        {"student": identifier, "override": name, "points": points, "why": why or _why(name, files, language)}
-        for name, points in drafted
-    ]
-    if who is not None:
-        enter(read_decided(out), wanted, who)
-        return
-    say(sentence(language, "draft"), "bold")
-    for one in wanted:
-        command = ["grader", "decide", str(out), identifier, "--override", str(one["override"])]
-        say(shlex.join([*command, "--points", f"{one['points']:g}", "--why", str(one["why"])]))
 
 
 def _why(name: str, files: bool, language: str) -> str:
