@@ -7,6 +7,7 @@ import hashlib
 import io
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from grader.core.sandbox.handle import WorkerFailed
 
 from .devices import simulated
 from .excuses import EARNED, settled
+from .faults import StudentFault
 from .plugin import Plugin
 from .record import Exchange, Noted, Recording, Replies
 from .replay import Lender, Replay, Replayed, Unforeseen, shuffled
@@ -124,10 +126,11 @@ class Decision:
         self.asked: dict[str, CaseResult] = {}
         self._hidden, self._student, self._lender, self._plain = tests, student, lender, plain
         self._tests = tests.plugin.tests
-        self._replies: dict[str, Replies] = {}  # of the replay, by property
+        self._replies: dict[str, Replies | None] = {}  # of the replay, by property
         self._replayed: dict[str, Results] = defaultdict(dict)  # the same: the cases that it decides
         self._stands: set[str] = set()  # properties for which the verdicts of the replay stand
         self._answers: dict[str, Sequence[Exchange]] = {}  # to what was asked for request by request, by test
+        self._import_faults: dict[str, StudentFault] = {}  # on the replay
         self._in_doubt = False
 
     def results(self) -> Results:
@@ -135,25 +138,32 @@ class Decision:
         student, lender = self._student, self._lender
         hopeful = [prop for prop in self._tests if not student.condemns(prop)]
         replay = Replay(self._hidden.recordings, student, lender.new, hopeful) if lender else None
-        for prop in self._tests if replay else ():
-            student.announce(prop)
-            self._replies[prop], self._replayed[prop] = self._replay(prop, replay)
+        if replay:
+            for prop in self._tests:
+                student.announce(prop)
+                self._replies[prop], self._replayed[prop] = self._replay(prop, replay)
+                if not self._plain:  # then no property that needs what cannot be imported is asked for
+                    student.import_faults.update(self._import_faults)
+            self._in_doubt = not student.fails_to_import_again()
         # Only now, as lists under way would be charged for what is waited for here; and backwards, so that no property
         # is asked behind the same ones as in the replay.
         # A task begins in a new process, so that no file, in a reading, say, spoils another task.
-        task = ""
-        for prop in reversed(self._tests):
-            student.announce(prop)
-            student.start_afresh()  # gives a lent worker back
-            if lender and task != (task := self._hidden.assignment.rubric.task_of(prop).id):
+        for _, of_task in groupby(sorted([*self._tests][::-1], key=self._task_of), self._task_of):
+            if lender:
                 lender.end_idle()
-            self._decide(prop)
+            for prop in of_task:
+                student.announce(prop)
+                self._decide(prop)
+                student.start_afresh()  # gives a lent worker back
         if replay and lender:
             if self._is_in_doubt() or self._answers_otherwise(replay):
                 student.start_over(lender.new)
                 return self._without_trust(hopeful, lender)
             replay.close()
         return self._standing() | self.asked
+
+    def _task_of(self, prop: str) -> str:
+        return self._hidden.assignment.rubric.task_of(prop).id
 
     def _replay(self, prop: str, replay: Replay) -> tuple[Replies | None, Results]:
         """The replies to a property, and the results of its cases that ask for nothing else."""
@@ -169,6 +179,7 @@ class Decision:
             worker.begin_case(place)
             with contextlib.suppress(Unforeseen):
                 decided[test.nodeid] = self._hidden.plugin.run(test, student, None)
+        self._import_faults |= student.import_faults
         if self._pass(prop, decided) and not student.has_read and not any(case.excuses for case in decided.values()):
             self._hidden.memory.note(prop, packed, decided)  # the verdict follows from seed and replies alone
         return replies, decided
@@ -244,10 +255,10 @@ class Decision:
         sample: dict[str, Replies] = {}
         tasks = set[str]()
         for prop in shuffled((prop for prop in self._tests if self._pass(prop, self._replayed[prop])), key):
-            task = self._hidden.assignment.rubric.task_of(prop).id
-            if task not in tasks:
+            task, before = self._task_of(prop), self._replies[prop]
+            if task not in tasks and before is not None:
                 tasks.add(task)
-                sample[prop] = self._replies[prop]
+                sample[prop] = before
         return bool(sample) and not replay.answers_alike(sample, key)
 
     def _without_trust(self, hopeful: Sequence[str], lender: Lender) -> Results:

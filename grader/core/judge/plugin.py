@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 
 import pytest
 
-from grader.core.messages import say
+from grader.core.messages import Message, quoted, say
 from grader.core.results.outcome import CaseResult, Outcome
 from grader.core.sandbox import second_device
 from grader.core.settings import CannotGrade
@@ -131,7 +131,8 @@ def _result(test: pytest.Item, student: Student, error: BaseException | None) ->
         error_ulp, limit_ulp = max(PASSED.get(), key=lambda pair: pair[0] / pair[1], default=(None, None))
         return result(Outcome.PASSED, error_ulp=error_ulp, limit_ulp=limit_ulp, excuses=excuses)
     if isinstance(error, pytest.skip.Exception):
-        return result(Outcome.NOT_ASSESSED, error.msg, excuses=excuses)
+        reason = error.msg if isinstance(error.msg, Message) else quoted(error.msg or "")
+        return result(Outcome.NOT_ASSESSED, reason, excuses=excuses)
     if isinstance(error, MemoryError) or (type(error) is RuntimeError and NO_MEMORY in str(error)[:MOST_SAID]):
         # The judge has reached its own limit on memory, of which the reference needs a tenth. So the submission is the
         # cause: a machine that is short of memory would have killed the judge instead.
