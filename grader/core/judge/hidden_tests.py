@@ -148,7 +148,8 @@ class Decision:
         # Only now, as lists under way would be charged for what is waited for here; and backwards, so that no property
         # is asked behind the same ones as in the replay.
         # A task begins in a new process, so that no file, in a reading, say, spoils another task.
-        for _, of_task in groupby(sorted([*self._tests][::-1], key=self._task_of), self._task_of):
+        backwards = list(self._tests)[::-1]
+        for _, of_task in groupby(sorted(backwards, key=self._task_of), self._task_of):
             if lender:
                 lender.end_idle()
             for prop in of_task:
