@@ -18,7 +18,9 @@ commands that judge nothing start at once.
 
 from __future__ import annotations
 
-from grader.core.judge.cases import dtypes, generator, integers, normal, signs, uniform
+import pytest
+
+from grader.core.judge.cases import generator, integers, kept, normal, signs, uniform
 from grader.core.judge.compare import (
     DTYPES,
     FORWARD_LIMIT,
@@ -45,11 +47,12 @@ from grader.core.judge.compare import (
 from grader.core.judge.devices import is_elsewhere, label, why_not_assessed
 from grader.core.judge.excuses import Reading, contract_first
 from grader.core.judge.faults import Crashed, InvalidReply, StudentFault, TimedOut, WrongAnswer, without_excuse
-from grader.core.judge.kept import kept
 from grader.core.judge.student import Student
 from grader.core.judge.student_objects import StudentModule
 from grader.core.judge.wording import ALIKE, SAME_MULTIPLE, ZEROS, in_two_decimals, listed, own_look, places
 from grader.core.messages import Message, quoted, say, stated
+
+dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=name)  # a test for each, with a readable id
 
 __all__ = [
     "ALIKE",

@@ -139,14 +139,13 @@ def hidden_tests(files: Mapping[str, str]) -> tuple[Any, Any]:
 
 def in_rounds(solved: Path, rows: dict[str, list[Cost]]) -> tuple[list[tuple[float, Cost, float]], str]:
     """All steps for one submission, and their baselines; returns the runs with two jobs, and the isolation."""
-    from grader.core.sandbox.handle import InProcessWorker
     from grader.core.sandbox.launch import Zygote
     from grader.core.sandbox.operations import Operations
     from grader.core.sandbox.protocol import pack, unpack
 
     zygote, files, properties = Zygote(SETTINGS.limits), ASSIGNMENT.solution(), ASSIGNMENT.rubric.properties
     tests, reference = hidden_tests(files)
-    tests.rehearse(reference, InProcessWorker)
+    tests.rehearse(reference)
 
     def empty_workers(number: int) -> None:
         for _ in range(number):
@@ -160,7 +159,7 @@ def in_rounds(solved: Path, rows: dict[str, list[Cost]]) -> tuple[list[tuple[flo
             for operations in requests:
                 module.perform(operations)
 
-    recorded = [recording.packed for recording in tests.recordings()]
+    recorded = [recording.packed for recording in tests.recordings.values()]
     unpacked = list(map(unpack, recorded))
     runs = []
     for _ in range(3):

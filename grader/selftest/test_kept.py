@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.core.judge.kept import MOST_BYTES, MOST_KEPT, kept
+from grader.core.judge.cases import MOST_BYTES, MOST_KEPT, kept
 
 asked: list[Tensor] = []
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,23 +15,22 @@ import torch
 from grader.assignment import ASSIGNMENT
 from grader.core.judge import record
 from grader.core.judge.faults import StudentFault, TimedOut
+from grader.core.judge.hidden_tests import Memory
 from grader.core.judge.judge import Judge
-from grader.core.judge.record import Recorder, Recording, alike, recorded
+from grader.core.judge.record import Noted, Recording, Replies, alike
 from grader.core.judge.replay import (
     IN_FLIGHT,
     MOST_FAILURES,
     SAMPLED,
-    Compared,
-    Memory,
     Replay,
     Replayed,
-    Replies,
     Unforeseen,
     sampled_requests,
     shuffled,
 )
 from grader.core.judge.student import Student
 from grader.core.messages import say
+from grader.core.results.outcome import CaseResult, Outcome
 from grader.core.results.report import Report
 from grader.core.rubric import Rubric
 from grader.core.sandbox.handle import InProcessWorker, Operation, Worker, WorkerFailed
@@ -60,9 +58,7 @@ def packed(*values: object) -> bytes:
 
 
 SINGLY = [packed(LOAD), packed(CALL)]
-RECORDING = Recording(
-    frozenset({NAME}), [[(recorded(CALL), 1)]], [(recorded(LOAD), 0)], packed(LOAD, CALL), SINGLY, 1.0
-)
+RECORDING = Recording(frozenset({NAME}), [[1]], [0], packed(LOAD, CALL), SINGLY, 1.0)
 PASSING = packed({"value": None}, {"value": X})
 FAILED = WorkerFailed("timed_out", say("no answer in time"))
 DIED = WorkerFailed("crashed", say("no answer: the process exited"))
@@ -244,7 +240,7 @@ def test_the_sample_follows_from_seed_and_submission() -> None:
 
 
 def test_the_sample_of_a_property_is_some_whole_cases_and_what_they_import() -> None:
-    cases = [[(case, 1 + 3 * case + number) for number in range(3)] for case in range(20)]
+    cases = [range(1 + 3 * case, 4 + 3 * case) for case in range(20)]
     recording = replace(RECORDING, cases=cases, singly=[b""] * 61)
     places = {key: sampled_requests(recording, key) for key in "abc"}
     assert len({tuple(chosen) for chosen in places.values()}) == 3
@@ -260,63 +256,34 @@ def test_the_sample_of_a_property_is_some_whole_cases_and_what_they_import() -> 
 
 
 def test_what_the_reference_is_asked_for_is_recorded_case_by_case(rubric: Rubric) -> None:
-    recorder = Recorder(InProcessWorker)
-    student = Student(ASSIGNMENT.solution(), recorder.start, rubric, Limits())
+    noted = Noted()
+    student = Student(ASSIGNMENT.solution(), InProcessWorker, rubric, Limits())
+    student.begin("", noted.around)
     for _ in range(2):
         student.start_case()
-        recorder.begin_case()
+        noted.begin_case()
         student.apply_rotary_pos_emb(X, TABLE, TABLE)
-    recording = recorder.recording()
+    recording = noted.recording()
     assert recording
     assert recording.names == {NAME}
-    assert recording.loads == [(recorded(LOAD), 0)]
-    assert recording.cases == [[(recorded(CALL), 1)], [(recorded(CALL), 2)]]
+    assert recording.loads == [0]
+    assert recording.cases == [[1], [2]]
+    assert recording.singly == [*SINGLY, SINGLY[1]]
     assert recording.packed == packed(LOAD, CALL, CALL)
 
 
 def test_a_property_that_asks_for_nothing_cannot_be_replayed() -> None:
-    assert Recorder(InProcessWorker).recording() is None
+    assert Noted().recording() is None
 
 
 def test_a_property_that_asks_a_second_worker_cannot_be_replayed(rubric: Rubric) -> None:
-    recorder = Recorder(InProcessWorker)
-    recorder.begin_case()
+    noted = Noted()
+    noted.begin_case()
     for _ in range(2):
-        Student(ASSIGNMENT.solution(), recorder.start, rubric, Limits()).apply_rotary_pos_emb(X, TABLE, TABLE)
-    assert recorder.recording() is None
-
-
-def asked(value: object) -> object:
-    """What is recorded of a request with that argument."""
-    return recorded([("call", {"arguments": [value]})])
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (1, True),
-        (1, 1.0),
-        (0.0, -0.0),
-        ("1", 1),
-        (torch.zeros(2), -torch.zeros(2)),
-        (torch.zeros(2), torch.zeros(2).double()),
-        (torch.ones(2, 2), torch.ones(2, 2).T),
-        (torch.ones(1).expand(2), torch.ones(2)),
-        ({"a": 1}, {"b": 1}),
-        ([1], [1, 1]),
-        ([1], (1,)),
-        ([None, torch.ones(1)], [torch.ones(1), None]),
-        (torch.float16, torch.bfloat16),
-    ],
-    ids=str,
-)
-def test_values_that_a_worker_could_tell_apart_are_told_apart(one: object, other: object) -> None:
-    assert asked(one) != asked(other)
-
-
-@pytest.mark.parametrize("value", [float("nan"), torch.tensor([float("nan")]), [1, (2.5, None)], {"x": torch.ones(3)}])
-def test_a_value_is_as_it_was_recorded(value: object) -> None:
-    assert asked(value) == asked(copy.deepcopy(value))
+        student = Student(ASSIGNMENT.solution(), InProcessWorker, rubric, Limits())
+        student.begin("", noted.around)
+        student.apply_rotary_pos_emb(X, TABLE, TABLE)
+    assert noted.recording() is None
 
 
 # ── What replies are good for ───────────────────────────────────────────────────────────────────────────────────────
@@ -330,7 +297,7 @@ def replayed(replies: bytes) -> Replayed:
 
 
 def test_a_case_gets_the_replies_that_belong_to_it() -> None:
-    two = replace(RECORDING, cases=[[(recorded(CALL), 1)], [(recorded(CALL), 2)]])
+    two = replace(RECORDING, cases=[[1], [2]], singly=[*SINGLY, SINGLY[1]])
     worker = Replayed(Replies(two, packed({"value": None}, {"value": 1}, {"value": 2})))
     for place in (1, 0, 1):
         worker.begin_case(place)
@@ -363,9 +330,9 @@ def test_malformed_replies_decide_nothing(replies: bytes) -> None:
 
 
 def test_replies_that_have_passed_are_known_again() -> None:
-    memory = Memory(remembered=1)
-    memory.note("first", PASSING, {"test": {"outcome": "passed"}})
-    assert memory.recall("first", PASSING) == {"test": {"outcome": "passed"}}
+    memory, passed = Memory(remembered=1), {"test": CaseResult("first", "case", Outcome.PASSED)}
+    memory.note("first", PASSING, passed)
+    assert memory.recall("first", PASSING) == passed
     assert memory.recall("second", PASSING) is None
     assert memory.recall("first", packed(1)) is None
     memory.note("second", PASSING, {})
@@ -406,37 +373,40 @@ def test_two_errors_of_a_kind_are_alike_whatever_they_say() -> None:
     assert not alike({"error": {}}, {"value": None})
 
 
-def answering(*replies: dict[str, Any]) -> Compared:
-    """A worker that gives these replies, compared with the passing ones."""
+@pytest.mark.parametrize("kind", [None, [], {}, torch.ones(2)], ids=["none", "list", "dict", "tensor"])
+def test_an_error_of_a_forged_kind_is_one_without_a_kind(kind: object) -> None:
+    forged = {"error": {"kind": kind}}
+    assert record.error_kind(forged) == ""
+    assert alike(forged, {"error": {}})
+    assert Replies(RECORDING, packed({"value": None}, forged)).are_whole
+
+
+def agree(*replies: dict[str, Any], asked: Sequence[Operation] = tuple(CALL)) -> bool:
+    """Whether a worker that gives these replies has answered as the passing ones."""
 
     class Answering(InProcessWorker):
         def request(self, *_: Any) -> dict[str, Any]:
             return given.pop(0)
 
-    given = list(replies)
-    compared = Compared(Replies(RECORDING, PASSING)).around(Answering({}))
-    compared.begin_case(0)
-    return compared
+    given, noted = list(replies), Noted()
+    noted.around(Answering({})).begin_case()
+    noted.request(LOAD, 1.0)
+    for _ in replies[1:]:
+        noted.request(asked, 1.0)
+    return Replies(RECORDING, PASSING).agree_in_case(0, noted.of_case)
 
 
 @pytest.mark.parametrize(
-    ("reply", "differs"),
-    [({"value": X}, False), ({"value": -X}, True), ({"error": {}}, True), ({"error": {"kind": "timed_out"}}, False)],
+    ("reply", "same"),
+    [({"value": X}, True), ({"value": -X}, False), ({"error": {}}, False), ({"error": {"kind": "timed_out"}}, True)],
 )
-def test_another_value_than_before_is_noticed(reply: dict[str, Any], differs: bool) -> None:
-    compared = answering({"value": None}, reply)
-    compared.request(LOAD, 1.0)
-    assert compared.request(CALL, 1.0) == reply
-    assert compared.differs is differs
-    compared.begin_case(0)
-    assert not compared.differs
+def test_another_value_than_before_is_noticed(reply: dict[str, Any], same: bool) -> None:
+    assert agree({"value": None}, reply) is same
 
 
 def test_after_another_request_nothing_is_compared_any_more() -> None:
-    compared = answering({"value": 1}, {"value": -X})
-    compared.request([("call", {"target": NAME, "arguments": []})], 1.0)
-    compared.request(CALL, 1.0)
-    assert not compared.differs
+    other: list[Operation] = [("call", {"target": NAME, "arguments": []})]
+    assert agree({"value": None}, {"value": 1}, {"value": -X}, asked=other)
 
 
 # ── The whole ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,17 +1,59 @@
-"""Helpers that hidden tests share: seeded inputs, and parametrisation over dtypes with readable names."""
+"""What follows from the seed alone, so that a judge computes it once: seeded inputs, and results of pure functions."""
 
 from __future__ import annotations
 
+import ctypes
 import zlib
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
-import pytest
 import torch
 from torch import Tensor
 
-from .compare import DTYPES, name
-from .kept import kept
+MOST_KEPT = 1024  # results of one function; all cases together need fewer
+MOST_BYTES = 1 << 17  # of a tensor among the arguments: larger ones are not looked up
 
-dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=name)
+P = ParamSpec("P")
+R = TypeVar("R", Tensor, tuple[Tensor, ...])
+
+
+def kept(function: Callable[P, R]) -> Callable[P, R]:
+    """A pure function that computes each result once in a judge; each caller gets a copy of its own.
+
+    Arguments are tensors, told apart by their numbers, and whatever can be hashed. With a tensor that requires a
+    gradient, that is large, or that is not on the CPU, the function is called as it is.
+    """
+    results: OrderedDict[Hashable, R] = OrderedDict()
+
+    @wraps(function)
+    def copied(*args: P.args, **kwargs: P.kwargs) -> R:
+        parts: list[Any] = [len(args), *kwargs]
+        for value in (*args, *kwargs.values()):
+            if not isinstance(value, Tensor):
+                parts += (type(value), value)  # with its type, since 1 and True are equal
+            elif value.nbytes > MOST_BYTES or value.requires_grad or not value.is_cpu:
+                return function(*args, **kwargs)
+            else:
+                parts += identity(value)
+        key: Hashable = tuple(parts)
+        result = results.get(key)
+        if result is None:
+            result = results[key] = function(*args, **kwargs)
+            if len(results) > MOST_KEPT:
+                results.popitem(last=False)
+        else:
+            results.move_to_end(key)
+        return result.clone() if isinstance(result, Tensor) else tuple(map(Tensor.clone, result))
+
+    return copied
+
+
+def identity(tensor: Tensor) -> tuple[torch.dtype, torch.Size, bytes]:
+    """What is equal for two tensors with the same numbers, bit for bit, however they lie in memory."""
+    there = tensor.cpu().contiguous()
+    return there.dtype, there.shape, ctypes.string_at(there.data_ptr(), there.nbytes)
 
 
 def generator(seed: int, *key: object) -> torch.Generator:

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from grader.core.messages import Message, say
 
+from .cases import kept
 from .devices import label
 from .faults import WrongAnswer
-from .kept import kept
 from .wording import in_steps, own_look, pattern, places, relation
 
 OTHER_DTYPE = "the output is {actual}, not {wanted}"

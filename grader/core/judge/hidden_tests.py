@@ -1,37 +1,41 @@
-"""The hidden tests as a function from a submission to case results. pytest collects them once and runs them often.
-
-pytest's main loop does not return before the end, so it gets a thread of its own, in which its ``runtestloop`` serves
-one submission after another. pytest-json-report collects each run; what a test raises becomes metadata of its report.
-"""
+"""The hidden tests as a function from a submission to case results: pytest collects them once, and they run often."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import io
-import threading
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from pathlib import Path
 
 import pytest
 import torch
 
 from grader.core.assignment import Assignment
-from grader.core.results.outcome import CaseResult
+from grader.core.messages import say
+from grader.core.results.outcome import CaseResult, Outcome
 from grader.core.sandbox import second_device
+from grader.core.sandbox.handle import WorkerFailed
 
 from .devices import simulated
-from .lender import Lender
-from .plugin import Plugin, Task
-from .record import Recording
-from .student import StartWorker, Student
+from .excuses import EARNED, settled
+from .faults import StudentFault
+from .plugin import Plugin
+from .record import Exchange, Noted, Recording, Replies
+from .replay import Lender, Replay, Replayed, Unforeseen, shuffled
+from .student import Student
 
-OMIT = ("collectors", "log", "streams", "warnings", "keywords", "traceback")
 UNUSED_PLUGINS = (
     *("cacheprovider", "capture", "debugging", "doctest", "faulthandler", "junitxml", "logging", "nose", "pastebin"),
-    *("setuponly", "setupplan", "stepwise", "tmpdir", "unraisableexception", "threadexception", "warnings", "metadata"),
+    *("setuponly", "setupplan", "stepwise", "tmpdir", "unraisableexception", "threadexception", "warnings"),
     "anyio",  # comes with a development dependency
 )
+MOST_REMEMBERED = 4096  # properties that passed; the verdicts of one take some KiB
+INCONSISTENT = say("the same calls gave different answers in different processes; the worse answer counts")
+
+Results = dict[str, CaseResult]  # by the test's node id
 
 
 class HiddenTestsError(Exception):
@@ -63,74 +67,260 @@ class HiddenTests:
         Raises:
             HiddenTestsError: If pytest cannot collect them.
         """
-        self._folder = assignment.hidden
-        self._plugin = Plugin(assignment, devices, seed, frozenset(properties), case)
-        self._output = io.StringIO()
-        self._thread = threading.Thread(target=self._serve, name="hidden-tests", daemon=True)
-        with contextlib.redirect_stdout(self._output), contextlib.redirect_stderr(self._output):
-            # pytest keeps the streams that it finds at its start, and writes its report and usage errors there.
-            self._thread.start()
-            collected = self._plugin.collected.get()
-        if not collected:
-            raise HiddenTestsError(self._output.getvalue())
+        self.assignment, self.seed = assignment, seed
+        self.plugin = Plugin(devices, seed, frozenset(properties), case)
+        self.recordings: dict[str, Recording] = {}  # by property, what it has asked the reference for
+        self.memory = Memory()
+        folder = assignment.hidden
+        torch.set_num_threads(1)
+        if simulated(devices):
+            second_device.install()  # so that backward stays in this thread
+        options = ["-q", "--collect-only", "-c", "/dev/null", f"--rootdir={folder}", f"--confcutdir={folder}"]
+        options += ["-Wignore", "--tb=short", "--color=no", "--strict-markers", "--import-mode=importlib"]
+        options += [argument for plugin in UNUSED_PLUGINS for argument in ("-p", f"no:{plugin}")]
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+            ended = pytest.main([*options, str(folder)], plugins=[self.plugin])
+        if ended not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            raise HiddenTestsError(output.getvalue())
 
     def run(self, student: Student, lender: Lender | None = None, *, plain: bool = False) -> list[CaseResult]:
         """Run every test on one submission.
 
         Args:
             student: The submission.
-            lender: Its workers, which answer what :meth:`rehearse` has recorded; None to ask request by request only.
+            lender: Its workers, which answer what :meth:`rehearse` has recorded; None to ask request by request only,
+                each property of a new one.
             plain: Whether to ask request by request for everything, also for what passes on a replay.
-
-        Raises:
-            RuntimeError: If pytest has ended.
         """
-        return self._answer(lambda: self._plugin.run(student, lender, plain))
+        student.seed = self.seed
+        decided = Decision(self, student, lender, plain=plain).results()
+        student.start_afresh()
+        return settled([decided[test.nodeid] for tests in self.plugin.tests.values() for test in tests])
 
-    def recordings(self) -> list[Recording]:
-        """What each property has asked the reference for, as the rehearsal has recorded it."""
-        return list(self._plugin.recordings.values())
+    def rehearse(self, reference: Student) -> list[CaseResult]:
+        """Run every test on the reference, and record the requests of those properties whose tests are all plain."""
+        reference.seed = self.seed
+        decision = Decision(self, reference, None)
+        for prop, tests in self.plugin.tests.items():
+            noted = decision.ask(prop, None)
+            if all(test.nodeid in self.plugin.plain for test in tests) and (recording := noted.recording()):
+                self.recordings[prop] = recording
+        reference.start_afresh()
+        return settled(list(decision.asked.values()))
 
     def forget_passes(self) -> None:
         """From now on, judge all replies, also those that have passed before."""
-        self._plugin.memory.remembered = 0
+        self.memory.remembered = 0
 
-    def rehearse(self, reference: Student, start_worker: StartWorker) -> list[CaseResult]:
-        """Run every test on the reference, and record its requests.
 
-        Raises:
-            RuntimeError: If pytest has ended.
+class Decision:
+    """How the cases of one submission are decided.
+
+    Attributes:
+        asked: By test, the results of what was asked for request by request.
+    """
+
+    def __init__(self, tests: HiddenTests, student: Student, lender: Lender | None, *, plain: bool = False) -> None:
+        """Decide nothing yet; see :meth:`HiddenTests.run`."""
+        self.asked: dict[str, CaseResult] = {}
+        self._hidden, self._student, self._lender, self._plain = tests, student, lender, plain
+        self._tests = tests.plugin.tests
+        self._replies: dict[str, Replies | None] = {}  # of the replay, by property
+        self._replayed: dict[str, Results] = defaultdict(dict)  # the same: the cases that it decides
+        self._stands: set[str] = set()  # properties for which the verdicts of the replay stand
+        self._answers: dict[str, Sequence[Exchange]] = {}  # to what was asked for request by request, by test
+        self._import_faults: dict[str, StudentFault] = {}  # on the replay
+        self._in_doubt = False
+
+    def results(self) -> Results:
+        """Decide every case."""
+        student, lender = self._student, self._lender
+        hopeful = [prop for prop in self._tests if not student.condemns(prop)]
+        replay = Replay(self._hidden.recordings, student, lender.new, hopeful) if lender else None
+        if replay:
+            for prop in self._tests:
+                student.announce(prop)
+                self._replies[prop], self._replayed[prop] = self._replay(prop, replay)
+                if not self._plain:  # then no property that needs what cannot be imported is asked for
+                    student.import_faults.update(self._import_faults)
+            self._in_doubt = not student.fails_to_import_again()
+        # Only now, as lists under way would be charged for what is waited for here; and backwards, so that no property
+        # is asked behind the same ones as in the replay.
+        # A task begins in a new process, so that no file, in a reading, say, spoils another task.
+        backwards = list(self._tests)[::-1]
+        for _, of_task in groupby(sorted(backwards, key=self._task_of), self._task_of):
+            if lender:
+                lender.end_idle()
+            for prop in of_task:
+                student.announce(prop)
+                self._decide(prop)
+                student.start_afresh()  # gives a lent worker back
+        if replay and lender:
+            if self._is_in_doubt() or self._answers_otherwise(replay):
+                student.start_over(lender.new)
+                return self._without_trust(hopeful, lender)
+            replay.close()
+        return self._standing() | self.asked
+
+    def _task_of(self, prop: str) -> str:
+        return self._hidden.assignment.rubric.task_of(prop).id
+
+    def _replay(self, prop: str, replay: Replay) -> tuple[Replies | None, Results]:
+        """The replies to a property, and the results of its cases that ask for nothing else."""
+        packed = replay.packed(prop)
+        if packed is None:
+            return None, {}
+        replies = Replies(self._hidden.recordings[prop], packed)
+        if (known := self._hidden.memory.recall(prop, packed)) is not None:
+            return replies, known
+        worker, decided = Replayed(replies), {}
+        student = self._student.met_through(worker.start)
+        for place, test in enumerate(self._tests[prop]):
+            worker.begin_case(place)
+            with contextlib.suppress(Unforeseen):
+                decided[test.nodeid] = self._hidden.plugin.run(test, student, None)
+        self._import_faults |= student.import_faults
+        if self._pass(prop, decided) and not student.has_read and not any(case.excuses for case in decided.values()):
+            self._hidden.memory.note(prop, packed, decided)  # the verdict follows from seed and replies alone
+        return replies, decided
+
+    def _pass(self, prop: str, cases: Results) -> bool:
+        """Whether these are all cases of a property, and all have passed."""
+        return len(cases) == len(self._tests[prop]) and all(case.outcome in EARNED for case in cases.values())
+
+    def _decide(self, prop: str) -> None:
+        """Decide a property; where it does not pass on the replay, by another worker than the one of the replay."""
+        before, cases, lender = self._replies.get(prop), self._replayed[prop], self._lender
+        if not self._plain and self._pass(prop, cases):
+            self._stands.add(prop)
+        elif lender and (before is None or not before.are_whole or self._student.gives_up(before.recording.names)):
+            lender.end_idle()
+            self.ask(prop, before)
+        elif lender and before and not self._plain and len(cases) == len(self._tests[prop]):
+            self._stands.add(prop)
+            self._in_doubt |= not self._is_confirmed(before, lender)
+        else:
+            self.ask(prop, before)
+
+    def _is_confirmed(self, before: Replies, lender: Lender) -> bool:
+        """Whether another worker answers as in the replay, where the tests have asked for nothing else."""
+        recording, worker = before.recording, lender.start(self._student.files)
+        try:
+            return before.are_the_same(worker.request_list(recording.packed, recording.limit_s))
+        except WorkerFailed:
+            return False
+        finally:
+            self._student.charge(recording.names, worker.spent_s)
+            worker.close()
+
+    def ask(self, prop: str, before: Replies | None) -> Noted:
+        """Ask for a property request by request; there is doubt if the same requests had other answers ``before``."""
+        noted, tests = Noted(), self._tests[prop]
+        self._student.begin(prop, noted.around)
+        for place, (test, following) in enumerate(zip(tests, [*tests[1:], None], strict=True)):
+            noted.begin_case()
+            self.asked[test.nodeid] = self._hidden.plugin.run(test, self._student, following)
+            self._answers[test.nodeid] = noted.of_case
+            if before is not None and not before.agree_in_case(place, noted.of_case):
+                self._in_doubt = True
+        self._in_doubt |= noted.has_ended and before is not None and before.are_whole
+        return noted
+
+    def _standing(self) -> Results:
+        """The results of the replay that stand."""
+        return {
+            nodeid: case
+            for prop in self._tests
+            if prop in self._stands
+            for nodeid, case in self._replayed[prop].items()
+        }
+
+    def _is_in_doubt(self) -> bool:
+        """Whether answers differ, or a case is excused by what nobody charges for: then a replay decides nothing."""
+        results = [*self._standing().values(), *self.asked.values()]
+        lost = {case.property_id for case in results if case.outcome not in EARNED}
+        excused = (
+            case
+            for prop in self._tests
+            if self._pass(prop, self._replayed[prop])
+            for case in self._replayed[prop].values()
+        )
+        return self._in_doubt or any(
+            not lost & {*charge} for case in excused for _, charges in case.excuses for charge in charges
+        )
+
+    def _answers_otherwise(self, replay: Replay) -> bool:
+        """Whether a new worker gives other answers to some cases of one property in each task that has passed."""
+        key = f"{self._hidden.seed} {self._student.sha256}"
+        sample: dict[str, Replies] = {}
+        tasks = set[str]()
+        for prop in shuffled((prop for prop in self._tests if self._pass(prop, self._replayed[prop])), key):
+            task, before = self._task_of(prop), self._replies[prop]
+            if task not in tasks and before is not None:
+                tasks.add(task)
+                sample[prop] = before
+        return bool(sample) and not replay.answers_alike(sample, key)
+
+    def _without_trust(self, hopeful: Sequence[str], lender: Lender) -> Results:
+        """Decide every property in a new worker.
+
+        A case is inconsistent if its verdict is another one where the process has answered for other properties of the
+        task before, or for those behind it, by other answers to the same requests.
         """
-        return self._answer(lambda: self._plugin.rehearse(reference, start_worker))
-
-    def _answer(self, task: Task) -> list[CaseResult]:
-        self._plugin.tasks.put(task)
-        results = self._plugin.results.get()
-        if results is None:
-            raise RuntimeError(f"pytest has ended: {self._output.getvalue()[-2000:]}")
+        for prop in self._tests:
+            self._student.announce(prop)
+            self.ask(prop, None)
+        results = dict(self.asked)
+        for task in self._hidden.assignment.rubric.tasks:
+            of_task = [prop for prop in hopeful if prop in {prop.id for prop in task.properties}]
+            for order in (of_task, of_task[:1] + of_task[::-1]):  # so that every property has another number, too
+                replay = Replay(self._hidden.recordings, self._student, lender.new, order)
+                for prop in order:
+                    results |= self._differing(prop, replay)
+                replay.close()
         return results
 
-    def _serve(self) -> None:
-        torch.set_num_threads(1)
-        if simulated(self._plugin.devices):
-            second_device.install()  # again, so that backward stays in this thread, too
-        options = ["-q", "--json-report-file=none", "--json-report-omit", *OMIT, "-c", "/dev/null"]
-        options += [
-            f"--rootdir={self._folder}",
-            f"--confcutdir={self._folder}",
-            "-Wignore",
-            "--tb=no",
-            "--color=no",
-            "--strict-markers",
-        ]
-        options += [argument for plugin in UNUSED_PLUGINS for argument in ("-p", f"no:{plugin}")]
-        try:
-            pytest.main(
-                [*options, "--import-mode=importlib", str(self._folder)], plugins=[self._plugin, self._plugin.report]
-            )
-        finally:
-            self._plugin.collected.put(False)
-            self._plugin.results.put(None)
+    def _differing(self, prop: str, replay: Replay) -> Results:
+        """The cases of a property that get another verdict on a replay, by other answers than in their new worker."""
+        replies, decided = self._replay(prop, replay)
+        found = {}
+        for place, test in enumerate(self._tests[prop]):
+            asked, answers = self.asked[test.nodeid], self._answers[test.nodeid]
+            passes = test.nodeid in decided and decided[test.nodeid].outcome in EARNED
+            other = asked.outcome not in EARNED if passes else asked.outcome in EARNED and not asked.excuses
+            if replies is not None and other and not replies.agree_in_case(place, answers):
+                found[test.nodeid] = CaseResult(prop, asked.id, Outcome.INCONSISTENT, INCONSISTENT)
+        return found
+
+
+class Memory:
+    """The replies that have passed, so that replies that have passed before are not judged again.
+
+    A verdict follows from the seed and the replies alone.
+
+    Args:
+        remembered: How many properties to keep: those used last.
+    """
+
+    def __init__(self, remembered: int = MOST_REMEMBERED) -> None:
+        """Remember nothing yet."""
+        self.remembered = remembered
+        self._passed: OrderedDict[tuple[str, bytes], Results] = OrderedDict()
+
+    def recall(self, prop: str, packed: bytes) -> Results | None:
+        """The verdicts of these replies, if they have passed before."""
+        key = (prop, hashlib.sha256(packed).digest())
+        if key not in self._passed:
+            return None
+        self._passed.move_to_end(key)
+        return self._passed[key]
+
+    def note(self, prop: str, packed: bytes, verdicts: Results) -> None:
+        """Keep the verdicts of replies with which every case has passed."""
+        self._passed[prop, hashlib.sha256(packed).digest()] = verdicts
+        if len(self._passed) > self.remembered:
+            self._passed.popitem(last=False)
 
 
 def hidden_tests_sha256(assignment: Assignment) -> str:

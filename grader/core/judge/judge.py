@@ -37,7 +37,7 @@ from grader.core.settings import CannotGrade, Settings
 
 from .devices import devices, label, on_gpus, simulated
 from .hidden_tests import HiddenTests, hidden_tests_sha256
-from .lender import Lender
+from .replay import Lender
 from .student import StartWorker, Student
 
 DTYPE_NAMED = re.compile(r"(?:bfloat16|float16|float32)$")
@@ -82,10 +82,10 @@ class Judge:
 
         With a GPU, judge it in a worker too: only a trial tells whether the GPU's driver starts within the limits.
         """
-        reference = self._student(self._assignment.solution())
-        self._require_full_marks(self._tests.rehearse(reference, InProcessWorker))
+        solution = self._assignment.solution()
+        self._require_full_marks(self._tests.rehearse(self._student(solution, InProcessWorker)))
         if on_gpus(self._devices):
-            self._require_full_marks(self._tests.run(reference))
+            self._require_full_marks(self._tests.run(self._student(solution)))
 
     def _require_full_marks(self, results: Iterable[CaseResult]) -> None:
         for result in results:

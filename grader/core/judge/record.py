@@ -1,23 +1,26 @@
-"""Records what the hidden tests ask the reference for, so that a submission can be asked for it in one go."""
+"""What a worker is asked for, and its replies: recorded of the reference, compared between a submission's workers."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from grader.core.sandbox.handle import Operation, WorkerLike
-from grader.core.sandbox.protocol import Message, ProtocolError, pack
+from grader.core.sandbox.handle import Operation, WorkerFailed, WorkerLike, is_reply
+from grader.core.sandbox.protocol import ProtocolError, pack, unpack
 
-from .kept import identity
-from .student import StartWorker
+from .cases import identity
 
 PATIENCE, LEAST_S, MOST_S = 50, 0.5, 2.0  # the time limit is 50 times what the reference needed, within 0.5 to 2 s
 SAME = 2.0**-12  # of the largest number of a reply: the same code gives the same numbers, up to their last bits
+OF_THE_MACHINE = {"timed_out", "memory_exceeded"}  # errors that another process need not have, too
+
+Exchange = tuple[bytes, Mapping[str, Any]]  # a request, packed, and its reply
 
 
 @dataclass(frozen=True)
@@ -26,16 +29,16 @@ class Recording:
 
     Attributes:
         names: The classes and functions that it loads.
-        cases: For each case, its requests in order, as :func:`recorded` gives them, and their places in the list.
-        loads: The requests that import files, and their places.
+        cases: For each case, the places of its requests in the list, in order.
+        loads: The places of the requests that import files.
         packed: All requests, for the worker.
         singly: Each request, as a list of its own.
         spent_s: Seconds that the reference needed.
     """
 
     names: frozenset[str]
-    cases: Sequence[Sequence[tuple[Any, int]]]
-    loads: Sequence[tuple[Any, int]]
+    cases: Sequence[Sequence[int]]
+    loads: Sequence[int]
     packed: bytes
     singly: Sequence[bytes]
     spent_s: float
@@ -46,25 +49,28 @@ class Recording:
         return min(max(PATIENCE * self.spent_s, LEAST_S), MOST_S)
 
 
-class Recorder:
-    """A worker for the reference that records the requests of one property."""
+class Noted:
+    """Stands around the workers of one property, and notes what they are asked for.
 
-    def __init__(self, start_worker: StartWorker) -> None:
-        """Record nothing yet; ``start_worker`` gives the worker that does the work."""
-        self._start_worker = start_worker
-        self._started = 0
+    Attributes:
+        exchanges: The requests that were answered, with their replies.
+        has_ended: Whether a worker has ended, timed out, or reached the limit on memory.
+    """
+
+    def __init__(self) -> None:
+        """Note nothing yet."""
+        self.exchanges: list[Exchange] = []
+        self.has_ended = False
+        self._workers = 0
         self._names: set[str] = set()
-        self._cases: list[list[tuple[Any, int]]] = []
-        self._loads: list[tuple[Any, int]] = []
-        self._number = 0
-        self._singly: list[bytes] = []
-        self._message: Message | None = Message()
+        self._cases: list[list[int]] = []
+        self._loads: list[int] = []
         self._spent_s = 0.0
 
-    def start(self, files: Mapping[str, str]) -> Recorder:
-        """Start the real worker with these files; a property that needs two workers cannot be replayed."""
-        self._started += 1
-        self._worker: WorkerLike = self._start_worker(files)
+    def around(self, worker: WorkerLike) -> Noted:
+        """Stand around a worker."""
+        self._worker = worker
+        self._workers += 1
         return self
 
     def begin_case(self) -> None:
@@ -72,65 +78,102 @@ class Recorder:
         self._cases.append([])
 
     def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
-        """Record the request and pass it on."""
-        loaded = {arguments["name"] for operation, arguments in operations if operation == "load"}
-        self._names |= loaded
-        (self._loads if loaded else self._cases[-1]).append((recorded(operations), self._number))
-        self._number += 1
+        """Ask the worker, and note its answer."""
+        asked, started = pack([list(operations)]), time.monotonic()
         try:
-            if self._message is not None:
-                self._message.add(operations)
-                self._singly.append(pack([operations]))
-        except ProtocolError:
-            self._message = None  # too large for one message
-        started = time.monotonic()
-        try:
-            return self._worker.request(operations, timeout_s)
+            reply = self._worker.request(operations, timeout_s)
+        except WorkerFailed:
+            self.has_ended = True
+            raise
         finally:
             self._spent_s += time.monotonic() - started
+        self.has_ended |= error_kind(reply) in OF_THE_MACHINE
+        loaded = {arguments["name"] for operation, arguments in operations if operation == "load"}
+        self._names |= loaded
+        (self._loads if loaded else self._cases[-1]).append(len(self.exchanges))
+        self.exchanges.append((asked, reply))
+        return reply
+
+    @property
+    def of_case(self) -> list[Exchange]:
+        """The exchanges of the present case, but for those that import files."""
+        return [self.exchanges[place] for place in self._cases[-1]]
 
     @property
     def spent_s(self) -> float:
-        """Seconds that the real worker charged for the last request."""
+        """Seconds that the worker charged for the last request."""
         return self._worker.spent_s
 
     def close(self) -> None:
-        """End the real worker."""
+        """End the worker."""
         self._worker.close()
 
     def recording(self) -> Recording | None:
-        """All that was recorded; None if there was nothing, too much for one message, or a second worker."""
-        if self._message is None or self._number == 0 or self._started > 1:
+        """All that was asked for; None if there was nothing, too much for one message, or a second worker."""
+        singly = [asked for asked, _ in self.exchanges]
+        if not singly or self._workers > 1:
             return None
-        packed = self._message.packed()
-        return Recording(frozenset(self._names), self._cases, self._loads, packed, self._singly, self._spent_s)
+        try:
+            packed = pack([request for asked in singly for request in unpack(asked)])
+        except ProtocolError:
+            return None
+        return Recording(frozenset(self._names), self._cases, self._loads, packed, singly, self._spent_s)
 
 
-def recorded(operations: Sequence[Operation]) -> list[Any]:
-    """A request as it is now, to compare others with: two requests are the same to a worker if these are equal."""
-    parts: list[Any] = []
-    _list_parts(operations, parts)
-    return parts
+class Replies:
+    """The replies to the requests of a recording, unpacked when they are needed."""
+
+    def __init__(self, recording: Recording, packed: bytes) -> None:
+        """Keep them as they came."""
+        self.recording, self._packed = recording, packed
+
+    @cached_property
+    def _given(self) -> list[Any]:
+        return _unpacked(self._packed)
+
+    @property
+    def are_whole(self) -> bool:
+        """Whether every request has a reply, and the process was none the worse for it."""
+        return len(self._given) == len(self.recording.singly) and not OF_THE_MACHINE & {*map(error_kind, self._given)}
+
+    def of_case(self, place: int) -> Iterator[Exchange]:
+        """The requests of one case, each with its reply, up to the first that has none."""
+        return self._answered(self.recording.cases[place])
+
+    def of_loads(self) -> dict[bytes, Mapping[str, Any]]:
+        """The replies to the requests that import files."""
+        return dict(self._answered(self.recording.loads))
+
+    def _answered(self, places: Iterable[int]) -> Iterator[Exchange]:
+        given, singly = self._given, self.recording.singly
+        return ((singly[place], given[place]) for place in places if place < len(given))
+
+    def agree_in_case(self, place: int, others: Iterable[Exchange]) -> bool:
+        """Whether other replies say the same in one case, as far as the same was asked."""
+        for (request, reply), (then, other) in zip(self.of_case(place), others, strict=False):
+            if request != then:
+                return True
+            if not OF_THE_MACHINE & {error_kind(reply), error_kind(other)} and not alike(reply, other):
+                return False
+        return True
+
+    def are_the_same(self, packed: bytes) -> bool:
+        """Whether other replies say the same."""
+        return packed == self._packed or alike(self._given, _unpacked(packed))
+
+    def are_like(self, places: Sequence[int], others: Sequence[bytes]) -> bool:
+        """Whether others, each in a list of its own, say the same at these places."""
+        given = [self._given[place : place + 1] for place in places]
+        return len(others) == len(given) and all(map(alike, given, map(_unpacked, others)))
 
 
-def _list_parts(value: Any, parts: list[Any]) -> None:
-    """Add a value's type and content to ``parts``: of a tensor its bytes, of a number its text."""
-    kind = type(value)
-    parts.append(kind)
-    if kind is str:
-        parts.append(value)
-    elif kind is list or kind is tuple:
-        parts.append(len(value))
-        for item in value:
-            _list_parts(item, parts)
-    elif kind is dict:
-        parts += (len(value), *value)
-        for item in value.values():
-            _list_parts(item, parts)
-    elif isinstance(value, Tensor):
-        parts += (value.device, value.stride(), *identity(value))
-    else:
-        parts.append(repr(value))
+def _unpacked(packed: bytes) -> list[Any]:
+    """Replies; none if they break a rule of the protocol."""
+    try:
+        given = unpack(packed)
+    except ProtocolError:
+        return []
+    return given if isinstance(given, list) and all(map(is_reply, given)) else []
 
 
 def alike(first: Any, second: Any) -> bool:
@@ -141,17 +184,18 @@ def alike(first: Any, second: Any) -> bool:
         return False
     if isinstance(first, dict):
         if "error" in first and "error" in second:
-            return bool(error_kind(first) == error_kind(second))
+            return error_kind(first) == error_kind(second)
         return first.keys() == second.keys() and all(alike(first[key], second[key]) for key in first)
     if isinstance(first, list | tuple):
         return len(first) == len(second) and all(map(alike, first, second))
     return bool(first == second)
 
 
-def error_kind(reply: Mapping[str, Any]) -> Any:
-    """The kind of error that a reply holds; None if it holds a value."""
+def error_kind(reply: Mapping[str, Any]) -> str:
+    """The kind of error that a reply holds; empty if it holds a value, or an error without a kind."""
     error = reply.get("error")
-    return error.get("kind") if isinstance(error, dict) else None
+    kind = error.get("kind") if isinstance(error, dict) else None
+    return kind if isinstance(kind, str) else ""
 
 
 def _same_numbers(first: Tensor, second: Tensor) -> bool:

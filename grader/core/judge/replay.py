@@ -13,25 +13,19 @@ requests, the worse verdict counts; of the properties that pass, one in each tas
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any, Protocol, Self
 
-from grader.core.sandbox.handle import Operation, WorkerFailed, WorkerLike, is_reply
-from grader.core.sandbox.protocol import ProtocolError, unpack
+from grader.core.sandbox.handle import Operation, WorkerFailed, WorkerLike
+from grader.core.sandbox.protocol import pack
 
-from .record import Recording, alike, error_kind, recorded
+from .record import OF_THE_MACHINE, Exchange, Recording, Replies, error_kind
 from .student import Student
 
 IN_FLIGHT = 4  # lists of requests: while the judge looks at the replies to one, the worker answers the next
 MOST_FAILURES = 2  # of a submission: lists without an answer, after which no more are sent
 SAMPLED = 5  # requests of a property that are asked for again, in whole cases
-OF_THE_MACHINE = {"timed_out", "memory_exceeded"}  # errors that another process need not have, too
-MOST_REMEMBERED = 4096  # properties that passed; the verdicts of one take some KiB
-
-Verdicts = Mapping[str, Mapping[str, Any]]  # by test: outcome and numbers, as the JSON report keeps them
-Exchange = tuple[Any, Mapping[str, Any]]  # a request, as ``recorded`` gives it, and its reply
 
 
 class ReplayWorker(WorkerLike, Protocol):
@@ -54,62 +48,31 @@ StartReplay = Callable[[Mapping[str, str]], ReplayWorker]
 
 
 class Unforeseen(Exception):
-    """A request that was not recorded, or has no reply."""
+    """A request that was not recorded, or has no reply that another process need have, too."""
 
 
-def _unpacked(packed: bytes) -> list[Any]:
-    """Replies; none if they break a rule of the protocol."""
-    try:
-        given = unpack(packed)
-    except ProtocolError:
-        return []
-    return given if isinstance(given, list) and all(map(is_reply, given)) else []
+class Lender:
+    """The workers of one submission, each of which serves one user after another: a process costs more than most uses.
 
+    Every user has the submission imported anew, with random numbers and torch's settings as in a new process. A process
+    that has ended, or has been killed, does not come back.
+    """
 
-class Replies:
-    """The replies to the requests of a recording, unpacked when they are needed."""
+    def __init__(self, start: StartReplay) -> None:
+        """Start nothing yet; ``start`` gives a new process."""
+        self.new = start
+        self._idle: list[ReplayWorker] = []
 
-    def __init__(self, recording: Recording, packed: bytes) -> None:
-        """Keep them as they came."""
-        self._recording, self._packed = recording, packed
+    def start(self, files: Mapping[str, str]) -> ReplayWorker:
+        """A worker for these files, which are always those that were handed in."""
+        worker = self._idle.pop() if self._idle else self.new(files)
+        worker.lend(self._idle.append)
+        return worker
 
-    @cached_property
-    def _given(self) -> list[Any]:
-        return _unpacked(self._packed)
-
-    @property
-    def are_whole(self) -> bool:
-        """Whether every request has a reply, and the process was none the worse for it."""
-        return len(self._given) == len(self._recording.singly) and not OF_THE_MACHINE & {*map(error_kind, self._given)}
-
-    def of_case(self, place: int) -> Iterator[Exchange]:
-        """The requests of one case, each with its reply, up to the first that has none."""
-        return self._answered(self._recording.cases[place])
-
-    def of_loads(self) -> list[Exchange]:
-        """The requests that import files, with their replies."""
-        return list(self._answered(self._recording.loads))
-
-    def _answered(self, requests: Iterable[tuple[Any, int]]) -> Iterator[Exchange]:
-        return ((request, self._given[number]) for request, number in requests if number < len(self._given))
-
-    def agree_in_case(self, place: int, others: Sequence[Exchange]) -> bool:
-        """Whether other replies say the same in one case, as far as the same was asked."""
-        for (request, reply), (then, other) in zip(self.of_case(place), others, strict=False):
-            if request != then:
-                return True
-            if not OF_THE_MACHINE & {error_kind(reply), error_kind(other)} and not alike(reply, other):
-                return False
-        return True
-
-    def are_the_same(self, packed: bytes) -> bool:
-        """Whether other replies say the same."""
-        return packed == self._packed or alike(self._given, _unpacked(packed))
-
-    def are_like(self, places: Sequence[int], others: Sequence[bytes]) -> bool:
-        """Whether others, each in a list of its own, say the same at these places."""
-        given = [self._given[place : place + 1] for place in places]
-        return len(others) == len(given) and all(map(alike, given, map(_unpacked, others)))
+    def end_idle(self) -> None:
+        """End the processes that nobody uses, so that the next one is new."""
+        while self._idle:
+            self._idle.pop().close()
 
 
 class Replayed:
@@ -133,71 +96,20 @@ class Replayed:
         self._rest = self._replies.of_case(place)
 
     def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
-        """The reply to the next request; raises ``Unforeseen`` if that is not the recorded one."""
+        """The reply to the next request; raises ``Unforeseen`` if that is not the recorded one, or met a limit."""
         del timeout_s  # the reply has come already
-        asked = recorded(operations)
+        asked = pack([list(operations)])
         if any(operation == "load" for operation, _ in operations):
-            found = next((reply for request, reply in self._loads if request == asked), None)
+            found = self._loads.get(asked)
         else:
-            then, reply = next(self._rest, (None, {}))
+            then, reply = next(self._rest, (b"", {}))
             found = reply if then == asked else None
-        if found is None:
+        if found is None or error_kind(found) in OF_THE_MACHINE:
             raise Unforeseen
         return dict(found)
 
     def close(self) -> None:
         """Nothing to end."""
-
-
-class Compared:
-    """Another worker, whose answers are compared with those that the submission has given to the same requests before.
-
-    Attributes:
-        answers: The requests of the present case, each with its reply.
-        has_ended: Whether the worker has ended, timed out, or reached the limit on memory.
-    """
-
-    def __init__(self, replies: Replies | None) -> None:
-        """Compare with these; None if there are none."""
-        self._replies = replies
-        self._place = 0
-        self.answers: list[Exchange] = []
-        self.has_ended = False
-
-    def around(self, worker: WorkerLike) -> Compared:
-        """Stand around a worker."""
-        self._worker = worker
-        return self
-
-    def begin_case(self, place: int) -> None:
-        """Go to the first request of a case."""
-        self._place, self.answers = place, []
-
-    def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
-        """Ask the worker, and note its answer."""
-        try:
-            reply = self._worker.request(operations, timeout_s)
-        except WorkerFailed:
-            self.has_ended = True
-            raise
-        self.has_ended |= error_kind(reply) in OF_THE_MACHINE
-        if not any(operation == "load" for operation, _ in operations):
-            self.answers.append((recorded(operations), reply))
-        return reply
-
-    @property
-    def differs(self) -> bool:
-        """Whether a value of the present case was another one before."""
-        return self._replies is not None and not self._replies.agree_in_case(self._place, self.answers)
-
-    @property
-    def spent_s(self) -> float:
-        """Seconds that the worker charged for the last request."""
-        return self._worker.spent_s
-
-    def close(self) -> None:
-        """End the worker."""
-        self._worker.close()
 
 
 class Replay:
@@ -314,34 +226,5 @@ def sampled_requests(recording: Recording, key: str) -> list[int]:
     places: list[int] = []
     for case in map(int, shuffled(map(str, range(len(recording.cases))), key)):
         if len(places) < SAMPLED:
-            places += [place for _, place in recording.cases[case]]
-    return [*(place for _, place in recording.loads), *places]
-
-
-class Memory:
-    """The replies that have passed, so that replies that have passed before are not judged again.
-
-    A verdict follows from the seed and the replies alone.
-
-    Args:
-        remembered: How many properties to keep: those used last.
-    """
-
-    def __init__(self, remembered: int = MOST_REMEMBERED) -> None:
-        """Remember nothing yet."""
-        self.remembered = remembered
-        self._passed: OrderedDict[tuple[str, bytes], Verdicts] = OrderedDict()
-
-    def recall(self, prop: str, packed: bytes) -> Verdicts | None:
-        """The verdicts of these replies, if they have passed before."""
-        key = (prop, hashlib.sha256(packed).digest())
-        if key not in self._passed:
-            return None
-        self._passed.move_to_end(key)
-        return self._passed[key]
-
-    def note(self, prop: str, packed: bytes, verdicts: Verdicts) -> None:
-        """Keep the verdicts of replies with which every case has passed."""
-        self._passed[prop, hashlib.sha256(packed).digest()] = verdicts
-        if len(self._passed) > self.remembered:
-            self._passed.popitem(last=False)
+            places += recording.cases[case]
+    return [*recording.loads, *places]

@@ -6,6 +6,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from itertools import count
 from typing import Any
 
@@ -62,7 +63,8 @@ class Student:
         self._left_s = dict.fromkeys(self._file_of, self._share_s)
         self._hung: set[str] = set()  # names for which a request has timed out, or filled the memory
         self._gave_out: StudentFault | None = None  # once set, every later request of the property raises it
-        self._import_faults: dict[str, StudentFault] = {}
+        self.import_faults: dict[str, StudentFault] = {}  # by name
+        self._refused: dict[str, StudentFault] = {}  # by construction
         self._worker: WorkerLike | None = None
         self._around: Callable[[WorkerLike], WorkerLike] = lambda worker: worker
         self._loaded: set[str] = set()
@@ -106,7 +108,7 @@ class Student:
         self.start_case()
         if self._worker is not None:
             self._worker.close()
-        self._worker, self._loaded, self._gave_out = None, set(), None
+        self._worker, self._loaded, self._refused, self._gave_out = None, set(), {}, None
         for sibling in self._recording.values():
             sibling.start_afresh()
 
@@ -123,7 +125,7 @@ class Student:
         if name not in self._recording:
             self._recording[name] = self._alike()
             self._recording[name]._recorded = (self._module_of(name), name)
-            self._recording[name]._import_faults = {}  # a file may be importable without that function
+            self._recording[name].import_faults = {}  # a file may be importable without that function
         return self._recording[name]
 
     def recorded(self, name: str) -> tuple[list[Any], dict[str, Any]]:
@@ -197,7 +199,7 @@ class Student:
     def _alike(self) -> Student:
         """The same submission in another worker, with this one's time, and what is known to hang or not to import."""
         other = self.met_through(self._start_worker)
-        other._left_s, other._hung, other._import_faults = self._left_s, self._hung, self._import_faults
+        other._left_s, other._hung, other.import_faults = self._left_s, self._hung, self.import_faults
         return other
 
     def start_case(self) -> None:
@@ -217,8 +219,22 @@ class Student:
     def start_over(self, start_worker: StartWorker) -> None:
         """Ask other workers from now on, and forget what was found out from those before, except what has hung."""
         self.start_afresh()
-        self._start_worker, self._import_faults, self._recording = start_worker, {}, {}
+        self._start_worker, self.import_faults, self._recording = start_worker, {}, {}
         self.readings = Readings(self._reader)
+
+    def fails_to_import_again(self) -> bool:
+        """Whether another worker, too, cannot import what could not be imported, for the same kind of reason."""
+        other = self._alike()
+        other.import_faults = {}
+        for name, fault in self.import_faults.items():
+            try:
+                other._load(name)
+            except StudentFault as again:
+                if type(again) is type(fault):
+                    continue
+            break
+        other.start_afresh()
+        return other.import_faults.keys() == self.import_faults.keys()
 
     def announce(self, property_id: str) -> None:
         """Say which property is judged next."""
@@ -227,7 +243,7 @@ class Student:
 
     def is_about_import(self, fault: StudentFault) -> bool:
         """Whether a fault says that a file cannot be imported, or lacks a name; each case that needs it raises it."""
-        return any(fault is known for known in self._import_faults.values())
+        return any(fault is known for known in self.import_faults.values())
 
     def condemns(self, property_id: str) -> bool:
         """Whether a judge has died during a property."""
@@ -235,7 +251,7 @@ class Student:
 
     def gives_up(self, names: Iterable[str]) -> bool:
         """Whether one of the names has hung, has no time left, or stands in a file that cannot be imported."""
-        return any(name in self._hung or name in self._import_faults or self._left_s[name] <= 0 for name in names)
+        return any(name in self._hung or name in self.import_faults or self._left_s[name] <= 0 for name in names)
 
     def charge(self, names: Collection[str], spent_s: float) -> None:
         """Take time from what these names have left, in equal shares."""
@@ -285,13 +301,13 @@ class Student:
 
     def _load(self, name: str) -> None:
         """Import the file that defines ``name``; one that can't be imported is tried once, not once per property."""
-        if name in self._import_faults:
-            raise self._import_faults[name]
+        if name in self.import_faults:
+            raise self.import_faults[name]
         more = {"recorded": list(self._recorded)} if self._recorded else {}
         try:
             self._ask(name, [("load", {"module": self._module_of(name), "name": name, **more})])
         except StudentFault as fault:
-            self._import_faults[name], self._gave_out = fault, None  # later cases are told the same
+            self.import_faults[name], self._gave_out = fault, None  # later cases are told the same
             raise
         self._loaded.add(name)
 
@@ -302,6 +318,10 @@ class Student:
     def _ask(self, name: str, operations: Sequence[Operation]) -> Any:
         if self._left_s[name] <= 0:
             raise TimedOut(say("{name} has used up its {time} s", name=name, time=f"{self._share_s:g}"))
+        operation, arguments = operations[0]
+        construction = repr({**arguments, "number": 0}) if operation == "construct" else ""
+        if construction in self._refused:  # as it will be again: most cases of a stub need no further request
+            raise copy(self._refused[construction])
         limit_s = self._limits.retry_s if name in self._hung else self._limits.request_s
         worker = self._worker = self._worker or self._around(self._start_worker(self.files))
         try:
@@ -320,5 +340,7 @@ class Student:
             if isinstance(fault, MemoryExceeded):
                 self._hung.add(name)
                 self._gave_out = MemoryExceeded(NOT_TRIED_AFTER_MEMORY)
+            elif construction and fault.place == 0:
+                self._refused[construction] = copy(fault)
             raise fault
         return reply["value"]

@@ -104,7 +104,6 @@ PHRASES: Final = {
         "同样的调用在不同进程中得到了不同的回答；以较差的回答为准"
     ),
     "the grader failed here, not you": "这里是评分程序出错，不是你的问题",
-    "the test gave no verdict": "测试没有给出结论",
     # How files were found, or why nothing was graded.
     "{path} is missing.": "缺少 {path}。",
     "{path} is missing": "缺少 {path}",

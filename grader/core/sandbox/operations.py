@@ -51,10 +51,13 @@ class Operations:
         self._recorder: Recorder | None = None
 
     def perform(self, operations: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
-        """Do the operations in order: ``{"value": ...}`` of the last, or ``{"error": ...}`` of the first that fails."""
-        value = None
+        """Do the operations in order: ``{"value": ...}`` of the last, or ``{"error": ...}`` of the first that fails.
+
+        An error that student code has raised also says at which place in the request.
+        """
+        value, place = None, 0
         try:
-            for operation, arguments in operations:
+            for place, (operation, arguments) in enumerate(operations):  # noqa: B007 - what follows an error reads it
                 value = self.do(operation, arguments)
             return {"value": value}
         except MemoryError:
@@ -62,11 +65,10 @@ class Operations:
         except ProtocolError as error:
             return invalid(error)
         except RuntimeError as error:
-            if type(error) is RuntimeError and "can't allocate memory" in str(error):  # torch's words
-                return OUT_OF_MEMORY
-            return {"error": describe_exception(error, self._files)}
+            full = type(error) is RuntimeError and "can't allocate memory" in str(error)  # torch's words
+            return OUT_OF_MEMORY if full else _failure(error, self._files, place)
         except BaseException as error:  # SystemExit and KeyboardInterrupt too: student code raised them
-            return {"error": describe_exception(error, self._files)}
+            return _failure(error, self._files, place)
 
     def do(self, operation: str, arguments: Mapping[str, Any]) -> Any:
         """Do one thing; whatever student code raises goes through."""
@@ -384,6 +386,10 @@ class _Told(Exception):
 def invalid(error: ProtocolError) -> dict[str, Any]:
     """The reply in place of a value that the protocol cannot express."""
     return {"error": {"kind": "invalid_reply", "told": as_data(say("returned {problem}", problem=str(error)))}}
+
+
+def _failure(error: BaseException, files: Mapping[str, str], place: int) -> dict[str, Any]:
+    return {"error": {**describe_exception(error, files), "place": place}}
 
 
 def describe_exception(error: BaseException, files: Mapping[str, str]) -> dict[str, Any]:
