@@ -137,7 +137,7 @@ class _Writer:
         "softbreak": " ",
         "blockquote": "#quote(block: true)[{}]\n",
         "hr": "#line(length: 100%)\n",
-        "touch": "",  # paper shows the picture or the table before it
+        "html_block": "",  # paper shows the picture or the table before it
     }
     WRITERS: dict[str, Callable[[_Writer, SyntaxTreeNode], str]] = {  # noqa: RUF012  (never changed)
         "heading": heading,
