@@ -71,9 +71,7 @@ def release(
 ) -> None:
     """Write the student bundle. Refuses, naming the place, if anything in it would reveal a solution."""
     with needing("grader,handout", "release"):
-        from grader.lab.release.repository import write_repository
-
-        from .release.bundle import ReleaseRefused, bundle
+        from .release.bundle import ReleaseRefused, bundle, write_repository
 
     prepare(out)
     name = chosen().rubric.id

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
+import random
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,15 +20,13 @@ from grader.core.assignment import rubric_or_exit
 from grader.core.intake.submission import Submission
 from grader.core.results.language import in_language
 from grader.core.results.outcome import Outcome
-from grader.core.results.report import Report
+from grader.core.results.report import CaseReport, Report, message_of
 from grader.core.run.local import LocalExecutor
 from grader.core.run.progress import follow
 from grader.core.run.schedule import grade_all
 from grader.core.settings import Settings
 from grader.core.specimens.variants import Variant
 from grader.lab.stopped import one_line
-
-from . import blind
 
 
 @dataclass(frozen=True)
@@ -55,10 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wanted = tuple(chosen.names) or ("",)
     variants = {v.name: v for v in all_variants() if not v.valid and v.name.startswith(wanted)}
     if chosen.blind:
-        variants = blind.drawn(variants, chosen.blind, chosen.seed)
+        variants = drawn(variants, chosen.blind, chosen.seed)
     reports = graded(variants, chosen.jobs)
     if chosen.blind:
-        questions, answers = blind.write(chosen.out.parent / f"blind-{chosen.seed}", variants, reports)
+        questions, answers = write_blind(chosen.out.parent / f"blind-{chosen.seed}", variants, reports)
         print(f"{len(variants)} wrong variants: {questions}; what they are: {answers}")
         return 0
     shown = [(variant, code(variant), list(feedback(reports[name]))) for name, variant in variants.items()]
@@ -107,6 +106,41 @@ def code(variant: Variant) -> str:
         changes = difflib.unified_diff(before, text.splitlines(), path, path, lineterm="", n=0)
         lines += [line for line in changes if not line.startswith(("---", "+++", "@@"))]
     return "\n".join(lines)
+
+
+def drawn(variants: Mapping[str, Variant], count: int, seed: int) -> dict[str, Variant]:
+    """So many variants, the same ones for the same seed."""
+    names = random.Random(seed).sample(sorted(variants), min(count, len(variants)))
+    return {name: variants[name] for name in names}
+
+
+def write_blind(folder: Path, variants: Mapping[str, Variant], reports: Mapping[str, Report]) -> tuple[Path, Path]:
+    """Write a blind test of the feedback, whose reader names each mistake from that alone: questions, and answers."""
+    questions, answers = folder / "questions.txt", folder / "answers.txt"
+    folder.mkdir(parents=True, exist_ok=True)
+    asked = [f"## {number}\n{told(reports[name])}\n" for number, name in enumerate(variants, 1)]
+    questions.write_text("\n".join(asked), encoding="utf-8")
+    known = [f"{number}. {name}: {variant.description}\n" for number, (name, variant) in enumerate(variants.items(), 1)]
+    answers.write_text("".join(known), encoding="utf-8")
+    return questions, answers
+
+
+def told(report: Report) -> str:
+    """What a report says about each property that lost its points, without the names of functions."""
+    lines = []
+    for prop in (prop for task in report.tasks for prop in task.properties):
+        if prop.outcome in (Outcome.PASSED, Outcome.NOT_ASSESSED):
+            continue
+        failing = [case for case in prop.cases if case.outcome is prop.outcome]
+        lines.append(f"✗ {prop.title} ({prop.outcome}, {len(failing)} of {len(prop.cases)} cases)\n  {prop.hint}")
+        if prop.evidence:
+            lines.append("  " + _unnamed(prop.evidence).replace("\n", "\n  "))
+    return "\n".join(lines)
+
+
+def _unnamed(case: CaseReport) -> str:
+    """A case's message without the names of functions: variants' functions are called by their mistakes."""
+    return str(message_of([part.model_copy(update={"fields": part.fields | {"function": "…"}}) for part in case.parts]))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from nbformat import NotebookNode
 from traitlets.config import Config
 
 from grader.lab.site.chinese import unbroken
-from grader.lab.site.notebooks import answers, claims, execute, rules, sources, twins, wording
+from grader.lab.site.notebooks import claims, execute, release, rules, sources, twins, wording
 from grader.selftest.small_notebook import SCRIPT, WORDS, cell, reference, small_walkthrough, write
 
 NAMES = [script.stem for script in sources.pages()]
@@ -160,7 +160,7 @@ def test_an_exercise_needs_no_answer_to_another(name: str) -> None:
 def test_no_notebook_gives_the_answer_to_an_exercise_of_another() -> None:
     books = {script.name: sources.read(script, "en") for script in sources.pages()}
     assert [
-        *answers.given_away(books, {path.name: path.read_text(encoding="utf-8") for path in sources.helpers()})
+        *release.given_away(books, {path.name: path.read_text(encoding="utf-8") for path in sources.helpers()})
     ] == []
 
 
@@ -171,7 +171,7 @@ def test_an_answer_in_another_place_is_found_under_other_names(tmp_path: Path, p
     gives = from_text(f"# %%\n{other}\n", tmp_path)
     books, modules = {"0.ipynb": asks, "1.ipynb": gives}, {"m.py": other}
     books, modules = (books, {}) if place == "notebook" else ({"0.ipynb": asks}, modules)
-    found = [*answers.given_away(books, modules)]
+    found = [*release.given_away(books, modules)]
     assert (
         f"{'1.ipynb' if place == 'notebook' else 'm.py'}: has 'start * k ** (hd / (hd - 2))', which double" in found[0]
     )

@@ -23,7 +23,7 @@ from grader.core.assignment import Assignment
 from grader.core.sandbox.levels import LAYERS
 from grader.core.sandbox.lockdown import die_with_parent
 
-from . import attacks, both_ways, styles, variants
+from . import attacks, both_ways, variants
 from .attacks import Attempt
 from .both_ways import Comparison
 from .variants import Verdict
@@ -55,13 +55,13 @@ class JudgeDied(Exception):
 def rounds(assignment: Assignment, seeds: Sequence[int], all_styles: bool = False) -> list[Round]:
     """Variants for every seed, attacks with all layers and with none, everything with and without --plain, styles."""
     known, hostile = variants.names(assignment), attacks.names(assignment)
-    numbers = styles.numbers(assignment, seeds, all_styles)
+    numbers = variants.style_numbers(assignment, seeds, all_styles)
     return [
         Round("variants", variants.judge, [(assignment, name, seed) for seed, name in product(seeds, known)]),
         Round("attacks, all layers", attacks.judge, [(assignment, name, ()) for name in hostile], waits=True),
         Round("attacks, a process only", attacks.judge, [(assignment, name, LAYERS) for name in hostile], waits=True),
         Round("everything, with and without --plain", both_ways.judge, both_ways.items(assignment, seeds), waits=True),
-        Round("styles", styles.judge, [(assignment, number, way) for way, number in product(styles.WAYS, numbers)]),
+        Round("styles", variants.judge_style, [(assignment, n, way) for way, n in product(variants.WAYS, numbers)]),
     ]
 
 

@@ -1,6 +1,7 @@
-"""Judges submissions with a known result: the reference, untouched stubs, wrong and valid variants.
+"""Judges submissions with a known result: the reference, untouched stubs, wrong and valid variants, right styles.
 
-This project wrote all of them, so they run in the judge's own process; ``attacks`` grades hostile submissions.
+This project wrote all of them, so they run in the judge's own process; ``attacks`` grades hostile submissions. Styles,
+which share no text with the reference and have to keep all points, run in workers, too.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import torch
 
@@ -17,10 +19,14 @@ from grader.core.judge.compare import DTYPES
 from grader.core.judge.compare import name as dtype_name
 from grader.core.judge.devices import devices
 from grader.core.judge.hidden_tests import HiddenTests
+from grader.core.judge.judge import Judge
 from grader.core.judge.student import Student
 from grader.core.results.outcome import CaseResult, Outcome, property_outcome
 from grader.core.sandbox.in_process import InProcessWorker
+from grader.core.sandbox.levels import LAYERS
 from grader.core.sandbox.limits import Limits
+from grader.core.settings import Settings
+from grader.core.specimens.styles import Style, forget_modules
 from grader.core.specimens.variants import Variant, variants_of
 
 FINE = (Outcome.PASSED, Outcome.NOT_ASSESSED)
@@ -129,3 +135,42 @@ def run(assignment: Assignment, files: Mapping[str, str], seed: int) -> Cases:
 @cache
 def _hidden_tests(assignment: Assignment, seed: int) -> HiddenTests:
     return HiddenTests(assignment, devices("auto"), seed, assignment.rubric.properties)
+
+
+SAMPLE = 10  # of all combinations, for each seed
+# Where a style is judged, and the layers of isolation that are left out there; None without a worker.
+WAYS: Mapping[str, tuple[str, ...] | None] = {"this process": None, "all layers": (), "a process only": LAYERS}
+
+
+def style_numbers(assignment: Assignment, seeds: Sequence[int], every: bool) -> list[int]:
+    """The numbers of the combinations to judge: every one or a sample; none if the assignment has no styles."""
+    if not (assignment.folder / "corpus" / "styles").is_dir():
+        return []
+    known = range(assignment.part("corpus.styles").COMBINATIONS)
+    step = len(known) // SAMPLE
+    return [*known] if every else sorted({number for seed in seeds for number in known[seed % step :: step]})
+
+
+def judge_style(assignment: Assignment, number: int, way: str) -> Verdict:
+    """Judge one combination in one of ``WAYS``; the number is the seed of its cases where no worker is needed."""
+    style: Style = assignment.part("corpus.styles").style(number)
+    submission, without = style.submission(assignment), WAYS[way]
+    if without is None:
+        forget_modules()
+        return _of_style(style, way, run(assignment, submission.files, number), number)
+    report = _grader(assignment, without).grade(submission)
+    return _of_style(style, way, {prop.id: prop.cases for task in report.tasks for prop in task.properties}, 0)
+
+
+def _of_style(style: Style, way: str, cases: Mapping[str, Sequence[Any]], seed: int) -> Verdict:
+    """What is wrong: the first case of each property that does not pass, and all options."""
+    failing = {name: case for name, own in cases.items() for case in reversed(own) if case.outcome not in FINE}
+    problem = "; ".join(f"{name} {case.outcome}, {case.id}: {case.message}" for name, case in failing.items())
+    problem = problem and f"{problem} ({', '.join(style.options)})"
+    closest = largest([case for own in cases.values() for case in own])
+    return Verdict(f"{style.name}, {way}", seed, True, frozenset(failing), closest, problem=problem)
+
+
+@cache
+def _grader(assignment: Assignment, without: tuple[str, ...]) -> Judge:
+    return Judge(Settings(assignment, without=without))

@@ -10,7 +10,8 @@ from pathlib import Path
 import typst
 from markdown_it.tree import SyntaxTreeNode
 
-from . import mathematics
+from grader.lab.site import formulas
+
 from .pages import Page
 
 STYLE = Path(__file__).with_name("book.typ")
@@ -104,8 +105,8 @@ class _Writer:
         return f"#raw(block: true, lang: {language}, {_string(node.content.rstrip())})\n"
 
     def formula(self, node: SyntaxTreeNode) -> str:
-        text = mathematics.typst(node.content)
-        return f"\n$ {text} $\n\n" if node.type == "math_block" else f"${text}$"
+        text = formulas.typst(node.content)
+        return f"\n$ {text} $\n\n" if node.type != "math_inline" else f"${text}$"
 
     def image(self, node: SyntaxTreeNode) -> str:
         picture = (self.page.folder / str(node.attrs["src"])).read_text(encoding="utf-8")
@@ -146,6 +147,7 @@ class _Writer:
         "code_inline": code,
         "fence": fence,
         "math_inline": formula,
+        "math_inline_double": formula,
         "math_block": formula,
         "image": image,
         "link": link,

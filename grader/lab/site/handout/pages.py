@@ -11,10 +11,8 @@ from markdown_it.token import Token
 from grader.core.rubric import Rubric
 from grader.lab.site import markdown
 from grader.lab.site.chinese import unbroken
-from grader.lab.site.formulas import UnknownMathematics
+from grader.lab.site.formulas import UnknownMathematics, typst
 from grader.lab.site.touch import MARKER
-
-from .mathematics import typst
 
 FIRST = "index"
 BOX = "[ ] "
