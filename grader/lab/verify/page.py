@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from grader.core.assignment import Assignment
 
@@ -14,28 +13,23 @@ from .both_ways import Comparison
 from .variants import ALL_DTYPES, REFERENCE, STUBS, Verdict
 
 
-@dataclass(frozen=True)
-class Margin:
-    """An error divided by its limit, and the submission that it belongs to."""
-
-    share: float
-    name: str
-
-    def __str__(self) -> str:
-        """Such as ``0.54 times its limit (valid.norm.fused)``."""
-        return f"{self.share:.3g} times its limit ({self.name})"
-
-
-def smallest_excess(verdicts: Iterable[Verdict]) -> Margin | None:
+def smallest_excess(verdicts: Iterable[Verdict]) -> Verdict | None:
     """The wrong variant that came closest to passing, each taken in its clearest failing case."""
-    shares = [Margin(v.margin, v.name) for v in verdicts if _is_wrong(v) and v.margin is not None]
-    return min(shares, key=lambda margin: margin.share, default=None)
+    return min((v for v in verdicts if _is_wrong(v) and v.margin is not None), key=_margin_of, default=None)
 
 
-def largest_share(verdicts: Iterable[Verdict]) -> Margin | None:
+def largest_share(verdicts: Iterable[Verdict]) -> Verdict | None:
     """The right submission that came closest to failing."""
-    shares = [Margin(v.margin, v.name) for v in verdicts if v.valid and v.margin is not None]
-    return max(shares, key=lambda margin: margin.share, default=None)
+    return max((v for v in verdicts if v.valid and v.margin is not None), key=_margin_of, default=None)
+
+
+def _margin_of(verdict: Verdict) -> float:
+    return verdict.margin or 0.0
+
+
+def _closest(verdict: Verdict | None) -> str:
+    """Such as ``0.54 times its limit (valid.norm.fused)``."""
+    return f"{verdict.margin:.3g} times its limit ({verdict.name})" if verdict else "none was measured"
 
 
 def summary(
@@ -47,8 +41,8 @@ def summary(
     lines = [
         f"{len(verdicts)} verdicts on {len(judged) - valid} wrong variants, {valid} valid ones, the reference and "
         f"untouched stubs, over the seeds {_seeds(verdicts)}: {_problems(verdicts)} of them wrong.",
-        f"Wrong variants, closest to passing: {smallest_excess(verdicts)}. "
-        f"Correct variants, closest to failing: {largest_share(verdicts)}.",
+        f"Wrong variants, closest to passing: {_closest(smallest_excess(verdicts))}. "
+        f"Correct variants, closest to failing: {_closest(largest_share(verdicts))}.",
     ]
     for isolation in dict.fromkeys(attempt.isolation for attempt in attempts):
         ended = {attempt.name: attempt for attempt in attempts if attempt.isolation == isolation}
@@ -117,7 +111,7 @@ def _by_property(assignment: Assignment, wrong: Sequence[Verdict]) -> list[str]:
         caught = {verdict.name for verdict in wrong if identifier in verdict.lost}
         closest = smallest_excess(v for v in breaking if breaks[v.name] == {identifier})
         lines.append(
-            _row(identifier, len({v.name for v in breaking}), len(caught), _size(closest.share if closest else None))
+            _row(identifier, len({v.name for v in breaking}), len(caught), _size(closest.margin if closest else None))
         )
     return lines
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from grader.lab.release.fingerprints import strings
+from grader.lab.release.fingerprints import shape, strings
 
 from .rules import MARKERS
 from .sources import helpers
@@ -81,9 +81,9 @@ def given_away(notebooks: Mapping[str, NotebookNode], modules: Mapping[str, str]
     given = [(name, text) for name, text in modules.items()]
     given += [(name, cell.source) for name, notebook in notebooks.items() for cell in notebook.cells if _given(cell)]
     for name, text in given:
-        for shape, code in _shapes(text):
-            if shape in asked and asked[shape][0] != name:
-                notebook_of, exercise = asked[shape]
+        for found, code in _shapes(text):
+            if found in asked and asked[found][0] != name:
+                notebook_of, exercise = asked[found]
                 yield f"{name}: has {code!r}, which {exercise} in {Path(notebook_of).stem} asks for"
 
 
@@ -92,20 +92,7 @@ def _given(cell: NotebookNode) -> bool:
 
 
 def _shapes(code: str) -> Iterator[tuple[str, str]]:
-    """The tree of each larger expression, with names and numbers left out, and its text."""
+    """The shape of each larger expression, with any numbers, and its text."""
     for expression in (node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.expr)):
-        nodes = [n for n in ast.walk(expression) if not isinstance(n, ast.expr_context | ast.operator | ast.unaryop)]
-        if len(nodes) >= LEAST_NODES:
-            names: dict[str, int] = {}
-            yield " ".join(_part(node, names) for node in nodes), ast.unparse(expression)
-
-
-def _part(node: ast.AST, names: dict[str, int]) -> str:
-    kind = type(node).__name__
-    if isinstance(node, ast.Name):
-        return f"{kind} {names.setdefault(node.id, len(names))}"
-    if isinstance(node, ast.Attribute):
-        return f"{kind} {node.attr}"
-    if isinstance(node, ast.BinOp | ast.UnaryOp):
-        return f"{kind} {type(node.op).__name__}"
-    return f"{kind} {node.value!r}" if isinstance(node, ast.Constant) and isinstance(node.value, str) else kind
+        if (found := shape(expression, LEAST_NODES, numbers=False)) is not None:
+            yield found, ast.unparse(expression)
