@@ -1,22 +1,25 @@
 """Submissions made of steps: for each piece a template with its steps cut out, and for each step its mistakes.
 
-The variants hold one mistake each, as students write it; here every mistake alone, and every pair of them, can be had.
+Every mistake alone, and every pair of them, can be had. The variants hold one mistake each, as students write it; those
+that one slip makes are made of it.
 Each piece has a file: its template, the right steps, and the slips as data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from grader.assignment import ASSIGNMENT
 from grader.core.specimens.variants import Variant
 
 from . import functional, norm, pos_emb, shard, vocab
+from .alone import ALONE
 from .slip import Slip
 from .styles import STYLES
 
-__all__ = ["SLIPS", "Slip", "combined_styles", "pairs_of_slips", "sampled_pairs", "submission"]
+__all__ = ["SLIPS", "Slip", "combined_styles", "from_slips", "pairs_of_slips", "sampled_pairs", "submission"]
 
 PIECES = {
     "GroupRMSNorm": norm,
@@ -59,8 +62,8 @@ def submission(slips: Sequence[Slip]) -> Variant:
     """The reference with its pieces replaced by those of the templates, and slips of one task in them, or none."""
     changed = {step: code for slip in slips for step, code in slip.steps.items()}
     files = ASSIGNMENT.solution()
-    for name, piece in PIECES.items():
-        files[ASSIGNMENT.rubric.file_of(name)] += piece.TEMPLATE.format(**{**piece.RIGHT, **changed})
+    for piece in PIECES:
+        files[ASSIGNMENT.rubric.file_of(piece)] += _written(piece, changed)
     broken = frozenset[str]().union(*(slip.properties for slip in slips))
     return Variant(
         name="+".join(slip.name for slip in slips),
@@ -72,3 +75,18 @@ def submission(slips: Sequence[Slip]) -> Variant:
         description="",
         files=files,
     )
+
+
+def from_slips() -> Iterator[Variant]:
+    """The wrong variants that one slip makes; everything but their piece is the reference's."""
+    slips = {slip.name: slip for slip in SLIPS}
+    for topic, named in ALONE.items():
+        for name, (slip, description) in named.items():
+            whole, files = submission([slips[slip]]), ASSIGNMENT.solution()
+            files[ASSIGNMENT.rubric.file_of(whole.piece)] += _written(whole.piece, slips[slip].steps)
+            yield replace(whole, name=f"wrong.{topic}.{name}", description=description, files=files)
+
+
+def _written(piece: str, changed: Mapping[str, str]) -> str:
+    """The template of a piece with the right steps, but for those that are changed."""
+    return str(PIECES[piece].TEMPLATE.format(**{**PIECES[piece].RIGHT, **changed}))
