@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from grader.core.assignment import Assignment
 
@@ -11,6 +12,13 @@ from . import attacks, variants
 from .attacks import Attempt
 from .both_ways import Comparison
 from .variants import ALL_DTYPES, REFERENCE, STUBS, Verdict
+
+Result = Verdict | Attempt | Comparison
+Kind = TypeVar("Kind", Verdict, Attempt, Comparison)
+
+
+def _of(kind: type[Kind], results: Iterable[Result]) -> list[Kind]:
+    return [result for result in results if isinstance(result, kind)]
 
 
 def smallest_excess(verdicts: Iterable[Verdict]) -> Verdict | None:
@@ -32,10 +40,9 @@ def _closest(verdict: Verdict | None) -> str:
     return f"{verdict.margin:.3g} times its limit ({verdict.name})" if verdict else "none was measured"
 
 
-def summary(
-    verdicts: Sequence[Verdict], attempts: Sequence[Attempt], comparisons: Sequence[Comparison] = ()
-) -> list[str]:
+def summary(results: Sequence[Result]) -> list[str]:
     """The counts and margins, a line each."""
+    verdicts, attempts, comparisons = _of(Verdict, results), _of(Attempt, results), _of(Comparison, results)
     judged = {verdict.name: verdict.valid for verdict in verdicts if verdict.name not in (REFERENCE, STUBS)}
     valid = sum(judged.values())
     lines = [
@@ -64,18 +71,14 @@ def _seeds(results: Iterable[Verdict | Comparison]) -> str:
     return ", ".join(map(str, sorted({result.seed for result in results})))
 
 
-def page(
-    assignment: Assignment,
-    verdicts: Sequence[Verdict],
-    attempts: Sequence[Attempt],
-    comparisons: Sequence[Comparison] = (),
-) -> str:
+def page(assignment: Assignment, results: Sequence[Result]) -> str:
     """The whole page as Markdown; the same machine and the same work give the same bytes."""
+    verdicts, attempts = _of(Verdict, results), _of(Attempt, results)
     wrong = [verdict for verdict in verdicts if _is_wrong(verdict)]
     right = [verdict for verdict in verdicts if verdict.valid]
     blocks = [
         ["# Kill table", "", "Written by `grader verify`; explained in `judging.md` and `threat-model.md`.", ""],
-        [f"- {line}" for line in summary(verdicts, attempts, comparisons)],
+        [f"- {line}" for line in summary(results)],
         ["", "## By property", "", *_by_property(assignment, wrong)],
         ["", "## Wrong variants", "", *_wrong(assignment, _by_name(wrong))],
         ["", "## Correct variants", "", *_right(_by_name(right))],
@@ -88,7 +91,7 @@ def _is_wrong(verdict: Verdict) -> bool:
     return not verdict.valid and verdict.name != STUBS
 
 
-def _problems(results: Sequence[Verdict | Attempt | Comparison]) -> int:
+def _problems(results: Sequence[Result]) -> int:
     return sum(bool(result.problem) for result in results)
 
 

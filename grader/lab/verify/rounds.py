@@ -24,9 +24,7 @@ from grader.core.sandbox.levels import LAYERS
 from grader.core.sandbox.lockdown import die_with_parent
 
 from . import attacks, both_ways, variants
-from .attacks import Attempt
-from .both_ways import Comparison
-from .variants import Verdict
+from .page import Result
 
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -43,7 +41,7 @@ class Round:
     """
 
     title: str
-    judge: Callable[..., Verdict | Attempt | Comparison]
+    judge: Callable[..., Result]
     items: Sequence[tuple[Any, ...]]
     waits: bool = False
 
@@ -54,7 +52,7 @@ class JudgeDied(Exception):
 
 def rounds(assignment: Assignment, seeds: Sequence[int], all_styles: bool = False) -> list[Round]:
     """Variants for every seed, attacks with all layers and with none, everything with and without --plain, styles."""
-    known, hostile = variants.names(assignment), attacks.names(assignment)
+    known, hostile = variants.known(assignment), attacks.known(assignment)
     numbers = variants.style_numbers(assignment, seeds, all_styles)
     return [
         Round("variants", variants.judge, [(assignment, name, seed) for seed, name in product(seeds, known)]),
@@ -65,7 +63,7 @@ def rounds(assignment: Assignment, seeds: Sequence[int], all_styles: bool = Fals
     ]
 
 
-def judged(round_: Round, jobs: int) -> Iterator[Verdict | Attempt | Comparison]:
+def judged(round_: Round, jobs: int) -> Iterator[Result]:
     """Judge all items of a round, ``jobs`` at a time, or half as many more if some wait; results in the items' order.
 
     Nothing is tried a second time, unlike for a class, since faults of the grader should be seen.

@@ -67,31 +67,23 @@ class Verdict:
 
 @cache
 def known(assignment: Assignment) -> dict[str, Variant]:
-    """All variants by name."""
-    return {variant.name: variant for variant in variants_of(assignment)}
-
-
-def names(assignment: Assignment) -> list[str]:
-    """The names of all submissions to judge, the reference and the stubs first."""
-    return [REFERENCE, STUBS, *known(assignment)]
+    """All submissions to judge by name: the two fixed ends, then the variants."""
+    everything = frozenset(assignment.rubric.properties)
+    reference = Variant(REFERENCE, "", True, frozenset(), frozenset(), None, "", assignment.solution())
+    stubs = Variant(STUBS, "", False, everything, frozenset(), None, "", assignment.stubs())
+    return {variant.name: variant for variant in (reference, stubs, *variants_of(assignment))}
 
 
 def judge(assignment: Assignment, name: str, seed: int) -> Verdict:
-    """Judge one of ``names()`` with the cases of one seed."""
+    """Judge one of ``known()`` with the cases of one seed."""
     torch.manual_seed(0)  # some variants draw random numbers, and the page should be the same each time
-    if name == REFERENCE:
-        return _fixed_end(run(assignment, assignment.solution(), seed), name, seed, frozenset())
-    if name == STUBS:
-        return _fixed_end(
-            run(assignment, assignment.stubs(), seed), name, seed, frozenset(assignment.rubric.properties)
-        )
     variant = known(assignment)[name]
     return verdict(variant, run(assignment, variant.files, seed), seed)
 
 
 def verdict(variant: Variant, cases: Cases, seed: int) -> Verdict:
     """Compare what a variant loses with what it claims to break."""
-    lost = _lost(cases)
+    lost = frozenset(prop for prop, results in cases.items() if property_outcome(results) not in FINE)
     ours = [case.id for results in cases.values() for case in results if case.outcome is Outcome.GRADER_ERROR]
     problems = [
         f"the grader failed in {ours[0]}" if ours else "",
@@ -106,22 +98,10 @@ def verdict(variant: Variant, cases: Cases, seed: int) -> Verdict:
     return Verdict(variant.name, seed, variant.valid, lost, largest(telling), dtypes, problem)
 
 
-def _fixed_end(cases: Cases, name: str, seed: int, expected: frozenset[str]) -> Verdict:
-    """The verdict on the reference, which should keep all points, or on the stubs, which should lose all."""
-    lost = _lost(cases)
-    wrong = ", ".join(sorted(lost ^ expected))
-    closest = largest([case for results in cases.values() for case in results])
-    return Verdict(name, seed, not expected, lost, closest, problem=f"judged wrongly: {wrong}" if wrong else "")
-
-
 def largest(cases: Sequence[CaseResult]) -> float | None:
     """The largest error divided by its limit; infinite where an output was not finite."""
     shares = [case.error_ulp / case.limit_ulp for case in cases if case.error_ulp is not None and case.limit_ulp]
     return max((math.inf if math.isnan(share) else share for share in shares), default=None)
-
-
-def _lost(cases: Cases) -> frozenset[str]:
-    return frozenset(identifier for identifier, results in cases.items() if property_outcome(results) not in FINE)
 
 
 def run(assignment: Assignment, files: Mapping[str, str], seed: int) -> Cases:
