@@ -1,4 +1,8 @@
-"""``python -m grader.lab.gallery``, behind ``make gallery``: grade every wrong variant and show it."""
+"""``python -m grader.lab.gallery``, behind ``make gallery``: what students read about each known mistake, on one page.
+
+With ``--blind``, the page is a test of the feedback: its reader names each mistake from the feedback alone, and should
+find at least nine of ten.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ from grader.core.assignment import rubric_or_exit
 from grader.core.intake.submission import Submission
 from grader.core.results.language import in_language
 from grader.core.results.outcome import Outcome
-from grader.core.results.report import CaseReport, Report, message_of
+from grader.core.results.report import Report
 from grader.core.run.local import LocalExecutor
 from grader.core.run.progress import follow
 from grader.core.run.schedule import grade_all
@@ -46,7 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m grader.lab.gallery", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("build/gallery.html"), help="the page to write")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="judges to run in parallel")
-    parser.add_argument("--blind", type=int, metavar="N", help="print N of them without their names instead of a page")
+    parser.add_argument(
+        "--blind", type=int, metavar="N", help="show N under numbers; the answers in a file beside"
+    )
     parser.add_argument("--seed", type=int, default=1, help="seed of that choice (default: %(default)s)")
     parser.add_argument("names", nargs="*", help="variants to show, by the start of their names; default: all")
     chosen = parser.parse_args(arguments)
@@ -54,16 +60,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wanted = tuple(chosen.names) or ("",)
     variants = {v.name: v for v in all_variants() if not v.valid and v.name.startswith(wanted)}
     if chosen.blind:
-        variants = drawn(variants, chosen.blind, chosen.seed)
+        drawn = random.Random(chosen.seed).sample(sorted(variants), min(chosen.blind, len(variants)))
+        variants = {name: variants[name] for name in drawn}
     reports = graded(variants, chosen.jobs)
-    if chosen.blind:
-        questions, answers = write_blind(chosen.out.parent / f"blind-{chosen.seed}", variants, reports)
-        print(f"{len(variants)} wrong variants: {questions}; what they are: {answers}")
-        return 0
     shown = [(variant, code(variant), list(feedback(reports[name]))) for name, variant in variants.items()]
     templates = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True)
+    page = templates.get_template("gallery.html.j2").render(shown=shown, blind=bool(chosen.blind))
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
-    chosen.out.write_text(templates.get_template("page.html.j2").render(shown=shown), encoding="utf-8")
+    if chosen.blind:
+        for name in variants:  # the functions of variants are called by their mistakes
+            page = page.replace(name.rpartition(".")[2], "…")
+        answers = [f"{number}. {name}: {v.description}\n" for number, (name, v) in enumerate(variants.items(), 1)]
+        chosen.out.with_suffix(".answers.txt").write_text("".join(answers), encoding="utf-8")
+    chosen.out.write_text(page, encoding="utf-8")
     print(f"{len(shown)} wrong variants: {chosen.out}")
     lost = [
         f"{name}: {report.status}: {report.reason}" for name, report in reports.items() if report.status != "graded"
@@ -106,41 +115,6 @@ def code(variant: Variant) -> str:
         changes = difflib.unified_diff(before, text.splitlines(), path, path, lineterm="", n=0)
         lines += [line for line in changes if not line.startswith(("---", "+++", "@@"))]
     return "\n".join(lines)
-
-
-def drawn(variants: Mapping[str, Variant], count: int, seed: int) -> dict[str, Variant]:
-    """So many variants, the same ones for the same seed."""
-    names = random.Random(seed).sample(sorted(variants), min(count, len(variants)))
-    return {name: variants[name] for name in names}
-
-
-def write_blind(folder: Path, variants: Mapping[str, Variant], reports: Mapping[str, Report]) -> tuple[Path, Path]:
-    """Write a blind test of the feedback, whose reader names each mistake from that alone: questions, and answers."""
-    questions, answers = folder / "questions.txt", folder / "answers.txt"
-    folder.mkdir(parents=True, exist_ok=True)
-    asked = [f"## {number}\n{told(reports[name])}\n" for number, name in enumerate(variants, 1)]
-    questions.write_text("\n".join(asked), encoding="utf-8")
-    known = [f"{number}. {name}: {variant.description}\n" for number, (name, variant) in enumerate(variants.items(), 1)]
-    answers.write_text("".join(known), encoding="utf-8")
-    return questions, answers
-
-
-def told(report: Report) -> str:
-    """What a report says about each property that lost its points, without the names of functions."""
-    lines = []
-    for prop in (prop for task in report.tasks for prop in task.properties):
-        if prop.outcome in (Outcome.PASSED, Outcome.NOT_ASSESSED):
-            continue
-        failing = [case for case in prop.cases if case.outcome is prop.outcome]
-        lines.append(f"✗ {prop.title} ({prop.outcome}, {len(failing)} of {len(prop.cases)} cases)\n  {prop.hint}")
-        if prop.evidence:
-            lines.append("  " + _unnamed(prop.evidence).replace("\n", "\n  "))
-    return "\n".join(lines)
-
-
-def _unnamed(case: CaseReport) -> str:
-    """A case's message without the names of functions: variants' functions are called by their mistakes."""
-    return str(message_of([part.model_copy(update={"fields": part.fields | {"function": "…"}}) for part in case.parts]))
 
 
 if __name__ == "__main__":
