@@ -50,9 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m grader.lab.gallery", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("build/gallery.html"), help="the page to write")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="judges to run in parallel")
-    parser.add_argument(
-        "--blind", type=int, metavar="N", help="show N under numbers; the answers in a file beside"
-    )
+    parser.add_argument("--blind", type=int, metavar="N", help="show N under numbers; the answers in a file beside")
     parser.add_argument("--seed", type=int, default=1, help="seed of that choice (default: %(default)s)")
     parser.add_argument("names", nargs="*", help="variants to show, by the start of their names; default: all")
     chosen = parser.parse_args(arguments)
