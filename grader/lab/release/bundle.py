@@ -10,7 +10,6 @@ import subprocess
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from grader import REPOSITORY
@@ -27,7 +26,6 @@ PARTS = {
     SHARED: "tests/harness/second_device",
 }  # folders, and their names in the bundle
 README = "handout/README.md"
-NONE: Mapping[str, Path] = MappingProxyType({})
 SCRIPTS = "notebooks/source"
 RUBRIC, STUDENTS_RUBRIC = "grader/assignment/rubric.toml", "tests/harness/rubric.toml"
 SHOWN_OF_A_TASK = ("id", "title", "file", "files", "names", "bonus")
@@ -40,7 +38,7 @@ class ReleaseRefused(Exception):
 
 
 def bundle(
-    built: Mapping[str, Path], signatures: Path, executed: Mapping[str, Path] = NONE, root: Path = REPOSITORY
+    built: Mapping[str, Path], signatures: Path, executed: Mapping[str, Path] | None = None, root: Path = REPOSITORY
 ) -> dict[str, bytes]:
     """Every file of the bundle, by its path.
 
@@ -66,7 +64,7 @@ def bundle(
     if not (root / README).is_file():
         raise ReleaseRefused(f"{root / README}: no such file. Write the student's README there.")
     files = {path: data for folder, name in folders.items() for path, data in _files(folder, name)}
-    for language, folder in executed.items():
+    for language, folder in (executed or {}).items():
         for path in sorted(folder.glob("*.ipynb")):
             if (own := f"notebooks/{language}/{path.name}") in files:
                 words = {} if language == LANGUAGES[0] else in_figures(root / SCRIPTS / f"{path.stem}.py")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache, partial
+from functools import cache
 from itertools import cycle
 from xml.etree import ElementTree
 
@@ -130,7 +130,7 @@ def _typst(node: ElementTree.Element) -> str:
             upright = len(text) > 1 or node.get("mathvariant") == "normal"
             return f"upright({' '.join(text)})" if upright else text  # not a string: Typst puts spaces around it
         case "mn" | "mtext":
-            return _quoted(text)
+            return f'"{text}"'
         case "mo":
             return _operator(text)
         case "mspace":
@@ -142,7 +142,7 @@ def _typst(node: ElementTree.Element) -> str:
         case "mfrac":
             return f"frac({parts[0]}, {parts[1]})"
         case "mover" if len(accent := node[1].text or "") == 1:
-            return f"accent({parts[0]}, {_quoted(accent)})"
+            return f'accent({parts[0]}, "{accent}")'
         case "msub" | "msup" | "msubsup" | "munder" | "mover" | "munderover":
             return _attached(tag, parts)
         case "mtable":
@@ -163,6 +163,3 @@ def _operator(text: str) -> str:
     if text == "/":
         return 'class("normal", \\/)'
     return "".join(f"\\{sign}" if sign in r'()[]{},;/_^&#$"\'`~*-:' else sign for sign in text)
-
-
-_quoted = partial(re.compile(r"(.*)", re.DOTALL).sub, r'"\1"', count=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import typst
@@ -65,10 +66,7 @@ def source(page: Page) -> str:
     return f"#metadata(none) <{page.name}>\n{_Writer(page).inside(SyntaxTreeNode(page.tokens))}"
 
 
-def _string(text: str) -> str:
-    """A string literal."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
+_string = partial(json.dumps, ensure_ascii=False)  # Typst's literals are JSON's
 
 
 class _Writer:

@@ -138,7 +138,8 @@ def write(executed: Path, out: Path, languages: Sequence[str], site: publish.Sit
         first = language == languages[0]
         walk = [page for page in pages if page.name != brief]
         fronts.append(out / ("" if first else language) / "index.html")
-        about = body(nbformat.v4.new_notebook(cells=[_markdown(front.about[language])]))
+        prose = nbformat.v4.new_markdown_cell(unbroken(front.about[language]), id="front")
+        about = body(nbformat.v4.new_notebook(cells=[prose]))
         text = _render(
             language,
             front.title[language],
@@ -176,12 +177,6 @@ def _way(front: sources.Front, pages: Sequence[Page], language: str) -> list[tup
         minutes = round(times.of_section(english, step.heading[sources.LANGUAGES[0]]))
         steps.append((f"{page.name}#{heading.id}", heading.text, step.do[language], minutes))
     return steps
-
-
-def _markdown(text: str) -> NotebookNode:
-    """A cell of prose, whose words that set a figure are kept for the handbook."""
-    cell: NotebookNode = nbformat.v4.new_markdown_cell(unbroken(text), id="front")
-    return cell
 
 
 def _brief_first(path: Path) -> tuple[bool, str]:
