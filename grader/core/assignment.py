@@ -29,7 +29,8 @@ class Assignment:
     - ``phrases``: ``PHRASES``, the messages of the hidden tests, from English to Chinese
     - ``corpus.students``: ``STUDENTS``, a sample class
     - ``corpus.variants``: ``all_variants()``, wrong and valid submissions, each with the points that it should lose;
-      optional: ``slip_families()`` and ``submission(slips)``, mistakes by task, to be combined
+      optional: ``slip_families()`` and ``submission(slips)`` (a variant), mistakes by task, to be combined, and
+      ``from_slips()``, the wrong variants that one of them makes
     - ``corpus.attacks``: ``all_attacks()``, hostile submissions
     - ``corpus.styles``, optional: ``style(number)`` and ``COMBINATIONS``, right submissions that share no text with
       ``ref``

@@ -24,32 +24,24 @@ def verify(
     jobs: Annotated[int, typer.Option(min=1, help="Judges to run in parallel.")] = os.cpu_count() or 1,
 ) -> None:
     """Test the grader on submissions and attacks with known outcomes, and write the kill table."""
-    from .verify import Attempt, Comparison, JudgeDied, Verdict, judged, page, rounds, summary  # imports torch
+    from .verify import JudgeDied, Result, judged, page, rounds, summary  # imports torch
 
     prepare(out.parent)
-    verdicts: list[Verdict] = []
-    attempts: list[Attempt] = []
-    comparisons: list[Comparison] = []
+    results: list[Result] = []
     try:
         for round_ in rounds(chosen(), range(seeds), all_styles):
             for result in follow(judged(round_, jobs), round_.title, len(round_.items), ERR):
                 if result.problem:
                     say(f"✗ {result.label}: {result.problem}", "red")
-                if isinstance(result, Verdict):
-                    verdicts.append(result)
-                elif isinstance(result, Attempt):
-                    attempts.append(result)
-                else:
-                    comparisons.append(result)
+                results.append(result)
     except KeyboardInterrupt:
         fail("stopped; nothing was written.", 130)
     except (CannotGrade, JudgeDied) as error:
         fail(str(error), EXIT_GRADER_ERROR)
-    out.write_text(page(chosen(), verdicts, attempts, comparisons), encoding="utf-8")
-    for line in summary(verdicts, attempts, comparisons):
+    out.write_text(page(chosen(), results), encoding="utf-8")
+    for line in summary(results):
         say(line)
     say(f"Kill table: {out}")
-    results: list[Verdict | Attempt | Comparison] = [*verdicts, *attempts, *comparisons]
     if any(result.problem for result in results):
         raise typer.Exit(EXIT_GRADER_ERROR)
 
@@ -71,9 +63,7 @@ def release(
 ) -> None:
     """Write the student bundle. Refuses, naming the place, if anything in it would reveal a solution."""
     with needing("grader,handout", "release"):
-        from grader.lab.release.repository import write_repository
-
-        from .release.bundle import ReleaseRefused, bundle
+        from .release.bundle import ReleaseRefused, bundle, write_repository
 
     prepare(out)
     name = chosen().rubric.id

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import nbformat
 
-from grader.lab.site.notebooks import handbook, sources, touches, typesetting
+from grader.lab.site import markdown
+from grader.lab.site.notebooks import handbook, sources
 
 from .small_notebook import NAME, reference, small_walkthrough
 
@@ -62,7 +63,7 @@ NUMBERS = {
     "reader": READER,
     "story": {"trained": 10, "edges": [0, 4, 10, 100], "theta": [1.0, 0.1], "methods": STORY},
 }
-LONG = f"${'+'.join('x' * typesetting.LONG)}$"
+LONG = f"${'+'.join('x' * markdown.LONG)}$"
 
 
 def small_handbook(folder: Path) -> Path:
@@ -70,7 +71,7 @@ def small_handbook(folder: Path) -> Path:
     with small_walkthrough(folder / "source"):
         for language in sources.LANGUAGES:
             notebook = reference()
-            given = nbformat.v4.new_output("display_data", {touches.NUMBERS: NUMBERS})
+            given = nbformat.v4.new_output("display_data", {handbook.NUMBERS: NUMBERS})
             table = nbformat.v4.new_output(
                 "display_data", {"text/html": f"<table><tr>{'<td>wide</td>' * 15}</tr></table>"}
             )

@@ -356,8 +356,8 @@ with quiet():
 # Hint: The softmax does not notice a constant that is added to a whole row. Multiply out $-\rho_h\,(m - n)$: which
 # part is the same for all keys of a row?
 #
-# Hint: Leave that part out. What remains knows the head and the key, so the middle dimension of the result has size
-# 1. Mind the sign: later keys are nearer.
+# Hint: Leave that part out. What remains knows the head and the key, so the middle dimension of the result has
+# size 1. Mind the sign: later keys are nearer.
 
 # %% [markdown] lang="zh"
 # ### 练习 7.3 · 一行供所有查询使用（2 分）

@@ -125,7 +125,7 @@ def _mistakes() -> Mapping[str, list[str]]:
     """By file, its texts with one mistake."""
     right, found = ASSIGNMENT.solution(), defaultdict(list)
     slips = ASSIGNMENT.part("corpus.variants")
-    alone = [slips.submission([slip]) for family in slips.slip_families() for slip in family]
+    alone = [slips.submission([slip]).files for family in slips.slip_families() for slip in family]
     for files in (*_variants(valid=False), *alone):
         for path, text in files.items():
             if text != right.get(path):

@@ -83,7 +83,7 @@ def test_a_valid_variant_gets_no_hint(variant: Variant) -> None:
         assert diagnose(student, property_id) is None, property_id
 
 
-@pytest.mark.parametrize("files", [ASSIGNMENT.solution(), submission(())], ids=["reference", "without_a_slip"])
+@pytest.mark.parametrize("files", [ASSIGNMENT.solution(), submission(()).files], ids=["reference", "without_a_slip"])
 def test_the_reference_and_the_pieces_that_slips_are_put_into_get_no_hint(files: Mapping[str, str]) -> None:
     student = student_of(files)
     for property_id in PROBES:

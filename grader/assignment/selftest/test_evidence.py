@@ -64,7 +64,7 @@ def test_doing_nothing_earns_nothing(judge: Judge, result: str, rows: str) -> No
 def test_a_crash_stays_a_crash(judge: Judge, task: str) -> None:
     """Rows that nobody has seen are no zeros, and no hint speaks of them."""
     name = next(iter(ASSIGNMENT.rubric.only(task).tasks[0].names))
-    files = submission(())
+    files = {**submission(()).files}
     files["src/modeling/vocab_emb.py"] += f"""
 def forward(self, input_ids):
     raise OSError("no such layer")
@@ -87,7 +87,7 @@ GAMMA_ALONE: Mapping[str, str] = {
 
 @pytest.mark.parametrize("result", GAMMA_ALONE.values(), ids=GAMMA_ALONE)
 def test_a_gamma_that_is_drawn_right_earns_that_and_no_more(judge: Judge, result: str) -> None:
-    files = submission(())
+    files = {**submission(()).files}
     path = "src/modeling/norm.py"
     files[path] += f"""
 def forward(self, input):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from grader.core.judge.judge import Judge
-from grader.lab.gallery import __main__ as gallery
+from grader.lab import gallery
 
 pytestmark = pytest.mark.process
 
@@ -42,9 +42,10 @@ def test_a_variant_that_could_not_be_graded_is_named(
 def test_a_blind_test_hides_what_the_mistakes_are_called(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     chosen = ["--blind", "2", "--seed", "3", "--jobs", "1", "wrong.rotary"]
     assert gallery.main(["--out", str(tmp_path / "gallery.html"), *chosen]) == 0
-    questions, answers = ((tmp_path / "blind-3" / f"{name}.txt").read_text() for name in ("questions", "answers"))
-    assert str(tmp_path / "blind-3" / "questions.txt") in capsys.readouterr().out
+    questions, answers = ((tmp_path / name).read_text() for name in ("gallery.html", "gallery.answers.txt"))
+    assert str(tmp_path / "gallery.html") in capsys.readouterr().out
     names = [line.split()[1].rstrip(":").rpartition(".")[2] for line in answers.splitlines()]
     assert len(names) == 2
     assert not any(name in questions for name in names)
-    assert questions.count("✗ ") >= questions.count("## ") == 2
+    assert "<details" not in questions
+    assert questions.count("✗ ") >= questions.count("<article") == 2

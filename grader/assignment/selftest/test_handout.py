@@ -19,11 +19,10 @@ from grader.assignment import ASSIGNMENT
 from grader.core.results.outcome import Outcome
 from grader.core.rubric import LANGUAGES
 from grader.lab.release.leaks import leaks
-from grader.lab.site.formulas import UnknownMathematics, mathml
+from grader.lab.site.formulas import UnknownMathematics, mathml, typst
 from grader.lab.site.handout import __main__ as command
 from grader.lab.site.handout import book, web
 from grader.lab.site.handout.agreement import problems
-from grader.lab.site.handout.mathematics import typst
 from grader.lab.site.handout.pages import HandoutError, Page, read
 from ref.functional import apply_rotary_pos_emb
 from ref.modeling import GroupRMSNorm, NTKAwareRoPE, ParallelVocabEmbedding, VocabEmbedding

@@ -25,7 +25,7 @@ def test_every_task_is_judged_on_every_dtype(judge: RunHiddenTests, rubric: Rubr
 
 
 def test_a_variant_can_only_lose_points_of_its_own_task(rubric: Rubric) -> None:
-    for variant in KNOWN.values():
+    for variant in (one for one in KNOWN.values() if one.piece):  # without the two fixed ends
         tasks = {
             task.id for task in rubric.tasks for prop in task.properties if prop.id in variant.breaks | variant.also
         }
@@ -42,7 +42,7 @@ def test_a_variant_that_draws_is_judged_the_same_every_time() -> None:
 
 def test_the_threat_model_names_attacks_that_exist_and_some_of_every_kind() -> None:
     text = (DOCS / "threat-model.md").read_text(encoding="utf-8")
-    kinds = {name.partition(".")[0] for name in attacks.names(ASSIGNMENT)}
+    kinds = {name.partition(".")[0] for name in attacks.known(ASSIGNMENT)}
     named = {name for name in re.findall(r"`([a-z]+\.[a-z_]+)`", text) if name.partition(".")[0] in kinds}
-    assert named <= set(attacks.names(ASSIGNMENT))
+    assert named <= set(attacks.known(ASSIGNMENT))
     assert {name.partition(".")[0] for name in named} == kinds

@@ -23,7 +23,7 @@ from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.attacks import archives, bombs
 from grader.core.specimens.attacks import CLAIM
 from grader.lab.processes import descendants, memory_mib
-from grader.lab.verify.attacks import known, names
+from grader.lab.verify.attacks import known
 from grader.selftest.submissions import write_folder, zipped
 
 pytestmark = [
@@ -57,7 +57,7 @@ def hostile_class(folder: Path, scratch: Path) -> list[str]:
         (scratch / f"{number}").mkdir(parents=True)
         path = build(scratch / f"{number}")
         path.rename(folder / f"b{number:03}{''.join(path.suffixes)}")
-    code = [name for name in names(ASSIGNMENT) if not name.startswith(("bombs", "archives", "devices"))]
+    code = [name for name in known(ASSIGNMENT) if not name.startswith(("bombs", "archives", "devices"))]
     for number, name in enumerate(code if EVERYTHING else CODE):
         write_folder(folder / f"c{number:03}_{name}", dict(known(ASSIGNMENT)[name].build(scratch).files))
     perfect = ["a_first", "b001_neighbour", "c001_neighbour", "z_last"]

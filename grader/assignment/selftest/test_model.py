@@ -7,14 +7,7 @@ import torch
 from torch import Tensor
 
 from grader.assignment import ASSIGNMENT, oracle
-from grader.assignment.corpus.variants.slips import (
-    SLIPS,
-    Slip,
-    combined_styles,
-    pairs_of_slips,
-    submission,
-    task_of_slip,
-)
+from grader.assignment.corpus.variants.slips import SLIPS, Slip, combined_styles, pairs_of_slips, submission
 from grader.assignment.model.differences import check_differences, slopes
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.normalising import CONTRACT, Law, normalising
@@ -25,7 +18,7 @@ from grader.core.judge.student_objects import StudentModule
 from grader.core.messages import quoted
 from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.limits import Limits
-from grader.lab.charges import Charge, Subject, charge, figures, line
+from grader.lab.charges import TASK_OF, Charge, charge, figures, line
 
 RUBRIC = ASSIGNMENT.rubric
 BY_NAME = {slip.name: slip for slip in SLIPS}
@@ -33,15 +26,8 @@ BY_NAME = {slip.name: slip for slip in SLIPS}
 
 def student_with(*names: str) -> Student:
     """A submission with these slips."""
-    files = submission([BY_NAME[name] for name in names])
+    files = submission([BY_NAME[name] for name in names]).files
     return Student(files, InProcessWorker, RUBRIC, Limits(submission_s=1e6))
-
-
-def subject_of(*slips: Slip) -> Subject:
-    blamed = frozenset().union(*(slip.properties for slip in slips))
-    hints = frozenset[str]().union(*(slip.hints for slip in slips))
-    name = "+".join(slip.name for slip in slips)
-    return Subject("slips", name, task_of_slip(slips[0]), blamed, hints, submission(slips))
 
 
 @pytest.mark.parametrize(
@@ -148,40 +134,42 @@ def test_slips_have_names_of_their_own_and_ids_that_exist() -> None:
     assert len(BY_NAME) == len(SLIPS)
     known = {misconception.id for misconception in RUBRIC.misconceptions}
     for slip in SLIPS:
-        assert slip.properties <= RUBRIC.only(task_of_slip(slip)).properties.keys(), slip.name
+        assert slip.properties <= RUBRIC.only(TASK_OF[submission([slip]).piece]).properties.keys(), slip.name
         assert slip.hints <= known, slip.name
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("slip", SLIPS[::9], ids=lambda slip: slip.name)
 def test_a_slip_costs_what_it_breaks_and_nothing_else(slip: Slip) -> None:
-    found = charge(subject_of(slip), RUBRIC)
-    assert found.exact, line(found, RUBRIC)
+    found = charge("slips", submission([slip]))
+    assert found.exact, line(found)
     assert not found.wrong_hints
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("styles", combined_styles()[::9], ids=lambda styles: "+".join(style.name for style in styles))
 def test_other_right_steps_cost_nothing(styles: tuple[Slip, ...]) -> None:
-    found = charge(subject_of(*styles), RUBRIC)
-    assert found.exact, line(found, RUBRIC)
+    found = charge("valid", submission(styles))
+    assert found.exact, line(found)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", pairs_of_slips()[::450], ids=lambda pair: "+".join(slip.name for slip in pair))
 def test_two_slips_are_both_charged(pair: tuple[Slip, Slip]) -> None:
-    assert charge(subject_of(*pair), RUBRIC).caught
+    assert charge("pairs", submission(pair)).caught
 
 
 def test_the_figures_count_what_is_missed_what_is_too_much_and_wrong_hints() -> None:
-    subject = subject_of(BY_NAME["sum"])
-    right = Charge(subject, frozenset({"norm_groups"}), {"norm_groups": "norm_sum_for_mean"})
-    missed = Charge(subject, frozenset(), {})
-    more = Charge(subject, frozenset({"norm_groups", "norm_eps_inside_sqrt"}), {"norm_groups": "norm_eps_absent"})
+    wrong = submission([BY_NAME["sum"]])
+    right = Charge("slips", wrong, frozenset({"norm_groups"}), {"norm_groups": "norm_sum_for_mean"})
+    missed = Charge("slips", wrong, frozenset(), {})
+    more = Charge(
+        "slips", wrong, frozenset({"norm_groups", "norm_eps_inside_sqrt"}), {"norm_groups": "norm_eps_absent"}
+    )
     assert (right.caught, right.exact, right.wrong_hints) == (True, True, {})
     assert (missed.caught, missed.exact) == (False, False)
     assert (more.caught, more.exact, more.wrong_hints) == (True, False, {"norm_groups": "norm_eps_absent"})
-    assert figures([right, missed, more], RUBRIC).splitlines()[1].split() == [
+    assert figures([right, missed, more]).splitlines()[1].split() == [
         "slips",
         "3",
         "2",
@@ -190,5 +178,5 @@ def test_the_figures_count_what_is_missed_what_is_too_much_and_wrong_hints() -> 
         "1.62",
         "1",
     ]
-    assert "too many, norm_eps_inside_sqrt" in line(more, RUBRIC)
-    assert "missed norm_groups" in line(missed, RUBRIC)
+    assert "too many, norm_eps_inside_sqrt" in line(more)
+    assert "missed norm_groups" in line(missed)

@@ -16,8 +16,8 @@ from grader.core.judge.devices import devices
 from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.rubric import Rubric
 from grader.lab.mutants import Mutant, __main__, mutants, sources
+from grader.lab.mutants.__main__ import MutantJudge, Verdict, page, problems, read_table
 from grader.lab.mutants.behaviour import PROBES, Comparison, Probe, alike
-from grader.lab.mutants.survivors import Explanation, MutantJudge, Verdict, page, problems, read_table
 
 NORM = "src/modeling/norm.py"
 WRONG = "mean_square + self.eps", "mean_square - self.eps"
@@ -203,7 +203,7 @@ def test_so_many_wrong_mutants_are_judged_and_those_that_cannot_be_imported_are_
 ) -> None:
     changes = ("import torch\n", "import torche\n"), EQUIVALENT, WRONG, WRONG
     chosen = [Mutant("ref", NORM, "GroupRMSNorm", *change, edited(*change)[NORM]) for change in changes]
-    monkeypatch.setattr("grader.lab.mutants.survivors.mutants", lambda *_: iter(chosen))
+    monkeypatch.setattr("grader.lab.mutants.__main__.mutants", lambda *_: iter(chosen))
     verdicts = [*judge.verdicts("ref", ASSIGNMENT.solution(), wrong=1)]
     assert [(verdict.mutant, dict(verdict.differing)) for verdict in verdicts] == [
         (chosen[1], {}),
@@ -219,7 +219,7 @@ def test_a_hidden_test_that_fails_by_itself_is_no_kill(judge: MutantJudge, monke
 
     monkeypatch.setattr("grader.assignment.oracle.rms_norm", broken)
     mutant = Mutant("ref", NORM, "GroupRMSNorm", *WRONG, edited(*WRONG)[NORM])
-    monkeypatch.setattr("grader.lab.mutants.survivors.mutants", lambda *_: iter([mutant]))
+    monkeypatch.setattr("grader.lab.mutants.__main__.mutants", lambda *_: iter([mutant]))
     (verdict,) = judge.verdicts("ref", ASSIGNMENT.solution(), wrong=1)
     assert verdict.fault.startswith("norm_")
     assert not verdict.is_right
@@ -229,31 +229,31 @@ def test_a_hidden_test_that_fails_by_itself_is_no_kill(judge: MutantJudge, monke
 
 
 def test_wrong_verdicts_and_explanations_must_agree() -> None:
-    table = [Explanation((SURVIVOR.mutant.name,), "Rounding.")]
+    table = {"Rounding.": [SURVIVOR.mutant.name]}
     assert [verdict.is_right for verdict in (KILLED, SURVIVOR, HARMLESS, CHARGED)] == [True, False, True, False]
     assert problems([KILLED, SURVIVOR, HARMLESS], table) == []
     assert problems([SURVIVOR, CHARGED], table) == [
         "is equivalent, but loses p, unexplained: ref, src/a.py, f: return 1 -> return 1.0"
     ]
-    assert problems([FAULTY], []) == [
+    assert problems([FAULTY], {}) == [
         "makes the grader fail in p, a_case, unexplained: ref, src/a.py, f: return 1 -> return None"
     ]
-    assert problems([SURVIVOR], []) == ["survives, unexplained: ref, src/a.py, f: return 1 -> return 3"]
+    assert problems([SURVIVOR], {}) == ["survives, unexplained: ref, src/a.py, f: return 1 -> return 3"]
     assert problems([KILLED], table) == [
         "is explained, but judged rightly or not made: ref, src/a.py, f: return 1 -> return 3",
     ]
 
 
 def test_an_explanation_is_a_sentence_about_mutants_that_no_other_explains() -> None:
-    explained = [name for entry in read_table() for name in entry.mutants]
+    explained = [name for names in read_table().values() for name in names]
     assert len(set(explained)) == len(explained)
-    assert all(entry.why.endswith(".") for entry in read_table())
+    assert all(why.endswith(".") for why in read_table())
 
 
 @pytest.mark.slow
 def test_every_explained_mutant_is_among_the_first_of_its_source() -> None:
     """In some fifty wrong mutants there are never as many equivalent ones."""
-    explained = {name for entry in read_table() for name in entry.mutants}
+    explained = {name for names in read_table().values() for name in names}
     for source, files in sources().items():
         if any(name.startswith(f"{source}, ") for name in explained):
             explained -= {mutant.name for mutant in islice(mutants(source, files), 2 * __main__.WRONG)}
@@ -261,7 +261,7 @@ def test_every_explained_mutant_is_among_the_first_of_its_source() -> None:
 
 
 def test_the_page_counts_and_shows_every_wrong_verdict_below_its_explanation() -> None:
-    text = page([KILLED, SURVIVOR, HARMLESS], [Explanation((SURVIVOR.mutant.name, "gone"), "Rounding.")])
+    text = page([KILLED, SURVIVOR, HARMLESS], {"Rounding.": [SURVIVOR.mutant.name, "gone"]})
     assert "| ref | 2 | 1 | 1 | 1 | 1 | 0 |\n| all | 2 | 1 | 1 | 1 | 1 | 0 |" in text
     assert text.endswith("\nRounding. (1)\n\n```diff\n  ref, src/a.py, f\n- return 1\n+ return 3\n```\n")
 
@@ -289,7 +289,7 @@ def test_the_command_fails_over_an_unexplained_survivor(
     monkeypatch.setattr(__main__, "MutantJudge", Stub)
     monkeypatch.setattr(__main__, "PAGE", place)
     monkeypatch.setattr(__main__, "sources", lambda: {"ref": {}})
-    for table, status in (([Explanation((SURVIVOR.mutant.name,), "Rounding.")], 0), ([], 1)):
+    for table, status in (({"Rounding.": [SURVIVOR.mutant.name]}, 0), ({}, 1)):
         monkeypatch.setattr(__main__, "read_table", lambda table=table: table)
         assert __main__.main() == status
         assert "2 wrong mutants, 1 caught (50.0%)" in capsys.readouterr().out

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from grader.assignment import ASSIGNMENT
-from grader.assignment.corpus.variants import all_variants, bases
+from grader.assignment.corpus.variants import all_variants, bases, from_slips
 from grader.extras.similarity.pairs import compared
 from grader.extras.similarity.work import SHORT, read_known
 from grader.selftest.classroom import DISGUISES, Files, copied, read
@@ -25,8 +25,9 @@ def honest(size: int) -> list[Files]:
     """
     reference = ASSIGNMENT.solution()
     people = [dict(reference) for _ in range(size)]
-    # Those about devices are edits within the reference, and add no text of their own.
-    appended = tuple(variant for variant in all_variants() if ".devices." not in variant.name)
+    # Those about devices are edits within the reference, and add no text of their own; slips share their templates.
+    shared = {variant.name for variant in from_slips()}
+    appended = [v for v in all_variants() if ".devices." not in v.name and v.name not in shared]
     for variant in sorted(appended, key=lambda variant: variant.name):
         home = ASSIGNMENT.rubric.file_of(variant.piece)
         mates = [person for person in people if person[home] == reference[home]] or people

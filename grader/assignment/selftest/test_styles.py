@@ -19,7 +19,7 @@ from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.styles import COMBINATIONS, PIECES, files, style
 from grader.assignment.selftest import style_oracle
 from grader.core.specimens.styles import Style
-from grader.lab.verify import rounds, styles
+from grader.lab.verify import rounds, variants
 
 ALL = os.environ.get("GRADER_ALL_STYLES") == "1"
 STYLES = [style(number) for number in range(COMBINATIONS)]
@@ -40,7 +40,7 @@ def test_a_style_meets_the_contract_and_keeps_all_points(one: Style, tmp_path: P
     torch.manual_seed(one.number)
     with style_oracle.imported(one, tmp_path) as names:
         style_oracle.check(names)
-    assert styles.judge(ASSIGNMENT, one.number, "this process").problem == ""
+    assert variants.judge_style(ASSIGNMENT, one.number, "this process").problem == ""
 
 
 @pytest.mark.parametrize("name", [name for task in ASSIGNMENT.rubric.tasks for name in task.names])
@@ -63,15 +63,15 @@ def test_all_combinations_differ_and_have_every_option() -> None:
 
 
 def test_a_seed_has_a_sample_of_its_own_and_a_flag_takes_every_one() -> None:
-    first, second = (set(styles.numbers(ASSIGNMENT, [seed], every=False)) for seed in (0, 1))
-    assert (len(first), len(second), first & second) == (styles.SAMPLE, styles.SAMPLE, set())
+    first, second = (set(variants.style_numbers(ASSIGNMENT, [seed], every=False)) for seed in (0, 1))
+    assert (len(first), len(second), first & second) == (variants.SAMPLE, variants.SAMPLE, set())
     last = rounds(ASSIGNMENT, [0], all_styles=True)[-1]
-    assert {item[1:] for item in last.items} == {(n, way) for n in range(COMBINATIONS) for way in styles.WAYS}
+    assert {item[1:] for item in last.items} == {(n, way) for n in range(COMBINATIONS) for way in variants.WAYS}
 
 
 @pytest.mark.process
 def test_a_style_is_graded_in_a_worker() -> None:
-    assert styles.judge(ASSIGNMENT, SAMPLE[0].number, "a process only").problem == ""
+    assert variants.judge_style(ASSIGNMENT, SAMPLE[0].number, "a process only").problem == ""
 
 
 def test_a_style_that_loses_points_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,6 +79,6 @@ def test_a_style_that_loses_points_is_told(monkeypatch: pytest.MonkeyPatch) -> N
         path: text.replace(b"group_size, eps\n", b"group_size, 2 * eps\n") for path, text in QUICK[0].files.items()
     }
     monkeypatch.setattr(ASSIGNMENT.part("corpus.styles"), "style", lambda _: replace(QUICK[0], files=files))
-    verdict = styles.judge(ASSIGNMENT, 0, "this process")
+    verdict = variants.judge_style(ASSIGNMENT, 0, "this process")
     assert "norm_eps_inside_sqrt" in verdict.lost
     assert "norm_eps_inside_sqrt failed, " in verdict.problem

@@ -10,7 +10,7 @@ import torch
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.variants import all_variants
-from grader.assignment.corpus.variants.slips import SLIPS, submission, task_of_slip
+from grader.assignment.corpus.variants.slips import SLIPS, submission
 from grader.assignment.diagnose.shown import EXPLAINED, IN_EVALUATION, NEEDED, explains, shown
 from grader.assignment.hidden.checks import check_drawn
 from grader.assignment.model.draw_words import Draw, told_seeds
@@ -153,10 +153,10 @@ TOLD = {
 @pytest.mark.parametrize(("name", "said"), TOLD.items(), ids=TOLD)
 def test_a_case_says_what_it_saw(judge: Judge, name: str, said: str) -> None:
     if name in BY_NAME:
-        results = judge(submission([BY_NAME[name]]), task_of_slip(BY_NAME[name]))
+        variant = submission([BY_NAME[name]])
     else:
         variant = next(variant for variant in all_variants() if variant.name == name)
-        results = judge(variant.files, ASSIGNMENT.rubric.task_of(next(iter(variant.breaks))).id)
+    results = judge(variant.files, ASSIGNMENT.rubric.task_of(next(iter(variant.breaks))).id)
     failed = [result.message for result in results if result.outcome is Outcome.FAILED]
     assert any(said in message for message in failed), failed
 

@@ -20,7 +20,7 @@ def test_everything_is_graded_ahead_and_plainly() -> None:
     for seed in (0, 1):
         names = {name for name, own in items if own == seed}
         assert names >= {variants.REFERENCE, variants.STUBS, "ada", "bo", *variants.known(ASSIGNMENT)}
-    assert items >= {(name, 0) for name in attacks.names(ASSIGNMENT)}
+    assert items >= {(name, 0) for name in attacks.known(ASSIGNMENT)}
 
 
 def test_the_same_reports_ahead_and_plainly_are_no_problem() -> None:
@@ -39,5 +39,5 @@ def test_a_pass_that_only_one_of_the_two_ways_gives_is_told(monkeypatch: pytest.
     monkeypatch.setattr(both_ways, "_judge", lambda *key: own(*key) if key[-1] else Mistaken())
     problem = both_ways.judge(ASSIGNMENT, WRONG.name, 0).problem
     assert f"{BROKEN}: " in problem
-    (line,) = [line for line in summary([], [], [Comparison(WRONG.name, 0, problem)]) if "--plain" in line]
+    (line,) = [line for line in summary([Comparison(WRONG.name, 0, problem)]) if "--plain" in line]
     assert line.endswith(f"1 of 1 pairs of reports differ, {WRONG.name}.")

@@ -113,13 +113,18 @@ def valid(
 
 
 def variants_of(assignment: Assignment) -> tuple[Variant, ...]:
-    """Every variant in the assignment's packages ``variants.wrong`` and ``variants.valid``, in the order of files."""
+    """Every variant in the assignment's packages ``variants.wrong`` and ``variants.valid``, in the order of files.
+
+    Wrong ones may be made of slips, too, by ``from_slips()`` of ``variants``.
+    """
     base = assignment.solution()
-    return tuple(
+    found = [
         _variant(f"{kind}.{topic}", code, claim, base, assignment.rubric)
         for kind in ("wrong", "valid")
         for topic, code, claim in claimed(assignment.part(f"corpus.variants.{kind}"), CLAIM)
-    )
+    ]
+    found += getattr(assignment.part("corpus.variants"), "from_slips", list)()
+    return tuple(sorted(found, key=lambda variant: (variant.valid, variant.name.split(".")[1])))
 
 
 def _marked(code: CodeT, claim: _Claim) -> CodeT:

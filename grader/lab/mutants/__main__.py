@@ -4,16 +4,160 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
 
 from grader.assignment import ASSIGNMENT
 from grader.core.assignment import rubric_or_exit
+from grader.core.judge.devices import devices, on_gpus, simulated
+from grader.core.judge.hidden_tests import HiddenTests
+from grader.core.judge.student import Student
+from grader.core.results.outcome import CaseResult
+from grader.core.rubric import Rubric
+from grader.core.sandbox.launch import Zygote
+from grader.core.sandbox.limits import Limits
+from grader.lab.charges import lost
 from grader.lab.stopped import one_line
 
-from .mutants import sources
-from .survivors import MutantJudge, Verdict, page, problems, read_table
+from .behaviour import AT_ONCE, Comparison
+from .mutants import Mutant, mutants, sources
 
+TABLE = ASSIGNMENT.folder / "mutants.toml"
 PAGE = ASSIGNMENT.root / "grader" / "docs" / "mutants.md"
 WRONG = 50  # edits of each original
+HEADER = """# Mutants of right submissions
+
+Written by `make mutants`: small edits of the reference and of right submissions in different styles, judged by the
+hidden tests. An edit is wrong if one of some 3,000 answers differs from the original's by more than rounding, and
+quietly wrong if that answer is a value, not an exception. A wrong edit is caught if it costs a point; an equivalent
+edit must cost none. Any other outcome must be explained in `grader/assignment/mutants.toml`, or the command fails.
+"""
+
+
+def read_table(path: Path = TABLE) -> dict[str, list[str]]:
+    """Why some mutants may survive: from each explanation, in one line, to the names of the mutants."""
+    return {entry["why"]: entry["mutants"] for entry in tomllib.loads(path.read_text(encoding="utf-8"))["explained"]}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of a mutant.
+
+    Attributes:
+        differing: The names whose answers differ from the original's, up to the first that is charged, and how.
+        charged: The properties that lost their points.
+        fault: The property and the case of a hidden test that failed by itself.
+    """
+
+    mutant: Mutant
+    differing: Mapping[str, str]
+    charged: frozenset[str]
+    fault: str = ""
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the verdict is right: a mutant loses points if and only if it behaves otherwise."""
+        return not self.fault and bool(self.differing) == bool(self.charged)
+
+
+class MutantJudge:
+    """Judges mutants by the hidden tests. A mutant may hang or fill the memory, so each runs in a worker."""
+
+    def __init__(self, rubric: Rubric) -> None:
+        """Start the fork server; the hidden tests of a task are collected when its first mutant is judged."""
+        torch.set_num_threads(1)
+        self._rubric = rubric
+        self._limits = Limits()
+        self._devices = devices("auto")
+        self._zygote = Zygote(self._limits, on_gpus(self._devices), second_device=simulated(self._devices))
+        self.start_worker = self._zygote.start
+        self._tests: dict[str, HiddenTests] = {}
+
+    def verdicts(self, source: str, files: Mapping[str, str], wrong: int) -> Iterator[Verdict]:
+        """Judge mutants of a submission until so many of them differ from it; those that fail at once are left out."""
+        comparison = Comparison(self.start_worker, files, next(iter(self._devices[1:]), None))
+        for mutant in mutants(source, files):
+            edited = {**files, mutant.path: mutant.text}
+            differing: dict[str, str] = {}
+            charged, fault = frozenset[str](), ""
+            try:
+                for name, how in comparison.differing(mutant.path, mutant.text, mutant.where.partition(".")[0]):
+                    differing[name] = how
+                    if how == AT_ONCE or (charged := self.charged(edited, [name])):
+                        break
+                charged = charged if differing else self.charged(edited, comparison.using(mutant.path))
+            except RuntimeError as error:
+                fault = str(error).partition(":")[0]
+            if AT_ONCE in differing.values():
+                continue
+            yield Verdict(mutant, differing, charged, fault)
+            wrong -= bool(differing)
+            if not wrong:
+                return
+
+    def charged(self, files: Mapping[str, str], names: Iterable[str]) -> frozenset[str]:
+        """The properties that lose their points, of the tasks that have these names.
+
+        Raises:
+            RuntimeError: If a hidden test itself is faulty.
+        """
+        results: list[CaseResult] = []
+        for task in (task for task in self._rubric.tasks if {*task.names} & {*names}):
+            if task.id not in self._tests:
+                properties = [prop.id for prop in task.properties]
+                self._tests[task.id] = HiddenTests(ASSIGNMENT, self._devices, 0, properties)
+            results += self._tests[task.id].run(Student(files, self.start_worker, self._rubric, self._limits))
+        return lost(results)
+
+    def close(self) -> None:
+        """End the fork server."""
+        self._zygote.close()
+
+
+def problems(verdicts: Iterable[Verdict], table: Mapping[str, Sequence[str]]) -> list[str]:
+    """A line for each wrong verdict that is not explained, and for each explanation that explains none."""
+    wrong = {verdict.mutant.name: verdict for verdict in verdicts if not verdict.is_right}
+    explained = {name for names in table.values() for name in names}
+    return [
+        *(f"{_fate(wrong[name])}, unexplained: {name}" for name in sorted(wrong.keys() - explained)),
+        *(f"is explained, but judged rightly or not made: {name}" for name in sorted(explained - wrong.keys())),
+    ]
+
+
+def _fate(verdict: Verdict) -> str:
+    if verdict.fault:
+        return f"makes the grader fail in {verdict.fault}"
+    return "survives" if verdict.differing else f"is equivalent, but loses {', '.join(sorted(verdict.charged))}"
+
+
+def page(verdicts: Sequence[Verdict], table: Mapping[str, Sequence[str]]) -> str:
+    """The page: counts for each original, then every wrong verdict as a diff below its explanation."""
+    lines = [HEADER, "| original | wrong edits | quietly wrong | caught | not caught | equivalent | charged |"]
+    lines.append("|---|--:|--:|--:|--:|--:|--:|")
+    for source in [*dict.fromkeys(verdict.mutant.source for verdict in verdicts), "all"]:
+        own = [verdict for verdict in verdicts if source in ("all", verdict.mutant.source)]
+        wrong = [verdict for verdict in own if verdict.differing]
+        quiet = sum("value" in verdict.differing.values() for verdict in wrong)
+        caught = sum(bool(verdict.charged) for verdict in wrong)
+        charged = sum(bool(verdict.charged) for verdict in own) - caught
+        counts = (len(wrong), quiet, caught, len(wrong) - caught, len(own) - len(wrong), charged)
+        lines.append(f"| {source} | {' | '.join(map(str, counts))} |")
+    by_name = {verdict.mutant.name: verdict.mutant for verdict in verdicts if not verdict.is_right}
+    for why, names in table.items():
+        if shown := [by_name[name] for name in names if name in by_name]:
+            lines += ["", f"{why} ({len(shown)})", "", "```diff"]
+            for mutant in shown:
+                lines += [
+                    f"  {mutant.source}, {mutant.path}, {mutant.where}",
+                    f"- {mutant.before}",
+                    f"+ {mutant.after}",
+                ]
+            lines.append("```")
+    return "\n".join([*lines, ""])
 
 
 def main() -> int:

@@ -1,20 +1,22 @@
-"""Collects the files that students receive, as paths and bytes."""
+"""Collects the files that students receive, as paths and bytes, and writes them as a git repository."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import subprocess
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
+from typing import Any
 
 from grader import REPOSITORY
 from grader.core.rubric import LANGUAGES
-from grader.lab.site.notebooks.pictures import translator
+from grader.lab.site.notebooks.pictures import SVG, reworded, translator
 from grader.lab.site.notebooks.wording import in_figures
 
-from .figures import with_figures
 from .leaks import CLUTTER, SHARED, SIGNATURES, leaks
 
 STUDENT = Path(__file__).with_name("student")  # files at the top of every bundle: Makefile, pyproject.toml, …
@@ -24,7 +26,6 @@ PARTS = {
     SHARED: "tests/harness/second_device",
 }  # folders, and their names in the bundle
 README = "handout/README.md"
-NONE: Mapping[str, Path] = MappingProxyType({})
 SCRIPTS = "notebooks/source"
 RUBRIC, STUDENTS_RUBRIC = "grader/assignment/rubric.toml", "tests/harness/rubric.toml"
 SHOWN_OF_A_TASK = ("id", "title", "file", "files", "names", "bonus")
@@ -37,7 +38,7 @@ class ReleaseRefused(Exception):
 
 
 def bundle(
-    built: Mapping[str, Path], signatures: Path, executed: Mapping[str, Path] = NONE, root: Path = REPOSITORY
+    built: Mapping[str, Path], signatures: Path, executed: Mapping[str, Path] | None = None, root: Path = REPOSITORY
 ) -> dict[str, bytes]:
     """Every file of the bundle, by its path.
 
@@ -63,7 +64,7 @@ def bundle(
     if not (root / README).is_file():
         raise ReleaseRefused(f"{root / README}: no such file. Write the student's README there.")
     files = {path: data for folder, name in folders.items() for path, data in _files(folder, name)}
-    for language, folder in executed.items():
+    for language, folder in (executed or {}).items():
         for path in sorted(folder.glob("*.ipynb")):
             if (own := f"notebooks/{language}/{path.name}") in files:
                 words = {} if language == LANGUAGES[0] else in_figures(root / SCRIPTS / f"{path.stem}.py")
@@ -104,3 +105,56 @@ def _toml(value: object) -> str:
     if isinstance(value, dict):
         return f"{{ {', '.join(f'{key} = {_toml(item)}' for key, item in value.items())} }}"
     return json.dumps(value, ensure_ascii=False)
+
+
+def with_figures(released: bytes, executed: bytes, translate: Callable[[str], str]) -> bytes:
+    """A released notebook whose cells show what they draw when the exercises are solved.
+
+    Args:
+        released: As nbgrader makes it, without any output.
+        executed: The same notebook with solutions and outputs; its cells have the same ids.
+        translate: Gives the words of a figure in the notebook's language.
+    """
+    drawn = {cell["id"]: _figures(cell, translate) for cell in json.loads(executed)["cells"] if "outputs" in cell}
+    notebook = json.loads(released)
+    for cell in notebook["cells"]:
+        if "outputs" in cell:
+            cell["outputs"] = drawn.get(cell["id"], [])
+    return (json.dumps(notebook, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _figures(cell: Mapping[str, Any], translate: Callable[[str], str]) -> list[dict[str, Any]]:
+    """The figures among the outputs of a cell."""
+    found = ["".join(output["data"][SVG]) for output in cell["outputs"] if SVG in output.get("data", {})]
+    return [{"data": {SVG: reworded(svg, translate)}, "metadata": {}, "output_type": "display_data"} for svg in found]
+
+
+AUTHOR = {"NAME": "Course staff", "EMAIL": "staff@example.org", "DATE": "2000-01-01T00:00:00Z"}
+
+
+def write_repository(files: Mapping[str, bytes], folder: Path) -> str:
+    """Replace ``folder`` by a git repository with one commit; return the id of the commit.
+
+    Raises:
+        OSError: If git is not installed.
+        subprocess.CalledProcessError: If git fails.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    for name, data in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    identity = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in AUTHOR.items()}
+    environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-c", "core.autocrlf=false", *arguments]
+        done = subprocess.run(
+            command, cwd=folder, env=environment | identity, check=True, capture_output=True, text=True
+        )
+        return done.stdout.strip()
+
+    git("init", "--quiet", "--initial-branch=main")
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "The assignment as handed out")
+    return git("rev-parse", "HEAD")

@@ -55,26 +55,32 @@ def of_code(source: str) -> Iterator[Fingerprint]:
         return
     for statement in (node for node in ast.walk(tree) if isinstance(node, ast.stmt)):
         defines = isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.Import)
-        if not defines and (text := _shape(statement)) is not None:
+        if not defines and not _is_text(statement) and (text := shape(statement, LEAST_NODES)) is not None:
             yield Fingerprint(text, statement.lineno)
 
 
-def _shape(statement: ast.stmt) -> str | None:
-    """The tree of a statement, with its names replaced by numbers in order of appearance; None if it is too small."""
-    nodes = [node for node in ast.walk(statement) if not isinstance(node, ast.expr_context | ast.operator)]
-    if len(nodes) < LEAST_NODES or _is_text(statement):
+def shape(tree: ast.stmt | ast.expr, least: int, *, numbers: bool = True) -> str | None:
+    """The nodes of a tree, its names numbered in order of appearance; None if there are fewer than ``least``.
+
+    Args:
+        tree: A statement or an expression.
+        least: The number of nodes below which two trees are alike by chance.
+        numbers: Whether the values of numbers count.
+    """
+    nodes = [node for node in ast.walk(tree) if not isinstance(node, ast.expr_context | ast.operator)]
+    if len(nodes) < least:
         return None
-    numbers: dict[str, int] = {}
+    names: dict[str, int] = {}
     parts = []
     for node in nodes:
         parts.append(type(node).__name__)
         if isinstance(node, ast.Name):
-            parts.append(f"name {numbers.setdefault(node.id, len(numbers))}")
+            parts.append(f"name {names.setdefault(node.id, len(names))}")
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
-            parts.append(f"own {numbers.setdefault(f'self.{node.attr}', len(numbers))}")  # a name that its author chose
+            parts.append(f"own {names.setdefault(f'self.{node.attr}', len(names))}")  # a name that its author chose
         elif isinstance(node, ast.Attribute):
             parts.append(node.attr)
-        elif isinstance(node, ast.Constant):
+        elif isinstance(node, ast.Constant) and (numbers or isinstance(node.value, str)):
             parts.append(repr(node.value))
         elif isinstance(node, ast.BinOp | ast.UnaryOp):
             parts.append(type(node.op).__name__)

@@ -9,7 +9,7 @@ from typing import Any
 from unittest import mock
 
 from grader.lab.site.notebooks import execute, rules, sources
-from grader.lab.site.notebooks.needed import unneeded
+from grader.lab.site.notebooks.submissions import unneeded
 
 
 def cells(notebook: str) -> dict[str, str]:

@@ -13,7 +13,8 @@ pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: 
 
 import nbformat
 
-from grader.lab.site.notebooks import handbook, pictures, references, sources, times, touches, typesetting
+from grader.lab.site import markdown
+from grader.lab.site.notebooks import handbook, pictures, references, sources, times
 from grader.selftest.small_notebook import NAME, reference, small_walkthrough
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -95,7 +96,7 @@ def test_the_whole_in_brief_comes_first_and_shows_numbers_of_the_walk_through(tm
         )
         assert [script.name for script in sources.pages()] == [f"{NAME}.py", "brief.py"]
         walk = reference()
-        walk.cells[1].outputs = [nbformat.v4.new_output("display_data", {touches.NUMBERS: {"story": "measured"}})]
+        walk.cells[1].outputs = [nbformat.v4.new_output("display_data", {handbook.NUMBERS: {"story": "measured"}})]
         (tmp_path / "en" / "executed").mkdir(parents=True)
         for name, notebook in ((NAME, walk), ("brief", sources.read(sources.pages()[1], "en"))):
             (tmp_path / "en" / "executed" / f"{name}.ipynb").write_text(nbformat.writes(notebook), encoding="utf-8")
@@ -270,7 +271,7 @@ def test_no_blank_follows_a_chinese_mark() -> None:
     shown = pictures.shown(f"<svg>{titles}</svg>", "zh")
     assert "<figcaption>两条曲线徘徊；而得分是 3 箭头离起点 PI 的终点</figcaption>" in shown
     text = "<p><strong>唯一吗？</strong> 唯一。</p><pre>行：  1</pre>"
-    assert typesetting.with_formulas(text, []) == "<p><strong>唯一吗？</strong>唯一。</p><pre>行：  1</pre>"
+    assert markdown.finished(text) == "<p><strong>唯一吗？</strong>唯一。</p><pre>行：  1</pre>"
 
 
 def test_formulas_have_a_font_and_code_that_draws_is_folded(tmp_path: Path) -> None:
@@ -294,7 +295,7 @@ def test_prose_is_set_as_in_print() -> None:
     page = handbook.body(notebook)
     assert 'It\u2019s (“no”) <code>"x"</code>' in page
     assert re.findall(r'<span class="tight"><math.*?</math>(.)</span>', page) == [","]
-    assert '<mi>ln</mi><mspace width="0.17em"/><mi>x</mi>' in page
+    assert '<mi>ln</mi><mspace width="0.17em"></mspace><mi>x</mi>' in page
 
 
 def test_no_space_follows_a_chinese_mark_that_ends_emphasis() -> None:
@@ -303,7 +304,7 @@ def test_no_space_follows_a_chinese_mark_that_ends_emphasis() -> None:
 
 
 def test_punctuation_stays_with_its_formula_and_long_lines_of_code_go_on_below() -> None:
-    long = "+".join("x" * typesetting.LONG)
+    long = "+".join("x" * markdown.LONG)
     notebook = nbformat.v4.new_notebook()
     notebook.cells = [
         nbformat.v4.new_markdown_cell(f"The ($x$-th) ${long}$; ${long}$ and ($y$ or $z$)."),

@@ -9,8 +9,7 @@ pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: 
 import nbformat
 
 from grader.lab.site.notebooks import sources
-from grader.lab.site.notebooks.needed import unneeded
-from grader.lab.site.notebooks.submissions import readied
+from grader.lab.site.notebooks.submissions import readied, unneeded
 
 IMPORTS, HELPER = "import math", "def half(x):\n    return x / 2"
 TRAINING = "models = [half(x) for x in range(3)]"

@@ -10,7 +10,7 @@ pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: 
 
 import nbformat
 
-from grader.lab.site.notebooks import handbook, sources, touches
+from grader.lab.site.notebooks import handbook, sources
 from grader.selftest.browser import Tab, needs_browser
 from grader.selftest.small_handbook import NUMBERS, STORY
 from grader.selftest.small_notebook import NAME
@@ -27,7 +27,7 @@ def prose(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / language / "executed").mkdir(parents=True)
         for script in sources.pages():
             notebook = sources.read(script, language)
-            numbers = nbformat.v4.new_output("display_data", {touches.NUMBERS: GIVEN})
+            numbers = nbformat.v4.new_output("display_data", {handbook.NUMBERS: GIVEN})
             notebook.cells = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
             notebook.cells.append(nbformat.v4.new_code_cell("# run", outputs=[numbers]))
             path = folder / language / "executed" / f"{script.stem}.ipynb"

@@ -16,7 +16,6 @@ import nbformat
 
 from grader import REPOSITORY
 from grader.lab.site.notebooks import handbook, publish, sources
-from grader.lab.site.notebooks.preview import preview
 from grader.selftest.small_notebook import NAME, blank, reference, small_walkthrough
 
 SITE = publish.Site("https://ada.github.io/rope")
@@ -109,8 +108,8 @@ def test_what_colab_opens_fetches_its_modules_and_has_no_solution(pages: dict[st
 
 
 def test_the_preview_is_a_picture_of_the_size_that_the_page_says() -> None:
-    picture = preview()
-    assert picture == preview(), "The same bytes in every build."
+    picture = publish.preview()
+    assert picture == publish.preview(), "The same bytes in every build."
     assert struct.unpack(">II", picture[16:24]) == (1200, 630)
 
 

@@ -19,7 +19,7 @@ from nbformat import NotebookNode
 from traitlets.config import Config
 
 from grader.lab.site.chinese import unbroken
-from grader.lab.site.notebooks import answers, claims, execute, rules, sources, twins, wording
+from grader.lab.site.notebooks import claims, execute, release, rules, sources, twins, wording
 from grader.selftest.small_notebook import SCRIPT, WORDS, cell, reference, small_walkthrough, write
 
 NAMES = [script.stem for script in sources.pages()]
@@ -160,7 +160,7 @@ def test_an_exercise_needs_no_answer_to_another(name: str) -> None:
 def test_no_notebook_gives_the_answer_to_an_exercise_of_another() -> None:
     books = {script.name: sources.read(script, "en") for script in sources.pages()}
     assert [
-        *answers.given_away(books, {path.name: path.read_text(encoding="utf-8") for path in sources.helpers()})
+        *release.given_away(books, {path.name: path.read_text(encoding="utf-8") for path in sources.helpers()})
     ] == []
 
 
@@ -171,7 +171,7 @@ def test_an_answer_in_another_place_is_found_under_other_names(tmp_path: Path, p
     gives = from_text(f"# %%\n{other}\n", tmp_path)
     books, modules = {"0.ipynb": asks, "1.ipynb": gives}, {"m.py": other}
     books, modules = (books, {}) if place == "notebook" else ({"0.ipynb": asks}, modules)
-    found = [*answers.given_away(books, modules)]
+    found = [*release.given_away(books, modules)]
     assert (
         f"{'1.ipynb' if place == 'notebook' else 'm.py'}: has 'start * k ** (hd / (hd - 2))', which double" in found[0]
     )
@@ -341,12 +341,24 @@ def test_words_are_replaced_where_they_stand(code: str, words: dict[str, str], e
     [
         ('# %% [markdown] lang="zh"\n# # 0 · 小\n#\n# 两个相等的数之和是 $x + x = 2x$。\n\n', "", "expected one"),
         (' lang="zh"', "", "expected one cell in each"),
-        ("# # 0 · 小", "# ## 0 · 小", "heading of level 1 '# 0 · Small' has no twin"),
-        ("# 两个相等的数之和是 $x + x = 2x$。", "# 和。\n#\n# 又及。", "nothing '' has no twin, but paragraph"),
-        ("# 两个相等的数之和是 $x + x = 2x$。", "# - 和\n# - 再和", "no twin, but list of 2"),
-        ("# The sum of two equal numbers is $x + x = 2x$.", "# See [it](https://a.org/1).", "other links"),
-        ("# The sum of two equal numbers is $x + x = 2x$.", "# It is 1,024.", "other numbers: 1024"),
-        ("# Hint: One more", "# One more", "paragraph 'One more is missing.' has no twin, but hint '提示：还差一个。'"),
+        ("# # 0 · 小", "# ## 0 · 小", "languages differ in structure: only the first: 0 h1; only the second: 0 h2"),
+        ("# 两个相等的数之和是 $x + x = 2x$。", "# 和。\n#\n# 又及。", "differ in structure: only the second: 2 p"),
+        (
+            "# 两个相等的数之和是 $x + x = 2x$。",
+            "# - 和\n# - 再和",
+            "only the first: 1 p; only the second: 1 ul",
+        ),
+        (
+            "# The sum of two equal numbers is $x + x = 2x$.",
+            "# See [it](https://a.org/1).",
+            "differ in links: only the first",
+        ),
+        (
+            "# The sum of two equal numbers is $x + x = 2x$.",
+            "# It is 1,024.",
+            "in numbers: only the first: 1024",
+        ),
+        ("# Hint: One more", "# One more", "languages differ in hints"),
         ("One and one make two.", "One and one make 2.", "no Chinese for the 'One and one make 2.' of the code"),
         ("Twice x.", "Double x.", "no 'Twice x.' in the code, which the table translates"),
     ],

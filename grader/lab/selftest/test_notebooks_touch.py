@@ -16,7 +16,7 @@ import torch
 from torch.nn.functional import cross_entropy, rms_norm
 
 from grader.lab.site import touch
-from grader.lab.site.notebooks import execute, sources, touches
+from grader.lab.site.notebooks import execute, handbook, sources
 from grader.lab.site.touch import MARKER
 from grader.selftest.browser import Tab, needs_axe, needs_browser
 from grader.selftest.small_handbook import NUMBERS, ORDER, READER, TOUCHES
@@ -47,9 +47,9 @@ def test_a_figure_gets_the_numbers_that_it_reads() -> None:
 def test_numbers_leave_the_outputs_and_cannot_end_the_script() -> None:
     notebook = reference()
     shown = nbformat.v4.new_output("stream", text="shown")
-    given = nbformat.v4.new_output("display_data", {touches.NUMBERS: {"a": ["</script>"]}, "text/plain": "(numbers)"})
+    given = nbformat.v4.new_output("display_data", {handbook.NUMBERS: {"a": ["</script>"]}, "text/plain": "(numbers)"})
     notebook.cells[1].outputs = [given, shown]
-    numbers = touches.taken(notebook)
+    numbers = handbook._taken(notebook)
     assert (numbers, notebook.cells[1].outputs) == ({"a": ["</script>"]}, [shown])
     assert "</script>" not in touch.script(sources.TOUCHES, ("clock",), numbers)
 
@@ -60,7 +60,7 @@ def test_what_a_cell_hands_over_arrives() -> None:
     )
     run = execute.execute(notebook, sources.SOURCES)
     assert run.problems == ()
-    assert touches.taken(run.notebook) == {"a": {"means": [0.5, 2]}}
+    assert handbook._taken(run.notebook) == {"a": {"means": [0.5, 2]}}
     assert run.notebook.cells[0].outputs == []
 
 

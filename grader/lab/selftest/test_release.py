@@ -19,10 +19,8 @@ from grader.__main__ import app
 from grader.core.results.files import write_zip
 from grader.core.rubric import LANGUAGES
 from grader.lab.commands import RELEASED
-from grader.lab.release.bundle import RUBRIC, STUDENTS_RUBRIC, ReleaseRefused, bundle
-from grader.lab.release.figures import with_figures
+from grader.lab.release.bundle import RUBRIC, STUDENTS_RUBRIC, ReleaseRefused, bundle, with_figures, write_repository
 from grader.lab.release.leaks import leaks
-from grader.lab.release.repository import write_repository
 from grader.selftest.submissions import write_folder
 
 ROTATE = (REPOSITORY / "ref/functional.py").read_text()

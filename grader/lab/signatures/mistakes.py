@@ -12,7 +12,7 @@ from typing import Any
 
 from grader.core.assignment import Assignment
 from grader.core.rubric import LANGUAGES, Rubric
-from grader.core.specimens.variants import variants_of
+from grader.core.specimens.variants import Variant, variants_of
 
 from .public_tests import PublicTests
 
@@ -119,35 +119,33 @@ def _named(names: Names, property_id: str, assignment: Assignment) -> Names:
 
 
 def _all(assignment: Assignment, tests: PublicTests, pairs: bool) -> Iterator[_Seen]:
-    variants: Any = assignment.part("corpus.variants")
+    corpus: Any = assignment.part("corpus.variants")
     of_piece = {name: [prop.id for prop in task.properties] for task in assignment.rubric.tasks for name in task.names}
-    for variant in variants_of(assignment):
-        if not variant.valid:
-            signatures = tests.signatures(variant.files, of_piece[variant.piece])
-            yield _Seen(variant.hints, signatures, frozenset(signatures))
-    if hasattr(variants, "slip_families"):
-        for task, family in zip(assignment.rubric.tasks, variants.slip_families(), strict=True):
-            alone = {
-                slip: tests.signatures(variants.submission([slip]), [prop.id for prop in task.properties])
-                for slip in family
-            }
-            yield from (_Seen(slip.hints, signatures, frozenset(signatures)) for slip, signatures in alone.items())
-            yield from _pairs(variants, alone, tests) if pairs else ()
+
+    def seen(variant: Variant) -> _Seen:
+        signatures = tests.signatures(variant.files, of_piece[variant.piece])
+        return _Seen(variant.hints, signatures, frozenset(signatures))
+
+    yield from (seen(variant) for variant in variants_of(assignment) if not variant.valid)
+    for family in corpus.slip_families() if hasattr(corpus, "slip_families") else ():
+        alone = {slip: seen(corpus.submission([slip])) for slip in family}
+        yield from alone.values()
+        yield from _pairs(corpus, alone, tests) if pairs else ()
 
 
-def _pairs(variants: Any, alone: Mapping[Any, Mapping[str, Signatures]], tests: PublicTests) -> Iterator[_Seen]:
+def _pairs(corpus: Any, alone: Mapping[Any, _Seen], tests: PublicTests) -> Iterator[_Seen]:
     """Each pair of slips that touches no step twice.
 
     Only those properties are tried whose tests both fail alone: of others, a pair shows what one of the two does.
     """
-    for first, second in combinations(alone, 2):
-        shared = alone[first].keys() & alone[second].keys()
+    for (first, one), (second, other) in combinations(alone.items(), 2):
+        shared = one.fails & other.fails
         if shared and not first.steps.keys() & second.steps.keys():
-            together = tests.signatures(variants.submission([first, second]), shared)
+            together = tests.signatures(corpus.submission([first, second]).files, shared)
             new = {
                 name: signatures
                 for name, signatures in together.items()
-                if signatures not in (alone[first][name], alone[second][name])
+                if signatures not in (one.signatures[name], other.signatures[name])
             }
-            names = first.hints | second.hints if first.hints and second.hints else frozenset()
-            yield _Seen(names, new, frozenset(alone[first].keys() | alone[second].keys()))
+            names = one.names | other.names if one.names and other.names else frozenset()
+            yield _Seen(names, new, one.fails | other.fails)

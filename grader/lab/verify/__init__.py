@@ -2,8 +2,8 @@
 
 from .attacks import Attempt
 from .both_ways import Comparison
-from .page import page, summary
+from .page import Result, page, summary
 from .rounds import JudgeDied, Round, judged, rounds
 from .variants import Verdict
 
-__all__ = ["Attempt", "Comparison", "JudgeDied", "Round", "Verdict", "judged", "page", "rounds", "summary"]
+__all__ = ["Attempt", "Comparison", "JudgeDied", "Result", "Round", "Verdict", "judged", "page", "rounds", "summary"]

@@ -75,11 +75,6 @@ def known(assignment: Assignment) -> dict[str, Attack]:
     return {attack.name: attack for attack in attacks_of(assignment)}
 
 
-def names(assignment: Assignment) -> list[str]:
-    """The names of all attacks."""
-    return list(known(assignment))
-
-
 def covers(isolation: Isolation, attack: Attack) -> bool:
     """Whether the layers that hold are meant to stop the attack; seccomp forbids to open files, and so stops all."""
     return attack.needs in ("", *isolation.held) or "seccomp" in isolation.held

@@ -44,8 +44,8 @@ class Comparison:
 
 def items(assignment: Assignment, seeds: Sequence[int]) -> list[tuple[Assignment, str, int]]:
     """What to grade both ways: variants and sample class with every seed, attacks, which often hang, with one."""
-    honest = [*variants.names(assignment), *_sample_class(assignment)]
-    pairs = [*product(seeds, honest), *product(seeds[:1], attacks.names(assignment))]
+    honest = [*variants.known(assignment), *_sample_class(assignment)]
+    pairs = [*product(seeds, honest), *product(seeds[:1], attacks.known(assignment))]
     return [(assignment, name, seed) for seed, name in pairs]
 
 
@@ -80,10 +80,6 @@ def _differences(replayed: Report, plain: Report) -> Iterator[str]:
 
 
 def _submission(assignment: Assignment, name: str) -> Submission:
-    if name == variants.REFERENCE:
-        return Submission(name, assignment.solution())
-    if name == variants.STUBS:
-        return Submission(name, assignment.stubs())
     if name in variants.known(assignment):
         return Submission(name, dict(variants.known(assignment)[name].files))
     if name in _sample_class(assignment):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import TypeVar
 
 from grader.core.assignment import Assignment
 
@@ -13,42 +13,43 @@ from .attacks import Attempt
 from .both_ways import Comparison
 from .variants import ALL_DTYPES, REFERENCE, STUBS, Verdict
 
-
-@dataclass(frozen=True)
-class Margin:
-    """An error divided by its limit, and the submission that it belongs to."""
-
-    share: float
-    name: str
-
-    def __str__(self) -> str:
-        """Such as ``0.54 times its limit (valid.norm.fused)``."""
-        return f"{self.share:.3g} times its limit ({self.name})"
+Result = Verdict | Attempt | Comparison
+Kind = TypeVar("Kind", Verdict, Attempt, Comparison)
 
 
-def smallest_excess(verdicts: Iterable[Verdict]) -> Margin | None:
+def _of(kind: type[Kind], results: Iterable[Result]) -> list[Kind]:
+    return [result for result in results if isinstance(result, kind)]
+
+
+def smallest_excess(verdicts: Iterable[Verdict]) -> Verdict | None:
     """The wrong variant that came closest to passing, each taken in its clearest failing case."""
-    shares = [Margin(v.margin, v.name) for v in verdicts if _is_wrong(v) and v.margin is not None]
-    return min(shares, key=lambda margin: margin.share, default=None)
+    return min((v for v in verdicts if _is_wrong(v) and v.margin is not None), key=_margin_of, default=None)
 
 
-def largest_share(verdicts: Iterable[Verdict]) -> Margin | None:
+def largest_share(verdicts: Iterable[Verdict]) -> Verdict | None:
     """The right submission that came closest to failing."""
-    shares = [Margin(v.margin, v.name) for v in verdicts if v.valid and v.margin is not None]
-    return max(shares, key=lambda margin: margin.share, default=None)
+    return max((v for v in verdicts if v.valid and v.margin is not None), key=_margin_of, default=None)
 
 
-def summary(
-    verdicts: Sequence[Verdict], attempts: Sequence[Attempt], comparisons: Sequence[Comparison] = ()
-) -> list[str]:
+def _margin_of(verdict: Verdict) -> float:
+    return verdict.margin or 0.0
+
+
+def _closest(verdict: Verdict | None) -> str:
+    """Such as ``0.54 times its limit (valid.norm.fused)``."""
+    return f"{verdict.margin:.3g} times its limit ({verdict.name})" if verdict else "none was measured"
+
+
+def summary(results: Sequence[Result]) -> list[str]:
     """The counts and margins, a line each."""
+    verdicts, attempts, comparisons = _of(Verdict, results), _of(Attempt, results), _of(Comparison, results)
     judged = {verdict.name: verdict.valid for verdict in verdicts if verdict.name not in (REFERENCE, STUBS)}
     valid = sum(judged.values())
     lines = [
         f"{len(verdicts)} verdicts on {len(judged) - valid} wrong variants, {valid} valid ones, the reference and "
         f"untouched stubs, over the seeds {_seeds(verdicts)}: {_problems(verdicts)} of them wrong.",
-        f"Wrong variants, closest to passing: {smallest_excess(verdicts)}. "
-        f"Correct variants, closest to failing: {largest_share(verdicts)}.",
+        f"Wrong variants, closest to passing: {_closest(smallest_excess(verdicts))}. "
+        f"Correct variants, closest to failing: {_closest(largest_share(verdicts))}.",
     ]
     for isolation in dict.fromkeys(attempt.isolation for attempt in attempts):
         ended = {attempt.name: attempt for attempt in attempts if attempt.isolation == isolation}
@@ -70,18 +71,14 @@ def _seeds(results: Iterable[Verdict | Comparison]) -> str:
     return ", ".join(map(str, sorted({result.seed for result in results})))
 
 
-def page(
-    assignment: Assignment,
-    verdicts: Sequence[Verdict],
-    attempts: Sequence[Attempt],
-    comparisons: Sequence[Comparison] = (),
-) -> str:
+def page(assignment: Assignment, results: Sequence[Result]) -> str:
     """The whole page as Markdown; the same machine and the same work give the same bytes."""
+    verdicts, attempts = _of(Verdict, results), _of(Attempt, results)
     wrong = [verdict for verdict in verdicts if _is_wrong(verdict)]
     right = [verdict for verdict in verdicts if verdict.valid]
     blocks = [
         ["# Kill table", "", "Written by `grader verify`; explained in `judging.md` and `threat-model.md`.", ""],
-        [f"- {line}" for line in summary(verdicts, attempts, comparisons)],
+        [f"- {line}" for line in summary(results)],
         ["", "## By property", "", *_by_property(assignment, wrong)],
         ["", "## Wrong variants", "", *_wrong(assignment, _by_name(wrong))],
         ["", "## Correct variants", "", *_right(_by_name(right))],
@@ -94,7 +91,7 @@ def _is_wrong(verdict: Verdict) -> bool:
     return not verdict.valid and verdict.name != STUBS
 
 
-def _problems(results: Sequence[Verdict | Attempt | Comparison]) -> int:
+def _problems(results: Sequence[Result]) -> int:
     return sum(bool(result.problem) for result in results)
 
 
@@ -117,7 +114,7 @@ def _by_property(assignment: Assignment, wrong: Sequence[Verdict]) -> list[str]:
         caught = {verdict.name for verdict in wrong if identifier in verdict.lost}
         closest = smallest_excess(v for v in breaking if breaks[v.name] == {identifier})
         lines.append(
-            _row(identifier, len({v.name for v in breaking}), len(caught), _size(closest.share if closest else None))
+            _row(identifier, len({v.name for v in breaking}), len(caught), _size(closest.margin if closest else None))
         )
     return lines
 

@@ -23,10 +23,8 @@ from grader.core.assignment import Assignment
 from grader.core.sandbox.limits import LAYERS
 from grader.core.sandbox.lockdown import die_with_parent
 
-from . import attacks, both_ways, styles, variants
-from .attacks import Attempt
-from .both_ways import Comparison
-from .variants import Verdict
+from . import attacks, both_ways, variants
+from .page import Result
 
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -43,7 +41,7 @@ class Round:
     """
 
     title: str
-    judge: Callable[..., Verdict | Attempt | Comparison]
+    judge: Callable[..., Result]
     items: Sequence[tuple[Any, ...]]
     waits: bool = False
 
@@ -54,18 +52,18 @@ class JudgeDied(Exception):
 
 def rounds(assignment: Assignment, seeds: Sequence[int], all_styles: bool = False) -> list[Round]:
     """Variants for every seed, attacks with all layers and with none, everything with and without --plain, styles."""
-    known, hostile = variants.names(assignment), attacks.names(assignment)
-    numbers = styles.numbers(assignment, seeds, all_styles)
+    known, hostile = variants.known(assignment), attacks.known(assignment)
+    numbers = variants.style_numbers(assignment, seeds, all_styles)
     return [
         Round("variants", variants.judge, [(assignment, name, seed) for seed, name in product(seeds, known)]),
         Round("attacks, all layers", attacks.judge, [(assignment, name, ()) for name in hostile], waits=True),
         Round("attacks, a process only", attacks.judge, [(assignment, name, LAYERS) for name in hostile], waits=True),
         Round("everything, with and without --plain", both_ways.judge, both_ways.items(assignment, seeds), waits=True),
-        Round("styles", styles.judge, [(assignment, number, way) for way, number in product(styles.WAYS, numbers)]),
+        Round("styles", variants.judge_style, [(assignment, n, way) for way, n in product(variants.WAYS, numbers)]),
     ]
 
 
-def judged(round_: Round, jobs: int) -> Iterator[Verdict | Attempt | Comparison]:
+def judged(round_: Round, jobs: int) -> Iterator[Result]:
     """Judge all items of a round, ``jobs`` at a time, or half as many more if some wait; results in the items' order.
 
     Nothing is tried a second time, unlike for a class, since faults of the grader should be seen.

@@ -1,6 +1,7 @@
-"""Judges submissions with a known result: the reference, untouched stubs, wrong and valid variants.
+"""Judges submissions with a known result: the reference, untouched stubs, wrong and valid variants, right styles.
 
-This project wrote all of them, so they run in the judge's own process; ``attacks`` grades hostile submissions.
+This project wrote all of them, so they run in the judge's own process; ``attacks`` grades hostile submissions. Styles,
+which share no text with the reference and have to keep all points, run in workers, too.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import torch
 
@@ -17,10 +19,13 @@ from grader.core.judge.compare import DTYPES
 from grader.core.judge.compare import name as dtype_name
 from grader.core.judge.devices import devices
 from grader.core.judge.hidden_tests import HiddenTests
+from grader.core.judge.judge import Judge
 from grader.core.judge.student import Student
 from grader.core.results.outcome import CaseResult, Outcome, property_outcome
 from grader.core.sandbox.handle import InProcessWorker
-from grader.core.sandbox.limits import Limits
+from grader.core.sandbox.limits import LAYERS, Limits
+from grader.core.settings import Settings
+from grader.core.specimens.styles import Style, forget_modules
 from grader.core.specimens.variants import Variant, variants_of
 
 FINE = (Outcome.PASSED, Outcome.NOT_ASSESSED)
@@ -61,31 +66,23 @@ class Verdict:
 
 @cache
 def known(assignment: Assignment) -> dict[str, Variant]:
-    """All variants by name."""
-    return {variant.name: variant for variant in variants_of(assignment)}
-
-
-def names(assignment: Assignment) -> list[str]:
-    """The names of all submissions to judge, the reference and the stubs first."""
-    return [REFERENCE, STUBS, *known(assignment)]
+    """All submissions to judge by name: the two fixed ends, then the variants."""
+    everything = frozenset(assignment.rubric.properties)
+    reference = Variant(REFERENCE, "", True, frozenset(), frozenset(), None, "", assignment.solution())
+    stubs = Variant(STUBS, "", False, everything, frozenset(), None, "", assignment.stubs())
+    return {variant.name: variant for variant in (reference, stubs, *variants_of(assignment))}
 
 
 def judge(assignment: Assignment, name: str, seed: int) -> Verdict:
-    """Judge one of ``names()`` with the cases of one seed."""
+    """Judge one of ``known()`` with the cases of one seed."""
     torch.manual_seed(0)  # some variants draw random numbers, and the page should be the same each time
-    if name == REFERENCE:
-        return _fixed_end(run(assignment, assignment.solution(), seed), name, seed, frozenset())
-    if name == STUBS:
-        return _fixed_end(
-            run(assignment, assignment.stubs(), seed), name, seed, frozenset(assignment.rubric.properties)
-        )
     variant = known(assignment)[name]
     return verdict(variant, run(assignment, variant.files, seed), seed)
 
 
 def verdict(variant: Variant, cases: Cases, seed: int) -> Verdict:
     """Compare what a variant loses with what it claims to break."""
-    lost = _lost(cases)
+    lost = frozenset(prop for prop, results in cases.items() if property_outcome(results) not in FINE)
     ours = [case.id for results in cases.values() for case in results if case.outcome is Outcome.GRADER_ERROR]
     problems = [
         f"the grader failed in {ours[0]}" if ours else "",
@@ -100,22 +97,10 @@ def verdict(variant: Variant, cases: Cases, seed: int) -> Verdict:
     return Verdict(variant.name, seed, variant.valid, lost, largest(telling), dtypes, problem)
 
 
-def _fixed_end(cases: Cases, name: str, seed: int, expected: frozenset[str]) -> Verdict:
-    """The verdict on the reference, which should keep all points, or on the stubs, which should lose all."""
-    lost = _lost(cases)
-    wrong = ", ".join(sorted(lost ^ expected))
-    closest = largest([case for results in cases.values() for case in results])
-    return Verdict(name, seed, not expected, lost, closest, problem=f"judged wrongly: {wrong}" if wrong else "")
-
-
 def largest(cases: Sequence[CaseResult]) -> float | None:
     """The largest error divided by its limit; infinite where an output was not finite."""
     shares = [case.error_ulp / case.limit_ulp for case in cases if case.error_ulp is not None and case.limit_ulp]
     return max((math.inf if math.isnan(share) else share for share in shares), default=None)
-
-
-def _lost(cases: Cases) -> frozenset[str]:
-    return frozenset(identifier for identifier, results in cases.items() if property_outcome(results) not in FINE)
 
 
 def run(assignment: Assignment, files: Mapping[str, str], seed: int) -> Cases:
@@ -129,3 +114,42 @@ def run(assignment: Assignment, files: Mapping[str, str], seed: int) -> Cases:
 @cache
 def _hidden_tests(assignment: Assignment, seed: int) -> HiddenTests:
     return HiddenTests(assignment, devices("auto"), seed, assignment.rubric.properties)
+
+
+SAMPLE = 10  # of all combinations, for each seed
+# Where a style is judged, and the layers of isolation that are left out there; None without a worker.
+WAYS: Mapping[str, tuple[str, ...] | None] = {"this process": None, "all layers": (), "a process only": LAYERS}
+
+
+def style_numbers(assignment: Assignment, seeds: Sequence[int], every: bool) -> list[int]:
+    """The numbers of the combinations to judge: every one or a sample; none if the assignment has no styles."""
+    if not (assignment.folder / "corpus" / "styles").is_dir():
+        return []
+    known = range(assignment.part("corpus.styles").COMBINATIONS)
+    step = len(known) // SAMPLE
+    return [*known] if every else sorted({number for seed in seeds for number in known[seed % step :: step]})
+
+
+def judge_style(assignment: Assignment, number: int, way: str) -> Verdict:
+    """Judge one combination in one of ``WAYS``; the number is the seed of its cases where no worker is needed."""
+    style: Style = assignment.part("corpus.styles").style(number)
+    submission, without = style.submission(assignment), WAYS[way]
+    if without is None:
+        forget_modules()
+        return _of_style(style, way, run(assignment, submission.files, number), number)
+    report = _grader(assignment, without).grade(submission)
+    return _of_style(style, way, {prop.id: prop.cases for task in report.tasks for prop in task.properties}, 0)
+
+
+def _of_style(style: Style, way: str, cases: Mapping[str, Sequence[Any]], seed: int) -> Verdict:
+    """What is wrong: the first case of each property that does not pass, and all options."""
+    failing = {name: case for name, own in cases.items() for case in reversed(own) if case.outcome not in FINE}
+    problem = "; ".join(f"{name} {case.outcome}, {case.id}: {case.message}" for name, case in failing.items())
+    problem = problem and f"{problem} ({', '.join(style.options)})"
+    closest = largest([case for own in cases.values() for case in own])
+    return Verdict(f"{style.name}, {way}", seed, True, frozenset(failing), closest, problem=problem)
+
+
+@cache
+def _grader(assignment: Assignment, without: tuple[str, ...]) -> Judge:
+    return Judge(Settings(assignment, without=without))

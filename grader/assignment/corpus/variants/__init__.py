@@ -4,9 +4,9 @@ from grader.assignment import ASSIGNMENT
 from grader.core.specimens.variants import Variant, variants_of
 
 from .devices import device_variants
-from .slips import FAMILIES, Slip, submission
+from .slips import FAMILIES, Slip, from_slips, submission
 
-__all__ = ["all_variants", "slip_families", "submission"]
+__all__ = ["all_variants", "from_slips", "slip_families", "submission"]
 
 
 def all_variants() -> tuple[Variant, ...]:

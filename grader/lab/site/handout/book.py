@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import typst
 from markdown_it.tree import SyntaxTreeNode
 
-from . import mathematics
+from grader.lab.site import formulas
+
 from .pages import Page
 
 STYLE = Path(__file__).with_name("book.typ")
@@ -64,10 +66,7 @@ def source(page: Page) -> str:
     return f"#metadata(none) <{page.name}>\n{_Writer(page).inside(SyntaxTreeNode(page.tokens))}"
 
 
-def _string(text: str) -> str:
-    """A string literal."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
+_string = partial(json.dumps, ensure_ascii=False)  # Typst's literals are JSON's
 
 
 class _Writer:
@@ -104,8 +103,8 @@ class _Writer:
         return f"#raw(block: true, lang: {language}, {_string(node.content.rstrip())})\n"
 
     def formula(self, node: SyntaxTreeNode) -> str:
-        text = mathematics.typst(node.content)
-        return f"\n$ {text} $\n\n" if node.type == "math_block" else f"${text}$"
+        text = formulas.typst(node.content)
+        return f"\n$ {text} $\n\n" if node.type != "math_inline" else f"${text}$"
 
     def image(self, node: SyntaxTreeNode) -> str:
         picture = (self.page.folder / str(node.attrs["src"])).read_text(encoding="utf-8")
@@ -137,7 +136,7 @@ class _Writer:
         "softbreak": " ",
         "blockquote": "#quote(block: true)[{}]\n",
         "hr": "#line(length: 100%)\n",
-        "touch": "",  # paper shows the picture or the table before it
+        "html_block": "",  # paper shows the picture or the table before it
     }
     WRITERS: dict[str, Callable[[_Writer, SyntaxTreeNode], str]] = {  # noqa: RUF012  (never changed)
         "heading": heading,
@@ -146,6 +145,7 @@ class _Writer:
         "code_inline": code,
         "fence": fence,
         "math_inline": formula,
+        "math_inline_double": formula,
         "math_block": formula,
         "image": image,
         "link": link,

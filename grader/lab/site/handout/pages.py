@@ -6,20 +6,16 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from grader.core.rubric import Rubric
-from grader.lab.site import chinese
-from grader.lab.site.formulas import UnknownMathematics
+from grader.lab.site import markdown
+from grader.lab.site.chinese import unbroken
+from grader.lab.site.formulas import UnknownMathematics, typst
 from grader.lab.site.touch import MARKER
-
-from .mathematics import typst
 
 FIRST = "index"
 BOX = "[ ] "
-_CHINESE, _WIDE = re.compile(chinese.CHARACTER), re.compile(chinese.PUNCTUATION)
 
 
 @dataclass(frozen=True)
@@ -44,7 +40,7 @@ class Page:
     @property
     def touches(self) -> list[str]:
         """The names of the figures to touch, in order."""
-        return [token.content for token in self.tokens if token.type == "touch"]
+        return [name for token in self.tokens if token.type == "html_block" for name in MARKER.findall(token.content)]
 
     @property
     def touch_folder(self) -> Path:
@@ -54,12 +50,6 @@ class Page:
 
 class HandoutError(Exception):
     """A page cannot be rendered; the text names the page and the reason."""
-
-
-def parser() -> MarkdownIt:
-    """A parser of CommonMark with tables and formulas between dollar signs, and without HTML in lines of text."""
-    markdown = MarkdownIt("commonmark", {"html": True}).enable("table").disable("html_inline")
-    return markdown.use(dollarmath_plugin, allow_space=False)
 
 
 def read(language: str, rubric: Rubric, source: Path) -> list[Page]:
@@ -79,13 +69,18 @@ def read(language: str, rubric: Rubric, source: Path) -> list[Page]:
         path = source / language / f"{name}.md"
         if not path.is_file():
             raise HandoutError(f"{path}: no such file. Every language has the pages {', '.join(names)}.")
-        tokens = parser().parse(path.read_text(encoding="utf-8"))
+        tokens = markdown.parser().parse(unbroken(path.read_text(encoding="utf-8")))
         for item, content in _items(tokens):
             _mark_requirement(item, content, anchors)
-        for token in tokens:
-            _join_chinese(token.children or [])
-            _mark_touch(token, path)
-            _check_formulas(token, path)
+        for token in (one for each in tokens for one in (each, *(each.children or ()))):
+            if token.type.startswith("html_") and not MARKER.fullmatch(token.content.strip()):
+                said = repr(token.content.strip())
+                raise HandoutError(f"{path}: {said} is HTML, which pages may not contain. Write Markdown.")
+        try:
+            for latex in markdown.formulas(tokens):
+                typst(latex)
+        except UnknownMathematics as error:
+            raise HandoutError(f"{path}: {error}") from None
         pages.append(Page(name, language, path.parent, tokens))
     return pages
 
@@ -115,30 +110,3 @@ def _mark_requirement(item: Token, content: Token, anchors: dict[str, str]) -> N
     title = re.match(r"\[ \] \*\*(.+?)\*\*", content.content)
     if title and title[1] in anchors:
         item.attrSet("id", anchors[title[1]])
-
-
-def _mark_touch(token: Token, path: Path) -> None:
-    """Turn HTML that marks the place of a figure to touch into a token of its own, whose content is the name."""
-    if token.type == "html_block":
-        if not (marker := MARKER.fullmatch(token.content.strip())):
-            raise HandoutError(
-                f"{path}: {token.content.strip()!r} is HTML, which pages may not contain. Write Markdown."
-            )
-        token.type, token.content = "touch", marker[1]
-
-
-def _check_formulas(token: Token, path: Path) -> None:
-    for one in (token, *(token.children or [])):
-        if one.type.startswith("math_"):
-            try:
-                typst(one.content)
-            except UnknownMathematics as error:
-                raise HandoutError(f"{path}: {error}") from None
-
-
-def _join_chinese(children: list[Token]) -> None:
-    """Drop line breaks between Chinese characters and beside their punctuation, since HTML shows them as spaces."""
-    for before, token, after in zip(children, children[1:], children[2:], strict=False):
-        ends = (before.content[-1:], after.content[:1])
-        if token.type == "softbreak" and (all(map(_CHINESE.match, ends)) or any(map(_WIDE.match, ends))):
-            token.type, token.content = "text", ""

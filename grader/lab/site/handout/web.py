@@ -9,23 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
 from grader.core.rubric import LANGUAGES
-from grader.lab.site import touch
+from grader.lab.site import markdown, touch
 from grader.lab.site.formulas import mathml
 
-from .pages import Page, parser
+from .pages import Page
 
 TEMPLATE = Path(__file__).with_name("page.html.j2")
 OTHER_LANGUAGE = {"en": "English", "zh": "中文"}
 FOLDED = {"Common mistakes": "Show", "常见错误": "展开"}  # sections that would spoil the search for one's own mistake
 LONGEST_WHOLE = 28  # characters; shorter code in a sentence is not broken over two lines
-CLOSING = re.compile(r"[,.;:!?)\u3001\u3002\uff01\uff09\uff0c\uff1a\uff1b\uff1f]*")
 LIGHT, DARK = "xcode", "github-dark"  # each colour reads well: 4.5 to 1 on the ground of code
 
 
@@ -40,7 +38,7 @@ def write(pages: Sequence[Page], out: Path) -> list[Path]:
             page=page,
             pages=pages,
             others={code: OTHER_LANGUAGE[code] for code in LANGUAGES if code != page.language},
-            content=body(page),
+            content=markdown.finished(markdown.html(page.tokens, _Renderer(page.folder))),
             script=touch.script(page.touch_folder, page.touches),
             touch_styles=touch.styles() if page.touches else "",
             light=HtmlFormatter(style=LIGHT).get_style_defs(".code"),
@@ -51,32 +49,12 @@ def write(pages: Sequence[Page], out: Path) -> list[Path]:
     return written
 
 
-def body(page: Page) -> str:
-    """The page's content as HTML."""
-    return str(_Renderer(page).render(page.tokens, parser().options, {}))
+class _Renderer(markdown.Renderer):
+    """The renderer with pictures and code of the handout."""
 
-
-def _closing(tokens: Sequence[Token], idx: int) -> str:
-    """The punctuation at the start of a text after a formula; a browser could break the line between the two."""
-    text = tokens[idx].content if idx < len(tokens) and tokens[idx].type == "text" else ""
-    return CLOSING.match(text)[0]  # type: ignore[index]  # never None: the pattern matches an empty string, too
-
-
-class _Renderer(RendererHTML):
-    """markdown-it's renderer with formulas, pictures and code of our own; each method is named after its token."""
-
-    def __init__(self, page: Page) -> None:
+    def __init__(self, folder: Path) -> None:
         super().__init__()
-        self.page = page
-
-    def math_inline(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
-        closing = _closing(tokens, idx + 1)
-        formula = mathml(tokens[idx].content)
-        return f'<span class="whole">{formula}{closing}</span>' if closing else formula
-
-    def text(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
-        done = len(_closing(tokens, idx)) if idx and tokens[idx - 1].type == "math_inline" else 0
-        return html.escape(tokens[idx].content[done:], quote=False)
+        self.folder = folder
 
     def math_block(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
         beside = re.split(r"\\qquad\b", tokens[idx].content)  # formulas side by side, which wrap on a narrow screen
@@ -92,23 +70,10 @@ class _Renderer(RendererHTML):
         return str(highlight(tokens[idx].content, lexer, HtmlFormatter(cssclass="code")))
 
     def image(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
-        picture = (self.page.folder / str(tokens[idx].attrs["src"])).read_text(encoding="utf-8")
+        picture = (self.folder / str(tokens[idx].attrs["src"])).read_text(encoding="utf-8")
         label = html.escape(tokens[idx].content)
         labelled = re.sub(r"<svg ", f'<svg role="img" aria-label="{label}" ', picture, count=1)
         return f'<span class="figure">{labelled}</span>'
-
-    def touch(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
-        return f"{touch.figure(tokens[idx].content)}\n"
-
-    def link_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        tokens[idx].attrSet("href", re.sub(r"^(\w+)\.md", r"\1.html", str(tokens[idx].attrs["href"])))
-        return self.renderToken(tokens, idx, options, env)
-
-    def th_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """The head of a column; a cell without text is no head."""
-        if not tokens[idx + 1].content:
-            tokens[idx].tag = tokens[idx + 2].tag = "td"
-        return self.renderToken(tokens, idx, options, env)
 
     def table_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
         folded = FOLDED.get(_heading(tokens, idx))

@@ -65,10 +65,9 @@ def grade(
             why = _put(student, script.stem, source, given, names, out)
             if why is None:
                 ready.append(student.student)
-            elif why:
-                checks += outcomes.not_run(student.student, script.stem, source, why)
             else:
-                checks += outcomes.not_handed_in(student.student, script.stem, source)
+                missing = (why, None) if why else ("not submitted", 0.0)
+                checks += outcomes.not_run(student.student, script.stem, source, *missing)
         if ready:
             _quietly(out, "autograde", courses.HOMEWORK, "--notebook", script.stem, container=True)
         checks += [check for student in ready for check in outcomes.read(out, student, script.stem, source)]

@@ -15,16 +15,20 @@ import jinja2
 import nbformat
 from nbformat import NotebookNode
 
-from grader.lab.site import touch
+from grader.lab.site import markdown, touch
 from grader.lab.site.chinese import unbroken
 
-from . import pictures, publish, references, sources, times, touches, typesetting, wording
+from . import pictures, publish, references, sources, times, wording
 from .execute import cleared
 from .rules import MARKERS
 
 HERE = Path(__file__).parent
-_LINK = re.compile(r'href="(\d_\w+)\.ipynb"')
-_NO_HEAD = re.compile(r"<th[^>]*></th>")  # a screen reader would say that the column has a name
+NUMBERS = "application/vnd.touch+json"  # as `to_touch` in notebooks/source/figures.py writes it
+# Whole sentences in parentheses, in Latin and in Chinese; a link has parentheses of its own.
+_REMARKS = (
+    re.compile(r"(?:(?<=[.:?!*]\s)|(?<=\n\n))(\()([A-Z\[`$][^()]*(?:\([^()]*\)[^()]*)*[.?!])(\))"),
+    re.compile(r"(?<=[。：？！\n])(（)([^（）]*(?:（[^（）]*）[^（）]*)*。)(）)"),
+)
 _CODE = re.compile(r'<div class="highlight[^"]*"><pre>(?:(?!</pre>).)*</pre></div>', re.DOTALL)
 _SUMMARIES = {
     ("figure", "en"): "The code of the figure",
@@ -40,7 +44,7 @@ _SUMMARIES = {
 }
 _INDENT = re.compile(r"((?:<[^>]*>)*)( *)(.*)")
 _TITLE = re.compile(r"<h1 .*?</h1>", re.DOTALL)
-_HEADING = re.compile(r'<h([23]) id="([^"]*)">(.*?)<a class="anchor-link"', re.DOTALL)
+_HEADING = re.compile(r'<h([23]) id="([^"]*)">(.*?)</h', re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ class Page:
     content: str
     headings: tuple[Heading, ...]
     references: list[references.Reference]
-    figures: tuple[str, ...]
+    figures: list[str]
     numbers: dict[str, object]
 
     @property
@@ -134,11 +138,12 @@ def write(executed: Path, out: Path, languages: Sequence[str], site: publish.Sit
         first = language == languages[0]
         walk = [page for page in pages if page.name != brief]
         fronts.append(out / ("" if first else language) / "index.html")
-        about = body(nbformat.v4.new_notebook(cells=[_markdown(front.about[language])]))
+        prose = nbformat.v4.new_markdown_cell(unbroken(front.about[language]), id="front")
+        about = body(nbformat.v4.new_notebook(cells=[prose]))
         text = _render(
             language,
             front.title[language],
-            about=touch.MARKER.sub(lambda found: touch.figure(found[1]), about),
+            about=about,
             brief=next((page for page in pages if page.name == brief), None),
             pages=walk,
             way=_way(front, pages, language),
@@ -146,7 +151,7 @@ def write(executed: Path, out: Path, languages: Sequence[str], site: publish.Sit
             folder=f"{language}/" if first else "",
             fronts={other: _front(language, other, languages) for other in languages if other != language},
             **publish.public(site, languages, language, "{front}index.html", publish.plain(about)),
-            script=_script(touch.MARKER.findall(about), numbers[language]),
+            script=_script(touch.figures(about), numbers[language]),
         )
         fronts[-1].write_text(text, encoding="utf-8")
     return [*fronts, *written]
@@ -174,12 +179,6 @@ def _way(front: sources.Front, pages: Sequence[Page], language: str) -> list[tup
     return steps
 
 
-def _markdown(text: str) -> NotebookNode:
-    """A cell of prose, whose words that set a figure are kept for the handbook."""
-    cell: NotebookNode = nbformat.v4.new_markdown_cell(unbroken(text), id="front")
-    return cell
-
-
 def _brief_first(path: Path) -> tuple[bool, str]:
     """The order of the pages: the whole in brief comes before the walk-through."""
     return path.stem != sources.BRIEF, path.name
@@ -200,7 +199,7 @@ def page(path: Path, language: str, *, solved: bool = False) -> Page:
     notebook = nbformat.read(path, as_version=4)
     words = {} if language == sources.LANGUAGES[0] else wording.in_figures(sources.SOURCES / f"{path.stem}.py")
     pictures.show(notebook, language, words)
-    numbers = touches.taken(notebook)
+    numbers = _taken(notebook)
     content, cited = references.shown(_TITLE.sub("", body(notebook, solved=solved), count=1))
     short = _short(notebook)
     found = _HEADING.findall(content)
@@ -209,8 +208,6 @@ def page(path: Path, language: str, *, solved: bool = False) -> Page:
         for (level, anchor, text), on_the_way in zip(found, short, strict=True)
     )
     english = sources.read(sources.SOURCES / f"{path.stem}.py", sources.LANGUAGES[0])
-    figures = tuple(dict.fromkeys(touch.MARKER.findall(content)))
-    content = _CODE.sub(lambda found: _folded(found[0], language), content)
     return Page(
         name=f"{path.stem}.html",
         title=title(notebook),
@@ -218,12 +215,23 @@ def page(path: Path, language: str, *, solved: bool = False) -> Page:
         short_minutes=times.minutes(english, short=True),
         points=times.points(english),
         emblem=sources.emblem(path.stem),
-        content=touch.MARKER.sub(lambda found: touch.figure(found[1]), content),
+        content=_CODE.sub(lambda found: _folded(found[0], language), content),
         headings=headings,
         references=cited,
-        figures=figures,
+        figures=touch.figures(content),
         numbers=numbers,
     )
+
+
+def _taken(notebook: NotebookNode) -> dict[str, object]:
+    """Take the numbers for figures out of a notebook's outputs: the name of each figure with what it needs."""
+    found: dict[str, object] = {}
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            found |= output.get("data", {}).get(NUMBERS, {})
+        if "outputs" in cell:
+            cell.outputs = [output for output in cell.outputs if NUMBERS not in output.get("data", {})]
+    return found
 
 
 def exercises(headings: Sequence[Heading]) -> int:
@@ -246,8 +254,8 @@ def _line(line: str) -> str:
 
 def _folded(code: str, language: str) -> str:
     """Code that imports, draws a figure or checks an exercise, behind a line to click on; other code as it is."""
-    kind = typesetting.folded(html.unescape(re.sub(r"<[^>]*>", "", code)))
-    code = code.replace(f'<span class="c1">{typesetting.SOLUTION}</span>\n', "")  # its summary says that
+    kind = times.folded(html.unescape(re.sub(r"<[^>]*>", "", code)))
+    code = code.replace(f'<span class="c1">{times.SOLUTION}</span>\n', "")  # its summary says that
     summary = _SUMMARIES.get((kind, language))
     return (
         f'<details class="code"><summary>{summary}</summary>{_hanging(code)}</details>' if summary else _hanging(code)
@@ -283,14 +291,20 @@ def body(notebook: NotebookNode, *, solved: bool = False) -> str:
     shown, _ = ClearHiddenTests().preprocess(cleared(nbformat.from_dict(notebook)), {})
     if solved:
         shown.cells = [part for pair in zip(shown.cells, notebook.cells, strict=True) for part in _with_solution(*pair)]
-    formulas: list[str] = []
     for cell in shown.cells:
         if cell.cell_type == "markdown":
-            cell.source = typesetting.prose(cell.metadata.get(sources.IN_HANDBOOK, cell.source), formulas)
-    text, _ = HTMLExporter(template_name="basic").from_notebook_node(shown)
-    text = typesetting.with_formulas(text, formulas)
-    text = _NO_HEAD.sub("<td></td>", text)
-    return touch.with_settings(_LINK.sub(r'href="\1.html"', text))
+            cell.source = cell.metadata.get(sources.IN_HANDBOOK, cell.source)
+    exporter = HTMLExporter(template_name="basic")
+    exporter.register_filter("markdown2html", _prose)
+    text, _ = exporter.from_notebook_node(shown)
+    return markdown.finished(text)
+
+
+def _prose(source: str) -> str:
+    """Markdown as HTML, with marked remarks."""
+    for remark in _REMARKS:
+        source = remark.sub(r"<span class=aside><i>\1</i>\2<i>\3</i></span>", source)
+    return markdown.html(markdown.parser().parse(source))
 
 
 def _with_solution(shown: NotebookNode, solution: NotebookNode) -> list[NotebookNode]:
@@ -298,7 +312,7 @@ def _with_solution(shown: NotebookNode, solution: NotebookNode) -> list[Notebook
     if not solution.metadata.get("nbgrader", {}).get("solution"):
         return [shown]
     lines = [line for line in solution.source.splitlines() if line.strip() not in MARKERS]
-    return [shown, nbformat.v4.new_code_cell("\n".join([typesetting.SOLUTION, *lines]))]
+    return [shown, nbformat.v4.new_code_cell("\n".join([times.SOLUTION, *lines]))]
 
 
 @cache

@@ -49,16 +49,16 @@ def graded(source: NotebookNode) -> dict[str, float]:
     return {mark["grade_id"]: float(mark["points"]) for mark in marks if mark.get("grade")}
 
 
-def not_run(student: str, notebook: str, source: NotebookNode, why: str) -> Iterator[Check]:
-    """The checks of a notebook that could not be given to nbgrader, without points; ``why`` is their message."""
-    for cell, points in graded(source).items():
-        yield Check(student, notebook, cell, Outcome.MISSING, None, points, why)
-
-
-def not_handed_in(student: str, notebook: str, source: NotebookNode) -> Iterator[Check]:
-    """The checks of a notebook that the student did not hand in, each with 0 points."""
-    for cell, points in graded(source).items():
-        yield Check(student, notebook, cell, Outcome.MISSING, 0.0, points, "not submitted")
+def not_run(
+    student: str,
+    notebook: str,
+    source: NotebookNode,
+    why: str,
+    points: float | None = None,
+    outcome: Outcome = Outcome.MISSING,
+) -> list[Check]:
+    """The checks of a notebook that nbgrader did not run, all with the same ``points``; ``why`` is their message."""
+    return [Check(student, notebook, cell, outcome, points, most, why) for cell, most in graded(source).items()]
 
 
 def read(course: Path, student: str, notebook: str, source: NotebookNode) -> Iterator[Check]:
@@ -66,8 +66,7 @@ def read(course: Path, student: str, notebook: str, source: NotebookNode) -> Ite
     path = course / "autograded" / student / HOMEWORK / f"{notebook}.ipynb"
     if not path.exists():  # nbgrader deletes a notebook that it could not run to the end
         why = "the kernel died or could not be stopped; nbgrader.log says when"
-        for cell, points in graded(source).items():
-            yield Check(student, notebook, cell, Outcome.CRASHED, None, points, why)
+        yield from not_run(student, notebook, source, why, outcome=Outcome.CRASHED)
         return
     executed = {
         cell.metadata.nbgrader.grade_id: cell

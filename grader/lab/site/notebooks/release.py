@@ -1,17 +1,17 @@
-"""Searches the notebooks that students get for solutions and hidden tests."""
+"""Searches the notebooks that students get for solutions and hidden tests, and given code for answers."""
 
 from __future__ import annotations
 
+import ast
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
 
-from grader.lab.release.fingerprints import strings
+from grader.lab.release.fingerprints import shape, strings
 
-from .answers import given_away
 from .rules import MARKERS
 from .sources import helpers
 
@@ -61,3 +61,38 @@ def _in_file(path: Path, secret: set[str]) -> Iterator[str]:
             yield f"holds the secret line {line!r}"
     if path.suffix == ".ipynb" and any(cell.get("outputs") for cell in nbformat.reads(text, as_version=4).cells):
         yield "holds outputs"
+
+
+LEAST_NODES = 9  # of an expression's tree; smaller ones say what anybody would
+
+
+def given_away(notebooks: Mapping[str, NotebookNode], modules: Mapping[str, str]) -> Iterator[str]:
+    """A line for each expression of a solution that another notebook, or a module that one imports, has as given code.
+
+    Args:
+        notebooks: The notebooks with solutions, by file name.
+        modules: The texts of the modules, by file name.
+    """
+    asked: dict[str, tuple[str, str]] = {}  # the shape of an expression: the notebook and the exercise that ask for it
+    for name, notebook in notebooks.items():
+        for cell in notebook.cells:
+            if (mark := cell.metadata.get("nbgrader", {})).get("solution"):
+                asked |= {shape: (name, mark["grade_id"]) for shape, _ in _shapes(cell.source)}
+    given = [(name, text) for name, text in modules.items()]
+    given += [(name, cell.source) for name, notebook in notebooks.items() for cell in notebook.cells if _given(cell)]
+    for name, text in given:
+        for found, code in _shapes(text):
+            if found in asked and asked[found][0] != name:
+                notebook_of, exercise = asked[found]
+                yield f"{name}: has {code!r}, which {exercise} in {Path(notebook_of).stem} asks for"
+
+
+def _given(cell: NotebookNode) -> bool:
+    return cell.cell_type == "code" and "nbgrader" not in cell.metadata
+
+
+def _shapes(code: str) -> Iterator[tuple[str, str]]:
+    """The shape of each larger expression, with any numbers, and its text."""
+    for expression in (node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.expr)):
+        if (found := shape(expression, LEAST_NODES, numbers=False)) is not None:
+            yield found, ast.unparse(expression)

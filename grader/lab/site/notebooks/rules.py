@@ -9,9 +9,10 @@ from itertools import pairwise
 
 from nbformat import NotebookNode
 
-from grader.lab.site import touch
+from grader.lab.site import markdown, touch
+from grader.lab.site.formulas import UnknownMathematics, mathml
 
-from . import sources, typesetting
+from . import sources
 
 MARKERS = ("### BEGIN SOLUTION", "### END SOLUTION", "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS")
 OURS = ("ref", "grader", "src")
@@ -26,7 +27,7 @@ def problems(notebook: NotebookNode) -> Iterator[str]:
         if cell.cell_type == "code":
             yield from (f"{cell.id}: {problem}" for problem in _of_code(cell))
         else:
-            yield from (f"{cell.id}: {problem}" for problem in typesetting.problems(cell.source))
+            yield from (f"{cell.id}: {problem}" for problem in _of_formulas(cell.source))
             prose = re.sub(r"(?s)```.*?```", "", cell.source)
             yield from (f"{cell.id}: a line begins with {start}: a heading" for start in _NO_HEADING.findall(prose))
     shown = {name for cell in notebook.cells for name in touch.MARKER.findall(cell.source)}
@@ -37,6 +38,14 @@ def problems(notebook: NotebookNode) -> Iterator[str]:
     for asked, cell in pairwise(notebook.cells):
         if cell.metadata.get("nbgrader", {}).get("solution") and sources.HINT not in asked.source:
             yield f"{cell.id}: the exercise has no hint"
+
+
+def _of_formulas(source: str) -> Iterator[str]:
+    for latex in markdown.formulas(markdown.parser().parse(source)):
+        try:
+            mathml(latex)
+        except UnknownMathematics as error:
+            yield str(error)
 
 
 def _of_code(cell: NotebookNode) -> Iterator[str]:

@@ -148,6 +148,11 @@ def folded(text: str) -> str:
     )
 
 
+def hints(text: str) -> int:
+    """The number of hints in a text."""
+    return len(_HINT.findall(text))
+
+
 def given(notebook: NotebookNode) -> list[str]:
     """The texts of the code cells that belong to no exercise."""
     return [cell.source for cell in notebook.cells if cell.cell_type == "code" and "nbgrader" not in cell.metadata]

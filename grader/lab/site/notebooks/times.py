@@ -1,4 +1,4 @@
-"""Computes reading times of notebooks from their contents, for the whole and for the shortcut."""
+"""Computes reading times of notebooks, whole and by the shortcut: code that the handbook folds away takes none."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from nbformat import NotebookNode
 
 from grader.lab.site import touch
 
-from . import typesetting
-
 # Minutes for one of each, for a reader who meets this for the first time and solves the exercises. (Two who knew
 # most of it took close to ten hours.) What the handbook folds away takes none.
 WORD, FORMULA, LINE, POINT, TOUCH = 1 / 180, 1 / 2, 1 / 20, 6, 1  # the last is a figure to touch
@@ -19,6 +17,15 @@ ROUND_TO = 5
 _FORMULA = re.compile(r"\$\$.+?\$\$", re.DOTALL)
 _DETAILS = re.compile(r"<details.*?</details>", re.DOTALL)
 _HEADING = re.compile(r"#{1,3} ")
+
+SOLUTION = "# A solution"  # the first line of a cell that shows one
+
+_FOLDED = {  # what the page folds away, by what its code shows
+    "figure": re.compile(r"(?s).*(?:plt\.show|to_touch)\("),
+    "set-up": re.compile(r"(?:import|from)\b"),
+    "checks": re.compile(r"with quiet\(\):"),
+    "solution": re.compile(rf"{SOLUTION}\n"),
+}
 
 
 def minutes(notebook: NotebookNode, *, short: bool = False) -> int:
@@ -48,6 +55,13 @@ def points(notebook: NotebookNode) -> list[int]:
     return [int(role["points"]) for role in roles if role.get("grade")]
 
 
+def folded(code: str) -> str:
+    """What a cell that the page folds away does, such as ``figure`` or ``checks``; empty for others."""
+    lines = code.splitlines()
+    claims = 2 * sum("assert " in line for line in lines) >= len(lines) > 1
+    return next((kind for kind, shows in _FOLDED.items() if shows.match(code)), "claims" if claims else "")
+
+
 def _sections(notebook: NotebookNode) -> Iterator[tuple[bool, Sequence[NotebookNode]]]:
     """The cells from each heading to the next, and whether the heading is on the shortcut."""
     starts = [i for i, cell in enumerate(notebook.cells) if cell.cell_type == "markdown" and _headed(cell.source)]
@@ -67,4 +81,4 @@ def _minutes(cell: NotebookNode) -> float:
         return len(_FORMULA.sub("", text).split()) * WORD + len(_FORMULA.findall(text)) * FORMULA + figures
     if role.get("grade"):
         return int(role["points"]) * POINT
-    return 0.0 if role.get("solution") or typesetting.folded(cell.source) else len(cell.source.split("\n")) * LINE
+    return 0.0 if role.get("solution") or folded(cell.source) else len(cell.source.split("\n")) * LINE

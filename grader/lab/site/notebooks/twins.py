@@ -1,28 +1,15 @@
-"""Checks that both languages of a notebook agree: paragraphs, formulas, links, numbers, and words in code."""
+"""Checks that both languages of a notebook agree: blocks, formulas, links, numbers, hints, and words in code."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
 from pathlib import Path
 
 from nbformat import NotebookNode
 
-from . import sources, wording
+from grader.lab.site import languages, markdown
 
-# The kind of a paragraph, recognised by its beginning; any other is a plain paragraph.
-_KINDS = (
-    ("heading", re.compile(r"(#+) ")),
-    ("formula", re.compile(r"\$\$")),
-    ("table", re.compile(r"\|")),
-    ("hint", re.compile("Hint: |提示：")),
-    ("list", re.compile(r"(?:[-*]|\d+\.) ")),
-)
-_CITED = re.compile(r"\]\(([^)\s]+)\)")
-_NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?", re.ASCII)
-_DISPLAYED = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
-_SAID = re.compile(r"\\text\{[^}]*\}|\\q?quad|\\,|\s|[.,]$")  # words and spaces in a formula, which may differ
+from . import sources, wording
 
 
 def problems(script: Path) -> Iterator[str]:
@@ -38,55 +25,19 @@ def _prose(cells: Sequence[NotebookNode]) -> Iterator[str]:
     waiting: list[NotebookNode] = []
     for cell in [*cells, None]:
         if waiting and (cell is None or cell.cell_type != "markdown" or len(waiting) == len(sources.LANGUAGES)):
-            languages = tuple(one.metadata.get("lang") for one in waiting)
+            found = tuple(one.metadata.get("lang") for one in waiting)
             name = f"prose cell {waiting[0].source.splitlines()[0][:60]!r}"
-            if languages != sources.LANGUAGES:
-                yield f"{name}: in {languages}; expected one cell in each of {sources.LANGUAGES}, in that order"
+            if found != sources.LANGUAGES:
+                yield f"{name}: in {found}; expected one cell in each of {sources.LANGUAGES}, in that order"
             else:
-                yield from (f"{name}: {line}" for line in _differences(waiting[0].source, waiting[1].source))
+                texts = [twin.source for twin in waiting]
+                tokens = [markdown.parser().parse(text) for text in texts]
+                yield from (f"{name}: languages {line}" for line in languages.disagreements(*tokens, inline=False))
+                if len({*map(sources.hints, texts)}) > 1:
+                    yield f"{name}: languages differ in hints"
             waiting = []
         if cell is not None and cell.cell_type == "markdown":
             waiting.append(cell)
-
-
-def _differences(one: str, other: str) -> Iterator[str]:
-    """A line for each difference between two texts: in paragraphs, formulas, links and numbers."""
-    pairs = list(zip_longest(_blocks(one), _blocks(other), fillvalue=("nothing", "")))
-    for (kind, text), (other_kind, other_text) in pairs:
-        if kind != other_kind:
-            yield f"{kind} {text[:40]!r} has no twin, but {other_kind} {other_text[:40]!r}"
-            return
-    for formula, twin in zip(_DISPLAYED.findall(one), _DISPLAYED.findall(other), strict=True):
-        if _SAID.sub("", formula.strip()) != _SAID.sub("", twin.strip()):
-            yield f"formula differs from {formula.strip()[:60]!r}"
-    if sorted(_CITED.findall(one)) != sorted(_CITED.findall(other)):
-        yield f"other links: {sorted({*_CITED.findall(one)} ^ {*_CITED.findall(other)})}"
-    if more := _numbers(one) ^ _numbers(other):
-        yield f"other numbers: {', '.join(sorted(more))}"
-
-
-def _numbers(source: str) -> set[str]:
-    """The numbers of two digits or more, except in links; a language may write smaller ones as words."""
-    found = _NUMBER.findall(_CITED.sub("]", source).replace("{,}", ","))
-    return {number for number in (one.replace(",", "") for one in found) if len(number) > 1}
-
-
-def _blocks(source: str) -> list[tuple[str, str]]:
-    """The paragraphs of a cell, each with its kind."""
-    found = []
-    for text in re.split(r"\n\n+", source.strip()):
-        kind, pattern = next(((kind, p) for kind, p in _KINDS if p.match(text)), ("paragraph", None))
-        if kind == "heading" and pattern is not None and (level := pattern.match(text)):
-            kind = f"heading of level {len(level[1])}"
-        elif kind in ("list", "table"):
-            kind = f"{kind} of {len(_items(text, kind))}"
-        found.append((kind, text))
-    return found
-
-
-def _items(text: str, kind: str) -> list[str]:
-    pattern = r"(?m)^\|" if kind == "table" else r"(?m)^(?:[-*]|\d+\.) "
-    return re.findall(pattern, text)
 
 
 def _words(cells: Sequence[NotebookNode], words: dict[str, str]) -> Iterator[str]:

@@ -17,14 +17,10 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 MARKER = re.compile(r"<!-- touch: (\w+) -->")
+_FIGURE = re.compile(r'data-touch="(\w+)"')
 SETTING = re.compile(r"\[([^][]+)\]\(#(\w+)\?([^()\s]+)\)")  # the words, the figure, and what to set
 # The same as a link in HTML, with the punctuation beside it, which else would end a line, or begin the next.
 _SETTING_IN_HTML = re.compile(r'([(（]*)<a href="#(\w+\?[^"]+)">(.*?)</a>([,.;:)，。；：）、]*)', re.DOTALL)
-
-
-def figure(name: str) -> str:
-    """The element that a figure fills when the page has loaded."""
-    return f'<figure class="touch" data-touch="{name}"></figure>'
 
 
 def without_settings(markdown: str) -> str:
@@ -32,9 +28,15 @@ def without_settings(markdown: str) -> str:
     return SETTING.sub(r"\1", markdown)
 
 
-def with_settings(page: str) -> str:
-    """HTML in which links that set a figure are what the page's script makes buttons of."""
+def alive(page: str) -> str:
+    """HTML with what the page's script brings to life: figures, and buttons that set them."""
+    page = MARKER.sub(r'<figure class="touch" data-touch="\1"></figure>', page)
     return _SETTING_IN_HTML.sub(r'<span class="held">\1<span data-sets="\2">\3</span>\4</span>', page)
+
+
+def figures(page: str) -> list[str]:
+    """The names of the figures in HTML, each once."""
+    return [*dict.fromkeys(_FIGURE.findall(page))]
 
 
 def script(folder: Path, names: Sequence[str], numbers: Mapping[str, object] | None = None) -> str:

@@ -1,36 +1,35 @@
 """Submissions made of steps: for each piece a template with its steps cut out, and for each step its mistakes.
 
-The variants hold one mistake each, as students write it; here every mistake alone, and every pair of them, can be had.
+Every mistake alone, and every pair of them, can be had. The variants hold one mistake each, as students write it; those
+that one slip makes are made of it.
 Each piece has a file: its template, the right steps, and the slips as data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from grader.assignment import ASSIGNMENT
+from grader.core.specimens.variants import Variant
 
 from . import functional, norm, pos_emb, shard, vocab
+from .alone import ALONE
 from .slip import Slip
 from .styles import STYLES
 
-__all__ = ["SLIPS", "Slip", "combined_styles", "pairs_of_slips", "sampled_pairs", "submission", "task_of_slip"]
+__all__ = ["SLIPS", "Slip", "combined_styles", "from_slips", "pairs_of_slips", "sampled_pairs", "submission"]
 
 PIECES = {
-    "src/modeling/norm.py": (norm,),
-    "src/modeling/vocab_emb.py": (vocab, shard),
-    "src/functional.py": (functional,),
-    "src/modeling/pos_emb.py": (pos_emb,),
+    "GroupRMSNorm": norm,
+    "VocabEmbedding": vocab,
+    "ParallelVocabEmbedding": shard,
+    "apply_rotary_pos_emb": functional,
+    "NTKAwareRoPE": pos_emb,
 }
 FAMILIES = (norm.SLIPS, vocab.SLIPS, shard.SLIPS, (*functional.SLIPS, *pos_emb.SLIPS))
 SLIPS: tuple[Slip, ...] = tuple(slip for family in FAMILIES for slip in family)
-
-
-def task_of_slip(slip: Slip) -> str:
-    """The task that a slip belongs to."""
-    families = zip(FAMILIES, STYLES, strict=True)
-    return next(f"task{number}" for number, both in enumerate(families, 1) for family in both if slip in family)
 
 
 def pairs_of_slips() -> list[tuple[Slip, Slip]]:
@@ -59,11 +58,35 @@ def combined_styles(every: int = 15) -> list[tuple[Slip, ...]]:
     return [*((style,) for styles in STYLES for style in styles), *pairs[::every]]
 
 
-def submission(slips: Sequence[Slip]) -> dict[str, str]:
-    """The reference with its pieces replaced by those of the templates, and these slips in them."""
+def submission(slips: Sequence[Slip]) -> Variant:
+    """The reference with its pieces replaced by those of the templates, and slips of one task in them, or none."""
+    changed = {step: code for slip in slips for step, code in slip.steps.items()}
     files = ASSIGNMENT.solution()
-    changed: Mapping[str, str] = {step: code for slip in slips for step, code in slip.steps.items()}
-    for path, pieces in PIECES.items():
-        for piece in pieces:
-            files[path] += piece.TEMPLATE.format(**{**piece.RIGHT, **changed})
-    return files
+    for piece in PIECES:
+        files[ASSIGNMENT.rubric.file_of(piece)] += _written(piece, changed)
+    broken = frozenset[str]().union(*(slip.properties for slip in slips))
+    return Variant(
+        name="+".join(slip.name for slip in slips),
+        piece=next((name for name, piece in PIECES.items() if changed.keys() & piece.RIGHT.keys()), "GroupRMSNorm"),
+        valid=not broken,
+        breaks=broken,
+        also=frozenset(),
+        hint=" ".join(sorted({slip.misconception for slip in slips if slip.misconception})) or None,
+        description="",
+        files=files,
+    )
+
+
+def from_slips() -> Iterator[Variant]:
+    """The wrong variants that one slip makes; everything but their piece is the reference's."""
+    slips = {slip.name: slip for slip in SLIPS}
+    for topic, named in ALONE.items():
+        for name, (slip, description) in named.items():
+            whole, files = submission([slips[slip]]), ASSIGNMENT.solution()
+            files[ASSIGNMENT.rubric.file_of(whole.piece)] += _written(whole.piece, slips[slip].steps)
+            yield replace(whole, name=f"wrong.{topic}.{name}", description=description, files=files)
+
+
+def _written(piece: str, changed: Mapping[str, str]) -> str:
+    """The template of a piece with the right steps, but for those that are changed."""
+    return str(PIECES[piece].TEMPLATE.format(**{**PIECES[piece].RIGHT, **changed}))

@@ -18,14 +18,6 @@ def squares_before_the_upcast(self, input):
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT, hint="norm_squares_before_upcast")
-def never_converts(self, input):
-    """Computes in the input's dtype throughout."""
-    groups = input.unflatten(-1, (-1, self.group_size))
-    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return ((groups / rms).flatten(-2) * self.gamma.to(input)).to(input.dtype)
-
-
-@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT, hint="norm_squares_before_upcast")
 def mean_square_rounded_to_16_bits(self, input):
     """Converts before squaring, and then stores the mean square in the input's dtype again."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -68,22 +60,6 @@ def input_rounded_to_the_dtype_of_gamma(self, input):
     return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", also=NORM_OUTPUT, hint="output_dtype")
-def output_stays_float32(self, input):
-    """Never converts back."""
-    groups = input.float().unflatten(-1, (-1, self.group_size))
-    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return (groups / rms).flatten(-2) * self.gamma.to(input.device)
-
-
-@wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", also=NORM_OUTPUT, hint="output_dtype")
-def output_has_the_dtype_of_gamma(self, input):
-    """Converts the result to gamma's dtype."""
-    groups = input.float().unflatten(-1, (-1, self.group_size))
-    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(self.gamma.dtype)
-
-
 @wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", also=NORM_OUTPUT)
 def refuses_another_dtype_than_that_of_gamma(self, input):
     """Asserts that input and gamma have the same dtype."""
@@ -118,14 +94,6 @@ def only_contiguous_inputs(self, input):
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_backward", also="norm_purity", hint="norm_detached_rms")
-def root_mean_square_detached(self, input):
-    """Detaches the root mean square."""
-    groups = input.float().unflatten(-1, (-1, self.group_size))
-    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps).detach()
-    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
-
-
-@wrong("GroupRMSNorm.forward", breaks="norm_backward", also="norm_purity", hint="norm_detached_rms")
 def root_mean_square_without_gradient(self, input):
     """Computes the root mean square under no_grad."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -140,39 +108,6 @@ def root_mean_square_of_the_data(self, input):
     groups = input.float().unflatten(-1, (-1, self.group_size))
     rms = torch.sqrt(groups.data.square().mean(dim=-1, keepdim=True) + self.eps)
     return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
-
-
-@wrong("GroupRMSNorm.forward", breaks="norm_backward", also="norm_purity", hint="gradient_cut")
-def input_detached(self, input):
-    """Detaches the input, so it gets no gradient at all."""
-    groups = input.detach().float().unflatten(-1, (-1, self.group_size))
-    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
-
-
-@wrong("GroupRMSNorm.forward", breaks="norm_backward", also="norm_purity", hint="gradient_cut")
-def gamma_detached(self, input):
-    """Multiplies by gamma.data, so gamma never learns."""
-    groups = input.float().unflatten(-1, (-1, self.group_size))
-    rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return ((groups / rms).flatten(-2) * self.gamma.data.to(input.device)).to(input.dtype)
-
-
-@wrong("GroupRMSNorm.forward", breaks="norm_backward", also="norm_purity", hint="gradient_cut")
-def no_gradient_at_all(self, input):
-    """Computes everything under no_grad."""
-    with torch.no_grad():
-        groups = input.float().unflatten(-1, (-1, self.group_size))
-        rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-        return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
-
-
-@wrong("GroupRMSNorm.forward", breaks="norm_purity", also=NORM_OUTPUT, hint="input_changed")
-def divides_the_input_in_place(self, input):
-    """Writes into the input where float() returns it as it is."""
-    groups = input.float().unflatten(-1, (-1, self.group_size))
-    groups /= torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
-    return (groups.flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
 @wrong("GroupRMSNorm.forward", breaks="norm_purity", also=NORM_OUTPUT, hint="input_changed")

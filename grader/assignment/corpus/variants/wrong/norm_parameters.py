@@ -10,13 +10,6 @@ from ref.modeling.norm import GroupRMSNorm
 from . import NORM
 
 
-@wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset", hint="init_other_distribution")
-def normal_for_uniform(self):
-    """Draws from a normal distribution."""
-    generator = torch.Generator(self.gamma.device).manual_seed(self.init_seed)
-    nn.init.normal_(self.gamma, generator=generator)
-
-
 @wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset", hint="init_unseeded")
 def never_seeded(self):
     """Draws from wherever the global generator stands."""
@@ -48,24 +41,10 @@ def draws_once_before(self):
 
 
 @wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset", hint="init_other_scale")
-def range_ignored(self):
-    """Writes the default range where init_range belongs."""
-    generator = torch.Generator(self.gamma.device).manual_seed(self.init_seed)
-    nn.init.uniform_(self.gamma, -1.0, 1.0, generator=generator)
-
-
-@wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset", hint="init_other_scale")
 def lower_bound_ignored(self):
     """Draws between zero and the upper bound."""
     generator = torch.Generator(self.gamma.device).manual_seed(self.init_seed)
     nn.init.uniform_(self.gamma, 0.0, self.init_range[1], generator=generator)
-
-
-@wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset", hint="init_seed_ignored")
-def seed_ignored(self):
-    """Writes the default seed where init_seed belongs."""
-    generator = torch.Generator(self.gamma.device).manual_seed(42)
-    nn.init.uniform_(self.gamma, *self.init_range, generator=generator)
 
 
 @wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset", hint="init_reset_differs")
@@ -75,12 +54,6 @@ def only_the_first_reset_draws(self):
         generator = torch.Generator(self.gamma.device).manual_seed(self.init_seed)
         nn.init.uniform_(self.gamma, *self.init_range, generator=generator)
     self.drawn = True
-
-
-@wrong("GroupRMSNorm.reset_parameters", breaks="norm_init_and_reset", hint="init_not_drawn")
-def reset_to_ones(self):
-    """Starts gamma at one, as most RMSNorms do."""
-    nn.init.ones_(self.gamma)
 
 
 @wrong("GroupRMSNorm", breaks="norm_init_and_reset", hint="init_reset_differs")
@@ -101,31 +74,6 @@ def generator_kept_and_never_rewound(self):
     if not hasattr(self, "generator"):
         self.generator = torch.Generator(self.gamma.device).manual_seed(self.init_seed)
     nn.init.uniform_(self.gamma, *self.init_range, generator=self.generator)
-
-
-@wrong("GroupRMSNorm", over=NormInSteps, breaks="norm_init_and_reset", hint="init_not_drawn")
-class ConstructorDoesNotReset(GroupRMSNorm):
-    """Fills gamma with ones and leaves reset_parameters to the caller."""
-
-    def __init__(self, hidden_size, group_size, **options):
-        super().__init__(hidden_size, group_size, **options)
-        nn.init.ones_(self.gamma)
-
-
-@wrong(
-    "GroupRMSNorm.check_sizes",
-    over=NormInSteps,
-    breaks="norm_registration_and_arguments norm_sizes_named",
-    hint="bad_sizes_accepted",
-)
-def no_check_of_the_sizes(self, hidden_size, group_size):
-    """Accepts any group size and fails in forward."""
-
-
-@wrong("GroupRMSNorm.check_sizes", over=NormInSteps, breaks="norm_sizes_named", hint="bad_sizes_unnamed")
-def assertion_without_a_message(self, hidden_size, group_size):
-    """Raises without a word."""
-    assert hidden_size % group_size == 0
 
 
 @wrong("GroupRMSNorm.check_sizes", over=NormInSteps, breaks="norm_sizes_named", hint="bad_sizes_unnamed")
@@ -165,55 +113,6 @@ def warns_where_it_should_raise(self, hidden_size, group_size):
 @wrong(
     "GroupRMSNorm.register_gamma",
     over=NormInSteps,
-    breaks="norm_registration_and_arguments norm_backward",
-    also=NORM,
-    hint="not_a_parameter",
-)
-def gamma_as_a_plain_tensor(self, values):
-    """Forgets nn.Parameter, so no optimiser finds gamma."""
-    self.gamma = values.requires_grad_()
-
-
-@wrong(
-    "GroupRMSNorm.register_gamma",
-    over=NormInSteps,
-    breaks="norm_registration_and_arguments norm_backward",
-    also=NORM,
-    hint="not_a_parameter",
-)
-def gamma_as_a_buffer(self, values):
-    """Registers gamma as a buffer."""
-    self.register_buffer("gamma", values)
-
-
-@wrong(
-    "GroupRMSNorm.register_gamma",
-    over=NormInSteps,
-    breaks="norm_registration_and_arguments norm_backward",
-    also=NORM,
-    hint="frozen_parameter",
-)
-def gamma_frozen(self, values):
-    """Makes a parameter that does not learn."""
-    self.gamma = nn.Parameter(values, requires_grad=False)
-
-
-@wrong(
-    "GroupRMSNorm.register_gamma",
-    over=NormInSteps,
-    breaks="norm_registration_and_arguments",
-    also=NORM,
-    hint="further_parameter",
-)
-def second_parameter(self, values):
-    """Adds a bias that nobody asked for."""
-    self.gamma = nn.Parameter(values)
-    self.beta = nn.Parameter(torch.zeros_like(values))
-
-
-@wrong(
-    "GroupRMSNorm.register_gamma",
-    over=NormInSteps,
     breaks="norm_registration_and_arguments",
     also=NORM,
     hint="further_parameter",
@@ -222,18 +121,6 @@ def eps_as_a_buffer(self, values):
     """Adds a buffer, which then appears in every checkpoint."""
     self.gamma = nn.Parameter(values)
     self.register_buffer("eps_value", torch.tensor(self.eps))
-
-
-@wrong(
-    "GroupRMSNorm.register_gamma",
-    over=NormInSteps,
-    breaks="norm_registration_and_arguments",
-    also=NORM,
-    hint="parameter_dtype",
-)
-def gamma_always_float32(self, values):
-    """Ignores the dtype argument."""
-    self.gamma = nn.Parameter(values.float())
 
 
 @wrong("GroupRMSNorm", over=NormInSteps, breaks="norm_registration_and_arguments", also=NORM, hint="further_parameter")

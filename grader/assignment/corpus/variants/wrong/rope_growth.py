@@ -15,12 +15,6 @@ wrong_ratio = partial(
 wrong_keeping = partial(wrong, "NTKAwareRoPE.keep", over=RopeInSteps, also="rope_buffers")
 
 
-@wrong("NTKAwareRoPE.must_grow", over=RopeInSteps, breaks="rope_boundary", also=ROPE, hint="rope_growth_at_es")
-def grows_at_equality(self, seq_len):
-    """Recomputes for exactly es positions, which an odd k reveals."""
-    return seq_len >= self.cos.shape[0]
-
-
 @wrong("NTKAwareRoPE.must_grow", over=RopeInSteps, breaks="rope_boundary", also=ROPE)
 def grows_beyond_the_training_length(self, seq_len):
     """Compares with ms, as if the initial tables ended there."""
@@ -33,35 +27,6 @@ def tables_follow_every_length(self, seq_len):
     return seq_len != self.cos.shape[0]
 
 
-@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_boundary", also=ROPE)
-class TablesOfTheTrainingLength(NTKAwareRoPE):
-    """Caches ms positions at first, although the base is that of es."""
-
-    def positions(self, ratio, device):
-        positions = super().positions(ratio, device)
-        return positions if hasattr(self, "cos") else positions[: self.max_seq_len]
-
-
-@wrong("NTKAwareRoPE", breaks="rope_boundary", also=ROPE)
-class InitialRatioRoundedUp(NTKAwareRoPE):
-    """Applies the even rule to the initial ratio as well."""
-
-    def __init__(self, dim, max_seq_len, ratio=1, **options):
-        super().__init__(dim, max_seq_len, ratio=ratio if ratio == 1 else ratio + ratio % 2, **options)
-
-
-@wrong_ratio(hint="rope_odd_ratio")
-def odd_ratios_too(self, seq_len):
-    """Takes the smallest ratio of all."""
-    return -(-seq_len // self.max_seq_len)
-
-
-@wrong_ratio(hint="rope_one_step_too_far")
-def equality_not_enough(self, seq_len):
-    """Goes on while ms * k' equals s."""
-    return 2 * (seq_len // (2 * self.max_seq_len) + 1)
-
-
 @wrong_ratio(hint="rope_one_step_too_far")
 def loop_with_the_wrong_comparison(self, seq_len):
     """Counts up from two, while ms * k' <= s."""
@@ -72,34 +37,12 @@ def loop_with_the_wrong_comparison(self, seq_len):
 
 
 @wrong_ratio(hint="rope_power_of_two_ratio")
-def next_power_of_two(self, seq_len):
-    """Starts at two and doubles."""
-    ratio = 2
-    while self.max_seq_len * ratio < seq_len:
-        ratio *= 2
-    return ratio
-
-
-@wrong_ratio(hint="rope_power_of_two_ratio")
 def doubles_the_current_ratio(self, seq_len):
     """Doubles from the ratio that the tables have."""
     ratio = self.cos.shape[0] // self.max_seq_len
     while self.max_seq_len * ratio < seq_len:
         ratio *= 2
     return ratio
-
-
-@wrong_ratio()
-def multiples_of_four(self, seq_len):
-    """Rounds up to a multiple of four."""
-    return 4 * -(-seq_len // (4 * self.max_seq_len))
-
-
-@wrong_ratio()
-def odd_ratios_doubled(self, seq_len):
-    """Makes an odd ratio even by doubling it."""
-    ratio = -(-seq_len // self.max_seq_len)
-    return ratio if ratio % 2 == 0 else 2 * ratio
 
 
 @wrong_ratio()
@@ -124,13 +67,6 @@ def rounded_down(self, seq_len):
     return max(2, seq_len // self.max_seq_len // 2 * 2)
 
 
-@wrong("NTKAwareRoPE.scaled_base", over=RopeInSteps, breaks="rope_smallest_even_ratio", also=ROPE)
-def growth_keeps_the_old_base(self, ratio):
-    """Makes longer tables with the base of the initial ratio."""
-    self.first_ratio = getattr(self, "first_ratio", ratio)
-    return self.base * self.first_ratio ** (self.dim / (self.dim - 2))
-
-
 @wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_smallest_even_ratio", also=ROPE)
 class ScalesByTheExactLength(NTKAwareRoPE):
     """Uses the fraction s / ms as the ratio, as dynamic NTK does elsewhere."""
@@ -152,12 +88,6 @@ class BaseScaledInPlace(NTKAwareRoPE):
         return self.base
 
 
-@wrong_keeping(breaks="rope_static", hint="rope_static_keeps_growth")
-def always_keeps_the_tables(self, cos, sin):
-    """Ignores dynamic=False."""
-    self.cos, self.sin = cos, sin
-
-
 @wrong("NTKAwareRoPE.forward", breaks="rope_static", also=ROPE_GROWTH)
 def reuses_longer_tables(self, input):
     """Caches the tables of the last long call and lets them serve other long calls."""
@@ -171,14 +101,6 @@ def reuses_longer_tables(self, input):
             if self.dynamic:
                 self.cos, self.sin = tables
     return apply_rotary_pos_emb(input, tables[0][:seq_len], tables[1][:seq_len])
-
-
-@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_static", also=ROPE_GROWTH)
-class RestoresRatioOne(NTKAwareRoPE):
-    """Puts back the tables of ratio 1 after a long call, whatever the initial ratio was."""
-
-    def keep(self, cos, sin):
-        self.cos, self.sin = (cos, sin) if self.dynamic else self._tables(1, cos.dtype, cos.device)
 
 
 @wrong("NTKAwareRoPE.must_grow", over=RopeInSteps, breaks="rope_static rope_smallest_even_ratio", also=ROPE)
@@ -202,11 +124,6 @@ class DynamicTheOtherWayRound(NTKAwareRoPE):
     def keep(self, cos, sin):
         if not self.dynamic:
             self.cos, self.sin = cos, sin
-
-
-@wrong_keeping(breaks="rope_dynamic", hint="rope_dynamic_forgets_growth")
-def never_keeps_the_tables(self, cos, sin):
-    """Ignores dynamic=True."""
 
 
 @wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_dynamic", also=ROPE_GROWTH)
@@ -235,13 +152,3 @@ class NewLimitOldTables(NTKAwareRoPE):
     def keep(self, cos, sin):
         if self.dynamic:
             self.limit = cos.shape[0]
-
-
-@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_dynamic", also=ROPE_GROWTH)
-class GrowthForgetsTheTrainingLength(NTKAwareRoPE):
-    """Counts the second growth from the length after the first."""
-
-    def keep(self, cos, sin):
-        super().keep(cos, sin)
-        if self.dynamic:
-            self.max_seq_len = cos.shape[0]

@@ -3,7 +3,6 @@
 from functools import partial
 
 import torch
-from torch import nn
 
 from grader.assignment.corpus.variants.bases import RopeInSteps
 from grader.core.specimens.variants import wrong
@@ -14,35 +13,6 @@ from . import ROPE, ROPE_GROWTH
 
 wrong_angles = partial(wrong, over=RopeInSteps, breaks="rope_base rope_exact_angles", also=ROPE_GROWTH)
 wrong_base = partial(wrong_angles, "NTKAwareRoPE.scaled_base")
-
-
-@wrong_angles("NTKAwareRoPE", hint="rope_scaled_positions")
-class PositionInterpolation(NTKAwareRoPE):
-    """Leaves the base alone and divides the positions by k."""
-
-    def scaled_base(self, ratio):
-        return float(self.base)
-
-    def positions(self, ratio, device):
-        return super().positions(ratio, device) / ratio
-
-
-@wrong_base(hint="rope_base_times_ratio")
-def base_times_k(self, ratio):
-    """Leaves the exponent out."""
-    return float(self.base * ratio)
-
-
-@wrong_base(hint="rope_beta_factor_on_base")
-def factor_of_beta_on_the_base(self, ratio):
-    """Takes the exponent that belongs to beta = base^(2/hd)."""
-    return self.base * ratio ** (2 / (self.dim - 2))
-
-
-@wrong_base(hint="rope_scaling")
-def exponent_upside_down(self, ratio):
-    """Uses (hd - 2) / hd."""
-    return self.base * ratio ** ((self.dim - 2) / self.dim)
 
 
 @wrong_base(hint="rope_unscaled_angles")
@@ -67,18 +37,6 @@ def base_never_scaled(self, ratio):
 def base_scaled_only_when_growing(self, ratio):
     """Leaves the initial ratio out, as if only recomputed tables were scaled."""
     return self.base * ratio ** (self.dim / (self.dim - 2)) if hasattr(self, "cos") else float(self.base)
-
-
-@wrong_base(hint="rope_base_ignored")
-def base_argument_ignored(self, ratio):
-    """Writes 10000 where the argument belongs."""
-    return 10000 * ratio ** (self.dim / (self.dim - 2))
-
-
-@wrong_angles("NTKAwareRoPE.exponents", hint="rope_unscaled_angles")
-def frequencies_fall_half_as_fast(self, device):
-    """Uses i / hd for 2i / hd."""
-    return torch.arange(self.dim // 2, dtype=torch.float32, device=device) / self.dim
 
 
 @wrong_angles("NTKAwareRoPE.exponents", hint="rope_unscaled_angles")
@@ -109,12 +67,6 @@ def positions_counted_to_four_thousand(self, ratio, device):
 def positions_in_bfloat16(self, ratio, device):
     """Counts positions in bfloat16, which skips numbers above 256."""
     return torch.arange(self.max_seq_len * ratio, device=device).bfloat16().float()
-
-
-@wrong_angles("NTKAwareRoPE.positions", hint="rope_unscaled_angles")
-def positions_from_one(self, ratio, device):
-    """Starts counting at one."""
-    return torch.arange(1, self.max_seq_len * ratio + 1, dtype=torch.float32, device=device)
 
 
 @wrong_angles("NTKAwareRoPE.spread", hint="rope_unscaled_angles")
@@ -180,16 +132,6 @@ def sequence_length_of_the_heads(self, input):
     return apply_rotary_pos_emb(input, cos[:seq_len], sin[:seq_len])
 
 
-@wrong("NTKAwareRoPE", breaks="rope_buffers", hint="rope_persistent_tables")
-class PersistentTables(NTKAwareRoPE):
-    """Registers the tables without persistent=False."""
-
-    def __init__(self, dim, max_seq_len, **options):
-        super().__init__(dim, max_seq_len, **options)
-        for name in ("cos", "sin"):
-            self.register_buffer(name, getattr(self, name))
-
-
 @wrong("NTKAwareRoPE.keep", over=RopeInSteps, breaks="rope_buffers", hint="rope_persistent_tables")
 def persistent_after_growth(self, cos, sin):
     """Registers the grown tables again and forgets persistent=False this time."""
@@ -205,40 +147,6 @@ class PersistentFrequencies(NTKAwareRoPE):
     def __init__(self, dim, max_seq_len, base=10000, **options):
         super().__init__(dim, max_seq_len, base=base, **options)
         self.register_buffer("inv_freq", base ** -(torch.arange(0, dim, 2) / dim))
-
-
-@wrong("NTKAwareRoPE", breaks="rope_buffers", also=ROPE)
-class TablesAsParameters(NTKAwareRoPE):
-    """Makes parameters without gradient of the tables."""
-
-    def __init__(self, dim, max_seq_len, **options):
-        super().__init__(dim, max_seq_len, **options)
-        for name in ("cos", "sin"):
-            table = getattr(self, name)
-            delattr(self, name)
-            self.register_parameter(name, nn.Parameter(table, requires_grad=False))
-
-    def forward(self, input):
-        return super().forward(input) if input.shape[1] <= self.cos.shape[0] else self._grown(input)
-
-    def _grown(self, input):
-        ratio = 2 * -(-input.shape[1] // (2 * self.max_seq_len))
-        cos, sin = self._tables(ratio, self.cos.dtype, self.cos.device)
-        if self.dynamic:
-            self.cos, self.sin = nn.Parameter(cos, requires_grad=False), nn.Parameter(sin, requires_grad=False)
-        return apply_rotary_pos_emb(input, cos[: input.shape[1]], sin[: input.shape[1]])
-
-
-@wrong("NTKAwareRoPE", breaks="rope_buffers", also=ROPE)
-class TablesAsPlainTensors(NTKAwareRoPE):
-    """Stores the tables as plain attributes, which module.to() does not move."""
-
-    def __init__(self, dim, max_seq_len, **options):
-        super().__init__(dim, max_seq_len, **options)
-        for name in ("cos", "sin"):
-            table = getattr(self, name)
-            delattr(self, name)
-            setattr(self, name, table)
 
 
 @wrong("NTKAwareRoPE.keep", over=RopeInSteps, breaks="rope_buffers")

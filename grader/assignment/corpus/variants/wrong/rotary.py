@@ -8,15 +8,6 @@ from . import ROTARY
 
 
 @wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY, hint="rotary_adjacent_pairs")
-def rotates_neighbours(input, cos, sin):
-    """Pairs x_0 with x_1, with the tables repeated to match, as GPT-J does."""
-    half = cos.shape[-1] // 2
-    cos, sin = (table[:, None, :half].repeat_interleave(2, dim=-1) for table in (cos, sin))
-    turned = torch.stack((-input[..., 1::2], input[..., 0::2]), dim=-1).flatten(-2)
-    return (input * cos + turned * sin).to(input.dtype)
-
-
-@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY, hint="rotary_adjacent_pairs")
 def rotates_neighbours_by_tables_for_halves(input, cos, sin):
     """Pairs x_0 with x_1, and takes the tables as they are: the columns of two neighbours belong to two pairs."""
     turned = torch.stack((-input[..., 1::2], input[..., 0::2]), dim=-1).flatten(-2)
@@ -33,34 +24,11 @@ def complex_numbers_of_neighbours(input, cos, sin):
 
 
 @wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY, hint="rotary_opposite_angle")
-def rotates_the_other_way(input, cos, sin):
-    """Has the minus sign on the wrong half."""
-    first, second = input.chunk(2, dim=-1)
-    turned = torch.cat((second, -first), dim=-1)
-    return (input * cos[:, None] + turned * sin[:, None]).to(input.dtype)
-
-
-@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY, hint="rotary_opposite_angle")
 def subtracts_the_turned_half(input, cos, sin):
     """Subtracts where it should add."""
     first, second = input.chunk(2, dim=-1)
     turned = torch.cat((-second, first), dim=-1)
     return (input * cos[:, None] - turned * sin[:, None]).to(input.dtype)
-
-
-@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY, hint="rotary_swapped_tables")
-def cosine_and_sine_swapped(input, cos, sin):
-    """Multiplies x by the sine."""
-    first, second = input.chunk(2, dim=-1)
-    turned = torch.cat((-second, first), dim=-1)
-    return (input * sin[:, None] + turned * cos[:, None]).to(input.dtype)
-
-
-@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY, hint="rotary_one_sign")
-def no_minus_sign(input, cos, sin):
-    """Swaps the halves and leaves both signs."""
-    turned = input.roll(input.shape[-1] // 2, dims=-1)
-    return (input * cos[:, None] + turned * sin[:, None]).to(input.dtype)
 
 
 @wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY, hint="rotary_other_turn")
@@ -69,14 +37,6 @@ def halves_not_swapped(input, cos, sin):
     first, second = input.chunk(2, dim=-1)
     turned = torch.cat((-first, second), dim=-1)
     return (input * cos[:, None] + turned * sin[:, None]).to(input.dtype)
-
-
-@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY, hint="rotary_other_turn")
-def output_halves_swapped(input, cos, sin):
-    """Puts the halves of the result together in the wrong order."""
-    first, second = input.chunk(2, dim=-1)
-    cos, sin = (table[:, None].chunk(2, dim=-1)[0] for table in (cos, sin))
-    return torch.cat((second * cos + first * sin, first * cos - second * sin), dim=-1).to(input.dtype)
 
 
 @wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY)
@@ -159,46 +119,12 @@ def only_the_first_of_the_batch(input, cos, sin):
     return (input[:1] * cos[:, None] + turned * sin[:, None]).to(input.dtype).expand_as(input)
 
 
-@wrong("apply_rotary_pos_emb", breaks="rotary_dtype", also=ROTARY, hint="output_dtype")
-def output_promoted_by_the_tables(input, cos, sin):
-    """Never converts back, so a 16-bit input and float32 tables give float32."""
-    first, second = input.chunk(2, dim=-1)
-    turned = torch.cat((-second, first), dim=-1)
-    return input * cos[:, None] + turned * sin[:, None]
-
-
-@wrong("apply_rotary_pos_emb", breaks="rotary_dtype", also=ROTARY, hint="output_dtype")
-def output_has_the_dtype_of_the_tables(input, cos, sin):
-    """Converts the output to the tables' dtype."""
-    first, second = input.chunk(2, dim=-1)
-    turned = torch.cat((-second, first), dim=-1)
-    return (input * cos[:, None] + turned * sin[:, None]).to(cos.dtype)
-
-
-@wrong("apply_rotary_pos_emb", breaks="rotary_dtype", also=ROTARY)
-def refuses_another_dtype_than_that_of_the_tables(input, cos, sin):
-    """Asserts that input and tables have the same dtype."""
-    assert input.dtype == cos.dtype == sin.dtype
-    first, second = input.chunk(2, dim=-1)
-    turned = torch.cat((-second, first), dim=-1)
-    return input * cos[:, None] + turned * sin[:, None]
-
-
 @wrong("apply_rotary_pos_emb", breaks="rotary_backward", also=ROTARY)
 def turned_half_detached(input, cos, sin):
     """Lets only half of the gradient through."""
     first, second = input.detach().chunk(2, dim=-1)
     turned = torch.cat((-second, first), dim=-1)
     return (input * cos[:, None] + turned * sin[:, None]).to(input.dtype)
-
-
-@wrong("apply_rotary_pos_emb", breaks="rotary_backward", also=ROTARY, hint="gradient_cut")
-def no_gradient(input, cos, sin):
-    """Rotates under no_grad."""
-    with torch.no_grad():
-        first, second = input.chunk(2, dim=-1)
-        turned = torch.cat((-second, first), dim=-1)
-        return (input * cos[:, None] + turned * sin[:, None]).to(input.dtype)
 
 
 @wrong("apply_rotary_pos_emb", breaks="rotary_purity", also=ROTARY, hint="input_changed")

@@ -14,22 +14,10 @@ from . import SHARD, SHARD_OUTPUT
 wrong_parameter = partial(wrong, over=ShardInSteps, breaks="shard_registration_and_arguments", also=SHARD)
 
 
-@wrong("ParallelVocabEmbedding.choose_seed", over=ShardInSteps, breaks="shard_seed", hint="shard_seed_without_rank")
-def same_seed_for_every_rank(self, base_seed):
-    """Leaves the rank out."""
-    return base_seed
-
-
 @wrong("ParallelVocabEmbedding.choose_seed", over=ShardInSteps, breaks="shard_seed", hint="shard_seed_of_later_ranks")
 def seed_times_rank(self, base_seed):
     """Multiplies where it should add."""
     return base_seed * self.rank
-
-
-@wrong("ParallelVocabEmbedding.choose_seed", over=ShardInSteps, breaks="shard_seed", hint="shard_seed_of_later_ranks")
-def seed_times_rank_from_one(self, base_seed):
-    """Multiplies by the rank, counted from one so that rank 0 looks right."""
-    return base_seed * (self.rank + 1)
 
 
 @wrong("ParallelVocabEmbedding.choose_seed", over=ShardInSteps, breaks="shard_seed", hint="shard_seed_of_later_ranks")
@@ -85,15 +73,6 @@ class PartOfTheWholeTable(ParallelVocabEmbedding):
         self.shard.data.copy_(table[self.first_id : self.first_id + self.shard.shape[0]])
 
 
-@wrong("ParallelVocabEmbedding", over=ShardInSteps, breaks="shard_seed", hint="init_reset_differs")
-class ResetForgetsTheRank(ParallelVocabEmbedding):
-    """Draws rightly in the constructor; a later reset gives every rank the rows of rank 0."""
-
-    def reset_parameters(self):
-        super().reset_parameters()
-        self.init_seed -= self.rank
-
-
 @wrong(
     "ParallelVocabEmbedding.register_shard",
     over=ShardInSteps,
@@ -104,55 +83,6 @@ class ResetForgetsTheRank(ParallelVocabEmbedding):
 def parameter_with_a_row_for_foreign_ids(self, values):
     """Gives the parameter one row more, which the first id of the next rank then finds."""
     self.shard = nn.Parameter(values.new_zeros(values.shape[0] + 1, values.shape[1]))
-
-
-@wrong_parameter("ParallelVocabEmbedding", hint="parameter_size")
-class WholeTableOnEveryRank(ParallelVocabEmbedding):
-    """Keeps all v rows and masks the output."""
-
-    def register_shard(self, values):
-        self.shard = nn.Parameter(values.new_empty(self.vocab_size, values.shape[1]))
-
-    def forward(self, input_ids):
-        count = self.vocab_size // self.world_size
-        foreign = (input_ids < self.first_id) | (input_ids >= self.first_id + count)
-        return self.shard.to(input_ids.device)[input_ids].masked_fill(foreign.unsqueeze(-1), 0)
-
-
-@wrong_parameter(
-    "ParallelVocabEmbedding.register_shard",
-    breaks="shard_registration_and_arguments shard_backward",
-    hint="frozen_parameter",
-)
-def shard_frozen(self, values):
-    """Makes a parameter that does not learn."""
-    self.shard = nn.Parameter(values, requires_grad=False)
-
-
-@wrong_parameter(
-    "ParallelVocabEmbedding.register_shard",
-    breaks="shard_registration_and_arguments shard_backward",
-    hint="not_a_parameter",
-)
-def shard_as_a_buffer(self, values):
-    """Registers the shard as a buffer."""
-    self.register_buffer("shard", values)
-
-
-@wrong_parameter("ParallelVocabEmbedding.register_shard", hint="parameter_dtype")
-def shard_always_float32(self, values):
-    """Ignores the dtype argument."""
-    self.shard = nn.Parameter(values.float())
-
-
-@wrong(
-    "ParallelVocabEmbedding.check_sizes",
-    over=ShardInSteps,
-    breaks="shard_registration_and_arguments shard_sizes_named",
-    hint="bad_sizes_accepted",
-)
-def no_check_of_the_sizes(self, vocab_size, world_size):
-    """Drops the ids that do not fit."""
 
 
 @wrong(
@@ -176,14 +106,6 @@ def another_kind_of_error(self, vocab_size, world_size):
     """Raises RuntimeError."""
     if vocab_size % world_size != 0:
         raise RuntimeError(f"{vocab_size} is not a multiple of {world_size}")
-
-
-@wrong("ParallelVocabEmbedding.forward", breaks="shard_purity", also=SHARD_OUTPUT, hint="ids_changed_in_place")
-def start_subtracted_in_place(self, input_ids):
-    """Moves the caller's ids, so the next rank reads other ones."""
-    input_ids -= self.first_id
-    foreign = (input_ids < 0) | (input_ids >= self.shard.shape[0])
-    return self.shard.to(input_ids.device)[input_ids.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
 
 
 @wrong("ParallelVocabEmbedding.forward", breaks="shard_purity", also=SHARD_OUTPUT, hint="ids_changed_in_place")
@@ -230,11 +152,3 @@ def row_zero_taken_for_padding(self, input_ids):
     foreign = (rows < 0) | (rows >= self.shard.shape[0])
     embedded = nn.functional.embedding(rows.masked_fill(foreign, 0), self.shard.to(input_ids.device), padding_idx=0)
     return embedded.masked_fill(foreign.unsqueeze(-1), 0)
-
-
-@wrong("ParallelVocabEmbedding.forward", breaks="shard_backward", hint="gradient_cut")
-def shard_detached(self, input_ids):
-    """Looks the rows up in shard.data."""
-    rows = input_ids - self.first_id
-    foreign = (rows < 0) | (rows >= self.shard.shape[0])
-    return self.shard.data.to(input_ids.device)[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)

@@ -24,22 +24,6 @@ def views_the_ids_as_one_row(self, input_ids):
 
 
 @wrong("ParallelVocabEmbedding.forward", breaks="shard_owned_ids", also=SHARD_OUTPUT, hint="shard_lost_edge_row")
-def first_owned_id_lost(self, input_ids):
-    """Excludes the lower end of the range."""
-    rows = input_ids - self.first_id
-    foreign = (rows <= 0) | (rows >= self.shard.shape[0])
-    return self.shard.to(input_ids.device)[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
-
-
-@wrong("ParallelVocabEmbedding.forward", breaks="shard_owned_ids", also=SHARD_OUTPUT, hint="shard_lost_edge_row")
-def last_owned_id_lost(self, input_ids):
-    """Excludes the upper end of the range twice."""
-    rows = input_ids - self.first_id
-    foreign = (rows < 0) | (rows >= self.shard.shape[0] - 1)
-    return self.shard.to(input_ids.device)[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
-
-
-@wrong("ParallelVocabEmbedding.forward", breaks="shard_owned_ids", also=SHARD_OUTPUT, hint="shard_lost_edge_row")
 def row_zero_taken_for_foreign(self, input_ids):
     """Sends foreign ids to row 0, and then clears whatever came from row 0."""
     rows = input_ids - self.first_id
@@ -63,19 +47,6 @@ def start_not_subtracted(self, input_ids):
 
 
 @wrong(
-    "ParallelVocabEmbedding",
-    over=ShardInSteps,
-    breaks="shard_owned_ids",
-    also=SHARD_OUTPUT,
-)
-class OutputDividedByTheWorldSize(ParallelVocabEmbedding):
-    """Averages over ranks whose outputs are to be added up."""
-
-    def forward(self, input_ids):
-        return super().forward(input_ids) / self.world_size
-
-
-@wrong(
     "ParallelVocabEmbedding.forward", breaks="shard_registration_and_arguments", also=SHARD_OUTPUT, hint="output_dtype"
 )
 def mask_of_the_wrong_dtype(self, input_ids):
@@ -92,36 +63,9 @@ def every_rank_starts_at_zero(self):
 
 
 @wrong_range("ParallelVocabEmbedding.choose_first_id", over=ShardInSteps)
-def starts_at_rank_times_world_size(self):
-    """Takes the world size for the size of a shard."""
-    return self.rank * self.world_size
-
-
-@wrong_range("ParallelVocabEmbedding.choose_first_id", over=ShardInSteps)
 def ranks_counted_from_one(self):
     """Gives every rank the range of the next."""
     return (self.rank + 1) * (self.vocab_size // self.world_size)
-
-
-@wrong_range("ParallelVocabEmbedding.choose_first_id", over=ShardInSteps)
-def ranges_moved_by_one(self):
-    """Starts each range one id too late."""
-    return self.rank * (self.vocab_size // self.world_size) + 1
-
-
-@wrong_range("ParallelVocabEmbedding.choose_first_id", over=ShardInSteps)
-def ranks_in_reverse(self):
-    """Gives the last ids to the first rank."""
-    return (self.world_size - 1 - self.rank) * (self.vocab_size // self.world_size)
-
-
-@wrong_range("ParallelVocabEmbedding", over=ShardInSteps)
-class EveryNthId(ParallelVocabEmbedding):
-    """Rank r answers the ids r, r + w, r + 2w, …, in place of a range."""
-
-    def forward(self, input_ids):
-        foreign = input_ids % self.world_size != self.rank
-        return self.shard.to(input_ids.device)[input_ids // self.world_size].masked_fill(foreign.unsqueeze(-1), 0)
 
 
 @wrong(
@@ -141,23 +85,11 @@ class ShardSizeFromTheRank(ParallelVocabEmbedding):
 
 
 @wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT, hint="shard_clamped_ids")
-def foreign_ids_clamped(self, input_ids):
-    """Clamps ids into the range and never masks."""
-    return self.shard.to(input_ids.device)[(input_ids - self.first_id).clamp(0, self.shard.shape[0] - 1)]
-
-
-@wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT, hint="shard_clamped_ids")
 def mask_taken_after_clamping(self, input_ids):
     """Asks which ids are foreign when none is left."""
     rows = (input_ids - self.first_id).clamp(0, self.shard.shape[0] - 1)
     foreign = (rows < 0) | (rows >= self.shard.shape[0])
     return self.shard.to(input_ids.device)[rows].masked_fill(foreign.unsqueeze(-1), 0)
-
-
-@wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT, hint="shard_wrapped_ids")
-def foreign_ids_wrapped(self, input_ids):
-    """Takes ids modulo the size of the shard."""
-    return self.shard.to(input_ids.device)[input_ids % self.shard.shape[0]]
 
 
 @wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT, hint="shard_clamped_ids")
@@ -168,29 +100,12 @@ def foreign_ids_give_row_zero(self, input_ids):
     return self.shard.to(input_ids.device)[rows * owned]
 
 
-@wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT, hint="shard_clamped_ids")
-def only_smaller_ids_masked(self, input_ids):
-    """Clears the ids below the range; those above get the last row."""
-    rows = (input_ids - self.first_id).clamp(max=self.shard.shape[0] - 1)
-    return self.shard.to(input_ids.device)[rows.clamp(min=0)].masked_fill((rows < 0).unsqueeze(-1), 0)
-
-
 @wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT, hint="shard_wrapped_ids")
 def only_larger_ids_masked(self, input_ids):
     """Clears the ids above the range; those below wrap as negative indices, where they do not fail."""
     rows = input_ids - self.first_id
     foreign = rows >= self.shard.shape[0]
     return self.shard.to(input_ids.device)[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
-
-
-@wrong(
-    "ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", also=SHARD_OUTPUT, hint="shard_neighbour_answered"
-)
-def one_id_too_many_above(self, input_ids):
-    """Includes the first id of the next rank."""
-    rows = input_ids - self.first_id
-    foreign = (rows < 0) | (rows > self.shard.shape[0])
-    return self.shard.to(input_ids.device)[rows.clamp(0, self.shard.shape[0] - 1)].masked_fill(foreign.unsqueeze(-1), 0)
 
 
 @wrong(

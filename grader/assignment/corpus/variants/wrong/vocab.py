@@ -9,13 +9,6 @@ from ref.modeling.vocab_emb import VocabEmbedding
 from . import VOCAB, VOCAB_OUTPUT
 
 
-@wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT)
-def id_zero_embeds_to_zero(self, input_ids):
-    """Takes id 0 for padding."""
-    embedded = nn.functional.embedding(input_ids, self.table.to(input_ids.device))
-    return embedded.masked_fill((input_ids == 0).unsqueeze(-1), 0)
-
-
 @wrong("VocabEmbedding.forward", breaks="vocab_dtype_and_registration")
 def views_the_ids_as_one_row(self, input_ids):
     """Fails on ids such as tokens[:, :-1], which are no view of one row."""
@@ -30,18 +23,6 @@ def next_row(self, input_ids):
 
 
 @wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT)
-def last_row_out_of_reach(self, input_ids):
-    """Clamps ids to v - 2."""
-    return nn.functional.embedding(input_ids.clamp(0, self.table.shape[0] - 2), self.table.to(input_ids.device))
-
-
-@wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT)
-def scaled_by_the_root_of_the_size(self, input_ids):
-    """Multiplies by sqrt(e), as the Transformer does after its embedding."""
-    return nn.functional.embedding(input_ids, self.table.to(input_ids.device)) * self.table.shape[1] ** 0.5
-
-
-@wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT)
 def rows_normalised(self, input_ids):
     """Returns rows of length one."""
     return nn.functional.normalize(nn.functional.embedding(input_ids, self.table.to(input_ids.device)), dim=-1)
@@ -52,12 +33,6 @@ def one_hot_in_half(self, input_ids):
     """Multiplies one-hot vectors by the table in float16, which costs it bits."""
     one_hot = nn.functional.one_hot(input_ids, self.table.shape[0]).half()
     return (one_hot @ self.table.to(input_ids.device).half()).to(self.table.dtype)
-
-
-@wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT, hint="output_shape")
-def batch_and_sequence_swapped(self, input_ids):
-    """Returns [s, b, e]."""
-    return nn.functional.embedding(input_ids, self.table.to(input_ids.device)).transpose(0, 1)
 
 
 @wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT, hint="output_shape")
@@ -95,35 +70,6 @@ def deviation_ignored(self):
     nn.init.normal_(self.table, self.init_mean, generator=generator)
 
 
-@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset", hint="init_other_scale")
-def mean_ignored(self):
-    """Leaves init_mean out."""
-    generator = torch.Generator(self.table.device).manual_seed(self.init_seed)
-    nn.init.normal_(self.table, std=self.init_std, generator=generator)
-
-
-@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset", hint="init_other_scale")
-def deviation_taken_for_a_variance(self):
-    """Takes the root of init_std."""
-    generator = torch.Generator(self.table.device).manual_seed(self.init_seed)
-    nn.init.normal_(self.table, self.init_mean, self.init_std**0.5, generator=generator)
-
-
-@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset", hint="init_seed_ignored")
-def seed_ignored(self):
-    """Writes the default seed where init_seed belongs."""
-    generator = torch.Generator(self.table.device).manual_seed(42)
-    nn.init.normal_(self.table, self.init_mean, self.init_std, generator=generator)
-
-
-@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset", hint="init_not_drawn")
-def first_row_set_to_zero(self):
-    """Draws rightly, then clears row 0 as if it were padding."""
-    generator = torch.Generator(self.table.device).manual_seed(self.init_seed)
-    nn.init.normal_(self.table, self.init_mean, self.init_std, generator=generator)
-    self.table.data[0] = 0
-
-
 @wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset", hint="init_after_extra_draw")
 def table_of_a_new_embedding(self):
     """Makes an nn.Embedding after seeding, which draws, and fills it with the next numbers."""
@@ -145,12 +91,6 @@ class SeededInTheConstructorOnly(VocabEmbedding):
         nn.init.normal_(self.table, self.init_mean, self.init_std)
 
 
-@wrong("VocabEmbedding.forward", breaks="vocab_dtype_and_registration", also=VOCAB_OUTPUT, hint="output_dtype")
-def output_always_float32(self, input_ids):
-    """Converts the output to float32."""
-    return nn.functional.embedding(input_ids, self.table.to(input_ids.device)).float()
-
-
 @wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", also=VOCAB_OUTPUT, hint="output_dtype")
 class OutputDtypeOfTheConstructor(VocabEmbedding):
     """Remembers the dtype argument, and converts to it even after module.to(another)."""
@@ -161,34 +101,6 @@ class OutputDtypeOfTheConstructor(VocabEmbedding):
 
     def forward(self, input_ids):
         return super().forward(input_ids).to(self.dtype)
-
-
-@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", also=VOCAB, hint="parameter_dtype")
-class TableAlwaysFloat32(VocabEmbedding):
-    """Ignores the dtype argument."""
-
-    def __init__(self, vocab_size, emb_size, dtype=None, **options):
-        super().__init__(vocab_size, emb_size, **options)
-
-
-@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration vocab_backward", also=VOCAB, hint="frozen_parameter")
-class TableFrozen(VocabEmbedding):
-    """Switches the gradient of the table off, as nn.Embedding.from_pretrained does."""
-
-    def __init__(self, vocab_size, emb_size, **options):
-        super().__init__(vocab_size, emb_size, **options)
-        self.table.requires_grad_(False)
-
-
-@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration vocab_backward", also=VOCAB, hint="not_a_parameter")
-class TableAsBuffer(VocabEmbedding):
-    """Registers the table as a buffer."""
-
-    def __init__(self, vocab_size, emb_size, **options):
-        super().__init__(vocab_size, emb_size, **options)
-        table = self.table.data
-        del self.table
-        self.register_buffer("table", table)
 
 
 @wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", also=VOCAB, hint="further_parameter")
@@ -238,12 +150,6 @@ def no_gradient_for_id_zero(self, input_ids):
 def gradient_averaged_over_repeated_ids(self, input_ids):
     """Passes scale_grad_by_freq."""
     return nn.functional.embedding(input_ids, self.table.to(input_ids.device), scale_grad_by_freq=True)
-
-
-@wrong("VocabEmbedding.forward", breaks="vocab_backward", hint="gradient_cut")
-def table_detached(self, input_ids):
-    """Looks the rows up in table.data."""
-    return nn.functional.embedding(input_ids, self.table.data.to(input_ids.device))
 
 
 @wrong("VocabEmbedding.forward", breaks="vocab_backward", hint="gradient_not_summed")

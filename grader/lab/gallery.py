@@ -1,10 +1,15 @@
-"""``python -m grader.lab.gallery``, behind ``make gallery``: grade every wrong variant and show it."""
+"""``python -m grader.lab.gallery``, behind ``make gallery``: what students read about each known mistake, on one page.
+
+With ``--blind``, the page is a test of the feedback: its reader names each mistake from the feedback alone, and should
+find at least nine of ten.
+"""
 
 from __future__ import annotations
 
 import argparse
 import difflib
 import os
+import random
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,8 +32,6 @@ from grader.core.settings import Settings
 from grader.core.specimens.variants import Variant
 from grader.lab.stopped import one_line
 
-from . import blind
-
 
 @dataclass(frozen=True)
 class Feedback:
@@ -47,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m grader.lab.gallery", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("build/gallery.html"), help="the page to write")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="judges to run in parallel")
-    parser.add_argument("--blind", type=int, metavar="N", help="print N of them without their names instead of a page")
+    parser.add_argument("--blind", type=int, metavar="N", help="show N under numbers; the answers in a file beside")
     parser.add_argument("--seed", type=int, default=1, help="seed of that choice (default: %(default)s)")
     parser.add_argument("names", nargs="*", help="variants to show, by the start of their names; default: all")
     chosen = parser.parse_args(arguments)
@@ -55,16 +58,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wanted = tuple(chosen.names) or ("",)
     variants = {v.name: v for v in all_variants() if not v.valid and v.name.startswith(wanted)}
     if chosen.blind:
-        variants = blind.drawn(variants, chosen.blind, chosen.seed)
+        drawn = random.Random(chosen.seed).sample(sorted(variants), min(chosen.blind, len(variants)))
+        variants = {name: variants[name] for name in drawn}
     reports = graded(variants, chosen.jobs)
-    if chosen.blind:
-        questions, answers = blind.write(chosen.out.parent / f"blind-{chosen.seed}", variants, reports)
-        print(f"{len(variants)} wrong variants: {questions}; what they are: {answers}")
-        return 0
     shown = [(variant, code(variant), list(feedback(reports[name]))) for name, variant in variants.items()]
     templates = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True)
+    page = templates.get_template("gallery.html.j2").render(shown=shown, blind=bool(chosen.blind))
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
-    chosen.out.write_text(templates.get_template("page.html.j2").render(shown=shown), encoding="utf-8")
+    if chosen.blind:
+        for name in variants:  # the functions of variants are called by their mistakes
+            page = page.replace(name.rpartition(".")[2], "…")
+        answers = [f"{number}. {name}: {v.description}\n" for number, (name, v) in enumerate(variants.items(), 1)]
+        chosen.out.with_suffix(".answers.txt").write_text("".join(answers), encoding="utf-8")
+    chosen.out.write_text(page, encoding="utf-8")
     print(f"{len(shown)} wrong variants: {chosen.out}")
     lost = [
         f"{name}: {report.status}: {report.reason}" for name, report in reports.items() if report.status != "graded"

@@ -1,0 +1,86 @@
+"""Markdown as HTML, the same for the handout and the handbook: formulas, quotation marks, links, figures to touch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from typing import Any
+from urllib.parse import quote
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from mdit_py_plugins.anchors import anchors_plugin
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+from grader.lab.site import touch
+from grader.lab.site.formulas import mathml
+
+TIGHT = '<span class="tight">'
+LONG = 50  # characters of a formula in a line of text that may be wider than a phone
+
+_LINK = re.compile(r'(href="\w+)\.(?:md|ipynb)(?=["#])')
+_NO_HEAD = re.compile(r"<th[^>]*></th>")  # a screen reader would say that the column has a name
+# A formula with the punctuation beside it, which else would end a line, or begin the next.
+_HELD = re.compile(
+    r'([(（“]*)(<span class="long">)?(<math(?:(?!</math>).)*</math>)(?(2)</span>)'
+    r"([-–,.;:!?)%”\u2019，。；：！？）、]*)",
+    re.DOTALL,
+)
+# Markdown does not end emphasis between a Chinese mark and a letter: a blank stands there, and the mark has its own.
+_GAP = re.compile(r"(?<=[\u3000-\u303f\uff00-\uffef])(</(?:strong|em)>) ")
+
+
+@cache
+def parser() -> MarkdownIt:
+    """A parser of CommonMark with tables, formulas between dollar signs, curly quotation marks and ids of headings."""
+    markdown = MarkdownIt("commonmark", {"html": True, "typographer": True})
+    markdown.enable(["table", "smartquotes"]).use(dollarmath_plugin, allow_labels=False, double_inline=True)
+    return markdown.use(anchors_plugin, max_level=6, slug_func=_anchor)
+
+
+def _anchor(heading: str) -> str:
+    """The id of a heading, as Jupyter gives it, so that a link into a notebook leads to the same place in its page."""
+    return quote(heading.replace(" ", "-"), safe="?/:@!$&'()*+,;=")
+
+
+class Renderer(RendererHTML):
+    """markdown-it's renderer with formulas as MathML; each method is named after its token."""
+
+    def math_inline(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+        """A formula in a line of text."""
+        formula = mathml(tokens[idx].content)
+        return f'<span class="long">{formula}</span>' if len(tokens[idx].content) > LONG else formula
+
+    def math_inline_double(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+        """A displayed formula within a paragraph."""
+        return f'<span class="formula">{mathml(tokens[idx].content, block=True)}</span>'
+
+    def math_block(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+        """A displayed formula between paragraphs."""
+        return f"<p>{self.math_inline_double(tokens, idx)}</p>\n"
+
+
+def html(tokens: Sequence[Token], renderer: RendererHTML | None = None) -> str:
+    """Tokens of the parser as HTML, which ``finished`` completes."""
+    return str((renderer or Renderer()).render(tokens, parser().options, {}))
+
+
+def finished(page: str) -> str:
+    """HTML with links to other pages and figures to touch, and no line break between a formula and its punctuation."""
+    page = _HELD.sub(_held, _GAP.sub(r"\1", page))
+    return touch.alive(_LINK.sub(r"\1.html", _NO_HEAD.sub("<td></td>", page)))
+
+
+def _held(found: re.Match[str]) -> str:
+    before, long, formula, after = found.groups("")
+    return f"{long or TIGHT}{before}{formula}{after}</span>" if before or after else found[0]
+
+
+def formulas(tokens: Iterable[Token]) -> Iterator[str]:
+    """The formulas in a text, in LaTeX."""
+    for token in tokens:
+        if token.type.startswith("math_"):
+            yield token.content
+        yield from formulas(token.children or ())
