@@ -102,8 +102,6 @@ class Feedback:
         self.troubles: list[Trouble] = []
         self.broken: list[Broken] = []
         self.interrupted_at: str | None = None
-        self._property_of: dict[str, str | None] = {}
-        self._sentence_of: dict[str, str] = {}
         self._limit_s = TIME_LIMIT_S
         self.untried: set[str | None] = set()  # properties with a test that was skipped
         self._timeouts: Counter[str | None] = Counter()  # by task
@@ -120,8 +118,6 @@ class Feedback:
         kept = [item for item in items if self.tasks is None or self._belongs(property_of(item))]
         config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
         items[:] = kept
-        self._property_of = {item.nodeid: property_of(item) for item in items}
-        self._sentence_of = {item.nodeid: self._sentence(item) for item in items}
         for error in config.stash[PACKAGE_ERRORS]:
             self._note_broken(error, frozenset())  # merged with an error of a test file at the same line
 
@@ -142,10 +138,13 @@ class Feedback:
             self._timeouts[task] += 1
             raise
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo) -> Iterator[None]:
         """Record a test that passed."""
-        if report.when == "call" and report.passed:
-            self.passed[self._property_of[report.nodeid]].append(self._sentence_of[report.nodeid])
+        report = yield
+        if call.when == "call" and report.passed:
+            self.passed[property_of(item)].append(self._sentence(item))
+        return report
 
     def pytest_exception_interact(
         self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo, report: pytest.TestReport
@@ -184,7 +183,7 @@ class Feedback:
         return property_id is not None and self.rubric.task_of.get(property_id) in (self.tasks or ())
 
     def _trouble(self, item: pytest.Item, error: BaseException, report: pytest.TestReport) -> Trouble:
-        property_id = self._property_of[item.nodeid]
+        property_id = property_of(item)
         question = question_for(item, error, self.rubric.property(property_id)) if property_id else None
         kind = kind_of(error)
         where = error.where if isinstance(error, MismatchError) else ()
@@ -192,7 +191,7 @@ class Feedback:
             nodeid=item.nodeid,
             elsewhere="elsewhere" in item.fixturenames,
             property_id=property_id,
-            sentence=self._sentence_of[item.nodeid],
+            sentence=self._sentence(item),
             law=self._law(item),
             message=_told(error, self.language),
             kind=kind,
