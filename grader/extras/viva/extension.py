@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -11,17 +12,17 @@ from markupsafe import Markup
 
 from grader.core.results.report import Practice
 from grader.core.results.statistics import Entry
+from grader.core.results.written import NotWritten, read_written
 
-from .answers import AnswersError, read_understood
-from .words import say
+from .answers import ANSWERS, Understood
+from .quiz import say
 
 
 def understood(folder: Path) -> dict[str, Practice]:
     """The points by submission; none where no answers were read, or the file is damaged, as ``viva --answers`` says."""
-    try:
-        return read_understood(folder)
-    except AnswersError:
-        return {}
+    with contextlib.suppress(NotWritten):
+        return read_written(folder / ANSWERS, Understood).submissions
+    return {}
 
 
 def picture(entries: Sequence[Entry], points: Mapping[str, Practice], language: str) -> Markup:
@@ -31,12 +32,7 @@ def picture(entries: Sequence[Entry], points: Mapping[str, Practice], language: 
     graded = [own.line for own in entries if own.line.score is not None and own.line.id in points]
     if not graded:
         return Markup("")
-    pairs = Counter((line.score, points[line.id].points) for line in graded)
-    environment = templates(Path(__file__).parent)
-    environment.filters["number"] = "{:g}".format
-    values = {
-        "pairs": sorted(pairs.items()),
-        "most": max(line.max_score for line in graded),
-        "ask": partial(say, language),
-    }
-    return Markup(environment.get_template("picture.html.j2").render(values))  # our template, which escapes values
+    pairs = sorted(Counter((line.score, points[line.id].points) for line in graded).items())
+    template = templates(Path(__file__).parent).get_template("picture.html.j2")
+    shown = template.render(pairs=pairs, most=max(line.max_score for line in graded), ask=partial(say, language))
+    return Markup(shown)  # of our template, which escapes values
