@@ -25,7 +25,7 @@ from grader.core.sandbox.levels import Level
 from grader.core.sandbox.limits import Limits
 from grader.core.specimens.viva import viva_of
 
-from .answers import ANSWERS, Understood, graded, read_answers
+from .extension import ANSWERS, Understood, graded, read_answers
 from .quiz import KEY, Key, Quiz, drawn
 
 

@@ -40,13 +40,13 @@ def _outcome(code: str, names: dict[str, Any], watched: bool) -> dict[str, Any]:
         exec(compile(ast.Module(lines, []), "<call>", "exec"), names)
         value = eval(compile(ast.Expression(last.value), "<call>", "eval"), names)
         sys.settrace(None)
-        text = str(value.detach().to_dense().tolist()) if isinstance(value, torch.Tensor) else repr(value)
-        kind = _described(value) or "object"
+        is_tensor = isinstance(value, torch.Tensor)
+        text = f"{str(value.dtype)[6:]} {value.detach().to_dense().tolist()}" if is_tensor else repr(value)
     except Exception as error:
-        kind, text = "error", f"raises {type(error).__name__}"
+        text = f"raises {type(error).__name__}"
     finally:
         sys.settrace(None)
-    return {"kind": kind, "value": text, "steps": steps, "held": [[*place, one] for place, one in held.items() if one]}
+    return {"value": text, "steps": steps, "held": [[*place, one] for place, one in held.items() if one]}
 
 
 def _watch(steps: list[tuple[str, int]], held: dict[tuple[str, int], str]) -> Any:

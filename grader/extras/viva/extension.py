@@ -1,21 +1,33 @@
-"""What the core shows beside the grade: points for answers about one's own code, and a picture on the class page."""
+"""Answers to questions about one's own code: read, graded, and shown by the core beside the grade."""
 
 from __future__ import annotations
 
 import contextlib
+import html
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from markupsafe import Markup
 
-from grader.core.results.report import Practice
+from grader.core.export.rows import ExportError
+from grader.core.export.table import read_template
+from grader.core.results.report import Practice, Record
 from grader.core.results.statistics import Entry
 from grader.core.results.written import NotWritten, read_written
 
-from .answers import ANSWERS, Understood
-from .quiz import say
+from .quiz import Key, Question, say
+
+ANSWERS = "viva-answers.json"  # in the folder of reports
+CODE = re.compile(r"\[(anon-[a-z2-7]+-\d+-[0-9a-f]+)\]")
+
+
+class Understood(Record):
+    """What answers were worth, by submission; ``unsettled`` names questions whose answer is none of the options."""
+
+    submissions: dict[str, Practice]
 
 
 def understood(folder: Path) -> dict[str, Practice]:
@@ -36,3 +48,51 @@ def picture(entries: Sequence[Entry], points: Mapping[str, Practice], language: 
     template = templates(Path(__file__).parent).get_template("picture.html.j2")
     shown = template.render(pairs=pairs, most=max(line.max_score for line in graded), ask=partial(say, language))
     return Markup(shown)  # of our template, which escapes values
+
+
+def read_answers(path: Path) -> dict[str, str]:
+    """From the code of a question to the answer in a CSV; of several attempts, the last one.
+
+    A question's text begins with its code. It is either the heading of the column of its answers, as in Canvas' student
+    analysis, or a cell left of the answer, as in Moodle's report of responses and in what the page saves.
+
+    Raises:
+        ExportError: If it is no such table.
+    """
+    try:
+        table = read_template(path.read_bytes(), "the export of answers")
+    except (OSError, ExportError) as error:
+        raise ExportError(f"--answers {path}: {error}".replace("--template: ", "")) from None
+    found = {code: answer for row in table.rows for code, answer in _in_row(table.header, row) if answer.strip(" -")}
+    if not found:
+        raise ExportError(
+            f"--answers {path}: no answer to a question of viva. From Moodle, export the responses with question text "
+            "and response; from Canvas, the quiz's student analysis."
+        )
+    return found
+
+
+def graded(key: Key, answers: Mapping[str, str]) -> dict[str, Practice]:
+    """The points of everyone who answered any question; a question without an answer is wrong."""
+    found = {}
+    for quiz in key.quizzes:
+        given = [(code, one.right, _chosen(one, answers[code])) for code, one in quiz.numbered if code in answers]
+        if given:
+            right, unsettled = sum(a == b for _, a, b in given), [code for code, _, choice in given if choice is None]
+            found[quiz.id] = Practice(points=right, max_points=len(quiz.questions), unsettled=unsettled)
+    return found
+
+
+def _in_row(header: tuple[str, ...], row: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    for heading, cell, following in zip(header, row, (*row[1:], ""), strict=True):
+        if code := CODE.search(heading):
+            yield code[1], cell
+        elif code := CODE.search(cell):
+            yield code[1], following
+
+
+def _chosen(question: Question, answer: str) -> int | None:
+    """The option that an answer repeats, whatever has become of its blanks and markup."""
+    texts = ["".join(option.text.split()) for option in question.options]
+    plain = html.unescape(re.sub(r"</?(?:p|code|pre|div|br)\b[^>]*>", "", answer))
+    return next((texts.index(own) for own in ("".join(answer.split()), "".join(plain.split())) if own in texts), None)

@@ -93,17 +93,13 @@ def drawn(identifier: str, name: str, pool: Sequence[Question], seed: int) -> Qu
     """
     left, chosen = random.Random(f"{seed}:{identifier}").sample(pool, len(pool)), list[Question]()
     while left and len(chosen) < len(KINDS):
-        chosen.append(min(left, key=lambda one: _drawbacks(one, chosen)))
-        left.remove(chosen[-1])
+        kinds, places, tasks = ([getattr(one, name) for one in chosen] for name in ("kind", "place", "task"))
+        asked = [
+            (one.kind in kinds, one.place in places, tasks.count(one.task), one.difficulty != "hard") for one in left
+        ]
+        chosen.append(left.pop(asked.index(min(asked))))
     chosen.sort(key=lambda one: KINDS.index(one.kind))
     return Quiz(id=identifier, name=name, pool=len(pool), questions=chosen)
-
-
-def _drawbacks(question: Question, chosen: Sequence[Question]) -> tuple[bool, bool, int, bool]:
-    """Whether its kind or its place was asked before, how often its task was, and whether it is not hard."""
-    kinds, tasks = [one.kind for one in chosen], [one.task for one in chosen]
-    same_place = question.place in {one.place for one in chosen} - {""}
-    return question.kind in kinds, same_place, tasks.count(question.task), question.difficulty != "hard"
 
 
 def say(language: str, key: str, **fields: object) -> str:

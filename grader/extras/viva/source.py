@@ -54,11 +54,11 @@ MOST_LENGTH = 200  # of a line that is edited: patterns take long on longer ones
 
 @dataclass(frozen=True)
 class Edit:
-    """One line of one file, written in another way; ``new`` is empty where the line is deleted."""
+    """One line of one file, written in another way; ``new`` is empty where the line is deleted, None if it stays."""
 
     place: Place
-    old: str
-    new: str
+    old: str = ""
+    new: str | None = None
 
     def applied(self, files: Mapping[str, str]) -> dict[str, str]:
         """The submission with the edit; a deleted line leaves ``pass`` behind, so that its block is not empty."""
@@ -70,7 +70,7 @@ class Edit:
 
 def edits_of(place: Place, old: str) -> Iterator[Edit]:
     """Every edit of a line that holds a whole statement, or the head of one, each text once."""
-    if _is_statement(old) and len(old) <= MOST_LENGTH:
+    if len(old) <= MOST_LENGTH and _is_statement(old):
         found = ((match, new) for pattern, new in RULES for match in re.finditer(pattern, old))
         news = dict.fromkeys(f"{old[: match.start()]}{match.expand(new)}{old[match.end() :]}" for match, new in found)
         for new in news:
@@ -92,41 +92,28 @@ class Source:
     """One file of a submission, without comments and docstrings, which may hold names or answers.
 
     Attributes:
-        code: By number, its lines that are not empty.
-        functions: By number, the innermost function that a line is in.
+        functions: By line, the name of the innermost function that it is in, and the function's lines, by number.
     """
 
     def __init__(self, text: str) -> None:
         """Parse it."""
-        tree, lines = ast.parse(text), text.splitlines()
+        lines, nodes = text.splitlines(), [*ast.walk(ast.parse(text))]
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.COMMENT:
                 lines[token.start[0] - 1] = lines[token.start[0] - 1][: token.start[1]]
-        self.functions: dict[int, ast.FunctionDef] = {}
-        for node in ast.walk(tree):  # outer functions before inner ones
-            if isinstance(node, ast.FunctionDef):
-                self.functions |= dict.fromkeys(range(node.lineno, (node.end_lineno or 0) + 1), node)
-            elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        for node in nodes:
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
                 omitted = [f"{' ' * node.col_offset}...", *[""] * ((node.end_lineno or 0) - node.lineno)]
                 lines[node.lineno - 1 : node.end_lineno] = omitted
-        self.code = {number: line.rstrip() for number, line in enumerate(lines, 1) if line.strip()}
-
-    def inside(self, line: int) -> str:
-        """The line of code; empty outside of functions."""
-        return self.code.get(line, "") if line in self.functions else ""
-
-    def name(self, line: int) -> str:
-        """The name of the function that a line is in."""
-        return self.functions[line].name
-
-    def near(self, line: int) -> list[int]:
-        """The numbers of the lines of code of its function."""
-        function = self.functions[line]
-        return [number for number in self.code if function.lineno <= number <= (function.end_lineno or 0)]
+        self.functions: dict[int, tuple[str, dict[int, str]]] = {}
+        for node in (node for node in nodes if isinstance(node, ast.FunctionDef)):  # outer ones come first
+            numbers = range(node.lineno, (node.end_lineno or 0) + 1)
+            code = {number: lines[number - 1].rstrip() for number in numbers if lines[number - 1].strip()}
+            self.functions |= dict.fromkeys(code, (node.name, code))
 
     def altered(self, line: int, new: str) -> str:
         """The function around a line, numbered, with other text for the line."""
-        texts = {number: self.code[number] for number in self.near(line)} | {line: new}
+        texts = {**self.functions[line][1], line: new}
         margin = min(len(text) - len(text.lstrip()) for text in texts.values())
         return "\n".join(f"{number:>4}   {text[margin:]}" for number, text in texts.items())
 
@@ -135,9 +122,10 @@ class Source:
 
         The rest is not shown: its author knows it, and others have to look for it.
         """
-        head = f"{self.functions[line].lineno:>4}   def {self.name(line)}(…):"
-        signs = {" ": self.code[line]} if new is None else {"-": self.code[line], "+": new}
-        return "\n".join([head, *(f"{line:>4} {sign}     {text.lstrip()}" for sign, text in signs.items() if text)])
+        name, code = self.functions[line]
+        signs = {" ": code[line]} if new is None else {"-": code[line], "+": new}
+        shown = [f"{line:>4} {sign}     {text.lstrip()}" for sign, text in signs.items() if text]
+        return "\n".join([f"{min(code):>4}   def {name}(…):", *shown])
 
 
 def sources(files: Mapping[str, str]) -> dict[str, Source]:

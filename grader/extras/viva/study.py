@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import zip_longest
 from pathlib import Path
 
 from grader.core.assignment import Assignment
@@ -26,12 +25,10 @@ Start = Callable[[Files], WorkerLike]  # starts a worker
 
 EXAM = Path(__file__).with_name("exam.py").read_text(encoding="utf-8")
 LIMIT_S = 1.0  # of a worker's time for all calls on one version
-NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
-TINY, HUGE = 1e-4, 1e5  # what a person would not have computed lies beyond
+NUMBER = r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
 MOST_TEXT = 160  # characters of an option
 CLOSE, APART = 1e-6, 1e-2  # relative to the largest number: the same up to rounding; different to a reader
 MOST_EDITS = 10  # of a task's lines; each costs two workers
-MOST_OF_A_LINE = 2
 
 
 @dataclass(frozen=True)
@@ -39,13 +36,11 @@ class Outcome:
     """What a call gives on one version of a submission.
 
     Attributes:
-        kind: Dtype and shape of a tensor, ``error``, or ``object`` for anything else.
-        value: The numbers of a tensor, ``raises`` and the class of an exception, or the ``repr`` of anything else.
+        value: Dtype and numbers of a tensor, ``raises`` and the class of an exception, or the ``repr`` of all else.
         steps: The lines of the submission in the order in which they ran.
         held: The dtype and shape of the tensor that a line assigned or returned.
     """
 
-    kind: str
     value: str
     steps: Sequence[Place] = ()
     held: Mapping[Place, str] = field(default_factory=dict)
@@ -53,30 +48,25 @@ class Outcome:
     @cached_property
     def text(self) -> str:
         """The value as options show it: with three digits."""
-        return NUMBER.sub(_rounded, self.value)
+        return re.sub(NUMBER, _rounded, self.value)
 
     @cached_property
     def form(self) -> str:
         """The text without its numbers and words."""
         return re.sub(r"[\w.-]+", "#", self.text)
 
-    @cached_property
-    def numbers(self) -> list[float]:
-        """All that are in the value."""
-        return [float(number) for number in NUMBER.findall(self.value)]
-
     @property
     def is_readable(self) -> bool:
-        """Whether a person could have computed it."""
-        ordinary = all(number == 0 or TINY < abs(number) < HUGE for number in self.numbers)
-        return ordinary and len(self.text) <= MOST_TEXT and not re.search(r"\b(?:nan|inf)\b", self.value)
+        """Whether a person could have computed it: no long, very large or very small numbers."""
+        return len(self.text) <= MOST_TEXT and not re.search(r"\b(?:nan|inf)\b|\de[-+]|\d{6}", self.text)
 
     def same(self, other: Outcome) -> bool | None:
         """Whether it is the same as another; None where a person could not tell."""
-        if (self.kind, NUMBER.sub("#", self.value)) != (other.kind, NUMBER.sub("#", other.value)):
+        if re.sub(NUMBER, "#", self.value) != re.sub(NUMBER, "#", other.value):
             return False
-        largest = max(map(abs, [*self.numbers, *other.numbers, 1e-30]))
-        gap = max((abs(a - b) for a, b in zip(self.numbers, other.numbers, strict=True)), default=0.0) / largest
+        own, its = ([float(number) for number in re.findall(NUMBER, value)] for value in (self.value, other.value))
+        largest = max(map(abs, [*own, *its, 1e-30]))
+        gap = max((abs(a - b) for a, b in zip(own, its, strict=True)), default=0.0) / largest
         return True if gap <= CLOSE else False if gap >= APART and self.text != other.text else None
 
     def after(self, place: Place) -> int:
@@ -146,20 +136,18 @@ def known_mistakes(start: Start, assignment: Assignment, viva: Viva) -> dict[str
 def _version(start: Start, files: Files, task: Task, calls: Sequence[Call], laws: Files) -> Version | None:
     """Run code for a task; None if it cannot be imported, does not end, varies, or if every call raises something."""
     found = outcomes(start, files, task, [*(call.code for call in calls), *laws.values()])
-    if not found or all(outcome.kind == "error" for outcome in found[: len(calls)]):
+    if not found or all(outcome.value.startswith("raises ") for outcome in found[: len(calls)]):
         return None
     judged = zip(laws, found[len(calls) :], strict=True)
     return Version(found[: len(calls)], frozenset(name for name, outcome in judged if outcome.value != "True"))
 
 
 def _chosen(readable: Mapping[str, Source], own: Version, seed: str) -> list[Edit]:
-    """Edits of lines of functions that ran, a few of each line, in an order that the seed decides."""
-    rng = random.Random(seed)
+    """Edits of lines of functions that ran; the seed decides which."""
     ran = sorted({place for outcome in own.outcomes for place in outcome.steps if place[0] in readable})
-    texts = [(place, readable[place[0]].inside(place[1])) for place in rng.sample(ran, len(ran))]
-    lines = [[*edits_of(place, text)] for place, text in texts if text]
-    few = [rng.sample(edits, min(MOST_OF_A_LINE, len(edits))) for edits in lines]
-    return [edit for turn in zip_longest(*few) for edit in turn if edit][:MOST_EDITS]
+    inside = [(place, readable[place[0]].functions.get(place[1])) for place in ran]
+    edits = [edit for place, own in inside if own for edit in edits_of(place, own[1][place[1]])]
+    return random.Random(seed).sample(edits, min(MOST_EDITS, len(edits)))
 
 
 def outcomes(start: Start, files: Files, task: Task, codes: Sequence[str]) -> list[Outcome] | None:
@@ -182,7 +170,7 @@ def _once(start: Start, files: Files, task: Task, codes: Sequence[str], watched:
         for reply in worker.request([*loads, call], LIMIT_S)["value"]["outcomes"]:
             steps = tuple((str(path), int(line)) for path, line in reply["steps"])
             held = {(str(path), int(line)): str(text) for path, line, text in reply["held"]}
-            found.append(Outcome(str(reply["kind"]), str(reply["value"]), steps, held))
+            found.append(Outcome(str(reply["value"]), steps, held))
         return found if len(found) == len(codes) else None
     except (WorkerFailed, TypeError, ValueError, KeyError):  # a submission may have any reply sent
         return None

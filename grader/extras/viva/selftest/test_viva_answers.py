@@ -12,8 +12,7 @@ import pytest
 from grader.core.export.rows import ExportError
 from grader.core.results.report import Practice
 from grader.core.results.statistics import entry
-from grader.extras.viva.answers import ANSWERS, Understood, graded, read_answers
-from grader.extras.viva.extension import picture, understood
+from grader.extras.viva.extension import ANSWERS, Understood, graded, picture, read_answers, understood
 from grader.extras.viva.selftest.made import HOSTILE, key, question, quiz
 from grader.selftest.reports import report
 

@@ -97,7 +97,7 @@ def test_the_right_option_is_what_a_new_worker_says_and_no_other_option_is(
                 right = [place for place, text in enumerate(options) if text == texts[question.blocks[0]]]
                 assert right == [question.right]
                 checked += 1
-    assert checked > 30
+    assert checked > 20, "without the known mistakes, which give more options"
 
 
 @process
@@ -131,7 +131,8 @@ def test_every_value_among_the_options_was_given_by_running_something(reference:
         given = {text for some in versions for outcome in some for text in (outcome.text, *outcome.held.values())}
         asked = [question for question in pool([study]) if question.kind in ("predict", "shape", "growth")]
         assert asked
-        assert {option.text for question in asked for option in question.options} <= given
+        texts = {option.text for question in asked for option in question.options}
+        assert all(re.search("True|False", text) for text in texts - given), "of truth values, all are possible"
 
 
 @process
@@ -199,7 +200,7 @@ def test_a_wrong_submission_is_asked_about_what_it_does(start: Counting) -> None
     found = studied(start, files)
     asked = [question for question in pool(found) if question.kind == "predict" and "eps=16.0" in question.blocks[0]]
     answers = {question.options[question.right].text for question in asked}
-    assert "[[[0.158, -0.158]]]" in answers, "3 / (3 + 16), and not 3 / 5"
+    assert "float32 [[[0.158, -0.158]]]" in answers, "3 / (3 + 16), and not 3 / 5"
     assert "norm_eps_inside_sqrt" not in found[0].holding
     title = ASSIGNMENT.rubric.properties["norm_eps_inside_sqrt"].title["en"]
     assert not [question for question in pool(found) if any(option.text == title for option in question.options)]
@@ -250,49 +251,43 @@ def test_the_small_assignment_has_questions_and_its_known_mistakes_are_wrong_ans
 # ── Outcomes ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def outcome(value: str, kind: str = "float32 [2]") -> Outcome:
-    return Outcome(kind, value)
-
-
 @pytest.mark.parametrize(
     ("first", "second", "same"),
     [
-        (outcome("[1.0, 2.0]"), outcome("[1.0, 2.0000001]"), True),
-        (outcome("[1.0, 2.0]"), outcome("[1.0, 2.1]"), False),
-        (outcome("[1.0, 2.0]"), outcome("[1.0, 2.001]"), None),
-        (outcome("[1.0, 2.0]"), outcome("[1.0, -2.0]"), False),
-        (outcome("[1.0]"), outcome("[1.0]", "float16 [1]"), False),
-        (outcome("[1.0]"), outcome("[[1.0]]", "float32 [1, 1]"), False),
-        (outcome("[nan]"), outcome("[1.0]"), False),
-        (outcome("[nan]"), outcome("[nan]"), True),
-        (outcome("[inf]"), outcome("[-inf]"), False),
-        (outcome("[]"), outcome("[]"), True),
-        (outcome("[1e-05]"), outcome("[0.00001]"), True),
-        (outcome("32", "object"), outcome("32", "object"), True),
-        (outcome("32", "object"), outcome("48", "object"), False),
-        (outcome("32", "object"), outcome("32", "int64 []"), False),
-        (outcome("torch.float16", "object"), outcome("torch.float32", "object"), False),
-        (outcome("raises ValueError", "error"), outcome("raises ValueError", "error"), True),
-        (outcome("raises ValueError", "error"), outcome("raises TypeError", "error"), False),
+        ("float32 [1.0, 2.0]", "float32 [1.0, 2.0000001]", True),
+        ("float32 [1.0, 2.0]", "float32 [1.0, 2.1]", False),
+        ("float32 [1.0, 2.0]", "float32 [1.0, 2.001]", None),
+        ("float32 [1.0, 2.0]", "float32 [1.0, -2.0]", False),
+        ("float32 [1.0]", "float16 [1.0]", False),
+        ("float32 [1.0]", "float32 [[1.0]]", False),
+        ("float32 [nan]", "float32 [1.0]", False),
+        ("float32 [nan]", "float32 [nan]", True),
+        ("float32 [inf]", "float32 [-inf]", False),
+        ("float32 []", "float32 []", True),
+        ("float32 [1e-05]", "float32 [0.00001]", True),
+        ("32", "32", True),
+        ("32", "48", False),
+        ("32", "int64 32", False),
+        ("torch.float16", "torch.float32", False),
+        ("raises ValueError", "raises ValueError", True),
+        ("raises ValueError", "raises TypeError", False),
     ],
 )
-def test_two_outcomes_are_the_same_or_apart_or_too_near_to_tell(
-    first: Outcome, second: Outcome, same: bool | None
-) -> None:
-    assert first.same(second) is same
-    assert second.same(first) is same
+def test_two_outcomes_are_the_same_or_apart_or_too_near_to_tell(first: str, second: str, same: bool | None) -> None:
+    assert Outcome(first).same(Outcome(second)) is same
+    assert Outcome(second).same(Outcome(first)) is same
 
 
 @pytest.mark.parametrize("value", ["[nan, 1.0]", "[inf]", "[1e-07]", "[1234567.0]", "[" + "1.0, " * 99 + "1.0]"])
 def test_what_nobody_computes_in_the_head_is_no_option(value: str) -> None:
-    assert not outcome(value).is_readable
-    assert outcome("[0.0, -2.5]").is_readable
+    assert not Outcome(f"float32 {value}").is_readable
+    assert Outcome("float32 [0.0, -2.5]").is_readable
 
 
 def test_numbers_are_shown_with_three_digits() -> None:
-    assert outcome("[[0.44721, -0.0, 1e-05]]").text == "[[0.447, 0.0, 1e-05]]"
-    assert outcome("[[1, 2]]").text == "[[1, 2]]"
-    assert outcome("torch.float16").text == "torch.float16"
+    assert Outcome("float32 [[0.44721, -0.0, 1e-05]]").text == "float32 [[0.447, 0.0, 1e-05]]"
+    assert Outcome("int64 [[1, 2]]").text == "int64 [[1, 2]]"
+    assert Outcome("torch.float16").text == "torch.float16"
 
 
 def test_a_file_that_names_no_task_or_property_is_refused(tmp_path: Any) -> None:
@@ -312,4 +307,4 @@ def test_a_gradient_that_is_kept_sparse_is_a_tensor_like_any_other(start: Counti
     code = "embed = VocabEmbedding(4, 1)\nembed(torch.tensor([[1, 1]])).sum().backward()\nnext(embed.parameters()).grad"
     found = outcomes(start, files, task, [code])
     assert found is not None
-    assert found[0].text == "[[0.0], [2.0], [0.0], [0.0]]"
+    assert found[0].text == "float32 [[0.0], [2.0], [0.0], [0.0]]"
