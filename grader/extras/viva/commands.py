@@ -101,8 +101,7 @@ def _ask(
     write_text(folder / KEY, Key(seed=seed, language=language, quizzes=quizzes).model_dump_json(indent=1) + "\n", 0o600)
     write_quizzes(out, quizzes, assignment.rubric, language)
     for one in quizzes:
-        difficulty = ", ".join(question.difficulty for question in one.questions)
-        terminal.say(f"{one.id}  {one.name}: {len(one.questions)} of {one.pool} questions: {difficulty or 'none'}")
+        terminal.say(f"{one.id}  {one.name}: {len(one.questions)} of {one.pool} questions")
     terminal.say(f"{len(quizzes)} quizzes: {out}; answers: {folder / KEY}")
 
 

@@ -6,7 +6,7 @@ import contextlib
 import html
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -63,7 +63,12 @@ def read_answers(path: Path) -> dict[str, str]:
         table = read_template(path.read_bytes(), "the export of answers")
     except (OSError, ExportError) as error:
         raise ExportError(f"--answers {path}: {error}".replace("--template: ", "")) from None
-    found = {code: answer for row in table.rows for code, answer in _in_row(table.header, row) if answer.strip(" -")}
+    found = dict[str, str]()
+    for row in table.rows:
+        for heading, cell, following in zip(table.header, row, (*row[1:], ""), strict=True):
+            code, answer = CODE.search(heading) or CODE.search(cell), cell if CODE.search(heading) else following
+            if code and answer.strip(" -"):
+                found[code[1]] = answer
     if not found:
         raise ExportError(
             f"--answers {path}: no answer to a question of viva. From Moodle, export the responses with question text "
@@ -81,14 +86,6 @@ def graded(key: Key, answers: Mapping[str, str]) -> dict[str, Practice]:
             right, unsettled = sum(a == b for _, a, b in given), [code for code, _, choice in given if choice is None]
             found[quiz.id] = Practice(points=right, max_points=len(quiz.questions), unsettled=unsettled)
     return found
-
-
-def _in_row(header: tuple[str, ...], row: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    for heading, cell, following in zip(header, row, (*row[1:], ""), strict=True):
-        if code := CODE.search(heading):
-            yield code[1], cell
-        elif code := CODE.search(cell):
-            yield code[1], following
 
 
 def _chosen(question: Question, answer: str) -> int | None:

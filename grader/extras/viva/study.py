@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from grader.core.assignment import Assignment
 from grader.core.rubric import Rubric, Task
@@ -28,7 +29,7 @@ LIMIT_S = 1.0  # of a worker's time for all calls on one version
 NUMBER = r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
 MOST_TEXT = 160  # characters of an option
 CLOSE, APART = 1e-6, 1e-2  # relative to the largest number: the same up to rounding; different to a reader
-MOST_EDITS = 10  # of a task's lines; each costs two workers
+MOST_EDITS = 8  # of a task's lines; each costs two workers
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ def _chosen(readable: Mapping[str, Source], own: Version, seed: str) -> list[Edi
     """Edits of lines of functions that ran; the seed decides which."""
     ran = sorted({place for outcome in own.outcomes for place in outcome.steps if place[0] in readable})
     inside = [(place, readable[place[0]].functions.get(place[1])) for place in ran]
-    edits = [edit for place, own in inside if own for edit in edits_of(place, own[1][place[1]])]
+    edits = [edit for place, around in inside if around for edit in edits_of(place, around[1][place[1]])]
     return random.Random(seed).sample(edits, min(MOST_EDITS, len(edits)))
 
 
@@ -156,26 +157,27 @@ def outcomes(start: Start, files: Files, task: Task, codes: Sequence[str]) -> li
     A second worker confirms them: where it says something else, there is no outcome. In the first, lines are watched,
     and memory that nobody has written to holds nan, so that code which reads it has no outcome, either.
     """
-    first = _once(start, files, task, codes, watched=True)
-    second = _once(start, files, task, codes, watched=False) if first else None
-    return first if first and second and all(a.same(b) for a, b in zip(first, second, strict=True)) else None
-
-
-def _once(start: Start, files: Files, task: Task, codes: Sequence[str], watched: bool) -> list[Outcome] | None:
     homes = {name: task.file_of(name).removesuffix(".py").replace("/", ".") for name in task.names}
     loads = [("load", {"module": module, "name": name}) for name, module in (*homes.items(), ("run", "src._exam"))]
-    call = ("call", {"target": "run", "arguments": [homes, list(codes), watched]})
-    worker, found = start({**files, "src/_exam.py": EXAM}), list[Outcome]()
-    try:
-        for reply in worker.request([*loads, call], LIMIT_S)["value"]["outcomes"]:
-            steps = tuple((str(path), int(line)) for path, line in reply["steps"])
-            held = {(str(path), int(line)): str(text) for path, line, text in reply["held"]}
-            found.append(Outcome(str(reply["value"]), steps, held))
-        return found if len(found) == len(codes) else None
-    except (WorkerFailed, TypeError, ValueError, KeyError):  # a submission may have any reply sent
-        return None
-    finally:
-        worker.close()
+    found = list[list[Outcome]]()
+    for watched in (True, False):
+        worker = start({**files, "src/_exam.py": EXAM})
+        call = ("call", {"target": "run", "arguments": [homes, list(codes), watched]})
+        try:
+            found.append([_outcome(reply) for reply in worker.request([*loads, call], LIMIT_S)["value"]["outcomes"]])
+        except (WorkerFailed, TypeError, ValueError, KeyError):  # a submission may have any reply sent
+            return None
+        finally:
+            worker.close()
+    first, second = found
+    is_whole = len(first) == len(second) == len(codes)
+    return first if is_whole and all(a.same(b) for a, b in zip(first, second, strict=True)) else None
+
+
+def _outcome(reply: Mapping[str, Any]) -> Outcome:
+    steps = tuple((str(path), int(line)) for path, line in reply["steps"])
+    held = {(str(path), int(line)): str(text) for path, line, text in reply["held"]}
+    return Outcome(str(reply["value"]), steps, held)
 
 
 def _rounded(number: re.Match[str]) -> str:
