@@ -18,7 +18,7 @@ from .study import Outcome, Study, Version
 
 T = TypeVar("T")
 PREDICT = {False: "predict", True: "growth"}  # by whether a call is about what earlier ones leave behind
-TRUTHS = ("True", "False")
+FAMILIES = (("True", "False"), ("float32", "float16", "float64", "bfloat16"))
 MOST_CALLS_OF_A_LINE = 2
 MOST_WRONG = 4
 COMPARED = 3  # calls of a question about what changes
@@ -36,7 +36,6 @@ class Maker:
         self._versions = [(self._say("mistake", mistake=hints[name]), own) for name, own in study.mistakes.items()]
         for edit, version in study.edited:
             self._versions.append((self._say("with_edit", line=edit.place[1], new=edit.new.strip() or "pass"), version))
-
         self._runs = [*chain(study.outcomes, *(version.outcomes for _, version in study.edited))]
 
     def questions(self) -> list[Question]:
@@ -126,10 +125,11 @@ class Maker:
     def _apart(self, right: Outcome, *others: Sequence[tuple[Outcome, str]]) -> list[Option]:
         """The right value, and others of its form that a reader can tell from it and from each other.
 
-        Where running gave too few, other truth values complete them.
+        Where running gave too few, other truth values and dtypes complete them.
         """
-        parts = [TRUTHS if part in TRUTHS else (part,) for part in re.split(r"(True|False)", right.value)]
-        flipped = [(Outcome("".join(texts)), self._say("near")) for texts in product(*parts)]
+        parts = re.split(r"(\w+)", right.value)
+        ways = [next((family for family in FAMILIES if part in family), (part,)) for part in parts]
+        flipped = [(Outcome("".join(texts)), self._say("near")) for texts in product(*ways)]
         chosen = [(right, "")]
         for other, origin in (found for some in (*others, flipped) for found in self._shuffled(some)):
             fits = other.form == right.form and other.is_readable

@@ -54,7 +54,7 @@ class Outcome:
     @cached_property
     def form(self) -> str:
         """The text without its numbers and words."""
-        return re.sub(r"[\w.-]+", "#", self.text)
+        return re.sub(r"[A-Za-z_][\w.]*", "w", re.sub(NUMBER, "#", self.text))
 
     @property
     def is_readable(self) -> bool:
