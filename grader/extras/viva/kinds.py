@@ -35,7 +35,9 @@ class Maker:
         hints = {mistake.id: mistake.hint[language] for mistake in rubric.misconceptions}
         self._versions = [(self._say("mistake", mistake=hints[name]), own) for name, own in study.mistakes.items()]
         for edit, version in study.edited:
-            self._versions.append((self._say("with_edit", line=edit.place[1], new=edit.new.strip() or "pass"), version))
+            self._versions.append(
+                (self._say("with_edit", line=edit.place[1], new=(edit.new or "").strip() or "pass"), version)
+            )
         self._runs = [*chain(study.outcomes, *(version.outcomes for _, version in study.edited))]
 
     def questions(self) -> list[Question]:
