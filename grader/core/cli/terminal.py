@@ -113,10 +113,10 @@ def graded_folder(out: Path) -> Path:
     return out
 
 
-def read_written(path: Path, model: type[ReadT]) -> ReadT:
+def read_written(path: Path, model: type[ReadT], remedy: str = "") -> ReadT:
     """Read a file that an earlier command has written; ends the command if that cannot be done."""
     with ending(path, written.NotWritten):
-        return written.read_written(path, model)
+        return written.read_written(path, model, remedy)
 
 
 def read_attention(out: Path) -> list[Attention]:

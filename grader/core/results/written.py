@@ -15,15 +15,16 @@ from pydantic import ValidationError
 from .report import Practice, Record, Report, Summary, SummaryLine, first_problem, summary_line, write_json
 
 SUMMARY = "summary.json"
-ReadT = TypeVar("ReadT", Report, Summary)
+ReadT = TypeVar("ReadT", bound=Record)
+REMEDY = "Run grade first, and give an id that is in its summary."
 
 
 class NotWritten(Exception):
     """A file of ``grade`` is missing or unusable; the message is one line that says which, and what to do."""
 
 
-def read_written(path: Path, model: type[ReadT]) -> ReadT:
-    """Read a file that an earlier command has written.
+def read_written(path: Path, model: type[ReadT], remedy: str = "") -> ReadT:
+    """Read a file that an earlier command has written; ``remedy`` says what to do if it is of another than ``grade``.
 
     Raises:
         NotWritten: If it cannot be read, or is not such a file.
@@ -31,9 +32,10 @@ def read_written(path: Path, model: type[ReadT]) -> ReadT:
     try:
         return model.model_validate_json(path.read_bytes())
     except OSError as error:
-        raise NotWritten(f"{path}: {error.strerror}. Run grade first, and give an id that is in its summary.") from None
+        raise NotWritten(f"{path}: {error.strerror}. {remedy or REMEDY}") from None
     except ValidationError as error:
-        raise NotWritten(f"{path}: not a {model.__name__.lower()} of this grader ({first_problem(error)}).") from None
+        what = f"{path}: not a {model.__name__.lower()} of this grader ({first_problem(error)}). {remedy}"
+        raise NotWritten(what.rstrip()) from None
 
 
 def read_lines(out: Path) -> list[SummaryLine]:

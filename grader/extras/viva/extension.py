@@ -1,7 +1,10 @@
-"""What the core shows beside the grade: points for answers about one's own code, and a picture on the class page."""
+"""Answers to questions about one's own code: read, graded, and shown by the core beside the grade."""
 
 from __future__ import annotations
 
+import contextlib
+import html
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -9,19 +12,29 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from grader.core.results.report import Practice
+from grader.core.export.rows import ExportError
+from grader.core.export.table import read_template
+from grader.core.results.report import Practice, Record
 from grader.core.results.statistics import Entry
+from grader.core.results.written import NotWritten, read_written
 
-from .answers import AnswersError, read_understood
-from .words import say
+from .quiz import Key, Question, say
+
+ANSWERS = "viva-answers.json"  # in the folder of reports
+CODE = re.compile(r"\[(anon-[a-z2-7]+-\d+-[0-9a-f]+)\]")
+
+
+class Understood(Record):
+    """What answers were worth, by submission; ``unsettled`` names questions whose answer is none of the options."""
+
+    submissions: dict[str, Practice]
 
 
 def understood(folder: Path) -> dict[str, Practice]:
     """The points by submission; none where no answers were read, or the file is damaged, as ``viva --answers`` says."""
-    try:
-        return read_understood(folder)
-    except AnswersError:
-        return {}
+    with contextlib.suppress(NotWritten):
+        return read_written(folder / ANSWERS, Understood).submissions
+    return {}
 
 
 def picture(entries: Sequence[Entry], points: Mapping[str, Practice], language: str) -> Markup:
@@ -31,12 +44,52 @@ def picture(entries: Sequence[Entry], points: Mapping[str, Practice], language: 
     graded = [own.line for own in entries if own.line.score is not None and own.line.id in points]
     if not graded:
         return Markup("")
-    pairs = Counter((line.score, points[line.id].points) for line in graded)
-    environment = templates(Path(__file__).parent)
-    environment.filters["number"] = "{:g}".format
-    values = {
-        "pairs": sorted(pairs.items()),
-        "most": max(line.max_score for line in graded),
-        "ask": partial(say, language),
-    }
-    return Markup(environment.get_template("picture.html.j2").render(values))  # our template, which escapes values
+    pairs = sorted(Counter((line.score, points[line.id].points) for line in graded).items())
+    template = templates(Path(__file__).parent).get_template("picture.html.j2")
+    shown = template.render(pairs=pairs, most=max(line.max_score for line in graded), ask=partial(say, language))
+    return Markup(shown)  # of our template, which escapes values
+
+
+def read_answers(path: Path) -> dict[str, str]:
+    """From the code of a question to the answer in a CSV; of several attempts, the last one.
+
+    A question's text begins with its code. It is either the heading of the column of its answers, as in Canvas' student
+    analysis, or a cell left of the answer, as in Moodle's report of responses and in what the page saves.
+
+    Raises:
+        ExportError: If it is no such table.
+    """
+    try:
+        table = read_template(path.read_bytes(), "the export of answers")
+    except (OSError, ExportError) as error:
+        raise ExportError(f"--answers {path}: {error}".replace("--template: ", "")) from None
+    found = dict[str, str]()
+    for row in table.rows:
+        for heading, cell, following in zip(table.header, row, (*row[1:], ""), strict=True):
+            code, answer = CODE.search(heading) or CODE.search(cell), cell if CODE.search(heading) else following
+            if code and answer.strip(" -"):
+                found[code[1]] = answer
+    if not found:
+        raise ExportError(
+            f"--answers {path}: no answer to a question of viva. From Moodle, export the responses with question text "
+            "and response; from Canvas, the quiz's student analysis."
+        )
+    return found
+
+
+def graded(key: Key, answers: Mapping[str, str]) -> dict[str, Practice]:
+    """The points of everyone who answered any question; a question without an answer is wrong."""
+    found = {}
+    for quiz in key.quizzes:
+        given = [(code, one.right, _chosen(one, answers[code])) for code, one in quiz.numbered if code in answers]
+        if given:
+            right, unsettled = sum(a == b for _, a, b in given), [code for code, _, choice in given if choice is None]
+            found[quiz.id] = Practice(points=right, max_points=len(quiz.questions), unsettled=unsettled)
+    return found
+
+
+def _chosen(question: Question, answer: str) -> int | None:
+    """The option that an answer repeats, whatever has become of its blanks and markup."""
+    texts = ["".join(option.text.split()) for option in question.options]
+    plain = html.unescape(re.sub(r"</?(?:p|code|pre|div|br)\b[^>]*>", "", answer))
+    return next((texts.index(own) for own in ("".join(answer.split()), "".join(plain.split())) if own in texts), None)

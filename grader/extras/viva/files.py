@@ -20,8 +20,7 @@ from grader.core.pages.render import prepared, templates
 from grader.core.results.files import write_bytes, zip_bytes
 from grader.core.rubric import Rubric
 
-from .quiz import Quiz
-from .words import say
+from .quiz import Quiz, say
 
 HERE = Path(__file__).parent
 ITERATIONS = 50_000  # of a digest
@@ -48,16 +47,15 @@ def written(quizzes: Sequence[Quiz], rubric: Rubric, language: str) -> Iterator[
     }
 
     def render(template: str, **values: object) -> bytes:
-        return environment.get_template(template).render(**values).encode()
+        return environment.get_template(f"{template}.j2").render(**values).encode()
 
     asked = [quiz for quiz in quizzes if quiz.questions]
-    for name in ("moodle.xml", "questions.gift"):
-        yield name, render(f"{name}.j2", quizzes=asked)
+    yield from ((name, render(name, quizzes=asked)) for name in ("moodle.xml", "questions.gift"))
     for quiz in asked:
-        yield f"pages/{quiz.name}.html", render("page.html.j2", quiz=quiz, sealed=_sealed(quiz))
-        yield f"oral/{quiz.name}.html", render("sheet.html.j2", quiz=quiz)
-        items = {f"{code}.xml": render("item.xml.j2", code=code, question=one) for code, one in quiz.numbered}
-        package = {name: render(f"{name}.j2", quiz=quiz) for name in ("imsmanifest.xml", "test.xml")}
+        yield f"pages/{quiz.name}.html", render("page.html", quiz=quiz, sealed=_sealed(quiz))
+        yield f"oral/{quiz.name}.html", render("sheet.html", quiz=quiz)
+        items = {f"{code}.xml": render("item.xml", code=code, question=one) for code, one in quiz.numbered}
+        package = {name: render(name, quiz=quiz) for name in ("imsmanifest.xml", "test.xml")}
         yield f"qti/{quiz.name}.zip", zip_bytes({**package, **items})
 
 

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import permutations
+from itertools import chain, combinations, product
 from typing import TypeVar
 
 from grader.core.rubric import Rubric
 
-from .edits import Edit
-from .execution import Outcome
-from .near import near
-from .quiz import Option, Question
-from .study import Edited, Study
-from .words import say
+from .quiz import LEAST_OPTIONS, Option, Question, say
+from .source import Edit
+from .study import Outcome, Study, Version
 
 T = TypeVar("T")
+PREDICT = {False: "predict", True: "growth"}  # by whether a call is about what earlier ones leave behind
+FAMILIES = (("True", "False"), ("float32", "float16", "float64", "bfloat16"))
 MOST_CALLS_OF_A_LINE = 2
 MOST_WRONG = 4
-AFFECTED = {(False, True): "first", (True, False): "second", (False, False): "both", (True, True): "neither"}
+COMPARED = 3  # calls of a question about what changes
+SETS = [*chain.from_iterable(combinations(range(1, COMPARED + 1), size) for size in range(COMPARED + 1))]
 
 
 class Maker:
@@ -28,132 +30,119 @@ class Maker:
 
     def __init__(self, study: Study, rubric: Rubric, language: str, seed: str) -> None:
         """Remember what they are made of; the seed decides which wrong answers are offered."""
-        self._study = study
-        self._say = partial(say, language)
-        self._rng = random.Random(seed)
-        self._hints = {mistake.id: mistake.hint[language] for mistake in rubric.misconceptions}
-        self._titles = {name: prop.title[language] for name, prop in rubric.properties.items()}
+        self._study, self._titles = study, {name: prop.title[language] for name, prop in rubric.properties.items()}
+        self._say, self._rng = partial(say, language), random.Random(seed)
+        hints = {mistake.id: mistake.hint[language] for mistake in rubric.misconceptions}
+        self._versions = [(self._say("mistake", mistake=hints[name]), own) for name, own in study.mistakes.items()]
+        for edit, version in study.edited:
+            self._versions.append(
+                (self._say("with_edit", line=edit.place[1], new=(edit.new or "").strip() or "pass"), version)
+            )
+        self._runs = [*chain(study.outcomes, *(version.outcomes for _, version in study.edited))]
 
     def questions(self) -> list[Question]:
-        """All of them, without those that have too few options, or options that read alike."""
+        """All of them that have enough options."""
         about_edits = (self._what_if, self._find, self._why)
         found = [*self._values(), *self._shapes()]
-        found += [question for kind in about_edits for version in self._study.edited for question in kind(version)]
-        return [question for question in found if question.is_clear]
+        found += [question for kind in about_edits for edited in self._study.edited for question in kind(*edited)]
+        return [question for question in found if len(question.options) >= LEAST_OPTIONS]
 
     def _values(self) -> Iterator[Question]:
-        """Predict, and growth or seed: the value of a call."""
-        study = self._study
-        versions = [
-            (self._say("mistake", mistake=self._hints[name]), version.outcomes)
-            for name, version in self._shuffled([*study.mistakes.items()])
-        ]
-        for version in self._shuffled(study.edited):
-            origin = self._say("with_edit", line=version.edit.line, new=version.edit.new.strip() or "pass")
-            versions.append((origin, version.outcomes))
-        for number, (call, right) in enumerate(zip(study.calls, study.outcomes, strict=True)):
-            others = [(outcomes[number], origin) for origin, outcomes in versions if outcomes[number].is_readable]
-            options = _apart(right, [*others, *((own, self._say("near")) for own in near(right))])
-            kind = "growth" if call.history else "predict"
+        """Predict, and growth or seed: the value of a call, among what other versions and other calls give."""
+        outcomes = self._study.outcomes
+        for number, (call, right) in enumerate(zip(self._study.calls, outcomes, strict=True)):
+            others = [(version.outcomes[number], origin) for origin, version in self._versions]
+            options = self._apart(right, others, [(outcome, self._say("other_call")) for outcome in self._runs])
             last = "{}:{}".format(*right.steps[-1]) if right.steps else "-"
             why = self._say("by_running", steps=len(right.steps), last=last)
-            prompt = self._say(f"ask_{kind}")
-            yield Question(kind, study.task.id, prompt, (call.code,), options, why, "", len(right.steps))
+            kind, options = PREDICT[call.history], _in_order(options)
+            prompt, steps = self._say(f"ask_{kind}"), len(right.steps)
+            yield Question(kind, self._study.task.id, prompt, [call.code], options, why, "", steps)
 
     def _shapes(self) -> Iterator[Question]:
-        """Shape and dtype of what a line holds during a call, among what lines of the submission hold."""
-        study = self._study
-        texts = sorted({text for outcome in study.outcomes for text in outcome.held.values() if text})
-        for place in sorted({place for outcome in study.outcomes for place, text in outcome.held.items() if text}):
-            path, line = place
-            calls = self._shuffled([*zip(study.calls, study.outcomes, strict=True)])
-            by_text = {outcome.held[place]: (call, outcome) for call, outcome in calls if outcome.held.get(place)}
-            for text, (call, outcome) in [*by_text.items()][:MOST_CALLS_OF_A_LINE]:
-                others = _closest(text, self._shuffled([other for other in texts if other != text]))
-                wrong = [Option(other, self._say("other_kind"), True) for other in others[:MOST_WRONG]]
-                options = (Option(text, "", True), *wrong)
-                prompt = self._say("ask_shape", line=line, function=study.sources[path].name(line))
-                blocks, steps = (study.sources[path].alone(line), call.code), outcome.after(path, line)
-                why = self._say("by_watching")
-                yield Question("shape", study.task.id, prompt, blocks, options, why, f"{path}:{line}", steps)
+        """Shape and dtype of what a line holds during a call, among what it and other lines hold at other times."""
+        outcomes = self._study.outcomes
+        held = dict.fromkeys(item for outcome in self._runs for item in outcome.held.items())
+        others = [(Outcome(text), self._say("other_line", line=place[1])) for place, text in held]
+        for place in sorted({place for outcome in outcomes for place in outcome.held}):
+            own = [(Outcome(text), self._say("other_time")) for other, text in held if other == place]
+            calls = [pair for pair in zip(self._study.calls, outcomes, strict=True) if place in pair[1].held]
+            for call, outcome in self._shuffled(calls)[:MOST_CALLS_OF_A_LINE]:
+                options = self._apart(Outcome(outcome.held[place]), own, others)
+                yield self._ask("shape", Edit(place), [call.code], options, self._say("by_watching"))
 
-    def _what_if(self, version: Edited) -> Iterator[Question]:
-        """Which of two calls that reach a line changes with its edit."""
-        study, edit = self._study, version.edit
-        went = [*zip(study.calls, study.outcomes, version.outcomes, strict=True)]
-        known = [(call, a, b) for call, a, b in went if a.after(edit.path, edit.line) and a.same(b) is not None]
-        pairs = self._shuffled([*permutations(known, 2)])
-        by_answer = {AFFECTED[bool(one[1].same(one[2])), bool(two[1].same(two[2]))]: (one, two) for one, two in pairs}
-        for right in self._shuffled(sorted(by_answer.keys() - {"neither"}) or sorted(by_answer))[:1]:
-            both = [(n, call.code, a.text, b.text) for n, (call, a, b) in enumerate(by_answer[right], 1)]
-            ordered = sorted(AFFECTED.values(), key=lambda key: key != right)
-            rank, origin = [*AFFECTED.values()].index, self._say("ran_otherwise")
-            options = [Option(self._say(f"only_{key}"), origin * (key != right), rank=rank(key)) for key in ordered]
-            blocks = (self._alone(edit), *(f"# {n}\n{code}" for n, code, _, _ in both))
-            why = " ".join(self._say("call_went", n=n, before=before, after=after) for n, _, before, after in both)
-            yield self._about(edit, "what_if", self._supposed("ask_what_if", edit), blocks, options, why)
+    def _what_if(self, edit: Edit, version: Version) -> Iterator[Question]:
+        """Which of three calls change with an edit."""
+        went = [*zip(self._study.calls, self._study.outcomes, version.outcomes, strict=True)]
+        changed, kept = ([one for one in went if one[1].same(one[2]) is same] for same in (False, True))
+        counts = [n for n in range(bool(changed), COMPARED + 1) if n <= len(changed) and COMPARED - n <= len(kept)]
+        if counts:
+            count = self._rng.choice(counts)
+            some = [*self._rng.sample(changed, count), *self._rng.sample(kept, COMPARED - count)]
+            chosen = [*enumerate(self._shuffled(some), 1)]
+            right = tuple(n for n, one in chosen if one in changed)
+            sets = [right, *self._shuffled([numbers for numbers in SETS if numbers != right])[:MOST_WRONG]]
+            texts = [", ".join(map(str, numbers)) or self._say("no_call") for numbers in sets]
+            options = [Option(text, self._say("ran_otherwise") * bool(place)) for place, text in enumerate(texts)]
+            why = " ".join(self._say("call_went", n=n, before=a.text, after=b.text) for n, (_, a, b) in chosen)
+            calls = [f"# {n}\n{call.code}" for n, (call, _, _) in chosen]
+            yield self._ask("what_if", edit, calls, options, why)
 
-    def _find(self, version: Edited) -> Iterator[Question]:
+    def _find(self, edit: Edit, version: Version) -> Iterator[Question]:
         """Which line was altered, so that a law fails."""
-        study, edit, source = self._study, version.edit, self._study.sources[version.edit.path]
-        if edit.new and version.broken and version.broken != study.holding:
-            ran = {line for outcome in study.outcomes for path, line in outcome.steps if path == edit.path}
-            wrong = [line for line in self._shuffled(source.near(edit.line)) if line in ran - {edit.line}][:MOST_WRONG]
-            options = [Option(self._say("line", line=edit.line), rank=edit.line)]
-            options += [Option(self._say("line", line=line), self._say("as_it_was"), rank=line) for line in wrong]
-            law = self._titles[self._shuffled(sorted(version.broken))[0]]
-            prompt = self._say("ask_find", function=source.name(edit.line), law=law)
-            why = self._say("it_was", line=edit.line, old=edit.old.strip(), new=edit.new.strip())
-            yield self._about(edit, "find", prompt, (source.altered(edit.line, edit.new),), options, why)
+        if edit.new and version.broken and version.broken != self._study.holding:
+            (path, line), ran = edit.place, {place for outcome in self._study.outcomes for place in outcome.steps}
+            near = [number for number in self._study.sources[path].functions[line][1] if (path, number) in ran]
+            wrong = [number for number in self._shuffled(near) if number != line][:MOST_WRONG]
+            options = [Option(self._say("line", line=line))]
+            options += [Option(self._say("line", line=number), self._say("as_it_was")) for number in wrong]
+            why = self._say("it_was", line=line, old=edit.old.strip(), new=edit.new.strip())
+            law = self._titles[self._rng.choice(sorted(version.broken))]
+            yield self._ask("find", edit, [], options, why, law)
 
-    def _why(self, version: Edited) -> Iterator[Question]:
-        """Which law fails without a line, or with another one."""
-        study, edit, titles = self._study, version.edit, self._titles
-        if version.broken != study.holding:
-            kept = sorted(self._shuffled(sorted(study.holding - version.broken)), key=self._rarely_broken_near(edit))
-            broken = [titles[law] for law in self._shuffled(sorted(version.broken))]
-            nothing = Option(self._say("none"), self._say("breaks", law=broken[0]) if broken else "", rank=1)
-            options = [Option(titles[law], self._say("holds_still")) for law in kept[: MOST_WRONG - 1]]
-            options = [Option(broken[0]), *options, nothing] if broken else [nothing, *options]
+    def _why(self, edit: Edit, version: Version) -> Iterator[Question]:
+        """Which law fails without a line, or with another one; those that other edits break are the likelier ones."""
+        if version.broken != self._study.holding:
+            often = Counter(law for _, other in self._study.edited for law in other.broken)
+            laws = self._shuffled(sorted(self._study.holding - version.broken))
+            kept = [self._titles[law] for law in sorted(laws, key=lambda law: -often[law])]
+            broken = [self._titles[law] for law in self._shuffled(sorted(version.broken))]
+            options = [Option(law, self._say("holds_still")) for law in kept[: MOST_WRONG - bool(broken)]]
+            options += [Option(law) for law in broken[:1]]
+            options.append(Option(self._say("none"), self._say("breaks", law=broken[0]) if broken else ""))
             why = self._say("broken", laws="; ".join(sorted(broken)) or "-")
-            yield self._about(edit, "why", self._supposed("ask_why", edit), (self._alone(edit),), options, why)
+            yield self._ask("why", edit, [], options, why)
 
-    def _about(
-        self, edit: Edit, kind: str, prompt: str, blocks: tuple[str, ...], options: Sequence[Option], why: str
-    ) -> Question:
-        steps = max(outcome.after(edit.path, edit.line) for outcome in self._study.outcomes)
-        place = f"{edit.path}:{edit.line}"
-        return Question(kind, self._study.task.id, prompt, blocks, tuple(options), why, place, steps)
+    def _ask(self, kind: str, edit: Edit, calls: list[str], options: list[Option], why: str, law: str = "") -> Question:
+        """A question about a line, or about an edit of it."""
+        path, line = edit.place
+        source, steps = self._study.sources[path], max(outcome.after(edit.place) for outcome in self._study.outcomes)
+        where = {"line": line, "function": source.functions[line][0]}
+        supposed = self._say("changed" if edit.new else "deleted", **where)
+        prompt = self._say(f"ask_{kind}", edit=supposed, law=law, **where)
+        shown = source.altered(line, edit.new or "") if law else source.alone(line, edit.new)
+        place, ordered = f"{path}:{line}", _in_order(options)
+        return Question(kind, self._study.task.id, prompt, [shown, *calls], ordered, why, place, steps)
 
-    def _rarely_broken_near(self, edit: Edit) -> Callable[[str], int]:
-        """Sorts laws: first those that other edits of the same function break, so that none looks out of place."""
-        name = self._function(edit)
-        near = [version.broken for version in self._study.edited if self._function(version.edit) == name]
-        return lambda law: -sum(law in broken for broken in near)
+    def _apart(self, right: Outcome, *others: Sequence[tuple[Outcome, str]]) -> list[Option]:
+        """The right value, and others of its form that a reader can tell from it and from each other.
+
+        Where running gave too few, other truth values and dtypes complete them.
+        """
+        parts = re.split(r"(\w+)", right.value)
+        ways = [next((family for family in FAMILIES if part in family), (part,)) for part in parts]
+        flipped = [(Outcome("".join(texts)), self._say("near")) for texts in product(*ways)]
+        chosen = [(right, "")]
+        for other, origin in (found for some in (*others, flipped) for found in self._shuffled(some)):
+            fits = other.form == right.form and other.is_readable
+            if fits and all(other.text != own.text and other.same(own) is False for own, _ in chosen):
+                chosen.append((other, origin))
+        return [Option(own.text, origin) for own, origin in chosen[: 1 + MOST_WRONG]]
 
     def _shuffled(self, items: Sequence[T]) -> list[T]:
         return self._rng.sample(items, len(items))
 
-    def _function(self, edit: Edit) -> str:
-        return self._study.sources[edit.path].name(edit.line)
 
-    def _alone(self, edit: Edit) -> str:
-        return self._study.sources[edit.path].alone(edit.line, edit.new)
-
-    def _supposed(self, asked: str, edit: Edit) -> str:
-        where = {"line": edit.line, "function": self._function(edit)}
-        return self._say(asked, edit=self._say("changed" if edit.new else "deleted", **where))
-
-
-def _apart(right: Outcome, others: Iterable[tuple[Outcome, str]]) -> tuple[Option, ...]:
-    """The right value, and the first others that a reader can tell from it and from each other."""
-    chosen = [(right, "")]
-    for other, origin in others:
-        if all(other.text != own.text and other.same(own) is False for own, _ in chosen):
-            chosen.append((other, origin))
-    return tuple(Option(own.text, origin, True) for own, origin in chosen[: 1 + MOST_WRONG])
-
-
-def _closest(held: str, others: list[str]) -> list[str]:
-    """What lines hold, first that of as many dimensions."""
-    return sorted(others, key=lambda other: other.count(",") != held.count(","))
+def _in_order(options: Sequence[Option]) -> list[Option]:
+    """Options by their texts and numbers, so that no order gives the right one away."""
+    return sorted(options, key=lambda option: re.sub(r"\d+", lambda number: number[0].zfill(9), option.text))

@@ -1,24 +1,78 @@
-"""Everything that running a submission says about one of its tasks; questions are made of that alone."""
+"""Everything that running a submission says about one of its tasks; questions are made of that alone.
+
+Each version of a submission, as it is or with an edit, runs twice, each time in a new worker.
+"""
 
 from __future__ import annotations
 
 import random
+import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import zip_longest
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from grader.core.assignment import Assignment
 from grader.core.rubric import Rubric, Task
+from grader.core.sandbox.handle import WorkerFailed, WorkerLike
 from grader.core.specimens.variants import variants_of
 
-from .edits import Edit, edits_of
-from .execution import NOTHING, Bench, Files, Outcome, Wanted, alike
-from .source import Source, sources
+from .source import Edit, Place, Source, edits_of, sources
 
-MOST_EDITS = 10  # of a task's lines; each costs two workers
-MOST_OF_A_LINE = 2
+Files = Mapping[str, str]
+Start = Callable[[Files], WorkerLike]  # starts a worker
+
+EXAM = Path(__file__).with_name("exam.py").read_text(encoding="utf-8")
+LIMIT_S = 1.0  # of a worker's time for all calls on one version
+NUMBER = r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
+MOST_TEXT = 160  # characters of an option
+CLOSE, APART = 1e-6, 1e-2  # relative to the largest number: the same up to rounding; different to a reader
+MOST_EDITS = 8  # of a task's lines; each costs two workers
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a call gives on one version of a submission.
+
+    Attributes:
+        value: Dtype and numbers of a tensor, ``raises`` and the class of an exception, or the ``repr`` of all else.
+        steps: The lines of the submission in the order in which they ran.
+        held: The dtype and shape of the tensor that a line assigned or returned.
+    """
+
+    value: str
+    steps: Sequence[Place] = ()
+    held: Mapping[Place, str] = field(default_factory=dict)
+
+    @cached_property
+    def text(self) -> str:
+        """The value as options show it: with three digits."""
+        return re.sub(NUMBER, _rounded, self.value)
+
+    @cached_property
+    def form(self) -> str:
+        """The text without its numbers and words."""
+        return re.sub(r"[A-Za-z_][\w.]*", "w", re.sub(NUMBER, "#", self.text))
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether a person could have computed it: no long, very large or very small numbers."""
+        return len(self.text) <= MOST_TEXT and not re.search(r"\b(?:nan|inf)\b|\de[-+]|\d{6}", self.text)
+
+    def same(self, other: Outcome) -> bool | None:
+        """Whether it is the same as another; None where a person could not tell."""
+        if re.sub(NUMBER, "#", self.value) != re.sub(NUMBER, "#", other.value):
+            return False
+        own, its = ([float(number) for number in re.findall(NUMBER, value)] for value in (self.value, other.value))
+        largest = max(map(abs, [*own, *its, 1e-30]))
+        gap = max((abs(a - b) for a, b in zip(own, its, strict=True)), default=0.0) / largest
+        return True if gap <= CLOSE else False if gap >= APART and self.text != other.text else None
+
+    def after(self, place: Place) -> int:
+        """How many lines ran from a line on to the end; 0 if it was not reached."""
+        return len(self.steps) - self.steps.index(place) if place in self.steps else 0
 
 
 @dataclass(frozen=True)
@@ -75,13 +129,6 @@ class Version:
     broken: frozenset[str]
 
 
-@dataclass(frozen=True)
-class Edited(Version):
-    """What the submission does with one edit."""
-
-    edit: Edit
-
-
 Known = Mapping[str, Mapping[str, Version]]  # mistakes, by task and misconception
 
 
@@ -101,76 +148,83 @@ class Study:
     calls: Sequence[Call]
     outcomes: Sequence[Outcome]
     holding: frozenset[str]
-    edited: Sequence[Edited]
+    edited: Sequence[tuple[Edit, Version]]
     mistakes: Mapping[str, Version]
 
 
-def studies(bench: Bench, files: Files, rubric: Rubric, viva: Viva, known: Known, seed: str) -> Iterator[Study]:
+def studies(start: Start, files: Files, rubric: Rubric, viva: Viva, known: Known, seed: str) -> Iterator[Study]:
     """What there is to ask about each task that can be imported and that does something.
 
-    The seed decides which lines are edited. Of edits that change nothing, such as a move to the device where all is,
-    one is kept.
+    The seed decides which lines are edited.
     """
     readable = sources(files)
-    wanted = {path: source.assigned for path, source in readable.items()}
     for task in rubric.tasks:
         calls = [call for call in viva.calls if call.task == task.id]
         laws = {prop.id: viva.laws[prop.id] for prop in task.properties if prop.id in viva.laws}
-        own = _version(bench, files, task, calls, laws, wanted) if calls else None
-        if own is None or all(outcome.error for outcome in own.outcomes):
-            continue
-        holding = frozenset(laws) - own.broken
-        edited, unchanged = list[Edited](), False
-        for edit in _chosen(readable, own, f"{seed}:{task.id}"):
-            version = _version(bench, edit.applied(files), task, calls, laws)
-            if version is None or _only_crashes(version, own, edit):
-                continue
-            changes = version.broken != own.broken or not alike(version.outcomes, own.outcomes)
-            if changes or not unchanged:
-                unchanged = unchanged or not changes
-                edited.append(Edited(version.outcomes, version.broken & holding, edit))
-        yield Study(task, readable, calls, own.outcomes, holding, edited, known.get(task.id, {}))
+        if own := _version(start, files, task, calls, laws):
+            holding, edits = frozenset(laws) - own.broken, _chosen(readable, own, f"{seed}:{task.id}")
+            versions = [(edit, _version(start, edit.applied(files), task, calls, laws)) for edit in edits]
+            edited = [(edit, Version(one.outcomes, one.broken & holding)) for edit, one in versions if one]
+            yield Study(task, readable, calls, own.outcomes, holding, edited, known.get(task.id, {}))
 
 
-def known_mistakes(bench: Bench, assignment: Assignment, viva: Viva) -> dict[str, dict[str, Version]]:
+def known_mistakes(start: Start, assignment: Assignment, viva: Viva) -> dict[str, dict[str, Version]]:
     """By task, one wrong variant of the assignment for each of its misconceptions."""
     found: dict[str, dict[str, Version]] = {task.id: {} for task in assignment.rubric.tasks}
     for variant in variants_of(assignment):
         task = next((task for task in assignment.rubric.tasks if variant.piece in task.names), None)
         if task and not variant.valid and len(variant.hints) == 1 and not variant.hints & found[task.id].keys():
             calls = [call for call in viva.calls if call.task == task.id]
-            version = _version(bench, variant.files, task, calls, {})
+            version = _version(start, variant.files, task, calls, {})
             found[task.id] |= dict.fromkeys(variant.hints, version) if version else {}
     return found
 
 
-def _version(
-    bench: Bench, files: Files, task: Task, calls: Sequence[Call], laws: Mapping[str, str], wanted: Wanted = NOTHING
-) -> Version | None:
-    """Run code for a task; None if it cannot be imported, does not end, or says different things each time."""
-    outcomes = bench.outcomes(files, task, [*(call.code for call in calls), *laws.values()], wanted)
-    if outcomes is None:
+def _version(start: Start, files: Files, task: Task, calls: Sequence[Call], laws: Files) -> Version | None:
+    """Run code for a task; None if it cannot be imported, does not end, varies, or if every call raises something."""
+    found = outcomes(start, files, task, [*(call.code for call in calls), *laws.values()])
+    if not found or all(outcome.value.startswith("raises ") for outcome in found[: len(calls)]):
         return None
-    judged = zip(laws, outcomes[len(calls) :], strict=True)
-    return Version(outcomes[: len(calls)], frozenset(name for name, outcome in judged if outcome.value != "True"))
-
-
-def _only_crashes(version: Version, own: Version, edit: Edit) -> bool:
-    """Whether every call that reaches the edited line, and raised nothing, raises something now."""
-    pairs = zip(own.outcomes, version.outcomes, strict=True)
-    raised = [bool(new.error) for old, new in pairs if old.after(edit.path, edit.line) and not old.error]
-    return bool(raised) and all(raised)
+    judged = zip(laws, found[len(calls) :], strict=True)
+    return Version(found[: len(calls)], frozenset(name for name, outcome in judged if outcome.value != "True"))
 
 
 def _chosen(readable: Mapping[str, Source], own: Version, seed: str) -> list[Edit]:
-    """Edits of lines of functions that ran, a few of each line, in an order that the seed decides."""
-    rng = random.Random(seed)
-    ran = {step for outcome in own.outcomes for step in outcome.steps}
-    by_line: dict[tuple[str, int], list[Edit]] = {}
-    for path, source in readable.items():
-        lines = frozenset(line for home, line in ran if home == path and source.name(line))
-        for edit in edits_of(path, source, lines):
-            by_line.setdefault((path, edit.line), []).append(edit)
-    places = rng.sample(sorted(by_line), len(by_line))
-    few = [rng.sample(by_line[place], min(MOST_OF_A_LINE, len(by_line[place]))) for place in places]
-    return [edit for turn in zip_longest(*few) for edit in turn if edit][:MOST_EDITS]
+    """Edits of lines of functions that ran; the seed decides which."""
+    ran = sorted({place for outcome in own.outcomes for place in outcome.steps if place[0] in readable})
+    inside = [(place, readable[place[0]].functions.get(place[1])) for place in ran]
+    edits = [edit for place, around in inside if around for edit in edits_of(place, around[1][place[1]])]
+    return random.Random(seed).sample(edits, min(MOST_EDITS, len(edits)))
+
+
+def outcomes(start: Start, files: Files, task: Task, codes: Sequence[str]) -> list[Outcome] | None:
+    """The outcomes of calls that use the names of a task; None if these cannot be imported, or no answer comes.
+
+    A second worker confirms them: where it says something else, there is no outcome. In the first, lines are watched,
+    and memory that nobody has written to holds nan, so that code which reads it has no outcome, either.
+    """
+    homes = {name: task.file_of(name).removesuffix(".py").replace("/", ".") for name in task.names}
+    loads = [("load", {"module": module, "name": name}) for name, module in (*homes.items(), ("run", "src._exam"))]
+    found = list[list[Outcome]]()
+    for watched in (True, False):
+        worker = start({**files, "src/_exam.py": EXAM})
+        call = ("call", {"target": "run", "arguments": [homes, list(codes), watched]})
+        try:
+            found.append([_outcome(reply) for reply in worker.request([*loads, call], LIMIT_S)["value"]["outcomes"]])
+        except (WorkerFailed, TypeError, ValueError, KeyError):  # a submission may have any reply sent
+            return None
+        finally:
+            worker.close()
+    first, second = found
+    is_whole = len(first) == len(second) == len(codes)
+    return first if is_whole and all(a.same(b) for a, b in zip(first, second, strict=True)) else None
+
+
+def _outcome(reply: Mapping[str, Any]) -> Outcome:
+    steps = tuple((str(path), int(line)) for path, line in reply["steps"])
+    held = {(str(path), int(line)): str(text) for path, line, text in reply["held"]}
+    return Outcome(str(reply["value"]), steps, held)
+
+
+def _rounded(number: re.Match[str]) -> str:
+    return number[0] if number[0].lstrip("-").isdecimal() else str(float(f"{float(number[0]):.3g}") + 0.0)

@@ -12,16 +12,15 @@ def question(
     kind: str = "predict", right: int = 1, task: str = "task1", place: str = "", text: str = "0.6"
 ) -> Question:
     """A question of four options, of which one is hostile text."""
-    options = (Option("[[1, 2]]", "an edit", True), Option(text, "", True), Option(HOSTILE, "a"), Option("line 7", "b"))
-    return Question(
-        kind, task, f"What about {HOSTILE}?", (f"def f():\n    {HOSTILE}",), options, "ran", place, 3, right
-    )
+    texts = ["[[1, 2]]", text, HOSTILE, "line 7"]
+    options = [Option(own, "" if number == right else "an edit") for number, own in enumerate(texts)]
+    return Question(kind, task, f"What about {HOSTILE}?", [f"def f():\n    {HOSTILE}"], options, "ran", place, 3)
 
 
 def quiz(*questions: Question, identifier: str = "ada", name: str = NAME) -> Quiz:
     """The quiz of one student; six different questions, if none are given."""
     asked = questions or tuple(question(kind, text=f"0.{number}") for number, kind in enumerate(("predict", "why") * 3))
-    return Quiz(id=identifier, name=name, pool={"predict": 3, "why": 3}, questions=list(asked))
+    return Quiz(id=identifier, name=name, pool=6, questions=list(asked))
 
 
 def key(*quizzes: Quiz) -> Key:

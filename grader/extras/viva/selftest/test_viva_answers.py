@@ -9,17 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from grader.core.export.rows import ExportError
 from grader.core.results.report import Practice
 from grader.core.results.statistics import entry
-from grader.extras.viva.answers import (
-    AnswersError,
-    graded,
-    read_answers,
-    read_key,
-    read_understood,
-    write_understood,
-)
-from grader.extras.viva.extension import picture, understood
+from grader.extras.viva.extension import ANSWERS, Understood, graded, picture, read_answers, understood
 from grader.extras.viva.selftest.made import HOSTILE, key, question, quiz
 from grader.selftest.reports import report
 
@@ -102,24 +95,17 @@ def test_an_answer_that_is_no_option_is_named_and_an_answer_to_another_quiz_coun
 def test_a_file_that_is_something_else_is_named(text: str, problem: str, tmp_path: Path) -> None:
     path = tmp_path / "grades.csv"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(AnswersError, match=rf"grades\.csv: .*{problem}"):
+    with pytest.raises(ExportError, match=rf"grades\.csv: .*{problem}"):
         read_answers(path)
 
 
-def test_key_and_points_are_kept_beside_the_reports_and_a_damaged_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(AnswersError, match=r"viva\.json: .*Run viva --out"):
-        read_key(tmp_path)
-    key().write(tmp_path)
-    assert read_key(tmp_path) == key()
-    assert (tmp_path / "viva.json").stat().st_mode & 0o077 == 0, "it holds the answers"
+def test_a_damaged_file_of_points_shows_no_points(tmp_path: Path) -> None:
     assert understood(tmp_path) == {}
-    points = {"ada": Practice(points=5, max_points=6)}
-    write_understood(tmp_path, points)
-    assert read_understood(tmp_path) == understood(tmp_path) == points
-    (tmp_path / "viva-answers.json").write_text("{}", encoding="utf-8")
+    kept = Understood(submissions={"ada": Practice(points=5, max_points=6)})
+    (tmp_path / ANSWERS).write_text(kept.model_dump_json(), encoding="utf-8")
+    assert understood(tmp_path) == kept.submissions
+    (tmp_path / ANSWERS).write_text("{}", encoding="utf-8")
     assert understood(tmp_path) == {}
-    with pytest.raises(AnswersError, match=r"viva-answers\.json: .*Delete it"):
-        read_understood(tmp_path)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

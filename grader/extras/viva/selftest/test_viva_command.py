@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import csv
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from grader import __main__ as cli
+from grader.core.results.written import read_written
 from grader.core.specimens.students import write_class as write_submissions
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.extras.viva.answers import read_key
+from grader.extras.viva.extension import ANSWERS
+from grader.extras.viva.quiz import KEY, Key
+from grader.extras.viva.selftest.made import key
 from grader.selftest.browser import Tab, needs_browser
 from grader.selftest.reports import report, unreadable, write_class
 
@@ -28,17 +32,20 @@ def reports(tmp_path_factory: pytest.TempPathFactory, commands_are_about_the_ass
     folder = tmp_path_factory.mktemp("viva")
     write_submissions(ASSIGNMENT, folder / "class")
     written = write_class(folder / "reports", *map(report, ("ada", "bo", "cleo")), unreadable("dora"))
-    found = run("viva", written, "--out", folder / "quiz", "--submissions", folder / "class", "--lang", "en")
+    found = run(
+        "viva", written, "--out", folder / "quiz", "--submissions", folder / "class", "--lang", "en", "--jobs", 1
+    )
     assert found.exit_code == 0, found.output
     return written
 
 
 @pytest.mark.process
 def test_everyone_with_code_gets_six_questions_under_a_pseudonym(reports: Path) -> None:
-    key = read_key(reports)
-    assert {quiz.id: len(quiz.questions) for quiz in key.quizzes} == {"ada": 6, "bo": 0, "cleo": 6}
+    own = read_written(reports / KEY, Key)
+    assert {quiz.id: len(quiz.questions) for quiz in own.quizzes} == {"ada": 6, "bo": 0, "cleo": 6}
+    assert (reports / KEY).stat().st_mode & 0o077 == 0, "it holds the answers"
     out = reports.parent / "quiz"
-    names = {quiz.name for quiz in key.quizzes if quiz.questions}
+    names = {quiz.name for quiz in own.quizzes if quiz.questions}
     assert {path.stem for kind in ("pages", "oral", "qti") for path in (out / kind).iterdir()} == names
     for path in (path for path in out.rglob("*") if path.is_file()):
         assert not re.search(rb"\b(?:ada|cleo)\b", path.read_bytes()), path
@@ -47,7 +54,7 @@ def test_everyone_with_code_gets_six_questions_under_a_pseudonym(reports: Path) 
 @pytest.mark.process
 def test_points_stand_beside_the_grade_and_change_no_score(reports: Path, tmp_path: Path) -> None:
     before = (reports / "summary.json").read_bytes(), (reports / "ada" / "report.json").read_bytes()
-    (quiz,) = (quiz for quiz in read_key(reports).quizzes if quiz.id == "ada")
+    (quiz,) = (quiz for quiz in read_written(reports / KEY, Key).quizzes if quiz.id == "ada")
     answers = tmp_path / "answers.csv"
     with answers.open("w", encoding="utf-8", newline="") as file:
         rows = [[f"[{code}]", one.options[one.right].text] for code, one in quiz.numbered]
@@ -73,7 +80,7 @@ def test_points_stand_beside_the_grade_and_change_no_score(reports: Path, tmp_pa
 @pytest.mark.process
 @needs_browser
 def test_the_page_grades_itself_and_saves_answers_that_the_command_reads(reports: Path, tab: Tab) -> None:
-    (quiz,) = (quiz for quiz in read_key(reports).quizzes if quiz.id == "ada")
+    (quiz,) = (quiz for quiz in read_written(reports / KEY, Key).quizzes if quiz.id == "ada")
     tab.open(reports.parent / "quiz" / "pages" / f"{quiz.name}.html", width=375)
     for number, question in enumerate(quiz.questions, 1):
         place = question.right if number > 1 else (question.right + 1) % len(question.options)
@@ -102,6 +109,26 @@ def test_what_cannot_be_done_is_one_line(arguments: tuple[str, ...], problem: st
     assert found.exit_code == 2
     assert re.search(problem, found.output)
     assert found.output.startswith("grader: ")
+
+
+@pytest.mark.process
+def test_two_jobs_write_what_one_job_writes(reports: Path, tmp_path: Path) -> None:
+    (tmp_path / "reports").mkdir()
+    shutil.copytree(reports, tmp_path / "reports", dirs_exist_ok=True)
+    arguments = ("--submissions", reports.parent / "class", "--lang", "en", "--jobs", 2)
+    assert run("viva", tmp_path / "reports", "--out", tmp_path / "quiz", *arguments).exit_code == 0
+    assert (tmp_path / "reports" / KEY).read_bytes() == (reports / KEY).read_bytes()
+    for path in (path for path in (tmp_path / "quiz").rglob("*") if path.is_file()):
+        assert path.read_bytes() == (reports.parent / "quiz" / path.relative_to(tmp_path / "quiz")).read_bytes()
+
+
+def test_a_damaged_file_of_points_is_named_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / KEY).write_text(key().model_dump_json(), encoding="utf-8")
+    (tmp_path / "a.csv").write_text("question,answer\n[anon-abcdefgh-1-0000],1\n", encoding="utf-8")
+    (tmp_path / ANSWERS).write_text("{}", encoding="utf-8")
+    found = run("viva", tmp_path, "--answers", tmp_path / "a.csv")
+    assert found.exit_code == 2
+    assert re.search(r"viva-answers\.json: .*Delete it, and read the answers again", found.output)
 
 
 @pytest.mark.process

@@ -9,7 +9,6 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-import torch
 
 from grader.assignment import ASSIGNMENT
 from grader.core.assignment import Assignment
@@ -17,11 +16,10 @@ from grader.core.sandbox.handle import WorkerLike
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import Limits
 from grader.examples.small.grader.assignment import ASSIGNMENT as SMALL
-from grader.extras.viva.execution import Bench, Outcome
 from grader.extras.viva.files import written
 from grader.extras.viva.kinds import Maker
 from grader.extras.viva.quiz import KINDS, Question, drawn
-from grader.extras.viva.study import MOST_EDITS, Study, known_mistakes, studies, viva_of
+from grader.extras.viva.study import MOST_EDITS, Outcome, Study, known_mistakes, outcomes, studies, viva_of
 from grader.lab.release.leaks import leaks
 
 NORM, VOCAB = "src/modeling/norm.py", "src/modeling/vocab_emb.py"
@@ -50,7 +48,7 @@ def start() -> Iterator[Counting]:
 def studied(start: Counting, files: Mapping[str, str], of: Assignment = ASSIGNMENT, seed: str = "0") -> list[Study]:
     declared = viva_of(of)
     assert declared is not None
-    return [*studies(Bench(start), files, of.rubric, declared, {}, seed)]
+    return [*studies(start, files, of.rubric, declared, {}, seed)]
 
 
 def pool(found: list[Study], of: Assignment = ASSIGNMENT, language: str = "en", seed: str = "0") -> list[Question]:
@@ -89,15 +87,16 @@ def test_the_right_option_is_what_a_new_worker_says_and_no_other_option_is(
     checked = 0
     for study in reference:
         codes = [call.code for call in study.calls]
-        again = Bench(start).outcomes(ASSIGNMENT.solution(), study.task, codes)
+        again = outcomes(start, ASSIGNMENT.solution(), study.task, codes)
         assert again is not None
         texts = dict(zip(codes, (outcome.text for outcome in again), strict=True))
         for question in Maker(study, ASSIGNMENT.rubric, "en", "0").questions():
             if question.kind in ("predict", "growth"):
                 options = [option.text for option in question.options]
-                assert [text == texts[question.blocks[0]] for text in options] == [True] + [False] * (len(options) - 1)
+                right = [place for place, text in enumerate(options) if text == texts[question.blocks[0]]]
+                assert right == [question.right]
                 checked += 1
-    assert checked > 30
+    assert checked > 20, "without the known mistakes, which give more options"
 
 
 @process
@@ -105,9 +104,9 @@ def test_what_an_edit_does_is_found_by_running_the_edited_file(start: Counting, 
     files, declared = ASSIGNMENT.solution(), viva_of(ASSIGNMENT)
     assert declared is not None
     for study in reference[:1]:
-        for version in study.edited:
+        for edit, version in study.edited:
             codes = [*(call.code for call in study.calls), *(declared.laws[name] for name in sorted(study.holding))]
-            again = Bench(start).outcomes(version.edit.applied(files), study.task, codes)
+            again = outcomes(start, edit.applied(files), study.task, codes)
             assert again is not None
             laws = zip(sorted(study.holding), again[len(study.calls) :], strict=True)
             assert version.broken == {name for name, outcome in laws if outcome.value != "True"}
@@ -121,17 +120,47 @@ def test_no_two_options_of_any_question_can_be_confused(reference: list[Study], 
         texts = ["".join(option.text.split()) for option in question.options]
         assert 4 <= len(texts) <= 5, question
         assert all(one != other for one, other in combinations(texts, 2)), question
-        assert not question.options[0].origin
-        assert all(option.origin for option in question.options[1:])
+        assert [option.origin for option in question.options].count("") == 1
 
 
 @process
-def test_wrong_shapes_are_what_other_lines_held(reference: list[Study]) -> None:
+def test_every_value_among_the_options_was_given_by_running_something(reference: list[Study]) -> None:
     for study in reference:
-        held = {text for outcome in study.outcomes for text in outcome.held.values()}
-        asked = [question for question in pool([study]) if question.kind == "shape"]
+        versions = [study.outcomes, *(version.outcomes for _, version in study.edited)]
+        given = {text for some in versions for outcome in some for text in (outcome.text, *outcome.held.values())}
+        asked = [question for question in pool([study]) if question.kind in ("predict", "shape", "growth")]
         assert asked
-        assert {option.text for question in asked for option in question.options} <= held
+        texts = {option.text for question in asked for option in question.options}
+        made_up = [text for text in texts - given if not re.search(r"True|False|float\d+\b", text)]
+        assert not made_up, "truth values and dtypes are completed"
+
+
+@process
+def test_the_calls_that_change_are_told_by_running_the_edited_file(reference: list[Study]) -> None:
+    """Of three calls, each set of them is the right answer now and then, and none of them is all too often."""
+    answers = Counter[str]()
+    for study in reference:
+        asked = [question for question in pool([study]) if question.kind == "what_if"]
+        for question in asked:
+            answers[question.options[question.right].text] += 1
+            codes = [block.partition("\n")[2] for block in question.blocks[1:]]
+            places = [[call.code for call in study.calls].index(code) for code in codes]
+            edits = [
+                version
+                for edit, version in study.edited
+                if study.sources[edit.place[0]].alone(edit.place[1], edit.new) == question.blocks[0]
+            ]
+            changes = [
+                ", ".join(
+                    str(number)
+                    for number, place in enumerate(places, 1)
+                    if not study.outcomes[place].same(version.outcomes[place])
+                )
+                for version in edits
+            ]
+            assert question.options[question.right].text in [text or "none of them" for text in changes]
+    assert len(answers) > 4
+    assert max(answers.values()) < answers.total() / 2
 
 
 @process
@@ -170,8 +199,8 @@ def test_a_wrong_submission_is_asked_about_what_it_does(start: Counting) -> None
     files[NORM] = files[NORM].replace("torch.sqrt(mean_square + self.eps)", "(torch.sqrt(mean_square) + self.eps)")
     found = studied(start, files)
     asked = [question for question in pool(found) if question.kind == "predict" and "eps=16.0" in question.blocks[0]]
-    answers = {question.options[0].text for question in asked}
-    assert "[[[0.158, -0.158]]]" in answers, "3 / (3 + 16), and not 3 / 5"
+    answers = {question.options[question.right].text for question in asked}
+    assert "float32 [[[0.158, -0.158]]]" in answers, "3 / (3 + 16), and not 3 / 5"
     assert "norm_eps_inside_sqrt" not in found[0].holding
     title = ASSIGNMENT.rubric.properties["norm_eps_inside_sqrt"].title["en"]
     assert not [question for question in pool(found) if any(option.text == title for option in question.options)]
@@ -192,7 +221,7 @@ def test_what_reads_memory_that_nobody_wrote_to_is_no_answer(start: Counting) ->
     declared = viva_of(ASSIGNMENT)
     assert declared is not None
     task = ASSIGNMENT.rubric.tasks[0]
-    assert Bench(start).outcomes(files, task, [call.code for call in declared.calls if call.task == task.id]) is None
+    assert outcomes(start, files, task, [call.code for call in declared.calls if call.task == task.id]) is None
 
 
 @process
@@ -208,11 +237,11 @@ def test_a_submission_that_answers_otherwise_the_second_time_is_asked_nothing(st
 def test_the_small_assignment_has_questions_and_its_known_mistakes_are_wrong_answers(start: Counting) -> None:
     declared = viva_of(SMALL)
     assert declared is not None
-    known = known_mistakes(Bench(start), SMALL, declared)
+    known = known_mistakes(start, SMALL, declared)
     assert {name for mistakes in known.values() for name in mistakes} == {
         mistake.id for mistake in SMALL.rubric.misconceptions
     }
-    found = [*studies(Bench(start), SMALL.solution(), SMALL.rubric, declared, known, "0")]
+    found = [*studies(start, SMALL.solution(), SMALL.rubric, declared, known, "0")]
     questions = pool(found, SMALL)
     assert {question.kind for question in questions} == {*KINDS}
     origins = [option.origin for question in questions for option in question.options]
@@ -222,40 +251,43 @@ def test_the_small_assignment_has_questions_and_its_known_mistakes_are_wrong_ans
 # ── Outcomes ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def outcome(value: Any, error: str = "") -> Outcome:
-    return Outcome(value, error, (), {})
-
-
 @pytest.mark.parametrize(
     ("first", "second", "same"),
     [
-        (torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.0 + 1e-7]), True),
-        (torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.1]), False),
-        (torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.001]), None),
-        (torch.tensor([1.0]), torch.tensor([1.0], dtype=torch.float16), False),
-        (torch.tensor([1.0]), torch.tensor([[1.0]]), False),
-        (torch.tensor([float("nan")]), torch.tensor([1.0]), False),
-        (torch.tensor([float("nan")]), torch.tensor([float("nan")]), True),
-        (torch.ones(0), torch.ones(0), True),
+        ("float32 [1.0, 2.0]", "float32 [1.0, 2.0000001]", True),
+        ("float32 [1.0, 2.0]", "float32 [1.0, 2.1]", False),
+        ("float32 [1.0, 2.0]", "float32 [1.0, 2.001]", None),
+        ("float32 [1.0, 2.0]", "float32 [1.0, -2.0]", False),
+        ("float32 [1.0]", "float16 [1.0]", False),
+        ("float32 [1.0]", "float32 [[1.0]]", False),
+        ("float32 [nan]", "float32 [1.0]", False),
+        ("float32 [nan]", "float32 [nan]", True),
+        ("float32 [inf]", "float32 [-inf]", False),
+        ("float32 []", "float32 []", True),
+        ("float32 [1e-05]", "float32 [0.00001]", True),
         ("32", "32", True),
         ("32", "48", False),
-        ("32", torch.tensor(32), False),
+        ("32", "int64 32", False),
+        ("torch.float16", "torch.float32", False),
+        ("raises ValueError", "raises ValueError", True),
+        ("raises ValueError", "raises TypeError", False),
     ],
 )
-def test_two_outcomes_are_the_same_or_apart_or_too_near_to_tell(first: Any, second: Any, same: bool | None) -> None:
-    assert outcome(first).same(outcome(second)) is same
-    assert outcome(second).same(outcome(first)) is same
+def test_two_outcomes_are_the_same_or_apart_or_too_near_to_tell(first: str, second: str, same: bool | None) -> None:
+    assert Outcome(first).same(Outcome(second)) is same
+    assert Outcome(second).same(Outcome(first)) is same
 
 
-def test_errors_are_the_same_if_their_class_is() -> None:
-    assert outcome(None, "ValueError").same(outcome(None, "ValueError"))
-    assert outcome(None, "ValueError").same(outcome(None, "TypeError")) is False
-    assert outcome(None, "ValueError").text == "raises ValueError"
+@pytest.mark.parametrize("value", ["[nan, 1.0]", "[inf]", "[1e-07]", "[1234567.0]", "[" + "1.0, " * 99 + "1.0]"])
+def test_what_nobody_computes_in_the_head_is_no_option(value: str) -> None:
+    assert not Outcome(f"float32 {value}").is_readable
+    assert Outcome("float32 [0.0, -2.5]").is_readable
 
 
 def test_numbers_are_shown_with_three_digits() -> None:
-    assert outcome(torch.tensor([[0.44721, -0.0]])).text == "[[0.447, 0.0]]"
-    assert outcome(torch.tensor([[1, 2]])).text == "[[1, 2]]"
+    assert Outcome("float32 [[0.44721, -0.0, 1e-05]]").text == "float32 [[0.447, 0.0, 1e-05]]"
+    assert Outcome("int64 [[1, 2]]").text == "int64 [[1, 2]]"
+    assert Outcome("torch.float16").text == "torch.float16"
 
 
 def test_a_file_that_names_no_task_or_property_is_refused(tmp_path: Any) -> None:
@@ -273,6 +305,6 @@ def test_a_gradient_that_is_kept_sparse_is_a_tensor_like_any_other(start: Counti
     files, task = ASSIGNMENT.solution(), ASSIGNMENT.rubric.tasks[1]
     files[VOCAB] = files[VOCAB].replace("self.table.to(input_ids.device))", "self.table, sparse=True)")
     code = "embed = VocabEmbedding(4, 1)\nembed(torch.tensor([[1, 1]])).sum().backward()\nnext(embed.parameters()).grad"
-    found = Bench(start).outcomes(files, task, [code])
+    found = outcomes(start, files, task, [code])
     assert found is not None
-    assert found[0].text == "[[0.0], [2.0], [0.0], [0.0]]"
+    assert found[0].text == "float32 [[0.0], [2.0], [0.0], [0.0]]"
