@@ -8,8 +8,8 @@ An encoding overrides one of the three hooks of ``encoding.PositionEncoding``, o
     none                               nope                                   only the causal mask depends on order
 
 ``scaling`` lets RoPE work on sequences longer than those of training. ``attention`` is the layer that calls the hooks.
-``latent`` is a layer of another kind, MLA, which rotates features of their own; ``temperature`` is for layers without
-positions. ``angles`` computes what sinusoidal and rotary encodings share.
+``latent`` is a layer of another kind, MLA, which rotates features of their own. ``angles`` computes what sinusoidal and
+rotary encodings share.
 
 Shapes: positions ``[seq]``; queries and keys ``[batch, seq, heads, head_dim]``; frequencies ``[head_dim/2]``, radians
 per position; angles ``[seq, head_dim/2]``, radians. For example, to rotate queries with YaRN's frequencies::
@@ -56,7 +56,6 @@ from .scaling import (
     yarn_scaling,
 )
 from .sinusoidal import shift_matrix, sinusoidal_encoding
-from .temperature import query_temperature
 
 __all__ = [
     "ALiBi",
@@ -86,7 +85,6 @@ __all__ = [
     "no_scaling",
     "ntk_scaling",
     "proportional_scaling",
-    "query_temperature",
     "rotary_angles",
     "rotary_phasors",
     "rotate_adjacent",
