@@ -3,11 +3,11 @@
 #
 # What happens when a model that has learned on short texts meets a longer one? Here we train, for real: five small
 # language models that differ in **nothing but the position code**. They learn on 64 characters at a time and are read
-# at up to 512. Then the RoPE model gets every scaling of notebook 5, without any further training; and at last we ask who
-# can find again what stands far back.
+# at up to 512. Then the RoPE model gets every scaling of notebook 5, without any further training; and at last we ask
+# who can find again what stands far back.
 #
-# Each model is trained from three seeds, so that every number comes with its spread. All of it takes about two
-# minutes on one idle thread, and downloads nothing: the text is Python's own manual.
+# Each model is trained from three seeds, so that every number comes with its spread. All of it takes about two minutes
+# on one idle thread, and downloads nothing: the text is Python's own manual.
 
 # %% [markdown] lang="zh"
 # # 6 · 短训练，长测试
@@ -90,11 +90,11 @@ print(f"{len(text):,} characters, {len(alphabet)} different ones; {windows.numel
 # %% [markdown] lang="en"
 # ## Five codes, three places
 #
-# A code enters a Transformer in one of three places. *Sinusoidal* and *learned* codes are added to the embedding $z_p$ of the
-# token at position $p$; *RoPE* turns queries and keys; *ALiBi* adds $-\rho_h\,(m - n)$ to the score of query $m$ and key $n$, with
-# $\rho_h = 2^{-8h/H}$ in head $h = 1 \dots H$ ([Press et al., 3](https://arxiv.org/abs/2108.12409v2)). *NoPE* has the causal mask
-# alone. For RoPE, $d$ is the size of a head. Ours is 16, so
-# $\theta_i = 10^{-i/2}$: eight pairs, every second frequency a power of ten.
+# A code enters a Transformer in one of three places. *Sinusoidal* and *learned* codes are added to the embedding $z_p$
+# of the token at position $p$; *RoPE* turns queries and keys; *ALiBi* adds $-\rho_h\,(m - n)$ to the score of query $m$
+# and key $n$, with $\rho_h = 2^{-8h/H}$ in head $h = 1 \dots H$ ([Press et al.,
+# 3](https://arxiv.org/abs/2108.12409v2)). *NoPE* has the causal mask alone. For RoPE, $d$ is the size of a head. Ours
+# is 16, so $\theta_i = 10^{-i/2}$: eight pairs, every second frequency a power of ten.
 #
 # A learned table ends with its last row: asked for position 64, it raises an `IndexError`. To have anything to
 # measure, we give it 512 rows, of which training reaches the first 64; the others stay as random as they were.
@@ -181,9 +181,9 @@ class Reader(nn.Module):
 # ## Training
 #
 # With the same seed, all five start from the same weights, see the same batches in the same order, and take the same
-# 280 steps of 8 windows: 143,360 characters. (That is little, so that you do not have to wait.)
-# The loss is the cross-entropy of the next character, in nats (natural logarithms):
-# $-\ln P(\text{what came next})$. Guessing blindly among about a hundred characters costs $\ln 100 \approx 4.6$.
+# 280 steps of 8 windows: 143,360 characters. (That is little, so that you do not have to wait.) The loss is the
+# cross-entropy of the next character, in nats (natural logarithms): $-\ln P(\text{what came next})$. Guessing blindly
+# among about a hundred characters costs $\ln 100 \approx 4.6$.
 
 # %% [markdown] lang="zh"
 # ## 训练
@@ -327,10 +327,10 @@ with quiet():
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en"
-# Our models are causal: what comes out at position $p$ depends on positions $0 \dots p$ only. So one pass over 512 characters
-# measures every length: the loss in windows of length $n$ is the mean of the first $n$ losses of the long pass. The next cell
-# reads, and checks this law with a pass of 64 characters. (They differ by nothing, or by some 1e-6 where your machine adds in
-# another order.)
+# Our models are causal: what comes out at position $p$ depends on positions $0 \dots p$ only. So one pass over 512
+# characters measures every length: the loss in windows of length $n$ is the mean of the first $n$ losses of the long
+# pass. The next cell reads, and checks this law with a pass of 64 characters. (They differ by nothing, or by some 1e-6
+# where your machine adds in another order.)
 
 # %% [markdown] lang="zh"
 # 我们的模型是因果的：位置 $p$ 上的输出只取决于位置 $0 \dots p$。所以读一遍 512 个字符，各种长度就都测到了：窗口长度为 $n$ 时
@@ -489,10 +489,10 @@ for code in ("NoPE", "ALiBi", "RoPE"):
     )
 
 # %% [markdown] lang="en" short=true
-# Next to nothing for ALiBi, and a heavy loss for RoPE. *Not failing on long texts is not the same as using them.*
-# Press et al. say so themselves: beyond its training length, ALiBi "might not be using contexts longer than the ones
-# it was trained on" ([appendix B.2](https://arxiv.org/abs/2108.12409v2)). (A longer window often looks better for
-# another reason, their **early token curse**: the first characters of a window have little before them.)
+# Next to nothing for ALiBi, and a heavy loss for RoPE. *Not failing on long texts is not the same as using them.* Press
+# et al. say so themselves: beyond its training length, ALiBi "might not be using contexts longer than the ones it was
+# trained on" ([appendix B.2](https://arxiv.org/abs/2108.12409v2)). (A longer window often looks better for another
+# reason, their **early token curse**: the first characters of a window have little before them.)
 #
 # ## Which pairs break it?
 #
@@ -696,8 +696,9 @@ plt.show()
 #
 # ## Where do the heads look?
 #
-# If a strange angle gives a far key a high score, the softmax takes weight from the keys near by, which the model learned to
-# use. So take the last 64 queries, from position 448 on, and ask of each head how much it looks at each distance.
+# If a strange angle gives a far key a high score, the softmax takes weight from the keys near by, which the model
+# learned to use. So take the last 64 queries, from position 448 on, and ask of each head how much it looks at each
+# distance.
 
 # %% [markdown] lang="zh"
 # 和你的预测一样吗？截住低频对，失灵就消失了，尽管高频对看到的仍是真实的距离。截住高频对，什么也没治好。全都截住，也不
@@ -814,18 +815,19 @@ shown = {name: [[float(f"{mean:.2e}") for mean in head] for head in each.flatten
 to_touch("attention", {"edges": edges, "trained": TRAINED, "blocks": len(models["RoPE"][0].blocks), "means": shown})
 
 # %% [markdown] lang="en"
-# [As trained](#attention?reading=none), the heads of the second block jump to keys hundreds of characters back, which look to the
-# fast pairs much like keys near by. Telling them apart is the work of the slow pairs, and at angles that no
-# window showed them they do it wrongly. [Clamped](#attention?reading=slow+pairs), they put all of these keys at distance 63:
-# about five sixths of the weight stays where training put it. (In the handbook you can choose a head below, and clamp.)
+# [As trained](#attention?reading=none), the heads of the second block jump to keys hundreds of characters back, which
+# look to the fast pairs much like keys near by. Telling them apart is the work of the slow pairs, and at angles that no
+# window showed them they do it wrongly. [Clamped](#attention?reading=slow+pairs), they put all of these keys at
+# distance 63: about five sixths of the weight stays where training put it. (In the handbook you can choose a head
+# below, and clamp.)
 #
 # <!-- touch: attention -->
 #
 # ## Now stretch RoPE, without training
 #
 # Take the trained RoPE model and change only its frequencies, for $s = 8$ times the length $L = 64$, by the formulas of
-# notebook 5, with NTK's factor $\kappa = s$. YaRN has **two ramps in use**: the paper's is linear in the turns, that of the
-# authors' code linear in the index $i$, between rounded ends. Both have $\alpha = 1$, $\beta = 32$ for Llama.
+# notebook 5, with NTK's factor $\kappa = s$. YaRN has **two ramps in use**: the paper's is linear in the turns, that of
+# the authors' code linear in the index $i$, between rounded ends. Both have $\alpha = 1$, $\beta = 32$ for Llama.
 
 # %% [markdown] lang="zh"
 # [不加改动](#attention?reading=none)时，第二个块的头会跳到几百个字符之前的键上去；在高频对看来，这些键和近处的差不多。把它
@@ -1246,8 +1248,8 @@ print("All hold for each of the three seeds.")
 #   steps are too few for the model without angles to find all again even within 64 tokens. (The three NoPE models
 #   differ widely: look at the band.)
 #
-# (Training takes a jump here: nothing is found for a hundred steps or so, then almost everything. With other seeds
-# the jump may come later than step 220, so not every seed finds anything.)
+# (Training takes a jump here: nothing is found for a hundred steps or so, then almost everything. With other seeds the
+# jump may come later than step 220, so not every seed finds anything.)
 
 # %% [markdown] lang="zh"
 # ## 找到了什么，没找到什么
@@ -1275,8 +1277,8 @@ print("All hold for each of the three seeds.")
 # %% [markdown] lang="en"
 # ## The same questions at scale
 #
-# Lessons about long contexts like to show a table, "8k to 32k, perplexity" (the exponential of the loss): *linear 12.5, NTK 11.8,
-# dynamic 12.2, YaRN 11.2*, and name the YaRN paper. **It is not in that paper.** What is there:
+# Lessons about long contexts like to show a table, "8k to 32k, perplexity" (the exponential of the loss): *linear 12.5,
+# NTK 11.8, dynamic 12.2, YaRN 11.2*, and name the YaRN paper. **It is not in that paper.** What is there:
 #
 # - [Version 2](https://arxiv.org/abs/2309.00071v2), Table 1, Llama 2 7B stretched from 4,096 to 8,192, each method
 #   *fine-tuned*, on Proof-pile, at length 8,192: PI 3.34, NTK-aware 3.59, YaRN 3.35.
@@ -1285,12 +1287,13 @@ print("All hold for each of the three seeds.")
 #   5.97, YaRN 3.67.
 #
 # No gap of a few tenths, but methods that work and methods that fail; and it matters whether the model was trained
-# again. The figure shows models of seven billion weights, fine-tuned from Llama 2 (ours has some eighty thousand), in the numbers
-# that YaRN's authors publish with their code
-# ([up to 16k](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-8k.csv),
-# [up to 128k](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small.csv)):
-# ten texts of Proof-pile. The loss is the mean over all that was read so far; the dot is the reach of notebook 5, the length at
-# which the first pair comes to an angle that it did not see.
+# again. The figure shows models of seven billion weights, fine-tuned from Llama 2 (ours has some eighty thousand), in
+# the numbers that YaRN's authors publish with their code ([up to
+# 16k](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-8k.csv),
+# [up to
+# 128k](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small.csv)):
+# ten texts of Proof-pile. The loss is the mean over all that was read so far; the dot is the reach of notebook 5, the
+# length at which the first pair comes to an angle that it did not see.
 
 # %% [markdown] lang="zh"
 # ## 同样的问题，放到大模型上
@@ -1336,10 +1339,9 @@ point(axes, "PI 32k", (40 * k, math.log(7.91)), (-6, 0), look("PI")[0], line=Fal
 axes.set_xscale("log", base=2)
 axes.set_xticks([2 * k, 8 * k, 32 * k, 128 * k], ["2k", "8k", "32k", "128k"])
 axes.set(xlabel="tokens read (k = 1,024)", ylabel="loss, nats per token", xlim=(2 * k, 128 * k), ylim=(0.7, 4.8))
-rises = [math.log(each[5] / each[2]) for each in (LARGE["YaRN 8k"], LARGE["PI 8k"])]
-headline(
-    axes.figure, f"Past the reach (dots) the loss rises at once:\nby {rises[0]:.1f} and {rises[1]:.1f} nats at twice it"
-)
+by_pi, by_yarn = (math.log(LARGE[name][5] / LARGE[name][2]) for name in ("PI 8k", "YaRN 8k"))
+finding = "Past their reach (dots) models with PI and YaRN fail at once:"
+headline(axes.figure, f"{finding}\nat twice it the loss is {by_pi:.1f} and {by_yarn:.1f} nats higher")
 name_lines(axes)
 plt.show()
 

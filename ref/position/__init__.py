@@ -9,8 +9,8 @@ An encoding overrides one of the three hooks of ``encoding.PositionEncoding``, o
 
 ``scaling`` and ``yarn`` let RoPE work on sequences longer than those of training; ``permutation`` converts weights from
 one layout of pairs to the other; ``multi_axis`` has a position on each of several axes. ``attention`` is the layer that
-calls the hooks. ``latent`` is a layer of another kind, MLA, which rotates features of their own; ``temperature`` is for
-layers without positions. ``angles`` computes what sinusoidal and rotary encodings share.
+calls the hooks. ``latent`` is a layer of another kind, MLA, which rotates features of their own. ``angles`` computes
+what sinusoidal and rotary encodings share.
 
 Shapes: positions ``[seq]``; queries and keys ``[batch, seq, heads, head_dim]``; frequencies ``[head_dim/2]``, radians
 per position; angles ``[seq, head_dim/2]``, radians. For example, to rotate queries with YaRN's frequencies::
@@ -44,7 +44,6 @@ from .scaling import (
     ntk_scaling,
     proportional_scaling,
 )
-from .temperature import query_temperature
 from .yarn import (
     llama3_scaling,
     yarn_attention_factor,
@@ -81,7 +80,6 @@ __all__ = [
     "no_scaling",
     "ntk_scaling",
     "proportional_scaling",
-    "query_temperature",
     "rotary_angles",
     "rotary_phasors",
     "rotate_adjacent",

@@ -16,7 +16,6 @@ from ref.position import (
     inverse_frequencies,
     multi_axis_angles,
     no_scaling,
-    query_temperature,
     rotary_angles,
 )
 
@@ -90,6 +89,7 @@ def test_the_temperature_is_that_of_llama_4(transformers: Import) -> None:
     x = torch.randn(1, 12, 16, generator=torch.Generator().manual_seed(0))
     mask = torch.full((12, 12), float("-inf")).triu(1)[None, None]
     _, theirs = attention(x, torch.zeros(1), mask)
-    scaled = attention.q_proj(x) * query_temperature(torch.arange(12), floor=3)[:, None]
+    factors = 1 + 0.1 * torch.log(1 + torch.floor((torch.arange(12) + 1) / 3))  # f(p) of notebook 8, with F = 3
+    scaled = attention.q_proj(x) * factors[:, None]
     logits = scaled @ attention.k_proj(x).mT / 4 + mask[0]
     torch.testing.assert_close(logits.softmax(-1), theirs[0])

@@ -1,4 +1,4 @@
-"""Laws of what models since 2024 do with positions: latent attention, several axes, and a temperature per query."""
+"""Laws of what models since 2024 do with positions: latent attention and several axes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from ref.position import (
     inverse_frequencies,
     multi_axis_angles,
     no_scaling,
-    query_temperature,
     rotary_angles,
     rotate_adjacent,
 )
@@ -108,9 +107,3 @@ def test_a_product_depends_on_the_step_in_each_axis_alone() -> None:
         at, there = (multi_axis_angles(where, theta, axes) for where in (place, place + step))
         products.append(float((rotate_adjacent(query, at) * rotate_adjacent(key, there)).sum()))
     assert products[0] == pytest.approx(products[1], abs=1e-4)
-
-
-def test_a_temperature_waits_for_the_first_floor_and_grows_like_a_logarithm() -> None:
-    factors = query_temperature(torch.tensor([0, 6, 7, 14, 15, 8 * 1000 - 1]), floor=8, slope=0.1)
-    expected = [1, 1, 1 + 0.1 * math.log(2), 1 + 0.1 * math.log(2), 1 + 0.1 * math.log(3), 1 + 0.1 * math.log(1001)]
-    torch.testing.assert_close(factors, torch.tensor(expected))

@@ -96,8 +96,8 @@ touch.figures.story = (host) => {
     (value) => `${Math.round(last ** (value / 100))}`, () => draw());
   touch.chart(drawing, { left, right, top, bottom }, at);
   const note = make("p", { class: "note" }, say(
-    `Rotary encodings (RoPE) turn pairs of numbers, each like the hand of a clock; blue on the rim is how far it came in training, on ${trained} characters. A little beyond the blue costs nothing, far beyond it does: the menu slows the hands. (The curve is measured: the surprise of small models, lower is better, without what is hard in the text itself; the band spans models that started from other random numbers.)`,
-    `旋转位置编码（RoPE）让一对对的数像钟的指针一样转；钟边的蓝色是训练时（${trained} 个字符）到过的地方。过了蓝色一点点没有代价，过得远了才有：菜单里有让指针慢下来的办法。（曲线是实测的：小模型的意外，越低越好，文本本身的难易已经去掉；色带是从不同的随机数出发的几个模型。）`));
+    `Rotary encodings (RoPE) turn pairs of numbers, each like the hand of a clock; blue on the rim is how far it came in training, on ${trained} characters. A little beyond the blue costs nothing, far beyond it does: the menu slows the hands. (The curve is measured: the surprise of small models, lower is better; the band spans models that started from other random numbers.)`,
+    `旋转位置编码（RoPE）让一对对的数像钟的指针一样转；钟边的蓝色是训练时（${trained} 个字符）到过的地方。过了蓝色一点点没有代价，过得远了才有：菜单里有让指针慢下来的办法。（曲线是实测的：小模型的意外，越低越好；色带是从不同的随机数出发的几个模型。）`));
   host.append(controls, drawing, told, note);
   draw();
 };
