@@ -33,7 +33,7 @@ from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Submission
 from grader.core.results.database import LEDGER
 from grader.core.run.class_run import begun
-from grader.core.sandbox.levels import LAYERS
+from grader.core.sandbox.limits import LAYERS
 from grader.core.settings import Settings
 from grader.lab.processes import cpu_s, descendants, memory_mib
 from grader.lab.stopped import one_line
