@@ -232,7 +232,7 @@ UNPACKING: dict[bytes, Callable[[IO[bytes]], Any]] = {
 }
 
 
-class _Unpacked:
+class _TarStream:
     """The bytes that a compressed or plain file unpacks to, with a limit on their sum."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -260,7 +260,7 @@ def _tar_files(file: IO[bytes]) -> Files:
     """
     files: dict[str, Read] = {}
     folders, kept = Folders(), 0
-    unpacked: Any = _Unpacked(file)
+    unpacked: Any = _TarStream(file)
     try:
         with tarfile.open(fileobj=unpacked, mode="r|") as archive:
             for number, member in enumerate(archive):
