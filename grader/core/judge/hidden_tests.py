@@ -157,10 +157,11 @@ class Decision:
                 self._decide(prop)
                 student.start_afresh()  # gives a lent worker back
         if replay and lender:
-            if self._is_in_doubt() or self._answers_otherwise(replay):
+            is_doubtful = self._is_in_doubt() or self._answers_otherwise(replay)
+            replay.close()
+            if is_doubtful:
                 student.start_over(lender.new)
                 return self._without_trust(hopeful, lender)
-            replay.close()
         return self._standing() | self.asked
 
     def _task_of(self, prop: str) -> str:

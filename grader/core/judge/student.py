@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 from itertools import count
 from typing import Any
@@ -226,15 +226,14 @@ class Student:
         """Whether another worker, too, cannot import what could not be imported, for the same kind of reason."""
         other = self._alike()
         other.import_faults = {}
-        for name, fault in self.import_faults.items():
-            try:
+        for name in self.import_faults:
+            with suppress(StudentFault):
                 other._load(name)
-            except StudentFault as again:
-                if type(again) is type(fault):
-                    continue
-            break
         other.start_afresh()
-        return other.import_faults.keys() == self.import_faults.keys()
+        first, again = (
+            {name: type(fault) for name, fault in student.import_faults.items()} for student in (self, other)
+        )
+        return first == again
 
     def announce(self, property_id: str) -> None:
         """Say which property is judged next."""
