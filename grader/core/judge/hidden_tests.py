@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -127,7 +127,7 @@ class Decision:
         self._hidden, self._student, self._lender, self._plain = tests, student, lender, plain
         self._tests = tests.plugin.tests
         self._replies: dict[str, Replies | None] = {}  # of the replay, by property
-        self._replayed: dict[str, Results] = defaultdict(dict)  # the same: the cases that it decides
+        self._replayed: dict[str, Results] = {}  # the same: the cases that it decides
         self._stands: set[str] = set()  # properties for which the verdicts of the replay stand
         self._answers: dict[str, Sequence[Exchange]] = {}  # to what was asked for request by request, by test
         self._import_faults: dict[str, StudentFault] = {}  # on the replay
@@ -136,32 +136,34 @@ class Decision:
     def results(self) -> Results:
         """Decide every case."""
         student, lender = self._student, self._lender
-        hopeful = [prop for prop in self._tests if not student.condemns(prop)]
-        replay = Replay(self._hidden.recordings, student, lender.new, hopeful) if lender else None
-        if replay:
-            for prop in self._tests:
+        if lender is None:
+            for prop in reversed(self._tests):
                 student.announce(prop)
-                self._replies[prop], self._replayed[prop] = self._replay(prop, replay)
-                if not self._plain:  # then no property that needs what cannot be imported is asked for
-                    student.import_faults.update(self._import_faults)
-            self._in_doubt = not student.fails_to_import_again()
+                self.ask(prop, None)
+            return self.asked
+        hopeful = [prop for prop in self._tests if not student.condemns(prop)]
+        replay = Replay(self._hidden.recordings, student, lender.new, hopeful)
+        for prop in self._tests:
+            student.announce(prop)
+            self._replies[prop], self._replayed[prop] = self._replay(prop, replay)
+            if not self._plain:  # then no property that needs what cannot be imported is asked for
+                student.import_faults.update(self._import_faults)
+        self._in_doubt = not student.fails_to_import_again()
         # Only now, as lists under way would be charged for what is waited for here; and backwards, so that no property
         # is asked behind the same ones as in the replay.
         # A task begins in a new process, so that no file, in a reading, say, spoils another task.
         backwards = list(self._tests)[::-1]
         for _, of_task in groupby(sorted(backwards, key=self._task_of), self._task_of):
-            if lender:
-                lender.end_idle()
+            lender.end_idle()
             for prop in of_task:
                 student.announce(prop)
-                self._decide(prop)
+                self._decide(prop, lender)
                 student.start_afresh()  # gives a lent worker back
-        if replay and lender:
-            is_doubtful = self._is_in_doubt() or self._answers_otherwise(replay)
-            replay.close()
-            if is_doubtful:
-                student.start_over(lender.new)
-                return self._without_trust(hopeful, lender)
+        is_doubtful = self._is_in_doubt() or self._answers_otherwise(replay)
+        replay.close()
+        if is_doubtful:
+            student.start_over(lender.new)
+            return self._without_trust(hopeful, lender)
         return self._standing() | self.asked
 
     def _task_of(self, prop: str) -> str:
@@ -190,15 +192,15 @@ class Decision:
         """Whether these are all cases of a property, and all have passed."""
         return len(cases) == len(self._tests[prop]) and all(case.outcome in EARNED for case in cases.values())
 
-    def _decide(self, prop: str) -> None:
+    def _decide(self, prop: str, lender: Lender) -> None:
         """Decide a property; where it does not pass on the replay, by another worker than the one of the replay."""
-        before, cases, lender = self._replies.get(prop), self._replayed[prop], self._lender
+        before, cases = self._replies[prop], self._replayed[prop]
         if not self._plain and self._pass(prop, cases):
             self._stands.add(prop)
-        elif lender and (before is None or not before.are_whole or self._student.gives_up(before.recording.names)):
+        elif before is None or not before.are_whole or self._student.gives_up(before.recording.names):
             lender.end_idle()
             self.ask(prop, before)
-        elif lender and before and not self._plain and len(cases) == len(self._tests[prop]):
+        elif not self._plain and len(cases) == len(self._tests[prop]):
             self._stands.add(prop)
             self._in_doubt |= not self._is_confirmed(before, lender)
         else:
