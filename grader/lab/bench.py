@@ -43,11 +43,10 @@ PLAIN_S, PLAINLY = 30, 2  # plain pytest: its time limit, and on how many submis
 WAYS: dict[str, dict[str, Any]] = {
     "with the memo": {},
     "without the memo": {"remember": False},
-    "with `--plain`": {"plain": True},  # each property in a worker of its own, as in (d)
+    "with `--plain`": {"plain": True},  # each property in a worker of its own
     "with the second device": {"device": "auto"},
 }
-LEFT_OUT = (("namespaces", "user", "landlock", "seccomp"), ("namespaces", "landlock"), ("namespaces",), ())
-LAYERS = "reference, one job, layers of isolation disabled: "
+ONE_JOB = "reference, one job, with the memo"
 
 
 class Cost(NamedTuple):
@@ -143,15 +142,14 @@ def in_rounds(solved: Path, rows: dict[str, list[Cost]]) -> tuple[list[tuple[flo
     from grader.core.sandbox.operations import Operations
     from grader.core.sandbox.protocol import pack, unpack
 
-    zygote, files, properties = Zygote(SETTINGS.limits), ASSIGNMENT.solution(), ASSIGNMENT.rubric.properties
+    zygote, files = Zygote(SETTINGS.limits), ASSIGNMENT.solution()
     tests, reference = hidden_tests(files)
     tests.rehearse(reference)
 
-    def empty_workers(number: int) -> None:
-        for _ in range(number):
-            worker = zygote.start({})
-            worker.request([], 5.0)
-            worker.close()
+    def empty_worker() -> None:
+        worker = zygote.start({})
+        worker.request([], 5.0)
+        worker.close()
 
     def arithmetic() -> None:
         for requests in unpacked:
@@ -168,11 +166,9 @@ def in_rounds(solved: Path, rows: dict[str, list[Cost]]) -> tuple[list[tuple[flo
         rows[PLAIN].append(plain(files))
         rows["(b) warm and unsafe, in one process"].append(cost(lambda: tests.run(reference)))
         rows["(c) the submission's own arithmetic"].append(cost(arithmetic, 5))
-        rows["(d) empty workers, one per property"].append(cost(lambda: empty_workers(len(properties))))
-        rows["(e) one empty worker"].append(cost(lambda: empty_workers(1), 10))
-        rows["(f) unpacking and packing"].append(cost(lambda: [pack(unpack(packed)) for packed in recorded], 5))
-        for without in LEFT_OUT:
-            rows[LAYERS + (", ".join(without) or "none")].append(run_class(repeat(files, 16), 1, without=without)[1])
+        rows["(d) one empty worker"].append(cost(empty_worker, 10))
+        rows["(e) unpacking and packing"].append(cost(lambda: [pack(unpack(packed)) for packed in recorded], 5))
+        rows[ONE_JOB].append(run_class(repeat(files, 16), 1)[1])
         for way, chosen in WAYS.items():
             runs.append(run_class(repeat(files, 16), 2, **chosen))
             rows[f"reference, two jobs, {way}"].append(runs[-1][1])
@@ -200,21 +196,6 @@ def saved(size: int, answer: bytes) -> tuple[Cost, Cost, float, float]:
         used_mib, one = memory_mib([os.getpid()]), Cost(*map(statistics.median, zip(*spent[-40:], strict=True)))
         whole = python("-m", "grader", "grade", str(folder), "--out", str(out), "--device", "cpu", "--lang", "en")
         return one, Cost(whole.wall_s / size, whole.cpu_s / size), used_mib, (out / LEDGER).stat().st_size / 1024 / size
-
-
-def dask_share(workers: int) -> float:
-    """How near to linear dask workers on this machine are, on eight tasks each that sleep for a second."""
-    from distributed import LocalCluster
-
-    from grader.extras.cluster.executor import DaskExecutor
-
-    with LocalCluster(None, workers, 1, dashboard_address=None) as cluster, cluster.get_client() as client:
-        executor = DaskExecutor(client)
-        for seconds in (0.0, 1.0):  # the first tasks import modules
-            started = time.perf_counter()
-            for task in [executor.submit(time.sleep, seconds) for _ in range(8 * workers)]:
-                task.result()
-        return 8 / (time.perf_counter() - started)
 
 
 def bars(kinds: Mapping[str, tuple[int, Cost, Cost]], size: int, floor_s: float) -> Iterator[str]:
@@ -253,7 +234,7 @@ def page(size: int) -> Iterator[str]:
     }
     ref = {way: rows[f"reference, two jobs, {way}"] for way in WAYS}
     memo, torch, one = ref["with the memo"], rows[TORCH], rows[PLAIN]
-    floor_s = few[0].cpu_s + sum(rows[name].cpu_s for name in rows if name[:3] in ("(c)", "(e)", "(f)"))
+    floor_s = few[0].cpu_s + sum(rows[name].cpu_s for name in rows if name[:3] in ("(c)", "(d)", "(e)"))
     aims = [
         (f"**{name}: throughput relative to plain pytest on the same**", plainly.wall_s / mixed.wall_s, ">= 20"),
         ("the same in CPU time, which a busy machine changes less", plainly.cpu_s / mixed.cpu_s, ""),
@@ -261,8 +242,8 @@ def page(size: int) -> Iterator[str]:
         ("its CPU time of a submission, relative to the floor of the reference", mixed.cpu_s / floor_s, ""),
         ("400 copies of the reference, two jobs, relative to (a)", one.wall_s / memo.wall_s, ">= 30"),
         ("the same without the memo", one.wall_s / ref["without the memo"].wall_s, ">= 20"),
-        ("throughput with two jobs, relative to one job", rows[f"{LAYERS}none"].wall_s / memo.wall_s, ">= 1.8"),
-        ("CPU time of a submission, relative to the floor: (c), (e), (f) and saving", memo.cpu_s / floor_s, ""),
+        ("throughput with two jobs, relative to one job", rows[ONE_JOB].wall_s / memo.wall_s, ">= 1.8"),
+        ("CPU time of a submission, relative to the floor: (c), (d), (e) and saving", memo.cpu_s / floor_s, ""),
         (
             "CPU time with the second device, relative to one device",
             ref["with the second device"].cpu_s / memo.cpu_s,
@@ -278,10 +259,6 @@ def page(size: int) -> Iterator[str]:
         ("peak MiB of all processes with two jobs", max(mib for *_, mib in runs), "< 1229"),
         ("MiB of the coordinator with 4000 submissions", many[2], "< 300"),
         ("KiB of the ledger per submission", many[3], "< 20"),
-        *(
-            (f"dask workers: {workers}, share of linear speed-up", dask_share(workers), ">= 0.9")
-            for workers in (1, 2, 4)
-        ),
     ]
     yield "# Performance\n\nWritten by `make bench`. Rows are about the reference unless stated otherwise."
     yield f"{platform.machine()}, {os.cpu_count()} cores; Python {platform.python_version()}, isolation {isolation}.\n"

@@ -14,8 +14,7 @@ import torch
 
 from grader.assignment import ASSIGNMENT
 from grader.core.judge import record
-from grader.core.judge.faults import Crashed, NotImplementedYet, StudentFault, TimedOut, fault_from_reply
-from grader.core.judge.hidden_tests import Memory
+from grader.core.judge.faults import Crashed, NotImplementedYet, StudentFault, TimedOut
 from grader.core.judge.judge import Judge
 from grader.core.judge.record import Noted, Recording, Replies, alike
 from grader.core.judge.replay import (
@@ -28,10 +27,9 @@ from grader.core.judge.replay import (
     sampled_requests,
     shuffled,
 )
-from grader.core.judge.student import Student
+from grader.core.judge.student import Student, raised_at_once
 from grader.core.judge.student_objects import StudentModule
 from grader.core.messages import say
-from grader.core.results.outcome import CaseResult, Outcome
 from grader.core.results.report import Report
 from grader.core.rubric import Rubric
 from grader.core.sandbox.handle import Operation, Worker, WorkerFailed
@@ -332,16 +330,6 @@ def test_malformed_replies_decide_nothing(replies: bytes) -> None:
         replayed(replies).request(CALL, 1.0)
 
 
-def test_replies_that_have_passed_are_known_again() -> None:
-    memory, passed = Memory(remembered=1), {"test": CaseResult("first", "case", Outcome.PASSED)}
-    memory.note("first", PASSING, passed)
-    assert memory.recall("first", PASSING) == passed
-    assert memory.recall("second", PASSING) is None
-    assert memory.recall("first", packed(1)) is None
-    memory.note("second", PASSING, {})
-    assert memory.recall("first", PASSING) is None
-
-
 # ── Two answers to one request ──────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -452,8 +440,9 @@ def test_a_call_that_fails_says_nothing_about_its_module(rubric: Rubric) -> None
 
 @pytest.mark.parametrize("place", [None, "0", [0], True, torch.zeros(2)], ids=str)
 def test_a_forged_place_of_an_error_is_none(place: object) -> None:
-    error = {"kind": "not_implemented", "message": "", "place": place}
-    assert fault_from_reply(error, {}, 1).place is None
+    assert raised_at_once({"place": 0})
+    assert not raised_at_once({"place": place})
+    assert not raised_at_once(place)
 
 
 CRASHES = "import nothing_of_this_name\n"

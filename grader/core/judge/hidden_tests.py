@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -19,6 +18,7 @@ from grader.core.results.outcome import CaseResult, Outcome
 from grader.core.sandbox import second_device
 from grader.core.sandbox.handle import WorkerFailed
 
+from .cases import Latest
 from .devices import simulated
 from .excuses import EARNED, settled
 from .faults import StudentFault
@@ -70,7 +70,7 @@ class HiddenTests:
         self.assignment, self.seed = assignment, seed
         self.plugin = Plugin(devices, seed, frozenset(properties), case)
         self.recordings: dict[str, Recording] = {}  # by property, what it has asked the reference for
-        self.memory = Memory()
+        self.passed: Latest[tuple[str, bytes], Results] = Latest(MOST_REMEMBERED)  # by property and digest of replies
         folder = assignment.hidden
         torch.set_num_threads(1)
         if simulated(devices):
@@ -111,7 +111,7 @@ class HiddenTests:
 
     def forget_passes(self) -> None:
         """From now on, judge all replies, also those that have passed before."""
-        self.memory.remembered = 0
+        self.passed.most = 0
 
 
 class Decision:
@@ -175,7 +175,8 @@ class Decision:
         if packed is None:
             return None, {}
         replies = Replies(self._hidden.recordings[prop], packed)
-        if (known := self._hidden.memory.recall(prop, packed)) is not None:
+        key = prop, hashlib.sha256(packed).digest()
+        if (known := self._hidden.passed.recall(key)) is not None:
             return replies, known
         worker, decided = Replayed(replies), {}
         student = self._student.met_through(worker.start)
@@ -185,7 +186,7 @@ class Decision:
                 decided[test.nodeid] = self._hidden.plugin.run(test, student, None)
         self._import_faults |= student.import_faults
         if self._pass(prop, decided) and not student.has_read and not any(case.excuses for case in decided.values()):
-            self._hidden.memory.note(prop, packed, decided)  # the verdict follows from seed and replies alone
+            self._hidden.passed.keep(key, decided)  # the verdict follows from seed and replies alone
         return replies, decided
 
     def _pass(self, prop: str, cases: Results) -> bool:
@@ -295,35 +296,6 @@ class Decision:
             if replies is not None and other and not replies.agree_in_case(place, answers):
                 found[test.nodeid] = CaseResult(prop, asked.id, Outcome.INCONSISTENT, INCONSISTENT)
         return found
-
-
-class Memory:
-    """The replies that have passed, so that replies that have passed before are not judged again.
-
-    A verdict follows from the seed and the replies alone.
-
-    Args:
-        remembered: How many properties to keep: those used last.
-    """
-
-    def __init__(self, remembered: int = MOST_REMEMBERED) -> None:
-        """Remember nothing yet."""
-        self.remembered = remembered
-        self._passed: OrderedDict[tuple[str, bytes], Results] = OrderedDict()
-
-    def recall(self, prop: str, packed: bytes) -> Results | None:
-        """The verdicts of these replies, if they have passed before."""
-        key = (prop, hashlib.sha256(packed).digest())
-        if key not in self._passed:
-            return None
-        self._passed.move_to_end(key)
-        return self._passed[key]
-
-    def note(self, prop: str, packed: bytes, verdicts: Results) -> None:
-        """Keep the verdicts of replies with which every case has passed."""
-        self._passed[prop, hashlib.sha256(packed).digest()] = verdicts
-        if len(self._passed) > self.remembered:
-            self._passed.popitem(last=False)
 
 
 def hidden_tests_sha256(assignment: Assignment) -> str:

@@ -339,7 +339,13 @@ class Student:
             if isinstance(fault, MemoryExceeded):
                 self._hung.add(name)
                 self._gave_out = MemoryExceeded(NOT_TRIED_AFTER_MEMORY)
-            elif construction and fault.place == 0:
+            elif construction and raised_at_once(reply["error"]):
                 self._refused[construction] = copy(fault)
             raise fault
         return reply["value"]
+
+
+def raised_at_once(error: Any) -> bool:
+    """Whether the first operation of a request has raised this error, as far as its worker tells the truth."""
+    place = error.get("place") if isinstance(error, dict) else None
+    return type(place) is int and place == 0
