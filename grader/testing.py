@@ -9,7 +9,7 @@ commands that judge nothing start at once.
 - Comparisons: ``DTYPES``, ``FORWARD_LIMIT``, ``INIT_LIMIT``, ``INPUT_GRADIENT_LIMIT``, ``OTHER_DTYPE``,
   ``OTHER_SHAPE``, ``PARAMETER_GRADIENT_LIMIT``, ``are_within``, ``check_close``, ``check_dtype``, ``check_equal``,
   ``check_errors``, ``check_like``, ``check_shape``, ``coarser``, ``elsewhere``, ``error_in_ulp``, ``name``,
-  ``other_shape``, ``require``, ``ulp``.
+  ``require``, ``ulp``.
 - Verdicts: ``Crashed``, ``InvalidReply``, ``Reading``, ``StudentFault``, ``TimedOut``, ``WrongAnswer``,
   ``contract_first``, ``without_excuse``.
 - Messages: ``ALIKE``, ``Message``, ``SAME_MULTIPLE``, ``ZEROS``, ``in_two_decimals``, ``listed``, ``own_look``,
@@ -40,7 +40,6 @@ from grader.core.judge.compare import (
     elsewhere,
     error_in_ulp,
     name,
-    other_shape,
     require,
     ulp,
 )
@@ -95,7 +94,6 @@ __all__ = [
     "listed",
     "name",
     "normal",
-    "other_shape",
     "own_look",
     "places",
     "quoted",

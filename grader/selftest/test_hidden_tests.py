@@ -16,7 +16,7 @@ TESTS = """
 import pytest
 from grader.core.judge.faults import WrongAnswer
 
-pytestmark = pytest.mark.rubric("attention_heads")
+pytestmark = pytest.mark.rubric("a")
 EVENTS = []
 
 @pytest.fixture
@@ -99,8 +99,7 @@ def collected(place: Path, text: str) -> HiddenTests:
     folder = place / "hidden"
     folder.mkdir()
     (folder / f"test_{len(text)}.py").write_text(text)  # a name of its own: modules are kept by name
-    (place / "rubric.toml").write_bytes((ASSIGNMENT.folder / "rubric.toml").read_bytes())
-    return HiddenTests(replace(ASSIGNMENT, folder=place), ("cpu",), 7, ["attention_heads"])
+    return HiddenTests(replace(ASSIGNMENT, folder=folder.parent), ("cpu",), 7, ["a"])
 
 
 def test_what_a_test_asks_for_decides_how_it_is_run(tmp_path: Path) -> None:

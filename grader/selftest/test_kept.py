@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.core.judge.cases import MOST_BYTES, MOST_KEPT, kept
+from grader.core.judge.cases import MOST_BYTES, MOST_KEPT, Latest, kept
 
 asked: list[Tensor] = []
 
@@ -96,3 +96,14 @@ def test_only_what_was_used_last_is_kept() -> None:
     assert len(asked) == MOST_KEPT + 1
     doubled(torch.tensor(0.0))
     assert len(asked) == MOST_KEPT + 2
+
+
+def test_the_latest_entries_are_those_used_last() -> None:
+    latest: Latest[str, int] = Latest(2)
+    for number, key in enumerate("abac"):
+        assert latest.recall(key) == (0 if number == 2 else None)
+        latest.keep(key, number)
+    assert dict(latest) == {"a": 2, "c": 3}
+    latest.most = 0
+    latest.keep("d", 4)
+    assert latest.recall("d") is None

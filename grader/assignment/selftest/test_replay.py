@@ -14,8 +14,7 @@ import torch
 
 from grader.assignment import ASSIGNMENT
 from grader.core.judge import record
-from grader.core.judge.faults import StudentFault, TimedOut
-from grader.core.judge.hidden_tests import Memory
+from grader.core.judge.faults import Crashed, NotImplementedYet, StudentFault, TimedOut
 from grader.core.judge.judge import Judge
 from grader.core.judge.record import Noted, Recording, Replies, alike
 from grader.core.judge.replay import (
@@ -28,9 +27,9 @@ from grader.core.judge.replay import (
     sampled_requests,
     shuffled,
 )
-from grader.core.judge.student import Student
+from grader.core.judge.student import Student, raised_at_once
+from grader.core.judge.student_objects import StudentModule
 from grader.core.messages import say
-from grader.core.results.outcome import CaseResult, Outcome
 from grader.core.results.report import Report
 from grader.core.rubric import Rubric
 from grader.core.sandbox.handle import InProcessWorker, Operation, Worker, WorkerFailed
@@ -44,6 +43,7 @@ PROPERTIES = ("first", "second", "third", "fourth", "fifth", "sixth")
 X = torch.tensor([[[[1.0, 2.0]]]])
 TABLE = torch.ones(1, 2)
 NAME = "apply_rotary_pos_emb"
+VOCAB = "src/modeling/vocab_emb.py"
 SPENT_S = 0.1
 LOAD: list[Operation] = [("load", {"module": "src.functional", "name": NAME})]
 CALL: list[Operation] = [("call", {"target": NAME, "arguments": [X, TABLE, TABLE]})]
@@ -329,16 +329,6 @@ def test_malformed_replies_decide_nothing(replies: bytes) -> None:
         replayed(replies).request(CALL, 1.0)
 
 
-def test_replies_that_have_passed_are_known_again() -> None:
-    memory, passed = Memory(remembered=1), {"test": CaseResult("first", "case", Outcome.PASSED)}
-    memory.note("first", PASSING, passed)
-    assert memory.recall("first", PASSING) == passed
-    assert memory.recall("second", PASSING) is None
-    assert memory.recall("first", packed(1)) is None
-    memory.note("second", PASSING, {})
-    assert memory.recall("first", PASSING) is None
-
-
 # ── Two answers to one request ──────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -409,6 +399,69 @@ def test_after_another_request_nothing_is_compared_any_more() -> None:
     assert agree({"value": None}, {"value": 1}, {"value": -X}, asked=other)
 
 
+# ── What needs no second question ───────────────────────────────────────────────────────────────────────────────────
+
+
+def noting(files: Mapping[str, str], rubric: Rubric) -> tuple[Student, Noted]:
+    """A submission in this process, and what it is asked for."""
+    student, noted = Student(files, InProcessWorker, rubric, Limits()), Noted()
+    student.begin("", noted.around)
+    noted.begin_case()
+    return student, noted
+
+
+def test_a_constructor_that_refuses_is_asked_once_a_property(rubric: Rubric) -> None:
+    student, noted = noting(ASSIGNMENT.stubs(), rubric)
+
+    def refused(size: int) -> int:
+        """How many requests a second look at a module of that size takes."""
+        before = len(noted.exchanges)
+        for look in (StudentModule.parameters, StudentModule.state_dict):
+            with pytest.raises(NotImplementedYet, match=r"VocabEmbedding\.__init__"):
+                look(student.VocabEmbedding(vocab_size=size, emb_size=2))
+        return len(noted.exchanges) - before
+
+    assert [refused(4), refused(4), refused(8)] == [2, 0, 1]  # the first request imports the file
+    student.begin("", noted.around)
+    assert refused(4) == 2
+
+
+def test_a_call_that_fails_says_nothing_about_its_module(rubric: Rubric) -> None:
+    files = ASSIGNMENT.solution()
+    files[VOCAB] += (
+        "\ndef forward(self, input_ids):\n    raise NotImplementedError('later')\nVocabEmbedding.forward = forward\n"
+    )
+    student, _ = noting(files, rubric)
+    with pytest.raises(NotImplementedYet, match="later"):
+        student.VocabEmbedding(vocab_size=4, emb_size=2)(torch.tensor([[1]]))
+    assert student.VocabEmbedding(vocab_size=4, emb_size=2).parameters()
+
+
+@pytest.mark.parametrize("place", [None, "0", [0], True, torch.zeros(2)], ids=str)
+def test_a_forged_place_of_an_error_is_none(place: object) -> None:
+    assert raised_at_once({"place": 0})
+    assert not raised_at_once({"place": place})
+    assert not raised_at_once(place)
+
+
+CRASHES = "import nothing_of_this_name\n"
+
+
+@pytest.mark.parametrize(
+    ("again", "same"),
+    [(CRASHES, True), ("", False), ("raise NotImplementedError\n", False)],
+    ids=["fails", "imports", "is_a_stub"],
+)
+def test_another_worker_confirms_that_an_import_fails(rubric: Rubric, again: str, same: bool) -> None:
+    solution = ASSIGNMENT.solution()
+    first, second = ({**solution, VOCAB: line + solution[VOCAB]} for line in (CRASHES, again))
+    workers = [InProcessWorker(first), InProcessWorker(second)]
+    student = Student(first, lambda _: workers.pop(0), rubric, Limits())
+    with pytest.raises(Crashed, match="nothing_of_this_name"):
+        student.VocabEmbedding(vocab_size=4, emb_size=2).parameters()
+    assert student.fails_to_import_again() is same
+
+
 # ── The whole ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -428,7 +481,6 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Zygote]:
     return workers
 
 
-VOCAB = "src/modeling/vocab_emb.py"
 WITH_MISTAKES = {
     **ASSIGNMENT.solution(),
     VOCAB: ASSIGNMENT.solution()[VOCAB]
@@ -460,6 +512,15 @@ def test_failing_properties_share_a_process(
     report = judges(False).grade(submission(files))
     assert sum(outcome != "passed" for outcome in outcomes(report).values()) > 1
     assert len(started) <= processes
+
+
+@pytest.mark.process
+def test_a_crash_at_import_is_one_cause_for_all_properties(started: list[Zygote]) -> None:
+    """One process for the replay, one to confirm it, and one for what a module calls where the rotation is missing."""
+    with contextlib.closing(Judge(Settings(ASSIGNMENT, device="cpu"))) as judge:
+        report = judge.grade(submission({path: CRASHES + text for path, text in ASSIGNMENT.solution().items()}))
+    assert set(outcomes(report).values()) == {"crashed"}
+    assert len(started) == 3
 
 
 Judges = Callable[[bool], Judge]

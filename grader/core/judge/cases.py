@@ -17,6 +17,29 @@ MOST_BYTES = 1 << 17  # of a tensor among the arguments: larger ones are not loo
 
 P = ParamSpec("P")
 R = TypeVar("R", Tensor, tuple[Tensor, ...])
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class Latest(OrderedDict[K, V]):
+    """The entries that were used last, and no more than ``most``."""
+
+    def __init__(self, most: int) -> None:
+        """Keep nothing yet."""
+        super().__init__()
+        self.most = most
+
+    def recall(self, key: K) -> V | None:
+        """What is kept for a key."""
+        if key in self:
+            self.move_to_end(key)
+        return self.get(key)
+
+    def keep(self, key: K, value: V) -> None:
+        """Keep a value."""
+        self[key] = value
+        if len(self) > self.most:
+            self.popitem(last=False)
 
 
 def kept(function: Callable[P, R]) -> Callable[P, R]:
@@ -25,7 +48,7 @@ def kept(function: Callable[P, R]) -> Callable[P, R]:
     Arguments are tensors, told apart by their numbers, and whatever can be hashed. With a tensor that requires a
     gradient, that is large, or that is not on the CPU, the function is called as it is.
     """
-    results: OrderedDict[Hashable, R] = OrderedDict()
+    results: Latest[Hashable, R] = Latest(MOST_KEPT)
 
     @wraps(function)
     def copied(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -38,13 +61,10 @@ def kept(function: Callable[P, R]) -> Callable[P, R]:
             else:
                 parts += identity(value)
         key: Hashable = tuple(parts)
-        result = results.get(key)
+        result = results.recall(key)
         if result is None:
-            result = results[key] = function(*args, **kwargs)
-            if len(results) > MOST_KEPT:
-                results.popitem(last=False)
-        else:
-            results.move_to_end(key)
+            result = function(*args, **kwargs)
+            results.keep(key, result)
         return result.clone() if isinstance(result, Tensor) else tuple(map(Tensor.clone, result))
 
     return copied

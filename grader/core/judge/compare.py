@@ -6,7 +6,6 @@ stands here with its reason; ``grader/docs/decisions`` tells how they were chose
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextvars import ContextVar
 
 import torch
@@ -75,7 +74,7 @@ def check_shape(actual: Tensor, shape: torch.Size | list[int]) -> None:
         raise WrongAnswer(say("the output has dtype {actual}; a real dtype is required", actual=name(actual.dtype)))
     if list(actual.shape) != list(shape):
         elements = torch.Size(shape).numel()
-        raise WrongAnswer(other_shape(actual.shape, shape), elements=elements)
+        raise WrongAnswer(say(OTHER_SHAPE, actual=list(actual.shape), wanted=list(shape)), elements=elements)
 
 
 def check_like(actual: Tensor, example: Tensor, dtype: torch.dtype | None = None) -> None:
@@ -169,11 +168,6 @@ def require(condition: bool, message: Message) -> None:
     """
     if not condition:
         raise WrongAnswer(message)
-
-
-def other_shape(actual: Sequence[int], wanted: Sequence[int]) -> Message:
-    """Says that an output has another shape."""
-    return say(OTHER_SHAPE, actual=list(actual), wanted=list(wanted))
 
 
 def elsewhere(what: Message, here: torch.device, there: torch.device | str) -> Message:

@@ -35,7 +35,6 @@ class StudentFault(Exception):
         super().__init__(message)
         self.message = message
         self.is_excusable = True  # although no reading differs from the contract
-        self.place: int | None = None  # of the operation that has raised it in its request; None if that is not known
         self.elements = elements
         self.error_ulp = error_ulp
         self.limit_ulp = limit_ulp
@@ -138,14 +137,6 @@ def fault_from_reply(error: Any, files: Mapping[str, str], memory_mib: int) -> S
     said = fields.get("message", "")
     if kind not in ("crashed", "not_implemented") or not isinstance(said, str):
         return InvalidReply(MALFORMED)
-    fault = _raised_by_code(kind, said, fields, files)
-    place = fields.get("place")
-    fault.place = place if type(place) is int else None
-    return fault
-
-
-def _raised_by_code(kind: str, said: str, fields: Mapping[str, Any], files: Mapping[str, str]) -> StudentFault:
-    """The fault for an exception that student code has raised."""
     frames = fields.get("frames")
     places = [place for frame in frames[-3:] for place in told_frame(frame, files)] if isinstance(frames, list) else []
     if kind == "not_implemented":

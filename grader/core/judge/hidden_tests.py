@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
-from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -19,6 +18,7 @@ from grader.core.results.outcome import CaseResult, Outcome
 from grader.core.sandbox import second_device
 from grader.core.sandbox.handle import WorkerFailed
 
+from .cases import Latest
 from .devices import simulated
 from .excuses import EARNED, settled
 from .faults import StudentFault
@@ -70,7 +70,7 @@ class HiddenTests:
         self.assignment, self.seed = assignment, seed
         self.plugin = Plugin(devices, seed, frozenset(properties), case)
         self.recordings: dict[str, Recording] = {}  # by property, what it has asked the reference for
-        self.memory = Memory()
+        self.passed: Latest[tuple[str, bytes], Results] = Latest(MOST_REMEMBERED)  # by property and digest of replies
         folder = assignment.hidden
         torch.set_num_threads(1)
         if simulated(devices):
@@ -111,7 +111,7 @@ class HiddenTests:
 
     def forget_passes(self) -> None:
         """From now on, judge all replies, also those that have passed before."""
-        self.memory.remembered = 0
+        self.passed.most = 0
 
 
 class Decision:
@@ -127,7 +127,7 @@ class Decision:
         self._hidden, self._student, self._lender, self._plain = tests, student, lender, plain
         self._tests = tests.plugin.tests
         self._replies: dict[str, Replies | None] = {}  # of the replay, by property
-        self._replayed: dict[str, Results] = defaultdict(dict)  # the same: the cases that it decides
+        self._replayed: dict[str, Results] = {}  # the same: the cases that it decides
         self._stands: set[str] = set()  # properties for which the verdicts of the replay stand
         self._answers: dict[str, Sequence[Exchange]] = {}  # to what was asked for request by request, by test
         self._import_faults: dict[str, StudentFault] = {}  # on the replay
@@ -136,31 +136,34 @@ class Decision:
     def results(self) -> Results:
         """Decide every case."""
         student, lender = self._student, self._lender
-        hopeful = [prop for prop in self._tests if not student.condemns(prop)]
-        replay = Replay(self._hidden.recordings, student, lender.new, hopeful) if lender else None
-        if replay:
-            for prop in self._tests:
+        if lender is None:
+            for prop in reversed(self._tests):
                 student.announce(prop)
-                self._replies[prop], self._replayed[prop] = self._replay(prop, replay)
-                if not self._plain:  # then no property that needs what cannot be imported is asked for
-                    student.import_faults.update(self._import_faults)
-            self._in_doubt = not student.fails_to_import_again()
+                self.ask(prop, None)
+            return self.asked
+        hopeful = [prop for prop in self._tests if not student.condemns(prop)]
+        replay = Replay(self._hidden.recordings, student, lender.new, hopeful)
+        for prop in self._tests:
+            student.announce(prop)
+            self._replies[prop], self._replayed[prop] = self._replay(prop, replay)
+            if not self._plain:  # then no property that needs what cannot be imported is asked for
+                student.import_faults.update(self._import_faults)
+        self._in_doubt = not student.fails_to_import_again()
         # Only now, as lists under way would be charged for what is waited for here; and backwards, so that no property
         # is asked behind the same ones as in the replay.
         # A task begins in a new process, so that no file, in a reading, say, spoils another task.
         backwards = list(self._tests)[::-1]
         for _, of_task in groupby(sorted(backwards, key=self._task_of), self._task_of):
-            if lender:
-                lender.end_idle()
+            lender.end_idle()
             for prop in of_task:
                 student.announce(prop)
-                self._decide(prop)
+                self._decide(prop, lender)
                 student.start_afresh()  # gives a lent worker back
-        if replay and lender:
-            if self._is_in_doubt() or self._answers_otherwise(replay):
-                student.start_over(lender.new)
-                return self._without_trust(hopeful, lender)
-            replay.close()
+        is_doubtful = self._is_in_doubt() or self._answers_otherwise(replay)
+        replay.close()
+        if is_doubtful:
+            student.start_over(lender.new)
+            return self._without_trust(hopeful, lender)
         return self._standing() | self.asked
 
     def _task_of(self, prop: str) -> str:
@@ -172,7 +175,8 @@ class Decision:
         if packed is None:
             return None, {}
         replies = Replies(self._hidden.recordings[prop], packed)
-        if (known := self._hidden.memory.recall(prop, packed)) is not None:
+        key = prop, hashlib.sha256(packed).digest()
+        if (known := self._hidden.passed.recall(key)) is not None:
             return replies, known
         worker, decided = Replayed(replies), {}
         student = self._student.met_through(worker.start)
@@ -182,22 +186,22 @@ class Decision:
                 decided[test.nodeid] = self._hidden.plugin.run(test, student, None)
         self._import_faults |= student.import_faults
         if self._pass(prop, decided) and not student.has_read and not any(case.excuses for case in decided.values()):
-            self._hidden.memory.note(prop, packed, decided)  # the verdict follows from seed and replies alone
+            self._hidden.passed.keep(key, decided)  # the verdict follows from seed and replies alone
         return replies, decided
 
     def _pass(self, prop: str, cases: Results) -> bool:
         """Whether these are all cases of a property, and all have passed."""
         return len(cases) == len(self._tests[prop]) and all(case.outcome in EARNED for case in cases.values())
 
-    def _decide(self, prop: str) -> None:
+    def _decide(self, prop: str, lender: Lender) -> None:
         """Decide a property; where it does not pass on the replay, by another worker than the one of the replay."""
-        before, cases, lender = self._replies.get(prop), self._replayed[prop], self._lender
+        before, cases = self._replies[prop], self._replayed[prop]
         if not self._plain and self._pass(prop, cases):
             self._stands.add(prop)
-        elif lender and (before is None or not before.are_whole or self._student.gives_up(before.recording.names)):
+        elif before is None or not before.are_whole or self._student.gives_up(before.recording.names):
             lender.end_idle()
             self.ask(prop, before)
-        elif lender and before and not self._plain and len(cases) == len(self._tests[prop]):
+        elif not self._plain and len(cases) == len(self._tests[prop]):
             self._stands.add(prop)
             self._in_doubt |= not self._is_confirmed(before, lender)
         else:
@@ -292,35 +296,6 @@ class Decision:
             if replies is not None and other and not replies.agree_in_case(place, answers):
                 found[test.nodeid] = CaseResult(prop, asked.id, Outcome.INCONSISTENT, INCONSISTENT)
         return found
-
-
-class Memory:
-    """The replies that have passed, so that replies that have passed before are not judged again.
-
-    A verdict follows from the seed and the replies alone.
-
-    Args:
-        remembered: How many properties to keep: those used last.
-    """
-
-    def __init__(self, remembered: int = MOST_REMEMBERED) -> None:
-        """Remember nothing yet."""
-        self.remembered = remembered
-        self._passed: OrderedDict[tuple[str, bytes], Results] = OrderedDict()
-
-    def recall(self, prop: str, packed: bytes) -> Results | None:
-        """The verdicts of these replies, if they have passed before."""
-        key = (prop, hashlib.sha256(packed).digest())
-        if key not in self._passed:
-            return None
-        self._passed.move_to_end(key)
-        return self._passed[key]
-
-    def note(self, prop: str, packed: bytes, verdicts: Results) -> None:
-        """Keep the verdicts of replies with which every case has passed."""
-        self._passed[prop, hashlib.sha256(packed).digest()] = verdicts
-        if len(self._passed) > self.remembered:
-            self._passed.popitem(last=False)
 
 
 def hidden_tests_sha256(assignment: Assignment) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 from itertools import count
 from typing import Any
@@ -226,15 +226,14 @@ class Student:
         """Whether another worker, too, cannot import what could not be imported, for the same kind of reason."""
         other = self._alike()
         other.import_faults = {}
-        for name, fault in self.import_faults.items():
-            try:
+        for name in self.import_faults:
+            with suppress(StudentFault):
                 other._load(name)
-            except StudentFault as again:
-                if type(again) is type(fault):
-                    continue
-            break
         other.start_afresh()
-        return other.import_faults.keys() == self.import_faults.keys()
+        first, again = (
+            {name: type(fault) for name, fault in student.import_faults.items()} for student in (self, other)
+        )
+        return first == again
 
     def announce(self, property_id: str) -> None:
         """Say which property is judged next."""
@@ -340,7 +339,13 @@ class Student:
             if isinstance(fault, MemoryExceeded):
                 self._hung.add(name)
                 self._gave_out = MemoryExceeded(NOT_TRIED_AFTER_MEMORY)
-            elif construction and fault.place == 0:
+            elif construction and raised_at_once(reply["error"]):
                 self._refused[construction] = copy(fault)
             raise fault
         return reply["value"]
+
+
+def raised_at_once(error: Any) -> bool:
+    """Whether the first operation of a request has raised this error, as far as its worker tells the truth."""
+    place = error.get("place") if isinstance(error, dict) else None
+    return type(place) is int and place == 0
