@@ -18,7 +18,7 @@ from nbconvert.filters import markdown2html
 from nbformat import NotebookNode
 from traitlets.config import Config
 
-from grader.lab.site.chinese import unbroken
+from grader.lab.site.markdown import unbroken
 from grader.lab.site.notebooks import claims, execute, release, rules, sources, twins, wording
 from grader.selftest.small_notebook import SCRIPT, WORDS, cell, reference, small_walkthrough, write
 

@@ -30,6 +30,21 @@ _HELD = re.compile(
 )
 # Markdown does not end emphasis between a Chinese mark and a letter: a blank stands there, and the mark has its own.
 _GAP = re.compile(r"(?<=[\u3000-\u303f\uff00-\uffef])(</(?:strong|em)>) ")
+# Line breaks in Chinese text, which HTML shows as spaces.
+_CHARACTER = r"[\u3000-\u303f\u3400-\u9fff\uff00-\uffef]"
+_PUNCTUATION = r"[\u3001-\u3011\uff01-\uff5e\u201c\u201d]"  # which has its own space
+
+_BLOCK = r"[-*+] |\d+\. |[|>#\s]|\$\$|```|<!--"  # what a new paragraph, or an item of a list, begins with
+_BREAK_IN_CHINESE = re.compile(  # outside of code; in a list, lines are indented
+    r"((?s:```.*?```))|"
+    rf"(?<={_CHARACTER})\n *(?=\*{{0,2}}{_CHARACTER})|"
+    rf"(?<={_PUNCTUATION})\n *(?!{_BLOCK}|$)|(?<=\S)\n *(?={_PUNCTUATION})"
+)
+
+
+def unbroken(text: str) -> str:
+    """A text without line breaks where Chinese has no space: HTML shows a break as one."""
+    return _BREAK_IN_CHINESE.sub(r"\1", text)
 
 
 @cache

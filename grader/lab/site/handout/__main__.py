@@ -18,7 +18,10 @@ from .pages import HandoutError, read
 
 def main() -> int:
     """Write ``OUT/<language>/*.html`` and ``OUT/<language>/handout.pdf``; a language without a font gets no PDF."""
-    arguments = _parser().parse_args()
+    parser = argparse.ArgumentParser(prog="python -m grader.lab.site.handout", description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("build/handout"), help="output folder; overwritten")
+    parser.add_argument("--source", type=Path, default=ASSIGNMENT.root / "handout", help="folder of the Markdown")
+    arguments = parser.parse_args()
     rubric = rubric_or_exit(ASSIGNMENT)
     try:
         handouts = {language: read(language, rubric, arguments.source) for language in LANGUAGES}
@@ -40,13 +43,6 @@ def main() -> int:
         except book.NoFont as problem:
             print(f"handout: {folder / 'handout.pdf'} was not written: {problem}.", file=sys.stderr)
     return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m grader.lab.site.handout", description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("build/handout"), help="output folder; overwritten")
-    parser.add_argument("--source", type=Path, default=ASSIGNMENT.root / "handout", help="folder of the Markdown")
-    return parser
 
 
 if __name__ == "__main__":

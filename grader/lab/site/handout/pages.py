@@ -10,7 +10,6 @@ from markdown_it.token import Token
 
 from grader.core.rubric import Rubric
 from grader.lab.site import markdown
-from grader.lab.site.chinese import unbroken
 from grader.lab.site.formulas import UnknownMathematics, typst
 from grader.lab.site.touch import MARKER
 
@@ -69,7 +68,7 @@ def read(language: str, rubric: Rubric, source: Path) -> list[Page]:
         path = source / language / f"{name}.md"
         if not path.is_file():
             raise HandoutError(f"{path}: no such file. Every language has the pages {', '.join(names)}.")
-        tokens = markdown.parser().parse(unbroken(path.read_text(encoding="utf-8")))
+        tokens = markdown.parser().parse(markdown.unbroken(path.read_text(encoding="utf-8")))
         for item, content in _items(tokens):
             _mark_requirement(item, content, anchors)
         for token in (one for each in tokens for one in (each, *(each.children or ()))):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from xml.etree import ElementTree
 
-from grader.lab.site.chinese import unbroken
+from grader.lab.site.markdown import unbroken
 
 WORDS: Mapping[str, Mapping[str, Any]] = {
     "en": {

@@ -16,7 +16,6 @@ import nbformat
 from nbformat import NotebookNode
 
 from grader.lab.site import markdown, touch
-from grader.lab.site.chinese import unbroken
 
 from . import pictures, publish, references, sources, times, wording
 from .execute import cleared
@@ -138,7 +137,7 @@ def write(executed: Path, out: Path, languages: Sequence[str], site: publish.Sit
         first = language == languages[0]
         walk = [page for page in pages if page.name != brief]
         fronts.append(out / ("" if first else language) / "index.html")
-        prose = nbformat.v4.new_markdown_cell(unbroken(front.about[language]), id="front")
+        prose = nbformat.v4.new_markdown_cell(markdown.unbroken(front.about[language]), id="front")
         about = body(nbformat.v4.new_notebook(cells=[prose]))
         text = _render(
             language,

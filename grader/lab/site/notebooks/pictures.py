@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from latex2mathml.symbols_parser import convert_symbol
 
-from grader.lab.site.chinese import unbroken
 from grader.lab.site.formulas import UnknownMathematics
+from grader.lab.site.markdown import unbroken
 
 from . import panels
 from .described import described

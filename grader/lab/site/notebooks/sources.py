@@ -22,7 +22,7 @@ from nbformat import NotebookNode
 
 from grader import REPOSITORY
 from grader.lab.site import touch
-from grader.lab.site.chinese import unbroken
+from grader.lab.site.markdown import unbroken
 
 from . import wording
 
