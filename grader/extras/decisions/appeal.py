@@ -140,10 +140,7 @@ def appeal(
             _print_alike(others, known, before, language)
             if check and others:
                 them = dict.fromkeys(other for each in others.values() for other in each if other in everyone)
-                reports = again.graded([own, *(everyone[other] for other in them)])[1:]
-                differences = in_order(filter(None, map(again.difference, reports)))
-                say(sentence(language, "checked", count=len(reports), moved=len(differences)), "bold")
-                print_differences(differences, None, known.rubric, language)
+                again.check(own, [everyone[other] for other in them], language)
             elif others:
                 say(sentence(language, "unchecked"))
             reasons = [*found.reasons, *(own for change in found.changes for own in change.reasons)] if found else []
@@ -191,6 +188,13 @@ class _Again:
                 grade_waiting(run, self.settings, LOCAL, self.jobs)
             run.finish({})
         return [read_written(self.place / one.id / "report.json", Report) for one in own]
+
+    def check(self, own: Candidate, others: Sequence[Candidate], language: str) -> None:
+        """Grade those who ended in the same way again, each with their own files, and print who moves."""
+        reports = self.graded([own, *others])[1:]
+        differences = in_order(filter(None, map(self.difference, reports)))
+        say(sentence(language, "checked", count=len(reports), moved=len(differences)), "bold")
+        print_differences(differences, None, self.known.rubric, language)
 
     def difference(self, report: Report) -> Difference | None:
         """The changes of the new grading for the submission's students, with the decisions in force."""
