@@ -164,7 +164,8 @@ def _show_the_class(out: Path) -> None:
     (row,) = (line.split() for line in properties.splitlines() if "attention_causal" in line)
     assert row == ["attention_causal", "30", "1", "2", "50%", "-"]
     hint = ASSIGNMENT.rubric.misconception("attention_sees_later_tokens").hint["en"]
-    assert misconceptions.splitlines()[1].split()[:5] == ["1", *hint.split()[:4]]
+    assert misconceptions.splitlines()[1].split() == ["1", "attention_causal:attention_sees_later_tokens"]
+    assert misconceptions.splitlines()[2].strip() == hint
     assert overview.splitlines()[0] == "score: mean 85.0, median 85.0, lowest 70.0, highest 100.0"
     assert whole.stdout.splitlines()[2].split() == ["bo", "70", "20", "70", "20"]
     one = run("show", out, "bo")

@@ -99,16 +99,18 @@ def print_statistics(
         rate = "-" if prop.rate is None else f"{prop.rate:.0%}"
         weight = "-" if prop.discrimination is None else f"{prop.discrimination:.2f}"
         properties.add_row(Text(prop.id), f"{prop.max_points:g}", f"{prop.passed}", f"{prop.assessed}", rate, weight)
+    console.print()
+    console.print(properties)
+    if statistics.misconceptions or unnamed:
+        console.print()
+        _put("held by  mistake", console, "bold", margin=0)
     hints = {mistake.id: mistake.hint[language] for mistake in rubric.misconceptions}
-    mistakes = Table("held by", Column("mistake", overflow="fold"), "", box=None, header_style="bold", padding=(0, 1))
     for mistake in statistics.misconceptions:
         names = ", ".join(f"{name}:{mistake.id}" for name in mistake.properties)  # as decide --all-with takes them
-        mistakes.add_row(f"{mistake.submissions:7}", Text(names), Text(hints.get(mistake.id, "")))
+        _put(f"{mistake.submissions:7}  {names}", console, margin=0)
+        _put(hints.get(mistake.id, ""), console, "italic", margin=9)
     for name, count in unnamed.items():
-        mistakes.add_row(f"{count:7}", Text(name), "not recognised")
-    for table in (properties, mistakes) if mistakes.row_count else (properties,):
-        console.print()
-        console.print(table)
+        _put(f"{count:7}  {name}, not recognised", console, margin=0)
     console.print()
     for line in (*_overview(statistics), late_terms(rubric.policy)):
         _put(line, console, margin=0)

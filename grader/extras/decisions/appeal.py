@@ -7,12 +7,14 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
+from grader.core import sentences
 from grader.core.cli.decided import read_decided
 from grader.core.cli.differences import graded, print_differences
 from grader.core.cli.grade import grade_waiting
@@ -28,13 +30,52 @@ from grader.core.results.report import PropertyReport, Report
 from grader.core.run.class_run import begun
 from grader.core.run.executors import LOCAL
 from grader.core.run.schedule import GradingFailed
+from grader.core.sentences import Sentences
 from grader.core.settings import CannotGrade, Settings
 
 from .alike import UNGRADED, alike
 from .appeal_files import AppealError, given
-from .appeal_words import sentence
 from .decide import As, Who, enter
 
+WORDS: Final[Sentences] = {
+    "same": ("{id}: regraded; every outcome is the same.", "{id}：重新评分，所有结果都相同。"),
+    "lost": (
+        "left out of the draft, with fewer points now: {names}. Decide these yourself.",
+        "现在得分更低、未写入草稿的评分项：{names}。请自行决定。",
+    ),
+    "alike": (
+        "{title} ({why}): other submissions with the same outcome: {count}",
+        "{title}（{why}）：结果相同的其他提交：{count} 份",
+    ),
+    "nobody": ("No other submission has the same outcome.", "没有其他提交有同样的结果。"),
+    "unchecked": (
+        "A change to one of them may apply to the others: --check regrades them, too, in the scratch folder.",
+        "影响其中一份的改动也可能影响其他人：加上 --check，会在临时目录中一并重新评分。",
+    ),
+    "checked": (
+        "Of {count} regraded submissions, {moved} would change:",
+        "重新评分的 {count} 份中，{moved} 份会变动：",
+    ),
+    "class": (
+        "The grader has changed since then, so other grades may change, too: grade the class into a copy of "
+        "{out}, and compare with `grader diff`.",
+        "评分程序在那之后有改动，其他人也可能变动：请把全班评分到 {out} 的副本中，再用 `grader diff` 比较。",
+    ),
+    "draft": ("To apply it (--write does this):", "采纳的命令（--write 会直接写入）："),
+    "nothing": (
+        "Nothing to decide. If you accept the student's reading of the task: `grader decide {out} {id} --override …`.",
+        "没有需要决定的内容。如果你认同学生的理解：`grader decide {out} {id} --override …`。",
+    ),
+    "kept": ("Scratch folder: {place}", "临时目录：{place}"),
+    "why": ("Regraded after your appeal: this is correct.", "复核后重新评分：这一项正确。"),
+    "why_files": (
+        "Regraded after your appeal, with the files you sent: this is correct.",
+        "复核时用你补交的文件重新评分：这一项正确。",
+    ),
+    "why_whole": ("Regraded after your appeal.", "复核后重新评分。"),
+    "why_whole_files": ("Regraded after your appeal, with the files you sent.", "复核时用你补交的文件重新评分。"),
+}
+sentence = partial(sentences.say, WORDS)
 UNCHANGED = " Nothing was changed."
 CHANGES = {Cause.TESTS, Cause.RUBRIC, Cause.POINTS, Cause.GRADER}  # of the grader, so that they concern everyone
 
@@ -99,10 +140,7 @@ def appeal(
             _print_alike(others, known, before, language)
             if check and others:
                 them = dict.fromkeys(other for each in others.values() for other in each if other in everyone)
-                reports = again.graded([own, *(everyone[other] for other in them)])[1:]
-                differences = in_order(filter(None, map(again.difference, reports)))
-                say(sentence(language, "checked", count=len(reports), moved=len(differences)), "bold")
-                print_differences(differences, None, known.rubric, language)
+                again.check(own, [everyone[other] for other in them], language)
             elif others:
                 say(sentence(language, "unchecked"))
             reasons = [*found.reasons, *(own for change in found.changes for own in change.reasons)] if found else []
@@ -150,6 +188,13 @@ class _Again:
                 grade_waiting(run, self.settings, LOCAL, self.jobs)
             run.finish({})
         return [read_written(self.place / one.id / "report.json", Report) for one in own]
+
+    def check(self, own: Candidate, others: Sequence[Candidate], language: str) -> None:
+        """Grade those who ended in the same way again, each with their own files, and print who moves."""
+        reports = self.graded([own, *others])[1:]
+        differences = in_order(filter(None, map(self.difference, reports)))
+        say(sentence(language, "checked", count=len(reports), moved=len(differences)), "bold")
+        print_differences(differences, None, self.known.rubric, language)
 
     def difference(self, report: Report) -> Difference | None:
         """The changes of the new grading for the submission's students, with the decisions in force."""

@@ -99,7 +99,8 @@ def test_moodle_finds_each_participant(tmp_path: Path) -> None:
 
 def test_the_worksheet_gets_comments_once_beside_the_grades(tmp_path: Path) -> None:
     out = class_from(tmp_path, "moodle")
-    back(out, "moodle", "--template", tmp_path / "worksheet.csv")
+    told = back(out, "moodle", "--template", tmp_path / "worksheet.csv").stdout
+    assert told.endswith("; import moodle.csv there as well\n")
     first = (out / "moodle.csv").read_text()
     rows = {row["Identifier"]: row for row in csv.DictReader(io.StringIO(first))}
     wrong = rows["Participant 4001"]
