@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -300,6 +301,15 @@ def test_a_file_that_names_no_task_or_property_is_refused(tmp_path: Any) -> None
     with pytest.raises(ValueError, match=r"viva\.toml: 'swiglu_gone' is no task or property"):
         viva_of(Assignment(SMALL.package, tmp_path, SMALL.root))
     assert viva_of(Assignment(SMALL.package, SMALL.folder / "hidden", SMALL.root)) is None
+
+
+@process
+def test_a_submission_that_lies_about_its_lines_is_asked_about_none_that_it_has_not(reference: list[Study]) -> None:
+    study, forged = reference[0], {("x.py", 1): "float32 [1]", (NORM, 9999): "float32 [2]"}
+    outcomes = [replace(one, steps=[*one.steps, *forged], held={**one.held, **forged}) for one in study.outcomes]
+    asked = pool([replace(study, outcomes=outcomes)])
+    assert asked
+    assert not [question for question in asked if question.place in ("x.py:1", f"{NORM}:9999")]
 
 
 @process
