@@ -64,7 +64,8 @@ class Maker:
         outcomes = self._study.outcomes
         held = dict.fromkeys(item for outcome in self._runs for item in outcome.held.items())
         others = [(Outcome(text), self._say("other_line", line=place[1])) for place, text in held]
-        for place in sorted({place for outcome in outcomes for place in outcome.held}):
+        known = {(path, line) for path, source in self._study.sources.items() for line in source.functions}
+        for place in sorted(known & {place for outcome in outcomes for place in outcome.held}):
             own = [(Outcome(text), self._say("other_time")) for other, text in held if other == place]
             calls = [pair for pair in zip(self._study.calls, outcomes, strict=True) if place in pair[1].held]
             for call, outcome in self._shuffled(calls)[:MOST_CALLS_OF_A_LINE]:
