@@ -124,10 +124,10 @@ def by_kind(size: int) -> tuple[dict[str, tuple[int, Cost, Cost]], Cost]:
 
 def plain(files: Mapping[str, str]) -> Cost:
     """The cost of a submission as most graders work: a new process, pytest, a time limit."""
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as handed_in:
-        json.dump(dict(files), handed_in)
-        handed_in.flush()
-        return python("-m", "grader.lab.bench", "plain", handed_in.name, timeout_s=PLAIN_S)
+    with tempfile.TemporaryDirectory() as folder:
+        handed_in = Path(folder, "files.json")
+        handed_in.write_text(json.dumps(dict(files)), encoding="utf-8")
+        return python("-m", "grader.lab.plain_pytest", str(handed_in), f"{folder}/report.json", timeout_s=PLAIN_S)
 
 
 def hidden_tests(files: Mapping[str, str]) -> tuple[Any, Any]:
@@ -257,7 +257,11 @@ def page(size: int) -> Iterator[str]:
             "",
         ),
         ("`make test`, relative to `import torch`", rows["make test"].wall_s / torch.wall_s, "<= 1.3"),
-        ("time to the first report, relative to `import torch`", first_s / torch.wall_s, "<= 2"),
+        (
+            "time to the first report, relative to `import torch`",
+            statistics.median(first for first, *_ in runs) / torch.wall_s,
+            "<= 2",
+        ),
         ("saving one report of 4000, relative to one of 40", many[0].wall_s / few[0].wall_s, "<= 2"),
         ("peak MiB of all processes with two jobs", max(mib for *_, mib in runs), "< 1229"),
         ("MiB of the coordinator with 4000 submissions", many[2], "< 300"),
@@ -280,9 +284,5 @@ def page(size: int) -> Iterator[str]:
 if __name__ == "__main__":
     with one_line():
         rubric_or_exit(ASSIGNMENT)
-        if sys.argv[1:2] == ["plain"]:
-            tests, student = hidden_tests(json.loads(Path(sys.argv[2]).read_text(encoding="utf-8")))
-            tests.run(student)
-        else:
-            lines = page(int(sys.argv[1]) if sys.argv[1:] else 400)
-            (ASSIGNMENT.root / "grader/docs/performance.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        lines = page(int(sys.argv[1]) if sys.argv[1:] else 400)
+        (ASSIGNMENT.root / "grader/docs/performance.md").write_text("\n".join(lines) + "\n", encoding="utf-8")

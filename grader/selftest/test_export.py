@@ -103,6 +103,18 @@ def table(made: Export) -> list[dict[str, str]]:
 
 GRADES = ["90", "91", "92", "93", "94", ""]  # score and 30 points of bonus
 BLANK = "Nguyễn Văn An (r4005): left blank; unreadable: The zip cannot be read."
+OURS = "Small: Attention and SwiGLU (77)"
+
+
+def test_a_canvas_table_has_the_title_with_its_number_and_grades_by_user(rubric: Rubric) -> None:
+    made = sent(of(PEOPLE, "canvas"), "canvas", rubric, assignment_id="77")
+    first, *rows = table(made)
+    assert [*first] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", OURS]
+    assert (first["Student"], first[OURS]) == ("Points Possible", "100")
+    assert [row["ID"] for row in rows] == [person.user for person in PEOPLE[:-1]]
+    assert [row[OURS] for row in rows] == GRADES[:-1]
+    assert [row["Student"] for row in rows] == [inert(name) for name in NAMES[:-1]]
+    assert made.remarks == [BLANK]
 
 
 def test_of_a_canvas_gradebook_only_who_is_who_and_our_grades_come_back(rubric: Rubric) -> None:
@@ -149,20 +161,26 @@ def test_of_folders_canvas_finds_students_by_name_and_never_by_a_number_that_is_
 @pytest.mark.parametrize(
     ("template", "identifier", "problem"),
     [
-        (None, "77", "--template is missing. Pass the gradebook, as downloaded"),
+        (None, "", "--assignment-id '': not a number.* Canvas would create a new assignment"),
         (gradebook(PEOPLE), "5", r"'5': no such assignment in --template. Choose the number of one of: .*\(77\)"),
         (gradebook(PEOPLE), "", "--assignment-id '': no such assignment in --template"),
         (gradebook(PEOPLE).replace("SIS Login ID", "Login"), "77", "no column 'SIS Login ID'"),
         ("Name\nAda\n", "77", "no column 'Student'. Pass the gradebook, as downloaded"),
         ("", "77", "not a UTF-8 CSV"),
     ],
-    ids=["no_template", "other_id", "template_without_id", "no_login_id", "something_else", "empty"],
+    ids=["no_id", "other_id", "template_without_id", "no_login_id", "something_else", "empty"],
 )
 def test_what_canvas_would_misunderstand_is_refused(
     rubric: Rubric, template: str | None, identifier: str, problem: str
 ) -> None:
     with pytest.raises(ExportError, match=problem):
         sent(of(PEOPLE, "canvas"), "canvas", rubric, template=template, assignment_id=identifier)
+
+
+def test_without_a_canvas_id_nobody_is_guessed_at(rubric: Rubric) -> None:
+    made = sent([report("ada", 50)], "canvas", rubric, assignment_id="77")
+    assert len(table(made)) == 1
+    assert refusals(made.rows)[0].startswith("1 would be blank: Canvas user id unknown. Pass the downloaded")
 
 
 def test_a_moodle_worksheet_is_filled_in_and_otherwise_kept(rubric: Rubric) -> None:

@@ -1,4 +1,4 @@
-"""The gradebook that was downloaded from Canvas, with one assignment's column and those that identify students.
+"""The CSV that Canvas imports: one assignment's column, beside the columns of a gradebook that identify students.
 
 Canvas finds students by ``ID`` and the assignment by the number behind its title; an unknown title would create a new
 assignment. Any other cell in the file would replace what Canvas has by now, so other assignments and students without a
@@ -12,31 +12,49 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from .rows import Export, ExportError, Request, Row, remarks
-from .table import Template, inert, number, place, read_number, read_template
+from .table import Template, inert, number, place, read_number, read_template, written
 
-IDENTITY = (
-    *("Student", "ID", "SIS User ID", "SIS Login ID", "Section"),
-    *("LastName", "FirstName", "Integration ID", "Root Account"),
-)
+COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
+IDENTITY = (*COLUMNS, "LastName", "FirstName", "Integration ID", "Root Account")
 POINTS_POSSIBLE = "Points Possible"
 EXCUSED = "EX"
 _NUMBERED = re.compile(r"\(\d+\)\s*$")
 WHAT = "the gradebook"
+NO_ID = "Canvas user id unknown. Pass the downloaded gradebook with --template"
 ABSENT = "not in the gradebook. Download it again, or add them to the course"
 
 
 def export(rows: Sequence[Row], request: Request) -> Export:
-    """The gradebook's rows of students with a grade: the columns that identify them, and that of the assignment.
+    """Fill in the gradebook that was downloaded from Canvas, or make one without it.
 
     Raises:
-        ExportError: If there is no gradebook, Canvas would refuse the file, or take the column for a new assignment.
+        ExportError: If Canvas would refuse the file, or take the column for a new assignment.
     """
-    template = read_template(request.template, WHAT)
+    if request.template is not None:
+        return _filled(rows, read_template(request.template, WHAT), request.assignment_id)
+    if not request.assignment_id.isdecimal():
+        raise ExportError(
+            f"--assignment-id {request.assignment_id!r}: not a number. It is the last number in the assignment's URL "
+            "in Canvas; without it, Canvas would create a new assignment."
+        )
+    rows = [row if row.student.id.isdecimal() else replace(row, refused=NO_ID) for row in rows]
+    known = [row for row in rows if row.cell or row.excused]
+    possible = max((row.report.max_score for row in rows), default=0)
+    table = [
+        (*COLUMNS, f"{request.title} ({request.assignment_id})"),
+        (POINTS_POSSIBLE, "", "", "", "", number(possible)),
+        *((inert(row.student.name), row.student.id, "", "", "", _points(row)) for row in known),
+    ]
+    return Export({"canvas.csv": written(table)}, rows, remarks(known))
+
+
+def _filled(rows: Sequence[Row], template: Template, assignment_id: str) -> Export:
+    """The gradebook's rows of students with a grade: the columns that identify them, and that of the assignment."""
     template.column(["Student", "LastName"], WHAT)
     template.column(["ID"], WHAT)
     if template.find(["SIS User ID"]) is not None:
         template.column(["SIS Login ID"], WHAT)  # without it, Canvas refuses the file
-    target = _target(template, request.assignment_id)
+    target = _target(template, assignment_id)
     known = {own for name in IDENTITY if (own := template.find([name])) is not None}
     slim = template.only([*sorted(known), target])
     people = {student: line for student, line in slim.students().items() if student.id}

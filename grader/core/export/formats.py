@@ -41,7 +41,9 @@ def export(
         ExportError: If the platform would refuse the file.
     """
     due = known.rubric.policy.due
-    request = Request(known.rubric.id, due.isoformat() if due else "", template, assignment_id)
+    request = Request(
+        known.rubric.id, known.rubric.title["en"], due.isoformat() if due else "", template, assignment_id
+    )
     students = rows(known, comment)
     made = FORMATS[to](students, request)
     return replace(made, remarks=[*blanks(students), *made.remarks])

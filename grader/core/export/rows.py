@@ -75,12 +75,14 @@ class Request:
     """What an exporter may ask for.
 
     Attributes:
+        title: The assignment's title.
         due: The deadline, ISO 8601, or empty.
         template: The bytes of a file downloaded from the platform.
         assignment_id: The number that the platform gives the assignment.
     """
 
     assignment: str
+    title: str
     due: str = ""
     template: bytes | None = None
     assignment_id: str = ""

@@ -69,10 +69,10 @@ class Plugin:
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Keep the tests of the chosen properties, grouped by property; those that need no second device come first."""
-        chosen = [item for item in items if _property_of(item) in self._properties]
+        chosen = [item for item in items if property_of(item) in self._properties]
         for item in sorted(chosen, key=lambda item: "other_device" in _parameters(item)):
             if self._case in (None, _case_id(item)):
-                self.tests.setdefault(_property_of(item), []).append(item)
+                self.tests.setdefault(property_of(item), []).append(item)
         items[:] = [item for tests in self.tests.values() for item in tests]
         self.plain = {item.nodeid: item for item in items if _is_plain(item)}
 
@@ -119,7 +119,7 @@ class Plugin:
 
 def _result(test: pytest.Item, student: Student, error: BaseException | None) -> CaseResult:
     """What a test has come to, which has raised an error, or none."""
-    result = partial(CaseResult, _property_of(test), _case_id(test))
+    result = partial(CaseResult, property_of(test), _case_id(test))
 
     def failed(fault: StudentFault) -> CaseResult:
         return result(fault.outcome, fault.message, fault.error_ulp, fault.limit_ulp, fault.elements)
@@ -148,7 +148,12 @@ def _other(device: str) -> Any:
     return pytest.param(device, id="simulated" if second_device.is_here(device) else device)
 
 
-def _property_of(item: pytest.Item) -> str:
+def property_of(item: pytest.Item) -> str:
+    """The property that a test checks.
+
+    Raises:
+        pytest.UsageError: If the test names none.
+    """
     marker = item.get_closest_marker("rubric")
     if marker is None:
         raise pytest.UsageError(f"{item.nodeid} has no @pytest.mark.rubric: add one that names its property.")

@@ -1,0 +1,56 @@
+"""``python -m grader.lab.plain_pytest FILES REPORT``: the hidden tests as most graders run them.
+
+pytest runs every test in the process of the submission, which it trusts, and pytest-json-report writes what became of
+each. That is what ``make bench`` compares with, and a second way to every outcome.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import torch
+
+from grader.assignment import ASSIGNMENT
+from grader.core.judge.compare import PASSED
+from grader.core.judge.plugin import Plugin, property_of
+from grader.core.judge.student import Student
+from grader.core.sandbox.handle import InProcessWorker
+from grader.core.sandbox.limits import Limits
+
+
+class PlainPlugin(Plugin):
+    """Gives the hidden tests their submission; everything else is pytest's own."""
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        """Take a submission, path to source text."""
+        super().__init__(("cpu",), 0, frozenset(ASSIGNMENT.rubric.properties), None)
+        self._student = Student(files, InProcessWorker, ASSIGNMENT.rubric, Limits())
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Begin a case; the first one of a property imports the submission anew."""
+        assert self._student is not None, "it was given at the start"
+        if property_of(item) != self._student.property_id:
+            self._student.announce(property_of(item))
+            self._student.begin(property_of(item))
+        self._student.start_case()
+        PASSED.set(())
+
+
+def main(files: Path, report: Path) -> int:
+    """Run the tests on the submission in a file of JSON, and write pytest-json-report's report."""
+    torch.set_num_threads(1)
+    folder = ASSIGNMENT.hidden
+    options = ["-q", "-c", "/dev/null", f"--rootdir={folder}", f"--confcutdir={folder}", "-Wignore", "--tb=no"]
+    options += ["--import-mode=importlib", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    options += ["--json-report", f"--json-report-file={report}", "--json-report-omit", "collectors", "warnings"]
+    plugin = PlainPlugin(json.loads(files.read_text(encoding="utf-8")))
+    return int(pytest.main([str(folder), *options], plugins=[plugin]))
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))
