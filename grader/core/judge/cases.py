@@ -38,7 +38,7 @@ class Latest(OrderedDict[K, V]):
     def keep(self, key: K, value: V) -> None:
         """Keep a value."""
         self[key] = value
-        if len(self) > self.most:
+        while len(self) > self.most:
             self.popitem(last=False)
 
 
