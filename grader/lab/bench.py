@@ -33,7 +33,6 @@ from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Submission
 from grader.core.results.database import LEDGER
 from grader.core.run.class_run import begun
-from grader.core.sandbox.limits import LAYERS
 from grader.core.settings import Settings
 from grader.lab.processes import cpu_s, descendants, memory_mib
 from grader.lab.stopped import one_line
@@ -41,7 +40,6 @@ from grader.lab.stopped import one_line
 SETTINGS = Settings(ASSIGNMENT, device="cpu", language="en")
 TORCH, PLAIN = "import torch", "(a) plain pytest, a new process for each submission"
 PLAIN_S, PLAINLY = 30, 2  # plain pytest: its time limit, and on how many submissions of a kind it is measured
-ONE_JOB = {"reference, one job": (), "reference, one job, without layers of isolation": LAYERS}
 WAYS: dict[str, dict[str, Any]] = {
     "with the memo": {},
     "without the memo": {"remember": False},
