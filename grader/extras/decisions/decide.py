@@ -26,7 +26,10 @@ from .file import undo, written_in
 As = Annotated[
     str, typer.Option("--as", metavar="NAME", help="Your file, DIR/decisions/NAME.toml, if several people decide.")
 ]
-Who = Annotated[str, typer.Option(help="Who decides, for staff to see. Default: --as, or else your account name.")]
+Who = Annotated[
+    str,
+    typer.Option("--who", "--by", help="Who decides, for staff to see. Default: --as, or else your account name."),
+]
 UNEXPLAINED = ("comment", "appeal")  # what needs no reason
 
 

@@ -95,7 +95,7 @@ def person(driver: webdriver.Chrome, tmp_path: Path, request: pytest.FixtureRequ
     language, width = request.param
     out = write_review_class(tmp_path / "out")
     resize(driver, width, 900)
-    with served(out, "--lang", language, "--who", "kim") as address:
+    with served(out, "--lang", language, "--by", "kim") as address:
         yield Person(driver, out, address)
         assert driver.get_log("browser") == []
         wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
