@@ -71,8 +71,9 @@ def assert_same_tables(received, expected):
 
 NOT_STRETCHED = pytest.mark.hint(
     en="With k = 1 nothing is stretched. For position 1 and hd = 8: which angles do you expect, in which columns? "
-    "Which row of your table belongs to position 0?",
-    zh="k = 1 时没有任何拉伸。取位置 1、hd = 8：应该是哪些角度，各在哪一列？位置 0 对应表的哪一行？",
+    "Is row 0 position 0, and can a module be served a table that another one made?",
+    zh="k = 1 时没有任何拉伸。取位置 1、hd = 8：应该是哪些角度，各在哪一列？第 0 行是不是位置 0？"
+    "一个模块会不会用到另一个模块的表？",
 )
 
 
@@ -330,7 +331,7 @@ def test_the_tables_are_buffers_that_state_dict_does_not_list(seq, rows, dtype, 
     if rope.state_dict():
         raise MismatchError(("state_dict", {"found": listing(rope.state_dict().items())}))
     if list(rope.parameters()):
-        raise MismatchError(("parameters", {"found": listing(rope.named_parameters()), "expected": "none"}))
+        raise MismatchError(("parameters", {"found": listing(rope.named_parameters()), "expected": "0"}))
 
 
 @pytest.mark.rubric("rope_buffers")

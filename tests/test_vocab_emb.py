@@ -446,6 +446,11 @@ def test_reset_parameters_restores_the_first_shard(device):
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
+@pytest.mark.hint(
+    "shape",
+    en="Which rows does your parameter hold? Is one of them no row of this rank, such as a row of zeros?",
+    zh="你的参数里有哪些行？其中有没有不属于本 rank 的行，例如一行零？",
+)
 def test_the_shard_is_the_only_parameter(dtype, device):
     """One nn.Parameter [v / w, e] in the dtype and on the device asked for, trainable.
 
@@ -544,7 +549,7 @@ def test_earlier_calls_of_a_rank_leave_no_trace(rank, device):
 def test_only_owned_ids_send_gradients(rank, dtype, device):
     """Each id i occurs twice, with upstream 1 and 2, so an owned row receives 3; foreign ids must add nothing.
 
-    每个 id 出现两次，上游梯度为 1 和 2，所以自有的行得到 3；其他 rank 的 id 什么都不能加。
+    每个 id 出现两次，上游梯度为 1 和 2，所以自有的行得到 3；其他 rank 的 id 不应贡献任何梯度。
     """
     ids = torch.arange(VOCAB, device=device).repeat(2, 1)  # [2, v]
     upstream = torch.tensor([[[1.0]], [[2.0]]], device=device, dtype=dtype)

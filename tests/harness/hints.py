@@ -65,8 +65,9 @@ QUESTIONS: Mapping[str, Words] = {
         "zh": "新建模块时由谁来调用 reset_parameters？",
     },
     "same_stream": {
-        "en": "Seed and order of the draw are right. Which arguments does it get, and in which order?",
-        "zh": "种子和采样的顺序都没问题。采样时传入了哪些参数，顺序如何？",
+        "en": "Seed and order of the draw are right. Which range or spread is drawn, and what is done to the numbers "
+        "afterwards?",
+        "zh": "种子和采样的顺序都没问题。采样的范围或散布是多少？之后又对这些数做了什么？",
     },
     "constant": {
         "en": "Is anything drawn here at all? With which spread, and are the arguments in the right order?",

@@ -192,7 +192,7 @@ _SENTENCES: Sentences = {
     ),
     "parameters": (
         "registered parameters: {found}; expected {expected}",
-        "注册的参数：{found}；应为 {expected}",
+        "注册的参数：{found}；应有 {expected} 个",
     ),
     "no_parameter_of": (
         "no parameter has {elements} elements; registered: {found}",

@@ -31,6 +31,7 @@ LONGEST_MESSAGE = 600  # characters
 PYTHONS_OWN = (NameError, AttributeError, ImportError, TypeError, SyntaxError, KeyError, ZeroDivisionError)
 ABOUT_DEVICES = ("on the same device", "device type for generator", "indices should be either on")  # in torch's errors
 ABOUT_WRITING = ("single memory location", "in-place operation", "inplace operation")  # likewise
+ABOUT_GRADIENTS = "does not require grad"  # likewise, of an output that depends on no parameter or input
 CALLED_OTHERWISE = re.compile(r"(?:(\w+)\.)?(\w+)\(\) (?:got an unexpected keyword argument '(\w+)'|missing \d|takes )")
 LIKE = 0.5  # how alike two names are, at least, if one may be meant by the other
 SHOWN_VALUES = 6
@@ -129,7 +130,8 @@ def _argument_text(value: object) -> str:
     if not isinstance(value, Tensor):
         return str(value).removeprefix("torch.")
     row = value.detach()[(0,) * (value.dim() - 1)] if value.numel() and value.dim() else value.detach().reshape(-1)
-    shown = [f"{number:.4g}" for number in row[:SHOWN_VALUES].cpu().tolist()]
+    numbers = row[:SHOWN_VALUES].cpu().tolist()
+    shown = [f"{number:.4g}" if isinstance(number, float) else str(number) for number in numbers]
     more = ["…"] * (value.numel() > len(shown))
     return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}: {', '.join([*shown, *more])}"
 
@@ -142,7 +144,7 @@ def kind_of(error: BaseException) -> str:
 
     ``endless``: a timeout. ``names``: a class, method or argument has another name than in the stub. ``python``: Python
     refuses a line of the student's; ``devices``, ``in_place`` and ``error``: torch does. ``unusable``: a line of the
-    test's own fails.
+    test's own fails; ``no_gradient``, if it asks for gradients of what does not depend on the inputs.
     """
     if isinstance(error, MismatchError):
         return error.kind
@@ -154,6 +156,8 @@ def kind_of(error: BaseException) -> str:
         if any(words in str(error) for words in ABOUT_WRITING):
             return "in_place"
         return "python" if isinstance(error, PYTHONS_OWN) and not _raised_by_torch(error) else "error"
+    if isinstance(error, RuntimeError) and ABOUT_GRADIENTS in str(error):
+        return "no_gradient"
     return "names" if _is_about_names(error) else "unusable"
 
 

@@ -136,6 +136,33 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         ("In gamma: received shape [4], expected [24]",),
         MATHEMATICS,
     ),
+    "a row more than the rank owns": (
+        VOCAB,
+        {
+            "torch.empty(rows, emb_size,": "torch.empty(rows + 1, emb_size,",
+            "(rows >= self.shard.shape[0])": "(rows >= self.shard.shape[0] - 1)",
+        },
+        3,
+        ("In the shard: received shape [5, 8], expected [4, 8]", "such as a row of zeros"),
+        ("Print it after every step",),
+    ),
+    "a zero that autograd does not see": (
+        VOCAB,
+        {
+            "        return embedded.masked_fill(foreign.unsqueeze(-1), 0)": "        embedded.data[foreign] = 0\n"
+            "        return embedded"
+        },
+        3,
+        ("All wrong values are too large", "Wrong for ids 0."),
+        ("padding",),
+    ),
+    "a rotation without gradient": (
+        ROPE,
+        {"return apply_rotary_pos_emb(input, cos": "return apply_rotary_pos_emb(input.detach(), cos"},
+        4,
+        ("does not require grad", "Where is the gradient cut"),
+        ("Which type and shape does it have",),
+    ),
     "a package": (
         NORM,
         {"import torch\n": "import json, pytest\nimport torch\n"},
@@ -147,7 +174,7 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         NORM,
         {DRAW: "nn.init.uniform_(self.gamma, generator=generator)"},
         1,
-        ("right random numbers, scaled or shifted", "Which arguments does it get"),
+        ("right random numbers, scaled or shifted", "Which range or spread is drawn"),
         ("between setting the seed and the draw",),
     ),
     "mean and standard deviation swapped": (
