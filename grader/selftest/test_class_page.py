@@ -224,7 +224,8 @@ def test_the_terminal_shows_the_same_numbers(out: Path, page: Element) -> None:
     lines = result.stdout.splitlines()
     for row in rows(page, "misconceptions"):
         count, hint = row[1].split()[0], " ".join(row[0].split()[:3])
-        assert any(line.split()[:1] == [count] and hint in line for line in lines)
+        held = [number for number, line in enumerate(lines) if line.split()[:1] == [count]]
+        assert any(hint in lines[number + 1] for number in held)  # below the count and the mistake's names
     for name in ("score", "bonus"):
         caption = plot(page, name).one("figcaption").text
         assert any(line.startswith(name) and caption.split(": ")[1].split(", lowest")[0] in line for line in lines)
