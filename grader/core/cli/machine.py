@@ -6,6 +6,7 @@ import importlib
 import platform
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 
 import torch
@@ -81,10 +82,9 @@ def examine() -> Iterator[Finding]:
     yield Finding("python", sys.version_info >= (3, 11), platform.python_version(), "use Python 3.11 or later")
     yield Finding("torch", torch.__version__.startswith("2.13."), torch.__version__, "pip install torch==2.13.0")
     yield _second_device()
-    zygote = Zygote(Limits())
-    isolation = zygote.isolation
-    imports = _imports(zygote)
-    zygote.close()
+    with closing(Zygote(Limits())) as zygote:
+        isolation = zygote.isolation
+        imports = _imports(zygote)
     strong = isolation.level >= Level.LANDLOCK
     for layer in LAYERS:
         if layer in isolation.held:
