@@ -131,7 +131,7 @@ def _argument_text(value: object) -> str:
         return str(value).removeprefix("torch.")
     row = value.detach()[(0,) * (value.dim() - 1)] if value.numel() and value.dim() else value.detach().reshape(-1)
     numbers = row[:SHOWN_VALUES].cpu().tolist()
-    shown = [f"{number:.4g}" if isinstance(number, float) else str(number) for number in numbers]
+    shown = [str(number) if isinstance(number, int) else f"{number:.4g}" for number in numbers]
     more = ["…"] * (value.numel() > len(shown))
     return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}: {', '.join([*shown, *more])}"
 
