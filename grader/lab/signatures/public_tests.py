@@ -36,7 +36,8 @@ class PublicTests:
         self.signature: Any = importlib.import_module("tests.harness.hints")  # untyped, as students are to read it
         self._limit: Any = importlib.import_module("tests.harness.student").time_limit
         page: Any = importlib.import_module("tests.harness.page")
-        # A submission that another part of this process has imported may lack files that the tests import.
+        # A submission that another part of this process still holds may lack files that the tests import.
+        sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, MemoryImporter)]
         _forget([name for name in sys.modules if name.partition(".")[0] == PACKAGE])
         said = io.StringIO()
         with redirect_stdout(said), redirect_stderr(said):
