@@ -107,7 +107,7 @@ Exporter = Callable[[Sequence[Row], Request], Export]
 
 
 def rows(known: DecidedClass, comment: Callable[[Report], str] | None = None) -> list[Row]:
-    """A row for each student of each submission that counts; ``comment`` builds what the student is told."""
+    """A row for each student of each submission that counts; ``comment`` builds the comment on a grade."""
     report = cache(known.report)
     return [
         Row(

@@ -1,4 +1,4 @@
-"""What follows from the seed alone, so that a judge computes it once: seeded inputs, and results of pure functions."""
+"""What a judge computes only once, since it depends on the seed alone: seeded inputs and results of pure functions."""
 
 from __future__ import annotations
 

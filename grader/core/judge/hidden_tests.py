@@ -94,27 +94,27 @@ class HiddenTests:
             plain: Whether to ask request by request for everything, also for what passes on a replay.
         """
         student.seed = self.seed
-        decided = Decision(self, student, lender, plain=plain).results()
+        decided = Judging(self, student, lender, plain=plain).results()
         student.start_afresh()
         return settled([decided[test.nodeid] for tests in self.plugin.tests.values() for test in tests])
 
     def rehearse(self, reference: Student) -> list[CaseResult]:
         """Run every test on the reference, and record the requests of those properties whose tests are all plain."""
         reference.seed = self.seed
-        decision = Decision(self, reference, None)
+        judging = Judging(self, reference, None)
         for prop, tests in self.plugin.tests.items():
-            noted = decision.ask(prop, None)
+            noted = judging.ask(prop, None)
             if all(test.nodeid in self.plugin.plain for test in tests) and (recording := noted.recording()):
                 self.recordings[prop] = recording
         reference.start_afresh()
-        return settled(list(decision.asked.values()))
+        return settled(list(judging.asked.values()))
 
     def forget_passes(self) -> None:
         """From now on, judge all replies, also those that have passed before."""
         self.passed.most = 0
 
 
-class Decision:
+class Judging:
     """How the cases of one submission are decided.
 
     Attributes:

@@ -2,8 +2,8 @@
 
 In place of an id stands a pseudonym: the same one for the same submission, which nobody can guess without the key of
 the class. The key lies beside the reports, so that a pseudonym stays the same through regrades, and an assistant can
-look up whose it is. A digest of the id alone would not do: whoever has the list of the class could compute it for
-everyone.
+look up whose it is. A digest of the id alone is not enough: anyone with the class list could compute it for every
+student.
 """
 
 from __future__ import annotations

@@ -91,7 +91,6 @@ class Difference:
     """
 
     id: str
-    students: str
     kind: Kind
     old: float | None
     new: float | None
@@ -122,7 +121,7 @@ def difference(
     if old is None or new is None:
         known = old or new
         kind: Kind = Kind.ADDED if old is None else Kind.GONE
-        return Difference(known.submission.id if known else "", _students(known), kind, *points, *status)
+        return Difference(known.submission.id if known else "", kind, *points, *status)
     decisions = _decisions(*decided)
     changes = tuple(_changes(old, new, decisions))
     same = points[0] == points[1] and status[0] == status[1] and old.reason == new.reason and not changes
@@ -131,7 +130,7 @@ def difference(
     each = dict.fromkeys([*(reason for change in changes for reason in change.reasons), *decisions.values()])
     reasons = tuple(each) or _reasons(old, new, _differing(old, new).values())
     kind = Kind.DECIDED if same else _kind(*points, bool(changes))
-    return Difference(new.submission.id, _students(new), kind, *points, *status, reasons, changes)
+    return Difference(new.submission.id, kind, *points, *status, reasons, changes)
 
 
 def with_grades(
@@ -153,10 +152,9 @@ def with_grades(
     kind = Kind.DROP if min(changes) < 0 else Kind.RISE
     if found:
         return replace(found, kind=kind, grades=tuple(moves))
-    students = ", ".join(move.student for move in moves)
     graded = None if points is None else "graded"
     reasons = (Reason(Cause.POLICY),)
-    return Difference(identifier, students, kind, points, points, graded, graded, reasons, grades=tuple(moves))
+    return Difference(identifier, kind, points, points, graded, graded, reasons, grades=tuple(moves))
 
 
 def _decisions(old: Decisions, new: Decisions) -> dict[str, Reason]:
@@ -186,11 +184,6 @@ def _points(report: Report | None) -> float | None:
     if report is None or report.score is None or report.bonus is None:
         return None
     return round(report.score + report.bonus, 6)
-
-
-def _students(report: Report | None) -> str:
-    origin = report.submission.origin if report else None
-    return ", ".join(map(str, origin.students)) if origin else ""
 
 
 def _changes(old: Report, new: Report, decisions: Mapping[str, Reason]) -> Iterator[PropertyChange]:

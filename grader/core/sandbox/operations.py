@@ -44,9 +44,8 @@ class Operations:
         self._names: dict[str, Any] = {}
         self._modules: dict[int, nn.Module] = {}
         self._assigned: dict[int, int] = {}  # how many numbers a module has been given
-        self._places: dict[
-            tuple[int, int], int
-        ] = {}  # of a module and a size: which of several tensors holds its numbers
+        # Of a module and a size: which of several tensors holds its numbers.
+        self._places: dict[tuple[int, int], int] = {}
         self._importer: MemoryImporter | None = None
         self._recorder: Recorder | None = None
 
@@ -89,7 +88,7 @@ class Operations:
             recorded: A module and a function in it, in whose place a :class:`Recorder` is put.
         """
         if self._importer is None:
-            _unload()
+            unload()
             self._importer = MemoryImporter(self._files, self._code)
             sys.meta_path.insert(0, self._importer)
             _taken_out(self._importer)
@@ -126,7 +125,7 @@ class Operations:
         """Drop the submission's modules and objects."""
         self._names.clear()
         self._modules.clear()
-        _unload()
+        unload()
 
     def _recorded(self) -> dict[str, Any]:
         """What the recorded function was last called with; nothing, if it was not called since this was last asked."""
@@ -358,7 +357,7 @@ def _fill(tensors: list[Tensor], value: Tensor | float) -> None:
         tensor.copy_(piece.reshape(tensor.shape))
 
 
-def _unload() -> None:
+def unload() -> None:
     """Remove every submission's importer and its imported modules."""
     for importer in [finder for finder in sys.meta_path if isinstance(finder, MemoryImporter)]:
         sys.meta_path.remove(importer)

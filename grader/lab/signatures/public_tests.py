@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 import torch
 
-from grader.core.sandbox.importer import PACKAGE, MemoryImporter
+from grader.core.sandbox.importer import MemoryImporter
+from grader.core.sandbox.operations import unload
 
 LIMIT_S = 60.0  # for one test of one submission; none is endless, and importing parts of torch takes seconds
 OTHER_DEVICE = "elsewhere"  # the fixture of tests that not every machine can run
@@ -36,9 +37,7 @@ class PublicTests:
         self.signature: Any = importlib.import_module("tests.harness.hints")  # untyped, as students are to read it
         self._limit: Any = importlib.import_module("tests.harness.student").time_limit
         page: Any = importlib.import_module("tests.harness.page")
-        # A submission that another part of this process still holds may lack files that the tests import.
-        sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, MemoryImporter)]
-        _forget([name for name in sys.modules if name.partition(".")[0] == PACKAGE])
+        unload()  # a submission that this process has imported may lack files that the tests import
         said = io.StringIO()
         with redirect_stdout(said), redirect_stderr(said):
             status = pytest.main([*page.pytest_arguments([], None), "--collect-only"], plugins=[self])

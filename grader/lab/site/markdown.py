@@ -28,7 +28,8 @@ _HELD = re.compile(
     r"([-–,.;:!?)%”\u2019，。；：！？）、]*)",
     re.DOTALL,
 )
-# Markdown does not end emphasis between a Chinese mark and a letter: a blank stands there, and the mark has its own.
+# Markdown cannot end emphasis between Chinese punctuation and a letter, so the source has a space there. It is removed:
+# the punctuation mark is wide enough.
 _GAP = re.compile(r"(?<=[\u3000-\u303f\uff00-\uffef])(</(?:strong|em)>) ")
 # Line breaks in Chinese text, which HTML shows as spaces.
 _CHARACTER = r"[\u3000-\u303f\u3400-\u9fff\uff00-\uffef]"

@@ -1,6 +1,6 @@
 """Where the second device differs from a GPU: a case that depends on it is not assessed there.
 
-What it cannot do is said by an error of its own; and code that asks whether something is on CUDA is told no.
+An operation that it lacks raises an error of its own, and code that asks whether a tensor is on CUDA gets False.
 """
 
 from __future__ import annotations
