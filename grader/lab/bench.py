@@ -28,17 +28,20 @@ from typing import Any, NamedTuple
 
 from grader.assignment import ASSIGNMENT
 from grader.core.assignment import rubric_or_exit
+from grader.core.cli.terminal import ERR
 from grader.core.intake.discover import discover
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Submission
 from grader.core.results.database import LEDGER
 from grader.core.run.class_run import begun
+from grader.core.run.progress import follow
 from grader.core.settings import Settings
 from grader.lab.processes import cpu_s, descendants, memory_mib
 from grader.lab.stopped import one_line
 
 SETTINGS = Settings(ASSIGNMENT, device="cpu", language="en")
 TORCH, PLAIN = "import torch", "(a) plain pytest, a new process for each submission"
+ROUNDS = 3
 PLAIN_S, PLAINLY = 30, 2  # plain pytest: its time limit, and on how many submissions of a kind it is measured
 WAYS: dict[str, dict[str, Any]] = {
     "with the memo": {},
@@ -113,7 +116,8 @@ def run_class(works: Iterable[Mapping[str, str]], jobs: int, **chosen: Any) -> t
 def by_kind(size: int) -> tuple[dict[str, tuple[int, Cost, Cost]], Cost]:
     """For each kind in the class: how many, the cost of one, and by plain pytest; then the cost of one in the class."""
     members, kinds = ASSIGNMENT.part("corpus.as_handed_in").a_class(size), {}
-    for kind in dict.fromkeys(sorted(member.kind for member in members)):
+    names = sorted({member.kind for member in members})
+    for kind in follow(names, "the class, by kind", len(names), ERR):
         works = [member.files for member in members if member.kind == kind]
         plainly = [plain(files) for files in works[:PLAINLY]]
         kinds[kind] = len(works), run_class(works, 1)[1], middle(plainly)
@@ -165,7 +169,7 @@ def in_rounds(solved: Path, rows: dict[str, list[Cost]]) -> tuple[list[tuple[flo
     recorded = [recording.packed for recording in tests.recordings.values()]
     unpacked = list(map(unpack, recorded))
     runs = []
-    for _ in range(3):
+    for _ in follow(range(ROUNDS), "rounds of all steps", ROUNDS, ERR):
         rows[TORCH].append(python("-c", "import torch"))
         rows["make test"].append(python("-m", "tests", cwd=solved))
         rows[PLAIN].append(plain(files))
