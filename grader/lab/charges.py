@@ -27,7 +27,7 @@ from grader.core.messages import Message
 from grader.core.results.outcome import CaseResult, Outcome, property_outcome
 from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.limits import Limits
-from grader.core.specimens.variants import Variant
+from grader.specimens.variants import Variant
 
 from .signatures.public_tests import PublicTests
 

@@ -29,8 +29,8 @@ from grader.core.run.executors import LocalExecutor
 from grader.core.run.progress import follow
 from grader.core.run.schedule import grade_all
 from grader.core.settings import Settings
-from grader.core.specimens.variants import Variant
 from grader.lab.stopped import one_line
+from grader.specimens.variants import Variant
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from grader.assignment import ASSIGNMENT
-from grader.core.specimens.students import write_class
+from grader.specimens.students import write_class
 
 if __name__ == "__main__":
     write_class(ASSIGNMENT, Path(sys.argv[1]))

@@ -53,7 +53,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     shutil.copytree(ASSIGNMENT.root / "ref", tmp_path / "ref")
     folder = tmp_path / "grader" / "assignment"
     shutil.copytree(ASSIGNMENT.folder, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(module, "CORE", tmp_path / "grader" / "core")
+    monkeypatch.setattr(module, "ENGINE", tmp_path / "grader")
     return Settings(replace(ASSIGNMENT, folder=folder, root=tmp_path))
 
 
@@ -64,6 +64,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
         ("grader/assignment/hidden/test_swiglu.py", True),
         ("grader/core/judge/compare.py", True),
         ("grader/core/results/language.py", True),
+        ("grader/second_device/compute.py", True),
         ("ref/swiglu.py", True),
         ("grader/assignment/corpus/variants/wrong/swiglu.py", False),
         ("grader/core/cli/grade.py", False),

@@ -1,4 +1,4 @@
-"""The core grades a class, shows it, writes its pages and exports it, with extras and laboratory deleted."""
+"""The core grades a class, shows it, writes its pages and exports it, with all that stands beside it deleted."""
 
 from __future__ import annotations
 
@@ -36,11 +36,12 @@ def run(course: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The repository with the small assignment, and with nothing of the grader but its core."""
+    """The repository with the small assignment, and with nothing of the grader but its core and the second device."""
     folder = tmp_path_factory.mktemp("core")
     grader, small = REPOSITORY / "grader", ASSIGNMENT.root
     ignored = shutil.ignore_patterns("__pycache__", "docs", "selftest")
-    shutil.copytree(grader / "core", folder / "grader" / "core", ignore=ignored)
+    for name in ("core", "second_device"):
+        shutil.copytree(grader / name, folder / "grader" / name, ignore=ignored)
     for name in ("__init__.py", "__main__.py", "testing.py"):
         shutil.copy(grader / name, folder / "grader")
     for name in ("src", "ref", "tests", "grader/assignment"):

@@ -11,10 +11,10 @@ import time
 import pytest
 import torch
 
+from grader import second_device
 from grader.core.judge import devices
 from grader.core.pages.render import _devices
 from grader.core.pages.words import WORDS
-from grader.core.sandbox import second_device
 from grader.core.sandbox.channel import Channel
 from grader.core.sandbox.protocol import ProtocolError
 from grader.core.settings import CannotGrade

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - what everybody calls it
 from torch import Tensor
 
-from grader.core.sandbox import second_device
+from grader import second_device
 from grader.selftest.two_devices import HERE, assert_same, assigned, maker
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grader.core.sandbox import second_device
+from grader import second_device
 
 HERE = second_device.DEVICE
 

@@ -13,7 +13,7 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from grader.assignment import ASSIGNMENT
-from grader.core.specimens.variants import variants_of
+from grader.specimens.variants import variants_of
 
 SIZE, SEED = 400, 36
 HABITS, VARIANTS = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.core.specimens.students import SampleStudent
+from grader.specimens.students import SampleStudent
 
 NORM = "src/modeling/norm.py"
 VOCAB = "src/modeling/vocab_emb.py"

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from grader.core.sandbox.importer import MemoryImporter
-from grader.core.specimens.students import write_files
-from grader.core.specimens.styles import Style, forget_modules
+from grader.specimens.students import write_files
+from grader.specimens.styles import Style, forget_modules
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 ULPS = {torch.float32: 16, torch.float16: 4, torch.bfloat16: 4}

@@ -21,10 +21,10 @@ from grader.assignment.corpus.attacks import all_attacks
 from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
 from grader.core.sandbox.limits import LAYERS, Isolation
-from grader.core.specimens.attacks import Attack
 from grader.lab.verify import attacks
 from grader.lab.verify.attacks import covers, exposed, grader_without, misjudged, problems
 from grader.selftest.submissions import submission
+from grader.specimens.attacks import Attack
 
 pytestmark = pytest.mark.process
 

@@ -10,8 +10,8 @@ import pytest
 from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.attacks import all_attacks
 from grader.core.judge.judge import Judge
-from grader.core.specimens.attacks import Attack
 from grader.lab.verify.attacks import grader_without, problems
+from grader.specimens.attacks import Attack
 
 pytestmark = pytest.mark.process
 

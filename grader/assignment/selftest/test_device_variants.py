@@ -17,7 +17,7 @@ from grader.core.results.language import in_words
 from grader.core.results.outcome import CaseResult, Outcome
 from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.limits import Limits
-from grader.core.specimens.variants import Variant
+from grader.specimens.variants import Variant
 
 pytestmark = pytest.mark.slow
 

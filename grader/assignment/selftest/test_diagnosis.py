@@ -21,7 +21,7 @@ from grader.core.judge.student import Student
 from grader.core.messages import quoted, say
 from grader.core.sandbox.handle import InProcessWorker, Operation
 from grader.core.sandbox.limits import Limits
-from grader.core.specimens.variants import Variant
+from grader.specimens.variants import Variant
 
 RUBRIC = ASSIGNMENT.rubric
 VARIANTS = all_variants()

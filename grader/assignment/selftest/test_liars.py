@@ -16,8 +16,8 @@ from grader.assignment.selftest.liars import SIGNALS, guessing_twice, judged, li
 from grader.core.judge.judge import Judge
 from grader.core.results.report import Report
 from grader.core.settings import Settings
-from grader.core.specimens.variants import Variant
 from grader.selftest.submissions import submission
+from grader.specimens.variants import Variant
 
 ALL = bool(os.environ.get("GRADER_ALL_LIARS"))
 WRONG = [variant for variant in all_variants() if not variant.valid and ".devices" not in variant.name]

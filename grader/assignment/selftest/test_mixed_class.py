@@ -21,10 +21,10 @@ import pytest
 from grader import REPOSITORY
 from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.attacks import archives, bombs
-from grader.core.specimens.attacks import CLAIM
 from grader.lab.processes import descendants, memory_mib
 from grader.lab.verify.attacks import known
 from grader.selftest.submissions import write_folder, zipped
+from grader.specimens.attacks import CLAIM
 
 pytestmark = [
     pytest.mark.process,

@@ -25,13 +25,13 @@ from grader.core.intake.submission import Submission
 from grader.core.rubric import LANGUAGES
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import Isolation
-from grader.core.specimens.practice import Practice
 from grader.extras.practice import trials
 from grader.extras.practice.result import Result
 from grader.extras.practice.trials import handed_in_as, judged, sealed
 from grader.lab.release.leaks import leaks
 from grader.selftest.submissions import write_folder, zipped
 from grader.selftest.term import choose_for
+from grader.specimens.practice import Practice
 from tests.harness import trial
 
 ALL = len(PRACTICE.mistakes)

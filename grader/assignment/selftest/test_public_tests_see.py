@@ -8,9 +8,9 @@ from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.variants import all_variants
 from grader.assignment.corpus.variants.slips import SLIPS, combined_styles, submission
 from grader.core.rubric import Task
-from grader.core.specimens.variants import Variant
 from grader.lab.mutants.mutants import sources
 from grader.lab.signatures.public_tests import PublicTests
+from grader.specimens.variants import Variant
 
 pytestmark = pytest.mark.slow
 TASKS = ASSIGNMENT.rubric.tasks

@@ -16,8 +16,8 @@ from grader.core.results.outcome import Outcome
 from grader.core.results.report import PropertyReport, Report
 from grader.core.sandbox.limits import Limits
 from grader.core.settings import Settings
-from grader.core.specimens.students import write_class
 from grader.selftest.submissions import edited, submission
+from grader.specimens.students import write_class
 
 ROPE = "src/modeling/pos_emb.py"
 

@@ -18,8 +18,8 @@ import torch
 from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.styles import COMBINATIONS, PIECES, files, style
 from grader.assignment.selftest import style_oracle
-from grader.core.specimens.styles import Style
 from grader.lab.verify import rounds, variants
+from grader.specimens.styles import Style
 
 ALL = os.environ.get("GRADER_ALL_STYLES") == "1"
 STYLES = [style(number) for number in range(COMBINATIONS)]

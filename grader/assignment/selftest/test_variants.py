@@ -24,7 +24,7 @@ from grader.core.results.outcome import CaseResult, Outcome, property_outcome
 from grader.core.rubric import Rubric
 from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.limits import Limits
-from grader.core.specimens.variants import Variant
+from grader.specimens.variants import Variant
 
 VARIANTS = all_variants()
 VALID = [variant for variant in VARIANTS if variant.valid]

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from grader import second_device
 from grader.core.assignment import Assignment
 from grader.core.messages import say
 from grader.core.results.outcome import CaseResult, Outcome
-from grader.core.sandbox import second_device
 from grader.core.sandbox.handle import WorkerFailed
 
 from .cases import Latest

@@ -9,9 +9,9 @@ from typing import Any, TypeGuard
 
 import pytest
 
+from grader import second_device
 from grader.core.messages import Message, quoted, say
 from grader.core.results.outcome import CaseResult, Outcome
-from grader.core.sandbox import second_device
 from grader.core.settings import CannotGrade
 
 from .compare import PASSED

@@ -24,10 +24,10 @@ from grader.core.rubric import Policy
 from grader.core.sandbox.limits import Level, Limits
 from grader.core.settings import Settings
 
-CORE = PACKAGE / "core"
-DECIDING = ("intake", "judge", "results", "sandbox")  # packages that reports depend on
+ENGINE = PACKAGE
+DECIDING = ("core/intake", "core/judge", "core/results", "core/sandbox", "second_device")  # reports depend on these
 APART = ("assignment", "command", "language")  # settings left out; the assignment's files are part of the code's digest
-DECIDING_FILES = ("assignment.py", "rubric.py", "settings.py")
+DECIDING_FILES = ("core/assignment.py", "core/rubric.py", "core/settings.py")
 DISTRIBUTIONS = ("torch", "pytest", "pydantic", "pyseccomp", "landlockpy")
 SECURITY_MODULES = Path("/sys/kernel/security/lsm")
 USER_NAMESPACES = Path("/proc/sys/user/max_user_namespaces")
@@ -82,10 +82,10 @@ def differing(one: Conditions, other: Conditions) -> list[str]:
 
 def _code_sha256(assignment: Assignment) -> str:
     """A digest of all files that take part in grading; an edit of a test changes it, but not the grader's version."""
-    engine = [path for folder in DECIDING for path in (CORE / folder).rglob("*.py")]
-    engine += [CORE / name for name in DECIDING_FILES]
+    engine = [path for folder in DECIDING for path in (ENGINE / folder).rglob("*.py")]
+    engine += [ENGINE / name for name in DECIDING_FILES]
     digest = hashlib.sha256(assignment.rubric.deciding.encode())
-    for root, paths in ((CORE, engine), (assignment.root, assignment.deciding_paths())):
+    for root, paths in ((ENGINE, engine), (assignment.root, assignment.deciding_paths())):
         for path in sorted(paths):
             digest.update(f"{path.relative_to(root)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()

@@ -16,10 +16,10 @@ import torch
 from torch import Tensor, nn
 
 from grader.core.messages import Message, as_data, say
+from grader.second_device import NotSimulated
 
 from .importer import PACKAGE, MemoryImporter
 from .protocol import ProtocolError
-from .second_device import NotSimulated
 
 MAX_MESSAGE = 600
 MAX_FRAMES = 12

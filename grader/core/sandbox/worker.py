@@ -16,7 +16,8 @@ from typing import Any
 
 import torch
 
-from . import second_device
+from grader import second_device
+
 from .channel import Channel, PeerClosed
 from .limits import GPU_VARIABLES
 from .operations import OUT_OF_MEMORY, Operations, invalid

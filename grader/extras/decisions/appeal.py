@@ -14,9 +14,10 @@ from typing import Annotated, Final
 
 import typer
 
+from grader.comparison.difference import Cause, Difference, difference, in_order
+from grader.comparison.terminal import graded, print_differences
 from grader.core import sentences
 from grader.core.cli.decided import read_decided
-from grader.core.cli.differences import graded, print_differences
 from grader.core.cli.grade import grade_waiting
 from grader.core.cli.submissions import Submissions, candidates_of, say_what_differs, settings_then
 from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, find, language_of, read_written, say
@@ -25,7 +26,6 @@ from grader.core.grades.people import listed
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.reader import Reader
 from grader.core.results.database import LedgerError
-from grader.core.results.difference import Cause, Difference, difference, in_order
 from grader.core.results.report import PropertyReport, Report
 from grader.core.run.class_run import begun
 from grader.core.run.executors import LOCAL

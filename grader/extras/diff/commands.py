@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
+from grader.comparison import words
+from grader.comparison.difference import Difference, difference, in_order
+from grader.comparison.terminal import graded, print_differences, said
 from grader.core.cli.decided import read_decided
-from grader.core.cli.differences import graded, print_differences, said
 from grader.core.cli.terminal import chosen, language_of, read_written, say
 from grader.core.grades.decided import DecidedClass
-from grader.core.results import difference_words as words
-from grader.core.results.difference import Difference, difference, in_order
 from grader.core.results.report import Summary
 from grader.core.rubric import Rubric
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from grader.comparison import words
+from grader.comparison.difference import difference, in_order
+from grader.comparison.terminal import graded, print_differences
 from grader.core.cli.decided import read_decided
-from grader.core.cli.differences import graded, print_differences
 from grader.core.cli.terminal import ending, fail, say
 from grader.core.grades.grades import by_submission, decided, grades
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.reader import Reader
-from grader.core.results import difference_words as words
 from grader.core.results.database import LEDGER, LedgerError, opened
-from grader.core.results.difference import difference, in_order
 from grader.core.results.ledger import Ledger
 from grader.core.results.report import Report, summary_line, with_origin
 from grader.core.results.view import viewed

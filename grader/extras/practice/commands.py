@@ -15,7 +15,7 @@ from grader.core.intake.reader import Reader
 from grader.core.results.report import write_text
 from grader.core.run.progress import follow
 from grader.core.sandbox.limits import Level, Limits
-from grader.core.specimens.practice import Practice
+from grader.specimens.practice import Practice
 
 
 def practice(

@@ -11,7 +11,7 @@ from grader.core import sentences
 from grader.core.export.table import number, written
 from grader.core.rubric import LANGUAGES
 from grader.core.sentences import Sentences
-from grader.core.specimens.practice import Practice
+from grader.specimens.practice import Practice
 
 from .shared import Runs
 

@@ -19,7 +19,7 @@ from grader.core.intake.reading import NONE_OF
 from grader.core.intake.submission import PACKAGE, Submission
 from grader.core.messages import say
 from grader.core.sandbox.handle import WorkerFailed, WorkerLike
-from grader.core.specimens.practice import Practice
+from grader.specimens.practice import Practice
 
 from .result import NOBODYS_FAULT, Result
 from .shared import MOST_TESTS, TRIAL, Runs

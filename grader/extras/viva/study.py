@@ -17,7 +17,7 @@ from typing import Any
 from grader.core.assignment import Assignment
 from grader.core.rubric import Rubric, Task
 from grader.core.sandbox.handle import WorkerFailed, WorkerLike
-from grader.core.specimens.variants import variants_of
+from grader.specimens.variants import variants_of
 
 from .source import Edit, Place, Source, edits_of, sources
 

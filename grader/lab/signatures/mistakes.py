@@ -12,7 +12,7 @@ from typing import Any
 
 from grader.core.assignment import Assignment
 from grader.core.rubric import LANGUAGES, Rubric
-from grader.core.specimens.variants import Variant, variants_of
+from grader.specimens.variants import Variant, variants_of
 
 from .public_tests import PublicTests
 

@@ -18,8 +18,8 @@ from grader.core.judge.judge import Judge
 from grader.core.results.report import Report
 from grader.core.sandbox.limits import Isolation, Limits
 from grader.core.settings import Settings
-from grader.core.specimens.attacks import Attack, attacks_of
 from grader.lab.processes import descendants
+from grader.specimens.attacks import Attack, attacks_of
 
 # Shorter than for a class, since many attacks hang, but long enough for an attack that hangs in every property.
 LIMITS = Limits(request_s=2, retry_s=0.25, submission_s=50)

@@ -16,7 +16,7 @@ from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
 from grader.core.results.report import Report
 from grader.core.settings import Settings
-from grader.core.specimens.students import write_class
+from grader.specimens.students import write_class
 
 from . import attacks, variants
 from .attacks import LIMITS

@@ -25,8 +25,8 @@ from grader.core.results.outcome import CaseResult, Outcome, property_outcome
 from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.limits import LAYERS, Limits
 from grader.core.settings import Settings
-from grader.core.specimens.styles import Style, forget_modules
-from grader.core.specimens.variants import Variant, variants_of
+from grader.specimens.styles import Style, forget_modules
+from grader.specimens.variants import Variant, variants_of
 
 FINE = (Outcome.PASSED, Outcome.NOT_ASSESSED)
 ALL_DTYPES = tuple(map(dtype_name, DTYPES))

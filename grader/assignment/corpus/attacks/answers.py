@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from grader.core.specimens.attacks import replaces
+from grader.specimens.attacks import replaces
 
 from .points import WRONG_ANSWER
 

@@ -5,7 +5,7 @@ import os
 import zipfile
 
 from grader.assignment import ASSIGNMENT
-from grader.core.specimens.attacks import packed, text
+from grader.specimens.attacks import packed, text
 
 from .points import NORM_LOST
 

@@ -10,7 +10,7 @@ import zipfile
 import zlib
 
 from grader.assignment import ASSIGNMENT
-from grader.core.specimens.attacks import packed
+from grader.specimens.attacks import packed
 
 from .archives import NORM, folder_of
 from .points import NORM_LOST

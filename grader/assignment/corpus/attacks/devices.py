@@ -1,6 +1,6 @@
 """The simulated second device, broken from inside a worker: that costs what is asked there, and nothing else."""
 
-from grader.core.specimens.attacks import on_import, replaces
+from grader.specimens.attacks import on_import, replaces
 
 from .points import NO_ANSWER, REFUSES
 from .verdicts import RAW
@@ -39,7 +39,7 @@ def lets_devices_mix():
     """Switches off the check for one device: honest work needs no such help."""
     import sys
 
-    compute = sys.modules["grader.core.sandbox.second_device.compute"]
+    compute = sys.modules["grader.second_device.compute"]
     compute._MAY_STAY_ON_THE_CPU = type("Everything", (), {"__contains__": lambda *_: True})()
 
 

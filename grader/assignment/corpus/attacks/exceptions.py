@@ -1,6 +1,6 @@
 """Exceptions that hang, flood, recurse, or carry something out."""
 
-from grader.core.specimens.attacks import replaces, text
+from grader.specimens.attacks import replaces, text
 
 from .points import NO_ANSWER, NORM_LOST
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.core.specimens.attacks import replaces, text
+from grader.specimens.attacks import replaces, text
 
 COUNTED = """
 torch.__dict__["imports_seen"] = torch.__dict__.get("imports_seen", 0) + 1

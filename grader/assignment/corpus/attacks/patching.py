@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.core.specimens.attacks import on_import, replaces
+from grader.specimens.attacks import on_import, replaces
 
 from .points import NO_ANSWER, NORM_LOST, WRONG_ANSWER
 

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from grader.core.specimens.attacks import on_import, replaces
+from grader.specimens.attacks import on_import, replaces
 
 from .points import NO_ANSWER, WRONG_ANSWER
 

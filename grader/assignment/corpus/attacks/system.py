@@ -1,6 +1,6 @@
 """Reaching for the machine: processes, signals, files, the network, and the memory of others."""
 
-from grader.core.specimens.attacks import replaces
+from grader.specimens.attacks import replaces
 
 from .points import NO_ANSWER, WRONG_ANSWER
 

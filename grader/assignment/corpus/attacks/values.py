@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from grader.core.specimens.attacks import replaces
+from grader.specimens.attacks import replaces
 
 from .points import NO_ANSWER, NORM_LOST, WRONG_ANSWER
 from .verdicts import RAW

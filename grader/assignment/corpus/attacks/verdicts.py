@@ -1,6 +1,6 @@
 """Forging a verdict: exit codes, reports, replies and frames of the student's own making."""
 
-from grader.core.specimens.attacks import on_import, replaces, text
+from grader.specimens.attacks import on_import, replaces, text
 
 from .points import NO_ANSWER, NORM_LOST, REFUSES, WRONG_ANSWER
 

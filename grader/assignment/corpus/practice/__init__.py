@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from grader.core.specimens.practice import Practice
+from grader.specimens.practice import Practice
 
 RIGHT = Path(__file__).parent / "right"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from grader.core.specimens.styles import Style
+from grader.specimens.styles import Style
 
 from . import embeddings, files, modules, norms, rotations, shards
 from .axes import choose, fill

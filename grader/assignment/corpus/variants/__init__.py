@@ -1,7 +1,7 @@
 """Wrong and valid submissions, each a few lines over ``ref/``, that show what the grader sees and what it lets pass."""
 
 from grader.assignment import ASSIGNMENT
-from grader.core.specimens.variants import Variant, variants_of
+from grader.specimens.variants import Variant, variants_of
 
 from .devices import device_variants
 from .slips import FAMILIES, Slip, from_slips, submission

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.assignment import ASSIGNMENT
-from grader.core.specimens.variants import Variant
+from grader.specimens.variants import Variant
 
 from .devices_valid import VALID
 from .devices_wrong import WRONG

@@ -16,8 +16,8 @@ from typer.testing import CliRunner, Result
 
 from grader import REPOSITORY
 from grader import __main__ as cli
-from grader.core.results import difference_words as words
-from grader.core.results.difference import Cause, Difference, Kind, difference, in_order
+from grader.comparison import words
+from grader.comparison.difference import Cause, Difference, Kind, difference, in_order
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import Report
 from grader.examples.small.grader.assignment import ASSIGNMENT

@@ -12,13 +12,13 @@ from typer.testing import CliRunner, Result
 
 from grader import __main__ as cli
 from grader.core.results.written import read_written
-from grader.core.specimens.students import write_class as write_submissions
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.viva.extension import ANSWERS
 from grader.extras.viva.quiz import KEY, Key
 from grader.extras.viva.selftest.made import key
 from grader.selftest.browser import Tab, needs_browser
 from grader.selftest.reports import report, unreadable, write_class
+from grader.specimens.students import write_class as write_submissions
 
 
 def run(*arguments: object) -> Result:

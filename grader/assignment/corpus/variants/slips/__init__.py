@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from grader.assignment import ASSIGNMENT
-from grader.core.specimens.variants import Variant
+from grader.specimens.variants import Variant
 
 from . import functional, norm, pos_emb, shard, vocab
 from .alone import ALONE

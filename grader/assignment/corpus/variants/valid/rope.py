@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from grader.assignment.corpus.variants.bases import RopeInSteps
-from grader.core.specimens.variants import valid
+from grader.specimens.variants import valid
 from ref.functional import apply_rotary_pos_emb
 from ref.modeling.pos_emb import NTKAwareRoPE
 

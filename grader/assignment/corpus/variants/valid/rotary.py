@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.core.specimens.variants import valid
+from grader.specimens.variants import valid
 
 
 @valid("apply_rotary_pos_emb")

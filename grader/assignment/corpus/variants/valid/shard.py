@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from grader.assignment.corpus.variants.bases import ShardInSteps
-from grader.core.specimens.variants import valid
+from grader.specimens.variants import valid
 from ref.modeling.vocab_emb import ParallelVocabEmbedding, VocabEmbedding
 
 

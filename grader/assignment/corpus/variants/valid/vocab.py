@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from grader.core.specimens.variants import valid
+from grader.specimens.variants import valid
 
 
 @valid("VocabEmbedding.forward")

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from grader.assignment.corpus.variants.bases import NormInSteps
-from grader.core.specimens.variants import wrong
+from grader.specimens.variants import wrong
 from ref.modeling.norm import GroupRMSNorm
 
 from . import NORM, NORM_OUTPUT

@@ -3,7 +3,7 @@
 import torch
 
 from grader.assignment.corpus.variants.bases import RopeInSteps
-from grader.core.specimens.variants import wrong
+from grader.specimens.variants import wrong
 from ref.functional import apply_rotary_pos_emb
 from ref.modeling.pos_emb import NTKAwareRoPE
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.core.specimens.variants import wrong
+from grader.specimens.variants import wrong
 
 from . import ROTARY
 

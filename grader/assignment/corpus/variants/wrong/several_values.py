@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.core.specimens.variants import wrong
+from grader.specimens.variants import wrong
 from ref.modeling.norm import GroupRMSNorm
 from ref.modeling.pos_emb import NTKAwareRoPE
 from ref.modeling.vocab_emb import ParallelVocabEmbedding, VocabEmbedding

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from grader.assignment.corpus.variants.bases import ShardInSteps
-from grader.core.specimens.variants import wrong
+from grader.specimens.variants import wrong
 from ref.modeling.vocab_emb import ParallelVocabEmbedding
 
 from . import SHARD, SHARD_OUTPUT

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from grader.core.specimens.variants import wrong
+from grader.specimens.variants import wrong
 from ref.modeling.vocab_emb import VocabEmbedding
 
 from . import VOCAB, VOCAB_OUTPUT

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.core.specimens.students import SampleStudent
+from grader.specimens.students import SampleStudent
 
 ATTENTION, SWIGLU = "src/attention.py", "src/swiglu.py"
 

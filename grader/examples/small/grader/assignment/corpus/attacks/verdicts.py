@@ -1,6 +1,6 @@
 """Attempts on the verdict; what the engine itself withstands is tried on the assignment that it comes with."""
 
-from grader.core.specimens.attacks import replaces
+from grader.specimens.attacks import replaces
 
 
 @replaces("SwiGLU.forward", bonus=8)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from .outcome import Outcome
-from .report import PropertyReport, Report
+from grader.core.results.outcome import Outcome
+from grader.core.results.report import PropertyReport, Report
 
 
 class Kind(StrEnum):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from grader.core.cli.terminal import say
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.grades import StudentGrade
 from grader.core.grades.words import for_staff
-from grader.core.results import difference_words as words
-from grader.core.results.difference import Decisions, Difference, GradeMove, Kind, moved, with_grades
 from grader.core.results.report import SummaryLine
 from grader.core.rubric import Rubric
 
-from .terminal import say
+from . import words
+from .difference import Decisions, Difference, GradeMove, Kind, moved, with_grades
 
 STYLES = {Kind.DROP: "red", Kind.GONE: "red", Kind.RISE: "green"}
 Grades = Mapping[str, Sequence[StudentGrade]]  # by submission

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from grader.core.results.difference import Cause, Difference, GradeMove, Kind, PropertyChange, Reason
 from grader.core.rubric import Rubric
 from grader.core.sentences import Sentences, say
+
+from .difference import Cause, Difference, GradeMove, Kind, PropertyChange, Reason
 
 WORDS: Final[Sentences] = {
     "tally": ("{title}: lost by {lost}, gained by {gained}", "{title}：失分 {lost} 人，得分 {gained} 人"),

@@ -1,0 +1,1 @@
+"""How two gradings of a class differ: for `diff`, `appeal` and `grade --dry-run`."""
