@@ -28,13 +28,12 @@ from typing import Any, NamedTuple
 
 from grader.assignment import ASSIGNMENT
 from grader.core.assignment import rubric_or_exit
-from grader.core.cli.terminal import ERR
+from grader.core.cli.terminal import ERR, follow
 from grader.core.intake.discover import discover
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Submission
 from grader.core.results.database import LEDGER
 from grader.core.run.class_run import begun
-from grader.core.run.progress import follow
 from grader.core.settings import Settings
 from grader.lab.processes import cpu_s, descendants, memory_mib
 from grader.lab.stopped import one_line

@@ -10,10 +10,9 @@ from typing import Annotated
 import typer
 
 from grader import REPOSITORY
-from grader.core.cli.terminal import ERR, EXIT_GRADER_ERROR, chosen, fail, needing, prepare, say, warn
+from grader.core.cli.terminal import ERR, EXIT_GRADER_ERROR, chosen, fail, follow, needing, prepare, say, warn
 from grader.core.results.files import write_zip
 from grader.core.rubric import LANGUAGES
-from grader.core.run.progress import follow
 from grader.core.settings import CannotGrade
 
 

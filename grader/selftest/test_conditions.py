@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from grader import REPOSITORY
-from grader.core.rubric import Policy
 from grader.core.run import conditions as module
-from grader.core.run.conditions import conditions, differing, policy_of
+from grader.core.run.conditions import conditions, differing
 from grader.core.sandbox.limits import Level, Limits
 from grader.core.settings import Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
@@ -115,15 +114,6 @@ def test_versions_and_the_machine_are_conditions(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(module, "DISTRIBUTIONS", ("torch", "pytest", "no-such-distribution"))
     changed = {"gpus", "bubblewrap", "pydantic", "pyseccomp", "landlockpy"}
     assert {*differing(before, conditions(Settings(ASSIGNMENT)))} == changed & {*before}
-
-
-def test_a_policy_of_an_older_ledger_is_read_without_the_rules_that_have_ended() -> None:
-    noted = '{"due":"2026-10-02T23:59:00+08:00","grace_minutes":15.0,"bonus_cap":20.0,"repair":%s}'
-    found = policy_of([{"policy": noted % "0.5"}, {"policy": noted % "0.5"}])
-    assert found == Policy.model_validate({"due": "2026-10-02T23:59:00+08:00", "grace_minutes": 15, "bonus_cap": 20})
-    assert policy_of([{"policy": noted % "null"}]) == found
-    assert policy_of([{"policy": noted % "0.5"}, {"policy": noted % "null"}]) is None
-    assert policy_of([{}]) is None
 
 
 def test_gpus_are_known_by_name_and_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,16 +12,16 @@ from rich.text import Text
 from typer.testing import CliRunner
 
 from grader.__main__ import app
-from grader.core.cli import machine as examined
-from grader.core.cli.machine import Finding
+from grader.core.cli import doctor as examined
+from grader.core.cli.doctor import Finding
 from grader.core.cli.show import print_class, print_report, print_statistics
+from grader.core.cli.terminal import track
 from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
 from grader.core.messages import quoted
 from grader.core.results.language import in_language
 from grader.core.results.report import Report
 from grader.core.results.statistics import class_statistics, entry
-from grader.core.run.progress import track
 from grader.core.sandbox import started as starting
 from grader.core.sandbox.limits import LAYERS
 from grader.examples.small.grader.assignment import ASSIGNMENT

@@ -8,9 +8,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from grader.__main__ import app
+from grader.core.cli.terminal import LINE_EVERY
 from grader.core.results import report as results
 from grader.core.results.outcome import Outcome
-from grader.core.run.progress import LINE_EVERY
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.class_reports import drawn, graded, ungraded, write
 

@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from grader.core.cli.terminal import describe, track
 from grader.core.extras import extra
 from grader.core.intake.origin import clean
 from grader.core.intake.reader import Reader
@@ -24,7 +25,6 @@ from grader.core.results.statistics import Entry
 from grader.core.results.written import PracticeError, note, read_practice
 from grader.core.run.class_run import Run, begun
 from grader.core.run.executors import CHOICES, LOCAL, open_executor
-from grader.core.run.progress import describe, track
 from grader.core.run.schedule import GradingFailed, grade_all
 from grader.core.sandbox.limits import Level, Limits
 from grader.core.settings import CannotGrade, Settings

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from grader.core.cli.terminal import follow
 from grader.core.extras import extra
 from grader.core.grades.decided import DecidedClass
 from grader.core.pages.anonymous import PseudonymError, pseudonyms
 from grader.core.results.language import in_language
 from grader.core.results.report import write_text
 from grader.core.results.statistics import Entry, entry
-from grader.core.run.progress import follow
 
 from .decided import Partial, read_decided, refuse_partial
 from .terminal import ERR, EXIT_GRADER_ERROR, chosen, ending, fail, language_of, prepare, read_attention, say

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
+from grader.core.cli.terminal import describe
 from grader.core.extras import extra
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.words import for_staff
@@ -24,7 +25,6 @@ from grader.core.results.outcome import Outcome
 from grader.core.results.report import Practice, PropertyReport, Report
 from grader.core.results.statistics import ClassStatistics, Entry, class_statistics, entry
 from grader.core.rubric import Policy, Rubric
-from grader.core.run.progress import describe
 
 from .decided import read_decided
 from .terminal import OUT, chosen, fail, find, language_of, pseudonyms_in, say

@@ -138,9 +138,7 @@ def called(pseudonym: str, count: int) -> list[str]:
 
 def own_names(line: SummaryLine) -> re.Pattern[str]:
     """Matches the names that students may have written into their files; a short name only in the same case."""
-    texts = sorted({part for part in _identities(line) if len(part) >= LEAST}, key=lambda text: (-len(text), text))
-    whole = "|".join(re.escape(text) if len(text) < SHORT else f"(?i:{re.escape(text)})" for text in texts)
-    return re.compile(rf"(?<![^\W_])(?:{whole})(?![^\W_])" if whole else r"(?!)")
+    return _matching([line], cased=SHORT)
 
 
 def anonymous(names: Mapping[str, str], lines: Iterable[SummaryLine], rubric: Rubric) -> Anonymous:
@@ -151,10 +149,15 @@ def anonymous(names: Mapping[str, str], lines: Iterable[SummaryLine], rubric: Ru
         lines: Of the summary, which know ids, names and addresses.
         rubric: Of the assignment.
     """
+    return Anonymous(names, rubric, _matching(lines, cased=0))
+
+
+def _matching(lines: Iterable[SummaryLine], cased: int) -> re.Pattern[str]:
+    """Matches every identity in these lines, but no part of a longer word; one shorter than ``cased`` only in its case."""
     texts = {part for line in lines for part in _identities(line) if len(part) >= LEAST}
-    whole = "|".join(re.escape(text) for text in sorted(texts, key=lambda text: (-len(text), text)))
-    pattern = rf"(?<![^\W_])(?:{whole})(?![^\W_])" if whole else r"(?!)"  # no part of a longer word
-    return Anonymous(names, rubric, re.compile(pattern, re.IGNORECASE))
+    longest_first = sorted(texts, key=lambda text: (-len(text), text))
+    whole = "|".join(re.escape(text) if len(text) < cased else f"(?i:{re.escape(text)})" for text in longest_first)
+    return re.compile(rf"(?<![^\W_])(?:{whole})(?![^\W_])" if whole else r"(?!)")
 
 
 def _identities(line: SummaryLine) -> Iterator[str]:

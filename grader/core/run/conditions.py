@@ -13,14 +13,13 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from grader import PACKAGE
 from grader.core.assignment import Assignment
-from grader.core.rubric import Policy
 from grader.core.sandbox.limits import Level, Limits
 from grader.core.settings import Settings
 
@@ -61,18 +60,6 @@ def view(settings: Settings) -> Conditions:
     """How what was found out is shown in a report, and what it was worth: by which rubric, in which language."""
     rubric = settings.assignment.rubric
     return {"rubric": rubric.sha256, "policy": rubric.policy.model_dump_json(), "language": settings.language}
-
-
-def policy_of(details: Sequence[Conditions]) -> Policy | None:
-    """The policy under which reports were last written; None where that is not known, or not the same for all.
-
-    Rules that have ended since, which older ledgers name, are left out.
-    """
-    found = {own.get("policy", "") for own in details}
-    if len(found) != 1 or found == {""}:
-        return None
-    noted = json.loads(*found)
-    return Policy.model_validate({name: noted[name] for name in noted.keys() & Policy.model_fields.keys()})
 
 
 def differing(one: Conditions, other: Conditions) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -17,7 +18,8 @@ from grader.core.results.database import LEDGER, LedgerError, opened
 from grader.core.results.ledger import Ledger
 from grader.core.results.report import Report, summary_line, with_origin
 from grader.core.results.view import viewed
-from grader.core.run.conditions import conditions, policy_of, view
+from grader.core.rubric import Policy
+from grader.core.run.conditions import Conditions, conditions, view
 from grader.core.settings import Settings
 
 
@@ -61,3 +63,15 @@ def _kept(
         if (known := recorded.get(candidate.id)) and known.is_of(reader.read(candidate)):
             before = ledger.report(known.result)
             yield before, viewed(with_origin(before, candidate.origin), own.assignment, own.only, "en")
+
+
+def policy_of(details: Sequence[Conditions]) -> Policy | None:
+    """The policy under which reports were last written; None where that is not known, or not the same for all.
+
+    Rules that have ended since, which older ledgers name, are left out.
+    """
+    found = {own.get("policy", "") for own in details}
+    if len(found) != 1 or found == {""}:
+        return None
+    noted = json.loads(*found)
+    return Policy.model_validate({name: noted[name] for name in noted.keys() & Policy.model_fields.keys()})

@@ -9,11 +9,10 @@ import typer
 
 from grader.core.cli.grade import LevelName
 from grader.core.cli.submissions import Roster, Source, found
-from grader.core.cli.terminal import ERR, EXIT_GRADER_ERROR, chosen, fail, language_of, prepare, say
+from grader.core.cli.terminal import ERR, EXIT_GRADER_ERROR, chosen, fail, follow, language_of, prepare, say
 from grader.core.export.table import number
 from grader.core.intake.reader import Reader
 from grader.core.results.report import write_text
-from grader.core.run.progress import follow
 from grader.core.sandbox.limits import Level, Limits
 from grader.specimens.practice import Practice
 

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from grader.core.cli.submissions import Roster, Source, found
-from grader.core.cli.terminal import ERR, chosen, fail, language_of, needing, prepare, say, warn
+from grader.core.cli.terminal import ERR, chosen, fail, follow, language_of, needing, prepare, say, warn
 from grader.core.export.table import written
 from grader.core.intake.origin import clean
 from grader.core.intake.reader import Reader
 from grader.core.results.report import write_text
-from grader.core.run.progress import follow
 
 from .wording import FILES
 

@@ -15,12 +15,12 @@ import typer
 from grader.core.cli import terminal
 from grader.core.cli.grade import LevelName
 from grader.core.cli.submissions import Submissions, candidates_of, say_what_differs
+from grader.core.cli.terminal import follow
 from grader.core.export.rows import ExportError
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Submission
 from grader.core.pages.anonymous import PseudonymError, pseudonyms
 from grader.core.results.report import Report, write_json, write_text
-from grader.core.run.progress import follow
 from grader.core.sandbox.limits import Level, Limits
 
 from .extension import ANSWERS, Understood, graded, read_answers

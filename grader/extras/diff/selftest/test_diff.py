@@ -20,8 +20,10 @@ from grader.comparison import words
 from grader.comparison.difference import Cause, Difference, Kind, difference, in_order
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import Report
+from grader.core.rubric import Policy
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.diff.commands import tallies
+from grader.extras.diff.extension import policy_of
 from grader.selftest.reports import FAILED, PASSED, USUAL, report, unreadable, write_class
 
 LOST = USUAL | {"eps": (FAILED, 6.0)}
@@ -277,3 +279,12 @@ def test_a_comparison_that_cannot_be_made_is_one_line(
     result = run(*folders, *arguments)
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
     assert line in result.stderr
+
+
+def test_a_policy_of_an_older_ledger_is_read_without_the_rules_that_have_ended() -> None:
+    noted = '{"due":"2026-10-02T23:59:00+08:00","grace_minutes":15.0,"bonus_cap":20.0,"repair":%s}'
+    found = policy_of([{"policy": noted % "0.5"}, {"policy": noted % "0.5"}])
+    assert found == Policy.model_validate({"due": "2026-10-02T23:59:00+08:00", "grace_minutes": 15, "bonus_cap": 20})
+    assert policy_of([{"policy": noted % "null"}]) == found
+    assert policy_of([{"policy": noted % "0.5"}, {"policy": noted % "null"}]) is None
+    assert policy_of([{}]) is None
