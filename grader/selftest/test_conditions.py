@@ -64,6 +64,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
         ("grader/core/judge/compare.py", True),
         ("grader/core/results/language.py", True),
         ("grader/second_device/compute.py", True),
+        ("grader/source_rules.py", True),
         ("ref/swiglu.py", True),
         ("grader/assignment/corpus/variants/wrong/swiglu.py", False),
         ("grader/core/cli/grade.py", False),

@@ -14,7 +14,7 @@ from grader.core.rubric import LANGUAGES
 from grader.core.sentences import Sentences, say
 
 TABLE = re.compile(r"^(\w+): Final\[(?:sentences\.)?Sentences\]", re.MULTILINE)
-FILES = sorted(chain.from_iterable((PACKAGE / name).rglob("*.py") for name in ("core", "comparison", "extras")))
+FILES = sorted(chain.from_iterable((PACKAGE / name).rglob("*.py") for name in ("core", "extras", "followup")))
 TABLES = [(path, name) for path in FILES for name in TABLE.findall(path.read_text(encoding="utf-8"))]
 
 

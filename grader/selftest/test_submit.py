@@ -164,7 +164,7 @@ def test_a_coding_line_is_honoured_by_everyone(solved: Path, run: WarmPython) ->
 
 
 def test_the_rules_are_one_file_on_both_sides() -> None:
-    ours = REPOSITORY / "grader" / "core" / "intake" / "source_rules.py"
+    ours = REPOSITORY / "grader" / "source_rules.py"
     theirs = REPOSITORY / "tests" / "harness" / "source_rules.py"
     assert ours.is_symlink()
     assert ours.samefile(theirs)
@@ -172,7 +172,7 @@ def test_the_rules_are_one_file_on_both_sides() -> None:
 
 def test_an_autograder_and_a_students_copy_hold_the_rules_themselves(tmp_path: Path) -> None:
     rules = (REPOSITORY / "tests" / "harness" / "source_rules.py").read_bytes()
-    assert autograder()["grader/core/intake/source_rules.py"] == rules
+    assert autograder()["grader/source_rules.py"] == rules
     assert (handed_out(tmp_path) / "tests" / "harness" / "source_rules.py").read_bytes() == rules
 
 

@@ -1,9 +1,8 @@
-"""How commands find submissions, and the settings of a grading, and the options for that."""
+"""How commands find submissions, and the options for that."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -16,15 +15,9 @@ from grader.core.intake.candidate import Candidate
 from grader.core.intake.discover import FOLDERS, PLATFORMS, IntakeError
 from grader.core.intake.reader import Reader
 from grader.core.intake.roster import RosterError, read_lateness, read_roster, with_lateness
-from grader.core.intake.submission import Expected, Submission
-from grader.core.results.database import LEDGER, LedgerError, reading
-from grader.core.results.ledger import details_of
-from grader.core.results.report import Report
-from grader.core.results.written import Sources, noted
-from grader.core.run.conditions import settings_of
-from grader.core.settings import Settings
+from grader.core.intake.submission import Expected
 
-from .terminal import chosen, ending, fail, warn
+from .terminal import chosen, fail
 
 SOURCES = (*PLATFORMS, FOLDERS)
 
@@ -70,72 +63,3 @@ def with_files(out: Path, candidates: Sequence[Candidate]) -> Sequence[Candidate
     with contextlib.suppress(DecisionError):
         return decisions.with_files(out, candidates) if (decisions := extra("decisions")) else candidates
     return candidates
-
-
-Submissions = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--submissions", metavar="PATH", help="Current location of the submissions. Default: where they were graded."
-    ),
-]
-
-
-def _sources_of(out: Path, submissions: list[Path] | None) -> list[Sources]:
-    """What ``grade`` was given, from other places if these are named; ends the command if nobody knows any place."""
-    runs = noted(out)
-    if not submissions and not runs:
-        fail(f"{out}: no record of where its submissions are. Pass their location with --submissions.")
-    last = runs[-1] if runs else Sources(paths=[])
-    return [last.model_copy(update={"paths": [*map(str, submissions)]})] if submissions else runs
-
-
-def candidates_of(out: Path, submissions: list[Path] | None, reader: Reader) -> dict[str, Candidate]:
-    """The submissions of a folder of reports, by their ids; ends the command with one line if they cannot be found.
-
-    Args:
-        out: The folder of reports.
-        submissions: Where the submissions lie now; None or empty for where ``grade`` found them.
-        reader: Looks for them.
-    """
-    known: dict[str, Candidate] = {}
-    for sources in _sources_of(out, submissions):
-        paths = [Path(path) for path in sources.paths]
-        for path in paths:
-            if not path.exists():
-                fail(f"{path}: submissions no longer there. Pass their current location with --submissions.")
-        roster = Path(sources.roster) if sources.roster else None
-        if roster and not roster.exists():
-            fail(f"{roster}: the roster is missing, and names may depend on it. Restore it, or regrade.")
-        candidates = found(reader, paths, sources.source, roster, sources.every_attempt)
-        known |= {own.id: own for own in candidates if own.id not in known or own.reason is None}
-    return {own.id: own for own in with_files(out, [*known.values()])}
-
-
-def settings_then(out: Path, report: Report) -> Settings:
-    """The settings under which a submission was graded, as far as they are known."""
-    devices = report.environment.devices
-    known = Settings(chosen(), "cpu" if devices == ["cpu"] else "auto", seed=report.provenance.seed)
-    if not (out / LEDGER).exists():
-        return known
-    with ending(out, LedgerError), reading(out) as ledger:
-        details = details_of(ledger, report.submission.id)
-    return settings_of(details, chosen()) if details else known
-
-
-def say_what_differs(report: Report, submission: Submission) -> None:
-    """Warn where this is not what was graded."""
-    if submission.sha256 != report.submission.sha256:
-        was = {file.path: file.sha256 for file in report.submission.files}
-        warn(
-            f"{submission.id}: the files changed since grading ({_changed(submission, was)}): "
-            f"{report.submission.sha256[:12]} then, {submission.sha256[:12]} now. Running the current files.",
-            "yellow",
-        )
-    if report.provenance.rubric_sha256 != chosen().rubric.sha256:
-        warn("the rubric changed since grading: wording and points may differ.", "yellow")
-
-
-def _changed(submission: Submission, was: dict[str, str]) -> str:
-    """The paths that differ."""
-    now = {path: hashlib.sha256(text.encode()).hexdigest() for path, text in submission.files.items()}
-    return ", ".join(sorted(path for path in was.keys() | now.keys() if was.get(path) != now.get(path)))

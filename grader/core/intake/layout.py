@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from grader.core.messages import Message, say
+from grader.source_rules import Refused, decoded
 
 from .defined import defined, lacking
-from .source_rules import Refused, decoded
 from .submission import (
     LEFT_OUT,
     MAX_FILE_BYTES,

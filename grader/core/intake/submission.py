@@ -11,9 +11,8 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from grader.core.messages import Field, Message, say
-
-from .source_rules import MAX_FILE_BYTES as MAX_FILE_BYTES
-from .source_rules import Refused
+from grader.source_rules import MAX_FILE_BYTES as MAX_FILE_BYTES
+from grader.source_rules import Refused
 
 PACKAGE = "src"
 MAX_SOURCE_BYTES = 8 << 20  # all source files together

@@ -153,7 +153,7 @@ def anonymous(names: Mapping[str, str], lines: Iterable[SummaryLine], rubric: Ru
 
 
 def _matching(lines: Iterable[SummaryLine], cased: int) -> re.Pattern[str]:
-    """Matches every identity in these lines, but no part of a longer word; one shorter than ``cased`` only in its case."""
+    """Matches identities, never inside a longer word; those of fewer than ``cased`` characters in their own case only."""
     texts = {part for line in lines for part in _identities(line) if len(part) >= LEAST}
     longest_first = sorted(texts, key=lambda text: (-len(text), text))
     whole = "|".join(re.escape(text) if len(text) < cased else f"(?i:{re.escape(text)})" for text in longest_first)

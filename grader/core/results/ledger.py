@@ -194,17 +194,6 @@ class Ledger:
         self._connection.execute(f"UPDATE {table} SET {changes} WHERE {column} = ?", [*row.values(), value])
 
 
-def details_of(connection: sqlite3.Connection, submission: str) -> dict[str, str]:
-    """The conditions under which a submission got its newest result; empty if it has none."""
-    found = connection.execute(
-        "SELECT details FROM results JOIN conditions ON conditions.id = results.conditions "
-        "WHERE current AND submission = ?",
-        (submission,),
-    ).fetchone()
-    details: dict[str, str] = json.loads(found[0]) if found else {}
-    return details
-
-
 def _unpacked(packed: bytes) -> Report:
     return Report.model_validate_json(zlib.decompress(packed))
 

@@ -14,19 +14,18 @@ import os
 import platform
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from grader import PACKAGE
 from grader.core.assignment import Assignment
-from grader.core.sandbox.limits import Level, Limits
 from grader.core.settings import Settings
 
 ENGINE = PACKAGE
 DECIDING = ("core/intake", "core/judge", "core/results", "core/sandbox", "second_device")  # reports depend on these
 APART = ("assignment", "command", "language")  # settings left out; the assignment's files are part of the code's digest
-DECIDING_FILES = ("core/assignment.py", "core/rubric.py", "core/settings.py")
+DECIDING_FILES = ("core/assignment.py", "core/rubric.py", "core/settings.py", "source_rules.py")
 DISTRIBUTIONS = ("torch", "pytest", "pydantic", "pyseccomp", "landlockpy")
 SECURITY_MODULES = Path("/sys/kernel/security/lsm")
 USER_NAMESPACES = Path("/proc/sys/user/max_user_namespaces")
@@ -43,17 +42,6 @@ def conditions(settings: Settings) -> Conditions:
     """
     chosen = {name: json.dumps(value) for name, value in asdict(settings).items() if name not in APART}
     return chosen | {"code and rubric": _code_sha256(settings.assignment)} | dict(_machine())
-
-
-def settings_of(details: Conditions, assignment: Assignment) -> Settings:
-    """The settings under which a result was obtained, from what :func:`conditions` has noted of them."""
-    names = {one.name for one in fields(Settings)} - {*APART}
-    noted = {name: json.loads(details[name]) for name in names & details.keys()}
-    if "limits" in noted:
-        noted["limits"] = Limits(**noted["limits"])
-    if "required_level" in noted:
-        noted["required_level"] = Level(noted["required_level"])
-    return Settings(assignment, **noted | {"without": tuple(noted.get("without", ()))})
 
 
 def view(settings: Settings) -> Conditions:

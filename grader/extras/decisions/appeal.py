@@ -14,12 +14,9 @@ from typing import Annotated, Final
 
 import typer
 
-from grader.comparison.difference import Cause, Difference, difference, in_order
-from grader.comparison.terminal import graded, print_differences
 from grader.core import sentences
 from grader.core.cli.decided import read_decided
 from grader.core.cli.grade import grade_waiting
-from grader.core.cli.submissions import Submissions, candidates_of, say_what_differs, settings_then
 from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, find, language_of, read_written, say
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.people import listed
@@ -32,6 +29,9 @@ from grader.core.run.executors import LOCAL
 from grader.core.run.schedule import GradingFailed
 from grader.core.sentences import Sentences
 from grader.core.settings import CannotGrade, Settings
+from grader.followup.difference import Cause, Difference, difference, in_order
+from grader.followup.submissions import Submissions, candidates_of, say_what_differs, settings_then
+from grader.followup.terminal import graded, print_differences
 
 from .alike import UNGRADED, alike
 from .appeal_files import AppealError, given

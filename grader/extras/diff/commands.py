@@ -9,14 +9,14 @@ from typing import Annotated
 
 import typer
 
-from grader.comparison import words
-from grader.comparison.difference import Difference, difference, in_order
-from grader.comparison.terminal import graded, print_differences, said
 from grader.core.cli.decided import read_decided
 from grader.core.cli.terminal import chosen, language_of, read_written, say
 from grader.core.grades.decided import DecidedClass
 from grader.core.results.report import Summary
 from grader.core.rubric import Rubric
+from grader.followup import words
+from grader.followup.difference import Difference, difference, in_order
+from grader.followup.terminal import graded, print_differences, said
 
 
 def diff(

@@ -6,9 +6,6 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from grader.comparison import words
-from grader.comparison.difference import difference, in_order
-from grader.comparison.terminal import graded, print_differences
 from grader.core.cli.decided import read_decided
 from grader.core.cli.terminal import ending, fail, say
 from grader.core.grades.grades import by_submission, decided, grades
@@ -21,6 +18,9 @@ from grader.core.results.view import viewed
 from grader.core.rubric import Policy
 from grader.core.run.conditions import Conditions, conditions, view
 from grader.core.settings import Settings
+from grader.followup import words
+from grader.followup.difference import difference, in_order
+from grader.followup.terminal import graded, print_differences
 
 
 def print_preview(out: Path, candidates: Sequence[Candidate], settings: Settings, reader: Reader) -> None:

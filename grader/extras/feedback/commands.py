@@ -11,7 +11,6 @@ import typer
 from grader.core.cli.decided import Partial
 from grader.core.cli.export import PLAIN, AcceptDrops, AcceptStale, AssignmentId, Prepared, prepared
 from grader.core.cli.report import Handout, write_pages
-from grader.core.cli.submissions import Submissions, candidates_of
 from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, graded_folder, language_of, say, warn
 from grader.core.export.drops import remember
 from grader.core.export.rows import ExportError
@@ -22,6 +21,7 @@ from grader.core.results.database import LedgerError, opened
 from grader.core.results.files import write_zip
 from grader.core.results.language import in_language
 from grader.core.results.report import Report, write_text
+from grader.followup.submissions import Submissions, candidates_of
 
 from .collect import ABSENT, MAIL, WAYS, Back, collected, comment
 

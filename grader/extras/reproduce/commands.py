@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from grader.core.cli.submissions import Submissions, candidates_of, say_what_differs, settings_then
 from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, fail, find, language_of, read_written
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Submission
@@ -16,6 +15,7 @@ from grader.core.results.language import in_language
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import PropertyReport, Report
 from grader.core.settings import CannotGrade
+from grader.followup.submissions import Submissions, candidates_of, say_what_differs, settings_then
 
 
 def reproduce(

@@ -14,7 +14,6 @@ import typer
 
 from grader.core.cli import terminal
 from grader.core.cli.grade import LevelName
-from grader.core.cli.submissions import Submissions, candidates_of, say_what_differs
 from grader.core.cli.terminal import follow
 from grader.core.export.rows import ExportError
 from grader.core.intake.reader import Reader
@@ -22,6 +21,7 @@ from grader.core.intake.submission import Submission
 from grader.core.pages.anonymous import PseudonymError, pseudonyms
 from grader.core.results.report import Report, write_json, write_text
 from grader.core.sandbox.limits import Level, Limits
+from grader.followup.submissions import Submissions, candidates_of, say_what_differs
 
 from .extension import ANSWERS, Understood, graded, read_answers
 from .quiz import KEY, Key, Quiz, drawn

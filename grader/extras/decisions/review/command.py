@@ -14,12 +14,12 @@ import typer
 from grader.core.cli.decided import read_decided
 from grader.core.cli.export import next_step
 from grader.core.cli.report import hide
-from grader.core.cli.submissions import Submissions, candidates_of
 from grader.core.cli.terminal import chosen, fail, language_of, say
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Submission
 from grader.extras.decisions.decide import As, Who
 from grader.extras.decisions.file import written_in
+from grader.followup.submissions import Submissions, candidates_of
 
 
 def review(

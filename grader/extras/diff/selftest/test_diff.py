@@ -16,14 +16,14 @@ from typer.testing import CliRunner, Result
 
 from grader import REPOSITORY
 from grader import __main__ as cli
-from grader.comparison import words
-from grader.comparison.difference import Cause, Difference, Kind, difference, in_order
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import Report
 from grader.core.rubric import Policy
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.diff.commands import tallies
 from grader.extras.diff.extension import policy_of
+from grader.followup import words
+from grader.followup.difference import Cause, Difference, Kind, difference, in_order
 from grader.selftest.reports import FAILED, PASSED, USUAL, report, unreadable, write_class
 
 LOST = USUAL | {"eps": (FAILED, 6.0)}

@@ -15,13 +15,14 @@ from typer.testing import CliRunner, Result
 from grader.__main__ import app
 from grader.core.judge.judge import Judge
 from grader.core.results.written import SOURCES, note
-from grader.core.run.conditions import conditions, settings_of
+from grader.core.run.conditions import conditions
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import Level, Limits
 from grader.core.settings import Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.reproduce import bench
 from grader.extras.reproduce.shown import brief
+from grader.followup.submissions import settings_of
 from grader.selftest.reports import unreadable, write_class
 from grader.selftest.submissions import ATTENTION, SEES_LATER_TOKENS, SWIGLU, edited, submission, write_folder
 
