@@ -111,10 +111,8 @@ def difference(
 ) -> Difference | None:
     """How the result of one submission changed, or None if it is the same.
 
-    Args:
-        old: With the points that people had decided on; None if there is no such report.
-        new: In the same way; at most one of the two may be None.
-        decided: What people had decided, and what they have.
+    Both reports have the points that people decided on, and one may be missing; ``decided`` is what they decided then
+    and now.
     """
     points = (_points(old), _points(new))
     status = (old.status if old else None, new.status if new else None)
@@ -136,14 +134,7 @@ def difference(
 def with_grades(
     found: Difference | None, identifier: str, points: float | None, moves: Sequence[GradeMove]
 ) -> Difference | None:
-    """A difference with the grades that changed; a new one if nothing else changed, None if nothing did.
-
-    Args:
-        found: How the points changed; None if they did not.
-        identifier: Of the submission.
-        points: Its score and bonus together.
-        moves: Of its students.
-    """
+    """A difference with the grades that changed; a new one if the points did not change, None if nothing did."""
     if not moves:
         return found
     if found and found.kind is not Kind.DECIDED:

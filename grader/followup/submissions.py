@@ -44,10 +44,7 @@ def _sources_of(out: Path, submissions: list[Path] | None) -> list[Sources]:
 def candidates_of(out: Path, submissions: list[Path] | None, reader: Reader) -> dict[str, Candidate]:
     """The submissions of a folder of reports, by their ids; ends the command with one line if they cannot be found.
 
-    Args:
-        out: The folder of reports.
-        submissions: Where the submissions lie now; None or empty for where ``grade`` found them.
-        reader: Looks for them.
+    They are looked for where ``grade`` found them, unless they lie elsewhere now.
     """
     known: dict[str, Candidate] = {}
     for sources in _sources_of(out, submissions):

@@ -43,11 +43,7 @@ def graded(
 def print_differences(differences: Sequence[Difference], same: int | None, rubric: Rubric, lang: str) -> None:
     """Print each submission with its points, and below it its properties with their reasons.
 
-    Args:
-        differences: In order.
-        same: How many submissions are as they were; None to say nothing of the class.
-        rubric: Has the titles.
-        lang: ``en`` or ``zh``.
+    At the end, the number of those that stayed the same, unless it is None.
     """
     kind = None
     for own in differences:

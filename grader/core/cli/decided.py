@@ -40,14 +40,10 @@ def read_decided(
     quiet: bool = False,
     note: bool = True,
 ) -> DecidedClass:
-    """Read a class and the decisions about it, and say which of them a person should look at.
+    """Read a class and the decisions about it, and say which of them a person should look at, unless ``quiet``.
 
-    Args:
-        folder: Output folder of grade.
-        lines: Of its summary; None to read them.
-        ledger: The opened ledger, where the command has opened it.
-        quiet: Whether to say nothing.
-        note: Whether to bring ledger and summary up to date with the decisions.
+    The lines of the summary are read where they are not given. With ``note``, ledger and summary are brought up to date
+    with the decisions.
     """
 
     def as_graded(submission: str) -> Report:

@@ -84,13 +84,9 @@ class Prepared:
     def problems(
         self, accept_drops: bool, accept_blanks: bool, accept_stale: bool, graded: bool = True
     ) -> list[tuple[str, int]]:
-        """What has to be accepted first, each with the exit code that it asks for; nobody can accept an empty file.
+        """What has to be accepted first, each with the exit code that it asks for.
 
-        Args:
-            accept_drops: A person accepts lower grades.
-            accept_blanks: A person accepts that grades get lost.
-            accept_stale: A person accepts decisions whose basis has changed.
-            graded: Whether the file of grades is written at all.
+        Nobody can accept an empty file of grades; ``graded`` says whether one is written at all.
         """
         found = []
         if self.lower and not accept_drops:
@@ -118,18 +114,10 @@ def prepared(
     comment: Callable[[Report], str] | None = None,
     partial: bool = False,
 ) -> Prepared:
-    """Prepare the grades of a folder of reports, and compare them with what was told before.
+    """Prepare the grades of a folder of reports, and compare them with what went to that platform before.
 
-    Args:
-        out: The folder.
-        to: Where the grades go; they are compared with what went there before.
-        ledger: The opened ledger of the folder.
-        template: A file that was downloaded from the platform.
-        assignment_id: The number that the platform gives the assignment.
-        file: The path that would be written; None for the usual one in the folder. What it holds is compared, too.
-        format_: The format of the file; None for the one called ``to``.
-        comment: Builds the comment on a student's grade; None for no comments.
-        partial: Accept results of a single task.
+    They are compared with what the file holds that would be written, too. It is in the format called ``to``, unless
+    ``format_`` names another. ``comment`` builds the comment on a student's grade; ``partial`` accepts a single task.
 
     Raises:
         ExportError: If the platform would refuse the file.

@@ -52,17 +52,9 @@ def report(
 def write_pages(
     known: DecidedClass, out: Path, language: str, handout: str = "", hidden: Anonymous | None = None
 ) -> int:
-    """Write the page of a class and of each student; ends the command with one line if that cannot be done.
+    """Write ``index.html`` and a page in ``students`` for each; returns how many, or ends the command with one line.
 
-    Args:
-        known: The class.
-        out: Gets ``index.html``, and ``students``.
-        language: ``en`` or ``zh``.
-        handout: Its URL; empty for file names.
-        hidden: What takes the place of everyone in the class; None to show who they are.
-
-    Returns:
-        How many students have a page.
+    Without a URL of the handout, pages name its files. With ``hidden``, everyone appears under a pseudonym.
     """
     from grader.core.pages.render import Pages  # templates are slow to import, and every command imports this file
 

@@ -36,13 +36,8 @@ def found(
 ) -> list[Candidate]:
     """Every submission below the paths; ends the command with one line if they cannot be found.
 
-    Args:
-        reader: Finds and reads them.
-        paths: Where they are.
-        source: The platform that they come from; None to find out.
-        roster: Who should have handed in.
-        every_attempt: Whether to take what students handed in earlier, too.
-        expected: The files that are asked for; None for those of the rubric.
+    Without a ``source``, it is found out which platform they come from; the expected files are those of the rubric,
+    unless others are given. With ``every_attempt``, what students handed in earlier is taken, too.
     """
     if source not in (None, *SOURCES):
         fail(f"--from {source}: not a source. Choose one of {', '.join(SOURCES)}.")

@@ -39,11 +39,7 @@ from .submission import (
 
 
 def archive_files(file: IO[bytes], part: Part = WHOLE) -> Files:
-    """The files of an archive, whatever its name.
-
-    Args:
-        file: The archive.
-        part: The part in which folders are counted, where a zip is an export; see :func:`zip_files`.
+    """The files of an archive, whatever its name; of ``part`` see :func:`zip_files`.
 
     Raises:
         Unreadable: If it is not an archive that can be opened.
@@ -102,11 +98,7 @@ def listed(file: IO[bytes]) -> list[zipfile.ZipInfo]:
 
 
 def zip_files(file: IO[bytes], part: Part = WHOLE) -> Files:
-    """The files of a zip. They can be read for as long as ``file`` is open.
-
-    Args:
-        file: The zip.
-        part: The part of an export in which folders are counted; all files are returned.
+    """All files of a zip, which can be read for as long as ``file`` is open; only in ``part`` are folders counted.
 
     Raises:
         Unreadable: If it lists a file twice, or too many files or folders.

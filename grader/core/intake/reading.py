@@ -189,14 +189,7 @@ def _in_archive(name: str) -> bool:
 
 
 def read_files(identifier: str, files: Callable[[], Files], expected: Expected, taken: Taken) -> Submission:
-    """The submission in the files that ``files()`` returns; on failure it has a reason. Only MemoryError is raised.
-
-    Args:
-        identifier: Its id.
-        files: Finds all of them.
-        expected: What is asked for.
-        taken: The files that stand for others, as staff decided.
-    """
+    """The submission in the files that ``files()`` returns; on failure it has a reason. Only MemoryError is raised."""
     try:
         return _submission_in(identifier, files(), expected, taken)
     except MemoryError:

@@ -142,18 +142,12 @@ def own_names(line: SummaryLine) -> re.Pattern[str]:
 
 
 def anonymous(names: Mapping[str, str], lines: Iterable[SummaryLine], rubric: Rubric) -> Anonymous:
-    """Hide who is who in a class.
-
-    Args:
-        names: Pseudonyms by the ids of submissions.
-        lines: Of the summary, which know ids, names and addresses.
-        rubric: Of the assignment.
-    """
+    """Hide who is who in a class; ``names`` has the pseudonyms by the ids of submissions."""
     return Anonymous(names, rubric, _matching(lines, cased=0))
 
 
 def _matching(lines: Iterable[SummaryLine], cased: int) -> re.Pattern[str]:
-    """Matches identities, never inside a longer word; those of fewer than ``cased`` characters in their own case only."""
+    """Matches identities that are whole words; one of fewer than ``cased`` characters in its own case only."""
     texts = {part for line in lines for part in _identities(line) if len(part) >= LEAST}
     longest_first = sorted(texts, key=lambda text: (-len(text), text))
     whole = "|".join(re.escape(text) if len(text) < cased else f"(?i:{re.escape(text)})" for text in longest_first)

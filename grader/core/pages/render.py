@@ -66,14 +66,7 @@ class Pages:
     """Renders pages in one language. The same input gives the same text."""
 
     def __init__(self, rubric: Rubric, language: str, handout: str = "", laws: Mapping[str, Law] = NO_LAWS) -> None:
-        """Read the templates.
-
-        Args:
-            rubric: Gives titles, hints and the policy.
-            language: ``en`` or ``zh``.
-            handout: Web address of the rendered handout, for links; without it, pages name the file instead.
-            laws: What the public tests say of each property.
-        """
+        """Read the templates. Without the web address of the rendered handout, pages name its files, without links."""
         self._rubric, self._language = rubric, language
         environment = prepared(templates(), rubric, language, handout, laws)
         self._student = environment.get_template("student.html.j2")
@@ -86,14 +79,10 @@ class Pages:
         own: Sequence[StudentGrade] | None = None,
         understood: Practice | None = None,
     ) -> str:
-        """The page of one student, which says nothing about any other.
+        """The page of one student, which says nothing about any other; the report is in the language of the pages.
 
-        Args:
-            report: What to explain, in the language of the pages.
-            practice: Points earned in the notebooks; None where no notebooks were graded.
-            own: The grades of the students whose page it is, empty where another submission of theirs counts; None to
-                compute them without any decision.
-            understood: Points for answers about the student's own code; None where there are none.
+        ``own`` are the grades of the students whose page it is, empty where another submission of theirs counts. If
+        None, they are computed without any decision.
         """
         origin, policy = report.submission.origin, self._rubric.policy
         found = grades([summary_line(report)], NOTHING, policy) if own is None else own
@@ -138,14 +127,9 @@ class Pages:
         understood: Mapping[str, Practice] = NOT_ASKED,
         picture: str = "",
     ) -> str:
-        """The page of the class.
+        """The page of the class, with what people decided: for each decision the submission, and the words.
 
-        Args:
-            entries: The reports in short.
-            attention: Who needs a person.
-            decisions: What people decided: the submission, and the words.
-            understood: Points for answers about one's own code, by submission.
-            picture: These against the scores, as markup.
+        ``understood`` has points for answers about one's own code; ``picture`` is these against the scores, as markup.
         """
         script = (HERE / "tables.js").read_text(encoding="utf-8")
         return self._class.render(

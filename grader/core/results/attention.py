@@ -20,12 +20,7 @@ NO_THREAD = "can't start new thread"  # as Python says it
 
 
 def attention(report: Report, concerns: Sequence[Concern] = ()) -> list[Attention]:
-    """Every reason for a person to look at a submission.
-
-    Args:
-        report: In English, as the grader made it.
-        concerns: What intake noticed about the submission's files.
-    """
+    """Every reason for a person to look at a submission, from its report in English and from what intake noticed."""
     return [
         Attention.model_validate({"id": report.submission.id, "code": code, "text": str(text), "parts": parts_of(text)})
         for code, text in _reasons(report, concerns)

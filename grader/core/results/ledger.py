@@ -76,10 +76,7 @@ class Ledger:
     def expect(self, submissions: Iterable[str], fresh: bool, others: Iterable[str] = ()) -> None:
         """Begin a run over these submissions; with ``fresh``, none of their earlier results is ever used again.
 
-        Args:
-            submissions: Of the run.
-            fresh: Whether to grade all of them again.
-            others: Submissions of earlier runs that stay in the class, with the results that they have.
+        The ``others`` are submissions of earlier runs that stay in the class, with the results that they have.
         """
         with transaction(self._connection):
             self._connection.execute("DELETE FROM class")
@@ -145,11 +142,9 @@ class Ledger:
         return [json.loads(details) for (details,) in found]
 
     def record(self, report: Report, file: os.stat_result) -> None:
-        """Enter a report that has just been written; earlier results of its submission are kept as history.
+        """Enter a report, in English, that has just been written; earlier results of its submission stay as history.
 
-        Args:
-            report: The report, in English.
-            file: The size and time of ``report.json``, which may be in another language.
+        ``file`` has the size and time of ``report.json``, which may be in another language.
         """
         own = report.submission.id
         with transaction(self._connection):

@@ -15,13 +15,8 @@ from .report import PropertyReport, Report, TaskReport
 def viewed(report: Report, assignment: Assignment, only: str | None, language: str) -> Report:
     """The same outcomes with the points of the present rubric, in a language.
 
-    What the rubric no longer has keeps its points and its words.
-
-    Args:
-        report: As a judge or an earlier run made it, in English.
-        assignment: Its rubric decides.
-        only: The one task that was graded, or None for all.
-        language: Of titles, hints and messages.
+    The report is in English, as a judge or an earlier run made it; ``only`` is the one task that was graded. What the
+    rubric no longer has keeps its points and its words.
     """
     rubric = assignment.rubric.only(only)
     tasks = [_summed(task, [_worth(prop, rubric) for prop in task.properties]) for task in report.tasks]
@@ -40,12 +35,8 @@ def viewed(report: Report, assignment: Assignment, only: str | None, language: s
 def overridden(report: Report, points: Mapping[str, float], rubric: Rubric) -> Report:
     """The same outcomes with points that people decided on, never more than there are to earn.
 
-    Whoever is given a score without having been graded counts as graded, with no properties.
-
-    Args:
-        report: As the rubric has it now.
-        points: By the id of a property or a task, or for ``score`` and ``bonus``.
-        rubric: Says which tasks are a bonus.
+    They are by the id of a property or a task, or for ``score`` and ``bonus``. Whoever is given a score without having
+    been graded counts as graded, with no properties.
     """
     if not points or (report.status != "graded" and "score" not in points):
         return report

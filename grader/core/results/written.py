@@ -130,9 +130,7 @@ class PracticeError(Exception):
 def read_practice(path: Path, worth: float) -> dict[str, Practice]:
     """Practice points by student, from the ``checks.csv`` of graded notebooks.
 
-    Args:
-        path: A CSV with a line for each check; points are blank where a check never ran.
-        worth: The points that all checks together are worth.
+    It has a line for each check, with blank points where the check never ran; ``worth`` is what all are worth.
 
     Raises:
         PracticeError: If the file cannot be read, or is not such a CSV.

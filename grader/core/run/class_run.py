@@ -55,14 +55,8 @@ def begun(
 ) -> Iterator[Run]:
     """Begin a run with its ledger open; no other process can grade into that folder until the run ends.
 
-    Args:
-        out: The folder of reports.
-        candidates: What the run was given.
-        settings: How to grade.
-        fresh: Whether to grade all of it again.
-        reader: Reads submissions.
-        replace: Whether these submissions are the whole class; otherwise they join it.
-        every_attempt: Whether earlier submissions of the same students stay in the class.
+    The candidates join the class that is in the folder, or replace it. Earlier submissions of the same students leave
+    the class, unless every attempt stays. With ``fresh``, no earlier result of the candidates is kept.
 
     Raises:
         LedgerError: If the ledger cannot be used.
@@ -275,13 +269,7 @@ class Joined:
 
 
 def joined(candidates: Sequence[Candidate], known: Mapping[str, Origin | None], every_attempt: bool) -> Joined:
-    """Put a run beside what is known.
-
-    Args:
-        candidates: Everything that the run was given.
-        known: The class so far: submissions, and whose they are.
-        every_attempt: Whether earlier submissions of the same students stay.
-    """
+    """Put a run beside the class so far; ``every_attempt`` keeps earlier submissions of the same students."""
     candidates = [
         one if one.origin else dataclasses.replace(one, origin=_kept(known.get(one.id))) for one in candidates
     ]

@@ -47,12 +47,7 @@ class Started:
 
 
 def start(cuda: bool = False, contained: bool = True) -> Started:
-    """Start the process.
-
-    Args:
-        cuda: Let it use GPUs.
-        contained: Put it into a container, where there can be one.
-    """
+    """Start the process, with GPUs if asked for, and in a container if asked for and where there can be one."""
     control, theirs = socket.socketpair()
     with theirs:
         command = [sys.executable, "-sPB", "-W", "ignore", "-c", START, str(REPOSITORY), str(theirs.fileno())]

@@ -50,11 +50,7 @@ USEFUL_MODULES = (  # so that no worker spends time on them
 
 
 def main(control_fd: int) -> None:
-    """Serve commands until the judge closes the control socket; then end all workers, and this process.
-
-    Args:
-        control_fd: The control socket.
-    """
+    """Serve commands until the judge closes the control socket; then end all workers, and this process."""
     control = socket.socket(fileno=control_fd)
     configuration, _ = _line(control)
     if not configuration:
