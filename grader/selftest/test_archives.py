@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import random
 import stat
 import struct
@@ -201,15 +200,6 @@ def test_an_entry_without_a_name_is_passed_over() -> None:
         archive.writestr(zipfile.ZipInfo(""), "")
         archive.writestr(NORM, "x = 1\n")
     assert read(buffer.getvalue()).files == {NORM: "x = 1\n"}
-
-
-def test_a_zip_is_read_from_the_file_that_it_is(tmp_path: Path) -> None:
-    place = tmp_path / "here" / "someone.zip"
-    place.write_bytes(GOOD)
-    try:
-        assert set(Candidate("someone", place).read().files) == {NORM, FUNCTIONAL}
-    finally:
-        os.unlink(place)
 
 
 # ── Folders ─────────────────────────────────────────────────────────────────────────────────────────────────────────

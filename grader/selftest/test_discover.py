@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from grader.core.intake.candidate import Candidate
 from grader.core.intake.discover import IntakeError
 from grader.core.intake.discover import discover as discover_any
 from grader.core.intake.submission import Submission
@@ -20,10 +19,6 @@ discover = partial(discover_any, expected=EXPECTED)
 def ids(*paths: Path) -> list[str]:
     """The ids of what lies there."""
     return [candidate.id for candidate in discover(paths)]
-
-
-def test_a_folder_with_src_is_one_submission(tmp_path: Path) -> None:
-    assert ids(write_folder(tmp_path / "ada", HANDED_IN)) == ["ada"]
 
 
 def test_a_folder_with_loose_files_is_one_submission(tmp_path: Path) -> None:
@@ -147,7 +142,3 @@ def test_a_path_without_a_submission_is_refused_by_name(
     write_folder(tmp_path, files)
     with pytest.raises(IntakeError, match=f"{path}: {message}"):
         discover([tmp_path / path])
-
-
-def test_a_candidate_that_has_gone_gives_a_reason(tmp_path: Path) -> None:
-    assert Candidate("ada", tmp_path / "gone").read().reason is not None
