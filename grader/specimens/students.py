@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.core.assignment import Assignment
+from grader.core.results.files import write_zip
 
-MOMENT = (2026, 9, 1, 12, 0, 0)  # the time of every file in a zip, so that the same class gives the same bytes
 Edits = tuple[tuple[str, str, str], ...]  # path, text of the reference, text that the student wrote instead
 
 
@@ -64,7 +63,7 @@ def write_class(assignment: Assignment, folder: Path) -> None:
         elif student.packed == "folder":
             write_files(files, folder / student.id)
         else:
-            _write_zip(folder / f"{student.id}.zip", files, "my homework/" if student.packed == "nested" else "")
+            write_zip(files, folder / f"{student.id}.zip", "my homework" if student.packed == "nested" else "")
 
 
 def write_files(files: Mapping[str, bytes], folder: Path) -> None:
@@ -73,9 +72,3 @@ def write_files(files: Mapping[str, bytes], folder: Path) -> None:
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data)
-
-
-def _write_zip(path: Path, files: Mapping[str, bytes], prefix: str) -> None:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in sorted(files.items()):
-            archive.writestr(zipfile.ZipInfo(prefix + name, MOMENT), data)
