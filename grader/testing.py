@@ -1,8 +1,8 @@
 """What hidden tests and diagnosis may use of the grader. Each name is documented where it is defined.
 
 These names stay from year to year. An assignment may import nothing else of the core but ``grader.core.assignment``,
-to define itself, and ``grader.specimens``, to declare its submissions of known truth: neither imports torch, so
-commands that judge nothing start at once.
+to define itself, and beside it ``grader.specimens``, to declare its submissions of known truth: neither imports torch,
+so commands that judge nothing start at once.
 
 - The student: ``Student``, ``StudentModule``, ``is_elsewhere``, ``label``, ``why_not_assessed``.
 - Inputs: ``dtypes``, ``generator``, ``integers``, ``kept``, ``normal``, ``signs``, ``uniform``.
