@@ -15,7 +15,7 @@ import pytest
 from grader.core.intake import clones
 from grader.core.intake.clones import committed_at
 from grader.core.intake.discover import discover
-from grader.core.intake.listing import Listing
+from grader.core.intake.platforms import Listing
 from grader.selftest.submissions import write_folder, zipped
 
 pytestmark = [

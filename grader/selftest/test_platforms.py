@@ -17,8 +17,8 @@ from grader.core.intake import platforms, reading
 from grader.core.intake.candidate import Candidate, safe_id
 from grader.core.intake.discover import PLATFORMS, IntakeError
 from grader.core.intake.discover import discover as discover_any
-from grader.core.intake.listing import Listing
 from grader.core.intake.origin import MAX_TEXT, Origin, Student, clean
+from grader.core.intake.platforms import Listing
 from grader.selftest.submissions import EXPECTED, HANDED_IN, write_folder, zipped
 
 NORM, FUNCTIONAL = "src/modeling/norm.py", "src/functional.py"

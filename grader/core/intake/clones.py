@@ -15,8 +15,8 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from .listing import Listing
 from .origin import Found, Origin, Part, Student, clean
+from .platforms import Listing
 from .submission import Unreadable
 
 SUFFIX = "-submissions"

@@ -16,9 +16,8 @@ from .candidate import Candidate, folded, identifier, safe_id, unused
 from .clones import clones
 from .kinds import FOREIGN, START_BYTES, archive_kind, is_archive_name
 from .layout import expected_path
-from .listing import Listing
 from .origin import Found, Part, Student
-from .platforms import canvas, gradescope, moodle
+from .platforms import Listing, canvas, gradescope, moodle
 from .roster import latest, with_roster
 from .submission import ANYTHING, PACKAGE, Expected, Unreadable, open_regular
 
