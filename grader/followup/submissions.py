@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from grader.core.assignment import Assignment
-from grader.core.cli.submissions import found, with_files
+from grader.core.cli.grade import found, with_files
 from grader.core.cli.terminal import chosen, ending, fail, warn
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.reader import Reader

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from grader.core.cli.grade import LevelName
-from grader.core.cli.submissions import Roster, Source, found
+from grader.core.cli.grade import LevelName, Roster, Source, found
 from grader.core.cli.terminal import ERR, EXIT_GRADER_ERROR, chosen, fail, follow, language_of, prepare, say
 from grader.core.export.table import number
 from grader.core.intake.reader import Reader

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from grader.core.cli.submissions import Roster, Source, found
+from grader.core.cli.grade import Roster, Source, found
 from grader.core.cli.terminal import ERR, chosen, fail, follow, language_of, needing, prepare, say, warn
 from grader.core.export.table import written
 from grader.core.intake.origin import clean
