@@ -19,7 +19,7 @@ from .harness.raised import debug_last_call, forget_calls, watch_calls
 from .harness.rubric import ROOT, SOURCE, TESTS
 
 # Students get a copy of the package; in the course's own repository it is only in ``grader``.
-PLACES = (TESTS / "harness" / "second_device", ROOT / "grader" / "core" / "sandbox" / "second_device")
+PLACES = (TESTS / "harness" / "second_device", ROOT / "grader" / "second_device")
 MOST_CAUSES = 8  # of an exception, that are searched
 ONLY_CPU = os.environ.get("DEVICE") == "cpu"  # as in `make test DEVICE=cpu`
 _GPU = torch.backends.cuda.is_built() and torch.cuda.is_available() and not ONLY_CPU
