@@ -16,6 +16,7 @@ from torch import Tensor
 
 from grader import second_device
 from grader.selftest.two_devices import HERE, assert_same, assigned, maker
+from tests.conftest import PLACES
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -207,6 +208,11 @@ def test_it_stays_installed_once_and_warns_of_nothing() -> None:
         second_device.install()
     assert second_device.is_here(torch.ones(1, device=HERE).device)
     assert not second_device.is_here("cpu")
+
+
+def test_the_public_tests_find_it_in_the_repository() -> None:
+    """Without it, they would leave out what only a second device shows, and say nothing."""
+    assert any(place.is_dir() for place in PLACES)
 
 
 def test_a_torch_that_cannot_take_it_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
