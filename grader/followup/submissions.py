@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
@@ -67,19 +66,12 @@ def settings_then(out: Path, report: Report) -> Settings:
     if not (out / LEDGER).exists():
         return known
     with ending(out, LedgerError), reading(out) as ledger:
-        details = details_of(ledger, report.submission.id)
-    return settings_of(details, chosen()) if details else known
-
-
-def details_of(connection: sqlite3.Connection, submission: str) -> dict[str, str]:
-    """The conditions under which a submission got its newest result; empty if it has none."""
-    found = connection.execute(
-        "SELECT details FROM results JOIN conditions ON conditions.id = results.conditions "
-        "WHERE current AND submission = ?",
-        (submission,),
-    ).fetchone()
-    details: dict[str, str] = json.loads(found[0]) if found else {}
-    return details
+        details = ledger.execute(
+            "SELECT details FROM results JOIN conditions ON conditions.id = results.conditions "
+            "WHERE current AND submission = ?",
+            (report.submission.id,),
+        ).fetchone()
+    return settings_of(json.loads(details[0]), chosen()) if details else known
 
 
 def settings_of(details: Conditions, assignment: Assignment) -> Settings:
