@@ -67,18 +67,6 @@ def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_an_empty_folder_is_named(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    line = only_line(run("grade", tmp_path / "empty", "--out", tmp_path / "out"))
-    assert f"{tmp_path / 'empty'}: no submission found. Expected src/" in line
-
-
-def test_what_is_no_archive_is_named(tmp_path: Path) -> None:
-    write_folder(tmp_path, {"homework.rar": "x"})
-    line = only_line(run("grade", tmp_path / "homework.rar", "--out", tmp_path / "out"))
-    assert f"{tmp_path / 'homework.rar'}: not a zip archive. Give a folder or a .zip file." in line
-
-
 def test_a_place_that_cannot_be_written_to_is_named(ada: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     line = only_line(run("grade", ada, "--out", tmp_path / "file" / "out"))
@@ -176,8 +164,6 @@ def _show_the_class(out: Path) -> None:
     assert f"zoe: no student matches. `grader show {out}` lists everyone." in only_line(run("show", out, "zoe"))
     assert "adda: no student matches (did you mean ada?)" in only_line(run("show", out, "adda"))
     assert "o: ambiguous: bo, nobody. Give more" in only_line(run("show", out, "o"))
-    (out / "ada" / "report.json").write_text('{"score": "100"}')
-    assert f"{out / 'ada' / 'report.json'}: not a report of this grader" in only_line(run("show", out, "ada"))
 
 
 def test_practice_points_stand_beside_the_score(in_process: None, ada: Path, tmp_path: Path) -> None:
@@ -198,12 +184,6 @@ def test_practice_points_stand_beside_the_score(in_process: None, ada: Path, tmp
 def test_a_file_that_holds_no_checks_is_named(ada: Path, tmp_path: Path) -> None:
     line = only_line(run("grade", ada, "--out", tmp_path / "out", "--notebooks", tmp_path / "gone.csv"))
     assert line.startswith(f"grader: --notebooks {tmp_path / 'gone.csv'}: No such file or directory. Give the checks")
-
-
-def test_a_folder_without_reports_is_named(tmp_path: Path) -> None:
-    assert f"{tmp_path}: no report in it. Give the folder that grade --out wrote to." in only_line(
-        run("show", tmp_path)
-    )
 
 
 def test_our_own_failure_is_shown_and_ends_with_3(
