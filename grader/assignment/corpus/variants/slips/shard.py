@@ -71,11 +71,12 @@ SLIPS = (
     slip(
         "strided_ownership",
         OWNED,
+        "shard_dealt_ids",
         shift="torch.where(input_ids % self.world == self.rank, input_ids // self.world, -1)",
     ),
     slip("global_rows", OWNED, lookup="input_ids.clamp(0, self.n - 1)"),
     slip("ranks_reversed", OWNED, first="(world_size - 1 - rank) * (vocab_size // world_size)"),
-    slip("rows_over_world", OWNED, s_like=" / self.world"),
+    slip("rows_over_world", OWNED, "lookup_rows_scaled", s_like=" / self.world"),
     slip("clamped", ZEROS, "shard_clamped_ids", "strided_ownership", masked="out.masked_fill(below.unsqueeze(-1), 0)"),
     slip("clamped_both", ZEROS, "shard_clamped_ids", "lost_first lost_last", masked="out"),
     slip("wrapped", ZEROS, "shard_wrapped_ids", "lost_first lost_last", lookup="rows % self.n", masked="out"),
@@ -133,6 +134,12 @@ SLIPS = (
         SEED,
         "init_after_extra_draw",
         s_earlier="torch.empty_like(self.shard).normal_(generator=generator)",
+    ),
+    slip(
+        "shard_cut_out_of_a_table",
+        SEED,
+        "shard_rows_of_a_table",
+        s_draw="table = self.shard.new_empty(self.world, *self.shard.shape).normal_(self.mean, self.std, generator=generator); self.shard.copy_(table[self.rank])",
     ),
     slip(
         "shard_mean_ignored", SEED, "init_other_scale", s_draw="self.shard.normal_(0.0, self.std, generator=generator)"

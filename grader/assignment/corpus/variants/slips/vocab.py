@@ -57,18 +57,24 @@ PURE, BACK = "vocab_purity", "vocab_backward"
 SLIPS = (
     slip("padding_id", LOOK, v_like=".masked_fill((input_ids == 0).unsqueeze(-1), 0)"),
     slip("off_by_one", LOOK, v_ids="(input_ids - 1).clamp(min=0)"),
-    slip("scaled_rows", LOOK, v_like=" * table.shape[1] ** 0.5"),
+    slip("scaled_rows", LOOK, "lookup_rows_scaled", v_like=" * table.shape[1] ** 0.5"),
     slip("reversed_rows", LOOK, v_look="table.flip(0)[ids]"),
     slip("last_id_clamped", LOOK, v_ids="input_ids.clamp(max=self.table.shape[0] - 2)"),
     slip("half_precision_ids", LOOK, "vocab_lookup_16_bit_ids", v_ids="input_ids.half().long()"),
     slip("short_ids", LOOK, "vocab_lookup_16_bit_ids", v_ids="input_ids.short().long()"),
     slip("sequence_first", LOOK, "output_shape", v_like=".transpose(0, 1)"),
-    slip("normalised_rows", LOOK, v_like=" / table[ids].norm(dim=-1, keepdim=True)"),
+    slip("normalised_rows", LOOK, "lookup_rows_scaled", v_like=" / table[ids].norm(dim=-1, keepdim=True)"),
     slip(
         "vocab_extra_draw",
         INIT,
         "init_after_extra_draw",
         v_earlier="torch.empty_like(self.table).normal_(generator=generator)",
+    ),
+    slip(
+        "vocab_drawn_transposed",
+        INIT,
+        "init_other_order",
+        v_draw="self.table.copy_(self.table.mT.contiguous().normal_(self.mean, self.std, generator=generator).mT)",
     ),
     slip("vocab_uniform", INIT, "init_other_distribution", v_draw="self.table.uniform_(-1, 1, generator=generator)"),
     slip(
