@@ -15,6 +15,7 @@ PHRASES: Final = {
     "the row of id {id}": "id {id} 的行",
     "zeros": "零",
     "its own row, rounded": "自己的行，但被舍入",
+    "one number in every feature": "每个分量都相同的一个数",
     "its own row times a number": "自己的行乘以一个数",
     "the sum of the rows of ids {one} and {other}": "id {one} 与 id {other} 的两行之和",
     "the mean of the rows of ids {one} and {other}": "id {one} 与 id {other} 的两行的平均",

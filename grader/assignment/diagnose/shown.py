@@ -25,7 +25,7 @@ from grader.assignment.model.draw_words import (
     ROWS_OF_TABLE,
 )
 from grader.assignment.model.histories import OTHER_BUILT, OTHERWISE
-from grader.assignment.model.row_words import MULTIPLE, RECEIVES, ROWS_TIMES, ROWS_TIMES_SOME
+from grader.assignment.model.row_words import MULTIPLE, ONE_NUMBER, RECEIVES, ROWS_TIMES, ROWS_TIMES_SOME
 from grader.testing import ALIKE, OTHER_DTYPE, OTHER_SHAPE, SAME_MULTIPLE, ZEROS, Message
 
 Failing = Mapping[str, Message]  # from a case's id to its message
@@ -122,7 +122,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "shard_filled_otherwise": (
         Clue(
             says=(GIVES,),
-            fields={"seen": ("no row of the table", "numbers that are not finite")},
+            fields={"seen": (str(ONE_NUMBER), "numbers that are not finite")},
             within=OTHERS_IDS,
         ),
     ),

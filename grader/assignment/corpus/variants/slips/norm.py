@@ -175,7 +175,7 @@ SLIPS = (
         "init_other_scale",
         norm_draw="self.gamma.uniform_(min(self.init_range[0], 0.0), self.init_range[1], generator=generator)",
     ),
-    slip("seed_ignored", INIT, "init_seed_ignored", norm_seed="42"),
+    slip("seed_ignored", INIT, "init_seed_ignored", "seed_default", norm_seed="42"),
     slip("never_drawn", INIT, "init_not_drawn", "range_default seed_default", norm_draw="self.gamma.fill_(1.0)"),
     slip(
         "no_reset_in_init", INIT, "init_not_drawn", "range_default seed_default", initialise="nn.init.ones_(self.gamma)"
