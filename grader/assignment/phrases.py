@@ -15,6 +15,7 @@ PHRASES: Final = {
     "the row of id {id}": "id {id} 的行",
     "zeros": "零",
     "its own row, rounded": "自己的行，但被舍入",
+    "one number in every feature": "每个分量都相同的一个数",
     "its own row times a number": "自己的行乘以一个数",
     "the sum of the rows of ids {one} and {other}": "id {one} 与 id {other} 的两行之和",
     "the mean of the rows of ids {one} and {other}": "id {one} 与 id {other} 的两行的平均",
@@ -130,6 +131,9 @@ PHRASES: Final = {
     "their mean is {mean}, their standard deviation {std}": "它们的均值是 {mean}，标准差是 {std}",
     "they are the right random numbers, scaled or shifted": "随机数是对的，尺度不对",
     "they are the right random numbers, rounded": "随机数是对的，但被舍入",
+    "rank by rank, {world} ranks hold their rows of whole tables drawn with seeds {seeds}": (
+        "逐个 rank 看，{world} 个 rank 持有的是各自在整张表中的行，整张表分别以种子 {seeds} 采样"
+    ),
     "they are the right random numbers in another order": "随机数是对的，顺序不对",
     "they are this seed's numbers for a draw in {dtype}": "它们是这个种子以 {dtype} 采样得到的数",
     "they are this seed's numbers for a {kind} draw": "它们是这个种子按 {kind} 分布采样得到的数",

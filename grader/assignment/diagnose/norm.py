@@ -8,7 +8,8 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from grader.assignment.model.normalising import CONTRACT, GROUP_SIZE, HIDDEN, LARGE, SIGNS, filled, normalising, numbers
+from grader.assignment.hidden.norm_inputs import build
+from grader.assignment.model.normalising import CONTRACT, GROUP_SIZE, HIDDEN, LARGE, SIGNS, normalising, numbers
 from grader.testing import Student, normal
 
 from .fit import fits, only
@@ -58,11 +59,10 @@ def gamma(student: Student) -> str | None:
     if not reading.works:
         return None
 
-    def output(filling: Tensor | float) -> Tensor:
-        module = student.GroupRMSNorm(hidden_size=HIDDEN, group_size=GROUP_SIZE)
-        return numbers(filled(module, filling).train(reading.training)(token), (HIDDEN,))
+    def output(filling: Tensor | None) -> Tensor:
+        return numbers(build(student, GROUP_SIZE, "cpu", gamma=filling)(token), (HIDDEN,))
 
-    plain, scaled = output(reading.neutral), output(own)
+    plain, scaled = output(None), output(own)
     met = scaled / plain
     if fits(met, own, own):
         return None if fits(output(-own) / plain, -own, own) else "norm_gamma_changed"

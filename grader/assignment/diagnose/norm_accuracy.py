@@ -6,7 +6,8 @@ from typing import Final
 
 from torch import Tensor
 
-from grader.assignment.model.normalising import GROUP_SIZE, HIDDEN, filled, normalising, numbers
+from grader.assignment.hidden.norm_inputs import build
+from grader.assignment.model.normalising import GROUP_SIZE, HIDDEN, normalising, numbers
 from grader.testing import Student, error_in_ulp, normal
 
 from .fit import fits
@@ -27,15 +28,7 @@ def sixteen_bits(student: Student) -> str | None:
         return None
     worst = 0.0
     for x in (usual.half(), usual.bfloat16()):
-        wide, narrow = (
-            numbers(
-                filled(student.GroupRMSNorm(hidden_size=HIDDEN, group_size=GROUP_SIZE), reading.neutral).train(
-                    reading.training
-                )(given),
-                x.shape,
-            )
-            for given in (x.float(), x)
-        )
+        wide, narrow = (numbers(build(student, GROUP_SIZE, "cpu")(given), x.shape) for given in (x.float(), x))
         worst = max(worst, float(error_in_ulp(narrow, wide, wide, x.dtype).max()))
     return "norm_squares_before_upcast" if worst > ONE_ROUNDING else None
 
@@ -54,9 +47,7 @@ def backward(student: Student) -> str | None:
     """
     x = _centred(input_in_groups())
     upstream = _centred(normal(0, "diagnose upstream", shape=x.shape))
-    reading = normalising(student)
-    module = filled(student.GroupRMSNorm(hidden_size=HIDDEN, group_size=GROUP_SIZE), reading.neutral)
-    module.train(reading.training)
+    module = build(student, GROUP_SIZE, "cpu")
     output = numbers(module(x), x.shape)
     if not fits(numbers(module(2 * x), x.shape), output):
         return None

@@ -8,7 +8,8 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from grader.assignment.model.normalising import GROUP_SIZE, HIDDEN, SIGNS, filled, normalising, numbers
+from grader.assignment.hidden.norm_inputs import quotients
+from grader.assignment.model.normalising import GROUP_SIZE, SIGNS
 from grader.testing import Student
 
 from .fit import fits
@@ -19,11 +20,9 @@ EPSILONS: Final = (0.75, 15.0)
 
 def _response(student: Student, eps_argument: float) -> Tensor:
     """``[magnitudes, h]``: outputs for flat tokens, each in a call of its own, divided by the tokens' signs."""
-    module = student.GroupRMSNorm(hidden_size=HIDDEN, group_size=GROUP_SIZE, eps=eps_argument)
-    reading = normalising(student)
-    filled(module, reading.neutral).train(reading.training)
-    pattern = torch.tensor(SIGNS)
-    return torch.cat([numbers(module((m * pattern).reshape(1, 1, -1)), (1, HIDDEN)) / pattern for m in MAGNITUDES])
+    pattern = torch.tensor(SIGNS).reshape(1, 1, -1)
+    tokens = (magnitude * pattern for magnitude in MAGNITUDES)
+    return torch.cat([quotients(student, token, GROUP_SIZE, "cpu", eps_argument)[0] / pattern[0] for token in tokens])
 
 
 def eps(student: Student) -> str | None:
@@ -47,6 +46,7 @@ def eps(student: Student) -> str | None:
         ("norm_eps_outside", lambda argument: magnitudes / (root + argument)),
         ("norm_eps_squared", lambda argument: magnitudes / (root.square() + argument**2).sqrt()),
         ("norm_eps_as_floor", lambda argument: magnitudes / root.square().clamp(min=argument).sqrt()),
+        ("norm_eps_as_floor", lambda argument: magnitudes / root.clamp(min=argument)),
         ("norm_eps_absent", lambda _: slope.expand_as(root)),
         ("norm_eps_constant", lambda _: magnitudes / (root.square() + fixed).sqrt()),  # the last: zero fits it as well
     ]

@@ -113,22 +113,22 @@ def base(student: Student) -> str | None:
 def far(student: Student) -> str | None:
     """The mistake in near angles; where these are right, whether far ones are rounded to 16 bits."""
     ropes = Ropes(student, "cpu")
-    if not _exact(ropes, 64, 63):
+    if not all(_exact(ropes, 64, 63, other) for other in (BASE, 16)):
         return base(student)
-    failing = [dtype for dtype in DTYPES if not _exact(ropes, 4200, FAR, dtype)]
+    failing = [dtype for dtype in DTYPES if not _exact(ropes, 4200, FAR, dtype=dtype)]
     return "rope_far_positions" if failing and all(_rounded(ropes, dtype) for dtype in failing) else None
 
 
-def _four_features(ropes: Ropes, longest: int, dtype: torch.dtype) -> StudentModule:
-    sizes = {"dim": 4, "max_seq_len": longest, "base": BASE, "ratio": 2}
+def _four_features(ropes: Ropes, longest: int, base: int, dtype: torch.dtype) -> StudentModule:
+    sizes = {"dim": 4, "max_seq_len": longest, "base": base, "ratio": 2}
     return ropes.student.NTKAwareRoPE(**sizes, dynamic=False, dtype=dtype, device="cpu")
 
 
-def _exact(ropes: Ropes, longest: int, length: int, dtype: torch.dtype = torch.float32) -> bool:
+def _exact(ropes: Ropes, longest: int, length: int, base: int = BASE, dtype: torch.dtype = torch.float32) -> bool:
     """Whether the angles of a call of that length are those of the contract."""
-    module = _four_features(ropes, longest, dtype)
+    module = _four_features(ropes, longest, base, dtype)
     try:
-        check_tables(ropes, module, ntk_angles(4, BASE, 2, length), quoted(""), dtype)
+        check_tables(ropes, module, ntk_angles(4, base, 2, length), quoted(""), dtype)
     except WrongAnswer:
         return False
     return True
@@ -139,7 +139,7 @@ def _rounded(ropes: Ropes, dtype: torch.dtype) -> bool:
 
     The first pair's frequency is one, without any rounding, so it shows the positions. The second one's may be rounded.
     """
-    shown = tables_shown(ropes, _four_features(ropes, 4200, dtype), FAR, 4)
+    shown = tables_shown(ropes, _four_features(ropes, 4200, BASE, dtype), FAR, 4)
     turned, angles = torch.complex(*shown.chunk(2, dim=-1)), ntk_angles(4, BASE, 2, FAR)
     exact = torch.polar(torch.ones(()).double(), angles)
     positions = (angles[:, :1], *(angles[:, :1].to(narrow).double() for narrow in DTYPES[1:]))

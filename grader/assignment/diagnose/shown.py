@@ -10,8 +10,9 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from grader.assignment import ASSIGNMENT
 from grader.assignment.hidden.checks import AFTER, ALONE, DRAWS, DTYPE, DTYPE_WHEN, MOMENTS, RESET, SHARE, UNSEEDED
-from grader.assignment.hidden.rope_tables import CALL, MS, SPEEDS
+from grader.assignment.hidden.rope_tables import CALL, MS, OF_NO_RATIO, OF_RATIO, SPEEDS
 from grader.assignment.model.draw_words import (
     AFTER_DRAWS,
     LATER,
@@ -19,10 +20,12 @@ from grader.assignment.model.draw_words import (
     OF_SEED,
     ONE_SEED,
     OTHER_KIND,
+    OTHER_ORDER,
     RANKS_SEEDS,
+    ROWS_OF_TABLE,
 )
 from grader.assignment.model.histories import OTHER_BUILT, OTHERWISE
-from grader.assignment.model.row_words import MULTIPLE, RECEIVES
+from grader.assignment.model.row_words import MULTIPLE, ONE_NUMBER, RECEIVES, ROWS_TIMES, ROWS_TIMES_SOME
 from grader.testing import ALIKE, OTHER_DTYPE, OTHER_SHAPE, SAME_MULTIPLE, ZEROS, Message
 
 Failing = Mapping[str, Message]  # from a case's id to its message
@@ -102,30 +105,44 @@ PARAMETER_CHANGED = (
     Clue(says=("gamma is {dtype} after a {call} call",)),
 )
 WITHOUT_SPREAD = Clue(says=(MOMENTS,), fields={"std": "0"})  # every draw is the same
+ROWS_SCALED = Clue(says=(ROWS_TIMES, _key(ROWS_TIMES_SOME)))
 DEFAULTS = Clue("arguments_have_the_defaults")
 
-# From a cause to clues of which each of its cases fits one; a cause that has a probe and no entry here explains any.
+# From a cause that no probe looks for to clues of which each of its cases fits one; the most specific causes first.
 EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_persistent_tables": (Clue(says=("state_dict() lists {names}",)),),
     "ids_changed_in_place": (Clue(says=(_key(AFTER),), fields={"what": "input_ids"}),),
-    "default_argument": (DEFAULTS, Clue("the_rank_is_zero")),
-    "output_dtype": (DTYPE_DIFFERS,),
-    "output_shape": (
-        SHAPE_DIFFERS,
-        Clue("every_batch_row_and_head_turns_alike", ("{dtype} output",), {"dtype": "float32"}),
-    ),
     "norm_rounded_to_gamma": (Clue("a_float32_input_is_not_rounded"),),
     "norm_mode": (EVALUATION,),
+    "vocab_lookup_16_bit_ids": (Clue("ids_beyond_16_bits"),),
+    "shard_16_bit_ids": (Clue("ids_beyond_16_bits"),),
+    "norm_eps_scaled": (Clue(says=(SHARE,)),),
+    "lookup_rows_scaled": (ROWS_SCALED, Clue("ids_beyond_16_bits")),
+    "shard_neighbour_answered": (Clue(says=(IDS,), fields={"n": 1}, within=OTHERS_IDS),),
+    "shard_filled_otherwise": (
+        Clue(
+            says=(GIVES,),
+            fields={"seen": (str(ONE_NUMBER), "numbers that are not finite")},
+            within=OTHERS_IDS,
+        ),
+    ),
+    "rope_table_dtype": (Clue("tables_have_the_dtype", lacks=(_key(ALONE),)),),
     "input_changed": (INPUT_CHANGED,),
     "parameter_changed": (*PARAMETER_CHANGED, HISTORY),
-    "earlier_call_remembered": (Clue("earlier_calls_leave_no_trace"), EVALUATION),
     "state_shared": (CHANGED_BEFORE, OTHER_BEFORE),
+    "default_argument": (DEFAULTS, Clue("the_rank_is_zero")),
+    "earlier_call_remembered": (Clue("earlier_calls_leave_no_trace"), EVALUATION),
     "not_a_parameter": (Clue(says=(REGISTERED,), fields={"n": 0}), DTYPE_DIFFERS),
     "further_parameter": (
         Clue(says=(REGISTERED,), fields={"n": range(2, 1000)}),
         Clue(says=("a buffer is registered; this module has none",)),
     ),
     "frozen_parameter": (Clue(says=("the parameter does not require gradients",)),),
+    "output_dtype": (DTYPE_DIFFERS,),
+    "output_shape": (
+        SHAPE_DIFFERS,
+        Clue("every_batch_row_and_head_turns_alike", ("{dtype} output",), {"dtype": "float32"}),
+    ),
     "parameter_dtype": (Clue(says=(DTYPE, DTYPE_WHEN)), DTYPE_DIFFERS),
     "parameter_size": (
         Clue(says=("the parameter has {n} elements; {wanted} are required", "the parameter has {n} elements")),
@@ -134,48 +151,38 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "bad_sizes_accepted": (Clue(says=("{sizes} is accepted; it must raise an error",)),),
     "bad_sizes_unnamed": (Clue(says=("the error raised for {sizes} does not name {size}",)),),
     "bad_sizes_other_error": (Clue(says=("{sizes} raises {kind}; expected a ValueError or an AssertionError",)),),
-    "vocab_lookup_16_bit_ids": (Clue("ids_beyond_16_bits"),),
-    "shard_16_bit_ids": (Clue("ids_beyond_16_bits"),),
+    "few_digits": (Clue(lacks=NOTHING_SEEN),),
+    "shard_seed_without_rank": (Clue(says=(ONE_SEED,)),),
+    "init_other_scale": (Clue(says=STRETCHED, lacks=(OF_SEED, NEXT_SEED, AFTER_DRAWS, LATER)),),
+    "init_other_distribution": (Clue(says=(_key(OTHER_KIND),)),),
+    "init_seed_ignored": (
+        Clue(says=(OF_SEED,), fields={"seed": 42}, lacks=(RANKS_SEEDS, ONE_SEED)),
+        Clue(says=(RANKS_SEEDS,), fields={"seeds": "42, 43, 44, 45"}),
+    ),
+    "init_neighbouring_seed": (Clue(says=(NEXT_SEED,)),),
+    "init_reset_differs": (Clue(says=(_key(RESET),)),),
+    "shard_rows_of_a_table": (Clue(says=(ROWS_OF_TABLE,)),),
+    "init_after_extra_draw": (Clue(says=(LATER,)),),
+    "init_other_order": (Clue(says=(_key(OTHER_ORDER),)),),
+    "init_unseeded": (Clue(says=(_key(UNSEEDED),)),),
+    "init_not_drawn": tuple(Clue(says=(_key(ZEROS), _key(ALIKE)), within=draw) for draw in DRAWS.values()),
+    "shard_seed_of_later_ranks": (Clue(says=(RANKS_SEEDS,)),),
+    "rope_module_gradient": (Clue("gradients_flow_through_the_module"),),
     "gradient_cut": (
         Clue(says=("no gradient reaches {where}",)),
         Clue(says=(RECEIVES,), fields={"seen": "nothing"}, only=True, least=2),
     ),
     "one_row_without_gradient": (Clue(says=(ROWS,), fields={"n": 1}, within="nothing"),),
-    "few_digits": (Clue(lacks=NOTHING_SEEN),),
-    "gradient_scaled": (
-        Clue(says=(SAME_MULTIPLE,)),
-        Clue(says=(RECEIVES,), within=MULTIPLE),
-    ),
     "gradient_not_summed": (
         Clue(
             says=(RECEIVES,),
             fields={"seen": ("the mean of the gradients of its uses", "the gradient of only one of its uses")},
         ),
     ),
-    "init_reset_differs": (Clue(says=(_key(RESET),)),),
-    "norm_eps_scaled": (Clue(says=(SHARE,)),),
-    "init_unseeded": (Clue(says=(_key(UNSEEDED),)),),
-    "init_after_extra_draw": (Clue(says=(LATER,)),),
-    "init_seed_ignored": (
-        Clue(says=(OF_SEED,), fields={"seed": 42}, lacks=(RANKS_SEEDS, ONE_SEED)),
-        Clue(says=(RANKS_SEEDS,), fields={"seeds": "42, 43, 44, 45"}),
+    "gradient_scaled": (
+        Clue(says=(SAME_MULTIPLE,)),
+        Clue(says=(RECEIVES,), within=MULTIPLE),
     ),
-    "init_neighbouring_seed": (Clue(says=(NEXT_SEED,)),),
-    "init_other_scale": (Clue(says=STRETCHED, lacks=(OF_SEED, NEXT_SEED, AFTER_DRAWS, LATER)),),
-    "init_other_distribution": (Clue(says=(_key(OTHER_KIND),)),),
-    "shard_seed_without_rank": (Clue(says=(ONE_SEED,)),),
-    "init_not_drawn": tuple(Clue(says=(_key(ZEROS), _key(ALIKE)), within=draw) for draw in DRAWS.values()),
-    "shard_seed_of_later_ranks": (Clue(says=(RANKS_SEEDS,)),),
-    "shard_neighbour_answered": (Clue(says=(IDS,), fields={"n": 1}, within=OTHERS_IDS),),
-    "shard_filled_otherwise": (
-        Clue(
-            says=(GIVES,),
-            fields={"seen": ("no row of the table", "numbers that are not finite")},
-            within=OTHERS_IDS,
-        ),
-    ),
-    "rope_table_dtype": (Clue("tables_have_the_dtype", lacks=(_key(ALONE),)),),
-    "rope_module_gradient": (Clue("gradients_flow_through_the_module"),),
     "rope_module_dtype": (Clue("every_batch_row_and_head", (OTHER_DTYPE,)),),
     "rope_heads": (
         Clue(
@@ -183,7 +190,9 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         ),
     ),
     "rope_growth_at_es": tuple(Clue(says=(CALL,), fields={"ratio": ratio, "s": ratio * MS}) for ratio in (1, 3, 5)),
-    "rope_far_positions": (Clue("far_positions", fields={"base": 10000, "ratio": 2}),),
+    "rope_growth_beyond_ms": (Clue(says=(CALL,), fields={"ratio": (3, 5), "s": 2 * MS}, within=OF_RATIO),),
+    "rope_growth_piles_up": (Clue(says=(OF_NO_RATIO,)),),
+    "rope_growth_of_initial_ratio": (Clue(says=(CALL,), fields={"ratio": 3}, within=OF_RATIO),),
     "rope_scaling": (Clue("the_ratio_stretches", fields={"ratio": (2, 4)}, lacks=(_key(ALONE),)),),
     "rope_base_ignored": (Clue(fields={"base": 16, "ratio": (1, 2, 4)}, within=SPEEDS, lacks=(_key(ALONE),)),),
     "rope_unscaled_angles": (Clue("the_ratio_stretches", lacks=(_key(ALONE),)),),
@@ -197,6 +206,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
 NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "output_shape": (SHAPE_DIFFERS,),
     "few_digits": (Clue("float32_outputs_are_exact"),),
+    "lookup_rows_scaled": (ROWS_SCALED,),
     "parameter_changed": PARAMETER_CHANGED,
     "earlier_call_remembered": (HISTORY,),
     "not_a_parameter": (Clue(says=(REGISTERED,), fields={"n": 0}),),
@@ -205,76 +215,8 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
         Clue(says=("the parameter has {n} elements; {wanted} are required", "the parameter has {n} elements")),
         Clue("the_table_is_the_only"),
     ),
-    "gradient_scaled": (
-        Clue(says=(SAME_MULTIPLE,)),
-        Clue(says=(RECEIVES,), within=MULTIPLE),
-    ),
     "rope_base_ignored": (Clue(fields={"base": 16, "ratio": (1, 2)}),),
     "rope_unscaled_angles": (Clue(fields={"ratio": 1}),),
-}
-
-OF_PARAMETERS: Final = ("default_argument", "not_a_parameter", "further_parameter", "frozen_parameter")
-OF_SIZES: Final = ("bad_sizes_accepted", "bad_sizes_other_error")
-OF_DRAWS: Final = (
-    *("init_other_scale", "init_other_distribution", "init_seed_ignored", "init_neighbouring_seed"),
-    *("init_reset_differs", "init_after_extra_draw", "init_unseeded", "init_not_drawn"),
-)
-
-# From a property to causes that no probe looks for, the most specific first.
-SHOWN_BY_CASES: Final[Mapping[str, tuple[str, ...]]] = {
-    "norm_eps_inside_sqrt": ("norm_eps_scaled",),
-    "norm_dtype_and_shape": ("output_dtype", "output_shape"),
-    "norm_float32_inside": ("norm_rounded_to_gamma", "few_digits"),
-    "norm_init_and_reset": ("state_shared", *OF_DRAWS),
-    "norm_registration_and_arguments": (*OF_PARAMETERS, "parameter_dtype", "parameter_size", *OF_SIZES),
-    "norm_sizes_named": ("bad_sizes_accepted", "bad_sizes_unnamed"),
-    "norm_backward": ("not_a_parameter", "frozen_parameter", "gradient_cut", "gradient_scaled"),
-    "norm_purity": ("norm_mode", "input_changed", "parameter_changed", "state_shared", "earlier_call_remembered"),
-    "vocab_lookup": ("vocab_lookup_16_bit_ids", "output_shape"),
-    "vocab_init_and_reset": ("state_shared", *OF_DRAWS),
-    "vocab_dtype_and_registration": (*OF_PARAMETERS, "output_dtype", "parameter_dtype", "parameter_size"),
-    "vocab_purity": ("ids_changed_in_place", "parameter_changed", "state_shared", "earlier_call_remembered"),
-    "vocab_backward": (
-        *("not_a_parameter", "frozen_parameter", "gradient_cut", "one_row_without_gradient"),
-        *("gradient_not_summed", "gradient_scaled"),
-    ),
-    "shard_owned_ids": ("shard_16_bit_ids",),
-    "shard_zeros_elsewhere": ("shard_neighbour_answered", "shard_filled_otherwise"),
-    "shard_seed": (
-        *("state_shared", "shard_seed_without_rank"),
-        *(cause for cause in OF_DRAWS if cause != "init_neighbouring_seed"),  # the seeds of all ranks say more
-        "shard_seed_of_later_ranks",
-    ),
-    "shard_registration_and_arguments": (
-        *(*OF_PARAMETERS, "output_dtype", "parameter_dtype"),
-        *("parameter_size", *OF_SIZES),
-    ),
-    "shard_sizes_named": ("bad_sizes_accepted", "bad_sizes_unnamed"),
-    "shard_purity": ("ids_changed_in_place", "parameter_changed", "state_shared", "earlier_call_remembered"),
-    "shard_backward": (
-        *("not_a_parameter", "frozen_parameter", "gradient_cut", "one_row_without_gradient"),
-        *("gradient_not_summed", "gradient_scaled"),
-    ),
-    "rotary_broadcast": ("output_shape", "rotary_heads_differ"),
-    "rotary_dtype": ("output_dtype", "few_digits"),
-    "rotary_purity": ("input_changed", "rotary_tables_changed"),
-    "rotary_backward": ("rope_module_gradient", "gradient_cut", "gradient_scaled"),
-    "rope_base": (
-        "state_shared",
-        "default_argument",
-        "rope_scaling",
-        "rope_base_ignored",
-        "rope_unscaled_angles",
-    ),
-    "rope_exact_angles": ("rope_base_ignored",),
-    "rope_boundary": ("rope_module_dtype", "rope_heads", "rope_growth_at_es"),
-    "rope_buffers": (
-        "rope_persistent_tables",
-        "rope_table_dtype",
-        "input_changed",
-        "state_shared",
-        "earlier_call_remembered",
-    ),
 }
 
 
@@ -292,6 +234,6 @@ def explains(cause: str, failing: Failing) -> bool:
 
 
 def shown(property_id: str, failing: Failing) -> str | None:
-    """The first cause of the property that its failing cases show."""
-    causes = SHOWN_BY_CASES.get(property_id, ())
-    return next((cause for cause in causes if failing and explains(cause, failing)), None)
+    """The first cause that the rubric lists for the property and that its failing cases show."""
+    listed = {known.id for known in ASSIGNMENT.rubric.misconceptions if property_id in known.properties}
+    return next((cause for cause in EXPLAINED if cause in listed and failing and explains(cause, failing)), None)

@@ -44,10 +44,8 @@ def _rows_given(module: StudentModule, ids: Sequence[int]) -> list[int]:
         output = numbers(module(torch.tensor([[*ids]])), (len(ids), EMB))
     except Crashed:
         return []
-    candidates = torch.cat((_shard(), torch.zeros(1, EMB))).double()
-    places = [*range(ROWS), ZERO]
-    equal = (output.unsqueeze(1) == candidates).all(-1).tolist()  # [ids, rows + 1]
-    return [places[match.index(True)] if any(match) else OTHER for match in equal]
+    places = {tuple(row): place for place, row in enumerate(_shard().tolist())} | {(0.0,) * EMB: ZERO}
+    return [places.get(tuple(row), OTHER) for row in output.tolist()]
 
 
 def _right_inside(module: StudentModule) -> bool:
@@ -55,8 +53,11 @@ def _right_inside(module: StudentModule) -> bool:
 
 
 def owned_rows(student: Student) -> str | None:
-    """Look for zeros in place of the first or last row, if the rows between are right and no call has changed any."""
+    """Look for rows of every third id, or for zeros in place of the first or last row, if those between are right."""
     module = _construct(student)
+    given = [identifier for identifier, row in enumerate(_rows_given(module, range(VOCAB))) if row != ZERO]
+    if given == [*range(RANK, VOCAB, WORLD)]:
+        return "shard_dealt_ids"
     edges = _rows_given(module, [FIRST, LAST])
     lost = edges in ([ZERO, ROWS - 1], [0, ZERO], [ZERO, ZERO])
     held = module.held(ROWS * EMB)

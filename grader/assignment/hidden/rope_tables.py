@@ -68,6 +68,8 @@ QUARTER = say("position 0 is rotated by a quarter turn: sines in place of cosine
 TURNED_ALREADY = say("position 0 is already rotated")
 SPEEDS = "pair by pair, the angles are {factors} times the expected values"
 SHIFTED = "position {here} is rotated as position {n} should be, position {next} as position {following}"
+OF_RATIO = "they are the tables of ratio {k}"
+OF_NO_RATIO = "they match the tables of no ratio from 1 to {k}"
 PAIRS_TOLD = 4
 UNSEEN = say("the tables are the same for all ratios, so this property cannot be checked")
 
@@ -217,8 +219,8 @@ class Ropes:
         except StudentFault:
             return None
         if not ratios:
-            return say("they match the tables of no ratio from 1 to {k}", k=max(RATIOS_READ))
-        return say("they are the tables of ratio {k}", k=ratios[0]) if len(ratios) == 1 else None
+            return say(OF_NO_RATIO, k=max(RATIOS_READ))
+        return say(OF_RATIO, k=ratios[0]) if len(ratios) == 1 else None
 
     def _errors(self, actual: Tensor, expected: Tensor) -> Tensor:
         """Errors in ulp at the positions that both outputs have."""

@@ -24,6 +24,8 @@ AFTER_DRAWS: Final = "they are the numbers of seed {seed} after {n} earlier draw
 LATER: Final = "they are this seed's numbers after {n} earlier draws"
 RANKS_SEEDS: Final = "rank by rank, {world} ranks draw with seeds {seeds}"
 ONE_SEED: Final = "all {world} ranks draw with seed {seed}"
+ROWS_OF_TABLE: Final = "rank by rank, {world} ranks hold their rows of whole tables drawn with seeds {seeds}"
+OTHER_ORDER: Final = say("they are the right random numbers in another order")
 ANOTHER_SCALE: Final = say("they are the right random numbers, scaled or shifted")
 OTHER_KIND: Final = say("they are this seed's numbers for a {kind} draw")
 STATED: Final = 0.02  # how far moments may be off, of the deviation, and still be told as the ones asked for
@@ -96,7 +98,7 @@ def told_draw(value: Tensor, wrong: Tensor, law: Draw, other: Draw, seed: int, d
 
 
 def told_seeds(values: Sequence[Tensor], law: Draw, base: int, device: str) -> Message | None:
-    """Which seed each rank draws with; None if some rank's is unknown, or all are the ranks' own.
+    """Which seed each rank draws its rows with, or a whole table; None if some rank's is unknown, or all are right.
 
     Args:
         values: What the ranks from 0 on hold.
@@ -106,18 +108,24 @@ def told_seeds(values: Sequence[Tensor], law: Draw, base: int, device: str) -> M
     """
     if not law.second or len({value.shape for value in values}) > 1:
         return None
-    tried = dict.fromkeys((*range(base - NEAR, base + FARTHEST), *SEEDS))
+    tried, world = dict.fromkeys((*range(base - NEAR, base + FARTHEST), *SEEDS)), len(values)
+    values = [value.detach().cpu().double() for value in values]
 
-    def seed_of(value: Tensor) -> int | None:
-        drawn = ((seed, law.numbers(value.shape, seed, torch.float32, device).cpu().double()) for seed in tried)
-        return next((seed for seed, numbers in drawn if _fitted(value.cpu().double(), numbers)), None)
+    def drawn(seed: int, rank: int, *, whole: bool = False) -> bool:
+        shape = (world if whole else 1, *values[rank].shape)
+        numbers = law.numbers(shape, seed, torch.float32, device).cpu().double()
+        return _fitted(values[rank], numbers[rank if whole else 0]) is not None
 
-    seeds = [seed_of(value.detach()) for value in values]
-    if None in seeds or seeds == [base + rank for rank in range(len(values))]:
+    right = [base + rank for rank in range(world)]
+    for seeds in (right, [base] * world):
+        if all(drawn(seed, rank, whole=True) for rank, seed in enumerate(seeds)):
+            return say(ROWS_OF_TABLE, world=world, seeds=", ".join(map(str, seeds)))
+    found = [next((seed for seed in tried if drawn(seed, rank)), None) for rank in range(world)]
+    if None in found or found == right:
         return None
-    if len({*seeds}) == 1:
-        return say(ONE_SEED, world=len(seeds), seed=str(seeds[0]))
-    return say(RANKS_SEEDS, world=len(seeds), seeds=", ".join(map(str, seeds)))
+    if len({*found}) == 1:
+        return say(ONE_SEED, world=world, seed=str(found[0]))
+    return say(RANKS_SEEDS, world=world, seeds=", ".join(map(str, found)))
 
 
 def _candidates(
@@ -137,7 +145,7 @@ def _candidates(
         numbers = law.numbers(shape, seed, narrow, device).cpu().double()
         yield numbers, say("they are this seed's numbers for a draw in {dtype}", dtype=name(narrow))
     turned = right.reshape(shape[::-1]).permute(*reversed(range(len(shape))))
-    yield turned, say("they are the right random numbers in another order")
+    yield turned, OTHER_ORDER
     yield from ((numbers, OTHER_KIND.filled(kind=other.kind)) for numbers in drawn(seed, other))
     for tried in dict.fromkeys((*nearby, *SEEDS)):
         told = say(NEXT_SEED if abs(tried - seed) == 1 else OF_SEED, seed=tried)

@@ -144,7 +144,7 @@ class Normalising(Reading):
         factored: Whether no gamma leaves the quotient unchanged, but its factor can be measured, with features of one
             large size, and divided out.
         works: Whether the output follows the input and is no multiple of it; if not, nothing else can be judged.
-        exact: Whether float32 outputs follow the law, if there is one, to float32's accuracy.
+        exact: Whether float32 outputs follow the law to float32's accuracy; if none fits, are no bfloat16 numbers.
         changes_input: Whether a call changes its input.
         refused: The pairs of dtypes, of input and gamma, for which a call crashes.
         read: Whether anything could be read; if not, the rest is as in the contract.
@@ -264,9 +264,10 @@ class _Reader:
 
     def exact(self, law: Law | None, neutral: float) -> bool:
         """As ``norm_float32_inside`` judges it: up to a number that is added or multiplied."""
-        if law is None:
-            return True  # nobody knows
         x = self.x * 1024  # so large that eps does not matter
+        if law is None:
+            output = self.quotients(neutral, x)
+            return not torch.equal(output, output.bfloat16().double())
         expected = law(x, GROUP_SIZE)
         factor = self.gamma() if neutral == 1 and not self.factored and self.scales(1.0) else None
         gamma = neutral if factor is None else factor

@@ -12,7 +12,10 @@ from grader.testing import Message, WrongAnswer, check_shape, in_two_decimals, l
 SAME_FACTOR = 2.0**-6  # relative: 16-bit rows are rounded that much
 SUM = "the sum of the rows of ids {one} and {other}"
 MEAN = "the mean of the rows of ids {one} and {other}"
+ONE_NUMBER = say("one number in every feature")
 SCALED = say("its own row times a number")
+ROWS_TIMES = "each id gives its own row times {factor}"
+ROWS_TIMES_SOME = say("each id gives its own row times a number")
 RECEIVES = "the row of id {id} receives {seen}"
 MULTIPLE = "{factor} times the expected gradient"
 TOLD = 3  # ids that a message names
@@ -42,11 +45,7 @@ def check_rows(output: Tensor, expected: Tensor, ids: Tensor, table: Tensor, wha
         if set(seen.values()) == {SCALED}:
             factors = (actual[wrong] / table.double()[ids[wrong]]).median(-1).values
             alike = bool(((factors - factors[0]).abs() <= SAME_FACTOR * factors[0].abs()).all())
-            some = [
-                say("each id gives its own row times {factor}", factor=in_two_decimals(float(factors[0])))
-                if alike
-                else say("each id gives its own row times a number")
-            ]
+            some = [say(ROWS_TIMES, factor=in_two_decimals(float(factors[0]))) if alike else ROWS_TIMES_SOME]
         wrong_ones = say("{what}: {n} of {all} ids give a wrong row", what=what, n=int(wrong.sum()), all=wrong.numel())
         moved = _moved(actual, expected.cpu().double(), wrong)
         raise WrongAnswer(wrong_ones.then(*some, *filter(None, [moved])), elements=table.numel())
@@ -76,6 +75,8 @@ def _seen(given: Tensor, identifier: int, table: Tensor) -> str:
         return say("zeros")
     if bool((same := (table == given).all(-1)).any()):
         return say("the row of id {id}", id=int(same.to(torch.uint8).argmax()))
+    if bool((given == given[0]).all()) and len(given) > 1:
+        return ONE_NUMBER
     own = table[identifier]
     if bool(((given - own).abs() <= SAME_FACTOR * own.abs()).all()):
         return say("its own row, rounded")

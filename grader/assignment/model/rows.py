@@ -38,12 +38,12 @@ class Rows:
 
     @property
     def linear(self) -> bool:
-        """Whether every output is zero or a row times one factor, the same for all ids."""
+        """Whether every output is zero or a row times one factor, the same for all ids but those that are refused."""
         if self.plain:
             return True
         used = self.source >= 0
         same = bool((self.factor[used] - self.factor[used][:1]).abs().le(SAME_FACTOR).all())
-        return same and bool((used | (self.given == 0).all(-1)).all())
+        return same and bool((used | (self.given.nan_to_num() == 0).all(-1)).all())
 
     def gradient(self, ids: Tensor, upstream: Tensor) -> Tensor:
         """``[v, e]``, float64: the table's gradient that follows, for ``ids: [n]`` and ``upstream: [n, e]``."""

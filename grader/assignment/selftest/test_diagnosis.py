@@ -15,7 +15,7 @@ from grader.assignment.corpus.variants import all_variants
 from grader.assignment.corpus.variants.slips import SLIPS, submission
 from grader.assignment.diagnose import PROBES, diagnose, pos_emb
 from grader.assignment.diagnose.fit import TOLERANCE, fits, only
-from grader.assignment.diagnose.shown import EXPLAINED, SHOWN_BY_CASES
+from grader.assignment.diagnose.shown import EXPLAINED
 from grader.assignment.model import normalising
 from grader.core.judge.student import Student
 from grader.core.messages import quoted, say
@@ -47,9 +47,8 @@ def student_of(files: Mapping[str, str]) -> Student:
 
 
 def test_a_property_can_be_told_a_cause_exactly_if_the_rubric_lists_misconceptions_for_it() -> None:
-    assert PROBES.keys() | SHOWN_BY_CASES.keys() == LISTED.keys()
-    for property_id, causes in SHOWN_BY_CASES.items():
-        assert set(causes) <= LISTED[property_id] & EXPLAINED.keys()
+    assert PROBES.keys() | {prop for prop, causes in LISTED.items() if causes & EXPLAINED.keys()} == LISTED.keys()
+    assert EXPLAINED.keys() <= {misconception.id for misconception in RUBRIC.misconceptions}
 
 
 def test_every_misconception_has_a_variant_or_a_slip() -> None:
@@ -62,7 +61,7 @@ def test_every_misconception_has_a_variant_or_a_slip() -> None:
 def test_a_wrong_variant_gets_its_own_hint_and_no_other(variant: Variant) -> None:
     student = student_of(variant.files)
     for property_id in variant.breaks & PROBES.keys():
-        probed = LISTED[property_id] - {*SHOWN_BY_CASES.get(property_id, ())}  # no case is given here
+        probed = LISTED[property_id] - EXPLAINED.keys()  # no case is given here
         assert diagnose(student, property_id) == next(iter(variant.hints & probed), None), property_id
 
 

@@ -83,19 +83,28 @@ SLIPS = (
     slip("centred", GROUPS, "norm_subtracts_mean", centre="groups - groups.mean(-1, keepdim=True)"),
     slip("divided_by_h", GROUPS, "norm_divided_by_hidden", mean="groups.square().sum(-1, keepdim=True) / self.h"),
     slip("mean_of_magnitudes", GROUPS, "norm_mean_magnitude", mean="groups.abs().mean(-1, keepdim=True).square()"),
-    slip("largest_magnitude", GROUPS, "norm_largest_magnitude", mean="groups.abs().amax(-1, keepdim=True).square()"),
+    slip(
+        "largest_magnitude",
+        GROUPS,
+        "norm_largest_magnitude",
+        "rms_rounded",
+        mean="groups.abs().amax(-1, keepdim=True).square()",
+    ),
     slip("over_the_sequence", GROUPS, "norm_mean_over_sequence", mean="groups.square().mean((1, -1), keepdim=True)"),
     slip("over_the_batch", GROUPS, "norm_mean_over_batch", mean="groups.square().mean((0, -1), keepdim=True)"),
     slip(
         "rms_of_the_first_group", GROUPS, "norm_groups_share", mean="groups.square().mean(-1, keepdim=True)[..., :1, :]"
     ),
     slip("eps_outside", EPS, "norm_eps_outside", root="(mean_square.sqrt() + self.eps)"),
-    slip("eps_absent", EPS, "norm_eps_absent", "eps_default", root="mean_square.sqrt()"),
-    slip("eps_constant", EPS, "norm_eps_constant", "eps_default", root="(mean_square + 1e-6).sqrt()"),
+    slip("eps_absent", EPS, "norm_eps_absent", "eps_default eps_in_gamma_dtype", root="mean_square.sqrt()"),
+    slip(
+        "eps_constant", EPS, "norm_eps_constant", "eps_default eps_in_gamma_dtype", root="(mean_square + 1e-6).sqrt()"
+    ),
     slip("eps_ignored", EPS, "norm_eps_constant", "eps_default", keep_eps="1e-5"),
     slip("eps_squared", EPS, "norm_eps_squared", root="(mean_square + self.eps ** 2).sqrt()"),
     slip("eps_as_a_floor", EPS, "norm_eps_as_floor", root="mean_square.clamp(min=self.eps).sqrt()"),
     slip("eps_on_reciprocal", EPS, "norm_eps_on_reciprocal", root="1 / (mean_square.rsqrt() + self.eps)"),
+    slip("eps_as_a_floor_of_the_root", EPS, "norm_eps_as_floor", root="mean_square.sqrt().clamp(min=self.eps)"),
     slip("eps_over_gz", EPS, "norm_eps_scaled", root="(mean_square + self.eps / gz).sqrt()"),
     slip("eps_subtracted", EPS, "norm_eps_subtracted", root="(mean_square - self.eps).abs().sqrt()"),
     slip("eps_default", REGISTERED, "default_argument", eps_default="1e-6"),
@@ -120,7 +129,7 @@ SLIPS = (
     ),
     slip("gamma_twice", GAMMA, "norm_gamma_twice", scaled="(groups / rms).flatten(-2) * weight * weight"),
     slip("gamma_added", GAMMA, "norm_gamma_added", scaled="(groups / rms).flatten(-2) + weight"),
-    slip("output_in_gamma_dtype", LIKE, "output_dtype", like=".to(self.gamma.dtype)"),
+    slip("output_in_gamma_dtype", LIKE, "output_dtype", "gamma_rewritten", like=".to(self.gamma.dtype)"),
     slip("output_in_float32", LIKE, "output_dtype", like=""),
     slip("output_squeezed", LIKE, "output_shape", like=".to(input.dtype).squeeze(0)"),
     slip("output_flattened", LIKE, "output_shape", like=".to(input.dtype).flatten(0, 1)"),
@@ -163,9 +172,10 @@ SLIPS = (
     slip(
         "wrong_above_zero",
         INIT,
+        "init_other_scale",
         norm_draw="self.gamma.uniform_(min(self.init_range[0], 0.0), self.init_range[1], generator=generator)",
     ),
-    slip("seed_ignored", INIT, "init_seed_ignored", norm_seed="42"),
+    slip("seed_ignored", INIT, "init_seed_ignored", "seed_default", norm_seed="42"),
     slip("never_drawn", INIT, "init_not_drawn", "range_default seed_default", norm_draw="self.gamma.fill_(1.0)"),
     slip(
         "no_reset_in_init", INIT, "init_not_drawn", "range_default seed_default", initialise="nn.init.ones_(self.gamma)"

@@ -95,7 +95,12 @@ SLIPS = (
     slip("base_default", BASE, "default_argument", base_default="500000"),
     slip("angles_in_bfloat16", EXACT, "rope_far_positions", positions=RIGHT["positions"] + ".to(self.dtype).float()"),
     slip("grows_at_equality", EDGE, "rope_growth_at_es", grow="s >= len(cos)"),
-    slip("grows_beyond_ms", EDGE, grow="s > len(cos) or s > self.ms and len(cos) == self.ms * self.k0"),
+    slip(
+        "grows_beyond_ms",
+        EDGE,
+        "rope_growth_beyond_ms",
+        grow="s > len(cos) or s > self.ms and len(cos) == self.ms * self.k0",
+    ),
     slip("rows_of_ms", EDGE, None, "growth_keeps_the_base", initial_rows="self.ms"),
     slip(
         "rows_of_ms_whatever_the_ratio",
@@ -117,6 +122,14 @@ SLIPS = (
     slip("two_steps_too_far", EVEN, ratio="2 * -(-s // (2 * self.ms)) + 2"),
     slip("power_of_two", EVEN, "rope_power_of_two_ratio", ratio="1 << (-(-s // self.ms) - 1).bit_length()"),
     slip("multiple_of_four", EVEN, ratio="4 * -(-s // (4 * self.ms))"),
+    slip(
+        "ratio_from_es",
+        EVEN,
+        "rope_growth_of_initial_ratio",
+        ratio="2 * -(-s // (2 * self.ms * self.k0))",
+        positions="torch.arange(self.ms * self.k0 * k, dtype=torch.float32)",
+        grown="cos, sin = self.tables(k, self.ms * self.k0 * k)",
+    ),
     slip("odd_doubled", EVEN, ratio="(lambda q: q if q % 2 == 0 else 2 * q)(-(-s // self.ms))"),
     slip(
         "exact_fraction",

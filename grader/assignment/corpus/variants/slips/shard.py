@@ -71,14 +71,29 @@ SLIPS = (
     slip(
         "strided_ownership",
         OWNED,
+        "shard_dealt_ids",
+        "upper_edge_included",
         shift="torch.where(input_ids % self.world == self.rank, input_ids // self.world, -1)",
     ),
-    slip("global_rows", OWNED, lookup="input_ids.clamp(0, self.n - 1)"),
+    slip("global_rows", OWNED, None, "shard_ids_in_place", lookup="input_ids.clamp(0, self.n - 1)"),
     slip("ranks_reversed", OWNED, first="(world_size - 1 - rank) * (vocab_size // world_size)"),
-    slip("rows_over_world", OWNED, s_like=" / self.world"),
-    slip("clamped", ZEROS, "shard_clamped_ids", "strided_ownership", masked="out.masked_fill(below.unsqueeze(-1), 0)"),
-    slip("clamped_both", ZEROS, "shard_clamped_ids", "lost_first lost_last", masked="out"),
-    slip("wrapped", ZEROS, "shard_wrapped_ids", "lost_first lost_last", lookup="rows % self.n", masked="out"),
+    slip("rows_over_world", OWNED, "lookup_rows_scaled", "gradient_of_foreign_ids", s_like=" / self.world"),
+    slip(
+        "clamped",
+        ZEROS,
+        "shard_clamped_ids",
+        "strided_ownership lost_last",
+        masked="out.masked_fill(below.unsqueeze(-1), 0)",
+    ),
+    slip("clamped_both", ZEROS, "shard_clamped_ids", "lost_first lost_last float32_zeros", masked="out"),
+    slip(
+        "wrapped",
+        ZEROS,
+        "shard_wrapped_ids",
+        "lost_first lost_last ranks_reversed float32_zeros",
+        lookup="rows % self.n",
+        masked="out",
+    ),
     slip(
         "upper_edge_included",
         ZEROS,
@@ -96,13 +111,14 @@ SLIPS = (
         "minus_one_elsewhere",
         ZEROS,
         "shard_filled_otherwise",
+        "float32_zeros",
         masked="out.masked_fill((below | above).unsqueeze(-1), -1)",
     ),
     slip(
         "first_rank_unmasked",
         ZEROS,
         None,
-        "strided_ownership first_rank_refused",
+        "strided_ownership first_rank_refused ranks_reversed",
         above="(rows >= self.n) & (self.rank > 0)",
     ),
     slip(
@@ -133,6 +149,12 @@ SLIPS = (
         SEED,
         "init_after_extra_draw",
         s_earlier="torch.empty_like(self.shard).normal_(generator=generator)",
+    ),
+    slip(
+        "shard_cut_out_of_a_table",
+        SEED,
+        "shard_rows_of_a_table",
+        s_draw="table = self.shard.new_empty(self.world, *self.shard.shape).normal_(self.mean, self.std, generator=generator); self.shard.copy_(table[self.rank])",
     ),
     slip(
         "shard_mean_ignored", SEED, "init_other_scale", s_draw="self.shard.normal_(0.0, self.std, generator=generator)"

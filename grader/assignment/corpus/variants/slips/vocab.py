@@ -55,24 +55,40 @@ LOOK, INIT, REGISTERED = "vocab_lookup", "vocab_init_and_reset", "vocab_dtype_an
 PURE, BACK = "vocab_purity", "vocab_backward"
 
 SLIPS = (
-    slip("padding_id", LOOK, v_like=".masked_fill((input_ids == 0).unsqueeze(-1), 0)"),
+    slip("padding_id", LOOK, None, "vocab_ids_in_place", v_like=".masked_fill((input_ids == 0).unsqueeze(-1), 0)"),
     slip("off_by_one", LOOK, v_ids="(input_ids - 1).clamp(min=0)"),
-    slip("scaled_rows", LOOK, v_like=" * table.shape[1] ** 0.5"),
+    slip("scaled_rows", LOOK, "lookup_rows_scaled", v_like=" * table.shape[1] ** 0.5"),
     slip("reversed_rows", LOOK, v_look="table.flip(0)[ids]"),
-    slip("last_id_clamped", LOOK, v_ids="input_ids.clamp(max=self.table.shape[0] - 2)"),
+    slip("last_id_clamped", LOOK, None, "vocab_flat_parameter", v_ids="input_ids.clamp(max=self.table.shape[0] - 2)"),
     slip("half_precision_ids", LOOK, "vocab_lookup_16_bit_ids", v_ids="input_ids.half().long()"),
     slip("short_ids", LOOK, "vocab_lookup_16_bit_ids", v_ids="input_ids.short().long()"),
     slip("sequence_first", LOOK, "output_shape", v_like=".transpose(0, 1)"),
-    slip("normalised_rows", LOOK, v_like=" / table[ids].norm(dim=-1, keepdim=True)"),
+    slip("normalised_rows", LOOK, "lookup_rows_scaled", v_like=" / table[ids].norm(dim=-1, keepdim=True)"),
     slip(
         "vocab_extra_draw",
         INIT,
         "init_after_extra_draw",
         v_earlier="torch.empty_like(self.table).normal_(generator=generator)",
     ),
-    slip("vocab_uniform", INIT, "init_other_distribution", v_draw="self.table.uniform_(-1, 1, generator=generator)"),
     slip(
-        "vocab_mean_ignored", INIT, "init_other_scale", v_draw="self.table.normal_(0.0, self.std, generator=generator)"
+        "vocab_drawn_transposed",
+        INIT,
+        "init_other_order",
+        v_draw="self.table.copy_(self.table.mT.contiguous().normal_(self.mean, self.std, generator=generator).mT)",
+    ),
+    slip(
+        "vocab_uniform",
+        INIT,
+        "init_other_distribution",
+        "vocab_mean_default",
+        v_draw="self.table.uniform_(-1, 1, generator=generator)",
+    ),
+    slip(
+        "vocab_mean_ignored",
+        INIT,
+        "init_other_scale",
+        "vocab_mean_default",
+        v_draw="self.table.normal_(0.0, self.std, generator=generator)",
     ),
     slip(
         "vocab_std_as_variance",
@@ -82,8 +98,14 @@ SLIPS = (
     ),
     slip("vocab_std_zero_unheard", INIT, v_draw="self.table.normal_(self.mean, self.std or 1.0, generator=generator)"),
     slip("id_zero_refused", LOOK, v_before="assert bool((input_ids > 0).all())"),
-    slip("last_id_refused", LOOK, v_before="assert bool((input_ids < len(self.table) - 1).all())"),
-    slip("vocab_seed_ignored", INIT, "init_seed_ignored", v_seed="42"),
+    slip(
+        "last_id_refused",
+        LOOK,
+        None,
+        "vocab_flat_parameter",
+        v_before="assert bool((input_ids < len(self.table) - 1).all())",
+    ),
+    slip("vocab_seed_ignored", INIT, "init_seed_ignored", "vocab_seed_default", v_seed="42"),
     slip(
         "vocab_no_reset",
         INIT,

@@ -15,7 +15,7 @@ wrong_ratio = partial(
 wrong_keeping = partial(wrong, "NTKAwareRoPE.keep", over=RopeInSteps, also="rope_buffers")
 
 
-@wrong("NTKAwareRoPE.must_grow", over=RopeInSteps, breaks="rope_boundary", also=ROPE)
+@wrong("NTKAwareRoPE.must_grow", over=RopeInSteps, breaks="rope_boundary", also=ROPE, hint="rope_growth_beyond_ms")
 def grows_beyond_the_training_length(self, seq_len):
     """Compares with ms, as if the initial tables ended there."""
     return seq_len > self.max_seq_len
@@ -79,7 +79,7 @@ class ScalesByTheExactLength(NTKAwareRoPE):
         return super().scaled_base(getattr(self, "wanted", ratio))
 
 
-@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_static rope_dynamic", also=ROPE)
+@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_static rope_dynamic", also=ROPE, hint="rope_growth_piles_up")
 class BaseScaledInPlace(NTKAwareRoPE):
     """Scales self.base itself, so factors pile up from one recomputation to the next."""
 

@@ -59,7 +59,7 @@ def draws_once_before(self):
     nn.init.normal_(self.shard, self.init_mean, self.init_std)
 
 
-@wrong("ParallelVocabEmbedding", over=ShardInSteps, breaks="shard_seed", hint="shard_seed_of_later_ranks")
+@wrong("ParallelVocabEmbedding", over=ShardInSteps, breaks="shard_seed", hint="shard_rows_of_a_table")
 class PartOfTheWholeTable(ParallelVocabEmbedding):
     """Draws the whole table from the base seed and cuts this rank's rows out."""
 
