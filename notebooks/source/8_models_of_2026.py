@@ -33,7 +33,6 @@ from figures import (
     point,
     shade_beyond,
     show_table,
-    to_touch,
     use_style,
 )
 from given import frequencies, share_kept
@@ -942,15 +941,13 @@ IN_CHUNKS = {"Llama 4 Scout"}  # its rotating layers see no distance beyond trai
 # *频率还是训练时的频率*、还没有用新频率微调的时候，从没见过的角度第一次出现在哪个长度。
 
 # %%
-reached, to_show, rows = {}, [], {}
+reached, rows = {}, {}
 for name, (dim, trained, advertised, rope) in MODELS.items():
     ramp = share_kept(name) if rope["rope_type"] in ("llama3", "yarn") else None
     new, factor = read_frequencies(rope, dim, ramp)
     moving = new > 0
     slowest = float(2 * math.pi / new[moving].min())
     own = frequencies(dim, rope["rope_theta"])
-    pairs = {"own": own.tolist(), "asked": new.tolist()}
-    to_show.append(pairs | {"name": name, "trained": trained, "advertised": None if name in IN_CHUNKS else advertised})
     idle = moving & (own * (trained or slowest) < 2 * math.pi - 1e-6)  # less than a turn in training
     arc = (trained or slowest) * own / new.where(moving, torch.ones_like(new))
     reached[name] = float(arc[idle].min()) if idle.any() else math.inf
@@ -972,27 +969,26 @@ still = read_frequencies(MODELS["Gemma 4 31B"][3], 512)[0] == 0
 assert len(still) == 256
 assert int(still.sum()) == 192
 assert round(slowest) == 188
-to_touch("models", to_show)
 
 # %% [markdown] lang="en"
 # Was it as you predicted? Qwen3, gpt-oss and DeepSeek-V4 advertise *exactly* the reach: the trained length times the factor of
 # YaRN, and not a token more; for DeepSeek-V4 that is 1,048,576. DeepSeek-V3 leaves a part unused: it reaches 163,840 and [advertises
-# 128K](https://github.com/deepseek-ai/DeepSeek-V3). [Llama 3.1](#models?model=Llama+3.1&read=131072) advertises twice its reach of 65,536. So its slow pairs do meet angles that the first
+# 128K](https://github.com/deepseek-ai/DeepSeek-V3). [Llama 3.1](#configs?model=Llama+3.1+8B&read=131072) advertises twice its reach of 65,536. So its slow pairs do meet angles that the first
 # training never showed, and it was trained on long texts to learn them ([section
 # 3.4.2](https://arxiv.org/abs/2407.21783v3)). In Llama 4 the rotating layers never look further than in training, so that their
-# reach plays no part. [Gemma 4](#models?model=Gemma+4+31B&read=131072) has no limit of this kind at all: of 256 pairs 192 stand still, and the others turn within 188 positions.
+# reach plays no part. [Gemma 4](#configs?model=Gemma+4+31B&read=131072) has no limit of this kind at all: of 256 pairs 192 stand still, and the others turn within 188 positions.
 #
-# <!-- touch: models -->
+# <!-- touch: configs -->
 
 # %% [markdown] lang="zh"
 # 和你预测的一样吗？Qwen3、gpt-oss 和 DeepSeek-V4 宣传的*恰好*就是够得到的长度：训练长度乘以 YaRN 的因子，一个 token 也不多；
 # 对 DeepSeek-V4 来说就是 1,048,576。DeepSeek-V3 留了余地：
 # 够得到 163,840，[宣传的是 128K](https://github.com/deepseek-ai/DeepSeek-V3)。
-# [Llama 3.1](#models?model=Llama+3.1&read=131072) 宣传的是够得到的 65,536 的两倍。所以它的低频对确实会碰到最初训练没见过的角度，而它为此用长文本训练过
-# （[3.4.2 节](https://arxiv.org/abs/2407.21783v3)）。Llama 4 里旋转的层从不看得比训练时更远，够到多远与它无关。[Gemma 4](#models?model=Gemma+4+31B&read=131072) 则根本没有这种限制：
+# [Llama 3.1](#configs?model=Llama+3.1+8B&read=131072) 宣传的是够得到的 65,536 的两倍。所以它的低频对确实会碰到最初训练没见过的角度，而它为此用长文本训练过
+# （[3.4.2 节](https://arxiv.org/abs/2407.21783v3)）。Llama 4 里旋转的层从不看得比训练时更远，够到多远与它无关。[Gemma 4](#configs?model=Gemma+4+31B&read=131072) 则根本没有这种限制：
 # 256 对里有 192 对静止，其余的在 188 个位置之内就转一圈。
 #
-# <!-- touch: models -->
+# <!-- touch: configs -->
 
 # %%
 SCORES = {  # RULER: share of right answers, in per cent, in texts of 4K, 8K, 16K, 32K, 64K and 128K tokens

@@ -131,31 +131,6 @@ def test_a_forgotten_conversion_is_found_by_scores_only(tab: Tab, page: Path) ->
 
 
 @needs_browser
-@pytest.mark.parametrize(
-    ("language", "stretched", "chunked", "still"),
-    [
-        ("en", "1 of 2 pairs come to an angle", "no further than a chunk of 100", "1 pairs stand still."),
-        ("zh", "2 对里有 1 对遇到", "都只看 100 个 token 的一块", "有 1 对静止。"),
-    ],
-)
-def test_a_models_pairs_come_to_new_angles_beyond_its_reach(
-    tab: Tab, book: Path, language: str, stretched: str, chunked: str, still: str
-) -> None:
-    tab.open(book / language / f"{NAME}.html")
-    told = TOLD.format("models")
-    assert stretched in tab.evaluate(told)
-    assert "200" in tab.evaluate(told), "Slowed to half, the second pair comes as far as twice the trained length."
-    tab.focus("[data-touch=models] label:nth-child(2) select")
-    tab.press("ARROW_DOWN")
-    tab.wait_for(f"!{told}.includes('200')")
-    tab.focus("[data-touch=models] select")
-    tab.press("ARROW_DOWN")
-    tab.wait_for(f"{told}.includes({chunked!r})")
-    tab.press("ARROW_DOWN")
-    tab.wait_for(f"{told}.endsWith({still!r})")
-
-
-@needs_browser
 def test_clock_hands_follow_m_and_n(tab: Tab, page: Path) -> None:
     tab.open(page)
     told = TOLD.format("clock")
