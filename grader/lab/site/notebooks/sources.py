@@ -49,7 +49,7 @@ def scripts() -> list[Path]:
 
 
 def pages() -> list[Path]:
-    """The percent scripts of which the handbook has a page: all of the walk-through, the whole in brief, and the tool."""
+    """The percent scripts of which the handbook has a page: the walk-through, the whole in brief, and the tool."""
     return [*scripts(), *(path for name in (BRIEF, TOOL) for path in SOURCES.glob(f"{name}.py"))]
 
 

@@ -43,8 +43,8 @@ def script(folder: Path, names: Sequence[str], numbers: Mapping[str, object] | N
     """The script of a page with these figures from this folder; without figures, what lets keys scroll.
 
     Args:
-        folder: Has a file of JavaScript for each figure, and for a large one a folder of its name: more JavaScript, which
-            comes before it, and numbers as JSON.
+        folder: Has a file of JavaScript for each figure, and for a large one a folder of its name, with JavaScript
+            that comes before it and numbers as JSON.
         names: The figures of the page.
         numbers: By figure, what it shows that a cell of a notebook has measured.
     """

@@ -11,13 +11,13 @@ touch.differ = ({ type, longest }, { rule, rope, trained }) => {
   note(rule === "longrope", vllm(27431), "transformers takes the long list once a text is longer than the trained length; vLLM takes it for every text if max_model_len is longer.",
     "transformers 在文本超过训练长度时才换用长列表；vLLM 只要 max_model_len 更长，就对每个文本都用长列表。");
   note(rule === "longrope", llama(24875), "llama.cpp chooses by the context that was allocated (-c), not by the text.", "llama.cpp 按分配的上下文（-c）选，不看文本有多长。");
-  const both = rule === "yarn" && rope.mscale && rope.mscale_all_dim, implied = longest / trained;
-  note(both && !/^(deepseek|kimi)/.test(type), vllm(48621), `vLLM 0.25 does not read mscale and mscale_all_dim here, and multiplies cosines and sines by ${touch.number(0.1 * Math.log(rope.factor) + 1)}; transformers does, with another result.`,
-    `vLLM 0.25 在这里不读 mscale 和 mscale_all_dim，把余弦和正弦乘以 ${touch.number(0.1 * Math.log(rope.factor) + 1)}；transformers 会读，结果不同。`);
+  const both = rule === "yarn" && rope.mscale && rope.mscale_all_dim, implied = longest / trained, factor = rope.factor ?? implied;
+  note(both && !/^(deepseek|kimi)/.test(type), vllm(48621), `vLLM 0.25 does not read mscale and mscale_all_dim here, and multiplies cosines and sines by ${touch.number(0.1 * Math.log(factor) + 1)}; transformers does, with another result.`,
+    `vLLM 0.25 在这里不读 mscale 和 mscale_all_dim，把余弦和正弦乘以 ${touch.number(0.1 * Math.log(factor) + 1)}；transformers 会读，结果不同。`);
   note(both && rope.mscale !== 1 && !/^deepseek_v2/.test(type), llama(17945), "llama.cpp takes mscale as 1.", "llama.cpp 把 mscale 当作 1。");
-  note(rule === "yarn" && rope.factor && Math.abs(implied / rope.factor - 1) > 1e-6, issue("huggingface/transformers", 38224),
-    `Older versions of transformers take ${count(longest)} / ${count(trained)} = ${touch.number(implied)} as the factor, not ${touch.number(rope.factor)}.`,
-    `旧版 transformers 把 ${count(longest)} / ${count(trained)} = ${touch.number(implied)} 当作因子，而不是 ${touch.number(rope.factor)}。`);
+  note(rule === "yarn" && Math.abs(implied / factor - 1) > 1e-6, issue("huggingface/transformers", 38224),
+    `Older versions of transformers take ${count(longest)} / ${count(trained)} = ${touch.number(implied)} as the factor, not ${touch.number(factor)}.`,
+    `旧版 transformers 把 ${count(longest)} / ${count(trained)} = ${touch.number(implied)} 当作因子，而不是 ${touch.number(factor)}。`);
   note(rule === "yarn", "https://docs.vllm.ai/en/stable/features/context_extension/", "The factor acts on short texts, too, in all three.", "三者都一样：因子对短文本也起作用。");
   note(type === "olmo3", issue("huggingface/transformers", 45945), "Some versions of transformers scaled the layers with a window as well; vLLM and transformers 5.23 do not.",
     "有些版本的 transformers 把带窗口的层也缩放了；vLLM 和 transformers 5.23 不这样做。");

@@ -26,7 +26,8 @@ touch.config = (text) => {
 
   // What a configuration of this type leaves out, and transformers 5.23 fills in.
   const alternate = (period) => (i) => ((i + 1) % period ? "sliding_attention" : "full_attention");
-  const defaults = { gemma: { head_dim: 256 }, gemma2: { head_dim: 256, pattern: 2 }, gpt_oss: { pattern: 2, head_dim: 64, theta: 150000 },
+  const defaults = { gemma: { head_dim: 256 }, gemma2: { head_dim: 256, pattern: 2 }, gpt_oss: { pattern: 2, head_dim: 64, theta: 150000,
+      scaling: { rope_type: "yarn", factor: 32, truncate: false, original_max_position_embeddings: 4096 } },
     gemma3_text: { head_dim: 256, pattern: 6, theta: 1e6, local: 1e4 }, gemma3n_text: { head_dim: 256, pattern: 5, theta: 1e6, local: 1e4 },
     gemma4_text: { head_dim: 256, pattern: 6, wide: 512 }, cohere2: { pattern: 4 }, olmo3: { pattern: 4 }, exaone4: { pattern: 4 },
     llama4_text: { theta: 5e5, every: 4, chunk: 8192 }, smollm3: { theta: 2e6, every: 4 }, mixtral: { theta: 1e6 },
@@ -36,7 +37,7 @@ touch.config = (text) => {
 
   const longest = must(one("max_position_embeddings", "n_positions", "max_sequence_length"), "max_position_embeddings");
   const many = must(one("num_hidden_layers", "n_layer", "num_layers"), "num_hidden_layers");
-  const scaling = one("rope_parameters", "rope_scaling") ?? {};
+  const scaling = one("rope_parameters", "rope_scaling") ?? defaults.scaling ?? {};
   if (!dictionary(scaling)) refuse("rope_scaling is not an object.", "rope_scaling 不是一个对象。");
   const named = ["rope_theta", "rotary_emb_base", "rope_scaling", "rope_parameters", "rotary_dim", "rotary_pct"].some((name) => name in given);
   const base = must(scaling.rope_theta ?? one("rope_theta", "rotary_emb_base") ?? defaults.theta ?? 10000, "rope_theta");
