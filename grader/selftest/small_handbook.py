@@ -54,11 +54,6 @@ READER = {
 SET = "[from afar](#walk?base=500000&distance=31&key=0)"  # words that set a figure
 NUMBERS = {
     "attention": {"edges": [0, 1, 2, 4, 10], "trained": 4, "blocks": 1, "means": MEANS},
-    "models": [
-        {"name": "Llama 3.1", "own": [1.0, 0.01], "asked": [1.0, 0.005], "trained": 100, "advertised": 4096},
-        {"name": "Llama 4 Scout", "own": [1.0, 0.01], "asked": [1.0, 0.005], "trained": 100, "advertised": None},
-        {"name": "Gemma 4 31B", "own": [1.0, 0.01], "asked": [1.0, 0.0], "trained": None, "advertised": 4096},
-    ],
     "order": {"words": ["dog", "bites", "man"], "token": [TOKENS] * 3, "place": [PLACES] * 3},
     "reader": READER,
     "story": {"trained": 10, "edges": [0, 4, 10, 100], "theta": [1.0, 0.1], "methods": STORY},

@@ -1246,6 +1246,61 @@ show_table(
 #
 # <!-- touch: wavelengths -->
 #
+# ## The same, read as digits
+#
+# In radix $b^{2/d}$ the digit of $p$ at place $i$ is what $p\, b^{-2i/d} = p\, \theta_i$ leaves after full rounds, rounded down. A pair is
+# such a digit on a circle, without the rounding ([Su, 2023](https://kexue.fm/archives/9706)). A text of $s$ times the length needs larger numbers with
+# as many digits, and each method enlarges the radix of some places:
+#
+# $$
+# \frac{\theta_i}{\theta_i'} = c_0\, c_1 \cdots c_i, \qquad c_0\, c_1 \cdots c_{d/2-1} = s .
+# $$
+#
+# Unchanged, the highest digits take values that they never had: the new angles. PI puts all of $s$ on the lowest place, $c_0 = s$, which
+# then counts in steps of $1/s$: every digit is known, and neighbours look alike. NTK leaves $c_0 = 1$ and loads all others
+# alike, with $c_\kappa$. Seconds, minutes, hours and days have a radix of their own each, and so can these: YaRN loads nothing but the
+# places of its ramp, between those that training knew by heart and those that it hardly began.
+
+# %% [markdown] lang="zh"
+# 最后一列的对比度，是从距离 0 到距离 1，相等向量的得分下降了多少。两种 [YaRN](#wavelengths?method=yarn&factor=8) 都和
+# [PI](#wavelengths?method=pi&factor=8) 一样够到 $8L$（[NTK](#wavelengths?method=ntk&factor=8) 够不到），对比度却与训练时相差无几。这就是全部的想法。
+#
+# 还有两种近亲：Llama 3.1 用论文的斜坡，$\alpha = 1$，$\beta = 4$，没有温度
+# （[官方代码](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py)）；LongRoPE 为每一对各搜索一个倍数
+# （[arXiv:2402.13753](https://arxiv.org/abs/2402.13753)）。
+#
+# <!-- touch: wavelengths -->
+#
+# ## 同一件事，当作数字的各位来读
+#
+# 在 $b^{2/d}$ 进制里，$p$ 的第 $i$ 位数字，就是 $p\, b^{-2i/d} = p\, \theta_i$ 去掉整圈之后向下取整。一对特征就是写在圆上的这样一位，只是不取整
+# （[苏剑林，2023](https://kexue.fm/archives/9706)）。文本长 $s$ 倍，就要用同样多的位数写更大的数，各种方法都是把某些位的进制放大：
+#
+# $$
+# \frac{\theta_i}{\theta_i'} = c_0\, c_1 \cdots c_i, \qquad c_0\, c_1 \cdots c_{d/2-1} = s .
+# $$
+#
+# 什么都不改，最高的几位就出现从没有过的数字，也就是新角度。PI 把整个 $s$ 压在最低位上，$c_0 = s$，这一位从此每步只走 $1/s$：
+# 每个数字都认识，相邻的却几乎一样。NTK 让 $c_0 = 1$，其余各位平均分摊，都是 $c_\kappa$。秒、分、时、日各有各的进制，这里也可以用这样的“混合进制”：
+# YaRN 只让斜坡上的那些位承担，它们夹在训练中早已熟透的位与几乎还没开始转的位之间。
+
+# %%
+loads = {  # ln c_i over ln s: the share of the load on each place
+    name: torch.cat([(theta / scaled).log()[:1], (theta / scaled).log().diff()]) / math.log(FACTOR)
+    for name, scaled in spectra.items()
+}
+loaded = {name: (load > 1e-6).nonzero().flatten().tolist() for name, load in loads.items()}
+show_table(
+    f"Which places carry the load of {FACTOR:.0f} times the length",
+    ["first place", "last place", "largest share"],
+    {name: [f"{at[0]}", f"{at[-1]}", f"{float(loads[name].max()):.3f}"] for name, at in loaded.items() if at},
+)
+assert loaded["PI"] == [0]
+assert loaded["NTK, factor 8"] == [*range(1, DIM // 2)]
+assert all(load.sum().isclose(torch.tensor(1.0, dtype=load.dtype)) for name, load in loads.items() if loaded[name])
+assert 0 < loaded["YaRN, code"][0] < loaded["YaRN, code"][-1] < DIM // 2 - 1
+
+# %% [markdown] lang="en"
 # ## Why a temperature, and why this one?
 #
 # The direction follows. Let the logits $x$ of $n$ keys be independent normal numbers with variance $\sigma^2$. Over how
@@ -1261,17 +1316,20 @@ show_table(
 # $\sigma^2$.) With $s$ times the keys, $H$ grows by $\ln s$; with larger logits, $\sigma^2$ grows and $H$ falls again. The
 # *number* does not follow: what compensates depends on $\sigma$, which differs from head to head. $0.1 \ln s + 1$ was fitted
 # to the perplexities (exponentials of the loss) of Llama models (YaRN, section 3.4).
+#
+# For one head it can be computed. With all logits multiplied by $c^2$, the entropy is $\ln n - c^4 \sigma^2 / 2$. Let it be the same for $L$ keys
+# without and for $s L$ keys with the factor:
+#
+# $$
+# c^2 = \sqrt{1 + \frac{2 \ln s}{\sigma^2}} \approx 1 + \frac{\ln s}{\sigma^2} .
+# $$
+#
+# YaRN's $c^2 = (0.1 \ln s + 1)^2 \approx 1 + 0.2 \ln s$ is that of a head with $\sigma^2 = 5$. Where few keys hold all the weight, the sums above are
+# their largest terms, and $H \approx \ln n - c^2 (\max x - \bar x)$: then $c^2$ has to grow like $\ln n$ itself
+# ([Su, 2022](https://kexue.fm/archives/9034)), $c^2 = \ln (s L) / \ln L = 1 + \ln s / \ln L$. All three are the logarithm of the length with a slope,
+# and only the slope is in dispute.
 
 # %% [markdown] lang="zh"
-# 最后一列的对比度，是从距离 0 到距离 1，相等向量的得分下降了多少。两种 [YaRN](#wavelengths?method=yarn&factor=8) 都和
-# [PI](#wavelengths?method=pi&factor=8) 一样够到 $8L$（[NTK](#wavelengths?method=ntk&factor=8) 够不到），对比度却与训练时相差无几。这就是全部的想法。
-#
-# 还有两种近亲：Llama 3.1 用论文的斜坡，$\alpha = 1$，$\beta = 4$，没有温度
-# （[官方代码](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py)）；LongRoPE 为每一对各搜索一个倍数
-# （[arXiv:2402.13753](https://arxiv.org/abs/2402.13753)）。
-#
-# <!-- touch: wavelengths -->
-#
 # ## 为什么要温度，为什么是这个数？
 #
 # 方向推得出来。设 $n$ 个键的 logit $x$ 是相互独立的正态随机数，方差为 $\sigma^2$。注意力摊在多少个键上，由熵来说；
@@ -1283,9 +1341,49 @@ show_table(
 # $$
 #
 # （[苏剑林，2021](https://kexue.fm/archives/8823) 要求缩放让熵不变，得到的缩放像 $\ln n$ 那样增长。）
-# （和 $Z = \sum e^x$ 接近它的均值 $n\, e^{\sigma^2/2}$；给正态密度乘上 $e^x$，均值就移动 $\sigma^2$。）键的个数变成 $s$ 倍，
+# （总和 $Z = \sum e^x$ 接近它的均值 $n\, e^{\sigma^2/2}$；给正态密度乘上 $e^x$，均值就移动 $\sigma^2$。）键的个数变成 $s$ 倍，
 # $H$ 就增加 $\ln s$；logit 变大，$\sigma^2$ 变大，$H$ 又降下来。*数值*却推不出来：恰好抵消的倍数取决于 $\sigma$，
 # 而 $\sigma$ 因头而异。$0.1 \ln s + 1$ 是用 Llama 模型的困惑度（损失的指数）拟合出来的（YaRN，3.4 节）。
+#
+# 对一个给定的头，却算得出来。所有 logit 都乘 $c^2$，熵就是 $\ln n - c^4 \sigma^2 / 2$。让 $L$ 个键、不乘时的熵，与 $s L$ 个键、乘了之后的熵相等：
+#
+# $$
+# c^2 = \sqrt{1 + \frac{2 \ln s}{\sigma^2}} \approx 1 + \frac{\ln s}{\sigma^2} .
+# $$
+#
+# YaRN 的 $c^2 = (0.1 \ln s + 1)^2 \approx 1 + 0.2 \ln s$，正是 $\sigma^2 = 5$ 的头所要的。如果权重集中在少数几个键上，上面的和就约等于其中最大的一项，
+# 于是 $H \approx \ln n - c^2 (\max x - \bar x)$：这时 $c^2$ 就要像 $\ln n$ 那样增长（[苏剑林，2022](https://kexue.fm/archives/9034)），
+# $c^2 = \ln (s L) / \ln L = 1 + \ln s / \ln L$。三者都是长度的对数乘上一个斜率，有争议的只是斜率。
+
+# %%
+SPREAD = 5.0  # the variance of the logits
+many, wide = TRAINED, round(FACTOR * TRAINED)
+factors = {
+    "none": 1.0,
+    "square root": math.sqrt(1 + 2 * math.log(FACTOR) / SPREAD),
+    "YaRN": (0.1 * math.log(FACTOR) + 1) ** 2,
+    "ln n": math.log(wide) / math.log(many),
+}
+
+
+def mean_entropy(keys: int, factor: float) -> float:
+    """Of 32 queries, whose logits are normal, with every logit multiplied by the factor."""
+    normal = torch.randn(32, keys, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    weights = (factor * math.sqrt(SPREAD) * normal).softmax(-1)
+    return float(-(weights * weights.log()).sum(-1).mean())
+
+
+as_trained = mean_entropy(many, 1.0)
+entropies = {name: mean_entropy(wide, factor) for name, factor in factors.items()}
+show_table(
+    f"Entropy of attention over {wide:,} keys; over {many:,} it is {as_trained:.2f}",
+    ["factor of logits", "entropy"],
+    {name: [f"{factors[name]:.2f}", f"{entropy:.2f}"] for name, entropy in entropies.items()},
+)
+assert (
+    abs(entropies["square root"] - as_trained) < 0.3 < entropies["ln n"] - as_trained < entropies["none"] - as_trained
+)
+assert entropies["YaRN"] < as_trained
 
 # %% [markdown] lang="en"
 # ## Reading a configuration

@@ -33,7 +33,6 @@ from figures import (
     point,
     shade_beyond,
     show_table,
-    to_touch,
     use_style,
 )
 from given import frequencies, share_kept
@@ -258,6 +257,17 @@ assert abs(torch.sigmoid(torch.tensor(GAP - math.log(8191.0))) - 0.95) < 0.01  #
 # Here $q$ has $d$ features, and $q'$ and $k'$ have $d'$. The cache holds $c_n$ and the rotated $k'_n$: 576 numbers for
 # each token in place of 32,768. It is partial rotation again, found from another side. (DeepSeek-V4 left this for the
 # way of notebook 2: one vector is key and value, rotated in part, and the output is turned back.)
+#
+# Su read the layer in two ways ([2024](https://kexue.fm/archives/10091), [2025](https://kexue.fm/archives/11111)). *While a model writes*, each new token
+# reads the whole cache, so its size sets the pace. For 128 heads of 128 features, it holds 32,768 numbers for each token if every head has keys and values
+# of its own, 2,048 if 16 heads share them, 256 if all do. Which attention is best at a given size? Write the keys and values of all groups as
+# one vector $c$; what makes them of $c$ goes to the queries and to the output, as $U$ did above, and what is left is one head's cache that is key
+# and value at once, as large as allowed. All sharing is a special case of it, and MLA, while it writes, is just that.
+#
+# *In training*, multiplications set the pace, and they go with the features of each head: there one wants many narrow heads with keys of their own.
+# The same brackets, set the other way, make $128 + 64$ features for each head of the same $c$. A layer can be both only where nothing stands between $U$
+# and $c$; a rotation does, and that is why so little of it is rotated, and beside. In his trials three things made MLA good, not the
+# compression: larger heads, partial rotation, and a key that is the value, too ([2025](https://kexue.fm/archives/10907)).
 
 # %% [markdown] lang="zh"
 # ## 让缓存变小的旋转：MLA
@@ -286,10 +296,20 @@ assert abs(torch.sigmoid(torch.tensor(GAP - math.log(8191.0))) - 0.95) < 0.01  #
 # 这里 $q$ 有 $d$ 个特征，$q'$ 和 $k'$ 有 $d'$ 个。缓存里存的是 $c_n$ 和旋转过的 $k'_n$：每个 token 576 个数，而不是 32,768 个。
 # 这又是部分旋转，只是从另一头走到了同一处。
 # （DeepSeek-V4 不再这样做，改走第 2 节的路：同一个向量既是键又是值，部分旋转，输出再转回来。）
+#
+# 苏剑林从两头来读这一层（[2024](https://kexue.fm/archives/10091)，[2025](https://kexue.fm/archives/11111)）。*生成的时候*，每个新 token 都要把整个缓存读一遍，
+# 快慢取决于缓存的大小。128 个头，每个头 128 个特征：各头都有自己的键和值，每个 token 要存 32,768 个数；16 个头共用一组，2,048 个；全部共用，256 个。
+# 给定大小，哪种注意力最好？把各组的键和值拼成一个向量 $c$；由 $c$ 造出它们的矩阵，就像上面的 $U$ 那样，并到查询和输出里去。
+# 剩下的就是一个头的缓存，既当键又当值，允许多大就多大。各种共用都是它的特例，而生成时的 MLA 正是它。
+#
+# *训练的时候*，快慢取决于乘法的多少，也就是每个头的特征数：这时想要的是许多窄的头，各有各的键。同样的式子，括号加在另一边，就由同一个 $c$ 给每个头造出 $128 + 64$ 个特征。
+# 只有 $U$ 和 $c$ 之间什么也不隔，同一层才能既是这个又是那个；旋转正好隔在中间，所以只旋转那么一点，还要放在旁边。他的消融实验里，MLA 的好处不来自压缩，
+# 而来自三件事：头更大，部分旋转，键同时也是值（[2025](https://kexue.fm/archives/10907)）。
 
 # %%
 LATENT, TURNED, CONTENT, HEADS = 512, 64, 128, 128  # DeepSeek-V2 and V3
 assert (LATENT + TURNED, HEADS * 2 * CONTENT) == (576, 32_768)  # what the text says
+assert [2 * CONTENT * HEADS // sharing for sharing in (16, HEADS)] == [2048, 256]  # what the text says
 
 # %% [markdown] lang="en"
 # ### Exercise 8.1 · Scores from the short vectors (2 points)
@@ -556,6 +576,12 @@ assert 360 * 16 / slow < 1 / 5
 # weights scale these bounds.) A rotation keeps lengths, so a norm *without weights* may stand before it or after it:
 # Llama 4 has it after, Qwen3 has one with weights before. Weights that differ within a pair do not commute with its
 # rotation.
+#
+# **On keys alone.** A score is $|q|\, |k|$ times the cosine of their angle, and a rotation acts on the angle only. A longer key
+# scores higher in size with *every* query and at *every* distance, so a model can make a token loud without learning where it should be heard.
+# With $|k| = 1$ that way is closed. The angle has to carry the meaning, at all distances in training, and $|q|$ is left as a temperature of its
+# own for each query. [Su, 2023](https://kexue.fm/archives/9859) tried this for another reason and found that such a model reads further than
+# it was trained. It has to be there from the start: it cannot be given to a model that exists, as YaRN can.
 
 # %% [markdown] lang="zh"
 # ## 窗口、汇点与归一化
@@ -581,6 +607,10 @@ assert 360 * 16 / slow < 1 / 5
 # **查询和键的归一化**：RMSNorm 让它们各自长 $\sqrt d$，于是得分 $q \cdot k / \sqrt d$ 总在 $-\sqrt d$ 与 $\sqrt d$ 之间，
 # 差距最多 $2 \sqrt d$：训练中得分不会失控。（学出来的权重会把这些界放大或缩小。）旋转不改变长度，所以*没有权重*的归一化放在旋转前后都行：Llama 4 放在后面，
 # Qwen3 放在前面，而且有权重。如果一对里的两个权重不同，就不能与这一对的旋转交换次序。
+#
+# **只归一化键**：得分是 $|q|\, |k|$ 乘以夹角的余弦，而旋转只作用于夹角。键一长，它与*每个*查询、在*每个*距离上的得分，绝对值都跟着变大，于是模型可以让一个 token 很响，
+# 却不必学会它该在哪里被听见。取 $|k| = 1$，这条路就堵上了：含义只能由夹角来承担，训练中的每个距离都要用到它；剩下的 $|q|$，是每个查询自己的温度。
+# [苏剑林，2023](https://kexue.fm/archives/9859) 本来是为了别的目的试它，结果发现这样的模型读得比训练时更远。它要从训练之初就加上，不能像 YaRN 那样加给现成的模型。
 
 # %% [markdown] lang="en"
 # ### Exercise 8.3 · A window with a sink (2 points)
@@ -942,15 +972,13 @@ IN_CHUNKS = {"Llama 4 Scout"}  # its rotating layers see no distance beyond trai
 # *频率还是训练时的频率*、还没有用新频率微调的时候，从没见过的角度第一次出现在哪个长度。
 
 # %%
-reached, to_show, rows = {}, [], {}
+reached, rows = {}, {}
 for name, (dim, trained, advertised, rope) in MODELS.items():
     ramp = share_kept(name) if rope["rope_type"] in ("llama3", "yarn") else None
     new, factor = read_frequencies(rope, dim, ramp)
     moving = new > 0
     slowest = float(2 * math.pi / new[moving].min())
     own = frequencies(dim, rope["rope_theta"])
-    pairs = {"own": own.tolist(), "asked": new.tolist()}
-    to_show.append(pairs | {"name": name, "trained": trained, "advertised": None if name in IN_CHUNKS else advertised})
     idle = moving & (own * (trained or slowest) < 2 * math.pi - 1e-6)  # less than a turn in training
     arc = (trained or slowest) * own / new.where(moving, torch.ones_like(new))
     reached[name] = float(arc[idle].min()) if idle.any() else math.inf
@@ -972,27 +1000,26 @@ still = read_frequencies(MODELS["Gemma 4 31B"][3], 512)[0] == 0
 assert len(still) == 256
 assert int(still.sum()) == 192
 assert round(slowest) == 188
-to_touch("models", to_show)
 
 # %% [markdown] lang="en"
 # Was it as you predicted? Qwen3, gpt-oss and DeepSeek-V4 advertise *exactly* the reach: the trained length times the factor of
 # YaRN, and not a token more; for DeepSeek-V4 that is 1,048,576. DeepSeek-V3 leaves a part unused: it reaches 163,840 and [advertises
-# 128K](https://github.com/deepseek-ai/DeepSeek-V3). [Llama 3.1](#models?model=Llama+3.1&read=131072) advertises twice its reach of 65,536. So its slow pairs do meet angles that the first
+# 128K](https://github.com/deepseek-ai/DeepSeek-V3). [Llama 3.1](#configs?model=Llama+3.1+8B&read=131072) advertises twice its reach of 65,536. So its slow pairs do meet angles that the first
 # training never showed, and it was trained on long texts to learn them ([section
 # 3.4.2](https://arxiv.org/abs/2407.21783v3)). In Llama 4 the rotating layers never look further than in training, so that their
-# reach plays no part. [Gemma 4](#models?model=Gemma+4+31B&read=131072) has no limit of this kind at all: of 256 pairs 192 stand still, and the others turn within 188 positions.
+# reach plays no part. [Gemma 4](#configs?model=Gemma+4+31B&read=131072) has no limit of this kind at all: of 256 pairs 192 stand still, and the others turn within 188 positions.
 #
-# <!-- touch: models -->
+# <!-- touch: configs -->
 
 # %% [markdown] lang="zh"
 # 和你预测的一样吗？Qwen3、gpt-oss 和 DeepSeek-V4 宣传的*恰好*就是够得到的长度：训练长度乘以 YaRN 的因子，一个 token 也不多；
 # 对 DeepSeek-V4 来说就是 1,048,576。DeepSeek-V3 留了余地：
 # 够得到 163,840，[宣传的是 128K](https://github.com/deepseek-ai/DeepSeek-V3)。
-# [Llama 3.1](#models?model=Llama+3.1&read=131072) 宣传的是够得到的 65,536 的两倍。所以它的低频对确实会碰到最初训练没见过的角度，而它为此用长文本训练过
-# （[3.4.2 节](https://arxiv.org/abs/2407.21783v3)）。Llama 4 里旋转的层从不看得比训练时更远，够到多远与它无关。[Gemma 4](#models?model=Gemma+4+31B&read=131072) 则根本没有这种限制：
+# [Llama 3.1](#configs?model=Llama+3.1+8B&read=131072) 宣传的是够得到的 65,536 的两倍。所以它的低频对确实会碰到最初训练没见过的角度，而它为此用长文本训练过
+# （[3.4.2 节](https://arxiv.org/abs/2407.21783v3)）。Llama 4 里旋转的层从不看得比训练时更远，够到多远与它无关。[Gemma 4](#configs?model=Gemma+4+31B&read=131072) 则根本没有这种限制：
 # 256 对里有 192 对静止，其余的在 188 个位置之内就转一圈。
 #
-# <!-- touch: models -->
+# <!-- touch: configs -->
 
 # %%
 SCORES = {  # RULER: share of right answers, in per cent, in texts of 4K, 8K, 16K, 32K, 64K and 128K tokens

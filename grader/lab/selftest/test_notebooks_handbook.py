@@ -83,7 +83,7 @@ def test_a_notebook_has_its_small_picture_beside_its_title_and_its_finding_on_th
 
 
 def test_each_notebook_has_a_small_picture_and_a_finding_in_each_language() -> None:
-    assert [*sources.front().findings] == [script.stem for script in sources.scripts()]
+    assert [*sources.front().findings] == [*(script.stem for script in sources.scripts()), sources.TOOL]
     assert all([*said] == [*sources.LANGUAGES] for said in sources.front().findings.values())
     for page in sources.pages():
         assert ElementTree.fromstring(sources.emblem(page.stem)).tag == "{http://www.w3.org/2000/svg}svg", page

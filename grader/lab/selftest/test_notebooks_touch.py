@@ -41,7 +41,9 @@ def test_a_figure_gets_the_numbers_that_it_reads() -> None:
         for name in TAKEN.findall(path.read_text(encoding="utf-8"))
     }
     given = {name for script in sources.scripts() for name in GIVEN.findall(script.read_text(encoding="utf-8"))}
-    assert read == {(name, name) for name in given} == {(name, name) for name in NUMBERS}
+    kept = {path.parent.name for path in sources.TOUCHES.glob("*/*.json")}  # beside a figure, and measured by no cell
+    assert read == {(name, name) for name in given | kept}
+    assert given == {*NUMBERS}
 
 
 def test_numbers_leave_the_outputs_and_cannot_end_the_script() -> None:
@@ -128,31 +130,6 @@ def test_a_forgotten_conversion_is_found_by_scores_only(tab: Tab, page: Path) ->
     tab.focus(boxes.format(3))
     tab.press(" ")
     tab.wait_for(f"{told}.includes('3.04 of 8. Shift test: fails. Lengths: not kept')")
-
-
-@needs_browser
-@pytest.mark.parametrize(
-    ("language", "stretched", "chunked", "still"),
-    [
-        ("en", "1 of 2 pairs come to an angle", "no further than a chunk of 100", "1 pairs stand still."),
-        ("zh", "2 对里有 1 对遇到", "都只看 100 个 token 的一块", "有 1 对静止。"),
-    ],
-)
-def test_a_models_pairs_come_to_new_angles_beyond_its_reach(
-    tab: Tab, book: Path, language: str, stretched: str, chunked: str, still: str
-) -> None:
-    tab.open(book / language / f"{NAME}.html")
-    told = TOLD.format("models")
-    assert stretched in tab.evaluate(told)
-    assert "200" in tab.evaluate(told), "Slowed to half, the second pair comes as far as twice the trained length."
-    tab.focus("[data-touch=models] label:nth-child(2) select")
-    tab.press("ARROW_DOWN")
-    tab.wait_for(f"!{told}.includes('200')")
-    tab.focus("[data-touch=models] select")
-    tab.press("ARROW_DOWN")
-    tab.wait_for(f"{told}.includes({chunked!r})")
-    tab.press("ARROW_DOWN")
-    tab.wait_for(f"{told}.endsWith({still!r})")
 
 
 @needs_browser
@@ -715,7 +692,7 @@ def test_every_control_is_reached_by_tab(tab: Tab, page: Path) -> None:
     controls = "[data-touch] :is(button, input, select, [tabindex='0'])"
     wanted = tab.evaluate(f'document.querySelectorAll("{controls}").length')
     reached = 0
-    for _ in range(60):
+    for _ in range(90):
         tab.press("TAB")
         reached += bool(tab.evaluate(f'document.activeElement.matches("{controls}")'))
     assert reached >= wanted > 10

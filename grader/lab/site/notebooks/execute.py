@@ -55,6 +55,8 @@ def execute(notebook: NotebookNode, folder: Path, go_on: bool = False, title: st
         go_on: Whether the cells after a failing one run, too.
         title: What the lines of progress call it; empty for no such lines.
     """
+    if not code_cells(notebook):
+        return Run(notebook, 0.0, ())
     told = time.monotonic()
 
     def begin(cell: NotebookNode, cell_index: int) -> None:

@@ -31,7 +31,8 @@ SOURCES = ROOT / "source"
 LANGUAGES = ("en", "zh")  # the code is written in the first one
 TOUCHES = SOURCES / "touch"  # figures that can be touched, in JavaScript
 NOTEBOOKS = "[0-9]_*.py"
-BRIEF = "brief"  # the whole on one page of the handbook; it has no exercises, and students get no notebook of it
+# Pages of the handbook without exercises, of which students get no notebook: the whole on one page, and a tool.
+BRIEF, TOOL = "brief", "configs"
 
 # Default of every field of nbgrader's cell metadata; a script gives only fields with another value.
 NBGRADER_DEFAULTS = {"grade": False, "locked": False, "schema_version": 3, "solution": False, "task": False}
@@ -48,8 +49,8 @@ def scripts() -> list[Path]:
 
 
 def pages() -> list[Path]:
-    """The percent scripts of which the handbook has a page: all of the walk-through, and the whole in brief."""
-    return [*scripts(), *SOURCES.glob(f"{BRIEF}.py")]
+    """The percent scripts of which the handbook has a page: the walk-through, the whole in brief, and the tool."""
+    return [*scripts(), *(path for name in (BRIEF, TOOL) for path in SOURCES.glob(f"{name}.py"))]
 
 
 def helpers() -> list[Path]:

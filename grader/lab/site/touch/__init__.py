@@ -43,15 +43,20 @@ def script(folder: Path, names: Sequence[str], numbers: Mapping[str, object] | N
     """The script of a page with these figures from this folder; without figures, what lets keys scroll.
 
     Args:
-        folder: Has a file of JavaScript for each figure.
+        folder: Has a file of JavaScript for each figure, and for a large one a folder of its name, with JavaScript
+            that comes before it and numbers as JSON.
         names: The figures of the page.
         numbers: By figure, what it shows that a cell of a notebook has measured.
     """
     scroll, base = ((HERE / name).read_text(encoding="utf-8") for name in ("scroll.js", "base.js"))
     if not names:
         return scroll
-    given = json.dumps(numbers or {}, separators=(",", ":")).replace("</", "<\\/")
-    figures = [(folder / f"{name}.js").read_text(encoding="utf-8") for name in dict.fromkeys(names)]
+    kept = {name: json.loads(path.read_bytes()) for name in names for path in (folder / name).glob("*.json")}
+    given = json.dumps(kept | dict(numbers or {}), separators=(",", ":")).replace("</", "<\\/")
+    paths = [path for name in dict.fromkeys(names) for path in (*(folder / name).glob("*.js"), folder / f"{name}.js")]
+    figures = [
+        path.read_text(encoding="utf-8") for path in sorted(paths, key=lambda path: (path.parent == folder, path))
+    ]
     return "".join([scroll, base, f"touch.data = {given};\n", *figures, "touch.start();\n"])
 
 

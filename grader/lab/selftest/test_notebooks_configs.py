@@ -1,0 +1,233 @@
+"""The page that reads a config.json, beside transformers: its numbers, its layers, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
+
+import torch
+
+from grader.lab.site.notebooks import sources
+from grader.selftest.browser import Tab, needs_browser
+from grader.selftest.small_notebook import NAME
+from ref.position import inverse_frequencies
+
+pytestmark = [pytest.mark.process, pytest.mark.slow, needs_browser]
+
+Module = Callable[[str], ModuleType]
+MODELS = json.loads((sources.TOUCHES / "configs" / "models.json").read_text(encoding="utf-8"))
+TOLD = "document.querySelector('[data-touch=configs] .told').textContent"
+STRETCHES = (0.5, 1, 2, 7.5)  # lengths of text, in trained lengths
+# The frequencies and layers of a configuration, as the page computes them.
+READ = """((text) => {
+  const { kinds, layers } = touch.config(text);
+  const at = (one) => STRETCHES.map((each) => touch.turned(one, each * one.trained));
+  return { layers, kinds: kinds.map((one) => ({ ...one, at: at(one) })) };
+})""".replace("STRETCHES", str([*STRETCHES]))
+# Types that transformers has under another name, or that keep what a head rotates to themselves.
+TWINS = {"internlm2": "llama", "minicpm": "llama", "kimi_k2": "deepseek_v3", "gptj": "llama"}
+FILLED_IN = (
+    "gemma",
+    "gemma2",
+    "gpt_oss",
+    "gemma3_text",
+    "gemma3n_text",
+    "gemma4_text",
+    "cohere2",
+    "olmo3",
+    "exaone4",
+    "llama4_text",
+    "smollm3",
+    "mixtral",
+    "gpt_neox",
+    "stablelm",
+    "phi",
+    "glm",
+    "glm4",
+    "glm4_moe",
+    "nemotron",
+    "persimmon",
+    "qwen3_next",
+    "qwen3_5_text",
+    "llama",
+    "qwen3",
+)  # types of which transformers fills in what a configuration leaves out
+
+
+def config_of(transformers: Module, given: dict[str, Any]) -> Any:
+    """The configuration as transformers reads it."""
+    kind = TWINS.get(given["model_type"], given["model_type"])
+    if given["model_type"] == "gptj":
+        given = {
+            "head_dim": given["rotary_dim"],
+            "num_hidden_layers": given["n_layer"],
+            "max_position_embeddings": 2048,
+        }
+    return transformers("models.auto.configuration_auto").CONFIG_MAPPING[kind].from_dict(given | {"model_type": kind})
+
+
+def turned(transformers: Module, config: Any, kind: str, length: int) -> tuple[torch.Tensor, float]:
+    """The frequencies of a kind of layer, and what multiplies cosines and sines, by transformers."""
+    label = kind if config.nested_rope_parameter_keys(config.rope_parameters) else None
+    rope = config.rope_parameters[label] if label else config.rope_parameters
+    if rope["rope_type"] == "default":
+        config = config.per_layer_config[kind] if config.is_heterogeneous else config
+        head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        return inverse_frequencies(int(head * rope.get("partial_rotary_factor", 1.0)), rope["rope_theta"]), 1.0
+    functions = transformers("modeling_rope_utils").ROPE_INIT_FUNCTIONS
+    theta, attention = functions[rope["rope_type"]](config, torch.device("cpu"), seq_len=length, layer_type=label)
+    return theta, float(attention)
+
+
+def layers_of(config: Any) -> list[tuple[str, bool]]:
+    """For each layer its kind and whether it rotates, by transformers."""
+    kinds = getattr(config, "layer_types", None)
+    if not kinds:
+        window = getattr(config, "sliding_window", None)
+        kinds = ["sliding_attention" if window else "full_attention"] * config.num_hidden_layers
+    turns = getattr(config, "no_rope_layers", None) or [True] * len(kinds)
+    only_near = config.model_type in ("cohere2", "exaone4") and config.sliding_window
+    return [
+        (kind, bool(turn) and kind != "linear_attention" and not (only_near and kind == "full_attention"))
+        for kind, turn in zip(kinds, turns, strict=True)
+    ]
+
+
+def assert_alike(transformers: Module, tab: Tab, given: dict[str, Any]) -> None:
+    """The page and transformers read a configuration alike."""
+    ours, config = tab.evaluate(f"{READ}({json.dumps(json.dumps(given))})"), config_of(transformers, given)
+    if given["model_type"] != "deepseek_v4":  # whose layers look through a window, and beyond it at what is compressed
+        assert [(layer["kind"], layer["turns"]) for layer in ours["layers"]] == layers_of(config)
+    for kind in ours["kinds"]:
+        for stretch, one in zip(STRETCHES, kind["at"], strict=True):
+            theta, attention = turned(transformers, config, kind["kind"], int(stretch * kind["trained"]))
+            torch.testing.assert_close(torch.tensor(one["theta"]), theta, rtol=1e-5, atol=0)
+            assert math.isclose(one["attention"], attention)
+
+
+def test_thirty_models_have_every_type_of_scaling(transformers: Module) -> None:
+    scalings = [one["config"].get("rope_scaling", one["config"].get("rope_parameters", {})) for one in MODELS]
+    flat = [rope for scaling in scalings for rope in (scaling, *scaling.values()) if isinstance(rope, dict)]
+    found = {rope.get("rope_type", rope.get("type", "default")) for rope in flat}
+    assert len({one["name"] for one in MODELS}) == len(MODELS) == 30
+    assert found == {"default", *transformers("modeling_rope_utils").ROPE_INIT_FUNCTIONS}
+    assert all(one["source"].startswith("https://github.com/") for one in MODELS)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: str(model["name"]))
+def test_a_real_configuration_is_read_as_transformers_reads_it(
+    transformers: Module, tab: Tab, page: Path, model: dict[str, Any]
+) -> None:
+    tab.open(page)
+    assert_alike(transformers, tab, model["config"])
+
+
+def test_what_a_configuration_leaves_out_is_filled_in_as_transformers_does(
+    transformers: Module, tab: Tab, page: Path
+) -> None:
+    tab.open(page)
+    for kind in FILLED_IN:
+        given = {"model_type": kind, "hidden_size": 1024, "num_attention_heads": 8, "num_hidden_layers": 12}
+        config = config_of(transformers, given | {"max_position_embeddings": 4096})
+        own = {name: getattr(config, name, None) for name in ("sliding_window", "attention_chunk_size")}
+        assert_alike(transformers, tab, given | {"max_position_embeddings": 4096} | own)
+
+
+LLAMA = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2}
+LLAMA |= {"max_position_embeddings": 128}
+
+
+@pytest.mark.parametrize(
+    ("given", "english", "chinese"),
+    [
+        ("{", "This is not JSON", "这不是 JSON"),
+        ("[1]", "it begins with {", "以 { 开头"),
+        ({}, "lacks max_position_embeddings.", "没有 max_position_embeddings。"),
+        (
+            LLAMA | {"num_hidden_layers": "two"},
+            'num_hidden_layers is "two"; a positive',
+            'num_hidden_layers 是 "two"，',
+        ),
+        (LLAMA | {"num_attention_heads": None}, "lacks num_attention_heads.", "没有 num_attention_heads。"),
+        (
+            LLAMA | {"rope_scaling": {"type": "spiral"}},
+            "“spiral” is not known here. Known: default",
+            "“spiral”，认识的有",
+        ),
+        (LLAMA | {"rope_scaling": {"type": "linear"}}, "lacks linear: factor.", "没有 linear: factor。"),
+        (
+            LLAMA | {"rope_scaling": {"type": "llama3", "factor": 8}},
+            "llama3: low_freq_factor",
+            "llama3: low_freq_factor",
+        ),
+        (LLAMA | {"rope_scaling": {"type": "longrope", "short_factor": [1, 1]}}, "needs 8 numbers", "需要 8 个数"),
+        (LLAMA | {"head_dim": 15}, "rotate 15 features; an even", "旋转 15 个特征"),
+        (LLAMA | {"layer_types": ["full_attention"]}, "does not list 2 layers", "不是 2 层"),
+        (LLAMA | {"model_type": "bloom"}, "turns nothing (bloom: ALiBi)", "什么也不转（bloom：ALiBi）"),
+    ],
+)
+def test_what_it_cannot_read_it_says_in_the_language_of_the_page(
+    tab: Tab, book: Path, given: dict[str, Any] | str, english: str, chinese: str
+) -> None:
+    text = json.dumps(given if isinstance(given, str) else json.dumps(given))
+    for language, said in (("en", english), ("zh", chinese)):
+        tab.open(book / language / f"{NAME}.html")
+        tab.evaluate(f"touch.put(document.querySelector('[data-touch=configs] textarea'), 'value', {text})")
+        assert said in tab.evaluate(TOLD)
+        assert tab.evaluate("document.querySelectorAll('[data-touch=configs] circle').length") == 0
+
+
+@pytest.mark.parametrize(
+    ("language", "some", "none"),
+    [
+        (
+            "en",
+            "29 come to an angle that training never showed (orange); the first does beyond 65",
+            "65,536, 0 come",
+        ),
+        ("zh", "有 29 对遇到训练没见过的角度（橙色）；超过 65,536 才第一次出现", "65,536，有 0 对"),
+    ],
+)
+def test_keys_choose_a_model_and_the_length_that_is_read(
+    tab: Tab, book: Path, language: str, some: str, none: str
+) -> None:
+    tab.open(book / language / f"{NAME}.html")
+    assert some in tab.evaluate(TOLD)  # Llama 3.1 in a text of 131,072
+    tab.focus("[data-touch=configs] input[type=range]")
+    tab.press("ARROW_LEFT")
+    tab.wait_for(f"{TOLD}.includes({none!r})")
+    tab.focus("[data-touch=configs] select")
+    tab.press("ARROW_DOWN")
+    tab.wait_for("JSON.parse(document.querySelector('[data-touch=configs] textarea').value).hidden_size === 2048")
+
+
+def test_another_scaling_acts_on_the_same_pairs_up_to_the_length_read(tab: Tab, page: Path) -> None:
+    """From 8,192 to 131,072: linear scaling by 16 leaves no angle new; without scaling, all slow pairs meet one."""
+    tab.open(page)
+    pressed = "document.querySelector('[data-touch=configs] [data-control=scaling]').ask({!r})"
+    idle = sum(8192 * 500_000 ** (-i / 64) < 2 * math.pi for i in range(64))
+    for scaling, new in (("linear", 0), ("default", idle), ("yarn", 0), ("proportional", 0)):
+        tab.evaluate(pressed.format(scaling))
+        assert f", {new} come to an angle" in tab.evaluate(TOLD), scaling
+    assert " 48 stand still" in tab.evaluate(TOLD)
+
+
+def test_where_implementations_differ_it_says_who_says_so(tab: Tab, page: Path) -> None:
+    tab.open(page)
+    choose = "document.querySelector('[data-touch=configs] [data-control=model]').ask({!r})"
+    links = "[...document.querySelectorAll('[data-touch=configs] ul a')].map((one) => one.pathname.slice(1))"
+    for model, issues in (
+        ("SmolLM2 135M", []),
+        ("InternLM2.5 7B", ["vllm-project/vllm/issues/3488", "ggml-org/llama.cpp/issues/8361"]),
+        ("Phi-3.5 mini", ["vllm-project/vllm/issues/27431", "ggml-org/llama.cpp/issues/24875"]),
+    ):
+        tab.evaluate(choose.format(model))
+        assert tab.evaluate(links) == issues, model
