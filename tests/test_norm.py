@@ -14,6 +14,7 @@ from src.modeling.norm import GroupRMSNorm
 from .harness.compare import (
     MismatchError,
     about,
+    assert_as_new,
     assert_close,
     assert_equal,
     assert_kind,
@@ -27,9 +28,10 @@ from .harness.compare import (
     gradient_limit,
     nearest_limit,
 )
+from .harness.hints import ABOUT_DEFAULTS
 from .harness.student import assert_drawn, gradient_of, listing, only_parameter, parameter_of, set_values
 
-INPUT, GAMMA = {"en": "the input", "zh": "输入"}, {"en": "gamma", "zh": " gamma "}
+INPUT, GAMMA = {"en": "the input", "zh": "输入"}, {"en": "gamma", "zh": "gamma"}
 TINY = 1e-10  # an eps that is lost beside a mean square of one or more
 
 
@@ -227,6 +229,11 @@ def test_a_root_mean_square_of_257_is_exact(short_dtype, gamma_dtype, device):
 
 
 @pytest.mark.rubric("norm_float32_inside")
+@pytest.mark.hint(
+    en="The input is float32, only gamma is shorter. In which line do the two meet, and is anything converted to "
+    "gamma's dtype before?",
+    zh="输入是 float32，只有 gamma 更短。二者在哪一行相遇？在那之前，是否有什么被转换成了 gamma 的 dtype？",
+)
 @pytest.mark.parametrize("gamma_dtype", ["float16", "bfloat16"], ids="gamma-{}".format)
 @pytest.mark.parametrize("eps", [TINY, 1 / 12288], ids=["tiny-eps", "no-round-eps"])
 def test_a_short_gamma_costs_no_digits(eps, gamma_dtype, device):
@@ -359,18 +366,19 @@ def test_gamma_is_the_only_parameter(dtype, device):
 
 
 @pytest.mark.rubric("norm_registration_and_arguments")
+@pytest.mark.hint(**ABOUT_DEFAULTS)
 @pytest.mark.parametrize(
-    "default",
-    [{"eps": 1e-5}, {"init_range": (-1.0, 1.0)}, {"init_seed": 42}, {"dtype": torch.float32}],
-    ids=lambda default: next(iter(default)),
+    ("argument", "value"),
+    [("eps", 1e-5), ("init_range", (-1.0, 1.0)), ("init_seed", 42), ("dtype", torch.float32)],
+    ids=str,
 )
-def test_leaving_an_argument_out_means_its_default(default, device):
-    """A module without the argument does the same as one that is given the stub's default.
+def test_leaving_an_argument_out_means_its_default(argument, value, device):
+    """A module without {argument} does the same as one that is given the stub's default, {argument}={value}.
 
-    不写某个参数，与写上 stub 中的默认值，结果相同。
+    不写 {argument}，与写上 stub 中的默认值 {argument}={value}，结果相同。
     """
-    x = torch.arange(1.0, 25.0, device=device).view(1, 1, 24) / 1024  # near sqrt(eps)
-    without, given = (GroupRMSNorm(hidden_size=24, group_size=4, device=device, **some) for some in ({}, default))
+    x, chosen = torch.arange(1.0, 25.0, device=device).view(1, 1, 24) / 1024, {argument: value}  # near sqrt(eps)
+    without, given = (GroupRMSNorm(hidden_size=24, group_size=4, device=device, **some) for some in ({}, chosen))
     with about(GAMMA):
         assert_kind(only_parameter(without).flatten(), shape=(24,), dtype=torch.float32, device=device)
     expected = given(x)
@@ -485,16 +493,18 @@ def test_a_call_changes_neither_values_nor_dtype_of_gamma(dtype, device):
 
 
 @pytest.mark.rubric("norm_purity")
-def test_earlier_calls_leave_no_trace(device):
+@pytest.mark.parametrize("gamma_dtype", [torch.float32, torch.bfloat16], ids=["gamma-float32", "gamma-bfloat16"])
+def test_earlier_calls_leave_no_trace(gamma_dtype, device):
     """After calls with other inputs, another module and a changed gamma, a module answers as a new one does.
 
     处理过别的输入、建过别的模块、改过 gamma 之后，结果与新建的模块相同。
     """
+    arguments = {"hidden_size": 24, "group_size": 4, "dtype": gamma_dtype, "device": device}
     first, second = (torch.arange(144.0, device=device).view(2, 3, 24).remainder(size).add(1) for size in (11, 13))
     gammas = (torch.linspace(-1, 1, 24), torch.linspace(1, 3, 24))
-    used = build(hidden_size=24, group_size=4, device=device)
+    used = build(**arguments)
     for mode, gamma, x in itertools.product((True, False), gammas, (first, second, first)):
-        expected = build(gamma, hidden_size=24, group_size=4, device=device).train(mode)(x)
+        expected = build(gamma, **arguments).train(mode)(x)
         GroupRMSNorm(hidden_size=24, group_size=8, eps=0.5, device=device)
         set_values(parameter_of(used, 24), gamma)
-        assert_equal(used.train(mode)(x), expected)
+        assert_as_new(used.train(mode)(x), expected)

@@ -21,6 +21,7 @@ from .harness.compare import (
     gradient_limit,
     shaped,
 )
+from .harness.hints import ABOUT_DEFAULTS
 from .harness.student import gradient_of, listing
 
 DIM, TRAINED = 4, 4  # hd and ms: with hd = 4 and base 10000, theta is 1 and 0.01
@@ -153,15 +154,15 @@ def test_forward_returns_only_the_embedded_input(device):
 
 
 @pytest.mark.rubric("rope_base")
-@pytest.mark.parametrize(
-    "default", [{"base": 10000}, {"ratio": 1}, {"dynamic": False}], ids=lambda own: next(iter(own))
-)
-def test_leaving_an_argument_out_means_its_default(default, device):
-    """A module without the argument does the same as one that is given the stub's default.
+@pytest.mark.hint(**ABOUT_DEFAULTS)
+@pytest.mark.parametrize(("argument", "value"), [("base", 10000), ("ratio", 1), ("dynamic", False)], ids=str)
+def test_leaving_an_argument_out_means_its_default(argument, value, device):
+    """A module without {argument} does the same as one that is given the stub's default, {argument}={value}.
 
-    不写某个参数，与写上 stub 中的默认值，结果相同。
+    不写 {argument}，与写上 stub 中的默认值 {argument}={value}，结果相同。
     """
-    without, given = (NTKAwareRoPE(dim=DIM, max_seq_len=TRAINED, device=device, **own) for own in ({}, default))
+    sizes = {"dim": DIM, "max_seq_len": TRAINED, "device": device}
+    without, given = (NTKAwareRoPE(**sizes, **chosen) for chosen in ({}, {argument: value}))
     for seq in (TRAINED, 9, TRAINED):
         with tables(seq):
             assert_same_tables(tables_of(without, seq, device), tables_of(given, seq, device))
@@ -171,9 +172,9 @@ def test_leaving_an_argument_out_means_its_default(default, device):
 @pytest.mark.parametrize("ratio", [1, 2, 3])
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 def test_up_to_es_positions_the_tables_do_not_change(dynamic, ratio, device):
-    """The tables have es = 4 k rows: a sequence of exactly es positions begins as a short one does, for odd k too.
+    """With ms = 4 and k = {ratio}, the tables have es = 4 k rows. Each s up to es uses them, so all begin alike.
 
-    表有 es = 4 k 行：长度恰为 es 的序列，开头与短序列一样，k 为奇数时也是如此。
+    ms = 4、k = {ratio} 时表有 es = 4 k 行。不超过 es 的每个 s 都用这张表，所以开头都一样。
     """
     rope = build(ratio, dynamic=dynamic, device=device)
     short = tables_of(rope, TRAINED, device)
@@ -226,6 +227,10 @@ def test_a_longer_sequence_uses_the_smallest_even_ratio(dynamic, seq, ratio, dev
 
 
 @pytest.mark.rubric("rope_smallest_even_ratio")
+@pytest.mark.hint(
+    en="From which numbers does your code find k' here? Is the initial k among them, by itself or inside es?",
+    zh="你的代码在这里用哪些数算出 k'？其中有没有最初的 k，或者含有它的 es？",
+)
 def test_an_odd_initial_ratio_still_grows_to_an_even_one(device):
     """With ms = 4, k = 3 serves 12 positions; 13 need k' = 4, the smallest even ratio that reaches them.
 
@@ -274,6 +279,10 @@ def test_the_ratio_that_was_given_comes_back(ratio, device):
 
 
 @pytest.mark.rubric("rope_dynamic")
+@pytest.mark.hint(
+    en="With dynamic=True: what does a long call store, under which names, and which names does the next call read?",
+    zh="dynamic=True 时：长调用存下了什么，存到哪些名字下？下一次调用读的又是哪些名字？",
+)
 @pytest.mark.parametrize("seq", [3, 9, 17])
 def test_shorter_sequences_use_the_tables_of_the_longest(seq, device):
     """With dynamic=True, the tables of 20 positions stay: a shorter sequence uses their first rows.
@@ -347,6 +356,11 @@ def test_a_module_beside_another_keeps_its_base(device):
 
 
 @pytest.mark.rubric("rope_dynamic")
+@pytest.mark.hint(
+    "no_buffer_of",
+    en="Which rows of the grown tables does the module keep: all es of them, or those of this call?",
+    zh="模块保留了扩展后的表的哪些行：全部 es 行，还是这次调用用到的行？",
+)
 @pytest.mark.parametrize(("seq", "rows"), [(9, 16), (20, 24)])
 def test_grown_tables_have_es_rows(seq, rows, device):
     """With ms = 4, 9 positions need k' = 4, so es is 16; 20 positions need k' = 6, so es is 24.

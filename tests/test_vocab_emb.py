@@ -14,6 +14,7 @@ from src.modeling import vocab_emb
 from .harness.compare import (
     MismatchError,
     about,
+    assert_as_new,
     assert_equal,
     assert_kind,
     assert_names_sizes,
@@ -23,17 +24,25 @@ from .harness.compare import (
     draw_limit,
     gradient,
 )
+from .harness.hints import ABOUT_DEFAULTS
 from .harness.student import assert_drawn, gradient_of, only_parameter, parameter_of, set_values
 
 VOCAB, EMB, WORLD = 16, 8, 4
 ROWS = VOCAB // WORLD  # ids that one rank owns
 TABLE = {"en": "the table", "zh": "表"}
 SHARD = {"en": "the shard", "zh": "分片"}
-OWN_IDS = {"en": "for this rank's own ids", "zh": "连本 rank 自己的 id "}
+OWN_IDS = {"en": "for this rank's own ids", "zh": "连本 rank 自己的 id"}
 NO_GRADIENT_FOR_ONE = pytest.mark.hint(
     "one_id",
     en="One row alone does not receive what its id sends. Is this id treated as padding, as padding_idx does?",
     zh="只有一行没有收到它的 id 传来的梯度。是否把这个 id 当成了填充（例如 padding_idx）？",
+)
+WRITTEN_TO = pytest.mark.hint(
+    "changed",
+    en="A call must leave this unchanged. Which line writes: an operation in place (a name ending in _, +=, item "
+    "assignment), an option of a lookup such as max_norm, or a draw that belongs in __init__?",
+    zh="调用不能改动它。是哪一行在写：原地操作（以 _ 结尾的方法、+=、下标赋值），查表函数的选项（例如 max_norm），"
+    "还是本该在 __init__ 里的采样？",
 )
 EVERY_RANK = pytest.mark.parametrize("rank", range(WORLD))
 
@@ -98,16 +107,12 @@ def check_evaluation(build, ids, elements):
     assert_equal(evaluated, trained)
 
 
-def check_default(kind, default, **sizes):
+def check_default(build, argument, value, device):
     """Check that a module without an argument has the parameter of one that is given the argument's default."""
-    without, given = (only_parameter(kind(**sizes, **some)) for some in ({}, default))
+    sizes = {"vocab_size": VOCAB, "emb_size": EMB, "device": device}
+    given, without = (only_parameter(build(**sizes, **some)) for some in ({argument: value}, {}))
     assert_kind(without, shape=tuple(given.shape), dtype=given.dtype, device=given.device)
     assert_equal(without, given)
-
-
-def first_key(default):
-    """Name a case by the argument that it leaves out."""
-    return next(iter(default))
 
 
 def check_history(build, elements, device):
@@ -118,7 +123,7 @@ def check_history(build, elements, device):
         fresh = build()
         for module in (used, fresh):
             set_values(parameter_of(module.train(mode), elements), table + factor)
-        assert_equal(used(ids.clone()), fresh(ids.clone()))
+        assert_as_new(used(ids.clone()), fresh(ids.clone()))
         assert_unchanged(parameter_of(used, elements), table + factor, TABLE)
 
 
@@ -232,16 +237,16 @@ def test_the_table_is_the_only_parameter(dtype, device):
 
 
 @pytest.mark.rubric("vocab_dtype_and_registration")
+@pytest.mark.hint(**ABOUT_DEFAULTS)
 @pytest.mark.parametrize(
-    "default", [{"init_mean": 0.0}, {"init_std": 1.0}, {"init_seed": 42}, {"dtype": torch.float32}], ids=first_key
+    ("argument", "value"), [("init_mean", 0.0), ("init_std", 1.0), ("init_seed", 42), ("dtype", torch.float32)], ids=str
 )
-def test_leaving_an_argument_of_the_table_out_means_its_default(default, device):
-    """A module without the argument does the same as one that is given the stub's default.
+def test_leaving_an_argument_of_the_table_out_means_its_default(argument, value, device):
+    """A module without {argument} does the same as one that is given the stub's default, {argument}={value}.
 
-    不写某个参数，与写上 stub 中的默认值，结果相同。
+    不写 {argument}，与写上 stub 中的默认值 {argument}={value}，结果相同。
     """
-    sizes = {"vocab_size": VOCAB, "emb_size": EMB, "device": device}
-    check_default(vocab_emb.VocabEmbedding, default, **sizes)
+    check_default(vocab_emb.VocabEmbedding, argument, value, device)
 
 
 @pytest.mark.rubric("vocab_dtype_and_registration")
@@ -266,6 +271,7 @@ def test_evaluation_changes_no_dtype(dtype, device):
 
 
 @pytest.mark.rubric("vocab_purity")
+@WRITTEN_TO
 def test_looking_up_changes_neither_ids_nor_table(device):
     """The caller owns the ids, and training alone changes the table.
 
@@ -396,7 +402,7 @@ def test_the_outputs_of_all_ranks_add_up_to_the_full_embedding(world_size, dtype
     shards = [new_shard(rank=rank, **shape) for rank in range(world_size)]
     elements = VOCAB * EMB // world_size
     table = torch.cat([parameter_of(module, elements).detach().view(-1, EMB) for module in shards])
-    with about({"en": f"the sum over {world_size} ranks", "zh": f" {world_size} 个 rank 之和"}):
+    with about({"en": f"the sum over {world_size} ranks", "zh": f"{world_size} 个 rank 之和"}):
         assert_equal(sum(module(ids.clone()) for module in shards), table[ids])
 
 
@@ -462,18 +468,18 @@ def test_the_shard_is_the_only_parameter(dtype, device):
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
+@pytest.mark.hint(**ABOUT_DEFAULTS)
 @pytest.mark.parametrize(
-    "default",
-    [{"rank": 0}, {"world_size": 1}, {"init_mean": 0.0}, {"init_std": 1.0}, {"init_base_seed": 42}],
-    ids=first_key,
+    ("argument", "value"),
+    [("rank", 0), ("world_size", 1), ("init_mean", 0.0), ("init_std", 1.0), ("init_base_seed", 42)],
+    ids=str,
 )
-def test_leaving_an_argument_of_the_shard_out_means_its_default(default, device):
-    """A module without the argument does the same as one that is given the stub's default.
+def test_leaving_an_argument_of_the_shard_out_means_its_default(argument, value, device):
+    """A module without {argument} does the same as one that is given the stub's default, {argument}={value}.
 
-    不写某个参数，与写上 stub 中的默认值，结果相同。
+    不写 {argument}，与写上 stub 中的默认值 {argument}={value}，结果相同。
     """
-    sizes = {"vocab_size": VOCAB, "emb_size": EMB, "device": device}
-    check_default(vocab_emb.ParallelVocabEmbedding, default, **sizes)
+    check_default(vocab_emb.ParallelVocabEmbedding, argument, value, device)
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
@@ -518,6 +524,7 @@ def test_the_error_names_vocab_size_and_world_size():
 
 
 @pytest.mark.rubric("shard_purity")
+@WRITTEN_TO
 @EVERY_RANK
 def test_embedding_changes_neither_ids_nor_shard(rank, device):
     """All ranks receive the same ids one after the other, so none may shift or mask them in place.

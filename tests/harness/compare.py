@@ -45,9 +45,9 @@ class MismatchError(AssertionError):
 
     @property
     def kind(self) -> str:
-        """The key of the first part, or of a later one that says more about the values."""
+        """The key of the first part; where that is about values, of a later one that says more about them."""
         keys = [key for key, _ in self.parts if key != "about"]
-        return next((key for key in reversed(keys) if key in REFINED), keys[0])
+        return next((key for key in reversed(keys) if key in REFINED and keys[0] == "values"), keys[0])
 
     def tell(self, language: Language) -> str:
         """Return the whole message, one line for each part."""
@@ -131,8 +131,18 @@ def assert_same_in_both_modes(module: Callable[[Tensor], Tensor], x: Tensor) -> 
     try:
         assert_equal(module.eval()(x), output)
     except MismatchError as failure:
-        parts = (("modes_differ", {}), *failure.parts)
-        raise MismatchError(*parts, received=failure.received, where=failure.where) from None
+        failure.parts = (("modes_differ", {}), *failure.parts)
+        raise
+
+
+def assert_as_new(received: object, expected: Tensor) -> None:
+    """Check that a module that has been called before gives what a new one does, ``expected``."""
+    __tracebackhide__ = True
+    try:
+        assert_equal(received, expected)
+    except MismatchError as failure:
+        failure.parts = (("not_as_new", {}), *failure.parts)
+        raise
 
 
 def assert_close_to_one_of(received: object, candidates: Iterable[Tensor], limit: Tensor) -> None:
@@ -252,13 +262,17 @@ def _factor(values: Tensor, expected: Tensor) -> list[tuple[str, dict]]:
 
 
 def _places(wrong: Tensor) -> list[tuple[str, dict]]:
-    """For each dimension that tells something: at which indices values are wrong."""
+    """For each dimension that tells something: at which indices values are wrong; if none does, in which rows."""
     lines = []
     for dim, size in enumerate(wrong.shape):
         hit = wrong.movedim(dim, 0).reshape(size, -1).any(-1).nonzero().flatten().tolist()
         if len(hit) < size:
             lines.append(("along", {"dim": dim, "size": size, "indices": ranges(hit)}))
-    return lines or ([("everywhere", {})] if wrong.all() else [("spread", {})])
+    if lines or wrong.all():
+        return lines or [("everywhere", {})]
+    rows = wrong.any(-1)
+    shown = ", ".join(map(str, rows.nonzero().tolist()[:SHOWN_IDS])) + (", …" if rows.sum() > SHOWN_IDS else "")
+    return [("rows", {"rows": shown})] if wrong.dim() > 1 and bool((rows == wrong.all(-1)).all()) else [("spread", {})]
 
 
 def ranges(numbers: list[int]) -> str:

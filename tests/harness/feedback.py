@@ -37,6 +37,7 @@ class Trouble:
     """One test that did not pass.
 
     Attributes:
+        case: Of the test, in brackets; empty if it has only one.
         elsewhere: Whether the test needs a second device.
         kind: What kind of failure it is, as in ``hints.py``.
         place: The line of the student's code that raised an error; empty if none did.
@@ -52,6 +53,7 @@ class Trouble:
     elsewhere: bool
     property_id: str | None
     sentence: str
+    case: str
     law: str
     message: str
     kind: str
@@ -192,6 +194,7 @@ class Feedback:
             elsewhere="elsewhere" in item.fixturenames,
             property_id=property_id,
             sentence=self._sentence(item),
+            case=_case(item),
             law=self._law(item),
             message=_told(error, self.language),
             kind=kind,
@@ -220,8 +223,7 @@ class Feedback:
         """What a test is called: ``zeros stay zeros (cpu-float32)``; in Chinese the first sentence of its law."""
         words = item.originalname.removeprefix("test_").replace("_", " ")
         law = self._law(item) if self.language == "zh" else ""
-        case = f" ({item.callspec.id})" if hasattr(item, "callspec") else ""
-        return (re.split("[。；]", law)[0] if not law.isascii() else words) + case
+        return (re.split("[。；]", law)[0] if not law.isascii() else words) + _case(item)
 
     def _note_broken(self, error: BaseException, property_ids: frozenset[str]) -> None:
         place, message = why_not_imported(error, self.language)
@@ -255,6 +257,10 @@ def why_not_imported(error: BaseException, language: Language) -> tuple[str, str
     elif isinstance(error, ImportError) and error.path and Path(error.path).is_relative_to(SOURCE):
         place = Path(error.path).relative_to(ROOT).as_posix()
     return place, message
+
+
+def _case(item: pytest.Item) -> str:
+    return f" ({item.callspec.id})" if hasattr(item, "callspec") else ""
 
 
 def property_of(item: pytest.Item) -> str | None:

@@ -31,11 +31,21 @@ REGISTRATION: Words = {
     "zh": "这里只看注册，不看数值。parameters() 和 buffers() 列出了哪些张量，各有多少元素？docstring 要求的又是哪些？",
 }
 
+ABOUT_DEFAULTS: Words = {
+    "en": "Which default does your constructor give this argument, and is it the argument that your lines use?",
+    "zh": "你的构造函数给这个参数的默认值是什么？你的各行代码用的是不是这个参数？",
+}
+
 # By the kind of failure. Any other kind gets the question of its test or of its property.
 QUESTIONS: Mapping[str, Words] = {
     "error": {
-        "en": "Which of these shapes and dtypes did you not expect, and which earlier line made it so?",
-        "zh": "这些形状和 dtype 里，哪一个出乎你的意料？它是由前面的哪一行造成的？",
+        "en": "What does this line expect, and what does it get? Which of its values, shapes and dtypes did you not "
+        "mean, and which earlier line made it so?",
+        "zh": "这一行需要什么，得到的又是什么？其中哪个值、形状或 dtype 不是你想要的？它是由前面的哪一行造成的？",
+    },
+    "refused": {
+        "en": "Your own check refuses what the contract allows. What does its condition say of these values?",
+        "zh": "你自己的检查拒绝了约定所允许的输入。把这些值代入它的条件，结果是什么？",
     },
     "devices": {
         "en": "Which devices meet in this line? Move tensors with .to(input.device), create new ones on that device, "
@@ -78,8 +88,9 @@ QUESTIONS: Mapping[str, Words] = {
         "zh": "这里只看形状，不看数值。每一步之后都打印形状：是哪一步改变了它？",
     },
     "dtype": {
-        "en": "Only the dtype is checked here, not the numbers. Which of your last steps determines it?",
-        "zh": "这里只看 dtype，不看数值。是最后的哪一步决定了它？",
+        "en": "Only the dtype is checked here, not the numbers. Where does this tensor get it: from an argument that "
+        "you pass on, or from the last step that made it?",
+        "zh": "这里只看 dtype，不看数值。这个张量的 dtype 来自哪里：传下去的参数，还是得到它的最后一步？",
     },
     "device": {
         "en": "Only the device is checked here, not the numbers. Where is each tensor that you create or keep?",
@@ -99,6 +110,12 @@ QUESTIONS: Mapping[str, Words] = {
         "en": "What differs in training: dropout, noise, running statistics, self.training?",
         "zh": "训练模式下有什么不同：dropout、噪声、滑动统计量，还是 self.training？",
     },
+    "not_as_new": {
+        "en": "What does your module keep on self from an earlier call: a mask, ids, a converted copy? What may have "
+        "changed since: the input, the parameter, its dtype?",
+        "zh": "你的模块在 self 上保存了之前调用的什么：掩码、id，还是转换过的副本？此后什么可能变了：输入、参数，"
+        "还是它的 dtype？",
+    },
     "no_gradient": {
         "en": "Where is the gradient cut: by detach, .data, no_grad, or a newly created tensor?",
         "zh": "梯度在哪里被切断：detach、.data、no_grad，还是新建的张量？",
@@ -112,8 +129,11 @@ QUESTIONS: Mapping[str, Words] = {
 # What comes first, since it makes other tests fail as well: no result, then changed inputs, then shapes and dtypes.
 # What a test itself cannot work with comes last: another test says more exactly what is wrong.
 ORDER = (
-    ("names", "python", "error", "devices", "devices_plain", "in_place", "endless", "nothing_returned", "not_a_tensor"),
-    ("changed", "modes_differ"),
+    (
+        *("names", "python", "error", "refused", "devices", "devices_plain", "in_place", "endless"),
+        *("nothing_returned", "not_a_tensor"),
+    ),
+    ("not_reset", "changed", "modes_differ"),
     ("shape", "dtype", "device", "parameters", "frozen"),
     ("no_parameter_of",),
 )
@@ -147,6 +167,7 @@ MOST = 2.0**52  # the number of a cell
 KEY_LENGTH = 12  # of a signature, in hexadecimal digits
 ELSEWHERE = re.compile(r"cuda|simulated")  # in the ids of cases that not every machine has
 ADDRESS = re.compile(r"0x[0-9a-fA-F]+")  # in messages; other numbers there are sizes, which tell errors apart
+TELLING = ("about", "changed")  # parts of a message that say which of a test's comparisons failed
 SHAPE = re.compile(r"\[[\d, ]*\]")  # in a listing of tensors, beside names, which are everybody's own
 
 
@@ -186,8 +207,8 @@ def look_of(nodeid: str, error: BaseException) -> Look | None:
         ]
         return Look(test, (*(key for key, _ in error.parts), *told))
     dtype = str(error.received.dtype).removeprefix("torch.")
-    kind = (dtype, str(list(error.received.shape)), *(["changed"] if error.parts[0][0] == "changed" else []))
-    return Look(test, kind, error.received)
+    step = [f"{key}{fields.get('what', {}).get('en', '')}" for key, fields in error.parts if key in TELLING]
+    return Look(test, (dtype, str(list(error.received.shape)), *step), error.received)
 
 
 def coarseness(test: str) -> int:

@@ -2,6 +2,7 @@
 
 import locale
 import os
+import re
 from collections.abc import Mapping
 from typing import Literal
 
@@ -167,7 +168,7 @@ _SENTENCES: Sentences = {
     ),
     "column": ("  column   {columns}", "  列   {columns}"),
     "received": ("  received {values}", "  得到 {values}"),
-    "about": ("In {what}:", "{what}中："),
+    "about": ("In {what}:", "{what} 中："),
     "not_finite": ("Some are not finite.", "其中有的不是有限数。"),
     "all_zero": ("All wrong values are zero.", "所有不对的值都是零。"),
     "opposite": ("All wrong values have the opposite sign.", "所有不对的值符号都相反。"),
@@ -178,11 +179,19 @@ _SENTENCES: Sentences = {
     "one_id": ("Wrong only for id {ids}.", "只有 id {ids} 出错。"),
     "along": ("dimension {dim}, of {size}: only at {indices}", "第 {dim} 维（大小 {size}）：只在 {indices} 处"),
     "everywhere": ("everywhere", "处处都不对"),
-    "spread": ("at scattered places in every dimension", "每一维上都有"),
+    "rows": ("the whole of these rows: {rows}", "这些行整行不对：{rows}"),
+    "spread": (
+        "in no single row, column or position: some values in each",
+        "不限于某一行、某一列或某个位置：处处都有几个",
+    ),
     "factor": ("Each is {factor} times the value the law requires.", "每个值都是依据所要求的 {factor} 倍。"),
     "modes_differ": (
         "in evaluation mode, the same input gives a different output than in training:",
         "同样的输入，在评估模式下的输出与训练模式不同：",
+    ),
+    "not_as_new": (
+        "after earlier calls, the output differs from that of a new module:",
+        "有过之前的调用，输出就与新建的模块不同：",
     ),
     "changed": ("the call changed {name}", "调用改变了 {name}"),
     "no_error": ("{sizes} was accepted, expected a ValueError", "{sizes} 被接受了，应抛出 ValueError"),
@@ -205,7 +214,7 @@ _SENTENCES: Sentences = {
     "buffers": ("registered buffers: {found}; expected {expected}", "注册的 buffer：{found}；应为 {expected}"),
     "stayed_behind": ("these buffers did not move: {names}", "这些 buffer 没有跟着移动：{names}"),
     "state_dict": ("state_dict() lists {found}, expected nothing", "state_dict() 里有 {found}，应为空"),
-    "only_zeros": ("every value is zero, even {where}", "所有值都是零，{where}也是零"),
+    "only_zeros": ("every value is zero, even {where}", "所有值都是零，{where} 也是零"),
     "frozen": ("the parameter does not require gradients", "参数的 requires_grad 不是 True"),
     "no_gradient": ("no gradient reached {name}", "{name} 没有收到梯度"),
 }
@@ -215,9 +224,13 @@ _WORDS = {"input": "输入", "none": "无"}  # translations of words that tests 
 
 
 def say(language: Language, key: str, sentences: Sentences = _SENTENCES, **fields: object) -> str:
-    """Return the sentence ``key`` in ``language``, with its ``fields`` filled in; a field may be ``Words``."""
+    """Return the sentence ``key`` in ``language``, with its ``fields`` filled in; a field may be ``Words``.
+
+    Chinese is written without spaces, so those that meet no other script around a field are left out.
+    """
     filled = {name: _word(language, field) for name, field in fields.items()}
-    return sentences[key][LANGUAGES.index(language)].format(**filled)
+    told = sentences[key][LANGUAGES.index(language)].format(**filled)
+    return re.sub(r"(?<=[\u3000-\uff60]) (?=[\u3000-\uff60])", "", told) if language == "zh" else told
 
 
 def _word(language: Language, field: object) -> object:

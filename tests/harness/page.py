@@ -186,7 +186,8 @@ class Page:
         told_by_the_law = trouble.law and not trouble.stopped and self.feedback.language == "zh"
         parts = {
             "tested": "" if told_by_the_law else trouble.sentence,
-            "law": "" if trouble.stopped else trouble.law,  # without a result, there is nothing to compare with it
+            # Without a result, there is nothing to compare with the law.
+            "law": "" if trouble.stopped else trouble.law + (trouble.case if told_by_the_law else ""),
             "call": trouble.call,
             "got": trouble.message,
             "place": trouble.way,

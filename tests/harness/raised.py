@@ -52,6 +52,8 @@ def watch_calls() -> None:
             piece = getattr(home, name, None)
             if isinstance(piece, type) and issubclass(piece, nn.Module) and "__init__" in vars(piece):
                 piece.__init__ = _noting_arguments(piece)
+                if "reset_parameters" in vars(piece):
+                    piece.reset_parameters = _noting_reset(piece)
             elif inspect.isfunction(piece):
                 setattr(home, name, _noting_call(piece))
     nn.modules.module.register_module_forward_pre_hook(_note_forward)
@@ -95,6 +97,19 @@ def _noting_arguments(piece: type) -> Any:
             _built[self] = _call_text(type(self).__name__, arguments, named)
             _last[:] = [(_built[self], functools.partial(original, self, *arguments, **named))]
         original(self, *arguments, **named)
+
+    return noting
+
+
+def _noting_reset(piece: type) -> Any:
+    original = piece.reset_parameters
+
+    @functools.wraps(original)
+    def noting(self, *arguments):
+        __tracebackhide__ = True
+        if self in _built and _is_in(sys._getframe(1), TESTS):  # not by the constructor
+            _last[:] = [(f"{_built[self]}.reset_parameters()", functools.partial(original, self))]
+        return original(self, *arguments)
 
     return noting
 
@@ -143,14 +158,17 @@ def kind_of(error: BaseException) -> str:
     """What kind of failure an error is: the kind of a mismatch, or who raised it and why.
 
     ``endless``: a timeout. ``names``: a class, method or argument has another name than in the stub. ``python``: Python
-    refuses a line of the student's; ``devices``, ``in_place`` and ``error``: torch does. ``unusable``: a line of the
-    test's own fails; ``no_gradient``, if it asks for gradients of what does not depend on the inputs.
+    refuses a line of the student's; ``refused``: the student's own check does; ``devices``, ``in_place`` and ``error``:
+    torch does. ``unusable``: a line of the test's own fails; ``no_gradient``, if it asks for gradients of what does not
+    depend on the inputs.
     """
     if isinstance(error, MismatchError):
         return error.kind
     if isinstance(error, TimeoutError):
         return "endless"
     if place_of(error):
+        if way_to(error).rpartition("\n")[2].lstrip().startswith(("raise ", "assert ")):
+            return "refused"
         if any(words in str(error) for words in ABOUT_DEVICES):
             return "devices_plain" if plain_tables(error) else "devices"
         if any(words in str(error) for words in ABOUT_WRITING):
@@ -263,21 +281,23 @@ def _raised_by_torch(error: BaseException) -> bool:
 
 
 def _names_in(step: TracebackType) -> list[ast.Name | ast.Attribute]:
-    """The names in the expression that failed, in the order in which they are written."""
+    """The names in the expression that failed, else in its lines, in the order in which they are written."""
     code = step.tb_frame.f_code
     first, last, start, end = next(islice(code.co_positions(), step.tb_lasti // 2, None))
     try:
         tree = ast.parse("".join(linecache.getlines(code.co_filename)))
     except SyntaxError:  # saved anew since
         return []
+    named = (node for node in ast.walk(tree) if isinstance(node, ast.Name | ast.Attribute))
+    read = [
+        node for node in named if isinstance(node.ctx, ast.Load) and first <= node.lineno <= node.end_lineno <= last
+    ]
     inside = [
         node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name | ast.Attribute)
-        and (first, start) <= (node.lineno, node.col_offset)
-        and (node.end_lineno, node.end_col_offset) <= (last, end)
+        for node in read
+        if (first, start) <= (node.lineno, node.col_offset) and (node.end_lineno, node.end_col_offset) <= (last, end)
     ]
-    return sorted(inside, key=lambda node: (node.lineno, node.col_offset))
+    return sorted(inside or read, key=lambda node: (node.lineno, node.col_offset))
 
 
 def _value(frame: FrameType, node: ast.expr) -> object:

@@ -103,14 +103,32 @@ def own_imports(text: str, modules: Collection[str]) -> Iterator[Problem]:
     """
     names = sorted(name for name in modules if name in text)
     bare = "|".join(map(re.escape, names))
-    # The tokenizer takes milliseconds, so it sees only files in which a name follows `from` or `import`.
+    # Parsing takes milliseconds, so only files are parsed in which a name follows `from` or `import`.
     if not names or not re.search(rf"\bfrom[ \t]+({bare})\b|\bimport\b[^\n]*?[ \t,]({bare})\b|\\\r?\n", text):
         return
-    found, relative = _imported(text)
-    for line, module in found:
+    found: list[tuple[int, str]] = []
+    relative: set[str] = set()
+    for node in _nodes(text):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            parts = (node.module or "").split(".")
+            if node.level or parts[0] == "src":
+                relative |= {*parts, *(alias.name for alias in node.names)}
+            else:
+                found.append((node.lineno, ".".join(parts)))
+    for line, module in sorted(found):
         first = module.partition(".")[0]
         if first in names and module.rpartition(".")[2] not in relative and first not in relative:
             yield Problem("own_import", line, {"name": module})
+
+
+def _nodes(text: str) -> list[ast.AST]:
+    """The nodes of a file; none where it has a syntax error, which is reported when it is imported."""
+    try:
+        return [*ast.walk(ast.parse(text))]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
 
 
 def relative_name(module: str, file: str, files: Collection[str]) -> str:
@@ -123,62 +141,18 @@ def relative_name(module: str, file: str, files: Collection[str]) -> str:
     return "." * (len(here) - shared + 1) + ".".join(parts[shared:])
 
 
-def _imported(text: str) -> tuple[list[tuple[int, str]], set[str]]:
-    """The lines and names of absolute imports, and all names in relative imports and imports from ``src``."""
-    absolute: list[tuple[int, str]] = []
-    relative: set[str] = set()
-    for line, words in _statements(text):
-        if words[0] == "import":
-            for clause in " ".join(words[1:]).split(","):
-                module = clause.split(" as ")[0].replace(" ", "")
-                absolute.append((line, module))
-        else:
-            end = words.index("import") if "import" in words else len(words)
-            module = "".join(words[1:end])
-            if module.startswith((".", "src.")) or module == "src":
-                relative |= {part for part in re.split(r"\W+", " ".join(words[1:])) if part}
-            else:
-                absolute.append((line, module))
-    return absolute, relative
-
-
-def _statements(text: str) -> Iterator[tuple[int, list[str]]]:
-    """The line and the words of each import statement, up to the first place that Python's tokenizer cannot read."""
-    words: list[str] = []
-    line, begins = 0, True
-    skipped = (tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING)
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type in skipped:
-                continue
-            if token.type in (tokenize.NEWLINE, tokenize.ENDMARKER) or token.string in (";", ":"):
-                if words:
-                    yield line, words
-                words, begins = [], True
-            elif begins and token.string in ("import", "from"):
-                words, line, begins = [token.string], token.start[0], False
-            else:
-                begins = False
-                if words:
-                    words.append(token.string)
-    except (tokenize.TokenError, SyntaxError):  # the file has a syntax error, which is reported when it is imported
-        return
-
-
 def newer_syntax(text: str) -> Problem | None:
     """The first use of syntax that ``OLDEST_PYTHON`` does not know; None if there is none, or a syntax error.
 
     On ``OLDEST_PYTHON`` itself newer syntax is a syntax error, so the result is None.
     """
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    if not (nodes := _nodes(text)):
         return None
     try:
         ast.parse(text, feature_version=OLDEST_PYTHON)
     except SyntaxError as error:
         return Problem("newer_syntax", error.lineno or 1, {"what": _one_line(error.msg)})
-    templates = (getattr(node, "lineno", 1) for node in ast.walk(tree) if type(node).__name__ == "TemplateStr")
+    templates = (getattr(node, "lineno", 1) for node in nodes if type(node).__name__ == "TemplateStr")
     line = next(templates, 0) or _new_f_string(text)
     return Problem("newer_syntax", line, {"what": "an unsupported kind of string"}) if line else None
 

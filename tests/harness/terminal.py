@@ -12,6 +12,9 @@ from .rubric import ROOT
 Painter = Callable[[str, str], str]  # gives a text a colour
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "bold": "1", "dim": "2"}
 _PAINT = re.compile(r"\033\[\d*m")
+_PIECES = re.compile(
+    r"(?:[\u2e80-\uffef]|[^\s\u2e80-\uffef]+)[，。；：？！）、]*|\s+"
+)  # no line begins with such marks
 
 
 def width(text: str) -> int:
@@ -32,14 +35,9 @@ def wrap(text: str, columns: int) -> list[str]:
     lines = []
     for paragraph in text.splitlines():
         lines.append("")
-        pieces = (
-            [paragraph]
-            if paragraph.startswith(" ")
-            else re.findall(r"[\u2e80-\uffef]|[^\s\u2e80-\uffef]+|\s+", paragraph)
-        )
+        pieces = [paragraph] if paragraph.startswith(" ") else _PIECES.findall(paragraph)
         for piece in pieces:
-            closing = piece in "，。；：？！）、"
-            if lines[-1] and not closing and width(lines[-1]) + width(piece.rstrip()) > columns:
+            if lines[-1] and width(lines[-1]) + width(piece.rstrip()) > columns:
                 lines[-1] = lines[-1].rstrip()
                 lines.append("")
             lines[-1] += piece.lstrip() if not lines[-1] and len(pieces) > 1 else piece

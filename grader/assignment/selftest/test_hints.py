@@ -181,7 +181,7 @@ MISTAKES = {
     "positions from one": Mistake(
         ROPE,
         {"torch.arange(self.max_seq_len * ratio,": "torch.arange(1, self.max_seq_len * ratio + 1,"},
-        *("rope_base", "Is row 0 position 0", "every dimension", "rope_unscaled_angles"),
+        *("rope_base", "Is row 0 position 0", "in no single row", "rope_unscaled_angles"),
     ),
     "positions in 16 bits": Mistake(
         ROPE,

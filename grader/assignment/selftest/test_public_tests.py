@@ -243,7 +243,7 @@ MISTAKES = {
     "the dtype of gamma": (
         ").to(input.dtype)  #",
         ").to(self.gamma.dtype)  #",
-        "Which of your last steps determines it?",
+        "or from the last step that made it?",
     ),
 }
 

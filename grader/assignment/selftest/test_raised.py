@@ -30,7 +30,7 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         (
             "src/modeling/pos_emb.py:92 -> src/functional.py:30 return (input * cos",
             "input float32 [1, 3, 1, 4], cos float32 [4, 1, 4]",
-            "Which of these shapes and dtypes did you not expect",
+            "Which of its values, shapes and dtypes did you not mean",
         ),
         (),
     ),
@@ -117,7 +117,7 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         {"groups / torch.sqrt(mean_square + self.eps)": "groups.div_(torch.sqrt(mean_square + self.eps))"},
         1,
         ("Does it work in place",),
-        ("Which of these shapes and dtypes",),
+        ("Which of its values, shapes and dtypes",),
     ),
     "ids that are changed": (
         VOCAB,
@@ -126,7 +126,7 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
             "        return nn.functional.embedding(input_ids - 1,"
         },
         2,
-        ("the call changed input_ids", "Which line works in place"),
+        ("the call changed input_ids", "an operation in place"),
         ("out of bounds",),
     ),
     "the size of a parameter": (
@@ -191,6 +191,95 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         ("After a call of reset_parameters, they are right.", "Who calls reset_parameters"),
         ("between setting the seed and the draw",),
     ),
+    "a check the wrong way round": (
+        NORM,
+        {"hidden_size % group_size != 0": "group_size % hidden_size != 0"},
+        1,
+        ("Your own check refuses what the contract allows", "with hidden_size = 24, group_size = 4"),
+        ("shapes and dtypes",),
+    ),
+    "halves of another dimension": (
+        TURN,
+        {"input.chunk(2, dim=-1)": "input.chunk(2, dim=-2)", "(-second, first), dim=-1": "(-second, first), dim=-2"},
+        4,
+        ("not enough values to unpack", "with input float32 [1, 1, 1, 8]"),
+        (),
+    ),
+    "a seed that is set once": (
+        NORM,
+        {
+            "        self.reset_parameters()\n": "        self.drawn = torch.Generator().manual_seed(init_seed)\n"
+            "        self.reset_parameters()\n",
+            "generator=generator)": "generator=self.drawn)",
+        },
+        1,
+        ("called GroupRMSNorm(hidden_size=48, group_size=16, dtype=float32).reset_parameters()",),
+        ("init_range=(8.0, 9.0)",),
+    ),
+    "a draw at the first call": (
+        VOCAB,
+        {
+            "        return nn.functional.embedding(input_ids,": "        if not self.table.any():\n"
+            "            self.reset_parameters()\n"
+            "        return nn.functional.embedding(input_ids,",
+            "torch.empty(vocab_size, emb_size, dtype=dtype, device=device))\n        self.reset_parameters()": (
+                "torch.zeros(vocab_size, emb_size, dtype=dtype, device=device))"
+            ),
+        },
+        2,
+        ("called VocabEmbedding(vocab_size=16, emb_size=8, dtype=float32) result", "Who calls reset_parameters"),
+        ("works in place",),
+    ),
+    "a copy of a 16-bit gamma": (
+        NORM,
+        {
+            "self.init_seed = init_seed": "self.init_seed, self.copy = init_seed, None",
+            "        # Squares": "        self.copy = self.copy if self.copy is not None else self.gamma.float()\n"
+            "        # Squares",
+            "* self.gamma.to(input.device)": "* self.copy",
+        },
+        1,
+        ("(cpu-gamma-bfloat16)", "differs from that of a new module", "a converted copy"),
+        (),
+    ),
+    "the mask of an earlier call": (
+        VOCAB,
+        {
+            "self.first_id = rank * rows": "self.first_id, self.foreign = rank * rows, None",
+            "        foreign = (rows": "        foreign = self.foreign if self.foreign is not None else (rows",
+            "        embedded = nn": "        self.foreign = foreign if rows.dim() == 2 and len(rows) == 2 else None\n"
+            "        embedded = nn",
+            FOREIGN: "rows.clamp(0, self.shard.shape[0] - 1)",
+        },
+        3,
+        ("a mask, ids, a converted copy", "the whole of these rows: [0, 0], [0, 2]"),
+        ("shifts or masks the ids",),
+    ),
+    "growth beyond ms": (
+        ROPE,
+        {"if seq_len > cos.shape[0]:": "if seq_len > self.max_seq_len:"},
+        4,
+        ("and k = 3, the tables have es = 4 k rows. Each s up to es uses them", "s = 5, ms = 4, k = 3"),
+        (),
+    ),
+    "growth counted up from k": (
+        ROPE,
+        {
+            "ratio = 2 * -(-seq_len // (2 * self.max_seq_len))": "ratio = self.cos.shape[0] // self.max_seq_len\n"
+            "            while self.max_seq_len * ratio < seq_len:\n"
+            "                ratio += 1 if ratio == 1 else 2"
+        },
+        4,
+        ("by itself or inside es",),
+        (),
+    ),
+    "another default": (
+        NORM,
+        {"eps: float = 1e-5": "eps: float = 1e-6"},
+        1,
+        ("the stub's default, eps=1e-05", "Which default does your constructor give this argument"),
+        ("What do parameters() and buffers() list",),
+    ),
     "a draw without the seed": (
         NORM,
         {DRAW: "nn.init.uniform_(self.gamma, *self.init_range)"},
@@ -234,7 +323,7 @@ def test_plain_pytest_shows_the_line_and_the_question_and_no_line_of_the_harness
     told = run(folder, "pytest", "-q", "tests/test_pos_emb.py", "-k", "base-10000").stdout
     assert "src/functional.py:30: RuntimeError" in told
     assert "tests/harness" not in told
-    assert "Which of these shapes and dtypes did you not expect" in told
+    assert "Which of its values, shapes and dtypes did you not mean" in told
     assert "With k = 1 nothing is stretched" not in told
 
 
