@@ -85,7 +85,7 @@ class Worker:
     def debug(self, operations: Sequence[Operation], crashes: bool, answer: Callable[[str], str]) -> dict[str, Any]:
         """Send one request, and let a person step through the student's code; limited only in CPU seconds.
 
-        The debugger stops where an exception was raised, if it looks for ``crashes``, or else where the student's code is
+        The debugger stops where an exception was raised, if it looks for ``crashes``, or else where student code is
         entered. ``answer`` is given what it says, and gives the line that a person types.
 
         Raises:
@@ -102,7 +102,7 @@ class Worker:
             raise WorkerFailed("crashed", say("the process exited").then(quoted(str(error)))) from None
 
     def post(self, requests: bytes, *, anew: bool) -> None:
-        """Send a packed list of requests, perhaps after the submission is imported anew; :meth:`replies` has the answer.
+        """Send a packed list of requests, perhaps after importing the submission anew; :meth:`replies` has the answer.
 
         Raises:
             RuntimeError: If the process did not start, which is not the student's fault.
