@@ -62,6 +62,7 @@ def test_of_many_kinds_each_is_a_sentence(tmp_path: Path) -> None:
     assert translated(reason, PHRASES).endswith("PDF b.pdf：请要求提交 src/ 的 Python 文件。另有 2 个。")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("files", "chinese"),
     [

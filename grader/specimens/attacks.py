@@ -55,12 +55,8 @@ def replaces(
 ) -> Callable[[Code], Code]:
     """Mark a function, or class, that takes the place of ``Piece`` or ``Piece.attribute``.
 
-    Args:
-        target: The piece that it replaces.
-        score: The score that the rest of the submission deserves.
-        bonus: The bonus that the rest of the submission deserves.
-        needs: See :class:`Attack`.
-        prelude: Source text that is put into the file before the function.
+    Score and bonus are what the rest of the submission deserves, of ``needs`` see :class:`Attack`, and ``prelude`` is
+    source text that is put into the file before the function.
     """
 
     def build(assignment: Assignment, code: Code, _: Path) -> Submission:

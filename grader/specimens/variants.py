@@ -86,9 +86,6 @@ def wrong(
         also: Ids of further properties that may lose their points, separated by spaces.
         hint: Ids of the misconceptions that the replacement is an example of, separated by spaces.
         over: A class of ``bases`` that replaces the piece first, so that ``target`` can name a method of that class.
-
-    Returns:
-        A decorator that returns its function or class unchanged.
     """
     broken = frozenset(breaks.split())
     claim = _Claim(target, False, broken, frozenset(also.split()) - broken, hint, over)
@@ -98,15 +95,9 @@ def wrong(
 def valid(
     target: str, *, over: type | None = None, helpers: Mapping[str, Code] | None = None
 ) -> Callable[[CodeT], CodeT]:
-    """Mark a replacement that meets the contract.
+    """Mark a replacement that meets the contract; see :func:`wrong`.
 
-    Args:
-        target: As for ``wrong``.
-        over: As for ``wrong``.
-        helpers: Functions that are put into files of their own, by the path of the file.
-
-    Returns:
-        A decorator that returns its function or class unchanged.
+    ``helpers`` are functions that are put into files of their own, by the path of the file.
     """
     claim = _Claim(target, True, over=over, helpers=helpers or {})
     return lambda code: _marked(code, claim)

@@ -20,14 +20,8 @@ def write_text(path: Path, text: str, mode: int = 0o644, lasting: bool = False) 
 def write_bytes(path: Path, data: bytes, mode: int = 0o644, lasting: bool = False) -> None:
     """Write a whole file or none: write a temporary file in the same folder, then rename it.
 
-    The temporary name is new, and begins with a dot, as no submission's id does.
-
-    Args:
-        path: The file.
-        data: Its content.
-        mode: Who may read it.
-        lasting: Whether to wait until the disk has it, so that not even a power cut undoes it: for what only people
-            know, since all else can be made again.
+    The temporary name is new, and begins with a dot, as no submission's id does. With ``lasting``, the call waits until
+    the disk has it, so that not even a power cut undoes it: for what only people know; all else can be made again.
     """
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

@@ -91,12 +91,8 @@ def extendable(policy: Policy, origin: Origin | None) -> bool:
 def _over(policy: Policy, origin: Origin | None, due: datetime | None = None) -> timedelta | None:
     """The time from the deadline to the hand-in; negative if it was before the deadline, None where nobody knows.
 
-    What the platform says about lateness counts more than the deadline of the policy.
-
-    Args:
-        policy: Has the deadline of everyone else.
-        origin: What the platform says.
-        due: The student's own deadline, which goes before all others.
+    What the platform says about lateness counts more than the deadline of the policy, and ``due``, the student's own
+    deadline, more than both.
     """
     if origin is None:
         return None

@@ -129,11 +129,7 @@ class LocalExecutor(Executor):
 
 
 def open_executor(choice: str, jobs: int) -> Executor:
-    """An executor that is ready for jobs.
-
-    Args:
-        choice: One of ``CHOICES``.
-        jobs: For ``local``, how many jobs run at a time; for Slurm, how many Slurm jobs to submit; else not used.
+    """An executor that is ready for jobs: so many at a time if it is local, or in so many Slurm jobs.
 
     Raises:
         CannotGrade: If the choice is unknown or cannot be used here; the text says what to do.

@@ -33,11 +33,7 @@ class Waited:
     """Seconds for which a worker, and this thread, were ready to run and had no core."""
 
     def __init__(self, pid: int | None) -> None:
-        """Watch a worker from now on.
-
-        Args:
-            pid: Its process number in this process's own namespace; None where it is not known.
-        """
+        """Watch a worker from now on, by its process number in this process's own namespace; None where unknown."""
         self._last: dict[int, float] = {}  # by descriptor
         self._sum, self._read_at = 0.0, -math.inf
         if pid is not None:
@@ -70,12 +66,7 @@ class Allowance:
     """
 
     def __init__(self, waited: Waited, allowed_s: float) -> None:
-        """Begin now.
-
-        Args:
-            waited: Of the worker.
-            allowed_s: Seconds that may be spent.
-        """
+        """Begin now."""
         self._waited, self._allowed_s = waited, allowed_s
         self._began, self._waited_before = time.monotonic(), waited.seconds
 

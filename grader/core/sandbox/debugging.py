@@ -75,11 +75,7 @@ class Debugger(pdb.Pdb):
 class Debugged(Operations):
     """The operations of a worker that has answered requests already, from now on under a debugger.
 
-    Args:
-        operations: Whose objects are to be used.
-        files: The submission.
-        channel: To the trusted end.
-        crashes: Stop where an exception was raised, rather than where student code is entered.
+    It stops where an exception was raised if it looks for ``crashes``, and else where student code is entered.
     """
 
     def __init__(self, operations: Operations, files: Mapping[str, str], channel: Channel, crashes: bool) -> None:

@@ -52,9 +52,7 @@ class WorkerLike(Protocol):
 class Worker:
     """One forked process with one submission's code.
 
-    Args:
-        channel: To the process.
-        reap: Has the fork server end the process, perhaps after a grace in seconds, and tell how it ended.
+    ``reap`` has the fork server end it, perhaps after a grace in seconds, and tell how it ended.
     """
 
     def __init__(self, channel: Channel, reap: Callable[[float], Mapping[str, Any]]) -> None:
@@ -87,10 +85,8 @@ class Worker:
     def debug(self, operations: Sequence[Operation], crashes: bool, answer: Callable[[str], str]) -> dict[str, Any]:
         """Send one request, and let a person step through the student's code; limited only in CPU seconds.
 
-        Args:
-            operations: As in :meth:`request`.
-            crashes: Stop where an exception was raised, rather than where the student's code is entered.
-            answer: Given what the debugger says, gives the line that a person types.
+        The debugger stops where an exception was raised, if it looks for ``crashes``, or else where student code is
+        entered. ``answer`` is given what it says, and gives the line that a person types.
 
         Raises:
             WorkerFailed: If the process ends.
@@ -106,11 +102,7 @@ class Worker:
             raise WorkerFailed("crashed", say("the process exited").then(quoted(str(error)))) from None
 
     def post(self, requests: bytes, *, anew: bool) -> None:
-        """Send a list of requests; :meth:`replies` gives the answer.
-
-        Args:
-            requests: The list, packed.
-            anew: Whether the submission is imported anew before it.
+        """Send a packed list of requests, perhaps after importing the submission anew; :meth:`replies` has the answer.
 
         Raises:
             RuntimeError: If the process did not start, which is not the student's fault.

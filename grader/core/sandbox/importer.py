@@ -127,11 +127,7 @@ def places() -> Iterator[tuple[Path, Path]]:
 
 
 class Library(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds and runs modules that are in memory, and serves their source to ``linecache``.
-
-    Args:
-        closed: The folders of :func:`places` that workers cannot open.
-    """
+    """Finds and runs the modules of folders that workers cannot open, and serves their source to ``linecache``."""
 
     def __init__(self, closed: Iterable[Path]) -> None:
         """Read the modules, and import those that only the system's loader can load."""

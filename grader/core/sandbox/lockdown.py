@@ -94,10 +94,7 @@ class Lockdown:
         self._limits = list(resource_limits(self._wanted, self._gpus))
 
     def apply(self, parent: int) -> None:
-        """Lock this process, for good.
-
-        Args:
-            parent: The process number of its parent, the fork server.
+        """Lock this process, whose parent is the fork server, for good.
 
         Raises:
             OSError, ValueError: If a step fails; then the process must end.
@@ -232,10 +229,7 @@ class Program(ctypes.Structure):
 
 
 def seccomp_program(may_open: bool) -> Program:
-    """A filter that allows the calls above, and lets every other fail with EPERM.
-
-    Args:
-        may_open: Whether files may be opened for reading.
+    """A filter that allows the calls above, opening for reading only if asked for, and lets all others fail with EPERM.
 
     Raises:
         ImportError: If libseccomp or its binding is missing.

@@ -33,12 +33,7 @@ class Operations:
     """Holds the student's objects by number and does what a request lists."""
 
     def __init__(self, files: Mapping[str, str], code: dict[str, CodeType] | None = None) -> None:
-        """Import nothing yet.
-
-        Args:
-            files: The submission's files, path to text.
-            code: Those that are compiled already, by path; others are added.
-        """
+        """Import nothing yet. ``code`` has files that are compiled already, by path; others are added."""
         self._files = files
         self._code = {} if code is None else code
         self._names: dict[str, Any] = {}
