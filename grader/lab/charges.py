@@ -105,7 +105,8 @@ def lost(results: Iterable[CaseResult]) -> frozenset[str]:
 
 
 @cache
-def _tests(task: str) -> HiddenTests:
+def hidden_tests(task: str) -> HiddenTests:
+    """The hidden tests of a task, on all devices; they are collected once."""
     return HiddenTests(ASSIGNMENT, devices("auto"), 0, RUBRIC.only(task).properties)
 
 
@@ -118,7 +119,7 @@ def judged(variant: Variant) -> tuple[Student, list[CaseResult]]:
     """The submission as a student, and the outcome of each case of its task."""
     with warnings.catch_warnings(action="ignore"):  # a student's code may warn
         student = Student(variant.files, InProcessWorker, RUBRIC, Limits(submission_s=1e6))
-        return student, _tests(TASK_OF[variant.piece]).run(student)
+        return student, hidden_tests(TASK_OF[variant.piece]).run(student)
 
 
 def charge(kind: str, variant: Variant) -> Charge:

@@ -30,8 +30,6 @@ PROBES: Final[Mapping[str, Probe]] = {
     "rope_base": pos_emb.base,
     "rope_exact_angles": pos_emb.far,
     "rope_smallest_even_ratio": pos_emb.grown_ratio,
-    "rope_static": pos_emb.static,
-    "rope_dynamic": pos_emb.dynamic,
 }
 
 

@@ -21,7 +21,7 @@ from grader.testing import DTYPES, Student, StudentModule, WrongAnswer, quoted
 from .fit import only
 
 Angles = Callable[[int, float, int, int], Tensor]  # dim, base, ratio, positions -> [positions, dim/2], float64
-SHORT, LONG, FAR = MS - 1, 3 * MS + 1, 4112
+LONG, FAR = 3 * MS + 1, 4112
 ROUNDED: Final = 2.0**-4  # of an angle: more than some roundings to bfloat16, one of them in an exponent
 # The contract's ratios are 4, 4, 6, 6 and 10. Of the rules below, each wrong one gives another ratio for some length.
 LENGTHS: Final = (3 * MS, 4 * MS, 5 * MS, 6 * MS, 8 * MS + 1)
@@ -161,21 +161,3 @@ def grown_ratio(student: Student) -> str | None:
         for name, rule in RATIOS.items()
         if all(ratios == [rule(length)] for ratios, length in zip(served, LENGTHS, strict=True))
     )
-
-
-def _around_a_long_call(student: Student, dynamic_argument: bool) -> tuple[bool, bool]:
-    """Whether a short call after a long one answers like a new module, and whether like the long call."""
-    ropes = Ropes(student, "cpu")
-    module = ropes.new(dynamic=dynamic_argument)
-    within, after = (ropes.turn(module, length) for length in (LONG, SHORT))
-    return ropes.same(after, ropes.of_ratio(1, SHORT)), ropes.same(after, within)
-
-
-def static(student: Student) -> str | None:
-    """A static module that answers a short call like the long one before it has kept the grown tables."""
-    return "rope_static_keeps_growth" if _around_a_long_call(student, False) == (False, True) else None
-
-
-def dynamic(student: Student) -> str | None:
-    """A dynamic module that answers a short call as before a long one has not kept the grown tables."""
-    return "rope_dynamic_forgets_growth" if _around_a_long_call(student, True) == (True, False) else None

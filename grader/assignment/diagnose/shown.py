@@ -12,7 +12,7 @@ from typing import Final
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.hidden.checks import AFTER, ALONE, DRAWS, DTYPE, DTYPE_WHEN, MOMENTS, RESET, SHARE, UNSEEDED
-from grader.assignment.hidden.rope_tables import CALL, MS, OF_NO_RATIO, OF_RATIO, SPEEDS
+from grader.assignment.hidden.rope_tables import CALL, CALL_AFTER, MS, OF_NO_RATIO, OF_RATIO, SPEEDS
 from grader.assignment.model.draw_words import (
     AFTER_DRAWS,
     LATER,
@@ -106,6 +106,7 @@ PARAMETER_CHANGED = (
 )
 WITHOUT_SPREAD = Clue(says=(MOMENTS,), fields={"std": "0"})  # every draw is the same
 ROWS_SCALED = Clue(says=(ROWS_TIMES, _key(ROWS_TIMES_SOME)))
+SHORT_AFTER_LONG = Clue(says=(CALL_AFTER,), fields={"s": MS - 1}, within=OF_RATIO)
 DEFAULTS = Clue("arguments_have_the_defaults")
 
 # From a cause that no probe looks for to clues of which each of its cases fits one; the most specific causes first.
@@ -191,6 +192,8 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     ),
     "rope_growth_at_es": tuple(Clue(says=(CALL,), fields={"ratio": ratio, "s": ratio * MS}) for ratio in (1, 3, 5)),
     "rope_growth_beyond_ms": (Clue(says=(CALL,), fields={"ratio": (3, 5), "s": 2 * MS}, within=OF_RATIO),),
+    "rope_static_keeps_growth": (SHORT_AFTER_LONG,),
+    "rope_dynamic_forgets_growth": (SHORT_AFTER_LONG,),
     "rope_growth_piles_up": (Clue(says=(OF_NO_RATIO,)),),
     "rope_growth_of_initial_ratio": (Clue(says=(CALL,), fields={"ratio": 3}, within=OF_RATIO),),
     "rope_scaling": (Clue("the_ratio_stretches", fields={"ratio": (2, 4)}, lacks=(_key(ALONE),)),),
@@ -215,6 +218,8 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
         Clue(says=("the parameter has {n} elements; {wanted} are required", "the parameter has {n} elements")),
         Clue("the_table_is_the_only"),
     ),
+    "rope_static_keeps_growth": (Clue(fields={"ratio": 1}),),
+    "rope_dynamic_forgets_growth": (Clue(fields={"ratio": 1}),),
     "rope_base_ignored": (Clue(fields={"base": 16, "ratio": (1, 2)}),),
     "rope_unscaled_angles": (Clue(fields={"ratio": 1}),),
 }

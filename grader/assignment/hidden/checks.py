@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any, Final
@@ -233,10 +233,3 @@ def _refused(constructor: Callable[..., StudentModule], sizes: Mapping[str, int]
     finally:
         module.student.turns = True
     raise WrongAnswer(say("{sizes} is accepted; it must raise an error", sizes=told))
-
-
-def arrived(gradients: Sequence[Tensor | None], where: Message) -> Tensor:
-    """The first gradient; it is required to be there."""
-    if not gradients or gradients[0] is None:
-        raise WrongAnswer(say("no gradient reaches {where}", where=where))
-    return gradients[0]

@@ -54,15 +54,9 @@ OUTPUT, BESIDE = say("the output"), say("{what} compared with the CPU")
 Build = Callable[[str], StudentModule]
 
 
-def nobody(fault: StudentFault) -> tuple[str, ...]:
-    """The case itself charges for whatever it finds."""
-    del fault  # whichever it is
-    return ()
-
-
 @contextmanager
 def advice(
-    student: Student, device: str, text: str, charged: Callable[[StudentFault], tuple[str, ...]] = nobody
+    student: Student, device: str, text: str, charged: Callable[[StudentFault], tuple[str, ...]] | None = None
 ) -> Iterator[None]:
     """Add the device and what to do to the message of a case that fails inside; skip it if the simulation is to blame.
 
@@ -73,7 +67,8 @@ def advice(
         device: The device.
         text: What to do.
         charged: For a fault that is no matter of devices, the properties of which one charges for it: it counts here
-            only if none of them does. Called once the case has failed, so it may ask the submission for more.
+            only if none of them does. Called once the case has failed, so it may ask the submission for more. Without
+            it, the case itself charges for whatever it finds.
     """
     try:
         yield
@@ -83,7 +78,7 @@ def advice(
         if reason := why_not_assessed(fault, device, student.files):
             pytest.skip(reason)
         told = fault.with_more(say("\nOn {here}: {advice}", here=label(device), advice=text))
-        if not (charged_to := charged(fault)):
+        if not (charged_to := charged and charged(fault)):
             raise told from None
         student.excuse(told, charged_to)
 

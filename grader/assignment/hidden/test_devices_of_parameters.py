@@ -13,7 +13,6 @@ from torch import Tensor
 
 from grader.assignment.hidden.checks import (
     RESET,
-    arrived,
     check_drawn,
     check_only_parameter,
     check_rows_drawn,
@@ -36,7 +35,7 @@ from grader.assignment.hidden.devices import (
 from grader.assignment.hidden.norm_inputs import FORWARD
 from grader.assignment.hidden.shards import OUTPUTS
 from grader.assignment.model.draw_words import Draw
-from grader.assignment.model.parameters import drawn
+from grader.assignment.model.parameters import drawn, gradient_of
 from grader.testing import Crashed, Message, Student, StudentFault, StudentModule, WrongAnswer, integers, normal, say
 
 
@@ -241,9 +240,9 @@ def test_gradients_arrive_on_the_device_of_what_they_belong_to(
     x, upstream = piece.input(seed), piece.upstream(seed)
     with on_the_cpu(student, *piece.forward, piece.purity):
         on_cpu = piece.build(student, "cpu").gradients(x, upstream=upstream)
-        arrived(on_cpu.of_parameters, say("the parameter"))
+        gradient_of(on_cpu.of_parameters[:1], say("the parameter"))
         if x.is_floating_point():
-            arrived(on_cpu.of_arguments, say("the input"))
+            gradient_of(on_cpu.of_arguments[:1], say("the input"))
     there = x.to(other_device)
     for home in (other_device, "cpu"):
         module = piece.build(student, "cpu").to(home)
@@ -261,6 +260,6 @@ def test_gradients_arrive_on_the_device_of_what_they_belong_to(
                 (found.of_parameters, on_cpu.of_parameters, "", say("the parameter")),
             ):
                 if expected and expected[0] is not None:
-                    actual = arrived(gradients, what)
+                    actual = gradient_of(gradients[:1], what)
                     where = device or str(actual.device)
                     check_alike(actual, expected[0], where, say("the gradient of {where}", where=what))

@@ -9,7 +9,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.checks import arrived
 from grader.assignment.hidden.devices import (
     ANSWERED,
     FOLLOWED,
@@ -25,6 +24,7 @@ from grader.assignment.hidden.devices import (
     succeeds,
 )
 from grader.assignment.hidden.rope_tables import DIM, KEPT, MS, OTHERS, construct, growing
+from grader.assignment.model.parameters import gradient_of
 from grader.testing import (
     Crashed,
     Student,
@@ -92,11 +92,11 @@ def test_the_gradient_of_the_input_arrives_on_its_device(student: Student, seed:
     upstream = normal(seed, "upstream", shape=tuple(x.shape))
     with on_the_cpu(student, *OTHERS):
         found = student.apply_rotary_pos_emb.gradients(x, cos, sin, upstream=upstream)
-        on_cpu = arrived(found.of_arguments, say("the input"))
+        on_cpu = gradient_of(found.of_arguments[:1], say("the input"))
     with advice(student, other_device, PASSED_BACK, charged(student, (other_device, other_device))):
         there = tuple(tensor.to(other_device) for tensor in (x, cos, sin))
         found = student.apply_rotary_pos_emb.gradients(*there, upstream=upstream.to(other_device))
-        actual = arrived(found.of_arguments, say("the input"))
+        actual = gradient_of(found.of_arguments[:1], say("the input"))
         check_alike(actual, on_cpu, other_device, say("the gradient of {where}", where=say("the input")))
 
 

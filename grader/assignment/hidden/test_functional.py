@@ -13,10 +13,11 @@ import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import arrived, stating
+from grader.assignment.hidden.checks import stating
 from grader.assignment.hidden.rope_tables import BASE, BY_CONTRACT, DIM, KEPT, MS, OTHERS, Ropes, growing
 from grader.assignment.model.differences import DIFFERENCE_LIMIT, check_differences
 from grader.assignment.model.normalising import numbers
+from grader.assignment.model.parameters import gradient_of
 from grader.assignment.model.rotation import (
     CONTRACT,
     EXACT,
@@ -225,7 +226,7 @@ def backward_by_contract(student: Student, seed: int, dtype: torch.dtype, device
     there = (tensor.to(device) for tensor in (x, cos, sin))
     gradients = student.apply_rotary_pos_emb.gradients(*there, upstream=upstream.to(device))
     expected, limit = turned_back(CONTRACT, x, cos, sin, upstream), INPUT_GRADIENT_LIMIT[dtype]
-    gradient = arrived(gradients.of_arguments, say("the input")).reshape(x.shape)
+    gradient = gradient_of(gradients.of_arguments[:1], say("the input")).reshape(x.shape)
     check_close(
         gradient,
         expected,
@@ -250,7 +251,7 @@ def test_gradients_turn_back(student: Student, seed: int, dtype: torch.dtype, de
     gradients = student.apply_rotary_pos_emb.gradients(
         x.to(device), cos.to(device), sin.to(device), upstream=upstream.to(device)
     )
-    gradient = arrived(gradients.of_arguments, say("the input")).reshape(x.shape)
+    gradient = gradient_of(gradients.of_arguments[:1], say("the input")).reshape(x.shape)
     what, scale = say("{dtype} gradient of the input", dtype=name(dtype)), turning_scale(upstream)
     if read.convention is not None:
         unit, limit = (dtype, INPUT_GRADIENT_LIMIT[dtype]) if read.exact else (torch.float32, 2 * SAME_LIMIT)
@@ -273,7 +274,7 @@ def module_backward_by_contract(student: Student, seed: int, length: int, device
         turned_back(CONTRACT, x, cos, sin, upstream),
         say("gradient of the input of NTKAwareRoPE, s = {s}", s=length),
     )
-    gradient = arrived(gradients.of_arguments, say("the input of NTKAwareRoPE"))
+    gradient = gradient_of(gradients.of_arguments[:1], say("the input of NTKAwareRoPE"))
     check_close(gradient, expected, turning_scale(upstream), torch.float32, DIFFERENCE_LIMIT * 2.0**23, what)
 
 
@@ -294,7 +295,9 @@ def test_gradients_flow_through_the_module(student: Student, seed: int, length: 
         return
     module = judged.NTKAwareRoPE(**sizes, dynamic=False, device=device)
     gradients = module.gradients(moved.to(device), upstream=upstream.to(device))
-    gradient = arrived(gradients.of_arguments, say("the input of NTKAwareRoPE, s = {s}", s=length)).reshape(shape)
+    gradient = gradient_of(gradients.of_arguments[:1], say("the input of NTKAwareRoPE, s = {s}", s=length)).reshape(
+        shape
+    )
     by_gradient = (gradient.cpu().double() * moved.double()).sum(-1)  # for each vector
     by_output = (output * upstream.double()).sum(-1)
     scale = moved.double().norm(dim=-1) * upstream.double().norm(dim=-1)

@@ -15,7 +15,6 @@ from grader.assignment import oracle
 from grader.assignment.hidden.checks import (
     AFTER,
     RESET,
-    arrived,
     check_beside,
     check_defaults,
     check_drawn,
@@ -214,7 +213,7 @@ def gradients_by(
             module.train(gamma_dtype is dtype)  # a mode that cuts gradients is a mistake, whichever it is
         gradients = module.gradients(x.to(device), upstream=upstream.to(device))
         wanted_of_input, input_size, wanted_of_gamma, gamma_size = law_gradients(law, x, gamma, upstream, group_size)
-        of_input = arrived(gradients.of_arguments, say("the input")).reshape(x.shape)
+        of_input = gradient_of(gradients.of_arguments[:1], say("the input")).reshape(x.shape)
         what = say(
             "{dtype} gradient of the input, hidden_size={hidden_size}, group_size={group_size}",
             dtype=name(dtype),
@@ -259,7 +258,7 @@ def check_overwritten(student: Student, seed: int, gamma_dtype: torch.dtype, dty
     for x, upstream, gamma, group_size in gradient_cases(seed, dtype, gamma_dtype):
         module = build(student, group_size, device, hidden=x.shape[-1], gamma=gamma, gamma_dtype=gamma_dtype)
         with suppress(Crashed):
-            arrived(module.gradients(x.to(device), upstream=upstream.to(device)).of_arguments, say("the input"))
+            gradient_of(module.gradients(x.to(device), upstream=upstream.to(device)).of_arguments[:1], say("the input"))
 
 
 @kept
@@ -300,7 +299,7 @@ def check_gradients_by_differences(student: Student, seed: int, device: str) -> 
     gamma = uniform(seed, "gamma", shape=(24,), low=0.5, high=2.0) if reading.fills else None
     module = build(student, 4, device, gamma=gamma)
     gradients = module.gradients(x.to(device), upstream=upstream.to(device))
-    of_input = arrived(gradients.of_arguments, say("the input")).reshape(x.shape)
+    of_input = gradient_of(gradients.of_arguments[:1], say("the input")).reshape(x.shape)
     by_input = partial(output_for, student, gamma, device)
     if reading.exact:  # or steps of rounding are all that differences show
         check_differences(of_input, by_input, x, upstream, say("gradient of {where}", where=say("the input")))
@@ -315,7 +314,7 @@ def check_gradients_by_differences(student: Student, seed: int, device: str) -> 
             say("gradient of {where}", where="gamma"),
         )
     elif pieces:  # rounded, or of another size, which norm_gamma charges for
-        require(bool(arrived(pieces, quoted("gamma")).any()), say("no gradient reaches {where}", where="gamma"))
+        require(bool(gradient_of(pieces[:1], "gamma").any()), say("no gradient reaches {where}", where="gamma"))
 
 
 def output_for(student: Student, gamma: Tensor | None, device: str, x: Tensor) -> Tensor:

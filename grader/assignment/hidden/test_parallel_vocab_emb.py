@@ -331,15 +331,14 @@ def test_the_rank_is_zero_where_none_is_given(student: Student) -> None:
     check_defaults(lambda **rank: student.ParallelVocabEmbedding(**sizes, **rank)(torch.tensor([[5, 6, 7]])), rank=0)
 
 
-# By rank 1 of 2, none at an edge: all, some, none. So do ranks that own every other id.
-OWNED = ([[15, 17, 19]], [[2, 6, 13]], [[2, 8, 10]])
+OWNED = ([[5, 6, 7]], [[2, 6, 13]], [[15, 17, 21]])  # by rank 0 of 2: all, some, none, also if it owns even ids
 
 
 def narrow_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     table = whole_table(seed, dtype)
-    expected = rows_by_contract(table, own_rows(1, 2)).given
+    expected = rows_by_contract(table, own_rows(0, 2)).given
     for ids in map(torch.tensor, OWNED):
-        output = construct(student, table, 1, 2, device)(ids.to(device))
+        output = construct(student, table, 0, 2, device)(ids.to(device))
         check_dtype(output, dtype)
         check_rows(output, expected[ids], ids, table, say("{dtype} embedding", dtype=name(dtype)))
 
@@ -352,19 +351,19 @@ def test_a_16_bit_shard_gives_what_it_gives_in_float32(
 ) -> None:
     """Rows and zeros, for ids of which the rank owns all, some, or none."""
     table = whole_table(seed, dtype)
-    held = as_held(student, table, 1, 2, device)
+    held = as_held(student, table, 0, 2, device)
     for ids in OWNED:
         given = torch.tensor(ids, device=device)
-        output = construct(student, table, 1, 2, device)(given)
+        output = construct(student, table, 0, 2, device)(given)
         check_dtype(output, dtype)
         try:
-            wide = construct(student, table.float(), 1, 2, device)(given)
+            wide = construct(student, table.float(), 0, 2, device)(given)
         except Crashed as crash:
             student.excuse(crash, ROWS)
             continue
-        exact = rows_by_contract(held, own_rows(1, 2)).given[torch.tensor(ids)]
+        exact = rows_by_contract(held, own_rows(0, 2)).given[torch.tensor(ids)]
         check_like_wide(output, wide, exact, say("{dtype} embedding, compared with float32", dtype=name(dtype)))
-    require_something(rows_of(student, table, 1, 2, device))
+    require_something(rows_of(student, table, 0, 2, device))
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")

@@ -36,7 +36,7 @@ def rows_held(value: Tensor, table: Tensor, own: slice) -> Tensor:
 
 
 def gradient_of(gradients: Sequence[Tensor | None], where: str) -> Tensor:
-    """The gradient of the assigned parameter; flat, if the module holds it in several pieces.
+    """The gradient of an argument or of the assigned parameter; flat, if the module holds it in several pieces.
 
     Raises:
         WrongAnswer: If a piece has no gradient.

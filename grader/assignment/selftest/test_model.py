@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import Tensor
@@ -12,6 +14,7 @@ from grader.assignment.model.differences import check_differences, slopes
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.normalising import CONTRACT, Law, normalising
 from grader.assignment.model.rotation import CONVENTIONS, Convention, module_student, rotation, turned
+from grader.assignment.model.rows import Rows
 from grader.core.judge.faults import WrongAnswer
 from grader.core.judge.student import Student
 from grader.core.judge.student_objects import StudentModule
@@ -157,6 +160,47 @@ def test_other_right_steps_cost_nothing(styles: tuple[Slip, ...]) -> None:
 @pytest.mark.parametrize("pair", pairs_of_slips()[::450], ids=lambda pair: "+".join(slip.name for slip in pair))
 def test_two_slips_are_both_charged(pair: tuple[Slip, Slip]) -> None:
     assert charge("pairs", submission(pair)).caught
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "names",
+    [
+        "largest_magnitude+gamma_shared",
+        "over_the_sequence+rounded_before_gamma",
+        "eps_on_reciprocal+rounded_before_gamma",
+        "output_in_float32+in_gamma_dtype",
+        "id_zero_refused+vocab_gradient_once",
+        "padding_id+vocab_cached_table",
+        "strided_ownership+float32_zeros",
+        "rows_over_world+clamped",
+    ],
+)
+def test_two_slips_that_hide_each_other_are_charged_exactly(names: str) -> None:
+    found = charge("pairs", submission([BY_NAME[name] for name in names.split("+")]))
+    assert found.exact, line(found)
+    assert not found.wrong_hints
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("eps_as_a_floor_of_the_root", "scaled_rows", "normalised_rows", "vocab_drawn_transposed"),
+        *("strided_ownership", "rows_over_world", "shard_cut_out_of_a_table", "small_instead_of_zero"),
+        *("grows_beyond_ms", "rows_of_ms", "ratio_from_es"),
+    ],
+)
+def test_a_mistake_is_named_by_what_its_cases_show(name: str) -> None:
+    found = charge("slips", submission([BY_NAME[name]]))
+    assert set(found.named.values()) == BY_NAME[name].hints
+
+
+def test_a_refused_id_says_nothing_of_the_other_rows() -> None:
+    given = torch.tensor([[torch.nan, torch.nan], [1.0, 2.0], [0.0, 0.0]], dtype=torch.float64)
+    rows = Rows(given, torch.tensor([-1, 1, -1]), torch.tensor([0.0, 1.0, 0.0]), 3)
+    assert rows.linear
+    assert not replace(rows, given=given.nan_to_num(1.0)).linear
 
 
 def test_the_figures_count_what_is_missed_what_is_too_much_and_wrong_hints() -> None:

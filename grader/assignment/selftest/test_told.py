@@ -40,6 +40,7 @@ BY_NAME = {slip.name: slip for slip in SLIPS}
         (TABLE + TABLE[:2].mean(0), "id 0 gives no row of the table"),
         (TABLE.flip(-1), "id 0 gives no row of the table"),
         (TABLE / 0, "id 0 gives numbers that are not finite"),
+        (torch.full_like(TABLE, 4.0), "id 0 gives one number in every feature"),
     ],
 )
 def test_rows_are_told_by_whose_they_are(given: torch.Tensor, said: str) -> None:
@@ -99,6 +100,14 @@ def test_seeds_are_told_where_those_of_all_ranks_are_known_and_some_are_wrong() 
     assert told_seeds(drawn(7, 11, 15), ASKED, 7, "cpu") == "rank by rank, 3 ranks draw with seeds 7, 11, 15"
     assert told_seeds(drawn(7, 8, 9), ASKED, 7, "cpu") is None
     assert told_seeds(drawn(7, 5000), ASKED, 7, "cpu") is None
+
+
+@pytest.mark.parametrize("seeds", [(7, 8, 9), (7, 7, 7)])
+def test_ranks_that_cut_their_rows_out_of_a_table_are_told(seeds: tuple[int, ...]) -> None:
+    tables = [ASKED.numbers((3, 8, 16), seed, torch.float32, "cpu") for seed in seeds]
+    told = told_seeds([table[rank] for rank, table in enumerate(tables)], ASKED, 7, "cpu")
+    listed = ", ".join(map(str, seeds))
+    assert told == f"rank by rank, 3 ranks hold their rows of whole tables drawn with seeds {listed}"
 
 
 def test_alike_elements_are_no_news_where_they_should_be_alike() -> None:

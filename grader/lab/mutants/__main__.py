@@ -14,13 +14,12 @@ import torch
 from grader.assignment import ASSIGNMENT
 from grader.core.assignment import rubric_or_exit
 from grader.core.judge.devices import devices, on_gpus, simulated
-from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.judge.student import Student
 from grader.core.results.outcome import CaseResult
 from grader.core.rubric import Rubric
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import Limits
-from grader.lab.charges import lost
+from grader.lab.charges import hidden_tests, lost
 from grader.lab.stopped import one_line
 
 from .behaviour import AT_ONCE, Comparison
@@ -75,7 +74,6 @@ class MutantJudge:
         self._devices = devices("auto")
         self._zygote = Zygote(self._limits, on_gpus(self._devices), second_device=simulated(self._devices))
         self.start_worker = self._zygote.start
-        self._tests: dict[str, HiddenTests] = {}
 
     def verdicts(self, source: str, files: Mapping[str, str], wrong: int) -> Iterator[Verdict]:
         """Judge mutants of a submission until so many of them differ from it; those that fail at once are left out."""
@@ -107,10 +105,7 @@ class MutantJudge:
         """
         results: list[CaseResult] = []
         for task in (task for task in self._rubric.tasks if {*task.names} & {*names}):
-            if task.id not in self._tests:
-                properties = [prop.id for prop in task.properties]
-                self._tests[task.id] = HiddenTests(ASSIGNMENT, self._devices, 0, properties)
-            results += self._tests[task.id].run(Student(files, self.start_worker, self._rubric, self._limits))
+            results += hidden_tests(task.id).run(Student(files, self.start_worker, self._rubric, self._limits))
         return lost(results)
 
     def close(self) -> None:

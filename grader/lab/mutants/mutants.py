@@ -62,9 +62,10 @@ def sources() -> dict[str, Mapping[str, str]]:
 
 
 class Edit(NamedTuple):
-    """An edit of a file: the number of its operator, the file's tree, a node of it, and what replaces that."""
+    """An edit of a file: where it is, the number of its operator, the file's tree, a node, and what replaces that."""
 
     path: str
+    where: str
     operator: int
     module: Any
     node: Any
@@ -87,7 +88,7 @@ def mutants(source: str, files: Mapping[str, str]) -> Iterator[Mutant]:
         text = cast(Any, deep_replace(edit.module, edit.node, edit.other)).code
         if text not in seen and _is_another_program(files[edit.path], text):
             seen.add(text)
-            yield _mutant(source, edit.path, files[edit.path], text)
+            yield _mutant(source, edit, files[edit.path], text)
 
 
 def _edits(path: str, text: str) -> Iterator[Edit]:
@@ -99,17 +100,19 @@ def _edits(path: str, text: str) -> Iterator[Edit]:
 
     module = cst.parse_module(text)
 
-    def within(node: cst.CSTNode, inside: bool) -> Iterator[Edit]:
+    def within(node: cst.CSTNode, where: str, inside: bool) -> Iterator[Edit]:
         if isinstance(node, cst.Annotation):
             return
+        if isinstance(node, cst.ClassDef | cst.FunctionDef):
+            where = f"{where}.{node.name.value}".removeprefix(".")
         inside = inside or isinstance(node, cst.FunctionDef)
         for number, (kind, operator) in enumerate([*mutation_operators, *OPERATORS] if inside else ()):
             if isinstance(node, kind):
-                yield from (Edit(path, number, module, node, other) for other in operator(node))
+                yield from (Edit(path, where, number, module, node, other) for other in operator(node))
         for child in node.children:
-            yield from within(child, inside)
+            yield from within(child, where, inside)
 
-    return within(module, False)
+    return within(module, "", False)
 
 
 def _is_another_program(text: str, other: str) -> bool:
@@ -119,28 +122,12 @@ def _is_another_program(text: str, other: str) -> bool:
         return False
 
 
-def _mutant(source: str, path: str, original: str, text: str) -> Mutant:
+def _mutant(source: str, edit: Edit, original: str, text: str) -> Mutant:
     old, new = original.splitlines(), text.splitlines()
     blocks = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     _, first, last, start, end = next(block for block in blocks if block[0] != "equal")
-    return Mutant(
-        source, path, _definition(original, first + 1), _joined(old[first:last]), _joined(new[start:end]), text
-    )
+    return Mutant(source, edit.path, edit.where, _joined(old[first:last]), _joined(new[start:end]), text)
 
 
 def _joined(lines: list[str]) -> str:
     return " ".join(line.partition("  # ")[0].strip() for line in lines)
-
-
-def _definition(source: str, line: int) -> str:
-    """The qualified name of the innermost definition around a line."""
-    names, body = [], ast.parse(source).body
-    while inner := next((node for node in body if _is_around(node, line)), None):
-        assert isinstance(inner, (ast.ClassDef, ast.FunctionDef))
-        names.append(inner.name)
-        body = inner.body
-    return ".".join(names)
-
-
-def _is_around(node: ast.stmt, line: int) -> bool:
-    return isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.lineno <= line <= (node.end_lineno or 0)

@@ -101,7 +101,7 @@ SLIPS = (
         "rope_growth_beyond_ms",
         grow="s > len(cos) or s > self.ms and len(cos) == self.ms * self.k0",
     ),
-    slip("rows_of_ms", EDGE, None, "growth_keeps_the_base", initial_rows="self.ms"),
+    slip("rows_of_ms", EDGE, "rope_growth_beyond_ms", "growth_keeps_the_base", initial_rows="self.ms"),
     slip(
         "rows_of_ms_whatever_the_ratio",
         f"{EDGE} {EVEN}",

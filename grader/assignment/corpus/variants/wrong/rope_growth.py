@@ -45,7 +45,7 @@ def doubles_the_current_ratio(self, seq_len):
     return ratio
 
 
-@wrong_ratio()
+@wrong_ratio(hint="rope_growth_of_initial_ratio")
 def counted_from_the_extended_length(self, seq_len):
     """Multiplies the current ratio by the smallest even factor that is enough."""
     length = self.cos.shape[0]

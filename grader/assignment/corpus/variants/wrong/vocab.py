@@ -22,7 +22,7 @@ def next_row(self, input_ids):
     return nn.functional.embedding((input_ids + 1) % self.table.shape[0], self.table.to(input_ids.device))
 
 
-@wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT)
+@wrong("VocabEmbedding.forward", breaks="vocab_lookup", also=VOCAB_OUTPUT, hint="lookup_rows_scaled")
 def rows_normalised(self, input_ids):
     """Returns rows of length one."""
     return nn.functional.normalize(nn.functional.embedding(input_ids, self.table.to(input_ids.device)), dim=-1)
@@ -127,7 +127,12 @@ def ids_shifted_for_a_padding_row(self, input_ids):
     return nn.functional.embedding(input_ids, padded)
 
 
-@wrong("VocabEmbedding.forward", breaks="vocab_purity vocab_lookup", also=VOCAB_OUTPUT, hint="parameter_changed")
+@wrong(
+    "VocabEmbedding.forward",
+    breaks="vocab_purity vocab_lookup",
+    also=VOCAB_OUTPUT,
+    hint="parameter_changed lookup_rows_scaled",
+)
 def rows_limited_in_length(self, input_ids):
     """Passes max_norm, which rescales the rows in the table itself."""
     return nn.functional.embedding(input_ids, self.table.to(input_ids.device), max_norm=1.0)
