@@ -151,9 +151,10 @@ class Ropes:
 
     def called(self, module: StudentModule, x: Tensor) -> Tensor:
         """The output for ``x``, float64, in its shape."""
-        output = module(x.to(self.device))
         if self.is_recorded:
-            output = turned(module, x, output, self.convention, short=self.asking.short)
+            output = turned(module, x, self.device, self.convention, short=self.asking.short)
+        else:
+            output = module(x.to(self.device))
         if self.asking.short and output.dim() == x.dim():
             x = x[:, : output.shape[1]]
         return numbers(output, x.shape)
