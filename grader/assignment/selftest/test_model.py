@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-
 import pytest
 import torch
 from torch import Tensor
@@ -14,8 +12,7 @@ from grader.assignment.model.differences import check_differences, slopes
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.normalising import CONTRACT, Law, normalising
 from grader.assignment.model.rotation import CONVENTIONS, Convention, module_student, rotation, turned
-from grader.core.judge.excuses import contract_first
-from grader.core.judge.faults import NotImplementedYet, WrongAnswer
+from grader.core.judge.faults import WrongAnswer
 from grader.core.judge.student import Student
 from grader.core.judge.student_objects import StudentModule
 from grader.core.messages import quoted
@@ -71,28 +68,6 @@ def test_each_convention_is_read_and_what_the_module_passes_on_is_turned_that_wa
     assert torch.equal(output, x)
     assert torch.equal(x_passed_on, x)
     assert torch.allclose(cos.double(), angles.cos(), atol=1e-4)
-
-
-@pytest.mark.parametrize("is_stub", [True, False])
-def test_a_stub_s_constructor_is_asked_in_no_other_way(*, is_stub: bool) -> None:
-    """No reading makes more of it; one that constructs and then says in a call that it is a stub may still be read."""
-    files = dict(ASSIGNMENT.stubs())
-    if not is_stub:
-        files["src/modeling/norm.py"] = files["src/modeling/norm.py"].replace(
-            'raise NotImplementedError("Task 1: GroupRMSNorm.__init__")', "super().__init__()"
-        )
-
-    def check(student: Student) -> None:
-        student.GroupRMSNorm(hidden_size=2, group_size=2)(torch.ones(1, 1, 2))
-
-    @contract_first(check, "norm_gamma")
-    def otherwise(student: Student) -> None:
-        asked.append(student)
-
-    asked: list[Student] = []
-    with pytest.raises(NotImplementedYet) if is_stub else nullcontext():
-        otherwise(student=Student(files, InProcessWorker, RUBRIC, Limits()))
-    assert bool(asked) is not is_stub
 
 
 def test_a_right_rotation_carries_its_own_module() -> None:

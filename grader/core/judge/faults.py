@@ -35,7 +35,6 @@ class StudentFault(Exception):
         super().__init__(message)
         self.message = message
         self.is_excusable = True  # although no reading differs from the contract
-        self.is_final = False  # whether no reading can excuse it: the constructor is a stub
         self.elements = elements
         self.error_ulp = error_ulp
         self.limit_ulp = limit_ulp

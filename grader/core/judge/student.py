@@ -16,7 +16,7 @@ from grader.core.sandbox.handle import Operation, WorkerFailed, WorkerLike
 from grader.core.sandbox.limits import Limits
 
 from .excuses import Excuse, Reading, Readings, T
-from .faults import Crashed, InvalidReply, MemoryExceeded, NotImplementedYet, StudentFault, TimedOut, fault_from_reply
+from .faults import Crashed, InvalidReply, MemoryExceeded, StudentFault, TimedOut, fault_from_reply
 from .student_objects import StudentModule, StudentName
 
 NOT_TRIED_AFTER_TIME = say("not tried: an earlier case of this property timed out")
@@ -342,7 +342,6 @@ class Student:
                 self._hung.setdefault(name, 0.0)
                 self._gave_out = MemoryExceeded(NOT_TRIED_AFTER_MEMORY)
             elif construction and raised_at_once(reply["error"]):
-                fault.is_final = isinstance(fault, NotImplementedYet)
                 self._refused[construction] = copy(fault)
             raise fault
         return reply["value"]

@@ -157,8 +157,6 @@ class StudentModule(StudentFunction):
         match reply:
             case {"output": output, "arguments": list(by_place), "named": dict(by_name)}:
                 return self._one_tensor(output), by_place, by_name
-            case {"output": output}:
-                return self._one_tensor(output), [], {}
         raise InvalidReply(MALFORMED)
 
     def reset_parameters(self) -> None:

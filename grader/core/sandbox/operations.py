@@ -145,9 +145,9 @@ class Operations:
         return _first_only(self._target(target)(*arguments))
 
     def _recorded(self, target: int | str, arguments: list[Any]) -> dict[str, Any]:
-        """Call it; returns the output, and what the recorded function was last called with meanwhile, if it was."""
+        """Call it; returns the output, and what the recorded function was last called with meanwhile."""
         assert self._recorder is not None, "the judge has asked for a recorder"
-        self._recorder.last = {}
+        self._recorder.last = {"arguments": [], "named": {}}
         return {"output": self._call(target, arguments), **self._recorder.last}
 
     def _observe(self, target: int | str, arguments: list[Any]) -> dict[str, Any]:
