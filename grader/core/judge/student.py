@@ -31,8 +31,8 @@ class Student:
 
     A request that times out or fills the memory ends its property at once. Each name has an equal share of the
     submission's time, so that one that is slow takes nothing from the others. After the first request that times out,
-    all others get less time; once timeouts have taken as much as one share, the names that have timed out are not asked
-    again.
+    all others but imports get less time; once timeouts have taken as much as one share, the names that have timed out
+    are not asked again.
 
     Args:
         files: Path to source text.
@@ -305,8 +305,8 @@ class Student:
         """The module of the submission that defines a name."""
         return self._file_of[name].removesuffix(".py").replace("/", ".")
 
-    def _limit_s(self, name: str) -> float:
-        """Seconds that a request may take.
+    def _limit_s(self, name: str, operation: str) -> float:
+        """Seconds that a request may take, which begins with that operation; an honest import may need more than most.
 
         Raises:
             TimedOut: If there is no time left.
@@ -316,11 +316,11 @@ class Student:
             raise TimedOut(say("{name} has used up its {time} s", name=name, time=f"{share_s:g}"))
         if has_hung and timeouts_s >= share_s:
             raise TimedOut(say(NOT_TRIED_AGAIN, name=name, time=f"{share_s:g}"))
-        return self._limits.retry_s if has_hung or timeouts_s else self._limits.request_s
+        return self._limits.retry_s if has_hung or (timeouts_s and operation != "load") else self._limits.request_s
 
     def _ask(self, name: str, operations: Sequence[Operation]) -> Any:
-        limit_s = self._limit_s(name)
         operation, arguments = operations[0]
+        limit_s = self._limit_s(name, operation)
         construction = repr({**arguments, "number": 0}) if operation == "construct" else ""
         if construction in self._refused:  # as it will be again: most cases of a stub need no further request
             raise copy(self._refused[construction])
