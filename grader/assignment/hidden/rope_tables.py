@@ -153,9 +153,9 @@ class Ropes:
 
     def called(self, module: StudentModule, x: Tensor) -> Tensor:
         """The output for ``x``, float64, in its shape."""
-        output = module(x.to(self.device))
-        if self.is_recorded:
-            output = turned(module, x, output, self.convention, short=self.asking.short)
+        if not self.is_recorded:
+            return numbers(module(x.to(self.device)), x.shape)
+        output = turned(module, x, self.device, self.convention, short=self.asking.short)
         if self.asking.short and output.dim() == x.dim():
             x = x[:, : output.shape[1]]
         return numbers(output, x.shape)

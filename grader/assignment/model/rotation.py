@@ -265,15 +265,15 @@ def module_student(student: Student) -> tuple[Student, Convention]:
     return (student if own else student.recording(NAME)), convention
 
 
-def turned(module: StudentModule, x: Tensor, output: Tensor, convention: Convention, *, short: bool = False) -> Tensor:
-    """A module's output for ``x``, float64; rotated by what the module has passed on, if its rotation is only recorded.
+def turned(module: StudentModule, x: Tensor, device: str, convention: Convention, *, short: bool = False) -> Tensor:
+    """The output for ``x`` of a module whose rotation is only recorded, float64; rotated by what it has passed on.
 
     With ``short``, tables of fewer positions turn as many.
 
     Raises:
         StudentFault: If that cannot be rotated.
     """
-    arguments, named = module.recorded()
+    output, arguments, named = module.recorded(x.to(device))
     by_name = [named[key] for key in sorted(named, key=lambda key: (key == "cos") + 2 * (key == "sin"))]
     found = [value for value in (*arguments, *by_name) if is_real(value)]
     if not found:

@@ -66,10 +66,11 @@ def test_each_convention_is_read_and_what_the_module_passes_on_is_turned_that_wa
     module = judged.NTKAwareRoPE(dim=8, max_seq_len=4, base=16, ratio=1, dynamic=False)
     angles = oracle.ntk_angles(8, 16, 1, 3).repeat(1, 2)
     expected = followed.rotate(x, angles.cos(), angles.sin())
-    assert torch.allclose(turned(module, x, module(x), followed), expected, atol=1e-4)
-    x_passed_on, cos, _ = module.recorded()[0] or (x, None, None)
+    assert torch.allclose(turned(module, x, "cpu", followed), expected, atol=1e-4)
+    output, (x_passed_on, cos, _), _ = module.recorded(x)
+    assert torch.equal(output, x)
     assert torch.equal(x_passed_on, x)
-    assert cos is None  # what was recorded is given once
+    assert torch.allclose(cos.double(), angles.cos(), atol=1e-4)
 
 
 def test_a_right_rotation_carries_its_own_module() -> None:

@@ -19,7 +19,6 @@ from grader.core.judge.judge import Judge
 from grader.core.judge.record import Noted, Recording, Replies, alike
 from grader.core.judge.replay import (
     IN_FLIGHT,
-    MOST_FAILURES,
     SAMPLED,
     Replay,
     Replayed,
@@ -107,20 +106,29 @@ class Scripted(InProcessWorker):
 class Hangs(InProcessWorker):
     """A worker that gives no answer."""
 
-    def request(self, *_: Any) -> dict[str, Any]:
-        """Nothing comes."""
+    def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
+        """Nothing comes in time."""
+        del operations
+        self.spent_s = timeout_s
         raise FAILED
 
 
 class Trial:
     """Some properties, each of which asks for one call, answered by a script."""
 
-    def __init__(self, rubric: Rubric, *script: bytes | WorkerFailed, student: Student | None = None) -> None:
-        """Nothing is asked for yet."""
+    def __init__(
+        self,
+        rubric: Rubric,
+        *script: bytes | WorkerFailed,
+        student: Student | None = None,
+        recordings: Mapping[str, Recording] | None = None,
+    ) -> None:
+        """Nothing is asked for yet; ``recordings`` are those of properties that ask for something else."""
         self.workers: list[Scripted] = []
         self._script = list(script)
         self.student = student or Student({"src/functional.py": ""}, _no_worker, rubric, Limits())
-        self.replay = Replay(dict.fromkeys(PROPERTIES, RECORDING), self.student, self.start, PROPERTIES)
+        every = {**dict.fromkeys(PROPERTIES, RECORDING), **(recordings or {})}
+        self.replay = Replay(every, self.student, self.start, PROPERTIES)
 
     def start(self, files: Mapping[str, str]) -> Scripted:
         """The next worker."""
@@ -154,16 +162,21 @@ def test_a_few_lists_are_under_way_while_the_judge_looks_at_one(rubric: Rubric) 
 
 
 def test_what_was_under_way_when_a_worker_died_is_asked_of_the_next(rubric: Rubric) -> None:
-    trial = Trial(rubric, PASSING, DIED, *[PASSING] * 4)
+    others = dict.fromkeys(PROPERTIES[2:], replace(RECORDING, names=frozenset({"VocabEmbedding"})))
+    trial = Trial(rubric, PASSING, DIED, *[PASSING] * 4, recordings=others)
     answered = [trial.replay.packed(prop) is not None for prop in PROPERTIES]
     assert answered == [True, False, True, True, True, True]
     assert len(trial.workers) == 2
 
 
-def test_after_some_failures_nothing_more_is_sent(rubric: Rubric) -> None:
-    trial = Trial(rubric, *[DIED] * MOST_FAILURES)
-    assert [trial.replay.packed(prop) for prop in PROPERTIES] == [None] * len(PROPERTIES)
-    assert len(trial.workers) == MOST_FAILURES
+@pytest.mark.parametrize("failure", [DIED, FAILED], ids=["died", "hung"])
+def test_a_name_whose_list_has_no_answer_is_sent_no_other(rubric: Rubric, failure: WorkerFailed) -> None:
+    """One limit for a piece that hangs, rather than one for each of its properties; the others lose nothing."""
+    other = {"fifth": replace(RECORDING, names=frozenset({"VocabEmbedding"}))}
+    trial = Trial(rubric, PASSING, failure, PASSING, recordings=other)
+    answered = [trial.replay.packed(prop) is not None for prop in PROPERTIES]
+    assert answered == [True, False, False, False, True, False]
+    assert trial.posted == [IN_FLIGHT + 1, 1]
 
 
 def test_time_is_charged_whether_replies_come_or_not(rubric: Rubric) -> None:
@@ -201,6 +214,22 @@ def test_nothing_is_sent_to_a_name_that_has_hung(rubric: Rubric, hanging: Studen
     trial = Trial(rubric, student=hanging)
     assert trial.replay.packed("first") is None
     assert trial.workers == []
+
+
+def test_timeouts_have_one_share_of_the_time_together(hanging: Student) -> None:
+    """The first has all of its time, others little, and then a name that has timed out is not asked again."""
+    told = []
+    for name in ("VocabEmbedding", "VocabEmbedding", "GroupRMSNorm", NAME):
+        hanging.start_afresh()
+        hanging._loaded = {name}  # an import of a name that has not hung keeps its time
+        with pytest.raises(TimedOut) as fault:
+            hanging.request(name, "parameters", target=0)
+        told.append(str(fault.value))
+    again = "not tried: {} has timed out before, and calls that time out have taken 6 s"
+    assert told == ["no answer within 1 s", again.format("VocabEmbedding"), "no answer within 1 s", again.format(NAME)]
+    hanging.start_afresh()
+    with pytest.raises(TimedOut, match="no answer within 5 s"):
+        hanging.request("NTKAwareRoPE", "parameters", target=0)
 
 
 def test_a_name_without_time_is_asked_for_nothing(rubric: Rubric) -> None:

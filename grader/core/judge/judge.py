@@ -66,16 +66,13 @@ class Judge:
             self._rehearse()
             if not settings.remember:
                 self._tests.forget_passes()
-            self._check_isolation()
+            if self.isolation.level < settings.required_level:
+                raise CannotGrade(
+                    f"isolation here is {self.isolation}, weaker than required. `grader doctor` shows what is missing."
+                )
         except BaseException:
             self.close()
             raise
-
-    def _check_isolation(self) -> None:
-        if self.isolation.level < self._settings.required_level:
-            raise CannotGrade(
-                f"isolation here is {self.isolation}, weaker than required. `grader doctor` shows what is missing."
-            )
 
     def _rehearse(self) -> None:
         """Judge the reference, so that lazy imports and oracles are done before the first submission needs them.
@@ -94,7 +91,10 @@ class Judge:
                 raise CannotGrade(f"the reference fails a hidden test, so nothing can be graded. {case}")
 
     def _student(self, files: Mapping[str, str], start: StartWorker | None = None, *more: Any) -> Student:
-        return Student(files, start or self._zygote.start, self._assignment.rubric, self._settings.limits, *more)
+        limits = self._settings.limits
+        if on_gpus(self._devices):  # the driver starts within a worker's first request, which takes a second or more
+            limits = replace(limits, retry_s=limits.request_s)
+        return Student(files, start or self._zygote.start, self._assignment.rubric, limits, *more)
 
     def close(self) -> None:
         """End the fork server."""

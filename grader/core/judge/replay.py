@@ -24,7 +24,6 @@ from .record import OF_THE_MACHINE, Exchange, Recording, Replies, error_kind
 from .student import Student
 
 IN_FLIGHT = 4  # lists of requests: while the judge looks at the replies to one, the worker answers the next
-MOST_FAILURES = 2  # of a submission: lists without an answer, after which no more are sent
 SAMPLED = 5  # requests of a property that are asked for again, in whole cases
 
 
@@ -134,7 +133,7 @@ class Replay:
         self._waiting = deque(prop for prop in properties if prop in recordings)
         self._sent: deque[str] = deque()
         self._worker: ReplayWorker | None = None
-        self._failures = 0
+        self._unanswered: set[str] = set()  # names of a list without an answer: no more lists with these are sent
 
     def packed(self, prop: str) -> bytes | None:
         """The replies to the next property, packed; None if there are none."""
@@ -186,7 +185,7 @@ class Replay:
         try:
             packed = self._worker.replies(recording.limit_s)
         except WorkerFailed:
-            self._failures += 1
+            self._unanswered |= recording.names
         self._student.charge(recording.names, self._worker.spent_s)
         if packed is None:
             self.close()
@@ -194,18 +193,18 @@ class Replay:
 
     def _send(self) -> None:
         """Send lists to the worker until as many are under way as may be."""
-        while len(self._sent) < IN_FLIGHT and self._waiting and self._failures < MOST_FAILURES:
+        while len(self._sent) < IN_FLIGHT and self._waiting:
             prop = self._waiting.popleft()
             recording = self._recordings[prop]
-            if self._student.gives_up(recording.names):
+            if self._unanswered & recording.names or self._student.gives_up(recording.names):
                 continue
             self._sent.append(prop)
             try:
                 self._worker = self._worker or self.start_worker(self._student.files)
                 self._worker.post(recording.packed, anew=True)
             except RuntimeError:  # no worker starts here; asking request by request will report that
-                self._failures = MOST_FAILURES
                 self.close()
+                self._waiting.clear()
 
     def close(self) -> None:
         """End the worker; properties that it has not answered will be sent again."""

@@ -21,6 +21,7 @@ from .student_objects import StudentModule, StudentName
 
 NOT_TRIED_AFTER_TIME = say("not tried: an earlier case of this property timed out")
 NOT_TRIED_AFTER_MEMORY = say("not tried: an earlier case of this property exceeded the memory limit")
+NOT_TRIED_AGAIN = "not tried: {name} has timed out before, and calls that time out have taken {time} s"
 
 StartWorker = Callable[[Mapping[str, str]], WorkerLike]
 
@@ -28,9 +29,10 @@ StartWorker = Callable[[Mapping[str, str]], WorkerLike]
 class Student:
     """One submission, newly imported for each property.
 
-    A request that times out or fills the memory ends its property at once; after a timeout, later requests to the same
-    name get less time. Each name has an equal share of the submission's time, so that one that is slow, or hangs, takes
-    nothing from the others.
+    A request that times out or fills the memory ends its property at once. Each name has an equal share of the
+    submission's time, so that one that is slow takes nothing from the others. After the first request that times out,
+    all others but imports get less time; once timeouts have taken as much as one share, the names that have timed out
+    are not asked again.
 
     Args:
         files: Path to source text.
@@ -61,7 +63,7 @@ class Student:
         self._limits = limits
         self._share_s = limits.submission_s / len(self._file_of)
         self._left_s = dict.fromkeys(self._file_of, self._share_s)
-        self._hung: set[str] = set()  # names for which a request has timed out, or filled the memory
+        self._hung: dict[str, float] = {}  # names that have timed out or filled the memory; seconds of the timeouts
         self._gave_out: StudentFault | None = None  # once set, every later request of the property raises it
         self.import_faults: dict[str, StudentFault] = {}  # by name
         self._refused: dict[str, StudentFault] = {}  # by construction
@@ -115,7 +117,7 @@ class Student:
     def recording(self, name: str) -> Student:
         """The same submission in another worker, where a stand-in records what the function ``name`` is called with.
 
-        The stand-in gives the first argument back; see :meth:`recorded`.
+        The stand-in gives the first argument back; see :meth:`StudentModule.recorded`.
 
         Raises:
             StudentFault: If this property may ask for nothing more.
@@ -127,17 +129,6 @@ class Student:
             self._recording[name]._recorded = (self._module_of(name), name)
             self._recording[name].import_faults = {}  # a file may be importable without that function
         return self._recording[name]
-
-    def recorded(self, name: str) -> tuple[list[Any], dict[str, Any]]:
-        """What the recorded function was called with last: arguments by place, and by name.
-
-        Args:
-            name: The piece of the submission that has called it.
-        """
-        match self.request(name, "recorded"):
-            case {"arguments": list(arguments), "named": dict(named)}:
-                return arguments, named
-        return [], {}
 
     def reading(self, read: Callable[[Student], T]) -> T:
         """What ``read`` finds out about the submission: once for all properties, from a worker of its own.
@@ -314,21 +305,32 @@ class Student:
         """The module of the submission that defines a name."""
         return self._file_of[name].removesuffix(".py").replace("/", ".")
 
-    def _ask(self, name: str, operations: Sequence[Operation]) -> Any:
+    def _limit_s(self, name: str, operation: str) -> float:
+        """Seconds that a request may take, which begins with that operation; an honest import may need more than most.
+
+        Raises:
+            TimedOut: If there is no time left.
+        """
+        has_hung, timeouts_s, share_s = name in self._hung, sum(self._hung.values()), self._share_s
         if self._left_s[name] <= 0:
-            raise TimedOut(say("{name} has used up its {time} s", name=name, time=f"{self._share_s:g}"))
+            raise TimedOut(say("{name} has used up its {time} s", name=name, time=f"{share_s:g}"))
+        if has_hung and timeouts_s >= share_s:
+            raise TimedOut(say(NOT_TRIED_AGAIN, name=name, time=f"{share_s:g}"))
+        return self._limits.retry_s if has_hung or (timeouts_s and operation != "load") else self._limits.request_s
+
+    def _ask(self, name: str, operations: Sequence[Operation]) -> Any:
         operation, arguments = operations[0]
+        limit_s = self._limit_s(name, operation)
         construction = repr({**arguments, "number": 0}) if operation == "construct" else ""
         if construction in self._refused:  # as it will be again: most cases of a stub need no further request
             raise copy(self._refused[construction])
-        limit_s = self._limits.retry_s if name in self._hung else self._limits.request_s
         worker = self._worker = self._worker or self._around(self._start_worker(self.files))
         try:
             reply = worker.request(operations, min(limit_s, self._left_s[name]))
         except WorkerFailed as failure:
             self._worker, self._loaded = None, set()
             if failure.kind == "timed_out":
-                self._hung.add(name)
+                self._hung[name] = self._hung.get(name, 0.0) + worker.spent_s
                 self._gave_out = TimedOut(NOT_TRIED_AFTER_TIME)
                 raise TimedOut(say("no answer within {time} s", time=f"{limit_s:g}")) from None
             raise (Crashed if failure.kind == "crashed" else InvalidReply)(failure.message) from None
@@ -337,7 +339,7 @@ class Student:
         if "error" in reply:
             fault = fault_from_reply(reply["error"], self.files, self._limits.memory_mib)
             if isinstance(fault, MemoryExceeded):
-                self._hung.add(name)
+                self._hung.setdefault(name, 0.0)
                 self._gave_out = MemoryExceeded(NOT_TRIED_AFTER_MEMORY)
             elif construction and raised_at_once(reply["error"]):
                 self._refused[construction] = copy(fault)

@@ -147,9 +147,17 @@ class StudentModule(StudentFunction):
         self.student.defer(self.name, "assign_named", target=self.target, values=named)
         return self
 
-    def recorded(self) -> tuple[list[Any], dict[str, Any]]:
-        """What the recorded function was called with last, if one is recorded; see ``Student.recording``."""
-        return self.student.recorded(self.name)
+    def recorded(self, *arguments: Tensor) -> tuple[Tensor, list[Any], dict[str, Any]]:
+        """Call it where a function is recorded; see ``Student.recording``.
+
+        Returns:
+            The output, and what the function was called with last: by place, and by name; nothing if it was not called.
+        """
+        reply = self.student.request(self.name, "recorded", target=self.target, arguments=list(arguments))
+        match reply:
+            case {"output": output, "arguments": list(by_place), "named": dict(by_name)}:
+                return self._one_tensor(output), by_place, by_name
+        raise InvalidReply(MALFORMED)
 
     def reset_parameters(self) -> None:
         """Call the method of that name."""

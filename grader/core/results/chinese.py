@@ -97,6 +97,9 @@ PHRASES: Final = {
     "not a real tensor": "不是实数张量",
     "a malformed error report": "错误报告格式不对",
     "a malformed reply": "返回的内容格式不对",
+    "not tried: {name} has timed out before, and calls that time out have taken {time} s": (
+        "没有再试：{name} 之前已经超时，超时的调用总共用掉了 {time} 秒"
+    ),
     "{name} has used up its {time} s": "{name} 已用完它的 {time} 秒",
     "judging this output exceeded the judge's limits; not tried again": "这一部分返回的内容太多，无法评判",
     "judging this output takes more memory than is available": "评判返回的内容所需的内存超过了现有的内存",

@@ -22,7 +22,7 @@ class Limits:
     Attributes:
         request_s: Seconds that a worker may compute or sleep for one request (``Allowance`` in ``channel.py``).
             Reached: the worker is killed, the case is ``timed_out``.
-        retry_s: The same for later requests to a name for which one has timed out before.
+        retry_s: The same for later requests, once one has timed out; for imports only of what has itself timed out.
         submission_s: The same for all requests together, in equal shares for the names that are asked for; also the CPU
             seconds of any one worker. Reached: the remaining cases of that name are ``timed_out``.
         memory_mib: Address space in MiB that a worker may add to the fork server's. Reached: ``memory_exceeded``.

@@ -122,12 +122,6 @@ class Operations:
         self._modules.clear()
         unload()
 
-    def _recorded(self) -> dict[str, Any]:
-        """What the recorded function was last called with; nothing, if it was not called since this was last asked."""
-        assert self._recorder is not None, "the judge has asked for a recorder"
-        last, self._recorder.last = self._recorder.last, {}
-        return last
-
     # ── Student objects ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def _construct(self, number: int, name: str, arguments: dict[str, Any], turned: bool = False) -> None:
@@ -144,6 +138,12 @@ class Operations:
     def _call(self, target: int | str, arguments: list[Any]) -> Any:
         """Call an object or a function, and return its result."""
         return _first_only(self._target(target)(*arguments))
+
+    def _recorded(self, target: int | str, arguments: list[Any]) -> dict[str, Any]:
+        """Call it; returns the output, and what the recorded function was last called with meanwhile."""
+        assert self._recorder is not None, "the judge has asked for a recorder"
+        self._recorder.last = {"arguments": [], "named": {}}
+        return {"output": self._call(target, arguments), **self._recorder.last}
 
     def _observe(self, target: int | str, arguments: list[Any]) -> dict[str, Any]:
         """Call it; returns the output, and the arguments as they are after the call."""
