@@ -1384,6 +1384,7 @@ assert (
     abs(entropies["square root"] - as_trained) < 0.3 < entropies["ln n"] - as_trained < entropies["none"] - as_trained
 )
 assert entropies["YaRN"] < as_trained
+assert abs((factors["YaRN"] - 1) / math.log(FACTOR) - 0.2) < 0.03  # what the text says
 
 # %% [markdown] lang="en"
 # ## Reading a configuration

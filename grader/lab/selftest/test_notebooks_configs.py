@@ -185,6 +185,14 @@ def test_what_it_cannot_read_it_says_in_the_language_of_the_page(
         assert tab.evaluate("document.querySelectorAll('[data-touch=configs] circle').length") == 0
 
 
+def test_a_base_that_is_assumed_is_said(tab: Tab, page: Path) -> None:
+    tab.open(page)
+    for given, said in ((LLAMA, True), (LLAMA | {"rope_theta": 10000}, False)):
+        text = json.dumps(json.dumps(given))
+        tab.evaluate(f"touch.put(document.querySelector('[data-touch=configs] textarea'), 'value', {text})")
+        assert ("10,000 is assumed" in tab.evaluate(TOLD)) == said
+
+
 @pytest.mark.parametrize(
     ("language", "some", "none"),
     [

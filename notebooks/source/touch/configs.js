@@ -55,8 +55,8 @@ touch.figures.configs = (host) => {
       touch.number((learnt * own[i]) / turn)].map((value) => make("td", {}, `${value}`)))));
     const whole = theta.filter((each, i) => each && !idle[i]).length, layers = showLayers();
     told.textContent = say(
-      `${layers} Of ${theta.length} pairs here ${whole} turn fully within ${count(learnt)} tokens${still ? `, ${still} stand still` : ""}; looking back ${count(sees)}, ${strange} come to an angle that training never showed (orange); ${reach < Infinity ? `the first does beyond ${count(reach)}` : "none does at any length"}.${attention === 1 ? "" : ` Cosines and sines are multiplied by ${touch.number(attention)}.`}`,
-      `${layers}这里 ${theta.length} 对中，${whole} 对在 ${count(learnt)} 个 token 之内转满一圈${still ? `，${still} 对静止` : ""}；往回看 ${count(sees)}，有 ${strange} 对遇到训练没见过的角度（橙色）；${reach < Infinity ? `超过 ${count(reach)} 才第一次出现` : "任何长度都不会"}。${attention === 1 ? "" : `余弦和正弦乘以 ${touch.number(attention)}。`}`);
+      `${layers} Of ${theta.length} pairs here ${whole} turn fully within ${count(learnt)} tokens${still ? `, ${still} stand still` : ""}; looking back ${count(sees)}, ${strange} come to an angle that training never showed (orange); ${reach < Infinity ? `the first does beyond ${count(reach)}` : "none does at any length"}.${attention === 1 ? "" : ` Cosines and sines are multiplied by ${touch.number(attention)}.`}${config.assumed ? " The file has no rope_theta: 10,000 is assumed, as in most models." : ""}`,
+      `${layers}这里 ${theta.length} 对中，${whole} 对在 ${count(learnt)} 个 token 之内转满一圈${still ? `，${still} 对静止` : ""}；往回看 ${count(sees)}，有 ${strange} 对遇到训练没见过的角度（橙色）；${reach < Infinity ? `超过 ${count(reach)} 才第一次出现` : "任何长度都不会"}。${attention === 1 ? "" : `余弦和正弦乘以 ${touch.number(attention)}。`}${config.assumed ? "文件里没有 rope_theta：按多数模型的 10,000 算。" : ""}`);
     notes.replaceChildren(...touch.differ(config, kind).map(([words, href]) => make("li", {}, `${words} `, make("a", { href }, say("source", "出处")))));
   };
   const show = (asked) => { // all that depends on the file
