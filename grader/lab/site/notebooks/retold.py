@@ -22,16 +22,14 @@ def retold(executed: NotebookNode, notebook: NotebookNode, words: Mapping[str, s
         notebook: The same in the other language; the outputs are written into it.
         words: The words of its code, from the first language to the other.
     """
-    translate = pictures.translator({text: other for text, other in words.items() if _lines(text) == _lines(other)})
+    lines = {text: other for text, other in words.items() if text.count("\n") == other.count("\n")}
+    before = {f"{text} {{more}}": f"{other} {{more}}" for text, other in lines.items()}  # print(text, more)
+    translate = pictures.translator(lines | before)
     outputs = {cell.id: cell.outputs for cell in executed.cells if cell.cell_type == "code"}
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = [_output(deepcopy(output), translate) for output in outputs[cell.id]]
     return notebook
-
-
-def _lines(text: str) -> int:
-    return text.count("\n")
 
 
 def _output(output: NotebookNode, translate: Callable[[str], str]) -> NotebookNode:
