@@ -453,3 +453,9 @@ def test_translated_outputs_are_those_of_a_run_in_the_other_language() -> None:
     assert printed[0] == printed[1]
     assert "第一个：2.5 个位置" in printed[0][0][0]
     assert "2.5 步之后多远" in printed[0][1][1]["text/html"]
+
+
+def test_a_page_of_prose_alone_starts_no_kernel() -> None:
+    """Or this test, which is not marked as one that starts a process, would fail."""
+    prose = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# All")])
+    assert execute.execute(prose, sources.SOURCES) == execute.Run(prose, 0.0, ())

@@ -8,7 +8,7 @@ touch.figures.configs = (host) => {
     say("Wavelength of each pair before and after scaling, on a logarithmic scale", "各对缩放前后的波长（对数刻度）") });
   touch.decades(drawing, { left, right, y, from: 1, to: 9 });
   drawing.append(make("svg:text", { x: (left + right) / 2, y: 312, class: "small", "text-anchor": "middle" },
-    say("pairs, fast to slow; wavelength in positions (at the top: standing still)", "各对，从快到慢；波长以位置计（最上方：静止）")));
+    say("wavelength in positions; pairs from fast to slow", "波长，以位置计；各对从快到慢")));
   const lines = [["query", say("in training", "训练长度"), "start"], ["key", say("looked back", "往回看"), "end"]].map(([style, name, anchor]) => [
     drawing.appendChild(make("svg:line", { x1: left, x2: right, class: `limit ${style}` })),
     drawing.appendChild(make("svg:text", { x: anchor === "end" ? right - 6 : left + 6, class: "small", "text-anchor": anchor }, name))]);
