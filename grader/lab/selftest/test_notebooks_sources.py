@@ -414,7 +414,9 @@ def test_a_check_that_a_blank_exercise_passes_is_found(tmp_path: Path) -> None:
     with small_walkthrough(tmp_path / "source"):
         notebook = reference()
         cell(notebook, "triple_laws").source = "with quiet():\n    assert triple"
+        notebook.cells.append(nbformat.v4.new_code_cell("open('trained', 'w').close()"))  # which no check needs
         found = [*execute.blank_passes(notebook, tmp_path / "source")]
+        assert not (tmp_path / "source" / "trained").exists()
     assert found == ["triple-laws: passes although the exercise is blank"]
 
 
