@@ -1248,9 +1248,9 @@ show_table(
 #
 # ## The same, read as digits
 #
-# In radix $b^{2/d}$ the digit of $p$ at place $i$ is what $p\, b^{-2i/d} = p\, \theta_i$ leaves after full rounds, rounded down. A pair is
-# such a digit on a circle, without the rounding ([Su, 2023](https://kexue.fm/archives/9706)). A text of $s$ times the length needs larger numbers with
-# as many digits, and each method enlarges the radix of some places:
+# In radix $b^{2/d}$ the digit of $p$ at place $i$ is the whole part of $p\, b^{-2i/d}$, modulo the radix. That quotient is $p\, \theta_i$: pair $i$ shows
+# it on a circle, which takes a remainder, too, and does not round ([Su, 2023](https://kexue.fm/archives/9706)). A text of $s$ times the length
+# needs larger numbers with as many digits, and each method enlarges the radix of some places:
 #
 # $$
 # \frac{\theta_i}{\theta_i'} = c_0\, c_1 \cdots c_i, \qquad c_0\, c_1 \cdots c_{d/2-1} = s .
@@ -1259,7 +1259,7 @@ show_table(
 # Unchanged, the highest digits take values that they never had: the new angles. PI puts all of $s$ on the lowest place, $c_0 = s$, which
 # then counts in steps of $1/s$: every digit is known, and neighbours look alike. NTK leaves $c_0 = 1$ and loads all others
 # alike, with $c_\kappa$. Seconds, minutes, hours and days have a radix of their own each, and so can these: YaRN loads nothing but the
-# places of its ramp, between those that training knew by heart and those that it hardly began.
+# places of its ramp, between digits that training went through many times and digits that it hardly began.
 
 # %% [markdown] lang="zh"
 # 最后一列的对比度，是从距离 0 到距离 1，相等向量的得分下降了多少。两种 [YaRN](#wavelengths?method=yarn&factor=8) 都和
@@ -1273,8 +1273,8 @@ show_table(
 #
 # ## 同一件事，当作数字的各位来读
 #
-# 在 $b^{2/d}$ 进制里，$p$ 的第 $i$ 位数字，就是 $p\, b^{-2i/d} = p\, \theta_i$ 去掉整圈之后向下取整。一对特征就是写在圆上的这样一位，只是不取整
-# （[苏剑林，2023](https://kexue.fm/archives/9706)）。文本长 $s$ 倍，就要用同样多的位数写更大的数，各种方法都是把某些位的进制放大：
+# 在 $b^{2/d}$ 进制里，$p$ 的第 $i$ 位数字，是 $p\, b^{-2i/d}$ 的整数部分对进制取余。这个商就是 $p\, \theta_i$：第 $i$ 对把它画在圆上，
+# 同样是取余，只是不取整（[苏剑林，2023](https://kexue.fm/archives/9706)）。文本长 $s$ 倍，就要用同样多的位数写更大的数，各种方法都是把某些位的进制放大：
 #
 # $$
 # \frac{\theta_i}{\theta_i'} = c_0\, c_1 \cdots c_i, \qquad c_0\, c_1 \cdots c_{d/2-1} = s .
@@ -1384,6 +1384,7 @@ assert (
     abs(entropies["square root"] - as_trained) < 0.3 < entropies["ln n"] - as_trained < entropies["none"] - as_trained
 )
 assert entropies["YaRN"] < as_trained
+assert abs((factors["YaRN"] - 1) / math.log(FACTOR) - 0.2) < 0.03  # what the text says
 
 # %% [markdown] lang="en"
 # ## Reading a configuration

@@ -258,7 +258,7 @@ assert abs(torch.sigmoid(torch.tensor(GAP - math.log(8191.0))) - 0.95) < 0.01  #
 # each token in place of 32,768. It is partial rotation again, found from another side. (DeepSeek-V4 left this for the
 # way of notebook 2: one vector is key and value, rotated in part, and the output is turned back.)
 #
-# Su read the layer in two ways ([2024](https://kexue.fm/archives/10091), [2025](https://kexue.fm/archives/11111)). *While a model writes*, each new token
+# Su reads the layer in two ways ([2024](https://kexue.fm/archives/10091), [2025](https://kexue.fm/archives/11111)). *While a model writes*, each new token
 # reads the whole cache, so its size sets the pace. For 128 heads of 128 features, it holds 32,768 numbers for each token if every head has keys and values
 # of its own, 2,048 if 16 heads share them, 256 if all do. Which attention is best at a given size? Write the keys and values of all groups as
 # one vector $c$; what makes them of $c$ goes to the queries and to the output, as $U$ did above, and what is left is one head's cache that is key
@@ -578,7 +578,7 @@ assert 360 * 16 / slow < 1 / 5
 # rotation.
 #
 # **On keys alone.** A score is $|q|\, |k|$ times the cosine of their angle, and a rotation acts on the angle only. A longer key
-# scores higher in size with *every* query and at *every* distance, so a model can make a token loud without learning where it should be heard.
+# has larger scores, up or down, with *every* query and at *every* distance, so a model can make a token loud without learning where it should be heard.
 # With $|k| = 1$ that way is closed. The angle has to carry the meaning, at all distances in training, and $|q|$ is left as a temperature of its
 # own for each query. [Su, 2023](https://kexue.fm/archives/9859) tried this for another reason and found that such a model reads further than
 # it was trained. It has to be there from the start: it cannot be given to a model that exists, as YaRN can.

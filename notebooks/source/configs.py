@@ -49,8 +49,8 @@
 #   `max_position_embeddings`, which may be the length after scaling. If you know better, write it into the field.
 # - **Whether the model was trained further.** A new angle is new to the first training. Llama 3.1 has learnt its own since.
 # - **Whether anything is found back there.** Angles say what is strange to a model, not what it can do with the rest.
-# - **Every type.** It reads the types of transformers and the patterns of layers of the models listed. What it cannot read it
-#   says, and guesses nothing.
+# - **Every type.** It reads the types of [transformers 5.23](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/modeling_rope_utils.py) and the patterns of layers of the models listed, and is tested against that
+#   release. What it assumes, and what it does not read, it says.
 
 # %% [markdown] lang="zh"
 # ## 怎样看图
@@ -65,4 +65,4 @@
 # - **训练文本有多长。** 它取 `original_max_position_embeddings`，没有就取 `max_position_embeddings`，而后者可能是缩放之后的长度。如果你知道实际是多少，请填进去。
 # - **后来有没有接着训练。** 这里的新角度是对最初的训练来说的。Llama 3.1 后来就学过它的那些。
 # - **那么远的东西找不找得到。** 角度只说明什么对模型是陌生的，不说明其余的它能怎样用。
-# - **所有的类型。** 它认得 transformers 的各种类型，以及列出的这些模型的分层方式。读不懂的，它会说出来，不去猜。
+# - **所有的类型。** 它认得 [transformers 5.23](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/modeling_rope_utils.py) 的各种类型，以及列出的这些模型的分层方式，并与这个版本对照测试过。它假定了什么，什么没有读，都会说出来。

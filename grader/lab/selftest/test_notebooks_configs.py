@@ -185,6 +185,31 @@ def test_what_it_cannot_read_it_says_in_the_language_of_the_page(
         assert tab.evaluate("document.querySelectorAll('[data-touch=configs] circle').length") == 0
 
 
+def test_what_is_assumed_and_what_is_not_read_is_said(tab: Tab, page: Path) -> None:
+    tab.open(page)
+    sections = {"rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]}}
+    for given, assumed, unread in (
+        (LLAMA, True, False),
+        (LLAMA | {"rope_theta": 10000}, False, False),
+        (LLAMA | {"rope_theta": 10000} | sections, False, True),
+    ):
+        text = json.dumps(json.dumps(given))
+        tab.evaluate(f"touch.put(document.querySelector('[data-touch=configs] textarea'), 'value', {text})")
+        told = tab.evaluate(TOLD)
+        assert ("10,000 is assumed" in told, "Not read: mrope_section." in told) == (assumed, unread)
+
+
+def test_a_published_file_may_keep_the_text_model_inside_and_leave_most_out(tab: Tab, page: Path) -> None:
+    """Gemma 3's names its sizes, a window and a scaling; the rest is that of its class in transformers."""
+    tab.open(page)
+    whole = next(one["config"] for one in MODELS if one["name"] == "Gemma 3 27B")
+    left = {name: value for name, value in whole.items() if not name.startswith(("rope_", "max_", "sliding_window_"))}
+    file = {"model_type": "gemma3", "text_config": left | {"rope_scaling": whole["rope_scaling"]}}
+    assert "rope_theta" not in file["text_config"]
+    read = [tab.evaluate(f"{READ}({json.dumps(json.dumps(given))})") for given in (whole, file)]
+    assert read[0] == read[1]
+
+
 @pytest.mark.parametrize(
     ("language", "some", "none"),
     [

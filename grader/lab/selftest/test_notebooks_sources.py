@@ -19,7 +19,7 @@ from nbformat import NotebookNode
 from traitlets.config import Config
 
 from grader.lab.site.markdown import unbroken
-from grader.lab.site.notebooks import claims, execute, release, rules, sources, twins, wording
+from grader.lab.site.notebooks import claims, execute, release, retold, rules, sources, twins, wording
 from grader.selftest.small_notebook import SCRIPT, WORDS, cell, reference, small_walkthrough, write
 
 NAMES = [script.stem for script in sources.pages()]
@@ -414,7 +414,9 @@ def test_a_check_that_a_blank_exercise_passes_is_found(tmp_path: Path) -> None:
     with small_walkthrough(tmp_path / "source"):
         notebook = reference()
         cell(notebook, "triple_laws").source = "with quiet():\n    assert triple"
+        notebook.cells.append(nbformat.v4.new_code_cell("open('trained', 'w').close()"))  # which no check needs
         found = [*execute.blank_passes(notebook, tmp_path / "source")]
+        assert not (tmp_path / "source" / "trained").exists()
     assert found == ["triple-laws: passes although the exercise is blank"]
 
 
@@ -424,3 +426,38 @@ def test_a_blank_exercise_is_nbgraders_own() -> None:
     settings = (sources.ROOT / "nbgrader_config.py").read_text(encoding="utf-8")
     exec(compile(settings, "nbgrader_config.py", "exec"), {"get_config": lambda: config})
     assert config.ClearSolutions.code_stub == execute.STUB
+
+
+PRINTING = """from figures import show_table
+far, names = 2.5, ["the first one", "RoPE"]
+print(f"{names[0]}: {far:.1f} positions\\n{names[1]}: {far:.0f} positions", 7)
+show_table(f"How far after {far} steps", ["near by", "x"], {name: [f"{far:.2f}", "1"] for name in names})"""
+SAID = {
+    "the first one": "第一个",
+    "{names[0]}: {far:.1f} positions\n{names[1]}: {far:.0f} positions": (
+        "{names[0]}：{far:.1f} 个位置\n{names[1]}：{far:.0f} 个位置"
+    ),
+    "How far after {far} steps": "{far} 步之后多远",
+    "near by": "近处",
+}
+
+
+@pytest.mark.process
+def test_translated_outputs_are_those_of_a_run_in_the_other_language() -> None:
+    english, chinese, blank = (
+        nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code, id="one")])
+        for code in (PRINTING, wording.translated(PRINTING, SAID), wording.translated(PRINTING, SAID))
+    )
+    runs = [execute.execute(notebook, sources.SOURCES) for notebook in (english, chinese)]
+    assert [run.problems for run in runs] == [(), ()]
+    printed = [[[output.get("text"), output.get("data")] for output in one.cells[0].outputs]
+               for one in (retold.retold(runs[0].notebook, blank, SAID), runs[1].notebook)]  # fmt: skip
+    assert printed[0] == printed[1]
+    assert "第一个：2.5 个位置" in printed[0][0][0]
+    assert "2.5 步之后多远" in printed[0][1][1]["text/html"]
+
+
+def test_a_page_of_prose_alone_starts_no_kernel() -> None:
+    """Or this test, which is not marked as one that starts a process, would fail."""
+    prose = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# All")])
+    assert execute.execute(prose, sources.SOURCES) == execute.Run(prose, 0.0, ())

@@ -8,7 +8,7 @@ touch.figures.configs = (host) => {
     say("Wavelength of each pair before and after scaling, on a logarithmic scale", "各对缩放前后的波长（对数刻度）") });
   touch.decades(drawing, { left, right, y, from: 1, to: 9 });
   drawing.append(make("svg:text", { x: (left + right) / 2, y: 312, class: "small", "text-anchor": "middle" },
-    say("pairs, fast to slow; wavelength in positions (at the top: standing still)", "各对，从快到慢；波长以位置计（最上方：静止）")));
+    say("wavelength in positions; pairs from fast to slow", "波长，以位置计；各对从快到慢")));
   const lines = [["query", say("in training", "训练长度"), "start"], ["key", say("looked back", "往回看"), "end"]].map(([style, name, anchor]) => [
     drawing.appendChild(make("svg:line", { x1: left, x2: right, class: `limit ${style}` })),
     drawing.appendChild(make("svg:text", { x: anchor === "end" ? right - 6 : left + 6, class: "small", "text-anchor": anchor }, name))]);
@@ -55,8 +55,8 @@ touch.figures.configs = (host) => {
       touch.number((learnt * own[i]) / turn)].map((value) => make("td", {}, `${value}`)))));
     const whole = theta.filter((each, i) => each && !idle[i]).length, layers = showLayers();
     told.textContent = say(
-      `${layers} Of ${theta.length} pairs here ${whole} turn fully within ${count(learnt)} tokens${still ? `, ${still} stand still` : ""}; looking back ${count(sees)}, ${strange} come to an angle that training never showed (orange); ${reach < Infinity ? `the first does beyond ${count(reach)}` : "none does at any length"}.${attention === 1 ? "" : ` Cosines and sines are multiplied by ${touch.number(attention)}.`}`,
-      `${layers}这里 ${theta.length} 对中，${whole} 对在 ${count(learnt)} 个 token 之内转满一圈${still ? `，${still} 对静止` : ""}；往回看 ${count(sees)}，有 ${strange} 对遇到训练没见过的角度（橙色）；${reach < Infinity ? `超过 ${count(reach)} 才第一次出现` : "任何长度都不会"}。${attention === 1 ? "" : `余弦和正弦乘以 ${touch.number(attention)}。`}`);
+      `${layers} Of ${theta.length} pairs here ${whole} turn fully within ${count(learnt)} tokens${still ? `, ${still} stand still` : ""}; looking back ${count(sees)}, ${strange} come to an angle that training never showed (orange); ${reach < Infinity ? `the first does beyond ${count(reach)}` : "none does at any length"}.${attention === 1 ? "" : ` Cosines and sines are multiplied by ${touch.number(attention)}.`}${config.assumed ? " The file has no rope_theta: 10,000 is assumed, as in most models." : ""}${config.unread.length ? ` Not read: ${config.unread.join(", ")}.` : ""}`,
+      `${layers}这里 ${theta.length} 对中，${whole} 对在 ${count(learnt)} 个 token 之内转满一圈${still ? `，${still} 对静止` : ""}；往回看 ${count(sees)}，有 ${strange} 对遇到训练没见过的角度（橙色）；${reach < Infinity ? `超过 ${count(reach)} 才第一次出现` : "任何长度都不会"}。${attention === 1 ? "" : `余弦和正弦乘以 ${touch.number(attention)}。`}${config.assumed ? "文件里没有 rope_theta：按多数模型的 10,000 算。" : ""}${config.unread.length ? `没有读：${config.unread.join("，")}。` : ""}`);
     notes.replaceChildren(...touch.differ(config, kind).map(([words, href]) => make("li", {}, `${words} `, make("a", { href }, say("source", "出处")))));
   };
   const show = (asked) => { // all that depends on the file

@@ -13,7 +13,7 @@ try:
     import nbformat
     from nbformat import NotebookNode
 
-    from . import claims, course, execute, handbook, pictures, publish, release, rules, sources, twins, wording
+    from . import claims, course, execute, handbook, pictures, publish, release, retold, rules, sources, twins, wording
     from .grade import NothingToGrade
     from .grade import grade as grade_folder
 except ModuleNotFoundError as error:
@@ -108,7 +108,10 @@ def build() -> None:
 
 
 def _run_all(language: str, found: list[str]) -> list[Path]:
-    """Execute the notebooks that changed; return the paths of all, and append problems to ``found``."""
+    """Execute the notebooks that changed; return the paths of all, and append problems to ``found``.
+
+    Those of another language than the first, which comes before it, get their outputs from that run.
+    """
     scripts = sources.pages()
     paths = []
     for number, script in enumerate(scripts, 1):
@@ -123,17 +126,30 @@ def _run_all(language: str, found: list[str]) -> list[Path]:
             found += [f"{script.stem}: {line}" for line in _in_english(script, kept, language)]
             typer.echo(f"[{number}/{len(scripts)}] {language} {script.stem}: unchanged")
             continue
-        typer.echo(f"[{number}/{len(scripts)}] {language} {script.stem}: changed, runs now")
+        typer.echo(
+            f"[{number}/{len(scripts)}] {language} {script.stem}: changed, {'runs' if first else 'translated'} now"
+        )
         if first:  # the code is the same in every language
             blank = execute.blank_passes(sources.read(script, language), sources.SOURCES, f"{script.stem}, blank")
             found += [f"{script.stem}: {line}" for line in blank]
-        run = execute.execute(notebook, sources.SOURCES, title=f"{script.stem}, {language}")
+            run = execute.execute(notebook, sources.SOURCES, title=script.stem)
+        else:
+            run = _translated(notebook, script, digest)
         found += [f"{script.stem} ({language}): {line}" for line in run.problems]
         found += [f"{script.stem}: {line}" for line in _in_english(script, run.notebook, language)]
         run.notebook.metadata[STALE] = digest if not run.problems else ""
         execute.save(run, paths[-1])
         typer.echo(f"[{number}/{len(scripts)}] {language} {script.stem}: {run.seconds:.1f} s")
     return paths
+
+
+def _translated(notebook: NotebookNode, script: Path, digest: str) -> execute.Run:
+    """The notebook with the outputs of its run in the first language, translated."""
+    started = time.monotonic()
+    executed = nbformat.read(BUILD / sources.LANGUAGES[0] / "executed" / f"{script.stem}.ipynb", as_version=4)
+    problems = () if executed.metadata.get(STALE) == digest else ("no run without problems to translate",)
+    done = retold.retold(executed, notebook, wording.table(script))
+    return execute.Run(done, time.monotonic() - started, problems)
 
 
 @app.command()

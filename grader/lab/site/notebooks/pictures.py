@@ -29,7 +29,7 @@ WIDE = 500  # points of a figure that is shown wider than the text, so that its 
 _LETTERS = re.compile(r"(?<=font-family: )'DejaVu Sans'[^;\"]*")
 _SANS = re.search(r"--sans: ([^;]*);", Path(__file__).with_name("handbook.css").read_text(encoding="utf-8"))
 
-_TEXT = re.compile(r"(<(?:text[^>]*|th)>)([^<]*)(</(?:text|th)>)")  # in a figure, and a name in a table
+_TEXT = re.compile(r"(<(?:text[^>]*|t[hd]|caption)>)([^<]*)(</(?:text|t[hd]|caption)>)")  # in a figure or a table
 _GROUP = re.compile(r'<g id="text_\d+">(?:(?!</g>).)*</g>', re.DOTALL)
 _PLACED = re.compile(
     r'<text style="font-size: ([\d.]+)px;([^>]*?)" transform="translate\(([-\d.]+) ([-\d.]+)\)">([^<]*)<'

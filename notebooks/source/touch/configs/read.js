@@ -28,20 +28,20 @@ touch.config = (text) => {
   const alternate = (period) => (i) => ((i + 1) % period ? "sliding_attention" : "full_attention");
   const defaults = { gemma: { head_dim: 256 }, gemma2: { head_dim: 256, pattern: 2 }, gpt_oss: { pattern: 2, head_dim: 64, theta: 150000,
       scaling: { rope_type: "yarn", factor: 32, truncate: false, original_max_position_embeddings: 4096 } },
-    gemma3_text: { head_dim: 256, pattern: 6, theta: 1e6, local: 1e4 }, gemma3n_text: { head_dim: 256, pattern: 5, theta: 1e6, local: 1e4 },
+    gemma3_text: { head_dim: 256, pattern: 6, theta: 1e6, local: 1e4, longest: 131072 },
+    gemma3n_text: { head_dim: 256, pattern: 5, theta: 1e6, local: 1e4, longest: 32768 },
     gemma4_text: { head_dim: 256, pattern: 6, wide: 512, scaling: { sliding_attention: {},
-      full_attention: { rope_type: "proportional", rope_theta: 1e6, partial_rotary_factor: 0.25 } } }, cohere2: { pattern: 4 }, olmo3: { pattern: 4 }, exaone4: { pattern: 4 },
+      full_attention: { rope_type: "proportional", rope_theta: 1e6, partial_rotary_factor: 0.25 } } }, cohere2: { pattern: 4 }, olmo3: { pattern: 4, theta: 5e5 }, exaone4: { pattern: 4 },
     llama4_text: { theta: 5e5, every: 4, chunk: 8192 }, smollm3: { theta: 2e6, every: 4 }, mixtral: { theta: 1e6 },
     gpt_neox: { share: 0.25 }, stablelm: { share: 0.25 }, phi: { share: 0.5 }, glm: { share: 0.5 }, glm4: { share: 0.5 }, glm4_moe: { share: 0.5 },
     nemotron: { share: 0.5 }, persimmon: { share: 0.5 }, qwen3_next: { share: 0.25, head_dim: 256, interval: 4 },
     qwen3_5_text: { share: 0.25, head_dim: 256, interval: 4 } }[type] ?? {};
 
-  const longest = must(one("max_position_embeddings", "n_positions", "max_sequence_length"), "max_position_embeddings");
+  const longest = must(one("max_position_embeddings", "n_positions", "max_sequence_length") ?? defaults.longest, "max_position_embeddings");
   const many = must(one("num_hidden_layers", "n_layer", "num_layers"), "num_hidden_layers");
   const scaling = one("rope_parameters", "rope_scaling") ?? defaults.scaling ?? {};
   if (!dictionary(scaling)) refuse("rope_scaling is not an object.", "rope_scaling 不是一个对象。");
-  const named = ["rope_theta", "rotary_emb_base", "rope_scaling", "rope_parameters", "rotary_dim", "rotary_pct"].some((name) => name in given);
-  const base = must(scaling.rope_theta ?? one("rope_theta", "rotary_emb_base") ?? defaults.theta ?? 10000, "rope_theta");
+  const stated = scaling.rope_theta ?? one("rope_theta", "rotary_emb_base") ?? defaults.theta, base = must(stated ?? 10000, "rope_theta");
 
   // The kind of each layer: as the file lists them, or by the pattern of its type.
   const window = given.use_sliding_window === false ? undefined : one("sliding_window");
@@ -99,7 +99,10 @@ touch.config = (text) => {
     kinds = [{ ...read("main", { rope_theta: base }), sees: window ?? 128 }, read("compress", { attention_factor: 1, ...scaled, rope_theta: one("compress_rope_theta") ?? 160000 })];
     for (const layer of layers) layer.kind = "compress";
   }
-  return { type, longest, layers, kinds, window, chunk, named };
+  // Fields that change layers or frequencies in a way that is not computed here.
+  const unread = ["layers_block_type", "hybrid_override_pattern", "hybrid_layer_pattern", "attn_layer_period", "attn_layer_indices", "attn_type_list",
+    "dual_chunk_attention_config", "mrope_section", "short_mscale", "long_mscale"].filter((name) => name in given || name in scaling);
+  return { unread, type, longest, layers, kinds, window, chunk, assumed: stated === undefined && !dictionary(scaling.full_attention) };
 };
 // Frequencies of a kind of layer at a length of the text, with what multiplies cosines and sines.
 touch.turned = ({ rope, rule, ...head }, length) => touch.rope.rules[rule](rope, { ...head, length });
