@@ -11,7 +11,6 @@ import argparse
 import json
 import re
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
@@ -54,17 +53,8 @@ class Texts:
 
     @property
     def characters(self) -> str:
-        """Every character, an even number of them, in the order of their ids.
-
-        Latin letters are in the middle, the most frequent ones in the very middle; the others are outside, with the
-        most frequent ones at both ends. So what a shard does at its first and its last id can be read in any text.
-        """
-        counts = Counter(self.prose + self.poems + self.unseen)
-        others = sorted((mark for mark in counts if not mark.isascii()), key=lambda mark: (-counts[mark], mark))
-        latin = sorted((mark for mark in counts if mark.isascii()), key=lambda mark: (counts[mark], mark))
-        if len(counts) % 2:
-            latin.insert(0, "_")  # stands in no text
-        return "".join((*others[::2], *latin[::2], *reversed(latin[1::2]), *reversed(others[1::2])))
+        """Every character, at the place of its id."""
+        return "".join(sorted({*self.prose, *self.poems, *self.unseen}))
 
     @classmethod
     def read(cls, poems: Path, prose: Path) -> Texts:

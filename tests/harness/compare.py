@@ -277,8 +277,9 @@ def _places(wrong: Tensor) -> list[tuple[str, dict]]:
 
 def ranges(numbers: list[int]) -> str:
     """Ascending numbers as ``0-3, 8, 10-11``, at most a few ranges."""
-    starts = [n for n in numbers if n - 1 not in numbers]
-    ends = [n for n in numbers if n + 1 not in numbers]
+    among = {*numbers}
+    starts = [n for n in numbers if n - 1 not in among]
+    ends = [n for n in numbers if n + 1 not in among]
     parts = [str(a) if a == b else f"{a}-{b}" for a, b in zip(starts, ends, strict=True)]
     return ", ".join(parts[:SHOWN_IDS]) + (", …" if len(parts) > SHOWN_IDS else "")
 

@@ -109,14 +109,13 @@ def own_imports(text: str, modules: Collection[str]) -> Iterator[Problem]:
     found: list[tuple[int, str]] = []
     relative: set[str] = set()
     for node in _nodes(text):
-        if isinstance(node, ast.Import):
-            found += [(node.lineno, alias.name) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            parts = (node.module or "").split(".")
-            if node.level or parts[0] == "src":
-                relative |= {*parts, *(alias.name for alias in node.names)}
-            else:
-                found.append((node.lineno, ".".join(parts)))
+        match node:
+            case ast.Import(names=aliases):
+                found += [(node.lineno, alias.name) for alias in aliases]
+            case ast.ImportFrom(module=str(package), level=0) if package.partition(".")[0] != "src":
+                found.append((node.lineno, package))
+            case ast.ImportFrom(module=within, names=aliases):
+                relative |= {*(within or "").split("."), *(alias.name for alias in aliases)}
     for line, module in sorted(found):
         first = module.partition(".")[0]
         if first in names and module.rpartition(".")[2] not in relative and first not in relative:

@@ -72,12 +72,16 @@ MODULES = {"test": "tests"} | {name: f"tests.{name}" for name in ("submit", "dem
 
 
 def command(target: str, option: str = "", value: int | None = None, environ: Mapping[str, str] = os.environ) -> str:
-    """For ``test`` and ``all``: ``make test ALL=1`` if ``make`` runs this, else ``python -m tests --all``."""
+    """For ``test`` and ``all``: ``make test ALL=1`` if ``make`` runs this, else ``python -m tests --all``.
+
+    With the language, where it was chosen on the command line.
+    """
     if environ.get("MAKELEVEL"):  # make sets it for its commands
-        return f"make {target} {option.upper()}={value or 1}" if option else f"make {target}"
-    words = [interpreter(), "-m", MODULES[target]]
-    words += [f"--{option}"] if option else []
-    return " ".join(words if value is None else [*words, str(value)])
+        words = ["make", target, *([f"{option.upper()}={value or 1}"] if option else [])]
+        return " ".join([*words, *re.findall(r"\bLANG=\w+", environ.get("MAKEFLAGS", ""))])
+    words = [interpreter(), "-m", MODULES[target], *([f"--{option}"] if option else [])]
+    words += [] if value is None else [str(value)]
+    return " ".join([*words, *re.findall(r"--lang[ =]\w+", " ".join(sys.argv))])
 
 
 def interpreter() -> str:
