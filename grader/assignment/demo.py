@@ -22,7 +22,7 @@ from torch.nn import functional
 
 from ref.modeling import GroupRMSNorm, NTKAwareRoPE, VocabEmbedding
 from tests.demo import WINDOWS, stand_ins
-from tests.models.small import FILE, Checkpoint, LanguageModel, Layer, Sizes, Slots, load, losses, windows
+from tests.models.small import FILE, Checkpoint, LanguageModel, Layer, Sizes, Slots, losses, windows
 
 POEMS = Path("/usr/share/games/fortunes/tang300")  # of fortunes-zh 2.98
 PROSE = Path("/usr/share/go-1.19/src/testdata/Isaac.Newton-Opticks.txt")  # of golang-1.19-src 1.19.8-2
@@ -79,7 +79,6 @@ def main() -> None:
     parser.add_argument("--prose", type=Path, default=PROSE)
     parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--out", type=Path, default=FILE)
-    parser.add_argument("--measure", action="store_true", help="keep the weights in --out, and measure them again")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(SEED)
@@ -87,11 +86,8 @@ def main() -> None:
     characters = read.characters
     sizes = Sizes(len(characters), hidden=128, heads=4, blocks=3, inner=384, trained=64, base=100, eps=1e-5)
     blank = Checkpoint(sizes, {}, characters, PROMPTS, read.unseen, {})
-    if arguments.measure:
-        tensors = load(arguments.out).tensors
-    else:
-        prose, poems = (blank.ids(text)[0] for text in (read.prose, read.poems))
-        tensors = _trained(sizes, _batches(prose, poems, sizes.trained), arguments.steps) | _positions(sizes)
+    prose, poems = (blank.ids(text)[0] for text in (read.prose, read.poems))
+    tensors = _trained(sizes, _batches(prose, poems, sizes.trained), arguments.steps) | _positions(sizes)
     stored = {name: tensor.half() if name not in EXACT else tensor for name, tensor in tensors.items()}
     expected = _expected(replace(blank, tensors={name: tensor.float() for name, tensor in stored.items()}))
     told = {
