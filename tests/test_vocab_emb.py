@@ -101,14 +101,6 @@ def table_gradient(module, ids, upstream, elements):
     return gradient_of(parameter_of(module, elements), TABLE)
 
 
-def check_default(build, argument, value, device):
-    """Check that a module without an argument has the parameter of one that is given the argument's default."""
-    sizes = {"vocab_size": VOCAB, "emb_size": EMB, "device": device}
-    given, without = (only_parameter(build(**sizes, **some)) for some in ({argument: value}, {}))
-    assert_kind(without, shape=tuple(given.shape), dtype=given.dtype, device=given.device)
-    assert_equal(without, given)
-
-
 def large_ids(device):
     """Return ids that 8, 11, 15 or 16 bits cannot hold, and 70000 rows of small whole numbers."""
     ids = torch.tensor([[257, 2049, 32769, 65537], [69999, 40001, 32768, 65536]], device=device)
@@ -175,19 +167,6 @@ def test_the_table_is_one_normal_draw_right_after_seeding(mean, std, seed, dtype
     limit = draw_limit((draws[0].double() - mean).abs() + abs(mean), dtype)
     with about(TABLE):
         assert_drawn(module, draws, limit)
-
-
-@pytest.mark.rubric("vocab_dtype_and_registration")
-@pytest.mark.hint(**ABOUT_DEFAULTS)
-@pytest.mark.parametrize(
-    ("argument", "value"), [("init_mean", 0.0), ("init_std", 1.0), ("init_seed", 42), ("dtype", torch.float32)], ids=str
-)
-def test_leaving_an_argument_of_the_table_out_means_its_default(argument, value, device):
-    """A module without {argument} does the same as one that is given the stub's default, {argument}={value}.
-
-    不写 {argument}，与写上 stub 中的默认值 {argument}={value}，结果相同。
-    """
-    check_default(vocab_emb.VocabEmbedding, argument, value, device)
 
 
 @pytest.mark.rubric("vocab_purity")
@@ -324,21 +303,6 @@ def test_rank_r_draws_right_after_seeding_with_base_seed_plus_r(rank, std, seed,
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
-@pytest.mark.hint(**ABOUT_DEFAULTS)
-@pytest.mark.parametrize(
-    ("argument", "value"),
-    [("rank", 0), ("world_size", 1), ("init_mean", 0.0), ("init_std", 1.0), ("init_base_seed", 42)],
-    ids=str,
-)
-def test_leaving_an_argument_of_the_shard_out_means_its_default(argument, value, device):
-    """A module without {argument} does the same as one that is given the stub's default, {argument}={value}.
-
-    不写 {argument}，与写上 stub 中的默认值 {argument}={value}，结果相同。
-    """
-    check_default(vocab_emb.ParallelVocabEmbedding, argument, value, device)
-
-
-@pytest.mark.rubric("shard_registration_and_arguments")
 def test_zeros_have_the_dtype_of_the_shard(dtype, device):
     """Where every id belongs to another rank, the zeros have the shard's dtype all the same.
 
@@ -454,12 +418,33 @@ def both(vocab, shard, ranks):
 
 ONE_RANK, EVERY = [2], range(WORLD)
 INIT = both(pytest.mark.rubric("vocab_init_and_reset"), pytest.mark.rubric("shard_seed"), ONE_RANK)
-OUTPUT = both(
-    pytest.mark.rubric("vocab_dtype_and_registration"), pytest.mark.rubric("shard_registration_and_arguments"), ONE_RANK
-)
+OF_OUTPUT = pytest.mark.rubric("vocab_dtype_and_registration"), pytest.mark.rubric("shard_registration_and_arguments")
+OUTPUT = both(*OF_OUTPUT, ONE_RANK)
 MIXED = both(pytest.mark.rubric("vocab_mixed_devices"), pytest.mark.rubric("shard_mixed_devices"), ONE_RANK)
 PURITY = both(pytest.mark.rubric("vocab_purity"), pytest.mark.rubric("shard_purity"), EVERY)
 BACKWARD = both(pytest.mark.rubric("vocab_backward"), pytest.mark.rubric("shard_backward"), EVERY)
+
+
+WHOLE_DEFAULTS = {"init_mean": 0.0, "init_std": 1.0, "init_seed": 42, "dtype": torch.float32}
+SHARD_DEFAULTS = {"rank": 0, "world_size": 1, "init_mean": 0.0, "init_std": 1.0, "init_base_seed": 42}
+
+
+@pytest.mark.hint(**ABOUT_DEFAULTS)
+@pytest.mark.parametrize(
+    ("layer", "argument", "value"),
+    [pytest.param("VocabEmbedding", *own, marks=OF_OUTPUT[0]) for own in WHOLE_DEFAULTS.items()]
+    + [pytest.param("ParallelVocabEmbedding", *own, marks=OF_OUTPUT[1]) for own in SHARD_DEFAULTS.items()],
+    ids=str,
+)
+def test_leaving_an_argument_out_means_its_default(layer, argument, value, device):
+    """A module without {argument} does the same as one that is given the stub's default, {argument}={value}.
+
+    不写 {argument}，与写上 stub 中的默认值 {argument}={value}，结果相同。
+    """
+    build = partial(getattr(vocab_emb, layer), vocab_size=VOCAB, emb_size=EMB, device=device)
+    given, without = (only_parameter(build(**chosen)) for chosen in ({argument: value}, {}))
+    assert_kind(without, shape=tuple(given.shape), dtype=given.dtype, device=given.device)
+    assert_equal(without, given)
 
 
 @INIT

@@ -24,7 +24,7 @@ _SENTENCES: Sentences = {
         "以上只是公开测试；最终得分由隐藏测试决定。",
     ),
     # Below the table
-    "to_write": ("To implement", "尚待完成"),
+    "to_write": ("To implement next", "接下来要写"),
     "broken": ("Files that could not be imported", "无法导入的文件"),
     "other_tests": ("Tests of your own that fail", "你自己的测试中未通过的"),
     "wrong": ("To correct", "需要修正"),

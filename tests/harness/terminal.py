@@ -12,9 +12,8 @@ from .rubric import ROOT
 Painter = Callable[[str, str], str]  # gives a text a colour
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "bold": "1", "dim": "2"}
 _PAINT = re.compile(r"\033\[\d*m")
-_PIECES = re.compile(
-    r"(?:[\u2e80-\uffef]|[^\s\u2e80-\uffef]+)[，。；：？！）、]*|\s+"
-)  # no line begins with such marks
+# A mark that closes belongs to what is before it, so that no line begins with one.
+_PIECES = re.compile(r"(?:[\u2e80-\uffef]|[^\s\u2e80-\uffef]+)[，。；：？！）、]*|\s+")
 
 
 def width(text: str) -> int:
