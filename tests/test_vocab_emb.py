@@ -511,9 +511,9 @@ def test_the_output_follows_the_dtype_of_the_parameter(kind, dtype, device):
 
     两种模式下都由参数决定，而不是构造函数的 dtype：模块转换之后也是新的 dtype；id 可以像 tokens[:, :-1] 那样切出来。
     """
-    ids = torch.tensor([[1, 2, 13, 0], [1, 2, 13, 0]], device=device)[:, :-1]
     for module in (kind.filled(dtype=dtype, device=device), kind.filled(device=device).to(dtype)):
         for mode in (True, False):
+            ids = torch.tensor([[1, 2, 13, 0], [1, 2, 13, 0]], device=device)[:, :-1]
             assert_kind(module.train(mode)(ids), shape=(2, 3, EMB), dtype=dtype, device=device)
 
 
