@@ -169,6 +169,17 @@ def test_the_table_is_one_normal_draw_right_after_seeding(mean, std, seed, dtype
         assert_drawn(module, draws, limit)
 
 
+@pytest.mark.rubric("vocab_dtype_and_registration")
+def test_the_table_is_the_only_parameter(dtype, device):
+    """One nn.Parameter [v, e] in the dtype and on the device asked for, trainable.
+
+    只有一个可训练的 nn.Parameter [v, e]，dtype 和 device 按参数指定。
+    """
+    own = only_parameter(new_table(dtype=dtype, device=device))
+    with about(TABLE):
+        assert_kind(own, shape=(VOCAB, EMB), dtype=dtype, device=device)
+
+
 @pytest.mark.rubric("vocab_purity")
 @WRITTEN_TO
 def test_looking_up_changes_neither_ids_nor_table(device):
@@ -300,6 +311,22 @@ def test_rank_r_draws_right_after_seeding_with_base_seed_plus_r(rank, std, seed,
     limit = draw_limit((draws[0].double() - 2).abs() + 2, dtype)
     with about(SHARD):
         assert_drawn(module, draws, limit)
+
+
+@pytest.mark.rubric("shard_registration_and_arguments")
+@pytest.mark.hint(
+    "shape",
+    en="Which rows does your parameter hold? Is one of them no row of this rank, such as a row of zeros?",
+    zh="你的参数里有哪些行？其中有没有不属于本 rank 的行，例如一行零？",
+)
+def test_the_shard_is_the_only_parameter(dtype, device):
+    """One nn.Parameter [v / w, e] in the dtype and on the device asked for, trainable.
+
+    只有一个可训练的 nn.Parameter [v / w, e]，dtype 和 device 按参数指定。
+    """
+    own = only_parameter(new_shard(rank=1, dtype=dtype, device=device))
+    with about(SHARD):
+        assert_kind(own, shape=(ROWS, EMB), dtype=dtype, device=device)
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
@@ -487,22 +514,6 @@ def test_the_draw_is_made_on_the_device_that_is_asked_for(kind, elsewhere):
     assert_kind(parameter, shape=tuple(parameter.shape), dtype=torch.float32, device=elsewhere)
     (drawn, _) = normal_draws((kind.rows, EMB), 0.0, 1.0, kind.seed, torch.float32, elsewhere)
     assert_drawn(module, [drawn], draw_limit(drawn, torch.float32))
-
-
-@OUTPUT
-@pytest.mark.hint(
-    "shape",
-    en="Which rows does your parameter hold? Is one of them no id's row, such as a row of zeros?",
-    zh="你的参数里有哪些行？其中有没有不属于任何 id 的行，例如一行零？",
-)
-def test_it_is_the_only_parameter(kind, dtype, device):
-    """One nn.Parameter, [v, e] or [v / w, e], in the dtype and on the device asked for, trainable.
-
-    只有一个可训练的 nn.Parameter，形状为 [v, e] 或 [v / w, e]，dtype 和 device 按参数指定。
-    """
-    own = only_parameter(kind.new(dtype=dtype, device=device))
-    with about(kind.name):
-        assert_kind(own, shape=(kind.rows, EMB), dtype=dtype, device=device)
 
 
 @OUTPUT

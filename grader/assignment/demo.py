@@ -12,7 +12,7 @@ import json
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
 
@@ -37,39 +37,20 @@ PROMPTS = {"en": "The Rays of ", "zh": "春眠不觉晓，"}
 EXACT = ("positions.first", "positions.step")  # in 32 bits: they are multiplied by each other
 
 
-@dataclass(frozen=True)
-class Texts:
-    """What training reads.
+def _texts(poems: Path, prose: Path) -> tuple[str, str, str]:
+    """What training reads, prose and poems, and further paragraphs of the prose that it never sees.
 
-    Attributes:
-        prose: Paragraphs, a line each.
-        poems: With an empty line between two of them.
-        unseen: Further paragraphs of the prose, not for training.
+    A paragraph is a line. The poems are without their coloured titles and authors; an empty line is between two.
     """
-
-    prose: str
-    poems: str
-    unseen: str
-
-    @property
-    def characters(self) -> str:
-        """Every character, at the place of its id."""
-        return "".join(sorted({*self.prose, *self.poems, *self.unseen}))
-
-    @classmethod
-    def read(cls, poems: Path, prose: Path) -> Texts:
-        """Read both files: the poems without their coloured titles and authors."""
-        paragraphs = [
-            " ".join(part.split()).replace("_", "") for part in re.split(r"\n\s*\n", prose.read_text("utf-8"))
-        ]
-        known = [paragraph for paragraph in paragraphs if KNOWN.fullmatch(paragraph)]
-        seen = [paragraph for place, paragraph in enumerate(known) if (place + 1) % UNSEEN]
-        verses = (
-            "\n".join(line.strip() for line in poem.splitlines() if line.strip() and "\x1b" not in line)
-            for poem in poems.read_text("utf-8").split("\n%\n")
-        )
-        whole = "\n\n".join(poem for poem in verses if poem and "%" not in poem)
-        return cls("\n".join(seen), whole, "\n".join(known[UNSEEN - 1 :: UNSEEN]))
+    paragraphs = [" ".join(part.split()).replace("_", "") for part in re.split(r"\n\s*\n", prose.read_text("utf-8"))]
+    known = [paragraph for paragraph in paragraphs if KNOWN.fullmatch(paragraph)]
+    seen = [paragraph for place, paragraph in enumerate(known) if (place + 1) % UNSEEN]
+    verses = (
+        "\n".join(line.strip() for line in poem.splitlines() if line.strip() and "\x1b" not in line)
+        for poem in poems.read_text("utf-8").split("\n%\n")
+    )
+    whole = "\n\n".join(poem for poem in verses if poem and "%" not in poem)
+    return "\n".join(seen), whole, "\n".join(known[UNSEEN - 1 :: UNSEEN])
 
 
 def main() -> None:
@@ -82,19 +63,19 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(SEED)
-    read = Texts.read(arguments.poems, arguments.prose)
-    characters = read.characters
+    prose, poems, unseen = _texts(arguments.poems, arguments.prose)
+    characters = "".join(sorted({*prose, *poems, *unseen}))
     sizes = Sizes(len(characters), hidden=128, heads=4, blocks=3, inner=384, trained=64, base=100, eps=1e-5)
-    blank = Checkpoint(sizes, {}, characters, PROMPTS, read.unseen, {})
-    prose, poems = (blank.ids(text)[0] for text in (read.prose, read.poems))
-    tensors = _trained(sizes, _batches(prose, poems, sizes.trained), arguments.steps) | _positions(sizes)
+    blank = Checkpoint(sizes, {}, characters, PROMPTS, unseen, {})
+    batches = _batches(blank.ids(prose)[0], blank.ids(poems)[0], sizes.trained)
+    tensors = _trained(sizes, batches, arguments.steps) | _positions(sizes)
     stored = {name: tensor.half() if name not in EXACT else tensor for name, tensor in tensors.items()}
     expected = _expected(replace(blank, tensors={name: tensor.float() for name, tensor in stored.items()}))
     told = {
         "sizes": json.dumps(asdict(sizes)),
         "characters": characters,
         "prompts": json.dumps(PROMPTS, ensure_ascii=False),
-        "unseen": read.unseen,
+        "unseen": unseen,
         "expected": json.dumps(expected),
     }
     arguments.out.write_bytes(safetensors(stored, told))
