@@ -15,6 +15,7 @@ from statistics import fmean
 import torch
 
 from .demo import Demo
+from .harness.compare import ranges
 from .harness.messages import Language
 from .harness.terminal import exit_status
 from .models.gguf import Gguf, Tokenizer, model_file, progress_bar
@@ -31,7 +32,6 @@ MOST_BEFORE = 1024  # tokens of a conversation that the model still sees
 PARAGRAPH = 129  # tokens
 BINS = 16  # places of the plot by position
 BAND = 0.05  # nats to each side of a right scaling
-CELLS = 64  # of the strip of ids
 NAMED = ("own", "neighbours", "no_gamma")  # other curves of cosines are those of single layers
 
 Told = Iterator[str]  # what a part prints, as it comes
@@ -50,7 +50,7 @@ class Chat:
     def __init__(self, file: Path, ranks: int, prompt: str, language: Language) -> None:
         """Load the model, and make the student's layers."""
         read = Gguf(file)
-        self.language, self._prompt, self._ranks = language, prompt, ranks
+        self.language, self._prompt = language, prompt
         self._tokenizer = Tokenizer(read.facts["tokenizer.ggml.tokens"], read.facts["tokenizer.ggml.merges"])
         self._start, self._end = (self._tokenizer.ids[name] for name in ("<|im_start|>", "<|im_end|>"))
         self._model = Llama(read, progress_bar)
@@ -96,19 +96,25 @@ class Chat:
     def _turn(self, section: Section, turns: list[tuple[str, str]]) -> Told:
         speech = Speech(f"{turns[-1][1]}\n")
         section.speeches.append(speech)
-        began, count, recent = time.monotonic(), 0, deque[str](maxlen=STUCK)
+        began, count = time.monotonic(), 0
         yield "  "
-        for piece in self._spoken(self._pieces.own, turns, MOST):
-            speech.text += piece
+        for piece in self._heard(speech, self._pieces.own, turns, MOST):
             count += 1
+            yield piece
+        yield from f"\n[{self._say('speed', speed=count / (time.monotonic() - began))}]"
+
+    def _heard(self, speech: Speech, slots: Slots, turns: list[tuple[str, str]], most: int) -> Told:
+        """What the model says, piece by piece; with a wrong layer it may say the same for ever, or nothing."""
+        recent = deque[str](maxlen=STUCK)
+        for piece in self._tokenizer.spoken(self._model.next_ids(slots, self._ids(turns), most, self._end)):
+            speech.text += piece
             yield piece
             recent.append(piece)
             if len(recent) == STUCK and len(set(recent)) <= STUCK // 8:
-                break  # with a wrong layer it may say the same for ever
-        yield from f"\n[{self._say('speed', speed=count / (time.monotonic() - began))}]"
-
-    def _spoken(self, slots: Slots, turns: list[tuple[str, str]], most: int) -> Told:
-        return self._tokenizer.spoken(self._model.next_ids(slots, self._ids(turns), most, self._end))
+                break
+        if not speech.text.strip():
+            speech.text = self._say("blank")
+            yield from speech.text
 
     def _ids(self, turns: list[tuple[str, str]]) -> list[int]:
         """The ids of a conversation in the form that the model was trained on, and of the beginning of an answer."""
@@ -173,12 +179,10 @@ class Chat:
     def _rows(self, section: Section, name: str) -> None:
         """Count the ids that get a wrong row; the paragraph has few of them."""
         wrong = wrong_rows(self._pieces.embeddings[name], self._model.table)
-        tokens = ", ".join(repr(self._tokenizer.decode([one])) for one in wrong.nonzero().flatten().tolist()[:3])
-        fields = {"name": name, "wrong": int(wrong.sum()), "all": len(wrong), "tokens": tokens}
-        section.verdicts.append((not wrong.any(), self._say("wrong_rows" if wrong.any() else "right_rows", **fields)))
-        if wrong.any():
-            section.cells = [bool(part.any()) for part in wrong.tensor_split(CELLS)]
-            section.ranks = 1 if name == "VocabEmbedding" else self._ranks or 2
+        ids = wrong.nonzero().flatten().tolist()
+        tokens = ", ".join(repr(self._tokenizer.decode([one])) for one in ids[:3])
+        fields = {"name": name, "wrong": len(ids), "all": len(wrong), "tokens": tokens, "ids": ranges(ids)}
+        section.verdicts.append((not ids, self._say("wrong_rows" if ids else "right_rows", **fields)))
 
     def _side(self, section: Section, name: str, slots: Slots, one: Look) -> Told:
         """One of several answers to the same prompt."""
@@ -186,12 +190,7 @@ class Chat:
         speech = Speech("", about)
         yield from f"\n\n{about}\n" if section.speeches else f"{about}\n"
         section.speeches.append(speech)
-        for piece in self._spoken(slots, [("user", self._prompt)], MOST_AT_ONCE):
-            speech.text += piece
-            yield piece
-        if not speech.text.strip():
-            speech.text = self._say("blank")
-            yield from speech.text
+        yield from self._heard(speech, slots, [("user", self._prompt)], MOST_AT_ONCE)
 
     def _name(self, name: str) -> str:
         return self._say(name) if name in NAMED else self._say("only", name=name)

@@ -1,7 +1,6 @@
 """What every test here gets: the ``rubric`` marker, the dtypes, and every device that this machine has."""
 
 import bdb
-import difflib
 import importlib.util
 import os
 import sys
@@ -44,9 +43,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         name = property_of(item)
         if name is not None and name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            advice = f"; did you mean {near[0]!r}?" if near else "."
-            raise pytest.UsageError(f"{item.nodeid}: the rubric has no property {name!r}{advice}")
+            raise pytest.UsageError(f"{item.nodeid}: the rubric has no property {name!r}.")
         item.extra_keyword_matches.add(name or "")  # for -k: a report names the property
         if config.pluginmanager.hasplugin("warnings"):
             item.add_marker(pytest.mark.filterwarnings("ignore"))  # a warning is no wrong answer

@@ -143,32 +143,19 @@ def test_short_tables_cost_a_float32_input_no_digits(table_dtype, device):
 
 @pytest.mark.rubric("rotary_backward")
 def test_the_gradient_turns_back_by_the_same_angle(dtype, device):
-    """Backwards, a rotation turns by minus the angle: the upstream pair (1, 0) becomes (cos, -sin).
+    """Backwards, a rotation turns by minus the angle: the upstream pair (1, 0) becomes (cos, -sin), (0, 1) (sin, cos).
 
-    反向传播时转的是相反的角度：上游梯度 (1, 0) 变为 (cos, -sin)。
+    反向传播时转的是相反的角度：上游梯度 (1, 0) 变为 (cos, -sin)，(0, 1) 变为 (sin, cos)。
     """
     cos, sin = (table.to(dtype) for table in angle_tables(seq=1))
-    x = numbers(1, 1, 1, HEAD_DIM).to(device, dtype).requires_grad_()
-    output = apply_rotary_pos_emb(x, cos=cos.to(device), sin=sin.to(device))
-    (output * one_then_zero(1, 1, 1).to(device, dtype)).sum().backward()
-    turned_back = torch.cat([cos[:, :HALF], -sin[:, :HALF]], dim=-1)
-    with gradient({"en": "the input", "zh": "输入"}):
-        assert_close(gradient_of(x, "input")[0, :, 0], turned_back, forward_limit(ONE, dtype))
-
-
-@pytest.mark.rubric("rotary_backward")
-def test_a_gradient_of_the_second_half_turns_back_too(dtype, device):
-    """Turned by minus the angle, the upstream pair (0, 1) becomes (sin, cos).
-
-    转相反的角度，上游梯度 (0, 1) 变为 (sin, cos)。
-    """
-    cos, sin = (table.to(dtype) for table in angle_tables(seq=1))
-    x = numbers(1, 1, 1, HEAD_DIM).to(device, dtype).requires_grad_()
-    output = apply_rotary_pos_emb(x, cos=cos.to(device), sin=sin.to(device))
-    (output * one_then_zero(1, 1, 1).roll(HALF, dims=-1).to(device, dtype)).sum().backward()
-    with gradient({"en": "the input", "zh": "输入"}):
-        turned_back = torch.cat([sin[:, :HALF], cos[:, :HALF]], dim=-1)
-        assert_close(gradient_of(x, "input")[0, :, 0], turned_back, forward_limit(ONE, dtype))
+    cosine, sine = cos[:, :HALF], sin[:, :HALF]
+    for shift, turned_back in ((0, [cosine, -sine]), (HALF, [sine, cosine])):
+        x = numbers(1, 1, 1, HEAD_DIM).to(device, dtype).requires_grad_()
+        output = apply_rotary_pos_emb(x, cos=cos.to(device), sin=sin.to(device))
+        (output * one_then_zero(1, 1, 1).roll(shift, dims=-1).to(device, dtype)).sum().backward()
+        with gradient({"en": "the input", "zh": "输入"}):
+            received = gradient_of(x, "input")[0, :, 0]
+            assert_close(received, torch.cat(turned_back, dim=-1), forward_limit(ONE, dtype))
 
 
 @pytest.mark.rubric("rotary_purity")

@@ -5,6 +5,9 @@ Looking up copies, so every comparison of outputs and gradients is exact.
 """
 
 import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 
 import pytest
 import torch
@@ -14,7 +17,6 @@ from src.modeling import vocab_emb
 from .harness.compare import (
     MismatchError,
     about,
-    assert_as_new,
     assert_equal,
     assert_kind,
     assert_names_sizes,
@@ -23,6 +25,7 @@ from .harness.compare import (
     assert_unchanged,
     draw_limit,
     gradient,
+    telling,
 )
 from .harness.hints import ABOUT_DEFAULTS
 from .harness.student import assert_drawn, gradient_of, only_parameter, parameter_of, set_values
@@ -98,35 +101,6 @@ def table_gradient(module, ids, upstream, elements):
     return gradient_of(parameter_of(module, elements), TABLE)
 
 
-def check_evaluation(build, ids, elements):
-    """Check that a module's parameter receives in eval() the gradient that it receives in train()."""
-    trained, evaluated = (
-        table_gradient(module, ids, torch.ones((), device=ids.device), elements)
-        for module in (build().train(), build().eval())
-    )
-    assert_equal(evaluated, trained)
-
-
-def check_default(build, argument, value, device):
-    """Check that a module without an argument has the parameter of one that is given the argument's default."""
-    sizes = {"vocab_size": VOCAB, "emb_size": EMB, "device": device}
-    given, without = (only_parameter(build(**sizes, **some)) for some in ({argument: value}, {}))
-    assert_kind(without, shape=tuple(given.shape), dtype=given.dtype, device=given.device)
-    assert_equal(without, given)
-
-
-def check_history(build, elements, device):
-    """Check that a module, after calls with other ids and with another table, answers as a new one does."""
-    used, table = build(), parameter_of(build(), elements).detach()
-    first, second = torch.tensor([[[0, 15, 3], [7, 7, 1]], [[4, 5, 9], [12, 2, 6]]], device=device)
-    for mode, factor, ids in itertools.product((True, False), (2, 3), (first, second, first)):
-        fresh = build()
-        for module in (used, fresh):
-            set_values(parameter_of(module.train(mode), elements), table + factor)
-        assert_as_new(used(ids.clone()), fresh(ids.clone()))
-        assert_unchanged(parameter_of(used, elements), table + factor, TABLE)
-
-
 def large_ids(device):
     """Return ids that 8, 11, 15 or 16 bits cannot hold, and 70000 rows of small whole numbers."""
     ids = torch.tensor([[257, 2049, 32769, 65537], [69999, 40001, 32768, 65536]], device=device)
@@ -195,79 +169,15 @@ def test_the_table_is_one_normal_draw_right_after_seeding(mean, std, seed, dtype
         assert_drawn(module, draws, limit)
 
 
-@pytest.mark.rubric("vocab_init_and_reset")
-def test_a_deviation_of_zero_makes_every_entry_of_the_table_the_mean(device):
-    """With init_std = 0 nothing is random; a ValueError that refuses it is right, too.
-
-    init_std = 0 时没有随机性；抛出 ValueError 拒绝它也是对的。
-    """
-    try:
-        module = new_table(init_mean=3.0, init_std=0.0, device=device)
-    except ValueError:
-        return
-    with about(TABLE):
-        assert_equal(parameter_of(module, VOCAB * EMB).flatten(), torch.full((VOCAB * EMB,), 3.0, device=device))
-
-
-@pytest.mark.rubric("vocab_init_and_reset")
-def test_reset_parameters_restores_the_first_table(dtype, device):
-    """The same seed gives the same values, however often it is asked.
-
-    同样的种子得到同样的值，调用多少次都一样。
-    """
-    module = new_table(dtype=dtype, device=device)
-    table = parameter_of(module, VOCAB * EMB)
-    first = table.detach().clone()
-    set_values(table, torch.zeros(VOCAB, EMB))
-    module.reset_parameters()
-    with about(TABLE):
-        assert_equal(parameter_of(module, VOCAB * EMB), first)
-
-
 @pytest.mark.rubric("vocab_dtype_and_registration")
 def test_the_table_is_the_only_parameter(dtype, device):
     """One nn.Parameter [v, e] in the dtype and on the device asked for, trainable.
 
     只有一个可训练的 nn.Parameter [v, e]，dtype 和 device 按参数指定。
     """
-    module = new_table(dtype=dtype, device=device)
-    table = only_parameter(module)
+    own = only_parameter(new_table(dtype=dtype, device=device))
     with about(TABLE):
-        assert_kind(table, shape=(VOCAB, EMB), dtype=dtype, device=device)
-
-
-@pytest.mark.rubric("vocab_dtype_and_registration")
-@pytest.mark.hint(**ABOUT_DEFAULTS)
-@pytest.mark.parametrize(
-    ("argument", "value"), [("init_mean", 0.0), ("init_std", 1.0), ("init_seed", 42), ("dtype", torch.float32)], ids=str
-)
-def test_leaving_an_argument_of_the_table_out_means_its_default(argument, value, device):
-    """A module without {argument} does the same as one that is given the stub's default, {argument}={value}.
-
-    不写 {argument}，与写上 stub 中的默认值 {argument}={value}，结果相同。
-    """
-    check_default(vocab_emb.VocabEmbedding, argument, value, device)
-
-
-@pytest.mark.rubric("vocab_dtype_and_registration")
-def test_the_output_follows_the_dtype_of_the_table(dtype, device):
-    """The table decides, not the constructor's argument; ids may be cut out of longer rows, as tokens[:, :-1] is.
-
-    由表决定，而不是构造函数的参数：模块转换之后输出也是新的 dtype；id 可以像 tokens[:, :-1] 那样切出来。
-    """
-    ids = torch.tensor([[1, 2, 3, 0], [1, 2, 3, 0]], device=device)[:, :-1]
-    for module in (whole(dtype=dtype, device=device), whole(device=device).to(dtype)):
-        assert_kind(module(ids), shape=(2, 3, EMB), dtype=dtype, device=device)
-
-
-@pytest.mark.rubric("vocab_dtype_and_registration")
-def test_evaluation_changes_no_dtype(dtype, device):
-    """In eval() the output has the table's dtype, as in train().
-
-    在 eval() 模式下，输出的 dtype 也与表相同。
-    """
-    output = whole(dtype=dtype, device=device).eval()(torch.tensor([[1, 2, 3]], device=device))
-    assert_kind(output, shape=(1, 3, EMB), dtype=dtype, device=device)
+        assert_kind(own, shape=(VOCAB, EMB), dtype=dtype, device=device)
 
 
 @pytest.mark.rubric("vocab_purity")
@@ -286,15 +196,6 @@ def test_looking_up_changes_neither_ids_nor_table(device):
     assert_unchanged(table, table_before, TABLE)
 
 
-@pytest.mark.rubric("vocab_purity")
-def test_earlier_lookups_leave_no_trace(device):
-    """After calls with other ids, and with another table, a module answers as a new one does.
-
-    查过别的 id、换过表之后，结果与新建的模块相同。
-    """
-    check_history(lambda: whole(device=device), VOCAB * EMB, device)
-
-
 @pytest.mark.rubric("vocab_backward")
 @NO_GRADIENT_FOR_ONE
 def test_a_row_receives_the_sum_of_the_gradients_of_its_uses(dtype, device):
@@ -310,16 +211,6 @@ def test_a_row_receives_the_sum_of_the_gradients_of_its_uses(dtype, device):
     received = table_gradient(module, ids, upstream, VOCAB * EMB)
     with gradient(TABLE):
         assert_rows(received, expected, torch.arange(VOCAB))
-
-
-@pytest.mark.rubric("vocab_backward")
-def test_evaluation_mode_stops_no_gradient_of_the_table(device):
-    """In eval(), the table receives the gradient that it receives in train().
-
-    在 eval() 模式下，表收到的梯度与 train() 模式相同。
-    """
-    with gradient(TABLE):
-        check_evaluation(lambda: whole(device=device), torch.tensor([[3, 0, 3]], device=device), VOCAB * EMB)
 
 
 @pytest.mark.rubric("shard_owned_ids")
@@ -422,35 +313,6 @@ def test_rank_r_draws_right_after_seeding_with_base_seed_plus_r(rank, std, seed,
         assert_drawn(module, draws, limit)
 
 
-@pytest.mark.rubric("shard_seed")
-def test_a_deviation_of_zero_makes_every_entry_of_the_shard_the_mean(device):
-    """With init_std = 0 nothing is random; a ValueError that refuses it is right, too.
-
-    init_std = 0 时没有随机性；抛出 ValueError 拒绝它也是对的。
-    """
-    try:
-        module = new_shard(init_mean=3.0, init_std=0.0, device=device)
-    except ValueError:
-        return
-    with about(SHARD):
-        assert_equal(parameter_of(module, ROWS * EMB).flatten(), torch.full((ROWS * EMB,), 3.0, device=device))
-
-
-@pytest.mark.rubric("shard_seed")
-def test_reset_parameters_restores_the_first_shard(device):
-    """The same rank and seed give the same values, however often they are asked, and whatever other modules have.
-
-    同样的 rank 和种子得到同样的值，调用多少次、另有什么模块都一样。
-    """
-    module = new_shard(rank=2, device=device)
-    first = parameter_of(module, ROWS * EMB).detach().clone()
-    vocab_emb.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, init_mean=9.0, init_base_seed=70, device=device)
-    set_values(parameter_of(module, ROWS * EMB), torch.zeros(ROWS, EMB))
-    module.reset_parameters()
-    with about(SHARD):
-        assert_equal(parameter_of(module, ROWS * EMB), first)
-
-
 @pytest.mark.rubric("shard_registration_and_arguments")
 @pytest.mark.hint(
     "shape",
@@ -465,32 +327,6 @@ def test_the_shard_is_the_only_parameter(dtype, device):
     own = only_parameter(new_shard(rank=1, dtype=dtype, device=device))
     with about(SHARD):
         assert_kind(own, shape=(ROWS, EMB), dtype=dtype, device=device)
-
-
-@pytest.mark.rubric("shard_registration_and_arguments")
-@pytest.mark.hint(**ABOUT_DEFAULTS)
-@pytest.mark.parametrize(
-    ("argument", "value"),
-    [("rank", 0), ("world_size", 1), ("init_mean", 0.0), ("init_std", 1.0), ("init_base_seed", 42)],
-    ids=str,
-)
-def test_leaving_an_argument_of_the_shard_out_means_its_default(argument, value, device):
-    """A module without {argument} does the same as one that is given the stub's default, {argument}={value}.
-
-    不写 {argument}，与写上 stub 中的默认值 {argument}={value}，结果相同。
-    """
-    check_default(vocab_emb.ParallelVocabEmbedding, argument, value, device)
-
-
-@pytest.mark.rubric("shard_registration_and_arguments")
-def test_the_output_follows_the_dtype_of_the_shard(dtype, device):
-    """The shard decides, not the constructor's argument; ids may be cut out of longer rows, as tokens[:, :-1] is.
-
-    由分片决定，而不是构造函数的参数：模块转换之后输出也是新的 dtype；id 可以像 tokens[:, :-1] 那样切出来。
-    """
-    ids = torch.tensor([[1, 2, 13, 0], [1, 2, 13, 0]], device=device)[:, :-1]
-    for module in (shard(0, dtype=dtype, device=device), shard(0, device=device).to(dtype)):
-        assert_kind(module(ids), shape=(2, 3, EMB), dtype=dtype, device=device)
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
@@ -540,16 +376,6 @@ def test_embedding_changes_neither_ids_nor_shard(rank, device):
     assert_unchanged(table, table_before, SHARD)
 
 
-@pytest.mark.rubric("shard_purity")
-@EVERY_RANK
-def test_earlier_calls_of_a_rank_leave_no_trace(rank, device):
-    """After calls with other ids, and with another shard, a module answers as a new one does.
-
-    处理过别的 id、换过分片之后，结果与新建的模块相同。
-    """
-    check_history(lambda: shard(rank, device=device), ROWS * EMB, device)
-
-
 @pytest.mark.rubric("shard_backward")
 @NO_GRADIENT_FOR_ONE
 @EVERY_RANK
@@ -565,100 +391,6 @@ def test_only_owned_ids_send_gradients(rank, dtype, device):
         assert_rows(received, torch.full((ROWS, EMB), 3.0), torch.tensor(owned_by(rank)))
 
 
-@pytest.mark.rubric("shard_backward")
-@EVERY_RANK
-def test_evaluation_mode_stops_no_gradient_of_the_shard(rank, device):
-    """In eval(), the shard receives the gradient that it receives in train().
-
-    在 eval() 模式下，分片收到的梯度与 train() 模式相同。
-    """
-    with gradient(SHARD):
-        check_evaluation(lambda: shard(rank, device=device), torch.arange(VOCAB, device=device).view(2, 8), ROWS * EMB)
-
-
-# ── On a second device: one that is simulated, where there is no GPU ────────────────────────────────────────────────
-
-
-def check_draw(module, elements, seed, device):
-    """Check that a parameter is on the device that was asked for, and was drawn there."""
-    parameter = parameter_of(module, elements)
-    drawn = torch.empty(elements, device=device).normal_(generator=torch.Generator(device).manual_seed(seed))
-    assert_kind(parameter, shape=tuple(parameter.shape), dtype=torch.float32, device=device)
-    assert_drawn(module, [drawn], draw_limit(drawn, torch.float32))
-
-
-def check_moved(module, ids, elsewhere):
-    """Check that a module answers on another device as it does on the CPU."""
-    expected = module(ids)
-    output = module.to(elsewhere)(ids.to(elsewhere))
-    assert_kind(output, shape=tuple(expected.shape), dtype=expected.dtype, device=elsewhere)
-    assert_equal(output, expected)
-
-
-@pytest.mark.rubric("vocab_init_and_reset")
-def test_the_table_is_drawn_on_the_device_that_is_asked_for(elsewhere):
-    """The generator is on the table's own device; on a second device a seed gives other numbers than on the CPU.
-
-    generator 与参数在同一个设备上；在第二个设备上，同一个种子得到的数与 CPU 上不同。
-    """
-    check_draw(vocab_emb.VocabEmbedding(vocab_size=16, emb_size=3, device=elsewhere), 48, 42, elsewhere)
-
-
-@pytest.mark.rubric("vocab_dtype_and_registration")
-def test_rows_are_on_the_device_of_ids_and_table(elsewhere):
-    """On a second device (simulated without a GPU) the rows are the same.
-
-    在第二个设备（没有 GPU 时由模拟代替）上取出的行相同。
-    """
-    module = vocab_emb.VocabEmbedding(vocab_size=16, emb_size=3)
-    check_moved(module, torch.tensor([[0, 5], [15, 5]]), elsewhere)
-
-
-@pytest.mark.rubric("shard_seed")
-def test_the_shard_is_drawn_on_the_device_that_is_asked_for(elsewhere):
-    """The generator is on the shard's own device; on a second device a seed gives other numbers than on the CPU.
-
-    generator 与参数在同一个设备上；在第二个设备上，同一个种子得到的数与 CPU 上不同。
-    """
-    arguments = {"vocab_size": 32, "emb_size": 3, "rank": 1, "world_size": 2, "device": elsewhere}
-    check_draw(vocab_emb.ParallelVocabEmbedding(**arguments), 48, 43, elsewhere)
-
-
-@pytest.mark.rubric("shard_registration_and_arguments")
-def test_rows_and_zeros_are_on_the_device_of_ids_and_shard(elsewhere):
-    """On a second device (simulated without a GPU) the output is the same.
-
-    在第二个设备（没有 GPU 时由模拟代替）上输出相同。
-    """
-    module = vocab_emb.ParallelVocabEmbedding(vocab_size=16, emb_size=3, rank=1, world_size=2)
-    check_moved(module, torch.tensor([[0, 9], [15, 9]]), elsewhere)
-
-
-def check_mixed(build, ids, elements, elsewhere):
-    """Check that a module answers on the device of the ids, wherever its parameter is; and the gradient there."""
-    expected = build()(ids)
-    for home, device in ((torch.device("cpu"), elsewhere), (elsewhere, torch.device("cpu"))):
-        module = build().to(home)
-        set_values(parameter_of(module, elements), parameter_of(build(), elements).detach())
-        output = module(ids.to(device))
-        assert_kind(output, shape=tuple(expected.shape), dtype=expected.dtype, device=device)
-        assert_equal(output, expected)
-        output.sum().backward()
-        parameter = parameter_of(module, elements)
-        for tensor in (parameter, gradient_of(parameter, {"en": "the parameter", "zh": "参数"})):
-            assert_kind(tensor, shape=tuple(parameter.shape), dtype=torch.float32, device=home)
-
-
-@pytest.mark.rubric("vocab_mixed_devices")
-def test_the_table_may_be_on_another_device_than_the_ids(elsewhere):
-    """The rows are the same, on the device of the ids; the table stays where it is, and its gradient arrives there.
-
-    取出的行相同，在 id 所在的设备上；表留在原处，它的梯度也传到那里。
-    """
-    ids = torch.tensor([[0, 5], [15, 5]])
-    check_mixed(lambda: vocab_emb.VocabEmbedding(vocab_size=16, emb_size=3), ids, 48, elsewhere)
-
-
 @pytest.mark.rubric("vocab_mixed_devices")
 def test_the_rows_are_on_the_device_of_the_ids(device):
     """Where table and ids are on one device, the rows are there, too.
@@ -670,17 +402,6 @@ def test_the_rows_are_on_the_device_of_the_ids(device):
 
 
 @pytest.mark.rubric("shard_mixed_devices")
-def test_the_shard_may_be_on_another_device_than_the_ids(elsewhere):
-    """The output is the same, on the device of the ids; the shard stays where it is, and its gradient arrives there.
-
-    输出相同，在 id 所在的设备上；分片留在原处，它的梯度也传到那里。
-    """
-    ids = torch.tensor([[0, 9], [15, 9]])
-    sizes = {"vocab_size": 16, "emb_size": 3, "rank": 1, "world_size": 2}
-    check_mixed(lambda: vocab_emb.ParallelVocabEmbedding(**sizes), ids, 24, elsewhere)
-
-
-@pytest.mark.rubric("shard_mixed_devices")
 def test_rows_and_zeros_are_on_the_device_of_the_ids(device):
     """Where shard and ids are on one device, the output is there, too.
 
@@ -688,3 +409,182 @@ def test_rows_and_zeros_are_on_the_device_of_the_ids(device):
     """
     output = shard(1, device=device)(torch.tensor([[0, 5]], device=device))
     assert_kind(output, shape=(1, 2, EMB), dtype=torch.float32, device=device)
+
+
+# ── What holds for the whole table, and for the shard of a rank alike ───────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One of the two layers: what it is called, how to build it, the rows that it holds, and the seed of their draw."""
+
+    name: dict[str, str]
+    new: Callable[..., torch.nn.Module]
+    rows: int
+    seed: int
+
+    def parameter(self, module):
+        """Return the module's table or shard."""
+        return parameter_of(module, self.rows * EMB)
+
+    def filled(self, factor=1, **arguments):
+        """Build a module whose rows hold one number each, none of them zero."""
+        module = self.new(**arguments)
+        set_values(self.parameter(module), factor * (numbered_rows(range(self.rows)) + 1))
+        return module
+
+
+def both(vocab, shard, ranks):
+    """Run a test on the whole table and on the shards of some ranks, each with the mark of its property."""
+    kinds = [pytest.param(Kind(TABLE, new_table, VOCAB, 42), marks=vocab, id="table")]
+    for rank in ranks:
+        kind = Kind(SHARD, partial(new_shard, rank=rank), ROWS, 42 + rank)
+        kinds.append(pytest.param(kind, marks=shard, id=f"rank-{rank}"))
+    return pytest.mark.parametrize("kind", kinds)
+
+
+ONE_RANK, EVERY = [2], range(WORLD)
+INIT = both(pytest.mark.rubric("vocab_init_and_reset"), pytest.mark.rubric("shard_seed"), ONE_RANK)
+OF_OUTPUT = pytest.mark.rubric("vocab_dtype_and_registration"), pytest.mark.rubric("shard_registration_and_arguments")
+OUTPUT = both(*OF_OUTPUT, ONE_RANK)
+MIXED = both(pytest.mark.rubric("vocab_mixed_devices"), pytest.mark.rubric("shard_mixed_devices"), ONE_RANK)
+PURITY = both(pytest.mark.rubric("vocab_purity"), pytest.mark.rubric("shard_purity"), EVERY)
+BACKWARD = both(pytest.mark.rubric("vocab_backward"), pytest.mark.rubric("shard_backward"), EVERY)
+
+
+WHOLE_DEFAULTS = {"init_mean": 0.0, "init_std": 1.0, "init_seed": 42, "dtype": torch.float32}
+SHARD_DEFAULTS = {"rank": 0, "world_size": 1, "init_mean": 0.0, "init_std": 1.0, "init_base_seed": 42}
+
+
+@pytest.mark.hint(**ABOUT_DEFAULTS)
+@pytest.mark.parametrize(
+    ("layer", "argument", "value"),
+    [pytest.param("VocabEmbedding", *own, marks=OF_OUTPUT[0]) for own in WHOLE_DEFAULTS.items()]
+    + [pytest.param("ParallelVocabEmbedding", *own, marks=OF_OUTPUT[1]) for own in SHARD_DEFAULTS.items()],
+    ids=str,
+)
+def test_leaving_an_argument_out_means_its_default(layer, argument, value, device):
+    """A module without {argument} does the same as one that is given the stub's default, {argument}={value}.
+
+    不写 {argument}，与写上 stub 中的默认值 {argument}={value}，结果相同。
+    """
+    build = partial(getattr(vocab_emb, layer), vocab_size=VOCAB, emb_size=EMB, device=device)
+    given, without = (only_parameter(build(**chosen)) for chosen in ({argument: value}, {}))
+    assert_kind(without, shape=tuple(given.shape), dtype=given.dtype, device=given.device)
+    assert_equal(without, given)
+
+
+@INIT
+def test_a_deviation_of_zero_makes_every_entry_the_mean(kind, device):
+    """With init_std = 0 nothing is random; a ValueError that refuses it is right, too.
+
+    init_std = 0 时没有随机性；抛出 ValueError 拒绝它也是对的。
+    """
+    try:
+        module = kind.new(init_mean=3.0, init_std=0.0, device=device)
+    except ValueError:
+        return
+    with about(kind.name):
+        assert_equal(kind.parameter(module).flatten(), torch.full((kind.rows * EMB,), 3.0))
+
+
+@INIT
+def test_reset_parameters_restores_the_first_values(kind, dtype, device):
+    """The same seed gives the same values, however often they are asked, and whatever other modules have.
+
+    同样的种子得到同样的值，调用多少次、另有什么模块都一样。
+    """
+    module = kind.new(dtype=dtype, device=device)
+    first = kind.parameter(module).detach().clone()
+    type(module)(vocab_size=VOCAB, emb_size=EMB, init_mean=9.0, device=device)
+    set_values(kind.parameter(module), torch.zeros(kind.rows, EMB))
+    module.reset_parameters()
+    with about(kind.name):
+        assert_equal(kind.parameter(module), first)
+
+
+@INIT
+def test_the_draw_is_made_on_the_device_that_is_asked_for(kind, elsewhere):
+    """The generator is on the parameter's own device; on a second device a seed gives other numbers than on the CPU.
+
+    generator 与参数在同一个设备上；在第二个设备上，同一个种子得到的数与 CPU 上不同。
+    """
+    module = kind.new(device=elsewhere)
+    parameter = kind.parameter(module)
+    assert_kind(parameter, shape=tuple(parameter.shape), dtype=torch.float32, device=elsewhere)
+    (drawn, _) = normal_draws((kind.rows, EMB), 0.0, 1.0, kind.seed, torch.float32, elsewhere)
+    assert_drawn(module, [drawn], draw_limit(drawn, torch.float32))
+
+
+@OUTPUT
+def test_the_output_follows_the_dtype_of_the_parameter(kind, dtype, device):
+    """The parameter decides, in either mode, not the constructor's argument; ids may be cut out, as tokens[:, :-1] is.
+
+    两种模式下都由参数决定，而不是构造函数的 dtype：模块转换之后也是新的 dtype；id 可以像 tokens[:, :-1] 那样切出来。
+    """
+    for module in (kind.filled(dtype=dtype, device=device), kind.filled(device=device).to(dtype)):
+        for mode in (True, False):
+            ids = torch.tensor([[1, 2, 13, 0], [1, 2, 13, 0]], device=device)[:, :-1]
+            assert_kind(module.train(mode)(ids), shape=(2, 3, EMB), dtype=dtype, device=device)
+
+
+@OUTPUT
+def test_a_moved_module_answers_where_it_was_moved_to(kind, elsewhere):
+    """On a second device (simulated without a GPU) the output is the same.
+
+    在第二个设备（没有 GPU 时由模拟代替）上输出相同。
+    """
+    module, ids = kind.filled(), torch.tensor([[0, 9], [15, 9]])
+    expected = module(ids)
+    output = module.to(elsewhere)(ids.to(elsewhere))
+    assert_kind(output, shape=tuple(expected.shape), dtype=expected.dtype, device=elsewhere)
+    assert_equal(output, expected)
+
+
+@MIXED
+def test_the_parameter_may_be_on_another_device_than_the_ids(kind, elsewhere):
+    """The output is the same, on the device of the ids; the parameter stays where it is, its gradient arrives there.
+
+    输出相同，在 id 所在的设备上；参数留在原处，它的梯度也传到那里。
+    """
+    ids = torch.tensor([[0, 9], [15, 9]])
+    expected = kind.filled()(ids)
+    for home, device in ((torch.device("cpu"), elsewhere), (elsewhere, torch.device("cpu"))):
+        module = kind.filled().to(home)
+        output = module(ids.to(device))
+        assert_kind(output, shape=tuple(expected.shape), dtype=expected.dtype, device=device)
+        assert_equal(output, expected)
+        output.sum().backward()
+        for tensor in (kind.parameter(module), gradient_of(kind.parameter(module), kind.name)):
+            assert_kind(tensor, shape=tuple(tensor.shape), dtype=torch.float32, device=home)
+
+
+@PURITY
+def test_earlier_calls_leave_no_trace(kind, device):
+    """After calls with other ids, and with other rows, a module answers as a new one does.
+
+    处理过别的 id、换过各行的值之后，结果与新建的模块相同。
+    """
+    used = kind.filled(device=device)
+    first, second = torch.tensor([[[0, 15, 3], [7, 7, 1]], [[4, 5, 9], [12, 2, 6]]], device=device)
+    for mode, factor, ids in itertools.product((True, False), (2, 3), (first, second, first)):
+        fresh = kind.filled(factor, device=device).train(mode)
+        before = kind.parameter(fresh).detach().clone()
+        set_values(kind.parameter(used.train(mode)), before)
+        with telling("not_as_new"):
+            assert_equal(used(ids.clone()), fresh(ids.clone()))
+        assert_unchanged(kind.parameter(used), before, kind.name)
+
+
+@BACKWARD
+def test_evaluation_mode_stops_no_gradient(kind, device):
+    """In eval(), the parameter receives the gradient that it receives in train().
+
+    在 eval() 模式下，参数收到的梯度与 train() 模式相同。
+    """
+    ids, one = torch.tensor([[3, 0, 3, 5], [4, 9, 15, 12]], device=device), torch.ones((), device=device)
+    trained, evaluated = (
+        table_gradient(kind.filled(device=device).train(mode), ids, one, kind.rows * EMB) for mode in (True, False)
+    )
+    with gradient(kind.name):
+        assert_equal(evaluated, trained)

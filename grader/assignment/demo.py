@@ -11,9 +11,8 @@ import argparse
 import json
 import re
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
 
@@ -23,7 +22,7 @@ from torch.nn import functional
 
 from ref.modeling import GroupRMSNorm, NTKAwareRoPE, VocabEmbedding
 from tests.demo import WINDOWS, stand_ins
-from tests.models.small import FILE, Checkpoint, LanguageModel, Layer, Sizes, Slots, load, losses, windows
+from tests.models.small import FILE, Checkpoint, LanguageModel, Layer, Sizes, Slots, losses, windows
 
 POEMS = Path("/usr/share/games/fortunes/tang300")  # of fortunes-zh 2.98
 PROSE = Path("/usr/share/go-1.19/src/testdata/Isaac.Newton-Opticks.txt")  # of golang-1.19-src 1.19.8-2
@@ -38,48 +37,20 @@ PROMPTS = {"en": "The Rays of ", "zh": "春眠不觉晓，"}
 EXACT = ("positions.first", "positions.step")  # in 32 bits: they are multiplied by each other
 
 
-@dataclass(frozen=True)
-class Texts:
-    """What training reads.
+def _texts(poems: Path, prose: Path) -> tuple[str, str, str]:
+    """What training reads, prose and poems, and further paragraphs of the prose that it never sees.
 
-    Attributes:
-        prose: Paragraphs, a line each.
-        poems: With an empty line between two of them.
-        unseen: Further paragraphs of the prose, not for training.
+    A paragraph is a line. The poems are without their coloured titles and authors; an empty line is between two.
     """
-
-    prose: str
-    poems: str
-    unseen: str
-
-    @property
-    def characters(self) -> str:
-        """Every character, an even number of them, in the order of their ids.
-
-        Latin letters are in the middle, the most frequent ones in the very middle; the others are outside, with the
-        most frequent ones at both ends. So what a shard does at its first and its last id can be read in any text.
-        """
-        counts = Counter(self.prose + self.poems + self.unseen)
-        others = sorted((mark for mark in counts if not mark.isascii()), key=lambda mark: (-counts[mark], mark))
-        latin = sorted((mark for mark in counts if mark.isascii()), key=lambda mark: (counts[mark], mark))
-        if len(counts) % 2:
-            latin.insert(0, "_")  # stands in no text
-        return "".join((*others[::2], *latin[::2], *reversed(latin[1::2]), *reversed(others[1::2])))
-
-    @classmethod
-    def read(cls, poems: Path, prose: Path) -> Texts:
-        """Read both files: the poems without their coloured titles and authors."""
-        paragraphs = [
-            " ".join(part.split()).replace("_", "") for part in re.split(r"\n\s*\n", prose.read_text("utf-8"))
-        ]
-        known = [paragraph for paragraph in paragraphs if KNOWN.fullmatch(paragraph)]
-        seen = [paragraph for place, paragraph in enumerate(known) if (place + 1) % UNSEEN]
-        verses = (
-            "\n".join(line.strip() for line in poem.splitlines() if line.strip() and "\x1b" not in line)
-            for poem in poems.read_text("utf-8").split("\n%\n")
-        )
-        whole = "\n\n".join(poem for poem in verses if poem and "%" not in poem)
-        return cls("\n".join(seen), whole, "\n".join(known[UNSEEN - 1 :: UNSEEN]))
+    paragraphs = [" ".join(part.split()).replace("_", "") for part in re.split(r"\n\s*\n", prose.read_text("utf-8"))]
+    known = [paragraph for paragraph in paragraphs if KNOWN.fullmatch(paragraph)]
+    seen = [paragraph for place, paragraph in enumerate(known) if (place + 1) % UNSEEN]
+    verses = (
+        "\n".join(line.strip() for line in poem.splitlines() if line.strip() and "\x1b" not in line)
+        for poem in poems.read_text("utf-8").split("\n%\n")
+    )
+    whole = "\n\n".join(poem for poem in verses if poem and "%" not in poem)
+    return "\n".join(seen), whole, "\n".join(known[UNSEEN - 1 :: UNSEEN])
 
 
 def main() -> None:
@@ -89,26 +60,22 @@ def main() -> None:
     parser.add_argument("--prose", type=Path, default=PROSE)
     parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--out", type=Path, default=FILE)
-    parser.add_argument("--measure", action="store_true", help="keep the weights in --out, and measure them again")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(SEED)
-    read = Texts.read(arguments.poems, arguments.prose)
-    characters = read.characters
+    prose, poems, unseen = _texts(arguments.poems, arguments.prose)
+    characters = "".join(sorted({*prose, *poems, *unseen}))
     sizes = Sizes(len(characters), hidden=128, heads=4, blocks=3, inner=384, trained=64, base=100, eps=1e-5)
-    blank = Checkpoint(sizes, {}, characters, PROMPTS, read.unseen, {})
-    if arguments.measure:
-        tensors = load(arguments.out).tensors
-    else:
-        prose, poems = (blank.ids(text)[0] for text in (read.prose, read.poems))
-        tensors = _trained(sizes, _batches(prose, poems, sizes.trained), arguments.steps) | _positions(sizes)
+    blank = Checkpoint(sizes, {}, characters, PROMPTS, unseen, {})
+    batches = _batches(blank.ids(prose)[0], blank.ids(poems)[0], sizes.trained)
+    tensors = _trained(sizes, batches, arguments.steps) | _positions(sizes)
     stored = {name: tensor.half() if name not in EXACT else tensor for name, tensor in tensors.items()}
     expected = _expected(replace(blank, tensors={name: tensor.float() for name, tensor in stored.items()}))
     told = {
         "sizes": json.dumps(asdict(sizes)),
         "characters": characters,
         "prompts": json.dumps(PROMPTS, ensure_ascii=False),
-        "unseen": read.unseen,
+        "unseen": unseen,
         "expected": json.dumps(expected),
     }
     arguments.out.write_bytes(safetensors(stored, told))

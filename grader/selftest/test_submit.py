@@ -181,6 +181,7 @@ def test_commands_are_advised_as_they_can_be_typed_there() -> None:
     assert command("submit", "anyway", environ={}).endswith(" -m tests.submit --anyway")
     assert command("test", "hint", 2, {"MAKELEVEL": "1"}) == "make test HINT=2"
     assert command("test", "hint", 2, {}).endswith(" -m tests --hint 2")
+    assert command("chat", environ={"MAKELEVEL": "1", "MAKEFLAGS": " -- LANG=zh TASK=1"}) == "make chat LANG=zh"
     assert command("demo", environ={}).endswith(" -m tests.demo")
 
 

@@ -88,14 +88,19 @@ def assert_close(received: object, expected: Tensor, limit: Tensor) -> None:
 
 
 @contextmanager
-def about(what: Words) -> Iterator[None]:
-    """Have the message of a mismatch inside begin with what is compared, and for which arguments and input."""
+def telling(key: str, **fields: object) -> Iterator[None]:
+    """Have the message of a mismatch inside begin with the sentence ``key``, which may be the kind of the failure."""
     __tracebackhide__ = True
     try:
         yield
     except MismatchError as failure:
-        failure.parts = (("about", {"what": what}), *failure.parts)
+        failure.parts = ((key, fields), *failure.parts)
         raise
+
+
+def about(what: Words) -> AbstractContextManager[None]:
+    """Have the message of a mismatch inside begin with what is compared, and for which arguments and input."""
+    return telling("about", what=what)
 
 
 def gradient(of: Words) -> AbstractContextManager[None]:
@@ -121,27 +126,6 @@ def assert_rows(received: object, expected: Tensor, ids: Tensor) -> None:
             received_more = any(key == "too_large" for key, _ in failure.parts)  # so nothing is left out for this id
             key = "one_id" if len(named) == 1 and not received_more else "of_ids"
             failure.parts = (*failure.parts, (key, {"ids": ", ".join(map(str, named[:SHOWN_IDS]))}))
-        raise
-
-
-def assert_same_in_both_modes(module: Callable[[Tensor], Tensor], x: Tensor) -> None:
-    """Check that a module gives the same in training and in evaluation mode."""
-    __tracebackhide__ = True
-    output = module.train()(x)
-    try:
-        assert_equal(module.eval()(x), output)
-    except MismatchError as failure:
-        failure.parts = (("modes_differ", {}), *failure.parts)
-        raise
-
-
-def assert_as_new(received: object, expected: Tensor) -> None:
-    """Check that a module that has been called before gives what a new one does, ``expected``."""
-    __tracebackhide__ = True
-    try:
-        assert_equal(received, expected)
-    except MismatchError as failure:
-        failure.parts = (("not_as_new", {}), *failure.parts)
         raise
 
 
@@ -277,8 +261,9 @@ def _places(wrong: Tensor) -> list[tuple[str, dict]]:
 
 def ranges(numbers: list[int]) -> str:
     """Ascending numbers as ``0-3, 8, 10-11``, at most a few ranges."""
-    starts = [n for n in numbers if n - 1 not in numbers]
-    ends = [n for n in numbers if n + 1 not in numbers]
+    among = {*numbers}
+    starts = [n for n in numbers if n - 1 not in among]
+    ends = [n for n in numbers if n + 1 not in among]
     parts = [str(a) if a == b else f"{a}-{b}" for a, b in zip(starts, ends, strict=True)]
     return ", ".join(parts[:SHOWN_IDS]) + (", …" if len(parts) > SHOWN_IDS else "")
 

@@ -167,7 +167,6 @@ MOST = 2.0**52  # the number of a cell
 KEY_LENGTH = 12  # of a signature, in hexadecimal digits
 ELSEWHERE = re.compile(r"cuda|simulated")  # in the ids of cases that not every machine has
 ADDRESS = re.compile(r"0x[0-9a-fA-F]+")  # in messages; other numbers there are sizes, which tell errors apart
-TELLING = ("about", "changed")  # parts of a message that say which of a test's comparisons failed
 SHAPE = re.compile(r"\[[\d, ]*\]")  # in a listing of tensors, beside names, which are everybody's own
 
 
@@ -207,7 +206,10 @@ def look_of(nodeid: str, error: BaseException) -> Look | None:
         ]
         return Look(test, (*(key for key, _ in error.parts), *told))
     dtype = str(error.received.dtype).removeprefix("torch.")
-    step = [f"{key}{fields.get('what', {}).get('en', '')}" for key, fields in error.parts if key in TELLING]
+    # Which of a test's comparisons failed: they are told by what they are about.
+    step = [
+        f"{key}{fields.get('what', {}).get('en', '')}" for key, fields in error.parts if key in ("about", "changed")
+    ]
     return Look(test, (dtype, str(list(error.received.shape)), *step), error.received)
 
 

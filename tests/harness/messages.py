@@ -24,7 +24,7 @@ _SENTENCES: Sentences = {
         "以上只是公开测试；最终得分由隐藏测试决定。",
     ),
     # Below the table
-    "to_write": ("To implement", "尚待完成"),
+    "to_write": ("To implement next", "接下来要写"),
     "broken": ("Files that could not be imported", "无法导入的文件"),
     "other_tests": ("Tests of your own that fail", "你自己的测试中未通过的"),
     "wrong": ("To correct", "需要修正"),
@@ -212,7 +212,6 @@ _SENTENCES: Sentences = {
         "没有 {rows} 行的 {dtype} buffer；注册的是：{found}",
     ),
     "buffers": ("registered buffers: {found}; expected {expected}", "注册的 buffer：{found}；应为 {expected}"),
-    "stayed_behind": ("these buffers did not move: {names}", "这些 buffer 没有跟着移动：{names}"),
     "state_dict": ("state_dict() lists {found}, expected nothing", "state_dict() 里有 {found}，应为空"),
     "only_zeros": ("every value is zero, even {where}", "所有值都是零，{where} 也是零"),
     "frozen": ("the parameter does not require gradients", "参数的 requires_grad 不是 True"),

@@ -167,7 +167,7 @@ def kind_of(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return "endless"
     if place_of(error):
-        if way_to(error).rpartition("\n")[2].lstrip().startswith(("raise ", "assert ")):
+        if any(_line_of(step).startswith(("raise ", "assert ")) for step in list(_steps(error))[-1:]):
             return "refused"
         if any(words in str(error) for words in ABOUT_DEVICES):
             return "devices_plain" if plain_tables(error) else "devices"
@@ -218,8 +218,7 @@ def way_to(error: BaseException) -> str:
     if not steps:
         return place_of(error)
     way = list(dict.fromkeys(_written(step.tb_frame.f_code.co_filename, step.tb_lineno) for step in steps))
-    file = steps[-1].tb_frame.f_code.co_filename
-    return f"{' -> '.join(way[-MOST_STEPS:])}\n  {linecache.getline(file, steps[-1].tb_lineno).strip()}"
+    return f"{' -> '.join(way[-MOST_STEPS:])}\n  {_line_of(steps[-1])}"
 
 
 def values_at(error: BaseException) -> str:
@@ -260,6 +259,10 @@ def _is_in(frame: FrameType, folder: Path) -> bool:
     """Whether a frame is of a file in a folder; of the tests' own folder only the test files count."""
     file = Path(frame.f_code.co_filename)
     return file.parent == folder and file.name.startswith("test_") if folder == TESTS else file.is_relative_to(folder)
+
+
+def _line_of(step: TracebackType) -> str:
+    return linecache.getline(step.tb_frame.f_code.co_filename, step.tb_lineno).strip()
 
 
 def _written(file: str, line: int) -> str:

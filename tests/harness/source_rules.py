@@ -14,10 +14,12 @@ import itertools
 import re
 import sys
 import tokenize
+import warnings
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 MAX_FILE_BYTES = 1 << 20
+MOST_PARSED = 1 << 18  # characters; a tree takes a hundred times the memory of its text
 OLDEST_PYTHON = (3, 11)  # the oldest Python on which the grader may run; submissions must not use newer syntax
 WIDE_BOMS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 
@@ -109,14 +111,13 @@ def own_imports(text: str, modules: Collection[str]) -> Iterator[Problem]:
     found: list[tuple[int, str]] = []
     relative: set[str] = set()
     for node in _nodes(text):
-        if isinstance(node, ast.Import):
-            found += [(node.lineno, alias.name) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            parts = (node.module or "").split(".")
-            if node.level or parts[0] == "src":
-                relative |= {*parts, *(alias.name for alias in node.names)}
-            else:
-                found.append((node.lineno, ".".join(parts)))
+        match node:
+            case ast.Import(names=aliases):
+                found += [(node.lineno, alias.name) for alias in aliases]
+            case ast.ImportFrom(module=str(package), level=0) if package.partition(".")[0] != "src":
+                found.append((node.lineno, package))
+            case ast.ImportFrom(module=within, names=aliases):
+                relative |= {*(within or "").split("."), *(alias.name for alias in aliases)}
     for line, module in sorted(found):
         first = module.partition(".")[0]
         if first in names and module.rpartition(".")[2] not in relative and first not in relative:
@@ -124,9 +125,12 @@ def own_imports(text: str, modules: Collection[str]) -> Iterator[Problem]:
 
 
 def _nodes(text: str) -> list[ast.AST]:
-    """The nodes of a file; none where it has a syntax error, which is reported when it is imported."""
+    """The nodes of a file; none where it is too long, or has a syntax error, which is reported when it is imported."""
+    if len(text) > MOST_PARSED:
+        return []
     try:
-        return [*ast.walk(ast.parse(text))]
+        with warnings.catch_warnings(action="ignore"):
+            return [*ast.walk(ast.parse(text))]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
 

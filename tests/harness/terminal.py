@@ -12,9 +12,8 @@ from .rubric import ROOT
 Painter = Callable[[str, str], str]  # gives a text a colour
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "bold": "1", "dim": "2"}
 _PAINT = re.compile(r"\033\[\d*m")
-_PIECES = re.compile(
-    r"(?:[\u2e80-\uffef]|[^\s\u2e80-\uffef]+)[，。；：？！）、]*|\s+"
-)  # no line begins with such marks
+# A mark that closes belongs to what is before it, so that no line begins with one.
+_PIECES = re.compile(r"(?:[\u2e80-\uffef]|[^\s\u2e80-\uffef]+)[，。；：？！）、]*|\s+")
 
 
 def width(text: str) -> int:
@@ -72,12 +71,16 @@ MODULES = {"test": "tests"} | {name: f"tests.{name}" for name in ("submit", "dem
 
 
 def command(target: str, option: str = "", value: int | None = None, environ: Mapping[str, str] = os.environ) -> str:
-    """For ``test`` and ``all``: ``make test ALL=1`` if ``make`` runs this, else ``python -m tests --all``."""
+    """For ``test`` and ``all``: ``make test ALL=1`` if ``make`` runs this, else ``python -m tests --all``.
+
+    With the language, where it was chosen on the command line.
+    """
     if environ.get("MAKELEVEL"):  # make sets it for its commands
-        return f"make {target} {option.upper()}={value or 1}" if option else f"make {target}"
-    words = [interpreter(), "-m", MODULES[target]]
-    words += [f"--{option}"] if option else []
-    return " ".join(words if value is None else [*words, str(value)])
+        words = ["make", target, *([f"{option.upper()}={value or 1}"] if option else [])]
+        return " ".join([*words, *re.findall(r"\bLANG=\w+", environ.get("MAKEFLAGS", ""))])
+    words = [interpreter(), "-m", MODULES[target], *([f"--{option}"] if option else [])]
+    words += [] if value is None else [str(value)]
+    return " ".join([*words, *re.findall(r"--lang[ =]\w+", " ".join(sys.argv))])
 
 
 def interpreter() -> str:

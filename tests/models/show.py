@@ -130,8 +130,6 @@ class Section:
         run: Fills the rest; what it yields is for the terminal alone, as it comes.
         speeches: Texts that were written.
         verdicts: Sentences on what was measured, each with whether it is as it should be; None where nothing was.
-        cells: For parts of the vocabulary whether a row there is wrong; empty if there is nothing to show.
-        ranks: Over how many ranks the vocabulary is split.
         plot: Losses by position, or cosines by layer.
     """
 
@@ -140,8 +138,6 @@ class Section:
     run: Callable[[Section], Iterator[str]]
     speeches: list[Speech] = field(default_factory=list)
     verdicts: list[tuple[bool | None, str]] = field(default_factory=list)
-    cells: list[bool] = field(default_factory=list)
-    ranks: int = 1
     plot: Plot | None = None
 
     @property
@@ -177,7 +173,7 @@ svg { width: 100%; height: auto; font: 12px system-ui, sans-serif; } svg text { 
 .border { stroke: var(--dim); stroke-dasharray: 3 3; } .curve { fill: none; stroke-width: 2.2; }
 .own, .scaled { stroke: var(--calm); } .no_gamma, .single { stroke: var(--good); stroke-dasharray: 7 4; }
 .neighbours, .unscaled { stroke: var(--warm); stroke-dasharray: 2 4; stroke-linecap: round; }
-.calm { fill: var(--calm); opacity: .45; } .warm { fill: var(--warm); } .legend { list-style: none; padding: 0; }
+.legend { list-style: none; padding: 0; }
 .legend svg { width: 2.6rem; height: .8rem; margin-right: .5rem; }
 @media (max-width: 34rem) { svg { font-size: 19px; } }
 """
@@ -186,7 +182,7 @@ svg { width: 100%; height: auto; font: 12px system-ui, sans-serif; } svg text { 
 def page(about: str, reports: Iterable[Report], sections: Iterable[Section], language: Language) -> str:
     """The whole page: a sentence about the model, a report on each layer, and the parts that ran."""
     title = html.escape(say(language, "title"))
-    body = "\n".join((*_layers(reports, language), *(part for one in sections for part in _section(one, language))))
+    body = "\n".join((*_layers(reports, language), *(part for one in sections for part in _section(one))))
     limits = html.escape(say(language, "not_shown"))
     return (
         f'<!doctype html>\n<html lang="{language}">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
@@ -205,7 +201,7 @@ def _layers(reports: Iterable[Report], language: Language) -> Iterator[str]:
     yield "</table>"
 
 
-def _section(section: Section, language: Language) -> Iterator[str]:
+def _section(section: Section) -> Iterator[str]:
     yield f"<h2>{html.escape(section.title)}</h2>"
     yield f'<p class="should">{html.escape(section.right)}</p>'
     side = "side" if len(section.speeches) > 1 and not any(speech.prompt for speech in section.speeches) else ""
@@ -228,24 +224,6 @@ def _section(section: Section, language: Language) -> Iterator[str]:
         yield "</ul>"
     for right, sentence in section.verdicts:
         yield f'<p class="{KINDS[right]}">{html.escape(sentence)}</p>'
-    if section.cells:
-        yield _strip(section.cells, section.ranks, html.escape(say(language, "strip")))
-
-
-def _strip(cells: list[bool], ranks: int, label: str) -> str:
-    """A row of boxes, one for each part of the vocabulary, with the border between the ranks."""
-    size = 640 / len(cells)
-    boxes = "".join(
-        f'<rect class="{"warm" if wrong else "calm"}" x="{place * size:g}" y="4" width="{size - 1:g}" height="22"/>'
-        for place, wrong in enumerate(cells)
-    )
-    borders = "".join(
-        f'<line class="border" x1="{640 * rank / ranks - 0.5:g}" x2="{640 * rank / ranks - 0.5:g}" y1="0" y2="30"/>'
-        for rank in range(1, ranks)
-    )
-    return (
-        f'<svg viewBox="0 0 640 30" role="img" aria-label="{label}">{boxes}{borders}</svg><p class="should">{label}</p>'
-    )
 
 
 NARROWEST, WIDEST = 40, 96

@@ -40,8 +40,6 @@ SENTENCES = {
         "问题出在 {name}：换成替身后一切正常。",
     ),
     "stopped_in": ("{name} failed here: {why}", "{name} 在这里出错：{why}"),
-    # Rows of an embedding
-    "strip": ("Ids whose row is right (calm) and wrong (warm)", "行正确的 id（冷色）和行错误的 id（暖色）"),
     "no_such_part": ("There is no part {number}; the last is {last}.", "没有第 {number} 部分；最后是第 {last} 部分。"),
     # The end
     "not_shown": (
@@ -115,8 +113,8 @@ SENTENCES = {
     "after_norm": ("after the last norm", "最后一个 norm 之后"),
     "right_rows": ("{name}: all {all:,} ids get their rows.", "{name}：全部 {all:,} 个 id 都得到自己的行。"),
     "wrong_rows": (
-        "{name}: {wrong:,} of {all:,} ids get a wrong row, among them those of {tokens}.",
-        "{name}：{all:,} 个 id 中有 {wrong:,} 个得到的不是自己的行，例如 {tokens}。",
+        "{name}: {wrong:,} of {all:,} ids get a wrong row: {ids}, which are {tokens} and so on.",
+        "{name}：{all:,} 个 id 中有 {wrong:,} 个得到的不是自己的行：{ids}，即 {tokens} 等。",
     ),
     "layer": ("layer", "层"),
     "cosine": ("cosine with a right run", "与正确运行的余弦"),

@@ -137,6 +137,5 @@ def test_training_writes_a_checkpoint(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(demo, "WINDOWS", 2)
     demo.main()
     made = load(tmp_path / "out.safetensors")
-    assert len(made.characters) % 2 == 0
     assert made.expected["loss"][0] < 6
     assert made.tensors["table"].shape == (len(made.characters), made.sizes.hidden)
