@@ -35,7 +35,8 @@ class Question:
         blocks: Code below the prompt.
         options: As they are shown; the right one, and others that were shown to be wrong.
         why: For the examiner: how the answer was found.
-        place: The line that it is about, as ``path:line``; empty where it is about a call alone.
+        place: Path and number of the line that it is about.
+        listing: For the examiner: that line.
         steps: How many lines of the submission run between the line and the effect.
     """
 
@@ -45,7 +46,8 @@ class Question:
     blocks: Sequence[str]
     options: Sequence[Option]
     why: str
-    place: str
+    place: tuple[str, int]
+    listing: str
     steps: int
 
     @property

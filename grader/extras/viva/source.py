@@ -1,8 +1,4 @@
-"""Lines of a submission: as a question shows them, and small edits of them, such as slips of a hand.
-
-An edit replaces a pattern in the text of one line, so that the rest of the line stays as its author wrote it. What the
-result means is found by running it.
-"""
+"""Lines of a submission, and small edits of them, such as slips of a hand. Running says what an edit means."""
 
 from __future__ import annotations
 
@@ -16,122 +12,125 @@ from dataclasses import dataclass
 from typing import Final
 
 Place = tuple[str, int]  # path and line
-OPERATORS: Final[Mapping[str, tuple[str, ...]]] = {
+TOKENS: Final[Mapping[str, tuple[str, ...]]] = {
     **{"<": ("<=", ">"), "<=": ("<", ">="), ">": (">=", "<"), ">=": (">", "<="), "==": ("!=",), "!=": ("==",)},
-    **{"+": ("-",), "-": ("+",), "*": ("/",), "//": ("%",), "%": ("//",), "|": ("&",), "&": ("|",)},
+    **{"+": ("-",), "-": ("+",), "*": ("/",), "/": ("*",), "//": ("%",), "%": ("//",), "|": ("&",), "&": ("|",)},
+    **{"and": ("or",), "or": ("and",), "True": ("False",), "False": ("True",), "float32": ("float64",)},
+    **{"sqrt": ("square",), "rsqrt": ("sqrt",), "square": ("abs",), "mean": ("sum",), "sum": ("mean",)},
+    **{"cos": ("sin",), "sin": ("cos",), "uniform_": ("normal_",), "normal_": ("uniform_",), "ceil": ("floor",)},
+    **{"repeat": ("repeat_interleave",), "repeat_interleave": ("repeat",)},
+    **{str(number): (str(number + 1),) for number in range(10)},
 }
-FUNCTIONS: Final[Mapping[str, str]] = {
-    **{"sqrt": "square", "rsqrt": "sqrt", "mean": "sum", "sum": "mean", "float32": "float64", "square": "abs"},
-    **{"cos": "sin", "sin": "cos", "logical_or": "logical_and", "logical_and": "logical_or", "ceil": "floor"},
-    **{"uniform_": "normal_", "normal_": "uniform_", "repeat_interleave": "repeat", "repeat": "repeat_interleave"},
-}
-WORDS: Final[Mapping[str, str]] = {
-    **{"True": "False", "False": "True", "and": "or", "or": "and"},
-    **{str(number): str(number + 1) for number in range(10)},
-}
-CALL: Final = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"  # brackets in brackets in brackets
-TERM: Final = rf"(?<![\w.])[\w.]+(?:{CALL}|\[[^][]*\])*"
-BEFORE, AFTER = r"(?<=[\w)\]])(?<!return)", r"(?=[\w(-])"  # an operator of two operands is between these
-OBJECT: Final = BEFORE + "".join(
-    rf"(?<!\b{name})" for name in ["torch", "nn", "F", "math", "init", "functional", "self"]
-)
-RULES: Final = (
-    *((rf"{BEFORE}( ?){re.escape(old)}( ?){AFTER}", rf"\1{new}\2") for old, by in OPERATORS.items() for new in by),
-    *((rf"(?<=\.){old}\b|\b{old}(?=\()", new) for old, new in FUNCTIONS.items()),
-    *((rf"(?<![\w.]){old}(?![\w.])", new) for old, new in WORDS.items()),
-    (rf"{OBJECT}(?<!super\(\))\.\w+{CALL}", ""),  # no cast, no clamp, no mask, no clone
-    (rf"{BEFORE} ?(?:\*\*|//|[-+*/%|&]) ?{TERM}", ""),  # one operand alone
-    (rf"{TERM} ?(?:\*\*|//|[-+*/%|&]) ?{AFTER}", ""),
-    (r"(?<=[\[( =,])-(?=[\w(])", ""),
-    (rf"([\w.]*sqrt)\(({TERM}) \+ ({TERM})\)", r"(\1(\2) + \3)"),  # eps outside the root
-    (rf"\(({TERM}) \+ ({TERM})\)((?:\.\w+\(\))+)", r"(\1\3 + \2)"),
-)
-# What may be deleted, since no name is missing then: errors raised, calls, and changes of something that exists
-CAN_GO: Final = re.compile(r"raise\b|[\w.]+\(.*\)$|[\w.]+(?:\[.*\])? [-+*/|&]= |\w+[.\[].* = |(\w+) = .*\b\1\b")
-STRING: Final = re.compile(r"""(["'])(?:\\.|(?!\1).)*\1""")
-MOST_LENGTH = 200  # of a line that is edited: patterns take long on longer ones
+OWNERS: Final = {"torch", "nn", "F", "math", "init", "functional", "self", "super()"}  # other calls can be left out
+SEEDS: Final = "manual_seed"  # which stays: a generator has some seed without it, so that answers could be disputed
+UNREADABLE: Final = (SyntaxError, ValueError, RecursionError, MemoryError)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A statement of one line, or the head of an ``if`` or a loop, without its comment, which may hold names.
+
+    Attributes:
+        function: The innermost function that it is in; that begins in line ``first``.
+    """
+
+    place: Place
+    text: str
+    function: str
+    first: int
 
 
 @dataclass(frozen=True)
 class Edit:
-    """One line of one file, written in another way; ``new`` is empty where the line is deleted, None if it stays."""
-
-    place: Place
-    old: str = ""
-    new: str | None = None
-
-    def applied(self, files: Mapping[str, str]) -> dict[str, str]:
-        """The submission with the edit; a deleted line leaves ``pass`` behind, so that its block is not empty."""
-        path, line = self.place
-        lines = files[path].splitlines()
-        lines[line - 1] = self.new or re.sub(r"\S.*", "pass", self.old)
-        return {**files, path: "\n".join(lines) + "\n"}
-
-
-def edits_of(place: Place, old: str) -> Iterator[Edit]:
-    """Every edit of a line that holds a whole statement, or the head of one, each text once."""
-    if len(old) <= MOST_LENGTH and _is_statement(old):
-        found = ((match, new) for pattern, new in RULES for match in re.finditer(pattern, old))
-        news = dict.fromkeys(f"{old[: match.start()]}{match.expand(new)}{old[match.end() :]}" for match, new in found)
-        for new in news:
-            changes = STRING.sub("", new) != STRING.sub("", old) and not re.fullmatch(r"[\w.]+", new.strip())
-            if changes and _is_statement(new):
-                yield Edit(place, old, new)
-        if CAN_GO.match(old.lstrip()):
-            yield Edit(place, old, "")
-
-
-def _is_statement(line: str) -> bool:
-    with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-        ast.parse(line.strip() + " pass" * line.endswith(":"))
-        return True
-    return False
-
-
-class Source:
-    """One file of a submission, without comments and docstrings, which may hold names or answers.
+    """A line written in another way.
 
     Attributes:
-        functions: By line, the name of the innermost function that it is in, and the function's lines, by number.
+        new: Its text; ``pass``, where the line is deleted, so that its block is not empty.
+        shown: The edited part, before and after; the author knows the rest of the line, and others have to look for it.
     """
 
-    def __init__(self, text: str) -> None:
-        """Parse it."""
-        lines, nodes = text.splitlines(), [*ast.walk(ast.parse(text))]
-        for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type == tokenize.COMMENT:
-                lines[token.start[0] - 1] = lines[token.start[0] - 1][: token.start[1]]
-        for node in nodes:
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-                omitted = [f"{' ' * node.col_offset}...", *[""] * ((node.end_lineno or 0) - node.lineno)]
-                lines[node.lineno - 1 : node.end_lineno] = omitted
-        self.functions: dict[int, tuple[str, dict[int, str]]] = {}
-        for node in (node for node in nodes if isinstance(node, ast.FunctionDef)):  # outer ones come first
-            numbers = range(node.lineno, (node.end_lineno or 0) + 1)
-            code = {number: lines[number - 1].rstrip() for number in numbers if lines[number - 1].strip()}
-            self.functions |= dict.fromkeys(code, (node.name, code))
+    line: Line
+    new: str = "pass"
+    shown: str = ""
 
-    def altered(self, line: int, new: str) -> str:
-        """The function around a line, numbered, with other text for the line."""
-        texts = {**self.functions[line][1], line: new}
-        margin = min(len(text) - len(text.lstrip()) for text in texts.values())
-        return "\n".join(f"{number:>4}   {text[margin:]}" for number, text in texts.items())
-
-    def alone(self, line: int, new: str | None = None) -> str:
-        """A line, numbered, below the name of its function, and what it would be instead, unless it is deleted.
-
-        The rest is not shown: its author knows it, and others have to look for it.
-        """
-        name, code = self.functions[line]
-        signs = {" ": code[line]} if new is None else {"-": code[line], "+": new}
-        shown = [f"{line:>4} {sign}     {text.lstrip()}" for sign, text in signs.items() if text]
-        return "\n".join([f"{min(code):>4}   def {name}(…):", *shown])
+    def applied(self, files: Mapping[str, str]) -> dict[str, str]:
+        """The submission with the edit."""
+        path, number = self.line.place
+        rows = files[path].split("\n")
+        rows[number - 1] = re.sub(r"\S.*", lambda _: self.new, rows[number - 1])
+        return {**files, path: "\n".join(rows)}
 
 
-def sources(files: Mapping[str, str]) -> dict[str, Source]:
-    """The files that are valid Python."""
+def lines_of(files: Mapping[str, str]) -> dict[Place, Line]:
+    """The lines of all functions in files that are valid Python."""
     found = {}
     for path, text in files.items():
-        with contextlib.suppress(SyntaxError, ValueError, RecursionError, tokenize.TokenError):
-            found[path] = Source(text)
+        with contextlib.suppress(*UNREADABLE):
+            rows, nodes = text.split("\n"), [*ast.walk(ast.parse(text))]
+            for function in (node for node in nodes if isinstance(node, ast.FunctionDef)):  # outer ones come first
+                for one in (one for one in ast.walk(function) if isinstance(one, ast.stmt)):
+                    head = {ast.If: "test", ast.While: "test", ast.For: "iter"}.get(type(one))
+                    last = getattr(one, head) if head else one
+                    row, start, end = rows[one.lineno - 1].encode(), one.col_offset, last.end_col_offset
+                    is_whole = last.end_lineno == one.lineno and not row[:start].strip()
+                    if is_whole and row[end:].lstrip()[:1] in ((b":",) if head else (b"", b"#")):
+                        code = row[start:end].decode() + ":" * bool(head)
+                        found[path, one.lineno] = Line((path, one.lineno), code, function.name, function.lineno)
     return found
+
+
+def edits_of(line: Line) -> list[Edit]:
+    """Edits of a line; those that show least of it come first, and its deletion last."""
+    if (statement := _parsed(line.text)) is None:
+        return []
+    found = dict[str, Edit]()
+    for start, end, by in _rewrites(statement, line.text):
+        new = f"{line.text[:start]}{by}{line.text[end:]}"
+        shown = f"{line.place[1]}:  … {line.text[start:end]} …  →  … {by} …".replace("…  …", "…")
+        if _parsed(new):
+            found.setdefault(new, Edit(line, new, shown))
+    ordered = sorted(found.values(), key=lambda edit: sum(map(str.isalpha, edit.shown)))
+    return [*ordered, *[Edit(line)] * _can_go(statement, line.function)]
+
+
+def _parsed(text: str) -> ast.stmt | None:
+    with contextlib.suppress(*UNREADABLE):
+        return ast.parse(text + " pass" * text.endswith(":")).body[0]
+    return None
+
+
+def _rewrites(statement: ast.stmt, text: str) -> Iterator[tuple[int, int, str]]:
+    """Parts of a line, from one column to another, and what may be there instead.
+
+    None is a word or a sign that the line has twice, since a reader could not tell which is meant.
+    """
+    tokens = [*tokenize.generate_tokens(io.StringIO(text).readline)]
+    strings = [token.string for token in tokens]
+    for token in (token for token in tokens if strings.count(token.string) == 1):
+        yield from ((token.start[1], token.end[1], by) for by in TOKENS.get(token.string, ()))
+    if not text.isascii() or re.search("[\"']", text):  # then columns of the tree are no columns of the text
+        return
+    for node in ast.walk(statement):
+        match node:
+            case ast.Call(func=ast.Attribute(value=owner, attr=name) as function, args=arguments):
+                start, end, own, called = node.col_offset, node.end_col_offset, *map(ast.unparse, (owner, function))
+                match arguments or [owner]:
+                    case [ast.BinOp(ast.expr() as left, ast.Add(), ast.expr() as right)] if "sqrt" in name:
+                        root = f"{called}({ast.unparse(left)})" if arguments else f"{ast.unparse(left)}.{name}()"
+                        yield start, end or start, f"({root} + {ast.unparse(right)})"  # eps outside the root
+                if name != SEEDS and own.rpartition(".")[2] not in OWNERS:  # no cast, clamp, mask or clone
+                    yield (function.end_col_offset or 0) - len(name) - 1, end or start, ""
+
+
+def _can_go(statement: ast.stmt, function: str) -> bool:
+    """Whether no name is missing without it: it raises, calls, or changes something that exists."""
+    match statement:
+        case ast.Raise() | ast.AugAssign() | ast.Assign([ast.Subscript()]):
+            return True
+        case ast.Expr(ast.Call() as call):
+            return not re.search(rf"super\(\)|{SEEDS}", ast.unparse(call))
+        case ast.Assign([ast.Attribute()]):
+            return function != "__init__"
+        case ast.Assign([ast.Name(name)], value):
+            return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(value))
+    return False
