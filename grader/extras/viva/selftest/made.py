@@ -8,13 +8,13 @@ NAME = "anon-abcdefgh"
 HOSTILE = "x = a < b & '~{c}=#:\\n'  # <script>"
 
 
-def question(
-    kind: str = "predict", right: int = 1, task: str = "task1", place: str = "", text: str = "0.6"
-) -> Question:
+def question(kind: str = "predict", right: int = 1, task: str = "task1", text: str = "0.6") -> Question:
     """A question of four options, of which one is hostile text."""
     texts = ["[[1, 2]]", text, HOSTILE, "line 7"]
     options = [Option(own, "" if number == right else "an edit") for number, own in enumerate(texts)]
-    return Question(kind, task, f"What about {HOSTILE}?", [f"def f():\n    {HOSTILE}"], options, "ran", place, 3)
+    return Question(
+        kind, task, f"What about {HOSTILE}?", [f"def f():\n    {HOSTILE}"], options, "ran", ("a.py", 7), "7", 3
+    )
 
 
 def quiz(*questions: Question, identifier: str = "ada", name: str = NAME) -> Quiz:
