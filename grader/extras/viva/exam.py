@@ -14,9 +14,7 @@ from typing import Any
 
 import torch
 
-HOLDS = re.compile(
-    r"\s*(?:(\w+)(?:\.(\w+))?(?:: [^=]+)? [-+*/]?= |return )"
-)  # a name or attribute, or what is returned
+HOLDS = re.compile(r"\s*(?:(\w+)(?:\.(\w+))?(?:: [^=]+)? [-+*/]?= |return )")  # a name, an attribute, or a result
 MOST_STEPS = 400  # lines of the submission that are followed for a call; of a longer one, no line is asked about
 MOST_NUMBERS = 64  # of a tensor whose numbers are recorded
 PLAIN = (bool, int, float, torch.dtype, torch.Size)

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import random
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, combinations
 from typing import TypeVar
 
 from grader.core.rubric import Rubric
 
-from .quiz import LEAST_OPTIONS, Option, Question, say
-from .source import Edit, Line, Place
-from .study import Call, Study, Version
-from .values import Value
+from .quiz import LEAST_OPTIONS, Question, say
+from .source import Edit, Place
+from .study import Call, Study, Value, Version
 
 T = TypeVar("T")
 NOT_ASKED = {False: "growth", True: "predict"}  # about calls without and with a history
@@ -36,14 +35,7 @@ class Maker:
         """Remember what they are made of; the seed decides which wrong answers are offered."""
         self._study, self._titles = study, {name: prop.title[language] for name, prop in rubric.properties.items()}
         self._say, self._rng = partial(say, language), random.Random(seed)
-        hints = {mistake.id: mistake.hint[language] for mistake in rubric.misconceptions}
-        self._others = [(self._say("mistake", mistake=hints[name]), own) for name, own in study.mistakes.items()]
-        for edit, version in study.edited:
-            self._others.append((self._say("with_edit", line=edit.line.place[1], new=edit.new), version))
-        self._elsewhere = defaultdict[str, dict[Value, str]](dict)
-        for version in (study.own, *(version for _, version in self._others)):
-            for (kind, _), value in chain.from_iterable(run.told.items() for run in version.outcomes.values()):
-                self._elsewhere[kind][value] = self._say("other_call")
+        self._versions = [study.own, *(version for _, version in study.edited), *study.mistakes]
 
     def questions(self) -> list[Question]:
         """All of them that have enough options."""
@@ -58,12 +50,15 @@ class Maker:
         line, own = self._study.lines.get(place), self._study.own.outcomes
         if line is None or COPY.fullmatch(line.text):  # a submission may have any line sent
             return
+        elsewhere = [value for one in self._versions for run in one.outcomes.values() for value in run.of(kind)]
         fits = [call for call in own if (kind, place) in own[call].told and kind != NOT_ASKED[call.history]]
         for call in self._shuffled(fits)[:MOST_CALLS_OF_A_LINE]:
-            here = {value: self._say("other_line", line=number) for (_, number), value in own[call].of(kind).items()}
-            others = {value: why for why, one in self._others for value in one.outcomes[call].of(kind).values()}
-            options = self._apart(own[call].told[kind, place], here, others, self._elsewhere[kind])
-            yield self._ask(kind, line, [call], options, self._say("by_running"))
+            here, others = (
+                own[call].of(kind),
+                [value for one in self._versions for value in one.outcomes[call].of(kind)],
+            )
+            options = self._apart(own[call].told[kind, place], here, others, elsewhere)
+            yield self._ask(kind, Edit(line), [call], options, self._say("by_running"))
 
     def _what_if(self, edit: Edit, version: Version) -> Iterator[Question]:
         """Which of three calls that run lines of a file change with an edit of it."""
@@ -77,8 +72,7 @@ class Maker:
         if len(some) == COMPARED:
             right = tuple(number for number, one in enumerate(some, 1) if one in changed)
             sets = [right, *self._shuffled([numbers for numbers in SETS if numbers != right])[:MOST_WRONG]]
-            texts = [", ".join(map(str, numbers)) or self._say("no_call") for numbers in sets]
-            options = [Option(text, self._say("ran_otherwise") * bool(place)) for place, text in enumerate(texts)]
+            options = [", ".join(map(str, numbers)) or self._say("no_call") for numbers in sets]
             went_so = [self._say("call_went", n=n, before=a.text, after=b.text) for n, (_, a, b) in enumerate(some, 1)]
             yield self._ask("what_if", edit, [call for call, _, _ in some], options, " ".join(went_so))
 
@@ -88,8 +82,7 @@ class Maker:
         kept = {law: {one.shown for one, its in others if one.shown and law not in its} for law in version.broken}
         if kept and edit.shown and version.broken != self._study.holding:
             law = max(self._shuffled(sorted(kept)), key=lambda law: len(kept[law]))
-            wrong = self._shuffled(sorted(kept[law]))[:MOST_WRONG]
-            options = [Option(edit.shown), *(Option(shown, self._say("holds_still")) for shown in wrong)]
+            options = [edit.shown, *self._shuffled(sorted(kept[law]))[:MOST_WRONG]]
             yield self._ask("find", edit, [], options, self._say("broken", laws=self._titles[law]), self._titles[law])
 
     def _why(self, edit: Edit, version: Version) -> Iterator[Question]:
@@ -99,40 +92,34 @@ class Maker:
             laws = self._shuffled(sorted(self._study.holding - version.broken))
             kept = [self._titles[law] for law in sorted(laws, key=lambda law: -often[law])]
             broken = [self._titles[law] for law in self._shuffled(sorted(version.broken))]
-            options = [Option(law, self._say("holds_still")) for law in kept[: MOST_WRONG - bool(broken)]]
-            options += [Option(law) for law in broken[:1]]
-            options.append(Option(self._say("none"), self._say("breaks", law=broken[0]) if broken else ""))
+            wrong = kept[: MOST_WRONG - bool(broken)]
+            options = [broken[0], *wrong, self._say("none")] if broken else [self._say("none"), *wrong]
             yield self._ask("why", edit, [], options, self._say("broken", laws="; ".join(sorted(broken)) or "-"))
 
-    def _ask(
-        self, kind: str, about: Line | Edit, calls: list[Call], options: list[Option], why: str, law: str = ""
-    ) -> Question:
-        """A question about a line, or about an edit of it; its options are in order, so that no place gives it away."""
-        edit = about if isinstance(about, Edit) else None
-        line = about.line if isinstance(about, Edit) else about
-        where, own = {"path": line.place[0], "line": line.place[1]}, self._study.own.outcomes
-        supposed = self._say("changed" if edit and edit.shown else "deleted", **where)
+    def _ask(self, kind: str, edit: Edit, calls: list[Call], options: list[str], why: str, law: str = "") -> Question:
+        """A question about a line, or about an edit of it.
+
+        The first option is the answer; then they are put in order, so that no place gives it away.
+        """
+        place, own = edit.line.place, self._study.own.outcomes
+        where = {"path": place[0], "line": place[1]}
+        supposed = self._say("changed" if edit.shown else "deleted", **where)
         prompt = self._say(f"ask_{kind}", edit=supposed, law=law, **where)
         codes = [f"# {n}\n" * (len(calls) > 1) + call.code.strip() for n, call in enumerate(calls, 1)]
-        blocks = [edit.shown, *codes] if edit and edit.shown and not law else codes
-        ordered = sorted(options, key=lambda option: re.sub(r"\d+", lambda digits: digits[0].zfill(9), option.text))
-        ran = [[*run.steps] for run in own.values() if line.place in run.steps]
-        steps = (
-            max(len(run) - run.index(line.place) for run in ran) if edit else min(run.index(line.place) for run in ran)
-        )
-        rows = [f"{line.place[1]:>4} {'-' if edit else ' '}     {line.text}"]
-        rows += [f"{line.place[1]:>4} +     {edit.new}"] if edit else []
-        listing = "\n".join([f"{line.first:>4}   def {line.function}(…):", *rows])
-        return Question(kind, self._study.task.id, prompt, blocks, ordered, why, line.place, listing, steps)
+        blocks = [edit.shown, *codes] if edit.shown and not law else codes
+        ordered = sorted(options, key=lambda option: re.sub(r"\d+", lambda digits: digits[0].zfill(9), option))
+        after = [len(run.steps) - run.steps.index(place) for run in own.values() if place in run.steps]
+        steps = max(after) if edit.new else own[calls[0]].steps.index(place)
+        return Question(kind, self._study.task.id, prompt, blocks, ordered, options[0], why, edit, steps)
 
-    def _apart(self, right: Value, *others: Mapping[Value, str]) -> list[Option]:
+    def _apart(self, right: Value, *others: Iterable[Value]) -> list[str]:
         """The right value, and others of its form that a reader can tell from it and from each other."""
-        chosen = {right: ""} if right.is_readable else {}
-        for other, origin in (found for some in others for found in self._shuffled([*some.items()])):
+        chosen = [right] * right.is_readable
+        for other in (value for some in others for value in self._shuffled([*dict.fromkeys(some)])):
             fits = len(chosen) <= MOST_WRONG and other.form == right.form and other.is_readable
             if fits and all(other.same(own) is False for own in chosen):
-                chosen[other] = origin
-        return [Option(value.text, origin) for value, origin in chosen.items()]
+                chosen.append(other)
+        return [value.text for value in chosen] or [""]
 
     def _shuffled(self, items: Sequence[T]) -> list[T]:
         return self._rng.sample(items, len(items))

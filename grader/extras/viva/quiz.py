@@ -12,18 +12,12 @@ from pathlib import Path
 
 from grader.core.results.report import Record
 
+from .source import Edit, Place
+
 KEY = "viva.json"  # in the folder of reports; it holds the answers
 KINDS = ("predict", "shape", "what_if", "find", "why", "growth")
 LEAST_OPTIONS = 4
 EASY, MEDIUM = 5, 15  # lines that run between the line and the effect, at most
-
-
-@dataclass(frozen=True)
-class Option:
-    """One answer to choose; ``origin`` says why it is wrong, for the examiner, and is empty for the right one."""
-
-    text: str
-    origin: str = ""
 
 
 @dataclass(frozen=True)
@@ -33,10 +27,9 @@ class Question:
     Attributes:
         kind: One of :data:`KINDS`.
         blocks: Code below the prompt.
-        options: As they are shown; the right one, and others that were shown to be wrong.
+        options: As they are shown; the answer, and others that were shown to be wrong.
         why: For the examiner: how the answer was found.
-        place: Path and number of the line that it is about.
-        listing: For the examiner: that line.
+        edit: The line that it is about, and what it is changed to, if it is.
         steps: How many lines of the submission run between the line and the effect.
     """
 
@@ -44,16 +37,21 @@ class Question:
     task: str
     prompt: str
     blocks: Sequence[str]
-    options: Sequence[Option]
+    options: Sequence[str]
+    answer: str
     why: str
-    place: tuple[str, int]
-    listing: str
+    edit: Edit
     steps: int
+
+    @property
+    def place(self) -> Place:
+        """The line that it is about."""
+        return self.edit.line.place
 
     @property
     def right(self) -> int:
         """The number of the right option."""
-        return [option.origin for option in self.options].index("")
+        return self.options.index(self.answer)
 
     @property
     def difficulty(self) -> str:
@@ -74,7 +72,7 @@ class Quiz(Record):
         """Each question with its code, which begins its text on a platform; another question has another code."""
         found = []
         for number, one in enumerate(self.questions, 1):
-            texts = "\0".join([one.prompt, *one.blocks, *(option.text for option in one.options)])
+            texts = "\0".join([one.prompt, *one.blocks, *one.options])
             digest = hashlib.sha256(texts.encode("utf-8", "replace")).hexdigest()[:4]
             found.append((f"{self.name}-{number}-{digest}", one))
         return found

@@ -17,12 +17,11 @@ TOKENS: Final[Mapping[str, tuple[str, ...]]] = {
     **{"+": ("-",), "-": ("+",), "*": ("/",), "/": ("*",), "//": ("%",), "%": ("//",), "|": ("&",), "&": ("|",)},
     **{"and": ("or",), "or": ("and",), "True": ("False",), "False": ("True",), "float32": ("float64",)},
     **{"sqrt": ("square",), "rsqrt": ("sqrt",), "square": ("abs",), "mean": ("sum",), "sum": ("mean",)},
-    **{"cos": ("sin",), "sin": ("cos",), "uniform_": ("normal_",), "normal_": ("uniform_",), "ceil": ("floor",)},
-    **{"repeat": ("repeat_interleave",), "repeat_interleave": ("repeat",)},
+    **{"cos": ("sin",), "sin": ("cos",), "uniform_": ("normal_",), "normal_": ("uniform_",)},
     **{str(number): (str(number + 1),) for number in range(10)},
 }
 OWNERS: Final = {"torch", "nn", "F", "math", "init", "functional", "self", "super()"}  # other calls can be left out
-SEEDS: Final = "manual_seed"  # which stays: a generator has some seed without it, so that answers could be disputed
+NEEDED: Final = r"super\(\)|manual_seed"  # a generator has some seed without it, so that answers could be disputed
 UNREADABLE: Final = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
@@ -45,12 +44,12 @@ class Edit:
     """A line written in another way.
 
     Attributes:
-        new: Its text; ``pass``, where the line is deleted, so that its block is not empty.
+        new: Its text; ``pass``, where the line is deleted, so that its block is not empty; empty where nothing changes.
         shown: The edited part, before and after; the author knows the rest of the line, and others have to look for it.
     """
 
     line: Line
-    new: str = "pass"
+    new: str = ""
     shown: str = ""
 
     def applied(self, files: Mapping[str, str]) -> dict[str, str]:
@@ -90,7 +89,8 @@ def edits_of(line: Line) -> list[Edit]:
         if _parsed(new):
             found.setdefault(new, Edit(line, new, shown))
     ordered = sorted(found.values(), key=lambda edit: sum(map(str.isalpha, edit.shown)))
-    return [*ordered, *[Edit(line)] * _can_go(statement, line.function)]
+    can_go = isinstance(statement, ast.Raise | ast.AugAssign | ast.Expr) and not re.search(NEEDED, line.text)
+    return [*ordered, *[Edit(line, "pass")] * can_go]
 
 
 def _parsed(text: str) -> ast.stmt | None:
@@ -118,19 +118,7 @@ def _rewrites(statement: ast.stmt, text: str) -> Iterator[tuple[int, int, str]]:
                     case [ast.BinOp(ast.expr() as left, ast.Add(), ast.expr() as right)] if "sqrt" in name:
                         root = f"{called}({ast.unparse(left)})" if arguments else f"{ast.unparse(left)}.{name}()"
                         yield start, end or start, f"({root} + {ast.unparse(right)})"  # eps outside the root
-                if name != SEEDS and own.rpartition(".")[2] not in OWNERS:  # no cast, clamp, mask or clone
+                if (
+                    not re.search(NEEDED, name) and own.rpartition(".")[2] not in OWNERS
+                ):  # no cast, clamp, mask or clone
                     yield (function.end_col_offset or 0) - len(name) - 1, end or start, ""
-
-
-def _can_go(statement: ast.stmt, function: str) -> bool:
-    """Whether no name is missing without it: it raises, calls, or changes something that exists."""
-    match statement:
-        case ast.Raise() | ast.AugAssign() | ast.Assign([ast.Subscript()]):
-            return True
-        case ast.Expr(ast.Call() as call):
-            return not re.search(rf"super\(\)|{SEEDS}", ast.unparse(call))
-        case ast.Assign([ast.Attribute()]):
-            return function != "__init__"
-        case ast.Assign([ast.Name(name)], value):
-            return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(value))
-    return False

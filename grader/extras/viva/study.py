@@ -6,9 +6,11 @@ Each version of a submission, as it is or with an edit, runs twice, each time in
 from __future__ import annotations
 
 import random
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +21,15 @@ from grader.core.sandbox.handle import WorkerFailed, WorkerLike
 from grader.core.specimens.variants import variants_of
 
 from .source import Edit, Line, Place, edits_of, lines_of
-from .values import Value
 
 Files = Mapping[str, str]
 Start = Callable[[Files], WorkerLike]  # starts a worker
 
 EXAM = Path(__file__).with_name("exam.py").read_text(encoding="utf-8")
+NUMBER = r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
+MOST_TEXT = 160  # characters of an option
+MOST_FRACTIONS = 2  # different numbers that two digits after the point do not write
+CLOSE, APART = 1e-6, 1e-2  # relative to the largest number: the same up to rounding; different to a reader
 LIMIT_S = 1.0  # of a worker's time for all calls on one version
 MOST_EDITS = 7  # of a task's lines; each costs two workers
 
@@ -54,6 +59,44 @@ class Viva(Record):
     laws: dict[str, str]
 
 
+class Value(str):
+    """What running gave: dtype and numbers or sizes of a tensor, ``raises`` and an exception's class, or a ``repr``.
+
+    What a line holds in turn has semicolons.
+    """
+
+    @cached_property
+    def text(self) -> str:
+        """As options show it: with three digits."""
+        return re.sub(NUMBER, _rounded, self)
+
+    @cached_property
+    def form(self) -> str:
+        """The text without its numbers and words; the same for any count of like parts."""
+        parts = re.sub(r"[A-Za-z_][\w.]*", "w", re.sub(NUMBER, "#", self.text)).split("; ")
+        return "; ".join(dict.fromkeys(parts))
+
+    @cached_property
+    def is_readable(self) -> bool:
+        """Whether a person could have computed it: no long, very large or very small numbers, and no random ones."""
+        fractions = {part.lstrip("-") for part in re.findall(r"-?\d+\.\d{3,}", self.text)}
+        is_short = len(self.text) <= MOST_TEXT and len(fractions) <= MOST_FRACTIONS
+        return is_short and not re.search(r"\b(?:nan|inf)\b|\de[-+]|\d{6}", self.text)
+
+    def same(self, other: Value) -> bool | None:
+        """Whether it is the same as another; None where a person could not tell."""
+        if re.sub(NUMBER, "#", self) != re.sub(NUMBER, "#", other):
+            return False
+        own, its = ([float(number) for number in re.findall(NUMBER, value)] for value in (self, other))
+        largest = max(map(abs, [*own, *its, 1e-30]))
+        gap = max((abs(a - b) for a, b in zip(own, its, strict=True)), default=0.0) / largest
+        return True if gap <= CLOSE else False if gap >= APART and self.text != other.text else None
+
+
+def _rounded(number: re.Match[str]) -> str:
+    return number[0] if number[0].lstrip("-").isdecimal() else str(float(f"{float(number[0]):.3g}") + 0.0)
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What a call gives on one version of a submission.
@@ -68,9 +111,9 @@ class Outcome:
     steps: Sequence[Place] = ()
     told: Mapping[tuple[str, Place], Value] = field(default_factory=dict)
 
-    def of(self, kind: str) -> dict[Place, Value]:
+    def of(self, kind: str) -> list[Value]:
         """What lines told for one kind of question."""
-        return {place: value for (one, place), value in self.told.items() if one == kind}
+        return [value for (one, _), value in self.told.items() if one == kind]
 
 
 @dataclass(frozen=True)
@@ -81,7 +124,7 @@ class Version:
     broken: frozenset[str]
 
 
-Known = Mapping[str, Mapping[str, Version]]  # mistakes, by task and misconception
+Known = Mapping[str, Sequence[Version]]  # known mistakes, by task
 
 
 @dataclass(frozen=True)
@@ -92,7 +135,7 @@ class Study:
         own: The submission as it is.
         holding: The properties whose law holds for it.
         edited: It with one edit each, and what that breaks of them.
-        mistakes: What others get wrong, for wrong answers, by misconception.
+        mistakes: What others get wrong, for wrong answers.
     """
 
     task: Task
@@ -100,7 +143,7 @@ class Study:
     own: Version
     holding: frozenset[str]
     edited: Sequence[tuple[Edit, Version]]
-    mistakes: Mapping[str, Version]
+    mistakes: Sequence[Version]
 
 
 def viva_of(assignment: Assignment) -> Viva | None:
@@ -128,18 +171,19 @@ def studies(start: Start, files: Files, rubric: Rubric, viva: Viva, known: Known
             holding, edits = frozenset(laws) - own.broken, _chosen(lines, own, f"{seed}:{task.id}")
             versions = [(edit, version(start, edit.applied(files), task, viva.calls, laws)) for edit in edits]
             edited = [(edit, replace(one, broken=one.broken & holding)) for edit, one in versions if one]
-            yield Study(task, lines, own, holding, edited, known.get(task.id, {}))
+            yield Study(task, lines, own, holding, edited, known.get(task.id, ()))
 
 
-def known_mistakes(start: Start, assignment: Assignment, viva: Viva) -> dict[str, dict[str, Version]]:
+def known_mistakes(start: Start, assignment: Assignment, viva: Viva) -> dict[str, list[Version]]:
     """By task, one wrong variant of the assignment for each of its misconceptions."""
-    found: dict[str, dict[str, Version]] = {task.id: {} for task in assignment.rubric.tasks}
-    for variant in variants_of(assignment):
-        task = next((task for task in assignment.rubric.tasks if variant.piece in task.names), None)
-        if task and not variant.valid and len(variant.hints) == 1 and not variant.hints & found[task.id].keys():
-            one = version(start, variant.files, task, viva.calls, {})
-            found[task.id] |= dict.fromkeys(variant.hints, one) if one else {}
-    return found
+    variants = {hint: variant for variant in variants_of(assignment) for hint in variant.hints if not variant.valid}
+    found = {
+        task.id: [
+            version(start, one.files, task, viva.calls, {}) for one in variants.values() if one.piece in task.names
+        ]
+        for task in assignment.rubric.tasks
+    }
+    return {task: [one for one in versions if one] for task, versions in found.items()}
 
 
 def version(start: Start, files: Files, task: Task, calls: Sequence[Call], laws: Mapping[str, str]) -> Version | None:
@@ -162,7 +206,7 @@ def version(start: Start, files: Files, task: Task, calls: Sequence[Call], laws:
             return None
         finally:
             worker.close()
-        if all(one.value.raw.startswith("raises ") for one in found[-1][: len(asked)]):
+        if all(one.value.startswith("raises ") for one in found[-1][: len(asked)]):
             return None
     first, second = found
     if len(first) != len(asked) + len(laws) or [one.value for one in first] != [one.value for one in second]:
@@ -171,7 +215,7 @@ def version(start: Start, files: Files, task: Task, calls: Sequence[Call], laws:
         replace(a, told={key: value for key, value in a.told.items() if b.told.get(key) == value and key[1] in a.steps})
         for a, b in zip(first, second, strict=True)
     ]
-    broken = frozenset(name for name, one in zip(laws, first[len(asked) :], strict=True) if one.value.raw != "True")
+    broken = frozenset(name for name, one in zip(laws, first[len(asked) :], strict=True) if one.value != "True")
     return Version(dict(zip(asked, agreed, strict=False)), broken)
 
 
