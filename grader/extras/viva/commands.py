@@ -94,7 +94,7 @@ def _ask(
             quizzes = [*follow(threads.map(quiz, read), "questions", len(read), terminal.ERR)]
         except RuntimeError as error:  # a worker did not start, or was killed from outside
             terminal.fail(f"{error}; run again.", terminal.EXIT_GRADER_ERROR)
-    write_text(folder / KEY, Key(seed=seed, language=language, quizzes=quizzes).model_dump_json(indent=1) + "\n", 0o600)
+    write_text(folder / KEY, Key(quizzes=quizzes).model_dump_json(indent=1) + "\n", 0o600)
     write_quizzes(out, quizzes, assignment.rubric, language)
     for one in quizzes:
         terminal.say(f"{one.id}  {one.name}: {len(one.questions)} of {one.pool} questions")

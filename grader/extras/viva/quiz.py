@@ -81,8 +81,6 @@ class Quiz(Record):
 class Key(Record):
     """All quizzes of a class."""
 
-    seed: int
-    language: str
     quizzes: list[Quiz]
 
 
@@ -94,10 +92,8 @@ def drawn(identifier: str, name: str, pool: Sequence[Question], seed: int) -> Qu
     left, chosen = random.Random(f"{seed}:{identifier}").sample(pool, len(pool)), list[Question]()
     while left and len(chosen) < len(KINDS):
         kinds, places, tasks = ([getattr(one, name) for one in chosen] for name in ("kind", "place", "task"))
-        asked = [
-            (one.kind in kinds, one.place in places, tasks.count(one.task), one.difficulty != "hard") for one in left
-        ]
-        chosen.append(left.pop(asked.index(min(asked))))
+        left.sort(key=lambda q: (q.kind in kinds, q.place in places, tasks.count(q.task), q.difficulty != "hard"))
+        chosen.append(left.pop(0))
     chosen.sort(key=lambda one: KINDS.index(one.kind))
     return Quiz(id=identifier, name=name, pool=len(pool), questions=chosen)
 

@@ -83,10 +83,9 @@ def edits_of(line: Line) -> list[Edit]:
     if (statement := _parsed(line.text)) is None:
         return []
     found = dict[str, Edit]()
-    for start, end, by in _rewrites(statement, line.text):
-        new = f"{line.text[:start]}{by}{line.text[end:]}"
-        shown = f"{line.place[1]}:  … {line.text[start:end]} …  →  … {by} …".replace("…  …", "…")
-        if _parsed(new):
+    for old, by in _rewrites(statement, line.text):
+        new, shown = line.text.replace(old, by), f"{line.place[1]}:  … {old} …  →  … {by} …".replace("…  …", "…")
+        if line.text.count(old) == 1 and _parsed(new):  # of two, a reader could not tell which is meant
             found.setdefault(new, Edit(line, new, shown))
     ordered = sorted(found.values(), key=lambda edit: sum(map(str.isalpha, edit.shown)))
     can_go = isinstance(statement, ast.Raise | ast.AugAssign | ast.Expr) and not re.search(NEEDED, line.text)
@@ -99,26 +98,17 @@ def _parsed(text: str) -> ast.stmt | None:
     return None
 
 
-def _rewrites(statement: ast.stmt, text: str) -> Iterator[tuple[int, int, str]]:
-    """Parts of a line, from one column to another, and what may be there instead.
-
-    None is a word or a sign that the line has twice, since a reader could not tell which is meant.
-    """
-    tokens = [*tokenize.generate_tokens(io.StringIO(text).readline)]
-    strings = [token.string for token in tokens]
-    for token in (token for token in tokens if strings.count(token.string) == 1):
-        yield from ((token.start[1], token.end[1], by) for by in TOKENS.get(token.string, ()))
-    if not text.isascii() or re.search("[\"']", text):  # then columns of the tree are no columns of the text
-        return
+def _rewrites(statement: ast.stmt, text: str) -> Iterator[tuple[str, str]]:
+    """Parts of a line, and what may be there instead."""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        yield from ((token.string, by) for by in TOKENS.get(token.string, ()))
     for node in ast.walk(statement):
         match node:
             case ast.Call(func=ast.Attribute(value=owner, attr=name) as function, args=arguments):
-                start, end, own, called = node.col_offset, node.end_col_offset, *map(ast.unparse, (owner, function))
+                whole, called = ast.unparse(node), ast.unparse(function)
                 match arguments or [owner]:
-                    case [ast.BinOp(ast.expr() as left, ast.Add(), ast.expr() as right)] if "sqrt" in name:
+                    case [ast.BinOp(left, ast.Add(), right)] if "sqrt" in name:  # eps outside the root
                         root = f"{called}({ast.unparse(left)})" if arguments else f"{ast.unparse(left)}.{name}()"
-                        yield start, end or start, f"({root} + {ast.unparse(right)})"  # eps outside the root
-                if (
-                    not re.search(NEEDED, name) and own.rpartition(".")[2] not in OWNERS
-                ):  # no cast, clamp, mask or clone
-                    yield (function.end_col_offset or 0) - len(name) - 1, end or start, ""
+                        yield whole, f"({root} + {ast.unparse(right)})"
+                if ast.unparse(owner).rpartition(".")[2] not in OWNERS and not re.search(NEEDED, name):
+                    yield whole[len(called) - len(name) - 1 :], ""  # no cast, no clamp, no mask, no clone

@@ -23,8 +23,8 @@ TEXT = '''class A:
 '''
 
 
-def edits(text: str, function: str = "forward") -> list[Edit]:
-    return edits_of(Line(("a.py", 1), text, function, 1))
+def edits(text: str) -> list[Edit]:
+    return edits_of(Line(("a.py", 1), text, "forward", 1))
 
 
 @pytest.mark.parametrize(
@@ -42,9 +42,9 @@ def edits(text: str, function: str = "forward") -> list[Edit]:
         ("y = 2 * -(-x // n)", "y = 2 * -(-x % n)"),
         ("nn.init.normal_(table)", "nn.init.uniform_(table)"),
         ("while n > 0:", "while n >= 0:"),
-        ("y = y.float()", "pass"),
+        ("y = y.float()", "y = y"),
         ("fill(table)", "pass"),
-        ("self.eps = eps", "pass"),
+        ("count += 1", "pass"),
     ],
 )
 def test_the_slip_is_among_the_edits(line: str, new: str) -> None:
@@ -52,17 +52,12 @@ def test_the_slip_is_among_the_edits(line: str, new: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "function"),
-    [
-        ("y = f(x)", "forward"),
-        ("self.eps = eps", "__init__"),
-        ("super().__init__()", "__init__"),
-        ("g.manual_seed(self.seed)", "reset_parameters"),
-    ],
-    ids=["first assignment", "attribute of a new object", "super", "seed: what is still reproducible can be disputed"],
+    "line",
+    ["y = f(x)", "super().__init__()", "g.manual_seed(self.seed)"],
+    ids=["assignment", "super", "seed: what is still reproducible can be disputed"],
 )
-def test_what_is_needed_is_not_deleted(line: str, function: str) -> None:
-    assert "pass" not in [edit.new for edit in edits(line, function)]
+def test_what_is_needed_is_not_deleted(line: str) -> None:
+    assert "pass" not in [edit.new for edit in edits(line)]
 
 
 @pytest.mark.parametrize("line", ["y = torch.zeros(n)", "y = super().f(n)", "y = torch.Generator(d).manual_seed(n)"])

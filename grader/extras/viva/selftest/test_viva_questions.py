@@ -93,6 +93,11 @@ def again(start: Counting, study: Study, files: Mapping[str, str]) -> Version:
     return found
 
 
+def texts(version: Version) -> set[str]:
+    """What lines hold."""
+    return {value.text for run in version.outcomes.values() for value in run.told.values()}
+
+
 @process
 def test_the_right_option_is_what_new_workers_say_and_no_other_option_is(
     start: Counting, reference: list[Study]
@@ -107,7 +112,7 @@ def test_the_right_option_is_what_new_workers_say_and_no_other_option_is(
         for question in pool([study]):
             if question.kind in ("predict", "shape", "growth"):
                 value = told[question.kind, question.place, question.blocks[0]]
-                equal = [value.same(Value(option.text)) is not False for option in question.options]
+                equal = [value.same(Value(option)) is not False for option in question.options]
                 assert [place for place, is_equal in enumerate(equal) if is_equal] == [question.right], question
                 checked[question.kind] += 1
     assert min(checked[kind] for kind in ("predict", "shape", "growth")) > 20
@@ -128,9 +133,9 @@ def test_no_question_shows_a_student_a_line_of_their_code(reference: list[Study]
     for study in reference:
         for question in pool([study]):
             line = study.lines[question.place]
-            shown = [question.prompt, *question.blocks, *(option.text for option in question.options)]
+            shown = [question.prompt, *question.blocks, *(option for option in question.options)]
             assert not [text for text in shown if line.text in text]
-            assert line.text in question.listing
+            assert question.edit.line == line
             assert f"line {question.place[1]} of {question.place[0]}" in question.prompt or question.kind == "find"
 
 
@@ -140,7 +145,7 @@ def test_an_alteration_to_find_is_among_others_of_its_file_that_keep_the_law(ref
     for study, question in asked:
         edits = {edit.shown: (edit, version) for edit, version in study.edited}
         law = next(name for name in study.holding if TITLES[name] in question.prompt)
-        chosen = [edits[option.text] for option in question.options]
+        chosen = [edits[option] for option in question.options]
         assert [law in version.broken for _, version in chosen].count(True) == 1
         assert law in chosen[question.right][1].broken
         assert {edit.line.place[0] for edit, _ in chosen} == {question.place[0]}
@@ -151,20 +156,19 @@ def test_an_alteration_to_find_is_among_others_of_its_file_that_keep_the_law(ref
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_no_two_options_of_any_question_can_be_confused(reference: list[Study], language: str) -> None:
     for question in pool(reference, language=language):
-        texts = ["".join(option.text.split()) for option in question.options]
+        texts = ["".join(option.split()) for option in question.options]
         assert 4 <= len(texts) <= 5, question
         assert all(one != other for one, other in combinations(texts, 2)), question
-        assert [option.origin for option in question.options].count("") == 1
 
 
 @process
 def test_every_value_among_the_options_was_given_by_running_something(reference: list[Study]) -> None:
     for study in reference:
         versions = [study.own, *(version for _, version in study.edited)]
-        given = {value.text for version in versions for run in version.outcomes.values() for value in run.told.values()}
+        given = {text for version in versions for text in texts(version)}
         asked = [question for question in pool([study]) if question.kind in ("predict", "shape", "growth")]
         assert asked
-        assert {option.text for question in asked for option in question.options} <= given
+        assert {option for question in asked for option in question.options} <= given
 
 
 @process
@@ -174,7 +178,7 @@ def test_the_calls_that_change_are_told_by_running_the_edited_file(reference: li
     for study in reference:
         calls = {call.code.strip(): call for call in study.own.outcomes}
         for question in (question for question in pool([study]) if question.kind == "what_if"):
-            right = question.options[question.right].text
+            right = question.answer
             codes = [block.partition("\n")[2] for block in question.blocks if block.startswith("# ")]
             changes = [
                 [
@@ -183,7 +187,7 @@ def test_the_calls_that_change_are_told_by_running_the_edited_file(reference: li
                     if not study.own.outcomes[calls[code]].value.same(version.outcomes[calls[code]].value)
                 ]
                 for edit, version in study.edited
-                if f"+     {edit.new}" in question.listing and edit.line.place == question.place
+                if edit == question.edit
             ]
             assert right in [", ".join(numbers) or "none of them" for numbers in changes]
             answers[right] += 1
@@ -233,7 +237,7 @@ def test_a_wrong_submission_is_asked_about_what_it_does(start: Counting) -> None
     )
     assert "norm_eps_inside_sqrt" not in found[0].holding
     title = ASSIGNMENT.rubric.properties["norm_eps_inside_sqrt"].title["en"]
-    assert not [question for question in pool(found) if any(option.text == title for option in question.options)]
+    assert not [question for question in pool(found) if any(option == title for option in question.options)]
 
 
 @process
@@ -267,15 +271,14 @@ def test_the_small_assignment_has_questions_and_its_known_mistakes_are_wrong_ans
     declared = viva_of(SMALL)
     assert declared is not None
     known = known_mistakes(start, SMALL, declared)
-    assert {name for mistakes in known.values() for name in mistakes} == {
-        mistake.id for mistake in SMALL.rubric.misconceptions
-    }
+    assert sum(map(len, known.values())) == len(SMALL.rubric.misconceptions)
     files, seeds = SMALL.solution(), ("0", "1", "2")  # its functions are short, so one seed may find no line to ask for
     found = [study for seed in seeds for study in studies(start, files, SMALL.rubric, declared, known, seed)]
     questions = pool(found, SMALL)
     assert {question.kind for question in questions} == {*KINDS}
-    origins = [option.origin for question in questions for option in question.options]
-    assert any(mistake.hint["en"] in origin for mistake in SMALL.rubric.misconceptions for origin in origins)
+    own = {text for study in found for version in (study.own, *dict(study.edited).values()) for text in texts(version)}
+    others = {text for mistakes in known.values() for version in mistakes for text in texts(version)}
+    assert {option for question in questions for option in question.options} & (others - own)
 
 
 # ── Outcomes ────────────────────────────────────────────────────────────────────────────────────────────────────────
