@@ -43,7 +43,6 @@ def _outcome(code: str, names: dict[str, Any], is_followed: bool) -> dict[str, A
         sys.settrace(_watch(steps, held) if is_followed else None)
         exec(compile(ast.Module(lines, []), "<call>", "exec"), names)
         value = eval(compile(ast.Expression(last.value), "<call>", "eval"), names)
-        sys.settrace(None)
         text = _described(value)[1] or repr(value)
     except Exception as error:
         text = f"raises {type(error).__name__}"

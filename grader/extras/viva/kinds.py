@@ -48,37 +48,41 @@ class Maker:
     def _held(self, kind: str, place: Place) -> Iterator[Question]:
         """Predict, shape and dtype, growth or seed: what a line holds during a call, among what is held elsewhere."""
         line, own = self._study.lines.get(place), self._study.own.outcomes
-        if line is None or COPY.fullmatch(line.text):  # a submission may have any line sent
+        if line is None or COPY.fullmatch(line):  # a submission may have any line sent
             return
         elsewhere = [value for one in self._versions for run in one.outcomes.values() for value in run.of(kind)]
-        fits = [call for call in own if (kind, place) in own[call].told and kind != NOT_ASKED[call.history]]
-        for call in self._shuffled(fits)[:MOST_CALLS_OF_A_LINE]:
+        calls = [call for call in own if kind != NOT_ASKED[call.history]]
+        fits = [(call, own[call].told[kind, place]) for call in calls if (kind, place) in own[call].told]
+        for call, right in self._shuffled([one for one in fits if one[1].is_readable])[:MOST_CALLS_OF_A_LINE]:
             here, others = (
                 own[call].of(kind),
                 [value for one in self._versions for value in one.outcomes[call].of(kind)],
             )
-            options = self._apart(own[call].told[kind, place], here, others, elsewhere)
-            yield self._ask(kind, Edit(line), [call], options, self._say("by_running"))
+            options = self._apart(right, here, others, elsewhere)
+            yield self._ask(kind, Edit(place, line), [call], options, self._say("by_running"))
 
     def _what_if(self, edit: Edit, version: Version) -> Iterator[Question]:
         """Which of three calls that run lines of a file change with an edit of it."""
         went = [
             (call, own.value, version.outcomes[call].value)
             for call, own in self._study.own.outcomes.items()
-            if edit.line.place[0] in {path for path, _ in own.steps}
+            if edit.place[0] in {path for path, _ in own.steps}
         ]
-        changed, kept = (self._shuffled([one for one in went if one[1].same(one[2]) is same]) for same in (False, True))
+        changed = self._shuffled([one for one in went if one[1].text() != one[2].text()])
+        kept = self._shuffled([one for one in went if one[1] == one[2]])
         some = self._shuffled([*changed[:MOST_ALIKE], *kept[:MOST_ALIKE]])[:COMPARED]
         if len(some) == COMPARED:
             right = tuple(number for number, one in enumerate(some, 1) if one in changed)
             sets = [right, *self._shuffled([numbers for numbers in SETS if numbers != right])[:MOST_WRONG]]
             options = [", ".join(map(str, numbers)) or self._say("no_call") for numbers in sets]
-            went_so = [self._say("call_went", n=n, before=a.text, after=b.text) for n, (_, a, b) in enumerate(some, 1)]
+            went_so = [
+                self._say("call_went", n=n, before=a.text(), after=b.text()) for n, (_, a, b) in enumerate(some, 1)
+            ]
             yield self._ask("what_if", edit, [call for call, _, _ in some], options, " ".join(went_so))
 
     def _find(self, edit: Edit, version: Version) -> Iterator[Question]:
         """Which of several edits of a file, most of them of one function, makes a law fail."""
-        others = [(one, its.broken) for one, its in self._study.edited if one.line.place[0] == edit.line.place[0]]
+        others = [(one, its.broken) for one, its in self._study.edited if one.place[0] == edit.place[0]]
         kept = {law: {one.shown for one, its in others if one.shown and law not in its} for law in version.broken}
         if kept and edit.shown and version.broken != self._study.holding:
             law = max(self._shuffled(sorted(kept)), key=lambda law: len(kept[law]))
@@ -101,7 +105,7 @@ class Maker:
 
         The first option is the answer; then they are put in order, so that no place gives it away.
         """
-        place, own = edit.line.place, self._study.own.outcomes
+        place, own = edit.place, self._study.own.outcomes
         where = {"path": place[0], "line": place[1]}
         supposed = self._say("changed" if edit.shown else "deleted", **where)
         prompt = self._say(f"ask_{kind}", edit=supposed, law=law, **where)
@@ -114,12 +118,11 @@ class Maker:
 
     def _apart(self, right: Value, *others: Iterable[Value]) -> list[str]:
         """The right value, and others of its form that a reader can tell from it and from each other."""
-        chosen = [right] * right.is_readable
+        chosen = {right.text(2): right.text()}
         for other in (value for some in others for value in self._shuffled([*dict.fromkeys(some)])):
-            fits = len(chosen) <= MOST_WRONG and other.form == right.form and other.is_readable
-            if fits and all(other.same(own) is False for own in chosen):
-                chosen.append(other)
-        return [value.text for value in chosen] or [""]
+            if len(chosen) <= MOST_WRONG and other.form == right.form and other.is_readable:
+                chosen.setdefault(other.text(2), other.text())
+        return [*chosen.values()]
 
     def _shuffled(self, items: Sequence[T]) -> list[T]:
         return self._rng.sample(items, len(items))

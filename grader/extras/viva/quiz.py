@@ -8,15 +8,17 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 
 from grader.core.results.report import Record
 
-from .source import Edit, Place
+from .source import Edit
 
 KEY = "viva.json"  # in the folder of reports; it holds the answers
 KINDS = ("predict", "shape", "what_if", "find", "why", "growth")
 LEAST_OPTIONS = 4
+ALIKE = [attrgetter(name) for name in ("kind", "edit.place", "task")]  # in which the questions of a quiz differ
 EASY, MEDIUM = 5, 15  # lines that run between the line and the effect, at most
 
 
@@ -42,11 +44,6 @@ class Question:
     why: str
     edit: Edit
     steps: int
-
-    @property
-    def place(self) -> Place:
-        """The line that it is about."""
-        return self.edit.line.place
 
     @property
     def right(self) -> int:
@@ -91,8 +88,9 @@ def drawn(identifier: str, name: str, pool: Sequence[Question], seed: int) -> Qu
     """
     left, chosen = random.Random(f"{seed}:{identifier}").sample(pool, len(pool)), list[Question]()
     while left and len(chosen) < len(KINDS):
-        kinds, places, tasks = ([getattr(one, name) for one in chosen] for name in ("kind", "place", "task"))
-        left.sort(key=lambda q: (q.kind in kinds, q.place in places, tasks.count(q.task), q.difficulty != "hard"))
+        left.sort(
+            key=lambda one: (*(sum(of(one) == of(own) for own in chosen) for of in ALIKE), one.difficulty != "hard")
+        )
         chosen.append(left.pop(0))
     chosen.sort(key=lambda one: KINDS.index(one.kind))
     return Quiz(id=identifier, name=name, pool=len(pool), questions=chosen)

@@ -26,70 +26,56 @@ UNREADABLE: Final = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 @dataclass(frozen=True)
-class Line:
-    """A statement of one line, or the head of an ``if`` or a loop, without its comment, which may hold names.
-
-    Attributes:
-        function: The innermost function that it is in; that begins in line ``first``.
-    """
-
-    place: Place
-    text: str
-    function: str
-    first: int
-
-
-@dataclass(frozen=True)
 class Edit:
     """A line written in another way.
 
     Attributes:
-        new: Its text; ``pass``, where the line is deleted, so that its block is not empty; empty where nothing changes.
+        old: Its text, without indentation and comment.
+        new: Another text; ``pass``, where the line is deleted, so that its block is not empty; empty if it stays.
         shown: The edited part, before and after; the author knows the rest of the line, and others have to look for it.
     """
 
-    line: Line
+    place: Place
+    old: str
     new: str = ""
     shown: str = ""
 
     def applied(self, files: Mapping[str, str]) -> dict[str, str]:
         """The submission with the edit."""
-        path, number = self.line.place
+        path, number = self.place
         rows = files[path].split("\n")
         rows[number - 1] = re.sub(r"\S.*", lambda _: self.new, rows[number - 1])
         return {**files, path: "\n".join(rows)}
 
 
-def lines_of(files: Mapping[str, str]) -> dict[Place, Line]:
-    """The lines of all functions in files that are valid Python."""
+def lines_of(files: Mapping[str, str]) -> dict[Place, str]:
+    """Statements of one line, and heads of ``if`` and loops, without their comments, which may hold names."""
     found = {}
     for path, text in files.items():
         with contextlib.suppress(*UNREADABLE):
-            rows, nodes = text.split("\n"), [*ast.walk(ast.parse(text))]
-            for function in (node for node in nodes if isinstance(node, ast.FunctionDef)):  # outer ones come first
-                for one in (one for one in ast.walk(function) if isinstance(one, ast.stmt)):
-                    head = {ast.If: "test", ast.While: "test", ast.For: "iter"}.get(type(one))
-                    last = getattr(one, head) if head else one
-                    row, start, end = rows[one.lineno - 1].encode(), one.col_offset, last.end_col_offset
-                    is_whole = last.end_lineno == one.lineno and not row[:start].strip()
-                    if is_whole and row[end:].lstrip()[:1] in ((b":",) if head else (b"", b"#")):
-                        code = row[start:end].decode() + ":" * bool(head)
-                        found[path, one.lineno] = Line((path, one.lineno), code, function.name, function.lineno)
+            rows = text.split("\n")
+            for one in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt)):
+                head = {ast.If: "test", ast.While: "test", ast.For: "iter"}.get(type(one))
+                last = getattr(one, head) if head else one
+                row, start, end = rows[one.lineno - 1].encode(), one.col_offset, last.end_col_offset
+                is_whole = last.end_lineno == one.lineno and not row[:start].strip()
+                if is_whole and row[end:].lstrip()[:1] in ((b":",) if head else (b"", b"#")):
+                    found[path, one.lineno] = row[start:end].decode() + ":" * bool(head)
     return found
 
 
-def edits_of(line: Line) -> list[Edit]:
+def edits_of(place: Place, old: str) -> list[Edit]:
     """Edits of a line; those that show least of it come first, and its deletion last."""
-    if (statement := _parsed(line.text)) is None:
+    if (statement := _parsed(old)) is None:
         return []
     found = dict[str, Edit]()
-    for old, by in _rewrites(statement, line.text):
-        new, shown = line.text.replace(old, by), f"{line.place[1]}:  … {old} …  →  … {by} …".replace("…  …", "…")
-        if line.text.count(old) == 1 and _parsed(new):  # of two, a reader could not tell which is meant
-            found.setdefault(new, Edit(line, new, shown))
+    for part, by in _rewrites(statement, old):
+        new, shown = old.replace(part, by), f"{place[1]}:  … {part} …  →  … {by} …".replace("…  …", "…")
+        if old.count(part) == 1 and _parsed(new):  # of two, a reader could not tell which is meant
+            found.setdefault(new, Edit(place, old, new, shown))
     ordered = sorted(found.values(), key=lambda edit: sum(map(str.isalpha, edit.shown)))
-    can_go = isinstance(statement, ast.Raise | ast.AugAssign | ast.Expr) and not re.search(NEEDED, line.text)
-    return [*ordered, *[Edit(line, "pass")] * can_go]
+    can_go = isinstance(statement, ast.Raise | ast.AugAssign | ast.Expr) and not re.search(NEEDED, old)
+    return [*ordered, *[Edit(place, old, "pass")] * can_go]
 
 
 def _parsed(text: str) -> ast.stmt | None:

@@ -20,7 +20,7 @@ from grader.core.rubric import Rubric, Task
 from grader.core.sandbox.handle import WorkerFailed, WorkerLike
 from grader.core.specimens.variants import variants_of
 
-from .source import Edit, Line, Place, edits_of, lines_of
+from .source import Edit, Place, edits_of, lines_of
 
 Files = Mapping[str, str]
 Start = Callable[[Files], WorkerLike]  # starts a worker
@@ -29,7 +29,6 @@ EXAM = Path(__file__).with_name("exam.py").read_text(encoding="utf-8")
 NUMBER = r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
 MOST_TEXT = 160  # characters of an option
 MOST_FRACTIONS = 2  # different numbers that two digits after the point do not write
-CLOSE, APART = 1e-6, 1e-2  # relative to the largest number: the same up to rounding; different to a reader
 LIMIT_S = 1.0  # of a worker's time for all calls on one version
 MOST_EDITS = 7  # of a task's lines; each costs two workers
 
@@ -65,36 +64,28 @@ class Value(str):
     What a line holds in turn has semicolons.
     """
 
-    @cached_property
-    def text(self) -> str:
-        """As options show it: with three digits."""
-        return re.sub(NUMBER, _rounded, self)
+    def text(self, digits: int = 3) -> str:
+        """As options show it; two values that two digits do not tell apart are one to a reader."""
+        return re.sub(
+            NUMBER,
+            lambda n: n[0] if n[0].lstrip("-").isdecimal() else str(float(f"{float(n[0]):.{digits}g}") + 0.0),
+            self,
+        )
 
     @cached_property
     def form(self) -> str:
         """The text without its numbers and words; the same for any count of like parts."""
-        parts = re.sub(r"[A-Za-z_][\w.]*", "w", re.sub(NUMBER, "#", self.text)).split("; ")
+        parts = re.sub(r"[A-Za-z_][\w.]*", "w", re.sub(NUMBER, "#", self)).split("; ")
         return "; ".join(dict.fromkeys(parts))
 
     @cached_property
     def is_readable(self) -> bool:
         """Whether a person could have computed it: no long, very large or very small numbers, and no random ones."""
-        fractions = {part.lstrip("-") for part in re.findall(r"-?\d+\.\d{3,}", self.text)}
-        is_short = len(self.text) <= MOST_TEXT and len(fractions) <= MOST_FRACTIONS
-        return is_short and not re.search(r"\b(?:nan|inf)\b|\de[-+]|\d{6}", self.text)
-
-    def same(self, other: Value) -> bool | None:
-        """Whether it is the same as another; None where a person could not tell."""
-        if re.sub(NUMBER, "#", self) != re.sub(NUMBER, "#", other):
-            return False
-        own, its = ([float(number) for number in re.findall(NUMBER, value)] for value in (self, other))
-        largest = max(map(abs, [*own, *its, 1e-30]))
-        gap = max((abs(a - b) for a, b in zip(own, its, strict=True)), default=0.0) / largest
-        return True if gap <= CLOSE else False if gap >= APART and self.text != other.text else None
-
-
-def _rounded(number: re.Match[str]) -> str:
-    return number[0] if number[0].lstrip("-").isdecimal() else str(float(f"{float(number[0]):.3g}") + 0.0)
+        fractions = {
+            number.lstrip("-") for number in re.findall(NUMBER, self.text()) if len(number.partition(".")[2]) > 2
+        }
+        is_short = len(self.text()) <= MOST_TEXT and len(fractions) <= MOST_FRACTIONS
+        return is_short and not re.search(r"\b(?:nan|inf)\b|\de[-+]|\d{6}", self.text())
 
 
 @dataclass(frozen=True)
@@ -124,7 +115,7 @@ class Version:
     broken: frozenset[str]
 
 
-Known = Mapping[str, Sequence[Version]]  # known mistakes, by task
+Known = Sequence[tuple[str, Version]]  # tasks and what a known mistake does
 
 
 @dataclass(frozen=True)
@@ -139,7 +130,7 @@ class Study:
     """
 
     task: Task
-    lines: Mapping[Place, Line]
+    lines: Mapping[Place, str]
     own: Version
     holding: frozenset[str]
     edited: Sequence[tuple[Edit, Version]]
@@ -147,19 +138,9 @@ class Study:
 
 
 def viva_of(assignment: Assignment) -> Viva | None:
-    """What the assignment's file says; None if it has no such file.
-
-    Raises:
-        ValueError: If the file names an unknown task or property.
-    """
+    """What the assignment's file says; None if it has no such file."""
     path = assignment.folder / "corpus" / "viva.toml"
-    if not path.is_file():
-        return None
-    viva = Viva.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    known = {task.id for task in assignment.rubric.tasks} | assignment.rubric.properties.keys()
-    for unknown in ({call.task for call in viva.calls} | viva.laws.keys()) - known:
-        raise ValueError(f"{path}: {unknown!r} is no task or property of the rubric.")
-    return viva
+    return Viva.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
 
 
 def studies(start: Start, files: Files, rubric: Rubric, viva: Viva, known: Known, seed: str) -> Iterator[Study]:
@@ -171,19 +152,15 @@ def studies(start: Start, files: Files, rubric: Rubric, viva: Viva, known: Known
             holding, edits = frozenset(laws) - own.broken, _chosen(lines, own, f"{seed}:{task.id}")
             versions = [(edit, version(start, edit.applied(files), task, viva.calls, laws)) for edit in edits]
             edited = [(edit, replace(one, broken=one.broken & holding)) for edit, one in versions if one]
-            yield Study(task, lines, own, holding, edited, known.get(task.id, ()))
+            yield Study(task, lines, own, holding, edited, [one for name, one in known if name == task.id])
 
 
-def known_mistakes(start: Start, assignment: Assignment, viva: Viva) -> dict[str, list[Version]]:
-    """By task, one wrong variant of the assignment for each of its misconceptions."""
+def known_mistakes(start: Start, assignment: Assignment, viva: Viva) -> Known:
+    """One wrong variant of the assignment for each of its misconceptions."""
     variants = {hint: variant for variant in variants_of(assignment) for hint in variant.hints if not variant.valid}
-    found = {
-        task.id: [
-            version(start, one.files, task, viva.calls, {}) for one in variants.values() if one.piece in task.names
-        ]
-        for task in assignment.rubric.tasks
-    }
-    return {task: [one for one in versions if one] for task, versions in found.items()}
+    tasks = {name: task for task in assignment.rubric.tasks for name in task.names}
+    pairs = [(tasks[one.piece], one.files) for one in variants.values() if one.piece in tasks]
+    return [(task.id, one) for task, files in pairs if (one := version(start, files, task, viva.calls, {}))]
 
 
 def version(start: Start, files: Files, task: Task, calls: Sequence[Call], laws: Mapping[str, str]) -> Version | None:
@@ -224,11 +201,12 @@ def _outcome(reply: Mapping[str, Any]) -> Outcome:
     return Outcome(Value(str(reply["value"])), [(str(path), int(line)) for path, line in reply["steps"]], told)
 
 
-def _chosen(lines: Mapping[Place, Line], own: Version, seed: str) -> list[Edit]:
-    """An edit of each line, in any order of functions, so that most are of one: which of those breaks a law?"""
-    rng = random.Random(seed)
-    ran = sorted({place for run in own.outcomes.values() for place in run.steps} & lines.keys())
-    functions = {(place[0], lines[place].first): rng.random() for place in ran}
-    ran.sort(key=lambda place: (functions[place[0], lines[place].first], rng.random()))
-    edits = [edits_of(lines[place]) for place in ran]
-    return [rng.choice([*some[:2], some[-1]]) for some in edits if some][:MOST_EDITS]
+def _chosen(lines: Mapping[Place, str], own: Version, seed: str) -> list[Edit]:
+    """An edit of each of some lines that ran; they are neighbours, so that one can ask which of them breaks a law."""
+    rng, ran = (
+        random.Random(seed),
+        sorted({place for run in own.outcomes.values() for place in run.steps} & lines.keys()),
+    )
+    edits = [some for place in ran if (some := edits_of(place, lines[place]))]
+    first = rng.randrange(len(edits) or 1)
+    return [rng.choice([*some[:2], some[-1]]) for some in [*edits[first:], *edits[:first]]][:MOST_EDITS]

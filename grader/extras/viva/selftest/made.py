@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grader.extras.viva.quiz import Key, Question, Quiz
-from grader.extras.viva.source import Edit, Line
+from grader.extras.viva.source import Edit
 
 NAME = "anon-abcdefgh"
 HOSTILE = "x = a < b & '~{c}=#:\\n'  # <script>"
@@ -12,7 +12,7 @@ HOSTILE = "x = a < b & '~{c}=#:\\n'  # <script>"
 def question(kind: str = "predict", right: int = 1, task: str = "task1", text: str = "0.6") -> Question:
     """A question of four options, of which one is hostile text."""
     texts = ["[[1, 2]]", text, HOSTILE, "line 7"]
-    edit = Edit(Line(("a.py", 7), HOSTILE, "f", 1), "pass")
+    edit = Edit(("a.py", 7), HOSTILE, "pass")
     code = [f"def f():\n    {HOSTILE}"]
     return Question(kind, task, f"What about {HOSTILE}?", code, texts, texts[right], "ran", edit, 3)
 

@@ -20,8 +20,7 @@ from grader.examples.small.grader.assignment import ASSIGNMENT as SMALL
 from grader.extras.viva.files import written
 from grader.extras.viva.kinds import Maker
 from grader.extras.viva.quiz import KINDS, Question, drawn
-from grader.extras.viva.study import MOST_EDITS, Call, Study, Version, known_mistakes, studies, version, viva_of
-from grader.extras.viva.values import Value
+from grader.extras.viva.study import MOST_EDITS, Call, Study, Value, Version, known_mistakes, studies, version, viva_of
 from grader.lab.release.leaks import leaks
 
 TITLES = {name: prop.title["en"] for name, prop in ASSIGNMENT.rubric.properties.items()}
@@ -95,7 +94,7 @@ def again(start: Counting, study: Study, files: Mapping[str, str]) -> Version:
 
 def texts(version: Version) -> set[str]:
     """What lines hold."""
-    return {value.text for run in version.outcomes.values() for value in run.told.values()}
+    return {value.text() for run in version.outcomes.values() for value in run.told.values()}
 
 
 @process
@@ -111,8 +110,8 @@ def test_the_right_option_is_what_new_workers_say_and_no_other_option_is(
         }
         for question in pool([study]):
             if question.kind in ("predict", "shape", "growth"):
-                value = told[question.kind, question.place, question.blocks[0]]
-                equal = [value.same(Value(option)) is not False for option in question.options]
+                value = told[question.kind, question.edit.place, question.blocks[0]]
+                equal = [value.text(2) == Value(option).text(2) for option in question.options]
                 assert [place for place, is_equal in enumerate(equal) if is_equal] == [question.right], question
                 checked[question.kind] += 1
     assert min(checked[kind] for kind in ("predict", "shape", "growth")) > 20
@@ -124,7 +123,7 @@ def test_what_an_edit_does_is_found_by_running_the_edited_file(start: Counting, 
     for edit, found in study.edited:
         new = again(start, study, edit.applied(ASSIGNMENT.solution()))
         assert found.broken == new.broken
-        assert all(run.value.same(new.outcomes[call].value) for call, run in found.outcomes.items())
+        assert all(run.value == new.outcomes[call].value for call, run in found.outcomes.items())
 
 
 @process
@@ -132,11 +131,14 @@ def test_no_question_shows_a_student_a_line_of_their_code(reference: list[Study]
     """What is shown of an edited line is the edited part, which is short; the examiner reads the whole line."""
     for study in reference:
         for question in pool([study]):
-            line = study.lines[question.place]
+            line = study.lines[question.edit.place]
+            assert question.edit.old == line
             shown = [question.prompt, *question.blocks, *(option for option in question.options)]
-            assert not [text for text in shown if line.text in text]
-            assert question.edit.line == line
-            assert f"line {question.place[1]} of {question.place[0]}" in question.prompt or question.kind == "find"
+            assert not [text for text in shown if line in text]
+            assert (
+                f"line {question.edit.place[1]} of {question.edit.place[0]}" in question.prompt
+                or question.kind == "find"
+            )
 
 
 @process
@@ -148,7 +150,7 @@ def test_an_alteration_to_find_is_among_others_of_its_file_that_keep_the_law(ref
         chosen = [edits[option] for option in question.options]
         assert [law in version.broken for _, version in chosen].count(True) == 1
         assert law in chosen[question.right][1].broken
-        assert {edit.line.place[0] for edit, _ in chosen} == {question.place[0]}
+        assert {edit.place[0] for edit, _ in chosen} == {question.edit.place[0]}
     assert len(asked) >= 3
 
 
@@ -184,7 +186,7 @@ def test_the_calls_that_change_are_told_by_running_the_edited_file(reference: li
                 [
                     str(number)
                     for number, code in enumerate(codes, 1)
-                    if not study.own.outcomes[calls[code]].value.same(version.outcomes[calls[code]].value)
+                    if study.own.outcomes[calls[code]].value.text() != version.outcomes[calls[code]].value.text()
                 ]
                 for edit, version in study.edited
                 if edit == question.edit
@@ -230,9 +232,9 @@ def test_a_wrong_submission_is_asked_about_what_it_does(start: Counting) -> None
     files = ASSIGNMENT.solution()
     files[NORM] = files[NORM].replace("torch.sqrt(mean_square + self.eps)", "(torch.sqrt(mean_square) + self.eps)")
     found = studied(start, files)
-    (line,) = (place for place, line in found[0].lines.items() if "sqrt(mean_square)" in line.text)
+    (line,) = (place for place, line in found[0].lines.items() if "sqrt(mean_square)" in line)
     runs = [run for call, run in found[0].own.outcomes.items() if "eps=16.0" in call.code]
-    assert "float32 [[[[0.158, -0.158]]]]" in {run.told["predict", line].text for run in runs}, (
+    assert "float32 [[[[0.158, -0.158]]]]" in {run.told["predict", line].text() for run in runs}, (
         "3 / (3 + 16), not 3 / 5"
     )
     assert "norm_eps_inside_sqrt" not in found[0].holding
@@ -288,27 +290,20 @@ def test_the_small_assignment_has_questions_and_its_known_mistakes_are_wrong_ans
     ("first", "second", "same"),
     [
         ("float32 [1.0, 2.0]", "float32 [1.0, 2.0000001]", True),
+        ("float32 [0.54, 0.841]", "float32 [0.539, 0.84]", True),
         ("float32 [1.0, 2.0]", "float32 [1.0, 2.1]", False),
-        ("float32 [1.0, 2.0]", "float32 [1.0, 2.001]", None),
         ("float32 [1.0, 2.0]", "float32 [1.0, -2.0]", False),
+        ("float32 [0.0]", "float32 [-0.0]", True),
         ("float32 [1.0]", "float16 [1.0]", False),
         ("float32 [1.0]", "float32 [[1.0]]", False),
-        ("float32 [nan]", "float32 [1.0]", False),
-        ("float32 [nan]", "float32 [nan]", True),
-        ("float32 [inf]", "float32 [-inf]", False),
-        ("float32 []", "float32 []", True),
         ("float32 [1e-05]", "float32 [0.00001]", True),
-        ("32", "32", True),
-        ("32", "48", False),
+        ("1000", "1001", False),
         ("32", "int64 32", False),
-        ("torch.float16", "torch.float32", False),
-        ("raises ValueError", "raises ValueError", True),
         ("raises ValueError", "raises TypeError", False),
     ],
 )
-def test_two_outcomes_are_the_same_or_apart_or_too_near_to_tell(first: str, second: str, same: bool | None) -> None:
-    assert Value(first).same(Value(second)) is same
-    assert Value(second).same(Value(first)) is same
+def test_two_values_are_one_to_a_reader_up_to_rounding(first: str, second: str, same: bool) -> None:
+    assert (Value(first).text(2) == Value(second).text(2)) is same
 
 
 @pytest.mark.parametrize(
@@ -320,9 +315,9 @@ def test_what_nobody_computes_in_the_head_is_no_option(value: str) -> None:
 
 
 def test_numbers_are_shown_with_three_digits() -> None:
-    assert Value("float32 [[0.44721, -0.0, 1e-05]]").text == "float32 [[0.447, 0.0, 1e-05]]"
-    assert Value("int64 [[1, 2]]").text == "int64 [[1, 2]]"
-    assert Value("torch.float16").text == "torch.float16"
+    assert Value("float32 [[0.44721, -0.0, 1e-05]]").text() == "float32 [[0.447, 0.0, 1e-05]]"
+    assert Value("int64 [[1, 2]]").text() == "int64 [[1, 2]]"
+    assert Value("torch.float16").text() == "torch.float16"
 
 
 def test_the_form_of_what_a_line_holds_in_turn_does_not_say_how_often_it_ran() -> None:
@@ -330,13 +325,12 @@ def test_the_form_of_what_a_line_holds_in_turn_does_not_say_how_often_it_ran() -
     assert Value("4; 8").form != Value("float32 [4]").form
 
 
-def test_a_file_that_names_no_task_or_property_is_refused(tmp_path: Any) -> None:
-    (tmp_path / "corpus").mkdir()
-    text = (SMALL.folder / "corpus" / "viva.toml").read_text(encoding="utf-8")
-    (tmp_path / "rubric.toml").write_bytes((SMALL.folder / "rubric.toml").read_bytes())
-    (tmp_path / "corpus" / "viva.toml").write_text(re.sub("swiglu_gate", "swiglu_gone", text), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"viva\.toml: 'swiglu_gone' is no task or property"):
-        viva_of(Assignment(SMALL.package, tmp_path, SMALL.root))
+@pytest.mark.parametrize("assignment", [ASSIGNMENT, SMALL], ids=["assignment", "small"])
+def test_the_file_of_calls_and_laws_names_tasks_and_properties_of_the_rubric(assignment: Assignment) -> None:
+    declared, rubric = viva_of(assignment), assignment.rubric
+    assert declared is not None
+    assert {call.task for call in declared.calls} == {task.id for task in rubric.tasks}
+    assert declared.laws.keys() <= rubric.properties.keys()
     assert viva_of(Assignment(SMALL.package, SMALL.folder / "hidden", SMALL.root)) is None
 
 
@@ -346,7 +340,7 @@ def test_a_submission_that_lies_about_its_lines_is_asked_about_none_that_it_has_
     runs = {call: replace(run, told={**run.told, **forged}) for call, run in study.own.outcomes.items()}
     asked = pool([replace(study, own=replace(study.own, outcomes=runs))])
     assert asked
-    assert {question.place for question in asked} <= study.lines.keys()
+    assert {question.edit.place for question in asked} <= study.lines.keys()
 
 
 @process
@@ -356,7 +350,7 @@ def test_a_gradient_that_is_kept_sparse_is_a_tensor_like_any_other(start: Counti
     code = "embed = VocabEmbedding(4, 1)\nembed(torch.tensor([[1, 1]])).sum().backward()\nnext(embed.parameters()).grad"
     found = version(start, files, task, [Call(task=task.id, code=code)], {})
     assert found is not None
-    assert [run.value.text for run in found.outcomes.values()] == ["float32 [[0.0], [2.0], [0.0], [0.0]]"]
+    assert [run.value.text() for run in found.outcomes.values()] == ["float32 [[0.0], [2.0], [0.0], [0.0]]"]
 
 
 PROBE = """
@@ -381,7 +375,7 @@ def test_lines_tell_their_value_their_shape_and_what_they_hold_in_turn(start: Co
     found = version(start, files, task, [Call(task=task.id, code=code)], {})
     assert found is not None
     (run,) = found.outcomes.values()
-    told = {(kind, line - first): value.text for (kind, (_, line)), value in run.told.items()}
+    told = {(kind, line - first): value.text() for (kind, (_, line)), value in run.told.items()}
     assert told == {
         ("growth", 2): "3; 4",
         ("growth", 7): "float32 [2]; float32 [3]",
