@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain, combinations
 from typing import TypeVar
@@ -116,12 +116,17 @@ class Maker:
         steps = max(after) if edit.new else own[calls[0]].steps.index(place)
         return Question(kind, self._study.task.id, prompt, blocks, ordered, options[0], why, edit, steps)
 
-    def _apart(self, right: Value, *others: Iterable[Value]) -> list[str]:
-        """The right value, and others of its form that a reader can tell from it and from each other."""
+    def _apart(self, right: Value, *others: Sequence[Value]) -> list[str]:
+        """The right value, and others of its form that a reader can tell from it and from each other.
+
+        The last of them only fill up: they are of other calls, and the numbers in a call may tell which are its own.
+        """
         chosen = {right.text(2): right.text()}
-        for other in (value for some in others for value in self._shuffled([*dict.fromkeys(some)])):
-            if len(chosen) <= MOST_WRONG and other.form == right.form and other.is_readable:
-                chosen.setdefault(other.text(2), other.text())
+        for some in others:
+            most = LEAST_OPTIONS if some is others[-1] else 1 + MOST_WRONG
+            for other in self._shuffled([*dict.fromkeys(some)]):
+                if len(chosen) < most and other.form == right.form and other.is_readable:
+                    chosen.setdefault(other.text(2), other.text())
         return [*chosen.values()]
 
     def _shuffled(self, items: Sequence[T]) -> list[T]:

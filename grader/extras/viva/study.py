@@ -74,8 +74,8 @@ class Value(str):
 
     @cached_property
     def form(self) -> str:
-        """The text without its numbers and words; the same for any count of like parts."""
-        parts = re.sub(r"[A-Za-z_][\w.]*", "w", re.sub(NUMBER, "#", self)).split("; ")
+        """The text without its numbers and words; the same for any count of them, and for any count of like parts."""
+        parts = re.sub(r"[A-Za-z_][\w.]*", "w", re.sub(NUMBER, "#", self)).replace("#, ", "").split("; ")
         return "; ".join(dict.fromkeys(parts))
 
     @cached_property
