@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
-from queue import SimpleQueue
-from typing import Annotated, Any
+from threading import Lock
+from typing import Annotated
 
 import typer
 
@@ -20,6 +20,7 @@ from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Submission
 from grader.core.pages.anonymous import PseudonymError, pseudonyms
 from grader.core.results.report import Report, write_json, write_text
+from grader.core.sandbox.handle import WorkerLike
 from grader.core.sandbox.limits import Level, Limits
 from grader.followup.submissions import Submissions, candidates_of, say_what_differs
 
@@ -72,31 +73,28 @@ def _ask(
     names = pseudonyms(folder, read)
     if (declared := viva_of(assignment)) is None:
         terminal.fail("this assignment has no corpus/viva.toml, so nothing can be asked.")
-    idle = SimpleQueue[Any]()
-    with ExitStack() as servers:
-        for _ in range(jobs):
-            server = servers.enter_context(closing(Zygote(Limits())))
-            if server.isolation.level < level:
-                terminal.fail(f"isolation here is {server.isolation}, weaker than required; see `grader doctor`.")
-            idle.put(server.start)
+    forking = Lock()
+    with closing(Zygote(Limits())) as server, ThreadPoolExecutor(jobs) as threads:
+        if server.isolation.level < level:
+            terminal.fail(f"isolation here is {server.isolation}, weaker than required; see `grader doctor`.")
+
+        def start(files: Mapping[str, str]) -> WorkerLike:
+            with forking:
+                return server.start(files)
 
         def quiz(identifier: str) -> Quiz:
-            start, own = idle.get(), f"{seed}:{identifier}"
-            try:
-                found = studies(start, read[identifier].files, assignment.rubric, declared, mistakes, own)
-                pool = [one for study in found for one in Maker(study, assignment.rubric, language, own).questions()]
-            finally:
-                idle.put(start)
+            own = f"{seed}:{identifier}"
+            found = studies(start, read[identifier].files, assignment.rubric, declared, mistakes, own)
+            pool = [one for study in found for one in Maker(study, assignment.rubric, language, own).questions()]
             return drawn(identifier, names[identifier], pool, seed)
 
         try:
             with terminal.ERR.status("running known mistakes"):
-                mistakes = known_mistakes(server.start, assignment, declared)
-            with ThreadPoolExecutor(jobs) as pool:
-                quizzes = [*follow(pool.map(quiz, read), "questions", len(read), terminal.ERR)]
+                mistakes = known_mistakes(start, assignment, declared)
+            quizzes = [*follow(threads.map(quiz, read), "questions", len(read), terminal.ERR)]
         except RuntimeError as error:  # a worker did not start, or was killed from outside
             terminal.fail(f"{error}; run again.", terminal.EXIT_GRADER_ERROR)
-    write_text(folder / KEY, Key(seed=seed, language=language, quizzes=quizzes).model_dump_json(indent=1) + "\n", 0o600)
+    write_text(folder / KEY, Key(quizzes=quizzes).model_dump_json(indent=1) + "\n", 0o600)
     write_quizzes(out, quizzes, assignment.rubric, language)
     for one in quizzes:
         terminal.say(f"{one.id}  {one.name}: {len(one.questions)} of {one.pool} questions")
@@ -133,6 +131,4 @@ def _grade(folder: Path, files: list[Path]) -> None:
 
 
 PANEL = "More"
-COMMANDS = {
-    "viva": viva,
-}
+COMMANDS = {"viva": viva}

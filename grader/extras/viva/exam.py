@@ -3,66 +3,68 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import linecache
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
 import torch
 
-HOLDS = re.compile(r"\s*(?:(\w+)(?:: [^=]+)? = |(return) )")  # a line whose assigned or returned value is recorded
-MOST_STEPS = 400  # lines of the submission that are recorded for a call
+HOLDS = re.compile(r"\s*(?:(\w+)(?:\.(\w+))?(?:: [^=]+)? [-+*/]?= |return )")  # a name, an attribute, or a result
+MOST_STEPS = 400  # lines of the submission that are followed for a call; of a longer one, no line is asked about
+MOST_NUMBERS = 64  # of a tensor whose numbers are recorded
+PLAIN = (bool, int, float, torch.dtype, torch.Size)
 
 
-def run(homes: Mapping[str, str], codes: Sequence[str], watched: bool) -> dict[str, Any]:
+def run(homes: Mapping[str, str], codes: Sequence[str], asked: int, is_first: bool) -> dict[str, Any]:
     """The outcome of each call, in a dictionary, since of a list a worker sends the first item only.
 
     Args:
         homes: From names of the assignment to the modules that define them.
         codes: The calls.
-        watched: Whether to record what lines hold, and let memory that nobody has written to hold nan, rather than
-            what happens to be there.
+        asked: How many of them are asked about; of the rest, no line is followed.
+        is_first: Whether to let memory that nobody has written to hold nan, rather than what happens to be there.
     """
-    torch.set_deterministic_debug_mode("warn" if watched else "default")
+    torch.set_deterministic_debug_mode("warn" if is_first else "default")
     names = {name: getattr(sys.modules[module], name) for name, module in homes.items()}
-    return {"outcomes": [_outcome(code, {**names, "torch": torch}, watched) for code in codes]}
+    return {"outcomes": [_outcome(code, {**names, "torch": torch}, n < asked) for n, code in enumerate(codes)]}
 
 
-def _outcome(code: str, names: dict[str, Any], watched: bool) -> dict[str, Any]:
+def _outcome(code: str, names: dict[str, Any], is_followed: bool) -> dict[str, Any]:
     *lines, last = ast.parse(code).body
     assert isinstance(last, ast.Expr), "the last line of a call is an expression"
     torch.manual_seed(0)
-    steps, held = list[tuple[str, int]](), dict[tuple[str, int], str]()
+    steps, held = list[tuple[str, int]](), defaultdict[tuple[str, int], list[tuple[str, str]]](list)
     try:
-        sys.settrace(_watch(steps, held) if watched else None)
+        sys.settrace(_watch(steps, held) if is_followed else None)
         exec(compile(ast.Module(lines, []), "<call>", "exec"), names)
         value = eval(compile(ast.Expression(last.value), "<call>", "eval"), names)
-        sys.settrace(None)
-        is_tensor = isinstance(value, torch.Tensor)
-        text = f"{str(value.dtype)[6:]} {value.detach().to_dense().tolist()}" if is_tensor else repr(value)
+        text = _described(value)[1] or repr(value)
     except Exception as error:
         text = f"raises {type(error).__name__}"
     finally:
         sys.settrace(None)
-    return {"value": text, "steps": steps, "held": [[*place, one] for place, one in held.items() if one]}
+    return {"value": text, "steps": steps, "told": [*_told(held)] if len(steps) < MOST_STEPS else []}
 
 
-def _watch(steps: list[tuple[str, int]], held: dict[tuple[str, int], str]) -> Any:
+def _watch(steps: list[tuple[str, int]], held: dict[tuple[str, int], list[tuple[str, str]]]) -> Any:
     """A trace function that follows the submission line by line."""
     at = dict[FrameType, int]()
 
     def entered(frame: FrameType, event: str, argument: Any) -> Any:
         """A frame begins, a line begins, or a frame returns: then the line before it has done its work."""
         path = frame.f_code.co_filename
-        if not path.startswith("src/") or path == run.__code__.co_filename:
+        if not path.startswith("src/") or path == run.__code__.co_filename or frame.f_code.co_name[0] == "<":
             return None
         line = at.pop(frame, None) if event in ("line", "return") else None
-        if line and (names := HOLDS.match(linecache.getline(path, line))):
-            text = _described(argument if names[2] and event == "return" else frame.f_locals.get(names[1]))
-            if held.setdefault((path, line), text) != text:
-                held[path, line] = ""  # not one thing at this call
+        if line and (target := HOLDS.match(linecache.getline(path, line))):
+            name, attribute = target.groups()
+            value = frame.f_locals.get(name) if name else argument if event == "return" else None
+            held[path, line].append(_described(getattr(value, attribute, None) if attribute else value))
         if event == "line":
             at[frame] = frame.f_lineno
             steps.extend([(path, frame.f_lineno)] * (len(steps) < MOST_STEPS))
@@ -71,6 +73,22 @@ def _watch(steps: list[tuple[str, int]], held: dict[tuple[str, int], str]) -> An
     return entered
 
 
-def _described(value: Any) -> str:
-    """Dtype and shape of a tensor; empty for all else."""
-    return f"{str(value.dtype)[6:]} {list(value.shape)}" if isinstance(value, torch.Tensor) else ""
+def _described(value: Any) -> tuple[str, str]:
+    """Dtype and shape of a tensor, and dtype and numbers; empty for most else."""
+    if not isinstance(value, torch.Tensor):
+        return "", repr(value) if type(value) in PLAIN else ""
+    dtype, numbers = str(value.dtype)[6:], ""
+    with contextlib.suppress(RuntimeError):  # inside torch.vmap, there are no numbers
+        numbers = f"{dtype} {value.detach().to_dense().tolist()}" if value.numel() <= MOST_NUMBERS else ""
+    return f"{dtype} {list(value.shape)}", numbers
+
+
+def _told(held: Mapping[tuple[str, int], Sequence[tuple[str, str]]]) -> Iterator[tuple[str, str, int, str]]:
+    """What may be asked about a line: its value and shape, if it has one only, and what it holds each time in turn."""
+    for place, runs in held.items():
+        shapes, values = ({*texts} for texts in zip(*runs, strict=True))
+        for kind, texts in (("predict", values), ("shape", shapes)):
+            if len(texts) == 1 and (text := texts.pop()):
+                yield kind, *place, text
+        if all(shape or value for shape, value in runs):
+            yield "growth", *place, "; ".join(shape or value for shape, value in runs)

@@ -90,6 +90,6 @@ def graded(key: Key, answers: Mapping[str, str]) -> dict[str, Practice]:
 
 def _chosen(question: Question, answer: str) -> int | None:
     """The option that an answer repeats, whatever has become of its blanks and markup."""
-    texts = ["".join(option.text.split()) for option in question.options]
+    texts = ["".join(option.split()) for option in question.options]
     plain = html.unescape(re.sub(r"</?(?:p|code|pre|div|br)\b[^>]*>", "", answer))
     return next((texts.index(own) for own in ("".join(answer.split()), "".join(plain.split())) if own in texts), None)

@@ -67,6 +67,6 @@ def _escaped(markup: str) -> Markup:
 def _sealed(quiz: Quiz) -> dict[str, Any]:
     """A slow digest of each right option. The salt follows from the quiz, so that the same quiz gives the same page."""
     salt = hashlib.sha256(" ".join(code for code, _ in quiz.numbered).encode()).hexdigest()  # codes hold the name
-    answers = [(one.options[one.right].text.strip().encode(), f"{code}{salt}".encode()) for code, one in quiz.numbered]
+    answers = [(one.answer.strip().encode(), f"{code}{salt}".encode()) for code, one in quiz.numbered]
     digests = [hashlib.pbkdf2_hmac("sha256", text, own_salt, ITERATIONS).hex() for text, own_salt in answers]
     return {"salt": salt, "iterations": ITERATIONS, "digests": digests}

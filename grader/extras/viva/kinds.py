@@ -1,4 +1,7 @@
-"""The six kinds of questions. Every answer was found by running the submission, and so was every wrong one."""
+"""The six kinds of questions. Every answer was found by running the submission, and so was every wrong one.
+
+A question names lines of the student's files, and does not show them: whoever wrote them knows what they do.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,21 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import chain, combinations, product
+from itertools import chain, combinations
 from typing import TypeVar
 
 from grader.core.rubric import Rubric
 
-from .quiz import LEAST_OPTIONS, Option, Question, say
-from .source import Edit
-from .study import Outcome, Study, Version
+from .quiz import LEAST_OPTIONS, Question, say
+from .source import Edit, Place
+from .study import Call, Study, Value, Version
 
 T = TypeVar("T")
-PREDICT = {False: "predict", True: "growth"}  # by whether a call is about what earlier ones leave behind
-FAMILIES = (("True", "False"), ("float32", "float16", "float64", "bfloat16"))
+NOT_ASKED = {False: "growth", True: "predict"}  # about calls without and with a history
+COPY = re.compile(r"[\w.]+(?:: [^=]+)? = [\w.]+")  # what such a line holds is no question
 MOST_CALLS_OF_A_LINE = 2
 MOST_WRONG = 4
-COMPARED = 3  # calls of a question about what changes
+COMPARED, MOST_ALIKE = 3, 2  # calls of a question about what changes; that change, or that do not, where both exist
 SETS = [*chain.from_iterable(combinations(range(1, COMPARED + 1), size) for size in range(COMPARED + 1))]
 
 
@@ -32,74 +35,59 @@ class Maker:
         """Remember what they are made of; the seed decides which wrong answers are offered."""
         self._study, self._titles = study, {name: prop.title[language] for name, prop in rubric.properties.items()}
         self._say, self._rng = partial(say, language), random.Random(seed)
-        hints = {mistake.id: mistake.hint[language] for mistake in rubric.misconceptions}
-        self._versions = [(self._say("mistake", mistake=hints[name]), own) for name, own in study.mistakes.items()]
-        for edit, version in study.edited:
-            self._versions.append(
-                (self._say("with_edit", line=edit.place[1], new=(edit.new or "").strip() or "pass"), version)
-            )
-        self._runs = [*chain(study.outcomes, *(version.outcomes for _, version in study.edited))]
+        self._versions = [study.own, *(version for _, version in study.edited), *study.mistakes]
 
     def questions(self) -> list[Question]:
         """All of them that have enough options."""
         about_edits = (self._what_if, self._find, self._why)
-        found = [*self._values(), *self._shapes()]
-        found += [question for kind in about_edits for edited in self._study.edited for question in kind(*edited)]
-        return [question for question in found if len(question.options) >= LEAST_OPTIONS]
+        found = [question for kind in about_edits for edited in self._study.edited for question in kind(*edited)]
+        asked = sorted({key for run in self._study.own.outcomes.values() for key in run.told})
+        held = [question for kind, place in asked for question in self._held(kind, place)]
+        return [question for question in [*held, *found] if len(question.options) >= LEAST_OPTIONS]
 
-    def _values(self) -> Iterator[Question]:
-        """Predict, and growth or seed: the value of a call, among what other versions and other calls give."""
-        outcomes = self._study.outcomes
-        for number, (call, right) in enumerate(zip(self._study.calls, outcomes, strict=True)):
-            others = [(version.outcomes[number], origin) for origin, version in self._versions]
-            options = self._apart(right, others, [(outcome, self._say("other_call")) for outcome in self._runs])
-            last = "{}:{}".format(*right.steps[-1]) if right.steps else "-"
-            why = self._say("by_running", steps=len(right.steps), last=last)
-            kind, options = PREDICT[call.history], _in_order(options)
-            prompt, steps = self._say(f"ask_{kind}"), len(right.steps)
-            yield Question(kind, self._study.task.id, prompt, [call.code], options, why, "", steps)
-
-    def _shapes(self) -> Iterator[Question]:
-        """Shape and dtype of what a line holds during a call, among what it and other lines hold at other times."""
-        outcomes = self._study.outcomes
-        held = dict.fromkeys(item for outcome in self._runs for item in outcome.held.items())
-        others = [(Outcome(text), self._say("other_line", line=place[1])) for place, text in held]
-        known = {(path, line) for path, source in self._study.sources.items() for line in source.functions}
-        for place in sorted(known & {place for outcome in outcomes for place in outcome.held}):
-            own = [(Outcome(text), self._say("other_time")) for other, text in held if other == place]
-            calls = [pair for pair in zip(self._study.calls, outcomes, strict=True) if place in pair[1].held]
-            for call, outcome in self._shuffled(calls)[:MOST_CALLS_OF_A_LINE]:
-                options = self._apart(Outcome(outcome.held[place]), own, others)
-                yield self._ask("shape", Edit(place), [call.code], options, self._say("by_watching"))
+    def _held(self, kind: str, place: Place) -> Iterator[Question]:
+        """Predict, shape and dtype, growth or seed: what a line holds during a call, among what is held elsewhere."""
+        line, own = self._study.lines.get(place), self._study.own.outcomes
+        if line is None or COPY.fullmatch(line):  # a submission may have any line sent
+            return
+        elsewhere = [value for one in self._versions for run in one.outcomes.values() for value in run.of(kind)]
+        calls = [call for call in own if kind != NOT_ASKED[call.history]]
+        fits = [(call, own[call].told[kind, place]) for call in calls if (kind, place) in own[call].told]
+        for call, right in self._shuffled([one for one in fits if one[1].is_readable])[:MOST_CALLS_OF_A_LINE]:
+            here, others = (
+                own[call].of(kind),
+                [value for one in self._versions for value in one.outcomes[call].of(kind)],
+            )
+            options = self._apart(right, here, others, elsewhere)
+            yield self._ask(kind, Edit(place, line), [call], options, self._say("by_running"))
 
     def _what_if(self, edit: Edit, version: Version) -> Iterator[Question]:
-        """Which of three calls change with an edit."""
-        went = [*zip(self._study.calls, self._study.outcomes, version.outcomes, strict=True)]
-        changed, kept = ([one for one in went if one[1].same(one[2]) is same] for same in (False, True))
-        counts = [n for n in range(bool(changed), COMPARED + 1) if n <= len(changed) and COMPARED - n <= len(kept)]
-        if counts:
-            count = self._rng.choice(counts)
-            some = [*self._rng.sample(changed, count), *self._rng.sample(kept, COMPARED - count)]
-            chosen = [*enumerate(self._shuffled(some), 1)]
-            right = tuple(n for n, one in chosen if one in changed)
+        """Which of three calls that run lines of a file change with an edit of it."""
+        went = [
+            (call, own.value, version.outcomes[call].value)
+            for call, own in self._study.own.outcomes.items()
+            if edit.place[0] in {path for path, _ in own.steps}
+        ]
+        changed = self._shuffled([one for one in went if one[1].text() != one[2].text()])
+        kept = self._shuffled([one for one in went if one[1] == one[2]])
+        some = self._shuffled([*changed[:MOST_ALIKE], *kept[:MOST_ALIKE]])[:COMPARED]
+        if len(some) == COMPARED:
+            right = tuple(number for number, one in enumerate(some, 1) if one in changed)
             sets = [right, *self._shuffled([numbers for numbers in SETS if numbers != right])[:MOST_WRONG]]
-            texts = [", ".join(map(str, numbers)) or self._say("no_call") for numbers in sets]
-            options = [Option(text, self._say("ran_otherwise") * bool(place)) for place, text in enumerate(texts)]
-            why = " ".join(self._say("call_went", n=n, before=a.text, after=b.text) for n, (_, a, b) in chosen)
-            calls = [f"# {n}\n{call.code}" for n, (call, _, _) in chosen]
-            yield self._ask("what_if", edit, calls, options, why)
+            options = [", ".join(map(str, numbers)) or self._say("no_call") for numbers in sets]
+            went_so = [
+                self._say("call_went", n=n, before=a.text(), after=b.text()) for n, (_, a, b) in enumerate(some, 1)
+            ]
+            yield self._ask("what_if", edit, [call for call, _, _ in some], options, " ".join(went_so))
 
     def _find(self, edit: Edit, version: Version) -> Iterator[Question]:
-        """Which line was altered, so that a law fails."""
-        if edit.new and version.broken and version.broken != self._study.holding:
-            (path, line), ran = edit.place, {place for outcome in self._study.outcomes for place in outcome.steps}
-            near = [number for number in self._study.sources[path].functions[line][1] if (path, number) in ran]
-            wrong = [number for number in self._shuffled(near) if number != line][:MOST_WRONG]
-            options = [Option(self._say("line", line=line))]
-            options += [Option(self._say("line", line=number), self._say("as_it_was")) for number in wrong]
-            why = self._say("it_was", line=line, old=edit.old.strip(), new=edit.new.strip())
-            law = self._titles[self._rng.choice(sorted(version.broken))]
-            yield self._ask("find", edit, [], options, why, law)
+        """Which of several edits of a file, most of them of one function, makes a law fail."""
+        others = [(one, its.broken) for one, its in self._study.edited if one.place[0] == edit.place[0]]
+        kept = {law: {one.shown for one, its in others if one.shown and law not in its} for law in version.broken}
+        if kept and edit.shown and version.broken != self._study.holding:
+            law = max(self._shuffled(sorted(kept)), key=lambda law: len(kept[law]))
+            options = [edit.shown, *self._shuffled(sorted(kept[law]))[:MOST_WRONG]]
+            yield self._ask("find", edit, [], options, self._say("broken", laws=self._titles[law]), self._titles[law])
 
     def _why(self, edit: Edit, version: Version) -> Iterator[Question]:
         """Which law fails without a line, or with another one; those that other edits break are the likelier ones."""
@@ -108,42 +96,38 @@ class Maker:
             laws = self._shuffled(sorted(self._study.holding - version.broken))
             kept = [self._titles[law] for law in sorted(laws, key=lambda law: -often[law])]
             broken = [self._titles[law] for law in self._shuffled(sorted(version.broken))]
-            options = [Option(law, self._say("holds_still")) for law in kept[: MOST_WRONG - bool(broken)]]
-            options += [Option(law) for law in broken[:1]]
-            options.append(Option(self._say("none"), self._say("breaks", law=broken[0]) if broken else ""))
-            why = self._say("broken", laws="; ".join(sorted(broken)) or "-")
-            yield self._ask("why", edit, [], options, why)
+            wrong = kept[: MOST_WRONG - bool(broken)]
+            options = [broken[0], *wrong, self._say("none")] if broken else [self._say("none"), *wrong]
+            yield self._ask("why", edit, [], options, self._say("broken", laws="; ".join(sorted(broken)) or "-"))
 
-    def _ask(self, kind: str, edit: Edit, calls: list[str], options: list[Option], why: str, law: str = "") -> Question:
-        """A question about a line, or about an edit of it."""
-        path, line = edit.place
-        source, steps = self._study.sources[path], max(outcome.after(edit.place) for outcome in self._study.outcomes)
-        where = {"line": line, "function": source.functions[line][0]}
-        supposed = self._say("changed" if edit.new else "deleted", **where)
+    def _ask(self, kind: str, edit: Edit, calls: list[Call], options: list[str], why: str, law: str = "") -> Question:
+        """A question about a line, or about an edit of it.
+
+        The first option is the answer; then they are put in order, so that no place gives it away.
+        """
+        place, own = edit.place, self._study.own.outcomes
+        where = {"path": place[0], "line": place[1]}
+        supposed = self._say("changed" if edit.shown else "deleted", **where)
         prompt = self._say(f"ask_{kind}", edit=supposed, law=law, **where)
-        shown = source.altered(line, edit.new or "") if law else source.alone(line, edit.new)
-        place, ordered = f"{path}:{line}", _in_order(options)
-        return Question(kind, self._study.task.id, prompt, [shown, *calls], ordered, why, place, steps)
+        codes = [f"# {n}\n" * (len(calls) > 1) + call.code.strip() for n, call in enumerate(calls, 1)]
+        blocks = [edit.shown, *codes] if edit.shown and not law else codes
+        ordered = sorted(options, key=lambda option: re.sub(r"\d+", lambda digits: digits[0].zfill(9), option))
+        after = [len(run.steps) - run.steps.index(place) for run in own.values() if place in run.steps]
+        steps = max(after) if edit.new else own[calls[0]].steps.index(place)
+        return Question(kind, self._study.task.id, prompt, blocks, ordered, options[0], why, edit, steps)
 
-    def _apart(self, right: Outcome, *others: Sequence[tuple[Outcome, str]]) -> list[Option]:
+    def _apart(self, right: Value, *others: Sequence[Value]) -> list[str]:
         """The right value, and others of its form that a reader can tell from it and from each other.
 
-        Where running gave too few, other truth values and dtypes complete them.
+        The last of them only fill up: they are of other calls, and the numbers in a call may tell which are its own.
         """
-        parts = re.split(r"(\w+)", right.value)
-        ways = [next((family for family in FAMILIES if part in family), (part,)) for part in parts]
-        flipped = [(Outcome("".join(texts)), self._say("near")) for texts in product(*ways)]
-        chosen = [(right, "")]
-        for other, origin in (found for some in (*others, flipped) for found in self._shuffled(some)):
-            fits = other.form == right.form and other.is_readable
-            if fits and all(other.text != own.text and other.same(own) is False for own, _ in chosen):
-                chosen.append((other, origin))
-        return [Option(own.text, origin) for own, origin in chosen[: 1 + MOST_WRONG]]
+        chosen = {right.text(2): right.text()}
+        for some in others:
+            most = LEAST_OPTIONS if some is others[-1] else 1 + MOST_WRONG
+            for other in self._shuffled([*dict.fromkeys(some)]):
+                if len(chosen) < most and other.form == right.form and other.is_readable:
+                    chosen.setdefault(other.text(2), other.text())
+        return [*chosen.values()]
 
     def _shuffled(self, items: Sequence[T]) -> list[T]:
         return self._rng.sample(items, len(items))
-
-
-def _in_order(options: Sequence[Option]) -> list[Option]:
-    """Options by their texts and numbers, so that no order gives the right one away."""
-    return sorted(options, key=lambda option: re.sub(r"\d+", lambda number: number[0].zfill(9), option.text))

@@ -8,22 +8,18 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 
 from grader.core.results.report import Record
 
+from .source import Edit
+
 KEY = "viva.json"  # in the folder of reports; it holds the answers
 KINDS = ("predict", "shape", "what_if", "find", "why", "growth")
 LEAST_OPTIONS = 4
+ALIKE = [attrgetter(name) for name in ("kind", "edit.place", "task")]  # in which the questions of a quiz differ
 EASY, MEDIUM = 5, 15  # lines that run between the line and the effect, at most
-
-
-@dataclass(frozen=True)
-class Option:
-    """One answer to choose; ``origin`` says why it is wrong, for the examiner, and is empty for the right one."""
-
-    text: str
-    origin: str = ""
 
 
 @dataclass(frozen=True)
@@ -33,9 +29,9 @@ class Question:
     Attributes:
         kind: One of :data:`KINDS`.
         blocks: Code below the prompt.
-        options: As they are shown; the right one, and others that were shown to be wrong.
+        options: As they are shown; the answer, and others that were shown to be wrong.
         why: For the examiner: how the answer was found.
-        place: The line that it is about, as ``path:line``; empty where it is about a call alone.
+        edit: The line that it is about, and what it is changed to, if it is.
         steps: How many lines of the submission run between the line and the effect.
     """
 
@@ -43,15 +39,16 @@ class Question:
     task: str
     prompt: str
     blocks: Sequence[str]
-    options: Sequence[Option]
+    options: Sequence[str]
+    answer: str
     why: str
-    place: str
+    edit: Edit
     steps: int
 
     @property
     def right(self) -> int:
         """The number of the right option."""
-        return [option.origin for option in self.options].index("")
+        return self.options.index(self.answer)
 
     @property
     def difficulty(self) -> str:
@@ -72,7 +69,7 @@ class Quiz(Record):
         """Each question with its code, which begins its text on a platform; another question has another code."""
         found = []
         for number, one in enumerate(self.questions, 1):
-            texts = "\0".join([one.prompt, *one.blocks, *(option.text for option in one.options)])
+            texts = "\0".join([one.prompt, *one.blocks, *one.options])
             digest = hashlib.sha256(texts.encode("utf-8", "replace")).hexdigest()[:4]
             found.append((f"{self.name}-{number}-{digest}", one))
         return found
@@ -81,8 +78,6 @@ class Quiz(Record):
 class Key(Record):
     """All quizzes of a class."""
 
-    seed: int
-    language: str
     quizzes: list[Quiz]
 
 
@@ -93,11 +88,10 @@ def drawn(identifier: str, name: str, pool: Sequence[Question], seed: int) -> Qu
     """
     left, chosen = random.Random(f"{seed}:{identifier}").sample(pool, len(pool)), list[Question]()
     while left and len(chosen) < len(KINDS):
-        kinds, places, tasks = ([getattr(one, name) for one in chosen] for name in ("kind", "place", "task"))
-        asked = [
-            (one.kind in kinds, one.place in places, tasks.count(one.task), one.difficulty != "hard") for one in left
-        ]
-        chosen.append(left.pop(asked.index(min(asked))))
+        left.sort(
+            key=lambda one: (*(sum(of(one) == of(own) for own in chosen) for of in ALIKE), one.difficulty != "hard")
+        )
+        chosen.append(left.pop(0))
     chosen.sort(key=lambda one: KINDS.index(one.kind))
     return Quiz(id=identifier, name=name, pool=len(pool), questions=chosen)
 

@@ -1,8 +1,4 @@
-"""Lines of a submission: as a question shows them, and small edits of them, such as slips of a hand.
-
-An edit replaces a pattern in the text of one line, so that the rest of the line stays as its author wrote it. What the
-result means is found by running it.
-"""
+"""Lines of a submission, and small edits of them, such as slips of a hand. Running says what an edit means."""
 
 from __future__ import annotations
 
@@ -16,122 +12,90 @@ from dataclasses import dataclass
 from typing import Final
 
 Place = tuple[str, int]  # path and line
-OPERATORS: Final[Mapping[str, tuple[str, ...]]] = {
+TOKENS: Final[Mapping[str, tuple[str, ...]]] = {
     **{"<": ("<=", ">"), "<=": ("<", ">="), ">": (">=", "<"), ">=": (">", "<="), "==": ("!=",), "!=": ("==",)},
-    **{"+": ("-",), "-": ("+",), "*": ("/",), "//": ("%",), "%": ("//",), "|": ("&",), "&": ("|",)},
+    **{"+": ("-",), "-": ("+",), "*": ("/",), "/": ("*",), "//": ("%",), "%": ("//",), "|": ("&",), "&": ("|",)},
+    **{"and": ("or",), "or": ("and",), "True": ("False",), "False": ("True",), "float32": ("float64",)},
+    **{"sqrt": ("square",), "rsqrt": ("sqrt",), "square": ("abs",), "mean": ("sum",), "sum": ("mean",)},
+    **{"cos": ("sin",), "sin": ("cos",), "uniform_": ("normal_",), "normal_": ("uniform_",)},
+    **{str(number): (str(number + 1),) for number in range(10)},
 }
-FUNCTIONS: Final[Mapping[str, str]] = {
-    **{"sqrt": "square", "rsqrt": "sqrt", "mean": "sum", "sum": "mean", "float32": "float64", "square": "abs"},
-    **{"cos": "sin", "sin": "cos", "logical_or": "logical_and", "logical_and": "logical_or", "ceil": "floor"},
-    **{"uniform_": "normal_", "normal_": "uniform_", "repeat_interleave": "repeat", "repeat": "repeat_interleave"},
-}
-WORDS: Final[Mapping[str, str]] = {
-    **{"True": "False", "False": "True", "and": "or", "or": "and"},
-    **{str(number): str(number + 1) for number in range(10)},
-}
-CALL: Final = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"  # brackets in brackets in brackets
-TERM: Final = rf"(?<![\w.])[\w.]+(?:{CALL}|\[[^][]*\])*"
-BEFORE, AFTER = r"(?<=[\w)\]])(?<!return)", r"(?=[\w(-])"  # an operator of two operands is between these
-OBJECT: Final = BEFORE + "".join(
-    rf"(?<!\b{name})" for name in ["torch", "nn", "F", "math", "init", "functional", "self"]
-)
-RULES: Final = (
-    *((rf"{BEFORE}( ?){re.escape(old)}( ?){AFTER}", rf"\1{new}\2") for old, by in OPERATORS.items() for new in by),
-    *((rf"(?<=\.){old}\b|\b{old}(?=\()", new) for old, new in FUNCTIONS.items()),
-    *((rf"(?<![\w.]){old}(?![\w.])", new) for old, new in WORDS.items()),
-    (rf"{OBJECT}(?<!super\(\))\.\w+{CALL}", ""),  # no cast, no clamp, no mask, no clone
-    (rf"{BEFORE} ?(?:\*\*|//|[-+*/%|&]) ?{TERM}", ""),  # one operand alone
-    (rf"{TERM} ?(?:\*\*|//|[-+*/%|&]) ?{AFTER}", ""),
-    (r"(?<=[\[( =,])-(?=[\w(])", ""),
-    (rf"([\w.]*sqrt)\(({TERM}) \+ ({TERM})\)", r"(\1(\2) + \3)"),  # eps outside the root
-    (rf"\(({TERM}) \+ ({TERM})\)((?:\.\w+\(\))+)", r"(\1\3 + \2)"),
-)
-# What may be deleted, since no name is missing then: errors raised, calls, and changes of something that exists
-CAN_GO: Final = re.compile(r"raise\b|[\w.]+\(.*\)$|[\w.]+(?:\[.*\])? [-+*/|&]= |\w+[.\[].* = |(\w+) = .*\b\1\b")
-STRING: Final = re.compile(r"""(["'])(?:\\.|(?!\1).)*\1""")
-MOST_LENGTH = 200  # of a line that is edited: patterns take long on longer ones
+OWNERS: Final = {"torch", "nn", "F", "math", "init", "functional", "self", "super()"}  # other calls can be left out
+NEEDED: Final = r"super\(\)|manual_seed|device"  # without a seed or a move, a CPU shows less than what can be argued
+UNREADABLE: Final = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 @dataclass(frozen=True)
 class Edit:
-    """One line of one file, written in another way; ``new`` is empty where the line is deleted, None if it stays."""
-
-    place: Place
-    old: str = ""
-    new: str | None = None
-
-    def applied(self, files: Mapping[str, str]) -> dict[str, str]:
-        """The submission with the edit; a deleted line leaves ``pass`` behind, so that its block is not empty."""
-        path, line = self.place
-        lines = files[path].splitlines()
-        lines[line - 1] = self.new or re.sub(r"\S.*", "pass", self.old)
-        return {**files, path: "\n".join(lines) + "\n"}
-
-
-def edits_of(place: Place, old: str) -> Iterator[Edit]:
-    """Every edit of a line that holds a whole statement, or the head of one, each text once."""
-    if len(old) <= MOST_LENGTH and _is_statement(old):
-        found = ((match, new) for pattern, new in RULES for match in re.finditer(pattern, old))
-        news = dict.fromkeys(f"{old[: match.start()]}{match.expand(new)}{old[match.end() :]}" for match, new in found)
-        for new in news:
-            changes = STRING.sub("", new) != STRING.sub("", old) and not re.fullmatch(r"[\w.]+", new.strip())
-            if changes and _is_statement(new):
-                yield Edit(place, old, new)
-        if CAN_GO.match(old.lstrip()):
-            yield Edit(place, old, "")
-
-
-def _is_statement(line: str) -> bool:
-    with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-        ast.parse(line.strip() + " pass" * line.endswith(":"))
-        return True
-    return False
-
-
-class Source:
-    """One file of a submission, without comments and docstrings, which may hold names or answers.
+    """A line written in another way.
 
     Attributes:
-        functions: By line, the name of the innermost function that it is in, and the function's lines, by number.
+        old: Its text, without indentation and comment.
+        new: Another text; ``pass``, where the line is deleted, so that its block is not empty; empty if it stays.
+        shown: The edited part, before and after; the author knows the rest of the line, and others have to look for it.
     """
 
-    def __init__(self, text: str) -> None:
-        """Parse it."""
-        lines, nodes = text.splitlines(), [*ast.walk(ast.parse(text))]
-        for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type == tokenize.COMMENT:
-                lines[token.start[0] - 1] = lines[token.start[0] - 1][: token.start[1]]
-        for node in nodes:
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-                omitted = [f"{' ' * node.col_offset}...", *[""] * ((node.end_lineno or 0) - node.lineno)]
-                lines[node.lineno - 1 : node.end_lineno] = omitted
-        self.functions: dict[int, tuple[str, dict[int, str]]] = {}
-        for node in (node for node in nodes if isinstance(node, ast.FunctionDef)):  # outer ones come first
-            numbers = range(node.lineno, (node.end_lineno or 0) + 1)
-            code = {number: lines[number - 1].rstrip() for number in numbers if lines[number - 1].strip()}
-            self.functions |= dict.fromkeys(code, (node.name, code))
+    place: Place
+    old: str
+    new: str = ""
+    shown: str = ""
 
-    def altered(self, line: int, new: str) -> str:
-        """The function around a line, numbered, with other text for the line."""
-        texts = {**self.functions[line][1], line: new}
-        margin = min(len(text) - len(text.lstrip()) for text in texts.values())
-        return "\n".join(f"{number:>4}   {text[margin:]}" for number, text in texts.items())
-
-    def alone(self, line: int, new: str | None = None) -> str:
-        """A line, numbered, below the name of its function, and what it would be instead, unless it is deleted.
-
-        The rest is not shown: its author knows it, and others have to look for it.
-        """
-        name, code = self.functions[line]
-        signs = {" ": code[line]} if new is None else {"-": code[line], "+": new}
-        shown = [f"{line:>4} {sign}     {text.lstrip()}" for sign, text in signs.items() if text]
-        return "\n".join([f"{min(code):>4}   def {name}(…):", *shown])
+    def applied(self, files: Mapping[str, str]) -> dict[str, str]:
+        """The submission with the edit."""
+        path, number = self.place
+        rows = files[path].split("\n")
+        rows[number - 1] = re.sub(r"\S.*", lambda _: self.new, rows[number - 1])
+        return {**files, path: "\n".join(rows)}
 
 
-def sources(files: Mapping[str, str]) -> dict[str, Source]:
-    """The files that are valid Python."""
+def lines_of(files: Mapping[str, str]) -> dict[Place, str]:
+    """Statements of one line, and heads of ``if`` and loops, without their comments, which may hold names."""
     found = {}
     for path, text in files.items():
-        with contextlib.suppress(SyntaxError, ValueError, RecursionError, tokenize.TokenError):
-            found[path] = Source(text)
+        with contextlib.suppress(*UNREADABLE):
+            rows = text.split("\n")
+            for one in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt)):
+                head = {ast.If: "test", ast.While: "test", ast.For: "iter"}.get(type(one))
+                last = getattr(one, head) if head else one
+                row, start, end = rows[one.lineno - 1].encode(), one.col_offset, last.end_col_offset
+                is_whole = last.end_lineno == one.lineno and not row[:start].strip()
+                if is_whole and row[end:].lstrip()[:1] in ((b":",) if head else (b"", b"#")):
+                    found[path, one.lineno] = row[start:end].decode() + ":" * bool(head)
     return found
+
+
+def edits_of(place: Place, old: str) -> list[Edit]:
+    """Edits of a line; those that show least of it come first, and its deletion last."""
+    if (statement := _parsed(old)) is None:
+        return []
+    found = dict[str, Edit]()
+    for part, by in _rewrites(statement, old):
+        new, shown = old.replace(part, by), f"{place[1]}:  … {part} …  →  … {by} …".replace("…  …", "…")
+        if old.count(part) == 1 and _parsed(new):  # of two, a reader could not tell which is meant
+            found.setdefault(new, Edit(place, old, new, shown))
+    ordered = sorted(found.values(), key=lambda edit: sum(map(str.isalpha, edit.shown)))
+    can_go = isinstance(statement, ast.Raise | ast.AugAssign | ast.Expr) and not re.search(NEEDED, old)
+    return [*ordered, *[Edit(place, old, "pass")] * can_go]
+
+
+def _parsed(text: str) -> ast.stmt | None:
+    with contextlib.suppress(*UNREADABLE):
+        return ast.parse(text + " pass" * text.endswith(":")).body[0]
+    return None
+
+
+def _rewrites(statement: ast.stmt, text: str) -> Iterator[tuple[str, str]]:
+    """Parts of a line, and what may be there instead."""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        yield from ((token.string, by) for by in TOKENS.get(token.string, ()))
+    for node in ast.walk(statement):
+        match node:
+            case ast.Call(func=ast.Attribute(value=owner, attr=name) as function, args=arguments):
+                whole, called = ast.unparse(node), ast.unparse(function)
+                match arguments or [owner]:
+                    case [ast.BinOp(left, ast.Add(), right)] if "sqrt" in name:  # eps outside the root
+                        root = f"{called}({ast.unparse(left)})" if arguments else f"{ast.unparse(left)}.{name}()"
+                        yield whole, f"({root} + {ast.unparse(right)})"
+                left_out = whole[len(called) - len(name) - 1 :]  # such as a cast, a clamp, a mask or a clone
+                if ast.unparse(owner).rpartition(".")[2] not in OWNERS and not re.search(NEEDED, left_out):
+                    yield left_out, ""

@@ -9,79 +9,35 @@ import random
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from grader.core.assignment import Assignment
+from grader.core.results.report import Record
 from grader.core.rubric import Rubric, Task
 from grader.core.sandbox.handle import WorkerFailed, WorkerLike
 from grader.specimens.variants import variants_of
 
-from .source import Edit, Place, Source, edits_of, sources
+from .source import Edit, Place, edits_of, lines_of
 
 Files = Mapping[str, str]
 Start = Callable[[Files], WorkerLike]  # starts a worker
 
 EXAM = Path(__file__).with_name("exam.py").read_text(encoding="utf-8")
-LIMIT_S = 1.0  # of a worker's time for all calls on one version
 NUMBER = r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
 MOST_TEXT = 160  # characters of an option
-CLOSE, APART = 1e-6, 1e-2  # relative to the largest number: the same up to rounding; different to a reader
-MOST_EDITS = 8  # of a task's lines; each costs two workers
+MOST_FRACTIONS = 2  # different numbers that two digits after the point do not write
+LIMIT_S = 1.0  # of a worker's time for all calls on one version
+MOST_EDITS = 7  # of a task's lines; each costs two workers
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What a call gives on one version of a submission.
-
-    Attributes:
-        value: Dtype and numbers of a tensor, ``raises`` and the class of an exception, or the ``repr`` of all else.
-        steps: The lines of the submission in the order in which they ran.
-        held: The dtype and shape of the tensor that a line assigned or returned.
-    """
-
-    value: str
-    steps: Sequence[Place] = ()
-    held: Mapping[Place, str] = field(default_factory=dict)
-
-    @cached_property
-    def text(self) -> str:
-        """The value as options show it: with three digits."""
-        return re.sub(NUMBER, _rounded, self.value)
-
-    @cached_property
-    def form(self) -> str:
-        """The text without its numbers and words."""
-        return re.sub(r"[A-Za-z_][\w.]*", "w", re.sub(NUMBER, "#", self.text))
-
-    @property
-    def is_readable(self) -> bool:
-        """Whether a person could have computed it: no long, very large or very small numbers."""
-        return len(self.text) <= MOST_TEXT and not re.search(r"\b(?:nan|inf)\b|\de[-+]|\d{6}", self.text)
-
-    def same(self, other: Outcome) -> bool | None:
-        """Whether it is the same as another; None where a person could not tell."""
-        if re.sub(NUMBER, "#", self.value) != re.sub(NUMBER, "#", other.value):
-            return False
-        own, its = ([float(number) for number in re.findall(NUMBER, value)] for value in (self.value, other.value))
-        largest = max(map(abs, [*own, *its, 1e-30]))
-        gap = max((abs(a - b) for a, b in zip(own, its, strict=True)), default=0.0) / largest
-        return True if gap <= CLOSE else False if gap >= APART and self.text != other.text else None
-
-    def after(self, place: Place) -> int:
-        """How many lines ran from a line on to the end; 0 if it was not reached."""
-        return len(self.steps) - self.steps.index(place) if place in self.steps else 0
-
-
-@dataclass(frozen=True)
-class Call:
-    """A few lines of code that a student reads in a question, and that a worker runs.
+class Call(Record):
+    """A few lines of code that a student reads in a question, and that a worker runs; the last one is an expression.
 
     Attributes:
         task: The id of the task whose names it uses, beside ``torch``.
-        code: The lines; the last one is an expression, and its value is asked for.
         history: Whether it is about what earlier calls or seeds leave behind, rather than about one output.
     """
 
@@ -90,46 +46,76 @@ class Call:
     history: bool = False
 
 
-@dataclass(frozen=True)
-class Viva:
-    """The calls and laws of an assignment, from its file ``corpus/viva.toml``.
+class Viva(Record):
+    """What an assignment declares in its file ``corpus/viva.toml``.
 
     Attributes:
-        calls: What may be asked, in the order of the file.
         laws: From the id of a property to code like that of a call, whose value is true where the property holds. No
             student reads it; the title of the property is the law in words.
     """
 
-    calls: tuple[Call, ...]
-    laws: Mapping[str, str]
+    calls: list[Call]
+    laws: dict[str, str]
 
 
-def viva_of(assignment: Assignment) -> Viva | None:
-    """What the assignment's file says; None if it has no such file.
+class Value(str):
+    """What running gave: dtype and numbers or sizes of a tensor, ``raises`` and an exception's class, or a ``repr``.
 
-    Raises:
-        ValueError: If the file names an unknown task or property.
+    What a line holds in turn has semicolons.
     """
-    path = assignment.folder / "corpus" / "viva.toml"
-    if not path.is_file():
-        return None
-    data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-    calls = tuple(Call(**{**call, "code": call["code"].strip()}) for call in data["calls"])
-    known = {task.id for task in assignment.rubric.tasks} | assignment.rubric.properties.keys()
-    for unknown in ({call.task for call in calls} | data["laws"].keys()) - known:
-        raise ValueError(f"{path}: {unknown!r} is no task or property of the rubric.")
-    return Viva(calls, {name: code.strip() for name, code in data["laws"].items()})
+
+    def text(self, digits: int = 3) -> str:
+        """As options show it; two values that two digits do not tell apart are one to a reader."""
+        return re.sub(
+            NUMBER,
+            lambda n: n[0] if n[0].lstrip("-").isdecimal() else str(float(f"{float(n[0]):.{digits}g}") + 0.0),
+            self,
+        )
+
+    @cached_property
+    def form(self) -> str:
+        """The text without its numbers and words; the same for any count of them, and for any count of like parts."""
+        parts = re.sub(r"[A-Za-z_][\w.]*", "w", re.sub(NUMBER, "#", self)).replace("#, ", "").split("; ")
+        return "; ".join(dict.fromkeys(parts))
+
+    @cached_property
+    def is_readable(self) -> bool:
+        """Whether a person could have computed it: no long, very large or very small numbers, and no random ones."""
+        fractions = {
+            number.lstrip("-") for number in re.findall(NUMBER, self.text()) if len(number.partition(".")[2]) > 2
+        }
+        is_short = len(self.text()) <= MOST_TEXT and len(fractions) <= MOST_FRACTIONS
+        return is_short and not re.search(r"\b(?:nan|inf)\b|\de[-+]|\d{6}", self.text())
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a call gives on one version of a submission.
+
+    Attributes:
+        value: Of its last line.
+        steps: The lines of the submission in the order in which they ran.
+        told: By kind of question and line, what the line assigned or returned.
+    """
+
+    value: Value
+    steps: Sequence[Place] = ()
+    told: Mapping[tuple[str, Place], Value] = field(default_factory=dict)
+
+    def of(self, kind: str) -> list[Value]:
+        """What lines told for one kind of question."""
+        return [value for (one, _), value in self.told.items() if one == kind]
 
 
 @dataclass(frozen=True)
 class Version:
-    """What code for a task does: the outcomes of the task's calls in their order, and the properties that it breaks."""
+    """What code for a task does with each call, and the properties that it breaks."""
 
-    outcomes: Sequence[Outcome]
+    outcomes: Mapping[Call, Outcome]
     broken: frozenset[str]
 
 
-Known = Mapping[str, Mapping[str, Version]]  # mistakes, by task and misconception
+Known = Sequence[tuple[str, Version]]  # tasks and what a known mistake does
 
 
 @dataclass(frozen=True)
@@ -137,94 +123,90 @@ class Study:
     """One task of one submission.
 
     Attributes:
-        outcomes: Of the calls, in their order.
-        holding: The properties whose law holds.
-        edited: The submission with one edit each.
-        mistakes: What others get wrong, for wrong answers, by misconception.
+        own: The submission as it is.
+        holding: The properties whose law holds for it.
+        edited: It with one edit each, and what that breaks of them.
+        mistakes: What others get wrong, for wrong answers.
     """
 
     task: Task
-    sources: Mapping[str, Source]
-    calls: Sequence[Call]
-    outcomes: Sequence[Outcome]
+    lines: Mapping[Place, str]
+    own: Version
     holding: frozenset[str]
     edited: Sequence[tuple[Edit, Version]]
-    mistakes: Mapping[str, Version]
+    mistakes: Sequence[Version]
+
+
+def viva_of(assignment: Assignment) -> Viva | None:
+    """What the assignment's file says; None if it has no such file."""
+    path = assignment.folder / "corpus" / "viva.toml"
+    return Viva.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
 
 
 def studies(start: Start, files: Files, rubric: Rubric, viva: Viva, known: Known, seed: str) -> Iterator[Study]:
-    """What there is to ask about each task that can be imported and that does something.
-
-    The seed decides which lines are edited.
-    """
-    readable = sources(files)
+    """What there is to ask about each task that can be imported and that does something; the seed chooses edits."""
+    lines = lines_of(files)
     for task in rubric.tasks:
-        calls = [call for call in viva.calls if call.task == task.id]
         laws = {prop.id: viva.laws[prop.id] for prop in task.properties if prop.id in viva.laws}
-        if own := _version(start, files, task, calls, laws):
-            holding, edits = frozenset(laws) - own.broken, _chosen(readable, own, f"{seed}:{task.id}")
-            versions = [(edit, _version(start, edit.applied(files), task, calls, laws)) for edit in edits]
-            edited = [(edit, Version(one.outcomes, one.broken & holding)) for edit, one in versions if one]
-            yield Study(task, readable, calls, own.outcomes, holding, edited, known.get(task.id, {}))
+        if own := version(start, files, task, viva.calls, laws):
+            holding, edits = frozenset(laws) - own.broken, _chosen(lines, own, f"{seed}:{task.id}")
+            versions = [(edit, version(start, edit.applied(files), task, viva.calls, laws)) for edit in edits]
+            edited = [(edit, replace(one, broken=one.broken & holding)) for edit, one in versions if one]
+            yield Study(task, lines, own, holding, edited, [one for name, one in known if name == task.id])
 
 
-def known_mistakes(start: Start, assignment: Assignment, viva: Viva) -> dict[str, dict[str, Version]]:
-    """By task, one wrong variant of the assignment for each of its misconceptions."""
-    found: dict[str, dict[str, Version]] = {task.id: {} for task in assignment.rubric.tasks}
-    for variant in variants_of(assignment):
-        task = next((task for task in assignment.rubric.tasks if variant.piece in task.names), None)
-        if task and not variant.valid and len(variant.hints) == 1 and not variant.hints & found[task.id].keys():
-            calls = [call for call in viva.calls if call.task == task.id]
-            version = _version(start, variant.files, task, calls, {})
-            found[task.id] |= dict.fromkeys(variant.hints, version) if version else {}
-    return found
+def known_mistakes(start: Start, assignment: Assignment, viva: Viva) -> Known:
+    """One wrong variant of the assignment for each of its misconceptions."""
+    variants = {hint: variant for variant in variants_of(assignment) for hint in variant.hints if not variant.valid}
+    tasks = {name: task for task in assignment.rubric.tasks for name in task.names}
+    pairs = [(tasks[one.piece], one.files) for one in variants.values() if one.piece in tasks]
+    return [(task.id, one) for task, files in pairs if (one := version(start, files, task, viva.calls, {}))]
 
 
-def _version(start: Start, files: Files, task: Task, calls: Sequence[Call], laws: Files) -> Version | None:
-    """Run code for a task; None if it cannot be imported, does not end, varies, or if every call raises something."""
-    found = outcomes(start, files, task, [*(call.code for call in calls), *laws.values()])
-    if not found or all(outcome.value.startswith("raises ") for outcome in found[: len(calls)]):
-        return None
-    judged = zip(laws, found[len(calls) :], strict=True)
-    return Version(found[: len(calls)], frozenset(name for name, outcome in judged if outcome.value != "True"))
+def version(start: Start, files: Files, task: Task, calls: Sequence[Call], laws: Mapping[str, str]) -> Version | None:
+    """Run code for a task; None if it cannot be imported, does not end, varies, or if every call raises something.
 
-
-def _chosen(readable: Mapping[str, Source], own: Version, seed: str) -> list[Edit]:
-    """Edits of lines of functions that ran; the seed decides which."""
-    ran = sorted({place for outcome in own.outcomes for place in outcome.steps if place[0] in readable})
-    inside = [(place, readable[place[0]].functions.get(place[1])) for place in ran]
-    edits = [edit for place, around in inside if around for edit in edits_of(place, around[1][place[1]])]
-    return random.Random(seed).sample(edits, min(MOST_EDITS, len(edits)))
-
-
-def outcomes(start: Start, files: Files, task: Task, codes: Sequence[str]) -> list[Outcome] | None:
-    """The outcomes of calls that use the names of a task; None if these cannot be imported, or no answer comes.
-
-    A second worker confirms them: where it says something else, there is no outcome. In the first, lines are watched,
-    and memory that nobody has written to holds nan, so that code which reads it has no outcome, either.
+    A second worker confirms what the first one says: where they differ about a call, there is no version, and where
+    they differ about a line, nothing is told of it. In the first, memory that nobody has written to holds nan.
     """
+    asked = [call for call in calls if call.task == task.id]
     homes = {name: task.file_of(name).removesuffix(".py").replace("/", ".") for name in task.names}
     loads = [("load", {"module": module, "name": name}) for name, module in (*homes.items(), ("run", "src._exam"))]
     found = list[list[Outcome]]()
-    for watched in (True, False):
+    for is_first in (True, False):
+        arguments = [homes, [*(call.code for call in asked), *laws.values()], len(asked), is_first]
         worker = start({**files, "src/_exam.py": EXAM})
-        call = ("call", {"target": "run", "arguments": [homes, list(codes), watched]})
         try:
-            found.append([_outcome(reply) for reply in worker.request([*loads, call], LIMIT_S)["value"]["outcomes"]])
+            reply = worker.request([*loads, ("call", {"target": "run", "arguments": arguments})], LIMIT_S)
+            found.append([_outcome(one) for one in reply["value"]["outcomes"]])
         except (WorkerFailed, TypeError, ValueError, KeyError):  # a submission may have any reply sent
             return None
         finally:
             worker.close()
+        if all(one.value.startswith("raises ") for one in found[-1][: len(asked)]):
+            return None
     first, second = found
-    is_whole = len(first) == len(second) == len(codes)
-    return first if is_whole and all(a.same(b) for a, b in zip(first, second, strict=True)) else None
+    if len(first) != len(asked) + len(laws) or [one.value for one in first] != [one.value for one in second]:
+        return None
+    agreed = [
+        replace(a, told={key: value for key, value in a.told.items() if b.told.get(key) == value and key[1] in a.steps})
+        for a, b in zip(first, second, strict=True)
+    ]
+    broken = frozenset(name for name, one in zip(laws, first[len(asked) :], strict=True) if one.value != "True")
+    return Version(dict(zip(asked, agreed, strict=False)), broken)
 
 
 def _outcome(reply: Mapping[str, Any]) -> Outcome:
-    steps = tuple((str(path), int(line)) for path, line in reply["steps"])
-    held = {(str(path), int(line)): str(text) for path, line, text in reply["held"]}
-    return Outcome(str(reply["value"]), steps, held)
+    told = {(str(kind), (str(path), int(line))): Value(str(text)) for kind, path, line, text in reply["told"]}
+    return Outcome(Value(str(reply["value"])), [(str(path), int(line)) for path, line in reply["steps"]], told)
 
 
-def _rounded(number: re.Match[str]) -> str:
-    return number[0] if number[0].lstrip("-").isdecimal() else str(float(f"{float(number[0]):.3g}") + 0.0)
+def _chosen(lines: Mapping[Place, str], own: Version, seed: str) -> list[Edit]:
+    """An edit of each of some lines that ran; they are neighbours, so that one can ask which of them breaks a law."""
+    rng, ran = (
+        random.Random(seed),
+        sorted({place for run in own.outcomes.values() for place in run.steps} & lines.keys()),
+    )
+    edits = [some for place in ran if (some := edits_of(place, lines[place]))]
+    first = rng.randrange(len(edits) or 1)
+    return [rng.choice([*some[:2], some[-1]]) for some in [*edits[first:], *edits[:first]]][:MOST_EDITS]

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from grader.extras.viva.quiz import Key, Option, Question, Quiz
+from grader.extras.viva.quiz import Key, Question, Quiz
+from grader.extras.viva.source import Edit
 
 NAME = "anon-abcdefgh"
 HOSTILE = "x = a < b & '~{c}=#:\\n'  # <script>"
 
 
-def question(
-    kind: str = "predict", right: int = 1, task: str = "task1", place: str = "", text: str = "0.6"
-) -> Question:
+def question(kind: str = "predict", right: int = 1, task: str = "task1", text: str = "0.6") -> Question:
     """A question of four options, of which one is hostile text."""
     texts = ["[[1, 2]]", text, HOSTILE, "line 7"]
-    options = [Option(own, "" if number == right else "an edit") for number, own in enumerate(texts)]
-    return Question(kind, task, f"What about {HOSTILE}?", [f"def f():\n    {HOSTILE}"], options, "ran", place, 3)
+    edit = Edit(("a.py", 7), HOSTILE, "pass")
+    code = [f"def f():\n    {HOSTILE}"]
+    return Question(kind, task, f"What about {HOSTILE}?", code, texts, texts[right], "ran", edit, 3)
 
 
 def quiz(*questions: Question, identifier: str = "ada", name: str = NAME) -> Quiz:
@@ -25,4 +25,4 @@ def quiz(*questions: Question, identifier: str = "ada", name: str = NAME) -> Qui
 
 def key(*quizzes: Quiz) -> Key:
     """The key of a class."""
-    return Key(seed=0, language="en", quizzes=list(quizzes or (quiz(),)))
+    return Key(quizzes=list(quizzes or (quiz(),)))

@@ -30,7 +30,7 @@ def table(path: Path, *rows: Sequence[str], delimiter: str = ",") -> Path:
 def answers(right: int) -> list[tuple[str, str, str]]:
     """The code, text and answer of each question, so many of them right."""
     return [
-        (code, f"[{code}] {one.prompt}", one.options[one.right].text if number < right else WRONG)
+        (code, f"[{code}] {one.prompt}", one.answer if number < right else WRONG)
         for number, (code, one) in enumerate(OWN.numbered)
     ]
 

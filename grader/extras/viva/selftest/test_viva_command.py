@@ -57,7 +57,7 @@ def test_points_stand_beside_the_grade_and_change_no_score(reports: Path, tmp_pa
     (quiz,) = (quiz for quiz in read_written(reports / KEY, Key).quizzes if quiz.id == "ada")
     answers = tmp_path / "answers.csv"
     with answers.open("w", encoding="utf-8", newline="") as file:
-        rows = [[f"[{code}]", one.options[one.right].text] for code, one in quiz.numbered]
+        rows = [[f"[{code}]", one.answer] for code, one in quiz.numbered]
         csv.writer(file).writerows([["question", "answer"], *rows[:5], [rows[5][0], "no idea"]])
     found = run("viva", reports, "--answers", answers)
     assert found.exit_code == 0, found.output
