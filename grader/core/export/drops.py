@@ -17,7 +17,7 @@ from grader.core.results.policy import grade
 from grader.core.rubric import Policy
 
 from .moodle import GRADE, IDENTIFIER, MODIFIED
-from .rows import ExportError, Row
+from .rows import ExportError, Row, grouped
 from .table import read_number, read_template
 
 GRADES = tuple(map(heading, (*GRADE, "Total Score", "score")))  # of Moodle and plain tables, Gradescope, nbgrader
@@ -48,11 +48,8 @@ class Drop:
 
 
 def in_words(found: Iterable[Drop]) -> list[str]:
-    """A line for each way in which grades are lower, with everyone whom it concerns; the most frequent one first."""
-    alike: dict[str, list[str]] = {}
-    for own in found:
-        alike.setdefault(own.what, []).append(f"{own.row.student} ({own.row.report.submission.id})")
-    return [f"{', '.join(names)}: {what}" for what, names in sorted(alike.items(), key=lambda one: -len(one[1]))]
+    """Each way in which grades are lower, with everyone whom it concerns."""
+    return grouped("would drop", ((own.what, f"{own.row.student} ({own.row.report.submission.id})") for own in found))
 
 
 def in_file(path: Path, rows: Iterable[Row]) -> dict[Key, Before]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -86,6 +86,12 @@ class DecidedClass:
         attention = [one for one in before.attention if one.code != STALE]
         attention += [Attention(id=submission, code=STALE, text=str(ruling)) for submission, ruling in stale]
         return before.model_copy(update={"submissions": lines, "attention": attention})
+
+    def unseen(self, attention: Iterable[Attention]) -> list[Attention]:
+        """The reasons for a person to look at a submission for which nobody has looked at it yet."""
+        looks = {line.id: self.book.seen(line.id) for line in self.lines}
+        seen = {name: own.decision.seen or () for name, own in looks.items() if own}
+        return [one for one in attention if one.code not in seen.get(one.id, ())]
 
     def _decided(self, line: SummaryLine) -> Decided | None:
         """The decisions about a line of the summary; its own score and bonus stay those of the grader."""

@@ -89,7 +89,7 @@ class Run:
         restored: Ids of candidates whose kept report had been changed or deleted, and was written again.
         reasons: Names of conditions that differ from those of earlier results, which are therefore not kept.
         duration_s: Wall-clock seconds, once finished.
-        attention: Reasons for a person to look at a submission, once finished.
+        attention: Reasons for a person to look at a submission for which nobody has looked yet, once finished.
         environments: The environments in which the results were obtained, once finished.
         unsettled: Decisions that a person should look at, once finished.
         mistake: Why decisions could not be read; empty if they could.
@@ -213,7 +213,7 @@ class Run:
                 attention=reasons,
             )
         )
-        self.attention, self.environments = whole.attention, [*environments.values()]
+        self.environments = [*environments.values()]
         if not self.missing:
             write_json(self._out / SUMMARY, whole)
         return entries
@@ -228,10 +228,11 @@ class Run:
             rubric = self._assignment.rubric
             known = read_decided(self._out, whole.submissions, written, rubric, self._connection, note=False)
         except DecisionError as error:
-            self.mistake = str(error)
+            self.mistake, self.attention = str(error), whole.attention
             return whole
-        self.unsettled = known.book.unsettled
-        return known.summary(whole)
+        self.unsettled, decided = known.book.unsettled, known.summary(whole)
+        self.attention = known.unseen(decided.attention)
+        return decided
 
 
 def _untouched(path: Path, known: Recorded) -> bool:
