@@ -130,7 +130,7 @@ def test_a_grading_that_was_never_exported_counts_as_well(tmp_path: Path) -> Non
     write_class(out, report("ada", LOST))
     result = export(out)
     assert not accepted(result)
-    assert result.stderr.startswith("1 would drop: 11 graded 2026-10-02T12:00:00+00:00, now 5\n  ada (ada)\n")
+    assert result.stderr.startswith("1 would drop: 11 graded 2026-10-02, now 5\n  ada (ada)\n")
 
 
 def test_a_mistake_that_was_mended_before_anyone_exported_it_lowers_nobody(out: Path) -> None:

@@ -97,8 +97,10 @@ def test_what_somebody_has_looked_at_is_not_listed_for_review_again(judged: list
     del judged
     listed = [line.split(": ")[:2] for line in run(place).stdout.splitlines() if line.count(": ") > 1]
     assert ["cy", "unreadable"] in listed
+    assert ["ada, bo", "renamed"] in listed  # told together
     look = 'seen = ["{code}"]\nwho = "kim"\nwhen = 2026-10-05T10:00:00Z\n'
-    looks = (f'[[decision]]\nstudent = "{who}"\n{look.format(code=code)}' for who, code in listed)
+    told = [(who, code) for names, code in listed for who in names.split(", ")]
+    looks = (f'[[decision]]\nstudent = "{who}"\n{look.format(code=code)}' for who, code in told)
     (place / "out" / "decisions.toml").write_text("\n".join(looks))
     again = run(place).stdout
     assert "for manual review" not in again

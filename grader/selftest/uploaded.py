@@ -44,7 +44,7 @@ def check_cells(out: Path, downloaded: Path, told: str) -> None:
     """
     lines, raw = [line.removeprefix("'") for line in told.splitlines()], _earned(out)
     changed = {  # from each grade that is told with its student to the reason above it
-        one: head.partition(" changed: ")[2]
+        one.removeprefix("'"): head.partition(" changed: ")[2]
         for head, names in pairwise(lines)
         if " changed: " in head
         for one in names.strip().split("; ")

@@ -9,7 +9,7 @@ from functools import cache
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.model import Ruling
 from grader.core.grades.words import sentence
-from grader.core.intake.origin import Origin, Student
+from grader.core.intake.origin import Origin, Student, absent
 from grader.core.results.policy import Grade
 from grader.core.results.report import Report
 
@@ -57,7 +57,7 @@ class Row:
     @property
     def absent(self) -> bool:
         """Whether the student handed in nothing."""
-        return self.source == "roster"
+        return absent(self.origin)
 
     @property
     def origin(self) -> Origin | None:

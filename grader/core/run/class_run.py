@@ -16,7 +16,7 @@ from grader.core.grades.decided import read_decided
 from grader.core.grades.model import DecisionError, Ruling
 from grader.core.grades.people import key, students
 from grader.core.intake.candidate import Candidate
-from grader.core.intake.origin import Origin
+from grader.core.intake.origin import Origin, absent
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Concern, Submission
 from grader.core.results.attention import attention
@@ -286,26 +286,22 @@ def joined(candidates: Sequence[Candidate], known: Mapping[str, Origin | None], 
     candidates = [
         one if one.origin else dataclasses.replace(one, origin=_kept(known.get(one.id))) for one in candidates
     ]
-    earlier = {own for name, origin in known.items() if not _absent(origin) for own in _keys(name, origin)}
-    own = [one for one in candidates if not (_absent(one.origin) and _keys(one.id, one.origin) <= earlier)]
+    earlier = {own for name, origin in known.items() if not absent(origin) for own in _keys(name, origin)}
+    own = [one for one in candidates if not (absent(one.origin) and _keys(one.id, one.origin) <= earlier)]
     here = {one.id for one in own}
-    present = {student for one in own if not _absent(one.origin) for student in _keys(one.id, one.origin)}
+    present = {student for one in own if not absent(one.origin) for student in _keys(one.id, one.origin)}
     rest = {name: origin for name, origin in known.items() if name not in here}
     gone = [
         name
         for name, origin in rest.items()
-        if _keys(name, origin) <= present and (_absent(origin) or not every_attempt)
+        if _keys(name, origin) <= present and (absent(origin) or not every_attempt)
     ]
-    return Joined(own, [name for name in rest if name not in gone], [name for name in gone if not _absent(known[name])])
+    return Joined(own, [name for name in rest if name not in gone], [name for name in gone if not absent(known[name])])
 
 
 def _kept(origin: Origin | None) -> Origin | None:
     """Whose a submission is, for a folder or a zip under its id that does not say so."""
-    return origin.model_copy(update={"source": "folders"}) if origin and _absent(origin) else origin
-
-
-def _absent(origin: Origin | None) -> bool:
-    return origin is not None and origin.source == "roster"
+    return origin.model_copy(update={"source": "folders"}) if origin and absent(origin) else origin
 
 
 def _keys(name: str, origin: Origin | None) -> set[tuple[str, str]]:

@@ -39,7 +39,7 @@ def decide(
         str | None, typer.Argument(metavar="STUDENT", help="An id or a name, as in show; * for everyone.")
     ] = None,
     override: Annotated[
-        str | None, typer.Option(metavar="WHAT", help="A property id, score or bonus to set to --points.")
+        str | None, typer.Option(metavar="WHAT", help="A property, a task, score or bonus to set to --points.")
     ] = None,
     points: Annotated[float | None, typer.Option(min=0, help="New points, with --override.")] = None,
     comment: Annotated[str | None, typer.Option(metavar="TEXT", help="A comment for the student.")] = None,

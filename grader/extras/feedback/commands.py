@@ -35,9 +35,6 @@ MAIL_COLUMNS = ("email", "name", "subject", "message", "attachment")
 def return_feedback(
     out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of `grader grade`.")],
     to: Annotated[str, typer.Option(help="canvas, moodle or mail.")],
-    pages: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Where to write the pages, as report does. Default: DIR/html.")
-    ] = None,
     folder: Annotated[Path | None, typer.Option("--out", help="Output folder. Default: DIR.")] = None,
     template: Annotated[
         Path | None,
@@ -74,9 +71,8 @@ def return_feedback(
         with opened(graded_folder(out)) as ledger:
             file, format_ = (place / f"{to}.csv", None) if template else (None, PLAIN)
             ready = prepared(out, to, ledger, content, assignment_id, file, format_, told, partial)
-            pages = pages or out / "html"
-            write_pages(ready.known, pages, language, handout)
-            back = collected(ready.made.rows, to, pages / "students", candidates, chosen().rubric, language)
+            write_pages(ready.known, out / "html", language, handout)
+            back = collected(ready.made.rows, to, out / "html/students", candidates, chosen().rubric, language)
             _preflight(ready, back, accept_drops, accept_blanks, accept_stale, graded=template is not None)
             place.mkdir(parents=True, exist_ok=True)
             _write(to, place, back, ready, ledger, graded=template is not None or to == MAIL)
