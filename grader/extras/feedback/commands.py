@@ -93,7 +93,7 @@ def _preflight(
     if missing and not accept_blanks:
         look.append(f"students who would get no feedback: {missing} (--accept-blanks returns the others)")
     if not look and not (back.files or back.letters):
-        look.append("no page would go back to anybody")
+        look.append("no student would get a page")
     if look:
         fail(f"needs attention: {'; '.join(look)}. Nothing was written.", EXIT_GRADER_ERROR)
 

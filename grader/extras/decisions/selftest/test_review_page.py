@@ -469,7 +469,7 @@ def test_a_group_is_decided_at_once_but_for_whoever_is_taken_out_and_undone_at_o
 def test_a_group_that_has_changed_meanwhile_is_shown_again_and_nobody_is_no_group(tmp_path: Path) -> None:
     desk = shared(tmp_path)
     group = group_of(desk)
-    assert "nobody is checked" in apply(desk, group)[1]
+    assert "no submission is checked" in apply(desk, group)[1]
     assert "points 'x': not a number" in apply(desk, group, 0, 1, points="x")[1]
     assert "meanwhile" in apply(desk, group, 0, state="old")[1]
     assert desk.decisions() == []

@@ -162,7 +162,7 @@ def test_nothing_is_never_written_over_an_upload(tmp_path: Path) -> None:
     arguments = ["export", str(out), "--to", "moodle", "--template", str(tmp_path / "other.csv"), *options]
     assert CliRunner().invoke(app, arguments).exit_code == 3
     result = back(out, "canvas", *options, code=3)  # the download is Moodle's
-    assert "no page would go back to anybody" in result.stderr
+    assert "no student would get a page" in result.stderr
     assert {name: (out / name).read_bytes() for name in good} == good
 
 
