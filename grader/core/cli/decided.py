@@ -16,9 +16,7 @@ from grader.core.results.report import Report, SummaryLine
 
 from .terminal import chosen, ending, fail, read_class, read_written, warn
 
-Partial = Annotated[
-    bool, typer.Option("--partial", help="Proceed even if only one task was graded, with `grade --only`.")
-]
+Partial = Annotated[bool, typer.Option("--partial", help="Proceed even if only one task was graded (--only).")]
 
 
 def refuse_partial(folder: Path, lines: Iterable[SummaryLine], partial: bool) -> None:

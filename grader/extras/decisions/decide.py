@@ -90,7 +90,7 @@ def decide(
         say(f"Decisions taken back: {len(taken)}.")
         return
     if points is not None and override is None and all_with is None:
-        fail("--points: nothing to give them for. Name it with --override: a property's id, score or bonus.")
+        fail("--points needs --override: a property, a task, score or bonus.")
     if late_days is not None and late_days < 1:
         fail(f"--late-days {late_days}: forgives nothing. Give the number of days to forgive, or --due.")
     if file is not None and file.partition("=")[0] not in (paths := chosen().rubric.files):

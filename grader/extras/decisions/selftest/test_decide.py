@@ -175,7 +175,7 @@ def test_a_student_is_found_as_in_show_and_named_by_what_lasts(out: Path, who: s
         (("ada", "--due", "tomorrow", *REASON), "--due tomorrow: not a date or time. Use the form 2026-10-09,"),
         (
             ("ada", "--points", "3", *REASON),
-            "grader: --points needs --override: the id of a property or a task, score or bonus.",
+            "grader: --points needs --override:",
         ),
         (("ada", *REASON), "grader: --why: no decision to explain."),
         (("*", "--excuse", *REASON), "only attempt can be decided for everyone"),
