@@ -47,7 +47,7 @@ def read_decided(
         lines: Of its summary; None to read them.
         ledger: The opened ledger, where the command has opened it.
         quiet: Whether to say nothing.
-        note: Whether to bring ledger and summary up to date with the decisions.
+        note: Whether to bring the ledger up to date with the decisions.
     """
 
     def as_graded(submission: str) -> Report:

@@ -28,6 +28,7 @@ from grader.core.results.report import (
     Practice,
     Report,
     Summary,
+    SummaryLine,
     json_text,
     with_origin,
     write_json,
@@ -204,35 +205,33 @@ class Run:
             "started_at": self._started.isoformat(timespec="seconds"),
             "duration_s": self.duration_s,
         }
-        whole = self._decided(
-            Summary(
-                assignment=first.assignment,
-                submissions=[own.line for own in entries],
-                environment=first.environment,
-                provenance=first.provenance.model_copy(update=this_run),
-                attention=reasons,
-            )
+        lines = [own.line for own in entries]
+        whole = Summary(
+            assignment=first.assignment,
+            submissions=lines,
+            environment=first.environment,
+            provenance=first.provenance.model_copy(update=this_run),
+            attention=self._with_decisions(lines, reasons),
         )
         self.environments = [*environments.values()]
         if not self.missing:
             write_json(self._out / SUMMARY, whole)
         return entries
 
-    def _decided(self, whole: Summary) -> Summary:
-        """The summary with what people decided; a mistake in their file is told when the run has ended."""
+    def _with_decisions(self, lines: Sequence[SummaryLine], reasons: list[Attention]) -> list[Attention]:
+        """The reasons, with stale decisions; a mistake in the file of decisions is told when the run has ended."""
 
         def written(submission: str) -> Report:
             return Report.model_validate_json((self._out / submission / REPORT).read_bytes())
 
         try:
-            rubric = self._assignment.rubric
-            known = read_decided(self._out, whole.submissions, written, rubric, self._connection, note=False)
+            known = read_decided(self._out, lines, written, self._assignment.rubric, self._connection, note=False)
         except DecisionError as error:
-            self.mistake, self.attention = str(error), whole.attention
-            return whole
-        self.unsettled, decided = known.book.unsettled, known.summary(whole)
-        self.attention = known.unseen(decided.attention)
-        return decided
+            self.mistake, self.attention = str(error), reasons
+            return reasons
+        self.unsettled, everything = known.book.unsettled, known.attention(reasons)
+        self.attention = known.unseen(everything)
+        return everything
 
 
 def _untouched(path: Path, known: Recorded) -> bool:
