@@ -33,8 +33,8 @@ WORDS: Final[sentences.Sentences] = {
         "{file} 中自己写的部分有 {share} 也出现在 {other} 中。这只是查看的理由，不是证据。",
     ),
     "rename": (
-        "If it is: grader decide DIR {id} --file PATH=NAME, then grade again.",
-        "如果是：先用 grader decide DIR {id} --file 路径=文件名，再重新评分。",
+        "To grade it as that file: grader decide DIR {id} --file PATH=NAME --why TEXT, then grade again.",
+        "要按那个文件评分：先用 grader decide DIR {id} --file 路径=文件名 --why 理由，再重新评分。",
     ),
     "proposed": ("Proposed", "建议得分"),
     "grader_says": ("The grader: {score}", "评分程序：{score}"),
