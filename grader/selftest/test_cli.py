@@ -202,7 +202,7 @@ def test_our_own_failure_is_shown_and_ends_with_3(
     data = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert data["submissions"] == [
         {"id": "ada", "status": "grader_error", "score": None, "bonus": None, "max_score": 100.0, "max_bonus": 20.0}
-        | {"reason": data["submissions"][0]["reason"], "practice": None, "origin": None, "decided": None}
+        | {"reason": data["submissions"][0]["reason"], "practice": None, "origin": None}
     ]
 
 

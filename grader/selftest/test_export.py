@@ -200,11 +200,25 @@ def test_moodle_comments_say_what_the_policy_did(rubric: Rubric) -> None:
     first = table(made)[0]
     assert first["Grade"] == "72"
     assert first["Feedback comments"] == (
-        "10 bonus points exceed the cap of 20. Late by an unknown time, counted as 1 day: 10%, 8 points, deducted."
+        "Bonus points beyond the cap of 20 do not count. "
+        "Late by an unknown time, counted as 1 day: 10%, 8 points, deducted."
     )
     without = worksheet(PEOPLE).replace("Feedback comments", "Else")
     made = sent(of(PEOPLE, "moodle", late=True), "moodle", rubric, LATE, template=without)
-    assert f"{NAMES[0]}: 72, earned 90. 10 bonus points exceed the cap" in made.remarks[1]
+    assert made.remarks[0].startswith("1 changed: Bonus points beyond the cap of 20 do not count. Late by an unknown")
+    assert made.remarks[1] == f"  {NAMES[0]}: 72 (earned 90)"
+    assert made.remarks[-1] == BLANK
+
+
+def test_grades_that_a_policy_changes_alike_are_told_together(rubric: Rubric) -> None:
+    """However many bonus points each has beyond the cap; a class whose cap concerns everyone is two lines."""
+    people = [report(name, 60, Origin(source="folders", students=(Student(id=name),))) for name in ("ada", "bo")]
+    other = people[1].model_copy(update={"bonus": 25.0})
+    made = sent([people[0], other], "gradescope", rubric, Policy(bonus_cap=20))
+    assert made.remarks[1:] == [
+        "2 changed: Bonus points beyond the cap of 20 do not count.",
+        "  ada: 80 (earned 90); bo: 80 (earned 85)",
+    ]
 
 
 @pytest.mark.parametrize("language", PACKS)
@@ -239,7 +253,7 @@ def test_more_than_moodle_allows_stays_blank_and_is_named(rubric: Rubric) -> Non
     assert [row["Grade"] for row in table(made)] == ["90", "91", "92", "", "", ""]
     assert refusals(made.rows) == [
         "2 would be blank: score plus bonus exceeds the worksheet's maximum 92; set bonus_cap or raise the maximum",
-        f"  {NAMES[3]} (93), {NAMES[4]} (94)",
+        f"  {NAMES[3]} (93); {NAMES[4]} (94)",
     ]
     assert [row.cell.points if row.cell else None for row in made.rows] == [90, 91, 92, None, None, None]
 
@@ -357,7 +371,7 @@ def test_plain_csv_holds_every_task_and_property_of_every_student(rubric: Rubric
     assert [first[column] for column in ("late", "bonus", "late_penalty", "grade", "task1", "right", "wrong")] == [
         *("true", "30", "8", "72", "60", "60", "0")
     ]
-    assert "exceed the cap" in first["remark"]
+    assert "beyond the cap" in first["remark"]
     assert [last[column] for column in ("grade", "task1", "right", "wrong")] == [""] * 4
     assert last["reason"] == "unreadable: The zip cannot be read."
 

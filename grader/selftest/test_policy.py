@@ -86,7 +86,7 @@ def test_a_penalty_takes_its_share_for_each_day_and_never_more_than_there_is() -
 
 def test_a_cap_cuts_the_bonus_only() -> None:
     capped = Policy(bonus_cap=20)
-    assert grade(capped, 60, 50, None) == Grade(110, 0, 80, "30 bonus points exceed the cap of 20.")
+    assert grade(capped, 60, 50, None) == Grade(110, 0, 80, "Bonus points beyond the cap of 20 do not count.")
     assert grade(capped, 100, 20, None) == Grade(120, 0, 120)
     assert grade(Policy(bonus_cap=0), 60, 50, None).points == 60
 
@@ -94,7 +94,8 @@ def test_a_cap_cuts_the_bonus_only() -> None:
 def test_cap_and_penalty_are_both_said() -> None:
     both = Policy(bonus_cap=20, late_penalty=LatePenalty(flat=0.5))
     assert grade(both, 80, 50, FLAGGED).remark == (
-        "30 bonus points exceed the cap of 20. Late by an unknown time, counted as 1 day: 50%, 50 points, deducted."
+        "Bonus points beyond the cap of 20 do not count. "
+        "Late by an unknown time, counted as 1 day: 50%, 50 points, deducted."
     )
 
 

@@ -23,6 +23,7 @@ from grader.core.results.report import (
     Report,
     SubmissionInfo,
     Summary,
+    SummaryLine,
     summary_line,
     write_json,
 )
@@ -143,6 +144,12 @@ def test_a_summary_obeys_the_published_schema() -> None:
     )
     schema = json.loads((SCHEMAS / "summary-1.1.json").read_text(encoding="utf-8"))
     jsonschema().validate(summary.model_dump(mode="json"), schema)
+
+
+def test_a_summary_with_the_decisions_of_an_earlier_version_is_read_and_written_without_them() -> None:
+    line = summary_line(report()).model_dump(mode="json")
+    for before in (None, {"score": 9.0, "bonus": 0.0, "decisions": []}):
+        assert SummaryLine.model_validate(line | {"decided": before}, strict=False).model_dump(mode="json") == line
 
 
 def test_a_file_is_written_whole_with_a_mode_that_others_can_read(tmp_path: Path) -> None:

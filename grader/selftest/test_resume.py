@@ -93,6 +93,20 @@ def test_what_is_graded_is_not_graded_again(judged: list[str], place: Path) -> N
     assert "3 submissions, 3 of them kept, in " in again.stdout
 
 
+def test_what_somebody_has_looked_at_is_not_listed_for_review_again(judged: list[str], place: Path) -> None:
+    del judged
+    listed = [line.split(": ")[:2] for line in run(place).stdout.splitlines() if line.count(": ") > 1]
+    assert ["cy", "unreadable"] in listed
+    assert ["ada, bo", "renamed"] in listed  # told together
+    look = 'seen = ["{code}"]\nwho = "kim"\nwhen = 2026-10-05T10:00:00Z\n'
+    told = [(who, code) for names, code in listed for who in names.split(", ")]
+    looks = (f'[[decision]]\nstudent = "{who}"\n{look.format(code=code)}' for who, code in told)
+    (place / "out" / "decisions.toml").write_text("\n".join(looks))
+    again = run(place).stdout
+    assert "for manual review" not in again
+    assert again.splitlines()[-1] == f"Next: grader export {place / 'out'} --to csv"
+
+
 def test_what_changed_is_graded_and_what_is_gone_is_left_out_if_that_is_said(judged: list[str], place: Path) -> None:
     run(place)
     judged.clear()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from itertools import pairwise
 from pathlib import Path
 
 from grader.selftest.second_opinion import EXCUSED, Grades
@@ -42,6 +43,12 @@ def check_cells(out: Path, downloaded: Path, told: str) -> None:
         told: What the command printed on the error stream.
     """
     lines, raw = [line.removeprefix("'") for line in told.splitlines()], _earned(out)
+    changed = {  # from each grade that is told with its student to the reason above it
+        one.removeprefix("'"): head.partition(" changed: ")[2]
+        for head, names in pairwise(lines)
+        if " changed: " in head
+        for one in names.strip().split("; ")
+    }
     before: Table = _table(downloaded) if downloaded.exists() else {}
     for own, row in _table(out / f"{out.name}.csv").items():
         cell, name = _value(row), next(row[column] for column in NAMES if column in row).removeprefix("'")
@@ -49,10 +56,10 @@ def check_cells(out: Path, downloaded: Path, told: str) -> None:
         if not cell or cell == EXCUSED:
             assert any("left blank; " in line for line in about), (own, about)
         elif float(cell) not in raw.get(own, ()):
-            said = tuple(f"{name}: {float(cell):g}{mark}" for mark in (". ", ", earned "))
-            assert any(line.startswith(said) for line in about), (own, cell, about)
+            assert any(one.startswith(f"{name}: {float(cell):g}") for one in changed), (own, cell, changed)
         comment = next((row[column] for column in COMMENTS if column in row), "")
-        assert any(line.endswith(comment) for line in (about or [""])), (own, comment, about)
+        reasons = [why for one, why in changed.items() if one.startswith(f"{name}: ")]
+        assert any(line.endswith(comment) for line in (*about, *reasons, *[""] * (not comment))), (own, comment)
         for column, text in row.items():
             if before and column not in (*GRADES, *COMMENTS):
                 assert text.removeprefix("'") == before[own][column].removeprefix("'"), (own, column)

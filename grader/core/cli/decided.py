@@ -16,7 +16,7 @@ from grader.core.results.report import Report, SummaryLine
 
 from .terminal import chosen, ending, fail, read_class, read_written, warn
 
-Partial = Annotated[bool, typer.Option("--partial", help="Although only one task was graded, with `grade --only`.")]
+Partial = Annotated[bool, typer.Option("--partial", help="Proceed even if only one task was graded (--only).")]
 
 
 def refuse_partial(folder: Path, lines: Iterable[SummaryLine], partial: bool) -> None:
@@ -42,8 +42,7 @@ def read_decided(
 ) -> DecidedClass:
     """Read a class and the decisions about it, and say which of them a person should look at, unless ``quiet``.
 
-    The lines of the summary are read where they are not given. With ``note``, ledger and summary are brought up to date
-    with the decisions.
+    Without ``lines``, those of the summary are read. With ``note``, the ledger is brought up to date with the decisions.
     """
 
     def as_graded(submission: str) -> Report:

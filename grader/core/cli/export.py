@@ -67,6 +67,11 @@ class Prepared:
     lower: list[Drop]
 
     @property
+    def count(self) -> int:
+        """How many grades are in the file."""
+        return sum(row.cell is not None for row in self.made.rows)
+
+    @property
     def lost(self) -> int:
         """How many grades have no place in the file."""
         return sum(bool(row.grade and row.refused) for row in self.made.rows)
@@ -77,8 +82,8 @@ class Prepared:
         return not any(row.cell or row.excused for row in self.made.rows)
 
     def say(self) -> None:
-        """Print a line for each grade that is lower, blank or changed by the policy, or has no place in the file."""
-        for line in (*in_words(self.lower), *self.made.remarks, *refusals(self.made.rows)):
+        """Print which grades are changed by the policy or people, blank, lower, or have no place in the file."""
+        for line in (*self.made.remarks, *in_words(self.lower), *refusals(self.made.rows)):
             warn(line)
 
     def problems(
@@ -161,8 +166,7 @@ def export(
             path.parent.mkdir(parents=True, exist_ok=True)
             write_text(path, text)
             remember(ledger, ready.made.rows, to)
-    count = sum(row.cell is not None for row in ready.made.rows)
-    say(f"{count} grades of {len(ready.made.rows)} students for {to}: {path}")
+    say(f"{ready.count} grades of {len(ready.made.rows)} students for {to}: {path}")
     absent = sum(row.absent for row in ready.made.rows)
     if absent and chosen().rubric.policy.missing == "blank":
         say(f'Nothing handed in, so no grade: {absent}. For zeros, set missing = "zero" in [policy] of the rubric.')

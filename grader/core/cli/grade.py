@@ -17,9 +17,10 @@ import typer
 from grader.core.cli.terminal import describe, track
 from grader.core.extras import extra
 from grader.core.grades.model import DecisionError
+from grader.core.grades.people import students
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.discover import FOLDERS, PLATFORMS, IntakeError
-from grader.core.intake.origin import clean
+from grader.core.intake.origin import absent, clean
 from grader.core.intake.reader import Reader
 from grader.core.intake.roster import RosterError, read_lateness, read_roster, with_lateness
 from grader.core.intake.submission import Expected
@@ -203,10 +204,12 @@ def _show(out: Path, run: Run, entries: Sequence[Entry], practice: Mapping[str, 
         if line.practice and line.practice.unsettled:
             unsettled = ", ".join(line.practice.unsettled)
             say(f"{line.id}: notebook checks never ran: {unsettled}")
-        if line.status != "graded" and line.id not in listed:
+        if line.status != "graded" and line.id not in listed and not absent(line.origin):
             say(f"{line.id}: {describe(line)}")
-    if absent := sorted(practice.keys() - {line.id for line in lines}):
-        say(f"notebooks only, no submission: {', '.join(absent)}")
+    if missing := [str(own) for line in lines if absent(line.origin) for own in students(line.id, line.origin)]:
+        say(f"{len(missing)} in the roster did not submit: {'; '.join(missing)}")
+    if alone := sorted(practice.keys() - {line.id for line in lines}):
+        say(f"notebooks only, no submission: {', '.join(alone)}")
     if unknown := sum(undated(chosen().rubric.policy, line.origin) for line in lines if line.status == "graded"):
         say(
             f"{unknown} of {len(lines)} may be late, but no submission time is known, so [policy] deducts nothing. "
@@ -216,9 +219,11 @@ def _show(out: Path, run: Run, entries: Sequence[Entry], practice: Mapping[str, 
         say(f"{late} late; {late_terms(chosen().rubric.policy)}")
     if run.attention:
         say(f"{len(listed)} for manual review:", "bold")
+    alike: dict[str, list[str]] = {}
     for one in run.attention:
-        text = clean(one.text, len(one.text))
-        say(f"{one.id}: {one.code}: {text}")
+        alike.setdefault(f"{one.code}: {clean(one.text, len(one.text))}", []).append(one.id)
+    for why, names in alike.items():
+        say(f"{', '.join(names)}: {why}")
     told = {one.text for one in run.attention}
     for ruling in (ruling for ruling in run.unsettled if str(ruling) not in told):
         say(str(ruling))

@@ -79,7 +79,7 @@ def write_pages(
         for page in students.glob("*.html"):
             if page.stem not in here:  # a page of an earlier run, whose student is no longer in the class
                 page.unlink()
-        attention, told = read_attention(known.folder), known.told(language)
+        attention, told = known.attention(read_attention(known.folder)), known.told(language)
         if hidden:
             attention, told = hidden.attention(attention), []
             understood = {hidden.names[name]: points for name, points in understood.items() if name in hidden.names}

@@ -17,19 +17,14 @@ from grader.core.results.policy import grade
 from grader.core.rubric import Policy
 
 from .moodle import GRADE, IDENTIFIER, MODIFIED
-from .rows import ExportError, Row
+from .rows import ExportError, Row, grouped
 from .table import read_number, read_template
 
 GRADES = tuple(map(heading, (*GRADE, "Total Score", "score")))  # of Moodle and plain tables, Gradescope, nbgrader
 _OF_CANVAS = re.compile(r"\(\d+\)$")
 
 
-@dataclass(frozen=True)
-class Before:
-    """The highest grade that a student had; ``when`` says in words when that was, or in which file it stands."""
-
-    points: float
-    when: str
+Before = tuple[float, str]  # the highest grade that a student had, and when that was, or the file that has it, in words
 
 
 @dataclass(frozen=True)
@@ -42,17 +37,14 @@ class Drop:
     @property
     def what(self) -> str:
         """The grade before and now, which several students may share."""
-        cell = self.row.cell
+        cell, (points, when) = self.row.cell, self.before
         now = f"now {cell.points:g}" if cell else "now excused" if self.row.excused else "now blank"
-        return f"{self.before.points:g} {self.before.when}, {now}"
+        return f"{points:g} {when}, {now}"
 
 
 def in_words(found: Iterable[Drop]) -> list[str]:
-    """A line for each way in which grades are lower, with everyone whom it concerns; the most frequent one first."""
-    alike: dict[str, list[str]] = {}
-    for own in found:
-        alike.setdefault(own.what, []).append(f"{own.row.student} ({own.row.report.submission.id})")
-    return [f"{', '.join(names)}: {what}" for what, names in sorted(alike.items(), key=lambda one: -len(one[1]))]
+    """Each way in which grades are lower, with everyone whom it concerns."""
+    return grouped("would drop", ((own.what, f"{own.row.student} ({own.row.report.submission.id})") for own in found))
 
 
 def in_file(path: Path, rows: Iterable[Row]) -> dict[Key, Before]:
@@ -67,7 +59,7 @@ def in_file(path: Path, rows: Iterable[Row]) -> dict[Key, Before]:
     known = {student: table.rows[line][places[0]] for student, line in everyone.items()}
     found = ((key(row.student), match(row.student, [*known])) for row in rows)
     told = ((own, read_number(known[student])) for own, student in found if student)
-    return {own: Before(points, f"in {path.name} of an earlier export") for own, points in told if points is not None}
+    return {own: (points, f"in {path.name} of an earlier export") for own, points in told if points is not None}
 
 
 def drops(
@@ -105,13 +97,13 @@ def drops(
     for submission, score, bonus, text, started_at in graded:
         origin = origin_of(text)
         points = grade(policy, score, bonus, origin).points
-        _raise(best, ((key(student), points, f"graded {started_at}") for student in students(submission, origin)))
+        _raise(best, ((key(student), points, f"graded {started_at[:10]}") for student in students(submission, origin)))
     _raise(best, ((key(row.student), row.there, "in the downloaded file") for row in rows))
-    _raise(best, ((own, before.points, before.when) for own, before in (written or {}).items()))
+    _raise(best, ((own, *before) for own, before in (written or {}).items()))
     return [
         Drop(row, before)
         for row in rows
-        if (before := best.get(key(row.student))) and (row.cell is None or row.cell.points < before.points)
+        if (before := best.get(key(row.student))) and (row.cell is None or row.cell.points < before[0])
     ]
 
 
@@ -133,5 +125,5 @@ def remember(ledger: sqlite3.Connection, rows: Iterable[Row], to: str) -> None:
 
 def _raise(best: dict[Key, Before], found: Iterable[tuple[Key, float | None, str]]) -> None:
     for own, points, when in found:
-        if points is not None and (own not in best or points > best[own].points):
-            best[own] = Before(points, when)
+        if points is not None and (own not in best or points > best[own][0]):
+            best[own] = points, when

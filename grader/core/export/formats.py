@@ -28,7 +28,7 @@ def export(
     assignment_id: str = "",
     comment: Callable[[Report], str] | None = None,
 ) -> Export:
-    """The files of one format, with grades by the policy and by people; the remarks name students without a grade.
+    """The files of one format, with grades by the policy and by people; the last remarks name students without a grade.
 
     Args:
         known: The class.
@@ -46,4 +46,4 @@ def export(
     )
     students = rows(known, comment)
     made = FORMATS[to](students, request)
-    return replace(made, remarks=[*blanks(students), *made.remarks])
+    return replace(made, remarks=[*made.remarks, *blanks(students)])

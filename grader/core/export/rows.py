@@ -9,7 +9,7 @@ from functools import cache
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.model import Ruling
 from grader.core.grades.words import sentence
-from grader.core.intake.origin import Origin, Student
+from grader.core.intake.origin import Origin, Student, absent
 from grader.core.results.policy import Grade
 from grader.core.results.report import Report
 
@@ -57,7 +57,7 @@ class Row:
     @property
     def absent(self) -> bool:
         """Whether the student handed in nothing."""
-        return self.source == "roster"
+        return absent(self.origin)
 
     @property
     def origin(self) -> Origin | None:
@@ -125,17 +125,24 @@ def rows(known: DecidedClass, comment: Callable[[Report], str] | None = None) ->
     ]
 
 
-def refusals(rows: Iterable[Row]) -> list[str]:
-    """A line for each reason why grades would not reach the platform, and below it whose grades they are."""
+def grouped(what: str, told: Iterable[tuple[str, str]]) -> list[str]:
+    """Two lines for each reason, the most frequent one first: how many it concerns, and who they are.
+
+    Args:
+        what: What happens to them.
+        told: A reason, and somebody to whom it applies.
+    """
     found: dict[str, list[str]] = {}
-    for row in rows:
-        if row.refused and row.grade:
-            found.setdefault(row.refused, []).append(f"{row.student} ({row.grade.points:g})")
-    return [
-        line
-        for why, names in found.items()
-        for line in (f"{len(names)} would be blank: {why}", f"  {', '.join(names)}")
-    ]
+    for why, who in told:
+        found.setdefault(why, []).append(who)
+    alike = sorted(found.items(), key=lambda one: -len(one[1]))
+    return [line for why, names in alike for line in (f"{len(names)} {what}: {why}", f"  {'; '.join(names)}")]
+
+
+def refusals(rows: Iterable[Row]) -> list[str]:
+    """Why grades would not reach the platform, and whose grades they are."""
+    lost = ((row.refused, row.student, row.grade) for row in rows if row.refused and row.grade)
+    return grouped("would be blank", ((why, f"{student} ({grade.points:g})") for why, student, grade in lost))
 
 
 def blanks(rows: Iterable[Row]) -> list[str]:
@@ -148,9 +155,12 @@ def blanks(rows: Iterable[Row]) -> list[str]:
 
 
 def remarks(rows: Iterable[Row]) -> list[str]:
-    """A line for each grade that the policy or a person changed, so that nobody uploads one without having read it."""
-    changed = ((row, row.cell) for row in rows if row.cell and row.remark)
-    return [
-        f"{row.student}: {cell.points:g}{f', earned {cell.raw:g}' * (cell.points != cell.raw)}. {row.remark}"
-        for row, cell in changed
-    ]
+    """Every grade that the policy or a person changed, and why, so that nobody uploads one without having read it."""
+    changed = ((row.remark, row.student, row.cell) for row in rows if row.cell and row.remark)
+    return grouped(
+        "changed",
+        (
+            (why, f"{student}: {cell.points:g}{f' (earned {cell.raw:g})' * (cell.points != cell.raw)}")
+            for why, student, cell in changed
+        ),
+    )

@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Final
 
 from grader.core.extras import extra
-from grader.core.results.report import (
-    Attention,
-    Decided,
-    DecisionLine,
-    Report,
-    Summary,
-    SummaryLine,
-    summary_line,
-    write_json,
-)
-from grader.core.results.written import SUMMARY
+from grader.core.results.report import Attention, Report, SummaryLine, summary_line
 from grader.core.rubric import Rubric
 
 from .book import NOTHING, Book, Read
 from .grades import StudentGrade, by_submission, decided, grades
 from .model import FILE, FOLDER, DecisionError
-from .words import for_staff, sentence
+from .words import for_staff
 
 STALE: Final = "stale_decision"
 
@@ -79,28 +69,17 @@ class DecidedClass:
         found = by_submission(grades([*map(self.in_force, self.lines)], self.book, self.rubric.policy))
         return {line.id: found.get(line.id, ()) for line in self.lines}
 
-    def summary(self, before: Summary) -> Summary:
-        """A summary with what people decided by now, in place of the decisions that it told before."""
-        lines = [line.model_copy(update={"decided": self._decided(line)}) for line in before.submissions]
-        stale = [(line.id, ruling) for line in lines for ruling in self.book.about(line) if ruling.stale]
-        attention = [one for one in before.attention if one.code != STALE]
-        attention += [Attention(id=submission, code=STALE, text=str(ruling)) for submission, ruling in stale]
-        return before.model_copy(update={"submissions": lines, "attention": attention})
+    def attention(self, before: Iterable[Attention]) -> list[Attention]:
+        """The reasons for a person to look at a submission, with the decisions whose basis has changed by now."""
+        stale = ((line.id, ruling) for line in self.lines for ruling in self.book.about(line) if ruling.stale)
+        kept = [one for one in before if one.code != STALE]
+        return kept + [Attention(id=submission, code=STALE, text=str(ruling)) for submission, ruling in stale]
 
-    def _decided(self, line: SummaryLine) -> Decided | None:
-        """The decisions about a line of the summary; its own score and bonus stay those of the grader."""
-        decisions = [
-            DecisionLine(
-                what=ruling.decision.slot,
-                text=sentence(ruling.decision, self.rubric, "en"),
-                who=ruling.decision.who,
-                when=ruling.decision.when.isoformat(),
-                stale=ruling.stale,
-            )
-            for ruling in self.book.about(line)
-        ]
-        now = self.in_force(line)
-        return Decided(score=now.score, bonus=now.bonus, decisions=decisions) if decisions else None
+    def unseen(self, attention: Iterable[Attention]) -> list[Attention]:
+        """The reasons for a person to look at a submission for which nobody has looked at it yet."""
+        looks = {line.id: self.book.seen(line.id) for line in self.lines}
+        seen = {name: own.decision.seen or () for name, own in looks.items() if own}
+        return [one for one in attention if one.code not in seen.get(one.id, ())]
 
 
 def read_decided(
@@ -119,7 +98,7 @@ def read_decided(
         reports: Gives the report of a submission as the grader made it.
         rubric: Has the policy.
         ledger: The ledger, if it is open already.
-        note: Whether to bring ledger and summary up to date with the decisions.
+        note: Whether to bring the ledger up to date with the decisions.
 
     Raises:
         DecisionError: If the file has a mistake, is gone although the ledger knows decisions, or cannot be read here.
@@ -129,9 +108,4 @@ def read_decided(
         book = decisions.decisions_of(folder, lines, reports, rubric, ledger, note)
     elif there := [path for path in (folder / FILE, folder / FOLDER) if path.exists()]:
         raise DecisionError(f"{there[0]}: only grader/extras/decisions can read it, and that folder is missing.")
-    known = DecidedClass(folder, lines, book, rubric, reports)
-    if note and (path := folder / SUMMARY).exists():
-        before = Summary.model_validate_json(path.read_bytes())
-        if (now := known.summary(before)) != before:
-            write_json(path, now)
-    return known
+    return DecidedClass(folder, lines, book, rubric, reports)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from grader.core.intake.origin import Student, clean
+from grader.core.intake.origin import Student, absent, clean
 from grader.core.results.policy import USUAL, Grade, Terms, grade
 from grader.core.results.report import Report, SummaryLine
 from grader.core.results.view import overridden
@@ -91,7 +91,7 @@ def _grade(student: Student, line: SummaryLine, teams: Sequence[Ruling], book: B
     rulings = tuple(dict.fromkeys((*book.about_student(line.id, own), *teams)))
     if excuse:
         return StudentGrade(student, line, None, f"excused: {excuse.decision.why}", terms, rulings, excused=True)
-    if _absent(line) and policy.missing == "zero" and line.score is None:
+    if absent(line.origin) and policy.missing == "zero" and line.score is None:
         return StudentGrade(student, line, Grade(0, 0, 0, "No submission."), "", terms, rulings)
     if line.score is None or line.bonus is None:
         return StudentGrade(student, line, None, f"{line.status}: {clean(line.reason or '')}", terms, rulings)
@@ -104,7 +104,7 @@ def _counting(theirs: Sequence[StudentGrade], book: Book, student: Key) -> Seque
 
     Two platforms may give two students the same id; where names differ, no rule chooses between them.
     """
-    handed_in = [one for one in theirs if not _absent(one.line)] or theirs[:1]
+    handed_in = [one for one in theirs if not absent(one.line.origin)] or theirs[:1]
     rule = book.of(student, "attempt")
     chosen = rule.decision.attempt if rule else None
     if chosen in (BEST, LAST) and len({one.student.name for one in handed_in if one.student.name}) > 1:
@@ -114,11 +114,6 @@ def _counting(theirs: Sequence[StudentGrade], book: Book, student: Key) -> Seque
     if chosen == LAST and all(one.line.origin and one.line.origin.submitted_at for one in handed_in):
         return [max(handed_in, key=_moment)]
     return [one for one in handed_in if one.line.id == chosen] or handed_in
-
-
-def _absent(line: SummaryLine) -> bool:
-    """Whether a line only says that somebody in the roster handed in nothing."""
-    return line.origin is not None and line.origin.source == "roster"
 
 
 def _moment(one: StudentGrade) -> datetime:

@@ -51,6 +51,11 @@ class Origin(BaseModel):
     submitted_at: str | None = None
 
 
+def absent(origin: Origin | None) -> bool:
+    """Whether it is of somebody in the roster who handed in nothing."""
+    return origin is not None and origin.source == "roster"
+
+
 @dataclass(frozen=True)
 class Part:
     """The part of a folder or archive that belongs to one submission: all below ``below``, or only ``files``.

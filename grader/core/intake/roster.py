@@ -18,7 +18,7 @@ from pathlib import Path
 from grader.core.messages import say
 
 from .candidate import Candidate, safe_id
-from .origin import Origin, Student, clean
+from .origin import Origin, Student, absent, clean
 
 MAX_BYTES = 16 << 20
 # Headings as heading() returns them; earlier ones are preferred. Moodle finds its participants by the first three.
@@ -206,7 +206,7 @@ def with_lateness(candidates: Iterable[Candidate], late_s: Mapping[Student, floa
 
     def told(candidate: Candidate) -> Candidate:
         origin = candidate.origin
-        if origin is None or origin.submitted_at or origin.source == "roster":
+        if origin is None or origin.submitted_at or absent(origin):
             return candidate
         listed = filter(None, (match(student, everyone) for student in origin.students))
         seconds = max((late_s[student] for student in listed), default=None)

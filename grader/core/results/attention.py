@@ -6,6 +6,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from grader.core.intake.origin import absent
 from grader.core.intake.submission import Concern
 from grader.core.messages import Message, quoted, say
 
@@ -29,8 +30,8 @@ def attention(report: Report, concerns: Sequence[Concern] = ()) -> list[Attentio
 
 def _reasons(report: Report, concerns: Sequence[Concern]) -> Iterator[tuple[str, Message]]:
     origin = report.submission.origin
-    if origin and origin.source == "roster":
-        return  # a student of the roster who handed in nothing
+    if absent(origin):
+        return
     if report.status != "graded":
         yield report.status, _message(report.reason or "", report.reason_parts)
     else:

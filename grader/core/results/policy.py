@@ -57,7 +57,7 @@ def grade(policy: Policy, score: float, bonus: float, origin: Origin | None, ter
     if _over(policy, origin, terms.due) is None:
         late = "Late by an unknown time, counted as 1 day"
     remarks = [
-        f"{bonus - counted:g} bonus points exceed the cap of {counted:g}." if counted < bonus else "",
+        f"Bonus points beyond the cap of {counted:g} do not count." if counted < bonus else "",
         f"{late}: {share:.0%}, {penalty:g} points, deducted." if share else "",
     ]
     points = round(score + counted - penalty, 2)

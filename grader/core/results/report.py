@@ -195,36 +195,6 @@ class Practice(Record):
     unsettled: list[str] = []
 
 
-class DecisionLine(Record):
-    """One decision that holds.
-
-    Attributes:
-        what: The id of a property, ``score``, ``bonus``, or a field of ``decisions.toml`` such as ``due``.
-        text: What was decided, in plain English, with the reason.
-        when: ISO 8601.
-        stale: How its ground has changed, so that a person should look at it again; empty if it has not.
-    """
-
-    what: str
-    text: str
-    who: str
-    when: str
-    stale: str = ""
-
-
-class Decided(Record):
-    """A submission with its decisions.
-
-    Attributes:
-        score: As decided; null where there is none.
-        bonus: As decided; null where there is none.
-    """
-
-    score: float | None
-    bonus: float | None
-    decisions: list[DecisionLine]
-
-
 class SummaryLine(Record):
     """One submission in the summary.
 
@@ -232,7 +202,7 @@ class SummaryLine(Record):
         reason: Why it is not graded.
         practice: Null where no notebooks were graded.
         origin: As in the report.
-        decided: Null where people decided nothing; ``score`` and ``bonus`` beside it are those of the grader.
+        decided: Only in summaries of earlier versions; nobody reads it.
     """
 
     id: str
@@ -244,7 +214,7 @@ class SummaryLine(Record):
     reason: str | None = None
     practice: Practice | None = None
     origin: Origin | None = None
-    decided: Decided | None = None
+    decided: dict[str, Any] | None = Field(default=None, exclude=True)
 
     @model_validator(mode="after")
     def _is_scored_if_graded(self) -> SummaryLine:

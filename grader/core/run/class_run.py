@@ -16,7 +16,7 @@ from grader.core.grades.decided import read_decided
 from grader.core.grades.model import DecisionError, Ruling
 from grader.core.grades.people import key, students
 from grader.core.intake.candidate import Candidate
-from grader.core.intake.origin import Origin
+from grader.core.intake.origin import Origin, absent
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Concern, Submission
 from grader.core.results.attention import attention
@@ -28,6 +28,7 @@ from grader.core.results.report import (
     Practice,
     Report,
     Summary,
+    SummaryLine,
     json_text,
     with_origin,
     write_json,
@@ -83,7 +84,7 @@ class Run:
         restored: Ids of candidates whose kept report had been changed or deleted, and was written again.
         reasons: Names of conditions that differ from those of earlier results, which are therefore not kept.
         duration_s: Wall-clock seconds, once finished.
-        attention: Reasons for a person to look at a submission, once finished.
+        attention: Reasons for a person to look at a submission for which nobody has looked yet, once finished.
         environments: The environments in which the results were obtained, once finished.
         unsettled: Decisions that a person should look at, once finished.
         mistake: Why decisions could not be read; empty if they could.
@@ -198,34 +199,33 @@ class Run:
             "started_at": self._started.isoformat(timespec="seconds"),
             "duration_s": self.duration_s,
         }
-        whole = self._decided(
-            Summary(
-                assignment=first.assignment,
-                submissions=[own.line for own in entries],
-                environment=first.environment,
-                provenance=first.provenance.model_copy(update=this_run),
-                attention=reasons,
-            )
+        lines = [own.line for own in entries]
+        whole = Summary(
+            assignment=first.assignment,
+            submissions=lines,
+            environment=first.environment,
+            provenance=first.provenance.model_copy(update=this_run),
+            attention=self._with_decisions(lines, reasons),
         )
-        self.attention, self.environments = whole.attention, [*environments.values()]
+        self.environments = [*environments.values()]
         if not self.missing:
             write_json(self._out / SUMMARY, whole)
         return entries
 
-    def _decided(self, whole: Summary) -> Summary:
-        """The summary with what people decided; a mistake in their file is told when the run has ended."""
+    def _with_decisions(self, lines: Sequence[SummaryLine], reasons: list[Attention]) -> list[Attention]:
+        """The reasons, with stale decisions; a mistake in the file of decisions is told when the run has ended."""
 
         def written(submission: str) -> Report:
             return Report.model_validate_json((self._out / submission / REPORT).read_bytes())
 
         try:
-            rubric = self._assignment.rubric
-            known = read_decided(self._out, whole.submissions, written, rubric, self._connection, note=False)
+            known = read_decided(self._out, lines, written, self._assignment.rubric, self._connection, note=False)
         except DecisionError as error:
-            self.mistake = str(error)
-            return whole
-        self.unsettled = known.book.unsettled
-        return known.summary(whole)
+            self.mistake, self.attention = str(error), reasons
+            return reasons
+        self.unsettled, everything = known.book.unsettled, known.attention(reasons)
+        self.attention = known.unseen(everything)
+        return everything
 
 
 def _untouched(path: Path, known: Recorded) -> bool:
@@ -273,26 +273,22 @@ def joined(candidates: Sequence[Candidate], known: Mapping[str, Origin | None], 
     candidates = [
         one if one.origin else dataclasses.replace(one, origin=_kept(known.get(one.id))) for one in candidates
     ]
-    earlier = {own for name, origin in known.items() if not _absent(origin) for own in _keys(name, origin)}
-    own = [one for one in candidates if not (_absent(one.origin) and _keys(one.id, one.origin) <= earlier)]
+    earlier = {own for name, origin in known.items() if not absent(origin) for own in _keys(name, origin)}
+    own = [one for one in candidates if not (absent(one.origin) and _keys(one.id, one.origin) <= earlier)]
     here = {one.id for one in own}
-    present = {student for one in own if not _absent(one.origin) for student in _keys(one.id, one.origin)}
+    present = {student for one in own if not absent(one.origin) for student in _keys(one.id, one.origin)}
     rest = {name: origin for name, origin in known.items() if name not in here}
     gone = [
         name
         for name, origin in rest.items()
-        if _keys(name, origin) <= present and (_absent(origin) or not every_attempt)
+        if _keys(name, origin) <= present and (absent(origin) or not every_attempt)
     ]
-    return Joined(own, [name for name in rest if name not in gone], [name for name in gone if not _absent(known[name])])
+    return Joined(own, [name for name in rest if name not in gone], [name for name in gone if not absent(known[name])])
 
 
 def _kept(origin: Origin | None) -> Origin | None:
     """Whose a submission is, for a folder or a zip under its id that does not say so."""
-    return origin.model_copy(update={"source": "folders"}) if origin and _absent(origin) else origin
-
-
-def _absent(origin: Origin | None) -> bool:
-    return origin is not None and origin.source == "roster"
+    return origin.model_copy(update={"source": "folders"}) if origin and absent(origin) else origin
 
 
 def _keys(name: str, origin: Origin | None) -> set[tuple[str, str]]:

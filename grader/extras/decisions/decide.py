@@ -39,7 +39,7 @@ def decide(
         str | None, typer.Argument(metavar="STUDENT", help="An id or a name, as in show; * for everyone.")
     ] = None,
     override: Annotated[
-        str | None, typer.Option(metavar="WHAT", help="A property id, score or bonus to set to --points.")
+        str | None, typer.Option(metavar="WHAT", help="A property, a task, score or bonus to set to --points.")
     ] = None,
     points: Annotated[float | None, typer.Option(min=0, help="New points, with --override.")] = None,
     comment: Annotated[str | None, typer.Option(metavar="TEXT", help="A comment for the student.")] = None,
@@ -62,7 +62,7 @@ def decide(
     ] = None,
     withdraw: Annotated[
         str | None,
-        typer.Option(metavar="WHAT", help="The decision to withdraw: a property, score, bonus, due, comment …"),
+        typer.Option(metavar="WHAT", help="Withdraw a decision: a property, score, bonus, due, comment …"),
     ] = None,
     all_with: Annotated[
         str | None,
@@ -73,7 +73,7 @@ def decide(
     ] = None,
     taken_back: Annotated[bool, typer.Option("--undo", help="Take back the last decision or group.")] = False,
     renew: Annotated[
-        str | None, typer.Option(metavar="WHAT", help="The decision to confirm although its basis has changed.")
+        str | None, typer.Option(metavar="WHAT", help="Confirm a decision although its basis has changed.")
     ] = None,
     why: Annotated[str | None, typer.Option(help="The reason; the student sees it.")] = None,
     who: Who = "",
@@ -90,7 +90,7 @@ def decide(
         say(f"Decisions taken back: {len(taken)}.")
         return
     if points is not None and override is None and all_with is None:
-        fail("--points: nothing to give them for. Name it with --override: a property's id, score or bonus.")
+        fail("--points needs --override: a property, a task, score or bonus.")
     if late_days is not None and late_days < 1:
         fail(f"--late-days {late_days}: forgives nothing. Give the number of days to forgive, or --due.")
     if file is not None and file.partition("=")[0] not in (paths := chosen().rubric.files):
@@ -152,12 +152,12 @@ def _all_with(known: DecidedClass, text: str, without: Sequence[str]) -> tuple[s
     those = [own for own, cause in causes.items() if mistake in ("", EVERYONE, mistake_in(cause))]
     if not those or (not mistake and len({*causes.values()}) > 1):
         counts = Counter(mistake_in(cause) or "not recognised" for cause in causes.values())
-        there = ", ".join(f"{one} ({count})" for one, count in counts.most_common()) or "nobody failed it"
+        there = ", ".join(f"{one} ({count})" for one, count in counts.most_common()) or "no submission failed it"
         near = get_close_matches(name, known.rubric.properties, n=1) if not causes else []
         meant = f" Did you mean {near[0]}?" if near and near[0] != name else ""
         fail(f"--all-with {text}: name one mistake, or {name}:* for all. Mistakes: {there}.{meant}")
     for own in (own for own in those if name in known.book.points(own)):
-        say(f"{own}: decided already, left as it is")
+        say(f"{own}: already decided, unchanged")
     return name, [own for own in those if own not in out and name not in known.book.points(own)]
 
 

@@ -22,7 +22,7 @@ from grader.followup.terminal import graded, print_differences, said
 def diff(
     old: Annotated[Path, typer.Argument(metavar="OLD", help="Output folder of the earlier grading.")],
     new: Annotated[Path, typer.Argument(metavar="NEW", help="Output folder of the later one.")],
-    lang: Annotated[str, typer.Option(help="en or zh.")] = "en",
+    lang: Annotated[str, typer.Option(help="en or zh. Default: the locale.")] = "",
 ) -> None:
     """Compare two gradings: who changed, in which property, and why; drops first."""
     language, rubric = language_of(lang), chosen().rubric

@@ -59,12 +59,12 @@ class Back:
     Attributes:
         files: By name, for the zip of a platform.
         letters: Rows for a mail program: address, name, subject, text and attachment.
-        without: The students to whom nothing goes back, by the reason.
+        without: Why nothing goes back, and to whom.
     """
 
     files: dict[str, bytes] = field(default_factory=dict)
     letters: list[Sequence[str]] = field(default_factory=list)
-    without: dict[str, list[str]] = field(default_factory=dict)
+    without: list[tuple[str, str]] = field(default_factory=list)
 
 
 def collected(
@@ -104,7 +104,7 @@ def collected(
             why = "" if files else ABSENT if row.absent else NO_PLACE[to]
             back.files |= files
         if why:
-            back.without.setdefault(why, []).append(f"{student} ({identifier})")
+            back.without.append((why, f"{student} ({identifier})"))
     return back
 
 

@@ -13,9 +13,8 @@ from grader.core.cli.export import PLAIN, AcceptDrops, AcceptStale, AssignmentId
 from grader.core.cli.report import Handout, write_pages
 from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, graded_folder, language_of, say, warn
 from grader.core.export.drops import remember
-from grader.core.export.rows import ExportError
+from grader.core.export.rows import ExportError, grouped
 from grader.core.export.table import written
-from grader.core.grades.people import listed
 from grader.core.intake.reader import Reader
 from grader.core.results.database import LedgerError, opened
 from grader.core.results.files import write_zip
@@ -36,9 +35,6 @@ MAIL_COLUMNS = ("email", "name", "subject", "message", "attachment")
 def return_feedback(
     out: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of `grader grade`.")],
     to: Annotated[str, typer.Option(help="canvas, moodle or mail.")],
-    pages: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Where to write the pages, as report does. Default: DIR/html.")
-    ] = None,
     folder: Annotated[Path | None, typer.Option("--out", help="Output folder. Default: DIR.")] = None,
     template: Annotated[
         Path | None,
@@ -75,9 +71,8 @@ def return_feedback(
         with opened(graded_folder(out)) as ledger:
             file, format_ = (place / f"{to}.csv", None) if template else (None, PLAIN)
             ready = prepared(out, to, ledger, content, assignment_id, file, format_, told, partial)
-            pages = pages or out / "html"
-            write_pages(ready.known, pages, language, handout)
-            back = collected(ready.made.rows, to, pages / "students", candidates, chosen().rubric, language)
+            write_pages(ready.known, out / "html", language, handout)
+            back = collected(ready.made.rows, to, out / "html/students", candidates, chosen().rubric, language)
             _preflight(ready, back, accept_drops, accept_blanks, accept_stale, graded=template is not None)
             place.mkdir(parents=True, exist_ok=True)
             _write(to, place, back, ready, ledger, graded=template is not None or to == MAIL)
@@ -88,18 +83,17 @@ def _preflight(
 ) -> None:
     """Say what a person should know; end the command if a person has to look first."""
     ready.say()
-    for reason, names in back.without.items():
-        warn(f"{len(names)} would get no feedback: {reason}")
-        warn(f"  {listed(names)}")
-    none = sum(map(len, back.without.values()))
-    counts = f"{ready.lost} would lose a grade, {len(ready.lower)} would drop, {none} would get no feedback"
+    for line in grouped("would get no feedback", back.without):
+        warn(line)
+    none = f"{len(back.without)} would get no feedback"
+    counts = f"{ready.lost} would lose a grade, {len(ready.lower)} would drop, {none}"
     warn(f"{len(ready.made.rows)} students: {counts}")
     look = [text for text, _ in ready.problems(accept_drops, accept_blanks, accept_stale, graded)]
-    missing = sum(len(names) for reason, names in back.without.items() if reason != ABSENT)
+    missing = sum(why != ABSENT for why, _ in back.without)
     if missing and not accept_blanks:
         look.append(f"students who would get no feedback: {missing} (--accept-blanks returns the others)")
     if not look and not (back.files or back.letters):
-        look.append("no page would go back to anybody")
+        look.append("no student would get a page")
     if look:
         fail(f"needs attention: {'; '.join(look)}. Nothing was written.", EXIT_GRADER_ERROR)
 
@@ -117,8 +111,9 @@ def _write(to: str, place: Path, back: Back, ready: Prepared, ledger: sqlite3.Co
             write_text(paths[-1], text)
     if graded:
         remember(ledger, ready.made.rows, to)
-    count = len(back.letters) or len(back.files)
-    say(f"{count} pages for {to}: {', '.join(map(str, paths))}")
+    grades = f"{ready.count} grades and " if graded and to != MAIL else ""
+    pages = len(back.letters) or len(back.files)
+    say(f"{grades}{pages} pages of {len(ready.made.rows)} students for {to}: {', '.join(map(str, paths))}")
     upload = f"; import {paths[1].name} there as well" if len(paths) > 1 else ""
     say(f"Next: {NEXT[to]}{upload}")
 

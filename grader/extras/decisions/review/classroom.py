@@ -121,7 +121,7 @@ class Classroom:
         book = known.book
         entries = [entry(known.report(line.id), line.practice) for line in lines]
         path = self._folder / SUMMARY
-        attention = read_written(path, Summary).attention if path.exists() else []
+        attention = known.attention(read_written(path, Summary).attention if path.exists() else ())
         reasons = chain(
             ((line.id, Reason(ASKED, one.decision.appeal or "")) for line in lines for one in book.asked(line.id)),
             noticed(attention, self._assignment, self._language),

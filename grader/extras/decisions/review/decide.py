@@ -53,7 +53,7 @@ def write_group(now: Now, group: Group, members: Sequence[str], form: Form, who:
         OSError: If the file cannot be written.
     """
     if not members:
-        raise DecisionError("nobody is checked.")
+        raise DecisionError("no submission is checked.")
     said = _override({**form, "what": group.property})
     record(now.known, [{"student": one, **own} for one in members for own in said], who, grader)
 

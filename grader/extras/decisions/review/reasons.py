@@ -60,25 +60,28 @@ class Reason:
 def noticed(attention: Iterable[Attention], assignment: Assignment, language: str) -> Iterator[tuple[str, Reason]]:
     """What grading and decisions have noticed: the submission, and the reason, in Chinese where there are words."""
     for one in attention:
-        yield one.id, Reason(one.code, told(one.text, one.parts, assignment, language))
+        way = " " + say(language, "rename", id=one.id) if one.code == "renamed" else ""
+        yield one.id, Reason(one.code, told(one.text, one.parts, assignment, language) + way)
 
 
 def unusual(entries: Sequence[Entry], rubric: Rubric, language: str) -> Iterator[tuple[str, Reason]]:
     """Submissions that did well in one task and badly in another, as hardly anybody does who did as well in the first.
 
-    A task that was not begun is not unusual.
+    A task that was not begun is not unusual. Of several tasks in which somebody did well, one is named.
     """
     graded = [own for own in entries if own.line.status == "graded"]
     shares = {
         own.line.id: {task.id: task.score / task.max_score for task in own.tasks if task.max_score} for own in graded
     }
+    named = set()
     for high, low in permutations(dict.fromkeys(task for own in shares.values() for task in own), 2):
         good = [own for own in graded if shares[own.line.id].get(high, 0) >= HIGH and low in shares[own.line.id]]
         bad = [own for own in good if shares[own.line.id][low] <= LOW]
         if len(good) < FEWEST or len(bad) > max(1, MOST_ALIKE * len(good)):
             continue
         for own in bad:
-            if _begun(own, low, rubric):
+            if (own.line.id, low) not in named and _begun(own, low, rubric):
+                named.add((own.line.id, low))
                 points = {task.id: f"{task.score:g}/{task.max_score:g}" for task in own.tasks}
                 text = say(language, "unusual", low=low, few=points[low], high=high, many=points[high], all=len(good))
                 yield own.line.id, Reason(UNUSUAL, text)

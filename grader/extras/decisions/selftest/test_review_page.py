@@ -21,11 +21,12 @@ from grader.core.intake.origin import Origin, Student
 from grader.core.messages import say
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import Attention, Report, parts_of, write_json
+from grader.core.results.statistics import TaskPoints, entry
 from grader.core.rubric import LANGUAGES
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.decisions.file import LOCK, append, read
 from grader.extras.decisions.review.classroom import Classroom
-from grader.extras.decisions.review.reasons import noticed
+from grader.extras.decisions.review.reasons import noticed, unusual
 from grader.extras.decisions.review.server import listening, opened
 from grader.selftest.class_reports import graded
 from grader.selftest.html_page import parse
@@ -104,6 +105,13 @@ def test_a_reason_is_told_in_the_language_of_the_page() -> None:
     ]
     said = [reason.text for _, reason in noticed(attention, ASSIGNMENT, "zh")]
     assert said == [f"没有按时给出结果：{LATE}。", f"Timed out: {LATE}."]
+
+
+def test_a_misnamed_file_comes_with_the_command_that_grades_it() -> None:
+    attention = [Attention(id="bo", code="renamed", text="'norm_final.py' may be that file.")]
+    for language in LANGUAGES:
+        ((_, reason),) = noticed(attention, ASSIGNMENT, language)
+        assert "grader decide DIR bo --file " in reason.text
 
 
 def test_accepting_is_written_down_and_opens_the_next_until_nobody_waits(desk: Desk) -> None:
@@ -199,6 +207,16 @@ def test_an_unusual_pair_of_tasks_waits_and_a_common_one_or_one_not_begun_does_n
     many = [graded(f"odd{n}", lost) for n in range(3)]
     assert Desk(write_review_class(tmp_path / "many", [*good, *many])).queue() == []
     assert Desk(write_review_class(tmp_path / "few", [*good[:6], graded("odd", lost)])).queue() == []
+
+
+def test_an_unusual_task_is_told_once_however_many_others_went_well() -> None:
+    first, *_ = ASSIGNMENT.rubric.tasks
+    lost = dict.fromkeys((prop.id for prop in first.properties), Outcome.FAILED)
+    whole = [entry(graded(f"good{n}")) for n in range(10)] + [entry(graded("odd", lost))]
+    third = TaskPoints("third", 1.0, 1.0)
+    told = [*unusual([replace(own, tasks=(*own.tasks, third)) for own in whole], ASSIGNMENT.rubric, "en")]
+    assert [submission for submission, _ in told] == ["odd"]
+    assert told[0][1].text.startswith(f"{first.id}: 0/")
 
 
 # ── Beside each other ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -436,7 +454,8 @@ def test_a_group_is_decided_at_once_but_for_whoever_is_taken_out_and_undone_at_o
     page = desk.page(group)
     shown = next(one for one in page.all("ul") if one.attributes.get("class") == "members").all("li")
     assert [one.text.split()[0] for one in shown] == ["Ada", "Bo", "Cy"]
-    assert all("some_case-cpu-float32" in one.text for one in shown)
+    assert "some_case-cpu-float32" in page.one("main").text
+    assert not any("some_case-cpu-float32" in one.text for one in shown)  # told once, since it is the same for all
     status, following = apply(desk, group, 0, 2)
     assert status == 303
     assert re.fullmatch(r"group/[^?]+\?told=decided&n=2", following)  # the group of the other property
@@ -450,7 +469,7 @@ def test_a_group_is_decided_at_once_but_for_whoever_is_taken_out_and_undone_at_o
 def test_a_group_that_has_changed_meanwhile_is_shown_again_and_nobody_is_no_group(tmp_path: Path) -> None:
     desk = shared(tmp_path)
     group = group_of(desk)
-    assert "nobody is checked" in apply(desk, group)[1]
+    assert "no submission is checked" in apply(desk, group)[1]
     assert "points 'x': not a number" in apply(desk, group, 0, 1, points="x")[1]
     assert "meanwhile" in apply(desk, group, 0, state="old")[1]
     assert desk.decisions() == []

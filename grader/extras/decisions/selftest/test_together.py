@@ -45,7 +45,7 @@ def test_all_with_a_mistake_get_the_points_but_those_left_out_or_decided_about(o
     decide(out, "cy", "--override", "mean", "--points", "1", *WHY)
     told = decide(out, "--all-with", "mean:eps_outside", "--points", "3", "--except", "Bo", *WHY).stdout
     assert told.splitlines() == [
-        "cy: decided already, left as it is",
+        "cy: already decided, unchanged",
         "Ada (ada): 11 → 14",
         str(out / FILE),
         "1 decisions; --undo takes them back.",
@@ -106,7 +106,7 @@ def test_show_lists_mistakes_as_all_with_takes_them_and_what_is_not_recognised(t
             ("--all-with", "mean:other", "--points", "1", *WHY),
             "name one mistake, or mean:* for all. Mistakes: eps_outside (3).",
         ),
-        (("--all-with", "means", "--points", "1", *WHY), "Mistakes: nobody failed it."),
+        (("--all-with", "means", "--points", "1", *WHY), "Mistakes: no submission failed it."),
         (("--all-with", "mean", "--points", "5", *WHY), "5 points: mean has only 4."),
         (("--all-with", "mean", "--points", "1"), "--all-with needs --points and --why"),
         (("ada", "--all-with", "mean", "--points", "1", *WHY), "--all-with needs --points and --why, and no STUDENT"),

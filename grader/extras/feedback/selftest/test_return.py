@@ -130,7 +130,7 @@ def test_who_has_no_address_is_named_first(tmp_path: Path) -> None:
     assert result.stderr.splitlines() == [
         "[2/2] pages",
         "2 would get no feedback: no email; grade with a roster that has one",
-        "  ada (ada), bo (bo)",
+        "  ada (ada); bo (bo)",
         "2 students: 0 would lose a grade, 0 would drop, 2 would get no feedback",
         "grader: needs attention: students who would get no feedback: 2 (--accept-blanks returns the others). "
         "Nothing was written.",
@@ -141,7 +141,7 @@ def test_who_has_no_address_is_named_first(tmp_path: Path) -> None:
 def test_pages_are_written_as_a_part_of_it(tmp_path: Path) -> None:
     """Also after a decision, which an earlier page does not show."""
     out = class_from(tmp_path, "canvas")
-    assert back(out, "canvas").stdout.startswith("6 pages for canvas: ")
+    assert back(out, "canvas").stdout.startswith("6 pages of 7 students for canvas: ")
     decided = ["decide", str(out), "4000", "--comment", "Come and see me.", "--who", "kim"]
     assert CliRunner().invoke(app, decided).exit_code == 0
     back(out, "canvas", "--handout", "https://example.org")
@@ -162,7 +162,7 @@ def test_nothing_is_never_written_over_an_upload(tmp_path: Path) -> None:
     arguments = ["export", str(out), "--to", "moodle", "--template", str(tmp_path / "other.csv"), *options]
     assert CliRunner().invoke(app, arguments).exit_code == 3
     result = back(out, "canvas", *options, code=3)  # the download is Moodle's
-    assert "no page would go back to anybody" in result.stderr
+    assert "no student would get a page" in result.stderr
     assert {name: (out / name).read_bytes() for name in good} == good
 
 
