@@ -42,7 +42,7 @@ def read_decided(
 ) -> DecidedClass:
     """Read a class and the decisions about it, and say which of them a person should look at, unless ``quiet``.
 
-    Without ``lines``, those of the summary are read. With ``note``, the ledger is brought up to date with the decisions.
+    Without ``lines``, those of the summary are read. With ``note``, the ledger is brought up to date with decisions.
     """
 
     def as_graded(submission: str) -> Report:
