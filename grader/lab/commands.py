@@ -47,7 +47,7 @@ def verify(
 
 NOTEBOOKS = REPOSITORY / "notebooks" / "source"
 RELEASED = "course/release/position"  # where nbgrader writes the notebooks for students
-EXECUTED = "executed"  # where they lie with solutions, and with the figures that students get
+EXECUTED = "executed"  # the notebooks with solutions, and the figures for students
 
 
 def release(
@@ -67,7 +67,7 @@ def release(
     prepare(out)
     name = chosen().rubric.id
     built = {"handout": handout}
-    if not no_notebooks and NOTEBOOKS.is_dir():  # an assignment may do without
+    if not no_notebooks and NOTEBOOKS.is_dir():  # an assignment may have none
         built |= {"handbook": handbook, **{f"notebooks/{lang}": notebooks / lang / RELEASED for lang in LANGUAGES}}
     executed = {lang: notebooks / lang / EXECUTED for lang in LANGUAGES if not no_notebooks}
     try:

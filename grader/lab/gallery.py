@@ -1,7 +1,6 @@
-"""``python -m grader.lab.gallery``, behind ``make gallery``: what students read about each known mistake, on one page.
+"""``python -m grader.lab.gallery``, behind ``make gallery``: the feedback on each known mistake, on one page.
 
-With ``--blind``, the page is a test of the feedback: its reader names each mistake from the feedback alone, and should
-find at least nine of ten.
+``--blind`` makes the page a test of the feedback: a reader should name at least nine of ten mistakes from it alone.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from grader.specimens.variants import Variant
 
 @dataclass(frozen=True)
 class Feedback:
-    """What students read about one property, in both languages."""
+    """The feedback on one property, in both languages."""
 
     title: str
     outcome: str
@@ -50,9 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m grader.lab.gallery", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("build/gallery.html"), help="the page to write")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="judges to run in parallel")
-    parser.add_argument("--blind", type=int, metavar="N", help="show N under numbers; the answers in a file beside")
+    parser.add_argument("--blind", type=int, metavar="N", help="show N without their names; answers in a second file")
     parser.add_argument("--seed", type=int, default=1, help="seed of that choice (default: %(default)s)")
-    parser.add_argument("names", nargs="*", help="variants to show, by the start of their names; default: all")
+    parser.add_argument("names", nargs="*", help="show variants whose names start like this; default: all")
     chosen = parser.parse_args(arguments)
     rubric_or_exit(ASSIGNMENT)
     wanted = tuple(chosen.names) or ("",)
@@ -66,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     page = templates.get_template("gallery.html.j2").render(shown=shown, blind=bool(chosen.blind))
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
     if chosen.blind:
-        for name in variants:  # the functions of variants are called by their mistakes
+        for name in variants:  # a variant's function is named after its mistake
             page = page.replace(name.rpartition(".")[2], "…")
         answers = [f"{number}. {name}: {v.description}\n" for number, (name, v) in enumerate(variants.items(), 1)]
         chosen.out.with_suffix(".answers.txt").write_text("".join(answers), encoding="utf-8")
@@ -80,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def graded(variants: Mapping[str, Variant], jobs: int) -> dict[str, Report]:
-    """The report of each variant, by its name."""
+    """The report of each variant, by name."""
     submissions = (Submission(name, dict(variant.files)) for name, variant in variants.items())
     with LocalExecutor(jobs) as executor:
         results = grade_all(submissions, Settings(ASSIGNMENT, language="en"), executor)
@@ -89,7 +88,7 @@ def graded(variants: Mapping[str, Variant], jobs: int) -> dict[str, Report]:
 
 
 def feedback(report: Report) -> Iterator[Feedback]:
-    """What the report says about each property that lost its points."""
+    """The feedback on each property that lost its points."""
     chinese = {prop.id: prop for task in in_language(report, ASSIGNMENT, "zh").tasks for prop in task.properties}
     for prop in (prop for task in report.tasks for prop in task.properties if prop.outcome is not Outcome.PASSED):
         english, translated = (

@@ -1,7 +1,6 @@
-"""``python -m grader.lab.missing``, a part of ``make lint``: parts that the rubric requires and that are missing.
+"""``python -m grader.lab.missing``, run by ``make lint``: lists parts that the rubric requires but are missing.
 
-Each line names a file and says what to write into it. Files are only read, not run: whether their code is right is for
-the tests to find out.
+Each line names a file and what to write into it. Files are read, not run; tests check their code.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from grader.core.rubric import LANGUAGES, Task
 MARK = re.compile(r'mark\.rubric\("(\w+)"\)')
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 FIELD = re.compile(r"\{(\w+)\}")
-STATED = re.compile(r"(?:\b\w+ ?= ?)?\{\w+\}")  # a field, or a name with it, which reads the same in every language
+STATED = re.compile(r"(?:\b\w+ ?= ?)?\{\w+\}")  # a field, alone or as name=field: the same in every language
 
 
 def missing(assignment: Assignment) -> Iterator[str]:
-    """One line for each missing solution, stub, export, page, test and variant: the file, and what to write there."""
+    """One line for each missing solution, stub, export, page, test, variant or phrase: the file, and what to write."""
     for number, task in enumerate(assignment.rubric.tasks, start=1):
         yield from _missing_solution(assignment, task)
         yield from _missing_stub(assignment, task, number)
@@ -64,7 +63,7 @@ def _missing_stub(assignment: Assignment, task: Task, number: int) -> Iterator[s
 
 
 def _missing_export(root: Path, path: Path, name: str) -> Iterator[str]:
-    """A package with ``__all__`` must list every name that a task asks for."""
+    """A package with ``__all__`` must list every name that a task requires."""
     package = path.with_name("__init__.py")
     text = _text(root / package)
     if "__all__" in text and f'"{name}"' not in text:
@@ -118,7 +117,7 @@ def _missing_variants(assignment: Assignment) -> Iterator[str]:
 
 
 def missing_phrases(assignment: Assignment) -> Iterator[str]:
-    """One line for each message without Chinese, and for each phrase that no file uses any more."""
+    """One line for each message without Chinese, and for each unused phrase."""
     tables = (PACKAGE / "core" / "results" / "chinese.py", assignment.folder / "phrases.py")
     files = [*_product(PACKAGE, "assignment", "examples"), *_product(assignment.folder)]
     trees = {path: ast.parse(_text(path)) for path in files}
@@ -145,7 +144,7 @@ def missing_phrases(assignment: Assignment) -> Iterator[str]:
 
 
 def _product(folder: Path, *without: str) -> list[Path]:
-    """The Python files below a folder but the tests of the grader, and what is in folders of these names."""
+    """The Python files below a folder, except in ``selftest`` and in folders named in ``without``."""
     files = sorted(folder.rglob("*.py"))
     return [path for path in files if not {"selftest", *without} & {*path.relative_to(folder).parts}]
 
@@ -155,7 +154,7 @@ def _shown(path: Path, assignment: Assignment) -> Path:
 
 
 def _constants(tree: ast.Module) -> dict[str, ast.expr]:
-    """What names at the top of a module are assigned."""
+    """The values of a module's top-level names."""
     found: dict[str, ast.expr] = {}
     for node in tree.body:
         match node:
@@ -171,7 +170,7 @@ def _module(path: Path) -> str:
 
 
 def _imported(tree: ast.Module) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Names that a file imports, each with the last part of its module's name and its name there."""
+    """Each name that a file imports, with the last part of its module's name and its name there."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             module = (node.module or "").rpartition(".")[2]
@@ -184,7 +183,7 @@ def _phrases(tree: ast.Module) -> Iterable[tuple[str, str]]:
 
 
 def _said(tree: ast.Module) -> Iterator[ast.Call]:
-    """The calls of ``say``, if a file has it from ``grader.core.messages`` or ``grader.testing``."""
+    """The calls of ``say``, if a file imports it from ``grader.core.messages`` or ``grader.testing``."""
     if {("say", ("messages", "say")), ("say", ("testing", "say"))} & {*_imported(tree)}:
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "say":
@@ -192,7 +191,7 @@ def _said(tree: ast.Module) -> Iterator[ast.Call]:
 
 
 def _templates(node: ast.expr, constants: Mapping[str, ast.expr]) -> list[str]:
-    """Every text that an expression may be; none if that cannot be told."""
+    """All possible values of an expression; none if it is not made of literals and constants."""
     match node:
         case ast.Constant(value=str(text)):
             return [text]

@@ -1,7 +1,7 @@
 """``python -m grader.lab.plain_pytest FILES REPORT``: the hidden tests as most graders run them.
 
-pytest runs every test in the process of the submission, which it trusts, and pytest-json-report writes what became of
-each. That is what ``make bench`` compares with, and a second way to every outcome.
+pytest runs every test in the submission's process, which it trusts; pytest-json-report writes the outcomes. This is the
+baseline of ``make bench``, and an independent check of every outcome.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from grader.core.sandbox.limits import Limits
 
 
 class PlainPlugin(Plugin):
-    """Gives the hidden tests their submission; everything else is pytest's own."""
+    """Passes the submission to the hidden tests; pytest does the rest."""
 
     def __init__(self, files: Mapping[str, str]) -> None:
         """Take a submission, path to source text."""
@@ -42,7 +42,7 @@ class PlainPlugin(Plugin):
 
 
 def main(files: Path, report: Path) -> int:
-    """Run the tests on the submission in a file of JSON, and write pytest-json-report's report."""
+    """Run the tests on the submission in a JSON file, and write pytest-json-report's report."""
     torch.set_num_threads(1)
     folder = ASSIGNMENT.hidden
     options = ["-q", "-c", "/dev/null", f"--rootdir={folder}", f"--confcutdir={folder}", "-Wignore", "--tb=no"]

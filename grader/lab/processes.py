@@ -10,7 +10,7 @@ CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def descendants(pid: int) -> list[int]:
-    """The pids of a process and of all its descendants that still run."""
+    """The pids of a process and of its running descendants."""
     found = [pid]
     for children in Path(f"/proc/{pid}/task").glob("*/children"):
         try:
@@ -22,7 +22,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def memory_mib(pids: Iterable[int]) -> float:
-    """Proportional set size of some processes together, in MiB: a page that they share counts once."""
+    """Total proportional set size in MiB, in which a shared page counts once."""
     total = 0
     for pid in pids:
         try:
@@ -34,7 +34,7 @@ def memory_mib(pids: Iterable[int]) -> float:
 
 
 def cpu_s(pids: Iterable[int]) -> float:
-    """CPU seconds of some running processes and of the children that they have reaped."""
+    """CPU seconds of running processes and of the children that they have reaped."""
     total = 0
     for pid in pids:
         try:

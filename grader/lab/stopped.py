@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def one_line() -> Iterator[None]:
-    """End the program with one line if somebody presses Ctrl-C in the block."""
+    """On Ctrl-C in the block, end the program with one line."""
     try:
         yield
     except KeyboardInterrupt:

@@ -1,11 +1,10 @@
 """``python3 -m grader.lab.walk``: runs the documented commands in fresh environments, made as in README.
 
-``make test`` alone makes the students' environment, ``make setup`` alone that of assistants and developers. In each run
-the commands that README names for it: the cheap ones on a small class, the others as far as ``--help``, the tests as
-far as their collection. A command that needs more has to say so. A step fails if it ends with another status than it
-should, lasts too long, or prints a traceback; the steps after it are tried all the same.
+``make test`` makes the students' environment, ``make setup`` that of assistants and developers. In each, README's
+commands run: the cheap ones on a small class, the others only with ``--help``; tests are only collected. A step fails
+on an unexpected exit status, a timeout or a traceback; later steps run all the same.
 
-It needs ``make``, Python's own library and the packages' index: without a network, the first steps fail.
+Requires ``make``, Python's standard library and a package index.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-LONGEST_S = 900  # for one step; to install everything takes one minute or two
-SHOWN = 25  # lines at the end of the output of a step that fails
+LONGEST_S = 900  # for one step; installing everything takes one or two minutes
+SHOWN = 25  # last lines of a failed step's output
 COMMANDS = "import typer.main as t; from grader.__main__ import app; print(*t.get_command(app).commands)"
 SUITE = ("grader/assignment/selftest", "grader/selftest", "grader/extras", "grader/lab")
-# What the surroundings may say about other environments, or about the make that has started this.
+# Variables that describe another environment, or the make that started this.
 NOT_PASSED_ON = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTHONPATH", "VENV", "VIRTUAL_ENV")
-FASTER = {"PIP_COMPILE": "0"}  # Python compiles what is imported, a small part of what is installed
+FASTER = {"PIP_COMPILE": "0"}  # only a small part of the installed files is imported, and compiled then
 
 
 @dataclass(frozen=True)
 class Step:
-    """A command, and how it ends.
+    """A command and its expected end.
 
     Attributes:
         status: Its exit status.
@@ -45,7 +44,7 @@ class Step:
 
 
 def problem(step: Step) -> str:
-    """Run a step in the current folder; what is wrong with its end, and its last lines; empty if nothing."""
+    """Run a step in the current folder; returns its problem with the last lines of output, or an empty text."""
     try:
         ended = _run(step.command)
     except subprocess.TimeoutExpired as stopped:
@@ -76,7 +75,7 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
 
 
 def walk(steps: Iterable[Step], room: Path) -> int:
-    """Run the steps, with a line for each; returns how many failed."""
+    """Run the steps, printing a line for each; returns how many failed."""
     failed = 0
     for step in steps:
         began = time.monotonic()
@@ -89,13 +88,13 @@ def walk(steps: Iterable[Step], room: Path) -> int:
 
 
 def for_students(room: Path) -> Iterator[Step]:
-    """What a student runs first: stubs earn nothing, but a TODO is no failure; no more than a page of text."""
+    """A student's first commands; stubs earn nothing, but a TODO is no failure."""
     yield Step(("make", "test", f"VENV={room}/students"), says="0 / 100")  # TODOs alone are no failure
     yield Step((f"{room}/students/bin/python", "-m", "tests"), says="0 / 100")
 
 
 def for_developers(room: Path) -> Iterator[Step]:
-    """What assistants and developers run after ``make setup``."""
+    """Commands of assistants and developers after ``make setup``."""
     programs = room / "setup" / "bin"
     python, grader = str(programs / "python"), str(programs / "grader")
     yield Step(("make", "lint", f"VENV={room}/setup"))

@@ -1,4 +1,4 @@
-"""Connects to a running dask scheduler; each failure is one line in the grader's words instead of dask's."""
+"""Connects to a running dask scheduler; failures are one line in the grader's words instead of dask's."""
 
 from __future__ import annotations
 

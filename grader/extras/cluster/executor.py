@@ -1,7 +1,7 @@
 """Runs jobs on the workers of a dask scheduler: in other processes, possibly on other machines.
 
-dask hands out jobs, notices workers that die, and hands their jobs to others. It cannot end a job that runs, so each
-job checks whether its result is still wanted, and ends its judge if it is not.
+dask distributes jobs, detects dead workers, and reassigns their jobs. It cannot stop a running job, so each job checks
+whether its result is still wanted, and ends its judge if not.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from grader.core.run.judge_pool import PLACE, JudgePool, Place
 from grader.core.run.judge_process import Abandoned
 from grader.core.settings import CannotGrade
 
-LOOK_S = 2.0  # between two questions about how many workers there are
-PARTING_S = 3.0  # for a scheduler to notice that jobs have been cancelled
+LOOK_S = 2.0  # between two counts of the workers
+PARTING_S = 3.0  # for the scheduler to notice cancelled jobs
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class DaskExecutor(Executor):
-    """The workers of one scheduler; their number may change at any time."""
+    """The workers of one scheduler, whose number may change at any time."""
 
     killers = (KilledWorker,)
 
     def __init__(self, client: Client, cluster: SpecCluster | None = None) -> None:
         """Take over a connected client, and the cluster if one was started for it; ``shutdown`` closes both."""
         self._client = client
-        self._executor = client.get_executor(pure=False)  # run every job, even if dask has seen an equal one
+        self._executor = client.get_executor(pure=False)  # run every job, even if equal to an earlier one
         self._cluster = cluster
         self._threads = 0
         self._look_at = 0.0
@@ -48,22 +48,22 @@ class DaskExecutor(Executor):
 
     @property
     def slots(self) -> int:
-        """Two for each thread of a worker: one job that runs, and one that starts as soon as the first ends."""
+        """Two per worker thread: a running job, and one that starts as soon as the first ends."""
         if time.monotonic() >= self._look_at:
-            with contextlib.suppress(Exception):  # the scheduler has gone; the futures report that
+            with contextlib.suppress(Exception):  # the scheduler is gone; the futures report that
                 self._threads = sum(self._client.nthreads().values())
             self._look_at = time.monotonic() + LOOK_S
         return 2 * max(self._threads, 1)
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Have a worker call the function."""
+        """Submit the function to a worker."""
         if self._client.status != "running":
             return cancel(Future())
         submitted: Future[T] = self._executor.submit(_on_worker, __version__, fn, *args, **kwargs)
         return submitted
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:  # noqa: ARG002 - never waits long
-        """Abandon all jobs that are left, by closing the client."""
+        """Abandon the remaining jobs by closing the client."""
         with contextlib.suppress(Exception):
             if self._cluster:  # a worker that loses scheduler and job in the same moment may hang
                 self._client.retire_workers(list(self._client.nthreads()), close_workers=True)
@@ -93,7 +93,7 @@ def _on_worker(wanted: str, fn: Callable[P, Any], /, *args: P.args, **kwargs: P.
             f"the worker at {worker.address} runs grader {__version__}, this machine {wanted}. "
             "Install the same version on both."
         )
-    # multiprocessing lets no daemonic process have children, and a worker with a nanny is one. Judges end with it.
+    # A worker with a nanny is daemonic, and multiprocessing lets no such process have children. Judges end with it.
     multiprocessing.current_process().daemon = False
 
     def abandoned() -> bool:

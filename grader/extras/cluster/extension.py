@@ -7,14 +7,14 @@ from grader.core.settings import CannotGrade
 
 
 def open_executor(choice: str, jobs: int) -> Executor:
-    """An executor that is ready for jobs.
+    """An executor, ready for jobs.
 
     Args:
         choice: ``slurm``, or the address of a scheduler.
-        jobs: How many Slurm jobs to submit; else not used.
+        jobs: How many Slurm jobs to submit; otherwise unused.
 
     Raises:
-        CannotGrade: If it cannot be used here; the text says what to do.
+        CannotGrade: If it cannot be used here; the message has the remedy.
     """
     try:  # imported here, since most runs need neither dask nor Slurm
         if choice == SLURM:

@@ -1,4 +1,4 @@
-"""Workers as Slurm jobs: the scheduler runs in this process, and each job starts a worker that connects to it."""
+"""Workers as Slurm jobs: the scheduler runs in this process; each job starts a worker that connects to it."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ SMALLEST = {"cores": 1, "processes": 1, "memory": "4 GiB"}  # unless configured:
 
 
 def submit_workers(jobs: int) -> DaskExecutor:
-    """Submit that many jobs, as described in dask's configuration under ``jobqueue.slurm``, always with TLS.
+    """Submit that many jobs, configured in dask's ``jobqueue.slurm``, always with TLS.
 
     Raises:
-        CannotGrade: If there is no Slurm on this machine, or it refuses such a job.
-        ModuleNotFoundError: If certificates have to be made, and the package ``cryptography`` is missing.
+        CannotGrade: If this machine has no Slurm, or Slurm refuses the job.
+        ModuleNotFoundError: If certificates are needed and the package ``cryptography`` is missing.
     """
     if shutil.which("sbatch") is None:
         raise CannotGrade(f"{WANTED}: sbatch not found. Run the command where jobs are submitted.")
@@ -39,7 +39,7 @@ def submit_workers(jobs: int) -> DaskExecutor:
     size: dict[str, Any] = {name: _configured(name) or least for name, least in SMALLEST.items()}
     cluster = SLURMCluster(
         **size,
-        nanny=False,  # no process that restarts a worker: that is left to Slurm
+        nanny=False,  # Slurm restarts workers
         security=security,
         protocol="tls://",
         shared_temp_directory=_configured("shared-temp-directory") or str(Path.home()),  # for a worker's certificate
@@ -61,7 +61,7 @@ def _configured(name: str) -> Any:
 
 
 def _rehearse(script: str) -> None:
-    """Have Slurm check the job without running it, since dask waits for ever for a job that is refused."""
+    """Have Slurm check the job without running it, because dask waits forever for a refused one."""
     with tempfile.NamedTemporaryFile("w", suffix=".sh") as file:
         file.write(script)
         file.flush()

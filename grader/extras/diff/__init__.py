@@ -1,1 +1,1 @@
-"""Differences between two gradings, in the terminal and as a page."""
+"""Differences between two gradings, in the terminal."""

@@ -1,4 +1,4 @@
-"""``grader diff``: the effect of a change of tests, rubric or files on the class."""
+"""``grader diff``: how a change of tests, rubric or files affects the class."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def diff(
 
 
 def tallies(differences: Iterable[Difference], rubric: Rubric, language: str) -> Iterator[str]:
-    """A line for each property that changed for anybody: how many lost and how many gained by it, most losers first."""
+    """A line per changed property: how many students lost and gained points by it, most losers first."""
     titles, lost, gained = {}, Counter[str](), Counter[str]()
     for change in (change for own in differences for change in own.changes):
         titles[change.id] = words.title(change, rubric, language)
@@ -46,9 +46,9 @@ def tallies(differences: Iterable[Difference], rubric: Rubric, language: str) ->
 
 
 def _compared(old: Path, new: Path, rubric: Rubric, language: str) -> Iterator[Difference | None]:
-    """The difference of each submission in the two summaries; only two reports at a time are in memory.
+    """The difference of each submission in the two summaries, with only two reports in memory at a time.
 
-    A submission that was graded again alone, as for an appeal, says nothing about all others.
+    If a single submission was graded again, as for an appeal, the others are left out.
     """
     sides = _read(old, quiet=True), _read(new, quiet=False)
     before, after = ({line.id: line for line in side.lines} for side in sides)

@@ -1,4 +1,4 @@
-"""``grader grade --dry-run``: known results under the current rubric; runs nothing, writes nothing."""
+"""``grader grade --dry-run``: known results under the current rubric, without running or writing anything."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from grader.followup.terminal import graded, print_differences
 
 
 def print_preview(out: Path, candidates: Sequence[Candidate], settings: Settings, reader: Reader) -> None:
-    """Print who would have other points or another grade, and which thresholds are crossed."""
+    """Print whose points or grade would change, and which thresholds are crossed."""
     rubric, language = settings.assignment.rubric, settings.language
     if not (out / LEDGER).exists():
         fail(f"{out}: no grades there yet. Grade without --dry-run first.")
@@ -57,7 +57,7 @@ def print_preview(out: Path, candidates: Sequence[Candidate], settings: Settings
 def _kept(
     ledger: Ledger, candidates: Sequence[Candidate], own: Settings, reader: Reader
 ) -> Iterator[tuple[Report, Report]]:
-    """Each report that a run would keep, as the ledger has it and as the present rubric would make it; in English."""
+    """Each report that a run would reuse, as recorded and under the current rubric; in English."""
     recorded = ledger.recorded()
     for candidate in candidates:
         if (known := recorded.get(candidate.id)) and known.is_of(reader.read(candidate)):

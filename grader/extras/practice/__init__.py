@@ -1,1 +1,1 @@
-"""Judges the tests that students write for `make practice`, for `grader practice`."""
+"""``grader practice``: judges the tests that students write for ``make practice``."""

@@ -72,19 +72,19 @@ WORDS: Final[Sentences] = {
 
 
 def say(language: str, key: str, **fields: object) -> str:
-    """The sentence ``key``, or that of a file that cannot be imported, with its ``fields`` filled in."""
+    """The sentence ``key``, or that for a failed import, with its ``fields`` filled in."""
     return sentences.say(WORDS, language, key if key in WORDS else "not_imported", **fields)
 
 
 @dataclass(frozen=True)
 class Result:
-    """One student's.
+    """The result of one student.
 
     Attributes:
-        id: Of the submission.
-        students: Names of those who handed it in, where they are known.
-        runs: What came of running the tests.
-        reason: Why there is no file, for the assistant; empty if there is one, or if it was not handed in.
+        id: The submission's id.
+        students: The authors' names, if known.
+        runs: The outcomes of the tests.
+        reason: For the assistant, why the file could not be read; empty if it was read or not submitted.
     """
 
     id: str
@@ -95,34 +95,34 @@ class Result:
 
     @property
     def problem(self) -> str:
-        """Why the file could not be used, such as ``missing``; empty if it could be."""
+        """Why the file could not be used, such as ``missing``; empty if it could."""
         return str(self.runs.broken["type"]) if self.runs.broken else "" if self.runs.tests else "no_tests"
 
     @property
     def refused(self) -> Mapping[str, str]:
-        """From each test that does not count to why: a state, or ``right``."""
+        """Why each uncounted test does not count: a state, or ``right``."""
         known = self.runs.refused(self.practice.right)
         return {test: "right" if why in self.practice.right else why for test, why in known.items()}
 
     @property
     def catching(self) -> Mapping[str, list[str]]:
-        """From each wrong implementation to the tests that catch it."""
+        """For each wrong implementation, the tests that catch it."""
         return self.runs.catching(self.practice.right, self.practice.mistakes)
 
     @property
     def caught(self) -> int:
-        """How many wrong implementations are caught."""
+        """The number of wrong implementations caught."""
         return sum(map(bool, self.catching.values()))
 
     @property
     def points(self) -> float | None:
-        """The share of the points that is caught; None if the grader is at fault."""
+        """The points for the share of mistakes caught; None after a grader fault."""
         if self.problem == NOBODYS_FAULT:
             return None
         return round(self.practice.points * self.caught / len(self.practice.mistakes), 2)
 
     def told(self, language: str) -> str:
-        """The result in sentences for the student; no implementation is named."""
+        """The result in sentences for the student, without names of implementations."""
         most = number(self.practice.points)
         if self.problem:
             known = self.runs.broken or {}
@@ -153,7 +153,7 @@ def _row(own: Result) -> list[str]:
 
 
 def document(results: Iterable[Result], practice: Practice, assignment: str) -> str:
-    """The class as JSON, with what caught which implementation."""
+    """The class as JSON, with the tests that catch each implementation."""
     listed: list[dict[str, Any]] = [
         {
             "id": own.id,

@@ -1,4 +1,4 @@
-"""What `make practice` and the grader share, found by its path: an installed grader has no package `tests`."""
+"""The code shared with ``make practice``, loaded by path: an installed grader has no package ``tests``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Runs a student's tests on right and wrong implementations, each in a separate locked worker.
 
-An implementation can be told from another by what it does, and hardly otherwise: all have the same names, arrive as
-byte code without docstrings, and come in an order that nobody can foresee. All is run twice, in two orders, and a test
-that says different things about the same implementation does not count: it looks at something else, or tosses a coin.
+Implementations differ in behaviour and hardly otherwise: they have the same names, arrive as byte code without
+docstrings, and come in an unpredictable order. Everything runs twice, in two orders; a test with different outcomes on
+the same implementation does not count, because it depends on something else.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from grader.specimens.practice import Practice
 from .result import NOBODYS_FAULT, Result
 from .shared import MOST_TESTS, TRIAL, Runs
 
-TEST_S = 5.0  # of a worker's time for one test, or for the import of the file
-ALL_S = 120.0  # of all workers' time for one file: a little more than students are told, for each implementation
-MOST_STOPPED = 3  # tests that may hang, end their worker or be unsteady before the file is given up
+TEST_S = 5.0  # of worker time for one test, or for importing the file
+ALL_S = 120.0  # of worker time for one file in total: a little more per implementation than students are told
+MOST_STOPPED = 3  # tests that may hang, end their worker or be inconsistent before the file is abandoned
 TURNS = 2
 EXAM = """
 from . import trial
@@ -60,12 +60,12 @@ def judged(candidate: Candidate, submission: Submission, practice: Practice, sta
 
 
 def handed_in_as(practice: Practice) -> str:
-    """The path of the file of tests among what intake reads."""
+    """The path of the tests in a submission as intake reads it."""
     return f"{PACKAGE}/{practice.file}"
 
 
 class _Unusable(Exception):
-    """Nothing can be made of the file; holds what ``Runs.broken`` is then."""
+    """The file cannot be used; holds the value of ``Runs.broken``."""
 
     def __init__(self, problem: Mapping[str, Any]) -> None:
         super().__init__()
@@ -81,13 +81,13 @@ def run(text: str, practice: Practice, start: Start) -> Runs:
         start: Starts a worker with files.
 
     Raises:
-        RuntimeError: If somebody else has killed a worker.
+        RuntimeError: If something outside the grader killed a worker.
     """
     session = _Session(text, practice, start)
     try:
         for turn in range(TURNS):
             for name in session.order(turn):
-                while not session.finished(name, turn):  # a worker that ends costs the test that ended it
+                while not session.finished(name, turn):  # a test that ends its worker no longer counts
                     session.check_patience()
         return session.runs()
     except _Unusable as end:
@@ -95,7 +95,7 @@ def run(text: str, practice: Practice, start: Start) -> Runs:
 
 
 class _Session:
-    """One student's file, on its way through all implementations."""
+    """Runs one student's file on all implementations."""
 
     def __init__(self, text: str, practice: Practice, start: Start) -> None:
         self._text, self._practice, self._start = text, practice, start
@@ -106,17 +106,17 @@ class _Session:
         self._spent_s = 0.0
 
     def order(self, turn: int) -> list[str]:
-        """The implementations in an order that only who has them all can foresee, always the same for a file."""
+        """The implementations in an order that is fixed per file, but predictable only from all their sources."""
         secret = "\0".join((str(turn), self._text, *self._implementations.values()))
         return sorted(self._implementations, key=lambda name: hashlib.sha256(f"{name}\0{secret}".encode()).digest())
 
     def check_patience(self) -> None:
-        """Give the file up once too many of its tests were stopped."""
+        """Abandon the file once too many of its tests were stopped."""
         if len(self._stopped) > MOST_STOPPED:
             raise _Unusable({"type": "stops"})
 
     def finished(self, name: str, turn: int) -> bool:
-        """Run what is left of the tests on one implementation in one worker; returns whether it got through them."""
+        """Run the remaining tests on one implementation in one worker; returns whether all were run."""
         own = Path(self._practice.file)
         exam = EXAM.format(function=self._practice.function, module=own.stem)
         implementation = sealed(self._implementations[name])
@@ -139,10 +139,10 @@ class _Session:
             worker.close()
 
     def _ask(self, worker: WorkerLike, function: str, arguments: list[str]) -> Any:
-        """What a function of the exam returns.
+        """Call a function of the exam.
 
         Raises:
-            WorkerFailed: If there is no answer, or an error while a test runs.
+            WorkerFailed: Without an answer, or on an error during a test.
         """
         load = {"module": f"{PACKAGE}.exam", "name": function}
         reply = worker.request([("load", load), ("call", {"target": function, "arguments": arguments})], TEST_S)
@@ -156,7 +156,7 @@ class _Session:
         raise _Unusable(_described(reply["error"]))
 
     def _found(self, names: Any) -> dict[str, int]:
-        """The tests by their names; every worker has to find the same."""
+        """Each test's number of arguments; every worker must find the same tests."""
         if not isinstance(names, dict) or len(names) > MOST_TESTS:
             raise _Unusable({"type": "ended"})
         tests = {clean(name): number for name, number in names.items() if isinstance(number, int)}
@@ -166,24 +166,24 @@ class _Session:
         return tests
 
     def runs(self) -> Runs:
-        """All that came of it."""
+        """The outcomes of the session."""
         for (turn, name, test), failure in self._outcomes.items():
             if turn and test not in self._stopped and bool(self._outcomes[0, name, test]) != bool(failure):
                 self._stopped[test] = "unsteady"
-        self.check_patience()  # of many coins that are tossed, some fall as they should
+        self.check_patience()  # of many random tests, some would happen to be consistent
         first: dict[tuple[str, str], Mapping[str, Any] | None]
         first = {(name, test): failure for (turn, name, test), failure in self._outcomes.items() if not turn}
         return Runs(None, self._tests or {}, self._stopped, first)
 
 
 def sealed(source: str) -> str:
-    """A module that does the same, without source, comments and docstrings to read."""
+    """An equivalent module without readable source, comments or docstrings."""
     code = marshal.dumps(compile(source, "implementation.py", "exec", dont_inherit=True, optimize=2))
     return f"import marshal\nexec(marshal.loads({code!r}))\n"
 
 
 def _failure(reply: Any) -> dict[str, Any] | None:
-    """What a test raised, as far as the worker's word for it is well formed."""
+    """The exception that a test raised, if the worker's report is well formed."""
     if reply is None:
         return None
     told = reply if isinstance(reply, dict) else {}
@@ -192,7 +192,7 @@ def _failure(reply: Any) -> dict[str, Any] | None:
 
 
 def _described(error: Mapping[str, Any]) -> dict[str, Any]:
-    """Why the file could not be imported."""
+    """The exception that importing the file raised."""
     types, frames = error.get("types"), error.get("frames")
     line = frames[-1][1] if isinstance(frames, list) and frames else 0
     return {"type": clean(types[0]) if isinstance(types, list) and types else "Exception", "line": line}

@@ -23,7 +23,7 @@ from grader.specimens.attacks import Attack, attacks_of
 
 # Shorter than for a class, since many attacks hang, but long enough for an attack that hangs in every property.
 LIMITS = Limits(request_s=2, retry_s=0.25, submission_s=50)
-MOST_S = 300.0  # for one attack: its limits allow a minute of computing, which takes a busy machine some times as long
+MOST_S = 300.0  # for one attack: its limits allow a minute of computing, several on a busy machine
 MOST_BYTES = 300_000  # of one report
 SHORTEST = 24  # characters of a line of source that a report must not show
 NUMBER = re.compile(r"\d\.\d{3}")  # the grader rounds to three digits; a longer number comes from an input
@@ -48,7 +48,7 @@ class Attempt:
 
     @property
     def label(self) -> str:
-        """A name for messages, in which a person finds the attack."""
+        """The name in messages."""
         return f"{self.name}, {self.isolation}"
 
 
@@ -76,7 +76,7 @@ def known(assignment: Assignment) -> dict[str, Attack]:
 
 
 def covers(isolation: Isolation, attack: Attack) -> bool:
-    """Whether the layers that hold are meant to stop the attack; seccomp forbids to open files, and so stops all."""
+    """Whether the layers that hold are meant to stop the attack; seccomp denies opening files, and so stops all."""
     return attack.needs in ("", *isolation.held) or "seccomp" in isolation.held
 
 
@@ -86,7 +86,7 @@ def grader_without(assignment: Assignment, layers: Collection[str], device: str 
 
 
 def problems(assignment: Assignment, attack: Attack, grader: Judge, folder: Path) -> Iterator[str]:
-    """Grade the attack, then an honest submission; yields a line for everything that is wrong.
+    """Grade the attack, then an honest submission; yields a line for each problem.
 
     Processes that the attack leaves behind are found among the descendants of this process. It must be a subreaper,
     so that processes whose parent has died become its children.

@@ -38,12 +38,12 @@ class Comparison:
 
     @property
     def label(self) -> str:
-        """A name for messages, in which a person finds the submission."""
+        """The name in messages."""
         return f"{self.name} with and without --plain, seed {self.seed}"
 
 
 def items(assignment: Assignment, seeds: Sequence[int]) -> list[tuple[Assignment, str, int]]:
-    """What to grade both ways: variants and sample class with every seed, attacks, which often hang, with one."""
+    """The submissions to grade both ways: variants and sample class with every seed, attacks with one, as many hang."""
     honest = [*variants.known(assignment), *_sample_class(assignment)]
     pairs = [*product(seeds, honest), *product(seeds[:1], attacks.known(assignment))]
     return [(assignment, name, seed) for seed, name in pairs]

@@ -1,4 +1,4 @@
-"""The kill table as a page: which property catches which mistake, by how much, and how every attack ended."""
+"""The kill table as a page: which property catches which mistake, with margins, and the result of each attack."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _of(kind: type[Kind], results: Iterable[Result]) -> list[Kind]:
 
 
 def smallest_excess(verdicts: Iterable[Verdict]) -> Verdict | None:
-    """The wrong variant that came closest to passing, each taken in its clearest failing case."""
+    """The wrong variant that came closest to passing, each by its clearest failing case."""
     return min((v for v in verdicts if _is_wrong(v) and v.margin is not None), key=_margin_of, default=None)
 
 
@@ -103,7 +103,7 @@ def _by_name(verdicts: Iterable[Verdict]) -> Mapping[str, list[Verdict]]:
 
 
 def _by_property(assignment: Assignment, wrong: Sequence[Verdict]) -> list[str]:
-    """For each property, how many variants are made to break it, and which of them are caught most narrowly."""
+    """For each property, how many variants should break it, and the smallest margin by which one is caught."""
     breaks = {name: variant.breaks for name, variant in variants.known(assignment).items()}
     lines = [
         "| property | variants that break it | lose it | closest to passing, times its limit |",

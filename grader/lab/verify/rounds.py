@@ -35,7 +35,7 @@ class Round:
 
     Attributes:
         title: The text beside the progress bar.
-        judge: Judges one item; a function of a module, since it is sent to other processes by its name.
+        judge: Judges one item; a module-level function, because other processes import it by name.
         items: The arguments of ``judge`` for each item.
         waits: Whether some items hang until a time limit, so that a core can serve more than one process.
     """
@@ -47,7 +47,7 @@ class Round:
 
 
 class JudgeDied(Exception):
-    """An item killed the process that judged it; the text says near which item."""
+    """An item killed the process that judged it; the message names an item near it."""
 
 
 def rounds(assignment: Assignment, seeds: Sequence[int], all_styles: bool = False) -> list[Round]:
@@ -66,7 +66,7 @@ def rounds(assignment: Assignment, seeds: Sequence[int], all_styles: bool = Fals
 def judged(round_: Round, jobs: int) -> Iterator[Result]:
     """Judge all items of a round, ``jobs`` at a time, or half as many more if some wait; results in the items' order.
 
-    Nothing is tried a second time, unlike for a class, since faults of the grader should be seen.
+    Nothing is retried, unlike in a class, so that grader faults show.
 
     Raises:
         JudgeDied: If a process that judges dies.
@@ -95,8 +95,8 @@ def judged(round_: Round, jobs: int) -> Iterator[Result]:
 
 @contextlib.contextmanager
 def _unheard() -> Iterator[None]:
-    """Let processes that are started now pass over Ctrl-C, which reaches them too: this one ends them."""
-    if threading.current_thread() is not threading.main_thread():  # which alone hears it
+    """Have processes started in the block ignore Ctrl-C; this process ends them."""
+    if threading.current_thread() is not threading.main_thread():  # the only one that receives it
         yield
         return
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)

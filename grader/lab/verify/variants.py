@@ -60,7 +60,7 @@ class Verdict:
 
     @property
     def label(self) -> str:
-        """A name for messages, in which a person finds the variant."""
+        """The name in messages."""
         return f"{self.name}, seed {self.seed}"
 
 
