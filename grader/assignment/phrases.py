@@ -29,6 +29,7 @@ PHRASES: Final = {
     "the gradients of its uses, each clamped at {bound}": "各次使用传来的梯度，但都被截断到 {bound} 以内",
     "the sum, clamped at {bound}": "各次之和，但被截断到 {bound} 以内",
     "a different sum": "另一个和",
+    "the gradients of ids that give zeros as well": "连给出零的 id 的梯度也一并收到了",
     "the gradient of only one of its uses": "只有一次使用传来的梯度",
     "the mean of the gradients of its uses": "各次使用传来的梯度的平均",
     "each id gives its own row times {factor}": "取到的都是自己的行乘以 {factor}",

@@ -8,14 +8,14 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.norm_inputs import build
+from grader.assignment.hidden.norm_inputs import build, grouped_input
 from grader.assignment.model.normalising import CONTRACT, GROUP_SIZE, HIDDEN, LARGE, SIGNS, normalising, numbers
-from grader.testing import Student, normal
+from grader.testing import Student
 
 from .fit import fits, only
 from .norm_without_law import without_a_law
 
-SHAPE = (2, 3, HIDDEN)
+SHAPE: Final = (2, 3, HIDDEN, GROUP_SIZE)
 
 # From a way to group or to divide to its misconception in the rubric; some have none.
 NAMES: Final[Mapping[str, str]] = {
@@ -35,17 +35,11 @@ NAMES: Final[Mapping[str, str]] = {
 }
 
 
-def input_in_groups() -> Tensor:
-    """``[2, 3, h]``: groups of several scales, none with mean zero, and all so large that no usual eps matters."""
-    scales = torch.exp2(torch.arange(HIDDEN) // GROUP_SIZE % 3)
-    return (normal(0, "diagnose", shape=SHAPE) + 0.5) * scales * 4
-
-
 def groups(student: Student) -> str | None:
     """Name what is wrong with the law that outputs follow: the grouping, or, if that is right, the quotient."""
     law = normalising(student).law
     if law is None:
-        return without_a_law(student, input_in_groups())
+        return without_a_law(student, grouped_input(0, SHAPE))
     if law == CONTRACT:
         return None
     return NAMES.get(law.quotient if law.grouping == CONTRACT.grouping else law.grouping)

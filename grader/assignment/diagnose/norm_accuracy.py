@@ -6,12 +6,12 @@ from typing import Final
 
 from torch import Tensor
 
-from grader.assignment.hidden.norm_inputs import build
+from grader.assignment.hidden.norm_inputs import build, grouped_input
 from grader.assignment.model.normalising import GROUP_SIZE, HIDDEN, normalising, numbers
 from grader.testing import Student, error_in_ulp, normal
 
 from .fit import fits
-from .norm import input_in_groups
+from .norm import SHAPE
 
 ONE_ROUNDING: Final = 0.53  # ulp: 0.5 for the rounding of the output, and a little for float32's rounding
 
@@ -45,7 +45,7 @@ def backward(student: Student) -> str | None:
     The output is the student's own, so it does not matter what the code divides by, as long as it divides: twice the
     input must give the same output.
     """
-    x = _centred(input_in_groups())
+    x = _centred(grouped_input(0, SHAPE))
     upstream = _centred(normal(0, "diagnose upstream", shape=x.shape))
     module = build(student, GROUP_SIZE, "cpu")
     output = numbers(module(x), x.shape)

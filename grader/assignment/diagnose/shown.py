@@ -25,7 +25,7 @@ from grader.assignment.model.draw_words import (
     ROWS_OF_TABLE,
 )
 from grader.assignment.model.histories import OTHER_BUILT, OTHERWISE
-from grader.assignment.model.row_words import MULTIPLE, ONE_NUMBER, RECEIVES, ROWS_TIMES, ROWS_TIMES_SOME
+from grader.assignment.model.row_words import FOREIGN_TOO, MULTIPLE, ONE_NUMBER, RECEIVES, ROWS_TIMES, ROWS_TIMES_SOME
 from grader.testing import ALIKE, OTHER_DTYPE, OTHER_SHAPE, SAME_MULTIPLE, ZEROS, Message
 
 Failing = Mapping[str, Message]  # from a case's id to its message
@@ -174,6 +174,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         Clue(says=(RECEIVES,), fields={"seen": "nothing"}, only=True, least=2),
     ),
     "one_row_without_gradient": (Clue(says=(ROWS,), fields={"n": 1}, within="nothing"),),
+    "shard_foreign_gradients": (Clue(says=(RECEIVES,), fields={"seen": str(FOREIGN_TOO)}),),
     "gradient_not_summed": (
         Clue(
             says=(RECEIVES,),

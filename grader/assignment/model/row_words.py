@@ -17,6 +17,7 @@ SCALED = say("its own row times a number")
 ROWS_TIMES = "each id gives its own row times {factor}"
 ROWS_TIMES_SOME = say("each id gives its own row times a number")
 RECEIVES = "the row of id {id} receives {seen}"
+FOREIGN_TOO = say("the gradients of ids that give zeros as well")
 MULTIPLE = "{factor} times the expected gradient"
 TOLD = 3  # ids that a message names
 ADDED = 64  # rows of a table in which sums of two are looked for
@@ -104,7 +105,7 @@ def check_received(
 ) -> None:
     """Require gradients of rows bit for bit, in their own dtype; the message names some rows and what they receive.
 
-    ``uses_of`` gives what arrives from each use of a row, ``[uses, e]``.
+    ``uses_of`` gives what arrives from each use of a row, ``[uses, e]``; for -1, from ids that give zeros.
     """
     check_shape(gradient, expected.shape)
     actual, expected = gradient.detach().cpu().double(), expected.to(gradient.dtype).cpu().double()
@@ -112,7 +113,9 @@ def check_received(
     if bool(wrong.any()):
         rows = wrong.nonzero().flatten().tolist()
         uses = {row: uses_of(identifiers[row]) for row in rows}
-        shared = _shared(actual[wrong], expected[wrong], [uses[row] for row in rows])
+        shared, foreign = _shared(actual[wrong], expected[wrong], [*uses.values()]), uses_of(torch.tensor(-1)).sum(0)
+        if bool(foreign.any()) and torch.equal((actual - expected).sum(0), foreign):
+            shared = FOREIGN_TOO
         some = [
             say(RECEIVES, id=int(identifiers[row]), seen=shared or _received(actual[row], expected[row], uses[row]))
             for row in rows[:TOLD]

@@ -189,6 +189,7 @@ def test_two_slips_that_hide_each_other_are_charged_exactly(names: str) -> None:
     [
         *("eps_as_a_floor_of_the_root", "scaled_rows", "normalised_rows", "vocab_drawn_transposed"),
         *("strided_ownership", "rows_over_world", "shard_cut_out_of_a_table", "small_instead_of_zero"),
+        "gradient_of_foreign_ids",
         *("grows_beyond_ms", "rows_of_ms", "ratio_from_es"),
     ],
 )

@@ -58,14 +58,19 @@ def test_rows_are_told_by_whose_they_are(given: torch.Tensor, said: str) -> None
         ([16.0, 8.0], "2 times the expected gradient"),
         ([2.0, 1.0], "0.25 times the expected gradient"),
         ([1.0, 8.0], "a different sum"),
+        ([11.0, 4.0], "the gradients of ids that give zeros as well"),
     ],
 )
 def test_gradients_are_told_by_what_reaches_a_row(received: list[float], said: str) -> None:
     uses = torch.tensor([[2.0, 3.0], [6.0, 1.0]])
     expected = uses.sum(0, keepdim=True)
-    check_received(expected, expected, torch.tensor([7]), lambda _: uses, quoted("gradient"))
+
+    def uses_of(row: torch.Tensor) -> torch.Tensor:
+        return uses if int(row) == 7 else torch.tensor([[3.0, 0.0]])
+
+    check_received(expected, expected, torch.tensor([7]), uses_of, quoted("gradient"))
     with pytest.raises(WrongAnswer, match=f"the row of id 7 receives {said}$"):
-        check_received(torch.tensor([received]), expected, torch.tensor([7]), lambda _: uses, quoted("gradient"))
+        check_received(torch.tensor([received]), expected, torch.tensor([7]), uses_of, quoted("gradient"))
 
 
 def test_the_ids_that_each_rank_answers_are_a_range_or_a_list_or_none() -> None:

@@ -234,6 +234,7 @@ SLIPS = (
     slip(
         "gradient_of_foreign_ids",
         BACK,
+        "shard_foreign_gradients",
         masked="out - (out * 1).masked_fill((~(below | above)).unsqueeze(-1), 0).detach()",
     ),
 )
