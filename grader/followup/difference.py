@@ -40,7 +40,6 @@ class Cause(StrEnum):
     UNKNOWN = "unknown"  # the results differ, although all conditions that the reports record are the same
 
 
-RECORDED = (Cause.TESTS, Cause.RUBRIC, Cause.SEED, Cause.DEVICES, Cause.ENVIRONMENT, Cause.GRADER)
 Decisions = Mapping[str, str]  # from what a decision is about, such as a property's id, to the decision in words
 SHORT = 8  # characters of a digest are enough to tell two apart
 
@@ -226,23 +225,24 @@ def _reasons(old: Report, new: Report, found: Iterable[Reason]) -> tuple[Reason,
 
 def _differing(old: Report, new: Report) -> dict[Cause, Reason]:
     """Each condition in which the two reports differ, with the values of both."""
-    details = {Cause.FILES: ", ".join(_changed_files(old, new))}
-    for cause, before, after in zip(RECORDED, _recorded(old), _recorded(new), strict=True):
-        details[cause] = f"{before} → {after}" if before != after else ""
-    return {cause: Reason(cause, detail) for cause, detail in details.items() if detail}
+    before, after = _recorded(old), _recorded(new)
+    files = ", ".join(_changed_files(old, new))
+    found = {Cause.FILES: Reason(Cause.FILES, files)} if files else {}
+    changed = [cause for cause in before if before[cause] != after[cause]]
+    return found | {cause: Reason(cause, f"{before[cause]} → {after[cause]}") for cause in changed}
 
 
-def _recorded(report: Report) -> tuple[str, ...]:
-    """A report's value for each condition in ``RECORDED``, in that order."""
+def _recorded(report: Report) -> dict[Cause, str]:
+    """What a report records of the conditions of grading."""
     where, how = report.environment, report.provenance
-    return (
-        how.hidden_tests_sha256[:SHORT],
-        how.rubric_sha256[:SHORT],
-        str(how.seed),
-        "+".join(where.devices),
-        f"Python {where.python}, torch {where.torch}, {where.isolation}",
-        how.grader_version,
-    )
+    return {
+        Cause.TESTS: how.hidden_tests_sha256[:SHORT],
+        Cause.RUBRIC: how.rubric_sha256[:SHORT],
+        Cause.SEED: str(how.seed),
+        Cause.DEVICES: "+".join(where.devices),
+        Cause.ENVIRONMENT: f"Python {where.python}, torch {where.torch}, {where.isolation}",
+        Cause.GRADER: how.grader_version,
+    }
 
 
 def _changed_files(old: Report, new: Report) -> list[str]:

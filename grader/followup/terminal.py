@@ -51,12 +51,11 @@ def print_differences(differences: Sequence[Difference], same: int | None, rubri
             kind = own.kind
             number = sum(other.kind is kind for other in differences)
             say(f"{words.kind(lang, kind)}: {number}", "bold")
-        say(f"  {own.id}: {words.arrow(words.points(own))} ({own.change:+g})", STYLES.get(own.kind, ""))
+        say(f"  {own.id}: {words.points(own)} ({own.change:+g})", STYLES.get(own.kind, ""))
         for grade in words.grades(own, lang):
             say(f"    {grade}")
         for change in own.changes:
-            ended, earned = words.arrow(words.outcomes(change)), words.arrow(words.worth(change))
-            say(f"    {words.title(change, rubric, lang)}: {ended}, {earned}")
+            say(f"    {words.title(change, rubric, lang)}: {words.outcomes(change)}, {words.worth(change)}")
             _print_reasons(words.reasons(change.reasons, lang))
         told = {reason for change in own.changes for reason in change.reasons}
         _print_reasons(words.reasons(tuple(reason for reason in own.reasons if reason not in told), lang))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
@@ -63,11 +64,10 @@ def reasons(found: tuple[Reason, ...], language: str) -> list[str]:
     return [say(CAUSES, language, reason.cause, detail=reason.detail) for reason in found]
 
 
-def points(own: Difference) -> tuple[str, str]:
+def points(own: Difference) -> str:
     """The points of a submission before and now, or its status if it has no points."""
     sides = (own.old, own.old_status), (own.new, own.new_status)
-    before, after = (f"{value:g}" if value is not None else status or NONE for value, status in sides)
-    return before, after
+    return _arrow(f"{value:g}" if value is not None else status or NONE for value, status in sides)
 
 
 def grades(own: Difference, language: str) -> list[str]:
@@ -77,14 +77,10 @@ def grades(own: Difference, language: str) -> list[str]:
 
 
 def _grade(move: GradeMove, language: str) -> str:
-    sides = arrow((_number(move.old), _number(move.new)))
+    sides = _arrow(NONE if side is None else f"{side:g}" for side in (move.old, move.new))
     way = "reached" if (move.new or 0) > (move.old or 0) else "missed"
     crossed = [word(language, way, threshold=name, least=least) for name, least in move.crossed]
     return "; ".join([word(language, "grade", student=move.student, sides=sides), *crossed])
-
-
-def _number(value: float | None) -> str:
-    return NONE if value is None else f"{value:g}"
 
 
 def title(change: PropertyChange, rubric: Rubric, language: str) -> str:
@@ -94,21 +90,19 @@ def title(change: PropertyChange, rubric: Rubric, language: str) -> str:
     return known.title[language] if known else told.title if told else change.id
 
 
-def outcomes(change: PropertyChange) -> tuple[str, str]:
+def outcomes(change: PropertyChange) -> str:
     """The outcome of a property before and now."""
-    before, after = (str(side.outcome) if side else NONE for side in (change.old, change.new))
-    return before, after
+    return _arrow(str(side.outcome) if side else NONE for side in (change.old, change.new))
 
 
-def worth(change: PropertyChange) -> tuple[str, str]:
+def worth(change: PropertyChange) -> str:
     """The points of a property before and now, each with its maximum if that has changed."""
     sides = (change.old, change.new)
     changed = len({side.max_points for side in sides if side}) > 1
-    before, after = (NONE if side is None else f"{side.points:g}" + f"/{side.max_points:g}" * changed for side in sides)
-    return before, after
+    return _arrow(NONE if side is None else f"{side.points:g}" + f"/{side.max_points:g}" * changed for side in sides)
 
 
-def arrow(sides: tuple[str, str]) -> str:
+def _arrow(sides: Iterable[str]) -> str:
     """Both sides with an arrow between them; one alone if they are the same."""
     before, after = sides
     return before if before == after else f"{before} → {after}"
