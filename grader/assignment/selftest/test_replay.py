@@ -232,6 +232,17 @@ def test_timeouts_have_one_share_of_the_time_together(hanging: Student) -> None:
         hanging.request("NTKAwareRoPE", "parameters", target=0)
 
 
+def test_a_slow_name_that_runs_out_of_time_takes_none_from_others(rubric: Rubric) -> None:
+    student = Student({}, Hangs, rubric, Limits())
+    student.charge([NAME], Limits().submission_s / len(student._left_s) - 1)
+    with pytest.raises(TimedOut, match="no answer"):
+        student.request(NAME, "call", target=NAME, arguments=[])
+    student.start_afresh()
+    student._loaded = {"VocabEmbedding"}
+    with pytest.raises(TimedOut, match="no answer within 5 s"):
+        student.request("VocabEmbedding", "parameters", target=0)
+
+
 def test_a_name_without_time_is_asked_for_nothing(rubric: Rubric) -> None:
     student = Student({}, _no_worker, rubric, Limits())
     student.charge([NAME], Limits().submission_s)
