@@ -179,6 +179,12 @@ def test_a_name_whose_list_has_no_answer_is_sent_no_other(rubric: Rubric, failur
     assert trial.posted == [IN_FLIGHT + 1, 1]
 
 
+def test_a_list_of_two_names_accuses_neither(rubric: Rubric) -> None:
+    both = replace(RECORDING, names=frozenset({NAME, "VocabEmbedding"}))
+    trial = Trial(rubric, FAILED, *[PASSING] * 5, recordings={"first": both})
+    assert [trial.replay.packed(prop) is not None for prop in PROPERTIES] == [False, *[True] * 5]
+
+
 def test_time_is_charged_whether_replies_come_or_not(rubric: Rubric) -> None:
     share_s = Limits().submission_s / len([name for task in rubric.tasks for name in task.names])
     for answer in (PASSING, DIED):
@@ -230,6 +236,17 @@ def test_timeouts_have_one_share_of_the_time_together(hanging: Student) -> None:
     hanging.start_afresh()
     with pytest.raises(TimedOut, match="no answer within 5 s"):
         hanging.request("NTKAwareRoPE", "parameters", target=0)
+
+
+def test_a_slow_name_that_runs_out_of_time_takes_none_from_others(rubric: Rubric) -> None:
+    student = Student({}, Hangs, rubric, Limits())
+    student.charge([NAME], Limits().submission_s / len(student._left_s) - 1)
+    with pytest.raises(TimedOut, match="no answer"):
+        student.request(NAME, "call", target=NAME, arguments=[])
+    student.start_afresh()
+    student._loaded = {"VocabEmbedding"}
+    with pytest.raises(TimedOut, match="no answer within 5 s"):
+        student.request("VocabEmbedding", "parameters", target=0)
 
 
 def test_a_name_without_time_is_asked_for_nothing(rubric: Rubric) -> None:

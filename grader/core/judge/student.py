@@ -63,7 +63,7 @@ class Student:
         self._limits = limits
         self._share_s = limits.submission_s / len(self._file_of)
         self._left_s = dict.fromkeys(self._file_of, self._share_s)
-        self._hung: dict[str, float] = {}  # names that have timed out or filled the memory; seconds of the timeouts
+        self._hung: dict[str, float] = {}  # names that timed out or filled the memory; seconds of full timeouts
         self._gave_out: StudentFault | None = None  # once set, every later request of the property raises it
         self.import_faults: dict[str, StudentFault] = {}  # by name
         self._refused: dict[str, StudentFault] = {}  # by construction
@@ -311,11 +311,11 @@ class Student:
         Raises:
             TimedOut: If there is no time left.
         """
-        has_hung, timeouts_s, share_s = name in self._hung, sum(self._hung.values()), self._share_s
+        has_hung, timeouts_s, share = name in self._hung, sum(self._hung.values()), f"{self._share_s:g}"
         if self._left_s[name] <= 0:
-            raise TimedOut(say("{name} has used up its {time} s", name=name, time=f"{share_s:g}"))
-        if has_hung and timeouts_s >= share_s:
-            raise TimedOut(say(NOT_TRIED_AGAIN, name=name, time=f"{share_s:g}"))
+            raise TimedOut(say("{name} has used up its {time} s", name=name, time=share))
+        if has_hung and timeouts_s >= self._share_s:
+            raise TimedOut(say(NOT_TRIED_AGAIN, name=name, time=share))
         return self._limits.retry_s if has_hung or (timeouts_s and operation != "load") else self._limits.request_s
 
     def _ask(self, name: str, operations: Sequence[Operation]) -> Any:
@@ -330,7 +330,7 @@ class Student:
         except WorkerFailed as failure:
             self._worker, self._loaded = None, set()
             if failure.kind == "timed_out":
-                self._hung[name] = self._hung.get(name, 0.0) + worker.spent_s
+                self._hung[name] = self._hung.get(name, 0.0) + worker.spent_s * (limit_s <= self._left_s[name])
                 self._gave_out = TimedOut(NOT_TRIED_AFTER_TIME)
                 raise TimedOut(say("no answer within {time} s", time=f"{limit_s:g}")) from None
             raise (Crashed if failure.kind == "crashed" else InvalidReply)(failure.message) from None

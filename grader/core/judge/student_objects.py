@@ -153,8 +153,7 @@ class StudentModule(StudentFunction):
         Returns:
             The output, and what the function was called with last: by place, and by name; nothing if it was not called.
         """
-        reply = self.student.request(self.name, "recorded", target=self.target, arguments=list(arguments))
-        match reply:
+        match self.student.request(self.name, "recorded", target=self.target, arguments=list(arguments)):
             case {"output": output, "arguments": list(by_place), "named": dict(by_name)}:
                 return self._one_tensor(output), by_place, by_name
         raise InvalidReply(MALFORMED)
