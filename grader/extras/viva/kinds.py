@@ -35,7 +35,7 @@ class Maker:
         """Remember what they are made of; the seed decides which wrong answers are offered."""
         self._study, self._titles = study, {name: prop.title[language] for name, prop in rubric.properties.items()}
         self._say, self._rng = partial(say, language), random.Random(seed)
-        self._versions = [study.own, *(version for _, version in study.edited), *study.mistakes]
+        self._versions = [study.own, *(version for _, version in study.edited)]
 
     def questions(self) -> list[Question]:
         """All of them that have enough options."""
@@ -50,16 +50,16 @@ class Maker:
         line, own = self._study.lines.get(place), self._study.own.outcomes
         if line is None or COPY.fullmatch(line):  # a submission may have any line sent
             return
-        elsewhere = [value for one in self._versions for run in one.outcomes.values() for value in run.of(kind)]
         calls = [call for call in own if kind != NOT_ASKED[call.history]]
         fits = [(call, own[call].told[kind, place]) for call in calls if (kind, place) in own[call].told]
         for call, right in self._shuffled([one for one in fits if one[1].is_readable])[:MOST_CALLS_OF_A_LINE]:
-            here, others = (
-                own[call].of(kind),
-                [value for one in self._versions for value in one.outcomes[call].of(kind)],
+            groups = (
+                ([self._study.own], [call]),
+                ([*self._versions, *self._study.mistakes], [call]),
+                (self._versions, own),
             )
-            options = self._apart(right, here, others, elsewhere)
-            yield self._ask(kind, Edit(place, line), [call], options, self._say("by_running"))
+            others = [[value for one in some for value in one.held(kind, ran)] for some, ran in groups]
+            yield self._ask(kind, Edit(place, line), [call], self._apart(right, *others), self._say("by_running"))
 
     def _what_if(self, edit: Edit, version: Version) -> Iterator[Question]:
         """Which of three calls that run lines of a file change with an edit of it."""
@@ -75,10 +75,8 @@ class Maker:
             right = tuple(number for number, one in enumerate(some, 1) if one in changed)
             sets = [right, *self._shuffled([numbers for numbers in SETS if numbers != right])[:MOST_WRONG]]
             options = [", ".join(map(str, numbers)) or self._say("no_call") for numbers in sets]
-            went_so = [
-                self._say("call_went", n=n, before=a.text(), after=b.text()) for n, (_, a, b) in enumerate(some, 1)
-            ]
-            yield self._ask("what_if", edit, [call for call, _, _ in some], options, " ".join(went_so))
+            why = "; ".join(f"{number}: {a.text()} → {b.text()}" for number, (_, a, b) in enumerate(some, 1))
+            yield self._ask("what_if", edit, [call for call, _, _ in some], options, why)
 
     def _find(self, edit: Edit, version: Version) -> Iterator[Question]:
         """Which of several edits of a file, most of them of one function, makes a law fail."""
@@ -96,8 +94,7 @@ class Maker:
             laws = self._shuffled(sorted(self._study.holding - version.broken))
             kept = [self._titles[law] for law in sorted(laws, key=lambda law: -often[law])]
             broken = [self._titles[law] for law in self._shuffled(sorted(version.broken))]
-            wrong = kept[: MOST_WRONG - bool(broken)]
-            options = [broken[0], *wrong, self._say("none")] if broken else [self._say("none"), *wrong]
+            options = [*broken[:1], self._say("none"), *kept][: 1 + MOST_WRONG]
             yield self._ask("why", edit, [], options, self._say("broken", laws="; ".join(sorted(broken)) or "-"))
 
     def _ask(self, kind: str, edit: Edit, calls: list[Call], options: list[str], why: str, law: str = "") -> Question:

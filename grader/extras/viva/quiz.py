@@ -46,11 +46,6 @@ class Question:
     steps: int
 
     @property
-    def right(self) -> int:
-        """The number of the right option."""
-        return self.options.index(self.answer)
-
-    @property
     def difficulty(self) -> str:
         """``easy``, ``medium`` or ``hard``."""
         return "easy" if self.steps <= EASY else "medium" if self.steps <= MEDIUM else "hard"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -102,10 +102,6 @@ class Outcome:
     steps: Sequence[Place] = ()
     told: Mapping[tuple[str, Place], Value] = field(default_factory=dict)
 
-    def of(self, kind: str) -> list[Value]:
-        """What lines told for one kind of question."""
-        return [value for (one, _), value in self.told.items() if one == kind]
-
 
 @dataclass(frozen=True)
 class Version:
@@ -113,6 +109,10 @@ class Version:
 
     outcomes: Mapping[Call, Outcome]
     broken: frozenset[str]
+
+    def held(self, kind: str, calls: Iterable[Call]) -> list[Value]:
+        """What lines told during calls for one kind of question."""
+        return [value for call in calls for (one, _), value in self.outcomes[call].told.items() if one == kind]
 
 
 Known = Sequence[tuple[str, Version]]  # tasks and what a known mistake does

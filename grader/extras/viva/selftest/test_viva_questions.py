@@ -110,7 +110,9 @@ def test_the_right_option_is_what_new_workers_say_and_no_other_option_is(
             if question.kind in ("predict", "shape", "growth"):
                 value = told[question.kind, question.edit.place, question.blocks[0]]
                 equal = [value.text(2) == Value(option).text(2) for option in question.options]
-                assert [place for place, is_equal in enumerate(equal) if is_equal] == [question.right], question
+                assert [place for place, is_equal in enumerate(equal) if is_equal] == [
+                    question.options.index(question.answer)
+                ], question
                 checked[question.kind] += 1
     assert min(checked[kind] for kind in ("predict", "shape", "growth")) > 20
 
@@ -147,7 +149,7 @@ def test_an_alteration_to_find_is_among_others_of_its_file_that_keep_the_law(ref
         law = next(name for name in study.holding if TITLES[name] in question.prompt)
         chosen = [edits[option] for option in question.options]
         assert [law in version.broken for _, version in chosen].count(True) == 1
-        assert law in chosen[question.right][1].broken
+        assert law in chosen[question.options.index(question.answer)][1].broken
         assert {edit.place[0] for edit, _ in chosen} == {question.edit.place[0]}
     assert len(asked) >= 3
 
