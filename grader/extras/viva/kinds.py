@@ -53,21 +53,17 @@ class Maker:
         calls = [call for call in own if kind != NOT_ASKED[call.history]]
         fits = [(call, own[call].told[kind, place]) for call in calls if (kind, place) in own[call].told]
         for call, right in self._shuffled([one for one in fits if one[1].is_readable])[:MOST_CALLS_OF_A_LINE]:
-            groups = (
-                ([self._study.own], [call]),
-                ([*self._versions, *self._study.mistakes], [call]),
-                (self._versions, own),
-            )
-            others = [[value for one in some for value in one.held(kind, ran)] for some, ran in groups]
-            yield self._ask(kind, Edit(place, line), [call], self._apart(right, *others), self._say("by_running"))
+            here = self._study.own.held(kind, [call])
+            others = [value for one in (*self._versions, *self._study.mistakes) for value in one.held(kind, [call])]
+            elsewhere = [value for one in self._versions for value in one.held(kind, own)]
+            options = self._apart(right, here, others, elsewhere)
+            yield self._ask(kind, Edit(place, line), [call], options, self._say("by_running"))
 
     def _what_if(self, edit: Edit, version: Version) -> Iterator[Question]:
         """Which of three calls that run lines of a file change with an edit of it."""
-        went = [
-            (call, own.value, version.outcomes[call].value)
-            for call, own in self._study.own.outcomes.items()
-            if edit.place[0] in {path for path, _ in own.steps}
-        ]
+        own = self._study.own.outcomes
+        ran = [call for call in own if edit.place[0] in dict(own[call].steps)]
+        went = [(call, own[call].value, version.outcomes[call].value) for call in ran]
         changed = self._shuffled([one for one in went if one[1].text() != one[2].text()])
         kept = self._shuffled([one for one in went if one[1] == one[2]])
         some = self._shuffled([*changed[:MOST_ALIKE], *kept[:MOST_ALIKE]])[:COMPARED]
@@ -102,15 +98,14 @@ class Maker:
 
         The first option is the answer; then they are put in order, so that no place gives it away.
         """
-        place, own = edit.place, self._study.own.outcomes
-        where = {"path": place[0], "line": place[1]}
+        where = dict(zip(("path", "line"), edit.place, strict=True))
         supposed = self._say("changed" if edit.shown else "deleted", **where)
         prompt = self._say(f"ask_{kind}", edit=supposed, law=law, **where)
         codes = [f"# {n}\n" * (len(calls) > 1) + call.code.strip() for n, call in enumerate(calls, 1)]
         blocks = [edit.shown, *codes] if edit.shown and not law else codes
         ordered = sorted(options, key=lambda option: re.sub(r"\d+", lambda digits: digits[0].zfill(9), option))
-        after = [len(run.steps) - run.steps.index(place) for run in own.values() if place in run.steps]
-        steps = max(after) if edit.new else own[calls[0]].steps.index(place)
+        runs = [run.steps for run in self._study.own.outcomes.values() if edit.place in run.steps]
+        steps = max(len(run) - run.index(edit.place) for run in runs)
         return Question(kind, self._study.task.id, prompt, blocks, ordered, options[0], why, edit, steps)
 
     def _apart(self, right: Value, *others: Sequence[Value]) -> list[str]:

@@ -83,9 +83,7 @@ def drawn(identifier: str, name: str, pool: Sequence[Question], seed: int) -> Qu
     """
     left, chosen = random.Random(f"{seed}:{identifier}").sample(pool, len(pool)), list[Question]()
     while left and len(chosen) < len(KINDS):
-        left.sort(
-            key=lambda one: (*(sum(of(one) == of(own) for own in chosen) for of in ALIKE), one.difficulty != "hard")
-        )
+        left.sort(key=lambda q: (*(sum(of(q) == of(own) for own in chosen) for of in ALIKE), q.difficulty != "hard"))
         chosen.append(left.pop(0))
     chosen.sort(key=lambda one: KINDS.index(one.kind))
     return Quiz(id=identifier, name=name, pool=len(pool), questions=chosen)

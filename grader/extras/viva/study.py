@@ -9,6 +9,7 @@ import random
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,9 +25,10 @@ from .source import Edit, Place, edits_of, lines_of
 
 Files = Mapping[str, str]
 Start = Callable[[Files], WorkerLike]  # starts a worker
+Known = Sequence[tuple[str, "Version"]]  # tasks, and what a known mistake does
 
 EXAM = Path(__file__).with_name("exam.py").read_text(encoding="utf-8")
-NUMBER = r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
+FLOAT = r"-?\d+(?:\.\d+)?e[-+]?\d+|-?\d+\.\d+"
 MOST_TEXT = 160  # characters of an option
 MOST_FRACTIONS = 2  # different numbers that two digits after the point do not write
 LIMIT_S = 1.0  # of a worker's time for all calls on one version
@@ -66,26 +68,20 @@ class Value(str):
 
     def text(self, digits: int = 3) -> str:
         """As options show it; two values that two digits do not tell apart are one to a reader."""
-        return re.sub(
-            NUMBER,
-            lambda n: n[0] if n[0].lstrip("-").isdecimal() else str(float(f"{float(n[0]):.{digits}g}") + 0.0),
-            self,
-        )
+        return re.sub(FLOAT, lambda number: str(float(f"{float(number[0]):.{digits}g}") + 0.0), self)
 
     @cached_property
     def form(self) -> str:
         """The text without its numbers and words; the same for any count of them, and for any count of like parts."""
-        parts = re.sub(r"[A-Za-z_][\w.]*", "w", re.sub(NUMBER, "#", self)).replace("#, ", "").split("; ")
-        return "; ".join(dict.fromkeys(parts))
+        plain = re.sub(r"-?\d[\d.e+-]*", "#", re.sub(r"[A-Za-z_][\w.]*", "w", self))
+        return "; ".join(dict.fromkeys(plain.replace("#, ", "").split("; ")))
 
     @cached_property
     def is_readable(self) -> bool:
         """Whether a person could have computed it: no long, very large or very small numbers, and no random ones."""
-        fractions = {
-            number.lstrip("-") for number in re.findall(NUMBER, self.text()) if len(number.partition(".")[2]) > 2
-        }
-        is_short = len(self.text()) <= MOST_TEXT and len(fractions) <= MOST_FRACTIONS
-        return is_short and not re.search(r"\b(?:nan|inf)\b|\de[-+]|\d{6}", self.text())
+        text = self.text()
+        is_short = len(text) <= MOST_TEXT and len({*re.findall(r"\d+\.\d{3,}", text)}) <= MOST_FRACTIONS
+        return is_short and not re.search(r"\b(?:nan|inf)\b|\de[-+]|\d{6}", text)
 
 
 @dataclass(frozen=True)
@@ -113,9 +109,6 @@ class Version:
     def held(self, kind: str, calls: Iterable[Call]) -> list[Value]:
         """What lines told during calls for one kind of question."""
         return [value for call in calls for (one, _), value in self.outcomes[call].told.items() if one == kind]
-
-
-Known = Sequence[tuple[str, Version]]  # tasks and what a known mistake does
 
 
 @dataclass(frozen=True)
@@ -175,14 +168,12 @@ def version(start: Start, files: Files, task: Task, calls: Sequence[Call], laws:
     found = list[list[Outcome]]()
     for is_first in (True, False):
         arguments = [homes, [*(call.code for call in asked), *laws.values()], len(asked), is_first]
-        worker = start({**files, "src/_exam.py": EXAM})
         try:
-            reply = worker.request([*loads, ("call", {"target": "run", "arguments": arguments})], LIMIT_S)
+            with closing(start({**files, "src/_exam.py": EXAM})) as worker:
+                reply = worker.request([*loads, ("call", {"target": "run", "arguments": arguments})], LIMIT_S)
             found.append([_outcome(one) for one in reply["value"]["outcomes"]])
         except (WorkerFailed, TypeError, ValueError, KeyError):  # a submission may have any reply sent
             return None
-        finally:
-            worker.close()
         if all(one.value.startswith("raises ") for one in found[-1][: len(asked)]):
             return None
     first, second = found
@@ -203,10 +194,8 @@ def _outcome(reply: Mapping[str, Any]) -> Outcome:
 
 def _chosen(lines: Mapping[Place, str], own: Version, seed: str) -> list[Edit]:
     """An edit of each of some lines that ran; they are neighbours, so that one can ask which of them breaks a law."""
-    rng, ran = (
-        random.Random(seed),
-        sorted({place for run in own.outcomes.values() for place in run.steps} & lines.keys()),
-    )
-    edits = [some for place in ran if (some := edits_of(place, lines[place]))]
+    ran = {place for run in own.outcomes.values() for place in run.steps}
+    rng = random.Random(seed)
+    edits = [some for place in sorted(ran & lines.keys()) if (some := edits_of(place, lines[place]))]
     first = rng.randrange(len(edits) or 1)
     return [rng.choice([*some[:2], some[-1]]) for some in [*edits[first:], *edits[:first]]][:MOST_EDITS]
