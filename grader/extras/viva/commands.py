@@ -58,9 +58,7 @@ def viva(
             terminal.fail("stopped; nothing was written.", 130)
 
 
-def _ask(
-    folder: Path, out: Path, submissions: list[Path] | None, seed: int, language: str, level: Level, jobs: int
-) -> None:
+def _ask(folder: Path, out: Path, given: list[Path] | None, seed: int, language: str, level: Level, jobs: int) -> None:
     """Write the quizzes, and their key; a submission of which nothing can be asked has a quiz without questions."""
     from grader.core.sandbox.launch import Zygote  # these import torch
 
@@ -68,7 +66,7 @@ def _ask(
     from .kinds import Maker
     from .study import known_mistakes, studies, viva_of
 
-    assignment, read = terminal.chosen(), _read(folder, submissions)
+    assignment, read = terminal.chosen(), _read(folder, given)
     names = pseudonyms(folder, read)
     if (declared := viva_of(assignment)) is None:
         terminal.fail("this assignment has no corpus/viva.toml, so nothing can be asked.")
@@ -114,7 +112,7 @@ def _read(folder: Path, submissions: list[Path] | None) -> Mapping[str, Submissi
                 say_what_differs(terminal.read_written(folder / line.id / "report.json", Report), found[line.id])
             else:
                 terminal.warn(
-                    f"{line.id}: no longer among the submissions; skipped. Pass their location with --submissions."
+                    f"{line.id}: no longer among the submissions; skipped. Pass their place with --submissions."
                 )
     return found
 

@@ -23,6 +23,7 @@ T = TypeVar("T")
 NOT_ASKED = {False: "growth", True: "predict"}  # about calls without and with a history
 COPY = re.compile(r"[\w.]+(?:: [^=]+)? = [\w.]+")  # what such a line holds is no question
 MOST_CALLS_OF_A_LINE = 2
+EASY, MEDIUM = 3, 9  # lines that run between the line and the effect, at most
 MOST_WRONG = 4
 COMPARED, MOST_ALIKE = 3, 2  # calls of a question about what changes; that change, or that do not, where both exist
 SETS = [*chain.from_iterable(combinations(range(1, COMPARED + 1), size) for size in range(COMPARED + 1))]
@@ -35,7 +36,7 @@ class Maker:
         """Remember what they are made of; the seed decides which wrong answers are offered."""
         self._study, self._titles = study, {name: prop.title[language] for name, prop in rubric.properties.items()}
         self._say, self._rng = partial(say, language), random.Random(seed)
-        self._versions = [study.own, *(version for _, version in study.edited)]
+        self._versions = [study.own, *(version for _, version in study.edited), *study.mistakes]
 
     def questions(self) -> list[Question]:
         """All of them that have enough options."""
@@ -53,11 +54,9 @@ class Maker:
         calls = [call for call in own if kind != NOT_ASKED[call.history]]
         fits = [(call, own[call].told[kind, place]) for call in calls if (kind, place) in own[call].told]
         for call, right in self._shuffled([one for one in fits if one[1].is_readable])[:MOST_CALLS_OF_A_LINE]:
-            here = self._study.own.held(kind, [call])
-            others = [value for one in (*self._versions, *self._study.mistakes) for value in one.held(kind, [call])]
-            elsewhere = [value for one in self._versions for value in one.held(kind, own)]
-            options = self._apart(right, here, others, elsewhere)
-            yield self._ask(kind, Edit(place, line), [call], options, self._say("by_running"))
+            groups = self._versions[:1], self._versions
+            others = [[value for one in some for value in one.held(kind, call)] for some in groups]
+            yield self._ask(kind, Edit(place, line), [call], self._apart(right, *others), self._say("by_running"))
 
     def _what_if(self, edit: Edit, version: Version) -> Iterator[Question]:
         """Which of three calls that run lines of a file change with an edit of it."""
@@ -94,10 +93,7 @@ class Maker:
             yield self._ask("why", edit, [], options, self._say("broken", laws="; ".join(sorted(broken)) or "-"))
 
     def _ask(self, kind: str, edit: Edit, calls: list[Call], options: list[str], why: str, law: str = "") -> Question:
-        """A question about a line, or about an edit of it.
-
-        The first option is the answer; then they are put in order, so that no place gives it away.
-        """
+        """A question about a line, or an edit of it; the first option is the answer, and then they are put in order."""
         where = dict(zip(("path", "line"), edit.place, strict=True))
         supposed = self._say("changed" if edit.shown else "deleted", **where)
         prompt = self._say(f"ask_{kind}", edit=supposed, law=law, **where)
@@ -105,20 +101,16 @@ class Maker:
         blocks = [edit.shown, *codes] if edit.shown and not law else codes
         ordered = sorted(options, key=lambda option: re.sub(r"\d+", lambda digits: digits[0].zfill(9), option))
         runs = [run.steps for run in self._study.own.outcomes.values() if edit.place in run.steps]
-        steps = max(len(run) - run.index(edit.place) for run in runs)
-        return Question(kind, self._study.task.id, prompt, blocks, ordered, options[0], why, edit, steps)
+        steps = min(len(run) - run.index(edit.place) for run in runs)
+        difficulty = "easy" if steps <= EASY else "medium" if steps <= MEDIUM else "hard"
+        return Question(kind, self._study.task.id, prompt, blocks, ordered, options[0], why, edit, difficulty)
 
     def _apart(self, right: Value, *others: Sequence[Value]) -> list[str]:
-        """The right value, and others of its form that a reader can tell from it and from each other.
-
-        The last of them only fill up: they are of other calls, and the numbers in a call may tell which are its own.
-        """
+        """The right value, and others of its form that a reader can tell from it and from each other."""
         chosen = {right.text(2): right.text()}
-        for some in others:
-            most = LEAST_OPTIONS if some is others[-1] else 1 + MOST_WRONG
-            for other in self._shuffled([*dict.fromkeys(some)]):
-                if len(chosen) < most and other.form == right.form and other.is_readable:
-                    chosen.setdefault(other.text(2), other.text())
+        for other in (value for some in others for value in self._shuffled([*dict.fromkeys(some)])):
+            if len(chosen) <= MOST_WRONG and other.form == right.form and other.is_readable:
+                chosen.setdefault(other.text(2), other.text())
         return [*chosen.values()]
 
     def _shuffled(self, items: Sequence[T]) -> list[T]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import random
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ FLOAT = r"-?\d+(?:\.\d+)?e[-+]?\d+|-?\d+\.\d+"
 MOST_TEXT = 160  # characters of an option
 MOST_FRACTIONS = 2  # different numbers that two digits after the point do not write
 LIMIT_S = 1.0  # of a worker's time for all calls on one version
-MOST_EDITS = 7  # of a task's lines; each costs two workers
+MOST_EDITS = 6  # of a task's lines; each costs two workers
 
 
 class Call(Record):
@@ -61,10 +61,7 @@ class Viva(Record):
 
 
 class Value(str):
-    """What running gave: dtype and numbers or sizes of a tensor, ``raises`` and an exception's class, or a ``repr``.
-
-    What a line holds in turn has semicolons.
-    """
+    """A tensor's dtype and numbers or sizes, ``raises`` and an exception's class, a ``repr``, or several in turn."""
 
     def text(self, digits: int = 3) -> str:
         """As options show it; two values that two digits do not tell apart are one to a reader."""
@@ -95,8 +92,8 @@ class Outcome:
     """
 
     value: Value
-    steps: Sequence[Place] = ()
-    told: Mapping[tuple[str, Place], Value] = field(default_factory=dict)
+    steps: Sequence[Place]
+    told: Mapping[tuple[str, Place], Value]
 
 
 @dataclass(frozen=True)
@@ -106,9 +103,9 @@ class Version:
     outcomes: Mapping[Call, Outcome]
     broken: frozenset[str]
 
-    def held(self, kind: str, calls: Iterable[Call]) -> list[Value]:
-        """What lines told during calls for one kind of question."""
-        return [value for call in calls for (one, _), value in self.outcomes[call].told.items() if one == kind]
+    def held(self, kind: str, call: Call) -> list[Value]:
+        """What lines told during a call for one kind of question."""
+        return [value for (one, _), value in self.outcomes[call].told.items() if one == kind]
 
 
 @dataclass(frozen=True)
