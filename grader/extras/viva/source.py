@@ -65,7 +65,7 @@ def lines_of(files: Mapping[str, str]) -> dict[Place, str]:
 
 def edits_of(place: Place, old: str) -> list[Edit]:
     """Edits of a line; those that show least of it come first, and its deletion last."""
-    if (statement := _parsed(old)) is None:
+    if len(old) > 200 or (statement := _parsed(old)) is None:  # a longer one may be deep, and take long
         return []
     found = dict[str, Edit]()
     for part, by in _rewrites(statement, old):
