@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
-from threading import Lock
-from typing import Annotated
+from queue import SimpleQueue
+from typing import Annotated, Any
 
 import typer
 
@@ -20,7 +20,6 @@ from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Submission
 from grader.core.pages.anonymous import PseudonymError, pseudonyms
 from grader.core.results.report import Report, write_json, write_text
-from grader.core.sandbox.handle import WorkerLike
 from grader.core.sandbox.limits import Level, Limits
 from grader.followup.submissions import Submissions, candidates_of, say_what_differs
 
@@ -59,9 +58,7 @@ def viva(
             terminal.fail("stopped; nothing was written.", 130)
 
 
-def _ask(
-    folder: Path, out: Path, submissions: list[Path] | None, seed: int, language: str, level: Level, jobs: int
-) -> None:
+def _ask(folder: Path, out: Path, given: list[Path] | None, seed: int, language: str, level: Level, jobs: int) -> None:
     """Write the quizzes, and their key; a submission of which nothing can be asked has a quiz without questions."""
     from grader.core.sandbox.launch import Zygote  # these import torch
 
@@ -69,29 +66,32 @@ def _ask(
     from .kinds import Maker
     from .study import known_mistakes, studies, viva_of
 
-    assignment, read = terminal.chosen(), _read(folder, submissions)
+    assignment, read = terminal.chosen(), _read(folder, given)
     names = pseudonyms(folder, read)
     if (declared := viva_of(assignment)) is None:
         terminal.fail("this assignment has no corpus/viva.toml, so nothing can be asked.")
-    forking = Lock()
-    with closing(Zygote(Limits())) as server, ThreadPoolExecutor(jobs) as threads:
-        if server.isolation.level < level:
-            terminal.fail(f"isolation here is {server.isolation}, weaker than required; see `grader doctor`.")
-
-        def start(files: Mapping[str, str]) -> WorkerLike:
-            with forking:
-                return server.start(files)
+    idle = SimpleQueue[Any]()
+    with ExitStack() as stack:
+        for _ in range(jobs):  # a fork server serves one thread
+            server = stack.enter_context(closing(Zygote(Limits())))
+            if server.isolation.level < level:
+                terminal.fail(f"isolation here is {server.isolation}, weaker than required; see `grader doctor`.")
+            idle.put(server.start)
 
         def quiz(identifier: str) -> Quiz:
-            own = f"{seed}:{identifier}"
-            found = studies(start, read[identifier].files, assignment.rubric, declared, mistakes, own)
-            pool = [one for study in found for one in Maker(study, assignment.rubric, language, own).questions()]
+            start, own = idle.get(), f"{seed}:{identifier}"
+            try:
+                found = studies(start, read[identifier].files, assignment.rubric, declared, mistakes, own)
+                pool = [one for study in found for one in Maker(study, assignment.rubric, language, own).questions()]
+            finally:
+                idle.put(start)
             return drawn(identifier, names[identifier], pool, seed)
 
         try:
             with terminal.ERR.status("running known mistakes"):
-                mistakes = known_mistakes(start, assignment, declared)
-            quizzes = [*follow(threads.map(quiz, read), "questions", len(read), terminal.ERR)]
+                mistakes = known_mistakes(server.start, assignment, declared)
+            done = stack.enter_context(ThreadPoolExecutor(jobs)).map(quiz, read)
+            quizzes = [*follow(done, "questions", len(read), terminal.ERR)]
         except RuntimeError as error:  # a worker did not start, or was killed from outside
             terminal.fail(f"{error}; run again.", terminal.EXIT_GRADER_ERROR)
     write_text(folder / KEY, Key(quizzes=quizzes).model_dump_json(indent=1) + "\n", 0o600)
@@ -107,12 +107,13 @@ def _read(folder: Path, submissions: list[Path] | None) -> Mapping[str, Submissi
     with Reader() as reader:
         candidates = candidates_of(folder, submissions, reader)
         for line in (line for line in terminal.read_class(folder) if line.status == "graded"):
-            if line.id not in candidates:
-                advice = "skipped. Pass its location with --submissions."
-                terminal.warn(f"{line.id}: no longer among the submissions; {advice}")
-                continue
-            found[line.id] = reader.read(candidates[line.id])
-            say_what_differs(terminal.read_written(folder / line.id / "report.json", Report), found[line.id])
+            if line.id in candidates:
+                found[line.id] = reader.read(candidates[line.id])
+                say_what_differs(terminal.read_written(folder / line.id / "report.json", Report), found[line.id])
+            else:
+                terminal.warn(
+                    f"{line.id}: no longer among the submissions; skipped. Pass their place with --submissions."
+                )
     return found
 
 

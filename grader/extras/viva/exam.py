@@ -17,17 +17,13 @@ import torch
 HOLDS = re.compile(r"\s*(?:(\w+)(?:\.(\w+))?(?:: [^=]+)? [-+*/]?= |return )")  # a name, an attribute, or a result
 MOST_STEPS = 400  # lines of the submission that are followed for a call; of a longer one, no line is asked about
 MOST_NUMBERS = 64  # of a tensor whose numbers are recorded
-PLAIN = (bool, int, float, torch.dtype, torch.Size)
 
 
 def run(homes: Mapping[str, str], codes: Sequence[str], asked: int, is_first: bool) -> dict[str, Any]:
     """The outcome of each call, in a dictionary, since of a list a worker sends the first item only.
 
-    Args:
-        homes: From names of the assignment to the modules that define them.
-        codes: The calls.
-        asked: How many of them are asked about; of the rest, no line is followed.
-        is_first: Whether to let memory that nobody has written to hold nan, rather than what happens to be there.
+    ``homes`` says which module defines a name. Only in the first ``asked`` codes are lines followed. In a worker that
+    ``is_first``, memory that nobody has written to holds nan, rather than what happens to be there.
     """
     torch.set_deterministic_debug_mode("warn" if is_first else "default")
     names = {name: getattr(sys.modules[module], name) for name, module in homes.items()}
@@ -76,7 +72,7 @@ def _watch(steps: list[tuple[str, int]], held: dict[tuple[str, int], list[tuple[
 def _described(value: Any) -> tuple[str, str]:
     """Dtype and shape of a tensor, and dtype and numbers; empty for most else."""
     if not isinstance(value, torch.Tensor):
-        return "", repr(value) if type(value) in PLAIN else ""
+        return "", repr(value) if type(value) in (bool, int, float, torch.dtype, torch.Size) else ""
     dtype, numbers = str(value.dtype)[6:], ""
     with contextlib.suppress(RuntimeError):  # inside torch.vmap, there are no numbers
         numbers = f"{dtype} {value.detach().to_dense().tolist()}" if value.numel() <= MOST_NUMBERS else ""

@@ -81,15 +81,15 @@ def graded(key: Key, answers: Mapping[str, str]) -> dict[str, Practice]:
     """The points of everyone who answered any question; a question without an answer is wrong."""
     found = {}
     for quiz in key.quizzes:
-        given = [(code, one.right, _chosen(one, answers[code])) for code, one in quiz.numbered if code in answers]
+        given = [(code, one.answer, _chosen(one, answers[code])) for code, one in quiz.numbered if code in answers]
         if given:
             right, unsettled = sum(a == b for _, a, b in given), [code for code, _, choice in given if choice is None]
             found[quiz.id] = Practice(points=right, max_points=len(quiz.questions), unsettled=unsettled)
     return found
 
 
-def _chosen(question: Question, answer: str) -> int | None:
+def _chosen(question: Question, answer: str) -> str | None:
     """The option that an answer repeats, whatever has become of its blanks and markup."""
-    texts = ["".join(option.split()) for option in question.options]
+    options = {"".join(option.split()): option for option in question.options}
     plain = html.unescape(re.sub(r"</?(?:p|code|pre|div|br)\b[^>]*>", "", answer))
-    return next((texts.index(own) for own in ("".join(answer.split()), "".join(plain.split())) if own in texts), None)
+    return options.get("".join(answer.split())) or options.get("".join(plain.split()))

@@ -23,6 +23,7 @@ T = TypeVar("T")
 NOT_ASKED = {False: "growth", True: "predict"}  # about calls without and with a history
 COPY = re.compile(r"[\w.]+(?:: [^=]+)? = [\w.]+")  # what such a line holds is no question
 MOST_CALLS_OF_A_LINE = 2
+EASY, MEDIUM = 3, 9  # lines that run between the line and the effect, at most
 MOST_WRONG = 4
 COMPARED, MOST_ALIKE = 3, 2  # calls of a question about what changes; that change, or that do not, where both exist
 SETS = [*chain.from_iterable(combinations(range(1, COMPARED + 1), size) for size in range(COMPARED + 1))]
@@ -50,24 +51,18 @@ class Maker:
         line, own = self._study.lines.get(place), self._study.own.outcomes
         if line is None or COPY.fullmatch(line):  # a submission may have any line sent
             return
-        elsewhere = [value for one in self._versions for run in one.outcomes.values() for value in run.of(kind)]
         calls = [call for call in own if kind != NOT_ASKED[call.history]]
         fits = [(call, own[call].told[kind, place]) for call in calls if (kind, place) in own[call].told]
         for call, right in self._shuffled([one for one in fits if one[1].is_readable])[:MOST_CALLS_OF_A_LINE]:
-            here, others = (
-                own[call].of(kind),
-                [value for one in self._versions for value in one.outcomes[call].of(kind)],
-            )
-            options = self._apart(right, here, others, elsewhere)
-            yield self._ask(kind, Edit(place, line), [call], options, self._say("by_running"))
+            groups = self._versions[:1], self._versions
+            others = [[value for one in some for value in one.held(kind, call)] for some in groups]
+            yield self._ask(kind, Edit(place, line), [call], self._apart(right, *others), self._say("by_running"))
 
     def _what_if(self, edit: Edit, version: Version) -> Iterator[Question]:
         """Which of three calls that run lines of a file change with an edit of it."""
-        went = [
-            (call, own.value, version.outcomes[call].value)
-            for call, own in self._study.own.outcomes.items()
-            if edit.place[0] in {path for path, _ in own.steps}
-        ]
+        own = self._study.own.outcomes
+        ran = [call for call in own if edit.place[0] in dict(own[call].steps)]
+        went = [(call, own[call].value, version.outcomes[call].value) for call in ran]
         changed = self._shuffled([one for one in went if one[1].text() != one[2].text()])
         kept = self._shuffled([one for one in went if one[1] == one[2]])
         some = self._shuffled([*changed[:MOST_ALIKE], *kept[:MOST_ALIKE]])[:COMPARED]
@@ -75,10 +70,8 @@ class Maker:
             right = tuple(number for number, one in enumerate(some, 1) if one in changed)
             sets = [right, *self._shuffled([numbers for numbers in SETS if numbers != right])[:MOST_WRONG]]
             options = [", ".join(map(str, numbers)) or self._say("no_call") for numbers in sets]
-            went_so = [
-                self._say("call_went", n=n, before=a.text(), after=b.text()) for n, (_, a, b) in enumerate(some, 1)
-            ]
-            yield self._ask("what_if", edit, [call for call, _, _ in some], options, " ".join(went_so))
+            why = "; ".join(f"{number}: {a.text()} → {b.text()}" for number, (_, a, b) in enumerate(some, 1))
+            yield self._ask("what_if", edit, [call for call, _, _ in some], options, why)
 
     def _find(self, edit: Edit, version: Version) -> Iterator[Question]:
         """Which of several edits of a file, most of them of one function, makes a law fail."""
@@ -96,37 +89,28 @@ class Maker:
             laws = self._shuffled(sorted(self._study.holding - version.broken))
             kept = [self._titles[law] for law in sorted(laws, key=lambda law: -often[law])]
             broken = [self._titles[law] for law in self._shuffled(sorted(version.broken))]
-            wrong = kept[: MOST_WRONG - bool(broken)]
-            options = [broken[0], *wrong, self._say("none")] if broken else [self._say("none"), *wrong]
+            options = [*broken[:1], self._say("none"), *kept][: 1 + MOST_WRONG]
             yield self._ask("why", edit, [], options, self._say("broken", laws="; ".join(sorted(broken)) or "-"))
 
     def _ask(self, kind: str, edit: Edit, calls: list[Call], options: list[str], why: str, law: str = "") -> Question:
-        """A question about a line, or about an edit of it.
-
-        The first option is the answer; then they are put in order, so that no place gives it away.
-        """
-        place, own = edit.place, self._study.own.outcomes
-        where = {"path": place[0], "line": place[1]}
+        """A question about a line, or an edit of it; the first option is the answer, and then they are put in order."""
+        where = dict(zip(("path", "line"), edit.place, strict=True))
         supposed = self._say("changed" if edit.shown else "deleted", **where)
         prompt = self._say(f"ask_{kind}", edit=supposed, law=law, **where)
         codes = [f"# {n}\n" * (len(calls) > 1) + call.code.strip() for n, call in enumerate(calls, 1)]
         blocks = [edit.shown, *codes] if edit.shown and not law else codes
         ordered = sorted(options, key=lambda option: re.sub(r"\d+", lambda digits: digits[0].zfill(9), option))
-        after = [len(run.steps) - run.steps.index(place) for run in own.values() if place in run.steps]
-        steps = max(after) if edit.new else own[calls[0]].steps.index(place)
-        return Question(kind, self._study.task.id, prompt, blocks, ordered, options[0], why, edit, steps)
+        runs = [run.steps for run in self._study.own.outcomes.values() if edit.place in run.steps]
+        steps = min(len(run) - run.index(edit.place) for run in runs)
+        difficulty = "easy" if steps <= EASY else "medium" if steps <= MEDIUM else "hard"
+        return Question(kind, self._study.task.id, prompt, blocks, ordered, options[0], why, edit, difficulty)
 
     def _apart(self, right: Value, *others: Sequence[Value]) -> list[str]:
-        """The right value, and others of its form that a reader can tell from it and from each other.
-
-        The last of them only fill up: they are of other calls, and the numbers in a call may tell which are its own.
-        """
+        """The right value, and others of its form that a reader can tell from it and from each other."""
         chosen = {right.text(2): right.text()}
-        for some in others:
-            most = LEAST_OPTIONS if some is others[-1] else 1 + MOST_WRONG
-            for other in self._shuffled([*dict.fromkeys(some)]):
-                if len(chosen) < most and other.form == right.form and other.is_readable:
-                    chosen.setdefault(other.text(2), other.text())
+        for other in (value for some in others for value in self._shuffled([*dict.fromkeys(some)])):
+            if len(chosen) <= MOST_WRONG and other.form == right.form and other.is_readable:
+                chosen.setdefault(other.text(2), other.text())
         return [*chosen.values()]
 
     def _shuffled(self, items: Sequence[T]) -> list[T]:

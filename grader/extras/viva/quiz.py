@@ -19,7 +19,6 @@ KEY = "viva.json"  # in the folder of reports; it holds the answers
 KINDS = ("predict", "shape", "what_if", "find", "why", "growth")
 LEAST_OPTIONS = 4
 ALIKE = [attrgetter(name) for name in ("kind", "edit.place", "task")]  # in which the questions of a quiz differ
-EASY, MEDIUM = 5, 15  # lines that run between the line and the effect, at most
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class Question:
         options: As they are shown; the answer, and others that were shown to be wrong.
         why: For the examiner: how the answer was found.
         edit: The line that it is about, and what it is changed to, if it is.
-        steps: How many lines of the submission run between the line and the effect.
+        difficulty: ``easy``, ``medium`` or ``hard``, by how many lines run between the line and the effect.
     """
 
     kind: str
@@ -43,17 +42,7 @@ class Question:
     answer: str
     why: str
     edit: Edit
-    steps: int
-
-    @property
-    def right(self) -> int:
-        """The number of the right option."""
-        return self.options.index(self.answer)
-
-    @property
-    def difficulty(self) -> str:
-        """``easy``, ``medium`` or ``hard``."""
-        return "easy" if self.steps <= EASY else "medium" if self.steps <= MEDIUM else "hard"
+    difficulty: str
 
 
 class Quiz(Record):
@@ -88,12 +77,9 @@ def drawn(identifier: str, name: str, pool: Sequence[Question], seed: int) -> Qu
     """
     left, chosen = random.Random(f"{seed}:{identifier}").sample(pool, len(pool)), list[Question]()
     while left and len(chosen) < len(KINDS):
-        left.sort(
-            key=lambda one: (*(sum(of(one) == of(own) for own in chosen) for of in ALIKE), one.difficulty != "hard")
-        )
+        left.sort(key=lambda q: (*(sum(of(q) == of(own) for own in chosen) for of in ALIKE), q.difficulty != "hard"))
         chosen.append(left.pop(0))
-    chosen.sort(key=lambda one: KINDS.index(one.kind))
-    return Quiz(id=identifier, name=name, pool=len(pool), questions=chosen)
+    return Quiz(id=identifier, name=name, pool=len(pool), questions=sorted(chosen, key=lambda q: KINDS.index(q.kind)))
 
 
 def say(language: str, key: str, **fields: object) -> str:

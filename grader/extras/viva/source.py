@@ -9,10 +9,9 @@ import re
 import tokenize
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
 
 Place = tuple[str, int]  # path and line
-TOKENS: Final[Mapping[str, tuple[str, ...]]] = {
+TOKENS = {
     **{"<": ("<=", ">"), "<=": ("<", ">="), ">": (">=", "<"), ">=": (">", "<="), "==": ("!=",), "!=": ("==",)},
     **{"+": ("-",), "-": ("+",), "*": ("/",), "/": ("*",), "//": ("%",), "%": ("//",), "|": ("&",), "&": ("|",)},
     **{"and": ("or",), "or": ("and",), "True": ("False",), "False": ("True",), "float32": ("float64",)},
@@ -20,9 +19,9 @@ TOKENS: Final[Mapping[str, tuple[str, ...]]] = {
     **{"cos": ("sin",), "sin": ("cos",), "uniform_": ("normal_",), "normal_": ("uniform_",)},
     **{str(number): (str(number + 1),) for number in range(10)},
 }
-OWNERS: Final = {"torch", "nn", "F", "math", "init", "functional", "self", "super()"}  # other calls can be left out
-NEEDED: Final = r"super\(\)|manual_seed|device"  # without a seed or a move, a CPU shows less than what can be argued
-UNREADABLE: Final = (SyntaxError, ValueError, RecursionError, MemoryError)
+OWNERS = {"torch", "nn", "F", "math", "init", "functional", "self", "super()"}  # other calls can be left out
+NEEDED = r"super\(\)|manual_seed|device"  # without a seed or a move, a CPU shows less than what can be argued
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ def lines_of(files: Mapping[str, str]) -> dict[Place, str]:
 
 def edits_of(place: Place, old: str) -> list[Edit]:
     """Edits of a line; those that show least of it come first, and its deletion last."""
-    if (statement := _parsed(old)) is None:
+    if len(old) > 200 or (statement := _parsed(old)) is None:  # a longer one may be deep, and take long
         return []
     found = dict[str, Edit]()
     for part, by in _rewrites(statement, old):

@@ -9,7 +9,8 @@ import random
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import closing
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,13 +25,14 @@ from .source import Edit, Place, edits_of, lines_of
 
 Files = Mapping[str, str]
 Start = Callable[[Files], WorkerLike]  # starts a worker
+Known = Sequence[tuple[str, "Version"]]  # tasks, and what a known mistake does
 
 EXAM = Path(__file__).with_name("exam.py").read_text(encoding="utf-8")
-NUMBER = r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
+FLOAT = r"-?\d+(?:\.\d+)?e[-+]?\d+|-?\d+\.\d+"
 MOST_TEXT = 160  # characters of an option
 MOST_FRACTIONS = 2  # different numbers that two digits after the point do not write
 LIMIT_S = 1.0  # of a worker's time for all calls on one version
-MOST_EDITS = 7  # of a task's lines; each costs two workers
+MOST_EDITS = 6  # of a task's lines; each costs two workers
 
 
 class Call(Record):
@@ -59,33 +61,24 @@ class Viva(Record):
 
 
 class Value(str):
-    """What running gave: dtype and numbers or sizes of a tensor, ``raises`` and an exception's class, or a ``repr``.
-
-    What a line holds in turn has semicolons.
-    """
+    """A tensor's dtype and numbers or sizes, ``raises`` and an exception's class, a ``repr``, or several in turn."""
 
     def text(self, digits: int = 3) -> str:
         """As options show it; two values that two digits do not tell apart are one to a reader."""
-        return re.sub(
-            NUMBER,
-            lambda n: n[0] if n[0].lstrip("-").isdecimal() else str(float(f"{float(n[0]):.{digits}g}") + 0.0),
-            self,
-        )
+        return re.sub(FLOAT, lambda number: str(float(f"{float(number[0]):.{digits}g}") + 0.0), self)
 
     @cached_property
     def form(self) -> str:
         """The text without its numbers and words; the same for any count of them, and for any count of like parts."""
-        parts = re.sub(r"[A-Za-z_][\w.]*", "w", re.sub(NUMBER, "#", self)).replace("#, ", "").split("; ")
-        return "; ".join(dict.fromkeys(parts))
+        plain = re.sub(r"-?\d[\d.e+-]*", "#", re.sub(r"[A-Za-z_][\w.]*", "w", self))
+        return "; ".join(dict.fromkeys(plain.replace("#, ", "").split("; ")))
 
     @cached_property
     def is_readable(self) -> bool:
         """Whether a person could have computed it: no long, very large or very small numbers, and no random ones."""
-        fractions = {
-            number.lstrip("-") for number in re.findall(NUMBER, self.text()) if len(number.partition(".")[2]) > 2
-        }
-        is_short = len(self.text()) <= MOST_TEXT and len(fractions) <= MOST_FRACTIONS
-        return is_short and not re.search(r"\b(?:nan|inf)\b|\de[-+]|\d{6}", self.text())
+        text = self.text()
+        is_short = len(text) <= MOST_TEXT and len({*re.findall(r"\d+\.\d{3,}", text)}) <= MOST_FRACTIONS
+        return is_short and not re.search(r"\b(?:nan|inf)\b|\de[-+]|\d{6}", text)
 
 
 @dataclass(frozen=True)
@@ -99,12 +92,8 @@ class Outcome:
     """
 
     value: Value
-    steps: Sequence[Place] = ()
-    told: Mapping[tuple[str, Place], Value] = field(default_factory=dict)
-
-    def of(self, kind: str) -> list[Value]:
-        """What lines told for one kind of question."""
-        return [value for (one, _), value in self.told.items() if one == kind]
+    steps: Sequence[Place]
+    told: Mapping[tuple[str, Place], Value]
 
 
 @dataclass(frozen=True)
@@ -114,8 +103,9 @@ class Version:
     outcomes: Mapping[Call, Outcome]
     broken: frozenset[str]
 
-
-Known = Sequence[tuple[str, Version]]  # tasks and what a known mistake does
+    def held(self, kind: str, call: Call) -> list[Value]:
+        """What lines told during a call for one kind of question."""
+        return [value for (one, _), value in self.outcomes[call].told.items() if one == kind]
 
 
 @dataclass(frozen=True)
@@ -175,14 +165,12 @@ def version(start: Start, files: Files, task: Task, calls: Sequence[Call], laws:
     found = list[list[Outcome]]()
     for is_first in (True, False):
         arguments = [homes, [*(call.code for call in asked), *laws.values()], len(asked), is_first]
-        worker = start({**files, "src/_exam.py": EXAM})
         try:
-            reply = worker.request([*loads, ("call", {"target": "run", "arguments": arguments})], LIMIT_S)
+            with closing(start({**files, "src/_exam.py": EXAM})) as worker:
+                reply = worker.request([*loads, ("call", {"target": "run", "arguments": arguments})], LIMIT_S)
             found.append([_outcome(one) for one in reply["value"]["outcomes"]])
         except (WorkerFailed, TypeError, ValueError, KeyError):  # a submission may have any reply sent
             return None
-        finally:
-            worker.close()
         if all(one.value.startswith("raises ") for one in found[-1][: len(asked)]):
             return None
     first, second = found
@@ -203,10 +191,8 @@ def _outcome(reply: Mapping[str, Any]) -> Outcome:
 
 def _chosen(lines: Mapping[Place, str], own: Version, seed: str) -> list[Edit]:
     """An edit of each of some lines that ran; they are neighbours, so that one can ask which of them breaks a law."""
-    rng, ran = (
-        random.Random(seed),
-        sorted({place for run in own.outcomes.values() for place in run.steps} & lines.keys()),
-    )
-    edits = [some for place in ran if (some := edits_of(place, lines[place]))]
+    ran = {place for run in own.outcomes.values() for place in run.steps}
+    rng = random.Random(seed)
+    edits = [some for place in sorted(ran & lines.keys()) if (some := edits_of(place, lines[place]))]
     first = rng.randrange(len(edits) or 1)
     return [rng.choice([*some[:2], some[-1]]) for some in [*edits[first:], *edits[:first]]][:MOST_EDITS]

@@ -83,7 +83,11 @@ def test_the_page_grades_itself_and_saves_answers_that_the_command_reads(reports
     (quiz,) = (quiz for quiz in read_written(reports / KEY, Key).quizzes if quiz.id == "ada")
     tab.open(reports.parent / "quiz" / "pages" / f"{quiz.name}.html", width=375)
     for number, question in enumerate(quiz.questions, 1):
-        place = question.right if number > 1 else (question.right + 1) % len(question.options)
+        place = (
+            question.options.index(question.answer)
+            if number > 1
+            else (question.options.index(question.answer) + 1) % len(question.options)
+        )
         tab.evaluate(f"document.querySelector('input[name=q{number}][value=\"{place}\"]').click()")
     tab.evaluate("document.querySelector('button').click()")
     tab.wait_for("document.querySelector('output').textContent.includes('of 6 right')")

@@ -95,7 +95,11 @@ def test_lines_are_whole_statements_without_comments() -> None:
     assert {number: line for (_, number), line in found.items()} == {2: doc, 5: doc, 6: 'x = "é"', 7: "if é > x:"}
 
 
-@pytest.mark.parametrize("text", ["f(" * 9000, "y = " + "(" * 99 + "x" + ")" * 99, "x" * 9000 + " + 1"])
+@pytest.mark.parametrize(
+    "text",
+    ["f(" * 9000, "y = " + "(" * 99 + "x" + ")" * 99, "x" * 9000 + " + 1", "y = x" + ".a()" * 400],
+    ids=["unfinished", "nested", "long", "deep"],
+)
 def test_a_line_that_is_hard_to_read_takes_no_time(text: str) -> None:
     assert len(edits(text)) < 9
 

@@ -53,7 +53,9 @@ def test_moodle_xml_holds_each_question_with_one_right_answer(files: dict[str, b
         answers = [fromstring(answer.findtext("text") or "") for answer in element.findall("answer")]
         assert ["".join(answer.itertext()) for answer in answers] == one.options
         fractions = [answer.get("fraction") for answer in element.findall("answer")]
-        assert fractions == ["100" if place == one.right else "0" for place in range(len(one.options))]
+        assert fractions == [
+            "100" if place == one.options.index(one.answer) else "0" for place in range(len(one.options))
+        ]
 
 
 def test_gift_gives_back_what_was_written_once_its_signs_are_read(files: dict[str, bytes], own: Quiz) -> None:
@@ -64,7 +66,7 @@ def test_gift_gives_back_what_was_written_once_its_signs_are_read(files: dict[st
     for (_, one), (_, asked, options) in zip(own.numbered, found, strict=True):
         assert _plain(asked).endswith(one.blocks[0])
         assert [_plain(line[1:]) for line in options.splitlines()] == one.options
-        assert [line[0] for line in options.splitlines()].index("=") == one.right
+        assert [line[0] for line in options.splitlines()].index("=") == one.options.index(one.answer)
 
 
 def test_a_qti_package_lists_its_items_and_each_has_the_right_response(files: dict[str, bytes], own: Quiz) -> None:
@@ -85,7 +87,9 @@ def test_a_qti_package_lists_its_items_and_each_has_the_right_response(files: di
 
 
 def test_a_student_cannot_read_the_answers_in_the_page(own: Quiz) -> None:
-    moved = [question(one.kind, right=(one.right + 1) % 4, text=one.options[1]) for one in own.questions]
+    moved = [
+        question(one.kind, right=(one.options.index(one.answer) + 1) % 4, text=one.options[1]) for one in own.questions
+    ]
     pages = []
     for one in (own, own.model_copy(update={"questions": moved})):
         pages.append(dict(written([one], ASSIGNMENT.rubric, "en"))[f"pages/{NAME}.html"].decode())
