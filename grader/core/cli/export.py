@@ -123,18 +123,11 @@ def prepared(
     comment: Callable[[Report], str] | None = None,
     partial: bool = False,
 ) -> Prepared:
-    """Prepare the grades of a folder of reports, and compare them with what was told before.
+    """Prepare the grades of a folder of reports, and compare them with what went to that platform before.
 
-    Args:
-        out: The folder.
-        to: Where the grades go; they are compared with what went there before.
-        ledger: The opened ledger of the folder.
-        template: A file that was downloaded from the platform.
-        assignment_id: The number that the platform gives the assignment.
-        file: The path that would be written; None for the usual one in the folder. What it holds is compared, too.
-        format_: The format of the file; None for the one called ``to``.
-        comment: Builds the comment on a student's grade; None for no comments.
-        partial: Accept results of a single task.
+    What is compared as well is the downloaded template, and the file that would be overwritten; without ``file``, that
+    is the usual one in the folder. Without ``format_``, the format is the one called ``to``. ``comment`` builds the
+    comment on a student's grade, and ``partial`` accepts results of a single task.
 
     Raises:
         ExportError: If the platform would refuse the file.

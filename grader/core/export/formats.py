@@ -28,14 +28,10 @@ def export(
     assignment_id: str = "",
     comment: Callable[[Report], str] | None = None,
 ) -> Export:
-    """The files of one format, with grades by the policy and by people; the last remarks name students without a grade.
+    """The files of one of ``FORMATS``, with grades by the policy and by people.
 
-    Args:
-        known: The class.
-        to: One of ``FORMATS``.
-        template: A file that was downloaded from the platform.
-        assignment_id: The number that the platform gives the assignment.
-        comment: Builds the comment on a student's grade, where the file has a place for it; None for no comments.
+    The last remarks name students without a grade. Template and ``assignment_id`` are those of :class:`Request`;
+    ``comment`` builds the comment on a student's grade, where the file has a place for it.
 
     Raises:
         ExportError: If the platform would refuse the file.

@@ -126,12 +126,7 @@ def rows(known: DecidedClass, comment: Callable[[Report], str] | None = None) ->
 
 
 def grouped(what: str, told: Iterable[tuple[str, str]]) -> list[str]:
-    """Two lines for each reason, the most frequent one first: how many it concerns, and who they are.
-
-    Args:
-        what: What happens to them.
-        told: A reason, and somebody to whom it applies.
-    """
+    """Two lines for each reason, the most frequent one first: how many it concerns, what happens, and who they are."""
     found: dict[str, list[str]] = {}
     for why, who in told:
         found.setdefault(why, []).append(who)

@@ -90,15 +90,10 @@ def read_decided(
     ledger: sqlite3.Connection | None = None,
     note: bool = True,
 ) -> DecidedClass:
-    """A class with its decisions, as the extra ``decisions`` finds them; none where there are none.
+    """A class with its decisions, as the extra ``decisions`` finds them beside its reports; none where there are none.
 
-    Args:
-        folder: The reports, with ``decisions.toml`` beside them.
-        lines: Of the summary.
-        reports: Gives the report of a submission as the grader made it.
-        rubric: Has the policy.
-        ledger: The ledger, if it is open already.
-        note: Whether to bring the ledger up to date with the decisions.
+    The lines are those of the summary. With ``note``, the ledger is brought up to date with the decisions; one that is
+    open already is used.
 
     Raises:
         DecisionError: If the file has a mistake, is gone although the ledger knows decisions, or cannot be read here.

@@ -50,12 +50,8 @@ def decided(report: Report, book: Book, rubric: Rubric) -> Report:
 def grades(lines: Sequence[SummaryLine], book: Book, policy: Policy) -> list[StudentGrade]:
     """A grade for each student of each submission that counts, in the order of the submissions.
 
-    A student in several submissions gets no grade until a person has decided which one counts.
-
-    Args:
-        lines: Of the summary, with the points of :func:`decided`.
-        book: What people decided.
-        policy: Takes points off for lateness, and caps the bonus.
+    The lines of the summary have the points of :func:`decided`. A student in several submissions gets no grade until a
+    person has decided which one counts.
     """
     found = [one for line in lines for one in _grades(line, book, policy)]
     by_student: dict[Key, list[StudentGrade]] = {}
