@@ -7,11 +7,7 @@ from grader.core.settings import CannotGrade
 
 
 def open_executor(choice: str, jobs: int) -> Executor:
-    """An executor that is ready for jobs.
-
-    Args:
-        choice: ``slurm``, or the address of a scheduler.
-        jobs: How many Slurm jobs to submit; else not used.
+    """An executor that is ready for jobs: so many of ``slurm``, or the scheduler at an address.
 
     Raises:
         CannotGrade: If it cannot be used here; the text says what to do.

@@ -70,14 +70,9 @@ class Now:
 
 
 class Classroom:
-    """A folder of reports, cached in memory until its files change.
+    """A folder of reports, cached in memory until its files change; ``pairs`` is that of `grader similar`.
 
-    Args:
-        folder: Where ``grade`` wrote to.
-        assignment: Whose rubric decides.
-        language: Of the reasons.
-        pairs: The folder in which `grader similar` wrote its list.
-        share: Which part of the queue is shown, if it is dealt out: the second of three is ``(2, 3)``.
+    If the queue is dealt out, a ``share`` of it is shown: the second of three is ``(2, 3)``.
     """
 
     def __init__(
