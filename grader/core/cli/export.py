@@ -122,12 +122,13 @@ def prepared(
     format_: str | None = None,
     comment: Callable[[Report], str] | None = None,
     partial: bool = False,
+    language: str = "en",
 ) -> Prepared:
     """Prepare the grades of a folder of reports, and compare them with what went to that platform before.
 
     What is compared as well is the downloaded template, and the file that would be overwritten; without ``file``, that
     is the usual one in the folder. Without ``format_``, the format is the one called ``to``. ``comment`` builds the
-    comment on a student's grade, and ``partial`` accepts results of a single task.
+    comment on a student's grade, remarks are in a language, and ``partial`` accepts results of a single task.
 
     Raises:
         ExportError: If the platform would refuse the file.
@@ -136,7 +137,7 @@ def prepared(
     lines = read_written(out / "summary.json", Summary).submissions
     refuse_partial(out, lines, partial)
     known = read_decided(out, lines, ledger)
-    made = export_as(known, format_ or to, template, assignment_id, comment)
+    made = export_as(known, format_ or to, template, assignment_id, comment, language)
     written = in_file(file or out / next(iter(made.files)), made.rows)
     lower = drops(ledger, made.rows, to, known.rubric.policy, written)
     return Prepared(known, made, lower)

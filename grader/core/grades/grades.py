@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from grader.core.intake.origin import Student, absent, clean
+from grader.core.messages import say
 from grader.core.results.policy import USUAL, Grade, Terms, grade
 from grader.core.results.report import Report, SummaryLine
 from grader.core.results.view import overridden
@@ -88,7 +89,7 @@ def _grade(student: Student, line: SummaryLine, teams: Sequence[Ruling], book: B
     if excuse:
         return StudentGrade(student, line, None, f"excused: {excuse.decision.why}", terms, rulings, excused=True)
     if absent(line.origin) and policy.missing == "zero" and line.score is None:
-        return StudentGrade(student, line, Grade(0, 0, 0, "No submission."), "", terms, rulings)
+        return StudentGrade(student, line, Grade(0, 0, 0, say("No submission.")), "", terms, rulings)
     if line.score is None or line.bonus is None:
         return StudentGrade(student, line, None, f"{line.status}: {clean(line.reason or '')}", terms, rulings)
     earned = grade(policy, line.score, line.bonus, line.origin, terms)
