@@ -77,9 +77,7 @@ class DecidedClass:
 
     def unseen(self, attention: Iterable[Attention]) -> list[Attention]:
         """The reasons for a person to look at a submission for which nobody has looked at it yet."""
-        looks = {line.id: self.book.seen(line.id) for line in self.lines}
-        seen = {name: own.decision.seen or () for name, own in looks.items() if own}
-        return [one for one in attention if one.code not in seen.get(one.id, ())]
+        return [one for one in attention if one.code not in self.book.looked_at(one.id)]
 
 
 def read_decided(
