@@ -119,7 +119,7 @@ def decide(
         wanted += [own | ({"why": why} if why else {}) for own in _renewed(known, student, renew)]
     if all_with:
         if points is None or not why or student:
-            fail("--all-with needs --points and --why, and no STUDENT; --except leaves somebody out.")
+            fail("--all-with needs --points and --why, and no STUDENT; --except leaves students out.")
         name, those = _all_with(known, all_with, without or ())
         wanted = [{"student": own, "override": name, "points": points, "why": why} for own in those]
         enter(known, wanted, who, grader)
