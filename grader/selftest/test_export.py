@@ -210,6 +210,14 @@ def test_moodle_comments_say_what_the_policy_did(rubric: Rubric) -> None:
     assert made.remarks[-1] == BLANK
 
 
+def test_a_student_is_told_of_the_policy_in_the_language_of_the_page(rubric: Rubric) -> None:
+    late = of(PEOPLE, "moodle", late=True)
+    own = rubric.model_copy(update={"policy": LATE})
+    made = export(known_class(late, own), "moodle", worksheet(PEOPLE).encode(), language="zh")
+    said = "附加分超出上限 20 的部分不计。迟交时间不明，按 1 天计：扣 10%，即 8 分。"
+    assert table(made)[0]["Feedback comments"] == said
+
+
 def test_grades_that_a_policy_changes_alike_are_told_together(rubric: Rubric) -> None:
     """However many bonus points each has beyond the cap; a class whose cap concerns everyone is two lines."""
     people = [report(name, 60, Origin(source="folders", students=(Student(id=name),))) for name in ("ada", "bo")]

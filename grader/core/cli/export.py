@@ -118,11 +118,13 @@ def prepared(
     format_: str | None = None,
     comment: Callable[[Report], str] | None = None,
     partial: bool = False,
+    language: str = "en",
 ) -> Prepared:
     """Prepare the grades of a folder of reports, and compare them with what went to that platform before.
 
-    They are compared with what the file holds that would be written, too. It is in the format called ``to``, unless
-    ``format_`` names another. ``comment`` builds the comment on a student's grade; ``partial`` accepts a single task.
+    They are compared with the downloaded template, and with the file that would be overwritten: ``file``, or the usual one in
+    the folder. The format is the one called ``to``, unless ``format_`` names another. ``comment`` builds the comment on
+    a student's grade, remarks are in ``language``, and ``partial`` accepts results of a single task.
 
     Raises:
         ExportError: If the platform would refuse the file.
@@ -131,7 +133,7 @@ def prepared(
     lines = read_written(out / "summary.json", Summary).submissions
     refuse_partial(out, lines, partial)
     known = read_decided(out, lines, ledger)
-    made = export_as(known, format_ or to, template, assignment_id, comment)
+    made = export_as(known, format_ or to, template, assignment_id, comment, language)
     written = in_file(file or out / next(iter(made.files)), made.rows)
     lower = drops(ledger, made.rows, to, known.rubric.policy, written)
     return Prepared(known, made, lower)

@@ -73,14 +73,7 @@ def drops(
 
     Grades before the last export do not count, since a person has looked at that export and accepted it. Gradings after
     it count although they were never exported, or else an export would hide what a regrade has cost; their grades
-    follow the present policy.
-
-    Args:
-        ledger: The opened ledger.
-        rows: The grades; those of the downloaded file beside them.
-        to: The platform.
-        policy: The present one.
-        written: The grades in the file that would be overwritten.
+    follow the present policy. Rows have what the downloaded file says, and ``written`` is the file to be overwritten.
     """
     export = ledger.execute(
         "SELECT id, newest_result, exported_at FROM exports WHERE format = ? ORDER BY id DESC LIMIT 1", (to,)

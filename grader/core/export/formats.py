@@ -27,15 +27,12 @@ def export(
     template: bytes | None = None,
     assignment_id: str = "",
     comment: Callable[[Report], str] | None = None,
+    language: str = "en",
 ) -> Export:
-    """The files of one format, with grades by the policy and by people; the last remarks name students without a grade.
+    """The files of one of ``FORMATS``, with grades by the policy and by people.
 
-    Args:
-        known: The class.
-        to: One of ``FORMATS``.
-        template: A file that was downloaded from the platform.
-        assignment_id: The number that the platform gives the assignment.
-        comment: Builds the comment on a student's grade, where the file has a place for it; None for no comments.
+    The last remarks name students without a grade. Template and ``assignment_id`` are those of :class:`Request`;
+    ``comment`` builds the comment on a student's grade, where the file has a place for it; remarks are in a language.
 
     Raises:
         ExportError: If the platform would refuse the file.
@@ -44,6 +41,6 @@ def export(
     request = Request(
         known.rubric.id, known.rubric.title["en"], due.isoformat() if due else "", template, assignment_id
     )
-    students = rows(known, comment)
+    students = rows(known, comment, language)
     made = FORMATS[to](students, request)
     return replace(made, remarks=[*made.remarks, *blanks(students)])

@@ -16,28 +16,11 @@ from .table import inert, number, place, read_number, read_template
 
 IDENTIFIER = "identifier"  # the first column, whatever it is called
 WHAT = "the grading worksheet of the assignment"
-GRADE: tuple[str, ...] = (
-    "Grade",
-    "成绩",
-    "分数",
-    "成績",
-    "Bewertung",
-    "Note",
-    "Calificación",
-    "Cijfer",
-    "Beoordeling",
-    "Nota",
-    "Valutazione",
-)
-GRADE += ("Оценка", "評点")
+GRADE: tuple[str, ...] = ("Grade", "成绩", "分数", "成績", "Bewertung", "Note", "Calificación", "Cijfer", "Beoordeling")
+GRADE += ("Nota", "Valutazione", "Оценка", "評点")
 MAXIMUM = ("Maximum Grade", "最高分", "最高成绩")
-MODIFIED: tuple[str, ...] = (
-    "Last modified (grade)",
-    "最后修改（成绩）",
-    "最后修改（评分）",
-    "最后修改（教师）",
-    "最終更新日時 (評定)",
-)
+MODIFIED: tuple[str, ...] = ("Last modified (grade)", "最后修改（成绩）", "最后修改（评分）", "最后修改（教师）")
+MODIFIED += ("最終更新日時 (評定)",)
 MODIFIED += ("Zuletzt geändert (Bewertung)", "Última modificación (calificación)", "Dernière modification (note)")
 MODIFIED += ("Laatst gewijzigd (beoordeling)", "Последнее изменение (оценка)")
 COMMENTS = ("Feedback comments", "反馈评论", "评语反馈", "反馈意见")

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from functools import cache
 
 from grader.core.grades.decided import DecidedClass
+from grader.core.grades.grades import StudentGrade
 from grader.core.grades.model import Ruling
 from grader.core.grades.words import sentence
 from grader.core.intake.origin import Origin, Student, absent
+from grader.core.results.language import in_core_words
 from grader.core.results.policy import Grade
 from grader.core.results.report import Report
 
@@ -30,7 +32,7 @@ class Row:
         comment: What the student is told beside the grade, where the file has a place for it.
         excused: Whether a person decided that there is no grade.
         rulings: All decisions of people that hold for the student or the submission.
-        decided: Those decisions in words for the student.
+        remark: What the student is told beside the grade: what the policy changed, and what people decided.
     """
 
     report: Report
@@ -42,12 +44,7 @@ class Row:
     comment: str = ""
     excused: bool = False
     rulings: Sequence[Ruling] = ()
-    decided: str = ""
-
-    @property
-    def remark(self) -> str:
-        """What the student is told beside the grade: what the policy changed, and what people decided."""
-        return " ".join(filter(None, [self.grade.remark if self.grade else "", self.decided]))
+    remark: str = ""
 
     @property
     def cell(self) -> Grade | None:
@@ -106,8 +103,14 @@ class Export:
 Exporter = Callable[[Sequence[Row], Request], Export]
 
 
-def rows(known: DecidedClass, comment: Callable[[Report], str] | None = None) -> list[Row]:
+def rows(known: DecidedClass, comment: Callable[[Report], str] | None = None, language: str = "en") -> list[Row]:
     """A row for each student of each submission that counts; ``comment`` builds the comment on a grade."""
+
+    def remark(own: StudentGrade) -> str:
+        policy = in_core_words(own.grade.remark, language) if own.grade else ""
+        people = (" ".join(sentence(one.decision, known.rubric, language).split()) for one in own.rulings)
+        return " ".join(filter(None, [policy, *people]))
+
     report = cache(known.report)
     return [
         Row(
@@ -118,7 +121,7 @@ def rows(known: DecidedClass, comment: Callable[[Report], str] | None = None) ->
             comment=comment(report(own.line.id)) if comment else "",
             excused=own.excused,
             rulings=own.rulings,
-            decided=" ".join(" ".join(sentence(one.decision, known.rubric, "en").split()) for one in own.rulings),
+            remark=remark(own),
         )
         for each in known.grades.values()
         for own in each
@@ -126,12 +129,7 @@ def rows(known: DecidedClass, comment: Callable[[Report], str] | None = None) ->
 
 
 def grouped(what: str, told: Iterable[tuple[str, str]]) -> list[str]:
-    """Two lines for each reason, the most frequent one first: how many it concerns, and who they are.
-
-    Args:
-        what: What happens to them.
-        told: A reason, and somebody to whom it applies.
-    """
+    """Two lines for each reason, the most frequent one first: how many it concerns, what happens, and who they are."""
     found: dict[str, list[str]] = {}
     for why, who in told:
         found.setdefault(why, []).append(who)
@@ -148,7 +146,7 @@ def refusals(rows: Iterable[Row]) -> list[str]:
 def blanks(rows: Iterable[Row]) -> list[str]:
     """A line for each student without a grade, with the reason; for an excused one, with what people decided."""
     return [
-        f"{row.student} ({row.report.submission.id}): left blank; {row.decided if row.excused else row.blank}"
+        f"{row.student} ({row.report.submission.id}): left blank; {row.remark if row.excused else row.blank}"
         for row in rows
         if row.blank
     ]

@@ -77,11 +77,7 @@ def place(row: Row, people: Mapping[Student, int], platform: str) -> int | None:
 
 
 def read_template(data: bytes | None, of: str) -> Template:
-    """Parse a downloaded table.
-
-    Args:
-        data: The file, or None where none was given.
-        of: What an error message calls the file.
+    """Parse a downloaded table, which an error message calls ``of``.
 
     Raises:
         ExportError: If no file was given, or it is no table.

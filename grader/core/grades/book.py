@@ -57,6 +57,11 @@ class Book:
         """The look that somebody took at a submission; None if there is none, or files or points changed since."""
         return next((ruling for ruling in self.held.get(submission, ()) if ruling.decision.slot == SEEN), None)
 
+    def looked_at(self, submission: str) -> tuple[str, ...]:
+        """The reasons for which somebody took that look."""
+        ruling = self.seen(submission)
+        return (ruling.decision.seen or ()) if ruling else ()
+
     def asked(self, submission: str) -> list[Ruling]:
         """The appeals of a submission's students at which nobody has looked since."""
         return [ruling for ruling in self.held.get(submission, ()) if ruling.decision.slot == ASKED]

@@ -77,9 +77,7 @@ class DecidedClass:
 
     def unseen(self, attention: Iterable[Attention]) -> list[Attention]:
         """The reasons for a person to look at a submission for which nobody has looked at it yet."""
-        looks = {line.id: self.book.seen(line.id) for line in self.lines}
-        seen = {name: own.decision.seen or () for name, own in looks.items() if own}
-        return [one for one in attention if one.code not in seen.get(one.id, ())]
+        return [one for one in attention if one.code not in self.book.looked_at(one.id)]
 
 
 def read_decided(
@@ -90,15 +88,10 @@ def read_decided(
     ledger: sqlite3.Connection | None = None,
     note: bool = True,
 ) -> DecidedClass:
-    """A class with its decisions, as the extra ``decisions`` finds them; none where there are none.
+    """A class with its decisions, as the extra ``decisions`` finds them beside its reports; none where there are none.
 
-    Args:
-        folder: The reports, with ``decisions.toml`` beside them.
-        lines: Of the summary.
-        reports: Gives the report of a submission as the grader made it.
-        rubric: Has the policy.
-        ledger: The ledger, if it is open already.
-        note: Whether to bring the ledger up to date with the decisions.
+    The lines are those of the summary. With ``note``, the ledger is brought up to date with the decisions; one that is
+    open already is used.
 
     Raises:
         DecisionError: If the file has a mistake, is gone although the ledger knows decisions, or cannot be read here.

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from grader.core.intake.origin import Student, absent, clean
+from grader.core.messages import say
 from grader.core.results.policy import USUAL, Grade, Terms, grade
 from grader.core.results.report import Report, SummaryLine
 from grader.core.results.view import overridden
@@ -50,12 +51,8 @@ def decided(report: Report, book: Book, rubric: Rubric) -> Report:
 def grades(lines: Sequence[SummaryLine], book: Book, policy: Policy) -> list[StudentGrade]:
     """A grade for each student of each submission that counts, in the order of the submissions.
 
-    A student in several submissions gets no grade until a person has decided which one counts.
-
-    Args:
-        lines: Of the summary, with the points of :func:`decided`.
-        book: What people decided.
-        policy: Takes points off for lateness, and caps the bonus.
+    The lines of the summary have the points of :func:`decided`. A student in several submissions gets no grade until a
+    person has decided which one counts.
     """
     found = [one for line in lines for one in _grades(line, book, policy)]
     by_student: dict[Key, list[StudentGrade]] = {}
@@ -92,7 +89,7 @@ def _grade(student: Student, line: SummaryLine, teams: Sequence[Ruling], book: B
     if excuse:
         return StudentGrade(student, line, None, f"excused: {excuse.decision.why}", terms, rulings, excused=True)
     if absent(line.origin) and policy.missing == "zero" and line.score is None:
-        return StudentGrade(student, line, Grade(0, 0, 0, "No submission."), "", terms, rulings)
+        return StudentGrade(student, line, Grade(0, 0, 0, say("No submission.")), "", terms, rulings)
     if line.score is None or line.bonus is None:
         return StudentGrade(student, line, None, f"{line.status}: {clean(line.reason or '')}", terms, rulings)
     earned = grade(policy, line.score, line.bonus, line.origin, terms)

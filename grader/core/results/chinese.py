@@ -6,6 +6,13 @@ from typing import Final
 
 # From a message's template to its translation; :mod:`grader.core.messages` fills both.
 PHRASES: Final = {
+    "No submission.": "没有提交。",
+    "{n} day late": "迟交 {n} 天",
+    "{n} days late": "迟交 {n} 天",
+    "{late} beyond {n} free": "除免扣的 {n} 天外，{late}",
+    "Late by an unknown time, counted as 1 day": "迟交时间不明，按 1 天计",
+    "{late}: {share}, {points} points, deducted.": "{late}：扣 {share}，即 {points} 分。",
+    "Bonus points beyond the cap of {n} do not count.": "附加分超出上限 {n} 的部分不计。",
     # Where and how a tensor is wrong.
     "{what}: shape {shape}, {n} of {all} elements are wrong, the first at {place}": (
         "{what}：形状 {shape}，{all} 个元素中有 {n} 个不对，第一个在 {place}"

@@ -131,6 +131,11 @@ def in_words(message: str, assignment: Assignment, language: str) -> str:
     return translated(message, _chinese(assignment))
 
 
+def in_core_words(message: Message, language: str) -> str:
+    """A message of the grader's own in a language."""
+    return translated(message, PHRASES) if language == "zh" else message
+
+
 @cache
 def _chinese(assignment: Assignment) -> Mapping[str, str]:
     return {**PHRASES, **assignment.phrases}

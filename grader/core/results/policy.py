@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from grader.core.intake.origin import Origin
+from grader.core.messages import Message, say
 from grader.core.rubric import LatePenalty, Policy
 
 DAY = timedelta(days=1)
@@ -42,7 +43,7 @@ class Grade:
     raw: float
     penalty: float
     points: float
-    remark: str = ""
+    remark: Message = Message()  # noqa: RUF009 - immutable
 
 
 def grade(policy: Policy, score: float, bonus: float, origin: Origin | None, terms: Terms = USUAL) -> Grade:
@@ -51,17 +52,15 @@ def grade(policy: Policy, score: float, bonus: float, origin: Origin | None, ter
     days = days_late(policy, origin, terms)
     share = min(1.0, policy.late_penalty.per_day * days + policy.late_penalty.flat * (days > 0))
     penalty = round(share * (score + counted), 2)
-    late = f"{days} day{'s' * (days > 1)} late"
+    late = say("{n} days late" if days > 1 else "{n} day late", n=days)
     if terms.free_days:
-        late += f" beyond {terms.free_days} free"
+        late = say("{late} beyond {n} free", late=late, n=terms.free_days)
     if _over(policy, origin, terms.due) is None:
-        late = "Late by an unknown time, counted as 1 day"
-    remarks = [
-        f"Bonus points beyond the cap of {counted:g} do not count." if counted < bonus else "",
-        f"{late}: {share:.0%}, {penalty:g} points, deducted." if share else "",
-    ]
-    points = round(score + counted - penalty, 2)
-    return Grade(round(score + bonus, 2), penalty, points, " ".join(filter(None, remarks)))
+        late = say("Late by an unknown time, counted as 1 day")
+    taken = say("{late}: {share}, {points} points, deducted.", late=late, share=f"{share:.0%}", points=f"{penalty:g}")
+    capped = say("Bonus points beyond the cap of {n} do not count.", n=f"{counted:g}")
+    remark = Message().then(*[capped] * (counted < bonus), *[taken] * bool(share))
+    return Grade(round(score + bonus, 2), penalty, round(score + counted - penalty, 2), remark)
 
 
 def days_late(policy: Policy, origin: Origin | None, terms: Terms = USUAL) -> int:

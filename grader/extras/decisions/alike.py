@@ -14,12 +14,9 @@ UNGRADED = ""  # in place of a property's id: the submission as a whole has no r
 
 
 def alike(own: Report, properties: Collection[str], classmates: Iterable[Report]) -> dict[str, list[str]]:
-    """The other submissions that share the outcome and cause of a property, in the order of the class.
+    """For each of these properties, the other submissions that share its outcome and cause, in the order of the class.
 
-    Args:
-        own: The report of the student.
-        properties: Ids of the properties in question; a submission that was not graded at all has ``UNGRADED`` alone.
-        classmates: The other reports, which may include the student's own.
+    A submission that was not graded at all has ``UNGRADED`` alone. The classmates may include the student.
     """
     causes = {name: cause for name, cause in _causes(own).items() if name in properties or name == UNGRADED}
     found: dict[str, list[str]] = {}
@@ -50,11 +47,9 @@ Causes = Mapping[str, str]  # from a property to how it ended and why
 
 
 def groups(everyone: Mapping[str, Causes], decided: Callable[[str, str], bool]) -> list[Group]:
-    """The groups of two and more whom nobody has decided about, the largest first.
+    """The groups of two and more, the largest first, from what each submission lost, in the order of the class.
 
-    Args:
-        everyone: The causes of what each submission lost, in the order of the class.
-        decided: Whether somebody has decided about a submission and a property.
+    Left out is every submission and property about which somebody has ``decided``.
     """
     found: dict[tuple[str, str], list[str]] = {}
     for submission, lost in everyone.items():

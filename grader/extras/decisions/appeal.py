@@ -209,10 +209,7 @@ def gains(before: Report, now: Report) -> list[tuple[str, float]]:
     """The overrides that give the student what the new grading gained: a property, ``score`` or ``bonus``, and points.
 
     Properties that are only worth more by now are left out: that concerns everyone, and a regrade of the class does it.
-
-    Args:
-        before: The report that holds, with the points that people decided on.
-        now: The report of the new grading.
+    The report before has the points that people decided on.
     """
     if now.score is None or now.bonus is None:
         return []

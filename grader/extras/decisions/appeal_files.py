@@ -19,15 +19,10 @@ class AppealError(Exception):
 def given(
     identifier: str, files: Sequence[Path], before: Candidate | None, reader: Reader, expected: Expected, scratch: Path
 ) -> Candidate:
-    """The submission to grade.
+    """The submission to grade; ``before`` is the one that was handed in, None if it is no longer there.
 
-    Args:
-        identifier: Of the submission.
-        files: Nothing, or one folder or archive with everything, or files that replace those of the same name.
-        before: The submission as it was handed in; None if it is no longer there.
-        reader: Reads submissions.
-        expected: The files that are asked for.
-        scratch: An empty folder.
+    ``files`` are none, one folder or archive with everything, or files that replace those of the same name. Copies of
+    these are made in ``scratch``, an empty folder.
 
     Raises:
         AppealError: If there is no such thing.

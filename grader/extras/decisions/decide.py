@@ -119,7 +119,7 @@ def decide(
         wanted += [own | ({"why": why} if why else {}) for own in _renewed(known, student, renew)]
     if all_with:
         if points is None or not why or student:
-            fail("--all-with needs --points and --why, and no STUDENT; --except leaves somebody out.")
+            fail("--all-with needs --points and --why, and no STUDENT; --except leaves students out.")
         name, those = _all_with(known, all_with, without or ())
         wanted = [{"student": own, "override": name, "points": points, "why": why} for own in those]
         enter(known, wanted, who, grader)
@@ -162,13 +162,9 @@ def _all_with(known: DecidedClass, text: str, without: Sequence[str]) -> tuple[s
 
 
 def enter(known: DecidedClass, wanted: Sequence[Mapping[str, object]], who: str, grader: str = "") -> None:
-    """Write decisions down, and print the grades that they change.
+    """Write decisions down as :func:`record` does, and print the grades that they change.
 
-    Args:
-        known: The class as it is.
-        wanted: The fields of each decision, but for who decided, and when.
-        who: Who decided; empty for the grader, or for whoever runs the command.
-        grader: In whose file; empty for the one that all share.
+    Without ``who``, the grader decided; without both, the user who runs the command.
     """
     with _moving(known, grader):
         made = record(known, wanted, who or grader or getpass.getuser(), grader)

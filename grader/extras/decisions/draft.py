@@ -20,13 +20,7 @@ from .file import append
 
 
 def drafted(said: Mapping[str, object], book: Book, read: Read, policy: Policy) -> Ruling:
-    """A decision that can be appended to the file.
-
-    Args:
-        said: The fields of a :class:`Decision`; ``student`` as somebody typed it.
-        book: The decisions so far.
-        read: Gives the report of a submission as the grader made it.
-        policy: Says when work was due.
+    """A decision that can be appended to the file, from the fields of a :class:`Decision`, the student as typed.
 
     Raises:
         DecisionError: If it makes no sense for this class.
@@ -55,13 +49,9 @@ def drafted(said: Mapping[str, object], book: Book, read: Read, policy: Policy) 
 
 
 def record(known: DecidedClass, wanted: Sequence[Mapping[str, object]], who: str, grader: str) -> list[Ruling]:
-    """Append decisions to the file, all of them or none.
+    """Append decisions to the file of a grader, or the one that all share, all of them or none.
 
-    Args:
-        known: The class as it is.
-        wanted: The fields of each decision, but for who decided, and when.
-        who: Who decided.
-        grader: In whose file; empty for the one that all share.
+    ``wanted`` has the fields of each, but for who decided, and when.
 
     Raises:
         DecisionError: If one of them makes no sense for this class.

@@ -53,7 +53,7 @@ def decisions_of(
     ledger: sqlite3.Connection | None = None,
     note: bool = True,
 ) -> Book:
-    """The decisions about a class, as :func:`grader.core.grades.in_force.decisions_of` promises them.
+    """The decisions about a class, as :mod:`grader.core.extras` promises them.
 
     Without an open ledger, it is opened if there are decisions. While a run is under way, it cannot be opened, and the
     next command enters what has changed.

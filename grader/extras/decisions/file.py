@@ -103,11 +103,7 @@ def _located(error: tomllib.TOMLDecodeError) -> str:
 def append(folder: Path, decisions: Sequence[Decision], about: Sequence[str] = (), grader: str = "") -> None:
     """Add decisions at the end; a kill at any moment leaves either the old file or the new one, whole.
 
-    Args:
-        folder: The folder of reports.
-        decisions: To be added, in this order.
-        about: Whom each is about, as a comment for people who read the file.
-        grader: In whose file; empty for the one that all share.
+    ``about`` says whom each is about, as a comment for people who read the file.
 
     Raises:
         DecisionError: If the file as it stands cannot be read; it is not touched then.

@@ -16,14 +16,7 @@ from grader.core.rubric import Policy
 
 
 def placed(entries: Sequence[Ruling], people: People, read: Read, policy: Policy) -> list[Ruling]:
-    """Find the subject of each decision, and its present basis.
-
-    Args:
-        entries: In the order of the file.
-        people: The class.
-        read: Gives the report of a submission as the grader made it.
-        policy: Says when work was due.
-    """
+    """Find the subject of each decision, and its present basis; they stay in the order of the file."""
     read = cache(read)
     return [_placed(own, people, read, policy) for own in entries]
 

@@ -75,15 +75,9 @@ def collected(
     rubric: Rubric,
     language: str,
 ) -> Back:
-    """The feedback for these students.
+    """The feedback for these students by one of ``WAYS``, in a language, from the folder of their pages.
 
-    Args:
-        rows: Of the class.
-        to: One of ``WAYS``.
-        pages: The folder of the students' pages, which were written just now.
-        candidates: The submissions by their ids, in the platform's download.
-        rubric: Has the title.
-        language: Of subjects and greetings.
+    The candidates are the submissions by their ids, in the platform's download.
 
     Raises:
         OSError: If a page cannot be read.
@@ -118,10 +112,7 @@ def _files(candidate: Candidate | None, page: Path, comment: str, to: str) -> di
 def comment(report: Report, rubric: Rubric, language: str) -> str:
     """A short text in place of a page, on one line: the points earned, and the properties that failed.
 
-    Args:
-        report: In that language.
-        rubric: Has the titles.
-        language: ``en`` or ``zh``.
+    The report has to be in that language already.
     """
     if report.score is None or report.bonus is None:
         return say(language, report.status, reason=report.reason or "")

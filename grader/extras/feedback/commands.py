@@ -70,7 +70,7 @@ def return_feedback(
         content = template.read_bytes() if template else None
         with opened(graded_folder(out)) as ledger:
             file, format_ = (place / f"{to}.csv", None) if template else (None, PLAIN)
-            ready = prepared(out, to, ledger, content, assignment_id, file, format_, told, partial)
+            ready = prepared(out, to, ledger, content, assignment_id, file, format_, told, partial, language)
             write_pages(ready.known, out / "html", language, handout)
             back = collected(ready.made.rows, to, out / "html/students", candidates, chosen().rubric, language)
             _preflight(ready, back, accept_drops, accept_blanks, accept_stale, graded=template is not None)

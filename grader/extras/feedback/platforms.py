@@ -28,12 +28,9 @@ _KINDS = (".zip", ".html", ".htm", ".py", ".txt")  # what a page, or its text, c
 
 
 def for_canvas(candidate: Candidate, page: bytes, comment: str) -> dict[str, bytes]:
-    """The file that Canvas attaches to a submission; empty where nothing of it can be attached to.
+    """The file that Canvas attaches to a submission of its download; empty where nothing of it can be attached to.
 
-    Args:
-        candidate: The submission, in Canvas' download.
-        page: The student's page.
-        comment: The same in a few sentences, for files that can hold no page.
+    A file that can hold no page gets the comment, the same in a few sentences.
     """
     names = [PurePosixPath(name).name for name in candidate.part.files.values()]
     fitting = [name for name in names if _ATTACHED.fullmatch(name) and name.lower().endswith(_KINDS)]

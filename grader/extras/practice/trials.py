@@ -73,12 +73,7 @@ class _Unusable(Exception):
 
 
 def run(text: str, practice: Practice, start: Start) -> Runs:
-    """Run the tests in ``text`` on all implementations.
-
-    Args:
-        text: The student's file.
-        practice: The implementations.
-        start: Starts a worker with files.
+    """Run the tests in the text of a student's file on all implementations.
 
     Raises:
         RuntimeError: If something outside the grader killed a worker.

@@ -87,11 +87,7 @@ class Bench:
     """A fork server for one submission, in the isolation and within the limits of grading."""
 
     def __init__(self, settings: Settings, debugger: bool = False) -> None:
-        """Start the fork server.
-
-        Args:
-            settings: Those under which the submission was graded.
-            debugger: Whether its workers know Python's debugger.
+        """Start the fork server with the settings of the grading; workers may know Python's debugger.
 
         Raises:
             CannotGrade: If there is no such device, or less isolation than the settings require.
@@ -158,11 +154,7 @@ class Bench:
     ) -> dict[str, Any] | None:
         """Ask once more for what the case asked for; stop in the student's own frame of the last call.
 
-        Args:
-            files: The submission.
-            reproduction: Of the case.
-            answer: Shows the debugger's words to a person, and gives the line that the person types; an empty one where
-                there are no more.
+        ``answer`` shows the debugger's words to a person, and gives the line that is typed; an empty one at the end.
 
         Returns:
             The last reply; None where the case ran no code of the student's.

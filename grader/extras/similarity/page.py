@@ -31,14 +31,9 @@ COLUMNS = (
 
 
 def page(findings: Findings, assignment: Assignment, answers: Sequence[str], top: int, language: str) -> str:
-    """Render the page; all text from submissions is escaped.
+    """Render the page with so many pairs at the ``top``; all text from submissions is escaped.
 
-    Args:
-        findings: The findings of the comparison.
-        assignment: Gives the titles of the tasks, and the Chinese of its own messages.
-        answers: Names of the known answers that were left out of the comparison, as the stubs were.
-        top: How many pairs are shown.
-        language: The language of the page: ``en`` or ``zh``.
+    ``answers`` names the known answers that were left out of the comparison, as the stubs were.
     """
     words = {key: texts[LANGUAGES.index(language)] for key, texts in WORDS.items()}
     templates = Environment(

@@ -36,14 +36,9 @@ class Review:
     """The handlers of the page; one request at a time, since all share the class in memory."""
 
     def __init__(self, classroom: Classroom, pages: ReviewPages, read: Read, who: str, grader: str = "") -> None:
-        """Open a review.
+        """Open a review, by one person, whose decisions go into the file of a grader, or the one that all share.
 
-        Args:
-            classroom: The class.
-            pages: Renders it.
-            read: Gives the files of a submission, or else says why it cannot.
-            who: Who decides.
-            grader: In whose file decisions are written; empty for the one that all share.
+        ``read`` gives the files of a submission, or else says why it cannot.
         """
         self._classroom, self._pages, self._read, self._who, self._grader = classroom, pages, read, who, grader
         self._lock = Lock()

@@ -70,14 +70,9 @@ class Now:
 
 
 class Classroom:
-    """A folder of reports, cached in memory until its files change.
+    """A folder of reports, cached in memory until its files change; ``pairs`` is that of `grader similar`.
 
-    Args:
-        folder: Where ``grade`` wrote to.
-        assignment: Whose rubric decides.
-        language: Of the reasons.
-        pairs: The folder in which `grader similar` wrote its list.
-        share: Which part of the queue is shown, if it is dealt out: the second of three is ``(2, 3)``.
+    If the queue is dealt out, a ``share`` of it is shown: the second of three is ``(2, 3)``.
     """
 
     def __init__(
@@ -168,16 +163,12 @@ def queue(
     for submission, reason in reasons:
         if submission in found:  # a pair may be of an earlier run
             found[submission].append(reason)
-    places = [Place(line, sorted(found[line.id], key=lambda own: own.rank)) for line in lines if found[line.id]]
-    places = [replace(own, seen=_seen(own, book)) for own in places]
+    places = []
+    for line in lines:
+        if reasons := sorted(found[line.id], key=lambda own: own.rank):
+            covered = {reason.key for reason in reasons} <= {*book.looked_at(line.id)}
+            places.append(Place(line, reasons, book.seen(line.id) if covered else None))
     return sorted(places, key=lambda own: (own.seen is not None, own.reasons[0].rank))
-
-
-def _seen(own: Place, book: Book) -> Ruling | None:
-    """The review that covers every present reason; None if there is none."""
-    ruling = book.seen(own.line.id)
-    told = (ruling.decision.seen or ()) if ruling else ()
-    return ruling if {reason.key for reason in own.reasons} <= {*told} else None
 
 
 def _stamp(path: Path) -> Stamp:

@@ -26,14 +26,7 @@ def state(now: Now, submissions: Sequence[str]) -> str:
 
 
 def write(now: Now, line: SummaryLine, form: Form, who: str, grader: str = "") -> None:
-    """Record the decisions of a form.
-
-    Args:
-        now: The class.
-        line: Of the submission that the form was about.
-        form: ``do`` says what, and the other fields what is needed for that.
-        who: Who decides.
-        grader: In whose file; empty for the one that all share.
+    """Record the decisions of a form about a submission: ``do`` says what, and other fields what that needs.
 
     Raises:
         DecisionError: If it makes no sense; the message is one line, and nothing was written.

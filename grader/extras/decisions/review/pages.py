@@ -19,7 +19,7 @@ from grader.core.intake.submission import Submission
 from grader.core.pages.anonymous import MARK, SAID, Anonymous, called, own_names
 from grader.core.pages.render import HERE as SHARED
 from grader.core.pages.render import class_content, prepared, templates
-from grader.core.results.language import in_language, repeats
+from grader.core.results.language import in_core_words, in_language, repeats
 from grader.core.results.report import Report, SummaryLine
 from grader.extras.decisions.alike import Group
 from grader.extras.decisions.placing import parts
@@ -45,14 +45,7 @@ class ReviewPages:
     """Renders pages in one language."""
 
     def __init__(self, assignment: Assignment, language: str, root: str, hide: Hide | None = None) -> None:
-        """Read the templates.
-
-        Args:
-            assignment: Its rubric gives titles, hints and points.
-            language: ``en`` or ``zh``.
-            root: What every address of the page begins with.
-            hide: Gives the pseudonyms of a class; without it, names are shown.
-        """
+        """Read the templates. Every address begins with ``root``; without ``hide``, names are shown."""
         self._assignment, self.language, self.root, self._hide = assignment, language, root, hide
         self._names: Mapping[str, str] = {}  # pseudonyms by the ids of submissions
         environment = prepared(templates(HERE), assignment.rubric, language)
@@ -61,6 +54,7 @@ class ReviewPages:
             "root": root,
             "page_of": self.page_of,
         }
+        environment.filters["in_words"] = lambda message: in_core_words(message, language)
         self._template = environment.get_template
 
     def page_of(self, submission: str) -> str:
@@ -107,15 +101,9 @@ class ReviewPages:
         problem: str = "",
         form: Form = _EMPTY,
     ) -> str:
-        """The page of one submission.
+        """The page of one submission: its report as the grader wrote it, and its files now, or why they are gone.
 
-        Args:
-            now: The class.
-            line: Of the submission.
-            graded: Its report, as the grader wrote it.
-            found: Its files as they lie there now, or why they are gone.
-            problem: Why nothing was written, in words; empty if nothing was refused.
-            form: What somebody sent with a form that was refused, to be shown again.
+        ``problem`` says why a form was refused, whose content is shown again.
         """
         rubric, book = self._assignment.rubric, now.known.book
         report = in_language(graded, self._assignment, self.language)
@@ -176,15 +164,9 @@ class ReviewPages:
         problem: str = "",
         form: Form = _EMPTY,
     ) -> str:
-        """The page of a group: the first submission beside its failure, and the others with theirs.
+        """The page of a group: the files of the first submission beside its failure, and the others.
 
-        Args:
-            now: The class.
-            group: Who lost a property alike.
-            reports: Of its members, in order, as the grader wrote them.
-            found: The files of the first, or why they are gone.
-            problem: Why nothing was written, in words; empty if nothing was refused.
-            form: What somebody sent with a form that was refused.
+        The reports are those of the members, in order, as the grader wrote them; the rest is as for :meth:`student`.
         """
         rubric, hidden = self._assignment.rubric, self._hidden(now)
         props = []

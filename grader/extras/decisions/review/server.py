@@ -43,11 +43,6 @@ def guarded(app: ASGIApp, token: str, port: int) -> ASGIApp:
 
     Another website can make a browser ask this address, and can point a name of its own at it. It knows neither the
     token nor can it send our host or origin; what it gets is the same for every path.
-
-    Args:
-        app: Answers what is let through.
-        token: The first part of every path.
-        port: Of this server, as it stands in addresses.
     """
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:

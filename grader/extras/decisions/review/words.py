@@ -101,8 +101,8 @@ WORDS: Final[sentences.Sentences] = {
     "group_first": ("The first of them", "其中第一份"),
     "group_all": ("All of them", "全部提交"),
     "group_take_out": (
-        "Clear a box to leave somebody out. A failing case is shown where it differs from the first.",
-        "取消勾选即可排除某人。失败用例与第一份不同时才会列出。",
+        "Clear a box to leave a submission out. A failing case is shown where it differs from the first.",
+        "取消勾选即可排除某份提交。失败用例与第一份不同时才会列出。",
     ),
     "group_link": ("{count} with the same mistake", "同样错误的提交：{count} 份"),
     "apply": ("Apply to all checked", "应用于所有勾选者"),
