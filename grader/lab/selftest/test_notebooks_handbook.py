@@ -255,14 +255,14 @@ def test_english_that_is_left_in_a_figure_is_found() -> None:
     assert left == ["18 of 64", "built from $M_{-3}$", "new"]
 
 
-def test_the_names_in_a_table_are_translated_as_those_in_a_figure() -> None:
+def test_the_words_in_a_table_are_translated_as_those_in_a_figure() -> None:
     notebook = reference()
     table = "<table><tr><td></td><th>loss</th></tr><tr><th>the key</th><td>new 2.0</td></tr></table>"
     notebook.cells[1].outputs = [nbformat.v4.new_output("display_data", {pictures.TABLE: table})]
-    assert pictures.in_english(notebook, {"the key": "键"}, "") == ["loss"]
+    assert pictures.in_english(notebook, {"the key": "键"}, "") == ["loss", "new 2.0"]
     pictures.show(notebook, "zh", {"the key": "键", "loss": "损失", "new 2.0": "新"})
     shown = notebook.cells[1].outputs[0].data[pictures.TABLE]
-    assert shown == table.replace("the key", "键").replace("loss", "损失")
+    assert shown == table.replace("the key", "键").replace("loss", "损失").replace("new 2.0", "新")
 
 
 def test_no_blank_follows_a_chinese_mark() -> None:
