@@ -89,21 +89,27 @@ def test_each_notebook_has_a_small_picture_and_a_finding_in_each_language() -> N
         assert ElementTree.fromstring(sources.emblem(page.stem)).tag == "{http://www.w3.org/2000/svg}svg", page
 
 
-def test_the_whole_in_brief_comes_first_and_shows_numbers_of_the_walk_through(tmp_path: Path) -> None:
+def test_the_whole_in_brief_comes_first_with_numbers_of_the_walk_through_and_the_tool_last(tmp_path: Path) -> None:
     with small_walkthrough(tmp_path / "source"):
         (tmp_path / "source" / "brief.py").write_text(
             '# %% [markdown] lang="en"\n# # In brief · All\n#\n# <!-- touch: story -->\n', encoding="utf-8"
         )
-        assert [script.name for script in sources.pages()] == [f"{NAME}.py", "brief.py"]
+        (tmp_path / "source" / "configs.py").write_text(
+            '# %% [markdown] lang="en"\n# # Tool · Any model\n', encoding="utf-8"
+        )
+        assert [script.name for script in sources.pages()] == [f"{NAME}.py", "brief.py", "configs.py"]
         walk = reference()
         walk.cells[1].outputs = [nbformat.v4.new_output("display_data", {handbook.NUMBERS: {"story": "measured"}})]
         (tmp_path / "en" / "executed").mkdir(parents=True)
-        for name, notebook in ((NAME, walk), ("brief", sources.read(sources.pages()[1], "en"))):
+        prose = {script.stem: sources.read(script, "en") for script in sources.pages()[1:]}
+        for name, notebook in ({NAME: walk} | prose).items():
             (tmp_path / "en" / "executed" / f"{name}.ipynb").write_text(nbformat.writes(notebook), encoding="utf-8")
-        front, brief, other = (
+        front, brief, other, tool = (
             path.read_text(encoding="utf-8") for path in handbook.write(tmp_path, tmp_path / "book", ["en"])
         )
-    assert re.findall(r'href="(en/[^"#]+)"', front) == ["en/brief.html", f"en/{NAME}.html"]
+    reached = ["en/brief.html", "en/configs.html", f"en/{NAME}.html", "en/configs.html"]
+    assert re.findall(r'href="(en/[^"#]+)"', front) == reached
+    assert "exercises" not in tool
     assert 'touch.data = {"story":"measured"}' in brief
     assert "exercises" not in brief
     assert f'href="{NAME}.html"' in brief
