@@ -89,21 +89,27 @@ def test_each_notebook_has_a_small_picture_and_a_finding_in_each_language() -> N
         assert ElementTree.fromstring(sources.emblem(page.stem)).tag == "{http://www.w3.org/2000/svg}svg", page
 
 
-def test_the_whole_in_brief_comes_first_and_shows_numbers_of_the_walk_through(tmp_path: Path) -> None:
+def test_the_whole_in_brief_comes_first_with_numbers_of_the_walk_through_and_the_tool_last(tmp_path: Path) -> None:
     with small_walkthrough(tmp_path / "source"):
         (tmp_path / "source" / "brief.py").write_text(
             '# %% [markdown] lang="en"\n# # In brief · All\n#\n# <!-- touch: story -->\n', encoding="utf-8"
         )
-        assert [script.name for script in sources.pages()] == [f"{NAME}.py", "brief.py"]
+        (tmp_path / "source" / "configs.py").write_text(
+            '# %% [markdown] lang="en"\n# # Tool · Any model\n', encoding="utf-8"
+        )
+        assert [script.name for script in sources.pages()] == [f"{NAME}.py", "brief.py", "configs.py"]
         walk = reference()
         walk.cells[1].outputs = [nbformat.v4.new_output("display_data", {handbook.NUMBERS: {"story": "measured"}})]
         (tmp_path / "en" / "executed").mkdir(parents=True)
-        for name, notebook in ((NAME, walk), ("brief", sources.read(sources.pages()[1], "en"))):
+        prose = {script.stem: sources.read(script, "en") for script in sources.pages()[1:]}
+        for name, notebook in ({NAME: walk} | prose).items():
             (tmp_path / "en" / "executed" / f"{name}.ipynb").write_text(nbformat.writes(notebook), encoding="utf-8")
-        front, brief, other = (
+        front, brief, other, tool = (
             path.read_text(encoding="utf-8") for path in handbook.write(tmp_path, tmp_path / "book", ["en"])
         )
-    assert re.findall(r'href="(en/[^"#]+)"', front) == ["en/brief.html", f"en/{NAME}.html"]
+    reached = ["en/brief.html", "en/configs.html", f"en/{NAME}.html", "en/configs.html"]
+    assert re.findall(r'href="(en/[^"#]+)"', front) == reached
+    assert "exercises" not in tool
     assert 'touch.data = {"story":"measured"}' in brief
     assert "exercises" not in brief
     assert f'href="{NAME}.html"' in brief
@@ -255,14 +261,14 @@ def test_english_that_is_left_in_a_figure_is_found() -> None:
     assert left == ["18 of 64", "built from $M_{-3}$", "new"]
 
 
-def test_the_names_in_a_table_are_translated_as_those_in_a_figure() -> None:
+def test_the_words_in_a_table_are_translated_as_those_in_a_figure() -> None:
     notebook = reference()
     table = "<table><tr><td></td><th>loss</th></tr><tr><th>the key</th><td>new 2.0</td></tr></table>"
     notebook.cells[1].outputs = [nbformat.v4.new_output("display_data", {pictures.TABLE: table})]
-    assert pictures.in_english(notebook, {"the key": "键"}, "") == ["loss"]
+    assert pictures.in_english(notebook, {"the key": "键"}, "") == ["loss", "new 2.0"]
     pictures.show(notebook, "zh", {"the key": "键", "loss": "损失", "new 2.0": "新"})
     shown = notebook.cells[1].outputs[0].data[pictures.TABLE]
-    assert shown == table.replace("the key", "键").replace("loss", "损失")
+    assert shown == table.replace("the key", "键").replace("loss", "损失").replace("new 2.0", "新")
 
 
 def test_no_blank_follows_a_chinese_mark() -> None:

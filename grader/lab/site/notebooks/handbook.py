@@ -131,7 +131,7 @@ def write(executed: Path, out: Path, languages: Sequence[str], site: publish.Sit
                 **vars(one),
             )
             written[-1].write_text(text, encoding="utf-8")
-    brief = f"{sources.BRIEF}.html"
+    brief, tool = f"{sources.BRIEF}.html", f"{sources.TOOL}.html"
     fronts = []
     for language, pages in index.items():
         first = language == languages[0]
@@ -144,6 +144,7 @@ def write(executed: Path, out: Path, languages: Sequence[str], site: publish.Sit
             front.title[language],
             about=about,
             brief=next((page for page in pages if page.name == brief), None),
+            tool=next((page for page in pages if page.name == tool), None),
             pages=walk,
             way=_way(front, pages, language),
             findings={f"{stem}.html": finding[language] for stem, finding in front.findings.items()},

@@ -50,7 +50,7 @@ _PLACE = re.compile(r"\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
 
 
 def show(notebook: NotebookNode, language: str, words: Mapping[str, str]) -> None:
-    """Turn every figure of a notebook into HTML, and translate the names in tables, in place; other outputs stay.
+    """Turn every figure of a notebook into HTML, and translate the words in tables, in place; other outputs stay.
 
     Args:
         notebook: An executed notebook.

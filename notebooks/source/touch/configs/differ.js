@@ -10,7 +10,7 @@ touch.differ = ({ type, longest }, { rule, rope, trained }) => {
   note(rule === "dynamic", llama(8361), "llama.cpp has no dynamic scaling: the request was closed without it.", "llama.cpp 没有动态缩放：这个请求没有实现就关闭了。");
   note(rule === "longrope", vllm(27431), "transformers takes the long list once a text is longer than the trained length; vLLM takes it for every text if max_model_len is longer.",
     "transformers 在文本超过训练长度时才换用长列表；vLLM 只要 max_model_len 更长，就对每个文本都用长列表。");
-  note(rule === "longrope", llama(24875), "llama.cpp chooses by the context that was allocated (-c), not by the text.", "llama.cpp 按分配的上下文（-c）选，不看文本有多长。");
+  note(rule === "longrope", llama(24875), "llama.cpp chose by the context that was allocated (-c), not by the text, when this was reported.", "据此报告，llama.cpp 按分配的上下文（-c）选，不看文本有多长。");
   const both = rule === "yarn" && rope.mscale && rope.mscale_all_dim, implied = longest / trained, factor = rope.factor ?? implied;
   note(both && !/^(deepseek|kimi)/.test(type), vllm(48621), `vLLM 0.25 does not read mscale and mscale_all_dim here, and multiplies cosines and sines by ${touch.number(0.1 * Math.log(factor) + 1)}; transformers does, with another result.`,
     `vLLM 0.25 在这里不读 mscale 和 mscale_all_dim，把余弦和正弦乘以 ${touch.number(0.1 * Math.log(factor) + 1)}；transformers 会读，结果不同。`);
@@ -18,7 +18,7 @@ touch.differ = ({ type, longest }, { rule, rope, trained }) => {
   note(rule === "yarn" && Math.abs(implied / factor - 1) > 1e-6, issue("huggingface/transformers", 38224),
     `Older versions of transformers take ${count(longest)} / ${count(trained)} = ${touch.number(implied)} as the factor, not ${touch.number(factor)}.`,
     `旧版 transformers 把 ${count(longest)} / ${count(trained)} = ${touch.number(implied)} 当作因子，而不是 ${touch.number(factor)}。`);
-  note(rule === "yarn", "https://docs.vllm.ai/en/stable/features/context_extension/", "The factor acts on short texts, too, in all three.", "三者都一样：因子对短文本也起作用。");
+  note(rule === "yarn", "https://docs.vllm.ai/en/stable/features/context_extension/", "The factor is fixed, so it acts on short texts, too.", "因子是固定的，对短文本也起作用。");
   note(type === "olmo3", issue("huggingface/transformers", 45945), "Some versions of transformers scaled the layers with a window as well; vLLM and transformers 5.23 do not.",
     "有些版本的 transformers 把带窗口的层也缩放了；vLLM 和 transformers 5.23 不这样做。");
   note(rope.llama_4_scaling_beta, vllm(48621), "vLLM 0.25 does not scale queries by llama_4_scaling_beta where it stands in rope_parameters; transformers does.",
