@@ -220,7 +220,7 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
         Clue("the_table_is_the_only"),
     ),
     "rope_static_keeps_growth": (Clue(fields={"ratio": 1}),),
-    "rope_dynamic_forgets_growth": (Clue(fields={"ratio": 1}),),
+    "rope_dynamic_forgets_growth": (Clue(says=(OF_RATIO,), fields={"k": 1}),),
     "rope_base_ignored": (Clue(fields={"base": 16, "ratio": (1, 2)}),),
     "rope_unscaled_angles": (Clue(fields={"ratio": 1}),),
 }

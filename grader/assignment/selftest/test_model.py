@@ -175,6 +175,8 @@ def test_two_slips_are_both_charged(pair: tuple[Slip, Slip]) -> None:
         "padding_id+vocab_cached_table",
         "strided_ownership+float32_zeros",
         "rows_over_world+clamped",
+        "not_turned+rope_dtype_ignored",
+        "scaled_positions+rope_input_rounded",
     ],
 )
 def test_two_slips_that_hide_each_other_are_charged_exactly(names: str) -> None:

@@ -126,7 +126,7 @@ def first_row_used_for_zeros(self, input_ids):
     return self.shard.to(input_ids.device)[rows.masked_fill((rows < 0) | (rows >= self.shard.shape[0]), 0)]
 
 
-@wrong("ParallelVocabEmbedding.forward", breaks="shard_backward")
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_backward", hint="shard_foreign_gradients")
 def mask_hidden_from_autograd(self, input_ids):
     """Clears the output through .data, so foreign ids send their gradient to row 0."""
     rows = input_ids - self.first_id
@@ -136,7 +136,7 @@ def mask_hidden_from_autograd(self, input_ids):
     return embedded
 
 
-@wrong("ParallelVocabEmbedding.forward", breaks="shard_backward")
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_backward", hint="shard_foreign_gradients")
 def foreign_rows_subtracted_as_constants(self, input_ids):
     """Subtracts the detached rows of foreign ids, which leaves their gradient in place."""
     rows = input_ids - self.first_id
