@@ -9,6 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from grader.core.intake.origin import Origin
+from grader.core.messages import quoted
 from grader.core.results.policy import Grade, days_late, grade, undated
 from grader.core.rubric import LatePenalty, Policy, Rubric, load_rubric
 from grader.examples.small.grader.assignment import ASSIGNMENT
@@ -74,7 +75,7 @@ def test_whom_nothing_is_known_of_is_told_from_whoever_is_in_time() -> None:
 def test_a_penalty_takes_its_share_for_each_day_and_never_more_than_there_is() -> None:
     daily = Policy(due=DUE, late_penalty=LatePenalty(per_day=0.1))
     assert grade(daily, 80, 20, handed_in("2026-10-04T15:00:00+00:00")) == Grade(
-        raw=100, penalty=20, points=80, remark="2 days late: 20%, 20 points, deducted."
+        raw=100, penalty=20, points=80, remark=quoted("2 days late: 20%, 20 points, deducted.")
     )
     assert grade(daily, 80, 20, handed_in("2026-12-04T15:00:00+00:00")).points == 0
     flat = Policy(late_penalty=LatePenalty(flat=0.25))
@@ -86,7 +87,7 @@ def test_a_penalty_takes_its_share_for_each_day_and_never_more_than_there_is() -
 
 def test_a_cap_cuts_the_bonus_only() -> None:
     capped = Policy(bonus_cap=20)
-    assert grade(capped, 60, 50, None) == Grade(110, 0, 80, "Bonus points beyond the cap of 20 do not count.")
+    assert grade(capped, 60, 50, None) == Grade(110, 0, 80, quoted("Bonus points beyond the cap of 20 do not count."))
     assert grade(capped, 100, 20, None) == Grade(120, 0, 120)
     assert grade(Policy(bonus_cap=0), 60, 50, None).points == 60
 

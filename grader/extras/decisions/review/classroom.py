@@ -165,9 +165,9 @@ def queue(
             found[submission].append(reason)
     places = []
     for line in lines:
-        if reasons := sorted(found[line.id], key=lambda own: own.rank):
-            covered = {reason.key for reason in reasons} <= {*book.looked_at(line.id)}
-            places.append(Place(line, reasons, book.seen(line.id) if covered else None))
+        if needs := sorted(found[line.id], key=lambda own: own.rank):
+            covered = {reason.key for reason in needs} <= {*book.looked_at(line.id)}
+            places.append(Place(line, needs, book.seen(line.id) if covered else None))
     return sorted(places, key=lambda own: (own.seen is not None, own.reasons[0].rank))
 
 
