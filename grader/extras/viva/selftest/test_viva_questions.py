@@ -374,9 +374,12 @@ def test_lines_tell_their_value_their_shape_and_what_they_hold_in_turn(start: Co
     files = {**SMALL.solution(), path: SMALL.solution()[path] + PROBE}
     first = files[path].split("\n").index("class A:") + 1
     code = "import sys\na = sys.modules[SwiGLU.__module__].A()\na.grow(2)\na.grow(3)"
-    found = version(start, files, task, [Call(task=task.id, code=code)], {})
+    calls = [Call(task=task.id, code=code), Call(task=task.id, code=code.replace("grow(3)", "grow(-1)"))]
+    found = version(start, files, task, calls, {})
     assert found is not None
-    (run,) = found.outcomes.values()
+    run, raised = found.outcomes.values()
+    assert raised.value == "raises RuntimeError"
+    assert raised.told == {}, "the line that raised assigned nothing"
     told = {(kind, line - first): value.text() for (kind, (_, line)), value in run.told.items()}
     assert told == {
         ("growth", 2): "3; 4",
