@@ -48,7 +48,7 @@ def start() -> Iterator[Counting]:
 def studied(start: Counting, files: Mapping[str, str], of: Assignment = ASSIGNMENT, seed: str = "0") -> list[Study]:
     declared = viva_of(of)
     assert declared is not None
-    return [*studies(start, files, of.rubric, declared, {}, seed)]
+    return [*studies(start, files, of.rubric, declared, (), seed)]
 
 
 def pool(found: list[Study], of: Assignment = ASSIGNMENT, language: str = "en", seed: str = "0") -> list[Question]:
