@@ -39,12 +39,12 @@ def _outcome(code: str, names: dict[str, Any], is_followed: bool) -> dict[str, A
         sys.settrace(_watch(steps, held) if is_followed else None)
         exec(compile(ast.Module(lines, []), "<call>", "exec"), names)
         value = eval(compile(ast.Expression(last.value), "<call>", "eval"), names)
-        text = _described(value)[1] or repr(value)
-    except Exception as error:
-        text = f"raises {type(error).__name__}"
+        text, told = _described(value)[1] or repr(value), [*_told(held)]
+    except Exception as error:  # then the line that raised it holds what it held before
+        text, told = f"raises {type(error).__name__}", []
     finally:
         sys.settrace(None)
-    return {"value": text, "steps": steps, "told": [*_told(held)] if len(steps) < MOST_STEPS else []}
+    return {"value": text, "steps": steps, "told": told if len(steps) < MOST_STEPS else []}
 
 
 def _watch(steps: list[tuple[str, int]], held: dict[tuple[str, int], list[tuple[str, str]]]) -> Any:

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from grader.core.rubric import Rubric
 
-from .quiz import LEAST_OPTIONS, Question, say
+from .quiz import KINDS, LEAST_OPTIONS, Question, say
 from .source import Edit, Place
 from .study import Call, Study, Value, Version
 
@@ -49,7 +49,7 @@ class Maker:
     def _held(self, kind: str, place: Place) -> Iterator[Question]:
         """Predict, shape and dtype, growth or seed: what a line holds during a call, among what is held elsewhere."""
         line, own = self._study.lines.get(place), self._study.own.outcomes
-        if line is None or COPY.fullmatch(line):  # a submission may have any line sent
+        if line is None or kind not in KINDS or COPY.fullmatch(line):  # a submission may have anything sent
             return
         calls = [call for call in own if kind != NOT_ASKED[call.history]]
         fits = [(call, own[call].told[kind, place]) for call in calls if (kind, place) in own[call].told]
@@ -60,9 +60,8 @@ class Maker:
 
     def _what_if(self, edit: Edit, version: Version) -> Iterator[Question]:
         """Which of three calls that run lines of a file change with an edit of it."""
-        own = self._study.own.outcomes
-        ran = [call for call in own if edit.place[0] in dict(own[call].steps)]
-        went = [(call, own[call].value, version.outcomes[call].value) for call in ran]
+        ran = [call for call, run in self._study.own.outcomes.items() if edit.place[0] in dict(run.steps)]
+        went = [(call, self._study.own.outcomes[call].value, version.outcomes[call].value) for call in ran]
         changed = self._shuffled([one for one in went if one[1].text() != one[2].text()])
         kept = self._shuffled([one for one in went if one[1] == one[2]])
         some = self._shuffled([*changed[:MOST_ALIKE], *kept[:MOST_ALIKE]])[:COMPARED]

@@ -169,7 +169,7 @@ def version(start: Start, files: Files, task: Task, calls: Sequence[Call], laws:
             with closing(start({**files, "src/_exam.py": EXAM})) as worker:
                 reply = worker.request([*loads, ("call", {"target": "run", "arguments": arguments})], LIMIT_S)
             found.append([_outcome(one) for one in reply["value"]["outcomes"]])
-        except (WorkerFailed, TypeError, ValueError, KeyError):  # a submission may have any reply sent
+        except (WorkerFailed, AttributeError, TypeError, ValueError, KeyError):  # a submission may have any reply sent
             return None
         if all(one.value.startswith("raises ") for one in found[-1][: len(asked)]):
             return None
@@ -185,8 +185,9 @@ def version(start: Start, files: Files, task: Task, calls: Sequence[Call], laws:
 
 
 def _outcome(reply: Mapping[str, Any]) -> Outcome:
-    told = {(str(kind), (str(path), int(line))): Value(str(text)) for kind, path, line, text in reply["told"]}
-    return Outcome(Value(str(reply["value"])), [(str(path), int(line)) for path, line in reply["steps"]], told)
+    steps = [(str(path), int(line)) for path, line in reply["steps"]]
+    told = {(str(kind), (str(path), int(n))): Value(text.encode(), "utf-8") for kind, path, n, text in reply["told"]}
+    return Outcome(Value(reply["value"].encode(), "utf-8"), steps, told)
 
 
 def _chosen(lines: Mapping[Place, str], own: Version, seed: str) -> list[Edit]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import pytest
 
@@ -48,7 +49,7 @@ def start() -> Iterator[Counting]:
 def studied(start: Counting, files: Mapping[str, str], of: Assignment = ASSIGNMENT, seed: str = "0") -> list[Study]:
     declared = viva_of(of)
     assert declared is not None
-    return [*studies(start, files, of.rubric, declared, {}, seed)]
+    return [*studies(start, files, of.rubric, declared, (), seed)]
 
 
 def pool(found: list[Study], of: Assignment = ASSIGNMENT, language: str = "en", seed: str = "0") -> list[Question]:
@@ -338,11 +339,31 @@ def test_the_file_of_calls_and_laws_names_tasks_and_properties_of_the_rubric(of:
 
 @process
 def test_a_submission_that_lies_about_its_lines_is_asked_about_none_that_it_has_not(reference: list[Study]) -> None:
-    study, forged = reference[0], {("shape", ("x.py", 1)): Value("a [1]"), ("shape", (NORM, 9999)): Value("a [2]")}
+    study = reference[0]
+    own = next(iter(study.lines))
+    forged = {("shape", ("x.py", 1)): Value("a [1]"), ("shape", (NORM, 9999)): Value("a [2]"), ("x", own): Value("a")}
     runs = {call: replace(run, told={**run.told, **forged}) for call, run in study.own.outcomes.items()}
     asked = pool([replace(study, own=replace(study.own, outcomes=runs))])
     assert asked
     assert {question.edit.place for question in asked} <= study.lines.keys()
+
+
+class Liar:
+    """A worker in which a submission answers for the grader."""
+
+    def request(self, *_: object) -> dict[str, Any]:
+        """A reply that no file can hold."""
+        told = [["shape", NORM, 71, "\ud800 [1]"]]
+        return {"value": {"outcomes": [{"value": "1", "steps": [[NORM, 71]], "told": told}]}}
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+def test_a_reply_that_no_file_can_hold_is_none() -> None:
+    task = ASSIGNMENT.rubric.tasks[0]
+    start: Any = lambda _: Liar()  # noqa: E731 # a protocol with more than is used here
+    assert version(start, {}, task, [Call(task=task.id, code="1")], {}) is None
 
 
 @process
@@ -374,9 +395,12 @@ def test_lines_tell_their_value_their_shape_and_what_they_hold_in_turn(start: Co
     files = {**SMALL.solution(), path: SMALL.solution()[path] + PROBE}
     first = files[path].split("\n").index("class A:") + 1
     code = "import sys\na = sys.modules[SwiGLU.__module__].A()\na.grow(2)\na.grow(3)"
-    found = version(start, files, task, [Call(task=task.id, code=code)], {})
+    calls = [Call(task=task.id, code=code), Call(task=task.id, code=code.replace("grow(3)", "grow(-1)"))]
+    found = version(start, files, task, calls, {})
     assert found is not None
-    (run,) = found.outcomes.values()
+    run, raised = found.outcomes.values()
+    assert raised.value == "raises RuntimeError"
+    assert raised.told == {}, "the line that raised assigned nothing"
     told = {(kind, line - first): value.text() for (kind, (_, line)), value in run.told.items()}
     assert told == {
         ("growth", 2): "3; 4",
