@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 MAX_FILE_BYTES = 1 << 20
-MOST_PARSED = 1 << 18  # characters; a tree takes a hundred times the memory of its text
+LONGEST_PARSED = 1 << 18  # characters; a tree takes a hundred times the memory of its text
 OLDEST_PYTHON = (3, 11)  # the oldest Python on which the grader may run; submissions must not use newer syntax
 WIDE_BOMS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 
@@ -126,10 +126,11 @@ def own_imports(text: str, modules: Collection[str]) -> Iterator[Problem]:
 
 def _nodes(text: str) -> list[ast.AST]:
     """The nodes of a file; none where it is too long, or has a syntax error, which is reported when it is imported."""
-    if len(text) > MOST_PARSED:
+    if len(text) > LONGEST_PARSED:
         return []
     try:
-        with warnings.catch_warnings(action="ignore"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             return [*ast.walk(ast.parse(text))]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []

@@ -122,7 +122,7 @@ MISTAKES = {
     "an in-place division": Mistake(
         NORM,
         {f"groups / {ROOT}": f"groups.div_({ROOT})"},
-        *("norm_purity", "Which line works in place", "at scattered places in every dimension", "input_changed"),
+        *("norm_purity", "Which line works in place", "in no single row", "input_changed"),
     ),
     "the root mean square detached": Mistake(
         NORM,
@@ -171,7 +171,7 @@ MISTAKES = {
             "input.chunk(2, dim=-1)": "(input[..., 0::2], input[..., 1::2])",
             HALF: "torch.stack((-second, first), dim=-1).flatten(-2)",
         },
-        *("rotary_pairing_and_sign", "which two features form a pair", "dimension", "rotary_adjacent_pairs"),
+        *("rotary_pairing_and_sign", "which two features form a pair", "in no single row", "rotary_adjacent_pairs"),
     ),
     "turned the other way": Mistake(
         TURN,
