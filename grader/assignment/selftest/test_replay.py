@@ -179,12 +179,6 @@ def test_a_name_whose_list_has_no_answer_is_sent_no_other(rubric: Rubric, failur
     assert trial.posted == [IN_FLIGHT + 1, 1]
 
 
-def test_a_list_of_two_names_accuses_neither(rubric: Rubric) -> None:
-    both = replace(RECORDING, names=frozenset({NAME, "VocabEmbedding"}))
-    trial = Trial(rubric, FAILED, *[PASSING] * 5, recordings={"first": both})
-    assert [trial.replay.packed(prop) is not None for prop in PROPERTIES] == [False, *[True] * 5]
-
-
 def test_time_is_charged_whether_replies_come_or_not(rubric: Rubric) -> None:
     share_s = Limits().submission_s / len([name for task in rubric.tasks for name in task.names])
     for answer in (PASSING, DIED):

@@ -133,7 +133,7 @@ class Replay:
         self._waiting = deque(prop for prop in properties if prop in recordings)
         self._sent: deque[str] = deque()
         self._worker: ReplayWorker | None = None
-        self._unanswered: set[str] = set()  # names that have left a list of their own unanswered: sent no others
+        self._unanswered: set[str] = set()  # names of a list without an answer: no more lists with these are sent
 
     def packed(self, prop: str) -> bytes | None:
         """The replies to the next property, packed; None if there are none."""
@@ -185,8 +185,7 @@ class Replay:
         try:
             packed = self._worker.replies(recording.limit_s)
         except WorkerFailed:
-            if len(recording.names) == 1:  # of several names, nobody knows which one hangs
-                self._unanswered |= recording.names
+            self._unanswered |= recording.names
         self._student.charge(recording.names, self._worker.spent_s)
         if packed is None:
             self.close()
