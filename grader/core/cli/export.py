@@ -123,8 +123,8 @@ def prepared(
     """Prepare the grades of a folder of reports, and compare them with what went to that platform before.
 
     They are compared with the downloaded template, and with the file that would be overwritten: ``file``, or the usual
-    one in the folder. The format is the one called ``to``, unless ``format_`` names another. ``comment`` builds the comment on
-    a student's grade, remarks are in ``language``, and ``partial`` accepts results of a single task.
+    one in the folder. The format is the one called ``to``, unless ``format_`` names another. ``comment`` builds the
+    comment on a student's grade, remarks are in ``language``, and ``partial`` accepts results of a single task.
 
     Raises:
         ExportError: If the platform would refuse the file.
