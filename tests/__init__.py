@@ -8,6 +8,5 @@ an exercise for practice points: write tests in ``test_mine.py`` that tell wrong
 import warnings
 
 # Without NumPy, torch warns once when it is imported. pytest may turn warnings into errors, so let this one pass here.
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
+with warnings.catch_warnings(action="ignore"):
     import torch  # noqa: F401  (imported for what its first import does)

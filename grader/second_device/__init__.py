@@ -47,8 +47,7 @@ def install() -> None:
     """
     try:
         if not getattr(getattr(torch, NAME, None), "works", False):  # after a failure, it is tried again
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what torch has to say about its own interfaces
+            with warnings.catch_warnings(action="ignore"):  # what torch has to say about its own interfaces
                 _register()
             _try_it()
             getattr(torch, NAME).works = True

@@ -51,8 +51,8 @@ def unless_dense(*_: object, **__: object) -> None:
 
 def asks_for_cuda(text: str) -> bool:
     """Whether code reads ``is_cuda`` of something, or compares something with the name of a CUDA device."""
-    with warnings.catch_warnings(), suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-        warnings.simplefilter("ignore")  # what Python has to say about the code
+    unparsable = (SyntaxError, ValueError, RecursionError, MemoryError)
+    with warnings.catch_warnings(action="ignore"), suppress(*unparsable):  # Python may warn about the code
         return any(map(_is_question, ast.walk(ast.parse(text))))
     return False
 

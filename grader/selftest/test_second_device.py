@@ -203,8 +203,7 @@ def test_mixed_devices_are_refused_in_the_words_of_torch(name: str) -> None:
 
 
 def test_it_stays_installed_once_and_warns_of_nothing() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         second_device.install()
     assert second_device.is_here(torch.ones(1, device=HERE).device)
     assert not second_device.is_here("cpu")

@@ -22,8 +22,8 @@ def hidden_tests_of(assignment: Assignment) -> RunHiddenTests:
     collected = cache(lambda task: HiddenTests(assignment, ("cpu",), 0, rubric.only(task).properties))
 
     def judge(files: Mapping[str, str], task: str | None = None) -> list[CaseResult]:
-        with warnings.catch_warnings():  # pytest's own filters would turn a student's warning into an exception
-            warnings.simplefilter("ignore")
+        # pytest's own filters would turn a student's warning into an exception.
+        with warnings.catch_warnings(action="ignore"):
             results: list[CaseResult] = collected(task).run(Student(files, InProcessWorker, rubric, Limits()))
             return results
 

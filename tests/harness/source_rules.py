@@ -129,8 +129,7 @@ def _nodes(text: str) -> list[ast.AST]:
     if len(text) > LONGEST_PARSED:
         return []
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             return [*ast.walk(ast.parse(text))]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []

@@ -105,8 +105,7 @@ def judged(files: Mapping[str, str], task: str, seed: int) -> Judged:
             asked.update(digest(given["arguments"]) for kind, given in operations if kind in CALLS)
             return super().request(operations, timeout_s)
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         student = Student(files, Noting, ASSIGNMENT.rubric, Limits(submission_s=1e6))
         results: list[CaseResult] = _tests(task, seed).run(student)
     (scored,) = score(ASSIGNMENT.rubric.only(task), results)

@@ -42,8 +42,7 @@ def name(attack: Attack) -> str:
 
 def warm(*without: str) -> Iterator[Judge]:
     """A grader without some layers; warnings that students provoke are no errors of ours."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         grader = grader_without(ASSIGNMENT, without)
         yield grader
         grader.close()

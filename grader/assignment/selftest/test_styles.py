@@ -30,8 +30,7 @@ SAMPLE = STYLES if ALL else QUICK[:: len(QUICK) // 9]
 @pytest.fixture(autouse=True)
 def work_in_progress() -> Iterator[None]:
     """A style may warn when it is imported."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         yield
 
 

@@ -55,8 +55,7 @@ def library_use(path: str, text: str, rubric: Rubric) -> list[Finding]:
     if len(text) > MAX_CHARACTERS:
         raise Unparsed(say("{path}: {n} characters", path=path, n=len(text)))
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # such as the warning of an invalid escape in the student's code
+        with warnings.catch_warnings(action="ignore"):  # such as the warning of an invalid escape in the student's code
             tree = ast.parse(text)
         names = _Names(tree)
         found = {*_imports(tree, names, rubric), *_uses(tree, names, rubric)}

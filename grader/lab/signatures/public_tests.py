@@ -72,8 +72,7 @@ class PublicTests:
         """Property, test and error of each failure; of a property's failures, those of the finest dtypes."""
         finest = dict[str, int]()
         # A student's code may warn, or print.
-        with _imported(files), warnings.catch_warnings(), redirect_stdout(io.StringIO()):
-            warnings.simplefilter("ignore")
+        with _imported(files), warnings.catch_warnings(action="ignore"), redirect_stdout(io.StringIO()):
             modules = {name: _executed_again(sys.modules[name]) for name in {i.module.__name__ for _, _, i in items}}
             for coarseness, property_id, item in items:
                 if coarseness > finest.get(property_id, coarseness):
