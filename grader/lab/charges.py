@@ -32,8 +32,6 @@ from grader.specimens.variants import Variant
 from .signatures.public_tests import PublicTests
 
 KINDS = ("variants", "slips", "pairs", "valid")
-RUBRIC = ASSIGNMENT.rubric
-TASK_OF = {name: task.id for task in RUBRIC.tasks for name in task.names}
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,7 @@ class Charge:
 
 def points(properties: Iterable[str]) -> float:
     """What some properties are worth together."""
-    return sum(RUBRIC.properties[prop].points for prop in properties)
+    return sum(ASSIGNMENT.rubric.properties[prop].points for prop in properties)
 
 
 def subjects(kinds: Iterable[str], every: int) -> Iterator[tuple[str, Variant]]:
@@ -104,10 +102,15 @@ def lost(results: Iterable[CaseResult]) -> frozenset[str]:
     return frozenset(prop for prop, cases in by_property.items() if property_outcome(cases) not in earned)
 
 
+def task_of(variant: Variant) -> str:
+    """The id of the task whose piece it changes."""
+    return next(task.id for task in ASSIGNMENT.rubric.tasks if variant.piece in task.names)
+
+
 @cache
 def hidden_tests(task: str) -> HiddenTests:
     """The hidden tests of a task, on all devices; they are collected once."""
-    return HiddenTests(ASSIGNMENT, devices("auto"), 0, RUBRIC.only(task).properties)
+    return HiddenTests(ASSIGNMENT, devices("auto"), 0, ASSIGNMENT.rubric.only(task).properties)
 
 
 @cache
@@ -118,8 +121,8 @@ def _public_tests() -> PublicTests:
 def judged(variant: Variant) -> tuple[Student, list[CaseResult]]:
     """The submission as a student, and the outcome of each case of its task."""
     with warnings.catch_warnings(action="ignore"):  # a student's code may warn
-        student = Student(variant.files, InProcessWorker, RUBRIC, Limits(submission_s=1e6))
-        return student, hidden_tests(TASK_OF[variant.piece]).run(student)
+        student = Student(variant.files, InProcessWorker, ASSIGNMENT.rubric, Limits(submission_s=1e6))
+        return student, hidden_tests(task_of(variant)).run(student)
 
 
 def charge(kind: str, variant: Variant) -> Charge:
@@ -177,7 +180,7 @@ def main() -> None:
     torch.set_num_threads(1)
     charges = []
     for kind, variant in subjects(options.kinds, options.every):
-        if options.task in (None, TASK_OF[variant.piece]) and options.match in variant.name:
+        if options.task in (None, task_of(variant)) and options.match in variant.name:
             charges.append(found := charge(kind, variant))
             if not found.exact or found.wrong_hints or found.unseen:
                 print(line(found), flush=True)

@@ -21,7 +21,7 @@ from grader.core.judge.student_objects import StudentModule
 from grader.core.messages import quoted
 from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.limits import Limits
-from grader.lab.charges import TASK_OF, Charge, charge, figures, line
+from grader.lab.charges import Charge, charge, figures, line, task_of
 
 RUBRIC = ASSIGNMENT.rubric
 BY_NAME = {slip.name: slip for slip in SLIPS}
@@ -138,7 +138,7 @@ def test_slips_have_names_of_their_own_and_ids_that_exist() -> None:
     assert len(BY_NAME) == len(SLIPS)
     known = {misconception.id for misconception in RUBRIC.misconceptions}
     for slip in SLIPS:
-        assert slip.properties <= RUBRIC.only(TASK_OF[submission([slip]).piece]).properties.keys(), slip.name
+        assert slip.properties <= RUBRIC.only(task_of(submission([slip]))).properties.keys(), slip.name
         assert slip.hints <= known, slip.name
 
 
