@@ -71,6 +71,12 @@ NOT_STRETCHED = pytest.mark.hint(
     zh="k = 1 时没有任何拉伸。取位置 1、hd = 8：应该是哪些角度，各在哪一列？第 0 行是不是位置 0？"
     "一个模块会不会用到另一个模块的表？",
 )
+OTHER_BASE = pytest.mark.hint(
+    en="Are these the angles of base 16, or of a module with another base? Where does base enter the table, and if "
+    "modules share tables (a class attribute, a global, lru_cache), does the lookup go by base and ratio, too?",
+    zh="这是 base = 16 的角度，还是另一个 base 不同的模块的角度？base 从哪里进入表？如果模块之间共用表"
+    "（类属性、全局变量、lru_cache），查表时是否也看 base 和 ratio？",
+)
 
 
 @pytest.mark.rubric("rope_base")
@@ -78,7 +84,7 @@ NOT_STRETCHED = pytest.mark.hint(
     ("base", "ratio", "thetas"),
     [
         pytest.param(10000, 1, [1, 0.1, 0.01, 0.001], marks=NOT_STRETCHED),
-        pytest.param(16, 1, [1, 1 / 2, 1 / 4, 1 / 8], marks=NOT_STRETCHED),
+        pytest.param(16, 1, [1, 1 / 2, 1 / 4, 1 / 8], marks=OTHER_BASE),
         (16, 8, [1, 1 / 4, 1 / 16, 1 / 64]),
         (16, 4, [1, 1 / 16]),
     ],
