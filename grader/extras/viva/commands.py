@@ -48,14 +48,11 @@ def viva(
     if bool(answers) == bool(out):
         terminal.fail("give either --out QUIZ, to write quizzes, or --answers CSV, to grade answers.")
     with terminal.ending(folder, ExportError, PseudonymError, ValueError, code=terminal.EXIT_GRADER_ERROR):
-        try:
-            if out:
-                terminal.prepare(out)
-                _ask(folder, out, submissions, seed, terminal.language_of(lang), Level[require_isolation.upper()], jobs)
-            else:
-                _grade(folder, answers or [])
-        except KeyboardInterrupt:
-            terminal.fail("stopped; nothing was written.", 130)
+        if out:
+            terminal.prepare(out)
+            _ask(folder, out, submissions, seed, terminal.language_of(lang), Level[require_isolation.upper()], jobs)
+        else:
+            _grade(folder, answers or [])
 
 
 def _ask(folder: Path, out: Path, given: list[Path] | None, seed: int, language: str, level: Level, jobs: int) -> None:
