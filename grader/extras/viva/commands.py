@@ -108,9 +108,7 @@ def _read(folder: Path, submissions: list[Path] | None) -> Mapping[str, Submissi
                 found[line.id] = reader.read(candidates[line.id])
                 say_what_differs(terminal.read_written(folder / line.id / "report.json", Report), found[line.id])
             else:
-                terminal.warn(
-                    f"{line.id}: no longer among the submissions; skipped. Pass their place with --submissions."
-                )
+                terminal.warn(f"{line.id}: no longer among the submissions; skipped. Pass --submissions.")
     return found
 
 

@@ -44,9 +44,8 @@ def picture(entries: Sequence[Entry], points: Mapping[str, Practice], language: 
     graded = [own.line for own in entries if own.line.score is not None and own.line.id in points]
     pairs = sorted(Counter((line.score, points[line.id].points) for line in graded).items())
     template = templates(Path(__file__).parent).get_template("picture.html.j2")
-    shown = template.render(
-        pairs=pairs, most=max((line.max_score for line in graded), default=0), ask=partial(say, language)
-    )
+    most = max((line.max_score for line in graded), default=0)
+    shown = template.render(pairs=pairs, most=most, ask=partial(say, language))
     return Markup(shown)  # of our template, which escapes values
 
 

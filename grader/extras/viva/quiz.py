@@ -17,7 +17,6 @@ from .source import Edit, Place
 KEY = "viva.json"  # in the folder of reports; it holds the answers
 KINDS = ("predict", "shape", "what_if", "find", "why", "growth")
 LEAST_OPTIONS = 4
-HARD = "hard"
 NEAR = 3  # lines; a question may answer another one about such a neighbour
 
 
@@ -83,9 +82,9 @@ def drawn(identifier: str, name: str, pool: Sequence[Question], seed: int) -> Qu
     """
     left, chosen = random.Random(f"{seed}:{identifier}").sample(pool, len(pool)), list[Question]()
     for kind in [*reversed(KINDS)][: len(pool)]:  # first the kinds with the fewest questions
-        used, files = set[Place]().union(*(own.places for own in chosen)), [own.edit.place[0] for own in chosen]
+        used, own = set[Place]().union(*(one.places for one in chosen)), [one.edit.place[0] for one in chosen]
         left.sort(
-            key=lambda q: (len(used & q.places), q.kind != kind, files.count(q.edit.place[0]), q.difficulty != HARD)
+            key=lambda q: (len(used & q.places), q.kind != kind, own.count(q.edit.place[0]), q.difficulty != "hard")
         )
         chosen.append(left.pop(0))
     return Quiz(id=identifier, name=name, pool=len(pool), questions=sorted(chosen, key=lambda q: KINDS.index(q.kind)))

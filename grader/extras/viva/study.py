@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -197,7 +196,7 @@ def _chosen(lines: Mapping[Place, str], own: Version, seed: str) -> list[Edit]:
     """Edits of lines that ran; these are neighbours, so that one can ask which of them breaks a law."""
     ran = {place for run in own.outcomes.values() for place in run.steps}
     rng = random.Random(seed)
-    edits = [[*some[:2], some[-1]] for place in sorted(ran & lines.keys()) if (some := edits_of(place, lines[place]))]
+    edits = [some for place in sorted(ran & lines.keys()) if (some := edits_of(place, lines[place]))]
     first = rng.randrange(len(edits) or 1)
-    turns = zip_longest(*(rng.sample(some, len(some)) for some in [*edits[first:], *edits[:first]]))
-    return [*dict.fromkeys(edit for turn in turns for edit in turn if edit)][:MOST_TRIED]
+    around = [*edits[first:], *edits[:first]] * 3  # where there are few lines, two or three edits of each
+    return [*dict.fromkeys(rng.choice([*some[:2], some[-1]]) for some in around)][:MOST_TRIED]

@@ -190,10 +190,10 @@ def test_every_value_among_the_options_was_given_by_running_something(reference:
 
 
 @process
-def test_the_calls_that_change_are_told_by_running_the_edited_file(reference: list[Study]) -> None:
+def test_the_calls_that_change_are_told_by_running_the_edited_file(start: Counting, reference: list[Study]) -> None:
     """Of three calls, each set of them is the right answer now and then, and none of them is all too often."""
     answers = Counter[str]()
-    for study in reference:
+    for study in [*reference, *studied(start, ASSIGNMENT.solution(), seed="1")]:
         calls = {call.code.strip(): call for call in study.own.outcomes}
         for question in (question for question in pool([study]) if question.kind == "what_if"):
             right = question.answer
@@ -463,8 +463,10 @@ def test_an_edit_after_which_something_raises_is_no_version(start: Counting, ref
     assert own is not None
     assert version(start, crashing, task, calls, {}) is not None
     assert version(start, crashing, task, calls, {}, own) is None
-    assert version(start, crashing, task, [], {"law": calls[0].code}, replace(own, raising=frozenset({0}))) is not None
-    assert version(start, crashing, task, [], {"law": calls[0].code}, own) is None
+    before, after = (version(start, code, task, calls[1:], {"law": calls[0].code}) for code in (files, crashing))
+    assert before is not None
+    assert after is not None
+    assert version(start, crashing, task, calls[1:], {"law": calls[0].code}, before) is None
 
 
 @process
