@@ -219,7 +219,9 @@ def test_the_same_seed_gives_the_same_questions_and_another_student_gets_others(
 ) -> None:
     again = pool(studied(start, ASSIGNMENT.solution()))
     assert again == pool(reference)
-    quizzes = [drawn(name, "anon-abcdefgh", again, 0) for name in ("ada", "ada", "bo")]
+    other = pool(studied(start, ASSIGNMENT.solution(), seed="bo"), seed="bo")  # edits are chosen for each student
+    pools = {"ada": again, "bo": other}
+    quizzes = [drawn(name, "anon-abcdefgh", pools[name], 0) for name in ("ada", "ada", "bo")]
     assert quizzes[0] == quizzes[1]
     assert [question.kind for question in quizzes[0].questions] == [*KINDS]
     shared = [question for question in quizzes[0].questions if question in quizzes[2].questions]
