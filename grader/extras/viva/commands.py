@@ -48,14 +48,11 @@ def viva(
     if bool(answers) == bool(out):
         terminal.fail("give either --out QUIZ, to write quizzes, or --answers CSV, to grade answers.")
     with terminal.ending(folder, ExportError, PseudonymError, ValueError, code=terminal.EXIT_GRADER_ERROR):
-        try:
-            if out:
-                terminal.prepare(out)
-                _ask(folder, out, submissions, seed, terminal.language_of(lang), Level[require_isolation.upper()], jobs)
-            else:
-                _grade(folder, answers or [])
-        except KeyboardInterrupt:
-            terminal.fail("stopped; nothing was written.", 130)
+        if out:
+            terminal.prepare(out)
+            _ask(folder, out, submissions, seed, terminal.language_of(lang), Level[require_isolation.upper()], jobs)
+        else:
+            _grade(folder, answers or [])
 
 
 def _ask(folder: Path, out: Path, given: list[Path] | None, seed: int, language: str, level: Level, jobs: int) -> None:
@@ -111,9 +108,7 @@ def _read(folder: Path, submissions: list[Path] | None) -> Mapping[str, Submissi
                 found[line.id] = reader.read(candidates[line.id])
                 say_what_differs(terminal.read_written(folder / line.id / "report.json", Report), found[line.id])
             else:
-                terminal.warn(
-                    f"{line.id}: no longer among the submissions; skipped. Pass their place with --submissions."
-                )
+                terminal.warn(f"{line.id}: no longer among the submissions; skipped. Pass --submissions.")
     return found
 
 

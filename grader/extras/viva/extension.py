@@ -42,11 +42,10 @@ def picture(entries: Sequence[Entry], points: Mapping[str, Practice], language: 
     from grader.core.pages.render import templates  # slow to import, and every command imports this file
 
     graded = [own.line for own in entries if own.line.score is not None and own.line.id in points]
-    if not graded:
-        return Markup("")
     pairs = sorted(Counter((line.score, points[line.id].points) for line in graded).items())
     template = templates(Path(__file__).parent).get_template("picture.html.j2")
-    shown = template.render(pairs=pairs, most=max(line.max_score for line in graded), ask=partial(say, language))
+    most = max((line.max_score for line in graded), default=0)
+    shown = template.render(pairs=pairs, most=most, ask=partial(say, language))
     return Markup(shown)  # of our template, which escapes values
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -39,7 +38,6 @@ def written(quizzes: Sequence[Quiz], rubric: Rubric, language: str) -> Iterator[
     """Every file by its path; a quiz without questions has none."""
     environment = prepared(templates(HERE), rubric, language)
     script = (HERE / "page.js").read_text(encoding="utf-8")
-    environment.filters["gift"] = _escaped
     environment.globals |= {
         "ask": partial(say, language),
         "script": Markup(script),  # ours, not a student's
@@ -57,11 +55,6 @@ def written(quizzes: Sequence[Quiz], rubric: Rubric, language: str) -> Iterator[
         items = {f"{code}.xml": render("item.xml", code=code, question=one) for code, one in quiz.numbered}
         package = {name: render(name, quiz=quiz) for name in ("imsmanifest.xml", "test.xml")}
         yield f"qti/{quiz.name}.zip", zip_bytes({**package, **items})
-
-
-def _escaped(markup: str) -> Markup:
-    """Markup in which GIFT finds no sign of its own; its line ends are written as such."""
-    return Markup(re.sub(r"[\\~=#{}:]", r"\\\g<0>", str(markup)).replace("\n", "\\n"))
 
 
 def _sealed(quiz: Quiz) -> dict[str, Any]:

@@ -21,9 +21,10 @@ from .study import Call, Study, Value, Version
 
 T = TypeVar("T")
 NOT_ASKED = {False: "growth", True: "predict"}  # about calls without and with a history
-COPY = re.compile(r"[\w.]+(?:: [^=]+)? = [\w.]+")  # what such a line holds is no question
+CAST = r"\.(?:to|float|double|half|long|type|type_as|clone|detach|contiguous)\((?:[^()]|\([^()]*\))*\)"
+COPY = re.compile(rf"(?:[\w.]+(?:: [^=]+)? = |return )(?:float\()?[\w.[\]]+(?:{CAST})*\)?")  # is no question
 MOST_CALLS_OF_A_LINE = 2
-EASY, MEDIUM = 3, 9  # lines that run between the line and the effect, at most
+EASY, MEDIUM = 3, 9  # lines that run between the line and the nearer end of a call, at most
 MOST_WRONG = 4
 COMPARED, MOST_ALIKE = 3, 2  # calls of a question about what changes; that change, or that do not, where both exist
 SETS = [*chain.from_iterable(combinations(range(1, COMPARED + 1), size) for size in range(COMPARED + 1))]
@@ -51,12 +52,11 @@ class Maker:
         line, own = self._study.lines.get(place), self._study.own.outcomes
         if line is None or kind not in KINDS or COPY.fullmatch(line):  # a submission may have anything sent
             return
-        calls = [call for call in own if kind != NOT_ASKED[call.history]]
+        inner = {call: run for call, run in own.items() if run.told.get(("predict", place)) != run.value}
+        calls = [call for call in inner if kind != NOT_ASKED[call.history]]
         fits = [(call, own[call].told[kind, place]) for call in calls if (kind, place) in own[call].told]
         for call, right in self._shuffled([one for one in fits if one[1].is_readable])[:MOST_CALLS_OF_A_LINE]:
-            groups = self._versions[:1], self._versions
-            others = [[value for one in some for value in one.held(kind, call)] for some in groups]
-            yield self._ask(kind, Edit(place, line), [call], self._apart(right, *others), self._say("by_running"))
+            yield self._ask(kind, Edit(place, line), [call], self._apart(kind, call, right), self._say("by_running"))
 
     def _what_if(self, edit: Edit, version: Version) -> Iterator[Question]:
         """Which of three calls that run lines of a file change with an edit of it."""
@@ -100,16 +100,18 @@ class Maker:
         blocks = [edit.shown, *codes] if edit.shown and not law else codes
         ordered = sorted(options, key=lambda option: re.sub(r"\d+", lambda digits: digits[0].zfill(9), option))
         runs = [run.steps for run in self._study.own.outcomes.values() if edit.place in run.steps]
-        steps = min(len(run) - run.index(edit.place) for run in runs)
+        steps = min(min(run.index(edit.place) + 1, len(run) - run.index(edit.place)) for run in runs)
         difficulty = "easy" if steps <= EASY else "medium" if steps <= MEDIUM else "hard"
         return Question(kind, self._study.task.id, prompt, blocks, ordered, options[0], why, edit, difficulty)
 
-    def _apart(self, right: Value, *others: Sequence[Value]) -> list[str]:
-        """The right value, and others of its form that a reader can tell from it and from each other."""
+    def _apart(self, kind: str, call: Call, right: Value) -> list[str]:
+        """The right value, and others of its form that a reader can tell apart; those of the submission first."""
         chosen = {right.text(2): right.text()}
-        for other in (value for some in others for value in self._shuffled([*dict.fromkeys(some)])):
-            if len(chosen) <= MOST_WRONG and other.form == right.form and other.is_readable:
-                chosen.setdefault(other.text(2), other.text())
+        for some in (self._versions[:1], self._versions):
+            told = [item for one in some for item in one.outcomes[call].told.items()]
+            for other in self._shuffled([*dict.fromkeys(value for (one, _), value in told if one == kind)]):
+                if len(chosen) <= MOST_WRONG and other.form == right.form and other.is_readable:
+                    chosen.setdefault(other.text(2), other.text())
         return [*chosen.values()]
 
     def _shuffled(self, items: Sequence[T]) -> list[T]:

@@ -8,17 +8,16 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from operator import attrgetter
 from pathlib import Path
 
 from grader.core.results.report import Record
 
-from .source import Edit
+from .source import Edit, Place
 
 KEY = "viva.json"  # in the folder of reports; it holds the answers
 KINDS = ("predict", "shape", "what_if", "find", "why", "growth")
 LEAST_OPTIONS = 4
-ALIKE = [attrgetter(name) for name in ("kind", "edit.place", "task")]  # in which the questions of a quiz differ
+NEAR = 3  # lines; a question may answer another one about such a neighbour
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Question:
         options: As they are shown; the answer, and others that were shown to be wrong.
         why: For the examiner: how the answer was found.
         edit: The line that it is about, and what it is changed to, if it is.
-        difficulty: ``easy``, ``medium`` or ``hard``, by how many lines run between the line and the effect.
+        difficulty: ``easy``, ``medium`` or ``hard``, by how many lines run between it and the nearer end of a call.
     """
 
     kind: str
@@ -43,6 +42,12 @@ class Question:
     why: str
     edit: Edit
     difficulty: str
+
+    @property
+    def places(self) -> set[Place]:
+        """The lines that it is about or offers edits of, and lines below, so that those of neighbours overlap."""
+        numbers = [self.edit.place[1], *(int(one.partition(":")[0]) for one in self.options if self.kind == "find")]
+        return {(self.edit.place[0], number + further) for number in numbers for further in range(NEAR)}
 
 
 class Quiz(Record):
@@ -71,13 +76,16 @@ class Key(Record):
 
 
 def drawn(identifier: str, name: str, pool: Sequence[Question], seed: int) -> Quiz:
-    """The quiz of one student: a question of each kind where there is one, about as many places and tasks as possible.
+    """The quiz of one student: about distant lines, of each kind where there is one, from as many files as possible.
 
     Hard ones come first. The same seed gives the same quiz; students with the same code get different ones.
     """
     left, chosen = random.Random(f"{seed}:{identifier}").sample(pool, len(pool)), list[Question]()
-    while left and len(chosen) < len(KINDS):
-        left.sort(key=lambda q: (*(sum(of(q) == of(own) for own in chosen) for of in ALIKE), q.difficulty != "hard"))
+    for kind in [*reversed(KINDS)][: len(pool)]:  # first the kinds with the fewest questions
+        used, own = set[Place]().union(*(one.places for one in chosen)), [one.edit.place[0] for one in chosen]
+        left.sort(
+            key=lambda q: (len(used & q.places), q.kind != kind, own.count(q.edit.place[0]), q.difficulty != "hard")
+        )
         chosen.append(left.pop(0))
     return Quiz(id=identifier, name=name, pool=len(pool), questions=sorted(chosen, key=lambda q: KINDS.index(q.kind)))
 

@@ -11,14 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 Place = tuple[str, int]  # path and line
-TOKENS = {
-    **{"<": ("<=", ">"), "<=": ("<", ">="), ">": (">=", "<"), ">=": (">", "<="), "==": ("!=",), "!=": ("==",)},
-    **{"+": ("-",), "-": ("+",), "*": ("/",), "/": ("*",), "//": ("%",), "%": ("//",), "|": ("&",), "&": ("|",)},
-    **{"and": ("or",), "or": ("and",), "True": ("False",), "False": ("True",), "float32": ("float64",)},
-    **{"sqrt": ("square",), "rsqrt": ("sqrt",), "square": ("abs",), "mean": ("sum",), "sum": ("mean",)},
-    **{"cos": ("sin",), "sin": ("cos",), "uniform_": ("normal_",), "normal_": ("uniform_",)},
-    **{str(number): (str(number + 1),) for number in range(10)},
-}
+SLIPS = """< <= >; <= < >=; > >= <; >= > <=; == !=; != ==; + -; - +; * /; / *; // %; % //; | &; & |; and or; or and;
+True False; False True; mean sum; sum mean; sqrt square; rsqrt sqrt; square abs; cos sin; sin cos; float32 float64;
+uniform_ normal_; normal_ uniform_; 0 1; 1 2; 2 3; 3 4; 4 5; 5 6; 6 7; 7 8; 8 9; 9 10"""  # a token, and others for it
+TOKENS = {token: others for token, *others in map(str.split, SLIPS.split(";"))}
 OWNERS = {"torch", "nn", "F", "math", "init", "functional", "self", "super()"}  # other calls can be left out
 NEEDED = r"super\(\)|manual_seed|device"  # without a seed or a move, a CPU shows less than what can be argued
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)

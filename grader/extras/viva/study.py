@@ -32,7 +32,7 @@ FLOAT = r"-?\d+(?:\.\d+)?e[-+]?\d+|-?\d+\.\d+"
 MOST_TEXT = 160  # characters of an option
 MOST_FRACTIONS = 2  # different numbers that two digits after the point do not write
 LIMIT_S = 1.0  # of a worker's time for all calls on one version
-MOST_EDITS = 6  # of a task's lines; each costs two workers
+MOST_EDITS, MOST_TRIED = 5, 12  # of a task's lines; each costs two workers, or one if it raises something new
 
 
 class Call(Record):
@@ -53,7 +53,7 @@ class Viva(Record):
 
     Attributes:
         laws: From the id of a property to code like that of a call, whose value is true where the property holds. No
-            student reads it; the title of the property is the law in words.
+            student reads it; the title of the property is the law in words. It raises where one could argue about them.
     """
 
     calls: list[Call]
@@ -98,14 +98,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Version:
-    """What code for a task does with each call, and the properties that it breaks."""
+    """What code for a task does with each call, the properties that it breaks, and which calls and laws raise."""
 
     outcomes: Mapping[Call, Outcome]
     broken: frozenset[str]
-
-    def held(self, kind: str, call: Call) -> list[Value]:
-        """What lines told during a call for one kind of question."""
-        return [value for (one, _), value in self.outcomes[call].told.items() if one == kind]
+    raising: frozenset[int]
 
 
 @dataclass(frozen=True)
@@ -115,7 +112,7 @@ class Study:
     Attributes:
         own: The submission as it is.
         holding: The properties whose law holds for it.
-        edited: It with one edit each, and what that breaks of them.
+        edited: It with one edit each, after which no more calls and laws raise, and what that breaks of them.
         mistakes: What others get wrong, for wrong answers.
     """
 
@@ -139,9 +136,11 @@ def studies(start: Start, files: Files, rubric: Rubric, viva: Viva, known: Known
     for task in rubric.tasks:
         laws = {prop.id: viva.laws[prop.id] for prop in task.properties if prop.id in viva.laws}
         if own := version(start, files, task, viva.calls, laws):
-            holding, edits = frozenset(laws) - own.broken, _chosen(lines, own, f"{seed}:{task.id}")
-            versions = [(edit, version(start, edit.applied(files), task, viva.calls, laws)) for edit in edits]
-            edited = [(edit, replace(one, broken=one.broken & holding)) for edit, one in versions if one]
+            holding, edited = frozenset(laws) - own.broken, list[tuple[Edit, Version]]()
+            for edit in _chosen(lines, own, f"{seed}:{task.id}"):
+                new = edit.applied(files)
+                if len(edited) < MOST_EDITS and (one := version(start, new, task, viva.calls, laws, own)):
+                    edited.append((edit, replace(one, broken=one.broken & holding)))
             yield Study(task, lines, own, holding, edited, [one for name, one in known if name == task.id])
 
 
@@ -153,8 +152,10 @@ def known_mistakes(start: Start, assignment: Assignment, viva: Viva) -> Known:
     return [(task.id, one) for task, files in pairs if (one := version(start, files, task, viva.calls, {}))]
 
 
-def version(start: Start, files: Files, task: Task, calls: Sequence[Call], laws: Mapping[str, str]) -> Version | None:
-    """Run code for a task; None if it cannot be imported, does not end, varies, or if every call raises something.
+def version(
+    start: Start, files: Files, task: Task, calls: Sequence[Call], laws: Mapping[str, str], own: Version | None = None
+) -> Version | None:
+    """Run code for a task; None if it cannot be imported, does not end, varies, or raises more than ``own``.
 
     A second worker confirms what the first one says: where they differ about a call, there is no version, and where
     they differ about a line, nothing is told of it. In the first, memory that nobody has written to holds nan.
@@ -171,7 +172,8 @@ def version(start: Start, files: Files, task: Task, calls: Sequence[Call], laws:
             found.append([_outcome(one) for one in reply["value"]["outcomes"]])
         except (WorkerFailed, AttributeError, TypeError, ValueError, KeyError):  # a submission may have any reply sent
             return None
-        if all(one.value.startswith("raises ") for one in found[-1][: len(asked)]):
+        raising = frozenset(number for number, one in enumerate(found[-1]) if one.value.startswith("raises "))
+        if raising >= {*range(len(asked))} or (own and raising - own.raising):
             return None
     first, second = found
     if len(first) != len(asked) + len(laws) or [one.value for one in first] != [one.value for one in second]:
@@ -181,7 +183,7 @@ def version(start: Start, files: Files, task: Task, calls: Sequence[Call], laws:
         for a, b in zip(first, second, strict=True)
     ]
     broken = frozenset(name for name, one in zip(laws, first[len(asked) :], strict=True) if one.value != "True")
-    return Version(dict(zip(asked, agreed, strict=False)), broken)
+    return Version(dict(zip(asked, agreed, strict=False)), broken, raising)
 
 
 def _outcome(reply: Mapping[str, Any]) -> Outcome:
@@ -191,9 +193,10 @@ def _outcome(reply: Mapping[str, Any]) -> Outcome:
 
 
 def _chosen(lines: Mapping[Place, str], own: Version, seed: str) -> list[Edit]:
-    """An edit of each of some lines that ran; they are neighbours, so that one can ask which of them breaks a law."""
+    """Edits of lines that ran; these are neighbours, so that one can ask which of them breaks a law."""
     ran = {place for run in own.outcomes.values() for place in run.steps}
     rng = random.Random(seed)
     edits = [some for place in sorted(ran & lines.keys()) if (some := edits_of(place, lines[place]))]
     first = rng.randrange(len(edits) or 1)
-    return [rng.choice([*some[:2], some[-1]]) for some in [*edits[first:], *edits[:first]]][:MOST_EDITS]
+    around = [*edits[first:], *edits[:first]] * 3  # where there are few lines, two or three edits of each
+    return [*dict.fromkeys(rng.choice([*some[:2], some[-1]]) for some in around)][:MOST_TRIED]
