@@ -45,7 +45,7 @@ WRITTEN_TO = pytest.mark.hint(
     en="A call must leave this unchanged. Which line writes: an operation in place (a name ending in _, +=, item "
     "assignment), an option of a lookup such as max_norm, or a draw that belongs in __init__?",
     zh="调用不能改动它。是哪一行在写：原地操作（以 _ 结尾的方法、+=、下标赋值），查表函数的选项（例如 max_norm），"
-    "还是本该在 __init__ 里的采样？",
+    "还是把 __init__ 里的采样放到了这里？",
 )
 EVERY_RANK = pytest.mark.parametrize("rank", range(WORLD))
 
@@ -520,7 +520,7 @@ def test_the_draw_is_made_on_the_device_that_is_asked_for(kind, elsewhere):
 def test_the_output_follows_the_dtype_of_the_parameter(kind, dtype, device):
     """The parameter decides, in either mode, not the constructor's argument; ids may be cut out, as tokens[:, :-1] is.
 
-    两种模式下都由参数决定，而不是构造函数的 dtype：模块转换之后也是新的 dtype；id 可以像 tokens[:, :-1] 那样切出来。
+    输出的 dtype 在两种模式下都由参数决定，而不是构造函数：模块转换之后也是新的；id 可以像 tokens[:, :-1] 那样切出来。
     """
     for module in (kind.filled(dtype=dtype, device=device), kind.filled(device=device).to(dtype)):
         for mode in (True, False):

@@ -219,10 +219,10 @@ class Page:
     def _mistakes(self, prop: Property, trouble: Trouble) -> dict[str, str]:
         """The known mistake behind the failures of a property, or two; if there is none, what the property asks for.
 
-        Unless what the test saw is more special: then that would lead away from it.
+        Unless what the test saw is more special: then that would lead away from it. A line that fails shows no result.
         """
         language = self.feedback.language
-        if found := self._causes(prop):
+        if trouble.kind not in ("error", "python") and (found := self._causes(prop)):
             either = (
                 " ".join(self._say("mistake_named", text=one[language], name=one["name"]) for one in together)
                 for together in found
