@@ -78,13 +78,12 @@ def assert_close(received: object, expected: Tensor, limit: Tensor) -> None:
     __tracebackhide__ = True
     tensor = shaped(received, expected.shape)
     actual, exact = tensor.detach().double().cpu(), expected.detach().double().cpu()
-    right = ((actual - exact).abs() <= limit.cpu()) & actual.isfinite()
-    if not right.all():
-        look = _look(actual[~right], exact[~right], tensor.dtype)
-        where = [*_places(~right), *(("factor", fields) for key, fields in look if fields)]
-        raise MismatchError(
-            *_first_difference(tensor, actual, ~right), *look, received=tensor.detach().cpu(), where=where
-        )
+    wrong = ~(((actual - exact).abs() <= limit.cpu()) & actual.isfinite())
+    if wrong.any():
+        look = _look(actual, exact, wrong, tensor.dtype)
+        parts = [*_first_difference(tensor, actual, wrong), *look]
+        where = [*_places(wrong), *(("factor", fields) for _, fields in look if fields)]
+        raise MismatchError(*parts, received=tensor.detach().cpu(), where=where)
 
 
 @contextmanager
@@ -228,8 +227,9 @@ def _first_difference(tensor: Tensor, actual: Tensor, wrong: Tensor) -> list[tup
     return [("values", {"index": index, **tensor_is, **count}), *where, ("received", {"values": _numbers(values)})]
 
 
-def _look(values: Tensor, expected: Tensor, dtype: torch.dtype) -> list[tuple[str, dict]]:
+def _look(actual: Tensor, exact: Tensor, wrong: Tensor, dtype: torch.dtype) -> list[tuple[str, dict]]:
     """What the wrong values of a tensor of that dtype have in common, if anything."""
+    values, expected = actual[wrong], exact[wrong]
     if not values.isfinite().all():
         return [("not_finite", {})]
     if not values.any():
@@ -243,7 +243,8 @@ def _look(values: Tensor, expected: Tensor, dtype: torch.dtype) -> list[tuple[st
     factors = values / expected
     factor = float(factors.median())
     alike = bool(((factors - factor).abs() <= ALIKE * abs(factor)).all())
-    if not alike or len(values.unique()) == 1 or abs(factor - 1) <= ALIKE:  # one number may be that of another row
+    from_another_row = len(values.unique()) == 1 and values[0] in exact  # so its factor is chance
+    if not alike or from_another_row or abs(factor - 1) <= ALIKE:
         return []
     if abs(factor + 1) <= ALIKE:
         return [("opposite", {})]

@@ -176,7 +176,7 @@ MISTAKES = {
     "turned the other way": Mistake(
         TURN,
         {HALF: "torch.cat((second, -first), dim=-1)"},
-        *("rotary_pairing_and_sign", "a quarter turn", "", "rotary_opposite_angle"),
+        *("rotary_pairing_and_sign", "a quarter turn", "in no single row", "rotary_opposite_angle"),
     ),
     "positions from one": Mistake(
         ROPE,
@@ -273,6 +273,15 @@ def test_the_first_step_is_a_question_alone(handed: Path, tmp_path: Path, run: W
     assert not {"where", "mistake"} & parts.keys()
     assert "GroupRMSNorm(hidden_size=16, group_size=4, eps=15.0" in parts["called"]
     assert "Where to look, and which mistake it is, if known: python -m tests --hint 2\n" in told
+
+
+def test_a_line_that_fails_is_not_named_as_a_wrong_result(handed: Path, tmp_path: Path, run: WarmPython) -> None:
+    """With the number of heads as the length, some cases fail in a line and others give wrong angles."""
+    folder = shutil.copytree(handed, tmp_path / "student")
+    write_folder(folder, edited((ROPE, "seq_len = input.shape[1]", "seq_len = input.shape[2]"), of=ASSIGNMENT))
+    told = run(folder, "tests", "--task", "4", "--hint", "2").stdout
+    assert "must match the size of tensor b" in told
+    assert "rope_unscaled_angles" not in told
 
 
 def test_every_question_asks() -> None:

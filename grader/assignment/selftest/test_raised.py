@@ -283,6 +283,30 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         ("the stub's default, eps=1e-05", "Which default does your constructor give this argument"),
         ("What do parameters() and buffers() list",),
     ),
+    "a pair returned": (
+        TURN,
+        {".to(input.dtype)": ".to(input.dtype), cos"},
+        4,
+        ("of type tuple (float32 [2, 3, 3, 8], float32 [3, 1, 8]), expected one tensor: what does your return give",),
+        (),
+    ),
+    "the last row never looked up": (
+        VOCAB,
+        {"embedding(input_ids,": "embedding(input_ids.clamp(max=len(self.table) - 2),"},
+        2,
+        ("received 14 14 14 14 14 14 Wrong only for id 15.",),
+        ("factor", "everywhere"),
+    ),
+    "rows that foreign ids are clamped to": (
+        VOCAB,
+        {
+            FOREIGN: "rows.clamp(0, self.shard.shape[0] - 1)",
+            "embedded.masked_fill(foreign.unsqueeze(-1), 0)": "embedded",
+        },
+        3,
+        ("Wrong for ids 4-15.",),
+        ("where dimension", "everywhere"),
+    ),
     "a draw without the seed": (
         NORM,
         {DRAW: "nn.init.uniform_(self.gamma, *self.init_range)"},
