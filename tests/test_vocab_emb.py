@@ -466,7 +466,7 @@ SHARD_DEFAULTS = {"rank": 0, "world_size": 1, "init_mean": 0.0, "init_std": 1.0,
 def test_leaving_an_argument_out_means_its_default(layer, argument, value, device):
     """A module without {argument} does the same as one that is given the stub's default, {argument}={value}.
 
-    不写 {argument}，与写上 stub 中的默认值 {argument}={value}，结果相同。
+    不写 {argument}，与写上模板中的默认值 {argument}={value}，结果相同。
     """
     build = partial(getattr(vocab_emb, layer), vocab_size=VOCAB, emb_size=EMB, device=device)
     given, without = (only_parameter(build(**chosen)) for chosen in ({argument: value}, {}))
