@@ -195,8 +195,9 @@ def shaped(received: object, shape: Iterable[int]) -> Tensor:
     if received is None:
         raise MismatchError(("nothing_returned", {}))
     if not isinstance(received, Tensor):
-        value = f" {shown(received)}".rstrip()
-        raise MismatchError(("not_a_tensor", {"received": type(received).__name__, "value": value}))
+        raise MismatchError(
+            ("not_a_tensor", {"received": type(received).__name__, "value": f" {shown(received)}".rstrip()})
+        )
     if list(received.shape) != list(shape):
         raise MismatchError(("shape", {"received": list(received.shape), "expected": list(shape)}))
     return received

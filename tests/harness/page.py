@@ -248,7 +248,8 @@ class Page:
 
     def _one_line(self, prop: Property, explained: Trouble) -> str:
         trouble = self._troubles(prop)[0]
-        same = trouble.stopped and (trouble.place, trouble.message) == (explained.place, explained.message)
+        alike = trouble.message == explained.message or trouble.kind == explained.kind == "not_a_tensor"
+        same = trouble.stopped and alike and trouble.place == explained.place
         rest = self._say("same_error") if same else trouble.sentence if trouble.question else trouble.message
         return self._say("heading", title=self._heading(prop), rest=rest)
 
