@@ -195,9 +195,8 @@ def shaped(received: object, shape: Iterable[int]) -> Tensor:
     if received is None:
         raise MismatchError(("nothing_returned", {}))
     if not isinstance(received, Tensor):
-        raise MismatchError(
-            ("not_a_tensor", {"received": type(received).__name__, "value": f" {shown(received)}".rstrip()})
-        )
+        value = f" {shown(received)}".rstrip()
+        raise MismatchError(("not_a_tensor", {"received": type(received).__name__, "value": value}))
     if list(received.shape) != list(shape):
         raise MismatchError(("shape", {"received": list(received.shape), "expected": list(shape)}))
     return received
