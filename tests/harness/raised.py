@@ -208,7 +208,7 @@ def place_of(error: BaseException) -> str:
 def way_to(error: BaseException) -> str:
     """The lines of the student's code that called each other and led to an error, and the last one as it is written.
 
-    As in ``src/norm.py:88 -> src/functional.py:31``, a ``raise`` below its ``if``; if only the test fails, its last line.
+    As in ``src/norm.py:88 -> src/functional.py:31``, a ``raise`` below its ``if``; if only a test fails, its line.
     """
     steps = list(_steps(error))
     if not steps and kind_of(error) == "unusable":
