@@ -143,7 +143,7 @@ def test_short_tables_cost_a_float32_input_no_digits(table_dtype, device):
 
 @pytest.mark.rubric("rotary_backward")
 def test_the_gradient_turns_back_by_the_same_angle(dtype, device):
-    """Backwards, a rotation turns by minus the angle: the upstream pair (1, 0) becomes (cos, -sin), (0, 1) (sin, cos).
+    """Backwards, the turn is by minus the angle: upstream (1, 0) becomes (cos, -sin), and (0, 1) becomes (sin, cos).
 
     反向传播时转的是相反的角度：上游梯度 (1, 0) 变为 (cos, -sin)，(0, 1) 变为 (sin, cos)。
     """

@@ -340,7 +340,7 @@ def test_gamma_is_the_only_parameter(dtype, device):
 def test_leaving_an_argument_out_means_its_default(argument, value, device):
     """A module without {argument} does the same as one that is given the stub's default, {argument}={value}.
 
-    不写 {argument}，与写上 stub 中的默认值 {argument}={value}，结果相同。
+    不写 {argument}，与写上模板中的默认值 {argument}={value}，结果相同。
     """
     x, chosen = torch.arange(1.0, 25.0, device=device).view(1, 1, 24) / 1024, {argument: value}  # near sqrt(eps)
     without, given = (GroupRMSNorm(hidden_size=24, group_size=4, device=device, **some) for some in ({}, chosen))

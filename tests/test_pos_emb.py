@@ -161,7 +161,7 @@ def test_forward_returns_only_the_embedded_input(device):
 def test_leaving_an_argument_out_means_its_default(argument, value, device):
     """A module without {argument} does the same as one that is given the stub's default, {argument}={value}.
 
-    不写 {argument}，与写上 stub 中的默认值 {argument}={value}，结果相同。
+    不写 {argument}，与写上模板中的默认值 {argument}={value}，结果相同。
     """
     sizes = {"dim": DIM, "max_seq_len": TRAINED, "device": device}
     without, given = (NTKAwareRoPE(**sizes, **chosen) for chosen in ({}, {argument: value}))

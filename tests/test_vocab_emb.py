@@ -45,7 +45,7 @@ WRITTEN_TO = pytest.mark.hint(
     en="A call must leave this unchanged. Which line writes: an operation in place (a name ending in _, +=, item "
     "assignment), an option of a lookup such as max_norm, or a draw that belongs in __init__?",
     zh="调用不能改动它。是哪一行在写：原地操作（以 _ 结尾的方法、+=、下标赋值），查表函数的选项（例如 max_norm），"
-    "还是本该在 __init__ 里的采样？",
+    "还是把 __init__ 里的采样放到了这里？",
 )
 EVERY_RANK = pytest.mark.parametrize("rank", range(WORLD))
 
@@ -466,7 +466,7 @@ SHARD_DEFAULTS = {"rank": 0, "world_size": 1, "init_mean": 0.0, "init_std": 1.0,
 def test_leaving_an_argument_out_means_its_default(layer, argument, value, device):
     """A module without {argument} does the same as one that is given the stub's default, {argument}={value}.
 
-    不写 {argument}，与写上 stub 中的默认值 {argument}={value}，结果相同。
+    不写 {argument}，与写上模板中的默认值 {argument}={value}，结果相同。
     """
     build = partial(getattr(vocab_emb, layer), vocab_size=VOCAB, emb_size=EMB, device=device)
     given, without = (only_parameter(build(**chosen)) for chosen in ({argument: value}, {}))
@@ -520,7 +520,7 @@ def test_the_draw_is_made_on_the_device_that_is_asked_for(kind, elsewhere):
 def test_the_output_follows_the_dtype_of_the_parameter(kind, dtype, device):
     """The parameter decides, in either mode, not the constructor's argument; ids may be cut out, as tokens[:, :-1] is.
 
-    两种模式下都由参数决定，而不是构造函数的 dtype：模块转换之后也是新的 dtype；id 可以像 tokens[:, :-1] 那样切出来。
+    输出的 dtype 在两种模式下都由参数决定，而不是构造函数：模块转换之后也是新的；id 可以像 tokens[:, :-1] 那样切出来。
     """
     for module in (kind.filled(dtype=dtype, device=device), kind.filled(device=device).to(dtype)):
         for mode in (True, False):

@@ -78,13 +78,12 @@ def assert_close(received: object, expected: Tensor, limit: Tensor) -> None:
     __tracebackhide__ = True
     tensor = shaped(received, expected.shape)
     actual, exact = tensor.detach().double().cpu(), expected.detach().double().cpu()
-    right = ((actual - exact).abs() <= limit.cpu()) & actual.isfinite()
-    if not right.all():
-        look = _look(actual[~right], exact[~right], tensor.dtype)
-        where = [*_places(~right), *_factor(actual[~right], exact[~right])]
-        raise MismatchError(
-            *_first_difference(tensor, actual, ~right), *look, received=tensor.detach().cpu(), where=where
-        )
+    wrong = ~(((actual - exact).abs() <= limit.cpu()) & actual.isfinite())
+    if wrong.any():
+        look = _look(actual, exact, wrong, tensor.dtype)
+        parts = [*_first_difference(tensor, actual, wrong), *look]
+        where = [*_places(wrong), *(("factor", fields) for _, fields in look if fields)]
+        raise MismatchError(*parts, received=tensor.detach().cpu(), where=where)
 
 
 @contextmanager
@@ -121,11 +120,11 @@ def assert_rows(received: object, expected: Tensor, ids: Tensor) -> None:
         assert_equal(received, expected)
     except MismatchError as failure:
         if any(key == "values" for key, _ in failure.parts):
-            wrong = (received.detach().cpu().double() != expected.detach().cpu().double()).any(-1)
-            named = ids.cpu()[wrong].unique().tolist()
-            received_more = any(key == "too_large" for key, _ in failure.parts)  # so nothing is left out for this id
+            actual, exact = received.detach().cpu().double(), expected.detach().cpu().double()
+            named = ids.cpu()[(actual != exact).any(-1)].unique().tolist()
+            received_more = ((actual.abs() > exact.abs()) & (exact != 0)).any()  # so nothing is left out for this id
             key = "one_id" if len(named) == 1 and not received_more else "of_ids"
-            failure.parts = (*failure.parts, (key, {"ids": ", ".join(map(str, named[:SHOWN_IDS]))}))
+            failure.parts = (*failure.parts, (key, {"ids": ranges(named)}))
         raise
 
 
@@ -196,10 +195,24 @@ def shaped(received: object, shape: Iterable[int]) -> Tensor:
     if received is None:
         raise MismatchError(("nothing_returned", {}))
     if not isinstance(received, Tensor):
-        raise MismatchError(("not_a_tensor", {"received": type(received).__name__}))
+        value = f" {shown(received)}".rstrip()
+        raise MismatchError(("not_a_tensor", {"received": type(received).__name__, "value": value}))
     if list(received.shape) != list(shape):
         raise MismatchError(("shape", {"received": list(received.shape), "expected": list(shape)}))
     return received
+
+
+def shown(value: object) -> str:
+    """A tensor's dtype and shape, of ids also their range; or a plain value; empty for anything else."""
+    if isinstance(value, Tensor):
+        where = "" if value.device.type == "cpu" else f" on {value.device.type}"
+        ids = value.dtype == torch.int64 and value.numel() > 0
+        span = f" from {value.min().item()} to {value.max().item()}" if ids else ""
+        return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}{where}{span}"
+    if isinstance(value, list | tuple) and value and all(isinstance(item, Tensor) for item in value):
+        return f"({', '.join(map(shown, value))})"
+    plain = value is None or isinstance(value, bool | int | float | torch.Size)
+    return f"= {list(value) if isinstance(value, torch.Size) else value}" if plain else ""
 
 
 def _first_difference(tensor: Tensor, actual: Tensor, wrong: Tensor) -> list[tuple[str, dict]]:
@@ -214,8 +227,9 @@ def _first_difference(tensor: Tensor, actual: Tensor, wrong: Tensor) -> list[tup
     return [("values", {"index": index, **tensor_is, **count}), *where, ("received", {"values": _numbers(values)})]
 
 
-def _look(values: Tensor, expected: Tensor, dtype: torch.dtype) -> list[tuple[str, dict]]:
+def _look(actual: Tensor, exact: Tensor, wrong: Tensor, dtype: torch.dtype) -> list[tuple[str, dict]]:
     """What the wrong values of a tensor of that dtype have in common, if anything."""
+    values, expected = actual[wrong], exact[wrong]
     if not values.isfinite().all():
         return [("not_finite", {})]
     if not values.any():
@@ -226,23 +240,15 @@ def _look(values: Tensor, expected: Tensor, dtype: torch.dtype) -> list[tuple[st
     moved = ((values - expected).abs() > 16 * rounding).all()
     if moved and ((values.sort().values - expected.sort().values).abs() <= rounding).all():
         return [("elsewhere", {})]
-    factor = _common_factor(values, expected)
-    if factor is None:
-        return []
-    return [("opposite", {})] if abs(factor + 1) <= ALIKE else [("too_large" if abs(factor) > 1 else "too_small", {})]
-
-
-def _common_factor(values: Tensor, expected: Tensor) -> float | None:
-    """The one factor by which wrong values are off; None if there is none, or if it is one."""
     factors = values / expected
-    first = factors.median()
-    alike = len(values) >= ENOUGH and bool(((factors - first).abs() <= ALIKE * first.abs()).all())
-    return float(first) if alike and (first - 1).abs() > ALIKE and first != 0 else None
-
-
-def _factor(values: Tensor, expected: Tensor) -> list[tuple[str, dict]]:
-    factor = _common_factor(values, expected)
-    return [] if factor is None else [("factor", {"factor": f"{factor:.3g}"})]
+    factor = float(factors.median())
+    alike = bool(((factors - factor).abs() <= ALIKE * abs(factor)).all())
+    from_another_row = len(values.unique()) == 1 and values[0] in exact  # so its factor is chance
+    if not alike or from_another_row or abs(factor - 1) <= ALIKE:
+        return []
+    if abs(factor + 1) <= ALIKE:
+        return [("opposite", {})]
+    return [("too_large" if abs(factor) > 1 else "too_small", {"factor": f"{factor:.3g}"})]
 
 
 def _places(wrong: Tensor) -> list[tuple[str, dict]]:
@@ -253,10 +259,10 @@ def _places(wrong: Tensor) -> list[tuple[str, dict]]:
         if len(hit) < size:
             lines.append(("along", {"dim": dim, "size": size, "indices": ranges(hit)}))
     if lines or wrong.all():
-        return lines or [("everywhere", {})]
+        return lines
     rows = wrong.any(-1)
-    shown = ", ".join(map(str, rows.nonzero().tolist()[:SHOWN_IDS])) + (", …" if rows.sum() > SHOWN_IDS else "")
-    return [("rows", {"rows": shown})] if wrong.dim() > 1 and bool((rows == wrong.all(-1)).all()) else [("spread", {})]
+    listed = ", ".join(map(str, rows.nonzero().tolist()[:SHOWN_IDS])) + (", …" if rows.sum() > SHOWN_IDS else "")
+    return [("rows", {"rows": listed})] if wrong.dim() > 1 and bool((rows == wrong.all(-1)).all()) else [("spread", {})]
 
 
 def ranges(numbers: list[int]) -> str:

@@ -39,13 +39,13 @@ ABOUT_DEFAULTS: Words = {
 # By the kind of failure. Any other kind gets the question of its test or of its property.
 QUESTIONS: Mapping[str, Words] = {
     "error": {
-        "en": "What does this line expect, and what does it get? Which of its values, shapes and dtypes did you not "
-        "mean, and which earlier line made it so?",
-        "zh": "这一行需要什么，得到的又是什么？其中哪个值、形状或 dtype 不是你想要的？它是由前面的哪一行造成的？",
+        "en": "What does this line expect, and what does it get? Is the line itself wrong, or does an earlier one give "
+        "it a value, shape or dtype that you did not mean?",
+        "zh": "这一行需要什么，得到的又是什么？是这一行本身写错了，还是前面某一行给了它不该有的值、形状或 dtype？",
     },
     "refused": {
-        "en": "Your own check refuses what the contract allows. What does its condition say of these values?",
-        "zh": "你自己的检查拒绝了约定所允许的输入。把这些值代入它的条件，结果是什么？",
+        "en": "Your own check refuses what the docstring allows. What does its condition say of these values?",
+        "zh": "你自己的检查拒绝了 docstring 允许的输入。把这些值代入它的条件，结果是什么？",
     },
     "devices": {
         "en": "Which devices meet in this line? Move tensors with .to(input.device), create new ones on that device, "

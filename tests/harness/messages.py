@@ -153,8 +153,8 @@ _SENTENCES: Sentences = {
     ),
     "constant": ("Every value is the same.", "所有值都相同。"),
     "not_a_tensor": (
-        "received an object of type {received}, expected one tensor",
-        "得到的是 {received} 类型的对象，应为一个张量",
+        "received an object of type {received}{value}, expected one tensor: what does your return give back?",
+        "得到的是 {received} 类型的对象{value}，应为一个张量：return 后面写的是什么？",
     ),
     "shape": ("received shape {received}, expected {expected}", "得到的形状是 {received}，应为 {expected}"),
     "dtype": ("received {received}, expected {expected}", "得到的 dtype 是 {received}，应为 {expected}"),
@@ -178,13 +178,9 @@ _SENTENCES: Sentences = {
     "of_ids": ("Wrong for ids {ids}.", "出错的 id：{ids}。"),
     "one_id": ("Wrong only for id {ids}.", "只有 id {ids} 出错。"),
     "along": ("dimension {dim}, of {size}: only at {indices}", "第 {dim} 维（大小 {size}）：只在 {indices} 处"),
-    "everywhere": ("everywhere", "处处都不对"),
     "rows": ("the whole of these rows: {rows}", "这些行整行不对：{rows}"),
-    "spread": (
-        "in no single row, column or position: some values in each",
-        "不限于某一行、某一列或某个位置：处处都有几个",
-    ),
-    "factor": ("Each is {factor} times the value the law requires.", "每个值都是依据所要求的 {factor} 倍。"),
+    "spread": ("in no single row, column or position", "不限于某一行、某一列或某个位置"),
+    "factor": ("The factor is {factor}.", "得到的是应有值的 {factor} 倍。"),
     "modes_differ": (
         "in evaluation mode, the same input gives a different output than in training:",
         "同样的输入，在评估模式下的输出与训练模式不同：",

@@ -219,10 +219,10 @@ class Page:
     def _mistakes(self, prop: Property, trouble: Trouble) -> dict[str, str]:
         """The known mistake behind the failures of a property, or two; if there is none, what the property asks for.
 
-        Unless what the test saw is more special: then that would lead away from it.
+        Unless what the test saw is more special: then that would lead away from it. A line that fails shows no result.
         """
         language = self.feedback.language
-        if found := self._causes(prop):
+        if trouble.kind not in ("error", "python") and (found := self._causes(prop)):
             either = (
                 " ".join(self._say("mistake_named", text=one[language], name=one["name"]) for one in together)
                 for together in found
@@ -248,7 +248,8 @@ class Page:
 
     def _one_line(self, prop: Property, explained: Trouble) -> str:
         trouble = self._troubles(prop)[0]
-        same = trouble.stopped and (trouble.place, trouble.message) == (explained.place, explained.message)
+        alike = trouble.message == explained.message or trouble.kind == explained.kind == "not_a_tensor"
+        same = trouble.stopped and alike and trouble.place == explained.place
         rest = self._say("same_error") if same else trouble.sentence if trouble.question else trouble.message
         return self._say("heading", title=self._heading(prop), rest=rest)
 

@@ -17,11 +17,10 @@ from types import FrameType, TracebackType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import torch
 from torch import Tensor, nn
 
 from . import rubric
-from .compare import MismatchError
+from .compare import MismatchError, shown
 from .messages import Language, say
 from .rubric import ROOT, SOURCE, TESTS
 from .student import module_of
@@ -209,8 +208,7 @@ def place_of(error: BaseException) -> str:
 def way_to(error: BaseException) -> str:
     """The lines of the student's code that called each other and led to an error, and the last one as it is written.
 
-    As in ``src/modeling/pos_emb.py:88 -> src/functional.py:31``.
-    Where only the test's own lines fail, the last one of these.
+    As in ``src/norm.py:88 -> src/functional.py:31``, a ``raise`` below its ``if``; if only a test fails, its line.
     """
     steps = list(_steps(error))
     if not steps and kind_of(error) == "unusable":
@@ -218,7 +216,8 @@ def way_to(error: BaseException) -> str:
     if not steps:
         return place_of(error)
     way = list(dict.fromkeys(_written(step.tb_frame.f_code.co_filename, step.tb_lineno) for step in steps))
-    return f"{' -> '.join(way[-MOST_STEPS:])}\n  {_line_of(steps[-1])}"
+    above = [f"  if {ast.unparse(one.test)}:\n  " for one in _ifs_above(steps[-1])]
+    return f"{' -> '.join(way[-MOST_STEPS:])}\n{''.join(above)}  {_line_of(steps[-1])}"
 
 
 def values_at(error: BaseException) -> str:
@@ -284,14 +283,11 @@ def _raised_by_torch(error: BaseException) -> bool:
 
 
 def _names_in(step: TracebackType) -> list[ast.Name | ast.Attribute]:
-    """The names in the expression that failed, else in its lines, in the order in which they are written."""
-    code = step.tb_frame.f_code
-    first, last, start, end = next(islice(code.co_positions(), step.tb_lasti // 2, None))
-    try:
-        tree = ast.parse("".join(linecache.getlines(code.co_filename)))
-    except SyntaxError:  # saved anew since
-        return []
-    named = (node for node in ast.walk(tree) if isinstance(node, ast.Name | ast.Attribute))
+    """The names in the expression that failed, from an ``if`` above it on, else in its lines, in the order written."""
+    first, last, start, end = next(islice(step.tb_frame.f_code.co_positions(), step.tb_lasti // 2, None))
+    for above in _ifs_above(step):
+        first, start = above.lineno, above.col_offset
+    named = (node for node in _nodes(step) if isinstance(node, ast.Name | ast.Attribute))
     read = [
         node for node in named if isinstance(node.ctx, ast.Load) and first <= node.lineno <= node.end_lineno <= last
     ]
@@ -303,6 +299,20 @@ def _names_in(step: TracebackType) -> list[ast.Name | ast.Attribute]:
     return sorted(inside or read, key=lambda node: (node.lineno, node.col_offset))
 
 
+def _ifs_above(step: TracebackType) -> list[ast.If]:
+    """The ``if`` whose branch is the ``raise`` of a step; nothing for another line, or one below ``else``."""
+    ifs = (node for node in _nodes(step) if isinstance(node, ast.If))
+    return [one for one in ifs if isinstance(one.body[-1], ast.Raise) and one.body[-1].lineno == step.tb_lineno]
+
+
+def _nodes(step: TracebackType) -> Iterable[ast.AST]:
+    """The syntax tree of a step's file; nothing if the file was saved since and cannot be parsed."""
+    try:
+        return ast.walk(ast.parse("".join(linecache.getlines(step.tb_frame.f_code.co_filename))))
+    except SyntaxError:
+        return ()
+
+
 def _value(frame: FrameType, node: ast.expr) -> object:
     """What a name such as ``x`` or ``self.gamma`` stands for, looked up without running any code of the student's."""
     if isinstance(node, ast.Name):
@@ -312,19 +322,6 @@ def _value(frame: FrameType, node: ast.expr) -> object:
         return Ellipsis
     held = {**vars(owner), **owner._parameters, **owner._buffers}
     return held.get(node.attr, Ellipsis)
-
-
-def shown(value: object) -> str:
-    """A tensor's dtype and shape, of ids also their range; or a plain value; empty for anything else."""
-    if isinstance(value, Tensor):
-        where = "" if value.device.type == "cpu" else f" on {value.device.type}"
-        ids = value.dtype == torch.int64 and value.numel() > 0
-        span = f" from {value.min().item()} to {value.max().item()}" if ids else ""
-        return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}{where}{span}"
-    if isinstance(value, list | tuple) and value and all(isinstance(item, Tensor) for item in value):
-        return f"({', '.join(map(shown, value))})"
-    plain = value is None or isinstance(value, bool | int | float | torch.Size)
-    return f"= {list(value) if isinstance(value, torch.Size) else value}" if plain else ""
 
 
 # ── What may be meant ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -41,7 +41,7 @@ class Mistake:
         edits: What stands in the reference, and what the student wrote.
         failed: The property that is explained.
         asked: What the question is about.
-        where: What is said about the place.
+        where: What is said about the place; nothing if every value is wrong.
         name: What the mistake is called.
     """
 
@@ -62,42 +62,42 @@ MISTAKES = {
     "one root mean square for all of h": Mistake(
         NORM,
         {CUT: "input.to(compute_dtype).unsqueeze(-2)"},
-        *("norm_groups", "How many root mean squares", "everywhere", "norm_over_whole_hidden"),
+        *("norm_groups", "How many root mean squares", "", "norm_over_whole_hidden"),
     ),
     "gz taken as the number of groups": Mistake(
         NORM,
         {CUT: "input.to(compute_dtype).unflatten(-1, (self.group_size, -1))"},
-        *("norm_groups", "which features enter", "everywhere", "norm_group_size_as_count"),
+        *("norm_groups", "which features enter", "", "norm_group_size_as_count"),
     ),
     "a sum in place of the mean": Mistake(
         NORM,
         {MEAN: "groups.pow(2).sum(-1, keepdim=True)"},
-        *("norm_groups", "Is a sum taken where a mean belongs", "Each is 0.5 times", "norm_sum_for_mean"),
+        *("norm_groups", "Is a sum taken where a mean belongs", "The factor is 0.5.", "norm_sum_for_mean"),
     ),
     "x.var in place of the mean square": Mistake(
         NORM,
         {MEAN: "groups.var(dim=-1, keepdim=True)"},
-        *("norm_groups", "divided by gz - 1, as var does", "Each is 0.866 times", "norm_standard_deviation"),
+        *("norm_groups", "divided by gz - 1, as var does", "The factor is 0.866.", "norm_standard_deviation"),
     ),
     "the mean of absolute values": Mistake(
         NORM,
         {MEAN: "groups.abs().mean(dim=-1, keepdim=True).square()"},
-        *("norm_float32_inside", "is the mean taken of the squares", "Each is 1.8 times", "norm_mean_magnitude"),
+        *("norm_float32_inside", "is the mean taken of the squares", "The factor is 1.8.", "norm_mean_magnitude"),
     ),
     "eps outside the root": Mistake(
         NORM,
         {ROOT: "(torch.sqrt(mean_square) + self.eps)"},
-        *("norm_eps_inside_sqrt", "where does eps enter", "Each is 0.25 times", "norm_eps_outside"),
+        *("norm_eps_inside_sqrt", "where does eps enter", "The factor is 0.25.", "norm_eps_outside"),
     ),
     "eps forgotten": Mistake(
         NORM,
         {ROOT: "torch.sqrt(mean_square)"},
-        *("norm_eps_inside_sqrt", "where does eps enter", "Each is 4 times", "norm_eps_absent"),
+        *("norm_eps_inside_sqrt", "where does eps enter", "The factor is 4.", "norm_eps_absent"),
     ),
     "1 + gamma": Mistake(
         NORM,
         {"* self.gamma.to(input.device)": "* (1 + self.gamma.to(input.device))"},
-        *("norm_groups", "is something added to gamma", "Each is 2 times", "norm_gamma_plus_one"),
+        *("norm_groups", "is something added to gamma", "The factor is 2.", "norm_gamma_plus_one"),
     ),
     "gamma of one group shared by all": Mistake(
         NORM,
@@ -112,12 +112,12 @@ MISTAKES = {
     "16 bits inside": Mistake(
         NORM,
         {CUT: "input.unflatten(-1, (-1, self.group_size))"},
-        *("norm_float32_inside", "what is the square of 300", "everywhere", "norm_squares_before_upcast"),
+        *("norm_float32_inside", "what is the square of 300", "", "norm_squares_before_upcast"),
     ),
     "squared before the upcast": Mistake(
         NORM,
         {CUT: "input.unflatten(-1, (-1, self.group_size))", MEAN: "groups.pow(2).float().mean(-1, keepdim=True)"},
-        *("norm_float32_inside", "what is the square of 300", "everywhere", "norm_squares_before_upcast"),
+        *("norm_float32_inside", "what is the square of 300", "", "norm_squares_before_upcast"),
     ),
     "an in-place division": Mistake(
         NORM,
@@ -127,7 +127,7 @@ MISTAKES = {
     "the root mean square detached": Mistake(
         NORM,
         {MEAN: f"{MEAN}.detach()"},
-        *("norm_backward", "is one of them cut", "everywhere", "norm_detached_rms"),
+        *("norm_backward", "is one of them cut", "", "norm_detached_rms"),
     ),
     "seeded before another draw": Mistake(
         VOCAB,
@@ -135,7 +135,7 @@ MISTAKES = {
             "nn.init.normal_(self.table": "torch.empty_like(self.table).normal_(generator=generator)\n"
             "        nn.init.normal_(self.table"
         },
-        *("vocab_init_and_reset", "between setting the seed and the draw", "everywhere", "init_after_extra_draw"),
+        *("vocab_init_and_reset", "between setting the seed and the draw", "", "init_after_extra_draw"),
     ),
     "padding_idx=0": Mistake(
         VOCAB,
@@ -158,12 +158,12 @@ MISTAKES = {
             FOREIGN: "rows.clamp(0, self.shard.shape[0] - 1)",
             "embedded.masked_fill(foreign.unsqueeze(-1), 0)": "embedded",
         },
-        *("shard_zeros_elsewhere", "where does that become zero", "everywhere", "shard_clamped_ids"),
+        *("shard_zeros_elsewhere", "where does that become zero", "", "shard_clamped_ids"),
     ),
     "the same seed on every rank": Mistake(
         VOCAB,
         {"init_base_seed + rank": "init_base_seed"},
-        *("shard_seed", "Which seed does each rank draw with", "everywhere", "shard_seed_without_rank"),
+        *("shard_seed", "Which seed does each rank draw with", "", "shard_seed_without_rank"),
     ),
     "neighbours as pairs": Mistake(
         TURN,
@@ -176,7 +176,7 @@ MISTAKES = {
     "turned the other way": Mistake(
         TURN,
         {HALF: "torch.cat((second, -first), dim=-1)"},
-        *("rotary_pairing_and_sign", "a quarter turn", "Each is -1 times", "rotary_opposite_angle"),
+        *("rotary_pairing_and_sign", "a quarter turn", "in no single row", "rotary_opposite_angle"),
     ),
     "positions from one": Mistake(
         ROPE,
@@ -248,7 +248,8 @@ def test_question_place_and_name_are_right(mistake: Mistake, handed: Path, tmp_p
     told = run(folder, "tests", "--task", str(mistake.task), "--all", "--hint", "2").stdout
     parts = parts_of(told, title["en"])
     assert mistake.asked in parts["question"]
-    assert mistake.where in parts["where"]
+    assert mistake.where in parts.get("where", "")
+    assert ("where" in parts) == bool(mistake.where)  # nothing is said where every value is wrong
     assert parts["mistake"] == f"{known.hint['en']} [{mistake.name}]"
     named = set(re.findall(r"\[(\w+)\]$", told, re.MULTILINE)) & {own.id for own in ASSIGNMENT.rubric.misconceptions}
     assert named == {mistake.name}  # wherever else a mistake is named, it is this one
@@ -272,6 +273,15 @@ def test_the_first_step_is_a_question_alone(handed: Path, tmp_path: Path, run: W
     assert not {"where", "mistake"} & parts.keys()
     assert "GroupRMSNorm(hidden_size=16, group_size=4, eps=15.0" in parts["called"]
     assert "Where to look, and which mistake it is, if known: python -m tests --hint 2\n" in told
+
+
+def test_a_line_that_fails_is_not_named_as_a_wrong_result(handed: Path, tmp_path: Path, run: WarmPython) -> None:
+    """With the number of heads as the length, some cases fail in a line and others give wrong angles."""
+    folder = shutil.copytree(handed, tmp_path / "student")
+    write_folder(folder, edited((ROPE, "seq_len = input.shape[1]", "seq_len = input.shape[2]"), of=ASSIGNMENT))
+    told = run(folder, "tests", "--task", "4", "--hint", "2").stdout
+    assert "must match the size of tensor b" in told
+    assert "rope_unscaled_angles" not in told
 
 
 def test_every_question_asks() -> None:

@@ -30,7 +30,7 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         (
             "src/modeling/pos_emb.py:92 -> src/functional.py:30 return (input * cos",
             "input float32 [1, 3, 1, 4], cos float32 [4, 1, 4]",
-            "Which of its values, shapes and dtypes did you not mean",
+            "Is the line itself wrong, or does an earlier one",
         ),
         (),
     ),
@@ -53,7 +53,7 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         {"foreign = (rows < 0) |": "foriegn = (rows < 0) |"},
         3,
         ("name 'foreign' is not defined. Did you mean foriegn?",),
-        ("which ids does rank 1 own",),
+        ("which ids does its rank own",),
     ),
     "a renamed class": (
         NORM,
@@ -195,7 +195,10 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         NORM,
         {"hidden_size % group_size != 0": "group_size % hidden_size != 0"},
         1,
-        ("Your own check refuses what the contract allows", "with hidden_size = 24, group_size = 4"),
+        (
+            "Your own check refuses what the docstring allows",
+            "norm.py:44 if group_size % hidden_size != 0: raise ValueError( with group_size = 4, hidden_size = 24",
+        ),
         ("shapes and dtypes",),
     ),
     "halves of another dimension": (
@@ -280,6 +283,33 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         ("the stub's default, eps=1e-05", "Which default does your constructor give this argument"),
         ("What do parameters() and buffers() list",),
     ),
+    "a pair returned": (
+        TURN,
+        {".to(input.dtype)": ".to(input.dtype), cos"},
+        4,
+        (
+            "of type tuple (float32 [2, 3, 3, 8], float32 [3, 1, 8]), expected one tensor: what does your return give",
+            "the same angles serve every batch row and head: the same error",
+        ),
+        (),
+    ),
+    "the last row never looked up": (
+        VOCAB,
+        {"embedding(input_ids,": "embedding(input_ids.clamp(max=len(self.table) - 2),"},
+        2,
+        ("received 14 14 14 14 14 14 Wrong only for id 15.",),
+        ("factor", "everywhere"),
+    ),
+    "rows that foreign ids are clamped to": (
+        VOCAB,
+        {
+            FOREIGN: "rows.clamp(0, self.shard.shape[0] - 1)",
+            "embedded.masked_fill(foreign.unsqueeze(-1), 0)": "embedded",
+        },
+        3,
+        ("Wrong for ids 4-15.",),
+        ("where dimension", "everywhere"),
+    ),
     "a draw without the seed": (
         NORM,
         {DRAW: "nn.init.uniform_(self.gamma, *self.init_range)"},
@@ -323,7 +353,7 @@ def test_plain_pytest_shows_the_line_and_the_question_and_no_line_of_the_harness
     told = run(folder, "pytest", "-q", "tests/test_pos_emb.py", "-k", "base-10000").stdout
     assert "src/functional.py:30: RuntimeError" in told
     assert "tests/harness" not in told
-    assert "Which of its values, shapes and dtypes did you not mean" in told
+    assert "Is the line itself wrong, or does an earlier one" in told
     assert "With k = 1 nothing is stretched" not in told
 
 
