@@ -14,7 +14,6 @@ import typer
 
 from grader.core.cli import terminal
 from grader.core.cli.grade import LevelName
-from grader.core.cli.terminal import follow
 from grader.core.export.rows import ExportError
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Submission
@@ -88,7 +87,7 @@ def _ask(folder: Path, out: Path, given: list[Path] | None, seed: int, language:
             with terminal.ERR.status("running known mistakes"):
                 mistakes = known_mistakes(server.start, assignment, declared)
             done = stack.enter_context(ThreadPoolExecutor(jobs)).map(quiz, read)
-            quizzes = [*follow(done, "questions", len(read), terminal.ERR)]
+            quizzes = [*terminal.follow(done, "questions", len(read), terminal.ERR)]
         except RuntimeError as error:  # a worker did not start, or was killed from outside
             terminal.fail(f"{error}; run again.", terminal.EXIT_GRADER_ERROR)
     write_text(folder / KEY, Key(quizzes=quizzes).model_dump_json(indent=1) + "\n", 0o600)

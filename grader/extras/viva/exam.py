@@ -24,9 +24,12 @@ def run(homes: Mapping[str, str], codes: Sequence[str], asked: int, is_first: bo
     """The outcome of each call, in a dictionary, since of a list a worker sends the first item only.
 
     ``homes`` says which module defines a name. Only in the first ``asked`` codes are lines followed. In a worker that
-    ``is_first``, memory that nobody has written to holds nan, rather than what happens to be there.
+    ``is_first``, memory that nobody has written to holds nan, in the other one 7, so that what reads it always differs.
     """
     torch.set_deterministic_debug_mode("warn" if is_first else "default")
+    for owner, name in () if is_first else ((torch, "empty"), (torch, "empty_like"), (torch.Tensor, "new_empty")):
+        make = getattr(owner, name)
+        setattr(owner, name, torch.no_grad()(lambda *a, make=make, **k: make(*a, **k).fill_(7)))
     return {"outcomes": [_outcome(code, homes, n < asked) for n, code in enumerate(codes)]}
 
 
@@ -35,13 +38,12 @@ def _outcome(code: str, homes: Mapping[str, str], is_followed: bool) -> dict[str
         del sys.modules[module]  # so that caches hold nothing of earlier calls
     names = {"torch": torch, **{name: getattr(importlib.import_module(home), name) for name, home in homes.items()}}
     *lines, last = ast.parse(code).body
-    assert isinstance(last, ast.Expr), "the last line of a call is an expression"
     torch.manual_seed(0)
     steps, held = list[tuple[str, int]](), defaultdict[tuple[str, int], list[tuple[str, str]]](list)
     try:
         sys.settrace(_watch(steps, held) if is_followed else None)
         exec(compile(ast.Module(lines, []), "<call>", "exec"), names)
-        value = eval(compile(ast.Expression(last.value), "<call>", "eval"), names)
+        value = eval(ast.unparse(last), names)
         text, told = _described(value)[1] or repr(value), [*_told(held)]
     except Exception as error:  # then the line that raised it holds what it held before
         text, told = f"raises {type(error).__name__}", []

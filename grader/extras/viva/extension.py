@@ -45,8 +45,7 @@ def picture(entries: Sequence[Entry], points: Mapping[str, Practice], language: 
     pairs = sorted(Counter((line.score, points[line.id].points) for line in graded).items())
     template = templates(Path(__file__).parent).get_template("picture.html.j2")
     most = max((line.max_score for line in graded), default=0)
-    shown = template.render(pairs=pairs, most=most, ask=partial(say, language))
-    return Markup(shown)  # of our template, which escapes values
+    return Markup(template.render(pairs=pairs, most=most, ask=partial(say, language)))  # our template escapes values
 
 
 def read_answers(path: Path) -> dict[str, str]:

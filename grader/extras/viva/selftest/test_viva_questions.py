@@ -278,6 +278,18 @@ def test_what_reads_memory_that_nobody_wrote_to_is_no_answer(start: Counting) ->
 
 
 @process
+def test_what_unwritten_memory_happens_to_hold_decides_nothing(start: Counting) -> None:
+    """Fresh memory is often zero, with which a call may return the same twice, or hide that a law is broken."""
+    files = SMALL.solution()
+    files["src/swiglu.py"] = files["src/swiglu.py"].replace("self.reset_parameters()\n", "pass\n", 1)
+    declared = viva_of(SMALL)
+    assert declared is not None
+    task = SMALL.rubric.tasks[1]
+    laws = {prop.id: declared.laws[prop.id] for prop in task.properties if prop.id in declared.laws}
+    assert [version(start, files, task, declared.calls, laws) for _ in range(6)] == [None] * 6
+
+
+@process
 def test_a_submission_that_answers_otherwise_the_second_time_is_asked_nothing(start: Counting) -> None:
     files = SMALL.solution()
     files["src/swiglu.py"] = files["src/swiglu.py"].replace(
