@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 
+from grader import REPOSITORY
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab.release.leaks import SIGNATURES, leaks
 from grader.lab.signatures.mistakes import Cause, written
@@ -176,3 +179,22 @@ def test_names_of_ones_own_do_not_count() -> None:
         for name in ("gamma", "weight")
     )
     assert mine == yours
+
+
+@pytest.mark.process
+def test_the_judges_own_copy_of_the_second_device_serves_beside_the_public_tests() -> None:
+    """Students get another copy, and of two in one process the first one serves."""
+    script = """
+import torch
+from grader import second_device
+from grader.lab.signatures.public_tests import PublicTests
+
+PublicTests()
+second_device.install()
+try:
+    torch.ones(2, device=second_device.DEVICE).to_sparse()
+except second_device.NotSimulated:
+    print("ours")
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True, timeout=300)
+    assert done.stdout == "ours\n", done.stderr

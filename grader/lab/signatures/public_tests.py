@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import torch
 
+from grader.core.judge.devices import why_not_simulated
 from grader.core.sandbox.importer import MemoryImporter
 from grader.core.sandbox.operations import unload
 
@@ -37,6 +38,7 @@ class PublicTests:
         self.signature: Any = importlib.import_module("tests.harness.hints")  # untyped, as students are to read it
         self._limit: Any = importlib.import_module("tests.harness.student").time_limit
         page: Any = importlib.import_module("tests.harness.page")
+        why_not_simulated()  # of two copies of the device the first one serves, and the judge expects its own
         unload()  # a submission that this process has imported may lack files that the tests import
         said = io.StringIO()
         with redirect_stdout(said), redirect_stderr(said):
