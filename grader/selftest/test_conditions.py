@@ -52,7 +52,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     shutil.copytree(ASSIGNMENT.root / "ref", tmp_path / "ref")
     folder = tmp_path / "grader" / "assignment"
     shutil.copytree(ASSIGNMENT.folder, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(module, "ENGINE", tmp_path / "grader")
+    monkeypatch.setattr(module, "PACKAGE", tmp_path / "grader")
     return Settings(replace(ASSIGNMENT, folder=folder, root=tmp_path))
 
 

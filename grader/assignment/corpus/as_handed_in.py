@@ -16,10 +16,8 @@ from grader.assignment import ASSIGNMENT
 from grader.specimens.variants import variants_of
 
 SIZE, SEED = 400, 36
-HABITS, VARIANTS = (
-    0.12,
-    0.4,
-)  # of the right ones in unlike styles; the others have one of the corpus's styles in all files
+# Shares of the right submissions in unlike styles; the rest have one of the corpus's styles in all files.
+HABITS, VARIANTS = 0.12, 0.4
 NORM, ROWS = "src/modeling/norm.py", "src/modeling/vocab_emb.py"
 ROPE, ROTATION = "src/modeling/pos_emb.py", "src/functional.py"
 

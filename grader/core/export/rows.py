@@ -29,10 +29,10 @@ class Row:
         blank: Why there is no grade; empty if there is one.
         refused: Why the platform's file has no place for the grade; empty if it has one.
         there: The number in the student's cell of the downloaded file; None if there is none.
-        comment: What the student is told beside the grade, where the file has a place for it.
+        comment: Feedback to the student, for files that have a column for it.
         excused: Whether a person decided that there is no grade.
         rulings: All decisions of people that hold for the student or the submission.
-        remark: What the student is told beside the grade: what the policy changed, and what people decided.
+        remark: How the late policy and human decisions changed the grade, for the student to read.
     """
 
     report: Report

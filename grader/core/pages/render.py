@@ -81,8 +81,8 @@ class Pages:
     ) -> str:
         """The page of one student, which says nothing about any other; the report is in the language of the pages.
 
-        ``own`` are the grades of the students whose page it is, empty where another submission of theirs counts. If
-        None, they are computed without any decision.
+        ``own`` holds the grades of this submission's students; it is empty if another submission of theirs counts. If
+        None, grades are computed without decisions.
         """
         origin, policy = report.submission.origin, self._rubric.policy
         found = grades([summary_line(report)], NOTHING, policy) if own is None else own

@@ -35,8 +35,8 @@ def viewed(report: Report, assignment: Assignment, only: str | None, language: s
 def overridden(report: Report, points: Mapping[str, float], rubric: Rubric) -> Report:
     """The same outcomes with points that people decided on, never more than there are to earn.
 
-    They are by the id of a property or a task, or for ``score`` and ``bonus``. Whoever is given a score without having
-    been graded counts as graded, with no properties.
+    ``points`` has keys that are ids of properties or tasks, or ``score`` and ``bonus``. An ungraded submission that is
+    given a score counts as graded, with no properties.
     """
     if not points or (report.status != "graded" and "score" not in points):
         return report

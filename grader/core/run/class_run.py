@@ -213,7 +213,7 @@ class Run:
         return entries
 
     def _with_decisions(self, lines: Sequence[SummaryLine], reasons: list[Attention]) -> list[Attention]:
-        """The reasons, with stale decisions; a mistake in the file of decisions is told when the run has ended."""
+        """Add stale decisions to the reasons; an error in the decisions file is kept until the run has ended."""
 
         def written(submission: str) -> Report:
             return Report.model_validate_json((self._out / submission / REPORT).read_bytes())

@@ -22,7 +22,6 @@ from grader import PACKAGE
 from grader.core.assignment import Assignment
 from grader.core.settings import Settings
 
-ENGINE = PACKAGE
 DECIDING = ("core/intake", "core/judge", "core/results", "core/sandbox", "second_device")  # reports depend on these
 APART = ("assignment", "command", "language")  # settings left out; the assignment's files are part of the code's digest
 DECIDING_FILES = ("core/assignment.py", "core/rubric.py", "core/settings.py", "source_rules.py")
@@ -57,10 +56,10 @@ def differing(one: Conditions, other: Conditions) -> list[str]:
 
 def _code_sha256(assignment: Assignment) -> str:
     """A digest of all files that take part in grading; an edit of a test changes it, but not the grader's version."""
-    engine = [path for folder in DECIDING for path in (ENGINE / folder).rglob("*.py")]
-    engine += [ENGINE / name for name in DECIDING_FILES]
+    engine = [path for folder in DECIDING for path in (PACKAGE / folder).rglob("*.py")]
+    engine += [PACKAGE / name for name in DECIDING_FILES]
     digest = hashlib.sha256(assignment.rubric.deciding.encode())
-    for root, paths in ((ENGINE, engine), (assignment.root, assignment.deciding_paths())):
+    for root, paths in ((PACKAGE, engine), (assignment.root, assignment.deciding_paths())):
         for path in sorted(paths):
             digest.update(f"{path.relative_to(root)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()

@@ -1,6 +1,6 @@
 """The six kinds of questions. Every answer was found by running the submission, and so was every wrong one.
 
-A question names lines of the student's files, and does not show them: whoever wrote them knows what they do.
+A question gives the number of a line and does not show its code, because its author knows what it does.
 """
 
 from __future__ import annotations
