@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from .messages import Words, read_words
 from .rubric import SUBMITTED, Rubric, RubricError, load_rubric
 
 Law = Mapping[str, str]  # by language
@@ -22,11 +23,11 @@ NOT_DECIDING = ("corpus", "demo", "selftest")  # parts that have no influence on
 class Assignment:
     """An assignment: a package, and the folders that belong to it.
 
-    The package holds ``rubric.toml``, the folder ``hidden`` with the hidden tests, and the modules below. Each of these
-    is imported when it is first used, so that commands that need none of them start at once:
+    The package holds ``rubric.toml``, ``chinese.toml`` with the Chinese of the hidden tests' messages, the folder
+    ``hidden`` with the hidden tests, and the modules below. Each module is imported when it is first used, so that
+    commands that need none of them start at once:
 
     - ``diagnose``: ``diagnose(student, property_id, failing)``, the misconception behind failing cases, {id: message}
-    - ``phrases``: ``PHRASES``, the messages of the hidden tests, from English to Chinese
     - ``corpus.students``: ``STUDENTS``, a sample class
     - ``corpus.variants``: ``all_variants()``, wrong and valid submissions, each with the points that it should lose;
       optional: ``slip_families()`` and ``submission(slips)`` (a variant), mistakes by task, to be combined, and
@@ -75,10 +76,9 @@ class Assignment:
         return importlib.import_module(f"{self.package}.{name}")
 
     @property
-    def phrases(self) -> Mapping[str, str]:
-        """The messages of the hidden tests, from English to Chinese."""
-        phrases: Mapping[str, str] = self.part("phrases").PHRASES
-        return phrases
+    def chinese(self) -> Words:
+        """The messages of the hidden tests, from English templates to Chinese."""
+        return read_words(self.folder / "chinese.toml")
 
     @cached_property
     def laws(self) -> Mapping[str, Law]:

@@ -7,7 +7,9 @@ read fields instead of sentences.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, Union
 
 Field = Union[str, int, float, "Message"]
@@ -81,6 +83,11 @@ def quoted(text: str) -> Message:
 def stated(**values: Field) -> Message:
     """Names with their values, as in ``b=2, s=3``, which read the same in every language."""
     return say(", ".join(f"{name}={{{name}}}" for name in values), **values)
+
+
+def read_words(path: Path) -> Words:
+    """A table of translations: a TOML file of ``"template" = "translation"``."""
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def translated(message: Message, words: Words) -> str:

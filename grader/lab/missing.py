@@ -8,12 +8,13 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from grader import PACKAGE
 from grader.assignment import ASSIGNMENT
 from grader.core.assignment import Assignment, rubric_or_exit
+from grader.core.messages import read_words
 from grader.core.rubric import LANGUAGES, Task
 
 MARK = re.compile(r'mark\.rubric\("(\w+)"\)')
@@ -118,10 +119,10 @@ def _missing_variants(assignment: Assignment) -> Iterator[str]:
 
 def missing_phrases(assignment: Assignment) -> Iterator[str]:
     """One line for each message without Chinese, and for each unused phrase."""
-    tables = (PACKAGE / "core" / "results" / "chinese.py", assignment.folder / "phrases.py")
+    tables = (PACKAGE / "core" / "results" / "chinese.toml", assignment.folder / "chinese.toml")
     files = [*_product(PACKAGE, "assignment", "examples"), *_product(assignment.folder)]
     trees = {path: ast.parse(_text(path)) for path in files}
-    tabled = [(path, *phrase) for path in tables for phrase in _phrases(trees.pop(path))]
+    tabled = [(path, *phrase) for path in tables for phrase in read_words(path).items()]
     chinese = {english: text for _, english, text in tabled}
     own = {path: _constants(tree) for path, tree in trees.items()}
     everywhere = {(_module(path), name): value for path in own for name, value in own[path].items()}
@@ -134,7 +135,7 @@ def missing_phrases(assignment: Assignment) -> Iterator[str]:
                 yield f"{place}: unreadable template; pass say() a literal or a module constant."
             for text in templates:
                 if text not in chinese and any(map(str.isalpha, STATED.sub("", text))):
-                    yield f"{place}: no Chinese for {text!r}; add it to PHRASES."
+                    yield f"{place}: no Chinese for {text!r}; add it to chinese.toml."
     used = {node.value for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.Constant)}
     for path, english, text in tabled:
         if {*FIELD.findall(english)} != {*FIELD.findall(text)}:
@@ -175,11 +176,6 @@ def _imported(tree: ast.Module) -> Iterator[tuple[str, tuple[str, str]]]:
         if isinstance(node, ast.ImportFrom):
             module = (node.module or "").rpartition(".")[2]
             yield from ((alias.asname or alias.name, (module, alias.name)) for alias in node.names)
-
-
-def _phrases(tree: ast.Module) -> Iterable[tuple[str, str]]:
-    phrases: dict[str, str] = ast.literal_eval(_constants(tree)["PHRASES"])
-    return phrases.items()
 
 
 def _said(tree: ast.Module) -> Iterator[ast.Call]:

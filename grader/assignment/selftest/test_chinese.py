@@ -9,10 +9,9 @@ import pytest
 from grader.assignment import ASSIGNMENT
 from grader.core.judge.faults import Crashed, fault_from_reply
 from grader.core.messages import say
-from grader.core.results.chinese import PHRASES
-from grader.core.results.language import in_words
+from grader.core.results.language import all_chinese, in_words
 
-ALL = {**PHRASES, **ASSIGNMENT.phrases}
+ALL = all_chinese(ASSIGNMENT)
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 

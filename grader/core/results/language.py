@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 from grader.core.assignment import Assignment
-from grader.core.messages import Message, translated
+from grader.core.messages import Message, Words, read_words, translated
 from grader.core.rubric import Rubric
 from grader.core.sentences import Sentences, say
 
-from .chinese import PHRASES
 from .outcome import Outcome
 from .report import CaseReport, MessagePart, PropertyReport, Report, TaskReport, message_of
 
@@ -128,17 +128,24 @@ def in_words(message: str, assignment: Assignment, language: str) -> str:
     """A message in a language; any other text stays as it is."""
     if language == "en" or not isinstance(message, Message):
         return str(message)
-    return translated(message, _chinese(assignment))
+    return translated(message, all_chinese(assignment))
 
 
 def in_core_words(message: Message, language: str) -> str:
     """A message of the grader's own in a language."""
-    return translated(message, PHRASES) if language == "zh" else message
+    return translated(message, core_chinese()) if language == "zh" else message
 
 
 @cache
-def _chinese(assignment: Assignment) -> Mapping[str, str]:
-    return {**PHRASES, **assignment.phrases}
+def core_chinese() -> Words:
+    """The Chinese of the grader's own messages, from ``chinese.toml``."""
+    return read_words(Path(__file__).with_name("chinese.toml"))
+
+
+@cache
+def all_chinese(assignment: Assignment) -> Words:
+    """The Chinese of the grader's own messages and of an assignment's."""
+    return {**core_chinese(), **assignment.chinese}
 
 
 def repeats(report: Report) -> dict[str, list[PropertyReport]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +13,8 @@ from grader.assignment import ASSIGNMENT
 from grader.lab import missing
 from grader.selftest.submissions import write_folder
 
-HIDDEN, WORDS, TABLE = (f"grader/assignment/{name}.py" for name in ("hidden/test_a", "model/words", "phrases"))
-ENGINE = "grader/core/results/chinese.py"
+HIDDEN, WORDS, TABLE = (f"grader/assignment/{name}" for name in ("hidden/test_a.py", "model/words.py", "chinese.toml"))
+ENGINE = "grader/core/results/chinese.toml"
 IMPORTS = "from grader.core.messages import say\n"
 Complaints = Callable[..., list[str]]
 
@@ -25,7 +26,8 @@ def complaints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Complaints:
     own = replace(ASSIGNMENT, folder=tmp_path / "grader" / "assignment", root=tmp_path)
 
     def found(says: str, phrases: Mapping[str, str], words: str = "", imports: str = IMPORTS) -> list[str]:
-        files = {HIDDEN: imports + says, WORDS: words, TABLE: f"PHRASES = {phrases!r}\n", ENGINE: "PHRASES = {}\n"}
+        lines = "".join(f"{json.dumps(english)} = {json.dumps(chinese)}\n" for english, chinese in phrases.items())
+        files = {HIDDEN: imports + says, WORDS: words, TABLE: lines, ENGINE: ""}
         write_folder(tmp_path, files)
         return list(missing.missing_phrases(own))
 
@@ -47,7 +49,7 @@ def test_a_template_needs_its_chinese(says: str, complaints: Complaints) -> None
     words = 'TEXT = "{n} are wrong"\n' if "import" in says else ""
     (line,) = complaints(says, {}, words)
     assert line.startswith(f"{HIDDEN}:")
-    assert line.endswith("no Chinese for '{n} are wrong'; add it to PHRASES.")
+    assert line.endswith("no Chinese for '{n} are wrong'; add it to chinese.toml.")
     assert complaints(says, {"{n} are wrong": "{n} 个不对"}, words) == []
 
 
