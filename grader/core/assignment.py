@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import importlib
 import re
 import sys
@@ -12,11 +13,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from grader import PACKAGE
+
 from .messages import Words, read_words
 from .rubric import SUBMITTED, Rubric, RubricError, load_rubric
 
 Law = Mapping[str, str]  # by language
-NOT_DECIDING = ("corpus", "demo", "selftest")  # parts that have no influence on a report
+# Parts that have no influence on a report: of an assignment, and of the core.
+NOT_DECIDING = ("corpus", "demo", "selftest")
+NOT_DECIDING_IN_CORE = ("cli", "export", "grades", "pages")
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,20 @@ class Assignment:
         """The stubs that students are given, as a submission: path to source text."""
         given = self.root / SUBMITTED
         return dict(_as_submitted(sorted(given.rglob("*.py")), given))
+
+    def code_sha256(self) -> str:
+        """A digest of all files that take part in grading; an edit of a test changes it, but not the grader's version.
+
+        Of the rubric, points, titles and hints are left out: reports are updated to them without grading again.
+        """
+        core = PACKAGE / "core"
+        engine = [path for path in core.rglob("*.py") if path.relative_to(core).parts[0] not in NOT_DECIDING_IN_CORE]
+        engine += [*(PACKAGE / "second_device").rglob("*.py"), PACKAGE / "source_rules.py", PACKAGE / "testing.py"]
+        digest = hashlib.sha256(self.rubric.deciding.encode())
+        for root, paths in ((PACKAGE, engine), (self.root, self.deciding_paths())):
+            for path in sorted(paths):
+                digest.update(f"{path.relative_to(root)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
+        return digest.hexdigest()
 
     def deciding_paths(self) -> list[Path]:
         """The files of the package and of the reference that a report depends on, but for the rubric."""

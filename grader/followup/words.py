@@ -36,7 +36,10 @@ KINDS: Final[Sentences] = {
 }
 CAUSES: Final[Sentences] = {
     Cause.FILES: ("other files were submitted: {detail}", "提交的文件不同：{detail}"),
-    Cause.TESTS: ("the hidden tests or the reference changed: {detail}", "隐藏测试或参考实现有改动：{detail}"),
+    Cause.TESTS: (
+        "the hidden tests, the reference or the grader's code changed: {detail}",
+        "隐藏测试、参考实现或评分程序的代码有改动：{detail}",
+    ),
     Cause.RUBRIC: ("the rubric changed: {detail}", "评分标准有改动：{detail}"),
     Cause.POINTS: ("the property's points changed: {detail}", "分值有改动：{detail}"),
     Cause.SEED: ("the seed changed: {detail}", "随机种子不同：{detail}"),

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from grader import REPOSITORY
+from grader.core import assignment as parts
 from grader.core.run import conditions as module
 from grader.core.run.conditions import conditions, differing
 from grader.core.sandbox.limits import Level, Limits
@@ -52,7 +53,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     shutil.copytree(ASSIGNMENT.root / "ref", tmp_path / "ref")
     folder = tmp_path / "grader" / "assignment"
     shutil.copytree(ASSIGNMENT.folder, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(module, "PACKAGE", tmp_path / "grader")
+    monkeypatch.setattr(parts, "PACKAGE", tmp_path / "grader")
     return Settings(replace(ASSIGNMENT, folder=folder, root=tmp_path))
 
 
@@ -65,6 +66,9 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
         ("grader/core/results/language.py", True),
         ("grader/second_device/compute.py", True),
         ("grader/source_rules.py", True),
+        ("grader/testing.py", True),
+        ("grader/core/messages.py", True),
+        ("grader/core/run/judge_process.py", True),
         ("ref/swiglu.py", True),
         ("grader/assignment/corpus/variants/wrong/swiglu.py", False),
         ("grader/core/cli/grade.py", False),

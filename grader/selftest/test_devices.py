@@ -13,8 +13,7 @@ import torch
 
 from grader import second_device
 from grader.core.judge import devices
-from grader.core.pages.render import _devices
-from grader.core.pages.words import WORDS
+from grader.core.pages.render import _devices, say
 from grader.core.sandbox.channel import Channel
 from grader.core.sandbox.protocol import ProtocolError
 from grader.core.settings import CannotGrade
@@ -69,7 +68,7 @@ def test_all_cases_run_on_real_devices_and_few_on_a_simulated_one(
 
 
 def test_reports_and_pages_call_it_by_its_name_in_both_languages() -> None:
-    assert devices.label(HERE) == WORDS["simulated"][0] == second_device.LABEL
+    assert devices.label(HERE) == say("en", "simulated") == second_device.LABEL
     assert devices.label(torch.device("cuda:0")) == "cuda:0"
     assert _devices("zh", f"cpu, {second_device.LABEL}") == "cpu, 第二个设备（模拟）"
     assert _devices("en", f"cpu, {second_device.LABEL}") == "cpu, a second device (simulated)"

@@ -7,7 +7,6 @@ import hashlib
 import io
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from pathlib import Path
 
 import pytest
 import torch
@@ -296,14 +295,3 @@ class Judging:
             if replies is not None and other and not replies.agree_in_case(place, answers):
                 found[test.nodeid] = CaseResult(prop, asked.id, Outcome.INCONSISTENT, INCONSISTENT)
         return found
-
-
-def hidden_tests_sha256(assignment: Assignment) -> str:
-    """A digest of every file that decides a verdict: hidden tests and what they use, comparison, and the reference."""
-    judge = Path(__file__).parent
-    digest = hashlib.sha256()
-    for root, paths in ((judge, sorted(judge.rglob("*.py"))), (assignment.root, assignment.deciding_paths())):
-        for path in paths:
-            if path.suffix == ".py":
-                digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes())
-    return digest.hexdigest()

@@ -36,7 +36,7 @@ from grader.core.sandbox.limits import Isolation
 from grader.core.settings import CannotGrade, Settings
 
 from .devices import devices, label, on_gpus, simulated
-from .hidden_tests import HiddenTests, hidden_tests_sha256
+from .hidden_tests import HiddenTests
 from .replay import Lender
 from .student import StartWorker, Student
 
@@ -62,7 +62,7 @@ class Judge:
         self._zygote = Zygote(settings.limits, on_gpus(self._devices), settings.without, simulated(self._devices))
         try:
             self._tests = HiddenTests(self._assignment, self._devices, settings.seed, self._rubric.properties)
-            self._tests_sha256 = hidden_tests_sha256(self._assignment)
+            self._tests_sha256 = self._assignment.code_sha256()
             self._rehearse()
             if not settings.remember:
                 self._tests.forget_passes()

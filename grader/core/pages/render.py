@@ -23,12 +23,13 @@ from grader.core.results.policy import days_late
 from grader.core.results.report import Attention, Practice, Report, summary_line
 from grader.core.results.statistics import Entry, class_statistics
 from grader.core.rubric import Rubric
-
-from .words import say
+from grader.core.sentences import FromFiles
 
 HERE = Path(__file__).parent
+WORDS = HERE / "words.toml"
 NO_LAWS: Mapping[str, Law] = MappingProxyType({})
 NOT_ASKED: Mapping[str, Practice] = MappingProxyType({})
+say = FromFiles(WORDS)
 
 
 def templates(*folders: Path) -> Environment:

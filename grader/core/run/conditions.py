@@ -18,13 +18,10 @@ from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from grader import PACKAGE
-from grader.core.assignment import Assignment
+from grader.core.results.language import all_chinese
 from grader.core.settings import Settings
 
-DECIDING = ("core/intake", "core/judge", "core/results", "core/sandbox", "second_device")  # reports depend on these
 APART = ("assignment", "command", "language")  # settings left out; the assignment's files are part of the code's digest
-DECIDING_FILES = ("core/assignment.py", "core/rubric.py", "core/settings.py", "source_rules.py")
 DISTRIBUTIONS = ("torch", "pytest", "pydantic", "pyseccomp", "landlockpy")
 SECURITY_MODULES = Path("/sys/kernel/security/lsm")
 USER_NAMESPACES = Path("/proc/sys/user/max_user_namespaces")
@@ -40,29 +37,22 @@ def conditions(settings: Settings) -> Conditions:
     policy and words are views of the outcomes (``results/view.py``): :func:`view` names them.
     """
     chosen = {name: json.dumps(value) for name, value in asdict(settings).items() if name not in APART}
-    return chosen | {"code and rubric": _code_sha256(settings.assignment)} | dict(_machine())
+    return chosen | {"code and rubric": settings.assignment.code_sha256()} | dict(_machine())
 
 
 def view(settings: Settings) -> Conditions:
     """How what was found out is shown in a report, and what it was worth: by which rubric, in which language."""
-    rubric = settings.assignment.rubric
-    return {"rubric": rubric.sha256, "policy": rubric.policy.model_dump_json(), "language": settings.language}
+    rubric, language = settings.assignment.rubric, settings.language
+    shown = {"rubric": rubric.sha256, "policy": rubric.policy.model_dump_json(), "language": language}
+    if language == "zh":
+        words = json.dumps(sorted(all_chinese(settings.assignment).items()))
+        shown["translations"] = hashlib.sha256(words.encode()).hexdigest()
+    return shown
 
 
 def differing(one: Conditions, other: Conditions) -> list[str]:
     """The names of the conditions that differ."""
     return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
-
-
-def _code_sha256(assignment: Assignment) -> str:
-    """A digest of all files that take part in grading; an edit of a test changes it, but not the grader's version."""
-    engine = [path for folder in DECIDING for path in (PACKAGE / folder).rglob("*.py")]
-    engine += [PACKAGE / name for name in DECIDING_FILES]
-    digest = hashlib.sha256(assignment.rubric.deciding.encode())
-    for root, paths in ((PACKAGE, engine), (assignment.root, assignment.deciding_paths())):
-        for path in sorted(paths):
-            digest.update(f"{path.relative_to(root)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
 
 
 def _machine() -> Iterator[tuple[str, str]]:

@@ -14,8 +14,6 @@ from grader.core.intake.origin import clean
 from grader.core.intake.reader import Reader
 from grader.core.results.report import write_text
 
-from .wording import FILES
-
 if TYPE_CHECKING:
     from .pairs import Findings
 
@@ -81,6 +79,8 @@ def _show(findings: Findings, out: Path) -> None:
 
 
 def _name(path: str) -> str:
+    from .work import FILES  # with numpy
+
     return FILES.get(path) or path.rpartition("/")[2]
 
 

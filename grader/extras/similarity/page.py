@@ -14,11 +14,14 @@ from grader.core.assignment import Assignment
 from grader.core.intake.origin import clean
 from grader.core.results.language import in_words
 from grader.core.rubric import LANGUAGES
+from grader.core.sentences import read
 
 from .code import PASSAGE, Array
 from .pairs import Findings, Match, Pair
-from .wording import FILES, WORDS
-from .work import SHORT, Piece
+from .work import FILES, SHORT, Piece
+
+HERE: Final = Path(__file__).parent
+WORDS: Final = HERE / "words.toml"
 
 NEAR_LINES: Final = 3  # up to so many lines between two matches are shown; more are left out
 MAX_LINES: Final = 150  # lines of a block that are shown, on each side
@@ -35,10 +38,8 @@ def page(findings: Findings, assignment: Assignment, answers: Sequence[str], top
 
     ``answers`` names the known answers that were left out of the comparison, as the stubs were.
     """
-    words = {key: texts[LANGUAGES.index(language)] for key, texts in WORDS.items()}
-    templates = Environment(
-        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
+    words = {key: texts[LANGUAGES.index(language)] for key, texts in read(WORDS).items()}
+    templates = Environment(loader=FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     templates.filters |= {
         "said": lambda message: in_words(message, assignment, language),
         "percent": "{:.0%}".format,

@@ -19,13 +19,13 @@ from grader.core.rubric import SUBMITTED, Rubric
 
 from .code import MAX_CHARACTERS, NOTHING, Array, Code, TooLong, read_code
 from .library import Finding, Unparsed, library_use
-from .wording import FILES
 
 REFERENCE: Final = "ref"
 # A file with fewer characters of the student's own, about four statements, is often the same as another by chance.
 SHORT: Final = 100
 NEAR: Final = 0.8  # the part of a file that has to be in a known answer for the file to be reported
 HELPERS: Final = "*"  # used in place of a path for all files that no task asks for, joined
+FILES: Final = {"": "everything", HELPERS: "other files"}  # names of what is compared beside the files of the tasks
 
 
 class KnownError(Exception):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import random
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from grader.core.results.report import Record
+from grader.core.sentences import FromFiles
 
 from .source import Edit, Place
 
@@ -18,6 +17,7 @@ KEY = "viva.json"  # in the folder of reports; it holds the answers
 KINDS = ("predict", "shape", "what_if", "find", "why", "growth")
 LEAST_OPTIONS = 4
 NEAR = 3  # lines; a question may answer another one about such a neighbour
+say = FromFiles(Path(__file__).with_name("words.toml"))
 
 
 @dataclass(frozen=True)
@@ -88,13 +88,3 @@ def drawn(identifier: str, name: str, pool: Sequence[Question], seed: int) -> Qu
         )
         chosen.append(left.pop(0))
     return Quiz(id=identifier, name=name, pool=len(pool), questions=sorted(chosen, key=lambda q: KINDS.index(q.kind)))
-
-
-def say(language: str, key: str, **fields: object) -> str:
-    """A sentence of questions, pages and sheets, from ``words.toml``, with its fields filled in."""
-    return _words()[key][language].format(**fields)
-
-
-@cache
-def _words() -> dict[str, dict[str, str]]:
-    return tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))

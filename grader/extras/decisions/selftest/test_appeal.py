@@ -193,7 +193,7 @@ def test_whoever_a_change_of_the_tests_moves_is_named(out: Path, known: dict[str
     assert lines[1] == f"  cleo: {MOVE} (+{WORTH:g})"
     place = lines.index("Of 1 regraded submissions, 1 would change:")
     assert lines[place + 2] == f"  dan: {MOVE} (+{WORTH:g})"
-    assert "the hidden tests or the reference changed: " in lines[place + 4]
+    assert "the hidden tests, the reference or the grader's code changed: " in lines[place + 4]
     assert any(line.startswith("The grader has changed since then, so other grades may change") for line in lines)
     assert sorted(path.parent.name for path in (tmp_path / "kept").rglob("report.json")) == ["cleo", "dan"]
 

@@ -198,7 +198,7 @@ def run(*arguments: str | Path) -> Result:
 def test_the_terminal_shows_who_in_what_and_why(sides: tuple[Path, Path]) -> None:
     result = run(*sides)
     assert result.exit_code == 0, result.output
-    tests = "      the hidden tests or the reference changed: bbbbbbbb → cccccccc"
+    tests = "      the hidden tests, the reference or the grader's code changed: bbbbbbbb → cccccccc"
     assert result.stdout.splitlines() == [
         "eps is right: lost by 1, gained by 1",
         "Fewer points: 1",

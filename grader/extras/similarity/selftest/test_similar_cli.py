@@ -16,11 +16,11 @@ from typer.testing import CliRunner, Result
 
 from grader import REPOSITORY
 from grader import __main__ as cli
+from grader.core.sentences import read
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.similarity import commands as command
 from grader.extras.similarity import page
-from grader.extras.similarity.page import COLUMNS
-from grader.extras.similarity.wording import WORDS
+from grader.extras.similarity.page import COLUMNS, WORDS
 from grader.selftest.classroom import OTHER, PLAN, with_own
 from grader.selftest.submissions import ATTENTION, SWIGLU, write_folder
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.process  # submissions are read in one
 
 HOSTILE = '\n# <script>alert(1)</script>\ntext = "<img src=x onerror=alert(2)>"\nimport einops  # </pre><b>\n'
 BRIEF = "x = f(1) * g(2) - h(3) / k(4, 5) + m(6)\n"
-CHINESE = WORDS["short"][1]
+CHINESE = read(WORDS)["short"][1]
 
 
 def run(*arguments: str | Path) -> Result:
@@ -139,7 +139,7 @@ def test_the_page_shows_hostile_lines_as_text(out: Path) -> None:
 
 def test_every_word_of_the_page_is_there_in_both_languages(room: Path, out: Path, tmp_path: Path) -> None:
     template = (Path(page.__file__).parent / "page.html.j2").read_text(encoding="utf-8")
-    assert set(re.findall(r"\bw\.(\w+)", template)) | {"", "*"} == WORDS.keys()
+    assert set(re.findall(r"\bw\.(\w+)", template)) | {"", "*"} == read(WORDS).keys()
     assert run(room, "--out", tmp_path, "--lang", "zh").exit_code == 0
     chinese = (tmp_path / "similar.html").read_text(encoding="utf-8")
     assert '<html lang="zh-CN">' in chinese
