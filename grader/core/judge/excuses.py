@@ -9,19 +9,17 @@ is worth more than it costs.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from grader.core.results.outcome import CaseResult, Charges, Outcome, property_outcome
+from grader.core.results.outcome import NOTHING_LOST, CaseResult, Charges, lost
 
 from .faults import StudentFault
 
 if TYPE_CHECKING:
     from .student import Student
-
-EARNED = (Outcome.PASSED, Outcome.NOT_ASSESSED)
 
 Test = Callable[..., None]
 T = TypeVar("T")
@@ -116,25 +114,16 @@ def contract_first(by_contract: Test, *otherwise_charged_to: str) -> Callable[[T
 def settled(results: Sequence[CaseResult]) -> list[CaseResult]:
     """The results, in which a case that was excused passes only if its excuses are paid for."""
     found = list(results)
-    lost = _lost(found)
-    while unpaid := _first_unpaid(found, lost):
-        found = [
-            _by_the_contract(result, lost) if result.property_id == unpaid.property_id else result for result in found
-        ]
-        lost.add(unpaid.property_id)
+    charging = lost(found)
+    while unpaid := _first_unpaid(found, charging):
+        found = [_by_the_contract(one, charging) if one.property_id == unpaid.property_id else one for one in found]
+        charging.add(unpaid.property_id)
     return found
 
 
-def _lost(results: Iterable[CaseResult]) -> set[str]:
-    by_property: dict[str, list[CaseResult]] = {}
-    for result in results:
-        by_property.setdefault(result.property_id, []).append(result)
-    return {identifier for identifier, cases in by_property.items() if property_outcome(cases) not in EARNED}
-
-
-def _first_unpaid(results: Sequence[CaseResult], lost: set[str]) -> CaseResult | None:
+def _first_unpaid(results: Sequence[CaseResult], charging: set[str]) -> CaseResult | None:
     """Of those that only their own property could pay for, if there are any, so that the order does not matter."""
-    unpaid = [result for result in results if _by_the_contract(result, lost) is not result]
+    unpaid = [result for result in results if _by_the_contract(result, charging) is not result]
     return min(unpaid, key=lambda result: not _charges_itself(result), default=None)
 
 
@@ -142,10 +131,10 @@ def _charges_itself(result: CaseResult) -> bool:
     return any((result.property_id,) in charges for _, charges in result.excuses)
 
 
-def _by_the_contract(result: CaseResult, lost: set[str]) -> CaseResult:
+def _by_the_contract(result: CaseResult, charging: set[str]) -> CaseResult:
     """The verdict by the contract, if an excuse is not paid for; the result itself, if all are, or if it failed."""
-    if result.outcome in EARNED:
+    if result.outcome in NOTHING_LOST:
         for instead, charges in result.excuses:
-            if not all(lost.intersection(charge) for charge in charges):
+            if not all(charging.intersection(charge) for charge in charges):
                 return replace(instead, property_id=result.property_id, id=result.id)
     return result

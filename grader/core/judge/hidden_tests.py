@@ -14,12 +14,12 @@ import torch
 from grader import second_device
 from grader.core.assignment import Assignment
 from grader.core.messages import say
-from grader.core.results.outcome import CaseResult, Outcome
+from grader.core.results.outcome import NOTHING_LOST, CaseResult, Outcome, lost
 from grader.core.sandbox.handle import WorkerFailed
 
 from .cases import Latest
 from .devices import simulated
-from .excuses import EARNED, settled
+from .excuses import settled
 from .faults import StudentFault
 from .plugin import Plugin
 from .record import Exchange, Noted, Recording, Replies
@@ -190,7 +190,7 @@ class Judging:
 
     def _pass(self, prop: str, cases: Results) -> bool:
         """Whether these are all cases of a property, and all have passed."""
-        return len(cases) == len(self._tests[prop]) and all(case.outcome in EARNED for case in cases.values())
+        return len(cases) == len(self._tests[prop]) and all(case.outcome in NOTHING_LOST for case in cases.values())
 
     def _decide(self, prop: str, lender: Lender) -> None:
         """Decide a property; where it does not pass on the replay, by another worker than the one of the replay."""
@@ -242,7 +242,7 @@ class Judging:
     def _is_in_doubt(self) -> bool:
         """Whether answers differ, or a case is excused by what nobody charges for: then a replay decides nothing."""
         results = [*self._standing().values(), *self.asked.values()]
-        lost = {case.property_id for case in results if case.outcome not in EARNED}
+        charging = lost(results)
         excused = (
             case
             for prop in self._tests
@@ -250,7 +250,7 @@ class Judging:
             for case in self._replayed[prop].values()
         )
         return self._in_doubt or any(
-            not lost & {*charge} for case in excused for _, charges in case.excuses for charge in charges
+            not charging & {*charge} for case in excused for _, charges in case.excuses for charge in charges
         )
 
     def _answers_otherwise(self, replay: Replay) -> bool:
@@ -290,8 +290,8 @@ class Judging:
         found = {}
         for place, test in enumerate(self._tests[prop]):
             asked, answers = self.asked[test.nodeid], self._answers[test.nodeid]
-            passes = test.nodeid in decided and decided[test.nodeid].outcome in EARNED
-            other = asked.outcome not in EARNED if passes else asked.outcome in EARNED and not asked.excuses
+            passes = test.nodeid in decided and decided[test.nodeid].outcome in NOTHING_LOST
+            other = asked.outcome not in NOTHING_LOST if passes else asked.outcome in NOTHING_LOST and not asked.excuses
             if replies is not None and other and not replies.agree_in_case(place, answers):
                 found[test.nodeid] = CaseResult(prop, asked.id, Outcome.INCONSISTENT, INCONSISTENT)
         return found

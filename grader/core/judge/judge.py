@@ -17,7 +17,15 @@ from grader import __version__
 from grader.core.intake.submission import Submission
 from grader.core.messages import Message, say
 from grader.core.results.language import task_in_language
-from grader.core.results.outcome import CaseResult, Outcome, PropertyScore, TaskScore, is_elsewhere, score
+from grader.core.results.outcome import (
+    NOTHING_LOST,
+    CaseResult,
+    Outcome,
+    PropertyScore,
+    TaskScore,
+    is_elsewhere,
+    score,
+)
 from grader.core.results.report import (
     CaseReport,
     Environment,
@@ -86,7 +94,7 @@ class Judge:
 
     def _require_full_marks(self, results: Iterable[CaseResult]) -> None:
         for result in results:
-            if result.outcome not in (Outcome.PASSED, Outcome.NOT_ASSESSED):
+            if result.outcome not in NOTHING_LOST:
                 case = f"{result.property_id}, {result.id}: {result.message} {result.detail}"
                 raise CannotGrade(f"the reference fails a hidden test, so nothing can be graded. {case}")
 

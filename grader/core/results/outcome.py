@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -33,6 +33,9 @@ class Outcome(StrEnum):
     INCONSISTENT = "inconsistent"  # right answers in one process, and wrong ones to the same calls in another
     NOT_ASSESSED = "not_assessed"  # needs a device that this machine does not have
     GRADER_ERROR = "grader_error"  # a fault of the grader, which never costs a student points
+
+
+NOTHING_LOST = (Outcome.PASSED, Outcome.NOT_ASSESSED)  # no mistake was seen
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,11 @@ def property_outcome(cases: Sequence[CaseResult]) -> Outcome:
     if not assessed:
         return Outcome.NOT_ASSESSED
     return next((outcome for outcome in assessed if outcome is not Outcome.PASSED), Outcome.PASSED)
+
+
+def lost(results: Iterable[CaseResult]) -> set[str]:
+    """The properties with a case in which something was lost."""
+    return {result.property_id for result in results if result.outcome not in NOTHING_LOST}
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, fail, find, lang
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Submission
 from grader.core.results.language import in_language
-from grader.core.results.outcome import Outcome
+from grader.core.results.outcome import NOTHING_LOST
 from grader.core.results.report import PropertyReport, Report
 from grader.core.settings import CannotGrade
 from grader.followup.submissions import Submissions, candidates_of, say_what_differs, settings_then
@@ -74,7 +74,7 @@ def _property(report: Report, wanted: str | None) -> PropertyReport:
     if report.status != "graded" and not report.tasks:
         fail(f"{identifier}: {report.status}, so no case was run. {report.reason or ''}".rstrip())
     everything = [prop for task in report.tasks for prop in task.properties]
-    lost = [prop for prop in everything if prop.outcome not in (Outcome.PASSED, Outcome.NOT_ASSESSED)]
+    lost = [prop for prop in everything if prop.outcome not in NOTHING_LOST]
     names = ", ".join(prop.id for prop in lost)
     if not lost:
         fail(f"{identifier}: every property passed, so there is no failing case.")

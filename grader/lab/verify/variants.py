@@ -21,14 +21,13 @@ from grader.core.judge.devices import devices
 from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.judge.judge import Judge
 from grader.core.judge.student import Student
-from grader.core.results.outcome import CaseResult, Outcome, property_outcome
+from grader.core.results.outcome import NOTHING_LOST, CaseResult, Outcome, property_outcome
 from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.limits import LAYERS, Limits
 from grader.core.settings import Settings
 from grader.specimens.styles import Style, forget_modules
 from grader.specimens.variants import Variant, variants_of
 
-FINE = (Outcome.PASSED, Outcome.NOT_ASSESSED)
 ALL_DTYPES = tuple(map(dtype_name, DTYPES))
 REFERENCE, STUBS = "reference", "stubs"
 
@@ -82,14 +81,14 @@ def judge(assignment: Assignment, name: str, seed: int) -> Verdict:
 
 def verdict(variant: Variant, cases: Cases, seed: int) -> Verdict:
     """Compare what a variant loses with what it claims to break."""
-    lost = frozenset(prop for prop, results in cases.items() if property_outcome(results) not in FINE)
+    lost = frozenset(prop for prop, results in cases.items() if property_outcome(results) not in NOTHING_LOST)
     ours = [case.id for results in cases.values() for case in results if case.outcome is Outcome.GRADER_ERROR]
     problems = [
         f"the grader failed in {ours[0]}" if ours else "",
         f"keeps {', '.join(sorted(kept))}" if (kept := variant.breaks - lost) else "",
         f"loses {', '.join(sorted(unfair))}" if (unfair := lost - variant.breaks - variant.also) else "",
     ]
-    failing = [case for prop in variant.breaks for case in cases.get(prop, ()) if case.outcome not in FINE]
+    failing = [case for prop in variant.breaks for case in cases.get(prop, ()) if case.outcome not in NOTHING_LOST]
     telling = [case for results in cases.values() for case in results] if variant.valid else failing
     tokens = {token for case in failing for token in case.id.split("-")}
     dtypes = tuple(dtype for dtype in ALL_DTYPES if dtype in tokens)
@@ -143,7 +142,7 @@ def judge_style(assignment: Assignment, number: int, way: str) -> Verdict:
 
 def _of_style(style: Style, way: str, cases: Mapping[str, Sequence[Any]], seed: int) -> Verdict:
     """What is wrong: the first case of each property that does not pass, and all options."""
-    failing = {name: case for name, own in cases.items() for case in reversed(own) if case.outcome not in FINE}
+    failing = {name: case for name, own in cases.items() for case in reversed(own) if case.outcome not in NOTHING_LOST}
     problem = "; ".join(f"{name} {case.outcome}, {case.id}: {case.message}" for name, case in failing.items())
     problem = problem and f"{problem} ({', '.join(style.options)})"
     closest = largest([case for own in cases.values() for case in own])
