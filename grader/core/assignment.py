@@ -13,10 +13,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from grader import PACKAGE
+from grader import PACKAGE, SUBMITTED
 
 from .messages import Words, read_words
-from .rubric import SUBMITTED, Rubric, RubricError, load_rubric
+from .rubric import Rubric, RubricError, load_rubric
 
 Law = Mapping[str, str]  # by language
 # Parts that have no influence on a report: of an assignment, and of the core.

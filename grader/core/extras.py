@@ -17,13 +17,19 @@
 from __future__ import annotations
 
 import importlib
-from importlib.util import find_spec
 from types import ModuleType
 
 
 def extra(name: str) -> ModuleType | None:
     """The module ``extension`` of an extra; None if the folder of that extra, or of all extras, was deleted."""
-    for package in ("grader.extras", f"grader.extras.{name}"):
-        if find_spec(package) is None:
-            return None
-    return importlib.import_module(f"grader.extras.{name}.extension")
+    return module_if_there(f"grader.extras.{name}.extension")
+
+
+def module_if_there(name: str) -> ModuleType | None:
+    """A module; None if it or a package around it was deleted, even if a folder of compiled files is left."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise  # something that the module needs
+        return None

@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
+from grader import SUBMITTED
+
 LANGUAGES = ("en", "zh")
-SUBMITTED = "src"  # the folder of a submission's code; the reference has the same files in the folder ``ref``
 FULL_POINTS = 100  # of all tasks together, without the bonus tasks
 
 

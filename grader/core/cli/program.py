@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable
-from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 
 from grader import __version__
 from grader.core.assignment import rubric_or_exit
+from grader.core.extras import module_if_there
 
 from .doctor import doctor
 from .export import export
@@ -45,8 +44,7 @@ def program(features: Iterable[str]) -> typer.Typer:
     for command in (grade, show, report, export):
         app.command(rich_help_panel=EVERY_DAY)(command)
     for feature in features:
-        if find_spec(feature.rpartition(".")[0]) and find_spec(feature):
-            found = importlib.import_module(f"{feature}.commands")
+        if found := module_if_there(f"{feature}.commands"):
             for name, command in found.COMMANDS.items():
                 app.command(name, rich_help_panel=found.PANEL)(command)
     app.command(rich_help_panel=BEFORE_THE_TERM)(doctor)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
+from grader import SUBMITTED
 from grader.core.messages import Message, say
 
 from .candidate import Candidate, folded, identifier, safe_id, unused
@@ -19,7 +20,7 @@ from .layout import expected_path
 from .origin import Found, Part, Student
 from .platforms import Listing, canvas, gradescope, moodle
 from .roster import latest, with_roster
-from .submission import ANYTHING, PACKAGE, Expected, Unreadable, open_regular
+from .submission import ANYTHING, Expected, Unreadable, open_regular
 
 FOLDERS = "folders"
 # Beside submissions, files of these kinds are no submissions: staff may have put them there.
@@ -101,7 +102,7 @@ def _is_submission(folder: Path, expected: Expected) -> bool:
     """
     children = sorted(folder.iterdir())
     loose = sum(expected_path(child.name, expected) is not None for child in children)
-    parents = {PACKAGE, *(part for path in expected for part in PurePosixPath(path).parts[:-1] if loose)}
+    parents = {SUBMITTED, *(part for path in expected for part in PurePosixPath(path).parts[:-1] if loose)}
     if any(child.name in parents and child.is_dir() for child in children):
         return True
     return loose > 0 and sum(_may_be_submission(child, expected) for child in children) <= max(1, loose)
@@ -112,7 +113,7 @@ def _may_be_submission(path: Path, expected: Expected) -> bool:
     if path.is_symlink() or not path.is_dir():
         return is_archive_name(path.name)
     with contextlib.suppress(OSError):
-        return any(child.name == PACKAGE or expected_path(child.name, expected) for child in path.iterdir())
+        return any(child.name == SUBMITTED or expected_path(child.name, expected) for child in path.iterdir())
     return False
 
 

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from grader import SUBMITTED
 from grader.core.messages import Message, say
 from grader.source_rules import Refused, decoded
 
@@ -16,7 +17,6 @@ from .submission import (
     LEFT_OUT,
     MAX_FILE_BYTES,
     MAX_FILES,
-    PACKAGE,
     Concern,
     Expected,
     Files,
@@ -133,7 +133,7 @@ def _places(
     root = max(roots, key=lambda root: roots[root], default=None)
     placed: dict[str, str] = {}
     if root is not None:
-        inside = {name.removeprefix(root): name for name in names if name.startswith(f"{root}{PACKAGE}/")}
+        inside = {name.removeprefix(root): name for name in names if name.startswith(f"{root}{SUBMITTED}/")}
         placed = {path: name for path, name in inside.items() if is_source_path(path)}
         if len(placed) > MAX_FILES:
             many = say("{n} Python files under src/", n=len(placed))
@@ -153,7 +153,7 @@ def _roots(names: list[str], expected: Collection[str]) -> dict[str, tuple[int, 
     roots: dict[str, tuple[int, int]] = {}
     for name in names:
         parts = name.split("/")
-        for depth in (index for index, part in enumerate(parts[:-1]) if part == PACKAGE):
+        for depth in (index for index, part in enumerate(parts[:-1]) if part == SUBMITTED):
             root = "".join(f"{part}/" for part in parts[:depth])
             roots[root] = (roots.get(root, (0, 0))[0] + (name.removeprefix(root) in expected), -depth)
     return roots

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from grader import SUBMITTED
 from grader.core.messages import Field, Message, say
 from grader.source_rules import MAX_FILE_BYTES as MAX_FILE_BYTES
 from grader.source_rules import Refused
 
-PACKAGE = "src"
 MAX_SOURCE_BYTES = 8 << 20  # all source files together
 MAX_FILES = 200  # Python files below src/
 MAX_ENTRIES = 2000  # Python files anywhere in a folder or an archive
@@ -121,7 +121,7 @@ def is_source_path(path: str) -> bool:
     """Whether a submission may contain a file of this relative path: Python below ``src/``, with a plain name."""
     parts = PurePosixPath(path).parts
     plain = all(part.isprintable() and part not in ("..", "__pycache__") and not part.startswith(".") for part in parts)
-    return path.endswith(".py") and parts[:1] == (PACKAGE,) and plain and len(path) <= MAX_PATH
+    return path.endswith(".py") and parts[:1] == (SUBMITTED,) and plain and len(path) <= MAX_PATH
 
 
 Read = Callable[[int], bytes]  # reads at most limit + 1 bytes, to show a larger file; raises Unreadable or OSError

@@ -22,9 +22,9 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from .lockdown import PACKAGE_FOLDERS
+from grader import SUBMITTED
 
-PACKAGE = "src"
+from .lockdown import PACKAGE_FOLDERS
 
 # torch, and what it imports at the first use of some of its functions.
 PACKAGES = ("torch", "functorch", "torchgen", "numpy", "sympy", "mpmath", "networkx", "jinja2", "fsspec", "filelock")
@@ -51,7 +51,7 @@ class MemoryImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self.lazy = lazy
         self._code = code
         self._sources: dict[str, tuple[str, str]] = {}
-        self._packages = {PACKAGE}
+        self._packages = {SUBMITTED}
         self._waiting: dict[str, ModuleType] = {}
         self._empty: set[str] = set()
         for path, text in files.items():

@@ -15,10 +15,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from grader import SUBMITTED
 from grader.core.messages import Message, as_data, say
 from grader.second_device import NotSimulated
 
-from .importer import PACKAGE, MemoryImporter
+from .importer import MemoryImporter
 from .protocol import ProtocolError
 
 MAX_MESSAGE = 600
@@ -302,7 +303,7 @@ class Recorder:
         """Replace the function in its module, and wherever the submission has imported it."""
         setattr(self._home, self._name, self._record)
         for name, module in list(sys.modules.items()):
-            if name.partition(".")[0] == PACKAGE and self._original is not None:
+            if name.partition(".")[0] == SUBMITTED and self._original is not None:
                 for key, value in list(vars(module).items()):
                     if value is self._original:
                         setattr(module, key, self._record)
@@ -390,7 +391,7 @@ def describe_exception(error: BaseException, files: Mapping[str, str]) -> dict[s
     """The exception as plain data: kind, class names, message, and the frames in the student's own files."""
     if isinstance(error, _Told):
         return {"kind": error.kind, "told": as_data(error.message)}
-    if isinstance(error, ModuleNotFoundError) and str(error.name).split(".")[0] == PACKAGE:
+    if isinstance(error, ModuleNotFoundError) and str(error.name).split(".")[0] == SUBMITTED:
         path = f"{str(error.name).replace('.', '/')}.py"
         return {"kind": "missing", "told": as_data(say("{path} is not in the submission", path=path))}
     try:

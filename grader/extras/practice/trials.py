@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from grader import SUBMITTED
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.origin import clean
 from grader.core.intake.reading import NONE_OF
-from grader.core.intake.submission import PACKAGE, Submission
+from grader.core.intake.submission import Submission
 from grader.core.messages import say
 from grader.core.sandbox.handle import WorkerFailed, WorkerLike
 from grader.specimens.practice import Practice
@@ -61,7 +62,7 @@ def judged(candidate: Candidate, submission: Submission, practice: Practice, sta
 
 def handed_in_as(practice: Practice) -> str:
     """The path of the tests in a submission as intake reads it."""
-    return f"{PACKAGE}/{practice.file}"
+    return f"{SUBMITTED}/{practice.file}"
 
 
 class _Unusable(Exception):
@@ -116,7 +117,7 @@ class _Session:
         exam = EXAM.format(function=self._practice.function, module=own.stem)
         implementation = sealed(self._implementations[name])
         files = {own.name: self._text, "trial.py": TRIAL, "exam.py": exam, "implementation.py": implementation}
-        worker = self._start({f"{PACKAGE}/{path}": text for path, text in files.items()})
+        worker = self._start({f"{SUBMITTED}/{path}": text for path, text in files.items()})
         doing = None
         try:
             for test, arguments in self._found(self._ask(worker, "names", [])).items():
@@ -139,7 +140,7 @@ class _Session:
         Raises:
             WorkerFailed: Without an answer, or on an error during a test.
         """
-        load = {"module": f"{PACKAGE}.exam", "name": function}
+        load = {"module": f"{SUBMITTED}.exam", "name": function}
         reply = worker.request([("load", load), ("call", {"target": function, "arguments": arguments})], TEST_S)
         self._spent_s += worker.spent_s
         if self._spent_s > ALL_S:

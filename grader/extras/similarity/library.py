@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from grader.core.intake.submission import PACKAGE
+from grader import SUBMITTED
 from grader.core.messages import say
 from grader.core.rubric import Rubric
 
@@ -75,7 +75,7 @@ Place = tuple[int, str, str]  # line, name, task
 
 def _imports(tree: ast.AST, names: _Names, rubric: Rubric) -> Iterator[Place]:
     """Imports of modules that are neither Python's own, nor in the rubric's ``imports``, nor the student's files."""
-    allowed = {*sys.stdlib_module_names, *rubric.imports, PACKAGE}
+    allowed = {*sys.stdlib_module_names, *rubric.imports, SUBMITTED}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             modules = [alias.name for alias in node.names]

@@ -11,11 +11,12 @@ from typing import Final
 
 import numpy as np
 
+from grader import SUBMITTED
 from grader.core.assignment import Assignment
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.submission import LEFT_OUT, Submission
 from grader.core.messages import Message, say
-from grader.core.rubric import SUBMITTED, Rubric
+from grader.core.rubric import Rubric
 
 from .code import MAX_CHARACTERS, NOTHING, Array, Code, TooLong, read_code
 from .library import Finding, Unparsed, library_use
