@@ -288,7 +288,7 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         {".to(input.dtype)": ".to(input.dtype), cos"},
         4,
         (
-            "of type tuple (float32 [2, 3, 3, 8], float32 [3, 1, 8]), expected one tensor: what does your return statement return",
+            "of type tuple (float32 [2, 3, 3, 8], float32 [3, 1, 8]), expected one tensor: what does your return ",
             "the same angles serve every batch row and head: the same error",
         ),
         (),

@@ -212,8 +212,8 @@ def _show(out: Path, run: Run, entries: Sequence[Entry], practice: Mapping[str, 
         say(f"notebooks only, no submission: {', '.join(alone)}")
     if unknown := sum(undated(chosen().rubric.policy, line.origin) for line in lines if line.status == "graded"):
         say(
-            f"{unknown} of {len(lines)} may be late, but this cannot be determined, so [policy] deducts nothing. If the "
-            "platform gives submission times, set due in [policy]; for Moodle, pass the grading worksheet with --roster."
+            f"{unknown} of {len(lines)} may be late, but this cannot be determined, so [policy] deducts nothing. If "
+            "submissions have times, set due in [policy]; for Moodle, pass the grading worksheet with --roster."
         )
     if late := sum(days_late(chosen().rubric.policy, line.origin) > 0 for line in lines):
         say(f"{late} late; {late_terms(chosen().rubric.policy)}")

@@ -1,6 +1,6 @@
 """The one place where outputs are compared: with a float64 oracle, in units in the last place (ulp).
 
-The error of an element is ``e_i = |y_i - oracle_i| / ulp(s_i)``, with a scale ``s_i`` for each element. Tolerances that several
+The error of an element is ``e_i = |y_i - oracle_i| / ulp(s_i)``, with a scale ``s_i`` for each element. Tolerances that
 tests share are here, each with its reason; ``grader/docs/decisions`` tells how they were chosen.
 """
 
