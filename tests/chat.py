@@ -238,8 +238,8 @@ def main() -> int:
     """Run the model, and return 0 only if nothing that the student wrote is wrong in it."""
     options = parser("tests.chat")
     options.add_argument("--prompt", default="", help="a question; without it, a conversation")
-    options.add_argument("--ranks", type=int, default=0, help="sum ParallelVocabEmbedding over so many ranks")
-    options.add_argument("--model", type=Path, help="a GGUF file of SmolLM2-135M-Instruct, or the folder of one")
+    options.add_argument("--ranks", type=int, default=0, help="split ParallelVocabEmbedding over this many ranks")
+    options.add_argument("--model", type=Path, help="SmolLM2-135M-Instruct's GGUF file, or its folder")
     return show(options, _loaded)
 
 

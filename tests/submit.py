@@ -1,7 +1,7 @@
 """``python -m tests.submit``, behind ``make submit``: check ``src/`` and pack it for submission.
 
-Checks files, syntax, imports and names; ``make test`` checks whether the code is right. Packs nothing while something
-is wrong, unless told to: one broken file costs only the points of its own tasks.
+Checks files, syntax, imports and names; ``make test`` checks whether the code is right. Packs nothing if a check
+fails, unless --anyway is given: a broken file costs only the points of its own tasks.
 """
 
 import argparse

@@ -34,9 +34,9 @@ class Assignment:
 
     - ``diagnose``: ``diagnose(student, property_id, failing)``, the misconception behind failing cases, {id: message}
     - ``corpus.students``: ``STUDENTS``, a sample class
-    - ``corpus.variants``: ``all_variants()``, wrong and valid submissions, each with the points that it should lose;
-      optional: ``slip_families()`` and ``submission(slips)`` (a variant), mistakes by task, to be combined, and
-      ``from_slips()``, the wrong variants that one of them makes
+    - ``corpus.variants``: wrong and valid submissions, in folders, each with the points that it should lose; optional:
+      ``all_variants()``, all of them; ``slip_families()`` and ``submission(slips)`` (a variant), mistakes by task, to
+      be combined, and ``from_slips()``, the wrong variants that one of them makes
     - ``corpus.attacks``: ``all_attacks()``, hostile submissions
     - ``corpus.styles``, optional: ``style(number)`` and ``COMBINATIONS``, right submissions that share no text with
       ``ref``

@@ -20,19 +20,19 @@ WORDS: Final[Sentences] = {
     "missed": ("no longer reaches “{threshold}” ({least:g})", "不再达到“{threshold}”（{least:g}）"),
     "unknown": ("Unknown until graded: {n}.", "尚未评分、结果未知的提交：{n} 份。"),
     "conditions": (
-        "Earlier results cannot tell, since these conditions changed: {names}. Grade without --dry-run.",
+        "Unknown, because these conditions changed since the earlier results: {names}. Grade without --dry-run.",
         "以下条件已改变，无法由之前的结果推知：{names}。请不带 --dry-run 重新评分。",
     ),
     "dry_run": ("Nothing was written.", "没有写入任何文件。"),
 }
 KINDS: Final[Sentences] = {
     Kind.DROP: ("Fewer points", "分数下降"),
-    Kind.GONE: ("Only before", "仅在之前"),
+    Kind.GONE: ("Only in the earlier grading", "仅在之前"),
     Kind.STATUS: ("Not graded, with a new reason", "未评分，原因不同"),
     Kind.RISE: ("More points", "分数上升"),
     Kind.DECIDED: ("The same points, but different decisions", "分数不变，人工决定有变化"),
     Kind.MOVED: ("The same points, but different properties", "总分不变，评分项有变化"),
-    Kind.ADDED: ("Only now", "仅在现在"),
+    Kind.ADDED: ("Only in the later grading", "仅在现在"),
 }
 CAUSES: Final[Sentences] = {
     Cause.FILES: ("other files were submitted: {detail}", "提交的文件不同：{detail}"),
@@ -54,7 +54,7 @@ CAUSES: Final[Sentences] = {
         "分数相同，成绩不同：由 [policy] 或提交时间引起",
     ),
     Cause.UNKNOWN: (
-        "nothing that reports record: regrade both with --fresh, and check timings first",
+        "no recorded condition differs: compare the timings, then regrade both with --fresh",
         "报告中没有记录到任何差异：请用 --fresh 重新评分，并先检查运行时间",
     ),
 }

@@ -5,6 +5,7 @@ Each line names a file and what to write into it. Files are read, not run; tests
 
 from __future__ import annotations
 
+import argparse
 import ast
 import re
 import sys
@@ -226,4 +227,5 @@ def _text(path: Path) -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(prog="python -m grader.lab.missing", description=__doc__).parse_args()
     sys.exit(main())

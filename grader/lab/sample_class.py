@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 
 from grader.assignment import ASSIGNMENT
 from grader.specimens.students import write_class
 
 if __name__ == "__main__":
-    write_class(ASSIGNMENT, Path(sys.argv[1]))
+    parser = argparse.ArgumentParser(prog="python -m grader.lab.sample_class", description=__doc__)
+    parser.add_argument("folder", type=Path, metavar="DIR")
+    write_class(ASSIGNMENT, parser.parse_args().folder)

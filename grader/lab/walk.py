@@ -9,6 +9,7 @@ Requires ``make``, Python's standard library and a package index.
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -139,4 +140,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(prog="python3 -m grader.lab.walk", description=__doc__).parse_args()
     sys.exit(main())

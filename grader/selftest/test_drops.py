@@ -188,7 +188,7 @@ def test_grades_above_the_maximum_are_said_before_anything_is_written(out: Path)
     assert result.stderr.splitlines() == [
         "2 would be blank: score plus bonus exceeds the worksheet's maximum 10; set bonus_cap or raise the maximum",
         "  Ada (11); Bo (11)",
-        "grader: grades that would be lost: 2 (--accept-blanks exports the others). Nothing was written.",
+        "grader: grades that would be blank: 2 (--accept-blanks exports the others). Nothing was written.",
     ]
     none = export(out, *worksheet_of(out, "10"), "--accept-blanks", to="moodle")
     assert (none.exit_code, (out / "moodle.csv").exists()) == (3, False)

@@ -192,7 +192,7 @@ def test_practice_lateness_and_notices_are_told(rubric: Rubric) -> None:
     ):
         assert part in text
     capped = rubric.model_copy(update={"policy": Policy(bonus_cap=10)})
-    assert "110 points: only 10 of the bonus count." in parse(Pages(capped, "en").student(graded("ada"))).text
+    assert "110 points: at most 10 bonus points count." in parse(Pages(capped, "en").student(graded("ada"))).text
 
 
 def test_a_late_flag_without_a_time_is_told(make: Make) -> None:

@@ -170,6 +170,6 @@ ASKS_NOT = (
 @pytest.mark.parametrize(("text", "asks"), [*((text, True) for text in ASKS), *((text, False) for text in ASKS_NOT)])
 def test_code_that_asks_for_cuda_is_not_charged_there(text: str, asks: bool) -> None:
     reason = why_not_assessed(WrongAnswer(quoted("other numbers")), HERE, {"src/a.py": "", "src/b.py": text})
-    told = "assessed on a GPU only: src/b.py requires CUDA, which the simulated device is not"
+    told = "assessed on a GPU only: src/b.py checks for CUDA, and the simulated device is not CUDA"
     assert reason == (told if asks else None)
     assert why_not_assessed(WrongAnswer(quoted("other numbers")), "cuda:0", {"src/b.py": text}) is None

@@ -98,7 +98,7 @@ def test_moodle_says_who_is_late_and_without_its_worksheet_somebody_is_told(
     write_folder(tmp_path, {"worksheet.csv": worksheet(people)})
     without = run("grade", tmp_path / "given.zip", "--out", tmp_path / "out")
     graded = sum(SCORES[person.kind] is not None for person in people)
-    assert f"{graded} of {len(people) - 1} may be late, but no submission time is known" in without.stdout
+    assert f"{graded} of {len(people) - 1} may be late, but this cannot be determined" in without.stdout
     result = run("grade", tmp_path / "given.zip", "--out", tmp_path / "out", "--roster", tmp_path / "worksheet.csv")
     assert "may be late" not in result.stdout
     number = sum(person.kind == "late" for person in people)
@@ -206,7 +206,7 @@ def test_a_dry_run_says_whom_a_change_would_move_and_writes_nothing(
     other = run(*given, "--dry-run", "--seed", "1").stdout.splitlines()
     assert other == [
         f"Unknown until graded: {len(people) - 1}.",
-        "Earlier results cannot tell, since these conditions changed: seed. Grade without --dry-run.",
+        "Unknown, because these conditions changed since the earlier results: seed. Grade without --dry-run.",
         "Nothing was written.",
     ]
     assert _contents(tmp_path / "out") == before
@@ -259,7 +259,7 @@ def test_a_run_over_one_submission_leaves_the_others_in_the_class(judged: None, 
     for name, people in (("class", everyone), ("one", everyone[1:])):
         write_zip(tmp_path / f"{name}.zip", exports.canvas(people))
         told = run("grade", tmp_path / f"{name}.zip", "--out", out)
-    assert "1 other submissions stay in the class; --replace leaves them out" in told.stderr
+    assert "1 submissions of earlier runs stay in the class; --replace removes them" in told.stderr
     run("export", out, "--to", "csv")
     assert column(out / "grades.csv", "student_id", "grade") == {"4000": "120", "4001": "90"}
     said = run("grade", tmp_path / "one.zip", "--out", out, "--replace").stdout

@@ -97,7 +97,7 @@ def test_a_save_runs_the_tests_of_its_task_until_ctrl_c(solved: Path, watching: 
     first = watching.until(WAITING)
     assert "Task 2" in first
     assert "complete. Well done!" in first
-    assert "Hand in: python -m tests.submit" in first
+    assert "To submit: python -m tests.submit" in first
     text = (solved / SWIGLU).read_text(encoding="utf-8")
     (solved / SWIGLU).write_text(text + "\nraise ValueError('not yet')\n", encoding="utf-8")
     second = watching.until(WAITING)

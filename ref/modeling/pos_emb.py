@@ -24,13 +24,13 @@ class NTKAwareRoPE(nn.Module):
     after growth, and never appear in ``state_dict()``. There are no parameters.
 
     Args:
-        dim: ``hd``, the head dimension, even; more than 2, where ``k`` is more than 1: ``base'`` divides by ``hd - 2``.
+        dim: ``hd``, the head dimension: even, and more than 2 if ``k > 1``, as ``base'`` divides by ``hd - 2``.
         max_seq_len: ``ms``, the longest training sequence.
         base: The base at ``k = 1``.
         ratio: ``k``, the initial scaling ratio, even or odd.
         dynamic: Whether a longer sequence changes the module for good; see ``forward``.
-        dtype: Of the tables.
-        device: Of the tables; where the input is on another, torch may refuse.
+        dtype: Dtype of the tables.
+        device: Device of the tables; if the input's differs, torch may refuse.
 
     Source:
         Su et al., RoFormer, section 3.2.2, arXiv:2104.09864; NTK-aware scaling as in Peng et al., YaRN, section 3.1,

@@ -13,8 +13,8 @@ class VocabEmbedding(nn.Module):
         init_mean: Mean of the normal distribution that the table is drawn from.
         init_std: Standard deviation of that distribution.
         init_seed: Seed of that draw.
-        dtype: Of the table, and so of the output.
-        device: Of the table; the ids may be on another.
+        dtype: Dtype of the table, and so of the output.
+        device: Device of the table; that of the ids may differ.
     """
 
     def __init__(
@@ -72,8 +72,8 @@ class ParallelVocabEmbedding(nn.Module):
         init_mean: Mean of the normal distribution that the shard is drawn from.
         init_std: Standard deviation of that distribution.
         init_base_seed: The shard is seeded with ``init_base_seed + rank``.
-        dtype: Of the shard, and so of the output.
-        device: Of the shard; the ids may be on another.
+        dtype: Dtype of the shard, and so of the output.
+        device: Device of the shard; that of the ids may differ.
 
     Raises:
         ValueError: If ``world_size`` does not divide ``vocab_size``; the message names both numbers.

@@ -18,8 +18,8 @@ class GroupRMSNorm(nn.Module):
         eps: Added to the mean square, under the root.
         init_range: Lower and upper bound of the uniform distribution that gamma is drawn from.
         init_seed: Seed of that draw.
-        dtype: Of gamma; the input may have another.
-        device: Of gamma; the input may be on another.
+        dtype: Dtype of gamma; the input's may differ.
+        device: Device of gamma; the input's may differ.
 
     Raises:
         ValueError: If ``group_size`` does not divide ``hidden_size``; the message names both numbers.

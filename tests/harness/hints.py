@@ -44,7 +44,7 @@ QUESTIONS: Mapping[str, Words] = {
         "zh": "这一行需要什么，得到的又是什么？是这一行本身写错了，还是前面某一行给了它不该有的值、形状或 dtype？",
     },
     "refused": {
-        "en": "Your own check refuses what the docstring allows. What does its condition say of these values?",
+        "en": "Your own check rejects what the docstring allows. What does its condition evaluate to for these values?",
         "zh": "你自己的检查拒绝了 docstring 允许的输入。把这些值代入它的条件，结果是什么？",
     },
     "devices": {
@@ -54,13 +54,13 @@ QUESTIONS: Mapping[str, Words] = {
         "上，采样时用参数所在设备的 generator。",
     },
     "devices_plain": {
-        "en": "The module was moved and a tensor of it stayed behind. What does module.to(device) move: which of the "
-        "attributes that you set in __init__?",
+        "en": "The module was moved, but one of its tensors stayed behind. Which of the attributes that you set in "
+        "__init__ does module.to(device) move?",
         "zh": "模块移动了，它的某个张量却留在原处。module.to(device) 会移动什么：是 __init__ 里设置的哪些属性？",
     },
     "unusable": {
-        "en": "This line of the test could not work with what your code returned. Which type and shape does it have, "
-        "and which does the docstring promise?",
+        "en": "This line of the test could not use the value that your code returned. What are the value's type and "
+        "shape, and what does the docstring promise?",
         "zh": "测试的这一行无法使用你的代码返回的结果。它是什么类型、什么形状？docstring 里约定的又是什么？",
     },
     "no_parameter_of": REGISTRATION,

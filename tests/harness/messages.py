@@ -51,14 +51,14 @@ _SENTENCES: Sentences = {
     "asked": ("required", "要求"),
     "read": ("read", "阅读"),
     "place": ("raised at", "出错处"),
-    "meet": ("with", "其中"),
+    "meet": ("operands", "操作数"),
     "printed": ("you print", "你的输出"),
     "rerun": ("debug", "调试"),
     "more_tests": ("other failing tests of this property: {count}", "该性质未通过的其他测试：{count} 个"),
     "heading": ("{title}: {rest}", "{title}：{rest}"),
     "show_all": ("To explain all of them: {command}", "逐条解释全部问题：{command}"),
     "ask_where": (
-        "Where to look, and which mistake it is, if known: {command}",
+        "To see where to look, and the mistake's name if it is a known one: {command}",
         "该看哪里，是什么错误（若是已知的错误）：{command}",
     ),
     "watching": (
@@ -75,7 +75,10 @@ _SENTENCES: Sentences = {
     "next_task": ("Next: {task}, in {file}", "下一步：{task}，文件 {file}"),
     "complete": ("{task}: complete. Well done!", "{task}：全部完成，做得好！"),
     "watch_it": ("See what it does in a language model: {command}", "看看它在语言模型里起什么作用：{command}"),
-    "hand_in": ("All 100 points of the public tests. Hand in: {command}", "公开测试 100 分全部拿到。提交：{command}"),
+    "hand_in": (
+        "Every public test outside the bonus passes. To submit: {command}",
+        "附加题以外的公开测试全部通过。提交：{command}",
+    ),
     "unknown_mistake": ("none of the known mistakes matches", "与已知的常见错误都不相符"),
     "or": ("or:", "或者："),
     "mistake_named": ("{text} [{name}]", "{text} [{name}]"),
@@ -144,7 +147,7 @@ _SENTENCES: Sentences = {
         "得到的是 None，应为一个张量：是否漏了 return？",
     ),
     "not_reset": (
-        "After a call of reset_parameters, they are right.",
+        "After a call of reset_parameters(), the values are correct.",
         "调用一次 reset_parameters 之后就对了。",
     ),
     "same_stream": (
@@ -153,7 +156,7 @@ _SENTENCES: Sentences = {
     ),
     "constant": ("Every value is the same.", "所有值都相同。"),
     "not_a_tensor": (
-        "received an object of type {received}{value}, expected one tensor: what does your return give back?",
+        "received an object of type {received}{value}, expected one tensor: what does your return statement return?",
         "得到的是 {received} 类型的对象{value}，应为一个张量：return 后面写的是什么？",
     ),
     "shape": ("received shape {received}, expected {expected}", "得到的形状是 {received}，应为 {expected}"),
@@ -178,8 +181,8 @@ _SENTENCES: Sentences = {
     "of_ids": ("Wrong for ids {ids}.", "出错的 id：{ids}。"),
     "one_id": ("Wrong only for id {ids}.", "只有 id {ids} 出错。"),
     "along": ("dimension {dim}, of {size}: only at {indices}", "第 {dim} 维（大小 {size}）：只在 {indices} 处"),
-    "rows": ("the whole of these rows: {rows}", "这些行整行不对：{rows}"),
-    "spread": ("in no single row, column or position", "不限于某一行、某一列或某个位置"),
+    "rows": ("every value of these rows: {rows}", "这些行整行不对：{rows}"),
+    "spread": ("not confined to particular rows, columns or positions", "不限于某一行、某一列或某个位置"),
     "factor": ("The factor is {factor}.", "得到的是应有值的 {factor} 倍。"),
     "modes_differ": (
         "in evaluation mode, the same input gives a different output than in training:",

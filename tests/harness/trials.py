@@ -1,7 +1,7 @@
-"""``python -m tests.practice``, behind ``make practice``: run a student's tests on right and wrong implementations.
+"""``python -m tests.practice``, behind ``make practice``: run your tests on correct and wrong implementations.
 
-``tests/practice`` holds these as functions, ``right_1``, ``wrong_1`` and so on. The docstring of a wrong one asks, in
-English and in Chinese, what is asked while no test catches it.
+``tests/practice`` holds these as functions, ``right_1``, ``wrong_1`` and so on. The docstring of a wrong one
+is the question, in English and Chinese, that students see while no test catches it.
 """
 
 from __future__ import annotations

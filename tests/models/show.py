@@ -244,7 +244,7 @@ def parser(module: str) -> argparse.ArgumentParser:
     """The options that both commands have."""
     made = argparse.ArgumentParser(prog=f"python -m {module}", allow_abbrev=False)
     made.add_argument("--out", type=Path, default=Path("demo.html"), help="the page to write")
-    made.add_argument("--part", type=int, help="only this part, from 1 on")
+    made.add_argument("--part", type=int, help="run only this part: 1, 2, …")
     made.add_argument("--lang", choices=LANGUAGES, default=language_of(), help="language; default: the locale")
     return made
 

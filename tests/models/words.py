@@ -83,12 +83,12 @@ SENTENCES = {
     # What each layer does
     "what_each_does": ("What each layer does", "每一层的作用"),
     "what_each_does_about": (
-        "The same prompt with other layers, the perplexity of a paragraph of Newton's Opticks (lower is better), and a "
-        "picture: how far the vectors of its tokens point in the direction of a right run's, after the embedding (1), "
-        "after each block, and after the last norm. Correct layers stay at 1. Two mistakes are made here on purpose, "
-        "to show what the norm's gamma and the pairs of the rotation are for.",
-        "同一个提示换上不同的层；牛顿《光学》中一段文字的困惑度（越低越好）；以及一幅图：从词嵌入之后（1）、每个 block "
-        "之后到最后一个 norm 之后，各 token 的向量与正确运行时方向有多一致。正确的层始终为 1。这里故意犯了两个错误，"
+        "For each set of layers: the answer to the same prompt, and the perplexity of a paragraph of Newton's Opticks "
+        "(lower is better). The picture has the cosine between the paragraph's vectors and those of a correct run, "
+        "after the embedding, each block, and the last norm. Correct layers stay at 1. Two mistakes are made here on "
+        "purpose, to show what the norm's gamma and the pairs of the rotation are for.",
+        "同一个提示换上不同的层；牛顿《光学》中一段文字的困惑度（越低越好）；以及一幅图：从词嵌入之后、每个 block "
+        "之后到最后一个 norm 之后，这段文字的向量与正确运行的余弦。正确的层始终为 1。这里故意犯了两个错误，"
         "让你看到 norm 的 gamma 和旋转的特征对有什么用。",
     ),
     "published": ("the published model", "发布的模型"),
@@ -103,7 +103,7 @@ SENTENCES = {
         "{name}：每个 block 都与发布的模型一致（困惑度 {perplexity:,.1f}）。",
     ),
     "differs": (
-        "{name}: {place} the vectors first differ from a right run's (cosine {cosine}); perplexity "
+        "{name}: {place} the vectors first differ from a correct run's (cosine {cosine}); perplexity "
         "{perplexity:,.1f}, published {published:,.1f}. {test} shows where in your code.",
         "{name}：{place}，向量第一次与正确运行时不同（余弦 {cosine}）；困惑度 {perplexity:,.1f}，发布的模型为 "
         "{published:.1f}。{test} 会指出代码中的位置。",
@@ -117,7 +117,7 @@ SENTENCES = {
         "{name}：{all:,} 个 id 中有 {wrong:,} 个得到的不是自己的行：{ids}，即 {tokens} 等。",
     ),
     "layer": ("layer", "层"),
-    "cosine": ("cosine with a right run", "与正确运行的余弦"),
+    "cosine": ("cosine with a correct run", "与正确运行的余弦"),
     # Long texts
     "long_text": ("A text beyond its window", "超出窗口的文本"),
     "long_text_about": (

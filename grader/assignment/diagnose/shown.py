@@ -188,7 +188,8 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_module_dtype": (Clue("every_batch_row_and_head", (OTHER_DTYPE,)),),
     "rope_heads": (
         Clue(
-            "every_batch_row_and_head", ("{dtype} output for shape {shape}: a head is rotated differently than alone",)
+            "every_batch_row_and_head",
+            ("{dtype} output for shape {shape}: a head is rotated differently beside others than on its own",),
         ),
     ),
     "rope_growth_at_es": tuple(Clue(says=(CALL,), fields={"ratio": ratio, "s": ratio * MS}) for ratio in (1, 3, 5)),

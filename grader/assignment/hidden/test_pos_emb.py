@@ -199,7 +199,7 @@ def test_every_batch_row_and_head_is_turned_and_keeps_its_dtype(ropes: Ropes, se
         require(
             bool(off <= 2.0**-4 * scale),
             say(
-                "{dtype} output for shape {shape}: a head is rotated differently than alone",
+                "{dtype} output for shape {shape}: a head is rotated differently beside others than on its own",
                 dtype=name(dtype),
                 shape=list(x.shape),
             ),

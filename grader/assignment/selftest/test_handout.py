@@ -16,8 +16,10 @@ import torch
 import typst as typst_package
 
 from grader.assignment import ASSIGNMENT
+from grader.core.pages.render import WORDS
 from grader.core.results.outcome import Outcome
 from grader.core.rubric import LANGUAGES
+from grader.core.sentences import FromFiles
 from grader.lab.release.leaks import leaks
 from grader.lab.site.formulas import UnknownMathematics, mathml, typst
 from grader.lab.site.handout import __main__ as command
@@ -121,9 +123,11 @@ def test_html_other_than_the_mark_of_a_figure_is_refused(source: Path) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_outcome_is_explained(language: str) -> None:
+def test_every_outcome_is_explained_in_the_words_of_the_student_s_page(language: str) -> None:
     text = (SOURCE / language / "submit.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"^\| `(\w+)`", text, re.MULTILINE)) == set(Outcome)
+    word = FromFiles(WORDS)
+    explained = re.findall(r"^\| (.+?) ?[(（]`(\w+)`[)）] \|", text, re.MULTILINE)
+    assert {outcome: word for word, outcome in explained} == {own.value: word(language, own.value) for own in Outcome}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -132,7 +136,13 @@ def test_what_commands_print_is_shown_as_they_print_it(language: Language) -> No
         (SOURCE / language / f"{name}.md").read_text(encoding="utf-8") for name in ("submit", "debugging")
     )
     assert say(language, "packed", zip="submission.zip", files=6, others=2) in submit
-    assert say(language, "todo_lines", lines="46, 62") in submit
+    left = {path: numbers.split(", ") for path, numbers in re.findall(r"… (src/\S+\.py)\D+([\d, ]+\d)", submit)}
+    assert len(left) == 3
+    for path, numbers in left.items():  # the first tasks are done, so the last stubs of a file are left
+        lines = (ASSIGNMENT.root / path).read_text(encoding="utf-8").splitlines()
+        stubs = [str(number) for number, line in enumerate(lines, start=1) if "raise NotImplementedError" in line]
+        assert numbers == stubs[-len(numbers) :]
+        assert say(language, "todo_lines", lines=", ".join(numbers)) in submit
     for key in ("law", "call", "got", "question", "rerun"):
         assert re.search(rf"^    {say(language, key)} ", debugging, re.MULTILINE), key
     prop = RUBRIC.properties["norm_eps_inside_sqrt"]

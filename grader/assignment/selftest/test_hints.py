@@ -104,7 +104,7 @@ MISTAKES = {
         {"* self.gamma.to": "* self.gamma[: self.group_size].repeat(len(self.gamma) // self.group_size).to"},
         *(
             "norm_gamma",
-            "which element of it scales feature j",
+            "which element of gamma scales feature j",
             "dimension 2, of 12: only at 4-11",
             "norm_shared_gamma",
         ),
@@ -122,7 +122,7 @@ MISTAKES = {
     "an in-place division": Mistake(
         NORM,
         {f"groups / {ROOT}": f"groups.div_({ROOT})"},
-        *("norm_purity", "Which line works in place", "in no single row", "input_changed"),
+        *("norm_purity", "Which line works in place", "not confined to", "input_changed"),
     ),
     "the root mean square detached": Mistake(
         NORM,
@@ -171,17 +171,17 @@ MISTAKES = {
             "input.chunk(2, dim=-1)": "(input[..., 0::2], input[..., 1::2])",
             HALF: "torch.stack((-second, first), dim=-1).flatten(-2)",
         },
-        *("rotary_pairing_and_sign", "which two features form a pair", "in no single row", "rotary_adjacent_pairs"),
+        *("rotary_pairing_and_sign", "which two features form a pair", "not confined to", "rotary_adjacent_pairs"),
     ),
     "turned the other way": Mistake(
         TURN,
         {HALF: "torch.cat((second, -first), dim=-1)"},
-        *("rotary_pairing_and_sign", "a quarter turn", "in no single row", "rotary_opposite_angle"),
+        *("rotary_pairing_and_sign", "a quarter turn", "not confined to", "rotary_opposite_angle"),
     ),
     "positions from one": Mistake(
         ROPE,
         {"torch.arange(self.max_seq_len * ratio,": "torch.arange(1, self.max_seq_len * ratio + 1,"},
-        *("rope_base", "Is row 0 position 0", "in no single row", "rope_unscaled_angles"),
+        *("rope_base", "Is row 0 position 0", "not confined to", "rope_unscaled_angles"),
     ),
     "positions in 16 bits": Mistake(
         ROPE,
@@ -272,7 +272,7 @@ def test_the_first_step_is_a_question_alone(handed: Path, tmp_path: Path, run: W
     assert parts["question"].endswith("?")
     assert not {"where", "mistake"} & parts.keys()
     assert "GroupRMSNorm(hidden_size=16, group_size=4, eps=15.0" in parts["called"]
-    assert "Where to look, and which mistake it is, if known: python -m tests --hint 2\n" in told
+    assert "To see where to look, and the mistake's name if it is a known one: python -m tests --hint 2\n" in told
 
 
 def test_a_line_that_fails_is_not_named_as_a_wrong_result(handed: Path, tmp_path: Path, run: WarmPython) -> None:

@@ -188,7 +188,7 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         NORM,
         {"device=device))\n        self.reset_parameters()": "device=device))"},
         1,
-        ("After a call of reset_parameters, they are right.", "Who calls reset_parameters"),
+        ("After a call of reset_parameters(), the values are correct.", "Who calls reset_parameters"),
         ("between setting the seed and the draw",),
     ),
     "a check the wrong way round": (
@@ -196,8 +196,8 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         {"hidden_size % group_size != 0": "group_size % hidden_size != 0"},
         1,
         (
-            "Your own check refuses what the docstring allows",
-            "norm.py:44 if group_size % hidden_size != 0: raise ValueError( with group_size = 4, hidden_size = 24",
+            "Your own check rejects what the docstring allows",
+            "norm.py:44 if group_size % hidden_size != 0: raise ValueError( operands group_size = 4, hidden_size = 24",
         ),
         ("shapes and dtypes",),
     ),
@@ -205,7 +205,7 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         TURN,
         {"input.chunk(2, dim=-1)": "input.chunk(2, dim=-2)", "(-second, first), dim=-1": "(-second, first), dim=-2"},
         4,
-        ("not enough values to unpack", "with input float32 [1, 1, 1, 8]"),
+        ("not enough values to unpack", "operands input float32 [1, 1, 1, 8]"),
         (),
     ),
     "a seed that is set once": (
@@ -255,7 +255,7 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
             FOREIGN: "rows.clamp(0, self.shard.shape[0] - 1)",
         },
         3,
-        ("a mask, ids, a converted copy", "the whole of these rows: [0, 0], [0, 2]"),
+        ("a mask, ids, a converted copy", "every value of these rows: [0, 0], [0, 2]"),
         ("shifts or masks the ids",),
     ),
     "growth beyond ms": (
@@ -288,7 +288,7 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         {".to(input.dtype)": ".to(input.dtype), cos"},
         4,
         (
-            "of type tuple (float32 [2, 3, 3, 8], float32 [3, 1, 8]), expected one tensor: what does your return give",
+            "of type tuple (float32 [2, 3, 3, 8], float32 [3, 1, 8]), expected one tensor: what does your return ",
             "the same angles serve every batch row and head: the same error",
         ),
         (),
@@ -368,7 +368,7 @@ def test_a_table_that_stays_behind_is_asked_about_before_the_line_where_devices_
     ]
     write_folder(folder, edited(*plain, (TURN, "table.to(input.device)", "table"), of=ASSIGNMENT))
     told = run(folder, "tests", "--task", "4", "--all", "--verbose").stdout
-    assert "What does module.to(device) move" in " ".join(told.split())
+    assert "does module.to(device) move?" in " ".join(told.split())
     assert "Move tensors with .to(input.device)" not in " ".join(told.split())
 
 

@@ -98,7 +98,7 @@ class Prepared:
             lower = f"grades that have dropped: {len(self.lower)} (`grader diff OLD NEW` explains why two gradings "
             found.append((f"{lower}differ; --accept-drops exports them)", EXIT_BAD_INPUT))
         if self.lost and not accept_blanks:
-            lost = f"grades that would be lost: {self.lost} (--accept-blanks exports the others)"
+            lost = f"grades that would be blank: {self.lost} (--accept-blanks exports the others)"
             found.append((lost, EXIT_GRADER_ERROR))
         if (unsettled := len(self.known.book.unsettled)) and not accept_stale:
             stale = f"decisions that need another look: {unsettled} (--accept-stale exports them as they are)"
@@ -152,7 +152,7 @@ def export(
     ] = False,
     partial: Partial = False,
 ) -> None:
-    """Write grades in a platform's format, under the rubric's policy. Names students with no grade or a lower one."""
+    """Write grades in a platform's format, under the rubric's policy; first list missing and lowered grades."""
     if to not in FORMATS:
         fail(f"--to {to}: not a format. Choose one of {', '.join(FORMATS)}.")
     with ending(out, ExportError, LedgerError):
@@ -171,6 +171,6 @@ def export(
     say(f"{ready.count} grades of {len(ready.made.rows)} students for {to}: {path}")
     absent = sum(row.absent for row in ready.made.rows)
     if absent and chosen().rubric.policy.missing == "blank":
-        say(f'Nothing handed in, so no grade: {absent}. For zeros, set missing = "zero" in [policy] of the rubric.')
+        say(f'{absent} submitted nothing and get no grade. For zeros, set missing = "zero" in [policy] of the rubric.')
     if to in ("canvas", "moodle"):
         say(f"Next: upload it, then grader return {shlex.quote(str(out))} --to {to}")

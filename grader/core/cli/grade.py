@@ -177,9 +177,9 @@ def _say_what_is_known(run: Run) -> None:
     if run.shown_anew:
         warn(f"{run.shown_anew} reports updated to the current rubric and language; no code was run")
     if run.others:
-        warn(f"{run.others} other submissions stay in the class; --replace leaves them out")
+        warn(f"{run.others} submissions of earlier runs stay in the class; --replace removes them")
     if run.outdated:
-        warn(f"{run.outdated} of those have no result under the present conditions; grade them again as well", "yellow")
+        warn(f"{run.outdated} of them have no result under the current conditions; grade them again as well", "yellow")
     for identifier in run.superseded:
         warn(f"{identifier}: left out, since the same students have another submission now; --every-attempt keeps both")
     for identifier in run.restored:
@@ -212,8 +212,8 @@ def _show(out: Path, run: Run, entries: Sequence[Entry], practice: Mapping[str, 
         say(f"notebooks only, no submission: {', '.join(alone)}")
     if unknown := sum(undated(chosen().rubric.policy, line.origin) for line in lines if line.status == "graded"):
         say(
-            f"{unknown} of {len(lines)} may be late, but no submission time is known, so [policy] deducts nothing. "
-            "Set due in [policy]; for Moodle, pass the grading worksheet with --roster."
+            f"{unknown} of {len(lines)} may be late, but this cannot be determined, so [policy] deducts nothing. If "
+            "submissions have times, set due in [policy]; for Moodle, pass the grading worksheet with --roster."
         )
     if late := sum(days_late(chosen().rubric.policy, line.origin) > 0 for line in lines):
         say(f"{late} late; {late_terms(chosen().rubric.policy)}")

@@ -103,7 +103,7 @@ def print_statistics(
     console.print(properties)
     if statistics.misconceptions or unnamed:
         console.print()
-        _put("held by  mistake", console, "bold", margin=0)
+        _put("  count  mistake", console, "bold", margin=0)
     hints = {mistake.id: mistake.hint[language] for mistake in rubric.misconceptions}
     for mistake in statistics.misconceptions:
         names = ", ".join(f"{name}:{mistake.id}" for name in mistake.properties)  # as decide --all-with takes them

@@ -1,7 +1,7 @@
 """The one place where outputs are compared: with a float64 oracle, in units in the last place (ulp).
 
-The error of an element is ``e_i = |y_i - oracle_i| / ulp(s_i)``, with a scale ``s_i`` for each element. Every tolerance
-stands here with its reason; ``grader/docs/decisions`` tells how they were chosen.
+The error of an element is ``e_i = |y_i - oracle_i| / ulp(s_i)``, with a scale ``s_i`` for each element. Tolerances that
+tests share are here, each with its reason; ``grader/docs/decisions`` tells how they were chosen.
 """
 
 from __future__ import annotations

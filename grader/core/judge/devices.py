@@ -14,7 +14,7 @@ from grader.second_device.backend import LABEL
 
 from .faults import Crashed, StudentFault
 
-ASKS_FOR_CUDA = "assessed on a GPU only: {path} requires CUDA, which the simulated device is not"
+ASKS_FOR_CUDA = "assessed on a GPU only: {path} checks for CUDA, and the simulated device is not CUDA"
 NONE = "none"  # in place of a second device where there is none: cases that need one are not assessed
 
 

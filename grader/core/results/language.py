@@ -45,8 +45,8 @@ ADVICE: Final[Sentences] = {
     ),
     Outcome.NOT_ASSESSED: ("This could not be assessed on this machine.", "这一项无法在这台机器上评判。"),
     Outcome.GRADER_ERROR: (
-        "The grader failed here. This is not your fault and costs you no points. Staff have been notified.",
-        "这里是评分程序出错，不是你的问题，也不会扣你的分。助教已得知。",
+        "The grader failed here. This is not your fault and costs you no points. The staff can see it.",
+        "这里是评分程序出错，不是你的问题，也不会扣你的分。助教能看到。",
     ),
     # Around the hint of a property without a known mistake, if an earlier basic property of its task failed.
     CONSEQUENCE: (

@@ -40,7 +40,7 @@ from .decide import As, Who, enter
 WORDS: Final[Sentences] = {
     "same": ("{id}: regraded; every outcome is the same.", "{id}：重新评分，所有结果都相同。"),
     "lost": (
-        "left out of the draft, with fewer points now: {names}. Decide these yourself.",
+        "not in the draft, because regrading gives fewer points: {names}. Decide these yourself.",
         "现在得分更低、未写入草稿的评分项：{names}。请自行决定。",
     ),
     "alike": (
@@ -49,7 +49,7 @@ WORDS: Final[Sentences] = {
     ),
     "nobody": ("No other submission has the same outcome.", "没有其他提交有同样的结果。"),
     "unchecked": (
-        "A change to one of them may apply to the others: --check regrades them, too, in the scratch folder.",
+        "If the test is wrong here, it may be wrong for these: --check regrades them, too, in the scratch folder.",
         "影响其中一份的改动也可能影响其他人：加上 --check，会在临时目录中一并重新评分。",
     ),
     "checked": (

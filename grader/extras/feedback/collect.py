@@ -21,7 +21,7 @@ CANVAS, MOODLE, MAIL = "canvas", "moodle", "mail"
 WAYS = (CANVAS, MOODLE, MAIL)
 ABSENT = "no submission"  # this needs no person's attention
 NO_PLACE = {
-    CANVAS: "no file that Canvas could replace by a page (.zip, .py or text)",
+    CANVAS: "no submitted file (.zip, .py or text) that Canvas could replace with the page",
     MOODLE: "no folder in Moodle's download",
 }
 NO_ADDRESS = "no email; grade with a roster that has one"

@@ -51,7 +51,7 @@ def return_feedback(
     handout: Handout = "",
     lang: Annotated[str, typer.Option(help="Language of pages and mails: en or zh. Default: the locale.")] = "",
 ) -> None:
-    """Write every student's page, and pack them for Canvas, Moodle or a mail program. Lists students without one.
+    """Write every student's page, and pack the pages for Canvas, Moodle or a mail program.
 
     With --template, it also writes the grades to upload, as export does.
     """
@@ -86,7 +86,7 @@ def _preflight(
     for line in grouped("would get no feedback", back.without):
         warn(line)
     none = f"{len(back.without)} would get no feedback"
-    counts = f"{ready.lost} would lose a grade, {len(ready.lower)} would drop, {none}"
+    counts = f"{ready.lost} grades would be blank, {len(ready.lower)} would drop, {none}"
     warn(f"{len(ready.made.rows)} students: {counts}")
     look = [text for text, _ in ready.problems(accept_drops, accept_blanks, accept_stale, graded)]
     missing = sum(why != ABSENT for why, _ in back.without)

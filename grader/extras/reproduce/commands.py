@@ -30,8 +30,8 @@ def reproduce(
         bool,
         typer.Option(
             "--pdb",
-            help="Stop in the student's code. Your input runs beside it, in the same sandbox as in grading, without "
-            "access to your files. The submission may falsify what is shown.",
+            help="Stop in the student's code. What you type runs in its sandbox, without access to your files, except "
+            "at isolation level process. The submission can fake the debugger's output.",
         ),
     ] = False,
     lang: Annotated[str, typer.Option(help="Language of titles and hints: en or zh.")] = "",

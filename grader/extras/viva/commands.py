@@ -42,7 +42,7 @@ def viva(
 ) -> None:
     """Ask each student six questions about their own code; every answer is found by running it.
 
-    The points stand beside the grade, as those of notebooks do, and never change it. DIR/viva.json holds the answers.
+    The points are reported beside the grade, like notebook points, and never change it. DIR/viva.json has the answers.
     """
     if bool(answers) == bool(out):
         terminal.fail("give either --out QUIZ, to write quizzes, or --answers CSV, to grade answers.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import sys
 import tomllib
@@ -173,5 +174,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(prog="python -m grader.lab.mutants", description=__doc__).parse_args()
     with one_line():
         sys.exit(main())

@@ -135,8 +135,8 @@ def test_points_that_the_grader_did_not_give_are_marked_on_the_page(out: Path) -
     decided(out, "ada", "--override", "eps", "--points", "2", *REASON)
     run("report", out, "--lang", "en")
     raised, lowered = ((out / "html" / "students" / f"{own}.html").read_text() for own in ("bo", "ada"))
-    assert "eps is right (decided by a person)" in raised
-    assert '<p class="outcome">decided by a person</p>' in lowered
+    assert "eps is right (by staff decision)" in raised
+    assert '<p class="outcome">by staff decision</p>' in lowered
 
 
 def test_what_people_write_never_becomes_markup_a_formula_or_a_second_line(out: Path) -> None:

@@ -71,7 +71,7 @@ def test_the_queue_is_in_order_of_need_with_every_reason(desk: Desk) -> None:
     page = desk.page("student/bo")
     assert [one.text for one in page.all("ul")[0].all("li")] == [
         "a task without any result Nothing of it gave an answer.",
-        "something was left out A file was left out.",
+        "a file was skipped A file was left out.",
     ]
     assert "2 of 3 in the queue" in page.one("header").text
     assert "Not in the queue" in desk.page("student/ada").one("header").text

@@ -93,7 +93,7 @@ def test_show_lists_mistakes_as_all_with_takes_them_and_what_is_not_recognised(t
     endings = {"ada": FAILED, "bo": FAILED, "cy": Outcome.CRASHED}
     each = (report(own, {"mean": (ended, 4.0), "eps": (Outcome.MISSING, 6.0)}) for own, ended in endings.items())
     lines = CliRunner().invoke(cli.app, ["show", str(write_class(tmp_path / "out", *each))]).stdout.splitlines()
-    start = next(number for number, line in enumerate(lines) if "held by" in line)
+    start = next(number for number, line in enumerate(lines) if "count  mistake" in line)
     assert lines[start + 1].split() == ["2", "mean:eps_outside"]
     assert lines[start + 3].strip() == "1  mean, not recognised"
     assert "lateness costs nothing ([policy] of the rubric)" in lines

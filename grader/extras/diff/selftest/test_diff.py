@@ -205,13 +205,13 @@ def test_the_terminal_shows_who_in_what_and_why(sides: tuple[Path, Path]) -> Non
         "  ada: 11 → 5 (-6)",
         "    eps is right: passed → failed, 6 → 0",
         tests,
-        "Only before: 1",
+        "Only in the earlier grading: 1",
         "  gone: 11 → - (-11)",
         "More points: 1",
         "  bo: 5 → 11 (+6)",
         "    eps is right: failed → passed, 0 → 6",
         tests,
-        "Only now: 1",
+        "Only in the later grading: 1",
         "  new: - → 11 (+11)",
         "Unchanged: 2.",
     ]
@@ -226,7 +226,7 @@ def test_one_that_was_graded_again_alone_is_compared_alone(sides: tuple[Path, Pa
         "Unchanged: 0.",
     ]
     other = write_class(tmp_path / "other", report("eve"))
-    assert "Only before: 5" in run(sides[0], other).stdout
+    assert "Only in the earlier grading: 5" in run(sides[0], other).stdout
 
 
 @pytest.mark.process

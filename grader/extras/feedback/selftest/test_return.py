@@ -131,7 +131,7 @@ def test_who_has_no_address_is_named_first(tmp_path: Path) -> None:
         "[2/2] pages",
         "2 would get no feedback: no email; grade with a roster that has one",
         "  ada (ada); bo (bo)",
-        "2 students: 0 would lose a grade, 0 would drop, 2 would get no feedback",
+        "2 students: 0 grades would be blank, 0 would drop, 2 would get no feedback",
         "grader: needs attention: students who would get no feedback: 2 (--accept-blanks returns the others). "
         "Nothing was written.",
     ]
@@ -172,7 +172,7 @@ def test_what_would_be_blank_or_drop_is_said_before_anything_is_written(tmp_path
     (tmp_path / "worksheet.csv").write_text(sheet)
     result = back(out, "moodle", "--template", tmp_path / "worksheet.csv", code=3)
     assert "4 would be blank: score plus bonus exceeds the worksheet's maximum 100; set bonus_cap" in result.stderr
-    assert "7 students: 4 would lose a grade, 7 would drop, 1 would get no feedback" in result.stderr
+    assert "7 students: 4 grades would be blank, 7 would drop, 1 would get no feedback" in result.stderr
     assert result.stderr.splitlines()[-1].startswith("grader: needs attention: grades that have dropped")
     assert not (out / "moodle-feedback.zip").exists()
     result = back(out, "moodle", "--template", tmp_path / "worksheet.csv", "--accept-blanks", code=3)
