@@ -78,10 +78,6 @@ def test_the_shift_matrix_advances_every_position(offset: int) -> None:
     torch.testing.assert_close(before @ shift_matrix(offset, HEAD_DIM).T, after, rtol=0, atol=1e-5)
 
 
-def test_position_0_is_zeros_and_ones_in_sinusoids() -> None:
-    assert sinusoidal_encoding(torch.tensor([0]), 6).tolist() == [[0, 1, 0, 1, 0, 1]]
-
-
 def test_frequencies_fall_from_1_by_a_constant_ratio() -> None:
     assert inverse_frequencies(8).tolist() == pytest.approx([1, 0.1, 0.01, 0.001])
     with pytest.raises(ValueError, match="dim=7 is odd"):
@@ -107,17 +103,6 @@ def test_nope_changes_nothing() -> None:
     assert NoPE().embed(x, positions) is x
     assert NoPE().rotate(heads, positions, 4) is heads
     assert NoPE().bias(positions, positions) is None
-
-
-@ROTATIONS
-def test_a_product_of_rotated_vectors_depends_on_the_distance_alone(rotate: Rotate) -> None:
-    query, key = random(2, 1, 1, 1, HEAD_DIM).expand(-1, -1, 16, -1, -1)
-    near = (rotate(query, angles(POSITIONS)) * rotate(key, angles(POSITIONS + 3))).sum(-1)
-    far = (rotate(query, angles(POSITIONS + 500)) * rotate(key, angles(POSITIONS + 503))).sum(-1)
-    torch.testing.assert_close(near, near[:, :1].expand_as(near), rtol=0, atol=1e-5)
-    torch.testing.assert_close(far, near, rtol=0, atol=1e-3)  # angles of 500 are off by some 3e-5
-    other = (rotate(query, angles(POSITIONS)) * rotate(key, angles(POSITIONS + 4))).sum(-1)
-    assert (other - near).abs().min() > 0.01
 
 
 @ROTATIONS
@@ -159,16 +144,6 @@ def test_half_split_rotation_is_adjacent_rotation_of_permuted_features() -> None
     torch.testing.assert_close(rotate_half_split(x[..., order], angles(POSITIONS)), adjacent[..., order])
 
 
-def test_products_stay_when_queries_and_keys_are_permuted_alike() -> None:
-    queries, keys = random(2, 1, 16, 3, HEAD_DIM)
-    order = half_split_order(HEAD_DIM)
-    before = rotate_adjacent(queries, angles(POSITIONS)) * rotate_adjacent(keys, angles(POSITIONS))
-    after = rotate_half_split(queries[..., order], angles(POSITIONS)) * rotate_half_split(
-        keys[..., order], angles(POSITIONS)
-    )
-    torch.testing.assert_close(after.sum(-1), before.sum(-1), rtol=0, atol=1e-5)
-
-
 @pytest.mark.parametrize("shape", [(24, 5), (24,)], ids=["weight", "bias"])
 def test_permuting_there_and_back_changes_nothing(shape: tuple[int, ...]) -> None:
     parameter = random(*shape)
@@ -179,20 +154,6 @@ def test_permuting_there_and_back_changes_nothing(shape: tuple[int, ...]) -> Non
 def test_rows_that_make_no_heads_are_an_error() -> None:
     with pytest.raises(ValueError, match=r"24 rows do not divide into num_heads=5"):
         to_half_split(random(24), 5)
-
-
-@pytest.mark.parametrize(
-    ("heads", "exponents"),
-    [
-        (8, [1, 2, 3, 4, 5, 6, 7, 8]),
-        (16, [h / 2 for h in range(1, 17)]),
-        (6, [2, 4, 6, 8, 1, 3]),
-        (12, [1, 2, 3, 4, 5, 6, 7, 8, 0.5, 1.5, 2.5, 3.5]),
-    ],
-)
-def test_slopes_are_those_of_the_paper(heads: int, exponents: list[float]) -> None:
-    """For 8 heads 1/2 to 1/256, for others as its section 3 and its code have them."""
-    torch.testing.assert_close(alibi_slopes(heads), torch.tensor([2.0**-e for e in exponents]))
 
 
 def test_the_bias_is_slope_times_distance_and_sees_no_shift() -> None:

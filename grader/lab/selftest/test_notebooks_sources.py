@@ -18,7 +18,6 @@ from nbconvert.filters import markdown2html
 from nbformat import NotebookNode
 from traitlets.config import Config
 
-from grader.lab.site.markdown import unbroken
 from grader.lab.site.notebooks import claims, execute, release, retold, rules, sources, twins, wording
 from grader.selftest.small_notebook import SCRIPT, WORDS, cell, reference, small_walkthrough, write
 
@@ -139,14 +138,6 @@ def test_a_paper_is_dated_by_its_number(name: str) -> None:
     assert [said for said, paper in cited if (year := YEAR.search(said)) and year[0] != f"20{paper[:2]}"] == []
 
 
-def test_a_thread_is_linked_as_what_it_is() -> None:
-    kinds: dict[tuple[str, str], set[str]] = {}
-    for name in NAMES:
-        for project, kind, number in THREAD.findall(of(name).read_text(encoding="utf-8")):
-            kinds.setdefault((project, number), set()).add(kind)
-    assert {thread: found for thread, found in kinds.items() if len(found) > 1} == {}
-
-
 @every_notebook
 def test_an_exercise_needs_no_answer_to_another(name: str) -> None:
     """A mistake is charged once: neither a solution nor its checks use what another exercise asks for."""
@@ -216,12 +207,15 @@ def test_a_notebook_has_one_title(name: str, language: str) -> None:
     assert ["<h1" in markdown2html(text) for text in prose] == [True] + [False] * (len(prose) - 1)
 
 
-def test_one_version_of_a_paper_is_cited_throughout() -> None:
-    versions: dict[str, set[str]] = {}
+def test_a_thread_is_linked_as_what_it_is_and_a_paper_in_one_version_throughout() -> None:
+    found: dict[tuple[str, ...], set[str]] = {}
     for name in NAMES:
-        for _, paper, version, _ in PAPER.findall(of(name).read_text(encoding="utf-8")):
-            versions.setdefault(paper, set()).add(version)
-    assert {paper: found for paper, found in versions.items() if len(found) > 1} == {}
+        text = of(name).read_text(encoding="utf-8")
+        for project, kind, number in THREAD.findall(text):
+            found.setdefault((project, number), set()).add(kind)
+        for _, paper, version, _ in PAPER.findall(text):
+            found.setdefault((paper,), set()).add(version)
+    assert {link: ways for link, ways in found.items() if len(ways) > 1} == {}
 
 
 @pytest.mark.slow
@@ -301,12 +295,8 @@ def test_hints_are_numbered_and_folded(tmp_path: Path, language: str, word: str,
     assert prose.endswith(f"<summary>{word} 2</summary>\n\n{said}\n\n</details>")
 
 
-def test_a_line_that_ends_in_chinese_leaves_no_blank() -> None:
-    assert unbroken("这一行\n**没有**断\n开。\n\n- 一\n- *二*") == "这一行**没有**断开。\n\n- 一\n- *二*"
-
-
-def test_the_small_notebook_breaks_no_rule(tmp_path: Path) -> None:
-    assert [*rules.problems(from_text(SCRIPT, tmp_path))] == []
+def test_the_small_notebook_breaks_no_rule_and_has_all_its_twins(tmp_path: Path) -> None:
+    assert [*rules.problems(from_text(SCRIPT, tmp_path))] == [*twins.problems(write(tmp_path))] == []
 
 
 def test_code_is_the_same_in_both_languages_but_for_its_words(tmp_path: Path) -> None:
@@ -394,10 +384,6 @@ def test_what_figures_say_is_translated_as_it_stands_in_the_code(tmp_path: Path)
         "no 'gone' in the code, which [figures] translates",
         "'of {n} keys': other placeholders in '{m} 个键'",
     ]
-
-
-def test_the_small_notebook_has_all_its_twins(tmp_path: Path) -> None:
-    assert [*twins.problems(write(tmp_path))] == []
 
 
 @pytest.mark.process
