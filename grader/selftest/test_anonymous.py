@@ -15,7 +15,6 @@ from grader.core.messages import quoted, say
 from grader.core.pages.anonymous import FILE, pseudonyms
 from grader.core.results.outcome import FRAME, RAISED, Outcome
 from grader.core.results.report import Attention, Report, Summary, parts_of, write_json
-from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.class_reports import MESSAGES, drawn, graded, ungraded, write
 from grader.selftest.class_reports import case as case_of
 from grader.selftest.term import command
@@ -103,7 +102,7 @@ def folder(tmp_path: Path, rng: random.Random, count: int) -> tuple[Path, list[s
     return out, [*(text for each in secrets for text in each), "Quimby", "was ill"]
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_no_byte_says_who_anybody_is(tmp_path: Path, seed: int, language: str) -> None:
     out, secrets = folder(tmp_path / "out", random.Random(seed), 12)
@@ -183,7 +182,3 @@ def test_a_team_has_numbers_where_its_grades_differ(tmp_path: Path) -> None:
     page = (out / "html" / "anonymous" / "students" / f"{name}.html").read_text(encoding="utf-8")
     assert f"{name} (1): " in page
     assert "Ada" not in page
-
-
-def test_the_small_rubric_has_the_file_that_frames_name() -> None:
-    assert "src/attention.py" in ASSIGNMENT.rubric.files

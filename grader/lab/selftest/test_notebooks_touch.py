@@ -119,7 +119,8 @@ EVERY_SETTING = """[...document.querySelectorAll('[data-touch]')].flatMap((figur
   const told = () => `${figure.dataset.touch}: ${figure.querySelector('.told').textContent}`;
   return [told(), ...[...figure.querySelectorAll('select, input, button')].map((one) => {
     if (one.matches('button, [type=checkbox]')) one.click();
-    else touch.put(one, 'value', one.max || one.options[one.options.length - 1].value, one.max ? 'input' : 'change');
+    if (one.matches('[type=range]')) touch.put(one, 'value', one.max);
+    if (one.matches('select')) touch.put(one, 'value', one.options[one.options.length - 1].value, 'change');
     return told();
   })];
 })"""

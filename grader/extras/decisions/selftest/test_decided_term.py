@@ -18,10 +18,9 @@ from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.decisions.file import files_in, read
 from grader.selftest import exports
 from grader.selftest.exports import PACKS, Someone, gradebook, worksheet, worksheet_in, write_zip
-from grader.selftest.second_opinion import EXCUSED, Grades, second_opinion
+from grader.selftest.second_opinion import EXCUSED, Grades, check_cells, second_opinion, uploaded
 from grader.selftest.submissions import ATTENTION, write_folder
 from grader.selftest.term import LONG, command, run, with_policy
-from grader.selftest.uploaded import check_cells, uploaded
 
 POLICY = """\
 due = 2026-10-02T20:00:00Z
