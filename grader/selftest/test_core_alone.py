@@ -39,7 +39,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The repository with the small assignment, and with nothing of the grader but its core and what that needs."""
     folder = tmp_path_factory.mktemp("core")
     grader, small = REPOSITORY / "grader", ASSIGNMENT.root
-    ignored = shutil.ignore_patterns("__pycache__", "docs", "selftest")
+    ignored = shutil.ignore_patterns("docs", "selftest")
     for name in ("core", "second_device"):
         shutil.copytree(grader / name, folder / "grader" / name, ignore=ignored)
     for name in ("__init__.py", "__main__.py", "source_rules.py", "testing.py"):

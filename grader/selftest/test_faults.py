@@ -31,7 +31,7 @@ from grader.selftest.submissions import ATTENTION, SEES_LATER_TOKENS, edited, su
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")]
 
-GRADINGS = 200 if os.environ.get("GRADER_LONG") else 20
+GRADINGS = 200 if os.environ.get("GRADER_LONG") else 8
 WAIT = {"src/work.py": "import time\ndef wait():\n    time.sleep(60)\n"}
 LOAD = ("load", {"module": "src.work", "name": "wait"})
 CALL = ("call", {"target": "wait", "arguments": []})
@@ -60,7 +60,7 @@ def test_a_hidden_test_that_fails_by_itself_is_tried_again_and_then_shown(
 def test_a_reference_that_fails_is_one_line(tmp_path: Path) -> None:
     """In a copy of the project, with the command as it is typed."""
     for name in ("grader", "ref"):
-        shutil.copytree(REPOSITORY / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(REPOSITORY / name, tmp_path / name)  # with its times, so that what is compiled counts there
     ref = tmp_path / "grader" / "examples" / "small" / ATTENTION.replace("src", "ref")
     ref.write_text(edited(SEES_LATER_TOKENS)[ATTENTION])
     write_folder(tmp_path / "ada", ASSIGNMENT.solution())

@@ -1,4 +1,4 @@
-"""What the stubs promise is what the reference keeps: names, arguments, defaults and docstrings, without a library for a task."""
+"""What the stubs promise is what the reference keeps: names, arguments, defaults, docstrings; no library does a task."""
 
 from __future__ import annotations
 

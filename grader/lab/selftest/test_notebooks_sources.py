@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,17 @@ def of(name: str) -> Path:
     return sources.SOURCES / f"{name}.py"
 
 
+@cache
+def book(name: str, language: str = "en") -> NotebookNode:
+    """A notebook, for tests that only read it."""
+    return sources.read(of(name), language)
+
+
+def prose(name: str, language: str) -> list[str]:
+    """The texts of a notebook's cells that are no code."""
+    return [cell.source for cell in book(name, language).cells if cell.cell_type == "markdown"]
+
+
 def test_notebooks_are_numbered_without_a_gap() -> None:
     assert [script.name[:2] for script in sources.scripts()] == [f"{n}_" for n in range(len(sources.scripts()))]
 
@@ -51,7 +63,7 @@ def test_notebooks_are_numbered_without_a_gap() -> None:
 @every_notebook
 @pytest.mark.parametrize("language", sources.LANGUAGES)
 def test_a_notebook_keeps_the_rules(name: str, language: str) -> None:
-    assert [*rules.problems(sources.read(of(name), language))] == []
+    assert [*rules.problems(book(name, language))] == []
 
 
 @every_notebook
@@ -75,7 +87,7 @@ def test_links_lead_to_notebooks_that_exist(name: str) -> None:
 @every_notebook
 def test_every_number_in_the_text_is_made_or_checked_by_a_cell(name: str) -> None:
     """The Chinese text has the same numbers."""
-    assert [*claims.unchecked(sources.read(of(name), "en"))] == []
+    assert [*claims.unchecked(book(name))] == []
 
 
 @pytest.mark.parametrize(
@@ -141,7 +153,7 @@ def test_a_paper_is_dated_by_its_number(name: str) -> None:
 @every_notebook
 def test_an_exercise_needs_no_answer_to_another(name: str) -> None:
     """A mistake is charged once: neither a solution nor its checks use what another exercise asks for."""
-    parts = [part for part in execute.code_cells(sources.read(of(name), "en")) if "nbgrader" in part.metadata]
+    parts = [part for part in execute.code_cells(book(name)) if "nbgrader" in part.metadata]
     code = [(part.metadata.nbgrader.grade_id.removesuffix("_laws"), ast.parse(part.source)) for part in parts]
     asked = {node.name: mark for mark, tree in code for node in tree.body if isinstance(node, ast.FunctionDef)}
     used = {(mark, node.id) for mark, tree in code for node in ast.walk(tree) if isinstance(node, ast.Name)}
@@ -149,7 +161,7 @@ def test_an_exercise_needs_no_answer_to_another(name: str) -> None:
 
 
 def test_no_notebook_gives_the_answer_to_an_exercise_of_another() -> None:
-    books = {script.name: sources.read(script, "en") for script in sources.pages()}
+    books = {f"{name}.py": book(name) for name in NAMES}
     assert [
         *release.given_away(books, {path.name: path.read_text(encoding="utf-8") for path in sources.helpers()})
     ] == []
@@ -195,16 +207,20 @@ def test_given_shares_are_those_of_the_reference(monkeypatch: pytest.MonkeyPatch
 def test_no_star_of_emphasis_is_left_over(name: str, language: str) -> None:
     """Emphasis that ends with a mark of Chinese punctuation is not closed if a letter follows: ``**先预测。**训练``."""
     read = MarkdownIt("commonmark").enable("table")
-    prose = [cell.source for cell in sources.read(of(name), language).cells if cell.cell_type == "markdown"]
-    spans = [span for text in prose for token in read.parse(FORMULA.sub("x", text)) for span in token.children or []]
+    spans = [
+        span
+        for text in prose(name, language)
+        for token in read.parse(FORMULA.sub("x", text))
+        for span in token.children or []
+    ]
     assert [span.content for span in spans if span.type == "text" and "*" in span.content] == []
 
 
 @every_notebook
 @pytest.mark.parametrize("language", sources.LANGUAGES)
 def test_a_notebook_has_one_title(name: str, language: str) -> None:
-    prose = [cell.source for cell in sources.read(of(name), language).cells if cell.cell_type == "markdown"]
-    assert ["<h1" in markdown2html(text) for text in prose] == [True] + [False] * (len(prose) - 1)
+    titles = ["<h1" in markdown2html(text) for text in prose(name, language)]
+    assert titles == [True] + [False] * (len(titles) - 1)
 
 
 def test_a_thread_is_linked_as_what_it_is_and_a_paper_in_one_version_throughout() -> None:
@@ -290,9 +306,9 @@ def test_every_rule_can_be_broken(tmp_path: Path, old: str, new: str, problem: s
     ("language", "word", "said"), [("en", "Hint", "One more is missing."), ("zh", "提示", "还差一个。")]
 )
 def test_hints_are_numbered_and_folded(tmp_path: Path, language: str, word: str, said: str) -> None:
-    prose = from_text(SCRIPT, tmp_path, language).cells[5].source
-    assert re.findall(r"<details class=hint><summary>(.*?)</summary>", prose) == [f"{word} 1", f"{word} 2"]
-    assert prose.endswith(f"<summary>{word} 2</summary>\n\n{said}\n\n</details>")
+    shown = from_text(SCRIPT, tmp_path, language).cells[5].source
+    assert re.findall(r"<details class=hint><summary>(.*?)</summary>", shown) == [f"{word} 1", f"{word} 2"]
+    assert shown.endswith(f"<summary>{word} 2</summary>\n\n{said}\n\n</details>")
 
 
 def test_the_small_notebook_breaks_no_rule_and_has_all_its_twins(tmp_path: Path) -> None:
@@ -445,5 +461,5 @@ def test_translated_outputs_are_those_of_a_run_in_the_other_language() -> None:
 
 def test_a_page_of_prose_alone_starts_no_kernel() -> None:
     """Or this test, which is not marked as one that starts a process, would fail."""
-    prose = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# All")])
-    assert execute.execute(prose, sources.SOURCES) == execute.Run(prose, 0.0, ())
+    page = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# All")])
+    assert execute.execute(page, sources.SOURCES) == execute.Run(page, 0.0, ())
