@@ -1,4 +1,4 @@
-"""What the stubs promise is what the reference keeps: names, arguments, defaults, docstrings; no library does a task."""
+"""What the stubs promise the reference keeps: names, arguments, defaults, docstrings; and no library does a task."""
 
 from __future__ import annotations
 
