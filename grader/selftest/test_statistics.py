@@ -64,6 +64,9 @@ def test_discrimination_is_a_correlation_with_all_other_points() -> None:
     assert by_id["swiglu_gate"].discrimination == pytest.approx(3 / math.sqrt(12))
     assert by_id["attention_heads"].discrimination is None  # all the same
     assert statistics_of(reports[0]).properties[0].discrimination is None  # one is too few
+    first, *others = by_id
+    apart = statistics_of(graded("ada", {first: FAILED}), graded("bo", dict.fromkeys(others, FAILED)))
+    assert apart.properties[0].discrimination == pytest.approx(-1)  # whoever passes it has lost everything else
 
 
 def test_a_submission_holds_a_misconception_once() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from grader.specimens.attacks import Attack
 
 pytestmark = pytest.mark.process
 
-ATTACKS = [attack for attack in all_attacks() if attack.name.startswith("devices.")]
+THOROUGH = os.environ.get("GRADER_ALL_ATTACKS") == "1"  # as `grader verify` does
+ATTACKS = [attack for attack in all_attacks() if attack.name.startswith("devices.")][:: 1 if THOROUGH else 2]
 
 
 @pytest.fixture(scope="module")

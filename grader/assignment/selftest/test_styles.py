@@ -23,7 +23,7 @@ from grader.specimens.styles import Style
 ALL = os.environ.get("GRADER_ALL_STYLES") == "1"
 STYLES = [style(number) for number in range(COMBINATIONS)]
 QUICK = [one for one in STYLES if not any("compiled" in option for option in one.options)]
-SAMPLE = STYLES if ALL else QUICK[:: len(QUICK) // 9]
+SAMPLE = STYLES if ALL else QUICK[:: len(QUICK) // 6]
 
 
 @pytest.fixture(autouse=True)
