@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import given, settings
@@ -98,7 +99,7 @@ def a_tarball(name: str, size: int) -> bytes:
     return packed + packer.compress(source.tobuf() + b"x = 1\n".ljust(512, b"\0") + bytes(1024)) + packer.flush()
 
 
-def a_tar_by_xz(name: str, preset: int | None = None) -> bytes:
+def a_tar_by_xz(name: str, preset: Literal[6, 9] = 6) -> bytes:
     """A packed tar of one small source."""
     tar = io.BytesIO()
     with tarfile.open(fileobj=tar, mode="w:xz", preset=preset) as archive:
