@@ -16,7 +16,6 @@ from grader.core.results.report import (
     Environment,
     Practice,
     PropertyReport,
-    Provenance,
     Report,
     SubmissionInfo,
     Summary,
@@ -27,16 +26,8 @@ from grader.core.results.report import (
 )
 from grader.core.rubric import Property, Task
 from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.selftest.reports import PROVENANCE as PROVENANCE
 
-PROVENANCE = Provenance(
-    grader_version="1.0.0",
-    rubric_sha256="0",
-    hidden_tests_sha256="0",
-    seed=0,
-    started_at="2026-10-02T12:00:00+00:00",
-    duration_s=0.0,
-    command="grader grade class --out out",
-)
 ENVIRONMENTS = (
     Environment(python="3", torch="2", devices=["cpu"], isolation="namespaces+landlock+seccomp"),
     Environment(python="3", torch="2", devices=["cpu", "cuda:0"], isolation="seccomp"),

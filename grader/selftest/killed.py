@@ -154,13 +154,17 @@ def look(out: Path, before: Sequence[str], new: int, reports: dict[str, bytes]) 
 
 
 def every_kill(folder: Path, new: int, command: Sequence[str]) -> dict[str, int]:
-    """Kill a command at each of its writes; tells at how many, and how often the decision was there by then."""
+    """Kill a command at each of its writes; tells at how many, and how often the decision was there by then.
+
+    One that decides nothing is killed at every second one, or with ``GRADER_LONG=1`` at each.
+    """
     pristine, work = folder / "pristine", folder / "work"
     before = [own.decision.identity for own in read(pristine / "out")]
     reports = {path.parent.name: path.read_bytes() for path in (pristine / "out").glob("*/report.json")}
-    number, written, ended = 0, [], False
+    step = 1 if new or os.environ.get("GRADER_LONG") else 2
+    number, written, ended = 1 - step, [], False
     while not ended:
-        number += 1
+        number += step
         shutil.rmtree(work, ignore_errors=True)
         shutil.copytree(pristine, work)
         ended = not killed(number, work, [text.replace("WORK", str(work)) for text in command])

@@ -25,11 +25,24 @@ def choose_for(patch: pytest.MonkeyPatch, assignment: Assignment) -> None:
     patch.setattr(terminal, "_chosen", [assignment])
 
 
-def run(*arguments: str | Path) -> Result:
+def command(*arguments: object) -> Result:
+    """A command, however it ends."""
+    return CliRunner().invoke(cli.app, [*map(str, arguments)])
+
+
+def run(*arguments: object) -> Result:
     """A command that must end well."""
-    result = CliRunner().invoke(cli.app, [*map(str, arguments)])
+    result = command(*arguments)
     assert result.exit_code == 0, result.output
     return result
+
+
+def refused(*arguments: object, code: int = 2) -> str:
+    """The one line with which a command refuses, without ``grader: ``."""
+    result = command(*arguments)
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (code, "", 1), result.output
+    assert result.stderr.startswith("grader: ")
+    return result.stderr.strip()
 
 
 def column(path: Path, key: str, value: str) -> dict[str, str]:

@@ -8,26 +8,19 @@ import string
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from grader import __main__ as cli
 from grader.core.grades.model import FILE as DECISIONS
 from grader.core.intake.origin import Origin, Student
 from grader.core.messages import quoted, say
 from grader.core.pages.anonymous import FILE, pseudonyms
 from grader.core.results.outcome import FRAME, RAISED, Outcome
 from grader.core.results.report import Attention, Report, Summary, parts_of, write_json
-from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.class_reports import MESSAGES, drawn, graded, ungraded, write
 from grader.selftest.class_reports import case as case_of
+from grader.selftest.term import command
 
 HEADER = "# Author: {name}, student number {id}, {email}"
 FAMILY = "欧阳司马诸葛夏侯"
-
-
-def run(*arguments: str | Path) -> Result:
-    """A command, however it ends."""
-    return CliRunner().invoke(cli.app, [*map(str, arguments)])
 
 
 def somebody(rng: random.Random) -> Student:
@@ -105,15 +98,15 @@ def folder(tmp_path: Path, rng: random.Random, count: int) -> tuple[Path, list[s
     write_json(path, whole.model_copy(update={"attention": about}))
     own = somebody_of(reports[0])
     for options in (["--comment", f"Dear {own.name}"], ["--late-days", "1", "--why", f"{own.name} was ill"]):
-        assert run("decide", out, own.id, *options, "--who", "Quimby").exit_code == 0
+        assert command("decide", out, own.id, *options, "--who", "Quimby").exit_code == 0
     return out, [*(text for each in secrets for text in each), "Quimby", "was ill"]
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_no_byte_says_who_anybody_is(tmp_path: Path, seed: int, language: str) -> None:
     out, secrets = folder(tmp_path / "out", random.Random(seed), 12)
-    result = run("report", out, "--anonymous", "--lang", language, "--out", tmp_path / "pages")
+    result = command("report", out, "--anonymous", "--lang", language, "--out", tmp_path / "pages")
     assert result.exit_code == 0, result.output
     paths = [path for path in (tmp_path / "pages").rglob("*") if path.is_file()]
     assert len(paths) == 12 + 1
@@ -122,7 +115,7 @@ def test_no_byte_says_who_anybody_is(tmp_path: Path, seed: int, language: str) -
         assert [text for text in secrets if text.casefold() in everything] == [], path
     assert not [text for text in secrets if text.casefold() in result.output.casefold()]
     if language == "en":
-        assert run("report", out, "--lang", "en", "--out", tmp_path / "open").exit_code == 0
+        assert command("report", out, "--lang", "en", "--out", tmp_path / "open").exit_code == 0
         shown = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "open").rglob("*.html"))
         assert sum(text in shown for text in secrets) > len(secrets) / 2  # what the other pages do say
 
@@ -135,7 +128,7 @@ def test_what_helps_to_mend_it_stays(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(MESSAGES, Outcome.CRASHED, crash)
     own = graded("ada", {"attention_causal": Outcome.CRASHED, "attention_heads": Outcome.FAILED})
     out = write(tmp_path / "out", [own])
-    assert run("report", out, "--anonymous", "--lang", "en").exit_code == 0
+    assert command("report", out, "--anonymous", "--lang", "en").exit_code == 0
     (page,) = (out / "html" / "anonymous" / "students").iterdir()
     shown = page.read_text(encoding="utf-8")
     assert "<pre>ValueError\n  src/attention.py:54</pre>" in shown
@@ -154,7 +147,7 @@ def test_pseudonyms_stay_and_cannot_be_computed_without_the_key(tmp_path: Path) 
 
 def test_the_order_of_the_class_page_tells_nothing(tmp_path: Path) -> None:
     out = write(tmp_path / "out", drawn(20))
-    run("report", out, "--anonymous")
+    command("report", out, "--anonymous")
     text = (out / "html" / "anonymous" / "index.html").read_text(encoding="utf-8")
     places = [
         text.rindex(f"{name}.html") for name in sorted(pseudonyms(out, [f"student{n:02}" for n in range(20)]).values())
@@ -164,18 +157,18 @@ def test_the_order_of_the_class_page_tells_nothing(tmp_path: Path) -> None:
 
 def test_the_assistant_can_look_up_who_it_is(tmp_path: Path) -> None:
     out = write(tmp_path / "out", [graded("ada"), graded("bo")])
-    nobody = run("show", out, "--pseudonyms")
+    nobody = command("show", out, "--pseudonyms")
     assert (nobody.exit_code, nobody.stderr.count("\n")) == (2, 1)
     assert "--anonymous` creates them." in nobody.stderr
-    run("report", out, "--anonymous")
+    command("report", out, "--anonymous")
     names = pseudonyms(out, ["ada", "bo"])
-    assert sorted(run("show", out, "--pseudonyms").stdout.split()) == sorted([*names, *names.values()])
-    assert run("show", out, names["bo"]).stdout.startswith("bo: ")
-    assert run("show", out, "anon-").exit_code == 2  # a part of a pseudonym is nobody's name
-    run("decide", out, names["bo"], "--excuse", "--why", "ill", "--who", "kim")
+    assert sorted(command("show", out, "--pseudonyms").stdout.split()) == sorted([*names, *names.values()])
+    assert command("show", out, names["bo"]).stdout.startswith("bo: ")
+    assert command("show", out, "anon-").exit_code == 2  # a part of a pseudonym is nobody's name
+    command("decide", out, names["bo"], "--excuse", "--why", "ill", "--who", "kim")
     assert 'student = "bo"' in (out / DECISIONS).read_text(encoding="utf-8")
     (out / FILE).write_text("{}")
-    broken = run("report", out, "--anonymous")
+    broken = command("report", out, "--anonymous")
     assert (broken.exit_code, broken.stderr.count("\n")) == (2, 1)
     assert f"{out / FILE}: key: Field required. Restore the file" in broken.stderr
 
@@ -183,13 +176,9 @@ def test_the_assistant_can_look_up_who_it_is(tmp_path: Path) -> None:
 def test_a_team_has_numbers_where_its_grades_differ(tmp_path: Path) -> None:
     team = Origin(source="gradescope", students=(Student(id="1", name="Ada Zq"), Student(id="2", name="Bo Xw")))
     out = write(tmp_path / "out", [graded("both", origin=team)])
-    run("decide", out, "1", "--excuse", "--why", "ill", "--who", "kim")
-    run("report", out, "--anonymous", "--lang", "en")
+    command("decide", out, "1", "--excuse", "--why", "ill", "--who", "kim")
+    command("report", out, "--anonymous", "--lang", "en")
     name = pseudonyms(out, ["both"])["both"]
     page = (out / "html" / "anonymous" / "students" / f"{name}.html").read_text(encoding="utf-8")
     assert f"{name} (1): " in page
     assert "Ada" not in page
-
-
-def test_the_small_rubric_has_the_file_that_frames_name() -> None:
-    assert "src/attention.py" in ASSIGNMENT.rubric.files

@@ -8,9 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 import pytest
-from typer.testing import CliRunner
 
-from grader import __main__ as cli
 from grader.core.intake.origin import Origin, Source
 from grader.core.intake.submission import Concern
 from grader.core.messages import Message, quoted, say
@@ -20,6 +18,7 @@ from grader.core.results.outcome import FRAME, RAISED, RAISED_INSIDE, SYNTAX_ERR
 from grader.core.results.report import CaseReport, PropertyReport, Report, Status, TaskReport, message_of, parts_of
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.reports import report
+from grader.selftest.term import run
 
 NOTHING: Mapping[str, Sequence[tuple[Outcome, Message]]] = MappingProxyType({})
 WHY = quoted("why")
@@ -183,15 +182,14 @@ def test_what_intake_has_found_is_passed_on() -> None:
 
 
 @pytest.mark.process
+@pytest.mark.usefixtures("judged")
 def test_the_list_is_in_the_summary_in_the_output_and_on_the_page(tmp_path: Path) -> None:
-    """A 7z archive and an honest neighbour's empty zip; neither needs a judge that has met student code."""
+    """A 7z archive and an honest neighbour's empty zip."""
     (tmp_path / "class").mkdir()
     (tmp_path / "class" / "ada.7z").write_bytes(b"7z\xbc\xaf\x27\x1c" + bytes(100))
     (tmp_path / "class" / "bo.zip").write_bytes(b"")
     out = tmp_path / "out"
-    options = ["--device", "cpu", "--only", "task1", "--jobs", "1", "--lang", "en"]
-    result = CliRunner().invoke(cli.app, ["grade", str(tmp_path / "class"), "--out", str(out), *options])
-    assert result.exit_code == 0, result.output
+    result = run("grade", tmp_path / "class", "--out", out, "--device", "cpu", "--lang", "en")
     (head,) = (number for number, line in enumerate(result.stdout.splitlines()) if line == "2 for manual review:")
     ada, bo, following = result.stdout.splitlines()[head + 1 :]
     assert following == f"Next: grader review {out}"
@@ -201,6 +199,6 @@ def test_the_list_is_in_the_summary_in_the_output_and_on_the_page(tmp_path: Path
     summary = json.loads((out / "summary.json").read_text())
     assert [(one["id"], one["code"]) for one in summary["attention"]] == [("ada", "unreadable"), ("bo", "unreadable")]
     for language, heading in (("en", "For manual review"), ("zh", "需要人工查看")):
-        assert CliRunner().invoke(cli.app, ["report", str(out), "--lang", language, "--partial"]).exit_code == 0
+        run("report", out, "--lang", language)
         page = (out / "html" / "index.html").read_text()
         assert page.index(heading) < page.index('<h2 id="points">')

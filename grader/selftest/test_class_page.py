@@ -11,13 +11,12 @@ from statistics import median
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from grader.__main__ import app
 from grader.core.results.report import Practice
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.class_reports import drawn, write
 from grader.selftest.html_page import Element, parse
+from grader.selftest.term import command
 
 Written = list[dict[str, Any]]
 
@@ -44,7 +43,7 @@ def graded(written: Written) -> Written:
 @pytest.fixture(scope="module")
 def page(out: Path) -> Element:
     """The class page."""
-    result = CliRunner().invoke(app, ["report", str(out), "--lang", "en"])
+    result = command("report", out, "--lang", "en")
     assert result.exit_code == 0, result.output
     return parse((out / "html" / "index.html").read_text())
 
@@ -215,7 +214,7 @@ def students(page: Element) -> list[Element]:
 
 
 def test_the_terminal_shows_the_same_numbers(out: Path, page: Element) -> None:
-    result = CliRunner().invoke(app, ["show", str(out), "--lang", "en"])
+    result = command("show", out, "--lang", "en")
     assert result.exit_code == 0, result.output
     words = [line.split() for line in result.stdout.splitlines()]
     for row in rows(page, "properties"):

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 import torch
-from typer.testing import CliRunner, Result
 
-from grader import REPOSITORY, __version__
-from grader import __main__ as cli
+from grader import __version__
 from grader.core.cli import grade
 from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
+from grader.core.results.database import LEDGER
 from grader.core.results.report import Practice, Report, Summary
+from grader.core.results.written import SOURCES
 from grader.core.run import class_run as class_run
 from grader.core.run.executors import Executor
 from grader.core.run.schedule import GradingFailed
 from grader.core.settings import Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import SEES_LATER_TOKENS, edited, write_folder
+from grader.selftest.term import command, refused
 
 pytestmark = pytest.mark.process  # what is handed in is read in a process of its own
 
@@ -47,29 +48,15 @@ def in_process(grader: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grade, "grade_all", grade_all)
 
 
-def run(*arguments: str | Path) -> Result:
-    """The command with those arguments, in this process."""
-    return CliRunner().invoke(cli.app, [*map(str, arguments)])
-
-
-def only_line(result: Result, code: int = 2) -> str:
-    """The one line that a command ended with."""
-    assert result.exit_code == code, result.output
-    assert result.stdout == ""
-    assert result.stderr.count("\n") == 1
-    assert result.stderr.startswith("grader: ")
-    return result.stderr.strip()
-
-
 def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
-    line = only_line(run("grade", tmp_path / "gone", "--out", tmp_path / "out"))
+    line = refused("grade", tmp_path / "gone", "--out", tmp_path / "out")
     assert f"{tmp_path / 'gone'}: no such file or folder. Give a submission" in line
     assert not (tmp_path / "out").exists()
 
 
 def test_a_place_that_cannot_be_written_to_is_named(ada: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    line = only_line(run("grade", ada, "--out", tmp_path / "file" / "out"))
+    line = refused("grade", ada, "--out", tmp_path / "file" / "out")
     assert f"--out {tmp_path / 'file' / 'out'}: Not a directory. Choose a writable folder." in line
 
 
@@ -82,7 +69,7 @@ def test_a_place_that_cannot_be_written_to_is_named(ada: Path, tmp_path: Path) -
     ids=["only", "lang"],
 )
 def test_an_option_with_a_wrong_value_is_named(ada: Path, tmp_path: Path, option: str, value: str, advice: str) -> None:
-    line = only_line(run("grade", ada, "--out", tmp_path / "out", option, value))
+    line = refused("grade", ada, "--out", tmp_path / "out", option, value)
     assert f"{option} {value}: {advice}" in line
 
 
@@ -90,7 +77,7 @@ def test_an_option_with_a_wrong_value_is_named(ada: Path, tmp_path: Path, option
 @pytest.mark.process
 def test_a_gpu_that_is_not_there_is_named(ada: Path, tmp_path: Path) -> None:
     """Through a real judge process, which alone can tell."""
-    line = only_line(run("grade", ada, "--out", tmp_path / "out", "--device", "cuda", "--jobs", "1"))
+    line = refused("grade", ada, "--out", tmp_path / "out", "--device", "cuda", "--jobs", "1")
     assert line == ("grader: --device cuda: torch finds no CUDA device here. Omit the option to grade on the CPU.")
 
 
@@ -99,33 +86,46 @@ def test_a_judge_that_keeps_dying_is_a_grader_error(ada: Path, tmp_path: Path, m
         raise GradingFailed("ada: the judge died 3 times.")
 
     monkeypatch.setattr(grade, "grade_all", grade_all)
-    assert only_line(run("grade", ada, "--out", tmp_path / "out"), 3) == "grader: ada: the judge died 3 times."
+    assert refused("grade", ada, "--out", tmp_path / "out", code=3) == "grader: ada: the judge died 3 times."
 
 
-@pytest.mark.process
-def test_a_full_disk_is_one_line(in_process: None, ada: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    del in_process
+@pytest.mark.usefixtures("in_process")
+def test_a_full_disk_costs_no_finished_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a", "b", "c"):
+        write_folder(tmp_path / "class" / name, ASSIGNMENT.solution())
+    replace = os.replace
+    written: list[Path] = []
 
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device", "report.json")
+    def fill_up(source: str, target: Path) -> None:
+        if target.name == "report.json":
+            if written:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
+            written.append(target)
+        replace(source, target)
 
-    monkeypatch.setattr(class_run, "write_text", full)
-    result = run("grade", ada, "--out", tmp_path / "out")
+    monkeypatch.setattr(os, "replace", fill_up)
+    result = command("grade", tmp_path / "class", "--out", tmp_path / "out")
     assert result.exit_code == 3
-    assert "report.json: No space left on device. Reports written so far are complete" in result.stderr.splitlines()[-1]
+    (line,) = (line for line in result.stderr.splitlines() if line.startswith("grader: "))
+    assert line.endswith(
+        "report.json: No space left on device. Reports written so far are complete. Free disk space and run again."
+    )
+    files = {path for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    assert files == {*written, tmp_path / "out" / LEDGER, tmp_path / "out" / SOURCES}  # no temporary file either
+    assert Report.model_validate_json(written[0].read_bytes()).score == 100
 
 
-def test_a_class_is_graded_and_shown(in_process: None, ada: Path, tmp_path: Path) -> None:
-    del in_process
+@pytest.mark.usefixtures("in_process")
+def test_a_class_is_graded_and_shown(ada: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     write_folder(tmp_path / "bo", edited(SEES_LATER_TOKENS))
     (tmp_path / "nobody.zip").touch()
-    result = run("grade", ada, tmp_path / "bo", tmp_path / "empty.zip", "--out", out)
+    result = command("grade", ada, tmp_path / "bo", tmp_path / "empty.zip", "--out", out)
     assert result.exit_code == 2  # that path is not there
     (tmp_path / "class").mkdir()
     for name in ("ada", "bo", "nobody.zip"):
         (tmp_path / name).rename(tmp_path / "class" / name)
-    result = run("grade", tmp_path / "class", "--out", out)
+    result = command("grade", tmp_path / "class", "--out", out)
     assert result.exit_code == 0, result.output
     assert [line for line in result.stderr.splitlines() if line.startswith("[")] == [
         "[1/3] ada: 100/100, bonus 20/20",
@@ -145,7 +145,7 @@ def test_a_class_is_graded_and_shown(in_process: None, ada: Path, tmp_path: Path
 
 
 def _show_the_class(out: Path) -> None:
-    whole = run("show", out)
+    whole = command("show", out)
     assert whole.exit_code == 0
     table, properties, misconceptions, overview = whole.stdout.split("\n\n")
     assert [line.split()[0] for line in table.splitlines()] == ["submission", "ada", "bo", "nobody"]
@@ -156,22 +156,22 @@ def _show_the_class(out: Path) -> None:
     assert misconceptions.splitlines()[2].strip() == hint
     assert overview.splitlines()[0] == "score: mean 85.0, median 85.0, lowest 70.0, highest 100.0"
     assert whole.stdout.splitlines()[2].split() == ["bo", "70", "20", "70", "20"]
-    one = run("show", out, "bo")
+    one = command("show", out, "bo")
     assert one.exit_code == 0
     assert "bo: 70/100, bonus 20/20" in one.stdout
     assert hint in " ".join(one.stdout.split())
     assert re.search(r"✗ +0/30 +a token gathers from itself", one.stdout)
-    assert f"zoe: no student matches. `grader show {out}` lists everyone." in only_line(run("show", out, "zoe"))
-    assert "adda: no student matches (did you mean ada?)" in only_line(run("show", out, "adda"))
-    assert "o: ambiguous: bo, nobody. Give more" in only_line(run("show", out, "o"))
+    assert f"zoe: no student matches. `grader show {out}` lists everyone." in refused("show", out, "zoe")
+    assert "adda: no student matches (did you mean ada?)" in refused("show", out, "adda")
+    assert "o: ambiguous: bo, nobody. Give more" in refused("show", out, "o")
 
 
-def test_practice_points_stand_beside_the_score(in_process: None, ada: Path, tmp_path: Path) -> None:
-    del in_process
+@pytest.mark.usefixtures("in_process")
+def test_practice_points_stand_beside_the_score(ada: Path, tmp_path: Path) -> None:
     checks = tmp_path / "checks.csv"
     rows = ["ada,0_small,double,2,2", "ada,0_small,triple,,3", "zoe,0_small,double,2,2"]
     checks.write_text("\n".join(["student_id,notebook,cell,points,max_points", *rows]))
-    result = run("grade", ada, "--out", tmp_path / "out", "--notebooks", checks)
+    result = command("grade", ada, "--out", tmp_path / "out", "--notebooks", checks)
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[1].split() == ["ada", "100", "20", "100", "20", "4"]
     assert "ada: notebook checks never ran: 0_small: triple" in result.stdout
@@ -182,21 +182,18 @@ def test_practice_points_stand_beside_the_score(in_process: None, ada: Path, tmp
 
 
 def test_a_file_that_holds_no_checks_is_named(ada: Path, tmp_path: Path) -> None:
-    line = only_line(run("grade", ada, "--out", tmp_path / "out", "--notebooks", tmp_path / "gone.csv"))
+    line = refused("grade", ada, "--out", tmp_path / "out", "--notebooks", tmp_path / "gone.csv")
     assert line.startswith(f"grader: --notebooks {tmp_path / 'gone.csv'}: No such file or directory. Give the checks")
 
 
-def test_our_own_failure_is_shown_and_ends_with_3(
-    in_process: None, ada: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    del in_process
-
+@pytest.mark.usefixtures("in_process")
+def test_our_own_failure_is_shown_and_ends_with_3(ada: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("of our own making")
 
     write_folder(ada, edited(SEES_LATER_TOKENS))  # replies that no judge has passed before
     monkeypatch.setattr(ASSIGNMENT.part("oracle"), "attention", fail)
-    result = run("grade", ada, "--out", tmp_path / "out")
+    result = command("grade", ada, "--out", tmp_path / "out")
     assert result.exit_code == 3
     assert result.stderr.splitlines()[-1].startswith("grader: the grader failed on some submissions")
     data = json.loads((tmp_path / "out" / "summary.json").read_text())
@@ -206,23 +203,6 @@ def test_our_own_failure_is_shown_and_ends_with_3(
     ]
 
 
-@pytest.mark.process
-def test_the_installed_command_grades_with_real_judges(tmp_path: Path) -> None:
-    """From the shell, one task of two submissions, in two judge processes."""
-    write_folder(tmp_path / "class" / "ada", ASSIGNMENT.solution())
-    write_folder(tmp_path / "class" / "bo", edited(SEES_LATER_TOKENS))
-    command = [sys.executable, "-W", "ignore", "-m", "grader.selftest.command", "grade", str(tmp_path / "class")]
-    command += ["--out", str(tmp_path / "out"), "--device", "cpu", "--only", "task1", "--jobs", "2", "--lang", "zh"]
-    result = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=120)
-    assert result.returncode == 0, result.stderr
-    assert sum(line.startswith("[") for line in result.stderr.splitlines()) == 2
-    report = Report.model_validate_json((tmp_path / "out" / "bo" / "report.json").read_bytes())
-    assert (report.score, report.max_score, report.max_bonus) == (70, 100, 0)
-    mistake = ASSIGNMENT.rubric.misconception("attention_sees_later_tokens")
-    assert report.tasks[0].properties[1].hint == mistake.hint["zh"]
-    assert report.provenance.command.endswith("--jobs 2 --lang zh")
-
-
 def test_the_version_is_printed() -> None:
-    result = CliRunner().invoke(cli.app, ["--version"])
+    result = command("--version")
     assert (result.exit_code, result.stdout) == (0, f"grader {__version__}\n")

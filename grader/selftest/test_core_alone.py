@@ -39,7 +39,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The repository with the small assignment, and with nothing of the grader but its core and what that needs."""
     folder = tmp_path_factory.mktemp("core")
     grader, small = REPOSITORY / "grader", ASSIGNMENT.root
-    ignored = shutil.ignore_patterns("__pycache__", "docs", "selftest")
+    ignored = shutil.ignore_patterns("docs", "selftest")
     for name in ("core", "second_device"):
         shutil.copytree(grader / name, folder / "grader" / name, ignore=ignored)
     for name in ("__init__.py", "__main__.py", "source_rules.py", "testing.py"):
@@ -53,19 +53,21 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def out(course: Path) -> str:
+    """The class graded, by a name in the course."""
+    ended = run(course, "grade", "class", "--out", "out", "--jobs", "1")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return "out"
+
+
 def test_only_the_commands_of_the_core_are_there(course: Path) -> None:
     told = run(course, "--help").stdout
     assert [name for name in (*COMMANDS, "decide", "verify", "similar") if f" {name} " in told] == COMMANDS
 
 
-def test_a_class_is_graded_shown_and_exported(course: Path) -> None:
-    for arguments in (
-        ("grade", "class", "--out", "out", "--jobs", "1"),
-        ("show", "out"),
-        ("show", "out", "ada"),
-        ("report", "out"),
-        ("export", "out", "--to", "csv"),
-    ):
+def test_a_class_is_graded_shown_and_exported(course: Path, out: str) -> None:
+    for arguments in (("show", out), ("show", out, "ada"), ("report", out), ("export", out, "--to", "csv")):
         ended = run(course, *arguments)
         assert ended.returncode == 0, ended.stdout + ended.stderr
     (table,) = (course / "out").glob("*.csv")
@@ -80,6 +82,7 @@ def test_a_class_is_graded_shown_and_exported(course: Path) -> None:
         (("grade", "class", "--out", "again", "--executor", "slurm"), "grader/extras/cluster"),
     ],
 )
+@pytest.mark.usefixtures("out")
 def test_what_an_extra_would_do_is_refused_in_one_line(course: Path, arguments: tuple[str, ...], said: str) -> None:
     ended = run(course, *arguments)
     assert ended.returncode == 2
@@ -87,8 +90,8 @@ def test_what_an_extra_would_do_is_refused_in_one_line(course: Path, arguments: 
     assert len(ended.stderr.splitlines()) == 1
 
 
-def test_decisions_that_nobody_can_read_are_not_passed_over(course: Path) -> None:
-    assert run(course, "grade", "class", "--out", "decided", "--jobs", "1").returncode == 0
+def test_decisions_that_nobody_can_read_are_not_passed_over(course: Path, out: str) -> None:
+    shutil.copytree(course / out, course / "decided")
     (course / "decided" / "decisions.toml").write_text("", encoding="utf-8")
     ended = run(course, "export", "decided", "--to", "csv")
     assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1)

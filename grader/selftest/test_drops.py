@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from grader import __main__ as cli
 from grader.core.export.drops import drops, remember
 from grader.core.export.rows import rows
 from grader.core.intake.origin import Origin, Student
@@ -21,7 +20,7 @@ from grader.core.rubric import LatePenalty, Policy
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.exports import Someone, gradebook, worksheet
 from grader.selftest.reports import BONUS, FAILED, PASSED, USUAL, Ended, known_class, report, unreadable, write_class
-from grader.selftest.term import choose_for
+from grader.selftest.term import choose_for, command
 
 LOST = USUAL | {"eps": (FAILED, 6.0)}  # 11 points before, and 5 with this
 BETTER = USUAL | {"mean": (PASSED, 4.0)}
@@ -29,7 +28,7 @@ BETTER = USUAL | {"mean": (PASSED, 4.0)}
 
 def export(out: Path, *options: str, to: str = "csv") -> Result:
     """``grader export``."""
-    return CliRunner().invoke(cli.app, ["export", str(out), "--to", to, *options])
+    return command("export", out, "--to", to, *options)
 
 
 def accepted(result: Result) -> bool:
@@ -240,18 +239,18 @@ def grade_of(points: int) -> Ended:
     return {name: (outcome, 1.0) for name, outcome in zip(("eps", "mean", BONUS), right, strict=True)}
 
 
-@pytest.mark.parametrize("command", [("export", "--to", "csv"), ("report",), ("return", "--to", "mail")])
-def test_a_partial_grading_goes_out_only_if_that_is_meant(tmp_path: Path, command: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("words", [("export", "--to", "csv"), ("report",), ("return", "--to", "mail")])
+def test_a_partial_grading_goes_out_only_if_that_is_meant(tmp_path: Path, words: tuple[str, ...]) -> None:
     """After ``grade --only task1``, say: 42 of 42 points would look like 42 of 100."""
     out = tmp_path / "out"
     one = ASSIGNMENT.rubric.only("task1")
     part = report("ada").model_copy(update={"max_score": one.max_score, "max_bonus": one.max_bonus})
     write_class(out, part)
-    name, *options = command
-    refused = CliRunner().invoke(cli.app, [name, str(out), *options])
+    name, *options = words
+    refused = command(name, out, *options)
     assert (refused.exit_code, len(refused.stderr.splitlines())) == (2, 1)
     assert "1 submissions were graded for task1 only" in refused.stderr
     assert "--partial" in refused.stderr
     assert sorted(path.name for path in out.iterdir()) == ["ada", "ledger.sqlite3", "summary.json"]
-    accepted = CliRunner().invoke(cli.app, [name, str(out), *options, "--partial"])
+    accepted = command(name, out, *options, "--partial")
     assert "--partial" not in accepted.stderr

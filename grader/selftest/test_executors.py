@@ -17,7 +17,7 @@ from grader.core.run.judge_process import Abandoned, Failure
 from grader.core.run.schedule import ATTEMPTS, GradingFailed, grade_all
 from grader.core.settings import Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.selftest.test_report import report
+from grader.selftest.reports import report
 
 Answer = Report | Failure
 
@@ -42,7 +42,7 @@ def judged_by(monkeypatch: pytest.MonkeyPatch, executor: Executor) -> Callable[.
 
 def passed(job: Job) -> Report:
     """A report in no time."""
-    return report(submission=report().submission.model_copy(update={"id": job.submission.id}))
+    return report(job.submission.id)
 
 
 def given_up(job: Job) -> Report:

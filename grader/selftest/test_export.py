@@ -19,9 +19,7 @@ from grader.core.intake.origin import Origin, Source, Student
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import (
     CaseReport,
-    Environment,
     PropertyReport,
-    Provenance,
     Report,
     SubmissionInfo,
     TaskReport,
@@ -29,20 +27,10 @@ from grader.core.results.report import (
 from grader.core.rubric import LatePenalty, Policy, Rubric
 from grader.extras.gradescope.run import results
 from grader.selftest.exports import NAMES, PACKS, Someone, gradebook, worksheet, worksheet_in
-from grader.selftest.reports import known_class
+from grader.selftest.reports import ENVIRONMENT, PROVENANCE, known_class
 
 PEOPLE = [Someone(number, name, "good") for number, name in enumerate(NAMES)]
 LATE = Policy(bonus_cap=20, late_penalty=LatePenalty(per_day=0.1))
-ENVIRONMENT = Environment(python="3", torch="2", devices=["cpu"], isolation="process")
-PROVENANCE = Provenance(
-    grader_version="1",
-    rubric_sha256="0",
-    hidden_tests_sha256="0",
-    seed=0,
-    started_at="2026-10-02T12:00:00+00:00",
-    duration_s=0.5,
-    command="grader grade",
-)
 
 
 def report(identifier: str, score: float | None, origin: Origin | None = None, **fields: object) -> Report:

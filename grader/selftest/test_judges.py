@@ -18,7 +18,7 @@ from grader.core.run.judge_pool import Job, JudgePool
 from grader.core.run.judge_process import Abandoned, Failure, JudgeProcess, Position
 from grader.core.settings import Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.selftest.test_report import report
+from grader.selftest.reports import report
 
 
 class Puppet:
@@ -41,7 +41,7 @@ class Puppet:
         if not self.ready:
             self.ready = True
             return None
-        return self.answers.pop(0) if self.answers else report()
+        return self.answers.pop(0) if self.answers else report("someone")
 
     def end(self) -> None:
         """Once is enough."""
@@ -73,7 +73,7 @@ def test_a_judge_is_kept_for_the_next_task_with_the_same_settings(made: list[Pup
 
 @pytest.mark.parametrize(
     "answer",
-    [Failure("it died"), report(status="grader_error", score=None, bonus=None, reason="a mistake")],
+    [Failure("it died"), report("someone", status="grader_error", score=None, bonus=None, reason="a mistake")],
     ids=["failure", "grader error"],
 )
 def test_a_judge_is_ended_after_a_failure(made: list[Puppet], answer: Report | Failure) -> None:

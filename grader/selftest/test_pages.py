@@ -12,9 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from grader.__main__ import app
 from grader.core.intake.origin import Origin, Student
 from grader.core.messages import say
 from grader.core.pages.render import Pages
@@ -27,6 +25,7 @@ from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab.site.handout.pages import read
 from grader.selftest.class_reports import drawn, graded, ungraded, write
 from grader.selftest.html_page import parse
+from grader.selftest.term import command
 
 HOSTILE = "<script>alert(1)</script>\"'&\x1b[31m\u202eevil\ud800 <img src=x onerror=alert(2)>"
 
@@ -48,14 +47,9 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[Path,
     """All pages of a generated class by language and path."""
     out = write(tmp_path_factory.mktemp("class"), drawn(15), {"student00": Practice(points=1, max_points=10)})
     for language in LANGUAGES:
-        result = run("report", out, "--out", out / language, "--lang", language)
+        result = command("report", out, "--out", out / language, "--lang", language)
         assert result.exit_code == 0, result.output
     return {lang: {path: path.read_text() for path in sorted((out / lang).rglob("*.html"))} for lang in LANGUAGES}
-
-
-def run(*arguments: str | Path) -> Result:
-    """The command with those arguments, in this process."""
-    return CliRunner().invoke(app, [*map(str, arguments)])
 
 
 def test_there_is_a_page_for_the_class_and_one_for_everybody(everything: dict[str, dict[Path, str]]) -> None:
@@ -92,7 +86,7 @@ def test_the_same_reports_make_the_same_bytes(tmp_path: Path) -> None:
     out = write(tmp_path / "out", drawn(9))
     made = []
     for name in ("one", "two"):
-        assert run("report", out, "--out", tmp_path / name, "--lang", "zh").exit_code == 0
+        assert command("report", out, "--out", tmp_path / name, "--lang", "zh").exit_code == 0
         made.append({p.relative_to(tmp_path / name): p.read_bytes() for p in (tmp_path / name).rglob("*.html")})
     assert made[0] == made[1]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import zipfile
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -275,14 +274,6 @@ def test_a_name_that_is_no_text_stops_nothing(tmp_path: Path) -> None:
     assert all(own.origin and own.origin.model_dump_json() for own in candidates)
 
 
-def test_names_in_utf_8_that_a_zip_does_not_declare_are_read(tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "export.zip", "w") as written:
-        written.writestr("___13_4_norm.py", "x = 1\n")
-    data = (tmp_path / "export.zip").read_bytes().replace(b"___13_4_norm.py", "é_13_4_norm.py".encode())
-    (tmp_path / "export.zip").write_bytes(data)
-    assert [own.id for own in discover([tmp_path / "export.zip"])] == ["é_13"]
-
-
 def undeclared(files: Mapping[bytes, str]) -> bytes:
     """A zip whose names are those bytes, in an encoding that it does not declare."""
     stand_ins = {chr(ord("A") + number) * len(name): name for number, name in enumerate(files)}
@@ -389,16 +380,6 @@ def test_whatever_the_names_each_is_claimed_once_and_ids_can_be_written(names: l
         assert len(claimed) == len(set(claimed))
         assert all(re.fullmatch(r"[\w.@+-]{1,100}", safe_id(own.id)) for own in found)
         assert all(own.origin and own.origin.model_dump_json().encode() for own in found)
-
-
-def test_zips_in_an_export_are_opened_and_so_are_those_in_them(tmp_path: Path) -> None:
-    files = {
-        "ada_12_3_hw.zip": zipped(HANDED_IN),
-        "bo_13_4_hw.zip": zipped({"hw.zip": zipped(HANDED_IN)}),
-    }
-    ada, bo = found(tmp_path, files, packed=True)
-    assert dict(ada.read().files) == HANDED_IN
-    assert dict(bo.read().files) == HANDED_IN
 
 
 def test_a_name_is_one_line_of_printable_text() -> None:

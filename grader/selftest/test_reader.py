@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import given, settings
@@ -98,6 +99,16 @@ def a_tarball(name: str, size: int) -> bytes:
     return packed + packer.compress(source.tobuf() + b"x = 1\n".ljust(512, b"\0") + bytes(1024)) + packer.flush()
 
 
+def a_tar_by_xz(name: str, preset: Literal[6, 9] = 6) -> bytes:
+    """A packed tar of one small source."""
+    tar = io.BytesIO()
+    with tarfile.open(fileobj=tar, mode="w:xz", preset=preset) as archive:
+        header = tarfile.TarInfo(name)
+        header.size = 6
+        archive.addfile(header, io.BytesIO(b"x = 1\n"))
+    return tar.getvalue()
+
+
 def list_of(number: int) -> bytes:
     """A zip that lists so many files, and holds none."""
     fields = struct.pack("<4sHHHHHHIIIHHHHHII", b"PK\1\2", 63, 63, *[0] * 7, 14, *[0] * 6)
@@ -133,12 +144,7 @@ def tar_with_a_long_name() -> bytes:
 
 def tar_by_xz_with_a_huge_dictionary() -> bytes:
     """A packed tar whose header announces a dictionary of 4 GiB, which a decoder sets aside before it reads on."""
-    tar = io.BytesIO()
-    with tarfile.open(fileobj=tar, mode="w:xz") as archive:
-        header = tarfile.TarInfo(FUNCTIONAL)
-        header.size = 6
-        archive.addfile(header, io.BytesIO(b"x = 1\n"))
-    data = bytearray(tar.getvalue())
+    data = bytearray(a_tar_by_xz(FUNCTIONAL))
     block = slice(12, 12 + (data[12] + 1) * 4)  # the header of the only block: its size, flags, the filter, a checksum
     data[block.start + 4] = 40
     data[block.stop - 4 : block.stop] = struct.pack("<I", zlib.crc32(data[block.start : block.stop - 4]))
@@ -162,12 +168,7 @@ def test_a_bomb_costs_its_own_submission_and_says_what_it_is(bomb: str, tmp_path
 
 def test_a_tar_packed_by_xz_at_its_best_is_read(shared: Reader, tmp_path: Path) -> None:
     """``xz -9`` asks for 65 MiB."""
-    tar = io.BytesIO()
-    with tarfile.open(fileobj=tar, mode="w:xz", preset=9) as archive:
-        header = tarfile.TarInfo(NORM)
-        header.size = 6
-        archive.addfile(header, io.BytesIO(b"x = 1\n"))
-    (tmp_path / "ada.tar.xz").write_bytes(tar.getvalue())
+    (tmp_path / "ada.tar.xz").write_bytes(a_tar_by_xz(NORM, preset=9))
     assert shared.read(Candidate("ada", tmp_path / "ada.tar.xz")).files == {NORM: "x = 1\n"}
 
 
@@ -231,11 +232,7 @@ changes = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 2
 
 def seeds() -> list[bytes]:
     """Small archives of every kind."""
-    tar = io.BytesIO()
-    with tarfile.open(fileobj=tar, mode="w:xz") as archive:
-        header = tarfile.TarInfo(NORM)
-        header.size = 6
-        archive.addfile(header, io.BytesIO(b"x = 1\n"))
+    tar = a_tar_by_xz(NORM)
     methods = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
     zips = []
     for method in methods:
@@ -246,8 +243,8 @@ def seeds() -> list[bytes]:
     return [
         *zips,
         a_tarball(FUNCTIONAL, 1 << 20),
-        tar.getvalue(),
-        zipped({"a.zip": zips[1], "b.tar.xz": tar.getvalue()}),
+        tar,
+        zipped({"a.zip": zips[1], "b.tar.xz": tar}),
     ]
 
 

@@ -18,53 +18,23 @@ from grader.core.results.outcome import Outcome
 from grader.core.results.report import (
     SCHEMA_VERSION,
     CaseReport,
-    Environment,
-    Provenance,
     Report,
-    SubmissionInfo,
     Summary,
     SummaryLine,
     summary_line,
     write_json,
 )
 from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.selftest.reports import ENVIRONMENT, PROVENANCE, report, unreadable
 from grader.selftest.submissions import SEES_LATER_TOKENS, edited, submission
 
 SCHEMAS = REPOSITORY / "grader" / "docs" / "schema"
 models = pytest.mark.parametrize("model", [Report, Summary], ids=["report", "summary"])
 
-ENVIRONMENT = Environment(python="3", torch="2", devices=["cpu"], isolation="process")
-PROVENANCE = Provenance(
-    grader_version="1",
-    rubric_sha256="0",
-    hidden_tests_sha256="0",
-    seed=0,
-    started_at="2026-09-01T12:00:00+00:00",
-    duration_s=0.5,
-    command="grader grade",
-)
-
 
 def jsonschema() -> Any:
     """The library, imported when it is needed: it takes seconds, and other tests use what is in this file."""
     return importlib.import_module("jsonschema")
-
-
-def report(**fields: Any) -> Report:
-    """A small report with some fields replaced."""
-    whole: dict[str, Any] = {
-        "assignment": "small",
-        "submission": SubmissionInfo(id="someone", sha256="0", files=[]),
-        "status": "graded",
-        "score": 87.0,
-        "max_score": 100.0,
-        "bonus": 0.0,
-        "max_bonus": 50.0,
-        "tasks": [],
-        "environment": ENVIRONMENT,
-        "provenance": PROVENANCE,
-    }
-    return Report(**(whole | fields))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +54,7 @@ def report(**fields: Any) -> Report:
 )
 def test_a_report_refuses_what_it_does_not_mean(fields: Mapping[str, Any], named: str) -> None:
     with pytest.raises(ValidationError, match=named):
-        report(**fields)
+        report("someone", **fields)
 
 
 def test_a_field_that_is_missing_is_refused() -> None:
@@ -94,12 +64,12 @@ def test_a_field_that_is_missing_is_refused() -> None:
 
 def test_a_report_cannot_be_changed() -> None:
     with pytest.raises(ValidationError, match="frozen"):
-        report().score = 100.0
+        report("someone").score = 100.0
 
 
 def test_the_summary_keeps_what_was_scored() -> None:
-    line = summary_line(report(status="unreadable", reason="empty", score=None, bonus=None))
-    assert (line.id, line.status, line.score, line.bonus, line.max_score) == ("someone", "unreadable", None, None, 100)
+    line = summary_line(unreadable("someone"))
+    assert (line.id, line.status, line.score, line.bonus, line.max_score) == ("someone", "unreadable", None, None, 10)
 
 
 def json_schema(model: type[Report] | type[Summary], assignment: str) -> dict[str, Any]:
@@ -140,23 +110,26 @@ def test_a_real_report_obeys_the_published_schema(grader: Judge, tmp_path: Path)
 
 def test_a_summary_obeys_the_published_schema() -> None:
     summary = Summary(
-        assignment="small", submissions=[summary_line(report())], environment=ENVIRONMENT, provenance=PROVENANCE
+        assignment="small",
+        submissions=[summary_line(report("someone"))],
+        environment=ENVIRONMENT,
+        provenance=PROVENANCE,
     )
     schema = json.loads((SCHEMAS / "summary-1.1.json").read_text(encoding="utf-8"))
     jsonschema().validate(summary.model_dump(mode="json"), schema)
 
 
 def test_a_summary_with_the_decisions_of_an_earlier_version_is_read_and_written_without_them() -> None:
-    line = summary_line(report()).model_dump(mode="json")
+    line = summary_line(report("someone")).model_dump(mode="json")
     for before in (None, {"score": 9.0, "bonus": 0.0, "decisions": []}):
         assert SummaryLine.model_validate(line | {"decided": before}, strict=False).model_dump(mode="json") == line
 
 
 def test_a_file_is_written_whole_with_a_mode_that_others_can_read(tmp_path: Path) -> None:
-    write_json(tmp_path / "report.json", report())
+    write_json(tmp_path / "report.json", report("someone"))
     written = (tmp_path / "report.json").read_text(encoding="utf-8")
     assert written.endswith("}\n")
-    assert json.loads(written)["score"] == 87.0
+    assert json.loads(written)["score"] == 6.0
     assert (tmp_path / "report.json").stat().st_mode & 0o777 == 0o644
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from grader.__main__ import app
 from grader.core.cli.terminal import LINE_EVERY
 from grader.core.results import report as results
 from grader.core.results.outcome import Outcome
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.class_reports import drawn, graded, ungraded, write
+from grader.selftest.term import command, refused
 
 
 @pytest.fixture
@@ -23,23 +22,9 @@ def out(tmp_path: Path) -> Path:
     return write(tmp_path / "out", [graded("ada"), graded("bo", lost, held), ungraded("chen", "unreadable", "no zip")])
 
 
-def run(*arguments: str | Path) -> Result:
-    """The command with those arguments, in this process."""
-    return CliRunner().invoke(app, [*map(str, arguments)])
-
-
-def only_line(result: Result, code: int = 2) -> str:
-    """The one line that a command ended with."""
-    assert result.exit_code == code, result.output
-    assert result.stdout == ""
-    line = result.stderr.splitlines()[-1]
-    assert line.startswith("grader: ")
-    return line
-
-
 @pytest.mark.parametrize("command", ["report", "show"])
 def test_a_folder_without_reports_is_named(tmp_path: Path, command: str) -> None:
-    line = only_line(run(command, tmp_path))
+    line = refused(command, tmp_path)
     assert line == f"grader: {tmp_path}: no report in it. Give the folder that grade --out wrote to."
     assert [*tmp_path.iterdir()] == []
 
@@ -47,22 +32,22 @@ def test_a_folder_without_reports_is_named(tmp_path: Path, command: str) -> None
 @pytest.mark.parametrize("command", ["report", "show"])
 def test_what_is_no_report_is_named(out: Path, command: str) -> None:
     (out / "bo" / "report.json").write_text('{"score": "100"}')
-    assert f"{out / 'bo' / 'report.json'}: not a report of this grader (" in only_line(run(command, out))
+    assert f"{out / 'bo' / 'report.json'}: not a report of this grader (" in refused(command, out)
 
 
 def test_what_is_no_summary_is_named(out: Path) -> None:
     (out / "summary.json").write_text("[]")
-    assert f"{out / 'summary.json'}: not a summary of this grader (" in only_line(run("report", out))
+    assert f"{out / 'summary.json'}: not a summary of this grader (" in refused("report", out)
 
 
 def test_a_report_that_the_summary_names_and_is_gone_is_named(out: Path) -> None:
     (out / "bo" / "report.json").unlink()
-    assert f"{out / 'bo' / 'report.json'}: No such file or directory." in only_line(run("report", out))
+    assert f"{out / 'bo' / 'report.json'}: No such file or directory." in refused("report", out)
 
 
 def test_a_place_that_cannot_be_written_to_is_named(out: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    line = only_line(run("report", out, "--out", tmp_path / "file"))
+    line = refused("report", out, "--out", tmp_path / "file")
     assert f"--out {tmp_path / 'file' / 'students'}: Not a directory. Choose a writable folder" in line
 
 
@@ -71,7 +56,7 @@ def test_a_full_disk_is_one_line(out: Path, monkeypatch: pytest.MonkeyPatch) -> 
         raise OSError(28, "No space left on device", "index.html")
 
     monkeypatch.setattr("grader.core.cli.report.write_text", full)
-    assert only_line(run("report", out), 3) == "grader: index.html: No space left on device."
+    assert refused("report", out, code=3) == "grader: index.html: No space left on device."
 
 
 @pytest.mark.parametrize(
@@ -83,13 +68,13 @@ def test_a_full_disk_is_one_line(out: Path, monkeypatch: pytest.MonkeyPatch) -> 
     ids=["lang", "handout"],
 )
 def test_an_option_with_a_wrong_value_is_named(out: Path, option: str, value: str, advice: str) -> None:
-    assert f"{option} {value}: {advice}" in only_line(run("report", out, option, value))
+    assert f"{option} {value}: {advice}" in refused("report", out, option, value)
     assert not (out / "html").exists()
 
 
 def test_pages_go_beside_the_reports_and_progress_is_shown(tmp_path: Path) -> None:
     out = write(tmp_path / "out", drawn(LINE_EVERY + 1))
-    result = run("report", out)
+    result = command("report", out)
     assert result.exit_code == 0, result.output
     assert result.stderr.splitlines() == [f"[{LINE_EVERY}/{LINE_EVERY + 1}] pages", "[51/51] pages"]
     assert result.stdout == f"51 students: {out / 'html' / 'index.html'}\n"
@@ -100,9 +85,9 @@ def test_only_the_last_run_counts(out: Path, tmp_path: Path) -> None:
     """Of an earlier one, another report lies in the same folder."""
     write(tmp_path / "earlier", [graded("zoe")])
     (tmp_path / "earlier" / "zoe").rename(out / "zoe")
-    assert run("report", out).exit_code == 0
+    assert command("report", out).exit_code == 0
     assert not (out / "html" / "students" / "zoe.html").exists()
-    assert "zoe" not in run("show", out).stdout
+    assert "zoe" not in command("show", out).stdout
 
 
 def test_a_student_who_is_gone_leaves_no_page(out: Path) -> None:
@@ -110,19 +95,19 @@ def test_a_student_who_is_gone_leaves_no_page(out: Path) -> None:
     pages.mkdir(parents=True)
     for name in ("dora.html", "notes.txt"):
         (pages / name).write_text("of an earlier run")
-    assert run("report", out).exit_code == 0
+    assert command("report", out).exit_code == 0
     assert {path.name for path in pages.iterdir()} == {"ada.html", "bo.html", "chen.html", "notes.txt"}
 
 
 def test_a_run_that_was_stopped_is_shown_as_far_as_it_went(out: Path) -> None:
     (out / "summary.json").unlink()
-    assert [line.split()[0] for line in run("show", out).stdout.splitlines()[1:4]] == ["ada", "bo", "chen"]
-    assert run("report", out).exit_code == 0
+    assert [line.split()[0] for line in command("show", out).stdout.splitlines()[1:4]] == ["ada", "bo", "chen"]
+    assert command("report", out).exit_code == 0
     assert (out / "html" / "students" / "chen.html").exists()
 
 
 def test_one_submission_is_explained_in_the_terminal(out: Path) -> None:
-    result = run("show", out, "bo", "--lang", "zh")
+    result = command("show", out, "bo", "--lang", "zh")
     assert result.exit_code == 0, result.output
     lines = [line.strip() for line in result.stdout.splitlines()]
     hint = ASSIGNMENT.rubric.misconception("attention_sees_later_tokens").hint["zh"]
@@ -137,4 +122,4 @@ def test_one_submission_is_explained_in_the_terminal(out: Path) -> None:
 def test_practice_points_are_shown(tmp_path: Path) -> None:
     practice = {"ada": results.Practice(points=4, max_points=10)}
     out = write(tmp_path / "out", [graded("ada"), graded("bo")], practice)
-    assert run("show", out).stdout.splitlines()[1].split() == ["ada", "100", "20", "100", "20", "4"]
+    assert command("show", out).stdout.splitlines()[1].split() == ["ada", "100", "20", "100", "20", "4"]

@@ -108,11 +108,6 @@ def test_two_students_with_one_id_are_refused_with_their_lines(tmp_path: Path) -
         read_roster(path)
 
 
-def test_a_roster_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RosterError, match=r"gone\.csv: No such file or directory\. Give a CSV with a column username"):
-        read_roster(tmp_path / "gone.csv")
-
-
 def test_whoever_handed_in_nothing_becomes_a_submission_with_a_reason(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "class", {f"ada/{NORM}": "", "Bo_O_Neil_Jr.zip": zipped({NORM: ""})})
     candidates = {own.id: own for own in discover([folder], roster=[ADA, WANG])}

@@ -9,9 +9,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from grader import __main__ as cli
 from grader.core.cli import grade
 from grader.core.results.database import LEDGER
 from grader.core.results.report import Report, Summary
@@ -19,7 +18,7 @@ from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest import exports
 from grader.selftest.exports import SCORES, Someone, class_of, gradebook, worksheet, write_zip
 from grader.selftest.submissions import write_folder
-from grader.selftest.term import LONG, column, run, with_policy
+from grader.selftest.term import LONG, column, command, run, with_policy
 
 SIZE = 60 if LONG else 6
 LATE = "late_penalty = { per_day = 0.1 }\ndue = 2026-10-02T20:00:00Z\n"
@@ -167,7 +166,7 @@ def test_points_policy_and_language_are_views_and_run_nothing(
         run(*given, "en")
         report = Report.model_validate_json(own.read_bytes())
         assert (report.bonus, report.max_bonus, report.tasks[1].score) == (BONUS - 1, BONUS - 1, BONUS - 1)
-        lower = CliRunner().invoke(cli.app, ["export", str(tmp_path / "out"), "--to", "csv"])
+        lower = command("export", tmp_path / "out", "--to", "csv")
         assert lower.exit_code == 2
         assert "120 graded " in lower.stderr
     run(*given, "en")
@@ -181,7 +180,7 @@ def test_a_dry_run_says_whom_a_change_would_move_and_writes_nothing(
     del judged
     write_zip(tmp_path / "given.zip", exports.gradescope(people))
     given = ("grade", tmp_path / "given.zip", "--out", tmp_path / "out", "--device", "cpu")
-    never = CliRunner().invoke(cli.app, [*map(str, given), "--dry-run"])
+    never = command(*given, "--dry-run")
     assert (never.exit_code, (tmp_path / "out").exists()) == (2, False)
     assert "no grades there yet. Grade without --dry-run first." in never.stderr
     run(*given)
@@ -288,15 +287,15 @@ def test_who_handed_in_nothing_gets_zero_if_the_policy_says_so(
     assert column(out / "canvas.csv", "ID", "Small (77)") == {"": "100", "4000": "120", "4001": "90", "4003": "0"}
 
 
-@pytest.mark.parametrize("command", [("export", "--to", "csv"), ("return", "--to", "mail")], ids=["export", "return"])
-def test_a_folder_that_is_not_there_is_what_is_said(tmp_path: Path, command: tuple[str, ...]) -> None:
-    name, *options = command
-    result = CliRunner().invoke(cli.app, [name, str(tmp_path / "gone"), *options])
+@pytest.mark.parametrize("words", [("export", "--to", "csv"), ("return", "--to", "mail")], ids=["export", "return"])
+def test_a_folder_that_is_not_there_is_what_is_said(tmp_path: Path, words: tuple[str, ...]) -> None:
+    name, *options = words
+    result = command(name, tmp_path / "gone", *options)
     assert result.stderr == f"grader: {tmp_path / 'gone'}: no such folder. Give the folder that grade --out wrote to.\n"
 
 
 def test_an_export_before_grading_has_finished_is_refused(tmp_path: Path) -> None:
-    result = CliRunner().invoke(cli.app, ["export", str(tmp_path), "--to", "csv"])
+    result = command("export", tmp_path, "--to", "csv")
     assert result.exit_code == 2
     assert result.stderr.startswith(f"grader: {tmp_path / 'summary.json'}: No such file or directory. Run grade first")
 
@@ -320,7 +319,7 @@ def test_an_export_that_cannot_be_made_is_one_line(
     del judged
     write_zip(tmp_path / "given.zip", exports.canvas(class_of(1)))
     run("grade", tmp_path / "given.zip", "--out", tmp_path / "out")
-    result = CliRunner().invoke(cli.app, ["export", str(tmp_path / "out"), *arguments])
+    result = command("export", tmp_path / "out", *arguments)
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
     assert line in result.stderr
 
@@ -335,6 +334,6 @@ def test_an_export_that_cannot_be_made_is_one_line(
 )
 def test_a_source_or_a_roster_that_is_none_is_one_line(tmp_path: Path, option: str, value: str, line: str) -> None:
     write_zip(tmp_path / "given.zip", exports.canvas(class_of(1)))
-    result = CliRunner().invoke(cli.app, ["grade", str(tmp_path / "given.zip"), "--out", str(tmp_path), option, value])
+    result = command("grade", tmp_path / "given.zip", "--out", tmp_path, option, value)
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
     assert line in result.stderr

@@ -93,16 +93,6 @@ def test_keys_that_were_rotated_before_the_base_grew_are_stale() -> None:
     assert (step_by_step(attention, x)[:, -1] - whole[:, -1]).abs().max() > 1e-3
 
 
-@pytest.mark.parametrize("name", ["rotary", "alibi"])
-def test_a_fixed_encoding_may_cache_either_kind_of_keys(name: str) -> None:
-    attention = CausalSelfAttention(HIDDEN, HEADS, ENCODINGS[name])
-    x = torch.randn(2, 12, HIDDEN)
-    assert attention.caches_rotated_keys
-    rotated = step_by_step(attention, x)
-    attention.caches_rotated_keys = False
-    torch.testing.assert_close(step_by_step(attention, x), rotated)
-
-
 @pytest.mark.parametrize("name", [name for name in ENCODINGS if name != "nope"])
 def test_every_encoding_but_nope_tells_the_order_of_earlier_tokens(name: str) -> None:
     """One layer without positions sees a bag of those before; with any other encoding it does not."""

@@ -87,7 +87,10 @@ def test_nothing_is_missing_here_and_every_step_of_the_page_is_read() -> None:
 
 
 @pytest.mark.parametrize("forgotten", STEPS)
-def test_a_step_that_is_forgotten_is_named_with_its_remedy(copied: Assignment, forgotten: str) -> None:
+def test_a_step_that_is_forgotten_is_named_with_its_remedy(
+    copied: Assignment, forgotten: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grader.lab.missing.missing_phrases", lambda _: ())  # reads the whole grader for no step here
     for name, step in STEPS.items():
         if name != forgotten:
             step.take(copied.root)

@@ -1,4 +1,4 @@
-"""Verdicts on a core that has three times as much to do as it can: the same as on an idle machine."""
+"""Verdicts on a core that has twice as much to do as it can: the same as on an idle machine."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def judge() -> Iterator[Judge]:
 
 @pytest.fixture(scope="module")
 def busy(judge: Judge, zygote: Zygote) -> Iterator[None]:
-    """All that is tested, which has started before, shares one core with two processes that compute.
+    """All that is tested, which has started before, shares one core with a process that computes.
 
     On one core, so that tests that run beside these keep the others.
     """
@@ -58,11 +58,9 @@ def busy(judge: Judge, zygote: Zygote) -> Iterator[None]:
     before = os.sched_getaffinity(0)
     _keep_to({max(before)})
     program = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    sum(range(100_000))"
-    load = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(2)]
-    yield
-    for process in load:
-        process.kill()
-        process.wait()
+    with subprocess.Popen([sys.executable, "-c", program]) as load:
+        yield
+        load.kill()
     _keep_to(before)
 
 
@@ -92,7 +90,7 @@ def test_what_never_ends_is_timed_out_and_costs_its_own_task_only(judge: Judge, 
 @pytest.mark.usefixtures("busy")
 @pytest.mark.parametrize(("name", "answers"), [("work", True), ("spin", False), ("sleep", False)])
 def test_what_counts_is_the_time_of_the_worker(zygote: Zygote, name: str, answers: bool) -> None:
-    """0.6 s of computing within an allowance of 1 s, while the core has two others to serve."""
+    """0.6 s of computing within an allowance of 1 s, while the core has another to serve."""
     worker = zygote.start(WAITS)
     load = ("load", {"module": "src.functional", "name": name})
     call = ("call", {"target": name, "arguments": []})

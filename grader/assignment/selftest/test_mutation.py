@@ -170,7 +170,7 @@ def test_a_refusal_names_both_sizes_in_an_error_of_the_contract() -> None:
     assert not alike(probe, {"error": {}}, {"value": None})
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def judge(rubric: Rubric) -> Iterator[MutantJudge]:
     """The judge of mutants, with its fork server."""
     with contextlib.closing(MutantJudge(rubric)) as own:

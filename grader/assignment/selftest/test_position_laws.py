@@ -1,7 +1,8 @@
-"""Laws of the encodings in ``ref/position`` that need no other implementation."""
+"""Laws of the encodings, the scalings and the latent attention in ``ref/position`` beside no other implementation."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -10,14 +11,19 @@ from torch import Tensor
 
 from ref.position import (
     ALiBi,
+    LatentAttention,
     LearnedEncoding,
     NoPE,
+    Scaled,
     alibi_bias,
     alibi_slopes,
     binary_encoding,
+    dynamic_scaling,
     half_split_order,
     integer_encoding,
     inverse_frequencies,
+    no_scaling,
+    ntk_scaling,
     rotary_angles,
     rotate_adjacent,
     rotate_complex,
@@ -27,6 +33,10 @@ from ref.position import (
     sinusoidal_encoding,
     to_adjacent,
     to_half_split,
+    yarn_attention_factor,
+    yarn_ramp_over_pairs,
+    yarn_ramp_over_turns,
+    yarn_scaling,
 )
 
 Rotate = Callable[..., Tensor]
@@ -78,10 +88,6 @@ def test_the_shift_matrix_advances_every_position(offset: int) -> None:
     torch.testing.assert_close(before @ shift_matrix(offset, HEAD_DIM).T, after, rtol=0, atol=1e-5)
 
 
-def test_position_0_is_zeros_and_ones_in_sinusoids() -> None:
-    assert sinusoidal_encoding(torch.tensor([0]), 6).tolist() == [[0, 1, 0, 1, 0, 1]]
-
-
 def test_frequencies_fall_from_1_by_a_constant_ratio() -> None:
     assert inverse_frequencies(8).tolist() == pytest.approx([1, 0.1, 0.01, 0.001])
     with pytest.raises(ValueError, match="dim=7 is odd"):
@@ -107,17 +113,6 @@ def test_nope_changes_nothing() -> None:
     assert NoPE().embed(x, positions) is x
     assert NoPE().rotate(heads, positions, 4) is heads
     assert NoPE().bias(positions, positions) is None
-
-
-@ROTATIONS
-def test_a_product_of_rotated_vectors_depends_on_the_distance_alone(rotate: Rotate) -> None:
-    query, key = random(2, 1, 1, 1, HEAD_DIM).expand(-1, -1, 16, -1, -1)
-    near = (rotate(query, angles(POSITIONS)) * rotate(key, angles(POSITIONS + 3))).sum(-1)
-    far = (rotate(query, angles(POSITIONS + 500)) * rotate(key, angles(POSITIONS + 503))).sum(-1)
-    torch.testing.assert_close(near, near[:, :1].expand_as(near), rtol=0, atol=1e-5)
-    torch.testing.assert_close(far, near, rtol=0, atol=1e-3)  # angles of 500 are off by some 3e-5
-    other = (rotate(query, angles(POSITIONS)) * rotate(key, angles(POSITIONS + 4))).sum(-1)
-    assert (other - near).abs().min() > 0.01
 
 
 @ROTATIONS
@@ -159,16 +154,6 @@ def test_half_split_rotation_is_adjacent_rotation_of_permuted_features() -> None
     torch.testing.assert_close(rotate_half_split(x[..., order], angles(POSITIONS)), adjacent[..., order])
 
 
-def test_products_stay_when_queries_and_keys_are_permuted_alike() -> None:
-    queries, keys = random(2, 1, 16, 3, HEAD_DIM)
-    order = half_split_order(HEAD_DIM)
-    before = rotate_adjacent(queries, angles(POSITIONS)) * rotate_adjacent(keys, angles(POSITIONS))
-    after = rotate_half_split(queries[..., order], angles(POSITIONS)) * rotate_half_split(
-        keys[..., order], angles(POSITIONS)
-    )
-    torch.testing.assert_close(after.sum(-1), before.sum(-1), rtol=0, atol=1e-5)
-
-
 @pytest.mark.parametrize("shape", [(24, 5), (24,)], ids=["weight", "bias"])
 def test_permuting_there_and_back_changes_nothing(shape: tuple[int, ...]) -> None:
     parameter = random(*shape)
@@ -181,20 +166,6 @@ def test_rows_that_make_no_heads_are_an_error() -> None:
         to_half_split(random(24), 5)
 
 
-@pytest.mark.parametrize(
-    ("heads", "exponents"),
-    [
-        (8, [1, 2, 3, 4, 5, 6, 7, 8]),
-        (16, [h / 2 for h in range(1, 17)]),
-        (6, [2, 4, 6, 8, 1, 3]),
-        (12, [1, 2, 3, 4, 5, 6, 7, 8, 0.5, 1.5, 2.5, 3.5]),
-    ],
-)
-def test_slopes_are_those_of_the_paper(heads: int, exponents: list[float]) -> None:
-    """For 8 heads 1/2 to 1/256, for others as its section 3 and its code have them."""
-    torch.testing.assert_close(alibi_slopes(heads), torch.tensor([2.0**-e for e in exponents]))
-
-
 def test_the_bias_is_slope_times_distance_and_sees_no_shift() -> None:
     slopes = torch.tensor([0.5, 0.25])
     positions = torch.arange(3)
@@ -203,3 +174,83 @@ def test_the_bias_is_slope_times_distance_and_sees_no_shift() -> None:
     assert torch.equal(bias[1], bias[0] / 2)
     assert torch.equal(alibi_bias(slopes, positions + 100, positions + 100), bias)
     assert torch.equal(ALiBi(2).bias(positions, positions), alibi_bias(alibi_slopes(2), positions, positions))
+
+
+DIM, TRAINED = 64, 2048
+
+
+def slowdown(scaled: Scaled) -> torch.Tensor:
+    """How many times slower each pair turns, ``[dim/2]``."""
+    return inverse_frequencies(DIM) / scaled.inverse_frequencies
+
+
+def test_ntk_keeps_the_first_pair_and_slows_the_last_by_exactly_the_factor() -> None:
+    slower = slowdown(ntk_scaling(DIM, factor=8))
+    assert slower[0] == 1
+    assert float(slower[-1]) == pytest.approx(8, rel=1e-5)
+    assert (slower.diff() > 0).all()
+
+
+@pytest.mark.parametrize(("length", "factor"), [(100, 1), (TRAINED, 1), (TRAINED + 1, 1.0004882812), (5 * TRAINED, 5)])
+def test_dynamic_scaling_is_the_paper_s_ntk_of_the_length(length: int, factor: float) -> None:
+    """``s = max(1, l' / L)``."""
+    dynamic = dynamic_scaling(DIM, length=length, original_length=TRAINED)
+    torch.testing.assert_close(dynamic.inverse_frequencies, ntk_scaling(DIM, factor=factor).inverse_frequencies)
+
+
+@pytest.mark.parametrize(("factor", "expected"), [(0.5, 1), (1, 1), (16, 1.2773), (32, 1.3466)])
+def test_the_temperature_of_yarn(factor: float, expected: float) -> None:
+    """``0.1 * ln(16) + 1 = 1.2773``."""
+    assert yarn_attention_factor(factor) == pytest.approx(expected, abs=5e-5)
+    scaled = yarn_scaling(DIM, factor=max(factor, 1), original_length=TRAINED, ramp="turns")
+    assert scaled.attention_factor == yarn_attention_factor(factor)
+
+
+def test_the_ramp_of_the_paper_is_linear_in_turns() -> None:
+    """Half way between 1 and 32 turns stands 16.5."""
+    turns = TRAINED * inverse_frequencies(DIM) / (2 * math.pi)
+    gamma = yarn_ramp_over_turns(DIM, original_length=TRAINED)
+    torch.testing.assert_close(gamma, ((turns - 1) / 31).clamp(0, 1))
+    assert float(yarn_ramp_over_turns(2, original_length=round(33 * math.pi))) == pytest.approx(0.5, abs=0.005)
+
+
+def test_a_ramp_whose_ends_meet_is_a_step() -> None:
+    """Both at pair 8.5."""
+    often = TRAINED / (2 * math.pi) * 10000 ** (-8.5 * 2 / DIM)
+    gamma = yarn_ramp_over_pairs(DIM, original_length=TRAINED, alpha=often, beta=often, rounded=False)
+    assert gamma.tolist() == [1.0] * 9 + [0.0] * (DIM // 2 - 9)
+
+
+HIDDEN, HEADS, CONTENT, ROTARY, LATENT = 32, 4, 6, 8, 10
+
+
+@pytest.fixture(name="attention")
+def _attention() -> LatentAttention:
+    torch.manual_seed(0)
+    return LatentAttention(HIDDEN, HEADS, CONTENT, ROTARY, LATENT, no_scaling(ROTARY))
+
+
+@pytest.fixture(name="x")
+def _x() -> Tensor:
+    return torch.randn(2, 12, HIDDEN, generator=torch.Generator().manual_seed(1))
+
+
+def test_the_latent_cache_is_small_and_enough(attention: LatentAttention, x: Tensor) -> None:
+    cached = attention.compress(x, torch.arange(12))
+    assert cached.shape == (2, 12, LATENT + ROTARY)
+    steps = [attention(x[:, p : p + 1], cached[:, : p + 1]) for p in range(12)]
+    torch.testing.assert_close(torch.cat(steps, dim=1), attention(x), rtol=0, atol=1e-5)
+
+
+def test_only_distances_count_in_latent_attention(attention: LatentAttention, x: Tensor) -> None:
+    """Other positions, other keys in the cache, but the same products of them."""
+    near, far = (attention.compress(x, torch.arange(12) + shift) for shift in (0, 300))
+    keys = [cached[..., LATENT:] for cached in (near, far)]
+    products = [torch.einsum("bqr,bkr->bqk", part, part) for part in keys]
+    torch.testing.assert_close(products[0], products[1], rtol=0, atol=1e-3)
+    assert (keys[0] - keys[1]).abs().max() > 0.1
+
+
+def test_positions_leave_the_latent_vector_alone(attention: LatentAttention, x: Tensor) -> None:
+    near, far = (attention.compress(x, torch.arange(12) + shift) for shift in (0, 300))
+    assert torch.equal(near[..., :LATENT], far[..., :LATENT])

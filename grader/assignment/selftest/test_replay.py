@@ -529,12 +529,17 @@ WITH_MISTAKES = {
 }
 
 
+@pytest.fixture(scope="module")
+def whole() -> Iterator[Judge]:
+    """A judge of all tasks."""
+    with contextlib.closing(Judge(Settings(ASSIGNMENT, device="cpu"))) as judge:
+        yield judge
+
+
 @pytest.mark.process
-def test_two_workers_are_enough_for_right_work(started: list[Zygote]) -> None:
+def test_two_workers_are_enough_for_right_work(started: list[Zygote], whole: Judge) -> None:
     """The second one answers the sample."""
-    judge = Judge(Settings(ASSIGNMENT, device="cpu"))
-    report = judge.grade(submission(ASSIGNMENT.solution()))
-    judge.close()
+    report = whole.grade(submission(ASSIGNMENT.solution()))
     assert (report.score, report.bonus) == (report.max_score, report.max_bonus)
     assert len(started) == 2
 
@@ -555,10 +560,9 @@ def test_failing_properties_share_a_process(
 
 
 @pytest.mark.process
-def test_a_crash_at_import_is_one_cause_for_all_properties(started: list[Zygote]) -> None:
+def test_a_crash_at_import_is_one_cause_for_all_properties(started: list[Zygote], whole: Judge) -> None:
     """One process for the replay, one to confirm it, and one for what a module calls where the rotation is missing."""
-    with contextlib.closing(Judge(Settings(ASSIGNMENT, device="cpu"))) as judge:
-        report = judge.grade(submission({path: CRASHES + text for path, text in ASSIGNMENT.solution().items()}))
+    report = whole.grade(submission({path: CRASHES + text for path, text in ASSIGNMENT.solution().items()}))
     assert set(outcomes(report).values()) == {"crashed"}
     assert len(started) == 3
 
@@ -646,12 +650,11 @@ def test_what_fails_in_a_used_process_alone_is_shown_to_a_person(judges: Judges)
 
 
 @pytest.mark.process
-def test_an_endless_loop_in_one_piece_costs_no_other_task_anything() -> None:
+def test_an_endless_loop_in_one_piece_costs_no_other_task_anything(whole: Judge) -> None:
     """Lists of another piece, which were under way meanwhile, were charged for the time that this one took."""
     path = "src/functional.py"
     loop = "\n\ndef apply_rotary_pos_emb(input, cos, sin):\n    while True:\n        pass\n"
-    with contextlib.closing(Judge(Settings(ASSIGNMENT, device="cpu"))) as judge:
-        report = judge.grade(submission({**ASSIGNMENT.solution(), path: ASSIGNMENT.solution()[path] + loop}))
+    report = whole.grade(submission({**ASSIGNMENT.solution(), path: ASSIGNMENT.solution()[path] + loop}))
     assert (report.score, report.bonus) == (report.max_score, 0)
 
 

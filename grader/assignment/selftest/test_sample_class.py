@@ -126,10 +126,3 @@ def test_messages_hold_no_number_that_a_test_has_computed(sample: Sample) -> Non
                     known += map(float, inputs.split(", "))
                 for fraction in map(float, re.findall(r"-?\d*\.\d+(?:e[-+]?\d+)?|-?\d+e[-+]?\d+", message)):
                     assert any(fraction == pytest.approx(number, rel=0.01) for number in known), case.message
-
-
-def test_a_package_whose_sibling_fails_costs_the_sibling_only(sample: Sample) -> None:
-    """``nils``: norm.py has a syntax error, and ``src/modeling/__init__.py`` imports it."""
-    scores = {task.id: task.score for task in sample("nils").tasks}
-    assert scores == {"task1": 0, "task2": 22, "task3": 36, "task4": 34}
-    assert "SyntaxError" in properties(sample("nils"))["norm_groups"].cases[0].message

@@ -34,32 +34,11 @@ READ = """((text) => {
 })""".replace("STRETCHES", str([*STRETCHES]))
 # Types that transformers has under another name, or that keep what a head rotates to themselves.
 TWINS = {"internlm2": "llama", "minicpm": "llama", "kimi_k2": "deepseek_v3", "gptj": "llama"}
+# Types of which transformers fills in what a configuration leaves out.
 FILLED_IN = (
-    "gemma",
-    "gemma2",
-    "gpt_oss",
-    "gemma3_text",
-    "gemma3n_text",
-    "gemma4_text",
-    "cohere2",
-    "olmo3",
-    "exaone4",
-    "llama4_text",
-    "smollm3",
-    "mixtral",
-    "gpt_neox",
-    "stablelm",
-    "phi",
-    "glm",
-    "glm4",
-    "glm4_moe",
-    "nemotron",
-    "persimmon",
-    "qwen3_next",
-    "qwen3_5_text",
-    "llama",
-    "qwen3",
-)  # types of which transformers fills in what a configuration leaves out
+    "gemma gemma2 gpt_oss gemma3_text gemma3n_text gemma4_text cohere2 olmo3 exaone4 llama4_text smollm3 mixtral "
+    "gpt_neox stablelm phi glm glm4 glm4_moe nemotron persimmon qwen3_next qwen3_5_text llama qwen3"
+)
 
 
 def config_of(transformers: Module, given: dict[str, Any]) -> Any:
@@ -134,7 +113,7 @@ def test_what_a_configuration_leaves_out_is_filled_in_as_transformers_does(
     transformers: Module, tab: Tab, page: Path
 ) -> None:
     tab.open(page)
-    for kind in FILLED_IN:
+    for kind in FILLED_IN.split():
         given = {"model_type": kind, "hidden_size": 1024, "num_attention_heads": 8, "num_hidden_layers": 12}
         config = config_of(transformers, given | {"max_position_embeddings": 4096})
         own = {name: getattr(config, name, None) for name in ("sliding_window", "attention_chunk_size")}
@@ -210,25 +189,13 @@ def test_a_published_file_may_keep_the_text_model_inside_and_leave_most_out(tab:
     assert read[0] == read[1]
 
 
-@pytest.mark.parametrize(
-    ("language", "some", "none"),
-    [
-        (
-            "en",
-            "29 come to an angle that training never showed (orange); the first does beyond 65",
-            "65,536, 0 come",
-        ),
-        ("zh", "有 29 对遇到训练没见过的角度（橙色）；超过 65,536 才第一次出现", "65,536，有 0 对"),
-    ],
-)
-def test_keys_choose_a_model_and_the_length_that_is_read(
-    tab: Tab, book: Path, language: str, some: str, none: str
-) -> None:
-    tab.open(book / language / f"{NAME}.html")
+def test_keys_choose_a_model_and_the_length_that_is_read(tab: Tab, page: Path) -> None:
+    tab.open(page)
+    some = "29 come to an angle that training never showed (orange); the first does beyond 65"
     assert some in tab.evaluate(TOLD)  # Llama 3.1 in a text of 131,072
     tab.focus("[data-touch=configs] input[type=range]")
     tab.press("ARROW_LEFT")
-    tab.wait_for(f"{TOLD}.includes({none!r})")
+    tab.wait_for(f"{TOLD}.includes('65,536, 0 come')")
     tab.focus("[data-touch=configs] select")
     tab.press("ARROW_DOWN")
     tab.wait_for("JSON.parse(document.querySelector('[data-touch=configs] textarea').value).hidden_size === 2048")

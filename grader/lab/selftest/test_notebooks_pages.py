@@ -15,6 +15,7 @@ from grader.selftest.browser import Tab, needs_browser
 from grader.selftest.small_handbook import NUMBERS, STORY
 from grader.selftest.small_notebook import NAME
 
+INK = "rgb(31, 35, 40)"
 # What the figures of the real notebooks show, as if their cells had been run: the story goes as far as theirs does.
 GIVEN = NUMBERS | {"story": {"trained": 64, "edges": [0, 64, 256, 512], "theta": [1.0, 0.1], "methods": STORY}}
 
@@ -103,21 +104,11 @@ def test_a_work_shows_where_the_keyboard_rests_on_its_link_if_there_is_room(tab:
 
 
 @needs_browser
-def test_a_hint_is_folded_until_a_key_opens_it(tab: Tab, page: Path) -> None:
-    tab.open(page)
-    opened = "[...document.querySelectorAll('.hint')].map((one) => one.open)"
-    assert tab.evaluate(opened) == [False, False, False]
-    tab.focus(".hint summary")
-    tab.press("ENTER")
-    assert tab.evaluate(opened) == [True, False, False]
-
-
-@needs_browser
 def test_on_paper_nothing_is_dark_or_cut_or_waits_for_a_touch_or_leads_nowhere(tab: Tab, book: Path) -> None:
     for language in sources.LANGUAGES:
         tab.open(book / language / f"{NAME}.html", width=700, dark=True, medium="print")
         colours = "(({color, backgroundColor}) => [color, backgroundColor])(getComputedStyle(document.body))"
-        assert tab.evaluate(colours) == ["rgb(31, 35, 40)", "rgb(255, 255, 255)"]
+        assert tab.evaluate(colours) == [INK, "rgb(255, 255, 255)"]
         assert tab.evaluate(
             "[...document.querySelectorAll('.controls, .tick, .hint, nav')].every((one) => !one.offsetParent)"
         )
@@ -128,6 +119,8 @@ def test_on_paper_nothing_is_dark_or_cut_or_waits_for_a_touch_or_leads_nowhere(t
         assert "arXiv:2104.09864v5" in tab.evaluate("document.querySelector('.references').innerText")
         cut = "((one) => { one.append('wide '.repeat(99)); return one.scrollWidth - one.clientWidth; })"
         assert tab.evaluate(f"{cut}(document.querySelector('pre'))") <= 0
+        style = "(({color, textDecorationLine}) => [color, textDecorationLine])"  # what sets a figure is words there
+        assert tab.evaluate(f"{style}(getComputedStyle(document.querySelector('.sets')))") == [INK, "none"]
 
 
 # Presses every button of a page that sets a figure; gives what its figure then shows otherwise than asked.
@@ -157,11 +150,3 @@ def test_all_words_that_set_a_figure_find_its_controls_and_what_they_ask_for(tab
     tab.open(prose / "en" / "4_decay_and_precision.html")
     tab.evaluate("document.querySelector('.sets').dataset.sets = 'walk?distance=5'")  # but it sets what it was made for
     assert tab.evaluate(PRESS) == ["walk?distance=5: distance is 10"]
-
-
-@needs_browser
-def test_words_that_set_a_figure_are_words_on_paper(tab: Tab, prose: Path) -> None:
-    tab.open(prose / "en" / "2_deriving_rope.html", medium="print")
-    style = "getComputedStyle(document.querySelector({!r})).{}"
-    assert tab.evaluate(style.format(".sets", "textDecorationLine")) == "none"
-    assert tab.evaluate(style.format(".sets", "color")) == tab.evaluate(style.format("body", "color"))

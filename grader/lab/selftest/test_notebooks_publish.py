@@ -23,10 +23,16 @@ ELSEWHERE = publish.Site("https://rope.example.org")
 SOLUTION = "<summary>After my attempt: a solution</summary>"
 
 
-@pytest.fixture(name="pages")
-def _pages(tmp_path: Path, request: pytest.FixtureRequest) -> dict[str, str]:
+class Pages(dict[str, str]):
+    """The pages by name, and the folder of the book."""
+
+    book: Path
+
+
+@pytest.fixture(name="pages", scope="module")
+def _pages(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Pages:
     """The pages of the small notebook, for a site or for the course."""
-    site = getattr(request, "param", SITE)
+    tmp_path, site = tmp_path_factory.mktemp("published"), getattr(request, "param", SITE)
     with small_walkthrough(tmp_path / "source"):
         released = {}
         for language in sources.LANGUAGES:
@@ -40,7 +46,9 @@ def _pages(tmp_path: Path, request: pytest.FixtureRequest) -> dict[str, str]:
         names = [path.relative_to(tmp_path / "book").as_posix() for path in paths]
         if site:
             publish.write(site, tmp_path / "book", names, "Hands", released)
-    return {name: (tmp_path / "book" / name).read_text(encoding="utf-8") for name in names}
+    found = Pages({name: (tmp_path / "book" / name).read_text(encoding="utf-8") for name in names})
+    found.book = tmp_path / "book"
+    return found
 
 
 def test_every_page_has_its_address_its_twin_a_description_and_a_picture(pages: dict[str, str]) -> None:
@@ -83,22 +91,19 @@ def test_solutions_are_shown_to_the_public_alone(pages: dict[str, str], shown: i
     assert ("canonical" in page) == bool(shown)
 
 
-def test_the_map_and_the_feed_are_read_by_programs(pages: dict[str, str], tmp_path: Path) -> None:
-    places = [
-        one.text for one in ElementTree.parse(tmp_path / "book" / "sitemap.xml").iter() if one.tag.endswith("loc")
-    ]
+def test_the_map_and_the_feed_are_read_by_programs(pages: Pages) -> None:
+    places = [one.text for one in ElementTree.parse(pages.book / "sitemap.xml").iter() if one.tag.endswith("loc")]
     assert places == [SITE.of(name) for name in pages]
-    feed = ElementTree.parse(tmp_path / "book" / "feed.xml").getroot()
+    feed = ElementTree.parse(pages.book / "feed.xml").getroot()
     entries = [one for one in feed if one.tag.endswith("entry")]
     assert 1 <= len(entries) <= 20
     titles = [one.text for entry in entries for one in entry if one.tag.endswith("title")]
     assert titles == [change.what for change in publish.changes()[:20]]
 
 
-def test_what_colab_opens_fetches_its_modules_and_has_no_solution(pages: dict[str, str], tmp_path: Path) -> None:
-    assert pages
+def test_what_colab_opens_fetches_its_modules_and_has_no_solution(pages: Pages) -> None:
     for language in sources.LANGUAGES:
-        folder = tmp_path / "book" / "notebooks" / language
+        folder = pages.book / "notebooks" / language
         text = (folder / f"{NAME}.ipynb").read_text(encoding="utf-8")
         fetch = nbformat.reads(text, as_version=4).cells[1].source
         names = json.loads(re.search(r"for name in (\[.*\])", fetch)[1])  # type: ignore[index]

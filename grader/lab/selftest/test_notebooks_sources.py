@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,6 @@ from nbconvert.filters import markdown2html
 from nbformat import NotebookNode
 from traitlets.config import Config
 
-from grader.lab.site.markdown import unbroken
 from grader.lab.site.notebooks import claims, execute, release, retold, rules, sources, twins, wording
 from grader.selftest.small_notebook import SCRIPT, WORDS, cell, reference, small_walkthrough, write
 
@@ -45,6 +45,17 @@ def of(name: str) -> Path:
     return sources.SOURCES / f"{name}.py"
 
 
+@cache
+def book(name: str, language: str = "en") -> NotebookNode:
+    """A notebook, for tests that only read it."""
+    return sources.read(of(name), language)
+
+
+def prose(name: str, language: str) -> list[str]:
+    """The texts of a notebook's cells that are no code."""
+    return [cell.source for cell in book(name, language).cells if cell.cell_type == "markdown"]
+
+
 def test_notebooks_are_numbered_without_a_gap() -> None:
     assert [script.name[:2] for script in sources.scripts()] == [f"{n}_" for n in range(len(sources.scripts()))]
 
@@ -52,7 +63,7 @@ def test_notebooks_are_numbered_without_a_gap() -> None:
 @every_notebook
 @pytest.mark.parametrize("language", sources.LANGUAGES)
 def test_a_notebook_keeps_the_rules(name: str, language: str) -> None:
-    assert [*rules.problems(sources.read(of(name), language))] == []
+    assert [*rules.problems(book(name, language))] == []
 
 
 @every_notebook
@@ -76,7 +87,7 @@ def test_links_lead_to_notebooks_that_exist(name: str) -> None:
 @every_notebook
 def test_every_number_in_the_text_is_made_or_checked_by_a_cell(name: str) -> None:
     """The Chinese text has the same numbers."""
-    assert [*claims.unchecked(sources.read(of(name), "en"))] == []
+    assert [*claims.unchecked(book(name))] == []
 
 
 @pytest.mark.parametrize(
@@ -139,18 +150,10 @@ def test_a_paper_is_dated_by_its_number(name: str) -> None:
     assert [said for said, paper in cited if (year := YEAR.search(said)) and year[0] != f"20{paper[:2]}"] == []
 
 
-def test_a_thread_is_linked_as_what_it_is() -> None:
-    kinds: dict[tuple[str, str], set[str]] = {}
-    for name in NAMES:
-        for project, kind, number in THREAD.findall(of(name).read_text(encoding="utf-8")):
-            kinds.setdefault((project, number), set()).add(kind)
-    assert {thread: found for thread, found in kinds.items() if len(found) > 1} == {}
-
-
 @every_notebook
 def test_an_exercise_needs_no_answer_to_another(name: str) -> None:
     """A mistake is charged once: neither a solution nor its checks use what another exercise asks for."""
-    parts = [part for part in execute.code_cells(sources.read(of(name), "en")) if "nbgrader" in part.metadata]
+    parts = [part for part in execute.code_cells(book(name)) if "nbgrader" in part.metadata]
     code = [(part.metadata.nbgrader.grade_id.removesuffix("_laws"), ast.parse(part.source)) for part in parts]
     asked = {node.name: mark for mark, tree in code for node in tree.body if isinstance(node, ast.FunctionDef)}
     used = {(mark, node.id) for mark, tree in code for node in ast.walk(tree) if isinstance(node, ast.Name)}
@@ -158,7 +161,7 @@ def test_an_exercise_needs_no_answer_to_another(name: str) -> None:
 
 
 def test_no_notebook_gives_the_answer_to_an_exercise_of_another() -> None:
-    books = {script.name: sources.read(script, "en") for script in sources.pages()}
+    books = {f"{name}.py": book(name) for name in NAMES}
     assert [
         *release.given_away(books, {path.name: path.read_text(encoding="utf-8") for path in sources.helpers()})
     ] == []
@@ -204,24 +207,31 @@ def test_given_shares_are_those_of_the_reference(monkeypatch: pytest.MonkeyPatch
 def test_no_star_of_emphasis_is_left_over(name: str, language: str) -> None:
     """Emphasis that ends with a mark of Chinese punctuation is not closed if a letter follows: ``**先预测。**训练``."""
     read = MarkdownIt("commonmark").enable("table")
-    prose = [cell.source for cell in sources.read(of(name), language).cells if cell.cell_type == "markdown"]
-    spans = [span for text in prose for token in read.parse(FORMULA.sub("x", text)) for span in token.children or []]
+    spans = [
+        span
+        for text in prose(name, language)
+        for token in read.parse(FORMULA.sub("x", text))
+        for span in token.children or []
+    ]
     assert [span.content for span in spans if span.type == "text" and "*" in span.content] == []
 
 
 @every_notebook
 @pytest.mark.parametrize("language", sources.LANGUAGES)
 def test_a_notebook_has_one_title(name: str, language: str) -> None:
-    prose = [cell.source for cell in sources.read(of(name), language).cells if cell.cell_type == "markdown"]
-    assert ["<h1" in markdown2html(text) for text in prose] == [True] + [False] * (len(prose) - 1)
+    titles = ["<h1" in markdown2html(text) for text in prose(name, language)]
+    assert titles == [True] + [False] * (len(titles) - 1)
 
 
-def test_one_version_of_a_paper_is_cited_throughout() -> None:
-    versions: dict[str, set[str]] = {}
+def test_a_thread_is_linked_as_what_it_is_and_a_paper_in_one_version_throughout() -> None:
+    found: dict[tuple[str, ...], set[str]] = {}
     for name in NAMES:
-        for _, paper, version, _ in PAPER.findall(of(name).read_text(encoding="utf-8")):
-            versions.setdefault(paper, set()).add(version)
-    assert {paper: found for paper, found in versions.items() if len(found) > 1} == {}
+        text = of(name).read_text(encoding="utf-8")
+        for project, kind, number in THREAD.findall(text):
+            found.setdefault((project, number), set()).add(kind)
+        for _, paper, version, _ in PAPER.findall(text):
+            found.setdefault((paper,), set()).add(version)
+    assert {link: ways for link, ways in found.items() if len(ways) > 1} == {}
 
 
 @pytest.mark.slow
@@ -296,17 +306,13 @@ def test_every_rule_can_be_broken(tmp_path: Path, old: str, new: str, problem: s
     ("language", "word", "said"), [("en", "Hint", "One more is missing."), ("zh", "提示", "还差一个。")]
 )
 def test_hints_are_numbered_and_folded(tmp_path: Path, language: str, word: str, said: str) -> None:
-    prose = from_text(SCRIPT, tmp_path, language).cells[5].source
-    assert re.findall(r"<details class=hint><summary>(.*?)</summary>", prose) == [f"{word} 1", f"{word} 2"]
-    assert prose.endswith(f"<summary>{word} 2</summary>\n\n{said}\n\n</details>")
+    shown = from_text(SCRIPT, tmp_path, language).cells[5].source
+    assert re.findall(r"<details class=hint><summary>(.*?)</summary>", shown) == [f"{word} 1", f"{word} 2"]
+    assert shown.endswith(f"<summary>{word} 2</summary>\n\n{said}\n\n</details>")
 
 
-def test_a_line_that_ends_in_chinese_leaves_no_blank() -> None:
-    assert unbroken("这一行\n**没有**断\n开。\n\n- 一\n- *二*") == "这一行**没有**断开。\n\n- 一\n- *二*"
-
-
-def test_the_small_notebook_breaks_no_rule(tmp_path: Path) -> None:
-    assert [*rules.problems(from_text(SCRIPT, tmp_path))] == []
+def test_the_small_notebook_breaks_no_rule_and_has_all_its_twins(tmp_path: Path) -> None:
+    assert [*rules.problems(from_text(SCRIPT, tmp_path))] == [*twins.problems(write(tmp_path))] == []
 
 
 def test_code_is_the_same_in_both_languages_but_for_its_words(tmp_path: Path) -> None:
@@ -396,10 +402,6 @@ def test_what_figures_say_is_translated_as_it_stands_in_the_code(tmp_path: Path)
     ]
 
 
-def test_the_small_notebook_has_all_its_twins(tmp_path: Path) -> None:
-    assert [*twins.problems(write(tmp_path))] == []
-
-
 @pytest.mark.process
 def test_a_run_says_what_raised_or_went_to_stderr_or_is_too_wide(tmp_path: Path) -> None:
     cells = ("import sys\nprint('hm', file=sys.stderr)", "print('\u5bbd' * 60)", "1 / 0", "2")
@@ -459,5 +461,5 @@ def test_translated_outputs_are_those_of_a_run_in_the_other_language() -> None:
 
 def test_a_page_of_prose_alone_starts_no_kernel() -> None:
     """Or this test, which is not marked as one that starts a process, would fail."""
-    prose = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# All")])
-    assert execute.execute(prose, sources.SOURCES) == execute.Run(prose, 0.0, ())
+    page = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# All")])
+    assert execute.execute(page, sources.SOURCES) == execute.Run(page, 0.0, ())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -86,47 +85,23 @@ def leaked(text: str) -> list[str]:
     return list(leaks({SIGNATURES: text.encode()}))
 
 
-def other_hint(whole: dict[str, Any]) -> None:
-    """Another text where a mistake is explained."""
-    whole["hints"][FIRST]["en"] = "the answer: is 42"
+MORE: dict[str, tuple[tuple[str, ...], object]] = {
+    "another hint": (("hints", FIRST, "en"), "the answer: is 42"),
+    "an unknown name": (("hints", "unknown"), RUBRIC.misconception(FIRST).hint.model_dump()),
+    "values for names": (("causes", A), [[[0.5], []]]),
+    "values for properties": (("causes", A), [[[FIRST], [0.25]]]),
+    "no signature": (("causes", "the answer"), [[[FIRST], []]]),
+    "values beside the signatures": (("values",), [0.5, 0.25]),
+    "a number for causes": (("causes", A), 42),
+}
 
 
-def unknown_name(whole: dict[str, Any]) -> None:
-    """A mistake that the rubric does not have."""
-    whole["hints"]["unknown"] = whole["hints"][FIRST]
-
-
-def other_names(whole: dict[str, Any]) -> None:
-    """Values where names of mistakes are expected."""
-    whole["causes"][A] = [[[0.5], []]]
-
-
-def other_properties(whole: dict[str, Any]) -> None:
-    """Values where properties are expected."""
-    whole["causes"][A] = [[[FIRST], [0.25]]]
-
-
-def long_key(whole: dict[str, Any]) -> None:
-    """Something else than a signature."""
-    whole["causes"]["the answer"] = whole["causes"][A]
-
-
-def values(whole: dict[str, Any]) -> None:
-    """Values beside the signatures."""
-    whole["values"] = [0.5, 0.25]
-
-
-def other_shape(whole: dict[str, Any]) -> None:
-    """A number where causes are listed."""
-    whole["causes"][A] = 42
-
-
-@pytest.mark.parametrize(
-    "change", [other_hint, unknown_name, other_names, other_properties, long_key, values, other_shape]
-)
-def test_more_than_mistakes_is_a_leak(change: Callable[[dict[str, Any]], None]) -> None:
-    whole = json.loads(TEXT)
-    change(whole)
+@pytest.mark.parametrize(("place", "value"), MORE.values(), ids=MORE)
+def test_more_than_mistakes_is_a_leak(place: tuple[str, ...], value: object) -> None:
+    part = whole = json.loads(TEXT)
+    for name in place[:-1]:
+        part = part[name]
+    part[place[-1]] = value
     found = leaked(json.dumps(whole, ensure_ascii=False, separators=(",", ":")))
     assert found
     assert all(line.startswith(f"{SIGNATURES}: ") for line in found)

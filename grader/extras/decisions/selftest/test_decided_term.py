@@ -12,18 +12,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from grader import __main__ as cli
 from grader.core.results.database import LEDGER
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.decisions.file import files_in, read
 from grader.selftest import exports
-from grader.selftest.exports import PACKS, Someone, gradebook, worksheet, worksheet_in, write_zip
-from grader.selftest.second_opinion import EXCUSED, Grades, second_opinion
+from grader.selftest.exports import Someone, gradebook, worksheet, write_zip
+from grader.selftest.second_opinion import EXCUSED, Grades, check_cells, second_opinion, uploaded
 from grader.selftest.submissions import ATTENTION, write_folder
-from grader.selftest.term import LONG, run, with_policy
-from grader.selftest.uploaded import check_cells, uploaded
+from grader.selftest.term import LONG, command, run, with_policy
 
 POLICY = """\
 due = 2026-10-02T20:00:00Z
@@ -36,20 +33,8 @@ PLATFORMS = ("canvas", "moodle", "gradescope")
 SIZE = 40  # students on each
 GROUPS = 7  # decisions for a whole group, on each platform
 KINDS = ("good", "late", "duplicated", "wrong", "late", "hostile", "late", "empty", "duplicated", "good")
-LATE = (
-    1,
-    15,
-    16,
-    60,
-    180,
-    1440,
-    1455,
-    1456,
-    1620,
-    4320,
-    14400,
-    40320,
-)  # minutes: within grace, a day, ten days, four weeks
+# Minutes: within grace, a day, ten days, four weeks.
+LATE = (1, 15, 16, 60, 180, 1440, 1455, 1456, 1620, 4320, 14400, 40320)
 PROPERTIES = {"attention_causal": 30, "swiglu_gate": 12, "attention_heads": 40}
 OTHER_POINTS = {"points = 40": "points = 44", "points = 30": "points = 28"}  # still 100 in sum
 pytestmark = [pytest.mark.process, pytest.mark.slow]
@@ -148,7 +133,7 @@ def decide_together(out: Path, folder: Path, everyone: list[Someone], rng: rando
 
 def grades_of(out: Path) -> Grades:
     """The grades that hold, by the command line."""
-    CliRunner().invoke(cli.app, ["export", str(out), "--to", "csv", "--accept-drops", "--accept-stale"])
+    command("export", out, "--to", "csv", "--accept-drops", "--accept-stale")
     with (out / "grades.csv").open(encoding="utf-8", newline="") as file:
         rows = [*csv.DictReader(file)]
     excused = {row["student_id"] for row in rows if row["reason"].startswith("excused")}
@@ -160,8 +145,8 @@ def refused_in_part(folder: Path, platform: str) -> None:
     """One task alone is graded, which goes nowhere; then the whole again."""
     run("grade", *given(folder, platform), "--only", ASSIGNMENT.rubric.tasks[0].id)
     options = ["--template", str(folder / f"{platform}.csv")] * (platform != "gradescope")
-    for command in (["export", "--to", platform, *options, "--assignment-id", "77"], ["report"]):
-        refused = CliRunner().invoke(cli.app, [command[0], str(folder / platform), *command[1:]])
+    for name, *more in (["export", "--to", platform, *options, "--assignment-id", "77"], ["report"]):
+        refused = command(name, folder / platform, *more)
         assert (refused.exit_code, "--partial" in refused.stderr) == (2, True)
     run("grade", *given(folder, platform))
 
@@ -173,26 +158,11 @@ def lost_ledger(folder: Path, platform: str, monkeypatch: pytest.MonkeyPatch) ->
         with_policy(POLICY.replace("bonus_cap = 15", "bonus_cap = 1"), folder, patch, points=OTHER_POINTS)
         run("grade", *given(folder, platform))
         options = ["--template", str(folder / f"{platform}.csv")] * (platform != "gradescope")
-        arguments = ["export", str(folder / platform), "--to", platform, *options, "--assignment-id", "77"]
-        refused = CliRunner().invoke(cli.app, arguments)
+        refused = command("export", folder / platform, "--to", platform, *options, "--assignment-id", "77")
         assert refused.exit_code == 2
         assert f"in {platform}.csv of an earlier export, now " in refused.stderr
     with_policy(POLICY, folder, monkeypatch, points=OTHER_POINTS)
     run("grade", *given(folder, platform))
-
-
-def in_every_language(out: Path, folder: Path, everyone: list[Someone]) -> None:
-    """The same grades reach Moodle sites in eight languages."""
-    derived = second_opinion(out, folder / "rubric.toml")
-    for language, (identifier, _, _, grade, _) in PACKS.items():
-        sheet = folder / f"worksheet-{language}.csv"
-        sheet.write_text(worksheet_in(language, {one.user: one.name for one in everyone}), encoding="utf-8")
-        run("export", out, "--to", "moodle", "--template", sheet, "--out", folder / "sent.csv", "--accept-drops")
-        with (folder / "sent.csv").open(encoding="utf-8-sig", newline="") as file:
-            cells = {re.sub(r"\D", "", row[identifier]): row[grade] for row in csv.DictReader(file)}
-        assert len(cells) == SIZE
-        wanted = {own: "" if derived[own] in (None, EXCUSED) else f"{derived[own]:g}" for own in cells}
-        assert cells == wanted, language
 
 
 def sent(out: Path, folder: Path, *accepted: str) -> Grades:
@@ -260,7 +230,7 @@ def test_every_number_that_is_uploaded_is_derived_twice(
         assert [own for own in mended if mended[own] != published[own]] == [last_wrong.user]
         with_policy(POLICY, tmp_path, monkeypatch, points=OTHER_POINTS)
         assert "no code was run" in run("grade", *given(tmp_path, platform)).stderr
-        refused = CliRunner().invoke(cli.app, ["export", str(out), "--to", "csv"])
+        refused = command("export", out, "--to", "csv")
         assert refused.exit_code == 3
         looked_again(out, refused.stderr, {"attention_heads": 44, "attention_causal": 28, "attention_rotary": 28})
         final = sent(out, tmp_path, "--accept-drops")
@@ -271,12 +241,10 @@ def test_every_number_that_is_uploaded_is_derived_twice(
         assert sent(out, tmp_path) == final  # a regrade changes nothing of it
         run("report", out)
         assert len(read(out)) >= 15
-        assert CliRunner().invoke(cli.app, ["decide", str(out)]).stdout.count("Excused:") >= 1
+        assert command("decide", out).stdout.count("Excused:") >= 1
         assert {path.stem for path in (out / "decisions").iterdir()} == {"kim", "lee"}
         lost_ledger(tmp_path, platform, monkeypatch)
         assert sent(out, tmp_path, "--accept-drops") == final
-        if platform == "moodle":
-            in_every_language(out, tmp_path, everyone)
     assert together >= 20
 
 
@@ -297,7 +265,7 @@ def test_other_files_make_a_decision_stale_and_a_mistake_waits_until_all_is_grad
         "the grader's result was “passed, 30 of 30” and is now “failed, 0 of 30”"
     )
     (out / "decisions.toml").write_text("[[decision]]\nstudent = 3\n")
-    result = CliRunner().invoke(cli.app, ["grade", str(given), "--out", str(out)])
+    result = command("grade", given, "--out", str(out))
     assert (result.exit_code, (out / "summary.json").exists()) == (2, True)
     last = result.stderr.splitlines()[-1]
     assert last.startswith(f"grader: {out / 'decisions.toml'}:1: student: Input should be a valid string.")

@@ -26,8 +26,7 @@ def identities(reports: list[Report]) -> list[str]:
     return [*parts, *(report.submission.id for report in reports)]
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 3))])
+@pytest.mark.parametrize(("seed", "language"), [(0, "en"), pytest.param(1, "zh", marks=pytest.mark.slow)])
 def test_no_answer_says_who_anybody_is(tmp_path: Path, seed: int, language: str) -> None:
     out, _ = folder(tmp_path / "out", random.Random(seed), 12)
     lines = Summary.model_validate_json((out / "summary.json").read_bytes()).submissions

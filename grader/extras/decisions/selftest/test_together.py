@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from grader import __main__ as cli
 from grader.core.grades.model import FILE, FOLDER
 from grader.core.results.outcome import Outcome
 from grader.extras.decisions.file import read
 from grader.selftest.reports import FAILED, PASSED, USUAL, report, write_class
+from grader.selftest.term import command
 
 WHY = ("--why", "The text allowed it.")
 BETTER = USUAL | {"mean": (PASSED, 4.0)}
@@ -27,14 +27,14 @@ def out(tmp_path: Path) -> Path:
 
 def decide(out: Path, *arguments: str, code: int = 0) -> Result:
     """``grader decide``."""
-    result = CliRunner().invoke(cli.app, ["decide", str(out), *arguments])
+    result = command("decide", out, *arguments)
     assert result.exit_code == code, result.output
     return result
 
 
 def grades(out: Path) -> dict[str, str]:
     """The grades in the terminal."""
-    rows = [line.split() for line in CliRunner().invoke(cli.app, ["show", str(out)]).stdout.splitlines()[1:5]]
+    rows = [line.split() for line in command("show", out).stdout.splitlines()[1:5]]
     return {row[0]: row[-2] for row in rows}
 
 
@@ -92,7 +92,7 @@ def test_show_lists_mistakes_as_all_with_takes_them_and_what_is_not_recognised(t
     """Of three who lost the mean, one crashed without a known mistake; nobody began the other property."""
     endings = {"ada": FAILED, "bo": FAILED, "cy": Outcome.CRASHED}
     each = (report(own, {"mean": (ended, 4.0), "eps": (Outcome.MISSING, 6.0)}) for own, ended in endings.items())
-    lines = CliRunner().invoke(cli.app, ["show", str(write_class(tmp_path / "out", *each))]).stdout.splitlines()
+    lines = command("show", write_class(tmp_path / "out", *each)).stdout.splitlines()
     start = next(number for number, line in enumerate(lines) if "count  mistake" in line)
     assert lines[start + 1].split() == ["2", "mean:eps_outside"]
     assert lines[start + 3].strip() == "1  mean, not recognised"
@@ -149,18 +149,18 @@ def merged(out: Path, tmp_path: Path) -> None:
 
 def test_two_graders_who_decide_differently_are_named_and_nothing_goes_out(out: Path, tmp_path: Path) -> None:
     merged(out, tmp_path)
-    refused = CliRunner().invoke(cli.app, ["export", str(out), "--to", "csv"])
+    refused = command("export", out, "--to", "csv")
     assert refused.exit_code == 3
     assert "decisions/lee.toml:5: c-ada: mean: kim decided otherwise in decisions/kim.toml:5" in refused.stderr
     decide(out, "ada", "--renew", "mean", "--as", "pat")  # who has read both
-    assert CliRunner().invoke(cli.app, ["export", str(out), "--to", "csv"]).exit_code == 0
+    assert command("export", out, "--to", "csv").exit_code == 0
     assert grades(out)["ada"] == "7"
 
 
 def test_who_knows_the_other_decision_may_decide_otherwise(out: Path) -> None:
     decide(out, "ada", "--override", "mean", "--points", "3", *WHY, "--as", "kim")
     decide(out, "ada", "--override", "mean", "--points", "1", *WHY, "--as", "lee")
-    assert CliRunner().invoke(cli.app, ["export", str(out), "--to", "csv"]).exit_code == 0
+    assert command("export", out, "--to", "csv").exit_code == 0
 
 
 def test_a_grader_whose_name_is_no_file_is_refused(out: Path) -> None:

@@ -12,10 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner, Result
 
 from grader import REPOSITORY
-from grader import __main__ as cli
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import Report
 from grader.core.rubric import Policy
@@ -25,6 +23,7 @@ from grader.extras.diff.extension import policy_of
 from grader.followup import words
 from grader.followup.difference import Cause, Difference, Kind, difference, in_order
 from grader.selftest.reports import FAILED, PASSED, USUAL, report, unreadable, write_class
+from grader.selftest.term import command
 
 LOST = USUAL | {"eps": (FAILED, 6.0)}
 NEW_TESTS = {"hidden_tests_sha256": "c" * 64}
@@ -190,13 +189,8 @@ def sides(tmp_path: Path) -> tuple[Path, Path]:
     return write_class(tmp_path / "old", *before), write_class(tmp_path / "new", *after, report("new"))
 
 
-def run(*arguments: str | Path) -> Result:
-    """``grader diff``."""
-    return CliRunner().invoke(cli.app, ["diff", *map(str, arguments)])
-
-
 def test_the_terminal_shows_who_in_what_and_why(sides: tuple[Path, Path]) -> None:
-    result = run(*sides)
+    result = command("diff", *sides)
     assert result.exit_code == 0, result.output
     tests = "      the hidden tests, the reference or the grader's code changed: bbbbbbbb → cccccccc"
     assert result.stdout.splitlines() == [
@@ -220,13 +214,10 @@ def test_the_terminal_shows_who_in_what_and_why(sides: tuple[Path, Path]) -> Non
 def test_one_that_was_graded_again_alone_is_compared_alone(sides: tuple[Path, Path], tmp_path: Path) -> None:
     """As for an appeal; nobody else is missing."""
     alone = write_class(tmp_path / "appeal", report("ada", LOST, **NEW_TESTS))
-    assert [line for line in run(sides[0], alone).stdout.splitlines() if not line.startswith("   ")][1:] == [
-        "Fewer points: 1",
-        "  ada: 11 → 5 (-6)",
-        "Unchanged: 0.",
-    ]
+    lines = [line for line in command("diff", sides[0], alone).stdout.splitlines() if not line.startswith("   ")]
+    assert lines[1:] == ["Fewer points: 1", "  ada: 11 → 5 (-6)", "Unchanged: 0."]
     other = write_class(tmp_path / "other", report("eve"))
-    assert "Only in the earlier grading: 5" in run(sides[0], other).stdout
+    assert "Only in the earlier grading: 5" in command("diff", sides[0], other).stdout
 
 
 @pytest.mark.process
@@ -241,7 +232,7 @@ def test_whoever_stops_reading_ends_the_command_well(sides: tuple[Path, Path]) -
 
 
 def test_the_same_twice_is_nothing(sides: tuple[Path, Path]) -> None:
-    result = run(sides[0], sides[0], "--lang", "zh")
+    result = command("diff", sides[0], sides[0], "--lang", "zh")
     assert result.stdout.splitlines() == ["没有变化。", "没有变化的提交：5 份。"]
 
 
@@ -276,7 +267,7 @@ def test_a_comparison_that_cannot_be_made_is_one_line(
     sides: tuple[Path, Path], arguments: tuple[str, ...], line: str
 ) -> None:
     folders = sides if arguments[0].startswith("--") else sides[:1]
-    result = run(*folders, *arguments)
+    result = command("diff", *folders, *arguments)
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
     assert line in result.stderr
 

@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from grader.__main__ import app
 from grader.core.intake.discover import discover
 from grader.core.intake.roster import read_roster
 from grader.core.results.outcome import Outcome
@@ -20,6 +19,7 @@ from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest import exports
 from grader.selftest.class_reports import graded, ungraded, write
 from grader.selftest.exports import Someone, class_of, gradebook, worksheet, write_zip
+from grader.selftest.term import command
 
 pytestmark = pytest.mark.process  # downloads are read in a process of their own
 
@@ -51,7 +51,7 @@ def class_from(folder: Path, platform: str) -> Path:
 
 def back(out: Path, to: str, *options: object, code: int = 0) -> Result:
     """``grader return``."""
-    result = CliRunner().invoke(app, ["return", str(out), "--to", to, *map(str, options), "--lang", "en"])
+    result = command("return", out, "--to", to, *options, "--lang", "en")
     assert result.exit_code == code, result.output
     return result
 
@@ -143,7 +143,7 @@ def test_pages_are_written_as_a_part_of_it(tmp_path: Path) -> None:
     out = class_from(tmp_path, "canvas")
     assert back(out, "canvas").stdout.startswith("6 pages of 7 students for canvas: ")
     decided = ["decide", str(out), "4000", "--comment", "Come and see me.", "--who", "kim"]
-    assert CliRunner().invoke(app, decided).exit_code == 0
+    assert command(*decided).exit_code == 0
     back(out, "canvas", "--handout", "https://example.org")
     (page,) = (data for name, data in packed(out / "canvas-feedback.zip").items() if "_4000_" in name)
     shown = zipfile.ZipFile(io.BytesIO(page)).read("feedback.html").decode()
@@ -160,7 +160,7 @@ def test_nothing_is_never_written_over_an_upload(tmp_path: Path) -> None:
     result = back(out, "moodle", "--template", tmp_path / "other.csv", *options, code=3)
     assert "no grade would be written for any of 7 students" in result.stderr
     arguments = ["export", str(out), "--to", "moodle", "--template", str(tmp_path / "other.csv"), *options]
-    assert CliRunner().invoke(app, arguments).exit_code == 3
+    assert command(*arguments).exit_code == 3
     result = back(out, "canvas", *options, code=3)  # the download is Moodle's
     assert "no student would get a page" in result.stderr
     assert {name: (out / name).read_bytes() for name in good} == good
@@ -201,7 +201,7 @@ def test_the_same_class_gives_the_same_bytes(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_done_is_one_line(tmp_path: Path, options: list[str], line: str) -> None:
     out = write(tmp_path / "out", [graded("ada")])
-    result = CliRunner().invoke(app, ["return", str(out), *options])
+    result = command("return", out, *options)
     assert result.exit_code == 2
     assert line in result.stderr
     assert result.stderr.count("\n") == 1
@@ -220,7 +220,7 @@ def test_a_mail_tells_what_people_decided(tmp_path: Path) -> None:
         "--why",
         "A typo.",
     ]
-    assert CliRunner().invoke(app, decided).exit_code == 0
+    assert command(*decided).exit_code == 0
     back(out, "mail")
     (row,) = (row for row in csv.DictReader(io.StringIO((out / "mail.csv").read_text())) if row["email"][:2] == "s1")
     assert "Score 100 of 100" in row["message"]

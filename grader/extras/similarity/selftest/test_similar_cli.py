@@ -12,36 +12,21 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from grader import REPOSITORY
-from grader import __main__ as cli
 from grader.core.sentences import read
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.extras.similarity import commands as command
-from grader.extras.similarity import page
+from grader.extras.similarity import commands, page
 from grader.extras.similarity.page import COLUMNS, WORDS
 from grader.selftest.classroom import OTHER, PLAN, with_own
 from grader.selftest.submissions import ATTENTION, SWIGLU, write_folder
+from grader.selftest.term import command, refused
 
 pytestmark = pytest.mark.process  # submissions are read in one
 
 HOSTILE = '\n# <script>alert(1)</script>\ntext = "<img src=x onerror=alert(2)>"\nimport einops  # </pre><b>\n'
 BRIEF = "x = f(1) * g(2) - h(3) / k(4, 5) + m(6)\n"
 CHINESE = read(WORDS)["short"][1]
-
-
-def run(*arguments: str | Path) -> Result:
-    """The command with those arguments, in this process."""
-    return CliRunner().invoke(cli.app, ["similar", *map(str, arguments)])
-
-
-def only_line(result: Result) -> str:
-    """The one line that a command ended with."""
-    assert result.exit_code == 2, result.output
-    assert result.stdout == ""
-    assert result.stderr.count("\n") == 1
-    return result.stderr.strip()
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +48,7 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def out(room: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the command writes for them."""
     folder = tmp_path_factory.mktemp("out")
-    result = run(room, "--out", folder, "--lang", "en")
+    result = command("similar", room, "--out", folder, "--lang", "en")
     assert result.exit_code == 0, result.output
     (folder / "stdout").write_text(result.stdout)
     (folder / "stderr").write_text(result.stderr)
@@ -140,7 +125,7 @@ def test_the_page_shows_hostile_lines_as_text(out: Path) -> None:
 def test_every_word_of_the_page_is_there_in_both_languages(room: Path, out: Path, tmp_path: Path) -> None:
     template = (Path(page.__file__).parent / "page.html.j2").read_text(encoding="utf-8")
     assert set(re.findall(r"\bw\.(\w+)", template)) | {"", "*"} == read(WORDS).keys()
-    assert run(room, "--out", tmp_path, "--lang", "zh").exit_code == 0
+    assert command("similar", room, "--out", tmp_path, "--lang", "zh").exit_code == 0
     chinese = (tmp_path / "similar.html").read_text(encoding="utf-8")
     assert '<html lang="zh-CN">' in chinese
     assert CHINESE in chinese
@@ -151,31 +136,31 @@ def test_every_word_of_the_page_is_there_in_both_languages(room: Path, out: Path
 @pytest.mark.process
 def test_two_runs_write_the_same_bytes(room: Path, out: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONHASHSEED": "7"}  # which changes every fingerprint
-    command = [sys.executable, "-m", "grader.selftest.command"]
-    command += ["similar", str(room), "--out", str(tmp_path), "--lang", "en"]
-    subprocess.run(command, cwd=REPOSITORY, env=environment, check=True)
+    started = [sys.executable, "-m", "grader.selftest.command"]
+    started += ["similar", str(room), "--out", str(tmp_path), "--lang", "en"]
+    subprocess.run(started, cwd=REPOSITORY, env=environment, check=True)
     for name in ("similar.html", "similar.csv"):
         assert (tmp_path / name).read_bytes() == (out / name).read_bytes()
 
 
 def test_only_so_many_pairs_are_shown(room: Path, tmp_path: Path) -> None:
     write_folder(room.parent / "more" / "one", with_own(PLAN) | {ATTENTION: "y = [1, 2] @ z[3:4]\n" * 2})
-    result = run(room, room.parent / "more", "--out", tmp_path, "--lang", "en", "--top", "2")
+    result = command("similar", room, room.parent / "more", "--out", tmp_path, "--lang", "en", "--top", "2")
     assert "3 pairs to look at" in result.stdout
     text = (tmp_path / "similar.html").read_text(encoding="utf-8")
     assert "1 more in similar.csv." in text
     assert "pair-3" not in text
-    none = run(room, "--out", tmp_path, "--lang", "en", "--top", "0")
+    none = command("similar", room, "--out", tmp_path, "--lang", "en", "--top", "0")
     assert none.exit_code == 0
 
 
 def test_a_long_list_is_cut_in_the_terminal(room: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "SHOWN", 0)
-    assert "1 pairs to look at, of which 0 are shown above" in run(room, "--out", tmp_path).stdout
+    monkeypatch.setattr(commands, "SHOWN", 0)
+    assert "1 pairs to look at, of which 0 are shown above" in command("similar", room, "--out", tmp_path).stdout
 
 
 def test_published_answers_leave_nothing(room: Path, tmp_path: Path) -> None:
-    result = run(room, "--out", tmp_path, "--lang", "en", "--subtract", room / "ada")
+    result = command("similar", room, "--out", tmp_path, "--lang", "en", "--subtract", room / "ada")
     assert "0 pairs to look at" in result.stdout
     text = (tmp_path / "similar.html").read_text(encoding="utf-8")
     assert "No two submissions share enough" in text
@@ -184,11 +169,11 @@ def test_published_answers_leave_nothing(room: Path, tmp_path: Path) -> None:
 
 def test_mistakes_take_one_line(room: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert "--lang tlh: not a language" in only_line(run(room, "--out", out, "--lang", "tlh"))
-    assert "--from blackboard: not a source" in only_line(run(room, "--out", out, "--from", "blackboard"))
-    assert "no such file or folder" in only_line(run(tmp_path / "gone", "--out", out))
-    assert "--subtract" in only_line(run(room, "--out", out, "--subtract", tmp_path))
-    assert "Choose a writable folder" in only_line(run(room, "--out", room / "ada" / SWIGLU))
+    assert "--lang tlh: not a language" in refused("similar", room, "--out", out, "--lang", "tlh")
+    assert "--from blackboard: not a source" in refused("similar", room, "--out", out, "--from", "blackboard")
+    assert "no such file or folder" in refused("similar", tmp_path / "gone", "--out", out)
+    assert "--subtract" in refused("similar", room, "--out", out, "--subtract", tmp_path)
+    assert "Choose a writable folder" in refused("similar", room, "--out", room / "ada" / SWIGLU)
     assert not out.exists()
 
 
@@ -201,7 +186,7 @@ def test_what_is_not_installed_is_named_with_its_remedy(
     ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "copydetect", None)
-    line = only_line(run(room, "--out", tmp_path / "out"))
+    line = refused("similar", room, "--out", tmp_path / "out")
     assert line == "grader: copydetect is not installed. Install what similar needs: pip install -e '.[grader,similar]'"
 
 
@@ -214,7 +199,7 @@ def test_an_end_that_comes_early_is_one_line(
     def write(*_: object) -> None:
         raise problem
 
-    monkeypatch.setattr(command, "write_text", write)
-    result = run(room, "--out", tmp_path)
+    monkeypatch.setattr(commands, "write_text", write)
+    result = command("similar", room, "--out", tmp_path)
     assert result.exit_code == code
     assert result.stderr.splitlines()[-1].startswith("grader: ")

@@ -8,9 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from grader import __main__ as cli
 from grader.core.results.written import read_written
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.viva.extension import ANSWERS
@@ -18,11 +16,8 @@ from grader.extras.viva.quiz import KEY, Key
 from grader.extras.viva.selftest.made import key
 from grader.selftest.browser import Tab, needs_browser
 from grader.selftest.reports import report, unreadable, write_class
+from grader.selftest.term import command
 from grader.specimens.students import write_class as write_submissions
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +27,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory, commands_are_about_the_ass
     folder = tmp_path_factory.mktemp("viva")
     write_submissions(ASSIGNMENT, folder / "class")
     written = write_class(folder / "reports", *map(report, ("ada", "bo", "cleo")), unreadable("dora"))
-    found = run(
+    found = command(
         "viva", written, "--out", folder / "quiz", "--submissions", folder / "class", "--lang", "en", "--jobs", 1
     )
     assert found.exit_code == 0, found.output
@@ -59,16 +54,16 @@ def test_points_stand_beside_the_grade_and_change_no_score(reports: Path, tmp_pa
     with answers.open("w", encoding="utf-8", newline="") as file:
         rows = [[f"[{code}]", one.answer] for code, one in quiz.numbered]
         csv.writer(file).writerows([["question", "answer"], *rows[:5], [rows[5][0], "no idea"]])
-    found = run("viva", reports, "--answers", answers)
+    found = command("viva", reports, "--answers", answers)
     assert found.exit_code == 0, found.output
     assert "ada: 5 of 6 right" in found.output
     assert "none of the options" in found.output
     assert before == ((reports / "summary.json").read_bytes(), (reports / "ada" / "report.json").read_bytes())
-    header, *rows_shown = (line.split() for line in run("show", reports).output.splitlines()[:4])
+    header, *rows_shown = (line.split() for line in command("show", reports).output.splitlines()[:4])
     assert header[-1] == "understood"
     assert [row[-1] for row in rows_shown if row[0] == "ada"] == ["5"]
     for arguments in ((), ("--anonymous",)):
-        assert run("report", reports, "--out", tmp_path / "html", "--lang", "en", *arguments).exit_code == 0
+        assert command("report", reports, "--out", tmp_path / "html", "--lang", "en", *arguments).exit_code == 0
         page = (tmp_path / "html" / "index.html").read_text(encoding="utf-8")
         assert "<title>score " in page
         assert 'answers right: 1</title><circle class="bar"' in page
@@ -96,7 +91,7 @@ def test_the_page_grades_itself_and_saves_answers_that_the_command_reads(reports
     saved = tab.evaluate("decodeURIComponent(document.getElementById('save').href.split(',').slice(1).join(','))")
     path = reports.parent / "saved.csv"
     path.write_text(str(saved), encoding="utf-8")
-    assert "ada: 5 of 6 right" in run("viva", reports, "--answers", path).output
+    assert "ada: 5 of 6 right" in command("viva", reports, "--answers", path).output
     assert tab.evaluate("document.documentElement.scrollWidth") <= 375
 
 
@@ -109,7 +104,7 @@ def test_the_page_grades_itself_and_saves_answers_that_the_command_reads(reports
     ],
 )
 def test_what_cannot_be_done_is_one_line(arguments: tuple[str, ...], problem: str, tmp_path: Path) -> None:
-    found = run("viva", tmp_path, *arguments)
+    found = command("viva", tmp_path, *arguments)
     assert found.exit_code == 2
     assert re.search(problem, found.output)
     assert found.output.startswith("grader: ")
@@ -120,7 +115,7 @@ def test_two_jobs_write_what_one_job_writes(reports: Path, tmp_path: Path) -> No
     (tmp_path / "reports").mkdir()
     shutil.copytree(reports, tmp_path / "reports", dirs_exist_ok=True)
     arguments = ("--submissions", reports.parent / "class", "--lang", "en", "--jobs", 2)
-    assert run("viva", tmp_path / "reports", "--out", tmp_path / "quiz", *arguments).exit_code == 0
+    assert command("viva", tmp_path / "reports", "--out", tmp_path / "quiz", *arguments).exit_code == 0
     assert (tmp_path / "reports" / KEY).read_bytes() == (reports / KEY).read_bytes()
     for path in (path for path in (tmp_path / "quiz").rglob("*") if path.is_file()):
         assert path.read_bytes() == (reports.parent / "quiz" / path.relative_to(tmp_path / "quiz")).read_bytes()
@@ -130,13 +125,13 @@ def test_a_damaged_file_of_points_is_named_with_what_to_do(tmp_path: Path) -> No
     (tmp_path / KEY).write_text(key().model_dump_json(), encoding="utf-8")
     (tmp_path / "a.csv").write_text("question,answer\n[anon-abcdefgh-1-0000],1\n", encoding="utf-8")
     (tmp_path / ANSWERS).write_text("{}", encoding="utf-8")
-    found = run("viva", tmp_path, "--answers", tmp_path / "a.csv")
+    found = command("viva", tmp_path, "--answers", tmp_path / "a.csv")
     assert found.exit_code == 2
     assert re.search(r"viva-answers\.json: .*Delete it, and read the answers again", found.output)
 
 
 @pytest.mark.process
 def test_submissions_that_are_gone_are_one_line_and_bad_input(tmp_path: Path) -> None:
-    found = run("viva", write_class(tmp_path / "reports", report("ada")), "--out", tmp_path / "quiz")
+    found = command("viva", write_class(tmp_path / "reports", report("ada")), "--out", tmp_path / "quiz")
     assert found.exit_code == 2
     assert re.fullmatch(r"grader: .*: no record of where its submissions are\. .*--submissions\.\n", found.output)
