@@ -47,6 +47,11 @@ def in_process(grader: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grade, "grade_all", grade_all)
 
 
+def test_the_path_from_the_deadline_to_the_students_has_a_heading_of_its_own() -> None:
+    everyday = [one.name for one in cli.app.registered_commands if one.rich_help_panel == "Every day"]
+    assert everyday == ["grade", "review", "export", "return"]
+
+
 def run(*arguments: str | Path) -> Result:
     """The command with those arguments, in this process."""
     return CliRunner().invoke(cli.app, [*map(str, arguments)])
