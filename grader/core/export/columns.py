@@ -38,7 +38,7 @@ PLAIN: Columns = {
 }
 NBGRADER: Columns = {
     "assignment": lambda _, request: request.rubric.id,
-    "duedate": lambda _, request: (due := request.rubric.policy.due) and due.isoformat(),
+    "duedate": lambda _, request: due.isoformat() if (due := request.rubric.policy.due) else None,
     "timestamp": PLAIN["submitted_at"],
     "student_id": lambda row, _: row.student.id or row.report.submission.id,
     "last_name": lambda row, _: names(row.student.name)[0],
