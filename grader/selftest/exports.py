@@ -180,10 +180,11 @@ PACKS = {  # from published language packs: identifier and its word, full name, 
 }
 
 
-def worksheet_in(language: str, names: Mapping[str, str]) -> str:
+def worksheet_in(language: str, names: Mapping[str, str], most: str = "150.00") -> str:
     """The columns of a Moodle worksheet that matter, from a site in one of eight languages."""
     identifier, word, name, grade, modified = PACKS[language]
-    return written([[identifier, name, grade, modified], *([f"{word}{own}", names[own], "", "-"] for own in names)])
+    head = [identifier, name, grade, "(maximum)", modified, "(comments)"]
+    return written([head, *([f"{word}{own}", names[own], "", most, "-", ""] for own in names)])
 
 
 def _status(person: Someone) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from grader import __main__ as cli
 from grader import __version__
 from grader.core.cli import grade
 from grader.core.intake.submission import Submission
@@ -46,6 +47,11 @@ def in_process(grader: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
         return (grader.grade(submission) for submission in submissions)
 
     monkeypatch.setattr(grade, "grade_all", grade_all)
+
+
+def test_the_path_from_the_deadline_to_the_students_has_a_heading_of_its_own() -> None:
+    everyday = [one.name for one in cli.app.registered_commands if one.rich_help_panel == "Every day"]
+    assert everyday == ["grade", "review", "export", "return"]
 
 
 def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -191,7 +191,7 @@ def test_moodle_comments_say_what_the_policy_did(rubric: Rubric) -> None:
         "Bonus points beyond the cap of 20 do not count. "
         "Late by an unknown time, counted as 1 day: 10%, 8 points, deducted."
     )
-    without = worksheet(PEOPLE).replace("Feedback comments", "Else")
+    without = "\r\n".join(line.rpartition(",")[0] for line in worksheet(PEOPLE).splitlines())  # no column of comments
     made = sent(of(PEOPLE, "moodle", late=True), "moodle", rubric, LATE, template=without)
     assert made.remarks[0].startswith("1 changed: Bonus points beyond the cap of 20 do not count. Late by an unknown")
     assert made.remarks[1] == f"  {NAMES[0]}: 72 (earned 90)"
@@ -219,11 +219,18 @@ def test_grades_that_a_policy_changes_alike_are_told_together(rubric: Rubric) ->
 
 @pytest.mark.parametrize("language", PACKS)
 def test_participants_are_found_in_worksheets_of_any_language(rubric: Rubric, language: str) -> None:
-    """Two namesakes, so that only the participant's number tells them apart; most packs have no blank before it."""
-    sheet, grade = worksheet_in(language, {"100254": "Li Wei", "100255": "Li Wei"}), PACKS[language][3]
+    """Two namesakes, so that only the participant's number tells them apart; most packs have no blank before it.
+
+    The columns of the maximum and of comments are known by their place.
+    """
+    sheet, grade = worksheet_in(language, {"100254": "Li Wei", "100255": "Li Wei"}, "60.00"), PACKS[language][3]
     wanted = Origin(source="moodle", students=(Student(id="100255", name="Li Wei"),))
-    rows = table(sent([report("r1", 60.0, wanted)], "moodle", rubric, template=sheet))
-    assert [row[grade] for row in rows] == ["", "90"]
+    rows = table(sent([report("r1", 30.0, wanted)], "moodle", rubric, Policy(bonus_cap=20), template=sheet))
+    assert [row[grade] for row in rows] == ["", "50"]
+    assert [row["(comments)"] for row in rows] == ["", "Bonus points beyond the cap of 20 do not count."]
+    too_much = sent([report("r1", 60.0, wanted)], "moodle", rubric, template=sheet)
+    assert [row[grade] for row in table(too_much)] == ["", ""]
+    assert "exceeds the worksheet's maximum 60" in refusals(too_much.rows)[0]
 
 
 @pytest.mark.parametrize(

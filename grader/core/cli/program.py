@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Annotated
 
 import typer
@@ -18,16 +18,16 @@ from .report import report
 from .show import show
 from .terminal import chosen, say
 
-EVERY_DAY = "Every day"
-BEFORE_THE_TERM = "Before the term"
+EVERY_DAY = ("grade", "review", "export", "return")  # from the deadline to the students, in this order
+MORE, BEFORE_THE_TERM = "More", "Before the term"
 
 
 def program(features: Iterable[str]) -> typer.Typer:
-    """All commands, in the order in which ``grader --help`` lists them.
+    """All commands, in the order in which ``grader --help`` lists them; those of ``EVERY_DAY`` have their own heading.
 
     Args:
         features: Packages beside the core. Each has a module ``commands`` with ``COMMANDS``, functions by the names of
-            their commands, and with ``PANEL``, the heading above them. A package that was deleted is left out.
+            their commands, and with ``PANEL``, the heading above the others. A package that was deleted is left out.
     """
     app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -41,13 +41,17 @@ def program(features: Iterable[str]) -> typer.Typer:
         del version
         rubric_or_exit(chosen())  # before any command begins
 
-    for command in (grade, show, report, export):
-        app.command(rich_help_panel=EVERY_DAY)(command)
+    commands: dict[str, Callable[..., None]] = {"grade": grade, "export": export}
+    panels: dict[str, str] = {}
     for feature in features:
         if found := module_if_there(f"{feature}.commands"):
-            for name, command in found.COMMANDS.items():
-                app.command(name, rich_help_panel=found.PANEL)(command)
-    app.command(rich_help_panel=BEFORE_THE_TERM)(doctor)
+            commands |= found.COMMANDS
+            panels |= dict.fromkeys(found.COMMANDS, found.PANEL)
+    commands |= {"show": show, "report": report, "doctor": doctor}
+    panels |= {"show": MORE, "report": MORE, "doctor": BEFORE_THE_TERM} | dict.fromkeys(EVERY_DAY, "Every day")
+    for name in dict.fromkeys((*EVERY_DAY, *commands)):
+        if name in commands:
+            app.command(name, rich_help_panel=panels[name])(commands[name])
     return app
 
 

@@ -41,7 +41,7 @@ def export(rows: Sequence[Row], request: Request) -> Export:
     known = [row for row in rows if row.cell or row.excused]
     possible = max((row.report.max_score for row in rows), default=0)
     table = [
-        (*COLUMNS, f"{request.title} ({request.assignment_id})"),
+        (*COLUMNS, f"{request.rubric.title['en']} ({request.assignment_id})"),
         (POINTS_POSSIBLE, "", "", "", "", number(possible)),
         *((inert(row.student.name), row.student.id, "", "", "", _points(row)) for row in known),
     ]

@@ -37,8 +37,8 @@ PLAIN: Columns = {
     ),
 }
 NBGRADER: Columns = {
-    "assignment": lambda _, request: request.assignment,
-    "duedate": lambda _, request: request.due,
+    "assignment": lambda _, request: request.rubric.id,
+    "duedate": lambda _, request: due.isoformat() if (due := request.rubric.policy.due) else None,
     "timestamp": PLAIN["submitted_at"],
     "student_id": lambda row, _: row.student.id or row.report.submission.id,
     "last_name": lambda row, _: names(row.student.name)[0],

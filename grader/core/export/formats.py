@@ -37,10 +37,6 @@ def export(
     Raises:
         ExportError: If the platform would refuse the file.
     """
-    due = known.rubric.policy.due
-    request = Request(
-        known.rubric.id, known.rubric.title["en"], due.isoformat() if due else "", template, assignment_id
-    )
     students = rows(known, comment, language)
-    made = FORMATS[to](students, request)
+    made = FORMATS[to](students, Request(known.rubric, template, assignment_id))
     return replace(made, remarks=[*made.remarks, *blanks(students)])

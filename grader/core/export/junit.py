@@ -19,7 +19,7 @@ KINDS = {Outcome.GRADER_ERROR: "error", Outcome.NOT_ASSESSED: "skipped"}  # all 
 def export(rows: Sequence[Row], request: Request) -> Export:
     """One suite for each submission, however many students handed it in."""
     by_submission = {row.report.submission.id: row for row in rows}
-    root = Element("testsuites", name=request.assignment)
+    root = Element("testsuites", name=request.rubric.id)
     for row in by_submission.values():
         root.append(_suite(row))
     ElementTree.indent(root)

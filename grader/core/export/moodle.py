@@ -1,8 +1,9 @@
 """The grading worksheet that was downloaded from Moodle, with grades and comments filled in.
 
 Moodle finds participants by ``Identifier``, and ignores rows whose ``Last modified (grade)`` is older than the grade on
-the site. Headings are in the site's language; ``Identifier`` is always the first column. Moodle refuses a grade above
-``Maximum Grade``.
+the site. It refuses a grade above ``Maximum Grade``. Headings are in the site's language, the order is always the same:
+``Identifier`` first, ``Maximum Grade`` after ``Grade``, and ``Feedback comments``, where the assignment has them, after
+``Last modified (grade)``. Source: ``mod/assign/gradingtable.php`` of https://github.com/moodle/moodle.
 """
 
 from __future__ import annotations
@@ -18,12 +19,10 @@ IDENTIFIER = "identifier"  # the first column, whatever it is called
 WHAT = "the grading worksheet of the assignment"
 GRADE: tuple[str, ...] = ("Grade", "成绩", "分数", "成績", "Bewertung", "Note", "Calificación", "Cijfer", "Beoordeling")
 GRADE += ("Nota", "Valutazione", "Оценка", "評点")
-MAXIMUM = ("Maximum Grade", "最高分", "最高成绩")
 MODIFIED: tuple[str, ...] = ("Last modified (grade)", "最后修改（成绩）", "最后修改（评分）", "最后修改（教师）")
 MODIFIED += ("最終更新日時 (評定)",)
 MODIFIED += ("Zuletzt geändert (Bewertung)", "Última modificación (calificación)", "Dernière modification (note)")
 MODIFIED += ("Laatst gewijzigd (beoordeling)", "Последнее изменение (оценка)")
-COMMENTS = ("Feedback comments", "反馈评论", "评语反馈", "反馈意见")
 ABSENT = "not in the worksheet. Download it again, or add them to the course"
 
 
@@ -35,8 +34,7 @@ def export(rows: Sequence[Row], request: Request) -> Export:
     """
     template = read_template(request.template, WHAT)
     target = template.column(GRADE, WHAT)
-    template.column(MODIFIED, WHAT)
-    maximum, comments = template.find(MAXIMUM), template.find(COMMENTS)
+    comments = template.column(MODIFIED, WHAT) + 1
     people = template.students(IDENTIFIER)
     filled = [[row[0], inert(row[1]), *row[2:]] for row in template.rows]
     told = []
@@ -46,13 +44,13 @@ def export(rows: Sequence[Row], request: Request) -> Export:
             told.append(replace(row, refused=ABSENT))
             continue
         cells = filled[line]
-        most = cells[maximum] if maximum is not None else ""
+        most = cells[target + 1] if target + 1 < len(cells) else ""
         own = replace(row, there=read_number(cells[target]), refused=_refused(row, most))
         told.append(own)
         if own.cell:
             points = number(own.cell.points)
             cells[target] = points.replace(".", ",") if "," in most else points
-        if comments is not None:
+        if comments < len(cells):
             remark = own.remark if own.cell or own.excused else ""
             added = [escape(own.comment, quote=False), remark]  # the column holds HTML
             new = [text for text in added if text and text not in cells[comments]]

@@ -14,6 +14,7 @@ from grader.core.intake.origin import Origin, Student, absent
 from grader.core.results.language import in_core_words
 from grader.core.results.policy import Grade
 from grader.core.results.report import Report
+from grader.core.rubric import Rubric
 
 
 class ExportError(Exception):
@@ -72,15 +73,11 @@ class Request:
     """What an exporter may ask for.
 
     Attributes:
-        title: The assignment's title.
-        due: The deadline, ISO 8601, or empty.
         template: The bytes of a file downloaded from the platform.
         assignment_id: The number that the platform gives the assignment.
     """
 
-    assignment: str
-    title: str
-    due: str = ""
+    rubric: Rubric
     template: bytes | None = None
     assignment_id: str = ""
 

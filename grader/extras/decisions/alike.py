@@ -54,7 +54,7 @@ def groups(everyone: Mapping[str, Causes], decided: Callable[[str, str], bool]) 
     found: dict[tuple[str, str], list[str]] = {}
     for submission, lost in everyone.items():
         for one in lost.items():
-            if one[0] != UNGRADED and not decided(submission, one[0]):
+            if not decided(submission, one[0]):
                 found.setdefault(one, []).append(submission)
     made = [
         Group(sha256("\0".join(one).encode()).hexdigest()[:12], one[0], mistake_in(one[1]), members)

@@ -67,13 +67,8 @@ WORDS: Final[Sentences] = {
         "没有需要决定的内容。如果你认同学生的理解：`grader decide {out} {id} --override …`。",
     ),
     "kept": ("Scratch folder: {place}", "临时目录：{place}"),
-    "why": ("Regraded after your appeal: this is correct.", "复核后重新评分：这一项正确。"),
-    "why_files": (
-        "Regraded after your appeal, with the files you sent: this is correct.",
-        "复核时用你补交的文件重新评分：这一项正确。",
-    ),
-    "why_whole": ("Regraded after your appeal.", "复核后重新评分。"),
-    "why_whole_files": ("Regraded after your appeal, with the files you sent.", "复核时用你补交的文件重新评分。"),
+    "why": ("Regraded after your appeal.", "复核后重新评分。"),
+    "why_files": ("Regraded after your appeal, with the files you sent.", "复核时用你补交的文件重新评分。"),
 }
 sentence = partial(sentences.say, WORDS)
 UNCHANGED = " Nothing was changed."
@@ -157,17 +152,15 @@ def appeal(
     if not drafted:
         say(sentence(language, "nothing", out=out, id=identifier))
         return
-    wanted = [
-        {"student": identifier, "override": name, "points": points, "why": why or _why(name, bool(files), language)}
-        for name, points in drafted
-    ]
+    why = why or sentence(language, "why_files" if files else "why")
     if write:
+        wanted = [{"student": identifier, "override": name, "points": points, "why": why} for name, points in drafted]
         enter(read_decided(out), wanted, who, grader)
         return
     say(sentence(language, "draft"), "bold")
-    for one in wanted:
-        command = ["grader", "decide", str(out), identifier, "--override", str(one["override"])]
-        say(shlex.join([*command, "--points", f"{one['points']:g}", "--why", str(one["why"])]))
+    for name, points in drafted:
+        what = ("--override", name, "--points", f"{points:g}", "--why", why)
+        say(shlex.join(["grader", "decide", str(out), identifier, *what]))
 
 
 @dataclass(frozen=True)
@@ -283,9 +276,3 @@ def _print_alike(found: Mapping[str, Sequence[str]], known: DecidedClass, before
         say(f"  {listed(others)}")
     if not found:
         say(sentence(language, "nobody"))
-
-
-def _why(name: str, files: bool, language: str) -> str:
-    """What the student reads, unless the assistant says something else."""
-    whole = "_whole" if name in ("score", "bonus") else ""
-    return sentence(language, f"why{whole}{'_files' if files else ''}")

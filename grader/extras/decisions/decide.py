@@ -111,8 +111,8 @@ def decide(
     said = {name: value for name, value in options.items() if value is not None}
     if not why and (bare := [name for name in said if name not in UNEXPLAINED]):
         fail(f"--{bare[0].replace('_', '-')}: no reason given. Add --why; the student reads it.")
-    reasons = {name: why for name in said if name != "comment" or len(said) == 1}  # a comment alone may have a reason
-    wanted = [{name: value, "why": reasons.get(name)} for name, value in said.items()]
+    # Beside other decisions, the reason is not the comment's.
+    wanted = [{name: said[name], "why": why if name != "comment" or len(said) == 1 else None} for name in said]
     if override is not None:
         wanted[0]["points"] = points
     if renew and student:

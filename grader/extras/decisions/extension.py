@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -107,21 +107,11 @@ def _slot(own: Decision) -> tuple[str, str]:
 def _insert(
     ledger: sqlite3.Connection, now: str, change: str, identity: str, before: str | None, ground: str | None
 ) -> None:
+    """Add a row, in the order of the columns in ``history.sql``."""
     own = Decision.model_validate_json(identity)
-    row: Mapping[str, str | None] = {
-        "noted_at": now,
-        "change": change,
-        "student": own.student,
-        "what": own.slot,
-        "who": own.who,
-        "decided_at": own.when.isoformat(),
-        "why": own.why or "",
-        "decision": identity,
-        "before": before,
-        "ground": ground,
-    }
-    names, places = ", ".join(row), ", ".join("?" * len(row))
-    ledger.execute(f"INSERT INTO decisions ({names}) VALUES ({places})", [*row.values()])
+    facts = (own.student, own.slot, own.who, own.when.isoformat(), own.why or "")
+    row = (now, change, *facts, identity, before, ground)
+    ledger.execute(f"INSERT INTO decisions VALUES (NULL, {', '.join('?' * len(row))})", row)
 
 
 def _with_ground(own: Ruling, ground: str | None) -> Ruling:

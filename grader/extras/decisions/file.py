@@ -164,19 +164,15 @@ def entry(decision: Decision) -> str:
 
 
 def _value(value: object) -> str:
-    """A value as TOML, whose strings in double quotes are those of JSON."""
+    """A value as TOML; its booleans, integers and strings in double quotes are those of JSON."""
     if isinstance(value, datetime):
         # Two graders may decide in the same second, and time is what orders their files.
         return value.isoformat(timespec="milliseconds" if value.microsecond else "seconds")
-    if isinstance(value, bool):
-        return str(value).lower()
     if isinstance(value, float):
         return f"{value:g}" if float(f"{value:g}") == value else repr(value)
-    if isinstance(value, int):
-        return str(value)
     if isinstance(value, tuple):
         return f"[{', '.join(map(_value, value))}]"
-    if isinstance(value, str):
+    if isinstance(value, bool | int | str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # JSON allows it, TOML does not
     ground = {name: own for name, own in vars(value).items() if own}
     return f"{{ {', '.join(f'{name} = {_value(own)}' for name, own in ground.items())} }}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -71,13 +71,15 @@ def collected(
     rows: Iterable[Row],
     to: str,
     pages: Path,
+    read: Callable[[Path], bytes],
     candidates: Mapping[str, Candidate],
     rubric: Rubric,
     language: str,
 ) -> Back:
-    """The feedback for these students by one of ``WAYS``, in a language, from the folder of their pages.
+    """The feedback for these students by one of ``WAYS``, in a language.
 
-    The candidates are the submissions by their ids, in the platform's download.
+    ``pages`` is the folder of their pages, and ``read`` gives the content of one. The candidates
+    are the submissions by their ids, in the platform's download.
 
     Raises:
         OSError: If a page cannot be read.
@@ -94,7 +96,8 @@ def collected(
             letters = [(student.email, student.name, subject, letter, str(page.resolve()))]
             back.letters += [] if why else letters
         else:
-            files = _files(candidates.get(identifier), page, row.comment, to)
+            candidate = candidates.get(identifier)
+            files = _packed(candidate, read(page), row.comment, to) if candidate else {}
             why = "" if files else ABSENT if row.absent else NO_PLACE[to]
             back.files |= files
         if why:
@@ -102,11 +105,8 @@ def collected(
     return back
 
 
-def _files(candidate: Candidate | None, page: Path, comment: str, to: str) -> dict[str, bytes]:
-    if candidate is None:
-        return {}
-    data = page.read_bytes()
-    return for_canvas(candidate, data, comment) if to == CANVAS else for_moodle(candidate, data)
+def _packed(candidate: Candidate, page: bytes, comment: str, to: str) -> dict[str, bytes]:
+    return for_canvas(candidate, page, comment) if to == CANVAS else for_moodle(candidate, page)
 
 
 def comment(report: Report, rubric: Rubric, language: str) -> str:

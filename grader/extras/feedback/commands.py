@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -71,11 +72,16 @@ def return_feedback(
         with opened(graded_folder(out)) as ledger:
             file, format_ = (place / f"{to}.csv", None) if template else (None, PLAIN)
             ready = prepared(out, to, ledger, content, assignment_id, file, format_, told, partial, language)
+
+            def back(read: Callable[[Path], bytes]) -> Back:
+                students = out / "html/students"
+                return collected(ready.made.rows, to, students, read, candidates, chosen().rubric, language)
+
+            names_alone = back(lambda _: b"")  # before a page is written, a person may have to look
+            _preflight(ready, names_alone, accept_drops, accept_blanks, accept_stale, graded=template is not None)
             write_pages(ready.known, out / "html", language, handout)
-            back = collected(ready.made.rows, to, out / "html/students", candidates, chosen().rubric, language)
-            _preflight(ready, back, accept_drops, accept_blanks, accept_stale, graded=template is not None)
             place.mkdir(parents=True, exist_ok=True)
-            _write(to, place, back, ready, ledger, graded=template is not None or to == MAIL)
+            _write(to, place, back(Path.read_bytes), ready, ledger, graded=template is not None or to == MAIL)
 
 
 def _preflight(

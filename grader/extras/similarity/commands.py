@@ -71,7 +71,8 @@ def _show(findings: Findings, out: Path) -> None:
         say(f"{near.id}: {near.share:.0%} of what {_name(near.file)} adds to the stub is in {near.answer}")
     for identifier, use in findings.library:
         what = f"may do all of {use.task}" if use.task else "is not a required library"
-        say(f"{identifier}: {clean(use.path)}:{use.line}: {clean(use.name)} {what}: {clean(use.code)}")
+        more = f" (and {use.more} more)" if use.more else ""
+        say(f"{identifier}: {clean(use.path)}:{use.line}: {clean(use.name)} {what}: {clean(use.code)}{more}")
     for identifier, notice in findings.notices:
         warn(f"{identifier}: {clean(notice)}")
     rest = f", of which {SHOWN} are shown above" if len(findings.pairs) > SHOWN else ""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 import sys
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Final
 
 from grader import SUBMITTED
@@ -37,6 +37,7 @@ class Finding:
         name: What is used, such as ``torch.nn.Linear``.
         task: The id of the task that the name alone may solve; empty for an import that the rubric does not allow.
         code: The line of source text.
+        more: How many further places there are in the file, about the same task or about no task.
     """
 
     path: str
@@ -44,6 +45,15 @@ class Finding:
     name: str
     task: str
     code: str
+    more: int = 0
+
+
+def first_of_each(found: Iterable[Finding]) -> Iterator[Finding]:
+    """The first place in each file, for each task and for imports: thousands of one kind say no more than that."""
+    kinds: dict[tuple[str, str], list[Finding]] = {}
+    for one in found:
+        kinds.setdefault((one.path, one.task), []).append(one)
+    yield from (replace(some[0], more=len(some) - 1) for some in kinds.values())
 
 
 def library_use(path: str, text: str, rubric: Rubric) -> list[Finding]:

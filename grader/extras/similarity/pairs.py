@@ -13,7 +13,7 @@ import numpy as np
 from grader.core.messages import Message, say
 
 from .code import NOTHING, Array
-from .library import Finding
+from .library import Finding, first_of_each
 from .work import SHORT, Near, Piece, Work
 
 EVERYTHING: Final = ""  # used in place of a path for all files of a pair together
@@ -91,7 +91,7 @@ class Findings:
         works: The submissions that were compared.
         groups: For each group of three or more similar submissions, their ids.
         near: Files of which nearly all is in a known answer.
-        library: Ids of submissions, each with a place where a library may do what a task asks for.
+        library: Ids of submissions, each with the first place in a file where a library may do what a task asks for.
         notices: Ids of submissions, each with what could not be compared.
     """
 
@@ -116,7 +116,7 @@ def compared(works: Sequence[Work]) -> Findings:
         pairs=pairs,
         groups=groups(pairs),
         near=near,
-        library=[(work.id, use) for work in works for use in work.library],
+        library=[(work.id, use) for work in works for use in first_of_each(work.library)],
         notices=notices,
     )
 

@@ -23,9 +23,9 @@ T = TypeVar("T")
 NOT_ASKED = {False: "growth", True: "predict"}  # about calls without and with a history
 CAST = r"\.(?:to|float|double|half|long|type|type_as|clone|detach|contiguous)\((?:[^()]|\([^()]*\))*\)"
 COPY = re.compile(rf"(?:[\w.]+(?:: [^=]+)? = |return )(?:float\()?[\w.[\]]+(?:{CAST})*\)?")  # is no question
-MOST_CALLS_OF_A_LINE = 2
 EASY, MEDIUM = 3, 9  # lines that run between the line and the nearer end of a call, at most
-MOST_WRONG = 4
+MOST_CALLS_OF_A_LINE, MOST_WRONG = 2, 4
+NONE_BROKEN = 1 / 3  # of the edits that break nothing, so many are asked about, or "none" would be a good guess
 COMPARED, MOST_ALIKE = 3, 2  # calls of a question about what changes; that change, or that do not, where both exist
 SETS = [*chain.from_iterable(combinations(range(1, COMPARED + 1), size) for size in range(COMPARED + 1))]
 
@@ -73,17 +73,17 @@ class Maker:
             yield self._ask("what_if", edit, [call for call, _, _ in some], options, why)
 
     def _find(self, edit: Edit, version: Version) -> Iterator[Question]:
-        """Which of several edits of a file, most of them of one function, makes a law fail."""
+        """Which edit of a file makes a law fail; the others break nothing that it breaks, so that none is arguable."""
         others = [(one, its.broken) for one, its in self._study.edited if one.place[0] == edit.place[0]]
-        kept = {law: {one.shown for one, its in others if one.shown and law not in its} for law in version.broken}
-        if kept and edit.shown and version.broken != self._study.holding:
-            law = max(self._shuffled(sorted(kept)), key=lambda law: len(kept[law]))
-            options = [edit.shown, *self._shuffled(sorted(kept[law]))[:MOST_WRONG]]
+        if version.broken and edit.shown and version.broken != self._study.holding:
+            kept = {one.shown for one, broken in others if one.shown and not broken & version.broken}
+            law = self._rng.choice(sorted(version.broken))
+            options = [edit.shown, *self._shuffled(sorted(kept))[:MOST_WRONG]]
             yield self._ask("find", edit, [], options, self._say("broken", laws=self._titles[law]), self._titles[law])
 
     def _why(self, edit: Edit, version: Version) -> Iterator[Question]:
         """Which law fails without a line, or with another one; those that other edits break are the likelier ones."""
-        if version.broken != self._study.holding:
+        if version.broken != self._study.holding and (version.broken or self._rng.random() < NONE_BROKEN):
             often = Counter(law for _, other in self._study.edited for law in other.broken)
             laws = self._shuffled(sorted(self._study.holding - version.broken))
             kept = [self._titles[law] for law in sorted(laws, key=lambda law: -often[law])]

@@ -128,7 +128,6 @@ def test_who_has_no_address_is_named_first(tmp_path: Path) -> None:
     out = write(tmp_path / "out", [graded("ada"), graded("bo")])
     result = back(out, "mail", code=3)
     assert result.stderr.splitlines() == [
-        "[2/2] pages",
         "2 would get no feedback: no email; grade with a roster that has one",
         "  ada (ada); bo (bo)",
         "2 students: 0 grades would be blank, 0 would drop, 2 would get no feedback",
@@ -136,6 +135,7 @@ def test_who_has_no_address_is_named_first(tmp_path: Path) -> None:
         "Nothing was written.",
     ]
     assert not (out / "mail.csv").exists()
+    assert not (out / "html").exists()  # "nothing" includes the pages
 
 
 def test_pages_are_written_as_a_part_of_it(tmp_path: Path) -> None:

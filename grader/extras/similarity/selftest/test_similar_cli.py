@@ -24,7 +24,8 @@ from grader.selftest.term import command, refused
 
 pytestmark = pytest.mark.process  # submissions are read in one
 
-HOSTILE = '\n# <script>alert(1)</script>\ntext = "<img src=x onerror=alert(2)>"\nimport einops  # </pre><b>\n'
+FOREIGN = "import einops  # </pre><b>\nimport flash_attn\n"
+HOSTILE = '\n# <script>alert(1)</script>\ntext = "<img src=x onerror=alert(2)>"\n' + FOREIGN
 BRIEF = "x = f(1) * g(2) - h(3) / k(4, 5) + m(6)\n"
 CHINESE = read(WORDS)["short"][1]
 
@@ -74,7 +75,8 @@ def test_the_terminal_shows_pairs_and_what_else_to_look_at(out: Path) -> None:
     first = r" *1  ada, bo: \d+ distinctive characters in everything, 100% of the first, 100% of the second"
     assert any(re.fullmatch(first, line) for line in lines)
     assert any("100% of what swiglu.py adds to the stub is in ref" in line for line in lines)
-    assert any(re.match(r"ada: .*einops is not a required library: import einops", line) for line in lines)
+    (foreign,) = (line for line in lines if line.startswith("ada: ") and "is not a required library" in line)
+    assert re.search(r"einops is not a required library: import einops .* \(and 1 more\)$", foreign)
     assert lines[-1].startswith("5 submissions compared, 1 pairs to look at: ")
     assert "eve: src/attention.py: syntax error in line 1" in (out / "stderr").read_text()
 

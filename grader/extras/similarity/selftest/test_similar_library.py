@@ -10,7 +10,7 @@ import pytest
 from grader.core.rubric import load_rubric
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.similarity.code import MAX_CHARACTERS
-from grader.extras.similarity.library import Unparsed, library_use
+from grader.extras.similarity.library import Unparsed, first_of_each, library_use
 
 RUBRIC_PATH = ASSIGNMENT.folder / "rubric.toml"
 
@@ -154,3 +154,11 @@ def test_very_many_imports_from_one_long_name_stay_small() -> None:
 
 def test_a_strange_escape_is_no_warning() -> None:
     assert names('x = "\\d"\ny = 1is 2') == []
+
+
+def test_thousands_of_imports_are_one_place_and_calls_for_a_task_another() -> None:
+    imports = "".join(f"import lib{n}\n" for n in range(3000))
+    found = first_of_each(
+        library_use("src/a.py", f"{imports}import torch\na = b = torch.nn.Layer\nc = torch.nn.Layer", RUBRIC)
+    )
+    assert [(use.line, use.name, use.more) for use in found] == [(1, "lib0", 2999), (3002, "torch.nn.Layer", 1)]
