@@ -230,8 +230,10 @@ def test_a_longer_sequence_uses_the_smallest_even_ratio(dynamic, seq, ratio, dev
 
 @pytest.mark.rubric("rope_smallest_even_ratio")
 @pytest.mark.hint(
-    en="From which numbers does your code find k' here? Is the initial k among them, by itself or inside es?",
-    zh="你的代码在这里用哪些数算出 k'？其中有没有最初的 k，或者含有它的 es？",
+    en="From which numbers does your code find k' here, and from which base does it stretch? Is the initial k among "
+    "them, by itself, inside es, or inside a base that the constructor has stretched already?",
+    zh="你的代码在这里用哪些数算出 k'，又从哪个 base 开始拉伸？其中有没有最初的 k，或者含有它的 es，"
+    "或者构造时已经拉伸过的 base？",
 )
 def test_an_odd_initial_ratio_still_grows_to_an_even_one(device):
     """With ms = 4, k = 3 serves 12 positions; 13 need k' = 4, the smallest even ratio that reaches them.
