@@ -11,7 +11,7 @@ import torch
 from src.functional import apply_rotary_pos_emb
 
 from .harness.compare import assert_close, assert_equal, assert_kind, assert_unchanged, forward_limit, gradient, shaped
-from .harness.student import gradient_of
+from .harness.parameters import gradient_of
 
 BATCH, SEQ, HEADS, HEAD_DIM = 2, 3, 3, 8  # as many heads as positions, so that mixing them up raises no error
 HALF = HEAD_DIM // 2

@@ -28,7 +28,7 @@ from .harness.compare import (
     telling,
 )
 from .harness.hints import ABOUT_DEFAULTS
-from .harness.student import assert_drawn, gradient_of, listing, only_parameter, parameter_of, set_values
+from .harness.parameters import assert_drawn, gradient_of, listing, only_parameter, parameter_of, set_values
 
 INPUT, GAMMA = {"en": "the input", "zh": "输入"}, {"en": "gamma", "zh": "gamma"}
 TINY = 1e-10  # an eps that is lost beside a mean square of one or more

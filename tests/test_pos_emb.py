@@ -22,7 +22,7 @@ from .harness.compare import (
     shaped,
 )
 from .harness.hints import ABOUT_DEFAULTS
-from .harness.student import gradient_of, listing
+from .harness.parameters import gradient_of, listing
 
 DIM, TRAINED = 4, 4  # hd and ms: with hd = 4 and base 10000, theta is 1 and 0.01
 THETAS = torch.tensor([1.0, 0.01])

@@ -138,8 +138,8 @@ def _laws(folder: Path) -> Iterator[tuple[str, Law]]:
         for test in reversed(ast.parse(path.read_text("utf-8")).body):
             if isinstance(test, ast.FunctionDef):
                 for decorator in test.decorator_list:
-                    if mark := re.fullmatch(r"pytest\.mark\.rubric\('(\w+)'\)", ast.unparse(decorator)):
-                        yield mark[1], _words(test)
+                    for name in re.findall(r"pytest\.mark\.rubric\('(\w+)'\)", ast.unparse(decorator)):
+                        yield name, _words(test)
 
 
 def _words(test: ast.FunctionDef) -> Law:

@@ -145,7 +145,7 @@ def test_what_never_ends_is_said_to(told: Told) -> None:
     assert "test_loop: did not finish in time" in page
 
 
-NARROW = "import os, runpy\nos.environ['COLUMNS'] = '60'\nrunpy.run_module('tests.practice')\n"
+NARROW = "import os, runpy\nos.environ['COLUMNS'] = '60'\nrunpy.run_module('tests.practice', run_name='__main__')\n"
 
 
 @pytest.mark.process
