@@ -19,7 +19,7 @@ from .harness.rubric import MINE, SOURCE, TESTS
 MOST_CAUSES = 8  # of an exception, that are searched
 ONLY_CPU = os.environ.get("DEVICE") == "cpu"  # as in `make test DEVICE=cpu`
 _GPU = torch.backends.cuda.is_built() and torch.cuda.is_available() and not ONLY_CPU
-REAL_DEVICES = ["cpu", "cuda"] if _GPU else ["cpu"]
+REAL_DEVICES = [torch.device(name) for name in ("cpu", "cuda")[: 1 + _GPU]]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -46,10 +46,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.filterwarnings("ignore"))  # a warning is no wrong answer
 
 
-def pytest_runtest_setup() -> None:
-    """Begin each test alike: code that draws without a seed then gives the same in each run, as other mistakes do."""
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Begin each test alike: code that draws without a seed then gives the same in each run, as other mistakes do.
+
+    Devices and dtypes are passed as they are; for each, pytest would set up a fixture, which takes as long as a test.
+    """
     torch.default_generator.manual_seed(0)
     forget_calls()
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    item.funcargs |= {name: parameters[name] for name in ("dtype", "device", "elsewhere") if name in parameters}
 
 
 @pytest.hookimpl(wrapper=True)
@@ -119,10 +124,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("elsewhere", [torch.device(other)] if other else [], ids=[name] if other else None)
 
 
-@pytest.fixture(params=REAL_DEVICES)
+@pytest.fixture(params=REAL_DEVICES, ids=str)
 def device(request: pytest.FixtureRequest) -> torch.device:
     """The CPU, and the GPU where there is one."""
-    return torch.device(request.param)
+    return request.param
 
 
 # ── A second device ──
