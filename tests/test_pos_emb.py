@@ -174,9 +174,9 @@ def test_leaving_an_argument_out_means_its_default(argument, value, device):
 @pytest.mark.parametrize("ratio", [1, 2, 3])
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 def test_up_to_es_positions_the_tables_do_not_change(dynamic, ratio, device):
-    """With ms = 4 and k = {ratio}, the tables have es = 4 k rows. Each s up to es uses them, so all begin alike.
+    """The tables have es = ms * k rows, and each s up to es uses them, so all begin alike. Here ms = 4, k = {ratio}.
 
-    ms = 4、k = {ratio} 时表有 es = 4 k 行。不超过 es 的每个 s 都用这张表，所以开头都一样。
+    表有 es = ms * k 行，不超过 es 的每个 s 都用这张表，所以开头都一样。这里 ms = 4、k = {ratio}。
     """
     rope = build(ratio, dynamic=dynamic, device=device)
     short = tables_of(rope, TRAINED, device)
@@ -219,9 +219,9 @@ def test_every_row_and_head_is_turned_as_if_it_were_alone(heads, dtype, device):
 )
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 def test_a_longer_sequence_uses_the_smallest_even_ratio(dynamic, seq, ratio, device):
-    """With ms = 4, 4 k' must reach the length {seq}, and k' is even. A module built with that k has the same tables.
+    """The smallest even k' with ms * k' >= s counts: built with it, a module has these tables. Here ms = 4, s = {seq}.
 
-    ms = 4 时，4 k' 不能小于长度 {seq}，且 k' 为偶数。以这个 k 新建的模块有同样的表。
+    k' 是使 ms * k' 不小于 s 的最小偶数，以它为 k 新建的模块有同样的表。这里 ms = 4、s = {seq}。
     """
     expected = tables_of(build(ratio, device=device), seq, device)
     with tables(seq):
@@ -259,9 +259,9 @@ def test_growth_stretches_the_base_that_was_given(device):
 @pytest.mark.rubric("rope_static")
 @pytest.mark.parametrize(("seq", "ratio"), [(3, 1), (4, 1), (9, 1), (4, 2), (4, 3)])
 def test_a_long_sequence_leaves_nothing_behind(seq, ratio, device):
-    """With dynamic=False, a module with k = {ratio} that has seen 20 positions answers as a new one with that k does.
+    """With dynamic=False, a module that has seen 20 positions answers as a new one with its k does.
 
-    dynamic=False 时，k = {ratio} 的模块处理过 20 个位置之后，与以这个 k 新建的模块结果相同。
+    dynamic=False 时，处理过 20 个位置的模块，与以同样的 k 新建的模块结果相同。
     """
     used, fresh = build(ratio, device=device), build(ratio, device=device)
     tables_of(used, 20, device)
@@ -305,9 +305,9 @@ def test_every_growth_is_kept(mode, device):
 @pytest.mark.rubric("rope_buffers")
 @pytest.mark.parametrize(("seq", "rows"), [(3, 8), (15, 16)], ids=["at-first", "after-growth"])
 def test_the_tables_are_buffers_that_state_dict_does_not_list(seq, rows, dtype, device):
-    """With ms = 4 and k = 2, a module that has seen {seq} positions has tables of {rows} rows, in the dtype asked for.
+    """The tables have es rows in the dtype asked for, and state_dict() lists none. Here es is {rows} after s = {seq}.
 
-    ms = 4、k = 2 时，处理过 {seq} 个位置的模块，表有 {rows} 行，dtype 按参数指定。
+    表有 es 行，dtype 按参数指定，state_dict() 里没有表。这里处理过 s = {seq} 之后 es 是 {rows}。
     """
     rope = build(2, dynamic=True, dtype=dtype, device=device)
     tables_of(rope, seq, device)

@@ -15,6 +15,7 @@ from typing import Any
 from .rubric import SUBMITTED, Rubric, RubricError, load_rubric
 
 Law = Mapping[str, str]  # by language
+CASE = re.compile(r"[.:。；] ?(?:[Hh]ere|这里)[^{]*\{.*")  # the numbers of a case, which end a law
 NOT_DECIDING = ("corpus", "demo", "selftest")  # parts that have no influence on a report
 
 
@@ -143,6 +144,7 @@ def _laws(folder: Path) -> Iterator[tuple[str, Law]]:
 
 
 def _words(test: ast.FunctionDef) -> Law:
-    """The docstring: a paragraph in English, and one in Chinese, which has no spaces."""
+    """The docstring without a case's numbers: a paragraph in English, and one in Chinese, which has no spaces."""
     english, _, chinese = (ast.get_docstring(test) or "").partition("\n\n")
-    return {"en": " ".join(english.split()), "zh": "".join(line.strip() for line in chinese.splitlines())}
+    lines = "".join(line.strip() for line in chinese.splitlines())
+    return {"en": CASE.sub(".", " ".join(english.split())), "zh": CASE.sub("。", lines)}
