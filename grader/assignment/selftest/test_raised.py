@@ -262,7 +262,7 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         ROPE,
         {"if seq_len > cos.shape[0]:": "if seq_len > self.max_seq_len:"},
         4,
-        ("and k = 3, the tables have es = 4 k rows. Each s up to es uses them", "s = 5, ms = 4, k = 3"),
+        ("each s up to es uses them, so all begin alike. Here ms = 4, k = 3.", "s = 5, ms = 4, k = 3"),
         (),
     ),
     "growth counted up from k": (
@@ -273,7 +273,7 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
             "                ratio += 1 if ratio == 1 else 2"
         },
         4,
-        ("by itself or inside es",),
+        ("by itself, inside es",),
         (),
     ),
     "another default": (
