@@ -7,6 +7,7 @@ in English and in Chinese, what is asked while no test catches it.
 from __future__ import annotations
 
 import argparse
+import importlib
 import inspect
 import shutil
 import sys
@@ -275,4 +276,5 @@ _SENTENCES = {
 }
 
 if __name__ == "__main__":
-    sys.exit(exit_status(main))
+    # By its full name, which a new Python can import where there is no fork.
+    sys.exit(exit_status(importlib.import_module("tests.practice.__main__").main))
