@@ -53,8 +53,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """
     torch.default_generator.manual_seed(0)
     forget_calls()
-    parameters = item.callspec.params if hasattr(item, "callspec") else {}
-    item.funcargs |= {name: parameters[name] for name in ("dtype", "device", "elsewhere") if name in parameters}
+    if hasattr(item, "callspec"):
+        case = item.callspec.params
+        item.funcargs |= {name: case[name] for name in ("dtype", "device", "elsewhere") if name in case}
 
 
 @pytest.hookimpl(wrapper=True)
