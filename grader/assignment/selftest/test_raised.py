@@ -177,6 +177,13 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         ("right random numbers, scaled or shifted", "Which range or spread is drawn"),
         ("between setting the seed and the draw",),
     ),
+    "bounds the wrong way round": (
+        NORM,
+        {"*self.init_range": "*reversed(self.init_range)"},
+        1,
+        ("found from=1 > to=-1", "self.init_range = (-1.0, 1.0)"),
+        (),
+    ),
     "mean and standard deviation swapped": (
         VOCAB,
         {"(self.table, self.init_mean, self.init_std,": "(self.table, self.init_std, self.init_mean,"},
