@@ -44,7 +44,7 @@ def one_then_zero(*shape):
 
 
 @pytest.mark.rubric("rotary_pairing_and_sign")
-def test_a_quarter_turn_sends_a_b_to_minus_b_a(dtype, device):
+def test_a_quarter_turn_swaps_the_halves_and_one_sign(dtype, device):
     """With cos = 0 and sin = 1 the halves change places, and the new first half changes its sign, up to rounding.
 
     cos = 0、sin = 1 时，前后两半互换，新的前一半变号；允许舍入误差。

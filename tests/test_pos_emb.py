@@ -66,10 +66,10 @@ def assert_same_tables(received, expected):
 
 
 NOT_STRETCHED = pytest.mark.hint(
-    en="With k = 1 nothing is stretched. For position 1 and hd = 8: which angles do you expect, in which columns? "
-    "Is row 0 position 0, and can a module be served a table that another one made?",
-    zh="k = 1 时没有任何拉伸。取位置 1、hd = 8：应该是哪些角度，各在哪一列？第 0 行是不是位置 0？"
-    "一个模块会不会用到另一个模块的表？",
+    en="With k = 1 nothing is stretched. If row 0 is wrong, which position does it have? If not, which theta does each "
+    "column use, and do your modules share tables?",
+    zh="k = 1 时没有任何拉伸。如果第 0 行不对，它用的是哪个位置？如果第 0 行没错，每一列用的是哪个 theta？"
+    "各模块是否共用表？",
 )
 OTHER_BASE = pytest.mark.hint(
     en="Are these the angles of base 16, or of a module with another base? Where does base enter the table, and if "
@@ -104,14 +104,14 @@ def test_angles_follow_the_stretched_base(base, ratio, thetas, device):
 @pytest.mark.rubric("rope_exact_angles")
 @pytest.mark.hint(
     en="Near positions are right, but far ones are not. Which dtype do positions and angles have before the cosine "
-    "is taken, and which whole numbers can it represent?",
-    zh="近的位置正确，远的位置出错。取余弦之前，位置和角度是什么 dtype？它能表示哪些整数？",
+    "is taken, and can it hold these positions and angles?",
+    zh="近的位置正确，远的位置出错。取余弦之前，位置和角度是什么 dtype？它存得下这些位置和角度吗？",
 )
 @pytest.mark.parametrize("table_dtype", ["float16", "bfloat16"], ids="tables-{}".format)
 def test_angles_are_computed_in_float32_whatever_dtype_the_tables_have(table_dtype, device):
-    """There is no 257 in bfloat16 and no 2049 in float16; such positions would turn by a neighbour's angle.
+    """There is no 257 in bfloat16 and no 2049 in float16, so positions are rounded, and angles even sooner.
 
-    bfloat16 里没有 257，float16 里没有 2049；这样的位置会转成相邻位置的角度。
+    bfloat16 里没有 257，float16 里没有 2049，所以位置会被舍入，角度更早就会被舍入。
     """
     rope = build(max_seq_len=2100, dtype=getattr(torch, table_dtype), device=device)
     with tables(2064, trained=2100):

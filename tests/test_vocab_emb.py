@@ -25,6 +25,7 @@ from .harness.compare import (
     assert_unchanged,
     draw_limit,
     gradient,
+    shaped,
     telling,
 )
 from .harness.hints import ABOUT_DEFAULTS
@@ -156,14 +157,13 @@ def test_id_0_is_an_ordinary_id(device):
 
 
 @pytest.mark.rubric("vocab_init_and_reset")
-@pytest.mark.parametrize(("mean", "std", "seed"), [(0.0, 1.0, 42), (3.0, 0.5, 7)], ids=["defaults", "mean-3"])
+@pytest.mark.parametrize(("mean", "std", "seed"), [(0.0, 1.0, 42), (3.0, 0.5, 7)], ids=["mean-0", "mean-3"])
 def test_the_table_is_one_normal_draw_right_after_seeding(mean, std, seed, dtype, device):
     """A draw of the same size from the same seed; a 16-bit one may be drawn in float32 and then converted.
 
     设种子后立即采样一次，大小相同；16 位时也可以先用 float32 采样再转换。
     """
-    chosen = {} if seed == 42 else {"init_mean": mean, "init_std": std, "init_seed": seed}
-    module = new_table(dtype=dtype, device=device, **chosen)
+    module = new_table(init_mean=mean, init_std=std, init_seed=seed, dtype=dtype, device=device)
     draws = normal_draws((VOCAB, EMB), mean, std, seed, dtype, device)
     limit = draw_limit((draws[0].double() - mean).abs() + abs(mean), dtype)
     with about(TABLE):
@@ -220,13 +220,14 @@ def test_large_owned_ids_are_not_rounded(dtype, device):
 )
 @EVERY_RANK
 def test_an_id_of_another_rank_gives_zeros(rank, device):
-    """All 16 ids go in; outside 4 r to 4 r + 3 exactly zero comes out, and inside something does.
+    """All 16 ids go in; outside 4 r to 4 r + 3 exactly zero comes out, and inside something else than zero.
 
     16 个 id 全部输入：4 r 到 4 r + 3 之外必须得到严格的零，之内则不是零。
     """
-    output = shard(rank, device=device)(torch.arange(VOCAB, device=device).unsqueeze(0))
-    foreign = torch.tensor([i for i in range(VOCAB) if i not in owned_by(rank)])
-    assert_rows(output[:, foreign], torch.zeros(1, VOCAB - ROWS, EMB), foreign.unsqueeze(0))
+    ids = torch.arange(VOCAB, device=device).unsqueeze(0)
+    output = shaped(shard(rank, device=device)(ids), (1, VOCAB, EMB))
+    own = torch.tensor([[[i in owned_by(rank)] for i in range(VOCAB)]], device=device)
+    assert_rows(output.masked_fill(own, 0), torch.zeros(1, VOCAB, EMB), ids)
     if not output.any():
         raise MismatchError(("only_zeros", {"where": OWN_IDS}))
 
@@ -311,11 +312,12 @@ def test_only_owned_ids_send_gradients(rank, dtype, device):
 
 @dataclass(frozen=True)
 class Kind:
-    """One of the two layers: what it is called, how to build it, the rows that it holds, and the seed of their draw."""
+    """One of the two layers: what it is called, how to build it, its rows, and the seed, given and drawn with."""
 
     name: dict[str, str]
     new: Callable[..., torch.nn.Module]
     rows: int
+    given: dict[str, int]
     seed: int
 
     def parameter(self, module):
@@ -334,9 +336,9 @@ def both(vocab, shard, ranks, *asked):
 
     The questions ``asked`` are about shards alone.
     """
-    kinds = [pytest.param(Kind(TABLE, new_table, VOCAB, 42), marks=vocab, id="table")]
+    kinds = [pytest.param(Kind(TABLE, new_table, VOCAB, {"init_seed": 42}, 42), marks=vocab, id="table")]
     for rank in ranks:
-        kind = Kind(SHARD, partial(new_shard, rank=rank), ROWS, 42 + rank)
+        kind = Kind(SHARD, partial(new_shard, rank=rank), ROWS, {"init_base_seed": 42}, 42 + rank)
         kinds.append(pytest.param(kind, marks=[shard, *asked], id=f"rank-{rank}"))
     return pytest.mark.parametrize("kind", kinds)
 
@@ -404,7 +406,7 @@ def test_the_draw_is_made_on_the_device_that_is_asked_for(kind, elsewhere):
 
     generator 与参数在同一个设备上；在第二个设备上，同一个种子得到的数与 CPU 上不同。
     """
-    module = kind.new(device=elsewhere)
+    module = kind.new(init_mean=0.0, init_std=1.0, **kind.given, device=elsewhere)
     parameter = kind.parameter(module)
     assert_kind(parameter, shape=tuple(parameter.shape), dtype=torch.float32, device=elsewhere)
     (drawn, _) = normal_draws((kind.rows, EMB), 0.0, 1.0, kind.seed, torch.float32, elsewhere)
@@ -433,9 +435,9 @@ def test_there_is_one_parameter(kind, dtype, device):
 
 @OUTPUT
 def test_the_output_follows_the_dtype_of_the_parameter(kind, dtype, device):
-    """The parameter decides, in either mode, not the constructor's argument; ids may be cut out, as tokens[:, :-1] is.
+    """It is the dtype that the parameter has now, also after module.to(dtype); modes and cut-out ids change nothing.
 
-    输出的 dtype 在两种模式下都由参数决定，而不是构造函数：模块转换之后也是新的；id 可以像 tokens[:, :-1] 那样切出来。
+    输出的 dtype 取自参数现在的 dtype，模块转换之后也是如此；train、eval 以及切片得到的 id 都不影响。
     """
     for module in (kind.filled(dtype=dtype, device=device), kind.filled(device=device).to(dtype)):
         for mode in (True, False):
@@ -449,11 +451,11 @@ def test_a_moved_module_answers_where_it_was_moved_to(kind, elsewhere):
 
     在第二个设备（没有 GPU 时由模拟代替）上输出相同。
     """
-    module, ids = kind.filled(), torch.tensor([[0, 9], [15, 9]])
-    expected = module(ids)
-    output = module.to(elsewhere)(ids.to(elsewhere))
-    assert_kind(output, shape=tuple(expected.shape), dtype=expected.dtype, device=elsewhere)
-    assert_equal(output, expected)
+    for ids in torch.tensor([[[0, 9], [15, 9]], [[0, 15], [4, 15]]]):  # of the second, rank 2 owns none
+        expected = kind.filled()(ids)
+        output = kind.filled().to(elsewhere)(ids.to(elsewhere))
+        assert_kind(output, shape=tuple(expected.shape), dtype=expected.dtype, device=elsewhere)
+        assert_equal(output, expected)
 
 
 @both(pytest.mark.rubric("vocab_mixed_devices"), pytest.mark.rubric("shard_mixed_devices"), ONE_RANK)

@@ -46,7 +46,7 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         {"self.eps = eps": "self.epsilon = eps"},
         1,
         ("has no attribute 'eps'. Did you mean epsilon?", "src/modeling/norm.py:79"),
-        (*MATHEMATICS, "none of the known mistakes"),
+        (*MATHEMATICS, "no ready explanation"),
     ),
     "an unknown variable": (
         VOCAB,
@@ -153,7 +153,7 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
             "        return embedded"
         },
         3,
-        ("All wrong values are too large", "Wrong for ids 0."),
+        ("All wrong values are too large", "Wrong for these ids: 0."),
         ("padding",),
     ),
     "a rotation without gradient": (
@@ -314,7 +314,7 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
             "embedded.masked_fill(foreign.unsqueeze(-1), 0)": "embedded",
         },
         3,
-        ("Wrong for ids 4-15.",),
+        ("Wrong for these ids: 4-15.",),
         ("where dimension", "everywhere"),
     ),
     "a draw without the seed": (
