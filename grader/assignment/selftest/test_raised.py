@@ -272,6 +272,13 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         ("each s up to es uses them, so all begin alike. Here ms = 4, k = 3.", "s = 5, ms = 4, k = 3"),
         (),
     ),
+    "a ratio rounded down": (
+        ROPE,
+        {"ratio = 2 * -(-seq_len // (2 * self.max_seq_len))": "ratio = (seq_len // self.max_seq_len + 1) // 2 * 2"},
+        4,
+        ("To correct ✗ dynamic=True", "back through the rotation: the same error"),
+        (),
+    ),
     "growth counted up from k": (
         ROPE,
         {
@@ -377,6 +384,17 @@ def test_a_table_that_stays_behind_is_asked_about_before_the_line_where_devices_
     told = run(folder, "tests", "--task", "4", "--all", "--verbose").stdout
     assert "What does module.to(device) move" in " ".join(told.split())
     assert "Move tensors with .to(input.device)" not in " ".join(told.split())
+
+
+def test_zeros_of_a_shortcut_are_looked_at_on_a_second_device(handed: Path, tmp_path: Path, run: WarmPython) -> None:
+    folder = shutil.copytree(handed, tmp_path / "student")
+    shutil.copytree(REPOSITORY / SHARED, folder / "tests" / "harness" / "second_device")
+    zeros = "torch.zeros(*input_ids.shape, self.shard.shape[1], dtype=self.shard.dtype)"
+    shortcut = f"        if foreign.all():\n            return {zeros}\n        embedded = nn"
+    write_folder(folder, edited((VOCAB, "        embedded = nn", shortcut), of=ASSIGNMENT))
+    told = " ".join(run(folder, "tests", "--task", "3").stdout.split())
+    assert "a moved module answers where it was moved to" in told
+    assert "received a tensor on cpu, expected gpu" in told
 
 
 def test_a_named_case_is_told_the_law_of_that_case(handed: Path, tmp_path: Path, run: WarmPython) -> None:
