@@ -170,7 +170,7 @@ MISTAKES = {
     "<= at the shard's upper edge": Mistake(
         VOCAB,
         {"rows >= self.shard": "rows > self.shard", FOREIGN: "rows.clamp(0, self.shard.shape[0] - 1)"},
-        *("shard_zeros_elsewhere", "Which comparison lets it in", "of 12: only at 0", "shard_neighbour_answered"),
+        *("shard_zeros_elsewhere", "Which comparison lets it in", "of 16: only at 4", "shard_neighbour_answered"),
     ),
     "foreign ids clamped and never set to zero": Mistake(
         VOCAB,
