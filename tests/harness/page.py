@@ -155,7 +155,7 @@ class Page:
         shortened = False
         for task in self._tasks:
             failed = [prop for prop in task.properties if self.feedback.state(prop) is State.FAILED]
-            failed.sort(key=self._urgency)
+            failed.sort(key=lambda prop: self._troubles(prop)[0].rank)
             for number, prop in enumerate(failed):
                 if number == 0 or self.explain_all:
                     lines += ["", *self._explain(prop)]
@@ -171,11 +171,6 @@ class Page:
             further.append(self._say("ask_where", command=command("test", "hint", 2)))
         ending = [self.paint(line, "dim") for line in further]
         return [self.paint(self._say("wrong"), "red"), *lines, *([""] if ending else []), *ending]
-
-    def _urgency(self, prop: Property) -> tuple[bool, int, float]:
-        """What its first failure says; of errors that stop several properties, where fewest of the tests pass."""
-        troubles, passed = self._troubles(prop), len(self.feedback.passed.get(prop.id, ()))
-        return (*troubles[0].rank, troubles[0].stopped and passed / (passed + len(troubles)))
 
     def _explain(self, prop: Property) -> list[str]:
         troubles = self._troubles(prop)
