@@ -178,7 +178,7 @@ MISTAKES = {
             FOREIGN: "rows.clamp(0, self.shard.shape[0] - 1)",
             "embedded.masked_fill(foreign.unsqueeze(-1), 0)": "embedded",
         },
-        *("shard_zeros_elsewhere", "where does that become zero", "", "shard_clamped_ids"),
+        *("shard_zeros_elsewhere", "where does that become zero", "of 16: only at 4-15", "shard_clamped_ids"),
     ),
     "the same seed on every rank": Mistake(
         VOCAB,
