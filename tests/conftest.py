@@ -1,28 +1,25 @@
 """What every test here gets: the ``rubric`` marker, the dtypes, and every device that this machine has."""
 
 import bdb
-import importlib.util
+import importlib
 import os
-import sys
 from functools import cache
 
 import pytest
 import torch
 
-from .harness import rubric, student, trials
+from .harness import rubric, student
 from .harness.compare import MismatchError
 from .harness.feedback import PACKAGE_ERRORS, property_of
 from .harness.hints import question_for
 from .harness.messages import language_of, say
 from .harness.raised import debug_last_call, forget_calls, watch_calls
-from .harness.rubric import ROOT, SOURCE, TESTS
+from .harness.rubric import MINE, SOURCE, TESTS
 
-# Students get a copy of the package; in the course's own repository it is only in ``grader``.
-PLACES = (TESTS / "harness" / "second_device", ROOT / "grader" / "second_device")
 MOST_CAUSES = 8  # of an exception, that are searched
 ONLY_CPU = os.environ.get("DEVICE") == "cpu"  # as in `make test DEVICE=cpu`
 _GPU = torch.backends.cuda.is_built() and torch.cuda.is_available() and not ONLY_CPU
-REAL_DEVICES = ["cpu", "cuda"] if _GPU else ["cpu"]
+REAL_DEVICES = [torch.device(name) for name in ("cpu", "cuda")[: 1 + _GPU]]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -49,10 +46,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.filterwarnings("ignore"))  # a warning is no wrong answer
 
 
-def pytest_runtest_setup() -> None:
-    """Begin each test alike: code that draws without a seed then gives the same in each run, as other mistakes do."""
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Begin each test alike: code that draws without a seed then gives the same in each run, as other mistakes do.
+
+    Devices and dtypes are passed as they are; for each, pytest would set up a fixture, which takes as long as a test.
+    """
     torch.default_generator.manual_seed(0)
     forget_calls()
+    if hasattr(item, "callspec"):
+        case = item.callspec.params
+        item.funcargs |= {name: case[name] for name in ("dtype", "device", "elsewhere") if name in case}
 
 
 @pytest.hookimpl(wrapper=True)
@@ -111,21 +114,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
     In plain pytest and in editors, tests of the practice run on each right implementation; none may refuse one.
     """
-    if metafunc.definition.path == trials.MINE:
-        exercise = trials.Exercise()
-        if exercise.function in metafunc.fixturenames:
-            right = [exercise.implementations[name] for name in exercise.right]
-            metafunc.parametrize(exercise.function, right, ids=exercise.right)
+    if metafunc.definition.path == MINE:
+        found = vars(importlib.import_module("tests.practice.implementations"))
+        right = {name: found[name] for name in found if name.startswith("right_")}
+        if found["FUNCTION"] in metafunc.fixturenames:
+            metafunc.parametrize(found["FUNCTION"], [*right.values()], ids=[*right])
     if "elsewhere" in metafunc.fixturenames:
         other = second_device()
         name = "cuda" if other == "cuda" else "a second device, simulated"
         metafunc.parametrize("elsewhere", [torch.device(other)] if other else [], ids=[name] if other else None)
 
 
-@pytest.fixture(params=REAL_DEVICES)
+@pytest.fixture(params=REAL_DEVICES, ids=str)
 def device(request: pytest.FixtureRequest) -> torch.device:
     """The CPU, and the GPU where there is one."""
-    return torch.device(request.param)
+    return request.param
 
 
 # ── A second device ──
@@ -140,21 +143,20 @@ def second_device() -> str | None:
     """
     if ONLY_CPU or _GPU:
         return None if ONLY_CPU else "cuda"
-    if not any(place.is_dir() for place in PLACES):
-        return None
-    package = _simulation()
+    if not (TESTS / "harness" / "second_device").is_dir():
+        return None  # a copy of the tests alone
     try:
-        package.install()
-    except package.Unavailable:
+        _simulation().install()
+    except _simulation().Unavailable:
         return None
-    return package.DEVICE
+    return _simulation().DEVICE
 
 
 def says_nothing(error: BaseException) -> bool:
     """Whether a failure on the simulated device may be the simulation's: it lacks something, or is asked for CUDA."""
     if second_device() in (None, "cuda"):
         return False
-    package, causes = sys.modules["second_device"], [error]
+    package, causes = _simulation(), [error]
     while causes[-1] is not None and len(causes) < MOST_CAUSES:
         causes.append(causes[-1].__cause__ or causes[-1].__context__)
     if any(type(cause).__name__ == package.NotSimulated.__name__ for cause in causes):
@@ -163,10 +165,5 @@ def says_nothing(error: BaseException) -> bool:
 
 
 def _simulation():
-    """Import the simulation from its folder by path, since it belongs to no package that could be imported."""
-    folder = next(place for place in PLACES if place.is_dir())
-    init = folder / "__init__.py"
-    spec = importlib.util.spec_from_file_location("second_device", init, submodule_search_locations=[str(folder)])
-    package = sys.modules["second_device"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(package)
-    return package
+    """Import the simulation, for machines that need it."""
+    return importlib.import_module("tests.harness.second_device")

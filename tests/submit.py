@@ -16,10 +16,9 @@ from pathlib import Path
 from .harness import rubric, source_rules
 from .harness.feedback import why_not_imported
 from .harness.messages import LANGUAGES, Language, language_of, say
-from .harness.rubric import ROOT
+from .harness.rubric import MINE, ROOT
 from .harness.student import apart, import_packages, module_of, problems, source_files, warnings
 from .harness.terminal import command, exit_status, pad, painter, width
-from .harness.trials import handed_in
 
 MOMENT = (1980, 1, 1, 0, 0, 0)  # the time of every file in the zip, so that the same work gives the same bytes
 IMPORT_LIMIT_S = 60
@@ -52,13 +51,13 @@ def main() -> int:
     language = arguments.lang
     refused = problems(language)
     found = _probe(language) | refused
-    pieces = [_look_at(file, names, found.get(file, ""), language) for file, names in _expected().items()]
+    pieces = [_look_at(file, found.get(file, ""), language) for file in _expected()]
     pieces += [Piece(file, refused[file]) for file in sorted(refused.keys() - {piece.file for piece in pieces})]
     print("\n".join(_page(pieces, language)), end="\n\n")
     if any(piece.problem for piece in pieces) and not arguments.anyway:
         print(say(language, "not_packed", command=command("submit", "anyway")))
         return 1
-    files, practised = source_files(), handed_in()
+    files, practised = source_files(), [MINE] if MINE.is_file() else []
     for file, warning in warnings(language).items():
         print(f"{file}  {warning}")
     try:
@@ -69,7 +68,7 @@ def main() -> int:
     others = len(files) - sum((ROOT / file) in files for file in _expected())
     print(say(language, "packed", zip=arguments.out, files=len(files), others=others))
     if practised:
-        print(say(language, "packed_practice", file=practised[0].relative_to(ROOT).as_posix()))
+        print(say(language, "packed_practice", file=MINE.relative_to(ROOT).as_posix()))
     return 0
 
 
@@ -102,31 +101,16 @@ def _expected() -> dict[str, list[str]]:
     return expected
 
 
-def _look_at(file: str, names: list[str], problem: str, language: Language) -> Piece:
+def _look_at(file: str, problem: str, language: Language) -> Piece:
     path = ROOT / file
     if not path.is_file():
         return Piece(file, say(language, "missing_file"))
-    try:
-        text = source_rules.decoded(path.read_bytes())
-    except source_rules.Refused:
+    if problem:
         return Piece(file, problem)
-    try:
-        tree = ast.parse(text, file)
-    except (SyntaxError, ValueError) as error:
-        where = f" ({file}:{error.lineno})" if isinstance(error, SyntaxError) and error.lineno else ""
-        return Piece(file, f"{type(error).__name__}: {getattr(error, 'msg', error)}{where}")
-    if not problem and (absent := [name for name in names if name not in _names_in(tree)]):
-        problem = say(language, "not_defined", names=", ".join(absent))
-    todos = tuple(node.lineno for node in ast.walk(tree) if isinstance(node, ast.Raise) and _is_stub(node))
-    return Piece(file, problem, tuple(sorted(todos)), len(text.splitlines()))
-
-
-def _names_in(tree: ast.Module) -> set[str]:
-    """Names that are defined, imported or assigned anywhere in a file."""
-    nodes = list(ast.walk(tree))
-    names = {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
-    names |= {node.name for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef)}
-    return names | {node.id for node in nodes if isinstance(node, ast.Name)}
+    text = source_rules.decoded(path.read_bytes())
+    nodes = ast.walk(ast.parse(text, file))  # it could be imported
+    todos = sorted(node.lineno for node in nodes if isinstance(node, ast.Raise) and _is_stub(node))
+    return Piece(file, "", tuple(todos), len(text.splitlines()))
 
 
 def _is_stub(node: ast.Raise) -> bool:
@@ -146,9 +130,11 @@ def _import_problems(tell: Callable[[dict[str, str]], None], language: Language)
     """Import each file by itself, so that a broken file is no problem of other files; tell the problems by file."""
     import_packages()
     problems = {}
-    for file in _expected():
+    for file, names in _expected().items():
         try:
-            import_module(module_of(file))
+            module = import_module(module_of(file))
+            if absent := [name for name in names if not hasattr(module, name)]:
+                problems[file] = say(language, "not_defined", names=", ".join(absent))
         except (Exception, SystemExit) as error:
             place, message = why_not_imported(error, language)
             problems[file] = f"{message} ({place})" if place else message

@@ -11,7 +11,7 @@ import torch
 from src.functional import apply_rotary_pos_emb
 
 from .harness.compare import assert_close, assert_equal, assert_kind, assert_unchanged, forward_limit, gradient, shaped
-from .harness.student import gradient_of
+from .harness.parameters import gradient_of
 
 BATCH, SEQ, HEADS, HEAD_DIM = 2, 3, 3, 8  # as many heads as positions, so that mixing them up raises no error
 HALF = HEAD_DIM // 2
@@ -44,7 +44,7 @@ def one_then_zero(*shape):
 
 
 @pytest.mark.rubric("rotary_pairing_and_sign")
-def test_a_quarter_turn_sends_a_b_to_minus_b_a(dtype, device):
+def test_a_quarter_turn_swaps_the_halves_and_one_sign(dtype, device):
     """With cos = 0 and sin = 1 the halves change places, and the new first half changes its sign, up to rounding.
 
     cos = 0、sin = 1 时，前后两半互换，新的前一半变号；允许舍入误差。

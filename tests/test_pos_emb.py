@@ -22,7 +22,7 @@ from .harness.compare import (
     shaped,
 )
 from .harness.hints import ABOUT_DEFAULTS
-from .harness.student import gradient_of, listing
+from .harness.parameters import gradient_of, listing
 
 DIM, TRAINED = 4, 4  # hd and ms: with hd = 4 and base 10000, theta is 1 and 0.01
 THETAS = torch.tensor([1.0, 0.01])
@@ -66,10 +66,10 @@ def assert_same_tables(received, expected):
 
 
 NOT_STRETCHED = pytest.mark.hint(
-    en="With k = 1 nothing is stretched. For position 1 and hd = 8: which angles do you expect, in which columns? "
-    "Is row 0 position 0, and can a module be served a table that another one made?",
-    zh="k = 1 时没有任何拉伸。取位置 1、hd = 8：应该是哪些角度，各在哪一列？第 0 行是不是位置 0？"
-    "一个模块会不会用到另一个模块的表？",
+    en="With k = 1 nothing is stretched. If row 0 is wrong, which position does it have? If not, which theta does each "
+    "column use, and do your modules share tables?",
+    zh="k = 1 时没有任何拉伸。如果第 0 行不对，它用的是哪个位置？如果第 0 行没错，每一列用的是哪个 theta？"
+    "各模块是否共用表？",
 )
 OTHER_BASE = pytest.mark.hint(
     en="Are these the angles of base 16, or of a module with another base? Where does base enter the table, and if "
@@ -104,14 +104,14 @@ def test_angles_follow_the_stretched_base(base, ratio, thetas, device):
 @pytest.mark.rubric("rope_exact_angles")
 @pytest.mark.hint(
     en="Near positions are right, but far ones are not. Which dtype do positions and angles have before the cosine "
-    "is taken, and which whole numbers can it represent?",
-    zh="近的位置正确，远的位置出错。取余弦之前，位置和角度是什么 dtype？它能表示哪些整数？",
+    "is taken, and can it hold these positions and angles?",
+    zh="近的位置正确，远的位置出错。取余弦之前，位置和角度是什么 dtype？它存得下这些位置和角度吗？",
 )
 @pytest.mark.parametrize("table_dtype", ["float16", "bfloat16"], ids="tables-{}".format)
 def test_angles_are_computed_in_float32_whatever_dtype_the_tables_have(table_dtype, device):
-    """There is no 257 in bfloat16 and no 2049 in float16; such positions would turn by a neighbour's angle.
+    """There is no 257 in bfloat16 and no 2049 in float16, so positions are rounded, and angles even sooner.
 
-    bfloat16 里没有 257，float16 里没有 2049；这样的位置会转成相邻位置的角度。
+    bfloat16 里没有 257，float16 里没有 2049，所以位置会被舍入，角度更早就会被舍入。
     """
     rope = build(max_seq_len=2100, dtype=getattr(torch, table_dtype), device=device)
     with tables(2064, trained=2100):
@@ -174,9 +174,9 @@ def test_leaving_an_argument_out_means_its_default(argument, value, device):
 @pytest.mark.parametrize("ratio", [1, 2, 3])
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 def test_up_to_es_positions_the_tables_do_not_change(dynamic, ratio, device):
-    """With ms = 4 and k = {ratio}, the tables have es = 4 k rows. Each s up to es uses them, so all begin alike.
+    """The tables have es = ms * k rows, and each s up to es uses them, so all begin alike. Here ms = 4, k = {ratio}.
 
-    ms = 4、k = {ratio} 时表有 es = 4 k 行。不超过 es 的每个 s 都用这张表，所以开头都一样。
+    表有 es = ms * k 行，不超过 es 的每个 s 都用这张表，所以开头都一样。这里 ms = 4、k = {ratio}。
     """
     rope = build(ratio, dynamic=dynamic, device=device)
     short = tables_of(rope, TRAINED, device)
@@ -219,9 +219,9 @@ def test_every_row_and_head_is_turned_as_if_it_were_alone(heads, dtype, device):
 )
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 def test_a_longer_sequence_uses_the_smallest_even_ratio(dynamic, seq, ratio, device):
-    """With ms = 4, 4 k' must reach the length {seq}, and k' is even. A module built with that k has the same tables.
+    """The smallest even k' with ms * k' >= s counts: built with it, a module has these tables. Here ms = 4, s = {seq}.
 
-    ms = 4 时，4 k' 不能小于长度 {seq}，且 k' 为偶数。以这个 k 新建的模块有同样的表。
+    k' 是使 ms * k' 不小于 s 的最小偶数，以它为 k 新建的模块有同样的表。这里 ms = 4、s = {seq}。
     """
     expected = tables_of(build(ratio, device=device), seq, device)
     with tables(seq):
@@ -230,8 +230,10 @@ def test_a_longer_sequence_uses_the_smallest_even_ratio(dynamic, seq, ratio, dev
 
 @pytest.mark.rubric("rope_smallest_even_ratio")
 @pytest.mark.hint(
-    en="From which numbers does your code find k' here? Is the initial k among them, by itself or inside es?",
-    zh="你的代码在这里用哪些数算出 k'？其中有没有最初的 k，或者含有它的 es？",
+    en="From which numbers does your code find k' here, and from which base does it stretch? Is the initial k among "
+    "them, by itself, inside es, or inside a base that the constructor has stretched already?",
+    zh="你的代码在这里用哪些数算出 k'，又从哪个 base 开始拉伸？其中有没有最初的 k，或者含有它的 es，"
+    "或者构造时已经拉伸过的 base？",
 )
 def test_an_odd_initial_ratio_still_grows_to_an_even_one(device):
     """With ms = 4, k = 3 serves 12 positions; 13 need k' = 4, the smallest even ratio that reaches them.
@@ -257,9 +259,9 @@ def test_growth_stretches_the_base_that_was_given(device):
 @pytest.mark.rubric("rope_static")
 @pytest.mark.parametrize(("seq", "ratio"), [(3, 1), (4, 1), (9, 1), (4, 2), (4, 3)])
 def test_a_long_sequence_leaves_nothing_behind(seq, ratio, device):
-    """With dynamic=False, a module with k = {ratio} that has seen 20 positions answers as a new one with that k does.
+    """With dynamic=False, a module that has seen 20 positions answers as a new one with its k does.
 
-    dynamic=False 时，k = {ratio} 的模块处理过 20 个位置之后，与以这个 k 新建的模块结果相同。
+    dynamic=False 时，处理过 20 个位置的模块，与以同样的 k 新建的模块结果相同。
     """
     used, fresh = build(ratio, device=device), build(ratio, device=device)
     tables_of(used, 20, device)
@@ -303,9 +305,9 @@ def test_every_growth_is_kept(mode, device):
 @pytest.mark.rubric("rope_buffers")
 @pytest.mark.parametrize(("seq", "rows"), [(3, 8), (15, 16)], ids=["at-first", "after-growth"])
 def test_the_tables_are_buffers_that_state_dict_does_not_list(seq, rows, dtype, device):
-    """With ms = 4 and k = 2, a module that has seen {seq} positions has tables of {rows} rows, in the dtype asked for.
+    """The tables have es rows in the dtype asked for, and state_dict() lists none. Here es is {rows} after s = {seq}.
 
-    ms = 4、k = 2 时，处理过 {seq} 个位置的模块，表有 {rows} 行，dtype 按参数指定。
+    表有 es 行，dtype 按参数指定，state_dict() 里没有表。这里处理过 s = {seq} 之后 es 是 {rows}。
     """
     rope = build(2, dynamic=True, dtype=dtype, device=device)
     tables_of(rope, seq, device)

@@ -25,10 +25,11 @@ from .harness.compare import (
     assert_unchanged,
     draw_limit,
     gradient,
+    shaped,
     telling,
 )
 from .harness.hints import ABOUT_DEFAULTS
-from .harness.student import assert_drawn, gradient_of, only_parameter, parameter_of, set_values
+from .harness.parameters import assert_drawn, gradient_of, only_parameter, parameter_of, set_values
 
 VOCAB, EMB, WORLD = 16, 8, 4
 ROWS = VOCAB // WORLD  # ids that one rank owns
@@ -71,13 +72,14 @@ def whole(**arguments):
 def shard(rank, **arguments):
     """Build a rank's shard; row ``i`` of the whole table would be filled with ``i + 1``, so no row is zero."""
     module = new_shard(rank=rank, **arguments)
-    set_values(parameter_of(module, ROWS * EMB), numbered_rows(owned_by(rank)) + 1)
+    own = owned_by(rank, arguments.get("world_size", WORLD))
+    set_values(parameter_of(module, len(own) * EMB), numbered_rows(own) + 1)
     return module
 
 
-def owned_by(rank):
-    """Return the ids of a rank: four consecutive ones."""
-    return range(rank * ROWS, (rank + 1) * ROWS)
+def owned_by(rank, ranks=WORLD):
+    """Return the consecutive ids of a rank."""
+    return range(rank * VOCAB // ranks, (rank + 1) * VOCAB // ranks)
 
 
 def numbered_rows(ids):
@@ -155,45 +157,17 @@ def test_id_0_is_an_ordinary_id(device):
 
 
 @pytest.mark.rubric("vocab_init_and_reset")
-@pytest.mark.parametrize(("mean", "std", "seed"), [(0.0, 1.0, 42), (3.0, 0.5, 7)], ids=["defaults", "mean-3"])
+@pytest.mark.parametrize(("mean", "std", "seed"), [(0.0, 1.0, 42), (3.0, 0.5, 7)], ids=["mean-0", "mean-3"])
 def test_the_table_is_one_normal_draw_right_after_seeding(mean, std, seed, dtype, device):
     """A draw of the same size from the same seed; a 16-bit one may be drawn in float32 and then converted.
 
     设种子后立即采样一次，大小相同；16 位时也可以先用 float32 采样再转换。
     """
-    chosen = {} if seed == 42 else {"init_mean": mean, "init_std": std, "init_seed": seed}
-    module = new_table(dtype=dtype, device=device, **chosen)
+    module = new_table(init_mean=mean, init_std=std, init_seed=seed, dtype=dtype, device=device)
     draws = normal_draws((VOCAB, EMB), mean, std, seed, dtype, device)
     limit = draw_limit((draws[0].double() - mean).abs() + abs(mean), dtype)
     with about(TABLE):
         assert_drawn(module, draws, limit)
-
-
-@pytest.mark.rubric("vocab_dtype_and_registration")
-def test_the_table_is_the_only_parameter(dtype, device):
-    """One nn.Parameter [v, e] in the dtype and on the device asked for, trainable.
-
-    只有一个可训练的 nn.Parameter [v, e]，dtype 和 device 按参数指定。
-    """
-    own = only_parameter(new_table(dtype=dtype, device=device))
-    with about(TABLE):
-        assert_kind(own, shape=(VOCAB, EMB), dtype=dtype, device=device)
-
-
-@pytest.mark.rubric("vocab_purity")
-@WRITTEN_TO
-def test_looking_up_changes_neither_ids_nor_table(device):
-    """The caller owns the ids, and training alone changes the table.
-
-    id 属于调用者；表只在训练时改变。
-    """
-    module = whole(device=device)
-    ids = torch.tensor([[0, 15, 3], [7, 7, 1]], device=device)
-    table = parameter_of(module, VOCAB * EMB)
-    ids_before, table_before = ids.clone(), table.detach().clone()
-    module(ids)
-    assert_unchanged(ids, ids_before, "input_ids")
-    assert_unchanged(table, table_before, TABLE)
 
 
 @pytest.mark.rubric("vocab_backward")
@@ -214,39 +188,15 @@ def test_a_row_receives_the_sum_of_the_gradients_of_its_uses(dtype, device):
 
 
 @pytest.mark.rubric("shard_owned_ids")
-@EVERY_RANK
-def test_an_owned_id_gives_its_row_of_the_shard(rank, dtype, device):
-    """Row i of the whole table holds i + 1; rank r owns the ids 4 r to 4 r + 3, both ends included.
+@pytest.mark.parametrize(("ranks", "rank"), [(4, 0), (4, 1), (4, 2), (4, 3), (2, 0), (2, 1), (1, 0)])
+def test_an_owned_id_gives_its_row_of_the_shard(ranks, rank, device):
+    """Rank r of w owns the ids 16 r / w to 16 (r + 1) / w - 1; row i of the whole table holds i + 1.
 
-    整张表的第 i 行全是 i + 1；rank r 拥有的 id 是 4 r 到 4 r + 3，两端都包含。
+    w 个 rank 中的 rank r 拥有 id 16 r / w 到 16 (r + 1) / w - 1；整张表的第 i 行全是 i + 1。
     """
-    ids = torch.tensor([list(owned_by(rank))], device=device)
-    output = shard(rank, dtype=dtype, device=device)(ids)
-    assert_rows(output, numbered_rows(owned_by(rank)).unsqueeze(0) + 1, ids)
-
-
-@pytest.mark.rubric("shard_owned_ids")
-def test_a_single_rank_owns_every_id(device):
-    """With world_size=1, the default, the shard is the whole table.
-
-    world_size=1（默认值）时，分片就是整张表。
-    """
-    module = vocab_emb.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, device=device)
-    set_values(parameter_of(module, VOCAB * EMB), numbered_rows(range(VOCAB)))
-    assert_equal(module(torch.arange(VOCAB, device=device).unsqueeze(0)), numbered_rows(range(VOCAB)).unsqueeze(0))
-
-
-@pytest.mark.rubric("shard_owned_ids")
-@pytest.mark.parametrize("rank", range(2))
-def test_each_of_two_ranks_owns_half_of_the_ids(rank, device):
-    """With 16 rows and 2 ranks, rank 0 owns the ids 0 to 7 and rank 1 the ids 8 to 15.
-
-    16 行、2 个 rank 时，rank 0 拥有 id 0 到 7，rank 1 拥有 id 8 到 15。
-    """
-    module, own = new_shard(rank=rank, world_size=2, device=device), range(8 * rank, 8 * rank + 8)
-    set_values(parameter_of(module, 8 * EMB), numbered_rows(own) + 1)
-    ids = torch.tensor([list(own)], device=device)
-    assert_rows(module(ids), numbered_rows(own).unsqueeze(0) + 1, ids)
+    ids = torch.tensor([list(owned_by(rank, ranks))], device=device)
+    output = shard(rank, world_size=ranks, device=device)(ids)
+    assert_rows(output, numbered_rows(owned_by(rank, ranks)).unsqueeze(0) + 1, ids)
 
 
 @pytest.mark.rubric("shard_owned_ids")
@@ -269,14 +219,15 @@ def test_large_owned_ids_are_not_rounded(dtype, device):
     zh="只有一个其他 rank 的 id 得到了结果，就是紧挨着本 rank 范围的那个。是哪个比较放它进来的：< 还是 <=，> 还是 >=？",
 )
 @EVERY_RANK
-def test_an_id_of_another_rank_gives_zeros(rank, dtype, device):
-    """All 16 ids go in; outside 4 r to 4 r + 3 exactly zero comes out, and inside something does.
+def test_an_id_of_another_rank_gives_zeros(rank, device):
+    """All 16 ids go in; outside 4 r to 4 r + 3 exactly zero comes out, and inside something else than zero.
 
     16 个 id 全部输入：4 r 到 4 r + 3 之外必须得到严格的零，之内则不是零。
     """
-    output = shard(rank, dtype=dtype, device=device)(torch.arange(VOCAB, device=device).unsqueeze(0))
-    foreign = torch.tensor([i for i in range(VOCAB) if i not in owned_by(rank)])
-    assert_rows(output[:, foreign], torch.zeros(1, VOCAB - ROWS, EMB), foreign.unsqueeze(0))
+    ids = torch.arange(VOCAB, device=device).unsqueeze(0)
+    output = shaped(shard(rank, device=device)(ids), (1, VOCAB, EMB))
+    own = torch.tensor([[[i in owned_by(rank)] for i in range(VOCAB)]], device=device)
+    assert_rows(output.masked_fill(own, 0), torch.zeros(1, VOCAB, EMB), ids)
     if not output.any():
         raise MismatchError(("only_zeros", {"where": OWN_IDS}))
 
@@ -298,35 +249,17 @@ def test_the_outputs_of_all_ranks_add_up_to_the_full_embedding(world_size, dtype
 
 
 @pytest.mark.rubric("shard_seed")
-@pytest.mark.parametrize(("std", "seed"), [(0.5, 100), (0.5, 7)], ids=["seed-100", "seed-7"])
 @EVERY_RANK
-def test_rank_r_draws_right_after_seeding_with_base_seed_plus_r(rank, std, seed, dtype, device):
+def test_rank_r_draws_right_after_seeding_with_base_seed_plus_r(rank, dtype, device):
     """A draw of the shard's size from init_base_seed + rank; a 16-bit one may be drawn in float32 first.
 
     以 init_base_seed + rank 为种子采样一次，大小与分片相同；16 位时也可以先用 float32 采样再转换。
     """
-    chosen = {"init_mean": 2.0, "init_std": std, "init_base_seed": seed}
-    module = new_shard(rank=rank, **chosen, dtype=dtype, device=device)
-    draws = normal_draws((ROWS, EMB), 2.0, std, seed + rank, dtype, device)
+    module = new_shard(rank=rank, init_mean=2.0, init_std=0.5, init_base_seed=7, dtype=dtype, device=device)
+    draws = normal_draws((ROWS, EMB), 2.0, 0.5, 7 + rank, dtype, device)
     limit = draw_limit((draws[0].double() - 2).abs() + 2, dtype)
     with about(SHARD):
         assert_drawn(module, draws, limit)
-
-
-@pytest.mark.rubric("shard_registration_and_arguments")
-@pytest.mark.hint(
-    "shape",
-    en="Which rows does your parameter hold? Is one of them no row of this rank, such as a row of zeros?",
-    zh="你的参数里有哪些行？其中有没有不属于本 rank 的行，例如一行零？",
-)
-def test_the_shard_is_the_only_parameter(dtype, device):
-    """One nn.Parameter [v / w, e] in the dtype and on the device asked for, trainable.
-
-    只有一个可训练的 nn.Parameter [v / w, e]，dtype 和 device 按参数指定。
-    """
-    own = only_parameter(new_shard(rank=1, dtype=dtype, device=device))
-    with about(SHARD):
-        assert_kind(own, shape=(ROWS, EMB), dtype=dtype, device=device)
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
@@ -359,23 +292,6 @@ def test_the_error_names_vocab_size_and_world_size():
     assert_names_sizes(vocab_emb.ParallelVocabEmbedding, names=("vocab_size", "world_size"), **sizes)
 
 
-@pytest.mark.rubric("shard_purity")
-@WRITTEN_TO
-@EVERY_RANK
-def test_embedding_changes_neither_ids_nor_shard(rank, device):
-    """All ranks receive the same ids one after the other, so none may shift or mask them in place.
-
-    各个 rank 先后收到同一份 id，所以谁都不能在原地平移或掩码。
-    """
-    module = shard(rank, device=device)
-    ids = torch.tensor([[0, 15, 3], [7, 9, 12]], device=device)
-    table = parameter_of(module, ROWS * EMB)
-    ids_before, table_before = ids.clone(), table.detach().clone()
-    module(ids)
-    assert_unchanged(ids, ids_before, "input_ids")
-    assert_unchanged(table, table_before, SHARD)
-
-
 @pytest.mark.rubric("shard_backward")
 @NO_GRADIENT_FOR_ONE
 @EVERY_RANK
@@ -391,36 +307,17 @@ def test_only_owned_ids_send_gradients(rank, dtype, device):
         assert_rows(received, torch.full((ROWS, EMB), 3.0), torch.tensor(owned_by(rank)))
 
 
-@pytest.mark.rubric("vocab_mixed_devices")
-def test_the_rows_are_on_the_device_of_the_ids(device):
-    """Where table and ids are on one device, the rows are there, too.
-
-    表与 id 在同一个设备上时，取出的行也在那里。
-    """
-    module = vocab_emb.VocabEmbedding(vocab_size=16, emb_size=3, device=device)
-    assert_kind(module(torch.tensor([[0, 5]], device=device)), shape=(1, 2, 3), dtype=torch.float32, device=device)
-
-
-@pytest.mark.rubric("shard_mixed_devices")
-def test_rows_and_zeros_are_on_the_device_of_the_ids(device):
-    """Where shard and ids are on one device, the output is there, too.
-
-    分片与 id 在同一个设备上时，输出也在那里。
-    """
-    output = shard(1, device=device)(torch.tensor([[0, 5]], device=device))
-    assert_kind(output, shape=(1, 2, EMB), dtype=torch.float32, device=device)
-
-
 # ── What holds for the whole table, and for the shard of a rank alike ───────────────────────────────────────────────
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One of the two layers: what it is called, how to build it, the rows that it holds, and the seed of their draw."""
+    """One of the two layers: what it is called, how to build it, its rows, and the seed, given and drawn with."""
 
     name: dict[str, str]
     new: Callable[..., torch.nn.Module]
     rows: int
+    given: dict[str, int]
     seed: int
 
     def parameter(self, module):
@@ -434,12 +331,15 @@ class Kind:
         return module
 
 
-def both(vocab, shard, ranks):
-    """Run a test on the whole table and on the shards of some ranks, each with the mark of its property."""
-    kinds = [pytest.param(Kind(TABLE, new_table, VOCAB, 42), marks=vocab, id="table")]
+def both(vocab, shard, ranks, *asked):
+    """Run a test on the whole table and on the shards of some ranks, each with the mark of its property.
+
+    The questions ``asked`` are about shards alone.
+    """
+    kinds = [pytest.param(Kind(TABLE, new_table, VOCAB, {"init_seed": 42}, 42), marks=vocab, id="table")]
     for rank in ranks:
-        kind = Kind(SHARD, partial(new_shard, rank=rank), ROWS, 42 + rank)
-        kinds.append(pytest.param(kind, marks=shard, id=f"rank-{rank}"))
+        kind = Kind(SHARD, partial(new_shard, rank=rank), ROWS, {"init_base_seed": 42}, 42 + rank)
+        kinds.append(pytest.param(kind, marks=[shard, *asked], id=f"rank-{rank}"))
     return pytest.mark.parametrize("kind", kinds)
 
 
@@ -447,9 +347,6 @@ ONE_RANK, EVERY = [2], range(WORLD)
 INIT = both(pytest.mark.rubric("vocab_init_and_reset"), pytest.mark.rubric("shard_seed"), ONE_RANK)
 OF_OUTPUT = pytest.mark.rubric("vocab_dtype_and_registration"), pytest.mark.rubric("shard_registration_and_arguments")
 OUTPUT = both(*OF_OUTPUT, ONE_RANK)
-MIXED = both(pytest.mark.rubric("vocab_mixed_devices"), pytest.mark.rubric("shard_mixed_devices"), ONE_RANK)
-PURITY = both(pytest.mark.rubric("vocab_purity"), pytest.mark.rubric("shard_purity"), EVERY)
-BACKWARD = both(pytest.mark.rubric("vocab_backward"), pytest.mark.rubric("shard_backward"), EVERY)
 
 
 WHOLE_DEFAULTS = {"init_mean": 0.0, "init_std": 1.0, "init_seed": 42, "dtype": torch.float32}
@@ -509,18 +406,38 @@ def test_the_draw_is_made_on_the_device_that_is_asked_for(kind, elsewhere):
 
     generator 与参数在同一个设备上；在第二个设备上，同一个种子得到的数与 CPU 上不同。
     """
-    module = kind.new(device=elsewhere)
+    module = kind.new(init_mean=0.0, init_std=1.0, **kind.given, device=elsewhere)
     parameter = kind.parameter(module)
     assert_kind(parameter, shape=tuple(parameter.shape), dtype=torch.float32, device=elsewhere)
     (drawn, _) = normal_draws((kind.rows, EMB), 0.0, 1.0, kind.seed, torch.float32, elsewhere)
     assert_drawn(module, [drawn], draw_limit(drawn, torch.float32))
 
 
+@both(
+    pytest.mark.rubric("vocab_dtype_and_registration"),
+    pytest.mark.rubric("shard_registration_and_arguments"),
+    ONE_RANK,
+    pytest.mark.hint(
+        "shape",
+        en="Which rows does your parameter hold? Is one of them no row of this rank, such as a row of zeros?",
+        zh="你的参数里有哪些行？其中有没有不属于本 rank 的行，例如一行零？",
+    ),
+)
+def test_there_is_one_parameter(kind, dtype, device):
+    """One trainable nn.Parameter, [v, e] or for a rank [v / w, e], in the dtype and on the device asked for.
+
+    只有一个可训练的 nn.Parameter：整张表是 [v, e]，一个 rank 的分片是 [v / w, e]，dtype 和 device 按参数指定。
+    """
+    own = only_parameter(kind.new(dtype=dtype, device=device))
+    with about(kind.name):
+        assert_kind(own, shape=(kind.rows, EMB), dtype=dtype, device=device)
+
+
 @OUTPUT
 def test_the_output_follows_the_dtype_of_the_parameter(kind, dtype, device):
-    """The parameter decides, in either mode, not the constructor's argument; ids may be cut out, as tokens[:, :-1] is.
+    """It is the dtype that the parameter has now, also after module.to(dtype); modes and cut-out ids change nothing.
 
-    输出的 dtype 在两种模式下都由参数决定，而不是构造函数：模块转换之后也是新的；id 可以像 tokens[:, :-1] 那样切出来。
+    输出的 dtype 取自参数现在的 dtype，模块转换之后也是如此；train、eval 以及切片得到的 id 都不影响。
     """
     for module in (kind.filled(dtype=dtype, device=device), kind.filled(device=device).to(dtype)):
         for mode in (True, False):
@@ -534,14 +451,24 @@ def test_a_moved_module_answers_where_it_was_moved_to(kind, elsewhere):
 
     在第二个设备（没有 GPU 时由模拟代替）上输出相同。
     """
-    module, ids = kind.filled(), torch.tensor([[0, 9], [15, 9]])
-    expected = module(ids)
-    output = module.to(elsewhere)(ids.to(elsewhere))
-    assert_kind(output, shape=tuple(expected.shape), dtype=expected.dtype, device=elsewhere)
-    assert_equal(output, expected)
+    for ids in torch.tensor([[[0, 9], [15, 9]], [[0, 15], [4, 15]]]):  # of the second, rank 2 owns none
+        expected = kind.filled()(ids)
+        output = kind.filled().to(elsewhere)(ids.to(elsewhere))
+        assert_kind(output, shape=tuple(expected.shape), dtype=expected.dtype, device=elsewhere)
+        assert_equal(output, expected)
 
 
-@MIXED
+@both(pytest.mark.rubric("vocab_mixed_devices"), pytest.mark.rubric("shard_mixed_devices"), ONE_RANK)
+def test_the_output_is_on_the_device_of_the_ids(kind, device):
+    """Where parameter and ids are on one device, the output is there, too.
+
+    参数与 id 在同一个设备上时，输出也在那里。
+    """
+    output = kind.filled(device=device)(torch.tensor([[0, 5]], device=device))
+    assert_kind(output, shape=(1, 2, EMB), dtype=torch.float32, device=device)
+
+
+@both(pytest.mark.rubric("vocab_mixed_devices"), pytest.mark.rubric("shard_mixed_devices"), ONE_RANK)
 def test_the_parameter_may_be_on_another_device_than_the_ids(kind, elsewhere):
     """The output is the same, on the device of the ids; the parameter stays where it is, its gradient arrives there.
 
@@ -559,7 +486,21 @@ def test_the_parameter_may_be_on_another_device_than_the_ids(kind, elsewhere):
             assert_kind(tensor, shape=tuple(tensor.shape), dtype=torch.float32, device=home)
 
 
-@PURITY
+@both(pytest.mark.rubric("vocab_purity"), pytest.mark.rubric("shard_purity"), EVERY)
+@WRITTEN_TO
+def test_a_call_changes_neither_ids_nor_rows(kind, device):
+    """The caller owns the ids and passes them to every rank; training alone changes the rows.
+
+    id 属于调用者，各个 rank 先后收到同一份；各行只在训练时改变。
+    """
+    module, ids = kind.filled(device=device), torch.tensor([[0, 15, 3], [7, 7, 12]], device=device)
+    ids_before, rows_before = ids.clone(), kind.parameter(module).detach().clone()
+    module(ids)
+    assert_unchanged(ids, ids_before, "input_ids")
+    assert_unchanged(kind.parameter(module), rows_before, kind.name)
+
+
+@both(pytest.mark.rubric("vocab_purity"), pytest.mark.rubric("shard_purity"), EVERY)
 def test_earlier_calls_leave_no_trace(kind, device):
     """After calls with other ids, and with other rows, a module answers as a new one does.
 
@@ -576,7 +517,7 @@ def test_earlier_calls_leave_no_trace(kind, device):
         assert_unchanged(kind.parameter(used), before, kind.name)
 
 
-@BACKWARD
+@both(pytest.mark.rubric("vocab_backward"), pytest.mark.rubric("shard_backward"), EVERY)
 def test_evaluation_mode_stops_no_gradient(kind, device):
     """In eval(), the parameter receives the gradient that it receives in train().
 

@@ -22,6 +22,7 @@ Law = Mapping[str, str]  # by language
 # Parts that have no influence on a report: of an assignment, and of the core.
 NOT_DECIDING = ("corpus", "demo", "selftest")
 NOT_DECIDING_IN_CORE = ("cli", "export", "grades", "pages")
+CASE = re.compile(r"[.:。；] ?(?:[Hh]ere|这里)[^{]*\{.*")  # the numbers of a case, which end a law
 
 
 @dataclass(frozen=True)
@@ -157,11 +158,12 @@ def _laws(folder: Path) -> Iterator[tuple[str, Law]]:
         for test in reversed(ast.parse(path.read_text("utf-8")).body):
             if isinstance(test, ast.FunctionDef):
                 for decorator in test.decorator_list:
-                    if mark := re.fullmatch(r"pytest\.mark\.rubric\('(\w+)'\)", ast.unparse(decorator)):
-                        yield mark[1], _words(test)
+                    for name in re.findall(r"pytest\.mark\.rubric\('(\w+)'\)", ast.unparse(decorator)):
+                        yield name, _words(test)
 
 
 def _words(test: ast.FunctionDef) -> Law:
-    """The docstring: a paragraph in English, and one in Chinese, which has no spaces."""
+    """The docstring without a case's numbers: a paragraph in English, and one in Chinese, which has no spaces."""
     english, _, chinese = (ast.get_docstring(test) or "").partition("\n\n")
-    return {"en": " ".join(english.split()), "zh": "".join(line.strip() for line in chinese.splitlines())}
+    lines = "".join(line.strip() for line in chinese.splitlines())
+    return {"en": CASE.sub(".", " ".join(english.split())), "zh": CASE.sub("。", lines)}

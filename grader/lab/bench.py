@@ -85,7 +85,7 @@ def python(*words: str, cwd: Path = ASSIGNMENT.root, timeout_s: float | None = N
 
 def students_copy(folder: Path) -> Path:
     """A student's repository with all tasks solved, for ``make test``."""
-    for name in ("src", "tests", "grader/second_device", "grader/assignment"):
+    for name in ("src", "tests", "grader/assignment"):
         shutil.copytree(ASSIGNMENT.root / name, folder / name)
     shutil.copy(ASSIGNMENT.root / "pyproject.toml", folder)
     for path, text in ASSIGNMENT.solution().items():

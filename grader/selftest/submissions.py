@@ -89,7 +89,7 @@ def read_archive(data: bytes, expected: Expected = ANYTHING, part: Part = WHOLE)
 def handed_out(folder: Path, of: Assignment = ASSIGNMENT) -> Path:
     """Copy what a student gets into a folder, as far as the tests need it."""
     shutil.copytree(of.root / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
-    harness = shutil.ignore_patterns("__pycache__", "test_*.py", "rubric.toml", *OPTIONAL)
+    harness = shutil.ignore_patterns("__pycache__", "test_*.py", "rubric.toml", "second_device", *OPTIONAL)
     shutil.copytree(REPOSITORY / "tests", folder / "tests", ignore=harness)
     for test in (of.root / "tests").glob("test_*.py"):
         shutil.copy(test, folder / "tests")

@@ -203,7 +203,7 @@ def shaped(received: object, shape: Iterable[int]) -> Tensor:
 
 
 def shown(value: object) -> str:
-    """A tensor's dtype and shape, of ids also their range; or a plain value; empty for anything else."""
+    """A tensor's dtype and shape, of ids also their range; or a number or a few; empty for anything else."""
     if isinstance(value, Tensor):
         where = "" if value.device.type == "cpu" else f" on {value.device.type}"
         ids = value.dtype == torch.int64 and value.numel() > 0
@@ -211,7 +211,8 @@ def shown(value: object) -> str:
         return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}{where}{span}"
     if isinstance(value, list | tuple) and value and all(isinstance(item, Tensor) for item in value):
         return f"({', '.join(map(shown, value))})"
-    plain = value is None or isinstance(value, bool | int | float | torch.Size)
+    numbers = value if isinstance(value, tuple) and len(value) <= SHOWN_VALUES else [value]
+    plain = value is None or all(isinstance(number, bool | int | float) for number in numbers)
     return f"= {list(value) if isinstance(value, torch.Size) else value}" if plain else ""
 
 

@@ -32,8 +32,8 @@ REGISTRATION: Words = {
 }
 
 ABOUT_DEFAULTS: Words = {
-    "en": "Which default does your constructor give this argument, and is it the argument that your lines use?",
-    "zh": "你的构造函数给这个参数的默认值是什么？你的各行代码用的是不是这个参数？",
+    "en": "Which default does your constructor give this argument?",
+    "zh": "你的构造函数给这个参数的默认值是什么？",
 }
 
 # By the kind of failure. Any other kind gets the question of its test or of its property.
@@ -93,8 +93,9 @@ QUESTIONS: Mapping[str, Words] = {
         "zh": "这里只看 dtype，不看数值。这个张量的 dtype 来自哪里：传下去的参数，还是得到它的最后一步？",
     },
     "device": {
-        "en": "Only the device is checked here, not the numbers. Where is each tensor that you create or keep?",
-        "zh": "这里只看 device，不看数值。你新建或保存的每个张量在哪个设备上？",
+        "en": "Only the device is checked here, not the numbers. Follow it to the last line: on which device are the "
+        "input, what you create or keep, and what you return?",
+        "zh": "这里只看 device，不看数值。顺着每一行看：输入、你新建或保存的张量、返回的张量各在哪个设备上？",
     },
     "in_place": {
         "en": "This line writes into a tensor that must stay as it is. Does it work in place (a name ending in _, +=, "
@@ -121,8 +122,8 @@ QUESTIONS: Mapping[str, Words] = {
         "zh": "梯度在哪里被切断：detach、.data、no_grad，还是新建的张量？",
     },
     "elsewhere": {
-        "en": "These are the right numbers in the wrong places. Which reshape, transpose or index moves them?",
-        "zh": "数是对的，位置不对。是哪个 reshape、transpose 或下标移动了它们？",
+        "en": "Which reshape, transpose or index moves the numbers?",
+        "zh": "是哪个 reshape、transpose 或下标移动了这些数？",
     },
 }
 

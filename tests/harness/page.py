@@ -222,7 +222,7 @@ class Page:
         Unless what the test saw is more special: then that would lead away from it. A line that fails shows no result.
         """
         language = self.feedback.language
-        if trouble.kind not in ("error", "python") and (found := self._causes(prop)):
+        if trouble.kind not in ("error", "python", "not_reset") and (found := self._causes(prop)):
             either = (
                 " ".join(self._say("mistake_named", text=one[language], name=one["name"]) for one in together)
                 for together in found

@@ -11,6 +11,7 @@ from .messages import Words
 TESTS = Path(__file__).resolve().parents[1]
 ROOT = TESTS.parent
 SOURCE = ROOT / "src"
+MINE = TESTS / "practice" / "test_mine.py"  # the student's own tests; some assignments have no practice
 STUDENTS_COPY = Path(__file__).with_name("rubric.toml")  # has no hints; not in the course's own repository
 PLACES = (STUDENTS_COPY, ROOT / "grader" / "assignment" / "rubric.toml")
 FULL_POINTS = 100

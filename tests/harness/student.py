@@ -1,8 +1,7 @@
-"""The student's code: imports in time, processes of its own, tensors of modules, files the grader would not take."""
+"""The student's code: imports in time, processes of its own, and files that the grader would not take."""
 
 import ast
 import ctypes
-import faulthandler
 import importlib
 import linecache
 import multiprocessing
@@ -12,7 +11,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 from multiprocessing.connection import Connection
@@ -20,17 +19,12 @@ from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import Any
 
-import torch
-from torch import Tensor, nn
-
 from . import rubric, source_rules
-from .compare import MismatchError, assert_close_to_one_of
-from .messages import Language, Words, say
+from .messages import Language, say
 from .rubric import ROOT, SOURCE
 
 TIME_LIMIT_S = 10.0  # for a test or an import; all tests together take a second, but a GPU may need some to start
 LIMIT_AFTER_TIMEOUT_S = 1.0  # after a first timeout, since what comes next is likely to hang in the same loop
-PATIENCE = 3  # how often a thread that is late is told so, each time after the limit, before the whole run is ended
 
 
 @contextmanager
@@ -64,35 +58,19 @@ class _Late(Exception):
 
 @contextmanager
 def _by_thread(limit_s: float, message: str) -> Iterator[None]:
-    """Have another thread raise an exception in this one, between two steps of Python.
-
-    Code that is inside one long step, such as a call of C, does not notice. If it has not ended after some more limits,
-    nothing but the end of the process helps; stderr then says where it was.
-    """
-    late, ended, alone = threading.get_ident(), threading.Event(), threading.Lock()
-
-    def watch() -> None:
-        for _ in range(PATIENCE):
-            if ended.wait(limit_s):
-                return
-            with alone:
-                if not ended.is_set():
-                    _raise_in(late, _Late)
-        if not ended.wait(limit_s):
-            print(message, file=sys.stderr, flush=True)
-            faulthandler.dump_traceback(all_threads=True)
-            os._exit(1)
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
+    """Have another thread raise an exception in this one, between two steps of Python, as a signal would."""
+    late = threading.get_ident()
+    timer = threading.Timer(limit_s, _raise_in, (late, _Late))
+    timer.daemon = True
+    timer.start()
     try:
         yield
     except _Late as error:
         raise TimeoutError(message).with_traceback(error.__traceback__) from None
     finally:
-        with alone:
-            ended.set()
-            _raise_in(late, None)  # takes back what has not been raised yet
+        timer.cancel()
+        timer.join()
+        _raise_in(late, None)  # takes back what has not been raised yet
 
 
 def _raise_in(thread: int, kind: type[Exception] | None) -> None:
@@ -263,96 +241,3 @@ def other_packages(text: str) -> list[str]:
     found = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     found |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
     return sorted({name.partition(".")[0] for name in found} - {*sys.stdlib_module_names, "torch", SOURCE.name})
-
-
-def parameter_of(module: nn.Module, elements: int) -> nn.Parameter:
-    """Find the parameter with that many elements, whatever its name and shape."""
-    for parameter in module.parameters():
-        if parameter.numel() == elements:
-            return parameter
-    raise MismatchError(("no_parameter_of", {"elements": elements, "found": listing(module.named_parameters())}))
-
-
-def only_parameter(module: nn.Module) -> nn.Parameter:
-    """Return the module's one trainable parameter, or raise if there is not exactly one."""
-    (parameter,) = weights(module, 1)
-    if not parameter.requires_grad:
-        raise MismatchError(("frozen", {}))
-    return parameter
-
-
-def weights(module: nn.Module, number: int) -> list[nn.Parameter]:
-    """List the module's parameters in the order of registration, or raise if there are not exactly ``number``."""
-    found = list(module.parameters())
-    if len(found) != number:
-        raise MismatchError(("parameters", {"found": listing(module.named_parameters()), "expected": str(number)}))
-    return found
-
-
-def set_weights(module: nn.Module, *values: Tensor) -> nn.Module:
-    """Write ``values`` into the module's parameters, one after the other, and return the module."""
-    for parameter, value in zip(weights(module, len(values)), values, strict=True):
-        if parameter.shape != value.shape:
-            raise MismatchError(("shape", {"received": list(parameter.shape), "expected": list(value.shape)}))
-        set_values(parameter, value)
-    return module
-
-
-def gradient_of(tensor: Tensor, name: str | Words) -> Tensor:
-    """Return the gradient of ``tensor``, made dense if it is sparse; messages call the tensor ``name``."""
-    if tensor.grad is None:
-        raise MismatchError(("no_gradient", {"name": name}))
-    return tensor.grad.to_dense() if tensor.grad.is_sparse else tensor.grad
-
-
-def set_values(parameter: nn.Parameter, values: Tensor) -> None:
-    """Write ``values`` into ``parameter`` in place, in the order of its elements."""
-    with torch.no_grad():
-        parameter.copy_(values.to(parameter).view_as(parameter))
-
-
-def listing(named: Iterable[tuple[str, Tensor]]) -> str:
-    """Names and shapes of parameters or buffers as a text; ``none`` if there are none."""
-    return ", ".join(f"{name} {list(tensor.shape)}" for name, tensor in named) or "none"
-
-
-def assert_drawn(module: nn.Module, draws: Sequence[Tensor], limit: Tensor) -> None:
-    """Check that the parameter of a new module is one of ``draws``, up to ``limit``.
-
-    Raises:
-        MismatchError: If it is not. The last part of its message is the kind of draw, where that can be told.
-    """
-    __tracebackhide__ = True
-    received = _values(module, draws[0])
-    try:
-        assert_close_to_one_of(received, draws, limit)
-    except MismatchError as failure:
-        if kind := _after_reset(module, draws, limit) or _kind(received.double(), draws[0].double()):
-            failure.parts = (*failure.parts, (kind, {}))
-        raise
-
-
-def _values(module: nn.Module, like: Tensor) -> Tensor:
-    return parameter_of(module, like.numel()).detach().reshape(like.shape).clone()
-
-
-def _kind(received: Tensor, drawn: Tensor) -> str:
-    """What the values look like: ``constant``, or ``same_stream`` if they are ``drawn``, scaled and shifted."""
-    if not received.isfinite().all():
-        return ""
-    if received.min() == received.max():
-        return "constant"
-    centred = drawn - drawn.mean()
-    scale = (received * centred).mean() / centred.square().mean()
-    off = (received - received.mean() - scale * centred).abs().max()
-    return "same_stream" if off <= 2.0**-6 * received.std() else ""  # 16-bit numbers have that many digits
-
-
-def _after_reset(module: nn.Module, draws: Sequence[Tensor], limit: Tensor) -> str:
-    """``not_reset`` if the values are right after a call of ``reset_parameters``."""
-    try:
-        module.reset_parameters()
-        assert_close_to_one_of(_values(module, draws[0]), draws, limit)
-    except Exception:  # whatever is wrong there, another test is about it
-        return ""
-    return "not_reset"

@@ -1,4 +1,4 @@
-"""The student's layers with the checkpoint's weights, and what went wrong where they do not run."""
+"""The student's layers with a model's weights, for the places that a model has, and what went wrong with them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,63 @@ from ..harness import rubric
 from ..harness.compare import MismatchError, assert_kind
 from ..harness.feedback import why_not_imported
 from ..harness.messages import Language, say
-from ..harness.student import is_todo, listing, module_of, set_values, time_limit
-from .small import Layer
+from ..harness.parameters import listing, set_values
+from ..harness.student import is_todo, module_of, time_limit
 
 LIMIT_S = 20.0  # for one call of a layer, which takes milliseconds
 OUTPUT = {"en": "output", "zh": "输出"}
 IDS = torch.tensor([[0, 1]])
+Layer = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of a model, as it was trained.
+
+    Attributes:
+        vocab: Characters or tokens that the model knows.
+        hidden: Features of a token.
+        heads: Attention heads of a block; each has ``hidden // heads`` features.
+        blocks: Transformer blocks.
+        inner: Features between the two linear layers of a block.
+        trained: The longest sequence in training.
+        base: Of the rotary embedding.
+        eps: Of the norms.
+    """
+
+    vocab: int
+    hidden: int
+    heads: int
+    blocks: int
+    inner: int
+    trained: int
+    base: int
+    eps: float
+
+    @property
+    def head_dim(self) -> int:
+        """Features of a head, which are also a group of each norm."""
+        return self.hidden // self.heads
+
+    @property
+    def norms(self) -> int:
+        """How many norms there are: two in a block, and a last one."""
+        return 2 * self.blocks + 1
+
+
+@dataclass(frozen=True)
+class Slots:
+    """The layers that a model is handed.
+
+    Attributes:
+        embed: From ids ``[b, s]`` to ``[b, s, hidden]``.
+        norms: As many as ``Sizes.norms``, each from ``[b, s, hidden]`` to the same shape.
+        positions: Puts positions into queries and keys, ``[b, s, heads, head_dim]``.
+    """
+
+    embed: Layer
+    norms: list[Layer]
+    positions: Layer
 
 
 class Stopped(Exception):

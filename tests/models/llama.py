@@ -19,8 +19,7 @@ from torch.nn import functional
 
 from ..harness.messages import Language
 from .gguf import Gguf
-from .layers import Desk
-from .small import Layer, Sizes, Slots
+from .layers import Desk, Layer, Sizes, Slots
 
 Cache = dict[int, tuple[Tensor, Tensor]]  # by block: keys, not yet turned, and values, [1, s, kv_heads, head_dim]
 ROWS = 256  # positions at a time whose scores are computed: each has one for every token

@@ -72,32 +72,52 @@ MISTAKES = {
     "a sum in place of the mean": Mistake(
         NORM,
         {MEAN: "groups.pow(2).sum(-1, keepdim=True)"},
-        *("norm_groups", "Is a sum taken where a mean belongs", "The factor is 0.5.", "norm_sum_for_mean"),
+        *(
+            "norm_groups",
+            "Is a sum taken where a mean belongs",
+            "Received is 0.5 times",
+            "norm_sum_for_mean",
+        ),
     ),
     "x.var in place of the mean square": Mistake(
         NORM,
         {MEAN: "groups.var(dim=-1, keepdim=True)"},
-        *("norm_groups", "divided by gz - 1, as var does", "The factor is 0.866.", "norm_standard_deviation"),
+        *(
+            "norm_groups",
+            "divided by gz - 1, as var does",
+            "Received is 0.866 times",
+            "norm_standard_deviation",
+        ),
     ),
     "the mean of absolute values": Mistake(
         NORM,
         {MEAN: "groups.abs().mean(dim=-1, keepdim=True).square()"},
-        *("norm_float32_inside", "is the mean taken of the squares", "The factor is 1.8.", "norm_mean_magnitude"),
+        *(
+            "norm_float32_inside",
+            "is the mean taken of the squares",
+            "Received is 1.8 times",
+            "norm_mean_magnitude",
+        ),
     ),
     "eps outside the root": Mistake(
         NORM,
         {ROOT: "(torch.sqrt(mean_square) + self.eps)"},
-        *("norm_eps_inside_sqrt", "where does eps enter", "The factor is 0.25.", "norm_eps_outside"),
+        *(
+            "norm_eps_inside_sqrt",
+            "where does eps enter",
+            "Received is 0.25 times",
+            "norm_eps_outside",
+        ),
     ),
     "eps forgotten": Mistake(
         NORM,
         {ROOT: "torch.sqrt(mean_square)"},
-        *("norm_eps_inside_sqrt", "where does eps enter", "The factor is 4.", "norm_eps_absent"),
+        *("norm_eps_inside_sqrt", "where does eps enter", "Received is 4 times", "norm_eps_absent"),
     ),
     "1 + gamma": Mistake(
         NORM,
         {"* self.gamma.to(input.device)": "* (1 + self.gamma.to(input.device))"},
-        *("norm_groups", "is something added to gamma", "The factor is 2.", "norm_gamma_plus_one"),
+        *("norm_groups", "is something added to gamma", "Received is 2 times", "norm_gamma_plus_one"),
     ),
     "gamma of one group shared by all": Mistake(
         NORM,
@@ -122,7 +142,7 @@ MISTAKES = {
     "an in-place division": Mistake(
         NORM,
         {f"groups / {ROOT}": f"groups.div_({ROOT})"},
-        *("norm_purity", "Which line works in place", "not confined to", "input_changed"),
+        *("norm_purity", "Which line works in place", "over the whole tensor", "input_changed"),
     ),
     "the root mean square detached": Mistake(
         NORM,
@@ -150,7 +170,7 @@ MISTAKES = {
     "<= at the shard's upper edge": Mistake(
         VOCAB,
         {"rows >= self.shard": "rows > self.shard", FOREIGN: "rows.clamp(0, self.shard.shape[0] - 1)"},
-        *("shard_zeros_elsewhere", "Which comparison lets it in", "of 12: only at 0", "shard_neighbour_answered"),
+        *("shard_zeros_elsewhere", "Which comparison lets it in", "of 16: only at 4", "shard_neighbour_answered"),
     ),
     "foreign ids clamped and never set to zero": Mistake(
         VOCAB,
@@ -158,7 +178,7 @@ MISTAKES = {
             FOREIGN: "rows.clamp(0, self.shard.shape[0] - 1)",
             "embedded.masked_fill(foreign.unsqueeze(-1), 0)": "embedded",
         },
-        *("shard_zeros_elsewhere", "where does that become zero", "", "shard_clamped_ids"),
+        *("shard_zeros_elsewhere", "where does that become zero", "of 16: only at 4-15", "shard_clamped_ids"),
     ),
     "the same seed on every rank": Mistake(
         VOCAB,
@@ -171,17 +191,22 @@ MISTAKES = {
             "input.chunk(2, dim=-1)": "(input[..., 0::2], input[..., 1::2])",
             HALF: "torch.stack((-second, first), dim=-1).flatten(-2)",
         },
-        *("rotary_pairing_and_sign", "which two features form a pair", "not confined to", "rotary_adjacent_pairs"),
+        *(
+            "rotary_pairing_and_sign",
+            "which two features form a pair",
+            "over the whole tensor",
+            "rotary_adjacent_pairs",
+        ),
     ),
     "turned the other way": Mistake(
         TURN,
         {HALF: "torch.cat((second, -first), dim=-1)"},
-        *("rotary_pairing_and_sign", "a quarter turn", "not confined to", "rotary_opposite_angle"),
+        *("rotary_pairing_and_sign", "a quarter turn", "over the whole tensor", "rotary_opposite_angle"),
     ),
     "positions from one": Mistake(
         ROPE,
         {"torch.arange(self.max_seq_len * ratio,": "torch.arange(1, self.max_seq_len * ratio + 1,"},
-        *("rope_base", "Is row 0 position 0", "not confined to", "rope_unscaled_angles"),
+        *("rope_base", "If row 0 is wrong", "over the whole tensor", "rope_unscaled_angles"),
     ),
     "positions in 16 bits": Mistake(
         ROPE,

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from grader.assignment import ASSIGNMENT
+from grader.selftest.submissions import run as run_anew
 from grader.selftest.submissions import write_folder
 from grader.selftest.warm import WarmPython
 from tests.harness.terminal import width
@@ -145,7 +146,7 @@ def test_what_never_ends_is_said_to(told: Told) -> None:
     assert "test_loop: did not finish in time" in page
 
 
-NARROW = "import os, runpy\nos.environ['COLUMNS'] = '60'\nrunpy.run_module('tests.practice')\n"
+NARROW = "import os, runpy\nos.environ['COLUMNS'] = '60'\nrunpy.run_module('tests.practice', run_name='__main__')\n"
 
 
 @pytest.mark.process
@@ -158,6 +159,18 @@ def test_the_page_fits_sixty_columns(untouched: Path, tmp_path: Path, run: WarmP
     page = run(folder, "narrow", "--lang", language, "--seconds", NEVER_S).stdout.splitlines()
     assert len(page) > 20
     assert [line for line in page if width(line) > 60] == []
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_it_runs_where_python_cannot_fork(untouched: Path, tmp_path: Path) -> None:
+    """As on Windows: the new Python finds what it is to run by the full name of its module."""
+    folder = shutil.copytree(untouched, tmp_path / "mine")
+    student = folder / "tests" / "harness" / "student.py"
+    text, edits = re.subn("^CAN_FORK = .*", "CAN_FORK = False", student.read_text("utf-8"), flags=re.MULTILINE)
+    assert edits == 1
+    student.write_text(text, encoding="utf-8")
+    assert "Caught: 0 of 6" in run_anew(folder, "tests.practice", "--seconds", NEVER_S).stdout
 
 
 @pytest.mark.process

@@ -151,28 +151,6 @@ def test_no_line_is_wider_than_the_terminal_but_what_is_copied(
     assert [line for line in lines if width(line) > columns] == []
 
 
-UNSTOPPABLE = """
-import time
-from tests.harness import student
-
-def stubborn():
-    time.sleep(600)  # one long step for Python
-
-with student._by_thread(0.1, "no answer"):
-    stubborn()
-"""
-
-
-@pytest.mark.process
-def test_what_nothing_can_stop_ends_the_run_and_says_where_it_was(solved: Path) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", UNSTOPPABLE], cwd=solved, capture_output=True, text=True, check=False, timeout=600
-    )
-    assert ended.returncode == 1
-    assert ended.stderr.startswith("no answer\n")
-    assert "in stubborn" in ended.stderr
-
-
 @pytest.mark.parametrize("written", ["functional", ".functional"])
 def test_a_file_of_ones_own_is_imported_relatively(solved: Path, tmp_path: Path, run: WarmPython, written: str) -> None:
     folder = mistaken(solved, tmp_path / "a", "import torch\n", f"import torch\nfrom {written} import nothing\n")

@@ -46,7 +46,7 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         {"self.eps = eps": "self.epsilon = eps"},
         1,
         ("has no attribute 'eps'. Did you mean epsilon?", "src/modeling/norm.py:79"),
-        (*MATHEMATICS, "none of the known mistakes"),
+        (*MATHEMATICS, "no ready explanation"),
     ),
     "an unknown variable": (
         VOCAB,
@@ -153,7 +153,7 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
             "        return embedded"
         },
         3,
-        ("All wrong values are too large", "Wrong for ids 0."),
+        ("All wrong values are too large", "Wrong for these ids: 0."),
         ("padding",),
     ),
     "a rotation without gradient": (
@@ -176,6 +176,13 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         1,
         ("right random numbers, scaled or shifted", "Which range or spread is drawn"),
         ("between setting the seed and the draw",),
+    ),
+    "bounds the wrong way round": (
+        NORM,
+        {"*self.init_range": "*reversed(self.init_range)"},
+        1,
+        ("found from=1 > to=-1", "self.init_range = (-1.0, 1.0)"),
+        (),
     ),
     "mean and standard deviation swapped": (
         VOCAB,
@@ -230,7 +237,7 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
             ),
         },
         2,
-        ("called VocabEmbedding(vocab_size=16, emb_size=8, dtype=float32) result", "Who calls reset_parameters"),
+        ("init_std=1.0, init_seed=42, dtype=float32) result", "Who calls reset_parameters"),
         ("works in place",),
     ),
     "a copy of a 16-bit gamma": (
@@ -262,7 +269,7 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         ROPE,
         {"if seq_len > cos.shape[0]:": "if seq_len > self.max_seq_len:"},
         4,
-        ("and k = 3, the tables have es = 4 k rows. Each s up to es uses them", "s = 5, ms = 4, k = 3"),
+        ("each s up to es uses them, so all begin alike. Here ms = 4, k = 3.", "s = 5, ms = 4, k = 3"),
         (),
     ),
     "growth counted up from k": (
@@ -273,7 +280,7 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
             "                ratio += 1 if ratio == 1 else 2"
         },
         4,
-        ("by itself or inside es",),
+        ("by itself, inside es",),
         (),
     ),
     "another default": (
@@ -307,8 +314,8 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
             "embedded.masked_fill(foreign.unsqueeze(-1), 0)": "embedded",
         },
         3,
-        ("Wrong for ids 4-15.",),
-        ("where dimension", "everywhere"),
+        ("Wrong for these ids: 4-15.",),
+        ("everywhere",),
     ),
     "growth at equality": (
         ROPE,
@@ -398,6 +405,17 @@ def test_a_table_that_stays_behind_is_asked_about_before_the_line_where_devices_
     told = run(folder, "tests", "--task", "4", "--all", "--verbose").stdout
     assert "does module.to(device) move?" in " ".join(told.split())
     assert "Move tensors with .to(input.device)" not in " ".join(told.split())
+
+
+def test_zeros_of_a_shortcut_are_looked_at_on_a_second_device(handed: Path, tmp_path: Path, run: WarmPython) -> None:
+    folder = shutil.copytree(handed, tmp_path / "student")
+    shutil.copytree(REPOSITORY / SHARED, folder / "tests" / "harness" / "second_device")
+    zeros = "torch.zeros(*input_ids.shape, self.shard.shape[1], dtype=self.shard.dtype)"
+    shortcut = f"        if foreign.all():\n            return {zeros}\n        embedded = nn"
+    write_folder(folder, edited((VOCAB, "        embedded = nn", shortcut), of=ASSIGNMENT))
+    told = " ".join(run(folder, "tests", "--task", "3").stdout.split())
+    assert "a moved module answers where it was moved to" in told
+    assert "received a tensor on cpu, expected gpu" in told
 
 
 def test_a_named_case_is_told_the_law_of_that_case(handed: Path, tmp_path: Path, run: WarmPython) -> None:

@@ -12,7 +12,7 @@ import torch
 from src.attention import CausalSelfAttention
 
 from .harness.compare import assert_close, forward_limit
-from .harness.student import set_weights
+from .harness.parameters import set_weights
 
 ZERO, ONE = torch.zeros(8, 8), torch.eye(8)
 HUGE = 1e30

@@ -8,7 +8,7 @@ import torch
 from src.swiglu import SwiGLU
 
 from .harness.compare import assert_close, draw_limit, forward_limit
-from .harness.student import set_weights, weights
+from .harness.parameters import set_weights, weights
 
 
 def build(gate, up, down):
