@@ -470,28 +470,8 @@ with quiet():
     assert position_from_share(torch.tensor([0.1])).tolist() == [9], "Each share is read by itself."
     ### END HIDDEN TESTS
 
-# %% [markdown] lang="en"
-# The counter has a flaw. From position $m$ to the next the share loses the fraction $1/(m+2)$ of itself. Numbers of
-# bfloat16 are, at every size, between $2^{-8}$ and $2^{-7}$ of themselves apart. Once $1/(m+2)$ is below that, two
-# neighbours may be rounded to one number: 189 and 190 are the first, half of them are with $m$ from 256 to 511, three
-# quarters from 512 to 1,023.
-
-# %% [markdown] lang="zh"
-# 这个计数器有个缺陷。从位置 $m$ 到下一个位置，份额减少它自身的 $1/(m+2)$。而 bfloat16 的相邻两数，无论大小，
-# 都相差自身的 $2^{-8}$ 到 $2^{-7}$。一旦 $1/(m+2)$ 小于这个间隔，相邻的两个位置就可能舍入成同一个数：最早是 189 和 190；
-# $m$ 从 256 到 511，有一半是这样；从 512 到 1,023，有四分之三。
-
-# %%
-shares = (1 / (torch.arange(1025) + 1)).bfloat16()
-collide = shares[1:] == shares[:-1]  # whether a position and its next have one share
-first = int(collide.nonzero()[0])
-assert (first, first + 1) == (189, 190)  # what the text says
-for first, last, part in ((256, 511, 1 / 2), (512, 1023, 3 / 4)):
-    assert abs(collide[first : last + 1].float().mean() - part) < 0.01, "Half of all, then three quarters."
-print(f"Of the first 1,024 positions, {int(collide.sum())} cannot be told from the next in bfloat16.")
 # %% [markdown] lang="en" short=true
-# So order can leak in, but faintly: a model has to spend a head on it, and the reading gets coarse where texts get
-# long. It is better to *tell* the model where each token is.
+# So order can leak in, but faintly: a model has to spend a head on it, and the reading gets coarse where texts get long. It is better to *tell* the model where each token is.
 #
 # ## What we want from a position code
 #

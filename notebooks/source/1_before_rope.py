@@ -228,9 +228,6 @@ assert flips == {(7, 8): 4, (0, 15): 4, (0, 8): 1}  # what the text says
 #
 # Hint: Positions are rows in both tensors, just as `lstsq` wants them, so nothing has to be transposed: its solution
 # is already the matrix that stands on the right of `before`.
-#
-# Hint: The root of the mean, from the inside out: squares, then the mean over all entries, then the root. A norm will
-# not do, as it takes the sum of the squares.
 
 # %% [markdown] lang="zh"
 # ### 练习 1.1 · 没有矩阵做得到（2 分）
@@ -250,8 +247,6 @@ assert flips == {(7, 8): 4, (0, 15): 4, (0, 8): 1}  # what the text says
 # 提示：三步：把两者都转成 float64；让 `lstsq` 求出最好的矩阵；看它作用在 `before` 上的结果与 `after` 还差多少。
 #
 # 提示：两个张量里，行都是位置，正合 `lstsq` 的要求，所以什么也不用转置：它给出的解就是乘在 `before` 右边的矩阵。
-#
-# 提示：均值的根，由里向外算：先平方，再对所有元素求平均，最后开方。直接用范数不行，它取的是平方和。
 
 
 # %% nbgrader={"grade_id": "shift_residual", "solution": true}
@@ -516,9 +511,6 @@ plt.show()
 #
 # Hint: Start from a matrix of zeros and go through the pairs. Pair $i$ turns by the angle $\delta\,\theta_i$, and its
 # features are numbers $2i$ and $2i + 1$.
-#
-# Hint: Nearly every slip here is a sign. The minus stands elsewhere than in the rotation matrix you may know, because
-# the sine comes first; position 0, with sine 0 and cosine 1, shows which it is.
 
 # %% [markdown] lang="zh"
 # ### 练习 1.3 · 让每个位置前进的矩阵（3 分）
@@ -530,9 +522,6 @@ plt.show()
 #
 # 提示：从全零的矩阵开始，一对一对地填。第 $i$ 对转过的角度是 $\delta\,\theta_i$，它的两个特征是第 $2i$ 个和
 # 第 $2i + 1$ 个。
-#
-# 提示：这里出错几乎总是错在符号。因为正弦在前，负号的位置与你熟悉的旋转矩阵不同；拿位置 0（正弦为 0，余弦为 1）试一试
-# 就知道。
 
 
 # %% nbgrader={"grade_id": "shift_matrix", "solution": true}
@@ -686,6 +675,7 @@ plt.show()
 # - **中间有矩阵时，起作用的就不只是距离了。** 注意力比较的是编码乘以 $W_Q$ 和 $W_K$ 之后的结果。记 $A = W_Q W_K^\top$
 #   （编码是行向量），得分是 $\mathrm{PE}(m)\, A\, \mathrm{PE}(n)^\top$，一般的 $A$ 会毁掉条纹。后两点是
 #   [Yan 等，2019](https://arxiv.org/abs/1911.04474) 指出的。
+
 # %% [markdown] lang="en"
 # There is one more stranger in the score: the token. With codes added, it has four terms,
 #

@@ -1,10 +1,6 @@
 # %% [markdown] lang="en"
 # # 2 · Deriving RoPE
 #
-# Notebook 1 found a code that moves by a fixed linear map: advance a sinusoid by $\delta$ positions, and it is multiplied by
-# a matrix $M_\delta$ of small rotations. But the code was still *added* to the token, so content and position were mixed
-# before attention could look at either.
-#
 # This notebook turns the question round. We do not start from a code and hope. We write down what attention scores
 # should obey, and solve for the code. One family of solutions comes out: **rotate the query and the key**. This is the
 # rotary position embedding, RoPE, of [Su et al., 2021](https://arxiv.org/abs/2104.09864v5), which [a post of
@@ -12,9 +8,6 @@
 
 # %% [markdown] lang="zh"
 # # 2 · 推导 RoPE
-#
-# 第 1 节找到了一种按固定线性映射移动的编码：正弦编码往后走 $\delta$ 个位置，等于乘上一个由许多小旋转组成的矩阵 $M_\delta$。
-# 可是这个编码仍然是*加*到 token 上的，注意力还没来得及看，内容和位置就已经混在了一起。
 #
 # 这一节把问题倒过来问。我们不先想出一种编码再碰运气，而是先写下注意力得分应当满足的条件，再把编码解出来。
 # 解出来的是这样一族：**旋转查询和键**。这就是旋转位置编码 RoPE（[苏剑林等，2021](https://arxiv.org/abs/2104.09864v5)；最早见于[他的一篇文章](https://kexue.fm/archives/8265)）。
@@ -262,9 +255,6 @@ use_style()
 #
 # Hint: Cosines and sines now fit the members as they are, whatever the number of dimensions. Put the two results side
 # by side in a new last dimension.
-#
-# Hint: A usual slip is to write the first result into `pairs` and then to compute the second from it: by then $x_0$
-# is gone, and so is the caller's input.
 
 # %% [markdown] lang="zh" short=true
 # ### 练习 2.1 · 旋转特征对（2 分）
@@ -282,8 +272,6 @@ use_style()
 # 正好与角度相同。
 #
 # 提示：余弦和正弦这时可以直接与它们相乘，不管前面有几维。再把两个结果并排放进新的最后一维。
-#
-# 提示：常见的错误是把第一个结果写进 `pairs`，再用它去算第二个：那时 $x_0$ 已经没有了，调用者的输入也被改掉了。
 
 
 # %% nbgrader={"grade_id": "rotate", "solution": true}
@@ -537,9 +525,6 @@ with quiet():
 #
 # Hint: Cosines and sines of all angles give all blocks at once, as a tensor `[d/2, 2, 2]`. `torch.block_diag` wants the
 # blocks as separate arguments; a star in front of a tensor hands over its parts one by one.
-#
-# Hint: If the result turns the wrong way, the minus stands at the wrong sine, or the blocks were filled column by
-# column.
 
 # %% [markdown] lang="zh"
 # ### 练习 2.3 · 分块矩阵（2 分）
@@ -550,8 +535,6 @@ with quiet():
 #
 # 提示：由所有角度的余弦和正弦，一次就能得到所有的块，一个 `[d/2, 2, 2]` 的张量。`torch.block_diag` 要的是一个个单独的参
 # 数；在张量前面加一个星号，就把它的各部分逐个交出去。
-#
-# 提示：如果转反了，不是负号放错了正弦，就是把块按列填了。
 
 
 # %% nbgrader={"grade_id": "rotation_matrix", "solution": true}
@@ -744,9 +727,6 @@ print("Radians from one position to the next:", ", ".join(f"{angle:.3f}" for ang
 #
 # Hint: Each change is measured from the first score, not from that of the shift before, and a fall is a change as
 # well.
-#
-# Hint: Two usual slips: `range` leaves out its end, so the longest shift is missing; and what comes out is a tensor,
-# not a `float`.
 
 # %% [markdown] lang="zh"
 # ### 练习 2.4 · 平移测试（2 分）
@@ -757,8 +737,6 @@ print("Radians from one position to the next:", ", ".join(f"{angle:.3f}" for ang
 # 提示：先算 token 在原处的得分：查询在 $m$，键在 $n$。再对每个平移算一次，两者一起移动。
 #
 # 提示：每次变化都从最初的得分算起，而不是从前一个平移算起；下降也是变化。
-#
-# 提示：两个常见的错误：`range` 不含终点，漏掉了最长的平移；得到的是张量，不是 `float`。
 
 
 # %% nbgrader={"grade_id": "shift_gap", "solution": true}
@@ -933,6 +911,7 @@ plt.show()
 # 把它叠加到第一类上并没有好处，损失是 2.719，只用第一类是 2.712。所以 RoFormer 只旋转查询和键（3.2.2 节），多数模型也跟着这样做。
 # （DeepSeek-V4 两类都用：键和值是*同一个*向量，值就跟着键转，输出再转回来：
 # [`DeepseekV4Attention`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/modeling_deepseek_v4.py)。）
+
 # %% [markdown] lang="en"
 # ## More dimensions
 #

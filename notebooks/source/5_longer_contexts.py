@@ -347,9 +347,6 @@ with quiet():
 #
 # Hint: You have $b'$ to a power on the left, $b$ to the same power over $\kappa$ on the right. Raise both sides to
 # the power that makes the left side $b'$: what becomes of the exponent of $\kappa$?
-#
-# Hint: If the last pair is slowed by a little less than asked, the exponent of $\kappa$ is probably 1: that forgets
-# that the last pair is $d/2 - 1$, not $d/2$.
 
 # %% [markdown] lang="zh"
 # ### 练习 5.3 · 推导底数（2 分）
@@ -360,9 +357,6 @@ with quiet():
 #
 # 提示：左边是 $b'$ 的某次幂，右边是 $b$ 的同一次幂除以 $\kappa$。两边再取一次幂，让左边成为 $b'$：$\kappa$ 的指数变成
 # 多少？
-#
-# 提示：如果最后一对放慢得比要求的略少，多半是 $\kappa$ 的指数写成了 1：那是忘了最后一对的编号是 $d/2 - 1$，不
-# 是 $d/2$。
 
 
 # %% nbgrader={"grade_id": "ntk_base", "solution": true}
@@ -528,9 +522,6 @@ print(f"A model of 2,048 positions with kappa = 8 reaches {older:,.0f}, not 16,3
 #
 # Hint: Put $l = L$ into the formula: what is $\kappa$ there, whatever $f$ is? So it is enough to see to it that no
 # length below $L$ gets in.
-#
-# Hint: If only the checks with a `growth` fail, look at the order: $f$ multiplies $l/L$, and then $f - 1$ is
-# subtracted once.
 
 # %% [markdown] lang="zh"
 # ### 练习 5.4 · 底数跟着长度走（2 分）
@@ -540,8 +531,6 @@ print(f"A model of 2,048 positions with kappa = 8 reaches {older:,.0f}, not 16,3
 # 提示：两步：先用上面第二个公式由长度得到 $\kappa$，再像练习 5.3 那样由 $\kappa$ 得到底数。
 #
 # 提示：把 $l = L$ 代入公式：不管 $f$ 是多少，$\kappa$ 是几？所以只要不让小于 $L$ 的长度进去就行了。
-#
-# 提示：如果只有带 `growth` 的检查不通过，看看次序：$f$ 乘的是 $l/L$，然后只减一次 $f - 1$。
 
 
 # %% nbgrader={"grade_id": "dynamic_base", "solution": true}
@@ -692,9 +681,6 @@ def stale(queries: Tensor, keys: Tensor, base_at) -> Tensor:
 #
 # Hint: At each step, the base is that of the present length. Rotate with it the query at its position, and *all* keys
 # so far, each at its own; `at_once` shows how scores are made of them.
-#
-# Hint: At step $m$ there are $m + 1$ tokens, so `base_at` gets one more than the position. Every row is filled up to
-# the diagonal; behind it zeros stay.
 
 # %% [markdown] lang="zh"
 # ### 练习 5.5 · 修好缓存（2 分）
@@ -705,8 +691,6 @@ def stale(queries: Tensor, keys: Tensor, base_at) -> Tensor:
 #
 # 提示：每一步的底数都属于当前的长度。用它旋转位于自己位置上的查询，以及到目前为止*所有的*键，各按自己的位置；得分怎么
 # 算，看 `at_once`。
-#
-# 提示：第 $m$ 步时有 $m + 1$ 个 token，所以交给 `base_at` 的比位置多 1。每一行填到对角线为止，后面留着零。
 
 
 # %% nbgrader={"grade_id": "decode", "solution": true}
@@ -957,9 +941,6 @@ with quiet():
 #
 # Hint: The end called low comes from $\beta$, and is rounded down; the end called high from $\alpha$, and is rounded
 # up. The limits come after the rounding.
-#
-# Hint: If shapes or types are off: $i$ runs over the $d/2$ pairs, though the upper limit is $d - 1$, and the shares
-# are to be float64.
 
 # %% [markdown] lang="zh"
 # ### 练习 5.7 · 代码的斜坡（2 分）
@@ -969,8 +950,6 @@ with quiet():
 # 提示：上面的公式 $i(r)$ 要用两次，斜坡两端各一次；然后取整、限制范围；最后对所有的 $i$ 写出斜坡：四行短短的代码。
 #
 # 提示：名为 low 的一端来自 $\beta$，向下取整；名为 high 的一端来自 $\alpha$，向上取整。先取整，再限制范围。
-#
-# 提示：如果形状或类型不对：$i$ 取遍 $d/2$ 对，尽管上限是 $d - 1$；份额要用 float64。
 
 
 # %% nbgrader={"grade_id": "ramp_over_pairs", "solution": true}
@@ -1045,8 +1024,6 @@ plt.show()
 #   pair turns more than $\alpha$ times, $L > 2\pi\alpha\, b^{(d-2)/d}$, which is rare.
 # - **Must the ends be rounded?** The paper has no rounding. gpt-oss does without, which transformers calls
 #   `truncate: false` ([tvm#18576](https://github.com/apache/tvm/pull/18576)).
-# - **`beta_fast`, `beta_slow`?** $\beta$ and $\alpha$: numbers of turns, not indices and not wavelengths.
-# - If both ends meet, the code widens the ramp a little, so as not to divide by 0.
 #
 # ## Blend, and sharpen
 #
@@ -1078,8 +1055,6 @@ plt.show()
 #   即 $L > 2\pi\alpha\, b^{(d-2)/d}$ 时才有差别，这很少见。
 # - **两端非取整不可吗？** 论文里没有取整。gpt-oss 就不取整，transformers 称之为 `truncate: false`
 #   （[tvm#18576](https://github.com/apache/tvm/pull/18576)）。
-# - **`beta_fast` 和 `beta_slow` 是什么？** 就是 $\beta$ 和 $\alpha$：是圈数，不是编号，也不是波长。
-# - 如果两端重合，代码会把斜坡稍微放宽，以免除以 0。
 #
 # ## 混合，再锐化
 #
@@ -1109,9 +1084,6 @@ plt.show()
 #
 # Hint: The factor for the tables is $c = \sqrt{1/t}$, and the formula above gives this root itself: nothing is
 # squared here. The logarithm is the natural one.
-#
-# Hint: For $s < 1$ a logarithm is negative, and $c$ would fall below 1. What must be handed to the logarithm, so that
-# this cannot happen?
 
 # %% [markdown] lang="zh"
 # ### 练习 5.8 · YaRN（2 分）
@@ -1121,8 +1093,6 @@ plt.show()
 # 提示：一对保留自己频率的 $\gamma_i$ 那么多；其余的 $1 - \gamma_i$，取自 PI 会给它的频率。
 #
 # 提示：乘在表上的因子是 $c = \sqrt{1/t}$，上面的公式给出的就是这个根：这里不用再平方。对数是自然对数。
-#
-# 提示：$s < 1$ 时对数为负，$c$ 就会小于 1。交给对数的该是什么，才不会这样？
 
 
 # %% nbgrader={"grade_id": "yarn", "solution": true}
@@ -1394,16 +1364,12 @@ assert abs((factors["YaRN"] - 1) / math.log(FACTOR) - 0.2) < 0.03  # what the te
 #
 # - **Types.** transformers (here version 5.23) knows `default`, `linear` (PI), `dynamic`, `yarn`, `longrope`, `llama3` and
 #   `proportional`. There is no type `ntk`: fixed NTK scaling is nothing but a larger `rope_theta`.
-# - **Place.** Since version 5 all of it, `rope_theta` included, stands in one dictionary, `rope_parameters`. Older files
-#   have `rope_theta` and `rope_scaling` side by side.
 # - **Length.** $L$ is `original_max_position_embeddings`: 2,048 for LLaMA, 4,096 for Llama 2, and not the length that is
 #   advertised. A patch that went round in 2023 took a model of 2,048 positions, fixed $\kappa$ at 8, and announced
 #   16,384. You have just seen what that reaches.
 # - **Temperature.** Without `attention_factor`, type `yarn` takes $0.1 \ln s + 1$ (if `mscale` and `mscale_all_dim` are both
 #   there, the quotient of their two factors: 1 if they are equal, as in DeepSeek-V3). `attention_factor: 1.0` is no default,
 #   it switches the temperature off.
-# - **Buffers.** Frequencies are registered with `persistent=False`: they follow the model to its device, a checkpoint does
-#   not hold them, and the configuration alone decides. (A cast to bfloat16 still reaches them: notebook 4.)
 #
 # Which model has which, [notebook 8](8_models_of_2026.ipynb) reads with your own code.
 #
@@ -1419,14 +1385,10 @@ assert abs((factors["YaRN"] - 1) / math.log(FACTOR) - 0.2) < 0.03  # what the te
 #
 # - **类型**：transformers（这里是 5.23 版）认得 `default`、`linear`（PI）、`dynamic`、`yarn`、`longrope`、`llama3` 和
 #   `proportional`。没有 `ntk` 这个类型：固定的 NTK 缩放不过是更大的 `rope_theta`。
-# - **位置**：从第 5 版起，连同 `rope_theta` 在内，全都放在一个字典 `rope_parameters` 里。旧文件里 `rope_theta` 和
-#   `rope_scaling` 是并列的两项。
 # - **长度**：$L$ 是 `original_max_position_embeddings`：LLaMA 是 2,048，Llama 2 是 4,096，而不是宣传的长度。
 #   2023 年流传过一个补丁：在 2,048 个位置的模型上把 $\kappa$ 固定为 8，就宣称能到 16,384。能到多少，你刚刚算过。
 # - **温度**：不写 `attention_factor` 时，`yarn` 类型取 $0.1 \ln s + 1$（如果 `mscale` 和 `mscale_all_dim`
 #   都写了，就取两者的因子之商：两者相等时是 1，DeepSeek-V3 就是这样）。`attention_factor: 1.0` 不是默认值，而是把温度关掉。
-# - **缓冲区**：频率用 `persistent=False` 注册：它们跟着模型换设备，但检查点里没有它们，一切由配置说了算。
-#   （转成 bfloat16 时照样会波及它们：见第 4 节。）
 #
 # 哪个模型用的是哪一种，[第 8 节](8_models_of_2026.ipynb)用你自己的代码来读。
 #

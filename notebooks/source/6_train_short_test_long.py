@@ -264,9 +264,6 @@ models = {code: [train(code, seed) for seed in SEEDS] for code in CODES}
 #
 # Hint: For the second step `gather` helps. It picks along one dimension, and wants an index with as many dimensions
 # as there are in what it picks from: the targets lack one.
-#
-# Hint: If a single number comes out, the mean went over the positions too; if the checks speak of large logits, the
-# logarithm came after a softmax of its own.
 
 # %% [markdown] lang="zh"
 # ### 练习 6.1 · 每个位置的损失（2 分）
@@ -277,8 +274,6 @@ models = {code: [train(code, seed) for seed in SEEDS] for code in CODES}
 # 提示：三步：先对各个字符取对数概率，再在每个位置挑出目标的那一个，最后对窗口求平均。别忘了负号。
 #
 # 提示：第二步可以用 `gather`。它沿一个维度挑选，下标的维数要与被挑选的张量相同：targets 还少一维。
-#
-# 提示：如果只得到一个数，那是连位置也一起平均了；如果检查提到很大的 logit，那是先单独做了 softmax 才取对数。
 
 
 # %% nbgrader={"grade_id": "loss_by_position", "solution": true}
@@ -457,12 +452,9 @@ print("All six hold for each of the three seeds.")
 # the training has asked the scores to be small there, and they are not.
 #
 # **Why ALiBi stays.** The weight of a key at distance $\Delta$ is multiplied by $e^{-\rho_h \Delta}$: with our
-# slopes, 1/4, 1/16, 1/64 and 1/256, at $\Delta = 64$ by $e^{-16} \approx 10^{-7}$ in the first head, by $e^{-4}$ in
-# the second, by $e^{-1/4} = 0.78$ in the last. So flat heads do hear from far away, but the bias never favours a far
+# slopes, 1/4, 1/16, 1/64 and 1/256, at $\Delta = 64$ by $e^{-16} \approx 10^{-7}$ in the first head, by $e^{-1/4}$, not much,
+# in the last. So flat heads do hear from far away, but the bias never favours a far
 # key over a near one, as a pair at a new angle may.
-#
-# But does the far text *help*? Read the last 32 characters of each window twice: with all 480 characters before them,
-# and with only 32.
 
 # %% [markdown] lang="zh"
 # ## RoPE 为什么会垮，ALiBi 为什么不会
@@ -474,26 +466,10 @@ print("All six hold for each of the three seeds.")
 # 得分要小，结果也确实不小。
 #
 # **ALiBi 为什么稳？** 距离为 $\Delta$ 的键，权重要乘上 $e^{-\rho_h \Delta}$：我们的斜率是 1/4、1/16、1/64 和 1/256，
-# 在 $\Delta = 64$ 处，第一个头乘的是 $e^{-16} \approx 10^{-7}$，第二个是 $e^{-4}$，最后一个是 $e^{-1/4} = 0.78$。可见
+# 在 $\Delta = 64$ 处，第一个头乘的是 $e^{-16} \approx 10^{-7}$，最后一个是 $e^{-1/4}$，几乎不变。可见
 # 斜率小的头听得到远处，但偏置绝不会让远处的键占便宜，不像转到新角度的特征对。
-#
-# 可是远处的内容*有帮助*吗？把每个窗口最后 32 个字符读两遍：一遍前面有全部 480 个字符，一遍只有 32 个。
-
-# %%
-assert round(math.exp(-64 / 256), 2) == 0.78  # what the text says
-for code in ("NoPE", "ALiBi", "RoPE"):
-    with_far = past(curves[code], 480).mean().item()
-    without = past(read_all(models[code], first=448), 32).mean().item()
-    print(
-        f"{code:>6}: {without:.2f} with 32 characters before, {with_far:.2f} with 480; worth {without - with_far:+.2f}"
-    )
 
 # %% [markdown] lang="en" short=true
-# Next to nothing for ALiBi, and a heavy loss for RoPE. *Not failing on long texts is not the same as using them.* Press
-# et al. say so themselves: beyond its training length, ALiBi "might not be using contexts longer than the ones it was
-# trained on" ([appendix B.2](https://arxiv.org/abs/2108.12409v2)). (A longer window often looks better for another
-# reason, their **early token curse**: the first characters of a window have little before them.)
-#
 # ## Which pairs break it?
 #
 # The hypothesis of notebook 5: RoPE fails beyond its window because of the **slow** pairs, which never made a full
@@ -516,10 +492,6 @@ for code in ("NoPE", "ALiBi", "RoPE"):
 # hypothesis is right, and what would prove it wrong?
 
 # %% [markdown] lang="zh" short=true
-# 对 ALiBi 来说几乎为零，对 RoPE 则是很大的损失。*在长文本上不出错，并不等于用上了长文本*。Press 等人自己也这么说：超
-# 出训练长度时，ALiBi“可能并没有用到比训练时更长的上下文”（[附录 B.2](https://arxiv.org/abs/2108.12409v2)）。（窗口一
-# 长结果就变好，常常另有原因，他们称之为 **early token curse**：窗口开头的字符前面几乎没有内容。）
-#
 # ## 是哪些对坏了事？
 #
 # 第 5 节的假设是：RoPE 在窗口之外失灵，原因在**低频对**，它们在训练中没有转满过一圈，于是碰到了新的角度。在我们这里，
@@ -549,8 +521,6 @@ for code in ("NoPE", "ALiBi", "RoPE"):
 #
 # Hint: `torch.where` chooses between two tensors by a mask. The mask is `[d/2]`; if the distances are made `[n, 1]`, what
 # comes out is `[n, d/2]`.
-#
-# Hint: Multiply by the frequencies last. If they come first, it is the *angle* that is clamped at $D$.
 
 # %% [markdown] lang="zh"
 # ### 练习 6.2 · 把距离截住（3 分）
@@ -561,8 +531,6 @@ for code in ("NoPE", "ALiBi", "RoPE"):
 # 提示：设想两张距离的表，都是每个距离一行：一张照原样，一张截到 $D$。每一对从其中一张取自己的那一列。
 #
 # 提示：`torch.where` 按掩码在两个张量之间选择。掩码是 `[d/2]`；把距离变成 `[n, 1]`，选出来的就是 `[n, d/2]`。
-#
-# 提示：最后才乘频率。如果先乘，截到 $D$ 的就成了*角度*。
 
 
 # %% nbgrader={"grade_id": "clamped_angles", "solution": true}
@@ -1247,9 +1215,6 @@ print("All hold for each of the three seeds.")
 #   other half, better than scaled RoPE, cannot be judged from this: YaRN, without a step, finds more, but a hundred
 #   steps are too few for the model without angles to find all again even within 64 tokens. (The three NoPE models
 #   differ widely: look at the band.)
-#
-# (Training takes a jump here: nothing is found for a hundred steps or so, then almost everything. With other seeds the
-# jump may come later than step 220, so not every seed finds anything.)
 
 # %% [markdown] lang="zh"
 # ## 找到了什么，没找到什么
@@ -1270,9 +1235,6 @@ print("All hold for each of the three seeds.")
 #   再训 100 步，不到原来训练的一半，没有角度的模型在 512 处照样读得下去。另一半，胜过缩放过的 RoPE，这里还判断不了：
 #   YaRN 一步也不用训，找到的更多；但 100 步太少，没有角度的模型连 64 个 token 之内也没能重新全找到。（三个 NoPE 模型相
 #   差很大，看色带。）
-#
-# （这里的训练会跳一下：一百步左右什么也找不到，然后几乎全找到了。换别的种子，这一跳可能晚于第 220 步，所以并不是每个
-# 种子都能学会。）
 
 # %% [markdown] lang="en"
 # ## The same questions at scale

@@ -167,6 +167,11 @@ SLIPS = {
     "8.3 no sink": Slip(
         "8_models_of_2026", "windowed_weights", "(with_sink, dim=-1)[:, :-1]", "(seen, dim=-1)", "Token 0 sees"
     ),
+    "8.5 scale": Slip("8_models_of_2026", "turned_weights", " / keys.shape[-1] ** 0.5", "", "A quarter turn"),
+    "8.5 queries alone": Slip(
+        "8_models_of_2026", "turned_weights", "rotate(keys, angles).T", "keys.T", "A quarter turn"
+    ),
+    "8.5 a strict mask": Slip("8_models_of_2026", "turned_weights", ".triu(1)", ".triu()", "Equal scores"),
     "8.4 PI spares": Slip(
         "8_models_of_2026", "read_frequencies", "share = torch.zeros_like(theta)", "pass", "pair 0 too"
     ),
