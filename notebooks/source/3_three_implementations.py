@@ -319,8 +319,7 @@ with quiet():
 #
 # It is often said to be cheaper. *It saves no arithmetic.* Each pair takes four multiplications, an addition and a
 # subtraction, in all three implementations. What differs is how memory is walked through: two solid halves, or every
-# second number. Which is faster depends on the machine and the compiler. Neither costs much: with fused kernels
-# [EleutherAI](https://blog.eleuther.ai/rotary-embeddings) found an overhead of 1 to 3 % in Transformers of several sizes.
+# second number. Which is faster depends on the machine and the compiler.
 
 # %% [markdown] lang="zh" short=true
 # ## 前后配对
@@ -334,8 +333,7 @@ with quiet():
 # $$
 #
 # 常有人说这样更省。*其实运算一点没省*：三种实现里，每一对都是四次乘法、一次加法、一次减法。不同的是怎样读写内存：
-# 是两段连续的数，还是每隔一个取一个。哪种更快，要看机器和编译器。两种都不贵：[EleutherAI](https://blog.eleuther.ai/rotary-embeddings)
-# 用融合算子（fused kernel），在几种大小的 Transformer 上量到的额外开销是 1% 到 3%。
+# 是两段连续的数，还是每隔一个取一个。哪种更快，要看机器和编译器。
 
 # %% [markdown] lang="en" short=true
 # ### Exercise 3.3 · Half-split (2 points)
@@ -780,8 +778,7 @@ plt.show()
 # <!-- touch: layout -->
 #
 # So a mixed layout breaks no law of RoPE. It breaks the agreement with what the weights have learnt. The program runs,
-# and the model speaks fluent nonsense: [one port](https://github.com/NeuraLegion/shainet/pull/111) wrote a good token
-# or two, while all angles were small, and then fell apart. The test that finds it: **compare scores with the original
+# and the model speaks fluent nonsense. The test that finds it: **compare scores with the original
 # implementation, at several distances**, with $d > 4$ and more than one head.
 
 # %% [markdown] lang="zh"
@@ -794,8 +791,7 @@ plt.show()
 # <!-- touch: layout -->
 #
 # 可见混用排布并不违反 RoPE 的任何规律，破坏的是与权重所学内容之间的约定。程序照常运行，
-# 模型流利地胡说：[有一个移植版本](https://github.com/NeuraLegion/shainet/pull/111)先写出一两个像样的 token，
-# 因为那时角度都还小，然后就散了架。能查出来的测试是：**在几个不同的距离上，与原来的实现比较得分**，并且 $d > 4$、
+# 模型流利地胡说。能查出来的测试是：**在几个不同的距离上，与原来的实现比较得分**，并且 $d > 4$、
 # 不止一个头。
 
 # %% [markdown] lang="en"
@@ -869,13 +865,12 @@ with quiet():
 # %% [markdown] lang="en"
 # ## The code you will meet
 #
-# Six lines and the end of one, from programs in use, as they stand there, and what each of them says. (The multiplication
+# Five lines and the end of one, from programs in use, as they stand there, and what each of them says. (The multiplication
 # itself is missing: you have written it three times.)
 #
 # | line | where | what it says |
 # |---|---|---|
 # | `freqs_cis = self.freqs_cis[start_pos : start_pos + seqlen]` | [Meta's Llama](https://github.com/meta-llama/llama/blob/57b0eb62de0636e75af471e49e2f1862d908d9d8/llama/model.py) | The table is read from where the new tokens stand. With a cache `start_pos` is not 0. |
-# | `shape = [d if i == 1 or i == ndim - 1 else 1 for i, d in enumerate(x.shape)]` | the same | `[seq, d/2]` becomes `[1, seq, 1, d/2]`: the same angles in every text of the batch and in every head. |
 # | `freqs = position_ids[..., None].float() * self.inv_freq.to(device=x.device, dtype=torch.float)` | [Llama in transformers](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama/modeling_llama.py) | Positions, not a length; and float32, whatever the type of the model (notebook 4). |
 # | `cos = emb.cos() * self.attention_scaling` | the same | YaRN's factor sits in the tables, so logits get its square (notebook 5). |
 # | `q_rot, q_pass = q[..., :rotary_dim], q[..., rotary_dim:]` | [GPT-NeoX in transformers](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_neox/modeling_gpt_neox.py) | Only the first features of a head turn (notebook 8). |
@@ -891,12 +886,11 @@ with quiet():
 # %% [markdown] lang="zh"
 # ## 你会遇到的代码
 #
-# 下面是正在使用的程序里的六行，外加一行的末尾，照抄原文，并说明每一行的意思。（乘法本身没有列出：你已经写过三遍了。）
+# 下面是正在使用的程序里的五行，外加一行的末尾，照抄原文，并说明每一行的意思。（乘法本身没有列出：你已经写过三遍了。）
 #
 # | 代码 | 出处 | 意思 |
 # |---|---|---|
 # | `freqs_cis = self.freqs_cis[start_pos : start_pos + seqlen]` | [Meta 的 Llama](https://github.com/meta-llama/llama/blob/57b0eb62de0636e75af471e49e2f1862d908d9d8/llama/model.py) | 从新 token 所在的位置开始读表。有缓存时 `start_pos` 不是 0。 |
-# | `shape = [d if i == 1 or i == ndim - 1 else 1 for i, d in enumerate(x.shape)]` | 同上 | `[seq, d/2]` 变成 `[1, seq, 1, d/2]`：这一批的每段文本、每个头，角度都一样。 |
 # | `freqs = position_ids[..., None].float() * self.inv_freq.to(device=x.device, dtype=torch.float)` | [transformers 的 Llama](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama/modeling_llama.py) | 用的是位置，不是长度；而且不管模型是什么类型，都用 float32（第 4 节）。 |
 # | `cos = emb.cos() * self.attention_scaling` | 同上 | YaRN 的因子放在表里，所以 logit 乘的是它的平方（第 5 节）。 |
 # | `q_rot, q_pass = q[..., :rotary_dim], q[..., rotary_dim:]` | [transformers 的 GPT-NeoX](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_neox/modeling_gpt_neox.py) | 一个头只有前面几个特征旋转（第 8 节）。 |

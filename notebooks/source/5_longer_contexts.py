@@ -31,7 +31,6 @@ import matplotlib.pyplot as plt
 import torch
 from checks import close, quiet
 from figures import (
-    BLACK,
     BLUE,
     FAST,
     GREY,
@@ -39,13 +38,11 @@ from figures import (
     SMALL,
     VERMILION,
     headline,
-    no_frame,
     point,
     show_table,
     use_style,
 )
 from given import frequencies
-from matplotlib.patches import Wedge
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -307,9 +304,7 @@ with quiet():
 #
 # The fast pairs need no help, they know all angles. So, [proposed the user
 # bloc97](https://www.reddit.com/r/LocalLLaMA/comments/14lz7j5/ntkaware_scaled_rope_allows_llama_models_to_have), leave the fastest alone, slow the
-# slowest by the full factor, and let the others lie between. That is what a larger base does. (The name comes from the
-# theory of neural tangent kernels, by which networks learn fine detail badly if their input has no fast components;
-# YaRN, section 3.1.)
+# slowest by the full factor, and let the others lie between. That is what a larger base does.
 #
 # Look for a base $b'$ such that the frequencies $\theta_i' = b'^{-2i/d}$ satisfy
 #
@@ -326,8 +321,7 @@ with quiet():
 # ## NTK-aware 缩放：换一个底数
 #
 # 高频对认识所有角度，不需要帮忙。于是网友 [bloc97 提议](https://www.reddit.com/r/LocalLLaMA/comments/14lz7j5/ntkaware_scaled_rope_allows_llama_models_to_have)：最快的不动，最慢的放慢整整那么多倍，其余的介于两者之间。
-# 换一个更大的底数正是这个效果。（名字来自神经正切核 NTK 的理论：如果输入里没有快的成分，网络就很难学到细节；
-# YaRN，3.1 节。）
+# 换一个更大的底数正是这个效果。
 #
 # 我们要找一个底数 $b'$，使频率 $\theta_i' = b'^{-2i/d}$ 满足
 #
@@ -1133,19 +1127,17 @@ with quiet():
 # A mistake to know: code that computes the mask $\gamma$ with care and then divides *every* frequency by $s$ all the
 # same. The result is plain PI, and no shape or type reveals it; your first check does.
 #
-# ## All of them in one picture
+# ## All of them in one table
 #
-# Take three pairs that know the whole circle and two that do not. What training showed is outlined: one radian, which the
-# three turn in 1, 10 and 100 tokens, and all that the two swept within $L$. What each method makes of it is filled.
+# Contrast, in the last column, is how much the score of equal vectors falls from distance 0 to 1.
 
 # %% [markdown] lang="zh" short=true
 # 有一个错误值得认识：代码精心算好了掩码 $\gamma$，随后却照样把*每一个*频率都除以 $s$。结果就是普通的 PI，形状和类型
 # 都看不出破绽；你的第一个检查看得出来。
 #
-# ## 全部画在一起
+# ## 全部放在一张表里
 #
-# 取三对认得整个圆的，两对不认得的。轮廓是训练见过的：三对快的，是它们走 1、10、100 个 token 转过的一弧度；两对慢的，是它们在 $L$
-# 之内扫过的全部角度。填上颜色的，是用了各种办法之后转到的地方。
+# 最后一列的对比度，是从距离 0 到距离 1，相等向量的得分下降了多少。
 
 # %%
 theta = frequencies()
@@ -1156,45 +1148,6 @@ spectra = {
     "YaRN, paper": yarn(theta, ramp_over_turns(counts), FACTOR)[0],
     "YaRN, code": yarn(theta, ramp_over_pairs(DIM, BASE, TRAINED), FACTOR)[0],
 }
-fast = {i: 1 / float(theta[i]) for i in (0, 16, 32)}  # tokens in which a pair turned by one radian
-assert [round(tokens) for tokens in fast.values()] == [1, 10, 100]  # what the text says
-verdicts = {
-    "unchanged": ("slow pairs meet\nnew angles", VERMILION),
-    "PI": (f"small steps\nshrink to 1/{FACTOR:.0f}", BLUE),
-    "NTK, factor 8": ("some of both", BLACK),
-    "YaRN, code": ("neither; blends\nthose between", BLACK),
-}
-
-figure, axes = plt.subplots(figsize=(5.2, 3.3))
-for row, (name, (verdict, colour)) in enumerate(verdicts.items()):
-    for x, (i, tokens) in zip((0, 1, 2, 3.6, 4.6), [*fast.items(), (50, TRAINED), (63, TRAINED)], strict=True):
-        read = tokens if i in fast else FACTOR * tokens
-        seen, now = (math.degrees(angle) for angle in (tokens * theta[i], read * spectra[name][i]))
-        axes.add_patch(plt.Circle((x, -row), 0.43, fill=False, color=GREY, linewidth=0.6, linestyle=":"))
-        axes.add_patch(Wedge((x, -row), 0.43, seen, min(max(now, seen), 360), color=VERMILION, linewidth=0))
-        axes.add_patch(Wedge((x, -row), 0.43, 0, min(now, seen), color=BLUE, linewidth=0))
-        axes.add_patch(Wedge((x, -row), 0.43, 0, seen, fill=False, color=BLUE, linewidth=1))
-        if name == "unchanged":
-            point(axes, f"pair {i}", (x, 0.43), (0, 2), line=False)
-    point(axes, name, (-0.5, -row), (-2, 0), line=False)
-    point(axes, verdict, (5.1, -row), (2, 0), colour, line=False)
-point(axes, "fast: the angle after\n1, 10, 100 tokens", (1, 0.85), (0, 2), FAST, line=False)
-point(axes, "slow: the angle\nat position 32,768", (4.1, 0.85), (0, 2), SLOW, line=False)
-for words, place, side, colour in (
-    ("lost", (2.2, -0.9), 18, BLUE),
-    ("seen", (3.32, 0.2), -8, BLUE),
-    ("new", (3.32, -0.2), -8, VERMILION),
-):
-    point(axes, words, place, (side, 0), colour)
-axes.set(xlim=(-1.85, 6.9), ylim=(-3.5, 1.6), aspect="equal")
-no_frame(axes)
-spared = {name for name in verdicts if bool((spectra[name] == theta)[:17].all())}
-at_home = {name for name in verdicts if not bool((FACTOR * spectra[name] > 1.001 * theta)[slow].any())}
-assert spared & at_home == {"YaRN, code"}  # what the title says
-headline(figure, "At 8 times the length, only YaRN spares the fastest pairs\nand takes no slow one to a new angle")
-plt.show()
-
-# %%
 reached = {name: reach(theta, scaled, TRAINED) / TRAINED for name, scaled in spectra.items()}
 slowed = {name: float(theta[0] / scaled[0]) for name, scaled in spectra.items()}
 loss = {
@@ -1207,7 +1160,7 @@ show_table(
 )
 
 # %% [markdown] lang="en"
-# The contrast in the last column is how much the score of equal vectors falls from distance 0 to 1. Both [YaRNs](#wavelengths?method=yarn&factor=8) reach
+# Both [YaRNs](#wavelengths?method=yarn&factor=8) reach
 # $8L$, as [PI](#wavelengths?method=pi&factor=8) does and [NTK](#wavelengths?method=ntk&factor=8) does not, with a contrast close to that of the model as trained. That is the whole idea.
 #
 # Two relatives: Llama 3.1 takes the paper's ramp with $\alpha = 1$, $\beta = 4$ and no temperature ([its
@@ -1232,7 +1185,7 @@ show_table(
 # places of its ramp, between digits that training went through many times and digits that it hardly began.
 
 # %% [markdown] lang="zh"
-# 最后一列的对比度，是从距离 0 到距离 1，相等向量的得分下降了多少。两种 [YaRN](#wavelengths?method=yarn&factor=8) 都和
+# 两种 [YaRN](#wavelengths?method=yarn&factor=8) 都和
 # [PI](#wavelengths?method=pi&factor=8) 一样够到 $8L$（[NTK](#wavelengths?method=ntk&factor=8) 够不到），对比度却与训练时相差无几。这就是全部的想法。
 #
 # 还有两种近亲：Llama 3.1 用论文的斜坡，$\alpha = 1$，$\beta = 4$，没有温度
@@ -1253,22 +1206,6 @@ show_table(
 # 什么都不改，最高的几位就出现从没有过的数字，也就是新角度。PI 把整个 $s$ 压在最低位上，$c_0 = s$，这一位从此每步只走 $1/s$：
 # 每个数字都认识，相邻的却几乎一样。NTK 让 $c_0 = 1$，其余各位平均分摊，都是 $c_\kappa$。秒、分、时、日各有各的进制，这里也可以用这样的“混合进制”：
 # YaRN 只让斜坡上的那些位承担，它们夹在训练中早已熟透的位与几乎还没开始转的位之间。
-
-# %%
-loads = {  # ln c_i over ln s: the share of the load on each place
-    name: torch.cat([(theta / scaled).log()[:1], (theta / scaled).log().diff()]) / math.log(FACTOR)
-    for name, scaled in spectra.items()
-}
-loaded = {name: (load > 1e-6).nonzero().flatten().tolist() for name, load in loads.items()}
-show_table(
-    f"Which places carry the load of {FACTOR:.0f} times the length",
-    ["first place", "last place", "largest share"],
-    {name: [f"{at[0]}", f"{at[-1]}", f"{float(loads[name].max()):.3f}"] for name, at in loaded.items() if at},
-)
-assert loaded["PI"] == [0]
-assert loaded["NTK, factor 8"] == [*range(1, DIM // 2)]
-assert all(load.sum().isclose(torch.tensor(1.0, dtype=load.dtype)) for name, load in loads.items() if loaded[name])
-assert 0 < loaded["YaRN, code"][0] < loaded["YaRN, code"][-1] < DIM // 2 - 1
 
 # %% [markdown] lang="en"
 # ## Why a temperature, and why this one?

@@ -36,9 +36,7 @@ use_style()
 # S_{mn} = \frac{q_m \cdot k_n}{\sqrt d} - \rho_h\, (m - n) .
 # $$
 #
-# Nothing else changes: no vector is added to the embeddings, nothing is rotated. Nothing is learned either: T5
-# *learns* such a bias, a number for each range of distances ([Raffel et al., 2019, section
-# 2.1](https://arxiv.org/abs/1910.10683v4)); ALiBi draws a straight line. What does the penalty do behind the softmax?
+# Nothing else changes: no vector is added to the embeddings, nothing is rotated. Nothing is learned either. What does the penalty do behind the softmax?
 # The weight is proportional to
 #
 # $$
@@ -98,8 +96,7 @@ use_style()
 # S_{mn} = \frac{q_m \cdot k_n}{\sqrt d} - \rho_h\, (m - n) .
 # $$
 #
-# 其余一概不变：不给嵌入加向量，也不旋转什么。也没有什么要学：T5 会*学习*这样的偏置，每一段距离对应一个数
-# （[Raffel 等，2019，第 2.1 节](https://arxiv.org/abs/1910.10683v4)）；ALiBi 则直接画一条直线。经过 softmax 之后，这个惩罚起什么作用？
+# 其余一概不变：不给嵌入加向量，也不旋转什么。也没有什么要学。经过 softmax 之后，这个惩罚起什么作用？
 # 权重正比于
 #
 # $$
@@ -499,9 +496,7 @@ plt.show()
 # %% [markdown] lang="en"
 # Left: the heads level off, each at its own reach. Right: with a bias the price rises in proportion to the distance,
 # without one only like a logarithm. What does not follow: that a model cannot use a fact that is far back. Several
-# layers can hand it on. Nor that every model with ALiBi holds out: the makers of
-# [BTLM](https://huggingface.co/cerebras/btlm-3b-8k-base) found that training on 2,048 tokens alone did not carry far,
-# and trained on longer texts too.
+# layers can hand it on.
 #
 # ## NoPE: let them count
 #
@@ -525,8 +520,7 @@ plt.show()
 
 # %% [markdown] lang="zh"
 # 左图：每个头都在自己的范围上停住。右图：有偏置时，代价与距离成
-# 正比；没有偏置时，只像对数那样增长。由此并不能推出模型用不上远处的事：可以由几层接力传过来。也不能推出用了 ALiBi 的模型都撑得住：
-# [BTLM](https://huggingface.co/cerebras/btlm-3b-8k-base) 的作者发现，只在 2048 个 token 上训练走不了多远，于是也用更长的文本训练。
+# 正比；没有偏置时，只像对数那样增长。由此并不能推出模型用不上远处的事：可以由几层接力传过来。
 #
 # ## NoPE：让模型自己数
 #

@@ -1,17 +1,15 @@
 # %% [markdown] lang="en"
 # # 8 · Positions in the models of 2026
 #
-# Since 2024 the models that people use have told attention where a token is in new ways: they rotate only a part of a
-# head, or only some layers; they rotate by several positions at once; they scale queries, cut windows, add sinks. None
-# of this needs new mathematics. Each idea is derived here, built small, and run. At the end you read the configurations
-# of real models with your own code, and say how far they can see.
+# Since 2024 models have told attention where a token is in new ways: they rotate only a part of a head, or only some
+# layers; they rotate by several positions at once; they scale queries, cut windows, add sinks. Each idea is derived here,
+# built small, and run. At the end you read real configurations with your own code, and open a trained model.
 
 # %% [markdown] lang="zh"
 # # 8 · 2026 年的模型里的位置
 #
-# 2024 年以来，大家在用的模型换了些新办法来告诉注意力一个 token 在哪里：只旋转一个头的一部分，或者只在一部分层里旋转；同时按几个位置旋转；
-# 缩放查询，限定窗口，加上汇点。这些都不需要新的数学。这一节把每个想法都推导一遍，造一个小的，跑一跑。最后用你自己的代码去读真实模型的配置，
-# 说出它们能看多远。
+# 2024 年以来，模型换了些新办法来告诉注意力一个 token 在哪里：只旋转一个头的一部分，或者只在一部分层里旋转；同时按几个位置旋转；
+# 缩放查询，限定窗口，加上汇点。这一节把每个想法都推导一遍，造一个小的，跑一跑。最后用你自己的代码去读真实的配置，再打开一个训练好的模型。
 
 # %%
 import math
@@ -541,10 +539,8 @@ assert 360 * 16 / slow < 1 / 5
 # handed on from layer to layer. gpt-oss has such a layer, with $w = 128$, before each layer that sees everything
 # ([configuration](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_oss/configuration_gpt_oss.py)),
 # Gemma 4 has five of them, or four in E2B, with $w = 512$ (E2B, E4B) or $1024$ (26B, 31B; [its makers'
-# code](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py)). Llama 4 cuts the text into chunks instead. Since such layers see only what is near, they can have a
-# base of their own: 10,000 in Gemma 4 and in DeepSeek-V4, where layers that see further have 1,000,000 and 160,000
-# (configurations of [Gemma 4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gemma4/configuration_gemma4.py)
-# and [DeepSeek-V4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/configuration_deepseek_v4.py)).
+# code](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py)). Llama 4 cuts the text into chunks instead. Such layers can have a
+# base of their own: 10,000 in Gemma 4 and in [DeepSeek-V4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/configuration_deepseek_v4.py).
 #
 # **A sink.** Softmax must give away all of its weight, also where a head finds nothing. Trained models put what is left over
 # on the first tokens. A window that drops these breaks the model, and keeping the first four mends it ([Xiao et
@@ -576,9 +572,8 @@ assert 360 * 16 / slow < 1 / 5
 # 叠 $\ell$ 层这样的层，一个 token 最多能听说 $\ell\,(w - 1)$ 个 token 之前的事，由各层接力传来。gpt-oss 在每个能看全文的层之前有一层
 # $w = 128$ 的窗口
 # （[配置](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_oss/configuration_gpt_oss.py)），
-# Gemma 4 有五层，E2B 是四层；E2B 和 E4B 的 $w = 512$，26B 和 31B 的 $w = 1024$（[官方代码](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py)）。Llama 4 则是把文本切成块。这样的层只看近处，可以有自己的底数：Gemma 4 和 DeepSeek-V4 里是 10,000，而看得远的层
-# 分别是 1,000,000 和 160,000
-# （[Gemma 4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gemma4/configuration_gemma4.py) 和 [DeepSeek-V4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/configuration_deepseek_v4.py) 的配置）。
+# Gemma 4 有五层，E2B 是四层；E2B 和 E4B 的 $w = 512$，26B 和 31B 的 $w = 1024$（[官方代码](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py)）。Llama 4 则是把文本切成块。这样的层可以有自己的底数：
+# Gemma 4 和 [DeepSeek-V4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/configuration_deepseek_v4.py) 里是 10,000。
 #
 # **汇点**（attention sink，也译“注意力汇聚”“注意力沉没”）：softmax 必须把权重全部分出去，哪怕一个头什么也没找到。训练好的模型会把多余的权重放在最前面的几个 token 上。窗口把它们丢掉，
 # 模型就坏了；留下最前面的四个，就好了（[Xiao 等，2023](https://arxiv.org/abs/2309.17453)）。gpt-oss 把这个办法做进了模型：每个头有一个
@@ -1121,7 +1116,7 @@ show_table(
         for name, each in weights.items()
     },
 )
-assert (len(tokens), int(fast.sum()), int((~fast).sum())) == (53, 20, 12)  # what the text says
+assert (len(tokens), int(fast.sum()), int((~fast).sum()), 30 * 9) == (53, 20, 12, 270)  # what the text says
 assert abs(one["slow pairs stopped"] - one["as trained"]) < 0.01
 assert one["as trained"] > 0.7 > one["all but four stopped"] > 0.55 > 0.05 > one["fast pairs stopped"]
 assert two["PI, factor 2"] > 0.4 > 3 * one["PI, factor 2"]
@@ -1177,6 +1172,22 @@ assert (abs(longest - 1 / 3) < 0.01, round(float(used.max()), 1)) == (True, 5.5)
 assert round(float(share_used(large)[..., ~fast].sum(-1).mean() / 32), 2) == 0.69
 assert (round(float(large["first"].mean()), 2), float(small["first"].max()) < 0.01) == (0.26, True)
 
+# %% [markdown] lang="en"
+# Left: how long each pair is, queries times keys, in the mean of all heads. The 12 slow pairs hold 0.69 of it, and the longest,
+# 5.5 times the mean, turn by a third of a circle. The small model of `make demo`, trained on 64 characters, has such a
+# hump, too. But *long* is not *needed for the place*: the head above has its longest pair among those that it can do without.
+# Pairs that hardly turn can carry what words mean. Right: all heads of the small model look near, those of the large one at
+# every distance; 0.26 of their weight lies on token 0, the sink of above, which the small model lacks.
+#
+# Last, the loss along a text of 12,288 tokens, half as long again as the window, with each remedy at the factor 2.
+
+# %% [markdown] lang="zh"
+# 左图：各对有多长（查询乘键），是所有头的平均。12 个低频对占了 0.69，最长的是平均的 5.5 倍，在窗口之内转三分之一圈。`make demo` 的小模型
+# 只在 64 个字符上训练，也有这样一个峰。但*长*不等于*定位用得着*：上面那个头，最长的一对正好是它不需要的。几乎不转的对可以承载含义。
+# 右图：小模型的头都看近处，大模型的头远近都看；0.26 的权重放在 token 0 上，就是前面说的汇点，小模型没有。
+#
+# 最后是一段 12,288 个 token 的文本，比窗口长一半，沿途的损失；各种办法的倍数都取 2。
+
 # %%
 figure, axes = plt.subplots(figsize=(5.2, 3.2))
 places = 512 * (torch.arange(24) + 0.5)
@@ -1203,7 +1214,7 @@ plt.show()
 #
 # | you want to | do | why |
 # |---|---|---|
-# | train a model | Rotate queries and keys. Take a base above the whole band for the longest text you will train on. If it is to read further, leave some features or some layers unrotated. At the trained length it matters little, and reports differ: Gemma 2B without its slowest pairs had a slightly lower perplexity, a tenth of the features rotated did about as well as all in several sizes, and in nanochat a quarter was slightly worse and a half, with another base, no better. | the figure “How large a base”; [Men et al.](https://arxiv.org/abs/2405.14591v1); [Yang et al.](https://arxiv.org/abs/2501.18795v2); [Barbero et al.](https://arxiv.org/abs/2410.06205); [Khan et al.](https://arxiv.org/abs/2603.11611v1); [nanochat, entries of 2026-03-24 and 2026-01-16](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md) |
+# | train a model | Rotate queries and keys. Take a base above the whole band for the longest text you will train on. If it is to read further, leave some features or some layers unrotated; at the trained length it matters little, and reports differ. | the figure “How large a base”; [Men et al.](https://arxiv.org/abs/2405.14591v1); [Yang et al.](https://arxiv.org/abs/2501.18795v2); [Barbero et al.](https://arxiv.org/abs/2410.06205); [Khan et al.](https://arxiv.org/abs/2603.11611v1); [nanochat, entries of 2026-03-24 and 2026-01-16](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md) |
 # | read two to eight times as far | YaRN, as it is or with some training. PI needs the training. Then ask for something that stands far back: a low loss does not show that it is found. | [notebook 6](6_train_short_test_long.ipynb); [YaRN, table 1](https://arxiv.org/abs/2309.00071v2) |
 # | serve a model beyond its length | Set `rope_parameters` as its makers say, with a factor no larger than your texts need: a fixed factor acts on short texts, too. | [vLLM](https://docs.vllm.ai/en/stable/features/context_extension/); [Qwen, quoted here](https://github.com/turboderp-org/exllamav3/issues/29) |
 # | port a checkpoint | Find out its layout. If yours differs, reorder queries and keys with their biases and norms, and nothing else. Compare scores with the original at several distances. | [notebook 3](3_three_implementations.ipynb) |
@@ -1214,7 +1225,7 @@ plt.show()
 #
 # | 你想 | 怎么做 | 依据 |
 # |---|---|---|
-# | 训练一个模型 | 旋转查询和键。底数要高过训练时最长文本处的整条带。如果还要读得更远，就留下一些特征或一些层不旋转。在训练长度之内，这影响不大，各家的结果也不一样：Gemma 2B 去掉最慢的那些对，困惑度略低；在好几种规模上，只转十分之一的特征，与全转差不多；nanochat 只转四分之一略差，只转一半（底数也换了）没有改进。 | “底数多大”那幅图；[Men 等](https://arxiv.org/abs/2405.14591v1)；[Yang 等](https://arxiv.org/abs/2501.18795v2)；[Barbero 等](https://arxiv.org/abs/2410.06205)；[Khan 等](https://arxiv.org/abs/2603.11611v1)；[nanochat，2026-03-24 和 2026-01-16 两条](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md) |
+# | 训练一个模型 | 旋转查询和键。底数要高过训练时最长文本处的整条带。如果还要读得更远，就留下一些特征或一些层不旋转；在训练长度之内，这影响不大，各家的结果也不一样。 | “底数多大”那幅图；[Men 等](https://arxiv.org/abs/2405.14591v1)；[Yang 等](https://arxiv.org/abs/2501.18795v2)；[Barbero 等](https://arxiv.org/abs/2410.06205)；[Khan 等](https://arxiv.org/abs/2603.11611v1)；[nanochat，2026-03-24 和 2026-01-16 两条](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md) |
 # | 读到两倍至八倍远 | 用 YaRN，不训练或稍加训练都行；PI 非训练不可。然后问它一件写在很前面的事：损失低，并不说明它找得到。 | [第 6 节](6_train_short_test_long.ipynb)；[YaRN，表 1](https://arxiv.org/abs/2309.00071v2) |
 # | 部署时读到训练长度之外 | 照作者说的写 `rope_parameters`，因子够你的文本用就好：固定的因子对短文本也起作用。 | [vLLM](https://docs.vllm.ai/en/stable/features/context_extension/)；[Qwen，引在这里](https://github.com/turboderp-org/exllamav3/issues/29) |
 # | 移植检查点 | 先弄清它的排布。如果与你的不同，就重排查询和键，连同它们的偏置和归一化，别的都不动。再在几个不同的距离上，与原来的实现比较得分。 | [第 3 节](3_three_implementations.ipynb) |
