@@ -18,7 +18,6 @@ import matplotlib.pyplot as plt
 import torch
 from checks import close, quiet
 from figures import (
-    BLACK,
     BLUE,
     GREY,
     VERMILION,
@@ -171,57 +170,50 @@ assert 187 < slowest < 189 < 200  # what the text says
 # 这又是 YaRN 的 $0.1 \ln s + 1$，不过 logit 只乘一次，不是平方；而且每个查询各有一个：文本变长，缓存也不会过期。
 
 # %%
-GAP = 12.0
-lengths = torch.logspace(3, 7, 200, dtype=torch.float64)
+GAP, SPREAD = 12.0, 2.0  # of the needle; of the logits of all other keys
+COUNTS = (8192, 131_072, 10_000_000)
 factor_of = {
-    "no factor": torch.ones_like(lengths),
-    "Llama 4": 1 + 0.1 * torch.log(1 + (lengths / 8192).floor()),
-    "proportional to ln n": lengths.log() / math.log(8192),
+    "no factor": lambda _: 1.0,
+    "Llama 4": lambda keys: 1 + 0.1 * math.log(1 + keys // 8192),
+    "proportional to ln n": lambda keys: math.log(keys) / math.log(8192),
 }
-looks = [
-    (BLACK, ":", 120, (8, 6)),
-    (BLUE, "-", 150, (1, -6)),
-    (VERMILION, "--", 0, (1, -6)),
+
+
+def needle(factor: float, keys: int, spread: float = 0.0) -> float:
+    """The weight of the needle; if the other logits are normal, the mean of e^(f x) is e^(f² σ² / 2)."""
+    return 1 / (1 + math.exp(math.log(keys - 1) + (factor * spread) ** 2 / 2 - factor * GAP))
+
+
+show_table(
+    "The weight of a needle among so many keys, equal, or spread with a standard deviation of 2",
+    [*(f"{keys:,}" for keys in COUNTS), f"{COUNTS[-1]:,}, spread"],
+    {
+        name: [f"{needle(f(n), n, spread):.3f}" for n, spread in [*((n, 0.0) for n in COUNTS), (COUNTS[-1], SPREAD)]]
+        for name, f in factor_of.items()
+    },
+)
+most = COUNTS[-1]
+told = [
+    needle(1, 8192),
+    needle(1, 8192, SPREAD),
+    needle(1, most, SPREAD),
+    needle(factor_of["Llama 4"](most), most, SPREAD),
 ]
-figure, axes = plt.subplots(figsize=(5.0, 2.9))
-weight = {}
-for (name, factor), (colour, dashes, at, offset) in zip(factor_of.items(), looks, strict=True):
-    weight[name] = torch.sigmoid(factor * GAP - (lengths - 1).log())  # e^g / (e^g + n - 1)
-    axes.semilogx(lengths, weight[name], color=colour, linestyle=dashes)
-    point(axes, name, (lengths[at], weight[name][at]), offset, colour, line=False)
-shade_beyond(axes, 8192, float(lengths[-1]))
-point(axes, "beyond the trained length", (8192, 0), (4, 4), line=False)
-axes.set(xlabel="keys n", ylabel="weight of the needle", ylim=(0, 1.05))
-bare, kept_up = (float(weight[name][-1]) for name in ("no factor", "Llama 4"))
-headline(figure, f"Weight of a needle among ten million equal keys: {bare:.1%},\nwith Llama 4's factor {kept_up:.0%}")
-assert bare < 0.02 < 0.9 < kept_up
-plt.show()
-
-SPREAD = 2.0  # of the logits of all other keys
-
-
-def among_spread(factor: float, keys: float) -> float:
-    """The weight of the needle if the logits of the other keys are normal: the mean of e^(f x) is e^(f² σ² / 2)."""
-    return 1 / (1 + math.exp(math.log(keys - 1) + (factor * SPREAD) ** 2 / 2 - factor * GAP))
-
-
-widest, most = float(factor_of["Llama 4"][-1]), float(lengths[-1])
+assert [round(weight, 3) for weight in told] == [0.952, 0.73, 0.002, 0.191]  # what the text says
 best = GAP / SPREAD**2  # where f g - f² σ² / 2 is largest
-told = f"{among_spread(1, 8192):.2f} {among_spread(1, most):.3f} {among_spread(widest, most):.2f}"
-assert told == "0.73 0.002 0.19"  # what the text says
-assert max(range(1, 60), key=lambda tenths: among_spread(tenths / 10, most)) == 10 * best
-assert abs(torch.sigmoid(torch.tensor(GAP - math.log(8191.0))) - 0.95) < 0.01  # what the text says
+assert max(range(1, 60), key=lambda tenths: needle(tenths / 10, most, SPREAD)) == 10 * best
+
 # %% [markdown] lang="en"
-# At the trained length, 8,192 keys, the needle has 0.95 of the weight. Without a factor it drowns; a logarithm of the
+# At the trained length, 8,192 keys, the needle has 0.952 of the weight. Without a factor it drowns; a logarithm of the
 # length holds it up. The factor widens *all* gaps, also those that the head learnt to keep small. Where the other keys
 # spread, with a standard deviation $\sigma = 2$, it raises the highest of them too: 0.73 at 8,192 keys, and at ten
-# million 0.002 without a factor, 0.19 with Llama 4's. A hundredfold, but not all the way. The needle weighs most where
+# million 0.002 without a factor, 0.191 with Llama 4's. A hundredfold, but not all the way. The needle weighs most where
 # $f g - f^2 \sigma^2 / 2$ is largest, at $f = g / \sigma^2$: a factor that depends on the head, as a learned one can.
 
 # %% [markdown] lang="zh"
-# 在训练长度，即 8,192 个键的时候，针占 0.95 的权重。没有因子，它就淹没了；乘上长度的对数，就能托住它。因子把*所有*差距都拉大，
+# 在训练长度，即 8,192 个键的时候，针占 0.952 的权重。没有因子，它就淹没了；乘上长度的对数，就能托住它。因子把*所有*差距都拉大，
 # 包括这个头特意学得很小的那些。如果其余的键散开，标准差 $\sigma = 2$，因子把其中最高的也一并抬高：8,192 个键时是 0.73；
-# 一千万个键时，不用因子是 0.002，用 Llama 4 的因子是 0.19，提高了近百倍，只是补不回全部。针的权重在 $f g - f^2 \sigma^2 / 2$ 最大处最大，
+# 一千万个键时，不用因子是 0.002，用 Llama 4 的因子是 0.191，提高了近百倍，只是补不回全部。针的权重在 $f g - f^2 \sigma^2 / 2$ 最大处最大，
 # 也就是 $f = g / \sigma^2$：这个因子因头而异，学出来的因子可以做到。
 
 # %% [markdown] lang="en"
@@ -1008,7 +1000,7 @@ assert round(slowest) == 188
 # So far, configurations. [SmolLM2-135M](https://arxiv.org/abs/2502.02737) is small enough to be opened on a laptop: 30
 # layers of 9 heads, 32 pairs in each, base 100,000, a window of 8,192 tokens. What stands below was measured once, with
 # its weights in 4 bits, on Python's manual; `smollm2.json` says with which command. One of the 270 heads is here in
-# full: `trained.head()` gives 64 rows of its $W_Q$ and $W_K$, and what they are multiplied by in a text of 53 tokens.
+# full: `trained.head()` gives 64 rows of its `W_Q` and `W_K`, and what they are multiplied by in a text of 53 tokens.
 #
 # Almost three quarters of this head's weight is on *the token before*. **Predict:** which of the 32 pairs does it need for
 # that? Stop some of them, and see what is left.
@@ -1018,7 +1010,7 @@ assert round(slowest) == 188
 #
 # 前面看的都是配置。[SmolLM2-135M](https://arxiv.org/abs/2502.02737) 小得可以在笔记本电脑上打开：30 层，每层 9 个头，每个头 32 对，
 # 底数 100,000，窗口 8,192 个 token。下面的数是用它 4 位的权重、在 Python 手册上测一次得来的，命令写在 `smollm2.json` 里。
-# 270 个头里有一个完整地放在这里：`trained.head()` 给出它的 $W_Q$ 和 $W_K$ 各 64 行，以及在一段 53 个 token 的文本里与它们相乘的向量。
+# 270 个头里有一个完整地放在这里：`trained.head()` 给出它的 `W_Q` 和 `W_K` 各 64 行，以及在一段 53 个 token 的文本里与它们相乘的向量。
 #
 # 这个头把将近四分之三的权重放在*前一个 token* 上。**先预测**：为此它需要 32 对里的哪些？停住一些，看看还剩下什么。
 
