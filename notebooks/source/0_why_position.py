@@ -251,8 +251,6 @@ with quiet():
 # 规律得 $\mathrm{Attend}(X) = \Pi\, \mathrm{Attend}(X)$：两处的输出相等。上面再叠多少层，也分不开它们。
 
 # %% [markdown] lang="en" short=true
-# Whose article is whose in "the dog chased the man"? For this layer the question cannot even be asked.
-#
 # ## A crack: the causal mask
 #
 # Language models read from left to right: token $m$ may look at token $n$ only if $n \le m$. A mask $B$, zero where
@@ -267,8 +265,6 @@ with quiet():
 # $\Pi S \Pi^\top + B \ne \Pi\,(S + B)\,\Pi^\top$.
 
 # %% [markdown] lang="zh" short=true
-# 在 the dog chased the man 里，哪个 the 属于 dog，哪个属于 man？对这一层来说，这个问题根本无从问起。
-#
 # ## 一道缝：因果掩码
 #
 # 语言模型从左往右读：只有当 $n \le m$ 时，第 $m$ 个 token 才能看第 $n$ 个 token。做法是给得分加上掩码 $B$，

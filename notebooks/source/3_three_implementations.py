@@ -865,8 +865,7 @@ with quiet():
 # %% [markdown] lang="en"
 # ## The code you will meet
 #
-# Five lines and the end of one, from programs in use, as they stand there, and what each of them says. (The multiplication
-# itself is missing: you have written it three times.)
+# Five lines and the end of one, from programs in use, as they stand there, and what each of them says.
 #
 # | line | where | what it says |
 # |---|---|---|
@@ -886,7 +885,7 @@ with quiet():
 # %% [markdown] lang="zh"
 # ## 你会遇到的代码
 #
-# 下面是正在使用的程序里的五行，外加一行的末尾，照抄原文，并说明每一行的意思。（乘法本身没有列出：你已经写过三遍了。）
+# 下面是正在使用的程序里的五行，外加一行的末尾，照抄原文，并说明每一行的意思。
 #
 # | 代码 | 出处 | 意思 |
 # |---|---|---|

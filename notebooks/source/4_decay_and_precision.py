@@ -381,7 +381,7 @@ plt.show()
 
 # %% [markdown] lang="en"
 # On the left: after a few thousand positions nothing falls any more (the band spans the least and the largest value of
-# each 1,024 distances; all of them up to 131,072 were computed, for a sample misses the peaks). On the right, equal
+# each 1,024 distances). On the right, equal
 # vectors prefer to be near; a random key shows no trend at all; and your key peaks [a thousand tokens
 # away](#walk?key=1000&distance=1000).
 #
@@ -396,8 +396,7 @@ plt.show()
 # \theta_i$. Even that goes [below zero](#walk?key=0&base=10000&distance=4096):
 
 # %% [markdown] lang="zh"
-# 左图：过了几千个位置，上界就不再下降（色带的上下沿是每 1,024 个距离里的最大值和最小值；131,072 以内的距离
-# 全都算过，因为抽样会漏掉峰值）。右图：相等的向量喜欢离得近；随机的键看不出任何趋势；而你造的键，峰值在[一千个
+# 左图：过了几千个位置，上界就不再下降（色带的上下沿是每 1,024 个距离里的最大值和最小值）。右图：相等的向量喜欢离得近；随机的键看不出任何趋势；而你造的键，峰值在[一千个
 # token 之外](#walk?key=1000&distance=1000)。
 #
 # 随机的键代表什么？如果各个 $h_i$ 的相位相互独立、均匀分布，再转过 $\Delta \theta_i$ 之后仍然如此，于是得分在每个距离上的

@@ -1163,9 +1163,7 @@ show_table(
 # Both [YaRNs](#wavelengths?method=yarn&factor=8) reach
 # $8L$, as [PI](#wavelengths?method=pi&factor=8) does and [NTK](#wavelengths?method=ntk&factor=8) does not, with a contrast close to that of the model as trained. That is the whole idea.
 #
-# Two relatives: Llama 3.1 takes the paper's ramp with $\alpha = 1$, $\beta = 4$ and no temperature ([its
-# code](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py)); LongRoPE searches a factor for
-# each pair ([arXiv:2402.13753](https://arxiv.org/abs/2402.13753)).
+# (LongRoPE [searches](https://arxiv.org/abs/2402.13753) a factor for each pair.)
 #
 # <!-- touch: wavelengths -->
 #
@@ -1188,9 +1186,7 @@ show_table(
 # 两种 [YaRN](#wavelengths?method=yarn&factor=8) 都和
 # [PI](#wavelengths?method=pi&factor=8) 一样够到 $8L$（[NTK](#wavelengths?method=ntk&factor=8) 够不到），对比度却与训练时相差无几。这就是全部的想法。
 #
-# 还有两种近亲：Llama 3.1 用论文的斜坡，$\alpha = 1$，$\beta = 4$，没有温度
-# （[官方代码](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py)）；LongRoPE 为每一对各搜索一个倍数
-# （[arXiv:2402.13753](https://arxiv.org/abs/2402.13753)）。
+# （LongRoPE 为每一对各[搜索](https://arxiv.org/abs/2402.13753)一个倍数。）
 #
 # <!-- touch: wavelengths -->
 #

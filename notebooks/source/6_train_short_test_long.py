@@ -180,7 +180,7 @@ class Reader(nn.Module):
 # ## Training
 #
 # With the same seed, all five start from the same weights, see the same batches in the same order, and take the same
-# 280 steps of 8 windows: 143,360 characters. (That is little, so that you do not have to wait.) The loss is the
+# 280 steps of 8 windows: 143,360 characters. The loss is the
 # cross-entropy of the next character, in nats (natural logarithms): $-\ln P(\text{what came next})$. Guessing blindly
 # among about a hundred characters costs $\ln 100 \approx 4.6$.
 
@@ -188,7 +188,7 @@ class Reader(nn.Module):
 # ## 训练
 #
 # 种子相同时，五个模型从同样的权重出发，按同样的次序看同样的批次，都走 280 步，每步 8 个窗口，一共 143,360 个字符。
-# （这很少，为的是不让你久等。）损失是下一个字符的交叉熵，单位是 nat（用自然对数）：
+# 损失是下一个字符的交叉熵，单位是 nat（用自然对数）：
 # $-\ln P(\text{实际出现的字符})$。在大约一百个字符里瞎猜，损失是 $\ln 100 \approx 4.6$。
 
 
