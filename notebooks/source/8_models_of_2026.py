@@ -1115,7 +1115,7 @@ assert two["PI, factor 2"] > 0.4 > 3 * one["PI, factor 2"]
 
 # %% [markdown] lang="en"
 # Stop the 12 slow pairs, and it looks as before; stop the 20 fast ones, and it is lost. The four fastest alone do most of
-# the work, as [Barbero et al.](https://arxiv.org/abs/2410.06205) found in Gemma. And *PI makes it look two back*: at half
+# the work. [Barbero et al.](https://arxiv.org/abs/2410.06205) found such heads in Gemma. And *PI makes it look two back*: at half
 # the speed, two steps look like one. That is the price of PI in one head, and why PI needs training.
 
 # %% [markdown] lang="zh"
@@ -1167,7 +1167,7 @@ assert (round(float(large["first"].mean()), 2), float(small["first"].max()) < 0.
 # %% [markdown] lang="en"
 # Left: how long each pair is, queries times keys, in the mean of all heads. The 12 slow pairs hold 0.69 of it, and the longest,
 # 5.5 times the mean, turn by a third of a circle. The small model of `make demo`, trained on 64 characters, has such a
-# hump, too. But *long* is not *needed for the place*: the head above has its longest pair among those that it can do without.
+# hump, too. But a long pair need not be one that finds places: the longest of the head above is one of those it can do without.
 # Pairs that hardly turn can carry what words mean. Right: all heads of the small model look near, those of the large one at
 # every distance; 0.26 of their weight lies on token 0, the sink of above, which the small model lacks.
 #
@@ -1175,7 +1175,7 @@ assert (round(float(large["first"].mean()), 2), float(small["first"].max()) < 0.
 
 # %% [markdown] lang="zh"
 # 左图：各对有多长（查询乘键），是所有头的平均。12 个低频对占了 0.69，最长的是平均的 5.5 倍，在窗口之内转三分之一圈。`make demo` 的小模型
-# 只在 64 个字符上训练，也有这样一个峰。但*长*不等于*定位用得着*：上面那个头，最长的一对正好是它不需要的。几乎不转的对可以承载含义。
+# 只在 64 个字符上训练，也有这样一个峰。但长的不一定用来定位：上面那个头，最长的一对正好是它用不着的。几乎不转的对可以承载含义。
 # 右图：小模型的头都看近处，大模型的头远近都看；0.26 的权重放在 token 0 上，就是前面说的汇点，小模型没有。
 #
 # 最后是一段 12,288 个 token 的文本，比窗口长一半，沿途的损失；各种办法的倍数都取 2。
