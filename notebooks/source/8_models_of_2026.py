@@ -1188,7 +1188,7 @@ for name, losses in curves.items():
     colour, dashes, marker = look(name)
     axes.plot(places, losses, color=colour, linestyle=dashes, marker=marker, markersize=3, label=name)
 shade_beyond(axes, WINDOW, 12_288, "beyond the window")
-axes.set(xlabel="position, in tokens", ylabel="loss, nats per token", xlim=(0, 12_288))
+axes.set(xlabel="position, in tokens", ylabel="loss, nats per token", xlim=(0, 12_288), ylim=(1.4, 4.3))
 within, beyond = (
     {name: float(each[part].mean()) for name, each in curves.items()} for part in (slice(16), slice(20, 24))
 )

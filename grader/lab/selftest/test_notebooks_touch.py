@@ -202,8 +202,8 @@ def test_a_hand_of_a_clock_is_dragged_itself(tab: Tab, page: Path) -> None:
 @pytest.mark.parametrize(
     ("opening", "some", "none"),
     [
-        ("index.html", "words, this text has 21: at its end, {} of 5 hands", "no angle is new"),
-        ("zh/index.html", "这段文本 21 个：到末尾，5 根指针里有 {} 根", "没有陌生的角度"),
+        ("index.html", "this text has 21: between its first and its last word, {} of 5 hands", "no angle is new"),
+        ("zh/index.html", "这段文本 21 个：首尾两个词之间，5 根指针里有 {} 根", "没有陌生的角度"),
     ],
 )
 def test_the_sentence_shows_which_hands_come_to_new_angles(
