@@ -199,20 +199,20 @@ told = [
     needle(1, most, SPREAD),
     needle(factor_of["Llama 4"](most), most, SPREAD),
 ]
-assert [round(weight, 3) for weight in told] == [0.952, 0.73, 0.002, 0.191]  # what the text says
+assert [round(weight, 3) for weight in told] == [0.952, 0.729, 0.002, 0.191]  # what the text says
 best = GAP / SPREAD**2  # where f g - f² σ² / 2 is largest
 assert max(range(1, 60), key=lambda tenths: needle(tenths / 10, most, SPREAD)) == 10 * best
 
 # %% [markdown] lang="en"
 # At the trained length, 8,192 keys, the needle has 0.952 of the weight. Without a factor it drowns; a logarithm of the
 # length holds it up. The factor widens *all* gaps, also those that the head learnt to keep small. Where the other keys
-# spread, with a standard deviation $\sigma = 2$, it raises the highest of them too: 0.73 at 8,192 keys, and at ten
+# spread, with a standard deviation $\sigma = 2$, it raises the highest of them too: 0.729 at 8,192 keys, and at ten
 # million 0.002 without a factor, 0.191 with Llama 4's. A hundredfold, but not all the way. The needle weighs most where
 # $f g - f^2 \sigma^2 / 2$ is largest, at $f = g / \sigma^2$: a factor that depends on the head, as a learned one can.
 
 # %% [markdown] lang="zh"
 # 在训练长度，即 8,192 个键的时候，针占 0.952 的权重。没有因子，它就淹没了；乘上长度的对数，就能托住它。因子把*所有*差距都拉大，
-# 包括这个头特意学得很小的那些。如果其余的键散开，标准差 $\sigma = 2$，因子把其中最高的也一并抬高：8,192 个键时是 0.73；
+# 包括这个头特意学得很小的那些。如果其余的键散开，标准差 $\sigma = 2$，因子把其中最高的也一并抬高：8,192 个键时是 0.729；
 # 一千万个键时，不用因子是 0.002，用 Llama 4 的因子是 0.191，提高了近百倍，只是补不回全部。针的权重在 $f g - f^2 \sigma^2 / 2$ 最大处最大，
 # 也就是 $f = g / \sigma^2$：这个因子因头而异，学出来的因子可以做到。
 
