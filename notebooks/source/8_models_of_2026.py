@@ -999,8 +999,8 @@ assert round(slowest) == 188
 #
 # So far, configurations. [SmolLM2-135M](https://arxiv.org/abs/2502.02737) is small enough to be opened on a laptop: 30
 # layers of 9 heads, 32 pairs in each, base 100,000, a window of 8,192 tokens. What stands below was measured once, with
-# its weights in 4 bits, on Python's manual; `smollm2.json` says with which command. One of the 270 heads is here in
-# full: `trained.head()` gives 64 rows of its `W_Q` and `W_K`, and what they are multiplied by in a text of 53 tokens.
+# its weights in 4 bits, on Python's manual; `smollm2.json` says with which command. The scores of one of its 270
+# heads you can compute here: `trained.head()` gives 64 rows of its `W_Q` and `W_K`, and what they are multiplied by in a text of 53 tokens.
 #
 # Almost three quarters of this head's weight is on *the token before*. **Predict:** which of the 32 pairs does it need for
 # that? Stop some of them, and see what is left.
@@ -1010,7 +1010,7 @@ assert round(slowest) == 188
 #
 # 前面看的都是配置。[SmolLM2-135M](https://arxiv.org/abs/2502.02737) 小得可以在笔记本电脑上打开：30 层，每层 9 个头，每个头 32 对，
 # 底数 100,000，窗口 8,192 个 token。下面的数是用它 4 位的权重、在 Python 手册上测一次得来的，命令写在 `smollm2.json` 里。
-# 270 个头里有一个完整地放在这里：`trained.head()` 给出它的 `W_Q` 和 `W_K` 各 64 行，以及在一段 53 个 token 的文本里与它们相乘的向量。
+# 270 个头里，有一个的得分可以在这里算：`trained.head()` 给出它的 `W_Q` 和 `W_K` 各 64 行，以及在一段 53 个 token 的文本里与它们相乘的向量。
 #
 # 这个头把将近四分之三的权重放在*前一个 token* 上。**先预测**：为此它需要 32 对里的哪些？停住一些，看看还剩下什么。
 
@@ -1168,7 +1168,7 @@ assert (round(float(large["first"].mean()), 2), float(small["first"].max()) < 0.
 # Left: how long each pair is, queries times keys, in the mean of all heads. The 12 slow pairs hold 0.69 of it, and the longest,
 # 5.5 times the mean, turn by a third of a circle. The small model of `make demo`, trained on 64 characters, has such a
 # hump, too. But a long pair need not be one that finds places: the longest of the head above is one of those it can do without.
-# Pairs that hardly turn can carry what words mean. Right: all heads of the small model look near, those of the large one at
+# Pairs that hardly turn can carry what words mean. Right, in the mean of all heads: the small model looks near, the large one at
 # every distance; 0.26 of their weight lies on token 0, the sink of above, which the small model lacks.
 #
 # Last, the loss along a text of 12,288 tokens, half as long again as the window, with each remedy at the factor 2.
@@ -1176,7 +1176,7 @@ assert (round(float(large["first"].mean()), 2), float(small["first"].max()) < 0.
 # %% [markdown] lang="zh"
 # 左图：各对有多长（查询乘键），是所有头的平均。12 个低频对占了 0.69，最长的是平均的 5.5 倍，在窗口之内转三分之一圈。`make demo` 的小模型
 # 只在 64 个字符上训练，也有这样一个峰。但长的不一定用来定位：上面那个头，最长的一对正好是它用不着的。几乎不转的对可以承载含义。
-# 右图：小模型的头都看近处，大模型的头远近都看；0.26 的权重放在 token 0 上，就是前面说的汇点，小模型没有。
+# 右图也是所有头的平均：小模型看近处，大模型远近都看；0.26 的权重放在 token 0 上，就是前面说的汇点，小模型没有。
 #
 # 最后是一段 12,288 个 token 的文本，比窗口长一半，沿途的损失；各种办法的倍数都取 2。
 
