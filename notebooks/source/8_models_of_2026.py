@@ -997,7 +997,7 @@ assert round(slowest) == 188
 # %% [markdown] lang="en"
 # ## Inside a trained model
 #
-# So far, configurations. [SmolLM2-135M](https://arxiv.org/abs/2502.02737) is small enough to be opened on a laptop: 30
+# [SmolLM2-135M](https://arxiv.org/abs/2502.02737) is small enough to be opened on a laptop: 30
 # layers of 9 heads, 32 pairs in each, base 100,000, a window of 8,192 tokens. What stands below was measured once, with
 # its weights in 4 bits, on Python's manual; `smollm2.json` says with which command. The scores of one of its 270
 # heads you can compute here: `trained.head()` gives 64 rows of its `W_Q` and `W_K`, and what they are multiplied by in a text of 53 tokens.
@@ -1008,7 +1008,7 @@ assert round(slowest) == 188
 # %% [markdown] lang="zh"
 # ## 打开一个训练好的模型
 #
-# 前面看的都是配置。[SmolLM2-135M](https://arxiv.org/abs/2502.02737) 小得可以在笔记本电脑上打开：30 层，每层 9 个头，每个头 32 对，
+# [SmolLM2-135M](https://arxiv.org/abs/2502.02737) 小得可以在笔记本电脑上打开：30 层，每层 9 个头，每个头 32 对，
 # 底数 100,000，窗口 8,192 个 token。下面的数是用它 4 位的权重、在 Python 手册上测一次得来的，命令写在 `smollm2.json` 里。
 # 270 个头里，有一个的得分可以在这里算：`trained.head()` 给出它的 `W_Q` 和 `W_K` 各 64 行，以及在一段 53 个 token 的文本里与它们相乘的向量。
 #
@@ -1171,14 +1171,14 @@ assert (round(float(large["first"].mean()), 2), float(small["first"].max()) < 0.
 # Pairs that hardly turn can carry what words mean. Right, in the mean of all heads: the small model looks near, the large one at
 # every distance; 0.26 of their weight lies on token 0, the sink of above, which the small model lacks.
 #
-# Last, the loss along a text of 12,288 tokens, half as long again as the window, with each remedy at the factor 2.
+# The loss along a text of 12,288 tokens, half as long again as the window, each remedy with the factor 2:
 
 # %% [markdown] lang="zh"
 # 左图：各对有多长（查询乘键），是所有头的平均。12 个低频对占了 0.69，最长的是平均的 5.5 倍，在窗口之内转三分之一圈。`make demo` 的小模型
 # 只在 64 个字符上训练，也有这样一个峰。但长的不一定用来定位：上面那个头，最长的一对正好是它用不着的。几乎不转的对可以承载含义。
 # 右图也是所有头的平均：小模型看近处，大模型远近都看；0.26 的权重放在 token 0 上，就是前面说的汇点，小模型没有。
 #
-# 最后是一段 12,288 个 token 的文本，比窗口长一半，沿途的损失；各种办法的倍数都取 2。
+# 一段 12,288 个 token 的文本，比窗口长一半，沿途的损失如下；各种办法的倍数都取 2：
 
 # %%
 figure, axes = plt.subplots(figsize=(5.2, 3.2))
@@ -1208,13 +1208,12 @@ assert round(WINDOW * 2 ** (20 / 31), -2) == 12_800  # where pair 20, the first 
 # As notebooks 5 and 6 said, at a thousand times the size. Past its window the model as trained loses its way: 2.40 within, 3.32
 # in the last 2,048 tokens. YaRN, without any training, holds it: 2.43 and 2.46. So does NTK-aware, 2.44 and 2.50, whose reach at this
 # factor is about 12,800. PI costs a whole nat from the first token on, 3.45 within the window: heads that looked one back
-# look two back. (One model, one text, one factor; and a
-# low loss does not say that far tokens are found.)
+# look two back. (One model, one text, one factor.)
 
 # %% [markdown] lang="zh"
 # 第 5、6 节说的，在一千倍大的模型上又见到了。超出窗口，不加改动的模型就迷失了：窗口之内 2.40，最后 2,048 个 token 是 3.32。YaRN 不用训练就稳得住：
 # 2.43 和 2.46。NTK-aware 也一样，2.44 和 2.50，它在这个倍数下约够到 12,800。PI 从第一个 token 起就多出整整 1 nat，窗口之内已是 3.45：往前看一个的头，都去看两个了。
-# （只是一个模型、一段文本、一个倍数；而且损失低，并不说明找得到远处的东西。）
+# （只是一个模型、一段文本、一个倍数。）
 
 # %% [markdown] lang="en" short=true
 # ## What should I do?
