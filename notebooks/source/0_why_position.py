@@ -251,8 +251,6 @@ with quiet():
 # 规律得 $\mathrm{Attend}(X) = \Pi\, \mathrm{Attend}(X)$：两处的输出相等。上面再叠多少层，也分不开它们。
 
 # %% [markdown] lang="en" short=true
-# Whose article is whose in "the dog chased the man"? For this layer the question cannot even be asked.
-#
 # ## A crack: the causal mask
 #
 # Language models read from left to right: token $m$ may look at token $n$ only if $n \le m$. A mask $B$, zero where
@@ -267,8 +265,6 @@ with quiet():
 # $\Pi S \Pi^\top + B \ne \Pi\,(S + B)\,\Pi^\top$.
 
 # %% [markdown] lang="zh" short=true
-# 在 the dog chased the man 里，哪个 the 属于 dog，哪个属于 man？对这一层来说，这个问题根本无从问起。
-#
 # ## 一道缝：因果掩码
 #
 # 语言模型从左往右读：只有当 $n \le m$ 时，第 $m$ 个 token 才能看第 $n$ 个 token。做法是给得分加上掩码 $B$，
@@ -470,28 +466,8 @@ with quiet():
     assert position_from_share(torch.tensor([0.1])).tolist() == [9], "Each share is read by itself."
     ### END HIDDEN TESTS
 
-# %% [markdown] lang="en"
-# The counter has a flaw. From position $m$ to the next the share loses the fraction $1/(m+2)$ of itself. Numbers of
-# bfloat16 are, at every size, between $2^{-8}$ and $2^{-7}$ of themselves apart. Once $1/(m+2)$ is below that, two
-# neighbours may be rounded to one number: 189 and 190 are the first, half of them are with $m$ from 256 to 511, three
-# quarters from 512 to 1,023.
-
-# %% [markdown] lang="zh"
-# 这个计数器有个缺陷。从位置 $m$ 到下一个位置，份额减少它自身的 $1/(m+2)$。而 bfloat16 的相邻两数，无论大小，
-# 都相差自身的 $2^{-8}$ 到 $2^{-7}$。一旦 $1/(m+2)$ 小于这个间隔，相邻的两个位置就可能舍入成同一个数：最早是 189 和 190；
-# $m$ 从 256 到 511，有一半是这样；从 512 到 1,023，有四分之三。
-
-# %%
-shares = (1 / (torch.arange(1025) + 1)).bfloat16()
-collide = shares[1:] == shares[:-1]  # whether a position and its next have one share
-first = int(collide.nonzero()[0])
-assert (first, first + 1) == (189, 190)  # what the text says
-for first, last, part in ((256, 511, 1 / 2), (512, 1023, 3 / 4)):
-    assert abs(collide[first : last + 1].float().mean() - part) < 0.01, "Half of all, then three quarters."
-print(f"Of the first 1,024 positions, {int(collide.sum())} cannot be told from the next in bfloat16.")
 # %% [markdown] lang="en" short=true
-# So order can leak in, but faintly: a model has to spend a head on it, and the reading gets coarse where texts get
-# long. It is better to *tell* the model where each token is.
+# So order can leak in, but faintly: a model has to spend a head on it, and the reading gets coarse where texts get long. It is better to *tell* the model where each token is.
 #
 # ## What we want from a position code
 #

@@ -1,21 +1,16 @@
 # %% [markdown] lang="en"
 # # 1 · Integer, binary, sinusoidal, learned
 #
-# Notebook 0 ended with a wish list: a position code should be unique, linear in the shift, fit for longer texts, a
-# fixed rule, and able to grow to more dimensions. Here we walk through the codes that came before RoPE. Each one is a
-# simple idea that fails at one point, and each failure points at the next idea.
-#
-# All four are used in the same way. The code of position $p$ is a vector $\mathrm{PE}(p)$ of $d$ numbers, as many as
+# Four codes came before RoPE. Each is a simple idea that fails at one point, and each failure points at the next idea. All
+# are used in the same way. The code of position $p$ is a vector $\mathrm{PE}(p)$ of $d$ numbers, as many as
 # the embedding $x_p$ of the token at that position has, and the two are **added** before the first layer: $x_p +
 # \mathrm{PE}(p)$.
 
 # %% [markdown] lang="zh"
 # # 1 · 整数、二进制、正弦、可学习
 #
-# 第 0 节最后列了一张愿望清单：位置编码应当唯一，平移应当是线性的，能用于更长的文本，有固定的规则，还能推广到更多维度。
-# 这一节把 RoPE 之前的编码走一遍。每一种都出自一个简单的想法，又都败在某一点上；而每一次失败，都指向下一个想法。
-#
-# 四种编码的用法相同。位置 $p$ 的编码是一个 $d$ 维向量 $\mathrm{PE}(p)$，维数与该位置的 token 的嵌入 $x_p$ 一样；
+# RoPE 之前有四种编码。每一种都出自一个简单的想法，又都败在某一点上；而每一次失败，都指向下一个想法。
+# 它们的用法相同。位置 $p$ 的编码是一个 $d$ 维向量 $\mathrm{PE}(p)$，维数与该位置的 token 的嵌入 $x_p$ 一样；
 # 在第一层之前把两者**相加**：$x_p + \mathrm{PE}(p)$。
 
 # %%
@@ -45,11 +40,6 @@ use_style()
 #
 # At position 10 that is one percent. LayerNorm is stranger still: it first subtracts the mean over the features, and
 # with it the whole code, which is the same in all of them. Nothing of the position is left.
-#
-# Without any norm, as in the first layer of the original Transformer, attention suffers instead. Query $m$ and key
-# $n$ hold the terms $m$ and $n$ times fixed vectors, so the score holds $m n$ times a constant $c$ that depends on
-# the weights alone. From one key to the next it changes by $c\, m$, which grows with the length of the text, until
-# the softmax picks a single token: the last if $c > 0$, the first if $c < 0$.
 
 # %% [markdown] lang="zh"
 # ## 第一个想法：位置的数值本身
@@ -65,10 +55,7 @@ use_style()
 #
 # 到位置 10 就只剩百分之一。LayerNorm 更奇怪：它先减去各特征的平均值，而这个编码在各特征上都相同，于是整个被减掉，
 # 位置信息一点不剩。
-#
-# 如果没有归一化（最初的 Transformer 的第一层就是这样），受害的是注意力。查询 $m$ 和键 $n$ 里分别含有固定向量的 $m$ 倍和
-# $n$ 倍，所以得分里有一项是 $m n$ 乘以一个只取决于权重的常数 $c$。从一个键到下一个键，这一项变化 $c\, m$，文本越长变化
-# 越大，直到 softmax 只选中一个 token：$c > 0$ 时是最后一个，$c < 0$ 时是第一个。
+
 
 # %%
 DIM = 64  # d, features of a token
@@ -228,9 +215,6 @@ assert flips == {(7, 8): 4, (0, 15): 4, (0, 8): 1}  # what the text says
 #
 # Hint: Positions are rows in both tensors, just as `lstsq` wants them, so nothing has to be transposed: its solution
 # is already the matrix that stands on the right of `before`.
-#
-# Hint: The root of the mean, from the inside out: squares, then the mean over all entries, then the root. A norm will
-# not do, as it takes the sum of the squares.
 
 # %% [markdown] lang="zh"
 # ### 练习 1.1 · 没有矩阵做得到（2 分）
@@ -250,8 +234,6 @@ assert flips == {(7, 8): 4, (0, 15): 4, (0, 8): 1}  # what the text says
 # 提示：三步：把两者都转成 float64；让 `lstsq` 求出最好的矩阵；看它作用在 `before` 上的结果与 `after` 还差多少。
 #
 # 提示：两个张量里，行都是位置，正合 `lstsq` 的要求，所以什么也不用转置：它给出的解就是乘在 `before` 右边的矩阵。
-#
-# 提示：均值的根，由里向外算：先平方，再对所有元素求平均，最后开方。直接用范数不行，它取的是平方和。
 
 
 # %% nbgrader={"grade_id": "shift_residual", "solution": true}
@@ -462,9 +444,6 @@ plt.show()
 # n$ and $\cos m = \cos n$, then $m - n$ is a multiple of $2\pi$. As $\pi$ is irrational, the only whole number among
 # these is 0. The other pairs see to it that different positions differ by more than rounding.
 #
-# **Why 10000?** No derivation is known; the paper gives none. It has to be large enough for the slowest pairs not to
-# come round within a text, or far positions look alike. Notebook 4 looks at what it does to RoPE.
-#
 # ## The shift matrix
 #
 # We have the addition theorem for the sine. The cosine's is $\cos(\theta p + \theta \delta) = \cos(\theta p) \cos(\theta
@@ -487,9 +466,6 @@ plt.show()
 #
 # **唯一吗？** 唯一，文本再长也是。第一对的 $\theta_0 = 1$：如果 $\sin m = \sin n$ 且 $\cos m = \cos n$，那么 $m - n$ 是
 # $2\pi$ 的整数倍。$\pi$ 是无理数，这些数里的整数只有 0。其他各对则保证，不同位置之间的差别不至于小到舍入误差的量级。
-#
-# **为什么是 10000？** 没有已知的推导，论文里也没有给出。它要足够大，使最慢的几对在一篇文本之内转不完一圈，否则相距很远的位置
-# 会显得相像。第 4 节会看它对 RoPE 的影响。
 #
 # ## 平移矩阵
 #
@@ -516,9 +492,6 @@ plt.show()
 #
 # Hint: Start from a matrix of zeros and go through the pairs. Pair $i$ turns by the angle $\delta\,\theta_i$, and its
 # features are numbers $2i$ and $2i + 1$.
-#
-# Hint: Nearly every slip here is a sign. The minus stands elsewhere than in the rotation matrix you may know, because
-# the sine comes first; position 0, with sine 0 and cosine 1, shows which it is.
 
 # %% [markdown] lang="zh"
 # ### 练习 1.3 · 让每个位置前进的矩阵（3 分）
@@ -530,9 +503,6 @@ plt.show()
 #
 # 提示：从全零的矩阵开始，一对一对地填。第 $i$ 对转过的角度是 $\delta\,\theta_i$，它的两个特征是第 $2i$ 个和
 # 第 $2i + 1$ 个。
-#
-# 提示：这里出错几乎总是错在符号。因为正弦在前，负号的位置与你熟悉的旋转矩阵不同；拿位置 0（正弦为 0，余弦为 1）试一试
-# 就知道。
 
 
 # %% nbgrader={"grade_id": "shift_matrix", "solution": true}
@@ -686,6 +656,7 @@ plt.show()
 # - **中间有矩阵时，起作用的就不只是距离了。** 注意力比较的是编码乘以 $W_Q$ 和 $W_K$ 之后的结果。记 $A = W_Q W_K^\top$
 #   （编码是行向量），得分是 $\mathrm{PE}(m)\, A\, \mathrm{PE}(n)^\top$，一般的 $A$ 会毁掉条纹。后两点是
 #   [Yan 等，2019](https://arxiv.org/abs/1911.04474) 指出的。
+
 # %% [markdown] lang="en"
 # There is one more stranger in the score: the token. With codes added, it has four terms,
 #
@@ -710,15 +681,9 @@ plt.show()
 # 2017, section 3.1](https://arxiv.org/abs/1705.03122v3); BERT and GPT-2 do so). In the original Transformer it was as
 # good as sinusoids ([section 3.5 and table 3, row E](https://arxiv.org/abs/1706.03762v7)).
 #
-# The trouble is the edge of the table. GPT-2 has 1024 rows, and [its authors'
-# advice](https://github.com/openai/gpt-2/issues/137) for longer texts is to cut them. A larger table does not help: a
-# row is trained only by texts that reach it, and the others stay as the random generator drew them. Notebook 6 watches
-# it.
-#
-# Do sinusoids, which have a rule, read longer texts? Not by themselves: training has no reason to find $M_\delta$, only
-# something that agrees with it on the trained positions. In language models the perplexity (the exponential of the
-# loss; lower is better) stops improving some dozens of tokens beyond the training length, and then gets worse ([Press
-# et al., 2021, section 2.2](https://arxiv.org/abs/2108.12409v2)).
+# The trouble is the edge of the table: a row is trained only by texts that reach it, and the others stay as the random
+# generator drew them. Do sinusoids, which have a rule, read longer texts? Not by themselves: training has no reason to
+# find $M_\delta$, only something that agrees with it on the trained positions. Notebook 6 watches both.
 #
 # Sinusoids have the right geometry: a shift is a rotation. But they are *added* to the token, behind matrices that do
 # not respect the geometry, and mixed with its content.
@@ -748,12 +713,8 @@ plt.show()
 # 节](https://arxiv.org/abs/1705.03122v3)；BERT 和 GPT-2 都是这样）。在最初的 Transformer 里，它与正弦编码不相上下
 # （[第 3.5 节和表 3 的 E 行](https://arxiv.org/abs/1706.03762v7)）。
 #
-# 麻烦在表的边缘。GPT-2 的表有 1024 行，对更长的文本，[作者的建议](https://github.com/openai/gpt-2/issues/137)是截断。
-# 换一张更大的表也没用：只有长到那里的文本，才会训练到那一行，其余各行还是随机数生成器给出的样子。第 6 节会看到这种情形。
-#
-# 正弦编码有规则，能读更长的文本吗？光靠它自己不行：训练没有理由恰好找到 $M_\delta$，只需要在训练过的位置上与它一致。
-# 在语言模型里，超出训练长度几十个 token 之后，困惑度（损失的指数，越低越好）就不再改善，随后变差
-# （[Press 等，2021，第 2.2 节](https://arxiv.org/abs/2108.12409v2)）。
+# 麻烦在表的边缘：只有长到那里的文本，才会训练到那一行，其余各行还是随机数生成器给出的样子。正弦编码有规则，能读更长的文本吗？光靠它自己不行：
+# 训练没有理由恰好找到 $M_\delta$，只需要在训练过的位置上与它一致。这两种情形，第 6 节都看得到。
 #
 # 正弦编码的几何是对的：平移就是旋转。但它是*加*到 token 上的，又隔着不尊重这种几何的矩阵，还和内容混在一起。
 #

@@ -1,10 +1,6 @@
 # %% [markdown] lang="en"
 # # 2 · Deriving RoPE
 #
-# Notebook 1 found a code that moves by a fixed linear map: advance a sinusoid by $\delta$ positions, and it is multiplied by
-# a matrix $M_\delta$ of small rotations. But the code was still *added* to the token, so content and position were mixed
-# before attention could look at either.
-#
 # This notebook turns the question round. We do not start from a code and hope. We write down what attention scores
 # should obey, and solve for the code. One family of solutions comes out: **rotate the query and the key**. This is the
 # rotary position embedding, RoPE, of [Su et al., 2021](https://arxiv.org/abs/2104.09864v5), which [a post of
@@ -12,9 +8,6 @@
 
 # %% [markdown] lang="zh"
 # # 2 · 推导 RoPE
-#
-# 第 1 节找到了一种按固定线性映射移动的编码：正弦编码往后走 $\delta$ 个位置，等于乘上一个由许多小旋转组成的矩阵 $M_\delta$。
-# 可是这个编码仍然是*加*到 token 上的，注意力还没来得及看，内容和位置就已经混在了一起。
 #
 # 这一节把问题倒过来问。我们不先想出一种编码再碰运气，而是先写下注意力得分应当满足的条件，再把编码解出来。
 # 解出来的是这样一族：**旋转查询和键**。这就是旋转位置编码 RoPE（[苏剑林等，2021](https://arxiv.org/abs/2104.09864v5)；最早见于[他的一篇文章](https://kexue.fm/archives/8265)）。
@@ -262,9 +255,6 @@ use_style()
 #
 # Hint: Cosines and sines now fit the members as they are, whatever the number of dimensions. Put the two results side
 # by side in a new last dimension.
-#
-# Hint: A usual slip is to write the first result into `pairs` and then to compute the second from it: by then $x_0$
-# is gone, and so is the caller's input.
 
 # %% [markdown] lang="zh" short=true
 # ### 练习 2.1 · 旋转特征对（2 分）
@@ -282,8 +272,6 @@ use_style()
 # 正好与角度相同。
 #
 # 提示：余弦和正弦这时可以直接与它们相乘，不管前面有几维。再把两个结果并排放进新的最后一维。
-#
-# 提示：常见的错误是把第一个结果写进 `pairs`，再用它去算第二个：那时 $x_0$ 已经没有了，调用者的输入也被改掉了。
 
 
 # %% nbgrader={"grade_id": "rotate", "solution": true}
@@ -391,8 +379,7 @@ plt.show()
 # - *Which pairs?* "Every pair" means pairs of **features**, never pairs of tokens. And each feature is in exactly one
 #   of them, $(x_0, x_1), (x_2, x_3), \dots$ in the paper: $d/2$ pairs, not all $d(d-1)/2$ that one could form. Other
 #   ways of pairing do as well; that is notebook 3.
-# - *Which angles?* Counted from 0, the last one is $\theta_{d/2-1}$, not $\theta_{d/2}$. The paper counts from 1 and
-#   writes $\theta_i = 10000^{-2(i-1)/d}$, $i = 1, \dots, d/2$: the same list. The first speed is always 1. The last is
+# - *Which angles?* Counted from 0, the last one is $\theta_{d/2-1}$, not $\theta_{d/2}$. (The paper counts from 1.) The first speed is always 1. The last is
 #   $b^{-(d-2)/d}$, which is not $1/b$ but $b^{2/d}$ times as much: 1.15 times for $d = 128$, ten times for $d = 8$.
 
 # %% [markdown] lang="zh" short=true
@@ -418,8 +405,7 @@ plt.show()
 # - *是哪些“对”*？所谓“每一对”，指的是**特征**配成的对，绝不是 token 配成的对。而且每个特征恰好属于其中一对，
 #   论文里是 $(x_0, x_1), (x_2, x_3), \dots$：一共 $d/2$ 对，而不是所有可能的 $d(d-1)/2$ 对。换一种配对方式也行，
 #   那是第 3 节的内容。
-# - *是哪些角度*？从 0 数起，最后一个是 $\theta_{d/2-1}$，不是 $\theta_{d/2}$。论文从 1 数起，
-#   写成 $\theta_i = 10000^{-2(i-1)/d}$，$i = 1, \dots, d/2$，是同一串数。第一个转速总是 1。最后一个是 $b^{-(d-2)/d}$，
+# - *是哪些角度*？从 0 数起，最后一个是 $\theta_{d/2-1}$，不是 $\theta_{d/2}$。（论文从 1 数起。）第一个转速总是 1。最后一个是 $b^{-(d-2)/d}$，
 #   它不是 $1/b$，而是 $1/b$ 的 $b^{2/d}$ 倍：$d = 128$ 时是 1.15 倍，$d = 8$ 时是十倍。
 
 # %% [markdown] lang="en"
@@ -537,9 +523,6 @@ with quiet():
 #
 # Hint: Cosines and sines of all angles give all blocks at once, as a tensor `[d/2, 2, 2]`. `torch.block_diag` wants the
 # blocks as separate arguments; a star in front of a tensor hands over its parts one by one.
-#
-# Hint: If the result turns the wrong way, the minus stands at the wrong sine, or the blocks were filled column by
-# column.
 
 # %% [markdown] lang="zh"
 # ### 练习 2.3 · 分块矩阵（2 分）
@@ -550,8 +533,6 @@ with quiet():
 #
 # 提示：由所有角度的余弦和正弦，一次就能得到所有的块，一个 `[d/2, 2, 2]` 的张量。`torch.block_diag` 要的是一个个单独的参
 # 数；在张量前面加一个星号，就把它的各部分逐个交出去。
-#
-# 提示：如果转反了，不是负号放错了正弦，就是把块按列填了。
 
 
 # %% nbgrader={"grade_id": "rotation_matrix", "solution": true}
@@ -613,9 +594,7 @@ with quiet():
 # The form of $A$ in a suitable basis is what linear algebra knows of every orthogonal matrix. ([Su](https://kexue.fm/archives/10862)
 # states the solution so, for matrices.) Entries $1$ and $-1$ are features that stay, or flip at every step; two of a kind
 # are a pair with the angle $0$ or $\pi$. For even $d$ just one thing can be left over, if $\det A = -1$: one feature that
-# stays beside one that flips. It tells even distances from odd ones. No real matrix squares to such an $A$, for the square
-# of a determinant is not negative, so it is gone once there are positions halfway between two tokens. That is all that was
-# lost.
+# stays beside one that flips. It tells even distances from odd ones. That is all that was lost.
 #
 # The change of basis can be absorbed by $W_Q$ and $W_K$ ([Su, 2022](https://kexue.fm/archives/9403)). So RoPE is not one of
 # many codes that grant the wish. Up to that flip, and to the choice of basis and speeds, it is the general one. The next
@@ -646,7 +625,7 @@ with quiet():
 # $A$ 在适当的基下是什么样子，是线性代数关于正交矩阵的基本结论（[苏剑林](https://kexue.fm/archives/10862)对矩阵也是这样表述的）。
 # $1$ 和 $-1$ 是不动的特征和每走一步就变号的特征；同样的两个凑在一起，就是角度为 $0$ 或 $\pi$ 的一对。
 # $d$ 为偶数时只可能剩下一样东西，条件是 $\det A = -1$：一个不动的特征，旁边一个变号的特征。它分得清距离的奇偶。
-# 没有哪个实矩阵的平方是这样的 $A$，因为行列式的平方不会是负的；所以只要两个 token 中间还有位置，它就不复存在。丢掉的只有它。
+# 丢掉的只有它。
 #
 # 换基可以并入 $W_Q$ 和 $W_K$（[苏剑林，2022](https://kexue.fm/archives/9403)）。所以在实现愿望的编码当中，RoPE 不是众多选择之一：
 # 除了那个变号的特征，以及基和转速可以选，它就是一般解。
@@ -744,9 +723,6 @@ print("Radians from one position to the next:", ", ".join(f"{angle:.3f}" for ang
 #
 # Hint: Each change is measured from the first score, not from that of the shift before, and a fall is a change as
 # well.
-#
-# Hint: Two usual slips: `range` leaves out its end, so the longest shift is missing; and what comes out is a tensor,
-# not a `float`.
 
 # %% [markdown] lang="zh"
 # ### 练习 2.4 · 平移测试（2 分）
@@ -757,8 +733,6 @@ print("Radians from one position to the next:", ", ".join(f"{angle:.3f}" for ang
 # 提示：先算 token 在原处的得分：查询在 $m$，键在 $n$。再对每个平移算一次，两者一起移动。
 #
 # 提示：每次变化都从最初的得分算起，而不是从前一个平移算起；下降也是变化。
-#
-# 提示：两个常见的错误：`range` 不含终点，漏掉了最长的平移；得到的是张量，不是 `float`。
 
 
 # %% nbgrader={"grade_id": "shift_gap", "solution": true}
@@ -905,9 +879,7 @@ plt.show()
 #
 # That is a consistent code too. [Su, 2025](https://kexue.fm/archives/10862) calls it a second kind of rotary embedding; on top
 # of the first it gained a model of about 1B weights nothing, a loss of 2.719 against 2.712. So RoFormer rotates queries and
-# keys only (section 3.2.2), and most models follow it. (DeepSeek-V4 does both: *one* vector serves as key and as value, so
-# the value turns with the key, and the output is turned back:
-# [`DeepseekV4Attention`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/modeling_deepseek_v4.py).)
+# keys only (section 3.2.2), and most models follow it. (DeepSeek-V4 does both: notebook 8.)
 
 # %% [markdown] lang="zh"
 # ## 为什么不旋转值？
@@ -930,9 +902,8 @@ plt.show()
 # $$
 #
 # 这也是一种自洽的编码。[苏剑林，2025](https://kexue.fm/archives/10862) 称之为“第二类旋转位置编码”；在 1B 左右的模型上，
-# 把它叠加到第一类上并没有好处，损失是 2.719，只用第一类是 2.712。所以 RoFormer 只旋转查询和键（3.2.2 节），多数模型也跟着这样做。
-# （DeepSeek-V4 两类都用：键和值是*同一个*向量，值就跟着键转，输出再转回来：
-# [`DeepseekV4Attention`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/modeling_deepseek_v4.py)。）
+# 把它叠加到第一类上并没有好处，损失是 2.719，只用第一类是 2.712。所以 RoFormer 只旋转查询和键（3.2.2 节），多数模型也跟着这样做。（DeepSeek-V4 两类都用：第 8 节。）
+
 # %% [markdown] lang="en"
 # ## More dimensions
 #
@@ -955,8 +926,7 @@ plt.show()
 # [van de Geijn et al., 2025](https://arxiv.org/abs/2511.08368) prove it by commuting generators, and the latter ask whether images need it).
 # In general, then, the axes are **mixed**: $\theta_i$ and $\theta_i'$ are an arrow, along which the pair turns. That is what [Heo et al.,
 # 2024](https://arxiv.org/abs/2403.13298) propose, with arrows that are learned; [Xiong, 2025](https://jerryxio.ng/posts/nd-rope) spreads them evenly. The
-# **axial** form is a special case: every pair has one of both speeds, the other is 0. With three groups, for time, height and width, it is
-# the M-RoPE of [Qwen2-VL](https://arxiv.org/abs/2409.12191v2). Start with [arrows along the axes](#plane?apart=90), then [spread
+# **axial** form is a special case: every pair has one of both speeds, the other is 0. Start with [arrows along the axes](#plane?apart=90), then [spread
 # them](#plane?apart=65), or drag one.
 #
 # <!-- touch: plane -->
@@ -981,7 +951,7 @@ plt.show()
 # 每个轴一个转速，几个轴都是如此（[Liu 等，2025](https://arxiv.org/abs/2504.06308) 和 [van de Geijn 等，2025](https://arxiv.org/abs/2511.08368)
 # 用可交换的生成元证明了这一点，后者还问图像到底需不需要它）。所以一般情形是各轴**混合**：$\theta_i$ 与 $\theta_i'$ 组成一个箭头，这一对沿着它转。
 # [Heo 等，2024](https://arxiv.org/abs/2403.13298) 提出的就是这个，箭头由训练得到；[Xiong，2025](https://jerryxio.ng/posts/nd-rope) 让它们均匀散开。
-# **轴向**形式是特例：每一对只有其中一个转速，另一个是 0；分成时间、高、宽三组，就是 [Qwen2-VL](https://arxiv.org/abs/2409.12191v2) 的 M-RoPE。
+# **轴向**形式是特例：每一对只有其中一个转速，另一个是 0。
 # 先看[箭头都沿坐标轴](#plane?apart=90)，再[把它们散开](#plane?apart=65)，或者拖动一个。
 #
 # <!-- touch: plane -->

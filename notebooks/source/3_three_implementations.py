@@ -143,9 +143,6 @@ def sample(seed: int, *shape: int) -> Tensor:
 #
 # Hint: `unsqueeze` puts the missing dimension in. Then the two formulas can be written as they stand, for all pairs
 # at once.
-#
-# Hint: To interleave: in which order must the members be read so that $y_0, y_1, y_2, \dots$ comes out? Side by side
-# in a new last dimension they are in that order once the last two dimensions are merged.
 
 # %% [markdown] lang="zh" short=true
 # ### 练习 3.1 · 相邻配对（2 分）
@@ -166,9 +163,6 @@ def sample(seed: int, *shape: int) -> Tensor:
 # 置就对上了头。
 #
 # 提示：用 `unsqueeze` 补上缺的那一维。之后两条公式照写即可，所有的特征对一次算完。
-#
-# 提示：怎样交错？要按什么次序读，才能得到 $y_0, y_1, y_2, \dots$？把两个结果并排放进新的最后一维，再合并最后两维，就
-# 是这个次序。
 
 
 # %% nbgrader={"grade_id": "rotate_adjacent", "solution": true}
@@ -238,6 +232,7 @@ with quiet():
 # `torch.view_as_complex` 把**恰好为 2** 的最后一维读作实部和虚部，`torch.view_as_real` 是它的逆。2 必须在最后，是 `[..., d/2, 2]`，
 # 不是 `[..., 2, d/2]`；$d = 4$ 时两者一样，所以只用 $d = 4$ 测试是看不出来的。回来的路上要把最后两维合并。
 # （教程里还有两个错误：`torch.cat` 要的是一个元组，`torch.cat((a, b))`；bfloat16 要先转换，因为没有这种类型的复数。）
+
 # %% [markdown] lang="en"
 # ### Exercise 3.2 · Complex `freqs_cis` (2 points)
 #
@@ -324,8 +319,7 @@ with quiet():
 #
 # It is often said to be cheaper. *It saves no arithmetic.* Each pair takes four multiplications, an addition and a
 # subtraction, in all three implementations. What differs is how memory is walked through: two solid halves, or every
-# second number. Which is faster depends on the machine and the compiler. Neither costs much: with fused kernels
-# [EleutherAI](https://blog.eleuther.ai/rotary-embeddings) found an overhead of 1 to 3 % in Transformers of several sizes.
+# second number. Which is faster depends on the machine and the compiler.
 
 # %% [markdown] lang="zh" short=true
 # ## 前后配对
@@ -339,8 +333,7 @@ with quiet():
 # $$
 #
 # 常有人说这样更省。*其实运算一点没省*：三种实现里，每一对都是四次乘法、一次加法、一次减法。不同的是怎样读写内存：
-# 是两段连续的数，还是每隔一个取一个。哪种更快，要看机器和编译器。两种都不贵：[EleutherAI](https://blog.eleuther.ai/rotary-embeddings)
-# 用融合算子（fused kernel），在几种大小的 Transformer 上量到的额外开销是 1% 到 3%。
+# 是两段连续的数，还是每隔一个取一个。哪种更快，要看机器和编译器。
 
 # %% [markdown] lang="en" short=true
 # ### Exercise 3.3 · Half-split (2 points)
@@ -352,9 +345,6 @@ with quiet():
 #
 # Hint: The results have to sit where their inputs sat. So this time nothing is interleaved: which function joins two
 # blocks?
-#
-# Hint: Complex numbers work here too, but `view_as_complex` does not, since the members of a pair are no neighbours.
-# And as before, the angles lack a dimension for the heads.
 
 # %% [markdown] lang="zh" short=true
 # ### 练习 3.3 · 前后配对（2 分）
@@ -364,8 +354,6 @@ with quiet():
 # 提示：公式还是练习 3.1 的那两条，只是座位不同：所有对的第一个数是前一半特征，第二个数是后一半特征。
 #
 # 提示：结果要坐回原来的座位，所以这次不用交错：哪个函数把两块接起来？
-#
-# 提示：用复数也行，但 `view_as_complex` 不行，因为一对里的两个数并不相邻。角度照样缺了头那一维。
 
 
 # %% nbgrader={"grade_id": "rotate_half_split", "solution": true}
@@ -498,9 +486,6 @@ plt.show()
 #
 # Hint: It can be made of two ranges in steps of 2. Or see the features as a table with a row for each pair: in which
 # order must it be read?
-#
-# Hint: If your list for $d = 8$ begins with 0, 4, 1, you have the way back: it says where each feature goes, and
-# asked is who comes to each seat.
 
 # %% [markdown] lang="zh"
 # ### 练习 3.4 · 置换（2 分）
@@ -512,8 +497,6 @@ plt.show()
 # 提示：先用手写出 $d = 6$ 的名单：前一半坐的是各对的第一个数还是第二个数？它们原来坐在哪里？
 #
 # 提示：可以由两段每步走 2 的数列拼成；也可以把特征看成一张表，每一对一行：这张表该按什么次序读？
-#
-# 提示：如果 $d = 8$ 的名单以 0、4、1 开头，那是回去的路：它说的是每个特征去哪里，而要的是每个座位上来的是谁。
 
 
 # %% nbgrader={"grade_id": "half_split_order", "solution": true}
@@ -603,9 +586,6 @@ with quiet():
 #
 # Hint: A row of `q.weight` makes one feature of one head. Cut the rows into heads, the features of a head into pairs,
 # and bring the first members of each head before the second ones; then merge what was cut.
-#
-# Hint: Two usual slips: keys have fewer heads than queries; and one permutation over all rows carries features from
-# one head into another. A norm has one weight for each feature of a head and is shared by all heads.
 
 # %% [markdown] lang="zh"
 # ### 练习 3.5 · 转换（3 分）
@@ -617,9 +597,6 @@ with quiet():
 #
 # 提示：`q.weight` 的一行产生某个头的一个特征。把行切成头，头里的特征切成对，让每个头里各对的第一个数排到第二个数前
 # 面，再把切开的合起来。
-#
-# 提示：两个常见的错误：键的头数比查询少；对所有的行做一个大置换，会把特征从一个头搬到另一个头。归一化的权重是一个头里
-# 每个特征一个，各头共用。
 
 
 # %% nbgrader={"grade_id": "convert", "solution": true}
@@ -801,14 +778,8 @@ plt.show()
 # <!-- touch: layout -->
 #
 # So a mixed layout breaks no law of RoPE. It breaks the agreement with what the weights have learnt. The program runs,
-# and the model speaks fluent nonsense: [one port](https://github.com/NeuraLegion/shainet/pull/111) wrote a good token
-# or two, while all angles were small, and then fell apart. The test that finds it: **compare scores with the original
+# and the model speaks fluent nonsense. The test that finds it: **compare scores with the original
 # implementation, at several distances**, with $d > 4$ and more than one head.
-#
-# It happens to the makers, too. The program that came with DeepSeek-V3.2 rotated some small heads in adjacent pairs, though
-# their weights are half-split ([vLLM #28968](https://github.com/vllm-project/vllm/pull/28968)). In texts of 4k and 8k every
-# needle (one sentence hidden in a long text, asked for at its end) was still found, in 16k only 87.5 % of them
-# ([SGLang #13495](https://github.com/sgl-project/sglang/pull/13495)). Nothing crashed.
 
 # %% [markdown] lang="zh"
 # 左图：四种错误里，没有一种还在看 5 个 token 之前。右图：两个 token 一起移动，[A](#layout?keys=no&queries=no&blocks=yes&forward=yes)、
@@ -820,13 +791,8 @@ plt.show()
 # <!-- touch: layout -->
 #
 # 可见混用排布并不违反 RoPE 的任何规律，破坏的是与权重所学内容之间的约定。程序照常运行，
-# 模型流利地胡说：[有一个移植版本](https://github.com/NeuraLegion/shainet/pull/111)先写出一两个像样的 token，
-# 因为那时角度都还小，然后就散了架。能查出来的测试是：**在几个不同的距离上，与原来的实现比较得分**，并且 $d > 4$、
+# 模型流利地胡说。能查出来的测试是：**在几个不同的距离上，与原来的实现比较得分**，并且 $d > 4$、
 # 不止一个头。
-#
-# 连模型的作者也会犯这个错。随 DeepSeek-V3.2 公布的程序按相邻配对旋转一些小头，而权重是前后配对的
-# （[vLLM #28968](https://github.com/vllm-project/vllm/pull/28968)）。4k 和 8k 长的文本里，针（藏在长文本里、最后要找出来的一句话）
-# 还是全都找得到，到 16k 就只找到 87.5%（[SGLang #13495](https://github.com/sgl-project/sglang/pull/13495)）。程序并没有崩溃。
 
 # %% [markdown] lang="en"
 # ## Positions that do not start at 0
@@ -899,13 +865,11 @@ with quiet():
 # %% [markdown] lang="en"
 # ## The code you will meet
 #
-# Six lines and the end of one, from programs in use, as they stand there, and what each of them says. (The multiplication
-# itself is missing: you have written it three times.)
+# Five lines and the end of one, from programs in use, as they stand there, and what each of them says.
 #
 # | line | where | what it says |
 # |---|---|---|
 # | `freqs_cis = self.freqs_cis[start_pos : start_pos + seqlen]` | [Meta's Llama](https://github.com/meta-llama/llama/blob/57b0eb62de0636e75af471e49e2f1862d908d9d8/llama/model.py) | The table is read from where the new tokens stand. With a cache `start_pos` is not 0. |
-# | `shape = [d if i == 1 or i == ndim - 1 else 1 for i, d in enumerate(x.shape)]` | the same | `[seq, d/2]` becomes `[1, seq, 1, d/2]`: the same angles in every text of the batch and in every head. |
 # | `freqs = position_ids[..., None].float() * self.inv_freq.to(device=x.device, dtype=torch.float)` | [Llama in transformers](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama/modeling_llama.py) | Positions, not a length; and float32, whatever the type of the model (notebook 4). |
 # | `cos = emb.cos() * self.attention_scaling` | the same | YaRN's factor sits in the tables, so logits get its square (notebook 5). |
 # | `q_rot, q_pass = q[..., :rotary_dim], q[..., rotary_dim:]` | [GPT-NeoX in transformers](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_neox/modeling_gpt_neox.py) | Only the first features of a head turn (notebook 8). |
@@ -921,12 +885,11 @@ with quiet():
 # %% [markdown] lang="zh"
 # ## 你会遇到的代码
 #
-# 下面是正在使用的程序里的六行，外加一行的末尾，照抄原文，并说明每一行的意思。（乘法本身没有列出：你已经写过三遍了。）
+# 下面是正在使用的程序里的五行，外加一行的末尾，照抄原文，并说明每一行的意思。
 #
 # | 代码 | 出处 | 意思 |
 # |---|---|---|
 # | `freqs_cis = self.freqs_cis[start_pos : start_pos + seqlen]` | [Meta 的 Llama](https://github.com/meta-llama/llama/blob/57b0eb62de0636e75af471e49e2f1862d908d9d8/llama/model.py) | 从新 token 所在的位置开始读表。有缓存时 `start_pos` 不是 0。 |
-# | `shape = [d if i == 1 or i == ndim - 1 else 1 for i, d in enumerate(x.shape)]` | 同上 | `[seq, d/2]` 变成 `[1, seq, 1, d/2]`：这一批的每段文本、每个头，角度都一样。 |
 # | `freqs = position_ids[..., None].float() * self.inv_freq.to(device=x.device, dtype=torch.float)` | [transformers 的 Llama](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama/modeling_llama.py) | 用的是位置，不是长度；而且不管模型是什么类型，都用 float32（第 4 节）。 |
 # | `cos = emb.cos() * self.attention_scaling` | 同上 | YaRN 的因子放在表里，所以 logit 乘的是它的平方（第 5 节）。 |
 # | `q_rot, q_pass = q[..., :rotary_dim], q[..., rotary_dim:]` | [transformers 的 GPT-NeoX](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_neox/modeling_gpt_neox.py) | 一个头只有前面几个特征旋转（第 8 节）。 |

@@ -25,7 +25,6 @@ from figures import (
     SKY,
     VERMILION,
     headline,
-    no_frame,
     point,
     show_table,
     use_style,
@@ -201,9 +200,6 @@ plt.show()
 #
 # Hint: For the content: $h_i$ has a conjugate in it, and before you take differences, a 0 has to be appended. For the
 # distances: `walk` gives all $T_u$.
-#
-# Hint: Take absolute values at the right moment: of each difference before the largest is sought, of each $T_u$
-# before the sum. The absolute value of a sum would be smaller, and no bound.
 
 # %% [markdown] lang="zh"
 # ### 练习 4.1 · 完整的上界（2 分）
@@ -213,9 +209,6 @@ plt.show()
 # 提示：两个因子分开算：内容给出一个数，距离给出 `[n]` 个；最后才相乘。
 #
 # 提示：内容这边：$h_i$ 里有一个共轭，求差之前要在末尾补一个 0。距离这边：`walk` 给出所有的 $T_u$。
-#
-# 提示：绝对值要取得是时候：每个差先取绝对值，再找最大；每个 $T_u$ 先取绝对值，再求和。先求和再取绝对值会变小，就不是
-# 上界了。
 
 
 # %% nbgrader={"grade_id": "decay_bound", "solution": true}
@@ -388,32 +381,27 @@ plt.show()
 
 # %% [markdown] lang="en"
 # On the left: after a few thousand positions nothing falls any more (the band spans the least and the largest value of
-# each 1,024 distances; all of them up to 131,072 were computed, for a sample misses the peaks). On the right, equal
+# each 1,024 distances). On the right, equal
 # vectors prefer to be near; a random key shows no trend at all; and your key peaks [a thousand tokens
 # away](#walk?key=1000&distance=1000).
 #
 # What does the random key stand for? If the phases of the $h_i$ are independent and uniform, turning them further by
 # $\Delta \theta_i$ leaves them so, and the score has the same distribution at every distance: *for random phases RoPE
-# favours no distance.* That is a statement about random phases and no more. Where the mean of $h_i$ over many tokens is
-# not zero, the mean score, with $\mathbb E$ for the mean, is $\mathrm{Re} \sum_i \mathbb E[h_i]\, e^{\mathrm{j} \Delta \theta_i}$, a walk as above with
-# steps of other lengths, and it does depend on the distance. Under assumptions that they call practical, [Wang et al.,
-# 2025](https://arxiv.org/abs/2509.12635) prove that RoPE brings a bias by distance into the scores. In a trained Gemma
-# 7B, [Barbero et al., 2024](https://arxiv.org/abs/2410.06205) find heads that use the fast pairs to attend to exactly
-# one distance, and slow pairs that carry meaning; they doubt, as you now may, that decay is why RoPE works.
+# favours no distance.* That is a statement about random phases and no more. Under assumptions that they call practical, [Wang et al.,
+# 2025](https://arxiv.org/abs/2509.12635) prove a bias by distance. In a trained Gemma 7B, [Barbero et al.,
+# 2024](https://arxiv.org/abs/2410.06205) find heads that use the fast pairs to attend to exactly one distance, and slow
+# pairs that carry meaning; they doubt, as you now may, that decay is why RoPE works.
 #
 # How about equal vectors, the best case for decay? With $q = k$ and $|q_i| = 1$ the score is $\sum_i \cos \Delta
 # \theta_i$. Even that goes [below zero](#walk?key=0&base=10000&distance=4096):
 
 # %% [markdown] lang="zh"
-# 左图：过了几千个位置，上界就不再下降（色带的上下沿是每 1,024 个距离里的最大值和最小值；131,072 以内的距离
-# 全都算过，因为抽样会漏掉峰值）。右图：相等的向量喜欢离得近；随机的键看不出任何趋势；而你造的键，峰值在[一千个
+# 左图：过了几千个位置，上界就不再下降（色带的上下沿是每 1,024 个距离里的最大值和最小值）。右图：相等的向量喜欢离得近；随机的键看不出任何趋势；而你造的键，峰值在[一千个
 # token 之外](#walk?key=1000&distance=1000)。
 #
 # 随机的键代表什么？如果各个 $h_i$ 的相位相互独立、均匀分布，再转过 $\Delta \theta_i$ 之后仍然如此，于是得分在每个距离上的
-# 分布都一样：*相位随机时，RoPE 不偏爱任何距离*。这句话说的只是随机相位。如果 $h_i$ 对许多 token 的均值不为零，
-# 得分的均值（均值记作 $\mathbb E$）就是 $\mathrm{Re} \sum_i \mathbb E[h_i]\, e^{\mathrm{j} \Delta \theta_i}$，同样是上面那样的行走，只是每步长短不同；
-# 它确实取决于距离。[Wang 等，2025](https://arxiv.org/abs/2509.12635) 在他们认为切合实际的假设下证明：RoPE 会给得分带来
-# 随距离而变的偏置。[Barbero 等，2024](https://arxiv.org/abs/2410.06205) 在训练好的 Gemma 7B 里发现，有的头靠高频对只看某一个固定的
+# 分布都一样：*相位随机时，RoPE 不偏爱任何距离*。这句话说的只是随机相位。
+# [Wang 等，2025](https://arxiv.org/abs/2509.12635) 在他们认为切合实际的假设下证明：得分会有随距离而变的偏置。[Barbero 等，2024](https://arxiv.org/abs/2410.06205) 在训练好的 Gemma 7B 里发现，有的头靠高频对只看某一个固定的
 # 距离，而低频对则用来承载含义；他们怀疑衰减并不是 RoPE 有效的原因，现在你大概也会这样怀疑。
 #
 # 那么相等的向量呢？这对“衰减”的说法最有利了。取 $q = k$ 且 $|q_i| = 1$，得分就是 $\sum_i \cos \Delta \theta_i$。
@@ -430,7 +418,7 @@ print(
 #
 # That sum has a meaning for keys in general. Let the components of $q$ be independent with mean 0 and variance
 # $\sigma^2$, let one key be *similar*, $k' = q + \varepsilon$, and another *random*, $k$; $\varepsilon$ and $k$ have
-# mean 0 and do not depend on $q$. Then
+# mean 0 and do not depend on $q$. Then, with $\mathbb E$ for the mean,
 #
 # $$
 # \mathbb E\big[\text{score}(q, k') - \text{score}(q, k)\big]
@@ -452,7 +440,7 @@ print(
 #
 # 这个和对一般的键也有意义。设 $q$ 的各分量相互独立，均值为 0，方差为 $\sigma^2$；一个键与它*相似*，
 # $k' = q + \varepsilon$，另一个键 $k$ 是*随机*的；$\varepsilon$ 与 $k$ 的均值为 0，且与 $q$ 无关。
-# 于是
+# 均值记作 $\mathbb E$，于是
 #
 # $$
 # \mathbb E\big[\text{score}(q, k') - \text{score}(q, k)\big]
@@ -546,9 +534,6 @@ plt.show()
 # float64; with the default dtypes nothing happens there.
 #
 # Hint: The position is a plain `int`, and only tensors can be rounded: make it a tensor of float64 first.
-#
-# Hint: If the checks say that too much is rounded: two tensors in bfloat16 were multiplied, or a cosine was taken
-# before `.double()`. The exact values use none of the three dtypes.
 
 # %% [markdown] lang="zh"
 # ### 练习 4.3 · 每一种舍入的误差（3 分）
@@ -565,9 +550,6 @@ plt.show()
 # 提示：照着清单一步步来。三个地方各有一个数要舍入，舍入之后马上变回 float64；用默认类型时，那里什么也不发生。
 #
 # 提示：位置是普通的 `int`，而能舍入的只有张量：先把它变成 float64 的张量。
-#
-# 提示：如果检查说舍入得太多：要么两个张量在 bfloat16 里就相乘了，要么在 `.double()` 之前就取了余弦。精确值与那三个类
-# 型都无关。
 
 
 # %% nbgrader={"grade_id": "table_error", "solution": true}
@@ -697,50 +679,10 @@ assert torch.finfo(torch.float32).eps * 2 ** math.floor(math.log2(1e7 * theta[1]
 #
 # **float32 也会失灵**，只是来得晚些：到了位置 $10^7$（如今有的模型就这样宣传），第 1 对的角度已经舍入到整数个弧度。那时，
 # *表*要用 float64 来算，只舍入算好的余弦和正弦。
-# %% [markdown] lang="en"
-# ## Which rounding breaks the law?
-#
-# The errors above compare with the exact table. A model that was *trained* with rounded numbers may have got used to
-# them, so ask a second question: does the score still depend on the distance alone? Take the 64
-# positions below 4,096, all with $q = k$ of ones, and draw their scores. If the law of RoPE holds, each diagonal has one
-# colour.
-
-# %% [markdown] lang="zh"
-# ## 哪种舍入破坏了规律？
-#
-# 上面的误差是与精确的表相比的。可是用舍入过的数*训练出来*的模型，也许早就习惯了。所以再问一个问题：得分还是不是只取决于
-# 距离？取位置 4,096 之前的 64 个 token，都令 $q = k$，各对为 1，画出它们的得分。
-# 如果 RoPE 的规律成立，每条对角线上只有一种颜色。
-
-# %%
-positions = torch.arange(4032, 4096).double()
-bf16 = torch.bfloat16
-angles = {
-    "exact": torch.outer(positions, theta),
-    "bf16 frequencies": torch.outer(positions, theta.to(bf16).double()),
-    "bf16 positions": torch.outer(positions.to(bf16).double(), theta),
-    "bf16 angles": torch.outer(positions, theta).to(bf16).double(),
-}
-assert (theta.to(bf16) == theta).nonzero().flatten().tolist() == [0]  # what the text says
-assert torch.finfo(bf16).eps * 2048 == 16
-figure, panels = plt.subplots(1, 4, figsize=(7.2, 2.5))
-for axes, (name, angle) in zip(panels, angles.items(), strict=True):
-    scores = torch.cos(angle[:, None] - angle[None, :]).mean(-1)  # [64, 64]
-    diagonals = [scores.diagonal(offset) for offset in range(-63, 64)]
-    spread = max(float(diagonal.max() - diagonal.min()) for diagonal in diagonals)
-    image = axes.imshow(scores, vmin=0.2, vmax=1)
-    no_frame(axes)
-    axes.set_title(name, fontweight="normal", fontsize=9.5)
-    axes.set_xlabel(f"differs along a\ndiagonal by {spread:.2f}", fontsize=9)
-figure.colorbar(image, ax=panels, label="score / 64", shrink=0.75)
-headline(figure, "Rounded frequencies still make a RoPE; rounded positions or angles make none")
-plt.show()
 
 # %% [markdown] lang="en"
-# - **Rounded frequencies** keep the diagonals. They are a RoPE with slightly different $\theta_i$, and a model trained
-#   with them is content; one trained with exact ones is not, since far out all its angles but those of pair 0 differ.
-# - **Rounded positions** make blocks: 16 neighbours share one position.
-# - **Rounded angles** break the law for each pair at other places; the picture is noise on top of diagonals.
+# Does a model get used to rounded numbers if it is trained with them? To rounded frequencies, yes: they are a RoPE with
+# slightly different $\theta_i$. With rounded positions or angles no score depends on the distance alone, and it is none.
 #
 # Even with a perfect table, rotated queries and keys are usually *stored* in bfloat16, and each rounds on its own. That
 # error does not grow with position as the above do, but it depends on $m$ and $n$ and not on $m - n$ alone. [Wang et
@@ -750,10 +692,8 @@ plt.show()
 # read 32,768.
 
 # %% [markdown] lang="zh"
-# - **舍入频率**：对角线还在。这仍是一个 RoPE，只是 $\theta_i$ 略有不同；用它训练的模型可以安然无事，用精确频率训练的
-#   模型却不行，因为到了远处，除第 0 对以外，它的角度全变了。
-# - **舍入位置**：变成了方块，16 个邻居共用一个位置。
-# - **舍入角度**：各个对在不同的地方破坏规律，画面是对角线上叠了一层噪声。
+# 用舍入过的数训练，模型会不会习惯？频率舍入，会：那仍是一个 RoPE，只是 $\theta_i$ 略有不同。位置或角度舍入，不会：得分不再只取决于距离，
+# 那就不是 RoPE 了。
 #
 # 就算表是精确的，旋转之后的查询和键通常也*存成* bfloat16，各自舍入。这种误差不像上面那些随位置增长，
 # 但它取决于 $m$ 和 $n$ 本身，而不只是 $m - n$。[Wang 等，2024](https://arxiv.org/abs/2411.13476) 测量了它在长上下文中

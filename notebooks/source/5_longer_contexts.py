@@ -31,7 +31,6 @@ import matplotlib.pyplot as plt
 import torch
 from checks import close, quiet
 from figures import (
-    BLACK,
     BLUE,
     FAST,
     GREY,
@@ -39,13 +38,11 @@ from figures import (
     SMALL,
     VERMILION,
     headline,
-    no_frame,
     point,
     show_table,
     use_style,
 )
 from given import frequencies
-from matplotlib.patches import Wedge
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -307,9 +304,7 @@ with quiet():
 #
 # The fast pairs need no help, they know all angles. So, [proposed the user
 # bloc97](https://www.reddit.com/r/LocalLLaMA/comments/14lz7j5/ntkaware_scaled_rope_allows_llama_models_to_have), leave the fastest alone, slow the
-# slowest by the full factor, and let the others lie between. That is what a larger base does. (The name comes from the
-# theory of neural tangent kernels, by which networks learn fine detail badly if their input has no fast components;
-# YaRN, section 3.1.)
+# slowest by the full factor, and let the others lie between. That is what a larger base does.
 #
 # Look for a base $b'$ such that the frequencies $\theta_i' = b'^{-2i/d}$ satisfy
 #
@@ -326,8 +321,7 @@ with quiet():
 # ## NTK-aware 缩放：换一个底数
 #
 # 高频对认识所有角度，不需要帮忙。于是网友 [bloc97 提议](https://www.reddit.com/r/LocalLLaMA/comments/14lz7j5/ntkaware_scaled_rope_allows_llama_models_to_have)：最快的不动，最慢的放慢整整那么多倍，其余的介于两者之间。
-# 换一个更大的底数正是这个效果。（名字来自神经正切核 NTK 的理论：如果输入里没有快的成分，网络就很难学到细节；
-# YaRN，3.1 节。）
+# 换一个更大的底数正是这个效果。
 #
 # 我们要找一个底数 $b'$，使频率 $\theta_i' = b'^{-2i/d}$ 满足
 #
@@ -347,9 +341,6 @@ with quiet():
 #
 # Hint: You have $b'$ to a power on the left, $b$ to the same power over $\kappa$ on the right. Raise both sides to
 # the power that makes the left side $b'$: what becomes of the exponent of $\kappa$?
-#
-# Hint: If the last pair is slowed by a little less than asked, the exponent of $\kappa$ is probably 1: that forgets
-# that the last pair is $d/2 - 1$, not $d/2$.
 
 # %% [markdown] lang="zh"
 # ### 练习 5.3 · 推导底数（2 分）
@@ -360,9 +351,6 @@ with quiet():
 #
 # 提示：左边是 $b'$ 的某次幂，右边是 $b$ 的同一次幂除以 $\kappa$。两边再取一次幂，让左边成为 $b'$：$\kappa$ 的指数变成
 # 多少？
-#
-# 提示：如果最后一对放慢得比要求的略少，多半是 $\kappa$ 的指数写成了 1：那是忘了最后一对的编号是 $d/2 - 1$，不
-# 是 $d/2$。
 
 
 # %% nbgrader={"grade_id": "ntk_base", "solution": true}
@@ -528,9 +516,6 @@ print(f"A model of 2,048 positions with kappa = 8 reaches {older:,.0f}, not 16,3
 #
 # Hint: Put $l = L$ into the formula: what is $\kappa$ there, whatever $f$ is? So it is enough to see to it that no
 # length below $L$ gets in.
-#
-# Hint: If only the checks with a `growth` fail, look at the order: $f$ multiplies $l/L$, and then $f - 1$ is
-# subtracted once.
 
 # %% [markdown] lang="zh"
 # ### 练习 5.4 · 底数跟着长度走（2 分）
@@ -540,8 +525,6 @@ print(f"A model of 2,048 positions with kappa = 8 reaches {older:,.0f}, not 16,3
 # 提示：两步：先用上面第二个公式由长度得到 $\kappa$，再像练习 5.3 那样由 $\kappa$ 得到底数。
 #
 # 提示：把 $l = L$ 代入公式：不管 $f$ 是多少，$\kappa$ 是几？所以只要不让小于 $L$ 的长度进去就行了。
-#
-# 提示：如果只有带 `growth` 的检查不通过，看看次序：$f$ 乘的是 $l/L$，然后只减一次 $f - 1$。
 
 
 # %% nbgrader={"grade_id": "dynamic_base", "solution": true}
@@ -692,9 +675,6 @@ def stale(queries: Tensor, keys: Tensor, base_at) -> Tensor:
 #
 # Hint: At each step, the base is that of the present length. Rotate with it the query at its position, and *all* keys
 # so far, each at its own; `at_once` shows how scores are made of them.
-#
-# Hint: At step $m$ there are $m + 1$ tokens, so `base_at` gets one more than the position. Every row is filled up to
-# the diagonal; behind it zeros stay.
 
 # %% [markdown] lang="zh"
 # ### 练习 5.5 · 修好缓存（2 分）
@@ -705,8 +685,6 @@ def stale(queries: Tensor, keys: Tensor, base_at) -> Tensor:
 #
 # 提示：每一步的底数都属于当前的长度。用它旋转位于自己位置上的查询，以及到目前为止*所有的*键，各按自己的位置；得分怎么
 # 算，看 `at_once`。
-#
-# 提示：第 $m$ 步时有 $m + 1$ 个 token，所以交给 `base_at` 的比位置多 1。每一行填到对角线为止，后面留着零。
 
 
 # %% nbgrader={"grade_id": "decode", "solution": true}
@@ -957,9 +935,6 @@ with quiet():
 #
 # Hint: The end called low comes from $\beta$, and is rounded down; the end called high from $\alpha$, and is rounded
 # up. The limits come after the rounding.
-#
-# Hint: If shapes or types are off: $i$ runs over the $d/2$ pairs, though the upper limit is $d - 1$, and the shares
-# are to be float64.
 
 # %% [markdown] lang="zh"
 # ### 练习 5.7 · 代码的斜坡（2 分）
@@ -969,8 +944,6 @@ with quiet():
 # 提示：上面的公式 $i(r)$ 要用两次，斜坡两端各一次；然后取整、限制范围；最后对所有的 $i$ 写出斜坡：四行短短的代码。
 #
 # 提示：名为 low 的一端来自 $\beta$，向下取整；名为 high 的一端来自 $\alpha$，向上取整。先取整，再限制范围。
-#
-# 提示：如果形状或类型不对：$i$ 取遍 $d/2$ 对，尽管上限是 $d - 1$；份额要用 float64。
 
 
 # %% nbgrader={"grade_id": "ramp_over_pairs", "solution": true}
@@ -1045,8 +1018,6 @@ plt.show()
 #   pair turns more than $\alpha$ times, $L > 2\pi\alpha\, b^{(d-2)/d}$, which is rare.
 # - **Must the ends be rounded?** The paper has no rounding. gpt-oss does without, which transformers calls
 #   `truncate: false` ([tvm#18576](https://github.com/apache/tvm/pull/18576)).
-# - **`beta_fast`, `beta_slow`?** $\beta$ and $\alpha$: numbers of turns, not indices and not wavelengths.
-# - If both ends meet, the code widens the ramp a little, so as not to divide by 0.
 #
 # ## Blend, and sharpen
 #
@@ -1078,8 +1049,6 @@ plt.show()
 #   即 $L > 2\pi\alpha\, b^{(d-2)/d}$ 时才有差别，这很少见。
 # - **两端非取整不可吗？** 论文里没有取整。gpt-oss 就不取整，transformers 称之为 `truncate: false`
 #   （[tvm#18576](https://github.com/apache/tvm/pull/18576)）。
-# - **`beta_fast` 和 `beta_slow` 是什么？** 就是 $\beta$ 和 $\alpha$：是圈数，不是编号，也不是波长。
-# - 如果两端重合，代码会把斜坡稍微放宽，以免除以 0。
 #
 # ## 混合，再锐化
 #
@@ -1109,9 +1078,6 @@ plt.show()
 #
 # Hint: The factor for the tables is $c = \sqrt{1/t}$, and the formula above gives this root itself: nothing is
 # squared here. The logarithm is the natural one.
-#
-# Hint: For $s < 1$ a logarithm is negative, and $c$ would fall below 1. What must be handed to the logarithm, so that
-# this cannot happen?
 
 # %% [markdown] lang="zh"
 # ### 练习 5.8 · YaRN（2 分）
@@ -1121,8 +1087,6 @@ plt.show()
 # 提示：一对保留自己频率的 $\gamma_i$ 那么多；其余的 $1 - \gamma_i$，取自 PI 会给它的频率。
 #
 # 提示：乘在表上的因子是 $c = \sqrt{1/t}$，上面的公式给出的就是这个根：这里不用再平方。对数是自然对数。
-#
-# 提示：$s < 1$ 时对数为负，$c$ 就会小于 1。交给对数的该是什么，才不会这样？
 
 
 # %% nbgrader={"grade_id": "yarn", "solution": true}
@@ -1163,19 +1127,17 @@ with quiet():
 # A mistake to know: code that computes the mask $\gamma$ with care and then divides *every* frequency by $s$ all the
 # same. The result is plain PI, and no shape or type reveals it; your first check does.
 #
-# ## All of them in one picture
+# ## All of them in one table
 #
-# Take three pairs that know the whole circle and two that do not. What training showed is outlined: one radian, which the
-# three turn in 1, 10 and 100 tokens, and all that the two swept within $L$. What each method makes of it is filled.
+# Contrast, in the last column, is how much the score of equal vectors falls from distance 0 to 1.
 
 # %% [markdown] lang="zh" short=true
 # 有一个错误值得认识：代码精心算好了掩码 $\gamma$，随后却照样把*每一个*频率都除以 $s$。结果就是普通的 PI，形状和类型
 # 都看不出破绽；你的第一个检查看得出来。
 #
-# ## 全部画在一起
+# ## 全部放在一张表里
 #
-# 取三对认得整个圆的，两对不认得的。轮廓是训练见过的：三对快的，是它们走 1、10、100 个 token 转过的一弧度；两对慢的，是它们在 $L$
-# 之内扫过的全部角度。填上颜色的，是用了各种办法之后转到的地方。
+# 最后一列的对比度，是从距离 0 到距离 1，相等向量的得分下降了多少。
 
 # %%
 theta = frequencies()
@@ -1186,45 +1148,6 @@ spectra = {
     "YaRN, paper": yarn(theta, ramp_over_turns(counts), FACTOR)[0],
     "YaRN, code": yarn(theta, ramp_over_pairs(DIM, BASE, TRAINED), FACTOR)[0],
 }
-fast = {i: 1 / float(theta[i]) for i in (0, 16, 32)}  # tokens in which a pair turned by one radian
-assert [round(tokens) for tokens in fast.values()] == [1, 10, 100]  # what the text says
-verdicts = {
-    "unchanged": ("slow pairs meet\nnew angles", VERMILION),
-    "PI": (f"small steps\nshrink to 1/{FACTOR:.0f}", BLUE),
-    "NTK, factor 8": ("some of both", BLACK),
-    "YaRN, code": ("neither; blends\nthose between", BLACK),
-}
-
-figure, axes = plt.subplots(figsize=(5.2, 3.3))
-for row, (name, (verdict, colour)) in enumerate(verdicts.items()):
-    for x, (i, tokens) in zip((0, 1, 2, 3.6, 4.6), [*fast.items(), (50, TRAINED), (63, TRAINED)], strict=True):
-        read = tokens if i in fast else FACTOR * tokens
-        seen, now = (math.degrees(angle) for angle in (tokens * theta[i], read * spectra[name][i]))
-        axes.add_patch(plt.Circle((x, -row), 0.43, fill=False, color=GREY, linewidth=0.6, linestyle=":"))
-        axes.add_patch(Wedge((x, -row), 0.43, seen, min(max(now, seen), 360), color=VERMILION, linewidth=0))
-        axes.add_patch(Wedge((x, -row), 0.43, 0, min(now, seen), color=BLUE, linewidth=0))
-        axes.add_patch(Wedge((x, -row), 0.43, 0, seen, fill=False, color=BLUE, linewidth=1))
-        if name == "unchanged":
-            point(axes, f"pair {i}", (x, 0.43), (0, 2), line=False)
-    point(axes, name, (-0.5, -row), (-2, 0), line=False)
-    point(axes, verdict, (5.1, -row), (2, 0), colour, line=False)
-point(axes, "fast: the angle after\n1, 10, 100 tokens", (1, 0.85), (0, 2), FAST, line=False)
-point(axes, "slow: the angle\nat position 32,768", (4.1, 0.85), (0, 2), SLOW, line=False)
-for words, place, side, colour in (
-    ("lost", (2.2, -0.9), 18, BLUE),
-    ("seen", (3.32, 0.2), -8, BLUE),
-    ("new", (3.32, -0.2), -8, VERMILION),
-):
-    point(axes, words, place, (side, 0), colour)
-axes.set(xlim=(-1.85, 6.9), ylim=(-3.5, 1.6), aspect="equal")
-no_frame(axes)
-spared = {name for name in verdicts if bool((spectra[name] == theta)[:17].all())}
-at_home = {name for name in verdicts if not bool((FACTOR * spectra[name] > 1.001 * theta)[slow].any())}
-assert spared & at_home == {"YaRN, code"}  # what the title says
-headline(figure, "At 8 times the length, only YaRN spares the fastest pairs\nand takes no slow one to a new angle")
-plt.show()
-
-# %%
 reached = {name: reach(theta, scaled, TRAINED) / TRAINED for name, scaled in spectra.items()}
 slowed = {name: float(theta[0] / scaled[0]) for name, scaled in spectra.items()}
 loss = {
@@ -1237,12 +1160,10 @@ show_table(
 )
 
 # %% [markdown] lang="en"
-# The contrast in the last column is how much the score of equal vectors falls from distance 0 to 1. Both [YaRNs](#wavelengths?method=yarn&factor=8) reach
+# Both [YaRNs](#wavelengths?method=yarn&factor=8) reach
 # $8L$, as [PI](#wavelengths?method=pi&factor=8) does and [NTK](#wavelengths?method=ntk&factor=8) does not, with a contrast close to that of the model as trained. That is the whole idea.
 #
-# Two relatives: Llama 3.1 takes the paper's ramp with $\alpha = 1$, $\beta = 4$ and no temperature ([its
-# code](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py)); LongRoPE searches a factor for
-# each pair ([arXiv:2402.13753](https://arxiv.org/abs/2402.13753)).
+# (LongRoPE [searches](https://arxiv.org/abs/2402.13753) a factor for each pair.)
 #
 # <!-- touch: wavelengths -->
 #
@@ -1262,12 +1183,10 @@ show_table(
 # places of its ramp, between digits that training went through many times and digits that it hardly began.
 
 # %% [markdown] lang="zh"
-# 最后一列的对比度，是从距离 0 到距离 1，相等向量的得分下降了多少。两种 [YaRN](#wavelengths?method=yarn&factor=8) 都和
+# 两种 [YaRN](#wavelengths?method=yarn&factor=8) 都和
 # [PI](#wavelengths?method=pi&factor=8) 一样够到 $8L$（[NTK](#wavelengths?method=ntk&factor=8) 够不到），对比度却与训练时相差无几。这就是全部的想法。
 #
-# 还有两种近亲：Llama 3.1 用论文的斜坡，$\alpha = 1$，$\beta = 4$，没有温度
-# （[官方代码](https://github.com/meta-llama/llama-models/blob/main/models/llama3/model.py)）；LongRoPE 为每一对各搜索一个倍数
-# （[arXiv:2402.13753](https://arxiv.org/abs/2402.13753)）。
+# （LongRoPE 为每一对各[搜索](https://arxiv.org/abs/2402.13753)一个倍数。）
 #
 # <!-- touch: wavelengths -->
 #
@@ -1283,22 +1202,6 @@ show_table(
 # 什么都不改，最高的几位就出现从没有过的数字，也就是新角度。PI 把整个 $s$ 压在最低位上，$c_0 = s$，这一位从此每步只走 $1/s$：
 # 每个数字都认识，相邻的却几乎一样。NTK 让 $c_0 = 1$，其余各位平均分摊，都是 $c_\kappa$。秒、分、时、日各有各的进制，这里也可以用这样的“混合进制”：
 # YaRN 只让斜坡上的那些位承担，它们夹在训练中早已熟透的位与几乎还没开始转的位之间。
-
-# %%
-loads = {  # ln c_i over ln s: the share of the load on each place
-    name: torch.cat([(theta / scaled).log()[:1], (theta / scaled).log().diff()]) / math.log(FACTOR)
-    for name, scaled in spectra.items()
-}
-loaded = {name: (load > 1e-6).nonzero().flatten().tolist() for name, load in loads.items()}
-show_table(
-    f"Which places carry the load of {FACTOR:.0f} times the length",
-    ["first place", "last place", "largest share"],
-    {name: [f"{at[0]}", f"{at[-1]}", f"{float(loads[name].max()):.3f}"] for name, at in loaded.items() if at},
-)
-assert loaded["PI"] == [0]
-assert loaded["NTK, factor 8"] == [*range(1, DIM // 2)]
-assert all(load.sum().isclose(torch.tensor(1.0, dtype=load.dtype)) for name, load in loads.items() if loaded[name])
-assert 0 < loaded["YaRN, code"][0] < loaded["YaRN, code"][-1] < DIM // 2 - 1
 
 # %% [markdown] lang="en"
 # ## Why a temperature, and why this one?
@@ -1394,16 +1297,12 @@ assert abs((factors["YaRN"] - 1) / math.log(FACTOR) - 0.2) < 0.03  # what the te
 #
 # - **Types.** transformers (here version 5.23) knows `default`, `linear` (PI), `dynamic`, `yarn`, `longrope`, `llama3` and
 #   `proportional`. There is no type `ntk`: fixed NTK scaling is nothing but a larger `rope_theta`.
-# - **Place.** Since version 5 all of it, `rope_theta` included, stands in one dictionary, `rope_parameters`. Older files
-#   have `rope_theta` and `rope_scaling` side by side.
 # - **Length.** $L$ is `original_max_position_embeddings`: 2,048 for LLaMA, 4,096 for Llama 2, and not the length that is
 #   advertised. A patch that went round in 2023 took a model of 2,048 positions, fixed $\kappa$ at 8, and announced
 #   16,384. You have just seen what that reaches.
 # - **Temperature.** Without `attention_factor`, type `yarn` takes $0.1 \ln s + 1$ (if `mscale` and `mscale_all_dim` are both
 #   there, the quotient of their two factors: 1 if they are equal, as in DeepSeek-V3). `attention_factor: 1.0` is no default,
 #   it switches the temperature off.
-# - **Buffers.** Frequencies are registered with `persistent=False`: they follow the model to its device, a checkpoint does
-#   not hold them, and the configuration alone decides. (A cast to bfloat16 still reaches them: notebook 4.)
 #
 # Which model has which, [notebook 8](8_models_of_2026.ipynb) reads with your own code.
 #
@@ -1419,14 +1318,10 @@ assert abs((factors["YaRN"] - 1) / math.log(FACTOR) - 0.2) < 0.03  # what the te
 #
 # - **类型**：transformers（这里是 5.23 版）认得 `default`、`linear`（PI）、`dynamic`、`yarn`、`longrope`、`llama3` 和
 #   `proportional`。没有 `ntk` 这个类型：固定的 NTK 缩放不过是更大的 `rope_theta`。
-# - **位置**：从第 5 版起，连同 `rope_theta` 在内，全都放在一个字典 `rope_parameters` 里。旧文件里 `rope_theta` 和
-#   `rope_scaling` 是并列的两项。
 # - **长度**：$L$ 是 `original_max_position_embeddings`：LLaMA 是 2,048，Llama 2 是 4,096，而不是宣传的长度。
 #   2023 年流传过一个补丁：在 2,048 个位置的模型上把 $\kappa$ 固定为 8，就宣称能到 16,384。能到多少，你刚刚算过。
 # - **温度**：不写 `attention_factor` 时，`yarn` 类型取 $0.1 \ln s + 1$（如果 `mscale` 和 `mscale_all_dim`
 #   都写了，就取两者的因子之商：两者相等时是 1，DeepSeek-V3 就是这样）。`attention_factor: 1.0` 不是默认值，而是把温度关掉。
-# - **缓冲区**：频率用 `persistent=False` 注册：它们跟着模型换设备，但检查点里没有它们，一切由配置说了算。
-#   （转成 bfloat16 时照样会波及它们：见第 4 节。）
 #
 # 哪个模型用的是哪一种，[第 8 节](8_models_of_2026.ipynb)用你自己的代码来读。
 #

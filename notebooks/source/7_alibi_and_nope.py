@@ -36,9 +36,7 @@ use_style()
 # S_{mn} = \frac{q_m \cdot k_n}{\sqrt d} - \rho_h\, (m - n) .
 # $$
 #
-# Nothing else changes: no vector is added to the embeddings, nothing is rotated. Nothing is learned either: T5
-# *learns* such a bias, a number for each range of distances ([Raffel et al., 2019, section
-# 2.1](https://arxiv.org/abs/1910.10683v4)); ALiBi draws a straight line. What does the penalty do behind the softmax?
+# Nothing else changes: no vector is added to the embeddings, nothing is rotated. Nothing is learned either. What does the penalty do behind the softmax?
 # The weight is proportional to
 #
 # $$
@@ -98,8 +96,7 @@ use_style()
 # S_{mn} = \frac{q_m \cdot k_n}{\sqrt d} - \rho_h\, (m - n) .
 # $$
 #
-# 其余一概不变：不给嵌入加向量，也不旋转什么。也没有什么要学：T5 会*学习*这样的偏置，每一段距离对应一个数
-# （[Raffel 等，2019，第 2.1 节](https://arxiv.org/abs/1910.10683v4)）；ALiBi 则直接画一条直线。经过 softmax 之后，这个惩罚起什么作用？
+# 其余一概不变：不给嵌入加向量，也不旋转什么。也没有什么要学。经过 softmax 之后，这个惩罚起什么作用？
 # 权重正比于
 #
 # $$
@@ -151,9 +148,6 @@ use_style()
 #
 # Hint: $H - P$ are still missing. They come from the slopes for $2P$ heads, at $h = 1, 3, 5, \dots$, as many as are
 # needed. Work out the case of six heads above by hand.
-#
-# Hint: Do not sort: the new ones go to the end. If $H$ is a power of two, none is missing, and an empty tensor at the
-# end does no harm.
 
 # %% [markdown] lang="zh"
 # ### 练习 7.1 · 斜率（3 分）
@@ -163,8 +157,6 @@ use_style()
 # 提示：先求 $P$，即不大于 $H$ 的最大的 2 的幂：`math.log2` 向下取整就是它的指数。$P$ 个头的斜率照公式写。
 #
 # 提示：还缺 $H - P$ 个，从 $2P$ 个头的斜率里取，$h = 1, 3, 5, \dots$，缺几个取几个。先把上面六个头的例子用手算一遍。
-#
-# 提示：不要排序：新的放在最后。如果 $H$ 是 2 的幂，就一个也不缺，末尾接一个空张量也无妨。
 
 
 # %% nbgrader={"grade_id": "alibi_slopes", "solution": true}
@@ -402,10 +394,7 @@ with quiet():
 # %% [markdown] lang="en"
 # Equal on paper, not in 16 bits: from 256 on bfloat16 cannot hold all whole numbers, and the row $\rho_h n$ is large
 # where the weight is, at the newest keys, so that neighbours there become one. Keep the bias in float32, or count
-# distances from the query. ([A review of the code behind
-# BLOOM](https://github.com/bigscience-workshop/Megatron-DeepSpeed/pull/101) discusses the conversion; in
-# [vLLM](https://github.com/vllm-project/vllm/pull/945) a constant added to the row was reported to change what models
-# write.)
+# distances from the query.
 #
 # ## Why it holds out, and what it pays
 #
@@ -438,8 +427,6 @@ with quiet():
 # %% [markdown] lang="zh"
 # 纸上相等，16 位里却不相等：bfloat16 从 256 起就不能表示所有的整数，而 $\rho_h n$ 这一行恰恰在权重所在的地方，也就是最新的那些键上
 # 数值很大，相邻的键会舍入成同一个数。所以，要么把偏置留在 float32，要么从查询往回数距离。
-# （[BLOOM 所用代码的一次评审](https://github.com/bigscience-workshop/Megatron-DeepSpeed/pull/101)讨论过这个转换；在
-# [vLLM](https://github.com/vllm-project/vllm/pull/945) 里，有人报告说给这一行加一个常数，模型写出来的就变了。）
 #
 # ## 它为什么撑得住，又付出了什么
 #
@@ -509,9 +496,7 @@ plt.show()
 # %% [markdown] lang="en"
 # Left: the heads level off, each at its own reach. Right: with a bias the price rises in proportion to the distance,
 # without one only like a logarithm. What does not follow: that a model cannot use a fact that is far back. Several
-# layers can hand it on. Nor that every model with ALiBi holds out: the makers of
-# [BTLM](https://huggingface.co/cerebras/btlm-3b-8k-base) found that training on 2,048 tokens alone did not carry far,
-# and trained on longer texts too.
+# layers can hand it on.
 #
 # ## NoPE: let them count
 #
@@ -531,13 +516,11 @@ plt.show()
 # **ALiBi, out of nothing but counting.** (By the shift invariance above, $\rho \cdot n$ alone would do.) [Kazemnejad et
 # al., 2023, section 5](https://arxiv.org/abs/2305.19466v2) prove both steps: a first layer can recover absolute
 # positions (theorem 1), later ones can turn them into a bias by distance (theorem 2). The integers, which drowned the
-# tokens when they were added to them, are at home in the scores. That a network *can* do it does not say that it does,
-# and the counter is fragile: in 16 bits notebook 0 saw neighbours become one.
+# tokens when they were added to them, are at home in the scores. That a network *can* do it does not say that it does.
 
 # %% [markdown] lang="zh"
 # 左图：每个头都在自己的范围上停住。右图：有偏置时，代价与距离成
-# 正比；没有偏置时，只像对数那样增长。由此并不能推出模型用不上远处的事：可以由几层接力传过来。也不能推出用了 ALiBi 的模型都撑得住：
-# [BTLM](https://huggingface.co/cerebras/btlm-3b-8k-base) 的作者发现，只在 2048 个 token 上训练走不了多远，于是也用更长的文本训练。
+# 正比；没有偏置时，只像对数那样增长。由此并不能推出模型用不上远处的事：可以由几层接力传过来。
 #
 # ## NoPE：让模型自己数
 #
@@ -553,8 +536,7 @@ plt.show()
 #
 # **仅凭数数，就得到了 ALiBi。**（由上面的平移不变性，只要 $\rho \cdot n$ 就够了。）
 # [Kazemnejad 等，2023，第 5 节](https://arxiv.org/abs/2305.19466v2)证明了这两步：第一层能恢复绝对位置（定理 1），后面的层能把它变成
-# 取决于距离的偏置（定理 2）。整数加到 token 上会淹没它们，在得分里却正得其所。网络*能*做到，不等于它真的这样做；而且这个计数器很脆弱：
-# 第 0 节里，用 16 位时相邻的位置会合而为一。
+# 取决于距离的偏置（定理 2）。整数加到 token 上会淹没它们，在得分里却正得其所。网络*能*做到，不等于它真的这样做。
 
 # %% [markdown] lang="en"
 # What is known about NoPE, and what is not:
@@ -565,21 +547,6 @@ plt.show()
 # - As a language model it also breaks beyond some length: its attention spreads over ever more tokens, as the black
 #   curve on the left above does, and it helps to sharpen each head by a temperature of its own ([Wang et al.,
 #   2024](https://arxiv.org/abs/2404.12224)).
-# - Without a mask it is blind (notebook 0). An encoder needs a code.
-# - Models mix: some layers with RoPE for what is near, some without any code for what is far ([Yang et al.,
-#   2025](https://arxiv.org/abs/2501.18795v2)).
-#
-# ## The walk in one table
-#
-# | | speaks to | unique | shift | longer texts | rule | more dimensions |
-# |---|---|---|---|---|---|---|
-# | integers | tokens | yes | linear with a 1 beside them | drown the token | yes | one number each |
-# | bits | tokens | up to $2^d$ | not linear: carries | untrained bits | yes | bits for each |
-# | sinusoids | tokens | yes | rotation $M_\delta$ | a rule, not found by training | yes | features for each |
-# | learned | tokens | if trained so | no | no rows | no | a larger table |
-# | RoPE | queries, keys | yes | rotation, and only $m - n$ counts | with scaling (notebook 5) | yes | pairs for each |
-# | ALiBi | scores | by distance | only $m - n$ counts | yes, by fading | yes | [a distance in the plane](https://arxiv.org/abs/2311.00566) |
-# | NoPE | nobody | if the model counts | if the model counts | some way | – | – |
 #
 # **Next:** [notebook 8](8_models_of_2026.ipynb) looks at what the models of 2026 make of all this, and reads their
 # configurations with your own code.
@@ -591,19 +558,5 @@ plt.show()
 #   （[2305.19466](https://arxiv.org/abs/2305.19466v2)，第 4、5 节）。那些都是小模型、短输入。
 # - 作为语言模型，超过某个长度它也会失灵：注意力摊到越来越多的 token 上，就像前面左图里的黑线；给每个头一个自己的温度，让注意力变尖，
 #   会有帮助（[Wang 等，2024](https://arxiv.org/abs/2404.12224)）。
-# - 没有掩码，它就是盲的（第 0 节）。编码器需要位置编码。
-# - 也有混合的模型：一些层用 RoPE 管近处，一些层不用编码管远处（[Yang 等，2025](https://arxiv.org/abs/2501.18795v2)）。
-#
-# ## 一张表走完全程
-#
-# | | 告诉谁 | 唯一 | 平移 | 更长的文本 | 规则 | 更多维度 |
-# |---|---|---|---|---|---|---|
-# | 整数 | token | 是 | 旁边有 1 时是线性的 | 淹没 token | 有 | 每维一个数 |
-# | 比特 | token | 到 $2^d$ 为止 | 非线性：有进位 | 没训练过的新位 | 有 | 每维几个比特 |
-# | 正弦 | token | 是 | 旋转 $M_\delta$ | 有规则，训练找不到 | 有 | 每维几个特征 |
-# | 可学习 | token | 看训练结果 | 否 | 没有对应的行 | 无 | 更大的表 |
-# | RoPE | 查询、键 | 是 | 旋转，且只取决于 $m - n$ | 经过缩放（第 5 节） | 有 | 每维几对 |
-# | ALiBi | 得分 | 按距离 | 只取决于 $m - n$ | 能，靠淡出 | 有 | [平面上的距离](https://arxiv.org/abs/2311.00566) |
-# | NoPE | 谁也不告诉 | 看模型数不数 | 看模型数不数 | 能走一段 | – | – |
 #
 # **下一节：**[第 8 节](8_models_of_2026.ipynb)看 2026 年的模型拿这些做了什么，并用你自己的代码去读它们的配置。

@@ -1,18 +1,15 @@
 # %% [markdown] lang="en"
 # # 8 · Positions in the models of 2026
 #
-# Since 2024 the models that people use have told attention where a token is in new ways: they rotate only a part of a
-# head, or only some layers; they rotate by several positions at once; they scale queries, cut windows, add sinks. None
-# of this needs new mathematics. Each idea is derived here, built small, and run. At the end you read the configurations
-# of real models with your own code, and say how far they can see. (A `v2` at the end of an address says that version 2
-# was read.)
+# Since 2024 models have told attention where a token is in new ways: they rotate only a part of a head, or only some
+# layers; they rotate by several positions at once; they scale queries, cut windows, add sinks. Each idea is derived here,
+# built small, and run. At the end you read real configurations with your own code, and open a trained model.
 
 # %% [markdown] lang="zh"
 # # 8 · 2026 年的模型里的位置
 #
-# 2024 年以来，大家在用的模型换了些新办法来告诉注意力一个 token 在哪里：只旋转一个头的一部分，或者只在一部分层里旋转；同时按几个位置旋转；
-# 缩放查询，限定窗口，加上汇点。这些都不需要新的数学。这一节把每个想法都推导一遍，造一个小的，跑一跑。最后用你自己的代码去读真实模型的配置，
-# 说出它们能看多远。（地址末尾的 `v2` 是说，读过的是第 2 版。）
+# 2024 年以来，模型换了些新办法来告诉注意力一个 token 在哪里：只旋转一个头的一部分，或者只在一部分层里旋转；同时按几个位置旋转；
+# 缩放查询，限定窗口，加上汇点。这一节把每个想法都推导一遍，造一个小的，跑一跑。最后用你自己的代码去读真实的配置，再打开一个训练好的模型。
 
 # %%
 import math
@@ -21,14 +18,11 @@ import matplotlib.pyplot as plt
 import torch
 from checks import close, quiet
 from figures import (
-    BLACK,
     BLUE,
     GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
     VERMILION,
     headline,
+    look,
     name_lines,
     point,
     shade_beyond,
@@ -37,6 +31,7 @@ from figures import (
 )
 from given import frequencies, share_kept
 from torch import Tensor
+from trained import head, measured
 
 torch.set_num_threads(1)
 use_style()
@@ -175,57 +170,50 @@ assert 187 < slowest < 189 < 200  # what the text says
 # 这又是 YaRN 的 $0.1 \ln s + 1$，不过 logit 只乘一次，不是平方；而且每个查询各有一个：文本变长，缓存也不会过期。
 
 # %%
-GAP = 12.0
-lengths = torch.logspace(3, 7, 200, dtype=torch.float64)
+GAP, SPREAD = 12.0, 2.0  # of the needle; of the logits of all other keys
+COUNTS = (8192, 131_072, 10_000_000)
 factor_of = {
-    "no factor": torch.ones_like(lengths),
-    "Llama 4": 1 + 0.1 * torch.log(1 + (lengths / 8192).floor()),
-    "proportional to ln n": lengths.log() / math.log(8192),
+    "no factor": lambda _: 1.0,
+    "Llama 4": lambda keys: 1 + 0.1 * math.log(1 + keys // 8192),
+    "proportional to ln n": lambda keys: math.log(keys) / math.log(8192),
 }
-looks = [
-    (BLACK, ":", 120, (8, 6)),
-    (BLUE, "-", 150, (1, -6)),
-    (VERMILION, "--", 0, (1, -6)),
+
+
+def needle(factor: float, keys: int, spread: float = 0.0) -> float:
+    """The weight of the needle; if the other logits are normal, the mean of e^(f x) is e^(f² σ² / 2)."""
+    return 1 / (1 + math.exp(math.log(keys - 1) + (factor * spread) ** 2 / 2 - factor * GAP))
+
+
+show_table(
+    "The weight of a needle among so many keys, equal, or spread with a standard deviation of 2",
+    [*(f"{keys:,}" for keys in COUNTS), f"{COUNTS[-1]:,}, spread"],
+    {
+        name: [f"{needle(f(n), n, spread):.3f}" for n, spread in [*((n, 0.0) for n in COUNTS), (COUNTS[-1], SPREAD)]]
+        for name, f in factor_of.items()
+    },
+)
+most = COUNTS[-1]
+told = [
+    needle(1, 8192),
+    needle(1, 8192, SPREAD),
+    needle(1, most, SPREAD),
+    needle(factor_of["Llama 4"](most), most, SPREAD),
 ]
-figure, axes = plt.subplots(figsize=(5.0, 2.9))
-weight = {}
-for (name, factor), (colour, dashes, at, offset) in zip(factor_of.items(), looks, strict=True):
-    weight[name] = torch.sigmoid(factor * GAP - (lengths - 1).log())  # e^g / (e^g + n - 1)
-    axes.semilogx(lengths, weight[name], color=colour, linestyle=dashes)
-    point(axes, name, (lengths[at], weight[name][at]), offset, colour, line=False)
-shade_beyond(axes, 8192, float(lengths[-1]))
-point(axes, "beyond the trained length", (8192, 0), (4, 4), line=False)
-axes.set(xlabel="keys n", ylabel="weight of the needle", ylim=(0, 1.05))
-bare, kept_up = (float(weight[name][-1]) for name in ("no factor", "Llama 4"))
-headline(figure, f"Weight of a needle among ten million equal keys: {bare:.1%},\nwith Llama 4's factor {kept_up:.0%}")
-assert bare < 0.02 < 0.9 < kept_up
-plt.show()
-
-SPREAD = 2.0  # of the logits of all other keys
-
-
-def among_spread(factor: float, keys: float) -> float:
-    """The weight of the needle if the logits of the other keys are normal: the mean of e^(f x) is e^(f² σ² / 2)."""
-    return 1 / (1 + math.exp(math.log(keys - 1) + (factor * SPREAD) ** 2 / 2 - factor * GAP))
-
-
-widest, most = float(factor_of["Llama 4"][-1]), float(lengths[-1])
+assert [round(weight, 3) for weight in told] == [0.952, 0.729, 0.002, 0.191]  # what the text says
 best = GAP / SPREAD**2  # where f g - f² σ² / 2 is largest
-told = f"{among_spread(1, 8192):.2f} {among_spread(1, most):.3f} {among_spread(widest, most):.2f}"
-assert told == "0.73 0.002 0.19"  # what the text says
-assert max(range(1, 60), key=lambda tenths: among_spread(tenths / 10, most)) == 10 * best
-assert abs(torch.sigmoid(torch.tensor(GAP - math.log(8191.0))) - 0.95) < 0.01  # what the text says
+assert max(range(1, 60), key=lambda tenths: needle(tenths / 10, most, SPREAD)) == 10 * best
+
 # %% [markdown] lang="en"
-# At the trained length, 8,192 keys, the needle has 0.95 of the weight. Without a factor it drowns; a logarithm of the
+# At the trained length, 8,192 keys, the needle has 0.952 of the weight. Without a factor it drowns; a logarithm of the
 # length holds it up. The factor widens *all* gaps, also those that the head learnt to keep small. Where the other keys
-# spread, with a standard deviation $\sigma = 2$, it raises the highest of them too: 0.73 at 8,192 keys, and at ten
-# million 0.002 without a factor, 0.19 with Llama 4's. A hundredfold, but not all the way. The needle weighs most where
+# spread, with a standard deviation $\sigma = 2$, it raises the highest of them too: 0.729 at 8,192 keys, and at ten
+# million 0.002 without a factor, 0.191 with Llama 4's. A hundredfold, but not all the way. The needle weighs most where
 # $f g - f^2 \sigma^2 / 2$ is largest, at $f = g / \sigma^2$: a factor that depends on the head, as a learned one can.
 
 # %% [markdown] lang="zh"
-# 在训练长度，即 8,192 个键的时候，针占 0.95 的权重。没有因子，它就淹没了；乘上长度的对数，就能托住它。因子把*所有*差距都拉大，
-# 包括这个头特意学得很小的那些。如果其余的键散开，标准差 $\sigma = 2$，因子把其中最高的也一并抬高：8,192 个键时是 0.73；
-# 一千万个键时，不用因子是 0.002，用 Llama 4 的因子是 0.19，提高了近百倍，只是补不回全部。针的权重在 $f g - f^2 \sigma^2 / 2$ 最大处最大，
+# 在训练长度，即 8,192 个键的时候，针占 0.952 的权重。没有因子，它就淹没了；乘上长度的对数，就能托住它。因子把*所有*差距都拉大，
+# 包括这个头特意学得很小的那些。如果其余的键散开，标准差 $\sigma = 2$，因子把其中最高的也一并抬高：8,192 个键时是 0.729；
+# 一千万个键时，不用因子是 0.002，用 Llama 4 的因子是 0.191，提高了近百倍，只是补不回全部。针的权重在 $f g - f^2 \sigma^2 / 2$ 最大处最大，
 # 也就是 $f = g / \sigma^2$：这个因子因头而异，学出来的因子可以做到。
 
 # %% [markdown] lang="en"
@@ -323,9 +311,6 @@ assert [2 * CONTENT * HEADS // sharing for sharing in (16, HEADS)] == [2048, 256
 # Hint: The query in the short space is `[heads, short]`: for each head, its $U$ transposed times its query.
 # `torch.einsum` with one letter for each dimension says it without a transpose; then it meets the latents of all
 # tokens in one product.
-#
-# Hint: The two parts are added first and divided then, by the root of *all* features of a query, the rotated ones
-# included. The rotated keys are shared by the heads, so they need no letter for heads.
 
 # %% [markdown] lang="zh"
 # ### 练习 8.1 · 直接由短向量算得分（2 分）
@@ -336,9 +321,6 @@ assert [2 * CONTENT * HEADS // sharing for sharing in (16, HEADS)] == [2048, 256
 #
 # 提示：换到短空间里的查询是 `[heads, short]`：每个头用自己的 $U$ 的转置乘自己的查询。用 `torch.einsum`，每一维一个字
 # 母，不必转置；之后它与所有 token 的短向量只要一次乘法。
-#
-# 提示：两部分先相加，再除；除的是一个查询*全部*特征数的平方根，旋转的也算。旋转过的键各头共用，所以不需要代表头的字
-# 母。
 
 
 # %% nbgrader={"grade_id": "latent_scores", "solution": true}
@@ -536,17 +518,10 @@ assert 360 * 16 / slow < 1 / 5
 # %% [markdown] lang="en"
 # In blocks no pair of the columns turns by even a fifth of a degree within an image of 16 patches across: for a whole
 # turn the fastest needs more than 35,000 positions. In turns every axis has pairs that tell neighbours apart.
-#
-# One more effect: since an image moves the numbers by its side and not by its area, positions grow more slowly than tokens.
-# A factor of YaRN can be smaller than the text-only one; [settings for Qwen3-VL in
-# vLLM](https://github.com/vllm-project/vllm/pull/25384) take 3 for a context that is almost 4 times as long.
 
 # %% [markdown] lang="zh"
 # 分块时，列的任何一对在宽 16 块的图像里连五分之一度都转不到：
 # 最快的一对要 35,000 多个位置才转一圈。轮流时，每个轴都有分得清相邻两块的特征对。
-#
-# 还有一个后果：图像让位置移动的是它的边长而不是面积，所以位置比 token 增长得慢，YaRN 的因子可以比纯文字时小；
-# [vLLM 给 Qwen3-VL 的设置](https://github.com/vllm-project/vllm/pull/25384)在上下文差不多长到 4 倍时取 3。
 
 # %% [markdown] lang="en"
 # ## Windows, sinks, and norms
@@ -556,10 +531,8 @@ assert 360 * 16 / slow < 1 / 5
 # handed on from layer to layer. gpt-oss has such a layer, with $w = 128$, before each layer that sees everything
 # ([configuration](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_oss/configuration_gpt_oss.py)),
 # Gemma 4 has five of them, or four in E2B, with $w = 512$ (E2B, E4B) or $1024$ (26B, 31B; [its makers'
-# code](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py)). Llama 4 cuts the text into chunks instead. Since such layers see only what is near, they can have a
-# base of their own: 10,000 in Gemma 4 and in DeepSeek-V4, where layers that see further have 1,000,000 and 160,000
-# (configurations of [Gemma 4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gemma4/configuration_gemma4.py)
-# and [DeepSeek-V4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/configuration_deepseek_v4.py)).
+# code](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py)). Llama 4 cuts the text into chunks instead. Such layers can have a
+# base of their own: 10,000 in Gemma 4 and in [DeepSeek-V4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/configuration_deepseek_v4.py).
 #
 # **A sink.** Softmax must give away all of its weight, also where a head finds nothing. Trained models put what is left over
 # on the first tokens. A window that drops these breaks the model, and keeping the first four mends it ([Xiao et
@@ -591,9 +564,8 @@ assert 360 * 16 / slow < 1 / 5
 # 叠 $\ell$ 层这样的层，一个 token 最多能听说 $\ell\,(w - 1)$ 个 token 之前的事，由各层接力传来。gpt-oss 在每个能看全文的层之前有一层
 # $w = 128$ 的窗口
 # （[配置](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_oss/configuration_gpt_oss.py)），
-# Gemma 4 有五层，E2B 是四层；E2B 和 E4B 的 $w = 512$，26B 和 31B 的 $w = 1024$（[官方代码](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py)）。Llama 4 则是把文本切成块。这样的层只看近处，可以有自己的底数：Gemma 4 和 DeepSeek-V4 里是 10,000，而看得远的层
-# 分别是 1,000,000 和 160,000
-# （[Gemma 4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gemma4/configuration_gemma4.py) 和 [DeepSeek-V4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/configuration_deepseek_v4.py) 的配置）。
+# Gemma 4 有五层，E2B 是四层；E2B 和 E4B 的 $w = 512$，26B 和 31B 的 $w = 1024$（[官方代码](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py)）。Llama 4 则是把文本切成块。这样的层可以有自己的底数：
+# Gemma 4 和 [DeepSeek-V4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/configuration_deepseek_v4.py) 里是 10,000。
 #
 # **汇点**（attention sink，也译“注意力汇聚”“注意力沉没”）：softmax 必须把权重全部分出去，哪怕一个头什么也没找到。训练好的模型会把多余的权重放在最前面的几个 token 上。窗口把它们丢掉，
 # 模型就坏了；留下最前面的四个，就好了（[Xiao 等，2023](https://arxiv.org/abs/2309.17453)）。gpt-oss 把这个办法做进了模型：每个头有一个
@@ -622,9 +594,6 @@ assert 360 * 16 / slow < 1 / 5
 #
 # Hint: A sink is one more key, with the same logit $z$ in every row: a column more before the softmax, which
 # afterwards is not part of the result.
-#
-# Hint: If the rows add up to 1 although there is a sink, the softmax was taken without its column; if one token too
-# many is seen, look at the comparison with $w$.
 
 # %% [markdown] lang="zh"
 # ### 练习 8.3 · 带汇点的窗口（2 分）
@@ -635,8 +604,6 @@ assert 360 * 16 / slow < 1 / 5
 # 成 $-\infty$。
 #
 # 提示：汇点就是多出来的一个键，在每一行里 logit 都是 $z$：softmax 之前多一列，之后这一列不算在结果里。
-#
-# 提示：如果有汇点，各行的和却是 1，那是 softmax 时没有带上它那一列；如果多看到一个 token，检查一下与 $w$ 的比较。
 
 
 # %% nbgrader={"grade_id": "windowed_weights", "solution": true}
@@ -790,9 +757,6 @@ assert (changes > 1).all()
 #
 # Hint: Much may be missing in the dictionary: `rope.get(name, default)` reads what need not be there. The list of
 # types says which default it has.
-#
-# Hint: Slips to look for: a factor for the tables in a type other than `yarn`; `attention_factor` overwritten
-# although it is there; the share and the rest exchanged.
 
 # %% [markdown] lang="zh"
 # ### 练习 8.4 · 由配置求频率（3 分）
@@ -808,8 +772,6 @@ assert (changes > 1).all()
 # 提示：对每种类型，先问一对保留自己频率的多少：全部、零，还是 `kept`。其余部分一律除以 `factor`；只有 p-RoPE，其余部分就没有了。
 #
 # 提示：字典里可能缺很多项：可有可无的，用 `rope.get(名字, 默认值)` 来读。默认值是什么，类型清单里写着。
-#
-# 提示：容易出的错：不是 `yarn` 却给了表的因子；写明了 `attention_factor`，却被覆盖；保留的与其余的弄反了。
 
 
 # %% nbgrader={"grade_id": "read_frequencies", "solution": true}
@@ -1021,102 +983,262 @@ assert round(slowest) == 188
 #
 # <!-- touch: configs -->
 
-# %%
-SCORES = {  # RULER: share of right answers, in per cent, in texts of 4K, 8K, 16K, 32K, 64K and 128K tokens
-    "Jamba 1.5 large": (96.7, 96.6, 96.4, 96.0, 95.4, 95.1),  # 398 billion weights
-    "Qwen3 235B": (97.7, 97.2, 96.4, 95.1, 93.3, 90.6),
-    "Llama 3.1 8B": (95.5, 93.8, 91.6, 87.4, 84.7, 77.0),
-    "Llama 3.1 70B": (96.5, 95.8, 95.4, 94.8, 88.4, 66.6),
-    "Mixtral 8x7B": (94.9, 92.1, 92.5, 85.9, 72.4, 44.5),
-    "Mistral Large": (96.2, 96.1, 95.1, 93.0, 78.8, 23.7),
-    "Qwen1.5 72B": (94.9, 93.8, 78.0, 67.8, 0.0, 0.0),
-    "Together 7B": (88.2, 81.1, 69.4, 63.0, 0.0, 0.0),
-}
-sizes = [4096 * 2**i for i in range(6)]
-knows = {"Together 7B": 8 * 4096}  # PI, factor 8, on Llama 2
-knows |= {name: round(reached[name.rsplit(" ", 1)[0]]) for name in SCORES if name.startswith(("Qwen3", "Llama"))}
-claims = {"Mixtral 8x7B": 32_768, "Mistral Large": 131_072, "Qwen1.5 72B": 32_768}
-
-figure, axes = plt.subplots(figsize=(5.0, 3.6))
-looks = zip(
-    (PURPLE, BLACK, BLUE, BLUE, GREY, ORANGE, SKY, VERMILION), (":", "-", "-", "--", "-.", "-", "-.", "--"), strict=True
-)
-for (name, scores), (colour, dashes) in zip(SCORES.items(), looks, strict=True):
-    axes.plot(sizes, scores, color=colour, linestyle=dashes, label=name)
-    end = knows.get(name, claims.get(name))
-    if end:
-        inside = colour if name in knows else "white"
-        axes.plot(end, scores[sizes.index(end)], "o", color=colour, markerfacecolor=inside, label="_")
-axes.set_xscale("log", base=2)
-axes.set_xticks(sizes, [f"{size // 1024}K" for size in sizes])
-axes.set(xlabel="length of the text, in tokens", ylabel="score in RULER, of 100", ylim=(-9, 103))
-before, after = ([SCORES[name][i + step] for name, i in (("Together 7B", 3), ("Llama 3.1 8B", 4))] for step in (0, 1))
-finding = f"Llama 3.1 8B, trained there as well, {before[1]:.0f} to {after[1]:.0f}"
-headline(figure, f"From the reach (dots) to twice it: Together {before[0]:.0f} to {after[0]:.0f};\n{finding}")
-name_lines(axes)
-plt.show()
-assert (SCORES["Llama 3.1 70B"][4:], SCORES["Mistral Large"][5], SCORES["Mixtral 8x7B"][4]) == (
-    (88.4, 66.6),
-    23.7,
-    72.4,
-)
-
 # %% [markdown] lang="en"
 # [RULER](https://arxiv.org/abs/2404.06654) hides several things among look-alikes, follows chains of names, and counts
-# words; the scores are those of [its repository](https://github.com/NVIDIA/RULER/blob/c3f5e3b4f87f97e048793bb510a3a6b19a46bf3a/README.md).
-# A dot is the reach, computed as above. A ring is the advertised length, where we do not know how long the texts in training were.
-#
-# - **Past the reach, and not trained there: nothing.** Together's model is Llama 2 with
-#   [PI to 32K](https://huggingface.co/togethercomputer/Llama-2-7B-32K), the one whose loss shoots up in notebook 6 (here after
-#   learning to follow instructions). Its score goes from 63.0 to 0.0, as do those of LongChat and LongAlpaca, which advertise 32K
-#   as well.
-# - **Past the reach, and trained there:** Llama 3.1 still answers, less well; from 64K to 128K the larger one loses
-#   more, from 88.4 to 66.6.
-# - **Within it:** Qwen3 keeps 90.6, by [its makers' count](https://arxiv.org/abs/2505.09388v1) (appendix A.1.1), with YaRN at the factor 4.
-# - **Angles do not decide alone.** Mistral Large advertises 128K and has 23.7 left there; Mixtral still has
-#   72.4 at twice what it advertises. Jamba has the most, 95.1, by its makers' count, and no position code: its few layers of
-#   attention stand between recurrent ones, which know the order ([Lieber et al.](https://arxiv.org/abs/2403.19887)).
+# words. From the reach to twice it, [the score](https://github.com/NVIDIA/RULER/blob/c3f5e3b4f87f97e048793bb510a3a6b19a46bf3a/README.md) of Llama 2
+# with PI to 32K (Together 7B) falls from 63.0 to 0.0, and that of Llama 3.1 8B, which was trained there as well, from 84.7 to 77.0. Angles do
+# not decide alone: [there](https://github.com/NVIDIA/RULER/blob/c3f5e3b4f87f97e048793bb510a3a6b19a46bf3a/README.md), at 128K, Mistral Large has 23.7 left.
 
 # %% [markdown] lang="zh"
-# [RULER](https://arxiv.org/abs/2404.06654) 在相像的东西里藏几样要找的，让模型顺着一串名字找下去，还让它数词；得分取自
-# [它的仓库](https://github.com/NVIDIA/RULER/blob/c3f5e3b4f87f97e048793bb510a3a6b19a46bf3a/README.md)。
-# 圆点是够到的长度，算法同上。圆圈是宣传的长度：那些模型训练文本有多长，我们不知道。
+# [RULER](https://arxiv.org/abs/2404.06654) 在相像的东西里藏几样要找的，让模型顺着一串名字找下去，还让它数词。从够得到的长度到它的两倍，用 PI 拉到 32K 的 Llama 2（Together 7B）
+# [得分](https://github.com/NVIDIA/RULER/blob/c3f5e3b4f87f97e048793bb510a3a6b19a46bf3a/README.md)从 63.0 掉到 0.0；Llama 3.1 8B 在那里训练过，
+# 从 84.7 降到 77.0。不是只看角度：[同一张表里](https://github.com/NVIDIA/RULER/blob/c3f5e3b4f87f97e048793bb510a3a6b19a46bf3a/README.md)，128K 处的 Mistral Large 只剩 23.7。
+
+# %% [markdown] lang="en"
+# ## Inside a trained model
 #
-# - **过了够得到的长度，又没在那里训练过：什么也不剩。** Together 的模型是 Llama 2 用
-#   [PI 拉长到 32K](https://huggingface.co/togethercomputer/Llama-2-7B-32K)，第 6 节里损失冲上去的就是它（这里的还学过听从指令）。它从 63.0 掉到 0.0；
-#   同样宣传 32K 的 LongChat 和 LongAlpaca，到那里也是 0.0。
-# - **过了，但在那里训练过：** Llama 3.1 还答得出来，只是差一些；从 64K 到 128K，大的那个丢得更多，从 88.4 到 66.6。
-# - **在够得到的长度之内：** Qwen3 保住 90.6，是[作者自己报的](https://arxiv.org/abs/2505.09388v1)（附录 A.1.1），用了因子为 4 的 YaRN。
-# - **不是只看角度。** Mistral Large 宣传 128K，到那里只剩 23.7；Mixtral 在宣传长度的两倍处还有 72.4。最高的是 Jamba，95.1，也是作者自己报的，
-#   它没有位置编码：不多的几层注意力夹在循环的层中间，次序由循环的层知道（[Lieber 等](https://arxiv.org/abs/2403.19887)）。
+# [SmolLM2-135M](https://arxiv.org/abs/2502.02737) is small enough to be opened on a laptop: 30
+# layers of 9 heads, 32 pairs in each, base 100,000, a window of 8,192 tokens. What stands below was measured once, with
+# its weights in 4 bits, on Python's manual; `smollm2.json` says with which command. The scores of one of its 270
+# heads you can compute here: `trained.head()` gives 64 rows of its `W_Q` and `W_K`, and what they are multiplied by in a text of 53 tokens.
+#
+# Almost three quarters of this head's weight is on *the token before*. **Predict:** which of the 32 pairs does it need for
+# that? Stop some of them, and see what is left.
+
+# %% [markdown] lang="zh"
+# ## 打开一个训练好的模型
+#
+# [SmolLM2-135M](https://arxiv.org/abs/2502.02737) 小得可以在笔记本电脑上打开：30 层，每层 9 个头，每个头 32 对，
+# 底数 100,000，窗口 8,192 个 token。下面的数是用它 4 位的权重、在 Python 手册上测一次得来的，命令写在 `smollm2.json` 里。
+# 270 个头里，有一个的得分可以在这里算：`trained.head()` 给出它的 `W_Q` 和 `W_K` 各 64 行，以及在一段 53 个 token 的文本里与它们相乘的向量。
+#
+# 这个头把将近四分之三的权重放在*前一个 token* 上。**先预测**：为此它需要 32 对里的哪些？停住一些，看看还剩下什么。
+
+# %% [markdown] lang="en"
+# ### Exercise 8.5 · Stop some pairs (2 points)
+#
+# Write `turned_weights`: the causal weights of attention of a head whose pairs turn at given speeds. A pair with the
+# speed 0 stands still.
+#
+# Hint: Token $p$ turns pair $i$ by $p\, \theta_i$, queries and keys alike; `rotate`, at the top of this notebook, takes a
+# table of such angles.
+#
+# Hint: After that it is causal attention as ever: divide by the root of the number of features, mask what lies ahead,
+# softmax over the keys.
+
+# %% [markdown] lang="zh"
+# ### 练习 8.5 · 停住一些特征对（2 分）
+#
+# 写出 `turned_weights`：一个头的各对按给定的速度转动，给出它的因果注意力权重。速度为 0 的特征对静止不动。
+#
+# 提示：第 $p$ 个 token 把第 $i$ 对转过 $p\, \theta_i$，查询和键都一样；这一节开头的 `rotate` 要的就是这样一张角度的表。
+#
+# 提示：此后就是普通的因果注意力：除以特征数的平方根，遮住后面的，对键做 softmax。
+
+
+# %% nbgrader={"grade_id": "turned_weights", "solution": true}
+def turned_weights(queries: Tensor, keys: Tensor, theta: Tensor) -> Tensor:
+    """The causal weights on the keys, [n, n], of a head whose pairs turn at these speeds.
+
+    Args:
+        queries: [n, d], adjacent features are pairs.
+        keys: [n, d].
+        theta: [d/2], in radians from one position to the next.
+    """
+    ### BEGIN SOLUTION
+    angles = torch.outer(torch.arange(len(keys)).to(theta), theta)
+    scores = rotate(queries, angles) @ rotate(keys, angles).T / keys.shape[-1] ** 0.5
+    return scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -torch.inf).softmax(-1)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "turned_weights_laws", "grade": true, "points": 2}
+with quiet():
+    zeros, quarter = torch.zeros(3, 2, dtype=torch.float64), torch.tensor([math.pi / 2], dtype=torch.float64)
+    shared = turned_weights(zeros, zeros, quarter)
+    assert shared.shape == (3, 3), "A row for each query, a column for each key."
+    assert close(shared, [[1, 0, 0], [1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]]), (
+        "Equal scores share the weight evenly, among the tokens up to the query."
+    )
+    ones = torch.tensor([[1.0, 0.0], [1.0, 0.0]], dtype=torch.float64) * math.sqrt(math.sqrt(2) * math.log(3))
+    assert close(turned_weights(ones, ones, quarter)[1], [1 / 4, 3 / 4]), (
+        "A quarter turn apart the score is 0, together it is ln 3 (after the root of d = 2): weights 1/4 and 3/4."
+    )
+    assert close(turned_weights(ones, ones, 0 * quarter)[1], [1 / 2, 1 / 2]), (
+        "A pair that stands still knows no distance."
+    )
+    ### BEGIN HIDDEN TESTS
+    random = torch.Generator().manual_seed(5)
+    queries, keys = torch.randn(2, 7, 6, dtype=torch.float64, generator=random)
+    kept, speeds = torch.stack([queries, keys]), torch.tensor([1.0, 0.3, 0.0], dtype=torch.float64)
+    weights = turned_weights(queries, keys, speeds)
+    q, k = (torch.view_as_complex(x.view(7, 3, 2)) for x in (queries, keys))
+    for m in range(7):
+        own = torch.stack([(q[m] * k[n].conj() * torch.exp(1j * (m - n) * speeds)).real.sum() for n in range(m + 1)])
+        right = (own / math.sqrt(6)).softmax(-1)
+        torch.testing.assert_close(
+            weights[m, : m + 1], right, msg="Pair i of the score turns by the distance times theta_i."
+        )
+    assert (weights.triu(1) == 0).all(), "Nothing ahead has weight."
+    assert (turned_weights(queries[:4], keys[:4], speeds) - weights[:4, :4]).abs().max() < 1e-9, (
+        "What comes later changes nothing."
+    )
+    assert torch.equal(torch.stack([queries, keys]), kept), "The inputs belong to the caller: leave them as they are."
+    ### END HIDDEN TESTS
+
+# %%
+WINDOW = 8192
+tokens, read, W_Q, W_K = head()
+own = frequencies(64, 1e5)
+fast = WINDOW * own >= 2 * math.pi  # at least one turn within the window
+ways = {
+    "as trained": own,
+    "slow pairs stopped": own * fast,
+    "fast pairs stopped": own * ~fast,
+    "all but four stopped": own * (torch.arange(32) < 4),
+    "PI, factor 2": own / 2,
+}
+weights = {name: turned_weights(read @ W_Q.T, read @ W_K.T, speeds) for name, speeds in ways.items()}
+one, two = ({name: float(each.diagonal(-back).mean()) for name, each in weights.items()} for back in (1, 2))
+show_table(
+    "Where one head of SmolLM2 looks: the mean weight",
+    ["one back", "two back", "on itself"],
+    {
+        name: [f"{one[name]:.0%}", f"{two[name]:.0%}", f"{float(each.diagonal().mean()):.0%}"]
+        for name, each in weights.items()
+    },
+)
+assert (len(tokens), int(fast.sum()), int((~fast).sum()), 30 * 9) == (53, 20, 12, 270)  # what the text says
+assert abs(one["slow pairs stopped"] - one["as trained"]) < 0.01
+assert one["as trained"] > 0.7 > one["all but four stopped"] > 0.55 > 0.05 > one["fast pairs stopped"]
+assert two["PI, factor 2"] > 0.4 > 3 * one["PI, factor 2"]
+
+# %% [markdown] lang="en"
+# Stop the 12 slow pairs, and it looks as before; stop the 20 fast ones, and it is lost. The four fastest alone do most of
+# the work. [Barbero et al.](https://arxiv.org/abs/2410.06205) found such heads in Gemma. And *PI makes it look two back*: at half
+# the speed, two steps look like one. That is the price of PI in one head, and why PI needs training.
+
+# %% [markdown] lang="zh"
+# 停住 12 个低频对，它照看不误；停住 20 个高频对，它就找不到了。最快的四对几乎做完了全部的事，[Barbero 等](https://arxiv.org/abs/2410.06205)在
+# Gemma 里也发现了这样的头。而 *PI 让它看往前两个*：速度减半，两步看上去就像一步。PI 的代价，在一个头里就看得见；所以 PI 要训练。
+
+
+# %%
+def looks_of(what: str) -> dict[str, Tensor]:
+    """How the heads of a model look: each part, [blocks, heads, ...]."""
+    blocks = measured(what)
+    return {part: torch.tensor([block[part] for block in blocks], dtype=torch.float64) for part in blocks[0]}
+
+
+def share_used(looks: dict[str, Tensor]) -> Tensor:
+    """Mean length of each pair of queries times that of keys, over the mean of all pairs: [blocks, heads, d/2]."""
+    keys = looks["keys"].repeat_interleave(looks["queries"].shape[1] // looks["keys"].shape[1], dim=1)
+    product = looks["queries"] * keys
+    return product / product.mean(-1, keepdim=True)
+
+
+large, small = looks_of("heads"), looks_of("small heads")
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 2.9))
+for looks, turns, (colour, dashes, marker) in (
+    (large, WINDOW * own / (2 * math.pi), (BLUE, "-", "o")),
+    (small, 64 * frequencies(32, 100.0) / (2 * math.pi), (VERMILION, "--", "^")),
+):
+    left.semilogx(turns, share_used(looks).mean((0, 1)), color=colour, linestyle=dashes, marker=marker, markersize=3.5)
+    shares = looks["weights"].mean((0, 1))
+    right.plot(shares, color=colour, linestyle=dashes, marker=marker, markersize=3.5)
+used = share_used(large).mean((0, 1))
+point(left, "SmolLM2", (0.33, 5.5), (8, -2), BLUE, line=False)
+point(left, "small model", (10.2, 2.1), (4, 8), VERMILION, line=False)
+left.set(xlabel="turns within the window", ylabel="length of a pair, of the mean")
+right.set_xticks(range(11), ["0", "1", "2", "4", "8", "16", "", "64", "", "256", ""])
+right.set(xlabel="distance, from here to the next", ylabel="share of the weight", ylim=(0, 0.36))
+point(right, "SmolLM2", (8, 0.052), (0, 10), BLUE, line=False)
+point(right, "small model", (2, 0.33), (8, 0), VERMILION, line=False)
+longest = float(WINDOW * own[used.argmax()] / (2 * math.pi))
+headline(
+    figure,
+    f"The longest pairs turn by a third of a circle in the window ({longest:.2f});\nheads look far, or at token 0",
+)
+plt.show()
+assert (abs(longest - 1 / 3) < 0.01, round(float(used.max()), 1)) == (True, 5.5)  # what the text says
+assert round(float(share_used(large)[..., ~fast].sum(-1).mean() / 32), 2) == 0.69
+assert (round(float(large["first"].mean()), 2), float(small["first"].max()) < 0.01) == (0.26, True)
+
+# %% [markdown] lang="en"
+# Left: how long each pair is, queries times keys, in the mean of all heads. The 12 slow pairs hold 0.69 of it, and the longest,
+# 5.5 times the mean, turn by a third of a circle. The small model of `make demo`, trained on 64 characters, has such a
+# hump, too. But a long pair need not be one that finds places: the longest of the head above is one of those it can do without.
+# Pairs that hardly turn can carry what words mean. Right, in the mean of all heads: the small model looks near, the large one at
+# every distance; 0.26 of their weight lies on token 0, the sink of above, which the small model lacks.
+#
+# The loss along a text of 12,288 tokens, half as long again as the window, each remedy with the factor 2:
+
+# %% [markdown] lang="zh"
+# 左图：各对有多长（查询乘键），是所有头的平均。12 个低频对占了 0.69，最长的是平均的 5.5 倍，在窗口之内转三分之一圈。`make demo` 的小模型
+# 只在 64 个字符上训练，也有这样一个峰。但长的不一定用来定位：上面那个头，最长的一对正好是它用不着的。几乎不转的对可以承载含义。
+# 右图也是所有头的平均：小模型看近处，大模型远近都看；0.26 的权重放在 token 0 上，就是前面说的汇点，小模型没有。
+#
+# 一段 12,288 个 token 的文本，比窗口长一半，沿途的损失如下；各种办法的倍数都取 2：
+
+# %%
+figure, axes = plt.subplots(figsize=(5.2, 3.2))
+places = 512 * (torch.arange(24) + 0.5)
+curves = {name: torch.tensor(measured(name)) for name in ("none", "PI", "NTK-aware", "YaRN")}
+for name, losses in curves.items():
+    colour, dashes, marker = look(name)
+    axes.plot(places, losses, color=colour, linestyle=dashes, marker=marker, markersize=3, label=name)
+shade_beyond(axes, WINDOW, 12_288, "beyond the window")
+axes.set(xlabel="position, in tokens", ylabel="loss, nats per token", xlim=(0, 12_288), ylim=(1.4, 4.3))
+within, beyond = (
+    {name: float(each[part].mean()) for name, each in curves.items()} for part in (slice(16), slice(20, 24))
+)
+finding = f"Within the window: {within['none']:.2f}; PI {within['PI']:.2f}. In the last 2,048 tokens:"
+headline(
+    figure,
+    f"{finding}\nno scaling {beyond['none']:.2f}, NTK-aware {beyond['NTK-aware']:.2f}, YaRN {beyond['YaRN']:.2f}",
+)
+name_lines(axes)
+plt.show()
+methods = ("none", "YaRN", "NTK-aware", "PI")
+said = [(round(within[name], 2), round(beyond[name], 2)) for name in methods]
+assert said == [(2.40, 3.32), (2.43, 2.46), (2.44, 2.50), (3.45, 3.56)]  # what the text says
+assert round(WINDOW * 2 ** (20 / 31), -2) == 12_800  # where pair 20, the first slow one, comes to a new angle
+
+# %% [markdown] lang="en"
+# As notebooks 5 and 6 said, at a thousand times the size. Past its window the model as trained loses its way: 2.40 within, 3.32
+# in the last 2,048 tokens. YaRN, without any training, holds it: 2.43 and 2.46. So does NTK-aware, 2.44 and 2.50, whose reach at this
+# factor is about 12,800. PI costs a whole nat from the first token on, 3.45 within the window: heads that looked one back
+# look two back. (One model, one text, one factor.)
+
+# %% [markdown] lang="zh"
+# 第 5、6 节说的，在一千倍大的模型上又见到了。超出窗口，不加改动的模型就迷失了：窗口之内 2.40，最后 2,048 个 token 是 3.32。YaRN 不用训练就稳得住：
+# 2.43 和 2.46。NTK-aware 也一样，2.44 和 2.50，它在这个倍数下约够到 12,800。PI 从第一个 token 起就多出整整 1 nat，窗口之内已是 3.45：往前看一个的头，都去看两个了。
+# （只是一个模型、一段文本、一个倍数。）
 
 # %% [markdown] lang="en" short=true
 # ## What should I do?
 #
 # | you want to | do | why |
 # |---|---|---|
-# | train a model | Rotate queries and keys. Take a base above the whole band for the longest text you will train on. If it is to read further, leave some features or some layers unrotated. At the trained length it matters little, and reports differ: Gemma 2B without its slowest pairs had a slightly lower perplexity, a tenth of the features rotated did about as well as all in several sizes, and in nanochat a quarter was slightly worse and a half, with another base, no better. | the figure “How large a base”; [Men et al.](https://arxiv.org/abs/2405.14591v1); [Yang et al.](https://arxiv.org/abs/2501.18795v2); [Barbero et al.](https://arxiv.org/abs/2410.06205); [Khan et al.](https://arxiv.org/abs/2603.11611v1); [nanochat, entries of 2026-03-24 and 2026-01-16](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md) |
+# | train a model | Rotate queries and keys. Take a base above the whole band for the longest text you will train on. If it is to read further, leave some features or some layers unrotated; at the trained length it matters little, and reports differ. | the figure “How large a base”; [Men et al.](https://arxiv.org/abs/2405.14591v1); [Yang et al.](https://arxiv.org/abs/2501.18795v2); [Barbero et al.](https://arxiv.org/abs/2410.06205); [Khan et al.](https://arxiv.org/abs/2603.11611v1); [nanochat, entries of 2026-03-24 and 2026-01-16](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md) |
 # | read two to eight times as far | YaRN, as it is or with some training. PI needs the training. Then ask for something that stands far back: a low loss does not show that it is found. | [notebook 6](6_train_short_test_long.ipynb); [YaRN, table 1](https://arxiv.org/abs/2309.00071v2) |
 # | serve a model beyond its length | Set `rope_parameters` as its makers say, with a factor no larger than your texts need: a fixed factor acts on short texts, too. | [vLLM](https://docs.vllm.ai/en/stable/features/context_extension/); [Qwen, quoted here](https://github.com/turboderp-org/exllamav3/issues/29) |
 # | port a checkpoint | Find out its layout. If yours differs, reorder queries and keys with their biases and norms, and nothing else. Compare scores with the original at several distances. | [notebook 3](3_three_implementations.ipynb) |
-# | read images | A position for each axis, and the axes take turns. Text after an image goes on at the largest number plus 1. | “Several positions at once”, above |
 
 # %% [markdown] lang="zh" short=true
 # ## 我该怎么做？
 #
 # | 你想 | 怎么做 | 依据 |
 # |---|---|---|
-# | 训练一个模型 | 旋转查询和键。底数要高过训练时最长文本处的整条带。如果还要读得更远，就留下一些特征或一些层不旋转。在训练长度之内，这影响不大，各家的结果也不一样：Gemma 2B 去掉最慢的那些对，困惑度略低；在好几种规模上，只转十分之一的特征，与全转差不多；nanochat 只转四分之一略差，只转一半（底数也换了）没有改进。 | “底数多大”那幅图；[Men 等](https://arxiv.org/abs/2405.14591v1)；[Yang 等](https://arxiv.org/abs/2501.18795v2)；[Barbero 等](https://arxiv.org/abs/2410.06205)；[Khan 等](https://arxiv.org/abs/2603.11611v1)；[nanochat，2026-03-24 和 2026-01-16 两条](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md) |
+# | 训练一个模型 | 旋转查询和键。底数要高过训练时最长文本处的整条带。如果还要读得更远，就留下一些特征或一些层不旋转；在训练长度之内，这影响不大，各家的结果也不一样。 | “底数多大”那幅图；[Men 等](https://arxiv.org/abs/2405.14591v1)；[Yang 等](https://arxiv.org/abs/2501.18795v2)；[Barbero 等](https://arxiv.org/abs/2410.06205)；[Khan 等](https://arxiv.org/abs/2603.11611v1)；[nanochat，2026-03-24 和 2026-01-16 两条](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md) |
 # | 读到两倍至八倍远 | 用 YaRN，不训练或稍加训练都行；PI 非训练不可。然后问它一件写在很前面的事：损失低，并不说明它找得到。 | [第 6 节](6_train_short_test_long.ipynb)；[YaRN，表 1](https://arxiv.org/abs/2309.00071v2) |
 # | 部署时读到训练长度之外 | 照作者说的写 `rope_parameters`，因子够你的文本用就好：固定的因子对短文本也起作用。 | [vLLM](https://docs.vllm.ai/en/stable/features/context_extension/)；[Qwen，引在这里](https://github.com/turboderp-org/exllamav3/issues/29) |
 # | 移植检查点 | 先弄清它的排布。如果与你的不同，就重排查询和键，连同它们的偏置和归一化，别的都不动。再在几个不同的距离上，与原来的实现比较得分。 | [第 3 节](3_three_implementations.ipynb) |
-# | 读图像 | 每个轴一个位置，各轴轮流。图像之后的文字，从最大的数加 1 接着排。 | 前面的“同时有几个位置” |
 
 # %% [markdown] lang="en" short=true
-# That closes the walk. No code wins everywhere, and toy rankings do not carry over. But you can now read any of them in a
-# program, say what it computes, and test whether it does. To start again from the beginning: [notebook
-# 0](0_why_position.ipynb).
+# That closes the walk. No code wins everywhere. But you can now read any of them in a program, say what it computes, and
+# test whether it does. To start again: [notebook 0](0_why_position.ipynb).
 
 # %% [markdown] lang="zh" short=true
-# 旅程到此结束。没有哪种编码处处获胜，小模型上的名次也不能照搬。但是现在，无论在程序里遇到哪一种，你都能读懂它、说出它算的是什么，
+# 旅程到此结束。没有哪种编码处处获胜。但是现在，无论在程序里遇到哪一种，你都能读懂它、说出它算的是什么，
 # 并检验它是否如此。想从头再走一遍，请回到[第 0 节](0_why_position.ipynb)。

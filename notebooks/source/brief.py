@@ -335,8 +335,7 @@ plt.show()
 # [what YaRN's authors measured](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-8k.csv)).
 #
 # Two codes do without angles: **ALiBi** ([Press et al.](https://arxiv.org/abs/2108.12409v2)) takes a penalty from each score that grows with the distance, and **NoPE**
-# ([Kazemnejad et al.](https://arxiv.org/abs/2305.19466v2)) has nothing but the mask; [notebook 7](7_alibi_and_nope.ipynb) has both. In the same small models ALiBi continues undisturbed, but gains
-# nothing from far text in a manual; asked for something far back, it finds most of it at 8 times the length. In the window
+# ([Kazemnejad et al.](https://arxiv.org/abs/2305.19466v2)) has nothing but the mask; [notebook 7](7_alibi_and_nope.ipynb) has both. In the same small models ALiBi continues undisturbed; asked for something far back, it finds most of it at 8 times the length. In the window
 # RoPE is best ([notebook 6](6_train_short_test_long.ipynb)).
 #
 # ## In the models of 2026
@@ -365,7 +364,7 @@ plt.show()
 # [YaRN 作者测得的数](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-8k.csv)）。
 #
 # 有两种编码不用角度：**ALiBi**（[Press 等](https://arxiv.org/abs/2108.12409v2)）从每个得分里减去一个随距离增长的量，**NoPE**（[Kazemnejad
-# 等](https://arxiv.org/abs/2305.19466v2)）除了掩码什么也没有；两者见[第 7 节](7_alibi_and_nope.ipynb)。在同样的小模型上，ALiBi 往下读不受干扰，读手册时却没有从远处的文字获益；问它写在很前面的事，到 8
+# 等](https://arxiv.org/abs/2305.19466v2)）除了掩码什么也没有；两者见[第 7 节](7_alibi_and_nope.ipynb)。在同样的小模型上，ALiBi 往下读不受干扰；问它写在很前面的事，到 8
 # 倍长度它多半还找得到。窗口之内，RoPE 最好（[第 6 节](6_train_short_test_long.ipynb)）。
 #
 # ## 2026 年的模型里

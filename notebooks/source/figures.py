@@ -44,7 +44,6 @@ _LOOKS = {  # colour, dashes and marker of what several figures compare, by the 
     "fast pairs": (FAST, ":", "v"),
     "all pairs": (GREEN, "-.", "^"),
     "window": (SKY, (0, (3, 1)), "s"),
-    "angles dropped": (ORANGE, "--", "^"),
 }
 
 _COLOURS = [BLUE, VERMILION, GREEN, BLACK, ORANGE, PURPLE]

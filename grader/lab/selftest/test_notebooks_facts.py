@@ -60,13 +60,6 @@ def test_two_equal_mscales_make_an_attention_factor_of_one(transformers: Module)
     assert attention_factor(transformers, mscale=1.0, mscale_all_dim=1.0) == 1
 
 
-def test_frequencies_are_in_no_checkpoint(transformers: Module) -> None:
-    llama = transformers(LLAMA)
-    module = llama.LlamaRotaryEmbedding(llama.LlamaConfig())
-    assert module.state_dict() == {}
-    assert "inv_freq" in dict(module.named_buffers())
-
-
 def test_glm_rotates_half_of_each_head_in_adjacent_pairs(transformers: Module) -> None:
     assert transformers("models.glm").GlmConfig().rope_parameters["partial_rotary_factor"] == 0.5
     assert transformers("models.glm.modeling_glm").rotate_half(torch.tensor([1, 2, 3, 4])).tolist() == [-2, 1, -4, 3]

@@ -126,6 +126,9 @@ SLIPS = {  # by the number of the exercise, which begins with that of its notebo
     "8.3 one too many": Slip("windowed_weights", ">= window", "> window", "Token 3 sees two"),
     "8.3 a column": Slip("windowed_weights", "[:, :-1]", "", "none for the sink"),
     "8.3 no sink": Slip("windowed_weights", "(with_sink, dim=-1)[:, :-1]", "(seen, dim=-1)", "Token 0 sees"),
+    "8.5 scale": Slip("turned_weights", " / keys.shape[-1] ** 0.5", "", "A quarter turn"),
+    "8.5 queries alone": Slip("turned_weights", "rotate(keys, angles).T", "keys.T", "A quarter turn"),
+    "8.5 a strict mask": Slip("turned_weights", ".triu(1)", ".triu()", "Equal scores"),
     "8.4 PI spares": Slip("read_frequencies", "share = torch.zeros_like(theta)", "pass", "pair 0 too"),
     "8.4 heat for all": Slip(
         "read_frequencies", 'rope["rope_theta"]), 1.0', 'rope["rope_theta"]), 0.1 * math.log(stretch) + 1', "Only yarn"

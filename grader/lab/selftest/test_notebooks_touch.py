@@ -210,7 +210,7 @@ def test_a_hand_of_a_clock_is_dragged_itself(tab: Tab, page: Path) -> None:
 @needs_browser
 def test_the_sentence_shows_which_hands_come_to_new_angles(tab: Tab, book: Path) -> None:
     tab.open(book / "index.html")
-    some = "words, this text has 21: at its end, {} of 5 hands"
+    some = "this text has 21: between its first and its last word, {} of 5 hands"
     told, figure = TOLD.format("sentence"), "document.querySelectorAll('[data-touch=sentence] {}').length"
     assert some.format(3) in tab.evaluate(told)
     assert tab.evaluate(figure.format(".hand")) == 21 * 5

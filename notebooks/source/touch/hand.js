@@ -1,8 +1,8 @@
 // One hand for each word of "dog bites man", and the angle between the first and the last: it stays where the sentence moves.
 touch.figures.hand = (host) => {
   const { make, say } = touch, step = 40, last = 8, radian = Math.PI / 180;
-  touch.caption(host, "One hand: every word turns it by 40° more, so the angle between two words says how far apart they are",
-    "一根指针：每个词都比前一个多转 40°，所以两个词之间的夹角说的就是它们隔多远");
+  touch.caption(host, "One hand: each word's hand stands 40° further than the one before, so the angle between two says how far apart they are",
+    "一根指针：每个词的指针都比前一个多转 40°，看两根指针的夹角，就知道两个词隔多远");
   const words = say("dog bites man", "狗 咬 人").split(" "), radius = 62, middle = 96;
   const drawing = make("svg:svg", { viewBox: "0 0 640 206", class: "open", role: "img", "aria-label":
     say("A hand below each of three words, and beside them the first and the last hand on one dial", "三个词下面各有一根指针，旁边的一个钟面上放着第一根和最后一根") });

@@ -2,10 +2,10 @@
 // orange where training never took them. The sentence says what the picture shows.
 touch.figures.sentence = (host) => {
   const { make, say } = touch, round = 2 * Math.PI;
-  touch.caption(host, "Rotary embeddings (RoPE): every word turns its hands a little further; beyond the trained length slow hands show new angles, and the model loses its way",
-    "旋转位置编码（RoPE）：每个词都把指针多转一点；超出训练长度，慢的指针就转到陌生的角度，模型于是迷失");
-  const words = say("Each word turns its hands a bit more: fast on top, slow below. From here on, slow hands show new angles.",
-    "每个 词 都把 自己的 指针 比前 一个 多转 一点： 快的 在上， 慢的 在下。 从这里 起， 慢的 指针 转到 了 新的 角度。").split(" ");
+  touch.caption(host, "Rotary embeddings (RoPE): how far each word's hands have turned since the first word; orange, further than in any training text",
+    "旋转位置编码（RoPE）：从第一个词起，每个词的指针转了多少；橙色，超过训练文本里最大的角");
+  const words = say("Each word turns its hands a bit more: fast on top, slow below. If a turn is new, it is orange.",
+    "每个 词 都把 自己的 指针 比前 一个 多转 一点： 快的 在上， 慢的 在下。 橙色 是 训练 文本 里 没有 过的 角度。").split(" ");
   const theta = [0, 1, 2, 3, 4].map((pair) => 20 ** (-pair / 5)), last = words.length - 1;
   const [wide, lines, radius, text] = touch.narrow(host) ? [640, 3, 27, 22] : [960, 1, 19, 15];
   const many = words.length / lines, apart = wide / many, down = 2 * radius + 7, high = 2 * text + theta.length * down;
@@ -44,12 +44,12 @@ touch.figures.sentence = (host) => {
       });
     });
     told.textContent = seen === last ? say(`Trained on all ${words.length} words: no angle is new.`, `全部 ${words.length} 个词都训练过：没有陌生的角度。`)
-      : say(`Trained on ${seen + 1} words, this text has ${words.length}: at its end, ${lost} of ${theta.length} hands are at angles that training never showed${lost ? " (orange)" : ""}.`,
-        `训练时 ${seen + 1} 个词，这段文本 ${words.length} 个：到末尾，${theta.length} 根指针里有 ${lost} 根处在训练从未见过的角度${lost ? "（橙色）" : ""}。`);
+      : say(`Trained on ${seen + 1} words, this text has ${words.length}: between its first and its last word, ${lost} of ${theta.length} hands make an angle that training never showed${lost ? " (orange)" : ""}.`,
+        `训练时 ${seen + 1} 个词，这段文本 ${words.length} 个：首尾两个词之间，${theta.length} 根指针里有 ${lost} 根张开的角是训练时没有的${lost ? "（橙色）" : ""}。`);
   };
   const trained = touch.slider(controls, say("words in training", "训练时的词数"), { name: "trained", min: 4, max: words.length, step: 1, value: 13 },
     String, () => draw());
-  const slower = touch.tick(controls, say("slow the slow hands down", "让慢的指针再慢一些"), { name: "slower" }, () => draw());
+  const slower = touch.tick(controls, say("slow the slow hands alone, as YaRN does", "像 YaRN 那样，只放慢慢的指针"), { name: "slower" }, () => draw());
   host.append(drawing, controls, told);
   draw();
   touch.play(host, 6, (share) => draw(share * last), () => draw());

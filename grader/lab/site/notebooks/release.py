@@ -29,7 +29,7 @@ def leaks(release: Path, built: Path) -> Iterator[str]:
     for path in sorted(release.rglob("*")):
         name = path.relative_to(release).as_posix()
         if path.is_file() and name not in allowed:
-            yield f"{name}: is not a notebook, nor a module that one imports"
+            yield f"{name}: is not a notebook, nor a file that one needs"
         elif path.is_file():
             yield from (f"{name}: {line}" for line in _in_file(path, secret))
     yield from given_away(notebooks, {path.name: path.read_text(encoding="utf-8") for path in helpers()})
@@ -71,14 +71,14 @@ def given_away(notebooks: Mapping[str, NotebookNode], modules: Mapping[str, str]
 
     Args:
         notebooks: The notebooks with solutions, by file name.
-        modules: The texts of the modules, by file name.
+        modules: The texts of the modules, and of other files beside them, by file name.
     """
     asked: dict[str, tuple[str, str]] = {}  # the shape of an expression: the notebook and the exercise that ask for it
     for name, notebook in notebooks.items():
         for cell in notebook.cells:
             if (mark := cell.metadata.get("nbgrader", {})).get("solution"):
                 asked |= {shape: (name, mark["grade_id"]) for shape, _ in _shapes(cell.source)}
-    given = [(name, text) for name, text in modules.items()]
+    given = [(name, text) for name, text in modules.items() if name.endswith(".py")]
     given += [(name, cell.source) for name, notebook in notebooks.items() for cell in notebook.cells if _given(cell)]
     for name, text in given:
         for found, code in _shapes(text):

@@ -54,8 +54,8 @@ def pages() -> list[Path]:
 
 
 def helpers() -> list[Path]:
-    """The modules that the notebooks import; they are copied wherever the notebooks are."""
-    return sorted({*SOURCES.glob("*.py")} - {*pages()})
+    """The modules that notebooks import, and the numbers that these read; they are copied wherever notebooks are."""
+    return sorted({*SOURCES.glob("*.py"), *SOURCES.glob("*.json")} - {*pages()})
 
 
 @dataclass(frozen=True)
