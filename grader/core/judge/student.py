@@ -31,7 +31,8 @@ class Student:
 
     A request that times out or fills the memory ends its property at once. Each name has an equal share of the
     submission's time, so that one that is slow takes nothing from the others. After the first request that times out,
-    all others but imports get less time; after the second, the names that have timed out are not asked again.
+    all others but imports get less time; once timeouts have taken half a share, and two of them at least, the names
+    that have timed out are not asked again.
 
     Args:
         files: Path to source text.
@@ -313,7 +314,7 @@ class Student:
         limits, has_hung, timeouts_s = self._limits, name in self._hung, sum(self._hung.values())
         if self._left_s[name] <= 0:
             raise TimedOut(say("{name} has used up its {time} s", name=name, time=f"{self._share_s:g}"))
-        if has_hung and timeouts_s >= (most_s := limits.request_s + limits.retry_s):
+        if has_hung and timeouts_s >= (most_s := max(self._share_s / 2, limits.request_s + limits.retry_s)):
             raise TimedOut(say(NOT_TRIED_AGAIN, name=name, time=f"{most_s:g}"))
         if operation == "load" and not has_hung:
             return max(limits.import_s, limits.request_s)

@@ -24,7 +24,6 @@ class Limits:
             Reached: the worker is killed, the case is ``timed_out``.
         import_s: The same for an import, which may be that of a library, too; never less than ``request_s``.
         retry_s: The same for later requests, once one has timed out; for imports only of what has itself timed out.
-            When timeouts have taken ``request_s`` and ``retry_s`` together, what has timed out is not asked again.
         submission_s: The same for all requests together, in equal shares for the names that are asked for; also the CPU
             seconds of any one worker. Reached: the remaining cases of that name are ``timed_out``.
         memory_mib: Address space in MiB that a worker may add to the fork server's. Reached: ``memory_exceeded``.
