@@ -127,7 +127,7 @@ class Judging:
         self._tests = tests.plugin.tests
         self._replies: dict[str, Replies | None] = {}  # of the replay, by property
         self._replayed: dict[str, Results] = {}  # the same: the cases that it decides
-        self._stands: set[str] = set()  # properties for which the verdicts of the replay stand
+        self._standing: Results = {}  # the results of the replay that stand
         self._answers: dict[str, Sequence[Exchange]] = {}  # to what was asked for request by request, by test
         self._import_faults: dict[str, StudentFault] = {}  # on the replay
         self._in_doubt = False
@@ -163,7 +163,7 @@ class Judging:
         if is_doubtful:
             student.start_over(lender.new)
             return self._without_trust(hopeful, lender)
-        return self._standing() | self.asked
+        return self._standing | self.asked
 
     def _task_of(self, prop: str) -> str:
         return self._hidden.assignment.rubric.task_of(prop).id
@@ -196,12 +196,12 @@ class Judging:
         """Decide a property; where it does not pass on the replay, by another worker than the one of the replay."""
         before, cases = self._replies[prop], self._replayed[prop]
         if not self._plain and self._pass(prop, cases):
-            self._stands.add(prop)
+            self._standing |= cases
         elif before is None or not before.are_whole or self._student.gives_up(before.recording.names):
             lender.end_idle()
             self.ask(prop, before)
         elif not self._plain and len(cases) == len(self._tests[prop]):
-            self._stands.add(prop)
+            self._standing |= cases
             self._in_doubt |= not self._is_confirmed(before, lender)
         else:
             self.ask(prop, before)
@@ -230,18 +230,9 @@ class Judging:
         self._in_doubt |= noted.has_ended and before is not None and before.are_whole
         return noted
 
-    def _standing(self) -> Results:
-        """The results of the replay that stand."""
-        return {
-            nodeid: case
-            for prop in self._tests
-            if prop in self._stands
-            for nodeid, case in self._replayed[prop].items()
-        }
-
     def _is_in_doubt(self) -> bool:
         """Whether answers differ, or a case is excused by what nobody charges for: then a replay decides nothing."""
-        results = [*self._standing().values(), *self.asked.values()]
+        results = [*self._standing.values(), *self.asked.values()]
         charging = lost(results)
         excused = (
             case

@@ -101,7 +101,8 @@ class Judge:
     def _student(self, files: Mapping[str, str], start: StartWorker | None = None, *more: Any) -> Student:
         limits = self._settings.limits
         if on_gpus(self._devices):  # the driver starts within a worker's first request, which takes a second or more
-            limits = replace(limits, retry_s=limits.request_s)
+            longest_s = max(limits.import_s, limits.request_s)
+            limits = replace(limits, request_s=longest_s, retry_s=longest_s)
         return Student(files, start or self._zygote.start, self._assignment.rubric, limits, *more)
 
     def close(self) -> None:

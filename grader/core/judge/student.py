@@ -31,8 +31,8 @@ class Student:
 
     A request that times out or fills the memory ends its property at once. Each name has an equal share of the
     submission's time, so that one that is slow takes nothing from the others. After the first request that times out,
-    all others but imports get less time; once timeouts have taken as much as one share, the names that have timed out
-    are not asked again.
+    all others but imports get less time; once timeouts have taken half a share, and two of them at least, the names
+    that have timed out are not asked again.
 
     Args:
         files: Path to source text.
@@ -311,12 +311,14 @@ class Student:
         Raises:
             TimedOut: If there is no time left.
         """
-        has_hung, timeouts_s, share = name in self._hung, sum(self._hung.values()), f"{self._share_s:g}"
+        limits, has_hung, timeouts_s = self._limits, name in self._hung, sum(self._hung.values())
         if self._left_s[name] <= 0:
-            raise TimedOut(say("{name} has used up its {time} s", name=name, time=share))
-        if has_hung and timeouts_s >= self._share_s:
-            raise TimedOut(say(NOT_TRIED_AGAIN, name=name, time=share))
-        return self._limits.retry_s if has_hung or (timeouts_s and operation != "load") else self._limits.request_s
+            raise TimedOut(say("{name} has used up its {time} s", name=name, time=f"{self._share_s:g}"))
+        if has_hung and timeouts_s >= (most_s := max(self._share_s / 2, limits.request_s + limits.retry_s)):
+            raise TimedOut(say(NOT_TRIED_AGAIN, name=name, time=f"{most_s:g}"))
+        if operation == "load" and not has_hung:
+            return max(limits.import_s, limits.request_s)
+        return limits.retry_s if has_hung or timeouts_s else limits.request_s
 
     def _ask(self, name: str, operations: Sequence[Operation]) -> Any:
         operation, arguments = operations[0]

@@ -22,6 +22,7 @@ class Limits:
     Attributes:
         request_s: Seconds that a worker may compute or sleep for one request (``Allowance`` in ``channel.py``).
             Reached: the worker is killed, the case is ``timed_out``.
+        import_s: The same for an import, which may be that of a library, too; never less than ``request_s``.
         retry_s: The same for later requests, once one has timed out; for imports only of what has itself timed out.
         submission_s: The same for all requests together, in equal shares for the names that are asked for; also the CPU
             seconds of any one worker. Reached: the remaining cases of that name are ``timed_out``.
@@ -29,7 +30,8 @@ class Limits:
         open_files: Descriptors. Reached: opening fails with an exception in student code.
     """
 
-    request_s: float = 5.0
+    request_s: float = 2.0
+    import_s: float = 5.0
     retry_s: float = 1.0
     submission_s: float = 30.0
     memory_mib: int = 1024
