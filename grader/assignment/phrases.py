@@ -159,7 +159,6 @@ PHRASES: Final = {
     "on rank {rank} of {world}": "{world} 个 rank 中的 rank {rank}",
     # Histories.
     "{dtype} output for group_size={group_size}": "{dtype} 输出（group_size={group_size}）",
-    "the input of NTKAwareRoPE": "NTKAwareRoPE 的输入",
     "{what} gives a different output on each new module": "{what}在每个新建模块上的输出都不同",
     "the output of NTKAwareRoPE, compared with apply_rotary_pos_emb": (
         "NTKAwareRoPE 的输出（与 apply_rotary_pos_emb 的输出相比）"
@@ -234,7 +233,6 @@ PHRASES: Final = {
     ),
     "{before} then {step}": "{before}、{step}",
     "the gradient of {where}": "{where}的梯度",
-    "gradient of {where}": "{where}的梯度",
     "apply_rotary_pos_emb was called with tensors of the shapes {shapes}": (
         "调用 apply_rotary_pos_emb 时张量的形状为 {shapes}"
     ),
@@ -257,6 +255,5 @@ PHRASES: Final = {
     "tables for dtype={dtype} after growth to s = {s} are not {dtype}: they have more digits": (
         "扩展到 s = {s} 之后，dtype={dtype} 的表不是 {dtype}：位数更多"
     ),
-    "all ids on rank {rank} of {world}": "{world} 个 rank 中 rank {rank} 的所有 id",
     "ids on rank {rank} of {world}": "{world} 个 rank 中 rank {rank} 上的 id",
 }

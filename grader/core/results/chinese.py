@@ -58,7 +58,6 @@ PHRASES: Final = {
     "the parameter has dtype {actual}; {wanted} was requested": "参数的 dtype 是 {actual}，应为 {wanted}",
     "a buffer is registered; this module has none": "注册了 buffer；这个模块不应有 buffer",
     "a parameter is registered; this module has none": "注册了参数；这个模块不应有参数",
-    "a buffer is on {device}": "有 buffer 在 {device} 上",
     "{what} is on {here}, not on {there}": "{what}在 {here} 上，应在 {there} 上",
     # Mistakes that a second device shows.
     "a second device (simulated)": "第二个设备（模拟）",
