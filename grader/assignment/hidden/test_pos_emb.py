@@ -84,7 +84,7 @@ def test_the_ratio_stretches_the_base(ropes: Ropes, ratio: int) -> None:
 
 
 @pytest.mark.rubric("rope_exact_angles")
-@contract_first(*TURNED)
+@contract_first(*TURNED, "rope_buffers")
 @dtypes
 def test_far_positions_are_exact(ropes: Ropes, dtype: torch.dtype) -> None:
     """Not every position beyond 256 is a bfloat16 number, nor every one beyond 2048 a float16 number.
@@ -166,7 +166,7 @@ def test_an_odd_initial_ratio_stays_odd(ropes: Ropes) -> None:
 
 
 @pytest.mark.rubric("rope_boundary")
-@contract_first(*TURNED)
+@contract_first(*TURNED, "rope_buffers")
 @dtypes
 def test_every_batch_row_and_head_is_turned_and_keeps_its_dtype(ropes: Ropes, seed: int, dtype: torch.dtype) -> None:
     """Compared with each row and head alone. The tables are float16; position 0 stays as it is."""
@@ -174,7 +174,13 @@ def test_every_batch_row_and_head_is_turned_and_keeps_its_dtype(ropes: Ropes, se
         return  # rope_base charges for it: most positions have wrong angles
     heads = 3 if dtype is torch.float32 else 5  # as many as positions: code may tell them apart by their number
     x = normal(seed, "x", shape=(2, 5, heads, DIM)).to(dtype)
-    output = ropes.new(dtype=torch.float16)(x.to(ropes.device))
+    try:
+        output = ropes.new(dtype=torch.float16)(x.to(ropes.device))
+    except Crashed as crash:
+        if ropes.is_by_contract:
+            raise
+        output = ropes.new()(x.to(ropes.device))
+        ropes.excuse(crash, ("rope_buffers",))
     check_shape(output, x.shape)
     check_dtype(output, dtype)
     if dtype is torch.float32:
@@ -334,6 +340,11 @@ def test_the_input_stays_as_it_was(ropes: Ropes, seed: int, dtype: torch.dtype) 
         _, (after_call,) = ropes.new().observe(x.to(ropes.device))
     except InvalidReply as fault:  # no tensor
         ropes.excuse(fault, ("rope_base",))
+        return
+    except Crashed as crash:
+        if dtype is torch.float32:
+            raise
+        ropes.excuse(crash, ("rope_boundary",))
         return
     check_equal(after_call, x, AFTER.filled(what=say("the input")))
 
