@@ -138,8 +138,9 @@ def _sources(given: Tensor, table: Tensor) -> Rows:
 
 
 def is_steady(make: Callable[[], StudentModule], ids: Tensor) -> bool:
-    """Whether new modules give the same for ``ids: [1, s]`` twice, and the first id gives the same alone."""
-    first, again, alone = (make()(given).flatten() for given in (ids, ids, ids[:, :1]))
+    """Whether a module gives the same for ``ids: [1, s]`` twice, and a new one the same for the first id alone."""
+    module = make()
+    first, again, alone = module(ids).flatten(), module(ids).flatten(), make()(ids[:, :1]).flatten()
     if first.shape != again.shape or not torch.allclose(first, again, rtol=SAME_FACTOR):
         return False
     if len(first) % ids.numel():

@@ -81,6 +81,7 @@ SLIPS = (
         "vocab_drawn_transposed",
         INIT,
         "init_other_order",
+        "vocab_flat_parameter",
         v_draw="self.table.copy_(self.table.mT.contiguous().normal_(self.mean, self.std, generator=generator).mT)",
     ),
     slip(
