@@ -224,14 +224,14 @@ def check_zeros(student: Student, seed: int, ranks: Sequence[int], world: int, d
 
 
 def beyond_own(student: Student, table: Tensor, rank: int, world: int, device: str, rows: Rows) -> Tensor:
-    """``[v]``: which ids give a row that the module holds beyond those of its rank, which nobody has filled."""
+    """``[v]``: which ids give a row that the module holds beyond those of its rank, if all of these rows are alike."""
     if rows.crash is not None:
         return torch.tensor(False)
     count = VOCAB // world
     value = drawn(construct(student, table, rank, world, device), count * EMB, VOCAB * EMB)
     further = torch.empty(0) if value is None or value.numel() == VOCAB * EMB else value.flatten()[count * EMB :]
     further = further[: len(further) // EMB * EMB].reshape(1, -1, EMB).cpu().double()
-    return (rows.given.unsqueeze(1) == further).all(-1).any(-1)
+    return (rows.given.unsqueeze(1) == further).all(-1).any(-1) & (further == further[:, :1]).all()
 
 
 def sum_by_contract(student: Student, seed: int, split: tuple[int, int], device: str) -> None:

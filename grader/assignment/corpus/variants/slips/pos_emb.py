@@ -161,7 +161,13 @@ SLIPS = (
     slip(
         "parameters_for_tables", BUFFERS, keep="self.cos, self.sin = nn.Parameter(cos, False), nn.Parameter(sin, False)"
     ),
-    slip("rope_narrow_tables_refused", BUFFERS, rope_more="assert dtype == torch.float32"),
+    slip(
+        "rope_narrow_tables_refused",
+        BUFFERS,
+        None,
+        "angles_in_bfloat16 rope_input_rounded",
+        rope_more="assert dtype == torch.float32",
+    ),
     slip("rope_dtype_ignored", BUFFERS, "rope_table_dtype", table_dtype="torch.float32"),
     slip(
         "dtype_lost_on_growth",

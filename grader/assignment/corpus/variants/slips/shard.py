@@ -135,7 +135,7 @@ SLIPS = (
         "own_id_needed",
         ZEROS,
         None,
-        "first_rank_refused ranks_reversed",
+        "first_rank_refused ranks_reversed strided_ownership float32_zeros",
         s_rows="self.shard if bool(((input_ids >= self.first) & (input_ids < self.first + self.n)).any()) else 1 / 0",
     ),
     slip("shard_id_zero_refused", OWNED, s_rows="self.shard if bool((input_ids > 0).all()) else 1 / 0"),
