@@ -1,8 +1,7 @@
 """``python -m grader.lab.charges``: does each mistake cost the properties that it breaks, and no others?
 
-Wrong variants, slips alone and pairs of slips are judged; so are valid variants. Printed are the shares of those caught
-and charged exactly, the ratio of points lost to points of the properties to blame, hints that name another cause, and
-how many lost properties a student sees in the public tests.
+Wrong variants, slips alone and pairs of slips are judged; so are valid variants. Printed is how many are caught, how
+many are charged exactly, and how many get a hint that names another cause.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from statistics import median
 
 import torch
 
@@ -20,16 +18,13 @@ from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.variants import all_variants, submission
 from grader.assignment.corpus.variants.slips import SLIPS, combined_styles, sampled_pairs
 from grader.assignment.diagnose import diagnose
-from grader.core.judge.devices import devices, is_elsewhere
+from grader.core.judge.devices import devices
 from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.judge.student import Student
-from grader.core.messages import Message
 from grader.core.results.outcome import CaseResult, Outcome, property_outcome
 from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.limits import Limits
 from grader.specimens.variants import Variant
-
-from .signatures.public_tests import PublicTests
 
 KINDS = ("variants", "slips", "pairs", "valid")
 
@@ -43,14 +38,12 @@ class Charge:
         variant: The submission.
         lost: The properties that it lost.
         named: The misconception named for each of them that has one.
-        unseen: The lost properties whose public tests pass, so that a student cannot see the mistake by them.
     """
 
     kind: str
     variant: Variant
     lost: frozenset[str]
     named: Mapping[str, str]
-    unseen: frozenset[str] = frozenset()
 
     @property
     def caught(self) -> bool:
@@ -66,11 +59,6 @@ class Charge:
     def wrong_hints(self) -> dict[str, str]:
         """The properties whose hint names another cause."""
         return {prop: hint for prop, hint in self.named.items() if hint not in self.variant.hints}
-
-    @property
-    def ratio(self) -> float:
-        """Points lost, divided by the points of the properties to blame."""
-        return points(self.lost) / points(self.variant.breaks)
 
 
 def points(properties: Iterable[str]) -> float:
@@ -113,11 +101,6 @@ def hidden_tests(task: str) -> HiddenTests:
     return HiddenTests(ASSIGNMENT, devices("auto"), 0, ASSIGNMENT.rubric.only(task).properties)
 
 
-@cache
-def _public_tests() -> PublicTests:
-    return PublicTests()
-
-
 def judged(variant: Variant) -> tuple[Student, list[CaseResult]]:
     """The submission as a student, and the outcome of each case of its task."""
     with warnings.catch_warnings(action="ignore"):  # a student's code may warn
@@ -130,30 +113,25 @@ def charge(kind: str, variant: Variant) -> Charge:
     student, results = judged(variant)
     with warnings.catch_warnings(action="ignore"):
         gone = lost(results)
-        failed = {prop for prop in gone if property_outcome([r for r in results if r.property_id == prop]) == "failed"}
-        failing: dict[str, dict[str, Message]] = {prop: {} for prop in failed}
-        for result in (r for r in results if r.property_id in failed and r.outcome is Outcome.FAILED):
-            failing[result.property_id][result.id] = result.message
-        named = {prop: diagnose(student, prop, failing[prop]) for prop in sorted(failed)}
-        visible = gone & lost(result for result in results if not is_elsewhere(result.id))
-        unseen = visible - _public_tests().failing(variant.files, visible)
-    return Charge(kind, variant, gone, {prop: hint for prop, hint in named.items() if hint}, unseen)
+        named = {}
+        for prop in sorted(gone):
+            cases = [result for result in results if result.property_id == prop]
+            if property_outcome(cases) == "failed":
+                failing = {case.id: case.message for case in cases if case.outcome is Outcome.FAILED}
+                named[prop] = diagnose(student, prop, failing)
+    return Charge(kind, variant, gone, {prop: hint for prop, hint in named.items() if hint})
 
 
 def figures(charges: Iterable[Charge]) -> str:
-    """The table of figures, one line for each kind, and how many lost properties the public tests show."""
-    lines = [f"{'':10}{'cases':>7}{'caught':>8}{'exact':>7}{'median':>8}{'largest':>9}{'wrong hints':>13}"]
+    """The table of figures, one line for each kind."""
+    lines = [f"{'':10}{'cases':>7}{'caught':>8}{'exact':>7}{'wrong hints':>13}"]
     kept = list(charges)
     for kind in KINDS:
         of_kind = [charge for charge in kept if charge.kind == kind]
         if of_kind:
-            ratios = [charge.ratio for charge in of_kind if charge.variant.breaks] or [0.0]
-            lines.append(
-                f"{kind:10}{len(of_kind):7}{sum(c.caught for c in of_kind):8}{sum(c.exact for c in of_kind):7}"
-                f"{median(ratios):8.2f}{max(ratios):9.2f}{sum(bool(c.wrong_hints) for c in of_kind):13}"
-            )
-    lost, unseen = (sum(map(len, sets)) for sets in ([c.lost for c in kept], [c.unseen for c in kept]))
-    return "\n".join([*lines, f"public tests: {lost - unseen} of {lost} lost properties fail there, too"])
+            caught, exact = sum(c.caught for c in of_kind), sum(c.exact for c in of_kind)
+            lines.append(f"{kind:10}{len(of_kind):7}{caught:8}{exact:7}{sum(bool(c.wrong_hints) for c in of_kind):13}")
+    return "\n".join(lines)
 
 
 def line(charge: Charge) -> str:
@@ -164,8 +142,6 @@ def line(charge: Charge) -> str:
     if more := charge.lost - charge.variant.breaks:
         parts.append(f"{points(more):g} too many, {' '.join(sorted(more))};")
     parts += [f"{prop} gets the hint {hint};" for prop, hint in charge.wrong_hints.items()]
-    if charge.unseen:
-        parts.append(f"not seen by the public tests of {' '.join(sorted(charge.unseen))};")
     return " ".join(parts)
 
 
@@ -182,7 +158,7 @@ def main() -> None:
     for kind, variant in subjects(options.kinds, options.every):
         if options.task in (None, task_of(variant)) and options.match in variant.name:
             charges.append(found := charge(kind, variant))
-            if not found.exact or found.wrong_hints or found.unseen:
+            if not found.exact or found.wrong_hints:
                 print(line(found), flush=True)
     print(figures(charges))
 

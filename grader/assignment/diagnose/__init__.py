@@ -12,17 +12,17 @@ from typing import Final
 
 from grader.testing import Student, StudentFault, is_elsewhere
 
-from . import norm, norm_accuracy, norm_eps, pos_emb, vocab_emb
+from . import norm, pos_emb, vocab_emb
 from .shown import Failing, explains, shown
 
 Probe = Callable[[Student], str | None]
 
 PROBES: Final[Mapping[str, Probe]] = {
     "norm_groups": norm.groups,
-    "norm_eps_inside_sqrt": norm_eps.eps,
+    "norm_eps_inside_sqrt": norm.eps,
     "norm_gamma": norm.gamma,
-    "norm_float32_inside": norm_accuracy.sixteen_bits,
-    "norm_backward": norm_accuracy.backward,
+    "norm_float32_inside": norm.sixteen_bits,
+    "norm_backward": norm.backward,
     "vocab_lookup": vocab_emb.lookup,
     "shard_owned_ids": vocab_emb.owned_rows,
     "shard_zeros_elsewhere": vocab_emb.foreign_rows,

@@ -1,19 +1,18 @@
-"""GroupRMSNorm: what is normalised, and which gamma meets which feature."""
+"""GroupRMSNorm: groups, gamma and eps, by outputs alone; what shows only in 16 bits; what shows only in gradients."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.norm_inputs import build, grouped_input
+from grader.assignment.hidden.norm_inputs import build, grouped_input, quotients
 from grader.assignment.model.normalising import CONTRACT, GROUP_SIZE, HIDDEN, LARGE, SIGNS, normalising, numbers
-from grader.testing import Student
+from grader.testing import Student, error_in_ulp, normal
 
-from .fit import fits, only
-from .norm_without_law import without_a_law
+from .fit import TOLERANCE, fits, only
 
 SHAPE: Final = (2, 3, HIDDEN, GROUP_SIZE)
 
@@ -33,6 +32,11 @@ NAMES: Final[Mapping[str, str]] = {
     "mean_magnitude": "norm_mean_magnitude",
     "largest": "norm_largest_magnitude",
 }
+AXES: Final = {"norm_mean_over_batch": (0,), "norm_mean_over_sequence": (1,), "norm_mean_over_all_tokens": (0, 1)}
+FIRST, OTHERS = slice(GROUP_SIZE), slice(GROUP_SIZE, None)  # features of the first group, and of all others
+MAGNITUDES: Final = (1e-9, 1e-3, 0.5, 1.0, 2.0, 7.0, 1024.0, 4096.0)
+EPSILONS: Final = (0.75, 15.0)
+ONE_ROUNDING: Final = 0.53  # ulp: 0.5 for the rounding of the output, and a little for float32's rounding
 
 
 def groups(student: Student) -> str | None:
@@ -45,10 +49,76 @@ def groups(student: Student) -> str | None:
     return NAMES.get(law.quotient if law.grouping == CONTRACT.grouping else law.grouping)
 
 
+def without_a_law(student: Student, x: Tensor) -> str | None:
+    """Name what sets the outputs apart.
+
+    Args:
+        student: The submission.
+        x: ``[b, s, h]``: groups of several scales, none around zero.
+    """
+
+    def output(x: Tensor) -> Tensor:
+        return quotients(student, x, GROUP_SIZE, "cpu")
+
+    plain = output(x)
+    if not normalising(student).works or not bool(plain.isfinite().all()):
+        return None
+    if _mixes_tokens(output, x, plain):
+        other = "norm_root_of_another_token" if _has_roots_of_tokens(x, plain) else "norm_mixes_tokens"
+        return next((mistake for mistake, axes in AXES.items() if _runs_over(axes, x, plain)), other)
+    for factor, mistake in ((0.5, "norm_without_root"), (4.0, "norm_multiplies")):
+        if fits(output(2 * x), factor * plain, plain.abs()):
+            return mistake
+    right = CONTRACT(x, GROUP_SIZE)
+    if fits(plain.sort(-1).values, right.sort(-1).values, right.abs().amax(-1, keepdim=True)):
+        return "norm_output_order"
+    groups = zip(plain.split(GROUP_SIZE, -1), x.double().split(GROUP_SIZE, -1), strict=True)
+    as_it_was = [fits(given, taken, taken.abs()) for given, taken in groups]
+    if any(as_it_was) and not all(as_it_was):
+        return "norm_group_left_out"
+    apart = _apart(output, x, plain, FIRST, OTHERS) and _apart(output, x, plain, OTHERS, FIRST)
+    if not apart:
+        return "norm_groups_share"
+    unseen = (_apart(output, x, plain, slice(j, j + 1), slice(k, k + 1)) for j, k in ((0, 1), (GROUP_SIZE - 1, 0)))
+    return "norm_feature_left_out" if any(unseen) else None
+
+
+def _runs_over(axes: tuple[int, ...], x: Tensor, plain: Tensor) -> bool:
+    """Whether a mean square runs over these dimensions of the input, beside or instead of features."""
+    groups = x.double().unflatten(-1, (-1, GROUP_SIZE))  # [b, s, h/gz, gz]
+    roots = (groups.square().mean((*axes, *features), keepdim=True).sqrt() for features in ((), (-1,), (-2, -1)))
+    return any(fits(plain, (groups / root).flatten(-2), plain.abs()) for root in roots)
+
+
+def _has_roots_of_tokens(x: Tensor, plain: Tensor) -> bool:
+    """Whether every token is divided by the root mean squares of some token, group by group."""
+    groups, given = (y.double().flatten(0, 1).unflatten(-1, (-1, GROUP_SIZE)) for y in (x, plain))
+    divided = groups.unsqueeze(1) / groups.square().mean(-1, keepdim=True).sqrt()  # [token, whose roots, h/gz, gz]
+    off = (divided - given.unsqueeze(1)).abs() <= TOLERANCE * given.abs().unsqueeze(1)
+    return bool(off.flatten(2).all(-1).any(-1).all())
+
+
+def _mixes_tokens(output: Callable[[Tensor], Tensor], x: Tensor, plain: Tensor) -> bool:
+    """Whether the first or the last token's output changes with the other tokens."""
+    for kept in (0, -1):
+        changed = x * 4
+        changed[kept, kept] = x[kept, kept]
+        if not fits(output(changed)[kept, kept], plain[kept, kept], plain[kept, kept].abs()):
+            return True
+    return False
+
+
+def _apart(output: Callable[[Tensor], Tensor], x: Tensor, plain: Tensor, scaled: slice, kept: slice) -> bool:
+    """Whether some groups' outputs stay when others are scaled."""
+    changed = x.clone()
+    changed[..., scaled] *= 4
+    return fits(output(changed)[..., kept], plain[..., kept], plain[..., kept].abs())
+
+
 def gamma(student: Student) -> str | None:
     """Divide the output for a gamma by that for a neutral one: the quotient is the gamma that scales each feature."""
     token = LARGE * torch.tensor(SIGNS).reshape(1, 1, -1)
-    own = 1 + torch.arange(HIDDEN) / 8
+    own = (1 + torch.arange(HIDDEN)) / 8  # below and above one: a bound at one leaves some of them
     reading = normalising(student)
     if not reading.works:
         return None
@@ -77,3 +147,106 @@ def gamma(student: Student) -> str | None:
     if not found and fits(output(own.flip(0)) / plain, met.flip(0), met.abs().flip(0)):
         found.append("norm_gamma_changed")  # feature by feature something else than gamma itself
     return only(found)
+
+
+def _response(student: Student, eps_argument: float) -> Tensor:
+    """``[magnitudes, h]``: outputs for flat tokens, each in a call of its own, divided by the tokens' signs."""
+    pattern = torch.tensor(SIGNS).reshape(1, 1, -1)
+    tokens = (magnitude * pattern for magnitude in MAGNITUDES)
+    return torch.cat([quotients(student, token, GROUP_SIZE, "cpu", eps_argument)[0] / pattern[0] for token in tokens])
+
+
+def eps(student: Student) -> str | None:
+    """Read how outputs depend on magnitude and eps.
+
+    The largest tokens, on which eps has no effect, tell by how much the root is off for other reasons, such as a sum in
+    place of a mean. A fixed eps is estimated from the smallest token, and must then explain all others.
+    """
+    responses = [_response(student, argument) for argument in EPSILONS]
+    magnitudes = torch.tensor(MAGNITUDES, dtype=torch.float64).unsqueeze(-1)
+    slope = responses[0][-1]
+    if not fits(responses[1][-1], slope, slope):  # eps shows in large tokens, too
+        root = magnitudes.expand_as(responses[0])
+        on_reciprocal = [magnitudes * (1 / root + argument) for argument in EPSILONS]
+        same = all(fits(seen, wanted, wanted) for seen, wanted in zip(responses, on_reciprocal, strict=True))
+        return "norm_eps_on_reciprocal" if same else _beside_the_root(responses)
+    root = magnitudes / slope  # [magnitudes, h]: the root mean square as the student takes it
+    fixed = (magnitudes[0] / responses[0][0]).square()
+    laws: list[tuple[str | None, Callable[[float], Tensor]]] = [
+        (None, lambda argument: magnitudes / (root.square() + argument).sqrt()),
+        ("norm_eps_outside", lambda argument: magnitudes / (root + argument)),
+        ("norm_eps_squared", lambda argument: magnitudes / (root.square() + argument**2).sqrt()),
+        ("norm_eps_as_floor", lambda argument: magnitudes / root.square().clamp(min=argument).sqrt()),
+        ("norm_eps_as_floor", lambda argument: magnitudes / root.clamp(min=argument)),
+        ("norm_eps_absent", lambda _: slope.expand_as(root)),
+        ("norm_eps_constant", lambda _: magnitudes / (root.square() + fixed).sqrt()),  # the last: zero fits it as well
+    ]
+    for mistake, law in laws:
+        expected = [law(argument) for argument in EPSILONS]
+        if all(fits(seen, wanted, wanted) for seen, wanted in zip(responses, expected, strict=True)):
+            return mistake
+    return _beside_the_root(responses) or _subtracted(responses, magnitudes, root)
+
+
+def _beside_the_root(responses: list[Tensor]) -> str | None:
+    """Laws by which eps shows in tokens of any size: added to the output, or multiplied into the root."""
+    small, large = EPSILONS
+    first, second = (seen[MAGNITUDES.index(1.0) :] for seen in responses)
+    added = (large - small) * torch.tensor(SIGNS, dtype=torch.float64).expand_as(first)
+    if fits(second - first, added, large):
+        return "norm_eps_on_output"
+    factor = (1 + small) / (1 + large)
+    return "norm_eps_multiplies" if fits(second, first * factor, first.abs() * factor) else None
+
+
+def _subtracted(responses: list[Tensor], magnitudes: Tensor, root: Tensor) -> str | None:
+    """Whether eps is taken off under the root, seen where something is left."""
+    for seen, argument in zip(responses, EPSILONS, strict=True):
+        left = root.square() > 2 * argument
+        expected = (magnitudes / (root.square() - argument).sqrt())[left]
+        if not left.any() or not fits(seen[left], expected, expected):
+            return None
+    return "norm_eps_subtracted"
+
+
+def sixteen_bits(student: Student) -> str | None:
+    """Compare outputs for 16-bit inputs with the student's own for the same numbers in float32.
+
+    The float32 outputs must follow a law exactly: code that always computes in 16 bits has another problem. Then a
+    16-bit output may differ from them by one rounding only, also where no eps shows.
+    """
+    usual = normal(0, "diagnose", shape=(4, 16, HIDDEN)) * 64 + 32
+    reading = normalising(student)
+    if reading.law is None or not reading.exact:
+        return None
+    worst = 0.0
+    for x in (usual.half(), usual.bfloat16()):
+        wide, narrow = (numbers(build(student, GROUP_SIZE, "cpu")(given), x.shape) for given in (x.float(), x))
+        worst = max(worst, float(error_in_ulp(narrow, wide, wide, x.dtype).max()))
+    return "norm_squares_before_upcast" if worst > ONE_ROUNDING else None
+
+
+def _centred(x: Tensor) -> Tensor:
+    """Shift every group to mean zero, so that subtracting the mean has no effect on values or gradients."""
+    means = x.reshape(-1, GROUP_SIZE).mean(-1).repeat_interleave(GROUP_SIZE)
+    return x - means.reshape(x.shape)
+
+
+def backward(student: Student) -> str | None:
+    """Compare the input's gradient with ``upstream * output / x``: what it is if the divisor counts as a constant.
+
+    The output is the student's own, so it does not matter what the code divides by, as long as it divides: twice the
+    input must give the same output.
+    """
+    x = _centred(grouped_input(0, SHAPE))
+    upstream = _centred(normal(0, "diagnose upstream", shape=x.shape))
+    module = build(student, GROUP_SIZE, "cpu")
+    output = numbers(module(x), x.shape)
+    if not fits(numbers(module(2 * x), x.shape), output):
+        return None
+    of_arguments = module.gradients(x, upstream=upstream).of_arguments
+    if not of_arguments or of_arguments[0] is None:
+        return None
+    gradient = numbers(of_arguments[0], x.shape)
+    constant_divisor = upstream.double() * output / x.double()
+    return "norm_detached_rms" if fits(gradient, constant_divisor, constant_divisor.abs()) else None

@@ -73,7 +73,7 @@ def _of_each_pair(student: Student) -> str | None:
     still = ((given - torch.eye(8)).abs() <= 2.0**-8).all(0)  # output features that are those of the input
     right = cosines + sines * torch.tensor([-1.0, 1.0]).repeat_interleave(4)
     if _same(given.where(~still, 0), right.where(~still, 0), 1.0):
-        return "rotary_part_stands_still"
+        return "rotary_part_stands_still" if bool(still.any()) else None
     one_sign = any(_same(given, cosines + sign * sines, 1.0) for sign in (1, -1))
     return "rotary_one_sign" if one_sign else "rotary_other_turn"
 

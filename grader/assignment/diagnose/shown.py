@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.hidden.checks import AFTER, ALONE, DRAWS, DTYPE, DTYPE_WHEN, MOMENTS, RESET, SHARE, UNSEEDED
@@ -76,8 +76,14 @@ def _is(value: object, wanted: str | int | Container[int] | tuple[str, ...]) -> 
     return plain == wanted if isinstance(wanted, str | int) else plain in wanted
 
 
-def _key(message: Message) -> str:
-    return message.parts[0].key
+def told(*says: str, **more: Any) -> Clue:
+    """What a message says, by templates or messages of them; names that a clue does not have are those of fields."""
+    fields = {name: more.pop(name) for name in [*more] if name not in Clue.__dataclass_fields__}
+    return Clue(says=_keys(says), lacks=_keys(more.pop("lacks", ())), fields=fields, **more)
+
+
+def _keys(templates: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(one.parts[0].key if isinstance(one, Message) else one for one in templates)
 
 
 IN_EVALUATION = "the output in evaluation mode, compared with training mode"
@@ -93,118 +99,87 @@ NOTHING_SEEN = (
     "all positions are rotated alike, so this property cannot be checked",
 )
 
-DTYPE_DIFFERS = Clue(says=(OTHER_DTYPE,))
-SHAPE_DIFFERS = Clue(says=(OTHER_SHAPE,))
+DTYPE_DIFFERS = told(OTHER_DTYPE)
+SHAPE_DIFFERS = told(OTHER_SHAPE)
 HISTORY = Clue("earlier_calls")
-CHANGED_BEFORE = Clue(says=(_key(ALONE),))
-OTHER_BEFORE = Clue(says=(OTHERWISE,), fields={"before": OTHER_BUILT})
-EVALUATION = Clue(says=(IN_EVALUATION,))
-INPUT_CHANGED = Clue(says=(_key(AFTER),), fields={"what": "the input"})
+EVALUATION = told(IN_EVALUATION)
+NOTHING_REGISTERED = told(REGISTERED, n=0)
+OTHER_SIZE = told("the parameter has {n} elements; {wanted} are required", "the parameter has {n} elements")
 PARAMETER_CHANGED = (
-    Clue(says=(_key(AFTER),), fields={"what": ("gamma", "the table", "the shard")}),
-    Clue(says=("gamma is {dtype} after a {call} call",)),
+    told(AFTER, what=("gamma", "the table", "the shard")),
+    told("gamma is {dtype} after a {call} call"),
 )
-WITHOUT_SPREAD = Clue(says=(MOMENTS,), fields={"std": "0"})  # every draw is the same
-ROWS_SCALED = Clue(says=(ROWS_TIMES, _key(ROWS_TIMES_SOME)))
-SHORT_AFTER_LONG = Clue(says=(CALL_AFTER,), fields={"s": MS - 1}, within=OF_RATIO)
-DEFAULTS = Clue("arguments_have_the_defaults")
+WITHOUT_SPREAD = told(MOMENTS, std="0")  # every draw is the same
+ROWS_SCALED = told(ROWS_TIMES, ROWS_TIMES_SOME)
+SHORT_AFTER_LONG = told(CALL_AFTER, s=MS - 1, within=OF_RATIO)
 
 # From a cause that no probe looks for to clues of which each of its cases fits one; the most specific causes first.
 EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
-    "rope_persistent_tables": (Clue(says=("state_dict() lists {names}",)),),
-    "ids_changed_in_place": (Clue(says=(_key(AFTER),), fields={"what": "input_ids"}),),
+    "rope_persistent_tables": (told("state_dict() lists {names}"),),
+    "ids_changed_in_place": (told(AFTER, what="input_ids"),),
     "norm_rounded_to_gamma": (Clue("a_float32_input_is_not_rounded"),),
     "norm_mode": (EVALUATION,),
     "vocab_lookup_16_bit_ids": (Clue("ids_beyond_16_bits"),),
     "shard_16_bit_ids": (Clue("ids_beyond_16_bits"),),
-    "norm_eps_scaled": (Clue(says=(SHARE,)),),
+    "norm_eps_scaled": (told(SHARE),),
     "lookup_rows_scaled": (ROWS_SCALED, Clue("ids_beyond_16_bits")),
-    "shard_neighbour_answered": (Clue(says=(IDS,), fields={"n": 1}, within=OTHERS_IDS),),
-    "shard_filled_otherwise": (
-        Clue(
-            says=(GIVES,),
-            fields={"seen": (str(ONE_NUMBER), "numbers that are not finite")},
-            within=OTHERS_IDS,
-        ),
-    ),
-    "rope_table_dtype": (Clue("tables_have_the_dtype", lacks=(_key(ALONE),)),),
-    "input_changed": (INPUT_CHANGED,),
+    "shard_neighbour_answered": (told(IDS, n=1, within=OTHERS_IDS),),
+    "shard_filled_otherwise": (told(GIVES, seen=(str(ONE_NUMBER), "numbers that are not finite"), within=OTHERS_IDS),),
+    "rope_table_dtype": (told(case="tables_have_the_dtype", lacks=(ALONE,)),),
+    "input_changed": (told(AFTER, what="the input"),),
     "parameter_changed": (*PARAMETER_CHANGED, HISTORY),
-    "state_shared": (CHANGED_BEFORE, OTHER_BEFORE),
-    "default_argument": (DEFAULTS, Clue("the_rank_is_zero")),
+    "state_shared": (told(ALONE), told(OTHERWISE, before=OTHER_BUILT)),
+    "default_argument": (Clue("arguments_have_the_defaults"), Clue("the_rank_is_zero")),
     "earlier_call_remembered": (Clue("earlier_calls_leave_no_trace"), EVALUATION),
-    "not_a_parameter": (Clue(says=(REGISTERED,), fields={"n": 0}), DTYPE_DIFFERS),
-    "further_parameter": (
-        Clue(says=(REGISTERED,), fields={"n": range(2, 1000)}),
-        Clue(says=("a buffer is registered; this module has none",)),
-    ),
-    "frozen_parameter": (Clue(says=("the parameter does not require gradients",)),),
+    "not_a_parameter": (NOTHING_REGISTERED, DTYPE_DIFFERS),
+    "further_parameter": (told(REGISTERED, n=range(2, 1000)), told("a buffer is registered; this module has none")),
+    "frozen_parameter": (told("the parameter does not require gradients"),),
     "output_dtype": (DTYPE_DIFFERS,),
-    "output_shape": (
-        SHAPE_DIFFERS,
-        Clue("every_batch_row_and_head_turns_alike", ("{dtype} output",), {"dtype": "float32"}),
-    ),
-    "parameter_dtype": (Clue(says=(DTYPE, DTYPE_WHEN)), DTYPE_DIFFERS),
-    "parameter_size": (
-        Clue(says=("the parameter has {n} elements; {wanted} are required", "the parameter has {n} elements")),
-        SHAPE_DIFFERS,
-    ),
-    "bad_sizes_accepted": (Clue(says=("{sizes} is accepted; it must raise an error",)),),
-    "bad_sizes_unnamed": (Clue(says=("the error raised for {sizes} does not name {size}",)),),
-    "bad_sizes_other_error": (Clue(says=("{sizes} raises {kind}; expected a ValueError or an AssertionError",)),),
+    "output_shape": (SHAPE_DIFFERS, told("{dtype} output", dtype="float32", case="every_batch_row_and_head_turns")),
+    "parameter_dtype": (told(DTYPE, DTYPE_WHEN), DTYPE_DIFFERS),
+    "parameter_size": (OTHER_SIZE, SHAPE_DIFFERS),
+    "bad_sizes_accepted": (told("{sizes} is accepted; it must raise an error"),),
+    "bad_sizes_unnamed": (told("the error raised for {sizes} does not name {size}"),),
+    "bad_sizes_other_error": (told("{sizes} raises {kind}; expected a ValueError or an AssertionError"),),
     "few_digits": (Clue(lacks=NOTHING_SEEN),),
-    "shard_seed_without_rank": (Clue(says=(ONE_SEED,)),),
+    "shard_seed_without_rank": (told(ONE_SEED),),
     "init_other_scale": (Clue(says=STRETCHED, lacks=(OF_SEED, NEXT_SEED, AFTER_DRAWS, LATER)),),
-    "init_other_distribution": (Clue(says=(_key(OTHER_KIND),)),),
+    "init_other_distribution": (told(OTHER_KIND),),
     "init_seed_ignored": (
-        Clue(says=(OF_SEED,), fields={"seed": 42}, lacks=(RANKS_SEEDS, ONE_SEED)),
-        Clue(says=(RANKS_SEEDS,), fields={"seeds": "42, 43, 44, 45"}),
+        told(OF_SEED, seed=42, lacks=(RANKS_SEEDS, ONE_SEED)),
+        told(RANKS_SEEDS, seeds="42, 43, 44, 45"),
     ),
-    "init_neighbouring_seed": (Clue(says=(NEXT_SEED,)),),
-    "init_reset_differs": (Clue(says=(_key(RESET),)),),
-    "shard_rows_of_a_table": (Clue(says=(ROWS_OF_TABLE,)),),
-    "init_after_extra_draw": (Clue(says=(LATER,)),),
-    "init_other_order": (Clue(says=(_key(OTHER_ORDER),)),),
-    "init_unseeded": (Clue(says=(_key(UNSEEDED),)),),
-    "init_not_drawn": tuple(Clue(says=(_key(ZEROS), _key(ALIKE)), within=draw) for draw in DRAWS.values()),
-    "shard_seed_of_later_ranks": (Clue(says=(RANKS_SEEDS,)),),
+    "init_reset_differs": (told(RESET),),
+    "init_neighbouring_seed": (told(NEXT_SEED),),
+    "shard_rows_of_a_table": (told(ROWS_OF_TABLE),),
+    "init_after_extra_draw": (told(LATER),),
+    "init_other_order": (told(OTHER_ORDER),),
+    "init_unseeded": (told(UNSEEDED),),
+    "init_not_drawn": tuple(told(ZEROS, ALIKE, within=draw) for draw in DRAWS.values()),
+    "shard_seed_of_later_ranks": (told(RANKS_SEEDS),),
     "rope_module_gradient": (Clue("gradients_flow_through_the_module"),),
-    "gradient_cut": (
-        Clue(says=("no gradient reaches {where}",)),
-        Clue(says=(RECEIVES,), fields={"seen": "nothing"}, only=True, least=2),
-    ),
-    "one_row_without_gradient": (Clue(says=(ROWS,), fields={"n": 1}, within="nothing"),),
-    "shard_foreign_gradients": (Clue(says=(RECEIVES,), fields={"seen": str(FOREIGN_TOO)}),),
+    "gradient_cut": (told("no gradient reaches {where}"), told(RECEIVES, seen="nothing", only=True, least=2)),
+    "one_row_without_gradient": (told(ROWS, n=1, within="nothing"),),
+    "shard_foreign_gradients": (told(RECEIVES, seen=str(FOREIGN_TOO)),),
     "gradient_not_summed": (
-        Clue(
-            says=(RECEIVES,),
-            fields={"seen": ("the mean of the gradients of its uses", "the gradient of only one of its uses")},
-        ),
+        told(RECEIVES, seen=("the mean of the gradients of its uses", "the gradient of only one of its uses")),
     ),
-    "gradient_scaled": (
-        Clue(says=(SAME_MULTIPLE,)),
-        Clue(says=(RECEIVES,), within=MULTIPLE),
-    ),
-    "rope_module_dtype": (Clue("every_batch_row_and_head", (OTHER_DTYPE,)),),
+    "gradient_scaled": (told(SAME_MULTIPLE), told(RECEIVES, within=MULTIPLE)),
+    "rope_module_dtype": (told(OTHER_DTYPE, case="every_batch_row_and_head"),),
     "rope_heads": (
-        Clue(
-            "every_batch_row_and_head",
-            ("{dtype} output for shape {shape}: a head is rotated differently beside others than on its own",),
-        ),
+        told("{dtype} output for shape {shape}: a head is rotated differently beside others than on its own"),
     ),
-    "rope_growth_at_es": tuple(Clue(says=(CALL,), fields={"ratio": ratio, "s": ratio * MS}) for ratio in (1, 3, 5)),
-    "rope_growth_beyond_ms": (Clue(says=(CALL,), fields={"ratio": (3, 5), "s": 2 * MS}, within=OF_RATIO),),
+    "rope_growth_at_es": tuple(told(CALL, ratio=ratio, s=ratio * MS) for ratio in (1, 3, 5)),
+    "rope_growth_beyond_ms": (told(CALL, ratio=(3, 5), s=2 * MS, within=OF_RATIO),),
     "rope_static_keeps_growth": (SHORT_AFTER_LONG,),
     "rope_dynamic_forgets_growth": (SHORT_AFTER_LONG,),
-    "rope_growth_piles_up": (Clue(says=(OF_NO_RATIO,)),),
-    "rope_growth_of_initial_ratio": (Clue(says=(CALL,), fields={"ratio": 3}, within=OF_RATIO),),
-    "rope_scaling": (Clue("the_ratio_stretches", fields={"ratio": (2, 4)}, lacks=(_key(ALONE),)),),
-    "rope_base_ignored": (Clue(fields={"base": 16, "ratio": (1, 2, 4)}, within=SPEEDS, lacks=(_key(ALONE),)),),
-    "rope_unscaled_angles": (Clue("the_ratio_stretches", lacks=(_key(ALONE),)),),
-    "rotary_tables_changed": (
-        Clue(says=(_key(AFTER), "{what} has a different shape after the call"), fields={"what": ("cos", "sin")}),
-    ),
-    "rotary_heads_differ": (Clue("every_batch_row", ("{dtype} output",), {"dtype": "float32"}),),
+    "rope_growth_piles_up": (told(OF_NO_RATIO),),
+    "rope_growth_of_initial_ratio": (told(CALL, ratio=3, within=OF_RATIO),),
+    "rope_scaling": (told(case="the_ratio_stretches", ratio=(2, 4), lacks=(ALONE,)),),
+    "rope_base_ignored": (told(base=16, ratio=(1, 2, 4), within=SPEEDS, lacks=(ALONE,)),),
+    "rope_unscaled_angles": (told(case="the_ratio_stretches", lacks=(ALONE,)),),
+    "rotary_tables_changed": (told(AFTER, "{what} has a different shape after the call", what=("cos", "sin")),),
+    "rotary_heads_differ": (told("{dtype} output", dtype="float32", case="every_batch_row"),),
 }
 
 # From a cause to clues of which at least one of its cases fits one.
@@ -214,16 +189,13 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "lookup_rows_scaled": (ROWS_SCALED,),
     "parameter_changed": PARAMETER_CHANGED,
     "earlier_call_remembered": (HISTORY,),
-    "not_a_parameter": (Clue(says=(REGISTERED,), fields={"n": 0}),),
-    "parameter_dtype": (Clue(says=(DTYPE, DTYPE_WHEN)),),
-    "parameter_size": (
-        Clue(says=("the parameter has {n} elements; {wanted} are required", "the parameter has {n} elements")),
-        Clue("the_table_is_the_only"),
-    ),
-    "rope_static_keeps_growth": (Clue(fields={"ratio": 1}),),
-    "rope_dynamic_forgets_growth": (Clue(says=(OF_RATIO,), fields={"k": 1}),),
-    "rope_base_ignored": (Clue(fields={"base": 16, "ratio": (1, 2)}),),
-    "rope_unscaled_angles": (Clue(fields={"ratio": 1}),),
+    "not_a_parameter": (NOTHING_REGISTERED,),
+    "parameter_dtype": (told(DTYPE, DTYPE_WHEN),),
+    "parameter_size": (OTHER_SIZE, Clue("the_table_is_the_only")),
+    "rope_static_keeps_growth": (told(ratio=1),),
+    "rope_dynamic_forgets_growth": (told(OF_RATIO, k=1),),
+    "rope_base_ignored": (told(base=16, ratio=(1, 2)),),
+    "rope_unscaled_angles": (told(ratio=1),),
 }
 
 

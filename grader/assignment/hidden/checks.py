@@ -23,6 +23,7 @@ from grader.testing import (
     StudentFault,
     StudentModule,
     WrongAnswer,
+    check_dtype,
     check_errors,
     elsewhere,
     error_in_ulp,
@@ -113,6 +114,11 @@ def check_rows_drawn(
         raise
 
 
+def digits(ids: Tensor) -> Tensor:
+    """``[*ids.shape, 3]``: each id in three digits, which even bfloat16 holds exactly."""
+    return torch.stack((ids // 4096, ids // 64 % 64, ids % 64), dim=-1)
+
+
 def in_turns(axis: str, values: str, **named: Any) -> pytest.MarkDecorator:
     """Cases for each of these values in each dtype, in which ``axis`` is false and true by turns.
 
@@ -133,10 +139,8 @@ def check_only_parameter(
     require(len(parameters) == 1, several(len(parameters)))
     require(parameters[0].requires_grad, say("the parameter does not require gradients"))
     value = parameters[0].value
-    require(
-        value.numel() == elements,
-        say("the parameter has {n} elements; {wanted} are required", n=value.numel(), wanted=elements),
-    )
+    sizes = {"n": value.numel(), "wanted": elements}
+    require(value.numel() == elements, say("the parameter has {n} elements; {wanted} are required", **sizes))
     dtypes = {"actual": name(value.dtype), "wanted": name(dtype)}
     require(value.dtype == dtype, say(DTYPE_WHEN, when=when, **dtypes) if when else say(DTYPE, **dtypes))
     require(value.device.type == torch.device(device).type, elsewhere(say("the parameter"), value.device, device))
@@ -176,6 +180,19 @@ def unseeded(student: Student, make: Callable[[], Tensor]) -> Message | None:
     return None if same else UNSEEDED
 
 
+def check_output_dtype(build: Callable[[torch.dtype], StudentModule], ids: Tensor, dtype: torch.dtype) -> None:
+    """Require a table's dtype of the output: as built, and after the module has been converted to another one.
+
+    ``ids`` are cut out of longer rows, as ``tokens[:, :-1]`` is.
+    """
+    ids = ids.repeat(1, 2)[:, : ids.shape[1]]
+    with stating(say("as built")):
+        check_dtype(build(dtype)(ids), dtype)
+    other = DTYPES[DTYPES.index(dtype) - 1]
+    with stating(say("after module.to({dtype}), built as {built}", dtype=name(other), built=name(dtype))):
+        check_dtype(build(dtype).to(other)(ids), other)
+
+
 @contextmanager
 def stating(message: Message) -> Iterator[None]:
     """Around a check: a wrong answer inside tells this as well."""
@@ -192,10 +209,8 @@ def check_defaults(make: Callable[..., Tensor], **stated: Any) -> None:
     """
     by_default = make()
     for argument, value in stated.items():
-        require(
-            torch.allclose(by_default, make(**{argument: value}), rtol=1e-4) or not torch.equal(by_default, make()),
-            say(OTHER_DEFAULT, argument=argument),
-        )
+        same = torch.allclose(by_default, make(**{argument: value}), rtol=1e-4)
+        require(same or not torch.equal(by_default, make()), say(OTHER_DEFAULT, argument=argument))
 
 
 def several(registered: int) -> Message:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from grader.assignment.model.rows import Rows, read_rows, rows_by_contract
-from grader.testing import Crashed, Reading, Student, StudentModule, uniform
+from grader.assignment.model.rows import Rows, Shown, read_rows, rows_by_contract
+from grader.testing import Crashed, Student, StudentModule, uniform
 
 VOCAB, EMB = 24, 5
 BATCH = (3, 16)  # of ids
@@ -59,28 +57,10 @@ def layouts(shard: Tensor, world: int) -> tuple[Tensor, Tensor]:
     return shard, shard.repeat(world, 1)
 
 
-@dataclass(frozen=True)
-class Shown(Reading):
-    """What single ids show of one rank's module.
-
-    Attributes:
-        owned: Whether the ids that the rank owns give their rows.
-        foreign: Whether all other ids give zeros.
-    """
-
-    CHARGED_TO: ClassVar = {
-        "owned": ("shard_owned_ids",),
-        "foreign": ("shard_zeros_elsewhere", "shard_owned_ids"),
-    }
-
-    owned: bool = True
-    foreign: bool = True
-
-
 def rows_of(student: Student, table: Tensor, rank: int, world: int, device: str) -> Rows:
     """The outputs of one rank for each id alone."""
-    module, held = construct(student, table, rank, world, device), as_held(student, table, rank, world, device)
-    rows = read_rows(module, torch.arange(VOCAB, device=device), held, BATCH)
+    held, ids = as_held(student, table, rank, world, device), torch.arange(VOCAB, device=device)
+    rows = read_rows(lambda: construct(student, table, rank, world, device), ids, held, BATCH)
     own, expected = own_rows(rank, world), rows_by_contract(held, own_rows(rank, world)).given
     same = (rows.given == expected).all(-1)  # [v]
     foreign = torch.ones(VOCAB, dtype=torch.bool)

@@ -38,6 +38,7 @@ from grader.testing import (
     uniform,
 )
 
+LEFT_BEHIND = "with growth {when} module.to(), a buffer is on {here}, not on {there}"
 LONG = 3 * MS + 1  # every known rule for the ratio, right or wrong, chooses 4
 kinds = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 
@@ -120,17 +121,8 @@ def test_tables_follow_the_module_to_another_device(student: Student, other_devi
     for when, module in ((say("before"), has_grown), (say("after"), new(student, True))):
         with advice(student, other_device, FOLLOWED, charged_for):
             for device in module.buffer_devices(other_device, (1, LONG, 1, DIM)):
-                where, wanted = label(device), label(other_device)
                 there = device.partition(":")[0] == other_device.partition(":")[0]
-                require(
-                    there,
-                    say(
-                        "with growth {when} module.to(), a buffer is on {here}, not on {there}",
-                        when=when,
-                        here=where,
-                        there=wanted,
-                    ),
-                )
+                require(there, say(LEFT_BEHIND, when=when, here=label(device), there=label(other_device)))
 
 
 @pytest.mark.rubric("rope_buffers")

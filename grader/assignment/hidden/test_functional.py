@@ -81,10 +81,8 @@ def test_a_quarter_turn_moves_each_pair(student: Student, seed: int, dim: int, d
     """Up to rounding, relative to the pair's length, since the function may compute with the angles."""
     x = normal(seed, "quarter", shape=(*ONE, dim))
     cos, sin = torch.zeros(1, dim), torch.ones(1, dim)
-    output, what = (
-        turned(student, x, cos, sin, device),
-        say("output for head_dim={head_dim}, rotated by a quarter turn", head_dim=dim),
-    )
+    output = turned(student, x, cos, sin, device)
+    what = say("output for head_dim={head_dim}, rotated by a quarter turn", head_dim=dim)
     try:
         check_close(output, oracle.rotate(x, cos, sin), turning_scale(x), torch.float32, SAME_LIMIT, what)
     except WrongAnswer as fault:
@@ -185,9 +183,8 @@ def test_output_is_like_the_input(
         third = 3 * turned(student, x.float() / 3, cos.float(), sin.float(), device)  # no number is rounded like it
         if torch.allclose(third, wide, atol=NEARLY):  # what is not linear tells nothing of rounding
             wide = third
-    what = say(
-        "{dtype} output from {tables} tables, compared with float32", dtype=name(dtype), tables=name(table_dtype)
-    )
+    dtypes_told = {"dtype": name(dtype), "tables": name(table_dtype)}
+    what = say("{dtype} output from {tables} tables, compared with float32", **dtypes_told)
     check_close(numbers(output, x.shape), wide, turning_scale(x), unit, FORWARD_LIMIT[unit], what)
 
 
@@ -227,14 +224,8 @@ def backward_by_contract(student: Student, seed: int, dtype: torch.dtype, device
     gradients = student.apply_rotary_pos_emb.gradients(*there, upstream=upstream.to(device))
     expected, limit = turned_back(CONTRACT, x, cos, sin, upstream), INPUT_GRADIENT_LIMIT[dtype]
     gradient = gradient_of(gradients.of_arguments[:1], say("the input")).reshape(x.shape)
-    check_close(
-        gradient,
-        expected,
-        turning_scale(upstream),
-        dtype,
-        limit,
-        say("{dtype} gradient of the input", dtype=name(dtype)),
-    )
+    what = say("{dtype} gradient of the input", dtype=name(dtype))
+    check_close(gradient, expected, turning_scale(upstream), dtype, limit, what)
 
 
 @pytest.mark.rubric("rotary_backward")
@@ -248,9 +239,8 @@ def test_gradients_turn_back(student: Student, seed: int, dtype: torch.dtype, de
         return  # rotary_dtype charges for it
     x, upstream = (normal(seed, key, shape=(*ONE, 8)).to(dtype) for key in ("x", "upstream"))
     cos, sin = tables(seed, 1, 8, dtype)
-    gradients = student.apply_rotary_pos_emb.gradients(
-        x.to(device), cos.to(device), sin.to(device), upstream=upstream.to(device)
-    )
+    there = (tensor.to(device) for tensor in (x, cos, sin))
+    gradients = student.apply_rotary_pos_emb.gradients(*there, upstream=upstream.to(device))
     gradient = gradient_of(gradients.of_arguments[:1], say("the input")).reshape(x.shape)
     what, scale = say("{dtype} gradient of the input", dtype=name(dtype)), turning_scale(upstream)
     if read.convention is not None:
@@ -270,11 +260,9 @@ def module_backward_by_contract(student: Student, seed: int, length: int, device
         gradients = ropes.new().train(length <= MS).gradients(x.to(device), upstream=upstream.to(device))
     angles = oracle.ntk_angles(DIM, BASE, 1 if length <= MS else oracle.smallest_even_ratio(length, MS), length)
     cos, sin = angles.cos().repeat(1, 2), angles.sin().repeat(1, 2)
-    expected, what = (
-        turned_back(CONTRACT, x, cos, sin, upstream),
-        say("gradient of the input of NTKAwareRoPE, s = {s}", s=length),
-    )
-    gradient = gradient_of(gradients.of_arguments[:1], say("the input of NTKAwareRoPE"))
+    expected = turned_back(CONTRACT, x, cos, sin, upstream)
+    what = say("gradient of the input of NTKAwareRoPE, s = {s}", s=length)
+    gradient = gradient_of(gradients.of_arguments[:1], say("the input of NTKAwareRoPE, s = {s}", s=length))
     check_close(gradient, expected, turning_scale(upstream), torch.float32, DIFFERENCE_LIMIT * 2.0**23, what)
 
 
@@ -295,10 +283,8 @@ def test_gradients_flow_through_the_module(student: Student, seed: int, length: 
         return
     module = judged.NTKAwareRoPE(**sizes, dynamic=False, device=device)
     gradients = module.gradients(moved.to(device), upstream=upstream.to(device))
-    gradient = gradient_of(gradients.of_arguments[:1], say("the input of NTKAwareRoPE, s = {s}", s=length)).reshape(
-        shape
-    )
-    by_gradient = (gradient.cpu().double() * moved.double()).sum(-1)  # for each vector
+    gradient = gradient_of(gradients.of_arguments[:1], say("the input of NTKAwareRoPE, s = {s}", s=length))
+    by_gradient = (gradient.reshape(shape).cpu().double() * moved.double()).sum(-1)  # for each vector
     by_output = (output * upstream.double()).sum(-1)
     scale = moved.double().norm(dim=-1) * upstream.double().norm(dim=-1)
     what = say("gradient of the input of NTKAwareRoPE, s = {s}", s=length)

@@ -69,6 +69,8 @@ from grader.testing import (
 BAD_SIZES = pytest.mark.parametrize(
     ("hidden", "group_size"), [(26, 4), (100, 7), (8, 16)], ids=["26_by_4", "100_by_7", "8_by_16"]
 )
+OF_INPUT = "{dtype} gradient of the input, hidden_size={hidden_size}, group_size={group_size}"
+OF_GAMMA = "{dtype} gradient of gamma, hidden_size={hidden_size}, group_size={group_size}"
 ROUGH = 2.0**-4  # of a gradient's size: the error of 16-bit arithmetic, which norm_float32_inside charges for
 
 
@@ -214,20 +216,11 @@ def gradients_by(
         gradients = module.gradients(x.to(device), upstream=upstream.to(device))
         wanted_of_input, input_size, wanted_of_gamma, gamma_size = law_gradients(law, x, gamma, upstream, group_size)
         of_input = gradient_of(gradients.of_arguments[:1], say("the input")).reshape(x.shape)
-        what = say(
-            "{dtype} gradient of the input, hidden_size={hidden_size}, group_size={group_size}",
-            dtype=name(dtype),
-            hidden_size=hidden,
-            group_size=group_size,
-        )
+        sizes = {"hidden_size": hidden, "group_size": group_size}
+        what = say(OF_INPUT, dtype=name(dtype), **sizes)
         check_gradient(of_input, wanted_of_input, input_size, unit, INPUT_GRADIENT_LIMIT[unit], rough, what)
         of_gamma = gradient_of(gradients.of_parameters, "gamma").flatten()
-        what = say(
-            "{dtype} gradient of gamma, hidden_size={hidden_size}, group_size={group_size}",
-            dtype=name(gamma_dtype),
-            hidden_size=hidden,
-            group_size=group_size,
-        )
+        what = say(OF_GAMMA, dtype=name(gamma_dtype), **sizes)
         check_gradient(of_gamma, wanted_of_gamma, gamma_size, unit, PARAMETER_GRADIENT_LIMIT[unit], rough, what)
 
 
@@ -302,17 +295,12 @@ def check_gradients_by_differences(student: Student, seed: int, device: str) -> 
     of_input = gradient_of(gradients.of_arguments[:1], say("the input")).reshape(x.shape)
     by_input = partial(output_for, student, gamma, device)
     if reading.exact:  # or steps of rounding are all that differences show
-        check_differences(of_input, by_input, x, upstream, say("gradient of {where}", where=say("the input")))
+        check_differences(of_input, by_input, x, upstream, say("the gradient of {where}", where=say("the input")))
     pieces = gradients.of_parameters
     if gamma is not None and reading.exact:
         of_gamma = gradient_of(pieces, "gamma") if any(g is not None for g in pieces) else torch.zeros(24)
-        check_differences(
-            of_gamma,
-            lambda moved: output_for(student, moved, device, x),
-            gamma,
-            upstream,
-            say("gradient of {where}", where="gamma"),
-        )
+        by_gamma = partial(output_for, student, device=device, x=x)
+        check_differences(of_gamma, by_gamma, gamma, upstream, say("the gradient of {where}", where="gamma"))
     elif pieces:  # rounded, or of another size, which norm_gamma charges for
         require(bool(gradient_of(pieces[:1], "gamma").any()), say("no gradient reaches {where}", where="gamma"))
 
@@ -352,10 +340,8 @@ def check_that_nothing_changes(student: Student, reading: Normalising, x: Tensor
     after_call = module.held(24)
     check_equal(module.train(False)(x), output, say("the output in evaluation mode, compared with training mode"))
     if before is not None and after_call is not None:
-        require(
-            after_call.dtype == before.dtype,
-            say("gamma is {dtype} after a {call} call", dtype=name(after_call.dtype), call=name(dtype)),
-        )
+        told = say("gamma is {dtype} after a {call} call", dtype=name(after_call.dtype), call=name(dtype))
+        require(after_call.dtype == before.dtype, told)
         check_equal(after_call, before, AFTER.filled(what=quoted("gamma")))
     return output
 

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from grader.assignment import oracle
 from grader.assignment.hidden.checks import AFTER, OTHER_DEFAULT, check_beside
+from grader.assignment.hidden.devices import check_on
 from grader.assignment.hidden.rope_tables import (
     BASE,
     DIM,
@@ -57,6 +58,7 @@ SIZES = "dim={dim}, max_seq_len={max_seq_len}, base={base}, ratio={ratio}, s = {
 SIZES_DTYPE = "dim={dim}, max_seq_len={max_seq_len}, base={base}, ratio={ratio}, dtype={dtype}, s = {s}"
 MORE_DIGITS = "tables for dtype={dtype} are not {dtype}: they have more digits"
 MORE_DIGITS_GROWN = "tables for dtype={dtype} after growth to s = {s} are not {dtype}: they have more digits"
+HEAD_DIFFERS = "{dtype} output for shape {shape}: a head is rotated differently beside others than on its own"
 INPUT_ROUNDED = say("a float32 input is rounded to {dtype}, the dtype of the tables", dtype="float16")
 ALIKE = say("all positions are rotated alike, so this property cannot be checked")
 modes = pytest.mark.parametrize(
@@ -82,7 +84,7 @@ def test_the_ratio_stretches_the_base(ropes: Ropes, ratio: int) -> None:
 
 
 @pytest.mark.rubric("rope_exact_angles")
-@contract_first(*TURNED)
+@contract_first(*TURNED, "rope_buffers")
 @dtypes
 def test_far_positions_are_exact(ropes: Ropes, dtype: torch.dtype) -> None:
     """Not every position beyond 256 is a bfloat16 number, nor every one beyond 2048 a float16 number.
@@ -125,10 +127,7 @@ def test_arguments_have_the_defaults_of_the_stub(ropes: Ropes, argument: str) ->
     if not same and ropes.same(by_default, as_stated):  # to the last bit only if two equal modules give the same bits
         again = ropes.student.NTKAwareRoPE(dim=DIM, max_seq_len=MS, **options)
         same = not torch.equal(ropes.turn(again, SHORT), as_stated)
-    require(
-        same,
-        say(OTHER_DEFAULT, argument=argument),
-    )
+    require(same, say(OTHER_DEFAULT, argument=argument))
     require(not ropes.same(as_stated[:1], as_stated[1:2]), ALIKE)
 
 
@@ -162,14 +161,12 @@ def test_an_odd_initial_ratio_stays_odd(ropes: Ropes) -> None:
         return
     two, three, four = (ropes.of_new(ratio, SHORT) for ratio in (2, 3, 4))
     even = ropes.same(three, two) or ropes.same(three, four)
-    require(
-        ropes.same(two, four) or not even,
-        say("a new module with ratio={ratio} has the tables of an even ratio", ratio=3),
-    )
+    even_tables = say("a new module with ratio={ratio} has the tables of an even ratio", ratio=3)
+    require(ropes.same(two, four) or not even, even_tables)
 
 
 @pytest.mark.rubric("rope_boundary")
-@contract_first(*TURNED)
+@contract_first(*TURNED, "rope_buffers")
 @dtypes
 def test_every_batch_row_and_head_is_turned_and_keeps_its_dtype(ropes: Ropes, seed: int, dtype: torch.dtype) -> None:
     """Compared with each row and head alone. The tables are float16; position 0 stays as it is."""
@@ -177,7 +174,13 @@ def test_every_batch_row_and_head_is_turned_and_keeps_its_dtype(ropes: Ropes, se
         return  # rope_base charges for it: most positions have wrong angles
     heads = 3 if dtype is torch.float32 else 5  # as many as positions: code may tell them apart by their number
     x = normal(seed, "x", shape=(2, 5, heads, DIM)).to(dtype)
-    output = ropes.new(dtype=torch.float16)(x.to(ropes.device))
+    try:
+        output = ropes.new(dtype=torch.float16)(x.to(ropes.device))
+    except Crashed as crash:
+        if ropes.is_by_contract:
+            raise
+        output = ropes.new()(x.to(ropes.device))
+        ropes.excuse(crash, ("rope_buffers",))
     check_shape(output, x.shape)
     check_dtype(output, dtype)
     if dtype is torch.float32:
@@ -196,14 +199,7 @@ def test_every_batch_row_and_head_is_turned_and_keeps_its_dtype(ropes: Ropes, se
             alone = numbers(ropes.new()(one.to(ropes.device)), one.shape)[0, :, 0]
         scale = x.double().abs().max() * 2.0 ** (0 if dtype is torch.float32 else -3)
         off = (numbers(output, x.shape)[row, :, head] - alone).abs().max()
-        require(
-            bool(off <= 2.0**-4 * scale),
-            say(
-                "{dtype} output for shape {shape}: a head is rotated differently beside others than on its own",
-                dtype=name(dtype),
-                shape=list(x.shape),
-            ),
-        )
+        require(bool(off <= 2.0**-4 * scale), say(HEAD_DIFFERS, dtype=name(dtype), shape=list(x.shape)))
 
 
 @pytest.mark.rubric("rope_smallest_even_ratio")
@@ -223,7 +219,7 @@ def test_longer_sequences_use_the_smallest_even_ratio(ropes: Ropes, length: int)
         require_rows(turned, length)
         if ropes.same(turned, ropes.by_contract(wanted, length)):
             continue
-        if not ropes.same(ropes.of_ratio(wanted, SHORT), ropes.of_ratio(wanted + 2, SHORT)):
+        if not ropes.same(ropes.of_ratio(wanted, length), ropes.of_ratio(wanted + 2, length)):
             piled_up = ropes.same(turned, ropes.of_ratio(ratio * wanted, length))  # charged to what calls leave
             if not piled_up or held_after(ropes, ratio, length) != wanted * MS:
                 ropes.check(turned, ropes.of_ratio(wanted, length), told(length, ratio))
@@ -298,6 +294,7 @@ def test_a_dynamic_module_keeps_what_it_grew_to(ropes: Ropes, ratio: int, traini
             check_after(ropes, lambda: ropes.new(ratio, dynamic=True).train(training), wanted, history, length, what)
         ropes.check(turned, wanted, what)
         history.append(length)
+    grows |= not ropes.same(first[long], first[SHORT])
     require(grows or ropes.positions_held(module) == 8 * MS, UNSEEN)
 
 
@@ -311,10 +308,8 @@ def check_registration(module: StudentModule, positions: int) -> None:
     require(not module.parameters(), say("a parameter is registered; this module has none"))
     require(not module.state_dict(), say("state_dict() lists {names}", names=", ".join(module.state_dict())))
     held = sum(buffer.value.numel() * (2 if buffer.value.is_complex() else 1) for buffer in module.buffers())
-    require(
-        held >= positions * DIM,
-        say("the registered buffers hold {n} numbers, too few for {length} positions", n=held, length=positions),
-    )
+    few = say("the registered buffers hold {n} numbers, too few for {length} positions", n=held, length=positions)
+    require(held >= positions * DIM, few)
 
 
 @pytest.mark.rubric("rope_buffers")
@@ -323,11 +318,7 @@ def check_registration(module: StudentModule, positions: int) -> None:
 def test_tables_are_non_persistent_buffers(ropes: Ropes, ratio: int) -> None:
     module = ropes.new(ratio)
     check_registration(module, MS)
-    for buffer in module.buffers():
-        require(
-            buffer.value.device.type == torch.device(ropes.device).type,
-            say("a buffer is on {device}", device=str(buffer.value.device)),
-        )
+    check_on([buffer.value for buffer in module.buffers()], ropes.device, say("a buffer"))
 
 
 @pytest.mark.rubric("rope_buffers")
@@ -335,8 +326,8 @@ def test_tables_are_non_persistent_buffers(ropes: Ropes, ratio: int) -> None:
 def test_tables_are_on_the_cpu_where_no_device_is_given(ropes: Ropes) -> None:
     module = ropes.student.NTKAwareRoPE(dim=DIM, max_seq_len=MS)
     check_registration(module, MS)
+    check_on([buffer.value for buffer in module.buffers()], "cpu", say("a buffer"))
     for buffer in module.buffers():
-        require(buffer.value.device.type == "cpu", say("a buffer is on {device}", device=str(buffer.value.device)))
         wide = buffer.value.dtype in (torch.float32, torch.complex64)
         require(wide or not buffer.value.is_floating_point(), say(OTHER_DEFAULT, argument="dtype"))
 
@@ -350,6 +341,11 @@ def test_the_input_stays_as_it_was(ropes: Ropes, seed: int, dtype: torch.dtype) 
         _, (after_call,) = ropes.new().observe(x.to(ropes.device))
     except InvalidReply as fault:  # no tensor
         ropes.excuse(fault, ("rope_base",))
+        return
+    except Crashed as crash:
+        if dtype is torch.float32 or ropes.is_by_contract:
+            raise
+        ropes.excuse(crash, ("rope_boundary",))
         return
     check_equal(after_call, x, AFTER.filled(what=say("the input")))
 

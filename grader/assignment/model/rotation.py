@@ -83,10 +83,8 @@ class Convention:
     def pairs_read(self, dim: int) -> list[tuple[Tensor, Tensor]]:
         """For each layout of the tables, the pairs whose cosine and whose sine turn the i-th pair."""
         pairs = torch.arange(dim // 2)
-        mixed = (
-            2 * pairs % (dim // 2),
-            (2 * pairs + 1) % (dim // 2),
-        )  # neighbours turned by tables that are laid out for halves
+        # Neighbours, turned by tables that are laid out for halves.
+        mixed = (2 * pairs % (dim // 2), (2 * pairs + 1) % (dim // 2))
         return [(pairs, pairs), mixed] if self.neighbours else [(pairs, pairs)]
 
 
@@ -124,13 +122,7 @@ class Rotation(Reading):
     CHARGED_TO: ClassVar = {
         "convention": ("rotary_pairing_and_sign",),
         "exact": ("rotary_dtype", "rotary_pairing_and_sign"),
-        "carries": (
-            "rotary_pairing_and_sign",
-            "rotary_broadcast",
-            "rotary_dtype",
-            "rotary_backward",
-            "rotary_purity",
-        ),
+        "carries": ("rotary_pairing_and_sign", "rotary_broadcast", "rotary_dtype", "rotary_backward", "rotary_purity"),
         "refused": ("rotary_dtype",),
     }
 

@@ -4,16 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from grader.testing import Crashed, Message, StudentModule, check_close, check_equal, check_shape, require, say
+from grader.testing import Crashed, Message, Reading, StudentModule, check_close, check_equal, check_shape, require, say
 
+from .differences import check_differences
 from .row_words import SAME_FACTOR, check_received
 
 ROUNDED = 6.0  # ulp of bfloat16, the coarsest dtype that a multiple of a row is rounded to
 NOTHING = say("every output is zero, so this property cannot be checked")
+
+
+@dataclass(frozen=True)
+class Shown(Reading):
+    """What an embedding shows.
+
+    Attributes:
+        owned: Whether the ids that a rank owns give their rows.
+        foreign: Whether all other ids give zeros.
+        narrow: Whether it answers with a table of 16 bits.
+    """
+
+    CHARGED_TO: ClassVar = {
+        "owned": ("shard_owned_ids",),
+        "foreign": ("shard_zeros_elsewhere", "shard_owned_ids"),
+        "narrow": ("vocab_dtype_and_registration", "shard_registration_and_arguments"),
+    }
+
+    owned: bool = True
+    foreign: bool = True
+    narrow: bool = True
 
 
 @dataclass(frozen=True)
@@ -22,52 +45,41 @@ class Rows:
 
     Attributes:
         given: ``[ids, e]``, float64: the outputs; NaN where the module crashes.
-        source: ``[ids]``: the row of the table that each output is a multiple of; -1 if there is none, or it is zero.
-        factor: ``[ids]``: the output divided by that row; 0 if there is none.
+        source: ``[ids]``: the row of the table that each output is, up to rounding; -1 if there is none, or it is zero.
         rows: ``v``, how many rows the table has.
-        plain: Whether each output is known to be zero or the row of its own id, bit for bit.
         crash: How the module crashes, if it does so for every id.
     """
 
     given: Tensor
     source: Tensor
-    factor: Tensor
     rows: int
-    plain: bool = False
     crash: Crashed | None = None
 
     @property
-    def linear(self) -> bool:
-        """Whether every output is zero or a row times one factor, the same for all ids but those that are refused."""
-        if self.plain:
-            return True
-        used = self.source >= 0
-        same = bool((self.factor[used] - self.factor[used][:1]).abs().le(SAME_FACTOR).all())
-        return same and bool((used | (self.given.nan_to_num() == 0).all(-1)).all())
+    def only_rows(self) -> bool:
+        """Whether every output is zero or a row, but for ids that are refused."""
+        return bool(((self.source >= 0) | (self.given.nan_to_num() == 0).all(-1)).all())
 
     def gradient(self, ids: Tensor, upstream: Tensor) -> Tensor:
         """``[v, e]``, float64: the table's gradient that follows, for ``ids: [n]`` and ``upstream: [n, e]``."""
         wanted = torch.zeros(self.rows, upstream.shape[-1], dtype=torch.float64)
         known = self.source[ids] >= 0
-        weighted = upstream.double() * self.factor[ids].unsqueeze(-1)
-        wanted.index_add_(0, self.source[ids][known], weighted[known])
-        return wanted
+        return wanted.index_add_(0, self.source[ids][known], upstream.double()[known])
 
 
 def rows_by_contract(table: Tensor, own: slice) -> Rows:
     """The outputs that the contract asks for: the rows ``own`` of the table, and zeros."""
     ids = torch.arange(len(table))
     owned = (ids >= own.indices(len(table))[0]) & (ids < own.indices(len(table))[1])
-    given = table.double() * owned.unsqueeze(-1)
-    return Rows(given, ids.where(owned, -1), owned.double(), len(table), plain=True)
+    return Rows(table.double() * owned.unsqueeze(-1), ids.where(owned, -1), len(table))
 
 
-def read_rows(module: StudentModule, ids: Tensor, table: Tensor, shape: tuple[int, int]) -> Rows:
-    """Ask for each id, in calls of a shape that is judged, too; in a call each if that gives nothing."""
-    given = _together(module, ids, table.shape[1], shape)
+def read_rows(make: Callable[[], StudentModule], ids: Tensor, table: Tensor, shape: tuple[int, int]) -> Rows:
+    """Ask for each id, in calls of a shape that is judged, too; if that gives nothing, each of a new module."""
+    given = _together(make(), ids, table.shape[1], shape)
     crashes: list[Crashed] = []
     if given is None or not bool(given.any()):
-        given = torch.stack([_alone(module, identifier, table.shape[1], crashes) for identifier in ids])
+        given = torch.stack([_alone(make(), identifier, table.shape[1], crashes) for identifier in ids])
     return replace(_sources(given, table.double()), crash=crashes[0] if len(crashes) == len(ids) else None)
 
 
@@ -119,25 +131,16 @@ def _real(output: Tensor, count: int, size: int) -> Tensor | None:
 
 
 def _sources(given: Tensor, table: Tensor) -> Rows:
-    """Find for each output the row of the table that it is a multiple of."""
-    zero = (given == 0).all(-1)
-    if len(given) == len(table) and bool((zero | (given == table).all(-1)).all()):
-        return Rows(given, torch.arange(len(table)).where(~zero, -1), (~zero).double(), len(table), plain=True)
-    norms = table.square().sum(-1)  # [v]
-    factors = given @ table.T / norms  # [ids, v]: the factor with which each row comes nearest
-    off = (given.unsqueeze(1) - factors.unsqueeze(-1) * table).abs().amax(-1)  # [ids, v]
-    size = given.abs().amax(-1, keepdim=True)
+    """Find for each output the row of the table that it is."""
+    off, size = (given.unsqueeze(1) - table).abs().amax(-1), given.abs().amax(-1, keepdim=True)  # [ids, v], [ids, 1]
     fits = (off <= SAME_FACTOR * size) & (size > 0)
-    source = torch.where(fits.any(-1), off.where(fits, torch.inf).argmin(-1), -1)
-    factor = factors.gather(-1, source.clamp(min=0).unsqueeze(-1)).squeeze(-1)
-    return Rows(
-        given, source, torch.where(source >= 0, factor.where((factor - 1).abs() > SAME_FACTOR, 1.0), 0.0), len(table)
-    )
+    return Rows(given, torch.where(fits.any(-1), off.where(fits, torch.inf).argmin(-1), -1), len(table))
 
 
 def is_steady(make: Callable[[], StudentModule], ids: Tensor) -> bool:
-    """Whether new modules give the same for ``ids: [1, s]`` twice, and the first id gives the same alone."""
-    first, again, alone = (make()(given).flatten() for given in (ids, ids, ids[:, :1]))
+    """Whether a module gives the same for ``ids: [1, s]`` twice, and a new one the same for the first id alone."""
+    module = make()
+    first, again, alone = module(ids).flatten(), module(ids).flatten(), make()(ids[:, :1]).flatten()
     if first.shape != again.shape or not torch.allclose(first, again, rtol=SAME_FACTOR):
         return False
     if len(first) % ids.numel():
@@ -146,21 +149,30 @@ def is_steady(make: Callable[[], StudentModule], ids: Tensor) -> bool:
     return row.shape == alone.shape and torch.allclose(row, alone, rtol=SAME_FACTOR)
 
 
-def check_gradient(gradient: Tensor, rows: Rows, ids: Tensor, upstream: Tensor, own: slice, what: Message) -> None:
+def check_gradient(
+    gradient: Tensor,
+    rows: Rows,
+    ids: Tensor,
+    upstream: Tensor,
+    own: slice,
+    what: Message,
+    outputs: Callable[[Tensor], Tensor],
+    held: Tensor,
+) -> None:
     """Compare the gradient of the table's rows ``own`` with the gradient that follows from the outputs for single ids.
 
-    They must be equal if outputs are rows, and nearly equal if outputs are multiples of rows. If ``rows`` is not
-    linear, the gradient is not compared, since the right one is not known; nor is that of a row whose id gives zero.
+    They must be equal if outputs are rows. If not, a float32 gradient is compared with differences of ``outputs``
+    around the rows that are ``held``. That of a row whose id gives zero is not compared, unless another id gives it.
     """
-    if rows.linear:
-        known = (rows.given[: rows.rows] != 0).any(-1)[own]
+    if rows.only_rows:
+        known = (rows.given[: rows.rows] != 0).any(-1)
+        known[rows.source[rows.source >= 0]] = True
+        known = known[own]
         expected, gradient = rows.gradient(ids, upstream)[own][known], gradient[known]
-        if rows.plain or bool(((rows.factor == 1) | (rows.source < 0)).all()):
-            identifiers, sources = torch.arange(rows.rows)[own][known], rows.source[ids]
-            check_received(gradient, expected, identifiers, lambda row: upstream.double()[sources == row], what)
-        else:
-            sizes = rows.gradient(ids, upstream.abs())[own][known].abs()
-            check_close(gradient, expected, sizes, torch.bfloat16, ROUNDED, what)
+        identifiers, sources = torch.arange(rows.rows)[own][known], rows.source[ids]
+        check_received(gradient, expected, identifiers, lambda row: upstream.double()[sources == row], what)
+    elif held.dtype is torch.float32 and torch.equal(outputs(held), outputs(held)):
+        check_differences(gradient, outputs, held, upstream, what)
 
 
 def check_like_wide(output: Tensor, wide: Tensor, exact: Tensor, what: Message) -> None:

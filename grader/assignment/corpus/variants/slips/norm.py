@@ -123,6 +123,7 @@ SLIPS = (
     slip("gamma_reversed", GAMMA, "norm_permuted_gamma", scaled="(groups / rms).flatten(-2) * weight.flip(0)"),
     slip("one_plus_gamma", GAMMA, "norm_gamma_plus_one", scaled="(groups / rms).flatten(-2) * (1 + weight)"),
     slip("gamma_divides", GAMMA, "norm_gamma_changed", scaled="(groups / rms).flatten(-2) / weight"),
+    slip("gamma_clamped", GAMMA, "norm_gamma_changed", scaled="(groups / rms).flatten(-2) * weight.clamp(-1, 1)"),
     slip("gamma_absolute", GAMMA, "norm_gamma_changed", scaled="(groups / rms).flatten(-2) * weight.abs()"),
     slip(
         "gamma_unused", GAMMA, "norm_gamma_unused", scaled="(groups / rms).flatten(-2) * weight.detach().sign().abs()"
@@ -131,6 +132,7 @@ SLIPS = (
     slip("gamma_added", GAMMA, "norm_gamma_added", scaled="(groups / rms).flatten(-2) + weight"),
     slip("output_in_gamma_dtype", LIKE, "output_dtype", "gamma_rewritten", like=".to(self.gamma.dtype)"),
     slip("output_in_float32", LIKE, "output_dtype", like=""),
+    slip("float16_refused", LIKE, before="assert input.dtype != torch.float16"),
     slip("output_squeezed", LIKE, "output_shape", like=".to(input.dtype).squeeze(0)"),
     slip("output_flattened", LIKE, "output_shape", like=".to(input.dtype).flatten(0, 1)"),
     slip(
@@ -154,6 +156,7 @@ SLIPS = (
         root="(mean_square + self.eps).sqrt().to(input.dtype).float()",
     ),
     slip("eps_in_gamma_dtype", WIDE, "norm_rounded_to_gamma", keep_eps="torch.tensor(eps, dtype=dtype).item()"),
+    slip("eps_in_input_dtype", WIDE, root="(mean_square + torch.tensor(self.eps, dtype=input.dtype)).sqrt()"),
     slip("rounded_before_gamma", WIDE, "few_digits", scaled="(groups / rms).flatten(-2).bfloat16().float() * weight"),
     slip(
         "extra_draw",

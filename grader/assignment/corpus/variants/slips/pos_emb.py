@@ -161,6 +161,13 @@ SLIPS = (
     slip(
         "parameters_for_tables", BUFFERS, keep="self.cos, self.sin = nn.Parameter(cos, False), nn.Parameter(sin, False)"
     ),
+    slip(
+        "rope_narrow_tables_refused",
+        BUFFERS,
+        None,
+        "angles_in_bfloat16 rope_input_rounded",
+        rope_more="assert dtype == torch.float32",
+    ),
     slip("rope_dtype_ignored", BUFFERS, "rope_table_dtype", table_dtype="torch.float32"),
     slip(
         "dtype_lost_on_growth",
@@ -170,6 +177,7 @@ SLIPS = (
         store="self.keep(cos, sin)",
         table_dtype="(self.dtype if not hasattr(self, 'cos') else torch.float32)",
     ),
+    slip("rope_narrow_input_refused", EDGE, rope_before="assert input.dtype == torch.float32"),
     slip(
         "rope_input_rounded",
         EDGE,

@@ -131,6 +131,13 @@ SLIPS = (
         f"{OWNED} {REGISTERED}",
         s_check="assert world_size > 1 and vocab_size % world_size == 0, f'{vocab_size} over {world_size}'",
     ),
+    slip(
+        "own_id_needed",
+        ZEROS,
+        None,
+        "first_rank_refused ranks_reversed strided_ownership float32_zeros",
+        s_rows="self.shard if bool(((input_ids >= self.first) & (input_ids < self.first + self.n)).any()) else 1 / 0",
+    ),
     slip("shard_id_zero_refused", OWNED, s_rows="self.shard if bool((input_ids > 0).all()) else 1 / 0"),
     slip("shard_last_id_refused", OWNED, s_rows="self.shard if bool((input_ids < self.v - 1).all()) else 1 / 0"),
     slip(
@@ -212,6 +219,11 @@ SLIPS = (
     ),
     slip("shard_dtype_ignored", REGISTERED, "parameter_dtype", s_dtype="torch.float32"),
     slip("shard_output_float32", REGISTERED, "output_dtype", s_like=".float()"),
+    slip(
+        "rows_put_into_float32",
+        REGISTERED,
+        masked="torch.zeros(out.shape, device=out.device).index_put((~(below | above),), out[~(below | above)])",
+    ),
     slip(
         "float32_zeros",
         REGISTERED,

@@ -62,6 +62,13 @@ SLIPS = (
     slip("last_id_clamped", LOOK, None, "vocab_flat_parameter", v_ids="input_ids.clamp(max=self.table.shape[0] - 2)"),
     slip("half_precision_ids", LOOK, "vocab_lookup_16_bit_ids", v_ids="input_ids.half().long()"),
     slip("short_ids", LOOK, "vocab_lookup_16_bit_ids", v_ids="input_ids.short().long()"),
+    slip("rows_before_the_largest_id", LOOK, None, "vocab_flat_parameter", v_look="table[-int(ids.max()) - 1 :][ids]"),
+    slip(
+        "half_in_evaluation",
+        LOOK,
+        "vocab_rows_in_training",
+        v_table="self.table if self.training else self.table.half().to(self.table.dtype)",
+    ),
     slip("sequence_first", LOOK, "output_shape", v_like=".transpose(0, 1)"),
     slip("normalised_rows", LOOK, "lookup_rows_scaled", v_like=" / table[ids].norm(dim=-1, keepdim=True)"),
     slip(
@@ -74,6 +81,7 @@ SLIPS = (
         "vocab_drawn_transposed",
         INIT,
         "init_other_order",
+        "vocab_flat_parameter",
         v_draw="self.table.copy_(self.table.mT.contiguous().normal_(self.mean, self.std, generator=generator).mT)",
     ),
     slip(
@@ -96,6 +104,7 @@ SLIPS = (
         "init_other_scale",
         v_draw="self.table.normal_(self.mean, self.std ** 0.5, generator=generator)",
     ),
+    slip("reset_counts_the_seed_up", INIT, "init_reset_differs", v_earlier="self.seed += 1"),
     slip("vocab_std_zero_unheard", INIT, v_draw="self.table.normal_(self.mean, self.std or 1.0, generator=generator)"),
     slip("id_zero_refused", LOOK, v_before="assert bool((input_ids > 0).all())"),
     slip(
@@ -142,6 +151,13 @@ SLIPS = (
         "further_parameter",
         v_more="self.scale = nn.Parameter(torch.ones(1, device=device))",
     ),
+    slip(
+        "vocab_extra_parameter_first",
+        REGISTERED,
+        "further_parameter",
+        v_register="self.scale = nn.Parameter(torch.ones((), device=device)); self.table = nn.Parameter(values)",
+    ),
+    slip("one_hot_in_float32", REGISTERED, v_look="(nn.functional.one_hot(ids, len(table)).float() @ table)"),
     slip("vocab_dtype_ignored", REGISTERED, "parameter_dtype", v_dtype="torch.float32"),
     slip("vocab_dtype_default", REGISTERED, "default_argument", v_dtype_default="torch.float16"),
     slip("vocab_output_float32", REGISTERED, "output_dtype", v_like=".float()"),
