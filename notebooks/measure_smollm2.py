@@ -23,7 +23,6 @@ from pydoc_data.topics import topics
 from typing import Any
 
 import torch
-from tests.models.small import LanguageModel, Layer, Slots, load, windows
 from torch import Tensor
 from torch.nn import functional
 
@@ -31,6 +30,7 @@ from ref.position.angles import rotary_angles
 from ref.position.rope import rotate_adjacent, rotate_half_split
 from ref.position.scaling import Scaled, linear_scaling, no_scaling, ntk_scaling
 from ref.position.yarn import yarn_scaling
+from tests.demo import LanguageModel, Layer, Slots, load, windows
 from tests.models.gguf import Gguf, Tokenizer, model_file
 from tests.models.llama import Llama, published
 

@@ -15,7 +15,6 @@ from typing import Any
 
 from grader import PACKAGE, SUBMITTED
 
-from .messages import Words, read_words
 from .rubric import Rubric, RubricError, load_rubric
 
 Law = Mapping[str, str]  # by language
@@ -80,11 +79,6 @@ class Assignment:
     def part(self, name: str) -> Any:
         """A module of the package, such as ``corpus.variants``."""
         return importlib.import_module(f"{self.package}.{name}")
-
-    @property
-    def chinese(self) -> Words:
-        """The messages of the hidden tests, from English templates to Chinese."""
-        return read_words(self.folder / "chinese.toml")
 
     @cached_property
     def laws(self) -> Mapping[str, Law]:

@@ -85,9 +85,9 @@ def stated(**values: Field) -> Message:
     return say(", ".join(f"{name}={{{name}}}" for name in values), **values)
 
 
-def read_words(path: Path) -> Words:
-    """A table of translations: a TOML file of ``"template" = "translation"``."""
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+def read_words(*paths: Path) -> Words:
+    """Tables of translations as one: TOML files of ``"template" = "translation"``."""
+    return {key: text for path in paths for key, text in tomllib.loads(path.read_text(encoding="utf-8")).items()}
 
 
 def translated(message: Message, words: Words) -> str:

@@ -16,6 +16,7 @@ from grader import PACKAGE
 from grader.assignment import ASSIGNMENT
 from grader.core.assignment import Assignment, rubric_or_exit
 from grader.core.messages import read_words
+from grader.core.results.language import tables
 from grader.core.rubric import LANGUAGES, Task
 
 MARK = re.compile(r'mark\.rubric\("(\w+)"\)')
@@ -120,10 +121,9 @@ def _missing_variants(assignment: Assignment) -> Iterator[str]:
 
 def missing_phrases(assignment: Assignment) -> Iterator[str]:
     """One line for each message without Chinese, and for each unused phrase."""
-    tables = (PACKAGE / "core" / "results" / "chinese.toml", assignment.folder / "chinese.toml")
     files = [*_product(PACKAGE, "assignment", "examples"), *_product(assignment.folder)]
     trees = {path: ast.parse(_text(path)) for path in files}
-    tabled = [(path, *phrase) for path in tables for phrase in read_words(path).items()]
+    tabled = [(path, *phrase) for path in tables(assignment) for phrase in read_words(path).items()]
     chinese = {english: text for _, english, text in tabled}
     own = {path: _constants(tree) for path, tree in trees.items()}
     everywhere = {(_module(path), name): value for path in own for name, value in own[path].items()}

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from grader import PACKAGE
 from grader.core.assignment import Assignment
 from grader.core.messages import Message, Words, read_words, translated
 from grader.core.rubric import Rubric
@@ -15,6 +16,7 @@ from grader.core.sentences import Sentences, say
 from .outcome import Outcome
 from .report import CaseReport, MessagePart, PropertyReport, Report, TaskReport, message_of
 
+CHINESE = Path(__file__).with_name("chinese.toml")
 CONSEQUENCE = "consequence"
 # Hints for every outcome but ``passed`` and ``failed``, which is a wrong value.
 ADVICE: Final[Sentences] = {
@@ -138,14 +140,19 @@ def in_core_words(message: Message, language: str) -> str:
 
 @cache
 def core_chinese() -> Words:
-    """The Chinese of the grader's own messages, from ``chinese.toml``."""
-    return read_words(Path(__file__).with_name("chinese.toml"))
+    """The Chinese of the core's messages, from ``chinese.toml``."""
+    return read_words(CHINESE)
 
 
 @cache
 def all_chinese(assignment: Assignment) -> Words:
-    """The Chinese of the grader's own messages and of an assignment's."""
-    return {**core_chinese(), **assignment.chinese}
+    """The Chinese of all messages: of the core, of extras and of an assignment."""
+    return read_words(*tables(assignment))
+
+
+def tables(assignment: Assignment) -> list[Path]:
+    """The files with the Chinese of messages, of which each extra has its own."""
+    return [CHINESE, *sorted((PACKAGE / "extras").glob("*/chinese.toml")), assignment.folder / "chinese.toml"]
 
 
 def repeats(report: Report) -> dict[str, list[PropertyReport]]:
