@@ -30,8 +30,9 @@ from ref.position.angles import rotary_angles
 from ref.position.rope import rotate_adjacent, rotate_half_split
 from ref.position.scaling import Scaled, linear_scaling, no_scaling, ntk_scaling
 from ref.position.yarn import yarn_scaling
-from tests.demo import LanguageModel, Layer, Slots, load, windows
+from tests.demo import LanguageModel, load, windows
 from tests.models.gguf import Gguf, Tokenizer, model_file
+from tests.models.layers import Layer, Slots
 from tests.models.llama import Llama, published
 
 RESULTS, SLICE = (Path(__file__).with_name("source") / f"smollm2{part}.json" for part in ("", "_head"))
@@ -121,8 +122,12 @@ def small_heads() -> Found:
     reader = LanguageModel(sizes, Slots(lambda ids: functional.embedding(ids, tensors["table"]), norms, seen))
     reader.load_state_dict({name: tensors[{"head.weight": "table"}.get(name, name)] for name in reader.state_dict()})
     reader(windows(checkpoint.ids(checkpoint.unseen), sizes.trained, 64)[:, :-1])
-    adjacent = [[x.unflatten(-1, (2, -1)).transpose(-1, -2).flatten(-2) for x in pair] for pair in seen.pairs()]
-    return [_block(*pair, turning(scaled), [edge for edge in EDGES if edge <= sizes.trained // 2]) for pair in adjacent]
+
+    def adjacent(x: Tensor) -> Tensor:  # pairs of halves become neighbours
+        return x.unflatten(-1, (2, -1)).transpose(-1, -2).flatten(-2)
+
+    turn, edges = turning(scaled), [edge for edge in EDGES if edge <= sizes.trained // 2]
+    return [_block(adjacent(queries), adjacent(keys), turn, edges) for queries, keys in seen.pairs()]
 
 
 class Seen:
