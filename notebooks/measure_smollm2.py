@@ -124,7 +124,8 @@ def small_heads() -> Found:
     reader(windows(checkpoint.ids(checkpoint.unseen), sizes.trained, 64)[:, :-1])
 
     def adjacent(x: Tensor) -> Tensor:  # pairs of halves become neighbours
-        return x.unflatten(-1, (2, -1)).transpose(-1, -2).flatten(-2)
+        paired: Tensor = x.unflatten(-1, (2, -1))
+        return paired.transpose(-1, -2).flatten(-2)
 
     turn, edges = turning(scaled), [edge for edge in EDGES if edge <= sizes.trained // 2]
     return [_block(adjacent(queries), adjacent(keys), turn, edges) for queries, keys in seen.pairs()]
