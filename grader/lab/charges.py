@@ -21,7 +21,8 @@ from grader.assignment.diagnose import diagnose
 from grader.core.judge.devices import devices
 from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.judge.student import Student
-from grader.core.results.outcome import CaseResult, Outcome, property_outcome
+from grader.core.results import outcome
+from grader.core.results.outcome import CaseResult, Outcome
 from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.limits import Limits
 from grader.specimens.variants import Variant
@@ -81,13 +82,11 @@ def lost(results: Iterable[CaseResult]) -> frozenset[str]:
     Raises:
         RuntimeError: If a hidden test itself failed: that must not be taken for a student's mistake.
     """
-    by_property: dict[str, list[CaseResult]] = {}
-    for result in results:
+    found = list(results)
+    for result in found:
         if result.outcome is Outcome.GRADER_ERROR:
             raise RuntimeError(f"{result.property_id}, {result.id}: {result.detail}")
-        by_property.setdefault(result.property_id, []).append(result)
-    earned = (Outcome.PASSED, Outcome.NOT_ASSESSED)
-    return frozenset(prop for prop, cases in by_property.items() if property_outcome(cases) not in earned)
+    return frozenset(outcome.lost(found))
 
 
 def task_of(variant: Variant) -> str:
@@ -116,7 +115,7 @@ def charge(kind: str, variant: Variant) -> Charge:
         named = {}
         for prop in sorted(gone):
             cases = [result for result in results if result.property_id == prop]
-            if property_outcome(cases) == "failed":
+            if outcome.property_outcome(cases) is Outcome.FAILED:
                 failing = {case.id: case.message for case in cases if case.outcome is Outcome.FAILED}
                 named[prop] = diagnose(student, prop, failing)
     return Charge(kind, variant, gone, {prop: hint for prop, hint in named.items() if hint})

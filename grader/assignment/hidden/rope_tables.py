@@ -125,7 +125,7 @@ class Ropes:
         self.asking = student.reading(read_asking) if asking is None else asking
         self.student, self.convention = (student, CONTRACT) if by_contract else module_student(student)
         if self.asking.short:
-            self.student = student.recording(NAME)
+            self.student = student.with_stand_in(NAME)
         self.is_recorded = self.student is not student
         self._judged = student
         self._shown: dict[int, Tensor] = {}

@@ -254,7 +254,7 @@ def module_student(student: Student) -> tuple[Student, Convention]:
     read = rotation(student)
     convention = read.convention or CONTRACT
     own = read.carries or (read.turns_one_head and student.property_id not in ASK_FOR_MORE)
-    return (student if own else student.recording(NAME)), convention
+    return (student if own else student.with_stand_in(NAME)), convention
 
 
 def turned(module: StudentModule, x: Tensor, device: str, convention: Convention, *, short: bool = False) -> Tensor:

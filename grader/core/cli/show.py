@@ -19,9 +19,8 @@ from grader.core.cli.terminal import describe
 from grader.core.extras import extra
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.words import for_staff
-from grader.core.results.attention import NOT_BEGUN
 from grader.core.results.language import in_language, repeats
-from grader.core.results.outcome import Outcome
+from grader.core.results.outcome import NO_MISTAKE, Outcome
 from grader.core.results.report import Practice, PropertyReport, Report
 from grader.core.results.statistics import ClassStatistics, Entry, class_statistics, entry
 from grader.core.rubric import Policy, Rubric
@@ -34,10 +33,9 @@ MARKS = {
     Outcome.NOT_IMPLEMENTED: ("TODO", "yellow"),
     Outcome.GRADER_ERROR: ("!", "magenta"),
 }
-NOT_LOST = (Outcome.PASSED, Outcome.GRADER_ERROR, *NOT_BEGUN)  # by what the code does
 
 NOT_ASKED: Mapping[str, Practice] = MappingProxyType({})
-NOTHING_LOST: Mapping[str, int] = MappingProxyType({})
+NO_OTHERS: Mapping[str, int] = MappingProxyType({})
 MAX_NAME = 30
 LEAST_NAME = 8  # columns that are left of names and ids in a narrow terminal
 
@@ -89,7 +87,7 @@ def print_statistics(
     rubric: Rubric,
     language: str,
     console: Console,
-    unnamed: Mapping[str, int] = NOTHING_LOST,
+    unnamed: Mapping[str, int] = NO_OTHERS,
 ) -> None:
     """Print the statistics of a class, as on the class page; ``unnamed`` counts lost properties without a mistake."""
     properties = Table(Column("property", overflow="fold"), box=None, header_style="bold", padding=(0, 1))
@@ -214,7 +212,7 @@ def show(
     entries = [entry(known.report(line.id), line.practice) for line in known.lines]
     viva = extra("viva")
     print_class(entries, OUT, viva.understood(out) if viva else NOT_ASKED)
-    lost = ((name, own) for one in entries for name, own in one.properties.items() if own.outcome not in NOT_LOST)
+    lost = ((name, own) for one in entries for name, own in one.properties.items() if own.outcome not in NO_MISTAKE)
     unnamed = Counter(name for name, own in lost if not own.misconception)
     print_statistics(class_statistics(entries), rubric, language, OUT, dict(unnamed.most_common()))
 

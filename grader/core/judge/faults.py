@@ -112,7 +112,6 @@ class InvalidReply(StudentFault):
 
 MALFORMED = say("a malformed error report")
 _TOLD_BY_THE_WORKER: dict[str, type[StudentFault]] = {
-    "timed_out": TimedOut,
     "missing": Missing,
     "invalid_reply": InvalidReply,
     "unfit": WrongAnswer,

@@ -10,12 +10,10 @@ from grader.core.intake.origin import absent
 from grader.core.intake.submission import Concern
 from grader.core.messages import Message, quoted, say
 
-from .outcome import Outcome
+from .outcome import NEVER_ANSWERED, NOT_BEGUN, Outcome
 from .report import Attention, MessagePart, Report, message_of, parts_of
 
 NEAR_ZERO = 0.05  # share of all points; a submission in which one piece works earns more
-NOT_BEGUN = (Outcome.NOT_IMPLEMENTED, Outcome.MISSING, Outcome.NOT_ASSESSED)
-NEVER_ANSWERED = (Outcome.CRASHED, Outcome.TIMED_OUT, Outcome.MEMORY_EXCEEDED, Outcome.INVALID_REPLY)
 OURS = sys.stdlib_module_names | {"torch"}
 NO_THREAD = "can't start new thread"  # as Python says it
 

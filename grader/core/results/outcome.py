@@ -35,7 +35,11 @@ class Outcome(StrEnum):
     GRADER_ERROR = "grader_error"  # a fault of the grader, which never costs a student points
 
 
-NOTHING_LOST = (Outcome.PASSED, Outcome.NOT_ASSESSED)  # no mistake was seen
+# Outcomes by what they tell of the code.
+NOTHING_LOST = (Outcome.PASSED, Outcome.NOT_ASSESSED)
+NOT_BEGUN = (Outcome.NOT_IMPLEMENTED, Outcome.MISSING, Outcome.NOT_ASSESSED)
+NEVER_ANSWERED = (Outcome.CRASHED, Outcome.TIMED_OUT, Outcome.MEMORY_EXCEEDED, Outcome.INVALID_REPLY)
+NO_MISTAKE = (Outcome.PASSED, Outcome.GRADER_ERROR, *NOT_BEGUN)  # nothing that the student wrote is wrong
 
 
 @dataclass(frozen=True)

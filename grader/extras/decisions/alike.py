@@ -6,8 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from grader.core.results.attention import NOT_BEGUN
-from grader.core.results.outcome import Outcome
+from grader.core.results.outcome import NO_MISTAKE, Outcome
 from grader.core.results.report import PropertyReport, Report, message_of
 
 UNGRADED = ""  # in place of a property's id: the submission as a whole has no result
@@ -72,10 +71,7 @@ def mistake_in(cause: str) -> str:
 def lost(report: Report) -> Causes:
     """How each property that the code failed ended, and why; what nobody wrote is no mistake to decide about."""
     return {
-        prop.id: _cause(prop)
-        for task in report.tasks
-        for prop in task.properties
-        if prop.outcome not in (Outcome.PASSED, Outcome.GRADER_ERROR, *NOT_BEGUN)
+        prop.id: _cause(prop) for task in report.tasks for prop in task.properties if prop.outcome not in NO_MISTAKE
     }
 
 

@@ -11,8 +11,8 @@ from typing import Final
 
 from grader.core.assignment import Assignment
 from grader.core.grades.model import ASKED
-from grader.core.results.attention import NOT_BEGUN
 from grader.core.results.language import told
+from grader.core.results.outcome import NOT_BEGUN
 from grader.core.results.report import Attention
 from grader.core.results.statistics import Entry
 from grader.core.rubric import Rubric

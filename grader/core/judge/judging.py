@@ -1,0 +1,203 @@
+"""How the cases of one submission are decided: by a replay, its confirmation in other processes, and what doubt does.
+
+No verdict against a student comes from one process alone (decision 5).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from grader.core.messages import say
+from grader.core.results.outcome import NOTHING_LOST, CaseResult, Outcome, lost
+from grader.core.sandbox.handle import WorkerFailed
+
+from .faults import StudentFault
+from .record import Exchange, Noted, Replies
+from .replay import Lender, Replay, Replayed, Unforeseen, shuffled
+from .student import Student
+
+if TYPE_CHECKING:
+    from .hidden_tests import HiddenTests
+
+INCONSISTENT = say("the same calls gave different answers in different processes; the worse answer counts")
+
+Results = dict[str, CaseResult]  # by the test's node id
+
+
+class Judging:
+    """How the cases of one submission are decided.
+
+    Attributes:
+        asked: By test, the results of what was asked for request by request.
+    """
+
+    def __init__(self, tests: HiddenTests, student: Student, lender: Lender | None, *, plain: bool = False) -> None:
+        """Decide nothing yet; see :meth:`HiddenTests.run`."""
+        self.asked: dict[str, CaseResult] = {}
+        self._hidden, self._student, self._lender, self._plain = tests, student, lender, plain
+        self._tests = tests.plugin.tests
+        self._replies: dict[str, Replies | None] = {}  # of the replay, by property
+        self._replayed: dict[str, Results] = {}  # the same: the cases that it decides
+        self._standing: Results = {}  # the results of the replay that stand
+        self._answers: dict[str, Sequence[Exchange]] = {}  # to what was asked for request by request, by test
+        self._import_faults: dict[str, StudentFault] = {}  # on the replay
+        self._in_doubt = False
+
+    def results(self) -> Results:
+        """Decide every case."""
+        student, lender = self._student, self._lender
+        if lender is None:
+            for prop in reversed(self._tests):
+                student.announce(prop)
+                self.ask(prop, None)
+            return self.asked
+        hopeful = [prop for prop in self._tests if not student.condemns(prop)]
+        replay = Replay(self._hidden.recordings, student, lender.new, hopeful)
+        for prop in self._tests:
+            student.announce(prop)
+            self._replies[prop], self._replayed[prop] = self._replay(prop, replay)
+            if not self._plain:  # then no property that needs what cannot be imported is asked for
+                student.import_faults.update(self._import_faults)
+        self._in_doubt = not student.fails_to_import_again()
+        # Only now, as lists under way would be charged for what is waited for here; and backwards, so that no property
+        # is asked behind the same ones as in the replay.
+        # A task begins in a new process, so that no file, in a reading, say, spoils another task.
+        backwards = list(self._tests)[::-1]
+        for _, of_task in groupby(sorted(backwards, key=self._task_of), self._task_of):
+            lender.end_idle()
+            for prop in of_task:
+                student.announce(prop)
+                self._decide(prop, lender)
+                student.start_afresh()  # gives a lent worker back
+        is_doubtful = self._is_in_doubt() or self._answers_otherwise(replay)
+        replay.close()
+        if is_doubtful:
+            student.start_over(lender.new)
+            return self._without_trust(hopeful, lender)
+        return self._standing | self.asked
+
+    def _task_of(self, prop: str) -> str:
+        return self._hidden.assignment.rubric.task_of(prop).id
+
+    def _replay(self, prop: str, replay: Replay) -> tuple[Replies | None, Results]:
+        """The replies to a property, and the results of its cases that ask for nothing else."""
+        packed = replay.packed(prop)
+        if packed is None:
+            return None, {}
+        replies = Replies(self._hidden.recordings[prop], packed)
+        key = prop, hashlib.sha256(packed).digest()
+        if (known := self._hidden.passed.recall(key)) is not None:
+            return replies, known
+        worker, decided = Replayed(replies), {}
+        student = self._student.met_through(worker.start)
+        for place, test in enumerate(self._tests[prop]):
+            worker.begin_case(place)
+            with contextlib.suppress(Unforeseen):
+                decided[test.nodeid] = self._hidden.plugin.run(test, student, None)
+        self._import_faults |= student.import_faults
+        if self._pass(prop, decided) and not student.has_read and not any(case.excuses for case in decided.values()):
+            self._hidden.passed.keep(key, decided)  # the verdict follows from seed and replies alone
+        return replies, decided
+
+    def _pass(self, prop: str, cases: Results) -> bool:
+        """Whether these are all cases of a property, and all have passed."""
+        return len(cases) == len(self._tests[prop]) and all(case.outcome in NOTHING_LOST for case in cases.values())
+
+    def _decide(self, prop: str, lender: Lender) -> None:
+        """Decide a property; where it does not pass on the replay, by another worker than the one of the replay."""
+        before, cases = self._replies[prop], self._replayed[prop]
+        if not self._plain and self._pass(prop, cases):
+            self._standing |= cases
+        elif before is None or not before.are_whole or self._student.gives_up(before.recording.names):
+            lender.end_idle()
+            self.ask(prop, before)
+        elif not self._plain and len(cases) == len(self._tests[prop]):
+            self._standing |= cases
+            self._in_doubt |= not self._is_confirmed(before, lender)
+        else:
+            self.ask(prop, before)
+
+    def _is_confirmed(self, before: Replies, lender: Lender) -> bool:
+        """Whether another worker answers as in the replay, where the tests have asked for nothing else."""
+        recording, worker = before.recording, lender.start(self._student.files)
+        try:
+            return before.are_the_same(worker.request_list(recording.packed, recording.limit_s))
+        except WorkerFailed:
+            return False
+        finally:
+            self._student.charge(recording.names, worker.spent_s)
+            worker.close()
+
+    def ask(self, prop: str, before: Replies | None) -> Noted:
+        """Ask for a property request by request; there is doubt if the same requests had other answers ``before``."""
+        noted, tests = Noted(), self._tests[prop]
+        self._student.begin(prop, noted.around)
+        for place, (test, following) in enumerate(zip(tests, [*tests[1:], None], strict=True)):
+            noted.begin_case()
+            self.asked[test.nodeid] = self._hidden.plugin.run(test, self._student, following)
+            self._answers[test.nodeid] = noted.of_case
+            if before is not None and not before.agree_in_case(place, noted.of_case):
+                self._in_doubt = True
+        self._in_doubt |= noted.has_ended and before is not None and before.are_whole
+        return noted
+
+    def _is_in_doubt(self) -> bool:
+        """Whether answers differ, or a case is excused by what nobody charges for: then a replay decides nothing."""
+        results = [*self._standing.values(), *self.asked.values()]
+        charging = lost(results)
+        excused = (
+            case
+            for prop in self._tests
+            if self._pass(prop, self._replayed[prop])
+            for case in self._replayed[prop].values()
+        )
+        return self._in_doubt or any(
+            not charging & {*charge} for case in excused for _, charges in case.excuses for charge in charges
+        )
+
+    def _answers_otherwise(self, replay: Replay) -> bool:
+        """Whether a new worker gives other answers to some cases of one property in each task that has passed."""
+        key = f"{self._hidden.seed} {self._student.sha256}"
+        sample: dict[str, Replies] = {}
+        tasks = set[str]()
+        for prop in shuffled((prop for prop in self._tests if self._pass(prop, self._replayed[prop])), key):
+            task, before = self._task_of(prop), self._replies[prop]
+            if task not in tasks and before is not None:
+                tasks.add(task)
+                sample[prop] = before
+        return bool(sample) and not replay.answers_alike(sample, key)
+
+    def _without_trust(self, hopeful: Sequence[str], lender: Lender) -> Results:
+        """Decide every property in a new worker.
+
+        A case is inconsistent if its verdict is another one where the process has answered for other properties of the
+        task before, or for those behind it, by other answers to the same requests.
+        """
+        for prop in self._tests:
+            self._student.announce(prop)
+            self.ask(prop, None)
+        results = dict(self.asked)
+        for task in self._hidden.assignment.rubric.tasks:
+            of_task = [prop for prop in hopeful if prop in {prop.id for prop in task.properties}]
+            for order in (of_task, of_task[:1] + of_task[::-1]):  # so that every property has another number, too
+                replay = Replay(self._hidden.recordings, self._student, lender.new, order)
+                for prop in order:
+                    results |= self._differing(prop, replay)
+                replay.close()
+        return results
+
+    def _differing(self, prop: str, replay: Replay) -> Results:
+        """The cases of a property that get another verdict on a replay, by other answers than in their new worker."""
+        replies, decided = self._replay(prop, replay)
+        found = {}
+        for place, test in enumerate(self._tests[prop]):
+            asked, answers = self.asked[test.nodeid], self._answers[test.nodeid]
+            passes = test.nodeid in decided and decided[test.nodeid].outcome in NOTHING_LOST
+            other = asked.outcome not in NOTHING_LOST if passes else asked.outcome in NOTHING_LOST and not asked.excuses
+            if replies is not None and other and not replies.agree_in_case(place, answers):
+                found[test.nodeid] = CaseResult(prop, asked.id, Outcome.INCONSISTENT, INCONSISTENT)
+        return found
