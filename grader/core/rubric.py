@@ -40,7 +40,8 @@ class Property(Record):
         question: What a student is asked who fails the property in the public tests.
         hint: What to do, in reports and for students who ask for more.
         basic: Whether later properties of the task can fail just because this one does.
-        one_tensor: Names for which this property alone charges if a call returns several values.
+        one_tensor: Names for which this property alone charges if a call returns several values, or if the constructor refuses
+            good sizes because it checks them the wrong way round.
     """
 
     id: str
@@ -132,7 +133,7 @@ class Rubric(Record):
 
     @cached_property
     def one_tensor(self) -> dict[str, str]:
-        """From a name to the property that charges if a call of it returns several values."""
+        """From a name to the property that charges if a call returns several values, or good sizes are refused."""
         return {name: prop.id for task in self.tasks for prop in task.properties for name in prop.one_tensor}
 
     @cached_property

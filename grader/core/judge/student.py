@@ -161,7 +161,7 @@ class Student:
         """
         self.excuses.append(Excuse(fault, charges))
 
-    def charge_for_several_values(self, name: str, fault: StudentFault) -> None:
+    def charge_in_one_property(self, name: str, fault: StudentFault) -> None:
         """Pass over a call that has returned several values, or refused good sizes, except in one property.
 
         Raises:
@@ -286,7 +286,7 @@ class Student:
                 value = self._ask(name, turned)
             except StudentFault:
                 raise crash from None
-            self.charge_for_several_values(name, crash)
+            self.charge_in_one_property(name, crash)
             return value
 
     def _load(self, name: str) -> None:

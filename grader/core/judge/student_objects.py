@@ -49,13 +49,13 @@ class StudentFunction:
         if isinstance(output, Tensor):
             return output
         if isinstance(output, tuple | list) and output:
-            self._charge_for_several_values()
+            self._charge_in_one_property()
             return self._one_tensor(output[0])
         kinds: dict[type, str | Message] = {tuple: SEVERAL, list: SEVERAL, type(None): "None"}
         raise self._no_tensor(kinds.get(type(output), type(output).__name__))
 
-    def _charge_for_several_values(self) -> None:
-        self.student.charge_for_several_values(self.name, self._no_tensor(SEVERAL))
+    def _charge_in_one_property(self) -> None:
+        self.student.charge_in_one_property(self.name, self._no_tensor(SEVERAL))
 
     def _no_tensor(self, kind: str | Message) -> InvalidReply:
         return InvalidReply(say("{name} returned {kind} instead of one tensor", name=self.name, kind=kind))
@@ -65,7 +65,7 @@ class StudentFunction:
         values = {"target": self.target, "arguments": list(arguments), "upstream": upstream}
         reply = self.student.request(self.name, "backward", **values)
         if isinstance(reply, dict) and reply.get("several") is True:
-            self._charge_for_several_values()
+            self._charge_in_one_property()
         match reply:
             case {"argument_gradients": list(of_arguments), "parameter_gradients": list(of_parameters)}:
                 if all(gradient is None or isinstance(gradient, Tensor) for gradient in of_arguments + of_parameters):
