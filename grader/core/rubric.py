@@ -40,8 +40,8 @@ class Property(Record):
         question: What a student is asked who fails the property in the public tests.
         hint: What to do, in reports and for students who ask for more.
         basic: Whether later properties of the task can fail just because this one does.
-        one_tensor: Names for which this property alone charges if a call returns several values, or if the constructor refuses
-            good sizes because it checks them the wrong way round.
+        one_tensor: Names for which this property alone charges if a call returns several values, or if the constructor
+            refuses good sizes because it checks them the wrong way round.
     """
 
     id: str
