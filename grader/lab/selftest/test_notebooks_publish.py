@@ -18,6 +18,8 @@ from grader import REPOSITORY
 from grader.lab.site.notebooks import handbook, publish, sources
 from grader.selftest.small_notebook import NAME, blank, reference, small_walkthrough
 
+pytestmark = pytest.mark.process  # git tells when a page was changed
+
 SITE = publish.Site("https://ada.github.io/rope")
 ELSEWHERE = publish.Site("https://rope.example.org")
 SOLUTION = "<summary>After my attempt: a solution</summary>"

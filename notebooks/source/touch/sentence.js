@@ -4,7 +4,7 @@ touch.figures.sentence = (host) => {
   const { make, say } = touch, round = 2 * Math.PI;
   touch.caption(host, "Rotary embeddings (RoPE): how far each word's hands have turned since the first word; orange, further than in any training text",
     "旋转位置编码（RoPE）：从第一个词起，每个词的指针转了多少；橙色，超过训练文本里最大的角");
-  const words = say("Each word turns its hands a bit more: fast on top, slow below. If a turn is new, it is orange.",
+  const words = say("Each word turns its hands a bit more: fast on top, slow below. If it is orange, the turn is new.",
     "每个 词 都把 自己的 指针 比前 一个 多转 一点： 快的 在上， 慢的 在下。 橙色 是 训练 文本 里 没有 过的 角度。").split(" ");
   const theta = [0, 1, 2, 3, 4].map((pair) => 20 ** (-pair / 5)), last = words.length - 1;
   const [wide, lines, radius, text] = touch.narrow(host) ? [640, 3, 27, 22] : [960, 1, 19, 15];
@@ -49,7 +49,7 @@ touch.figures.sentence = (host) => {
   };
   const trained = touch.slider(controls, say("words in training", "训练时的词数"), { name: "trained", min: 4, max: words.length, step: 1, value: 13 },
     String, () => draw());
-  const slower = touch.tick(controls, say("slow the slow hands alone, as YaRN does", "像 YaRN 那样，只放慢慢的指针"), { name: "slower" }, () => draw());
+  const slower = touch.tick(controls, say("slow only the hands that did not get round in training", "只把训练时没转满一圈的指针放慢"), { name: "slower" }, () => draw());
   host.append(drawing, controls, told);
   draw();
   touch.play(host, 6, (share) => draw(share * last), () => draw());

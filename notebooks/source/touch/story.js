@@ -5,7 +5,7 @@ touch.figures.story = (host) => {
   if (!data.story) return; // the page was made without the cell's output
   const { trained, edges, theta, methods } = data.story, last = edges.at(-1), round = 2 * Math.PI;
   const names = { none: say("as trained (RoPE)", "转速不变（RoPE）"), PI: say("all slowed alike (PI)", "一律放慢（PI）"),
-    NTK: say("slowed the more, the slower (NTK)", "越慢的放慢越多（NTK）"), YaRN: say("slowed only if slow (YaRN)", "只放慢慢的（YaRN）") };
+    NTK: say("slowed the more, the slower (NTK)", "越慢的放慢越多（NTK）"), YaRN: say("slowed only if slow (YaRN)", "只把慢的放慢（YaRN）") };
   touch.caption(host, `Read on past ${trained} characters, and clocks go where they have never been`,
     `读过 ${trained} 个字符再往前，钟的指针就走到从未到过的地方`);
   const [row, radius, text, right, tall] = touch.narrow(host) ? [4, 46, 21, 528, 280] : [8, 31, 13, 540, 210];
