@@ -103,7 +103,7 @@ def small_walkthrough(folder: Path) -> Iterator[None]:
     """Put the small notebook in the place of the walk-through."""
     folder.mkdir(parents=True)
     write(folder)
-    for name in ("checks.py", "title.toml", "references.toml"):
+    for name in ("checks.py", "title.toml", "references.toml", "preview.png"):
         (folder / name).write_bytes((sources.SOURCES / name).read_bytes())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sources, "SOURCES", folder)

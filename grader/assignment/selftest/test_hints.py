@@ -75,7 +75,7 @@ MISTAKES = {
         *(
             "norm_groups",
             "Is a sum taken where a mean belongs",
-            "Received is 0.5 times",
+            "The factor is 0.5",
             "norm_sum_for_mean",
         ),
     ),
@@ -85,7 +85,7 @@ MISTAKES = {
         *(
             "norm_groups",
             "divided by gz - 1, as var does",
-            "Received is 0.866 times",
+            "The factor is 0.866",
             "norm_standard_deviation",
         ),
     ),
@@ -95,7 +95,7 @@ MISTAKES = {
         *(
             "norm_float32_inside",
             "is the mean taken of the squares",
-            "Received is 1.8 times",
+            "The factor is 1.8",
             "norm_mean_magnitude",
         ),
     ),
@@ -105,19 +105,19 @@ MISTAKES = {
         *(
             "norm_eps_inside_sqrt",
             "where does eps enter",
-            "Received is 0.25 times",
+            "The factor is 0.25",
             "norm_eps_outside",
         ),
     ),
     "eps forgotten": Mistake(
         NORM,
         {ROOT: "torch.sqrt(mean_square)"},
-        *("norm_eps_inside_sqrt", "where does eps enter", "Received is 4 times", "norm_eps_absent"),
+        *("norm_eps_inside_sqrt", "where does eps enter", "The factor is 4", "norm_eps_absent"),
     ),
     "1 + gamma": Mistake(
         NORM,
         {"* self.gamma.to(input.device)": "* (1 + self.gamma.to(input.device))"},
-        *("norm_groups", "is something added to gamma", "Received is 2 times", "norm_gamma_plus_one"),
+        *("norm_groups", "is something added to gamma", "The factor is 2", "norm_gamma_plus_one"),
     ),
     "gamma of one group shared by all": Mistake(
         NORM,

@@ -36,7 +36,6 @@ def _pages(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
     """The pages of the small notebook, for a site or for the course."""
     tmp_path, site = tmp_path_factory.mktemp("published"), getattr(request, "param", SITE)
     with small_walkthrough(tmp_path / "source"):
-        (tmp_path / "source" / "preview.png").touch()
         released = {}
         for language in sources.LANGUAGES:
             path = tmp_path / "build" / language / "executed" / f"{NAME}.ipynb"
