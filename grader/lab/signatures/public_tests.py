@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import os
 import sys
 import warnings
 from collections import defaultdict
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 import torch
 
+from grader import REPOSITORY
 from grader.core.judge.devices import why_not_simulated
 from grader.core.sandbox.importer import MemoryImporter
 from grader.core.sandbox.operations import unload
@@ -29,11 +31,13 @@ Item = tuple[int, str, pytest.Function]  # coarseness, property and test
 class PublicTests:
     """What fails, and how, in the public tests of the repository that this process runs in.
 
-    The process has the repository's root as its working folder, and imports ``tests`` from there.
+    The process gets the repository's root as its working folder, and imports ``tests`` from there.
     """
 
     def __init__(self) -> None:
         """Collect the tests."""
+        os.chdir(REPOSITORY)
+        sys.path.insert(0, str(REPOSITORY))
         self._items: list[Item] = []  # the finest first
         self.signature: Any = importlib.import_module("tests.harness.hints")  # untyped, as students are to read it
         self._limit: Any = importlib.import_module("tests.harness.student").time_limit
