@@ -20,7 +20,6 @@ from grader import REPOSITORY
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab.release.leaks import SIGNATURES, leaks
 from grader.lab.signatures import __main__ as program
-from grader.lab.signatures import inputs
 from grader.lab.signatures.mistakes import Cause, Known, written
 
 RUBRIC = ASSIGNMENT.rubric
@@ -127,6 +126,7 @@ def test_mistakes_alone_are_none() -> None:
 
 # ── When they are made anew ──
 
+digest_of = program.digest
 INPUTS = (
     "tests/test_swiglu.py",
     "ref/attention.py",
@@ -142,22 +142,23 @@ def test_signatures_are_made_again_when_something_has_changed_that_they_depend_o
         shutil.copytree(ASSIGNMENT.root / folder, tmp_path / folder)
     (tmp_path / "pyproject.toml").touch()
     copy = partial(replace, ASSIGNMENT, root=tmp_path, folder=tmp_path / "grader/assignment")
-    seen = [inputs.digest(copy(), pairs) for pairs in (True, True, False)]
+    seen = [digest_of(copy(), pairs) for pairs in (True, True, False)]
     assert seen[0] == seen[1] != seen[2]
     for path in INPUTS:
         with (tmp_path / path).open("a") as file:
             file.write("\n# changed\n")
-        seen.append(inputs.digest(copy(), True))
+        seen.append(digest_of(copy(), True))
     assert len({*seen}) == 2 + len(INPUTS)
     (tmp_path / "grader/assignment/selftest").mkdir(exist_ok=True)
     (tmp_path / "grader/assignment/selftest/test_more.py").touch()
-    assert inputs.digest(copy(), True) == seen[-1]
+    assert digest_of(copy(), True) == seen[-1]
 
 
 def test_signatures_stay_while_neither_their_inputs_nor_the_file_has_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = []
+    made: list[bool] = []
+    state = ""
 
     def known(*_: object, pairs: bool) -> dict[str, Known]:
         made.append(pairs)

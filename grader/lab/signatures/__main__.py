@@ -7,6 +7,7 @@ the rubric's misconceptions. It stays as it is while nothing has changed that it
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,15 +15,18 @@ from concurrent.futures import Executor
 from hashlib import sha256
 from pathlib import Path
 
-from grader import REPOSITORY
+from grader import PACKAGE, REPOSITORY, SUBMITTED
 from grader.assignment import ASSIGNMENT
+from grader.core.assignment import Assignment
 from grader.core.cli.terminal import ERR, follow
+from grader.core.run.conditions import conditions
+from grader.core.settings import Settings
 from grader.lab.pool import pool
 
-from .inputs import digest
 from .mistakes import Signatures, Trial, Trying, known, written
 
 OUT = REPOSITORY / "build" / "signatures"
+NO_INPUTS = {"__pycache__", "selftest"}
 MADE_FROM = "made-from.txt"  # the digest of the inputs, then that of the file
 
 
@@ -50,13 +54,22 @@ def main() -> None:
     sys.stdout.write(f"{number} signatures of {len(names)} mistakes, {len(text) // 1000} kB: {place}\n")
 
 
+def digest(assignment: Assignment, pairs: bool) -> str:
+    """The digest of all that decides the signatures: public tests, mistakes, what these are tried with, the machine."""
+    root, package = assignment.root, Path(__file__).parent
+    folders = (assignment.folder, root / "tests", root / SUBMITTED, PACKAGE / "specimens", package)
+    paths = [root / "pyproject.toml", *(path for folder in folders for path in folder.rglob("*") if path.is_file())]
+    files = {str(path): sha256(path.read_bytes()).hexdigest() for path in paths if not NO_INPUTS & {*path.parts}}
+    return sha256(json.dumps([conditions(Settings(assignment)), sorted(files.items()), pairs]).encode()).hexdigest()
+
+
 def _stamp(inputs: str, data: bytes) -> str:
     return f"{inputs} {sha256(data).hexdigest()}\n"
 
 
 def _trying(processes: Executor) -> Trying:
     def trying(title: str, trials: Sequence[Trial]) -> Sequence[Mapping[str, Signatures]]:
-        from .trying import tried  # imports torch, which takes longer than to see that nothing has changed
+        from .public_tests import tried  # imports torch, which takes longer than to see that nothing has changed
 
         results = processes.map(tried, [ASSIGNMENT] * len(trials), *zip(*trials, strict=True))
         return [*follow(results, title, len(trials), ERR)]
