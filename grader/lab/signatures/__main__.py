@@ -56,11 +56,13 @@ def main() -> None:
 
 def digest(assignment: Assignment, pairs: bool) -> str:
     """The digest of all that decides the signatures: public tests, mistakes, what these are tried with, the machine."""
-    root, package = assignment.root, Path(__file__).parent
-    folders = (assignment.folder, root / "tests", root / SUBMITTED, PACKAGE / "specimens", package)
-    paths = [root / "pyproject.toml", *(path for folder in folders for path in folder.rglob("*") if path.is_file())]
-    files = {str(path): sha256(path.read_bytes()).hexdigest() for path in paths if not NO_INPUTS & {*path.parts}}
-    return sha256(json.dumps([conditions(Settings(assignment)), sorted(files.items()), pairs]).encode()).hexdigest()
+    root = assignment.root
+    files = {"pyproject.toml": sha256((root / "pyproject.toml").read_bytes()).hexdigest()}
+    for folder in (assignment.folder, root / "tests", root / SUBMITTED, PACKAGE / "specimens", Path(__file__).parent):
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and not NO_INPUTS & {*path.relative_to(folder).parts}:
+                files[str(path)] = sha256(path.read_bytes()).hexdigest()
+    return sha256(json.dumps([conditions(Settings(assignment)), files, pairs]).encode()).hexdigest()
 
 
 def _stamp(inputs: str, data: bytes) -> str:
