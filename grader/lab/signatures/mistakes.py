@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any
 
 from grader.core.assignment import Assignment
 from grader.core.rubric import LANGUAGES, Rubric
 from grader.specimens.variants import Variant, variants_of
 
-from .public_tests import PublicTests
-
 Names = frozenset[str]  # ids of the rubric's misconceptions
 Signatures = tuple[str, ...]  # of one property's failures
+Mistake = Variant | tuple[Any, ...]  # a submission, or the slips that make one
+Trial = tuple[Mistake, Collection[str]]  # and the properties whose public tests it is tried with
+Trying = Callable[[str, Sequence[Trial]], Sequence[Mapping[str, Signatures]]]  # a title, trials; signatures of each
 
 
 @dataclass(frozen=True)
@@ -45,16 +46,16 @@ class _Seen:
     fails: frozenset[str]
 
 
-def known(assignment: Assignment, tests: PublicTests, pairs: bool = True) -> dict[str, Known]:
+def known(assignment: Assignment, trying: Trying, pairs: bool = True) -> dict[str, Known]:
     """By property: the signatures of mistakes that have a name, each with all causes that have the same one.
 
     Args:
         assignment: Has the mistakes.
-        tests: What they are tried with.
+        trying: Tries them with the public tests.
         pairs: Whether pairs are tried, too.
     """
     found: dict[str, dict[Signatures, set[Cause]]] = defaultdict(lambda: defaultdict(set))
-    for seen in _all(assignment, tests, pairs):
+    for seen in _all(assignment, trying, pairs):
         for property_id, signatures in seen.signatures.items():
             names = _named(seen.names, property_id, assignment)
             found[property_id][signatures].add(Cause(names, seen.fails - {property_id}))
@@ -118,34 +119,35 @@ def _named(names: Names, property_id: str, assignment: Assignment) -> Names:
     return frozenset(own) or names
 
 
-def _all(assignment: Assignment, tests: PublicTests, pairs: bool) -> Iterator[_Seen]:
+def _all(assignment: Assignment, trying: Trying, pairs: bool) -> Iterator[_Seen]:
     corpus: Any = assignment.part("corpus.variants")
     of_piece = {name: [prop.id for prop in task.properties] for task in assignment.rubric.tasks for name in task.names}
-
-    def seen(variant: Variant) -> _Seen:
-        signatures = tests.signatures(variant.files, of_piece[variant.piece])
-        return _Seen(variant.hints, signatures, frozenset(signatures))
-
-    yield from (seen(variant) for variant in variants_of(assignment) if not variant.valid)
-    for family in corpus.slip_families() if hasattr(corpus, "slip_families") else ():
-        alone = {slip: seen(corpus.submission([slip])) for slip in family}
-        yield from alone.values()
-        yield from _pairs(corpus, alone, tests) if pairs else ()
+    families = corpus.slip_families() if hasattr(corpus, "slip_families") else ()
+    slips = [slip for family in families for slip in family]
+    single = [*(corpus.submission([slip]) for slip in slips), *(v for v in variants_of(assignment) if not v.valid)]
+    found = trying("mistakes", [(variant, of_piece[variant.piece]) for variant in single])
+    seen = [_Seen(variant.hints, of, frozenset(of)) for variant, of in zip(single, found, strict=True)]
+    yield from seen
+    if pairs and slips:
+        yield from _pairs(families, dict(zip(slips, seen, strict=False)), trying)
 
 
-def _pairs(corpus: Any, alone: Mapping[Any, _Seen], tests: PublicTests) -> Iterator[_Seen]:
+def _pairs(families: Iterable[Iterable[Any]], alone: Mapping[Any, _Seen], trying: Trying) -> Iterator[_Seen]:
     """Each pair of slips that touches no step twice.
 
     Only those properties are tried whose tests both fail alone: of others, a pair shows what one of the two does.
     """
-    for (first, one), (second, other) in combinations(alone.items(), 2):
-        shared = one.fails & other.fails
-        if shared and not first.steps.keys() & second.steps.keys():
-            together = tests.signatures(corpus.submission([first, second]).files, shared)
-            new = {
-                name: signatures
-                for name, signatures in together.items()
-                if signatures not in (one.signatures[name], other.signatures[name])
-            }
-            names = one.names | other.names if one.names and other.names else frozenset()
-            yield _Seen(names, new, one.fails | other.fails)
+    trials = [
+        (pair, shared)
+        for pair in chain.from_iterable(combinations(family, 2) for family in families)
+        if (shared := alone[pair[0]].fails & alone[pair[1]].fails) and not pair[0].steps.keys() & pair[1].steps.keys()
+    ]
+    for ((first, second), _), together in zip(trials, trying("pairs of mistakes", trials), strict=True):
+        one, other = alone[first], alone[second]
+        new = {
+            name: signatures
+            for name, signatures in together.items()
+            if signatures not in (one.signatures[name], other.signatures[name])
+        }
+        names = one.names | other.names if one.names and other.names else frozenset()
+        yield _Seen(names, new, one.fails | other.fails)

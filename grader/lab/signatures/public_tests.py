@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import io
+import os
 import sys
 import warnings
 from collections import defaultdict
@@ -17,23 +19,46 @@ from typing import Any
 import pytest
 import torch
 
+from grader import REPOSITORY
+from grader.core.assignment import Assignment
 from grader.core.judge.devices import why_not_simulated
 from grader.core.sandbox.importer import MemoryImporter
 from grader.core.sandbox.operations import unload
+from grader.specimens.variants import Variant
+
+from .mistakes import Mistake, Signatures
 
 LIMIT_S = 60.0  # for one test of one submission; none is endless, and importing parts of torch takes seconds
+M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # of malloc.h: memory that is free again is kept for the next tensor
 OTHER_DEVICE = "elsewhere"  # the fixture of tests that not every machine can run
 Item = tuple[int, str, pytest.Function]  # coarseness, property and test
+
+
+def tried(assignment: Assignment, mistake: Mistake, only: Collection[str]) -> Mapping[str, Signatures]:
+    """The signatures of a mistake, for each of these properties with failing tests; for a process of a pool."""
+    slips: Any = assignment.part("corpus.variants")
+    submission = mistake if isinstance(mistake, Variant) else slips.submission(mistake)
+    return _collected().signatures(submission.files, only)
+
+
+@cache
+def _collected() -> PublicTests:
+    if sys.platform == "linux":  # tables along the wrong axis make tensors of 270 MB, whose pages cost the most
+        ctypes.CDLL(None).mallopt(M_MMAP_MAX, 0)
+        ctypes.CDLL(None).mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
+    return PublicTests()
 
 
 class PublicTests:
     """What fails, and how, in the public tests of the repository that this process runs in.
 
-    The process has the repository's root as its working folder, and imports ``tests`` from there.
+    The process gets the repository's root as its working folder, and imports ``tests`` from there.
     """
 
     def __init__(self) -> None:
         """Collect the tests."""
+        os.chdir(REPOSITORY)
+        sys.path.insert(0, str(REPOSITORY))
         self._items: list[Item] = []  # the finest first
         self.signature: Any = importlib.import_module("tests.harness.hints")  # untyped, as students are to read it
         self._limit: Any = importlib.import_module("tests.harness.student").time_limit
@@ -57,7 +82,7 @@ class PublicTests:
         """The properties, of these, with failing tests; those on a second device count, too."""
         return {property_id for property_id, _, _ in self._failures(files, [i for i in self._items if i[1] in only])}
 
-    def signatures(self, files: Mapping[str, str], only: Collection[str]) -> dict[str, tuple[str, ...]]:
+    def signatures(self, files: Mapping[str, str], only: Collection[str]) -> dict[str, Signatures]:
         """The signatures of the failures that every machine can see, for each property with failing tests.
 
         Args:

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import multiprocessing
-import os
-import signal
-import sys
-import threading
-import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-import torch
-
 from grader.core.assignment import Assignment
 from grader.core.sandbox.limits import LAYERS
-from grader.core.sandbox.lockdown import die_with_parent
+from grader.lab.pool import pool
 
 from . import attacks, both_ways, variants
 from .page import Result
-
-PR_SET_CHILD_SUBREAPER = 36
 
 
 @dataclass(frozen=True)
@@ -71,46 +58,14 @@ def judged(round_: Round, jobs: int) -> Iterator[Result]:
     Raises:
         JudgeDied: If a process that judges dies.
     """
-    spawn = multiprocessing.get_context("spawn")  # not fork, which is unsafe once torch has threads
     done = 0
     judges = jobs + jobs // 2 if round_.waits else jobs
-    with ProcessPoolExecutor(judges, spawn, _prepare_judge) as pool:
-        try:
-            with _unheard():
-                results = pool.map(round_.judge, *zip(*round_.items, strict=True))  # starts all processes
-            for result in results:
+    try:
+        with pool(judges) as processes:
+            for result in processes.map(round_.judge, *zip(*round_.items, strict=True)):
                 yield result
                 done += 1
-        except BrokenProcessPool:
-            name = next(part for part in round_.items[done] if not isinstance(part, Assignment))
-            place = f"at {name} or soon after"
-            raise JudgeDied(f"a judge died in the round '{round_.title}', {place}.") from None
-        except BaseException:
-            for process in multiprocessing.active_children():  # some may hang, on purpose
-                process.kill()
-            raise
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
-@contextlib.contextmanager
-def _unheard() -> Iterator[None]:
-    """Have processes started in the block ignore Ctrl-C; this process ends them."""
-    if threading.current_thread() is not threading.main_thread():  # the only one that receives it
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _prepare_judge() -> None:
-    """Prepare a judge's process: one thread, no output; it ends with its parent, and becomes a subreaper."""
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore")  # submissions cause warnings on purpose
-    sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as the process lives
-    die_with_parent()
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    except BrokenProcessPool:
+        name = next(part for part in round_.items[done] if not isinstance(part, Assignment))
+        place = f"at {name} or soon after"
+        raise JudgeDied(f"a judge died in the round '{round_.title}', {place}.") from None
