@@ -180,7 +180,12 @@ def test_two_slips_are_both_charged(pair: tuple[Slip, Slip]) -> None:
         "shard_id_zero_refused+shard_cached",
         "padded_shards+gradient_of_foreign_ids",
         "rows_over_world+clamped",
+        "eps_as_a_floor_of_the_root+eps_default",
+        "eps_on_reciprocal+eps_default",
+        "detached_rms+in_place",
         "not_turned+rope_dtype_ignored",
+        "not_turned+tables_cast_to_the_input",
+        "initial_ratio_even+exact_fraction",
         "scaled_positions+rope_input_rounded",
     ],
 )
