@@ -182,6 +182,7 @@ def test_two_slips_are_both_charged(pair: tuple[Slip, Slip]) -> None:
         "rows_over_world+clamped",
         "eps_as_a_floor_of_the_root+eps_default",
         "eps_on_reciprocal+eps_default",
+        "eps_ignored+eps_in_input_dtype",
         "detached_rms+in_place",
         "not_turned+rope_dtype_ignored",
         "not_turned+tables_cast_to_the_input",
