@@ -175,6 +175,7 @@ def test_two_slips_are_both_charged(pair: tuple[Slip, Slip]) -> None:
         "padding_id+vocab_cached_table",
         "normalised_rows+vocab_cached_table",
         "normalised_rows+vocab_gradient_once",
+        "normalised_rows+vocab_table_in_place",
         "strided_ownership+float32_zeros",
         "clamped+float32_zeros",
         "shard_id_zero_refused+shard_cached",
