@@ -148,7 +148,13 @@ SLIPS = (
         "whole count strided",
         mean="input.square().float().unflatten(-1, (-1, gz)).mean(-1, keepdim=True)",
     ),
-    slip("in_gamma_dtype", WIDE, "norm_rounded_to_gamma", "dtype_ignored", convert="input.to(self.gamma.dtype)"),
+    slip(
+        "in_gamma_dtype",
+        WIDE,
+        "norm_rounded_to_gamma",
+        "dtype_ignored gamma_rewritten",  # gamma is then float32, or has the input's dtype: another mistake
+        convert="input.to(self.gamma.dtype)",
+    ),
     slip(
         "rms_rounded",
         WIDE,
