@@ -188,6 +188,7 @@ SLIPS = (
         "tables_cast_to_the_input",
         BUFFERS,
         "earlier_call_remembered",
+        "rope_input_rounded",
         rope_before="self.cos, self.sin = self.cos.to(input.dtype), self.sin.to(input.dtype)",
     ),
     slip(
