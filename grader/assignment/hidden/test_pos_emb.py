@@ -190,7 +190,11 @@ def test_every_batch_row_and_head_is_turned_and_keeps_its_dtype(ropes: Ropes, se
             return bool(((numbers(output, x.shape)[:, :1] - first).abs() <= EXACT).all())
 
         turns_at_zero = ropes.asking.own and not stays(ropes.new()(x.to(ropes.device)))  # rope_base charges for it
-        require(turns_at_zero or stays(output), INPUT_ROUNDED)
+        if turns_at_zero:  # then rounding shows on numbers that float16 rounds to zero
+            tiny = ropes.new(dtype=torch.float16)((x * 2.0**-40).to(ropes.device))
+            require(bool(tiny.any()) or not bool(output.any()), INPUT_ROUNDED)
+        else:
+            require(stays(output), INPUT_ROUNDED)
     for row, head in ((0, 0), (1, 2)):
         one = x[row : row + 1, :, head : head + 1].float().contiguous()
         if ropes.is_by_contract:
