@@ -292,7 +292,7 @@ def test_a_dynamic_module_keeps_what_it_grew_to(ropes: Ropes, ratio: int, traini
             require(grows or ropes.positions_held(module) == 4 * MS, UNSEEN)
         elif length == long and not (ropes.same(turned, wanted) and ropes.positions_held(module) >= long):
             wanted = first[long]  # unless the first growth left room: the property about the ratio charges for that
-        if length > MS and not ropes.same(turned, wanted) and grows_within(ropes):
+        if MS < length < max([0, *history]) and not ropes.same(turned, wanted) and grows_within(ropes):
             wanted = ropes.first(ratio, length, dynamic=True, training=training)  # rope_boundary charges for that
         what = told(length, ratio, dynamic=True, history=history)
         if history and not ropes.same(turned, wanted):

@@ -189,6 +189,7 @@ def test_two_slips_are_both_charged(pair: tuple[Slip, Slip]) -> None:
         "not_turned+tables_cast_to_the_input",
         "refuses_bfloat16+tables_cast_to_the_input",
         "initial_ratio_even+exact_fraction",
+        "rows_of_ms+exact_fraction",
         "one_step_only+rope_detached_on_growth",
         "positions_from_one+rope_input_rounded",
         "initial_ratio_even+plain_tables",
