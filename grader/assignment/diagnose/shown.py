@@ -173,7 +173,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_growth_beyond_ms": (told(CALL, ratio=(3, 5), s=2 * MS, within=OF_RATIO),),
     "rope_static_keeps_growth": (SHORT_AFTER_LONG,),
     "rope_dynamic_forgets_growth": (SHORT_AFTER_LONG,),
-    "rope_growth_piles_up": (told(OF_NO_RATIO),),
+    "rope_growth_piles_up": (told(CALL_AFTER, s=range(3 * MS + 1, 9 * MS), within=OF_NO_RATIO),),  # a call that grows
     "rope_growth_of_initial_ratio": (told(CALL, ratio=3, within=OF_RATIO),),
     "rope_scaling": (told(case="the_ratio_stretches", ratio=(2, 4), lacks=(ALONE,)),),
     "rope_base_ignored": (told(base=16, ratio=(1, 2, 4), within=SPEEDS, lacks=(ALONE,)),),

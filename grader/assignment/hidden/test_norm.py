@@ -330,7 +330,7 @@ def far_from_one(seed: int, scale: float) -> Tensor:
 
 
 def range_by_contract(student: Student, seed: int, scale: float, eps: float, device: str) -> None:
-    check_contract(student, far_from_one(seed, scale), 4, device, limit=FORWARD_LIMIT[torch.float16], eps=eps)
+    check_contract(student, far_from_one(seed, scale), 4, device, limit=ONE_ROUNDING, eps=eps)
 
 
 @pytest.mark.rubric("norm_float32_inside")
@@ -341,7 +341,7 @@ def test_squares_neither_overflow_nor_vanish(
 ) -> None:
     """Squares of these numbers, or eps, are no float16 numbers; tokens are flat, so groups do not matter."""
     normalising(student).require_division()
-    check_witness(student, far_from_one(seed, scale), eps, None, FORWARD_LIMIT[torch.float16], device)
+    check_witness(student, far_from_one(seed, scale), eps, None, ONE_ROUNDING, device)
 
 
 def to_be_rounded(seed: int, dtype: torch.dtype) -> Tensor:

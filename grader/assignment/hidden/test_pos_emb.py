@@ -190,7 +190,11 @@ def test_every_batch_row_and_head_is_turned_and_keeps_its_dtype(ropes: Ropes, se
             return bool(((numbers(output, x.shape)[:, :1] - first).abs() <= EXACT).all())
 
         turns_at_zero = ropes.asking.own and not stays(ropes.new()(x.to(ropes.device)))  # rope_base charges for it
-        require(turns_at_zero or stays(output), INPUT_ROUNDED)
+        if turns_at_zero:  # then rounding shows on numbers that float16 rounds to zero
+            tiny = ropes.new(dtype=torch.float16)((x * 2.0**-40).to(ropes.device))
+            require(bool(tiny.any()) or not bool(output.any()), INPUT_ROUNDED)
+        else:
+            require(stays(output), INPUT_ROUNDED)
     for row, head in ((0, 0), (1, 2)):
         one = x[row : row + 1, :, head : head + 1].float().contiguous()
         if ropes.is_by_contract:
@@ -252,7 +256,7 @@ def test_a_static_module_forgets_a_long_sequence(ropes: Ropes, ratio: int, train
         ropes.check(turned, first[length], told(length, ratio, history=history))
         history.append(length)
     grows = not ropes.same(first[long], first[SHORT])
-    require(grows or ropes.positions_held(module) == ratio * MS, UNSEEN)
+    require(grows or ropes.positions_held(module) == ropes.positions_held(ropes.new(ratio)) > 0, UNSEEN)
 
 
 def answered(ropes: Ropes, *, dynamic: bool) -> tuple[int, int]:
@@ -277,30 +281,30 @@ def test_a_dynamic_module_keeps_what_it_grew_to(ropes: Ropes, ratio: int, traini
     lengths = (SHORT, middle, long)
     first = {length: ropes.first(ratio, length, dynamic=True, training=training) for length in lengths}
     module = ropes.new(ratio, dynamic=True).train(training)
+    shows = not ropes.is_by_contract and not ropes.same(first[long], first[SHORT])
     wanted, grows = first[SHORT], True
     history: list[int] = []
     for length in (SHORT, middle, SHORT, 4 * MS - 1, long, long - 2 * MS, middle, SHORT):
         turned = ropes.turn(module, length)
         if length == middle and middle not in history:
             wanted = turned
-            grows = not ropes.same(turned, first[SHORT])
+            grows = shows or not ropes.same(turned, first[SHORT])
             require(grows or ropes.positions_held(module) == 4 * MS, UNSEEN)
         elif length == long and not (ropes.same(turned, wanted) and ropes.positions_held(module) >= long):
             wanted = first[long]  # unless the first growth left room: the property about the ratio charges for that
-        if length > MS and not ropes.same(turned, wanted) and grows_within(ropes):
+        if MS < length < max([0, *history]) and not ropes.same(turned, wanted) and grows_within(ropes):
             wanted = ropes.first(ratio, length, dynamic=True, training=training)  # rope_boundary charges for that
         what = told(length, ratio, dynamic=True, history=history)
         if history and not ropes.same(turned, wanted):
             check_after(ropes, lambda: ropes.new(ratio, dynamic=True).train(training), wanted, history, length, what)
         ropes.check(turned, wanted, what)
         history.append(length)
-    grows |= not ropes.same(first[long], first[SHORT])
     require(grows or ropes.positions_held(module) == 8 * MS, UNSEEN)
 
 
 def grows_within(ropes: Ropes) -> bool:
     """Whether a new module wrongly makes new tables between ``ms`` and ``es``, where it has enough positions."""
-    return not ropes.same(ropes.turn(ropes.new(3), 2 * MS), ropes.of_ratio(3, 2 * MS))
+    return not ropes.same(ropes.turn(ropes.new(3), 2 * MS), ropes.turn(ropes.new(3), SHORT))
 
 
 def check_registration(module: StudentModule, positions: int) -> None:
@@ -355,8 +359,12 @@ def test_the_input_stays_as_it_was(ropes: Ropes, seed: int, dtype: torch.dtype) 
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 def test_earlier_calls_leave_no_trace(ropes: Ropes, seed: int, dynamic: bool) -> None:
     """Calls with other values, dtypes and modes, none with growth: other properties judge what growth leaves."""
+    if ropes.is_by_contract:
+        turned = ropes.turn(ropes.new(dynamic=dynamic), SHORT)
+        require(not ropes.same(turned[:1], turned[1:2]), ALIKE)  # tables that are not used show no trace
     calls = [Step(input=normal(seed, "call", k, shape=(2, 5 - k % 2, 5, DIM)).to(ropes.device)) for k in range(3)]
-    narrow = Step(input=normal(seed, "narrow", shape=(2, 5, 5, DIM)).bfloat16().to(ropes.device))
+    narrow_dtype = torch.float16 if dynamic else torch.bfloat16  # a submission may refuse one of them
+    narrow = Step(input=normal(seed, "narrow", shape=(2, 5, 5, DIM)).to(narrow_dtype).to(ropes.device))
     steps = [calls[0], narrow, calls[1], Step(mode=False), calls[2]]
     check_history(
         lambda _: ropes.as_turned(ropes.new(dynamic=dynamic)), steps, (), lambda fault: ropes.excuse(fault, TURNED)

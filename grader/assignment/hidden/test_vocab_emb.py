@@ -314,11 +314,21 @@ def test_gradients_add_up_over_repeated_ids(student: Student, seed: int, dtype: 
         student.read.append(Shown(narrow=False))
     except WrongAnswer as fault:
         given = UNSORTED.to(device)
+        if not rows.only_rows and is_changed(construct(student, table, device), table, given):
+            student.excuse(fault, ("vocab_purity",))  # autograd does not see the change
+            return
         found = construct(student, table, device).gradients(given, upstream=torch.ones(*given.shape, 5).to(table))
         arrives = any(gradient is not None and bool(gradient.any()) for gradient in found.of_parameters)
         if not arrives or is_steady(lambda: construct(student, table, device), given):
             raise
         student.excuse(fault, ("vocab_lookup",))
+
+
+def is_changed(module: StudentModule, table: Tensor, ids: Tensor) -> bool:
+    """Whether a call changes the table that the module holds."""
+    module(ids)
+    held = module.held(table.numel())
+    return held is not None and not torch.equal(rows_held(held, table, ALL).cpu(), table)
 
 
 def check_gradients(

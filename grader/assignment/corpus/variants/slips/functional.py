@@ -50,7 +50,7 @@ SLIPS = (
         tables="torch.ones_like(cos), torch.zeros_like(sin)",
     ),
     slip("angle_doubled", PAIRS, "rotary_other_turn", tables="cos * cos - sin * sin, 2 * sin * cos"),
-    slip("cos_for_sin", PAIRS, "rotary_other_turn", tables="cos, cos"),
+    slip("cos_for_sin", PAIRS, "rotary_other_turn", "tables_in_place", tables="cos, cos"),
     slip(
         "halves_returned_swapped",
         PAIRS,

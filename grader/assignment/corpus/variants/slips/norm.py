@@ -148,7 +148,13 @@ SLIPS = (
         "whole count strided",
         mean="input.square().float().unflatten(-1, (-1, gz)).mean(-1, keepdim=True)",
     ),
-    slip("in_gamma_dtype", WIDE, "norm_rounded_to_gamma", convert="input.to(self.gamma.dtype)"),
+    slip(
+        "in_gamma_dtype",
+        WIDE,
+        "norm_rounded_to_gamma",
+        "dtype_ignored gamma_rewritten",  # gamma is then float32, or has the input's dtype: another mistake
+        convert="input.to(self.gamma.dtype)",
+    ),
     slip(
         "rms_rounded",
         WIDE,
@@ -164,12 +170,25 @@ SLIPS = (
         "init_after_extra_draw",
         norm_earlier="torch.empty_like(self.gamma).normal_(generator=generator)",
     ),
-    slip("normal_draw", INIT, "init_other_distribution", norm_draw="self.gamma.normal_(generator=generator)"),
-    slip("range_ignored", INIT, "init_other_scale", norm_draw="self.gamma.uniform_(-1, 1, generator=generator)"),
     slip(
-        "range_symmetric",
+        "normal_draw",
+        INIT,
+        "init_other_distribution",
+        "range_default",
+        norm_draw="self.gamma.normal_(generator=generator)",
+    ),
+    slip(
+        "range_ignored",
         INIT,
         "init_other_scale",
+        "range_default",
+        norm_draw="self.gamma.uniform_(-1, 1, generator=generator)",
+    ),
+    slip(
+        "range_symmetric",  # of the slip's (0, 1), too, it makes (-1, 1)
+        INIT,
+        "init_other_scale",
+        "range_default",
         norm_draw="self.gamma.uniform_(-self.init_range[1], self.init_range[1], generator=generator)",
     ),
     slip(

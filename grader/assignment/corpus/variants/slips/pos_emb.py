@@ -103,8 +103,10 @@ SLIPS = (
     ),
     slip("rows_of_ms", EDGE, "rope_growth_beyond_ms", "growth_keeps_the_base", initial_rows="self.ms"),
     slip(
-        "rows_of_ms_whatever_the_ratio",
+        "rows_of_ms_whatever_the_ratio",  # no call that grows has enough rows
         f"{EDGE} {EVEN}",
+        None,
+        "rope_detached_on_growth",
         positions="torch.arange(self.ms, dtype=torch.float32)",
         grow="s > self.ms * self.k0",
         store="self.keep(cos, sin); self.k0 = k",
@@ -168,7 +170,7 @@ SLIPS = (
         "angles_in_bfloat16 rope_input_rounded",
         rope_more="assert dtype == torch.float32",
     ),
-    slip("rope_dtype_ignored", BUFFERS, "rope_table_dtype", table_dtype="torch.float32"),
+    slip("rope_dtype_ignored", BUFFERS, "rope_table_dtype", "rope_input_rounded", table_dtype="torch.float32"),
     slip(
         "dtype_lost_on_growth",
         BUFFERS,
@@ -188,6 +190,7 @@ SLIPS = (
         "tables_cast_to_the_input",
         BUFFERS,
         "earlier_call_remembered",
+        "rope_input_rounded",
         rope_before="self.cos, self.sin = self.cos.to(input.dtype), self.sin.to(input.dtype)",
     ),
     slip(
