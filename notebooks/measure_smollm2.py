@@ -30,10 +30,10 @@ from ref.position.angles import rotary_angles
 from ref.position.rope import rotate_adjacent, rotate_half_split
 from ref.position.scaling import Scaled, linear_scaling, no_scaling, ntk_scaling
 from ref.position.yarn import yarn_scaling
-from tests.demo import LanguageModel, load, windows
 from tests.models.gguf import Gguf, Tokenizer, model_file
 from tests.models.layers import Layer, Slots
 from tests.models.llama import Llama, published
+from tests.models.small import LanguageModel, load, windows
 
 RESULTS, SLICE = (Path(__file__).with_name("source") / f"smollm2{part}.json" for part in ("", "_head"))
 KEPT = Path("build/smollm2")

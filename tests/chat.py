@@ -14,7 +14,7 @@ from statistics import fmean
 
 import torch
 
-from .demo import Demo, load
+from .demo import Demo
 from .harness.compare import ranges
 from .harness.messages import Language
 from .harness.terminal import exit_status
@@ -22,6 +22,7 @@ from .models.gguf import Gguf, Tokenizer, model_file, progress_bar
 from .models.layers import Slots, Stopped
 from .models.llama import LENGTH, LONG_BASE, SHORT_BASE, WINDOW, Llama, Look, Pieces, Turns, look, wrong_rows
 from .models.show import Curve, Plot, Section, Speech, parser, show
+from .models.small import load
 from .models.words import say
 
 SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"  # as in the model's own template

@@ -114,9 +114,9 @@ def test_a_token_gives_the_same_output_alone_as_in_a_batch(device):
     ids=["root-of-1-plus-15", "root-of-49-plus-15", "root-of-a-quarter-plus-three", "root-of-9-plus-16-tiny", "zeros"],
 )
 def test_eps_is_added_under_the_root(magnitude, eps, root, dtype, device):
-    """Values of one magnitude m are divided by sqrt(m² + eps): here sqrt({magnitude}² + {eps}) = {root}.
+    """Values of one magnitude m are divided by sqrt(m² + eps). Here sqrt({magnitude}² + {eps}) = {root}.
 
-    绝对值都是 m 的一组数除以 sqrt(m² + eps)；这里 sqrt({magnitude}² + {eps}) = {root}。
+    绝对值都是 m 的一组数除以 sqrt(m² + eps)。这里 sqrt({magnitude}² + {eps}) = {root}。
     """
     norm = build(hidden_size=16, group_size=4, eps=float(eps), dtype=dtype, device=device)
     signs = alternating(1, 2, 16)

@@ -21,7 +21,7 @@ Law = Mapping[str, str]  # by language
 # Parts that have no influence on a report: of an assignment, and of the core.
 NOT_DECIDING = ("corpus", "demo", "selftest")
 NOT_DECIDING_IN_CORE = ("cli", "export", "grades", "pages")
-CASE = re.compile(r"[.:。；] ?(?:[Hh]ere|这里)[^{]*\{.*")  # the numbers of a case, which end a law
+CASE = re.compile(r"(?<=[.。])[^.。]*\{.*")  # from the first sentence on that has a field: the numbers of a case
 
 
 @dataclass(frozen=True)
@@ -114,12 +114,12 @@ class Assignment:
         engine = [path for path in core.rglob("*.py") if path.relative_to(core).parts[0] not in NOT_DECIDING_IN_CORE]
         engine += [*(PACKAGE / "second_device").rglob("*.py"), PACKAGE / "source_rules.py", PACKAGE / "testing.py"]
         digest = hashlib.sha256(self.rubric.deciding.encode())
-        for root, paths in ((PACKAGE, engine), (self.root, self.deciding_paths())):
+        for root, paths in ((PACKAGE, engine), (self.root, self._deciding())):
             for path in sorted(paths):
                 digest.update(f"{path.relative_to(root)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
         return digest.hexdigest()
 
-    def deciding_paths(self) -> list[Path]:
+    def _deciding(self) -> list[Path]:
         """The files of the package and of the reference that a report depends on, but for the rubric."""
         files = self.folder.rglob("*.py")
         own = [path for path in files if not set(path.relative_to(self.folder).parts) & {*NOT_DECIDING}]
@@ -160,4 +160,4 @@ def _words(test: ast.FunctionDef) -> Law:
     """The docstring without a case's numbers: a paragraph in English, and one in Chinese, which has no spaces."""
     english, _, chinese = (ast.get_docstring(test) or "").partition("\n\n")
     lines = "".join(line.strip() for line in chinese.splitlines())
-    return {"en": CASE.sub(".", " ".join(english.split())), "zh": CASE.sub("。", lines)}
+    return {"en": CASE.sub("", " ".join(english.split())), "zh": CASE.sub("", lines)}

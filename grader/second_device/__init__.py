@@ -16,18 +16,8 @@ import torch
 from torch import nn
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-from .backend import (
-    DEVICE,
-    LABEL,
-    NAME,
-    Backend,
-    Generator,
-    NotSimulated,
-    asks_for_cuda,
-    is_here,
-    lacks,
-    unless_dense,
-)
+from .absent import NotSimulated, asks_for_cuda, lacks, unless_dense
+from .backend import DEVICE, LABEL, NAME, Backend, Generator, is_here
 from .compute import direct, exchange_data, fallback
 
 __all__ = [

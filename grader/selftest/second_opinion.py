@@ -159,7 +159,7 @@ def check_cells(out: Path, downloaded: Path, told: str) -> None:
         told: What the command printed on the error stream.
     """
     lines, raw = [line.removeprefix("'") for line in told.splitlines()], _earned(out)
-    changed = {  # from each grade that is told with its student to the reason above it
+    changed = {  # by student and grade, the reason in the heading above
         one.removeprefix("'"): head.partition(" changed: ")[2]
         for head, names in pairwise(lines)
         if " changed: " in head

@@ -66,7 +66,7 @@ def test_discrimination_is_a_correlation_with_all_other_points() -> None:
     assert statistics_of(reports[0]).properties[0].discrimination is None  # one is too few
     first, *others = by_id
     apart = statistics_of(graded("ada", {first: FAILED}), graded("bo", dict.fromkeys(others, FAILED)))
-    assert apart.properties[0].discrimination == pytest.approx(-1)  # whoever passes it has lost everything else
+    assert apart.properties[0].discrimination == pytest.approx(-1)  # everyone who passes it lost all other points
 
 
 def test_a_submission_holds_a_misconception_once() -> None:

@@ -52,7 +52,7 @@ METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.
 
 
 def packed(files: Tree, chance: random.Random) -> tuple[str, bytes]:
-    """An archive of some kind, with the suffix that goes with it."""
+    """An archive of one kind, with its suffix."""
     kind = chance.choice(KINDS)
     buffer = io.BytesIO()
     if kind == "zip":

@@ -2,63 +2,35 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import pytest
 import torch
 
 from grader.assignment import ASSIGNMENT
-from grader.core.judge import record
+from grader.assignment.selftest.recorded import NAME, PASSING, RECORDING, SINGLY, TABLE, X, packed
 from grader.core.judge.faults import Crashed, NotImplementedYet, StudentFault, TimedOut
-from grader.core.judge.judge import Judge
-from grader.core.judge.record import Noted, Recording, Replies, alike
+from grader.core.judge.record import Noted, Recording, Replies
 from grader.core.judge.replay import (
     IN_FLIGHT,
     SAMPLED,
     Replay,
-    Replayed,
-    Unforeseen,
     sampled_requests,
     shuffled,
 )
 from grader.core.judge.student import Student, raised_at_once
 from grader.core.judge.student_objects import StudentModule
 from grader.core.messages import say
-from grader.core.results.report import Report
 from grader.core.rubric import Rubric
 from grader.core.sandbox.handle import InProcessWorker, Operation, Worker, WorkerFailed
-from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import Limits
-from grader.core.sandbox.protocol import Message
-from grader.core.settings import Settings
-from grader.selftest.submissions import submission
 
 PROPERTIES = ("first", "second", "third", "fourth", "fifth", "sixth")
-X = torch.tensor([[[[1.0, 2.0]]]])
-TABLE = torch.ones(1, 2)
-NAME = "apply_rotary_pos_emb"
 VOCAB = "src/modeling/vocab_emb.py"
 SPENT_S = 0.1
-LOAD: list[Operation] = [("load", {"module": "src.functional", "name": NAME})]
-CALL: list[Operation] = [("call", {"target": NAME, "arguments": [X, TABLE, TABLE]})]
-
-
-def packed(*values: object) -> bytes:
-    """A message of those values."""
-    message = Message()
-    for value in values:
-        message.add(value)
-    return message.packed()
-
-
-SINGLY = [packed(LOAD), packed(CALL)]
-RECORDING = Recording(frozenset({NAME}), [[1]], [0], packed(LOAD, CALL), SINGLY, 1.0)
-PASSING = packed({"value": None}, {"value": X})
 FAILED = WorkerFailed("timed_out", say("no answer in time"))
 DIED = WorkerFailed("crashed", say("no answer: the process exited"))
 
@@ -307,153 +279,6 @@ def test_the_sample_of_a_property_is_some_whole_cases_and_what_they_import() -> 
         }
 
 
-# ── What is recorded ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_what_the_reference_is_asked_for_is_recorded_case_by_case(rubric: Rubric) -> None:
-    noted = Noted()
-    student = Student(ASSIGNMENT.solution(), InProcessWorker, rubric, Limits())
-    student.begin("", noted.around)
-    for _ in range(2):
-        student.start_case()
-        noted.begin_case()
-        student.apply_rotary_pos_emb(X, TABLE, TABLE)
-    recording = noted.recording()
-    assert recording
-    assert recording.names == {NAME}
-    assert recording.loads == [0]
-    assert recording.cases == [[1], [2]]
-    assert recording.singly == [*SINGLY, SINGLY[1]]
-    assert recording.packed == packed(LOAD, CALL, CALL)
-
-
-def test_a_property_that_asks_for_nothing_cannot_be_replayed() -> None:
-    assert Noted().recording() is None
-
-
-def test_a_property_that_asks_a_second_worker_cannot_be_replayed(rubric: Rubric) -> None:
-    noted = Noted()
-    noted.begin_case()
-    for _ in range(2):
-        student = Student(ASSIGNMENT.solution(), InProcessWorker, rubric, Limits())
-        student.begin("", noted.around)
-        student.apply_rotary_pos_emb(X, TABLE, TABLE)
-    assert noted.recording() is None
-
-
-# ── What replies are good for ───────────────────────────────────────────────────────────────────────────────────────
-
-
-def replayed(replies: bytes) -> Replayed:
-    """A replay of these replies, at its first case."""
-    worker = Replayed(Replies(RECORDING, replies))
-    worker.begin_case(0)
-    return worker
-
-
-def test_a_case_gets_the_replies_that_belong_to_it() -> None:
-    two = replace(RECORDING, cases=[[1], [2]], singly=[*SINGLY, SINGLY[1]])
-    worker = Replayed(Replies(two, packed({"value": None}, {"value": 1}, {"value": 2})))
-    for place in (1, 0, 1):
-        worker.begin_case(place)
-        assert worker.request(CALL, 1.0) == {"value": place + 1}
-    assert worker.request(LOAD, 1.0) == {"value": None}
-
-
-def test_a_request_that_was_not_recorded_has_no_reply() -> None:
-    worker = replayed(PASSING)
-    with pytest.raises(Unforeseen):
-        worker.request([("call", {"target": NAME, "arguments": [X.double(), TABLE, TABLE]})], 1.0)
-
-
-@pytest.mark.parametrize(
-    "replies",
-    [
-        b"",
-        packed(),
-        packed({"value": None}),
-        packed({"value": None}, {"verdict": "passed"}),
-        PASSING[:-1],
-        PASSING + b"x",
-        b"\xff\xff\xff\xff" + PASSING,
-    ],
-    ids=["empty", "none", "too_few", "no_value", "short", "long", "size"],
-)
-def test_malformed_replies_decide_nothing(replies: bytes) -> None:
-    with pytest.raises(Unforeseen):
-        replayed(replies).request(CALL, 1.0)
-
-
-# ── Two answers to one request ──────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
-        (torch.ones(3), torch.ones(3) * (1 + 2.0**-20), True),
-        (torch.ones(3), torch.ones(3) * 1.01, False),
-        (torch.ones(3), torch.ones(3).double(), False),
-        (torch.ones(3), torch.ones(1, 3), False),
-        (torch.tensor([1.0, math.nan]), torch.tensor([1.0, math.nan]), True),
-        (torch.tensor([1.0, math.nan]), torch.tensor([1.0, 2.0]), False),
-        (torch.tensor([1.0, math.inf]), torch.tensor([1.0, -math.inf]), False),
-        (torch.tensor([1, 2]), torch.tensor([1, 3]), False),
-        (torch.tensor([1j]), torch.tensor([1j * (1 + 2.0**-20)]), True),
-        ([1, "a"], [1, "a"], True),
-        ([1, "a"], [1, "b"], False),
-        ((torch.ones(2),), (torch.ones(2) * 2,), False),
-        (None, 1, False),
-    ],
-    ids=str,
-)
-def test_values_are_alike_up_to_their_last_bits(one: object, other: object, same: bool) -> None:
-    assert alike({"value": one}, {"value": other}) is same
-
-
-def test_two_errors_of_a_kind_are_alike_whatever_they_say() -> None:
-    """A worker whose own words for exceptions have been replaced gives errors of another kind."""
-    first, second = ({"error": {"kind": "crashed", "message": f"at 0x{n}"}} for n in (1, 2))
-    assert alike(first, second)
-    assert not alike(first, {"error": {"kind": "passed", "message": "all well"}})
-    assert not alike({"error": {}}, {"value": None})
-
-
-@pytest.mark.parametrize("kind", [None, [], {}, torch.ones(2)], ids=["none", "list", "dict", "tensor"])
-def test_an_error_of_a_forged_kind_is_one_without_a_kind(kind: object) -> None:
-    forged = {"error": {"kind": kind}}
-    assert record.error_kind(forged) == ""
-    assert alike(forged, {"error": {}})
-    assert Replies(RECORDING, packed({"value": None}, forged)).are_whole
-
-
-def agree(*replies: dict[str, Any], asked: Sequence[Operation] = tuple(CALL)) -> bool:
-    """Whether a worker that gives these replies has answered as the passing ones."""
-
-    class Answering(InProcessWorker):
-        def request(self, *_: Any) -> dict[str, Any]:
-            return given.pop(0)
-
-    given, noted = list(replies), Noted()
-    noted.around(Answering({})).begin_case()
-    noted.request(LOAD, 1.0)
-    for _ in replies[1:]:
-        noted.request(asked, 1.0)
-    return Replies(RECORDING, PASSING).agree_in_case(0, noted.of_case)
-
-
-@pytest.mark.parametrize(
-    ("reply", "same"),
-    [({"value": X}, True), ({"value": -X}, False), ({"error": {}}, False), ({"error": {"kind": "timed_out"}}, True)],
-)
-def test_another_value_than_before_is_noticed(reply: dict[str, Any], same: bool) -> None:
-    assert agree({"value": None}, reply) is same
-
-
-def test_after_another_request_nothing_is_compared_any_more() -> None:
-    other: list[Operation] = [("call", {"target": NAME, "arguments": []})]
-    assert agree({"value": None}, {"value": 1}, {"value": -X}, asked=other)
-
-
 # ── What needs no second question ───────────────────────────────────────────────────────────────────────────────────
 
 
@@ -515,167 +340,3 @@ def test_another_worker_confirms_that_an_import_fails(rubric: Rubric, again: str
     with pytest.raises(Crashed, match="nothing_of_this_name"):
         student.VocabEmbedding(vocab_size=4, emb_size=2).parameters()
     assert student.fails_to_import_again() is same
-
-
-# ── The whole ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[Zygote]:
-    """One entry for each worker that is started; none is given up for being slow, as on a busy machine it may be."""
-    monkeypatch.setattr(record, "LEAST_S", 60.0)
-    monkeypatch.setattr(record, "MOST_S", 60.0)
-    workers: list[Zygote] = []
-    start = Zygote.start
-
-    def counted(zygote: Zygote, files: Mapping[str, str]) -> Worker:
-        workers.append(zygote)
-        return start(zygote, files)
-
-    monkeypatch.setattr(Zygote, "start", counted)
-    return workers
-
-
-WITH_MISTAKES = {
-    **ASSIGNMENT.solution(),
-    VOCAB: ASSIGNMENT.solution()[VOCAB]
-    + "\ndef forward(self, input_ids):\n    return self.table[input_ids * 0].double()\n"
-    "\nVocabEmbedding.forward = forward\n",
-}
-
-
-@pytest.fixture(scope="module")
-def whole() -> Iterator[Judge]:
-    """A judge of all tasks."""
-    with contextlib.closing(Judge(Settings(ASSIGNMENT, device="cpu"))) as judge:
-        yield judge
-
-
-@pytest.mark.process
-def test_two_workers_are_enough_for_right_work(started: list[Zygote], whole: Judge) -> None:
-    """The second one answers the sample."""
-    report = whole.grade(submission(ASSIGNMENT.solution()))
-    assert (report.score, report.bonus) == (report.max_score, report.max_bonus)
-    assert len(started) == 2
-
-
-@pytest.mark.process
-@pytest.mark.parametrize(
-    ("files", "processes"), [(ASSIGNMENT.stubs(), 3), (WITH_MISTAKES, 4)], ids=["stubs", "mistakes"]
-)
-def test_failing_properties_share_a_process(
-    files: Mapping[str, str], processes: int, started: list[Zygote], judges: Judges
-) -> None:
-    """One for the replay, one for what fails, one when a test reads what its piece does, and one for the sample."""
-    judges(False).grade(submission(ASSIGNMENT.solution()))
-    started.clear()
-    report = judges(False).grade(submission(files))
-    assert sum(outcome != "passed" for outcome in outcomes(report).values()) > 1
-    assert len(started) <= processes
-
-
-@pytest.mark.process
-def test_a_crash_at_import_is_one_cause_for_all_properties(started: list[Zygote], whole: Judge) -> None:
-    """One process for the replay, one to confirm it, and one for what a module calls where the rotation is missing."""
-    report = whole.grade(submission({path: CRASHES + text for path, text in ASSIGNMENT.solution().items()}))
-    assert set(outcomes(report).values()) == {"crashed"}
-    assert len(started) == 3
-
-
-Judges = Callable[[bool], Judge]
-
-
-@pytest.fixture(scope="module")
-def judges() -> Iterator[Judges]:
-    """``judges(plain)``: a judge of task 2, which asks for all request by request, or only for what does not pass."""
-    with contextlib.ExitStack() as open_ones:
-
-        @cache
-        def judge(plain: bool) -> Judge:
-            return open_ones.enter_context(
-                contextlib.closing(Judge(Settings(ASSIGNMENT, device="cpu", only="task2", plain=plain)))
-            )
-
-        yield judge
-
-
-@pytest.mark.process
-def test_plainly_there_is_another_for_each_property(started: list[Zygote], judges: Judges, rubric: Rubric) -> None:
-    report = judges(True).grade(submission(ASSIGNMENT.solution()))
-    assert report.score == report.max_score
-    assert len(started) == 2 + len(rubric.only("task2").properties)
-
-
-def graded(judge: Judge, forward: str, reset: str = "") -> Report:
-    """The report on a module with this forward, and this after a reset; in its file each import counts one up."""
-    path = "src/modeling/vocab_emb.py"
-    text = ASSIGNMENT.solution()[path] + (
-        "\n\ntorch.imports = getattr(torch, 'imports', 0) + 1\n\n"
-        f"def forward(self, input_ids):\n    {forward}\n\nVocabEmbedding.forward = forward\n"
-        "reset = VocabEmbedding.reset_parameters\n\n"
-        f"def again(self):\n    reset(self)\n    {reset or 'pass'}\n\nVocabEmbedding.reset_parameters = again\n"
-    )
-    return judge.grade(submission({**ASSIGNMENT.solution(), path: text}))
-
-
-def outcomes(report: Report) -> dict[str, str]:
-    """By property."""
-    return {prop.id: str(prop.outcome) for task in report.tasks for prop in task.properties}
-
-
-def same_but_for_times(reports: Sequence[Report]) -> bool:
-    """Whether reports have the same bytes, but for when they were made."""
-    return (
-        len({report.model_copy(update={"provenance": None}).model_dump_json(warnings=False) for report in reports}) == 1
-    )
-
-
-@pytest.mark.process
-def test_who_guesses_twice_gets_the_worse_of_both(judges: Judges) -> None:
-    """Wrong from the second import on, right in each new process; the first property is first in one order only."""
-    forward = "return self.table[input_ids] if torch.imports < 2 else self.table[input_ids] * 2"
-    reports = [graded(judges(plain), forward) for plain in (False, True)]
-    assert outcomes(reports[0])["vocab_lookup"] == "inconsistent"
-    honest = graded(judges(False), "return self.table[input_ids] * 2")
-    assert reports[0].score is not None
-    assert honest.score is not None
-    assert reports[0].score <= honest.score
-    assert same_but_for_times(reports)
-
-
-@pytest.mark.process
-def test_who_is_right_only_later_is_found_by_the_sample(judges: Judges) -> None:
-    forward = "return self.table[input_ids] if torch.imports > 1 else self.table[input_ids] * 2"
-    reset = "self.table.data.mul_(1 if torch.imports > 1 else 2)"
-    reports = [graded(judges(plain), forward, reset) for plain in (False, True)]
-    assert {prop for prop, outcome in outcomes(reports[0]).items() if outcome != "passed"} == {
-        "vocab_lookup",
-        "vocab_init_and_reset",
-    }
-    assert same_but_for_times(reports)
-
-
-@pytest.mark.process
-def test_what_fails_in_a_used_process_alone_is_shown_to_a_person(judges: Judges) -> None:
-    """The process that serves again fails as the replay does, but first it is new, and differs."""
-    once = "\nif getattr(torch, 'is_taken', False):\n    raise RuntimeError('twice')\ntorch.is_taken = True\n"
-    path = "src/modeling/vocab_emb.py"
-    report = judges(False).grade(submission({**ASSIGNMENT.solution(), path: ASSIGNMENT.solution()[path] + once}))
-    assert set(outcomes(report).values()) == {"inconsistent"}
-
-
-@pytest.mark.process
-def test_an_endless_loop_in_one_piece_costs_no_other_task_anything(whole: Judge) -> None:
-    """Lists of another piece, which were under way meanwhile, were charged for the time that this one took."""
-    path = "src/functional.py"
-    loop = "\n\ndef apply_rotary_pos_emb(input, cos, sin):\n    while True:\n        pass\n"
-    report = whole.grade(submission({**ASSIGNMENT.solution(), path: ASSIGNMENT.solution()[path] + loop}))
-    assert (report.score, report.bonus) == (report.max_score, 0)
-
-
-@pytest.mark.process
-def test_settings_that_stay_behind_cost_nothing(judges: Judges) -> None:
-    """Defaults of torch and random numbers are as in a new process whenever the submission is imported anew."""
-    forward = "torch.set_default_dtype(torch.float64); torch.manual_seed(3); return self.table[input_ids]"
-    report = graded(judges(False), forward)
-    assert report.score == report.max_score

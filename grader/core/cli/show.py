@@ -35,7 +35,7 @@ MARKS = {
 }
 
 NOT_ASKED: Mapping[str, Practice] = MappingProxyType({})
-NO_OTHERS: Mapping[str, int] = MappingProxyType({})
+NONE_UNNAMED: Mapping[str, int] = MappingProxyType({})
 MAX_NAME = 30
 LEAST_NAME = 8  # columns that are left of names and ids in a narrow terminal
 
@@ -87,7 +87,7 @@ def print_statistics(
     rubric: Rubric,
     language: str,
     console: Console,
-    unnamed: Mapping[str, int] = NO_OTHERS,
+    unnamed: Mapping[str, int] = NONE_UNNAMED,
 ) -> None:
     """Print the statistics of a class, as on the class page; ``unnamed`` counts lost properties without a mistake."""
     properties = Table(Column("property", overflow="fold"), box=None, header_style="bold", padding=(0, 1))

@@ -57,7 +57,7 @@ class Student:
         self.files = files
         self._start_worker = start_worker
         self._rubric = rubric
-        self._with_stand_in: dict[str, Student] = {}
+        self._stand_ins: dict[str, Student] = {}
         self._recorded: tuple[str, str] | None = None  # module and name of the function that is recorded
         self._file_of = {name: task.file_of(name) for task in rubric.tasks for name in task.names}
         self._limits = limits
@@ -111,7 +111,7 @@ class Student:
         if self._worker is not None:
             self._worker.close()
         self._worker, self._loaded, self._refused, self._gave_out = None, set(), {}, None
-        for sibling in self._with_stand_in.values():
+        for sibling in self._stand_ins.values():
             sibling.start_afresh()
 
     def with_stand_in(self, name: str) -> Student:
@@ -124,11 +124,11 @@ class Student:
         """
         if self._gave_out is not None:
             raise self._gave_out
-        if name not in self._with_stand_in:
-            self._with_stand_in[name] = self._alike()
-            self._with_stand_in[name]._recorded = (self._module_of(name), name)
-            self._with_stand_in[name].import_faults = {}  # a file may be importable without that function
-        return self._with_stand_in[name]
+        if name not in self._stand_ins:
+            self._stand_ins[name] = self._alike()
+            self._stand_ins[name]._recorded = (self._module_of(name), name)
+            self._stand_ins[name].import_faults = {}  # a file may be importable without that function
+        return self._stand_ins[name]
 
     def reading(self, read: Callable[[Student], T]) -> T:
         """What ``read`` finds out about the submission: once for all properties, from a worker of its own.
@@ -210,7 +210,7 @@ class Student:
     def start_over(self, start_worker: StartWorker) -> None:
         """Ask other workers from now on, and forget what was found out from those before, except what has hung."""
         self.start_afresh()
-        self._start_worker, self.import_faults, self._with_stand_in = start_worker, {}, {}
+        self._start_worker, self.import_faults, self._stand_ins = start_worker, {}, {}
         self.readings = Readings(self._reader)
 
     def fails_to_import_again(self) -> bool:

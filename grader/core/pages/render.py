@@ -82,7 +82,7 @@ class Pages:
     ) -> str:
         """The page of one student, which says nothing about any other; the report is in the language of the pages.
 
-        ``own`` holds the grades of this submission's students; it is empty if another submission of theirs counts. If
+        ``own`` holds the grades of this submission's students; it is empty if another of their submissions counts. If
         None, grades are computed without decisions.
         """
         origin, policy = report.submission.origin, self._rubric.policy

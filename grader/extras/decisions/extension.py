@@ -21,6 +21,7 @@ from grader.extras.decisions.placing import book, placed
 from .file import files_in, read
 
 TABLE = Path(__file__).with_name("history.sql")
+COLUMNS = "noted_at, change, student, what, who, decided_at, why, decision, before, ground"
 _STANDING = (
     "SELECT decision, ground FROM decisions WHERE id IN (SELECT max(id) FROM decisions GROUP BY decision) "
     "AND change = 'made' ORDER BY id"
@@ -107,11 +108,10 @@ def _slot(own: Decision) -> tuple[str, str]:
 def _insert(
     ledger: sqlite3.Connection, now: str, change: str, identity: str, before: str | None, ground: str | None
 ) -> None:
-    """Add a row, in the order of the columns in ``history.sql``."""
     own = Decision.model_validate_json(identity)
     facts = (own.student, own.slot, own.who, own.when.isoformat(), own.why or "")
     row = (now, change, *facts, identity, before, ground)
-    ledger.execute(f"INSERT INTO decisions VALUES (NULL, {', '.join('?' * len(row))})", row)
+    ledger.execute(f"INSERT INTO decisions ({COLUMNS}) VALUES ({', '.join('?' * len(row))})", row)
 
 
 def _with_ground(own: Ruling, ground: str | None) -> Ruling:

@@ -80,9 +80,9 @@ def _show(findings: Findings, out: Path) -> None:
 
 
 def _name(path: str) -> str:
-    from .work import FILES  # with numpy
+    from .work import named  # with numpy
 
-    return FILES.get(path) or path.rpartition("/")[2]
+    return named(path).rpartition("/")[2]
 
 
 PANEL = "More"

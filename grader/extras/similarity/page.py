@@ -18,10 +18,9 @@ from grader.core.sentences import read
 
 from .code import PASSAGE, Array
 from .pairs import Findings, Match, Pair
-from .work import FILES, SHORT, Piece
+from .work import SHORT, WORDS, Piece, named
 
 HERE: Final = Path(__file__).parent
-WORDS: Final = HERE / "words.toml"
 
 NEAR_LINES: Final = 3  # up to so many lines between two matches are shown; more are left out
 MAX_LINES: Final = 150  # lines of a block that are shown, on each side
@@ -78,7 +77,7 @@ def listing(pairs: Sequence[Pair]) -> Iterator[tuple[str, ...]]:
                 f"{number}",
                 pair.first.id,
                 pair.second.id,
-                FILES.get(match.file, match.file),
+                named(match.file),
                 strongest,
                 *_cells(match),
             )

@@ -17,6 +17,7 @@ from grader.core.intake.candidate import Candidate
 from grader.core.intake.submission import LEFT_OUT, Submission
 from grader.core.messages import Message, say
 from grader.core.rubric import Rubric
+from grader.core.sentences import read
 
 from .code import MAX_CHARACTERS, NOTHING, Array, Code, TooLong, read_code
 from .library import Finding, Unparsed, library_use
@@ -26,7 +27,7 @@ REFERENCE: Final = "ref"
 SHORT: Final = 100
 NEAR: Final = 0.8  # the part of a file that has to be in a known answer for the file to be reported
 HELPERS: Final = "*"  # used in place of a path for all files that no task asks for, joined
-FILES: Final = {"": "everything", HELPERS: "other files"}  # names of what is compared beside the files of the tasks
+WORDS: Final = Path(__file__).with_name("words.toml")
 
 
 class KnownError(Exception):
@@ -150,7 +151,7 @@ def read_work(
         try:
             code = read_code(text)
         except TooLong as problem:
-            long = say("{path}: {n} characters", path=FILES.get(path, path), n=problem.characters)
+            long = say("{path}: {n} characters", path=named(path), n=problem.characters)
             notices.append(long.then(say("at most {n} are compared", n=MAX_CHARACTERS), LEFT_OUT))
             continue
         pieces[path] = Piece(code, ~code.marked(known.everything), np.setdiff1d(code.passages, known.everything))
@@ -162,6 +163,11 @@ def read_work(
         except Unparsed as problem:
             notices.append(problem.args[0].then(say("library calls not checked.")))
     return Work(submission.id, people - {""}, pieces, tuple(near), tuple(library), tuple(notices))
+
+
+def named(path: str) -> str:
+    """A path, or the name of what is compared beside the files of the tasks."""
+    return read(WORDS)[path][0] if path in ("", HELPERS) else path
 
 
 def _texts(submission: Submission, rubric: Rubric) -> dict[str, str]:

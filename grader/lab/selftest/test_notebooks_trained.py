@@ -30,7 +30,7 @@ def test_numbers_come_with_the_command_versions_seed_text_and_licence(path: Any)
     assert {"versions", "seed", "model", "text", "settings"} <= said.keys()
     assert "Apache License 2.0" in said["model"]
     assert "Python Software Foundation License" in said["text"]
-    assert path in sources.helpers(), "Whoever gets the notebooks gets the file."
+    assert path in sources.helpers(), "Every copy of the notebooks includes the file."
 
 
 def test_every_piece_is_there_and_as_long_as_the_text() -> None:

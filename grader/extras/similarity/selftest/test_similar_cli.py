@@ -17,7 +17,8 @@ from grader import REPOSITORY
 from grader.core.sentences import read
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.similarity import commands, page
-from grader.extras.similarity.page import COLUMNS, WORDS
+from grader.extras.similarity.page import COLUMNS
+from grader.extras.similarity.work import WORDS
 from grader.selftest.classroom import OTHER, PLAN, with_own
 from grader.selftest.submissions import ATTENTION, SWIGLU, write_folder
 from grader.selftest.term import command, refused

@@ -1,0 +1,183 @@
+"""How many processes a verdict takes, and what it is where processes disagree."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+
+import pytest
+
+from grader.assignment import ASSIGNMENT
+from grader.core.judge import record
+from grader.core.judge.judge import Judge
+from grader.core.results.report import Report
+from grader.core.rubric import Rubric
+from grader.core.sandbox.handle import Worker
+from grader.core.sandbox.launch import Zygote
+from grader.core.settings import Settings
+from grader.selftest.submissions import submission
+
+VOCAB = "src/modeling/vocab_emb.py"
+CRASHES = "import nothing_of_this_name\n"
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Zygote]:
+    """One entry for each worker that is started; none is given up for being slow, as on a busy machine it may be."""
+    monkeypatch.setattr(record, "LEAST_S", 60.0)
+    monkeypatch.setattr(record, "MOST_S", 60.0)
+    workers: list[Zygote] = []
+    start = Zygote.start
+
+    def counted(zygote: Zygote, files: Mapping[str, str]) -> Worker:
+        workers.append(zygote)
+        return start(zygote, files)
+
+    monkeypatch.setattr(Zygote, "start", counted)
+    return workers
+
+
+WITH_MISTAKES = {
+    **ASSIGNMENT.solution(),
+    VOCAB: ASSIGNMENT.solution()[VOCAB]
+    + "\ndef forward(self, input_ids):\n    return self.table[input_ids * 0].double()\n"
+    "\nVocabEmbedding.forward = forward\n",
+}
+
+
+@pytest.fixture(scope="module")
+def whole() -> Iterator[Judge]:
+    """A judge of all tasks."""
+    with contextlib.closing(Judge(Settings(ASSIGNMENT, device="cpu"))) as judge:
+        yield judge
+
+
+@pytest.mark.process
+def test_two_workers_are_enough_for_right_work(started: list[Zygote], whole: Judge) -> None:
+    """The second one answers the sample."""
+    report = whole.grade(submission(ASSIGNMENT.solution()))
+    assert (report.score, report.bonus) == (report.max_score, report.max_bonus)
+    assert len(started) == 2
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("files", "processes"), [(ASSIGNMENT.stubs(), 3), (WITH_MISTAKES, 4)], ids=["stubs", "mistakes"]
+)
+def test_failing_properties_share_a_process(
+    files: Mapping[str, str], processes: int, started: list[Zygote], judges: Judges
+) -> None:
+    """One for the replay, one for what fails, one when a test reads what its piece does, and one for the sample."""
+    judges(False).grade(submission(ASSIGNMENT.solution()))
+    started.clear()
+    report = judges(False).grade(submission(files))
+    assert sum(outcome != "passed" for outcome in outcomes(report).values()) > 1
+    assert len(started) <= processes
+
+
+@pytest.mark.process
+def test_a_crash_at_import_is_one_cause_for_all_properties(started: list[Zygote], whole: Judge) -> None:
+    """One process for the replay, one to confirm it, and one for what a module calls where the rotation is missing."""
+    report = whole.grade(submission({path: CRASHES + text for path, text in ASSIGNMENT.solution().items()}))
+    assert set(outcomes(report).values()) == {"crashed"}
+    assert len(started) == 3
+
+
+Judges = Callable[[bool], Judge]
+
+
+@pytest.fixture(scope="module")
+def judges() -> Iterator[Judges]:
+    """``judges(plain)``: a judge of task 2, which asks for all request by request, or only for what does not pass."""
+    with contextlib.ExitStack() as open_ones:
+
+        @cache
+        def judge(plain: bool) -> Judge:
+            return open_ones.enter_context(
+                contextlib.closing(Judge(Settings(ASSIGNMENT, device="cpu", only="task2", plain=plain)))
+            )
+
+        yield judge
+
+
+@pytest.mark.process
+def test_plainly_there_is_another_for_each_property(started: list[Zygote], judges: Judges, rubric: Rubric) -> None:
+    report = judges(True).grade(submission(ASSIGNMENT.solution()))
+    assert report.score == report.max_score
+    assert len(started) == 2 + len(rubric.only("task2").properties)
+
+
+def graded(judge: Judge, forward: str, reset: str = "") -> Report:
+    """The report on a module with this forward, and this after a reset; in its file each import counts one up."""
+    path = "src/modeling/vocab_emb.py"
+    text = ASSIGNMENT.solution()[path] + (
+        "\n\ntorch.imports = getattr(torch, 'imports', 0) + 1\n\n"
+        f"def forward(self, input_ids):\n    {forward}\n\nVocabEmbedding.forward = forward\n"
+        "reset = VocabEmbedding.reset_parameters\n\n"
+        f"def again(self):\n    reset(self)\n    {reset or 'pass'}\n\nVocabEmbedding.reset_parameters = again\n"
+    )
+    return judge.grade(submission({**ASSIGNMENT.solution(), path: text}))
+
+
+def outcomes(report: Report) -> dict[str, str]:
+    """By property."""
+    return {prop.id: str(prop.outcome) for task in report.tasks for prop in task.properties}
+
+
+def same_but_for_times(reports: Sequence[Report]) -> bool:
+    """Whether reports have the same bytes, but for when they were made."""
+    return (
+        len({report.model_copy(update={"provenance": None}).model_dump_json(warnings=False) for report in reports}) == 1
+    )
+
+
+@pytest.mark.process
+def test_who_guesses_twice_gets_the_worse_of_both(judges: Judges) -> None:
+    """Wrong from the second import on, right in each new process; the first property is first in one order only."""
+    forward = "return self.table[input_ids] if torch.imports < 2 else self.table[input_ids] * 2"
+    reports = [graded(judges(plain), forward) for plain in (False, True)]
+    assert outcomes(reports[0])["vocab_lookup"] == "inconsistent"
+    honest = graded(judges(False), "return self.table[input_ids] * 2")
+    assert reports[0].score is not None
+    assert honest.score is not None
+    assert reports[0].score <= honest.score
+    assert same_but_for_times(reports)
+
+
+@pytest.mark.process
+def test_who_is_right_only_later_is_found_by_the_sample(judges: Judges) -> None:
+    forward = "return self.table[input_ids] if torch.imports > 1 else self.table[input_ids] * 2"
+    reset = "self.table.data.mul_(1 if torch.imports > 1 else 2)"
+    reports = [graded(judges(plain), forward, reset) for plain in (False, True)]
+    assert {prop for prop, outcome in outcomes(reports[0]).items() if outcome != "passed"} == {
+        "vocab_lookup",
+        "vocab_init_and_reset",
+    }
+    assert same_but_for_times(reports)
+
+
+@pytest.mark.process
+def test_what_fails_in_a_used_process_alone_is_shown_to_a_person(judges: Judges) -> None:
+    """The process that serves again fails as the replay does, but first it is new, and differs."""
+    once = "\nif getattr(torch, 'is_taken', False):\n    raise RuntimeError('twice')\ntorch.is_taken = True\n"
+    path = "src/modeling/vocab_emb.py"
+    report = judges(False).grade(submission({**ASSIGNMENT.solution(), path: ASSIGNMENT.solution()[path] + once}))
+    assert set(outcomes(report).values()) == {"inconsistent"}
+
+
+@pytest.mark.process
+def test_an_endless_loop_in_one_piece_costs_no_other_task_anything(whole: Judge) -> None:
+    """Lists of another piece, which were under way meanwhile, were charged for the time that this one took."""
+    path = "src/functional.py"
+    loop = "\n\ndef apply_rotary_pos_emb(input, cos, sin):\n    while True:\n        pass\n"
+    report = whole.grade(submission({**ASSIGNMENT.solution(), path: ASSIGNMENT.solution()[path] + loop}))
+    assert (report.score, report.bonus) == (report.max_score, 0)
+
+
+@pytest.mark.process
+def test_settings_that_stay_behind_cost_nothing(judges: Judges) -> None:
+    """Defaults of torch and random numbers are as in a new process whenever the submission is imported anew."""
+    forward = "torch.set_default_dtype(torch.float64); torch.manual_seed(3); return self.table[input_ids]"
+    report = graded(judges(False), forward)
+    assert report.score == report.max_score
