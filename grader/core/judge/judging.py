@@ -115,11 +115,13 @@ class Judging:
         elif before is None or not before.are_whole or self._student.gives_up(before.recording.names):
             lender.end_idle()
             self.ask(prop, before)
-        elif not self._plain and len(cases) == len(self._tests[prop]):
+        elif self._plain or not cases:
+            self.ask(prop, before)
+        else:
             self._standing |= cases
             self._in_doubt |= not self._is_confirmed(before, lender)
-        else:
-            self.ask(prop, before)
+            if len(cases) < len(self._tests[prop]):
+                self.ask(prop, before)
 
     def _is_confirmed(self, before: Replies, lender: Lender) -> bool:
         """Whether another worker answers as in the replay, where the tests have asked for nothing else."""
@@ -133,11 +135,16 @@ class Judging:
             worker.close()
 
     def ask(self, prop: str, before: Replies | None) -> Noted:
-        """Ask for a property request by request; there is doubt if the same requests had other answers ``before``."""
+        """Ask for the cases of a property that do not stand yet, request by request.
+
+        There is doubt if the same requests had other answers ``before``.
+        """
         noted, tests = Noted(), self._tests[prop]
         self._student.begin(prop, noted.around)
         for place, (test, following) in enumerate(zip(tests, [*tests[1:], None], strict=True)):
             noted.begin_case()
+            if test.nodeid in self._standing:
+                continue
             self.asked[test.nodeid] = self._hidden.plugin.run(test, self._student, following)
             self._answers[test.nodeid] = noted.of_case
             if before is not None and not before.agree_in_case(place, noted.of_case):
@@ -177,6 +184,7 @@ class Judging:
         A case is inconsistent if its verdict is another one where the process has answered for other properties of the
         task before, or for those behind it, by other answers to the same requests.
         """
+        self._standing = {}
         for prop in self._tests:
             self._student.announce(prop)
             self.ask(prop, None)

@@ -9,15 +9,15 @@ import select
 import socket
 import struct
 import time
-from typing import Any
 
-from .protocol import pack, unpacked
+from .protocol import MAX_BYTES, TOO_LARGE, ProtocolError
 
 NOTHING = memoryview(b"")
 LOOK_S = 0.1  # between two looks at the time, while a worker keeps the judge waiting
 WALL_FACTOR = 10.0  # a request may take this many times its allowance by the wall clock, whatever delays the worker
 FRESH_S = 0.003  # a sum that was read so long ago is good enough: most requests take less
 SCHEDSTAT_BYTES = 100  # three numbers: nanoseconds on a core, nanoseconds ready to run, and a count
+_LENGTH = struct.Struct("<I")
 _CREDENTIALS = struct.Struct("3i")  # pid, uid, gid
 
 
@@ -104,34 +104,35 @@ class Channel:
         """Close the descriptor."""
         os.close(self._fd)
 
-    def send(self, value: Any, deadline: Deadline = None) -> None:
+    def send(self, message: bytes, deadline: Deadline = None) -> None:
         """Send one message before ``deadline`` (``time.monotonic`` seconds).
 
         Raises:
-            ProtocolError: If the protocol cannot express ``value``, or it is too large.
+            ProtocolError: If it is too large.
             PeerClosed: If the other end is gone.
             DeadlineExceeded: If the other end does not read in time.
         """
-        self._queue(value)
+        self._queue(message)
         while self._unsent:
             if not self._write():
                 self._wait(select.POLLOUT, deadline)
 
-    def post(self, value: Any) -> None:
+    def post(self, message: bytes) -> None:
         """Send as much of one message as the other end takes now, and the rest while :meth:`receive` waits.
 
         So when both ends send much at once, neither blocks the other. If the other end is gone, :meth:`receive` reports
         it, after the last message from there.
 
         Raises:
-            ProtocolError: If the protocol cannot express ``value``, or it is too large.
+            ProtocolError: If it is too large.
         """
-        self._queue(value)
+        self._queue(message)
         self._push()
 
-    def _queue(self, value: Any) -> None:
-        message = pack(value)
-        self._unsent = memoryview(bytes(self._unsent) + message if self._unsent else message)
+    def _queue(self, message: bytes) -> None:
+        if len(message) > MAX_BYTES:
+            raise ProtocolError(TOO_LARGE)
+        self._unsent = memoryview(b"".join((self._unsent, _LENGTH.pack(len(message)), message)))
 
     def _push(self) -> None:
         try:
@@ -139,15 +140,18 @@ class Channel:
         except PeerClosed:
             self._unsent = NOTHING
 
-    def receive(self, deadline: Deadline = None) -> Any:
+    def receive(self, deadline: Deadline = None) -> bytearray:
         """Receive one message before ``deadline``.
 
         Raises:
-            ProtocolError: If the message breaks a rule of the protocol.
+            ProtocolError: If it is too large.
             PeerClosed: If the other end is gone.
             DeadlineExceeded: If no whole message arrives in time.
         """
-        return unpacked(lambda size: self._read(size, deadline))
+        (size,) = _LENGTH.unpack(self._read(_LENGTH.size, deadline))
+        if size > MAX_BYTES:
+            raise ProtocolError(TOO_LARGE)
+        return self._read(size, deadline)
 
     def _write(self) -> bool:
         """Send as much as the other end takes now; False if that is nothing."""

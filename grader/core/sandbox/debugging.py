@@ -18,6 +18,7 @@ from typing import Any
 
 from .channel import Channel
 from .operations import Operations
+from .protocol import pack, unpack
 
 with contextlib.suppress(ImportError):
     import readline  # noqa: F401 - the debugger imports it when it starts, where no file may be opened any more
@@ -42,9 +43,9 @@ class Conversation(io.TextIOBase):
         """Send all that was written, and wait for what a person types."""
         del size
         more = " …\n" * (len(self._said) > MOST_SAID)
-        self._channel.send({"ask": self._said[:MOST_SAID] + more})
+        self._channel.send(pack(self._said[:MOST_SAID] + more))
         self._said = ""
-        return str(self._channel.receive()["line"])
+        return str(unpack(self._channel.receive()))
 
 
 class Debugger(pdb.Pdb):

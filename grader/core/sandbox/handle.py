@@ -14,7 +14,7 @@ from grader.core.messages import Message, quoted, say
 
 from .channel import Allowance, Channel, DeadlineExceeded, PeerClosed, Waited
 from .operations import Operations, invalid
-from .protocol import ProtocolError, as_bytes, as_tensor, decode, encode, pack, unpack
+from .protocol import ANEW, DEBUG_CALL, DEBUG_CRASH, GO_ON, READY, ProtocolError, decode, encode, pack, unpack
 
 START_S = 120.0  # for a worker to be forked and locked, on a machine that may be busy
 GRACE_S = 0.2  # for a worker that has closed its socket, to end by itself, so that the signal it dies of can be told
@@ -93,10 +93,10 @@ class Worker:
         """
         self._wait_until_ready()
         try:
-            self._channel.send(_message(pack([list(operations)])) | {"debug": "crash" if crashes else "call"})
-            while isinstance(question := self._channel.receive(), dict):
-                self._channel.send({"line": answer(str(question.get("ask")))})
-            return _only(_bytes(question))
+            self._channel.send((DEBUG_CRASH if crashes else DEBUG_CALL) + pack([list(operations)]))
+            while type(question := unpack(said := self._channel.receive())) is str:
+                self._channel.send(pack(answer(question)))
+            return _only(said)
         except (ProtocolError, PeerClosed) as error:
             self._kill()
             raise WorkerFailed("crashed", say("the process exited").then(quoted(str(error)))) from None
@@ -109,7 +109,7 @@ class Worker:
         """
         self._wait_until_ready()
         self._since = self._since or Allowance(self._waited, math.inf)
-        self._channel.post(_message(requests, anew=anew))
+        self._channel.post((ANEW if anew else GO_ON) + requests)
 
     def replies(self, timeout_s: float, grace_s: float = 0) -> bytes:
         """The packed replies to the list that was posted first and has none yet; perhaps fewer than requests.
@@ -124,7 +124,7 @@ class Worker:
         """
         allowance = Allowance(self._waited, timeout_s)
         try:
-            return _bytes(self._channel.receive(allowance))
+            return bytes(self._channel.receive(allowance))
         except DeadlineExceeded:
             self._kill()
             raise WorkerFailed("timed_out", say("no answer in time")) from None
@@ -155,7 +155,7 @@ class Worker:
         try:
             deadline = time.monotonic() + START_S
             self._waited = Waited(self._channel.peer(deadline))
-            self._ready = self._channel.receive(deadline) == "ready"
+            self._ready = self._channel.receive(deadline) == READY
         except (ProtocolError, PeerClosed, DeadlineExceeded):
             self._kill()
         if not self._ready:
@@ -222,7 +222,7 @@ def is_reply(reply: object) -> TypeGuard[dict[str, Any]]:
     return isinstance(reply, dict) and reply.keys() in ({"value"}, {"error"})
 
 
-def _only(replies: bytes) -> dict[str, Any]:
+def _only(replies: bytes | bytearray) -> dict[str, Any]:
     """The one reply in packed replies.
 
     Raises:
@@ -231,20 +231,4 @@ def _only(replies: bytes) -> dict[str, Any]:
     match unpack(replies):
         case [dict(reply)] if is_reply(reply):
             return reply
-    raise ProtocolError("a malformed reply")
-
-
-def _message(requests: bytes, *, anew: bool = False) -> dict[str, Any]:
-    """A list of requests, packed, as the worker takes it."""
-    return {"requests": as_tensor(requests), "anew": anew}
-
-
-def _bytes(value: object) -> bytes:
-    """The packed replies in a worker's message.
-
-    Raises:
-        ProtocolError: If there are none.
-    """
-    if isinstance(value, torch.Tensor) and value.dtype is torch.uint8 and value.is_contiguous() and value.is_cpu:
-        return as_bytes(value)
     raise ProtocolError("a malformed reply")

@@ -12,7 +12,6 @@ from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
-import torch
 
 from .channel import Channel, PeerClosed
 from .handle import Worker
@@ -86,9 +85,7 @@ class Zygote:
             pid = int(self._answer()["pid"])
             channel = Channel(ours.detach())
         with contextlib.suppress(PeerClosed):  # the first request will report it
-            # The files go as a tensor's bytes, since a header may be too small for them; intake limits their size.
-            packed = json.dumps(dict(files)).encode()
-            channel.send({"files": torch.frombuffer(bytearray(packed), dtype=torch.uint8)})
+            channel.send(json.dumps(dict(files)).encode())  # intake limits their size
         return Worker(channel, lambda grace_s: self._command({"reap": pid, "grace_s": grace_s}))
 
     def _command(self, command: Mapping[str, Any]) -> dict[str, Any]:

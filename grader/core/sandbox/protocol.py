@@ -2,7 +2,7 @@
 
 No pickle and no code is sent. Both sides use this module; the judge treats all that it receives as hostile.
 
-A message on the wire is ``u32 length | JSON header | tensor bytes``. The header is ``[tree, tensors]``: a tensor in the
+A packed value is ``u32 length | JSON header | tensor bytes``. The header is ``[tree, tensors]``: a tensor in the
 tree is an index into the second list, whose entries are ``[dtype, device, shape, stride]``.
 """
 
@@ -23,6 +23,7 @@ from grader.second_device import DEVICE as SECOND_DEVICE
 
 MAX_HEADER_BYTES = 1 << 20
 MAX_TENSOR_BYTES = 64 << 20  # all tensors of one message together
+MAX_BYTES = MAX_HEADER_BYTES + MAX_TENSOR_BYTES + 8  # of a message on the wire
 MAX_TENSORS = 256
 MAX_DEPTH = 8
 MAX_DIMS = 8
@@ -37,6 +38,12 @@ DTYPES: dict[str, torch.dtype] = {
     )
 }
 DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
+READY = b"ready"  # a worker's first message
+# What a list of requests begins with: whether the submission is imported anew, or a debugger stops in it.
+GO_ON, ANEW, DEBUG_CALL, DEBUG_CRASH = b".", b"a", b"d", b"c"
+
+TOO_LARGE = "a message that is too large"
 LEAVES = frozenset((type(None), bool, int, float, str))  # of a JSON tree
 _JSON = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
 
@@ -143,16 +150,6 @@ def decode(tree: Any, tensors: list[Tensor], depth: int = 0) -> Any:
     raise ProtocolError("a malformed value")
 
 
-def as_bytes(packed: torch.Tensor) -> bytes:
-    """The elements of a tensor of dtype uint8, as bytes."""
-    return ctypes.string_at(packed.data_ptr(), packed.numel())
-
-
-def as_tensor(packed: bytes) -> torch.Tensor:
-    """The inverse of :func:`as_bytes`."""
-    return torch.frombuffer(bytearray(packed), dtype=torch.uint8)
-
-
 # ── Tensors as bytes ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -234,7 +231,7 @@ class Message:
             new = list(map(payload, self._tensors[len(self._payloads) :]))
             size = self._bytes + sum(len(data) for _, data in new)
             if len(self._tensors) > MAX_TENSORS or size > MAX_TENSOR_BYTES:
-                raise ProtocolError("a message that is too large")
+                raise ProtocolError(TOO_LARGE)
         except (ProtocolError, MemoryError):
             del self._tensors[len(self._payloads) :]
             raise
@@ -253,10 +250,10 @@ class Message:
 
 def _packed(tree: Any, payloads: Sequence[tuple[list[Any], bytes]]) -> bytes:
     if len(payloads) > MAX_TENSORS or sum(len(data) for _, data in payloads) > MAX_TENSOR_BYTES:
-        raise ProtocolError("a message that is too large")
+        raise ProtocolError(TOO_LARGE)
     header = _JSON.encode([tree, [entry for entry, _ in payloads]]).encode()
     if len(header) > MAX_HEADER_BYTES:
-        raise ProtocolError("a message that is too large")
+        raise ProtocolError(TOO_LARGE)
     return b"".join((struct.pack("<I", len(header)), header, *(data for _, data in payloads)))
 
 
@@ -271,7 +268,7 @@ def pack(value: Any) -> bytes:
     return _packed(tree, list(map(payload, tensors)))
 
 
-def unpack(message: bytes) -> Any:
+def unpack(message: bytes | bytearray) -> Any:
     """The inverse of :func:`pack`.
 
     Raises:
@@ -286,17 +283,9 @@ def unpack(message: bytes) -> Any:
         part, rest = bytearray(rest[:size]), rest[size:]
         return part
 
-    value = unpacked(read)
-    if rest:
-        raise ProtocolError("a message with trailing bytes")
-    return value
-
-
-def unpacked(read: Callable[[int], bytearray]) -> Any:
-    """One value; ``read(n)`` gives the next ``n`` bytes of the message."""
     (length,) = struct.unpack("<I", read(4))
     if length > MAX_HEADER_BYTES:
-        raise ProtocolError("a message that is too large")
+        raise ProtocolError(TOO_LARGE)
     try:
         tree, entries = json.loads(read(length).decode("utf-8"))
     except (ValueError, TypeError, RecursionError):
@@ -305,10 +294,13 @@ def unpacked(read: Callable[[int], bytearray]) -> Any:
         raise ProtocolError("too many tensors")
     checked = [_check_entry(entry) for entry in entries]
     if sum(entry.size for entry in checked) > MAX_TENSOR_BYTES:
-        raise ProtocolError("a message that is too large")
+        raise ProtocolError(TOO_LARGE)
     if sum(entry.elements for entry in checked) > MAX_ELEMENTS:
         raise ProtocolError("a message with too many elements")
-    return decode(tree, [_tensor(entry, read) for entry in checked])
+    value = decode(tree, [_tensor(entry, read) for entry in checked])
+    if rest:
+        raise ProtocolError("a message with trailing bytes")
+    return value
 
 
 def _tensor(entry: Entry, read: Callable[[int], bytearray]) -> Tensor:

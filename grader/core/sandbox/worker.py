@@ -21,7 +21,7 @@ from grader import second_device
 from .channel import Channel, PeerClosed
 from .limits import GPU_VARIABLES
 from .operations import OUT_OF_MEMORY, Operations, invalid
-from .protocol import Message, ProtocolError, as_bytes, as_tensor, pack, unpack
+from .protocol import ANEW, DEBUG_CALL, DEBUG_CRASH, READY, Message, ProtocolError, pack, unpack
 
 REQUESTS_FD = 60  # above all that the fork server has open, below the limit on descriptors
 ALLOCATIONS = 10_000  # between two garbage collections: one batch of requests alone is more than Python's 700
@@ -40,24 +40,24 @@ def serve(fd: int) -> None:
     os.closerange(fd + 1, MAX_DESCRIPTORS)
     linecache.clearcache()  # what this process has read so far is the grader's
     channel = Channel(fd)
-    channel.send("ready")
+    channel.send(READY)
     with contextlib.suppress(PeerClosed):
-        files = json.loads(as_bytes(channel.receive()["files"]))
+        files = json.loads(channel.receive())
         state, code = State(), dict[str, CodeType]()  # by path, compiled once
         operations = Operations(files, code)
         while True:
             message = channel.receive()
-            if message["anew"]:
+            how, requests = bytes(message[:1]), iter(unpack(message[1:]))
+            if how == ANEW:
                 operations.forget()
                 state.restore()
                 operations = Operations(files, code)
-            if "debug" in message:
+            if how in (DEBUG_CALL, DEBUG_CRASH):
                 from . import debugging  # which the fork server has imported, if it was told to
 
-                operations = debugging.Debugged(operations, files, channel, message["debug"] == "crash")
-            requests = iter(unpack(as_bytes(message["requests"])))
+                operations = debugging.Debugged(operations, files, channel, how == DEBUG_CRASH)
             message.clear()
-            channel.send(as_tensor(_replies(operations, requests)))
+            channel.send(_replies(operations, requests))
 
 
 def _replies(operations: Operations, requests: Iterator[Any]) -> bytes:

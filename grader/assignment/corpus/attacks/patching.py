@@ -56,8 +56,9 @@ def patches_the_channel(self, input):
     """Has the worker's channel send something else than it was asked to."""
     import sys
 
-    channel = sys.modules["grader.core.sandbox.protocol"].Channel
-    channel.send = lambda self, *_: self._write(b"\x05\x00\x00\x00" + b"true]", None)
+    channel = sys.modules["grader.core.sandbox.channel"].Channel
+    send = channel.send
+    channel.send = lambda self, _: send(self, b"\x05\x00\x00\x00" + b"true]")
     return input
 
 
