@@ -16,19 +16,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.core.sandbox.channel import Channel, DeadlineExceeded, PeerClosed
-from grader.core.sandbox.protocol import MAX_HEADER_BYTES, MAX_TENSORS, Message, ProtocolError, pack, unpack
+from grader.core.sandbox.protocol import MAX_BYTES, MAX_HEADER_BYTES, MAX_TENSORS, Message, ProtocolError, pack, unpack
 
 
 def received(data: bytes, deadline_s: float = 5.0) -> Any:
-    """What a channel makes of raw bytes, after which the other end hangs up."""
+    """The value in raw bytes from the wire, after which the other end hangs up."""
     ours, theirs = socket.socketpair()
     channel = Channel(ours.detach())
     try:
         with theirs:
             theirs.sendall(data)
-        return channel.receive(time.monotonic() + deadline_s)
+        return unpack(channel.receive(time.monotonic() + deadline_s))
     finally:
         channel.close()
+
+
+def framed(data: bytes) -> bytes:
+    """A message as it travels."""
+    return struct.pack("<I", len(data)) + data
 
 
 def message(tree: Any, entries: Any = (), payload: bytes = b"") -> bytes:
@@ -76,13 +81,18 @@ FLOAT = ["float32", "cpu", [2], [1]]
 )
 def test_each_broken_rule_is_an_error_of_the_protocol(data: bytes, rule: str) -> None:
     with pytest.raises(ProtocolError, match=rule):
-        received(data)
+        received(framed(data))
+
+
+def test_a_message_that_is_too_large_is_not_read() -> None:
+    with pytest.raises(ProtocolError, match="too large"):
+        received(struct.pack("<I", MAX_BYTES + 1))
 
 
 @pytest.mark.parametrize("kept", [0, 3, 4, 10, -1], ids=lambda kept: f"up_to_{kept}")
 def test_a_message_that_breaks_off_is_a_peer_that_is_gone(kept: int) -> None:
     with pytest.raises(PeerClosed, match=r"^$"):
-        received(message({"tensor": 0}, [FLOAT], bytes(8))[:kept])
+        received(framed(message({"tensor": 0}, [FLOAT], bytes(8)))[:kept])
 
 
 def test_sending_to_nobody_is_a_peer_that_is_gone() -> None:
@@ -90,7 +100,7 @@ def test_sending_to_nobody_is_a_peer_that_is_gone() -> None:
     theirs.close()
     channel = Channel(ours.detach())
     with pytest.raises(PeerClosed, match=r"^$"):
-        channel.send("hello")
+        channel.send(b"hello")
     channel.close()
 
 
@@ -99,8 +109,9 @@ OURS = (ProtocolError, PeerClosed, DeadlineExceeded)
 
 @given(st.binary(max_size=200))
 def test_arbitrary_bytes_are_a_value_or_one_of_three_errors(data: bytes) -> None:
-    with contextlib.suppress(*OURS):
-        received(data)
+    for sent in (data, framed(data)):
+        with contextlib.suppress(*OURS):
+            received(sent)
 
 
 json_values = st.recursive(
@@ -113,11 +124,11 @@ json_values = st.recursive(
 @given(json_values, json_values, st.binary(max_size=64))
 def test_any_json_in_the_header_is_a_value_or_one_of_three_errors(tree: Any, entries: Any, payload: bytes) -> None:
     with contextlib.suppress(*OURS):
-        received(message(tree, entries, payload))
+        received(framed(message(tree, entries, payload)))
 
 
 def test_booleans_of_any_byte_are_booleans() -> None:
-    tensor = received(message({"tensor": 0}, [["bool", "cpu", [4], [1]]], bytes([0, 1, 2, 255])))
+    tensor = unpack(message({"tensor": 0}, [["bool", "cpu", [4], [1]]], bytes([0, 1, 2, 255])))
     assert tensor.tolist() == [False, True, True, True]
 
 
@@ -149,7 +160,7 @@ def test_a_deadline_holds_for_sending_to_someone_who_does_not_read() -> None:
     ours, theirs = socket.socketpair()
     channel, started = Channel(ours.detach()), time.monotonic()
     with theirs, pytest.raises(DeadlineExceeded, match=r"^$"):
-        channel.send(torch.zeros(1 << 22), started + 0.2)
+        channel.send(bytes(1 << 24), started + 0.2)
     channel.close()
     assert time.monotonic() - started >= 0.2
 
@@ -193,7 +204,7 @@ def test_two_ends_that_both_have_much_to_say_are_both_heard() -> None:
     """More than the sockets hold, in both directions at once: one end posts, and goes on sending while it receives."""
     ours, theirs = socket.socketpair()
     one, other = Channel(ours.detach()), Channel(theirs.detach())
-    much = torch.ones(1 << 20)
+    much = bytes(1 << 22)
     one.post(much)
     one.post(much)
 
@@ -205,8 +216,8 @@ def test_two_ends_that_both_have_much_to_say_are_both_heard() -> None:
     answering = threading.Thread(target=answer)
     answering.start()
     for _ in range(2):
-        assert torch.equal(one.receive(time.monotonic() + 60), much)
-    one.send(None)
+        assert one.receive(time.monotonic() + 60) == much
+    one.send(b"")
     answering.join()
     one.close()
     other.close()
@@ -215,10 +226,10 @@ def test_two_ends_that_both_have_much_to_say_are_both_heard() -> None:
 def test_what_a_peer_said_before_it_went_is_heard_though_it_no_longer_listens() -> None:
     ours, theirs = socket.socketpair()
     channel, peer = Channel(ours.detach()), Channel(theirs.detach())
-    peer.send("changed")
+    peer.send(b"changed")
     peer.close()
-    channel.post("another question")
-    assert channel.receive() == "changed"
+    channel.post(b"another question")
+    assert channel.receive() == b"changed"
     with pytest.raises(PeerClosed, match=r"^$"):
         channel.receive()
     channel.close()

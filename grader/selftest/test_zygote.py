@@ -19,6 +19,7 @@ from grader.core.sandbox import trial
 from grader.core.sandbox.handle import Worker, WorkerFailed
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import LAYERS, Level, Limits
+from grader.core.sandbox.protocol import GO_ON, pack
 from grader.lab.processes import descendants
 
 from .faulty import survivors
@@ -53,7 +54,7 @@ def test_after_closing_nothing_is_left_running() -> None:
     zygote = Zygote(Limits())
     waiting, busy, ended = (spinning(zygote) for _ in range(3))
     ended.close()
-    busy._channel.send({"operations": [CALL]})
+    busy._channel.send(GO_ON + pack([[CALL]]))
     processes = descendants(zygote._process.pid)
     assert len(processes) >= 3
     zygote.close()

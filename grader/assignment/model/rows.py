@@ -105,7 +105,9 @@ def _together(module: StudentModule, ids: Tensor, size: int, shape: tuple[int, i
         asked = ids[torch.arange(first, first + together, device=ids.device) % len(ids)]
         try:
             given = _real(module(asked.reshape(shape)), together, size)
-        except Crashed:
+        except Crashed as crash:
+            if module.student.is_about_import(crash):
+                raise
             given = None
         if given is None:
             return None

@@ -113,7 +113,8 @@ class Judging:
         if not self._plain and self._pass(prop, cases):
             self._standing |= cases
         elif before is None or not before.are_whole or self._student.gives_up(before.recording.names):
-            lender.end_idle()
+            if not self._cannot_be_imported(prop):
+                lender.end_idle()
             self.ask(prop, before)
         elif self._plain or not cases:
             self.ask(prop, before)
@@ -122,6 +123,11 @@ class Judging:
             self._in_doubt |= not self._is_confirmed(before, lender)
             if len(cases) < len(self._tests[prop]):
                 self.ask(prop, before)
+
+    def _cannot_be_imported(self, prop: str) -> bool:
+        """Whether the replay left a property out, or cut it short, only since a file of it cannot be imported."""
+        recording = self._hidden.recordings.get(prop)
+        return recording is not None and self._student.lacks(recording.names)
 
     def _is_confirmed(self, before: Replies, lender: Lender) -> bool:
         """Whether another worker answers as in the replay, where the tests have asked for nothing else."""

@@ -239,9 +239,16 @@ class Student:
         """Whether a judge has died during a property."""
         return property_id in self._condemned
 
+    def lacks(self, names: Iterable[str]) -> bool:
+        """Whether one of the names stands in a file that cannot be imported, and none has hung or has no time left."""
+        return any(name in self.import_faults for name in names) and not any(map(self._is_spent, names))
+
     def gives_up(self, names: Iterable[str]) -> bool:
         """Whether one of the names has hung, has no time left, or stands in a file that cannot be imported."""
-        return any(name in self._hung or name in self.import_faults or self._left_s[name] <= 0 for name in names)
+        return any(name in self.import_faults or self._is_spent(name) for name in names)
+
+    def _is_spent(self, name: str) -> bool:
+        return name in self._hung or self._left_s[name] <= 0
 
     def charge(self, names: Collection[str], spent_s: float) -> None:
         """Take time from what these names have left, in equal shares."""

@@ -12,7 +12,6 @@ from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
-
 from .channel import Channel, PeerClosed
 from .handle import Worker
 from .limits import LAYERS, Isolation, Limits
