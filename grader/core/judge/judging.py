@@ -73,7 +73,9 @@ class Judging:
                 student.announce(prop)
                 self._decide(prop, lender)
                 student.start_afresh()  # gives a lent worker back
-        is_doubtful = self._is_in_doubt() or self._answers_otherwise(replay)
+        lender.end_idle()
+        self._ask_for_what_is_unpaid(backwards)
+        is_doubtful = self._in_doubt or self._answers_otherwise(replay)
         replay.close()
         if is_doubtful:
             student.start_over(lender.new)
@@ -158,19 +160,22 @@ class Judging:
         self._in_doubt |= noted.has_ended and before is not None and before.are_whole
         return noted
 
-    def _is_in_doubt(self) -> bool:
-        """Whether answers differ, or a case is excused by what nobody charges for: then a replay decides nothing."""
-        results = [*self._standing.values(), *self.asked.values()]
-        charging = lost(results)
-        excused = (
-            case
-            for prop in self._tests
-            if self._pass(prop, self._replayed[prop])
-            for case in self._replayed[prop].values()
-        )
-        return self._in_doubt or any(
-            not charging & {*charge} for case in excused for _, charges in case.excuses for charge in charges
-        )
+    def _ask_for_what_is_unpaid(self, order: Sequence[str]) -> None:
+        """Ask for what a case is excused by although it has passed on the replay, too: one of the two answers is wrong.
+
+        If what is asked for answers as it did, the case itself is charged (:func:`.excuses.settled`).
+        """
+        charging, unpaid = lost([*self._standing.values(), *self.asked.values()]), set[str]()
+        for case in self._standing.values():
+            for charge in (charge for _, charges in case.excuses for charge in charges if not charging & {*charge}):
+                unpaid |= {case.property_id, *charge}
+        for prop in order:
+            if prop in unpaid and self._pass(prop, self._replayed[prop]):
+                for test in self._tests[prop]:
+                    del self._standing[test.nodeid]
+                self._student.announce(prop)
+                self.ask(prop, self._replies[prop])
+                self._student.start_afresh()
 
     def _answers_otherwise(self, replay: Replay) -> bool:
         """Whether a new worker gives other answers to some cases of one property in each task that has passed."""
