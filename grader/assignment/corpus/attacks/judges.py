@@ -133,11 +133,7 @@ def a_dictionary_of_a_hundred_thousand_keys(self, input):
 @replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=FORGE)
 def brackets_without_end(self, input):
     """A header nested deeper than any parser's stack."""
-    import os
-    import struct
-
-    header = b"[" * 500_000
-    os.write(60, struct.pack("<I", len(header)) + header)
+    send_header(b"[" * 500_000)
 
 
 @replaces("GroupRMSNorm.forward", score=NO_ANSWER)

@@ -65,7 +65,7 @@ def guesses_twice(self, input):
     return ((groups / root.sqrt()).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@replaces("VocabEmbedding.forward", score=96.0, prelude=COUNTED)
+@replaces("VocabEmbedding.forward", score=93.0, prelude=COUNTED)
 def is_right_only_where_it_has_answered_before(self, input_ids):
     """In a new process, gives the next row."""
     return self.table[(input_ids + (torch.__dict__["imports_seen"] == 1)) % len(self.table)]

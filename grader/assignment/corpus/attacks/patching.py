@@ -4,7 +4,7 @@ import torch
 
 from grader.specimens.attacks import on_import, replaces
 
-from .points import NO_ANSWER, NORM_LOST, WRONG_ANSWER
+from .points import NO_ANSWER, NORM_LOST, REFUSES, WRONG_ANSWER
 
 
 @replaces("GroupRMSNorm.forward", score=WRONG_ANSWER)
@@ -41,7 +41,7 @@ def patches_builtins(self, input):
     return input
 
 
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER)
+@replaces("GroupRMSNorm.forward", score=58.0)
 def patches_the_encoder(self, input):
     """Has the worker's encoder write verdicts for all that it is given."""
     import sys
@@ -51,7 +51,7 @@ def patches_the_encoder(self, input):
     return input
 
 
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER)
+@replaces("GroupRMSNorm.forward", score=REFUSES)
 def patches_the_channel(self, input):
     """Has the worker's channel send something else than it was asked to."""
     import sys

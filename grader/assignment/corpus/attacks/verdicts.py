@@ -7,14 +7,12 @@ from .points import NO_ANSWER, NORM_LOST, REFUSES, WRONG_ANSWER
 RAW = """
 import json as _json, os as _os, struct as _struct
 
-def send_raw(tree, entries=(), body=b""):
-    header = _json.dumps([tree, list(entries)]).encode()
-    _os.write(60, _struct.pack("<I", len(header)) + header + body)
+def send_header(header, body=b""):
+    packed = _struct.pack("<I", len(header)) + header + body
+    _os.write(60, _struct.pack("<I", len(packed)) + packed)
 
 def reply(tree, entries=(), body=b""):
-    header = _json.dumps([{"list": [tree]}, list(entries)]).encode()
-    packed = _struct.pack("<I", len(header)) + header + body
-    send_raw({"tensor": 0}, [["uint8", "cpu", [len(packed)], [1]]], packed)
+    send_header(_json.dumps([{"list": [tree]}, list(entries)]).encode(), body)
 
 def answer(output, *entry, body=b""):
     reply({"dict": [["value", output]]}, entry, body)
@@ -106,7 +104,7 @@ def forges_a_huge_expanded_tensor(self, input):
 
 @replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=RAW)
 def forges_a_header_of_four_gigabytes(self, input):
-    """Announces a header that would fill the judge's memory."""
+    """Announces a message that would fill the judge's memory."""
     import os
 
     os.write(60, b"\xff\xff\xff\xff")
@@ -116,21 +114,15 @@ def forges_a_header_of_four_gigabytes(self, input):
 def forges_a_header_that_nests_without_end(self, input):
     """Sends half a megabyte of opening brackets."""
     import os
-    import struct
 
     os.set_blocking(60, True)
-    data = b"[" * (1 << 19)
-    os.write(60, struct.pack("<I", len(data)) + data)
+    send_header(b"[" * (1 << 19))
 
 
 @replaces("GroupRMSNorm.forward", score=NO_ANSWER, prelude=RAW)
 def forges_numbers_that_are_none(self, input):
     """Sends JSON with an integer of five thousand digits."""
-    import os
-    import struct
-
-    data = b"[" + b"9" * 5000 + b", []]"
-    os.write(60, struct.pack("<I", len(data)) + data)
+    send_header(b"[" + b"9" * 5000 + b", []]")
 
 
 @replaces("GroupRMSNorm.forward", score=NO_ANSWER)
@@ -145,13 +137,11 @@ def answers_by_the_drop(self, input):
         time.sleep(0.05)
 
 
-@replaces("GroupRMSNorm.forward", score=NO_ANSWER)
+@replaces("GroupRMSNorm.forward", score=REFUSES, prelude=RAW)
 def answers_twice(self, input):
     """Leaves a second answer for the next request, after a wrong one for this."""
-    import os
-
-    data = b'[{"dict": [["value", {"list": []}]]}, []]'
-    os.write(60, (len(data).to_bytes(4, "little") + data) * 2)
+    for _ in range(2):
+        answer({"list": []})
     return input
 
 
