@@ -17,8 +17,10 @@ from grader.core.sandbox.handle import Worker
 from grader.core.sandbox.launch import Zygote
 from grader.core.settings import Settings
 from grader.selftest.submissions import submission
+from grader.specimens.variants import variants_of
 
 VOCAB = "src/modeling/vocab_emb.py"
+ROTATION = "src/functional.py"
 CRASHES = "import nothing_of_this_name\n"
 
 
@@ -82,6 +84,28 @@ def test_a_crash_at_import_is_one_cause_for_all_properties(started: list[Zygote]
     report = whole.grade(submission({path: CRASHES + text for path, text in ASSIGNMENT.solution().items()}))
     assert set(outcomes(report).values()) == {"crashed"}
     assert len(started) == 3
+
+
+@pytest.mark.process
+def test_a_module_beside_a_rotation_that_cannot_be_imported_needs_no_process_for_each_property(
+    started: list[Zygote], whole: Judge
+) -> None:
+    files = ASSIGNMENT.solution()
+    report = whole.grade(submission({**files, ROTATION: CRASHES + files[ROTATION]}))
+    assert report.score == report.max_score
+    assert len(started) <= 5
+
+
+@pytest.mark.process
+def test_what_is_excused_by_properties_that_pass_is_asked_for_with_these_alone(
+    started: list[Zygote], whole: Judge
+) -> None:
+    """Growth that forgets the base fails one case, which the properties of the base would pay for; they all pass."""
+    (variant,) = (own for own in variants_of(ASSIGNMENT) if own.name.endswith("growth_forgets_the_base"))
+    report = whole.grade(submission(variant.files))
+    lost = {prop: outcome for prop, outcome in outcomes(report).items() if outcome != "passed"}
+    assert lost == {"rope_smallest_even_ratio": "failed"}
+    assert len(started) <= 5
 
 
 Judges = Callable[[bool], Judge]
