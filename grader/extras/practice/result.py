@@ -11,9 +11,8 @@ from grader.core import sentences
 from grader.core.export.table import number, written
 from grader.core.rubric import LANGUAGES
 from grader.core.sentences import Sentences
+from grader.shared.trial import Runs
 from grader.specimens.practice import Practice
-
-from .shared import Runs
 
 COLUMNS = ("id", "student", "points", "max_points", "caught", "wrong", "tests", "counted", "remark")
 NOBODYS_FAULT = "grader_error"
