@@ -18,9 +18,8 @@ from grader.core.results.view import viewed
 from grader.core.rubric import Policy
 from grader.core.run.conditions import Conditions, conditions, view
 from grader.core.settings import Settings
-from grader.followup import words
 from grader.followup.difference import difference, in_order
-from grader.followup.terminal import graded, print_differences
+from grader.followup.terminal import graded, print_differences, word
 
 
 def print_preview(out: Path, candidates: Sequence[Candidate], settings: Settings, reader: Reader) -> None:
@@ -48,10 +47,10 @@ def print_preview(out: Path, candidates: Sequence[Candidate], settings: Settings
     if found or not unknown:
         print_differences(in_order(filter(None, found)), found.count(None), rubric, language)
     if unknown:
-        say(words.word(language, "unknown", n=unknown))
+        say(word(language, "unknown", n=unknown))
     if reasons:
-        say(words.word(language, "conditions", names=", ".join(reasons)))
-    say(words.word(language, "dry_run"))
+        say(word(language, "conditions", names=", ".join(reasons)))
+    say(word(language, "dry_run"))
 
 
 def _kept(

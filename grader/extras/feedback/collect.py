@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import Final
 
-from grader.core import sentences
 from grader.core.export.rows import Row
 from grader.core.intake.candidate import Candidate
 from grader.core.results.report import Report
@@ -28,28 +25,7 @@ NO_ADDRESS = "no email; grade with a roster that has one"
 NO_NAME = "no name; grade with a roster that has one"
 
 
-WORDS: Final[Sentences] = {
-    "score": ("Score {score:g} of {most:g}{bonus}.", "得分 {score:g}/{most:g}{bonus}。"),
-    "bonus": (", bonus {bonus:g} of {most:g}", "，附加分 {bonus:g}/{most:g}"),
-    "lost": ("Not correct yet: {lost}.", "还不对的地方：{lost}。"),
-    "all": ("Everything is correct.", "全部正确。"),
-    "page": (
-        "The attached page explains every lost point and names the section of the handout.",
-        "附上的页面解释了每一分，并指出讲义中的位置。",
-    ),
-    "unreadable": (
-        "Your submission could not be read, so it has no grade yet: {reason} Please contact us.",
-        "你的提交无法读取，所以暂时没有成绩：{reason} 请与我们联系。",
-    ),
-    "grader_error": (
-        "Your submission could not be graded. This is not your fault, and you lose no points.",
-        "你的提交没能评分，这不是你的问题，也不会扣你的分。",
-    ),
-    "subject": ("Feedback: {title}", "反馈：{title}"),
-    "hello": ("Dear {name},", "{name}，你好："),
-    "between": ("; ", "；"),
-}
-say = partial(sentences.say, WORDS)
+say = Sentences(Path(__file__).with_name("words.toml"))
 
 
 @dataclass

@@ -17,7 +17,7 @@ from grader.core.intake.candidate import Candidate
 from grader.core.intake.submission import LEFT_OUT, Submission
 from grader.core.messages import Message, say
 from grader.core.rubric import Rubric
-from grader.core.sentences import read
+from grader.core.sentences import Sentences
 
 from .code import MAX_CHARACTERS, NOTHING, Array, Code, TooLong, read_code
 from .library import Finding, Unparsed, library_use
@@ -27,7 +27,7 @@ REFERENCE: Final = "ref"
 SHORT: Final = 100
 NEAR: Final = 0.8  # the part of a file that has to be in a known answer for the file to be reported
 HELPERS: Final = "*"  # used in place of a path for all files that no task asks for, joined
-WORDS: Final = Path(__file__).with_name("words.toml")
+WORDS: Final = Sentences(Path(__file__).with_name("words.toml"))
 
 
 class KnownError(Exception):
@@ -167,7 +167,7 @@ def read_work(
 
 def named(path: str) -> str:
     """A path, or the name of what is compared beside the files of the tasks."""
-    return read(WORDS)[path][0] if path in ("", HELPERS) else path
+    return WORDS("en", path) if path in ("", HELPERS) else path
 
 
 def _texts(submission: Submission, rubric: Rubric) -> dict[str, str]:

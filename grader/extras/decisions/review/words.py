@@ -3,6 +3,6 @@
 from pathlib import Path
 
 from grader.core.pages import render
-from grader.core.sentences import FromFiles
+from grader.core.sentences import Sentences
 
-say = FromFiles(render.WORDS, Path(__file__).with_name("words.toml"))
+say = Sentences(render.WORDS, Path(__file__).with_name("words.toml"))
