@@ -28,7 +28,7 @@ from grader.core.results.report import Report
 from grader.core.run.executors import LocalExecutor
 from grader.core.run.schedule import grade_all
 from grader.core.settings import Settings
-from grader.lab.stopped import one_line
+from grader.lab import one_line
 from grader.specimens.variants import Variant
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, model_validator
 
+from grader.core.errors import UserError
 from grader.core.results.report import STRICT
 
 from .people import Key
@@ -176,5 +177,5 @@ FILE = "decisions.toml"
 FOLDER = "decisions"  # beside it, with a file for each of several graders
 
 
-class DecisionError(Exception):
-    """The decisions cannot be used; the message is one line that says where, what, and what to do."""
+class DecisionError(UserError):
+    """The decisions cannot be used."""

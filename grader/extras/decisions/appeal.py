@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,28 +16,27 @@ import typer
 
 from grader.core.cli.decided import read_decided
 from grader.core.cli.grade import grade_waiting
-from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, find, language_of, read_written, say
+from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, find, language_of, say
+from grader.core.errors import UserError
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.people import listed
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.reader import Reader
-from grader.core.results.database import LedgerError
+from grader.core.intake.submission import Expected
 from grader.core.results.report import PropertyReport, Report
+from grader.core.results.written import read_report
 from grader.core.run.class_run import begun
 from grader.core.run.executors import LOCAL
-from grader.core.run.schedule import GradingFailed
 from grader.core.sentences import Sentences
-from grader.core.settings import CannotGrade, Settings
+from grader.core.settings import Settings
 from grader.followup.difference import Cause, Difference, difference, in_order
 from grader.followup.submissions import Submissions, candidates_of, say_what_differs, settings_then
 from grader.followup.terminal import graded, print_differences
 
 from .alike import UNGRADED, alike
-from .appeal_files import AppealError, given
 from .decide import As, Who, enter
 
 sentence = Sentences(Path(__file__).with_name("words.toml"))
-UNCHANGED = " Nothing was changed."
 CHANGES = {Cause.TESTS, Cause.RUBRIC, Cause.POINTS, Cause.GRADER}  # of the grader, so that they concern everyone
 
 
@@ -75,43 +75,38 @@ def appeal(
     known = read_decided(out, quiet=True, note=False)
     before = known.as_graded(identifier)
     settings = _settings(out, before, request_s, language)
-    try:
-        with (
-            ending(keep, AppealError, CannotGrade, LedgerError, code=EXIT_GRADER_ERROR, advice=UNCHANGED),
-            _scratch(out, keep) as scratch,
-            Reader() as reader,
-        ):
-            again = _Again(known, settings, reader, jobs, scratch / "reports")
-            everyone = candidates_of(out, submissions, reader) if not _whole(files) or check else {}
-            own = given(identifier, files or [], everyone.get(identifier), reader, chosen().rubric.expected, scratch)
-            if not files:
-                say_what_differs(before, reader.read(own))
-            own = replace(own, id=identifier, origin=before.submission.origin)
-            (now,) = again.graded([own])
-            found = again.difference(now)
-            if found is None:
-                say(sentence(language, "same", id=identifier))
-            else:
-                print_differences([found], None, known.rubric, language)
-                if less := losses(before, now):
-                    say(sentence(language, "lost", names=", ".join(less)))
-            drafted = gains(known.report(identifier), now)
-            others = _alike(known, before, found)
-            _print_alike(others, known, before, language)
-            if check and others:
-                them = dict.fromkeys(other for each in others.values() for other in each if other in everyone)
-                again.check(own, [everyone[other] for other in them], language)
-            elif others:
-                say(sentence(language, "unchecked"))
-            reasons = [*found.reasons, *(own for change in found.changes for own in change.reasons)] if found else []
-            if {reason.cause for reason in reasons} & CHANGES:
-                say(sentence(language, "class", out=out))
-            if keep:
-                say(sentence(language, "kept", place=again.place))
-    except KeyboardInterrupt:
-        fail("stopped; nothing was changed.", 130)
-    except GradingFailed as error:
-        fail(str(error), EXIT_GRADER_ERROR)
+    with (
+        ending(keep, EXIT_GRADER_ERROR, " Nothing was changed.", "stopped; nothing was changed."),
+        _scratch(out, keep) as scratch,
+        Reader() as reader,
+    ):
+        again = _Again(known, settings, reader, jobs, scratch / "reports")
+        everyone = candidates_of(out, submissions, reader) if not _whole(files) or check else {}
+        own = given(identifier, files or [], everyone.get(identifier), reader, chosen().rubric.expected, scratch)
+        if not files:
+            say_what_differs(before, reader.read(own))
+        own = replace(own, id=identifier, origin=before.submission.origin)
+        (now,) = again.graded([own])
+        found = again.difference(now)
+        if found is None:
+            say(sentence(language, "same", id=identifier))
+        else:
+            print_differences([found], None, known.rubric, language)
+            if less := losses(before, now):
+                say(sentence(language, "lost", names=", ".join(less)))
+        drafted = gains(known.report(identifier), now)
+        others = _alike(known, before, found)
+        _print_alike(others, known, before, language)
+        if check and others:
+            them = dict.fromkeys(other for each in others.values() for other in each if other in everyone)
+            again.check(own, [everyone[other] for other in them], language)
+        elif others:
+            say(sentence(language, "unchecked"))
+        reasons = [*found.reasons, *(own for change in found.changes for own in change.reasons)] if found else []
+        if {reason.cause for reason in reasons} & CHANGES:
+            say(sentence(language, "class", out=out))
+        if keep:
+            say(sentence(language, "kept", place=again.place))
     if now.status == "grader_error":
         fail(f"{identifier}: the grader failed on it: {now.reason}", EXIT_GRADER_ERROR)
     if not drafted:
@@ -145,7 +140,7 @@ class _Again:
             if run.waiting:
                 grade_waiting(run, self.settings, LOCAL, self.jobs)
             run.finish({})
-        return [read_written(self.place / one.id / "report.json", Report) for one in own]
+        return [read_report(self.place, one.id) for one in own]
 
     def check(self, own: Candidate, others: Sequence[Candidate], language: str) -> None:
         """Grade those who ended in the same way again, each with their own files, and print who moves."""
@@ -161,6 +156,59 @@ class _Again:
         found = difference(known.report(identifier), now.report(identifier))
         line = next((own for own in now.lines if own.id == identifier), now.line(identifier))
         return graded(found, line, (known.grades, now.grades), known.rubric.policy.thresholds)
+
+
+def given(
+    identifier: str, files: Sequence[Path], before: Candidate | None, reader: Reader, expected: Expected, scratch: Path
+) -> Candidate:
+    """The submission to grade; ``before`` is the one that was handed in, None if it is no longer there.
+
+    ``files`` are none, one folder or archive with everything, or files that replace those of the same name. Copies of
+    these are made in ``scratch``, an empty folder.
+
+    Raises:
+        UserError: If there is no such thing.
+        OSError: If a file cannot be copied.
+    """
+    for path in files:
+        if not path.exists():
+            raise UserError(f"{path}: no such file or folder.")
+    single = [path for path in files if path.is_file() and path.suffix in (".py", ".ipynb")]
+    if files and not single:
+        if len(files) > 1:
+            raise UserError(f"{files[1]}: a folder or zip is a whole submission; give only one.")
+        return _one(files[0], reader, expected)
+    if len(single) < len(files):
+        raise UserError("FILES: either one folder or zip, or single files; not both.")
+    if before is None:
+        raise UserError(f"{identifier}: no longer among the submissions. Pass its location with --submissions.")
+    return _merged(identifier, single, before, reader, expected, scratch) if single else before
+
+
+def _one(path: Path, reader: Reader, expected: Expected) -> Candidate:
+    """The only submission at a place."""
+    found = reader.discover([path], None, (), expected)
+    if len(found) > 1:
+        raise UserError(f"{path}: contains {len(found)} submissions. Give the folder or zip of one student.")
+    return found[0]
+
+
+def _merged(
+    identifier: str, single: Sequence[Path], before: Candidate, reader: Reader, expected: Expected, scratch: Path
+) -> Candidate:
+    """The submission with some files replaced, written into the scratch place."""
+    sent, whole = scratch / "sent", scratch / "handed-in"
+    sent.mkdir()
+    for path in single:
+        shutil.copyfile(path, sent / path.name)
+    new = reader.read(_one(sent, reader, expected))
+    if new.reason is not None or not new.files:
+        raise UserError(f"{', '.join(map(str, single))}: {new.reason or 'none of the required files'}")
+    for name, text in {**reader.read(before).files, **new.files}.items():
+        place = whole / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8", newline="")
+    return Candidate(identifier, whole, expected=expected)
 
 
 def gains(before: Report, now: Report) -> list[tuple[str, float]]:

@@ -10,9 +10,10 @@ from typing import Annotated
 import typer
 
 from grader.core.cli.decided import read_decided
-from grader.core.cli.terminal import chosen, language_of, read_written, say
+from grader.core.cli.terminal import chosen, language_of, say
 from grader.core.grades.decided import DecidedClass
 from grader.core.results.report import Summary
+from grader.core.results.written import SUMMARY, read_written
 from grader.core.rubric import Rubric
 from grader.followup.difference import Difference, difference, in_order
 from grader.followup.terminal import graded, print_differences, said, title, word
@@ -62,10 +63,8 @@ def _compared(old: Path, new: Path, rubric: Rubric, language: str) -> Iterator[D
 
 
 def _read(folder: Path, quiet: bool) -> DecidedClass:
-    return read_decided(folder, read_written(folder / "summary.json", Summary).submissions, quiet=quiet)
+    return read_decided(folder, read_written(folder / SUMMARY, Summary).submissions, quiet=quiet)
 
 
 PANEL = "More"
-COMMANDS = {
-    "diff": diff,
-}
+COMMANDS = {"diff": diff}

@@ -11,14 +11,15 @@ from typing import Final
 
 from grader.core.assignment import Assignment
 from grader.core.grades.model import ASKED
+from grader.core.pages import render
 from grader.core.results.language import told
 from grader.core.results.outcome import NOT_BEGUN
 from grader.core.results.report import Attention
 from grader.core.results.statistics import Entry
 from grader.core.rubric import Rubric
+from grader.core.sentences import Sentences
 
-from .words import say
-
+say = Sentences(render.WORDS, Path(__file__).with_name("words.toml"))  # of the review, beside those of other pages
 UNUSUAL, SIMILAR = "unusual", "similar"
 # What has no grade or rests on changed ground comes first, then what is likely unfair, then the rest.
 ORDER: Final = f"""
