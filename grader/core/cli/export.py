@@ -38,19 +38,11 @@ AcceptDrops = Annotated[bool, typer.Option("--accept-drops", help="Proceed even 
 AcceptStale = Annotated[bool, typer.Option("--accept-stale", help="Proceed even if decisions need another look.")]
 
 
-# How grades get to each platform; words in capitals stand for what was downloaded from there.
-WAYS = {
-    "canvas": "return {out} --to canvas --template GRADEBOOK.csv --assignment-id NUMBER",
-    "moodle": "return {out} --to moodle --template WORKSHEET.csv",
-    "gradescope": "export {out} --to gradescope",
-}
-
-
 def next_step(out: Path, lines: Iterable[SummaryLine]) -> str:
     """The command that gets grades to the platform from which most submissions come; else an export as plain CSV."""
-    sources = Counter(line.origin.source for line in lines if line.origin and line.origin.source in WAYS)
-    way = WAYS[sources.most_common(1)[0][0]] if sources else f"export {{out}} --to {PLAIN}"
-    return f"Next: grader {way.format(out=shlex.quote(str(out)))}"
+    sources = Counter(line.origin.source for line in lines if line.origin and line.origin.source in FORMATS)
+    most = sources.most_common(1)[0][0] if sources else PLAIN
+    return f"Next: grader {FORMATS[most].way.format(out=shlex.quote(str(out)))}"
 
 
 @dataclass(frozen=True)
@@ -173,5 +165,5 @@ def export(
     absent = sum(row.absent for row in ready.made.rows)
     if absent and chosen().rubric.policy.missing == "blank":
         say(f'{absent} submitted nothing and get no grade. For zeros, set missing = "zero" in [policy] of the rubric.')
-    if to in ("canvas", "moodle"):
+    if FORMATS[to].way.startswith("return"):
         say(f"Next: upload it, then grader return {shlex.quote(str(out))} --to {to}")

@@ -8,7 +8,6 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -31,7 +30,7 @@ from grader.core.results.written import note, read_practice
 from grader.core.run.class_run import Run, begun
 from grader.core.run.executors import CHOICES, LOCAL, open_executor
 from grader.core.run.schedule import grade_all
-from grader.core.sandbox.limits import Level, Limits
+from grader.core.sandbox.limits import LAYERS, Level, Limits
 from grader.core.settings import Settings
 
 from .export import next_step
@@ -48,15 +47,6 @@ FULL = " Reports written so far are complete. Free disk space and run again."
 
 
 LevelName = Literal["process", "seccomp", "landlock", "namespaces"]
-
-
-class Layer(StrEnum):
-    """The layers of isolation; typer takes no list of literals."""
-
-    NAMESPACES = "namespaces"
-    USER = "user"
-    LANDLOCK = "landlock"
-    SECCOMP = "seccomp"
 
 
 def grade(
@@ -82,8 +72,8 @@ def grade(
         LevelName, typer.Option(help="Refuse to grade under weaker isolation.", rich_help_panel=ADVANCED)
     ] = "process",
     without: Annotated[
-        list[Layer] | None,
-        typer.Option(help="Disable a layer of isolation, to see the effect.", rich_help_panel=ADVANCED),
+        list[str] | None,
+        typer.Option(help=f"Disable one of {', '.join(LAYERS)}, to see the effect.", rich_help_panel=ADVANCED),
     ] = None,
     plain: Annotated[
         bool, typer.Option("--plain", help="Disable record and replay; slower, same reports.", rich_help_panel=ADVANCED)
@@ -116,7 +106,9 @@ def grade(
     with Reader() as reader:
         candidates = with_files(out, found(reader, paths, source, roster, every_attempt))
         limits = Limits(request_s=request_s, submission_s=submission_s, memory_mib=memory_mib)
-        level, left_out = Level[require_isolation.upper()], tuple(map(str, without or ()))
+        level, left_out = Level[require_isolation.upper()], tuple(without or ())
+        if unknown := ", ".join(sorted({*left_out} - {*LAYERS})):
+            fail(f"--without {unknown}: no such layer. Choose one of {', '.join(LAYERS)}.")
         settings = replace(
             _settings(device, only, seed, lang), limits=limits, required_level=level, without=left_out, plain=plain
         )

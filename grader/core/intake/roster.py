@@ -23,21 +23,8 @@ from .origin import Origin, Student, absent, clean
 
 MAX_BYTES = 16 << 20
 # Headings as heading() returns them; earlier ones are preferred. Moodle finds its participants by the first three.
-IDS: tuple[str, ...] = (
-    "identifier",
-    "标识符",
-    "编号",
-    "識別碼",
-    "identificador",
-    "identificatie",
-    "username",
-    "id",
-    "studentid",
-    "sid",
-    "sisloginid",
-    "学号",
-    "用户名",
-)
+IDS: tuple[str, ...] = ("identifier", "标识符", "编号", "識別碼", "identificador", "identificatie", "username")
+IDS += ("id", "studentid", "sid", "sisloginid", "学号", "用户名")
 NAMES: tuple[str, ...] = ("name", "student", "fullname", "姓名", "全名", "学生")
 NAMES += ("vollständigername", "nombrecompleto", "nomcomplet", "volledigenaam", "nomecompleto", "полноеимя")
 FIRST_NAMES, LAST_NAMES = ("firstname", "名", "名字"), ("lastname", "姓", "姓氏")

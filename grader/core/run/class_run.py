@@ -40,7 +40,7 @@ from grader.core.results.view import viewed
 from grader.core.results.written import REPORT, SUMMARY, read_report
 from grader.core.settings import Settings
 
-from .conditions import conditions, differing, view
+from .conditions import conditions, view
 
 
 @contextlib.contextmanager
@@ -115,9 +115,7 @@ class Run:
         self.unsettled: Sequence[Ruling] = ()
         self.mistake = ""
         self._concerns: dict[str, tuple[Concern, ...]] = {}
-        found, shown = conditions(settings), view(settings)
-        earlier = ledger.other_conditions(self._origins)
-        self.reasons = sorted({name for own in earlier for name in differing({**found, **shown}, own)} - shown.keys())
+        self.reasons = ledger.differing(self._origins)
         recorded = ledger.recorded()
         kept = {
             own.id: own.origin

@@ -48,11 +48,6 @@ def view(settings: Settings) -> Conditions:
     return shown | {"translations": hashlib.sha256(words.encode()).hexdigest()}
 
 
-def differing(one: Conditions, other: Conditions) -> list[str]:
-    """The names of the conditions that differ."""
-    return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
-
-
 def _machine() -> Iterator[tuple[str, str]]:
     """Versions, processor (its vector units affect the last bits of results), GPUs, and what isolation depends on."""
     yield "python", platform.python_version()

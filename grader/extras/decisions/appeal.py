@@ -81,8 +81,9 @@ def appeal(
         Reader() as reader,
     ):
         again = _Again(known, settings, reader, jobs, scratch / "reports")
-        everyone = candidates_of(out, submissions, reader) if not _whole(files) or check else {}
-        own = given(identifier, files or [], everyone.get(identifier), reader, chosen().rubric.expected, scratch)
+        files = files or []
+        everyone = candidates_of(out, submissions, reader) if check or not files or _single(files) else {}
+        own = given(identifier, files, everyone.get(identifier), reader, chosen().rubric.expected, scratch)
         if not files:
             say_what_differs(before, reader.read(own))
         own = replace(own, id=identifier, origin=before.submission.origin)
@@ -173,7 +174,7 @@ def given(
     for path in files:
         if not path.exists():
             raise UserError(f"{path}: no such file or folder.")
-    single = [path for path in files if path.is_file() and path.suffix in (".py", ".ipynb")]
+    single = _single(files)
     if files and not single:
         if len(files) > 1:
             raise UserError(f"{files[1]}: a folder or zip is a whole submission; give only one.")
@@ -250,9 +251,9 @@ def _settings(out: Path, before: Report, request_s: float | None, language: str)
     return replace(then, limits=limits, command=f"{then.command} --request-s {request_s:g}")
 
 
-def _whole(files: Sequence[Path] | None) -> bool:
-    """Whether the files are a whole submission, so that nothing of the old one is needed."""
-    return bool(files) and all(path.is_dir() or path.suffix not in (".py", ".ipynb") for path in files or ())
+def _single(files: Sequence[Path]) -> list[Path]:
+    """Those that replace files of the old submission; a folder or an archive is a whole new one."""
+    return [path for path in files if path.is_file() and path.suffix in (".py", ".ipynb")]
 
 
 @contextlib.contextmanager

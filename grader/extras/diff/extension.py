@@ -30,11 +30,9 @@ def print_preview(out: Path, candidates: Sequence[Candidate], settings: Settings
     before, after, differences = [], [], {}
     book = read_decided(out, quiet=True, note=False).book
     with opened(out) as connection:
-        here = conditions(settings)
-        ledger = Ledger(connection, here, view(settings))
+        ledger = Ledger(connection, conditions(settings), view(settings))
         policy = policy_of(ledger.details()) or rubric.policy
-        earlier = ledger.other_conditions(one.id for one in candidates)
-        reasons = sorted({name for one in earlier for name in here if one.get(name) != here[name]})
+        reasons = ledger.differing(one.id for one in candidates)
         for pair in _kept(ledger, candidates, settings, reader):
             old, new = (decided(own, book, rubric) for own in pair)
             before.append(summary_line(old))
