@@ -18,20 +18,21 @@ from .outcome import Outcome, is_elsewhere
 
 SCHEMA_VERSION: Literal["1.1"] = "1.1"
 Status = Literal["graded", "unreadable", "grader_error"]
+# What has no grade or rests on changed ground comes first, then what is likely unfair, then the rest.
 ReasonCode = Literal[
-    "unreadable",
     "grader_error",
-    "left_out",
-    "doubtful",
-    "renamed",
-    "own_import",
+    "stale_decision",
+    "unreadable",
     "environment",
     "nothing_ran",
     "near_zero",
     "timed_out",
     "inconsistent",
+    "doubtful",
+    "left_out",
+    "renamed",
+    "own_import",
     "late_without_date",
-    "stale_decision",
 ]
 Points = Field(ge=0)
 MAX_PROBLEM = 300
