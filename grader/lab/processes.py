@@ -11,8 +11,8 @@ import psutil
 
 def descendants(pid: int) -> list[int]:
     """The pids of a process and of its running descendants."""
-    children = next(_each([pid], lambda one: one.children(recursive=True)), [])
-    return [pid, *(child.pid for child in children)]
+    families = _each([pid], lambda one: one.children(recursive=True))
+    return [pid, *(child.pid for children in families for child in children)]
 
 
 def memory_mib(pids: Iterable[int]) -> float:
