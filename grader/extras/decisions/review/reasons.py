@@ -22,7 +22,7 @@ from grader.core.sentences import Sentences
 say = Sentences(render.WORDS, Path(__file__).with_name("words.toml"))  # of the review, beside those of other pages
 UNUSUAL, SIMILAR = "unusual", "similar"
 ORDER: Final = [*get_args(ReasonCode), UNUSUAL, SIMILAR]
-ORDER.insert(ORDER.index("unreadable") + 1, ASKED)
+ORDER.insert(ORDER.index("unreadable") + 1, ASKED)  # an appeal: after what has no grade or rests on changed ground
 HIGH, LOW = 0.8, 0.2  # of a task's points
 MOST_ALIKE = 0.05  # of those who did as well in one task, the part that may do as badly in the other
 FEWEST = 8  # who did well in a task: of fewer, nothing is unusual
