@@ -32,11 +32,12 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(listing, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.splitlines()
     for name in listed:
-        if name.startswith(LEFT_OUT) or not (REPOSITORY / name).is_file():
+        if name.startswith((*LEFT_OUT, ".venv")) or not (REPOSITORY / name).exists():
             continue
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(REPOSITORY / name, target)  # with its time, so that what is compiled counts there
+        # With its time, so that what is compiled counts there; a link stays one, as in a clone.
+        shutil.copy2(REPOSITORY / name, target, follow_symlinks=False)
         if name.endswith(".py") and (compiled := Path(cache_from_source(str(REPOSITORY / name)))).is_file():
             Path(cache_from_source(str(target))).parent.mkdir(exist_ok=True)
             shutil.copy(compiled, cache_from_source(str(target)))
