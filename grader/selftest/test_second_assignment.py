@@ -19,7 +19,7 @@ from grader.selftest.warm import WarmPython
 pytestmark = pytest.mark.slow  # nine commands
 
 COMMANDS = re.compile(r"git clone REPOSITORY course && cd course\n(.*?)```", re.DOTALL)
-LEFT_OUT = "grader/selftest"  # the commands below need nothing of it
+LEFT_OUT = ("grader/selftest", ".venv")  # the commands below need nothing of these
 FULL, BONUS = 100, 20
 
 Done = Callable[..., str]
@@ -32,7 +32,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(listing, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.splitlines()
     for name in listed:
-        if name.startswith((*LEFT_OUT, ".venv")) or not (REPOSITORY / name).exists():
+        if name.startswith(LEFT_OUT) or not (REPOSITORY / name).exists():
             continue
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
