@@ -143,7 +143,7 @@ def second_device() -> str | None:
     """
     if ONLY_CPU or _GPU:
         return None if ONLY_CPU else "cuda"
-    if not (TESTS / "harness" / "second_device").is_dir():
+    if not (TESTS / "harness" / "shared" / "second_device").is_dir():
         return None  # a copy of the tests alone
     try:
         _simulation().install()
@@ -166,4 +166,4 @@ def says_nothing(error: BaseException) -> bool:
 
 def _simulation():
     """Import the simulation, for machines that need it."""
-    return importlib.import_module("tests.harness.second_device")
+    return importlib.import_module("tests.harness.shared.second_device")

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from .harness import rubric, source_rules
+from .harness import rubric
 from .harness.feedback import why_not_imported
 from .harness.messages import LANGUAGES, Language, language_of, say
 from .harness.rubric import MINE, ROOT
+from .harness.shared import source_rules
 from .harness.student import apart, import_packages, module_of, problems, source_files, warnings
 from .harness.terminal import command, exit_status, pad, painter, width
 

@@ -112,7 +112,7 @@ class Assignment:
         """
         core = PACKAGE / "core"
         engine = [path for path in core.rglob("*.py") if path.relative_to(core).parts[0] not in NOT_DECIDING_IN_CORE]
-        engine += [*(PACKAGE / "second_device").rglob("*.py"), PACKAGE / "source_rules.py", PACKAGE / "testing.py"]
+        engine += [*(PACKAGE / "shared").rglob("*.py"), PACKAGE / "testing.py"]
         digest = hashlib.sha256(self.rubric.deciding.encode())
         for root, paths in ((PACKAGE, engine), (self.root, self._deciding())):
             for path in sorted(paths):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from grader.core.errors import UserError
+
 from .assignment import Assignment
 from .sandbox.limits import Level, Limits
 
 
-class CannotGrade(Exception):
-    """Nothing can be graded on this machine with these settings; the message is one line: why, and what to do."""
+class CannotGrade(UserError):
+    """Nothing can be graded on this machine with these settings."""
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ import typer
 
 from grader.core.assignment import Assignment
 from grader.core.cli.grade import found, with_files
-from grader.core.cli.terminal import chosen, ending, fail, warn
+from grader.core.cli.terminal import chosen, fail, warn
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Submission
-from grader.core.results.database import LEDGER, LedgerError, reading
+from grader.core.results.database import LEDGER, reading
 from grader.core.results.report import Report
 from grader.core.results.written import Sources, noted
 from grader.core.run.conditions import APART, Conditions
@@ -65,7 +65,7 @@ def settings_then(out: Path, report: Report) -> Settings:
     known = Settings(chosen(), "cpu" if devices == ["cpu"] else "auto", seed=report.provenance.seed)
     if not (out / LEDGER).exists():
         return known
-    with ending(out, LedgerError), reading(out) as ledger:
+    with reading(out) as ledger:
         details = ledger.execute(
             "SELECT details FROM results JOIN conditions ON conditions.id = results.conditions "
             "WHERE current AND submission = ?",

@@ -1,8 +1,10 @@
-"""Differences between two gradings, in the terminal."""
+"""Differences between two gradings, in the terminal, in English and Chinese."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
 
 from grader.core.cli.terminal import say
 from grader.core.grades.decided import DecidedClass
@@ -10,10 +12,12 @@ from grader.core.grades.grades import StudentGrade
 from grader.core.grades.words import for_staff
 from grader.core.results.report import SummaryLine
 from grader.core.rubric import Rubric
+from grader.core.sentences import Sentences
 
-from . import words
-from .difference import Decisions, Difference, GradeMove, Kind, moved, with_grades
+from .difference import Decisions, Difference, GradeMove, Kind, PropertyChange, Reason, moved, with_grades
 
+word = Sentences(Path(__file__).with_name("words.toml"))
+NONE: Final = "-"
 STYLES = {Kind.DROP: "red", Kind.GONE: "red", Kind.RISE: "green"}
 Grades = Mapping[str, Sequence[StudentGrade]]  # by submission
 
@@ -50,22 +54,71 @@ def print_differences(differences: Sequence[Difference], same: int | None, rubri
         if own.kind is not kind:
             kind = own.kind
             number = sum(other.kind is kind for other in differences)
-            say(f"{words.kind(lang, kind)}: {number}", "bold")
-        say(f"  {own.id}: {words.points(own)} ({own.change:+g})", STYLES.get(own.kind, ""))
-        for grade in words.grades(own, lang):
+            say(f"{word(lang, f'kind_{kind}')}: {number}", "bold")
+        say(f"  {own.id}: {_points(own)} ({own.change:+g})", STYLES.get(own.kind, ""))
+        for grade in _grades(own, lang):
             say(f"    {grade}")
         for change in own.changes:
-            say(f"    {words.title(change, rubric, lang)}: {words.outcomes(change)}, {words.worth(change)}")
-            _print_reasons(words.reasons(change.reasons, lang))
+            say(f"    {title(change, rubric, lang)}: {_outcomes(change)}, {_worth(change)}")
+            _print_reasons(_reasons(change.reasons, lang))
         told = {reason for change in own.changes for reason in change.reasons}
-        _print_reasons(words.reasons(tuple(reason for reason in own.reasons if reason not in told), lang))
+        _print_reasons(_reasons(tuple(reason for reason in own.reasons if reason not in told), lang))
     if same is None:
         return
     if not differences:
-        say(words.word(lang, "nothing"))
-    say(words.word(lang, "same", n=same))
+        say(word(lang, "nothing"))
+    say(word(lang, "same", n=same))
 
 
 def _print_reasons(sentences: Iterable[str]) -> None:
     for sentence in sentences:
         say(f"      {sentence}", "dim")
+
+
+def _reasons(found: tuple[Reason, ...], language: str) -> list[str]:
+    """The reasons, a sentence each."""
+    return [word(language, f"why_{reason.cause}", detail=reason.detail) for reason in found]
+
+
+def _points(own: Difference) -> str:
+    """The points of a submission before and now, or its status if it has no points."""
+    sides = (own.old, own.old_status), (own.new, own.new_status)
+    return _arrow(f"{value:g}" if value is not None else status or NONE for value, status in sides)
+
+
+def _grades(own: Difference, language: str) -> list[str]:
+    """The grades that changed, a line each, where they are something else than the points or cross a threshold."""
+    plain = {(own.old, own.new)}
+    return [_grade(move, language) for move in own.grades if move.crossed or (move.old, move.new) not in plain]
+
+
+def _grade(move: GradeMove, language: str) -> str:
+    sides = _arrow(NONE if side is None else f"{side:g}" for side in (move.old, move.new))
+    way = "reached" if (move.new or 0) > (move.old or 0) else "missed"
+    crossed = [word(language, way, threshold=name, least=least) for name, least in move.crossed]
+    return "; ".join([word(language, "grade", student=move.student, sides=sides), *crossed])
+
+
+def title(change: PropertyChange, rubric: Rubric, language: str) -> str:
+    """The title of a property: from the rubric, or from the report where the rubric no longer has it."""
+    known = rubric.properties.get(change.id)
+    told = change.new or change.old
+    return known.title[language] if known else told.title if told else change.id
+
+
+def _outcomes(change: PropertyChange) -> str:
+    """The outcome of a property before and now."""
+    return _arrow(str(side.outcome) if side else NONE for side in (change.old, change.new))
+
+
+def _worth(change: PropertyChange) -> str:
+    """The points of a property before and now, each with its maximum if that has changed."""
+    sides = (change.old, change.new)
+    changed = len({side.max_points for side in sides if side}) > 1
+    return _arrow(NONE if side is None else f"{side.points:g}" + f"/{side.max_points:g}" * changed for side in sides)
+
+
+def _arrow(sides: Iterable[str]) -> str:
+    """Both sides with an arrow between them; one alone if they are the same."""
+    before, after = sides
+    return before if before == after else f"{before} → {after}"

@@ -36,8 +36,8 @@ from grader.core.intake.submission import Submission
 from grader.core.results.database import LEDGER
 from grader.core.run.class_run import begun
 from grader.core.settings import Settings
+from grader.lab import one_line
 from grader.lab.processes import cpu_s, descendants, memory_mib
-from grader.lab.stopped import one_line
 
 SETTINGS = Settings(ASSIGNMENT, device="cpu", language="en")
 TORCH, PLAIN = "import torch", "(a) plain pytest, a new process for each submission"

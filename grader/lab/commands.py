@@ -10,10 +10,9 @@ from typing import Annotated
 import typer
 
 from grader import REPOSITORY
-from grader.core.cli.terminal import ERR, EXIT_GRADER_ERROR, chosen, fail, follow, needing, prepare, say, warn
+from grader.core.cli.terminal import ERR, EXIT_GRADER_ERROR, chosen, fail, follow, needing, prepare, say, warn, writing
 from grader.core.results.files import write_zip
 from grader.core.rubric import LANGUAGES
-from grader.core.settings import CannotGrade
 
 
 def verify(
@@ -23,20 +22,16 @@ def verify(
     jobs: Annotated[int, typer.Option(min=1, help="Judges to run in parallel.")] = os.cpu_count() or 1,
 ) -> None:
     """Test the grader on submissions and attacks with known outcomes, and write the kill table."""
-    from .verify import JudgeDied, Result, judged, page, rounds, summary  # imports torch
+    from .verify import Result, judged, page, rounds, summary  # imports torch
 
     prepare(out.parent)
     results: list[Result] = []
-    try:
+    with writing(out):
         for round_ in rounds(chosen(), range(seeds), all_styles):
             for result in follow(judged(round_, jobs), round_.title, len(round_.items), ERR):
                 if result.problem:
                     say(f"✗ {result.label}: {result.problem}", "red")
                 results.append(result)
-    except KeyboardInterrupt:
-        fail("stopped; nothing was written.", 130)
-    except (CannotGrade, JudgeDied) as error:
-        fail(str(error), EXIT_GRADER_ERROR)
     out.write_text(page(chosen(), results), encoding="utf-8")
     for line in summary(results):
         say(line)

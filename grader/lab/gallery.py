@@ -11,7 +11,6 @@ import os
 import random
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader
@@ -24,24 +23,12 @@ from grader.core.cli.terminal import follow
 from grader.core.intake.submission import Submission
 from grader.core.results.language import in_language
 from grader.core.results.outcome import Outcome
-from grader.core.results.report import Report
+from grader.core.results.report import PropertyReport, Report
 from grader.core.run.executors import LocalExecutor
 from grader.core.run.schedule import grade_all
 from grader.core.settings import Settings
-from grader.lab.stopped import one_line
+from grader.lab import one_line
 from grader.specimens.variants import Variant
-
-
-@dataclass(frozen=True)
-class Feedback:
-    """The feedback on one property, in both languages."""
-
-    title: str
-    outcome: str
-    points: str
-    named: str
-    hints: tuple[str, str]
-    messages: tuple[str, str]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -87,21 +74,11 @@ def graded(variants: Mapping[str, Variant], jobs: int) -> dict[str, Report]:
         return {report.submission.id: report for report in followed}
 
 
-def feedback(report: Report) -> Iterator[Feedback]:
-    """The feedback on each property that lost its points."""
+def feedback(report: Report) -> Iterator[tuple[PropertyReport, PropertyReport]]:
+    """Each property that lost its points, in both languages."""
     chinese = {prop.id: prop for task in in_language(report, ASSIGNMENT, "zh").tasks for prop in task.properties}
-    for prop in (prop for task in report.tasks for prop in task.properties if prop.outcome is not Outcome.PASSED):
-        english, translated = (
-            own.simplest_case.message if own.simplest_case else "" for own in (prop, chinese[prop.id])
-        )
-        yield Feedback(
-            prop.title,
-            str(prop.outcome),
-            f"{prop.points:g} / {prop.max_points:g}",
-            prop.misconception or "",
-            (prop.hint, chinese[prop.id].hint),
-            (english, translated if translated != english else ""),
-        )
+    lost = (prop for task in report.tasks for prop in task.properties if prop.outcome is not Outcome.PASSED)
+    return ((prop, chinese[prop.id]) for prop in lost)
 
 
 def code(variant: Variant) -> str:

@@ -71,8 +71,9 @@ def test_a_place_that_cannot_be_written_to_is_named(ada: Path, tmp_path: Path) -
     [
         ("--only", "task9", "no such task. Choose one of task1, task2."),
         ("--lang", "fr", "not a language of the rubric. Choose one of en, zh."),
+        ("--without", "walls", "no such layer. Choose one of namespaces, user, landlock, seccomp."),
     ],
-    ids=["only", "lang"],
+    ids=["only", "lang", "without"],
 )
 def test_an_option_with_a_wrong_value_is_named(ada: Path, tmp_path: Path, option: str, value: str, advice: str) -> None:
     line = refused("grade", ada, "--out", tmp_path / "out", option, value)

@@ -13,8 +13,9 @@ import pytest
 
 from grader import REPOSITORY
 from grader.core import assignment as parts
+from grader.core.results.ledger import differing
 from grader.core.run import conditions as module
-from grader.core.run.conditions import conditions, differing
+from grader.core.run.conditions import conditions
 from grader.core.sandbox.limits import Level, Limits
 from grader.core.settings import Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
@@ -64,8 +65,8 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
         ("grader/assignment/hidden/test_swiglu.py", True),
         ("grader/core/judge/compare.py", True),
         ("grader/core/results/language.py", True),
-        ("grader/second_device/compute.py", True),
-        ("grader/source_rules.py", True),
+        ("grader/shared/second_device/compute.py", True),
+        ("grader/shared/source_rules.py", True),
         ("grader/testing.py", True),
         ("grader/core/messages.py", True),
         ("grader/core/run/judge_process.py", True),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
@@ -13,18 +14,22 @@ from typer.testing import CliRunner
 
 from grader.__main__ import app
 from grader.core.cli import doctor as examined
+from grader.core.cli import show
 from grader.core.cli.doctor import Finding
 from grader.core.cli.show import print_class, print_report, print_statistics
-from grader.core.cli.terminal import track
+from grader.core.cli.terminal import ending, track
 from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
 from grader.core.messages import quoted
+from grader.core.results.database import LedgerError
 from grader.core.results.language import in_language
 from grader.core.results.report import Report
 from grader.core.results.statistics import class_statistics, entry
+from grader.core.run.schedule import GradingFailed
 from grader.core.sandbox import started as starting
 from grader.core.sandbox.limits import LAYERS
 from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.selftest.term import refused
 
 pytestmark = pytest.mark.process
 
@@ -101,3 +106,30 @@ def test_a_machine_that_lacks_what_is_needed_is_unfit(monkeypatch: pytest.Monkey
     lines = [line.split() for line in result.stdout.splitlines()]
     assert (result.exit_code, lines[0], lines[1]) == (1, ["✗", "python", "3.10.1"], ["use", "Python", "3.11"])
     assert lines[2] == ["✓", "torch", "2.13.0"]
+
+
+@pytest.mark.parametrize(
+    ("stops", "code", "line"),
+    [
+        (KeyboardInterrupt(), 130, "stopped."),
+        (PermissionError(13, "Permission denied", "a/report.json"), 2, "a/report.json: Permission denied."),
+        (LedgerError("a: is damaged."), 2, "a: is damaged."),
+        (GradingFailed("3 judges failed"), 3, "3 judges failed"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_whatever_stops_a_command_is_one_line(
+    stops: BaseException, code: int, line: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """In any command, also in one that expects nothing of the kind."""
+
+    def read(*_: object) -> None:
+        raise stops
+
+    monkeypatch.setattr(show, "read_decided", read)
+    assert refused("show", tmp_path, code=code) == f"grader: {line}"
+
+
+def test_an_error_of_no_file_is_ours_and_keeps_its_traceback() -> None:
+    with pytest.raises(OSError, match="no memory"), ending():
+        raise OSError("no memory")

@@ -40,9 +40,9 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("core")
     grader, small = REPOSITORY / "grader", ASSIGNMENT.root
     ignored = shutil.ignore_patterns("docs", "selftest")
-    for name in ("core", "second_device"):
+    for name in ("core", "shared"):
         shutil.copytree(grader / name, folder / "grader" / name, ignore=ignored)
-    for name in ("__init__.py", "__main__.py", "source_rules.py", "testing.py"):
+    for name in ("__init__.py", "__main__.py", "testing.py"):
         shutil.copy(grader / name, folder / "grader")
     for name in ("src", "ref", "tests", "grader/assignment"):
         shutil.copytree(small / name, folder / name, ignore=ignored)

@@ -10,12 +10,12 @@ import time
 import pytest
 import torch
 
-from grader import second_device
 from grader.core.judge import devices
 from grader.core.pages.render import _devices, say
 from grader.core.sandbox.channel import Channel
 from grader.core.sandbox.protocol import ProtocolError, pack, unpack
 from grader.core.settings import CannotGrade
+from grader.shared import second_device
 
 HERE = second_device.DEVICE
 

@@ -15,7 +15,7 @@ from grader.core.intake.submission import Concern
 from grader.core.messages import Message, say
 from grader.core.results import database
 from grader.core.results.database import LEDGER, LedgerError, opened, transaction
-from grader.core.results.ledger import ADDED, Ledger
+from grader.core.results.ledger import ADDED, Ledger, differing
 from grader.core.results.outcome import RAISED, Outcome
 from grader.core.results.report import Report, json_text, parts_of
 from grader.extras.decisions import extension
@@ -108,10 +108,10 @@ def test_other_conditions_are_another_matter(connection: sqlite3.Connection, oth
     fill(connection, [report("ada")])
     ledger = Ledger(connection, other)
     assert ledger.recorded() == {}
-    assert ledger.other_conditions(["ada"]) == [HERE]
-    assert ledger.other_conditions(["bo"]) == []
+    assert ledger.differing(["ada"]) == differing(other, HERE) != []
+    assert ledger.differing(["bo"]) == []
     assert Ledger(connection, HERE).recorded().keys() == {"ada"}
-    assert Ledger(connection, HERE).other_conditions(["ada"]) == []
+    assert Ledger(connection, HERE).differing(["ada"]) == []
 
 
 def test_a_fault_of_ours_is_never_used_again(connection: sqlite3.Connection) -> None:

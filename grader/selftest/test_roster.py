@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from grader.core.errors import UserError
 from grader.core.export.table import inert
 from grader.core.intake.discover import discover
 from grader.core.intake.origin import Origin, Student
-from grader.core.intake.roster import RosterError, match, owner, read_lateness, read_roster
+from grader.core.intake.roster import match, owner, read_lateness, read_roster
 from grader.selftest.exports import class_of, gradebook, worksheet
 from grader.selftest.submissions import write_folder, zipped
 
@@ -97,14 +98,14 @@ def test_a_worksheet_says_by_how_much_somebody_was_late(tmp_path: Path, status: 
 )
 def test_a_file_that_is_no_roster_is_named(tmp_path: Path, content: str | bytes, problem: str) -> None:
     write_folder(tmp_path, {"list.csv": content})
-    with pytest.raises(RosterError, match=rf"list\.csv: {problem}"):
+    with pytest.raises(UserError, match=rf"list\.csv: {problem}"):
         read_roster(tmp_path / "list.csv")
 
 
 def test_two_students_with_one_id_are_refused_with_their_lines(tmp_path: Path) -> None:
     path = tmp_path / "roster.csv"
     path.write_text('username,name\nada,"Ada\nLovelace"\nbo,Bo\nada,Someone else\n')
-    with pytest.raises(RosterError, match=r"duplicate id 'ada' in lines 3 and 5\."):
+    with pytest.raises(UserError, match=r"duplicate id 'ada' in lines 3 and 5\."):
         read_roster(path)
 
 

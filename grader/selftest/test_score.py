@@ -85,5 +85,5 @@ def test_results_of_a_property_outside_the_rubric_are_no_silent_zero(rubric: Rub
 
 
 def test_every_outcome_that_is_no_wrong_value_comes_with_advice() -> None:
-    """In both languages, as every table of sentences: ``test_sentences.py``."""
-    assert set(ADVICE) - {CONSEQUENCE} == set(Outcome) - {PASSED, FAILED}
+    """In both languages, as all sentences: ``test_sentences.py``."""
+    assert set(ADVICE.texts) - {CONSEQUENCE} == set(Outcome) - {PASSED, FAILED}

@@ -19,7 +19,7 @@ from grader.selftest.warm import WarmPython
 pytestmark = pytest.mark.slow  # nine commands
 
 COMMANDS = re.compile(r"git clone REPOSITORY course && cd course\n(.*?)```", re.DOTALL)
-LEFT_OUT = "grader/selftest"  # the commands below need nothing of it
+LEFT_OUT = ("grader/selftest", ".venv")  # the commands below need nothing of these
 FULL, BONUS = 100, 20
 
 Done = Callable[..., str]
@@ -32,11 +32,12 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(listing, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.splitlines()
     for name in listed:
-        if name.startswith(LEFT_OUT) or not (REPOSITORY / name).is_file():
+        if name.startswith(LEFT_OUT) or not (REPOSITORY / name).exists():
             continue
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(REPOSITORY / name, target)  # with its time, so that what is compiled counts there
+        # With its time, so that what is compiled counts there; a link stays one, as in a clone.
+        shutil.copy2(REPOSITORY / name, target, follow_symlinks=False)
         if name.endswith(".py") and (compiled := Path(cache_from_source(str(REPOSITORY / name)))).is_file():
             Path(cache_from_source(str(target))).parent.mkdir(exist_ok=True)
             shutil.copy(compiled, cache_from_source(str(target)))

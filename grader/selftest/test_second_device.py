@@ -14,8 +14,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - what everybody calls it
 from torch import Tensor
 
-from grader import second_device
 from grader.selftest.two_devices import HERE, assert_same, assigned, maker
+from grader.shared import second_device
 from tests.harness.rubric import TESTS
 
 
@@ -211,7 +211,7 @@ def test_it_stays_installed_once_and_warns_of_nothing() -> None:
 
 def test_the_public_tests_find_it_in_the_repository() -> None:
     """Without it, they would leave out what only a second device shows, and say nothing."""
-    assert (TESTS / "harness" / "second_device" / "__init__.py").is_file()
+    assert (TESTS / "harness" / "shared" / "second_device" / "__init__.py").is_file()
 
 
 def test_a_torch_that_cannot_take_it_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,12 +12,12 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - what everybody calls it
 from torch import Tensor, nn
 
-from grader import second_device
 from grader.core.judge.devices import why_not_assessed
 from grader.core.judge.faults import Crashed, StudentFault, WrongAnswer, fault_from_reply
 from grader.core.messages import quoted
 from grader.core.sandbox.operations import describe_exception
 from grader.selftest.two_devices import HERE, assert_same
+from grader.shared import second_device
 
 
 @pytest.fixture(autouse=True, scope="module")

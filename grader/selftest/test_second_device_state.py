@@ -12,8 +12,8 @@ import torch.nn.functional as F  # noqa: N812 - what everybody calls it
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from grader import second_device
 from grader.selftest.two_devices import HERE, assert_same, assigned, maker
+from grader.shared import second_device
 
 
 @pytest.fixture(autouse=True, scope="module")

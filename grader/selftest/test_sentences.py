@@ -1,46 +1,43 @@
-"""Every table of sentences says everything in both languages, with the same fields."""
+"""Every sentence is there in both languages, with the same fields."""
 
 from __future__ import annotations
 
-import importlib
 import re
-from itertools import chain
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from grader import PACKAGE
 from grader.core.rubric import LANGUAGES
-from grader.core.sentences import Sentences, say
+from grader.core.sentences import Sentences
 
-TABLE = re.compile(r"^(\w+): Final\[(?:sentences\.)?Sentences\]", re.MULTILINE)
-FILES = sorted(chain.from_iterable((PACKAGE / name).rglob("*.py") for name in ("core", "extras", "followup")))
-TABLES = [(path, name) for path in FILES for name in TABLE.findall(path.read_text(encoding="utf-8"))]
+FILES = sorted(PACKAGE.rglob("words.toml"))
 
 
-def faulty(table: Sentences) -> list[str]:
+def faulty(texts: Mapping[str, Mapping[str, str]]) -> list[str]:
     """The keys of sentences that a language lacks, or has with other fields."""
     return [
         key
-        for key, texts in table.items()
-        if len(texts) != len(LANGUAGES) or len({frozenset(re.findall(r"{(\w+)", text)) for text in texts}) > 1
+        for key, own in texts.items()
+        if own.keys() != {*LANGUAGES} or len({frozenset(re.findall(r"{(\w+)", text)) for text in own.values()}) > 1
     ]
 
 
-@pytest.mark.parametrize(
-    ("path", "name"), TABLES, ids=lambda part: part.parent.name if isinstance(part, Path) else part
-)
-def test_everything_is_said_in_every_language(path: Path, name: str) -> None:
-    module = importlib.import_module(".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts))
-    table: Sentences = getattr(module, name)
-    assert table
-    assert faulty(table) == []
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.parent.name)
+def test_everything_is_said_in_every_language(path: Path) -> None:
+    assert Sentences(path).texts
+    assert faulty(Sentences(path).texts) == []
 
 
 def test_another_field_in_one_language_is_found() -> None:
-    assert faulty({"right": ("{n} late", "{n} 份迟交"), "wrong": ("{n} late", "{m} 份迟交")}) == ["wrong"]
+    right, wrong = ({"en": "{n} late", "zh": f"{{{name}}} 份迟交"} for name in "nm")
+    assert faulty({"right": right, "wrong": wrong, "half": {"en": "late"}}) == ["wrong", "half"]
 
 
-def test_the_tables_are_found_and_a_sentence_is_filled_in() -> None:
-    assert len(TABLES) >= 5
-    assert say({"late": ("{n} late", "{n} 份迟交")}, "zh", "late", n=2) == "2 份迟交"
+def test_a_sentence_is_filled_in_and_a_later_file_overrides_an_earlier_one(tmp_path: Path) -> None:
+    paths = [tmp_path / "core.toml", tmp_path / "extra.toml"]
+    for path, word in zip(paths, ("late", "overdue"), strict=True):
+        path.write_text(f"[late]\nen = '{{n}} {word}'\nzh = '{{n}} 份迟交'\n", encoding="utf-8")
+    assert len(FILES) >= 9
+    assert Sentences(*paths)("en", "late", n=2) == "2 overdue"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader.core.intake.submission import Submission, is_source_path
-from grader.source_rules import MAX_FILE_BYTES, Refused, decoded
+from grader.shared.source_rules import MAX_FILE_BYTES, Refused, decoded
 
 NORM, FUNCTIONAL = "src/modeling/norm.py", "src/functional.py"
 

@@ -163,17 +163,16 @@ def test_a_coding_line_is_honoured_by_everyone(solved: Path, run: WarmPython) ->
     assert candidate.read().files[ATTENTION] == text
 
 
-def test_the_rules_are_one_file_on_both_sides() -> None:
-    ours = REPOSITORY / "grader" / "source_rules.py"
-    theirs = REPOSITORY / "tests" / "harness" / "source_rules.py"
-    assert ours.is_symlink()
-    assert ours.samefile(theirs)
+def test_what_is_shared_is_one_folder_on_both_sides() -> None:
+    theirs = REPOSITORY / "tests" / "harness" / "shared"
+    assert theirs.is_symlink()
+    assert theirs.samefile(REPOSITORY / "grader" / "shared")
 
 
 def test_an_autograder_and_a_students_copy_hold_the_rules_themselves(tmp_path: Path) -> None:
-    rules = (REPOSITORY / "tests" / "harness" / "source_rules.py").read_bytes()
-    assert autograder()["grader/source_rules.py"] == rules
-    assert (handed_out(tmp_path) / "tests" / "harness" / "source_rules.py").read_bytes() == rules
+    rules = (REPOSITORY / "grader" / "shared" / "source_rules.py").read_bytes()
+    assert autograder()["grader/shared/source_rules.py"] == rules
+    assert (handed_out(tmp_path) / "tests" / "harness" / "shared" / "source_rules.py").read_bytes() == rules
 
 
 def test_commands_are_advised_as_they_can_be_typed_there() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grader import second_device
+from grader.shared import second_device
 
 HERE = second_device.DEVICE
 

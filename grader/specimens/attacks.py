@@ -21,12 +21,10 @@ from grader.core.assignment import Assignment
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Submission
 
-from .variants import Code, claimed, source_of
+from .variants import Code, claimed, marked, source_of
 
 ALL: Final = math.inf  # all points that can be earned
 CLAIM: Final = "__attack__"
-
-Build = Callable[[Assignment, Code, Path], Submission]
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ def replaces(
         home = assignment.rubric.file_of(target.partition(".")[0])
         return _appended(assignment, home, f"{prelude}\n\n{source_of(code)}\n\n{target} = {code.__name__}\n")
 
-    return _marker(build, score, bonus, needs)
+    return marked(CLAIM, (build, score, bonus, needs))
 
 
 def on_import(path: str, *, score: float = ALL, bonus: float = ALL, needs: str = "") -> Callable[[Code], Code]:
@@ -72,7 +70,7 @@ def on_import(path: str, *, score: float = ALL, bonus: float = ALL, needs: str =
     def build(assignment: Assignment, code: Code, _: Path) -> Submission:
         return _appended(assignment, path, f"{source_of(code)}\n\n{code.__name__}()\n")
 
-    return _marker(build, score, bonus, needs)
+    return marked(CLAIM, (build, score, bonus, needs))
 
 
 def text(*, score: float | None = ALL, bonus: float | None = ALL, needs: str = "") -> Callable[[Code], Code]:
@@ -82,7 +80,7 @@ def text(*, score: float | None = ALL, bonus: float | None = ALL, needs: str = "
         files = {**assignment.solution(), **code()}
         return Submission("attack", {path: content for path, content in files.items() if content is not None})
 
-    return _marker(build, score, bonus, needs)
+    return marked(CLAIM, (build, score, bonus, needs))
 
 
 def packed(*, score: float | None = ALL, bonus: float | None = ALL) -> Callable[[Code], Code]:
@@ -93,7 +91,7 @@ def packed(*, score: float | None = ALL, bonus: float | None = ALL) -> Callable[
             (candidate,) = reader.discover([code(folder)], expected=assignment.rubric.expected)
             return reader.read(candidate)
 
-    return _marker(build, score, bonus, "")
+    return marked(CLAIM, (build, score, bonus, ""))
 
 
 def attacks_of(assignment: Assignment) -> tuple[Attack, ...]:
@@ -116,11 +114,3 @@ def _appended(assignment: Assignment, path: str, addition: str) -> Submission:
     files = assignment.solution()
     files[path] += f"\n\n{addition}"
     return Submission("attack", files)
-
-
-def _marker(build: Build, *deserved: object) -> Callable[[Code], Code]:
-    def mark(code: Code) -> Code:
-        setattr(code, CLAIM, (build, *deserved))
-        return code
-
-    return mark

@@ -88,8 +88,7 @@ def wrong(
         over: A class of ``bases`` that replaces the piece first, so that ``target`` can name a method of that class.
     """
     broken = frozenset(breaks.split())
-    claim = _Claim(target, False, broken, frozenset(also.split()) - broken, hint, over)
-    return lambda code: _marked(code, claim)
+    return marked(CLAIM, _Claim(target, False, broken, frozenset(also.split()) - broken, hint, over))
 
 
 def valid(
@@ -99,8 +98,7 @@ def valid(
 
     ``helpers`` are functions that are put into files of their own, by the path of the file.
     """
-    claim = _Claim(target, True, over=over, helpers=helpers or {})
-    return lambda code: _marked(code, claim)
+    return marked(CLAIM, _Claim(target, True, over=over, helpers=helpers or {}))
 
 
 def variants_of(assignment: Assignment) -> tuple[Variant, ...]:
@@ -118,9 +116,14 @@ def variants_of(assignment: Assignment) -> tuple[Variant, ...]:
     return tuple(sorted(found, key=lambda variant: (variant.valid, variant.name.split(".")[1])))
 
 
-def _marked(code: CodeT, claim: _Claim) -> CodeT:
-    setattr(code, CLAIM, claim)
-    return code
+def marked(name: str, claim: object) -> Callable[[CodeT], CodeT]:
+    """A decorator that keeps a claim as an attribute of the code."""
+
+    def mark(code: CodeT) -> CodeT:
+        setattr(code, name, claim)
+        return code
+
+    return mark
 
 
 def claimed(package: ModuleType, mark: str) -> Iterator[tuple[str, Code, Any]]:

@@ -16,7 +16,7 @@ from .hints import CLEAR, QUESTIONS, Look, look_of, question_for, rank
 from .messages import Language, Words, say
 from .raised import describe, kind_of, last_call, place_of, returned, values_at, way_to
 from .rubric import ROOT, SOURCE, TESTS, Property, Rubric, Task
-from .source_rules import relative_name
+from .shared.source_rules import relative_name
 from .student import LIMIT_AFTER_TIMEOUT_S, TIME_LIMIT_S, time_limit
 
 PACKAGE_ERRORS = pytest.StashKey[list[BaseException]]()

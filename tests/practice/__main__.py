@@ -18,12 +18,13 @@ from typing import Any
 
 import torch
 
-from ..harness import messages, source_rules
+from ..harness import messages
 from ..harness.messages import LANGUAGES, Language, language_of
 from ..harness.rubric import MINE, ROOT
+from ..harness.shared import source_rules
+from ..harness.shared.trial import MOST_S, MOST_TESTS, Runs, described, names, outcome
 from ..harness.student import apart
 from ..harness.terminal import exit_status, painter, wrap
-from ..harness.trial import MOST_S, MOST_TESTS, Runs, described, names, outcome
 from . import implementations
 
 TEST_S = 10.0  # one test, or the import of the file

@@ -104,7 +104,7 @@ def test_common_layers_are_assessed(judge: Judge) -> None:
 
 def test_a_forged_claim_is_charged_as_the_crash_that_it_is(judge: Judge) -> None:
     forged = """        if input.device.type != "cpu":
-            from grader.second_device import NotSimulated
+            from grader.shared.second_device import NotSimulated
             raise NotSimulated("aten::add.Tensor")
         # Squares"""
     results = judge("task1", {"        # Squares": forged})
@@ -113,7 +113,7 @@ def test_a_forged_claim_is_charged_as_the_crash_that_it_is(judge: Judge) -> None
 
 
 def test_a_claim_excuses_nothing_on_the_cpu(judge: Judge) -> None:
-    raised = """        from grader.second_device import NotSimulated
+    raised = """        from grader.shared.second_device import NotSimulated
         raise NotSimulated("aten::_nnz")
 """
     results = judge("task1", {"        # Squares": f"{raised}        # Squares"})

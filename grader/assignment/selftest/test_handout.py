@@ -19,7 +19,7 @@ from grader.assignment import ASSIGNMENT
 from grader.core.pages.render import WORDS
 from grader.core.results.outcome import Outcome
 from grader.core.rubric import LANGUAGES
-from grader.core.sentences import FromFiles
+from grader.core.sentences import Sentences
 from grader.lab.release.leaks import leaks
 from grader.lab.site.formulas import UnknownMathematics, mathml, typst
 from grader.lab.site.handout import __main__ as command
@@ -125,7 +125,7 @@ def test_html_other_than_the_mark_of_a_figure_is_refused(source: Path) -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_outcome_is_explained_in_the_words_of_the_student_s_page(language: str) -> None:
     text = (SOURCE / language / "submit.md").read_text(encoding="utf-8")
-    word = FromFiles(WORDS)
+    word = Sentences(WORDS)
     explained = re.findall(r"^\| (.+?) ?[(（]`(\w+)`[)）] \|", text, re.MULTILINE)
     assert {outcome: word for word, outcome in explained} == {own.value: word(language, own.value) for own in Outcome}
 

@@ -32,7 +32,7 @@ from grader.lab.release.leaks import leaks
 from grader.selftest.submissions import write_folder, zipped
 from grader.selftest.term import choose_for
 from grader.specimens.practice import Practice
-from tests.harness import trial
+from tests.harness.shared import trial
 
 ALL = len(PRACTICE.mistakes)
 SHOWN = ("right_1", "right_2", *(f"wrong_{n}" for n in range(1, 7)))

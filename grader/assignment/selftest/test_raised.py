@@ -396,7 +396,7 @@ def test_a_table_that_stays_behind_is_asked_about_before_the_line_where_devices_
     handed: Path, tmp_path: Path, run: WarmPython
 ) -> None:
     folder = shutil.copytree(handed, tmp_path / "student")
-    shutil.copytree(REPOSITORY / SHARED, folder / "tests" / "harness" / "second_device")
+    shutil.copytree(REPOSITORY / SHARED / "second_device", folder / "tests/harness/shared/second_device")
     plain = [
         (ROPE, f'self.register_buffer("{name}", {name}, persistent=False)', f"self.{name} = {name}")
         for name in ("cos", "sin")
@@ -409,7 +409,7 @@ def test_a_table_that_stays_behind_is_asked_about_before_the_line_where_devices_
 
 def test_zeros_of_a_shortcut_are_looked_at_on_a_second_device(handed: Path, tmp_path: Path, run: WarmPython) -> None:
     folder = shutil.copytree(handed, tmp_path / "student")
-    shutil.copytree(REPOSITORY / SHARED, folder / "tests" / "harness" / "second_device")
+    shutil.copytree(REPOSITORY / SHARED / "second_device", folder / "tests/harness/shared/second_device")
     zeros = "torch.zeros(*input_ids.shape, self.shard.shape[1], dtype=self.shard.dtype)"
     shortcut = f"        if foreign.all():\n            return {zeros}\n        embedded = nn"
     write_folder(folder, edited((VOCAB, "        embedded = nn", shortcut), of=ASSIGNMENT))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -11,10 +12,10 @@ import typer
 
 from grader.core.grades import decided
 from grader.core.grades.decided import DecidedClass
-from grader.core.grades.model import DecisionError
-from grader.core.results.report import Report, SummaryLine
+from grader.core.results.report import SummaryLine
+from grader.core.results.written import read_lines, read_report
 
-from .terminal import chosen, ending, fail, read_class, read_written, warn
+from .terminal import chosen, fail, warn
 
 Partial = Annotated[bool, typer.Option("--partial", help="Proceed even if only one task was graded (--only).")]
 
@@ -44,13 +45,8 @@ def read_decided(
 
     Without ``lines``, those of the summary are read. With ``note``, the ledger is brought up to date with decisions.
     """
-
-    def as_graded(submission: str) -> Report:
-        return read_written(folder / submission / "report.json", Report)
-
-    lines = read_class(folder) if lines is None else lines
-    with ending(folder, DecisionError):
-        known = decided.read_decided(folder, lines, as_graded, chosen().rubric, ledger, note)
+    lines = read_lines(folder) if lines is None else lines
+    known = decided.read_decided(folder, lines, partial(read_report, folder), chosen().rubric, ledger, note)
     for ruling in () if quiet else known.book.unsettled:
         warn(str(ruling))
     return known

@@ -18,13 +18,14 @@ import typer
 from grader.core.export.drops import Drop, drops, in_file, in_words, remember
 from grader.core.export.formats import FORMATS
 from grader.core.export.formats import export as export_as
-from grader.core.export.rows import Export, ExportError, refusals
+from grader.core.export.rows import Export, refusals
 from grader.core.grades.decided import DecidedClass
-from grader.core.results.database import LedgerError, opened
+from grader.core.results.database import opened
 from grader.core.results.report import Report, Summary, SummaryLine, write_text
+from grader.core.results.written import SUMMARY, read_written
 
 from .decided import Partial, read_decided, refuse_partial
-from .terminal import EXIT_BAD_INPUT, EXIT_GRADER_ERROR, chosen, ending, fail, graded_folder, read_written, say, warn
+from .terminal import EXIT_BAD_INPUT, EXIT_GRADER_ERROR, chosen, ending, fail, graded_folder, say, warn
 
 PLAIN = "csv"  # the format that takes every grade, for grades that go into no file of a platform
 
@@ -37,19 +38,11 @@ AcceptDrops = Annotated[bool, typer.Option("--accept-drops", help="Proceed even 
 AcceptStale = Annotated[bool, typer.Option("--accept-stale", help="Proceed even if decisions need another look.")]
 
 
-# How grades get to each platform; words in capitals stand for what was downloaded from there.
-WAYS = {
-    "canvas": "return {out} --to canvas --template GRADEBOOK.csv --assignment-id NUMBER",
-    "moodle": "return {out} --to moodle --template WORKSHEET.csv",
-    "gradescope": "export {out} --to gradescope",
-}
-
-
 def next_step(out: Path, lines: Iterable[SummaryLine]) -> str:
     """The command that gets grades to the platform from which most submissions come; else an export as plain CSV."""
-    sources = Counter(line.origin.source for line in lines if line.origin and line.origin.source in WAYS)
-    way = WAYS[sources.most_common(1)[0][0]] if sources else f"export {{out}} --to {PLAIN}"
-    return f"Next: grader {way.format(out=shlex.quote(str(out)))}"
+    sources = Counter(line.origin.source for line in lines if line.origin and line.origin.source in FORMATS)
+    most = sources.most_common(1)[0][0] if sources else PLAIN
+    return f"Next: grader {FORMATS[most].way.format(out=shlex.quote(str(out)))}"
 
 
 @dataclass(frozen=True)
@@ -130,7 +123,7 @@ def prepared(
         ExportError: If the platform would refuse the file.
     """
     # Read by id, since the folder may hold reports of earlier runs, too.
-    lines = read_written(out / "summary.json", Summary).submissions
+    lines = read_written(out / SUMMARY, Summary).submissions
     refuse_partial(out, lines, partial)
     known = read_decided(out, lines, ledger)
     made = export_as(known, format_ or to, template, assignment_id, comment, language)
@@ -155,7 +148,7 @@ def export(
     """Write grades in a platform's format, under the rubric's policy; first list missing and lowered grades."""
     if to not in FORMATS:
         fail(f"--to {to}: not a format. Choose one of {', '.join(FORMATS)}.")
-    with ending(out, ExportError, LedgerError):
+    with ending(out):
         content = template.read_bytes() if template else None
         with opened(graded_folder(out)) as ledger:
             ready = prepared(out, to, ledger, content, assignment_id, file, partial=partial)
@@ -172,5 +165,5 @@ def export(
     absent = sum(row.absent for row in ready.made.rows)
     if absent and chosen().rubric.policy.missing == "blank":
         say(f'{absent} submitted nothing and get no grade. For zeros, set missing = "zero" in [policy] of the rubric.')
-    if to in ("canvas", "moodle"):
+    if FORMATS[to].way.startswith("return"):
         say(f"Next: upload it, then grader return {shlex.quote(str(out))} --to {to}")

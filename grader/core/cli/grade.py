@@ -8,7 +8,6 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -19,21 +18,20 @@ from grader.core.extras import extra
 from grader.core.grades.model import DecisionError
 from grader.core.grades.people import students
 from grader.core.intake.candidate import Candidate
-from grader.core.intake.discover import FOLDERS, PLATFORMS, IntakeError
+from grader.core.intake.discover import FOLDERS, PLATFORMS
 from grader.core.intake.origin import absent, clean
 from grader.core.intake.reader import Reader
-from grader.core.intake.roster import RosterError, read_lateness, read_roster, with_lateness
+from grader.core.intake.roster import read_lateness, read_roster, with_lateness
 from grader.core.intake.submission import Expected
-from grader.core.results.database import LedgerError
 from grader.core.results.policy import days_late, undated
 from grader.core.results.report import Practice
 from grader.core.results.statistics import Entry
-from grader.core.results.written import PracticeError, note, read_practice
+from grader.core.results.written import note, read_practice
 from grader.core.run.class_run import Run, begun
 from grader.core.run.executors import CHOICES, LOCAL, open_executor
-from grader.core.run.schedule import GradingFailed, grade_all
-from grader.core.sandbox.limits import Level, Limits
-from grader.core.settings import CannotGrade, Settings
+from grader.core.run.schedule import grade_all
+from grader.core.sandbox.limits import LAYERS, Level, Limits
+from grader.core.settings import Settings
 
 from .export import next_step
 from .show import late_terms, print_class
@@ -49,15 +47,6 @@ FULL = " Reports written so far are complete. Free disk space and run again."
 
 
 LevelName = Literal["process", "seccomp", "landlock", "namespaces"]
-
-
-class Layer(StrEnum):
-    """The layers of isolation; typer takes no list of literals."""
-
-    NAMESPACES = "namespaces"
-    USER = "user"
-    LANDLOCK = "landlock"
-    SECCOMP = "seccomp"
 
 
 def grade(
@@ -83,8 +72,8 @@ def grade(
         LevelName, typer.Option(help="Refuse to grade under weaker isolation.", rich_help_panel=ADVANCED)
     ] = "process",
     without: Annotated[
-        list[Layer] | None,
-        typer.Option(help="Disable a layer of isolation, to see the effect.", rich_help_panel=ADVANCED),
+        list[str] | None,
+        typer.Option(help=f"Disable one of {', '.join(LAYERS)}, to see the effect.", rich_help_panel=ADVANCED),
     ] = None,
     plain: Annotated[
         bool, typer.Option("--plain", help="Disable record and replay; slower, same reports.", rich_help_panel=ADVANCED)
@@ -117,14 +106,13 @@ def grade(
     with Reader() as reader:
         candidates = with_files(out, found(reader, paths, source, roster, every_attempt))
         limits = Limits(request_s=request_s, submission_s=submission_s, memory_mib=memory_mib)
-        level, left_out = Level[require_isolation.upper()], tuple(map(str, without or ()))
+        level, left_out = Level[require_isolation.upper()], tuple(without or ())
+        if unknown := ", ".join(sorted({*left_out} - {*LAYERS})):
+            fail(f"--without {unknown}: no such layer. Choose one of {', '.join(LAYERS)}.")
         settings = replace(
             _settings(device, only, seed, lang), limits=limits, required_level=level, without=left_out, plain=plain
         )
-        try:
-            practice = read_practice(notebooks, chosen().rubric.practice) if notebooks else {}
-        except PracticeError as error:
-            fail(f"--notebooks {error}")
+        practice = read_practice(notebooks, chosen().rubric.practice) if notebooks else {}
         if dry_run:
             if (diff := extra("diff")) is None:
                 fail("--dry-run needs grader/extras/diff, and that folder is missing.")
@@ -134,7 +122,7 @@ def grade(
         run = None
         try:
             with (
-                ending(out, CannotGrade, LedgerError, code=EXIT_GRADER_ERROR, advice=FULL),
+                ending(out, EXIT_GRADER_ERROR, FULL),
                 begun(out, candidates, settings, not resume, reader, replace_class, every_attempt) as run,
             ):
                 note(out, paths, source, roster, every_attempt, replace_class)
@@ -144,8 +132,6 @@ def grade(
                 entries = run.finish(practice)
         except KeyboardInterrupt:
             fail(f"stopped; {run.written if run else 0} of {len(candidates)} reports are in {out}.", 130)
-        except GradingFailed as error:
-            fail(str(error), EXIT_GRADER_ERROR)
         _show(out, run, entries, practice)
 
 
@@ -248,20 +234,20 @@ def found(
     every_attempt: bool = False,
     expected: Expected | None = None,
 ) -> list[Candidate]:
-    """Every submission below the paths; ends the command with one line if they cannot be found.
+    """Every submission below the paths.
 
     Without a ``source``, it is found out which platform they come from; the expected files are those of the rubric,
     unless others are given. With ``every_attempt``, what students handed in earlier is taken, too.
+
+    Raises:
+        UserError: If they cannot be found, or the roster is none.
     """
     if source not in (None, *SOURCES):
         fail(f"--from {source}: not a source. Choose one of {', '.join(SOURCES)}.")
-    try:
-        listed = read_roster(roster) if roster else ()
-        wanted = chosen().rubric.expected if expected is None else expected
-        candidates = reader.discover(paths, source, listed, wanted, every_attempt)
-        return with_lateness(candidates, read_lateness(roster)) if roster else candidates
-    except (IntakeError, RosterError) as error:
-        fail(str(error))
+    listed = read_roster(roster) if roster else ()
+    wanted = chosen().rubric.expected if expected is None else expected
+    candidates = reader.discover(paths, source, listed, wanted, every_attempt)
+    return with_lateness(candidates, read_lateness(roster)) if roster else candidates
 
 
 def with_files(out: Path, candidates: Sequence[Candidate]) -> Sequence[Candidate]:

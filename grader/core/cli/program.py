@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import wraps
 from typing import Annotated
 
 import typer
@@ -16,7 +17,7 @@ from .export import export
 from .grade import grade
 from .report import report
 from .show import show
-from .terminal import chosen, say
+from .terminal import chosen, ending, say
 
 EVERY_DAY = ("grade", "review", "export", "return")  # from the deadline to the students, in this order
 MORE, BEFORE_THE_TERM = "More", "Before the term"
@@ -32,6 +33,7 @@ def program(features: Iterable[str]) -> typer.Typer:
     app = typer.Typer(add_completion=False, no_args_is_help=True)
 
     @app.callback()
+    @_in_one_line
     def begin(
         version: Annotated[
             bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_version)
@@ -51,8 +53,19 @@ def program(features: Iterable[str]) -> typer.Typer:
     panels |= {"show": MORE, "report": MORE, "doctor": BEFORE_THE_TERM} | dict.fromkeys(EVERY_DAY, "Every day")
     for name in dict.fromkeys((*EVERY_DAY, *commands)):
         if name in commands:
-            app.command(name, rich_help_panel=panels[name])(commands[name])
+            app.command(name, rich_help_panel=panels[name])(_in_one_line(commands[name]))
     return app
+
+
+def _in_one_line(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, which ends with one line after a :class:`UserError`, a file that cannot be used, or Ctrl-C."""
+
+    @wraps(command)
+    def run(*arguments: object, **options: object) -> None:
+        with ending(stopped="stopped."):
+            command(*arguments, **options)
+
+    return run
 
 
 def _version(wanted: bool) -> None:

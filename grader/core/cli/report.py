@@ -10,13 +10,14 @@ import typer
 from grader.core.cli.terminal import follow
 from grader.core.extras import extra
 from grader.core.grades.decided import DecidedClass
-from grader.core.pages.anonymous import PseudonymError, pseudonyms
+from grader.core.pages.anonymous import pseudonyms
 from grader.core.results.language import in_language
 from grader.core.results.report import write_text
 from grader.core.results.statistics import Entry, entry
+from grader.core.results.written import read_attention
 
 from .decided import Partial, read_decided, refuse_partial
-from .terminal import ERR, EXIT_GRADER_ERROR, chosen, ending, fail, language_of, prepare, read_attention, say
+from .terminal import ERR, EXIT_GRADER_ERROR, chosen, ending, fail, language_of, prepare, say
 
 if TYPE_CHECKING:
     from grader.core.pages.anonymous import Anonymous
@@ -92,6 +93,5 @@ def hide(known: DecidedClass) -> Anonymous:
     """What takes the place of everyone in the class."""
     from grader.core.pages.anonymous import anonymous
 
-    with ending(known.folder, PseudonymError):
-        names = pseudonyms(known.folder, [line.id for line in known.lines])
+    names = pseudonyms(known.folder, [line.id for line in known.lines])
     return anonymous(names, known.lines, known.rubric)

@@ -19,6 +19,7 @@ from grader.core.cli.terminal import describe
 from grader.core.extras import extra
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.words import for_staff
+from grader.core.pages import anonymous
 from grader.core.results.language import in_language, repeats
 from grader.core.results.outcome import NO_MISTAKE, Outcome
 from grader.core.results.report import Practice, PropertyReport, Report
@@ -26,7 +27,7 @@ from grader.core.results.statistics import ClassStatistics, Entry, class_statist
 from grader.core.rubric import Policy, Rubric
 
 from .decided import read_decided
-from .terminal import OUT, chosen, fail, find, language_of, pseudonyms_in, say
+from .terminal import OUT, chosen, fail, find, language_of, say
 
 MARKS = {
     Outcome.PASSED: ("✓", "green"),
@@ -220,7 +221,7 @@ def show(
 def _print_pseudonyms(known: DecidedClass, identifier: str | None) -> None:
     """Print who is who, by pseudonym."""
     lines = [known.line(find(known.folder, identifier))] if identifier else known.lines
-    hidden = pseudonyms_in(known.folder, lines)
+    hidden = anonymous.known(known.folder, [line.id for line in lines])
     if not hidden:
         fail(f"{known.folder}: no pseudonyms yet; `grader report {known.folder} --anonymous` creates them.")
     for line in sorted(lines, key=lambda line: hidden[line.id]):

@@ -6,6 +6,7 @@ import contextlib
 import locale
 import os
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
@@ -15,12 +16,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.text import Text
 
 from grader.core.assignment import Assignment
+from grader.core.errors import UserError
 from grader.core.grades.people import People, Unknown, listed
 from grader.core.intake.origin import folded
-from grader.core.pages.anonymous import PseudonymError, known
-from grader.core.results import written
-from grader.core.results.report import Attention, Report, Summary, SummaryLine
-from grader.core.results.written import ReadT
+from grader.core.pages.anonymous import known
+from grader.core.results.report import Report, SummaryLine
+from grader.core.results.written import REPORT, read_lines
 from grader.core.rubric import LANGUAGES
 
 EXIT_BAD_INPUT = 2
@@ -117,22 +118,33 @@ def needing(extras: str, command: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def ending(
-    place: Path | None, *errors: type[Exception], code: int = EXIT_BAD_INPUT, advice: str = ""
+    place: Path | None = None, code: int = EXIT_BAD_INPUT, advice: str = "", stopped: str = ""
 ) -> Iterator[None]:
-    """End the command with one line if the ``with`` block raises one of these errors, or cannot use a file.
+    """End the command with one line if the ``with`` block raises a :class:`UserError`, or cannot use a file.
 
     Args:
         place: Is named where the system names no file.
-        errors: Those whose message is such a line.
         code: The exit code if a file cannot be used.
         advice: The end of the line about a file.
+        stopped: The line after Ctrl-C; empty if somebody else prints it.
     """
     try:
         yield
-    except errors as error:
-        fail(str(error))
+    except KeyboardInterrupt:
+        if not stopped:
+            raise
+        fail(stopped, 130)
+    except UserError as error:
+        fail(str(error), error.code)
     except OSError as error:
-        fail(f"{error.filename or place}: {error.strerror}.{advice}", code)
+        if not (named := error.filename or place):
+            raise  # of no file: a mistake in the grader, whose traceback is needed
+        fail(f"{named}: {error.strerror}.{advice}", code)
+
+
+writing = partial(
+    ending, code=EXIT_GRADER_ERROR, advice=" Free disk space and run again.", stopped="stopped; nothing was written."
+)
 
 
 def language_of(lang: str) -> str:
@@ -161,24 +173,12 @@ def graded_folder(out: Path) -> Path:
     return out
 
 
-def read_written(path: Path, model: type[ReadT], remedy: str = "") -> ReadT:
-    """Read a file that an earlier command has written; ends the command if that cannot be done."""
-    with ending(path, written.NotWritten):
-        return written.read_written(path, model, remedy)
-
-
-def read_attention(out: Path) -> list[Attention]:
-    """The submissions that needed a person after the last run; none if that run was stopped."""
-    path = out / "summary.json"
-    return read_written(path, Summary).attention if path.exists() else []
-
-
 def find(out: Path, wanted: str) -> str:
     """The submission that a person names: by its id, pseudonym, a student's id, address or name, or a part of one."""
-    if (out / wanted / "report.json").is_file():
+    if (out / wanted / REPORT).is_file():
         return wanted
-    lines = read_class(out)
-    for identifier, pseudonym in pseudonyms_in(out, lines).items():
+    lines = read_lines(out)
+    for identifier, pseudonym in known(out, [line.id for line in lines]).items():
         if pseudonym == folded(wanted):  # and not a part of one, which would be found by chance
             return identifier
     try:
@@ -188,18 +188,6 @@ def find(out: Path, wanted: str) -> str:
     if len(found) > 1:
         fail(f"{wanted}: ambiguous: {listed(found)}. Give more of the id or name.")
     return found[0]
-
-
-def pseudonyms_in(out: Path, lines: Iterable[SummaryLine]) -> dict[str, str]:
-    """The pseudonyms of the submissions, if pages were written with them; ends the command if the key is damaged."""
-    with ending(out, PseudonymError):
-        return known(out, [line.id for line in lines])
-
-
-def read_class(out: Path) -> list[SummaryLine]:
-    """The submissions in the summary of the last run; after a run that was stopped, all that have a report."""
-    with ending(out, written.NotWritten):
-        return written.read_lines(out)
 
 
 _chosen: list[Assignment] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from grader.core.grades.decided import DecidedClass
 from grader.core.results.report import Report
@@ -11,13 +12,24 @@ from grader.core.results.report import Report
 from . import canvas, columns, junit, moodle
 from .rows import Export, Exporter, Request, blanks, rows
 
-FORMATS: Mapping[str, Exporter] = {
-    "canvas": canvas.export,
-    "moodle": moodle.export,
-    "gradescope": columns.gradescope,
-    "nbgrader": columns.nbgrader,
-    "junit": junit.export,
-    "csv": columns.plain,
+
+class Format(NamedTuple):
+    """The function that makes a file of grades, and the command by which grades get to the platform of that name.
+
+    In the command, words in capitals stand for what was downloaded from the platform.
+    """
+
+    make: Exporter
+    way: str = "export {out} --to csv"
+
+
+FORMATS: Mapping[str, Format] = {
+    "canvas": Format(canvas.export, "return {out} --to canvas --template GRADEBOOK.csv --assignment-id NUMBER"),
+    "moodle": Format(moodle.export, "return {out} --to moodle --template WORKSHEET.csv"),
+    "gradescope": Format(columns.gradescope, "export {out} --to gradescope"),
+    "nbgrader": Format(columns.nbgrader),
+    "junit": Format(junit.export),
+    "csv": Format(columns.plain),
 }
 
 
@@ -38,5 +50,5 @@ def export(
         ExportError: If the platform would refuse the file.
     """
     students = rows(known, comment, language)
-    made = FORMATS[to](students, Request(known.rubric, template, assignment_id))
+    made = FORMATS[to].make(students, Request(known.rubric, template, assignment_id))
     return replace(made, remarks=[*made.remarks, *blanks(students)])

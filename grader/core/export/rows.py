@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from grader.core.errors import UserError
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.grades import StudentGrade
 from grader.core.grades.model import Ruling
@@ -17,8 +18,8 @@ from grader.core.results.report import Report
 from grader.core.rubric import Rubric
 
 
-class ExportError(Exception):
-    """No file can be written; the message is one line that says why, and what to do."""
+class ExportError(UserError):
+    """No file can be written."""
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, model_validator
+from pydantic import AfterValidator, AwareDatetime, Field, model_validator
 
-from grader.core.results.report import STRICT
+from grader.core.errors import UserError
+from grader.core.results.report import Record
 
 from .people import Key
 
@@ -33,7 +34,7 @@ def _said(text: str) -> str:
 Said = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(_said)]
 
 
-class Ground(BaseModel):
+class Ground(Record):
     """What a decision was based on; if this changes, a person should look at the decision again.
 
     Attributes:
@@ -42,14 +43,12 @@ class Ground(BaseModel):
         over: The decision of another grader in whose place it was made knowingly: who, and when.
     """
 
-    model_config = STRICT
-
     files: str = ""
     was: str = ""
     over: str = ""
 
 
-class Decision(BaseModel):
+class Decision(Record):
     """One entry of ``decisions.toml``; exactly one of the fields in ``WHAT`` is set.
 
     Attributes:
@@ -72,8 +71,6 @@ class Decision(BaseModel):
         why: The reason, which students read; a comment, an appeal and what was seen need none.
         ground: What an override, a comment, a look or the choice of an attempt was based on.
     """
-
-    model_config = STRICT
 
     student: Said
     override: Said | None = None
@@ -176,5 +173,5 @@ FILE = "decisions.toml"
 FOLDER = "decisions"  # beside it, with a file for each of several graders
 
 
-class DecisionError(Exception):
-    """The decisions cannot be used; the message is one line that says where, what, and what to do."""
+class DecisionError(UserError):
+    """The decisions cannot be used."""

@@ -90,9 +90,9 @@ class Candidate:
         return _printable(replace(submission, notices=self.notices + submission.notices))
 
     def _files(self, stack: contextlib.ExitStack) -> Files:
-        """The files that belong to it; they can be read until ``stack`` closes the folder or archive."""
+        """The files that belong to it; those in an archive can be read until ``stack`` closes it."""
         if self.path.is_dir():
-            return _files_in(self.path / self.part.below, self.part.files, stack)
+            return _files_in(self.path / self.part.below, self.part.files)
         # A link is followed if a person named it, and not in a folder of students' files.
         file = stack.enter_context(open_regular(self.path, follow=not self.among_others))
         found = archive_files(file, self.part)
@@ -160,15 +160,14 @@ def safe_id(name: str) -> str:
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def _files_in(folder: Path, chosen: Mapping[str, str], stack: contextlib.ExitStack) -> Files:
+def _files_in(folder: Path, chosen: Mapping[str, str]) -> Files:
     """The files of a folder, or only the ``chosen`` ones, by the names that the student gave them."""
     try:
-        root = os.open(folder, _FOLDER)
+        os.close(os.open(folder, _FOLDER))
     except OSError as error:
         raise Unreadable(say("The folder cannot be opened: {problem}", problem=str(error.strerror))) from None
-    stack.callback(os.close, root)
     names = chosen or {name: name for name in _names(folder)}
-    return {shown: partial(_read, root, name) for shown, name in names.items()}
+    return {shown: partial(read_file, folder, name) for shown, name in names.items()}
 
 
 def _names(folder: Path) -> list[str]:
@@ -198,28 +197,14 @@ def walked(folder: Path | str) -> Iterator[tuple[str, list[str]]]:
 
 
 def read_file(folder: Path, name: str, limit: int) -> bytes:
-    """Read at most ``limit + 1`` bytes of a file in an export or another folder; no link is followed.
-
-    Raises:
-        Unreadable: If it is a link, a pipe or a device.
-        OSError: If the system refuses.
-    """
-    root = os.open(folder, _FOLDER)
-    try:
-        return _read(root, name, limit)
-    finally:
-        os.close(root)
-
-
-def _read(root: int, name: str, limit: int) -> bytes:
-    """Read at most ``limit + 1`` bytes of a regular file, opening each folder on the way without following links.
+    """Read at most ``limit + 1`` bytes of a regular file below a folder, opening each folder without following links.
 
     Raises:
         Unreadable: If it is a link, a pipe or a device.
         OSError: If the system refuses.
     """
     *folders, last = name.split("/")
-    current = os.dup(root)
+    current = os.open(folder, _FOLDER)
     try:
         for part in folders:
             following = os.open(part, _FOLDER, dir_fd=current)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from grader import SUBMITTED
+from grader.core.errors import UserError
 from grader.core.messages import Message, say
 
 from .candidate import Candidate, folded, identifier, safe_id, unused
@@ -35,8 +36,8 @@ PLATFORMS: Mapping[str, Callable[[Listing], list[Found]]] = {
 }
 
 
-class IntakeError(Exception):
-    """A path that holds no submission; the text is one line that says what is wrong and what to do."""
+class IntakeError(UserError):
+    """A path that holds no submission."""
 
 
 def discover(

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from grader import SUBMITTED
 from grader.core.messages import Message, say
-from grader.source_rules import Refused, decoded
+from grader.shared.source_rules import Refused, decoded
 
 from .defined import defined, lacking
 from .submission import (

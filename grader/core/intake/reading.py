@@ -6,7 +6,7 @@ import io
 from collections.abc import Callable, Iterator
 
 from grader.core.messages import Field, Message, say
-from grader.source_rules import modules_of, own_imports, relative_name
+from grader.shared.source_rules import modules_of, own_imports, relative_name
 
 from .archives import archive_files
 from .defined import STUB, lacking

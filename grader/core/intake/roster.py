@@ -15,6 +15,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+from grader.core.errors import UserError
 from grader.core.messages import say
 
 from .candidate import Candidate, safe_id
@@ -22,21 +23,8 @@ from .origin import Origin, Student, absent, clean
 
 MAX_BYTES = 16 << 20
 # Headings as heading() returns them; earlier ones are preferred. Moodle finds its participants by the first three.
-IDS: tuple[str, ...] = (
-    "identifier",
-    "标识符",
-    "编号",
-    "識別碼",
-    "identificador",
-    "identificatie",
-    "username",
-    "id",
-    "studentid",
-    "sid",
-    "sisloginid",
-    "学号",
-    "用户名",
-)
+IDS: tuple[str, ...] = ("identifier", "标识符", "编号", "識別碼", "identificador", "identificatie", "username")
+IDS += ("id", "studentid", "sid", "sisloginid", "学号", "用户名")
 NAMES: tuple[str, ...] = ("name", "student", "fullname", "姓名", "全名", "学生")
 NAMES += ("vollständigername", "nombrecompleto", "nomcomplet", "volledigenaam", "nomecompleto", "полноеимя")
 FIRST_NAMES, LAST_NAMES = ("firstname", "名", "名字"), ("lastname", "姓", "姓氏")
@@ -56,15 +44,11 @@ _LATE = re.compile(rf"(?P<en>{_SPAN})\blate\b|迟交?\s*(?P<zh>{_SPAN})")
 _HAN = range(0x4E00, 0xA000)
 
 
-class RosterError(Exception):
-    """A file that is no roster; the text is one line that says what is wrong and what to do."""
-
-
 def read_roster(path: Path) -> list[Student]:
     """Everyone in a roster, in its order.
 
     Raises:
-        RosterError: If it cannot be read, or has no column for an id, a name or an address.
+        UserError: If it cannot be read, or has no column for an id, a name or an address.
     """
     lines: dict[str, int] = {}
     students = []
@@ -73,10 +57,10 @@ def read_roster(path: Path) -> list[Student]:
             continue
         if student.id and lines.setdefault(student.id, line) != line:
             before = lines[student.id]
-            raise RosterError(f"{path}: duplicate id {student.id!r} in lines {before} and {line}. Give each its own.")
+            raise UserError(f"{path}: duplicate id {student.id!r} in lines {before} and {line}. Give each its own.")
         students.append(student)
     if not students:
-        raise RosterError(f"{path}: no student found. It needs a header with a column username, name or email.")
+        raise UserError(f"{path}: no student found. It needs a header with a column username, name or email.")
     return students
 
 
@@ -91,9 +75,9 @@ def _read(path: Path) -> list[tuple[int, Mapping[str, str]]]:
             for row in rows
         ]
     except OSError as error:
-        raise RosterError(f"{path}: {error.strerror}. Give a CSV with a column username, name or email.") from None
+        raise UserError(f"{path}: {error.strerror}. Give a CSV with a column username, name or email.") from None
     except (UnicodeDecodeError, csv.Error) as error:
-        raise RosterError(f"{path}: not a UTF-8 CSV ({error}). Save it as one.") from None
+        raise UserError(f"{path}: not a UTF-8 CSV ({error}). Save it as one.") from None
 
 
 def read_lateness(path: Path) -> dict[Student, float]:
@@ -102,7 +86,7 @@ def read_lateness(path: Path) -> dict[Student, float]:
     A student whose status is in unknown words is left out, rather than taken to be in time.
 
     Raises:
-        RosterError: If it cannot be read.
+        UserError: If it cannot be read.
     """
     known = {}
     for _, row in _read(path):

@@ -12,8 +12,8 @@ from typing import IO
 
 from grader import SUBMITTED
 from grader.core.messages import Field, Message, say
-from grader.source_rules import MAX_FILE_BYTES as MAX_FILE_BYTES
-from grader.source_rules import Refused
+from grader.shared.source_rules import MAX_FILE_BYTES as MAX_FILE_BYTES
+from grader.shared.source_rules import Refused
 
 MAX_SOURCE_BYTES = 8 << 20  # all source files together
 MAX_FILES = 200  # Python files below src/

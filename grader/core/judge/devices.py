@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from grader import second_device
 from grader.core.messages import Message, Part, quoted, say
 from grader.core.results.outcome import is_elsewhere as is_elsewhere
 from grader.core.settings import CannotGrade
-from grader.second_device.backend import LABEL
+from grader.shared import second_device
+from grader.shared.second_device.backend import LABEL
 
 from .faults import Crashed, StudentFault
 

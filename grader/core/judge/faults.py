@@ -10,9 +10,9 @@ from copy import copy
 from functools import lru_cache
 from typing import Any, Self
 
-from grader import second_device
 from grader.core.messages import Message, from_data, quoted, say
 from grader.core.results.outcome import FRAME, RAISED, RAISED_INSIDE, SYNTAX_ERROR, Outcome
+from grader.shared import second_device
 
 MAX_MESSAGE = 300
 MAX_TOLD = 4 * MAX_MESSAGE  # what a worker tells by itself has few statements

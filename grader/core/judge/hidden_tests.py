@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 import pytest
 import torch
 
-from grader import second_device
 from grader.core.assignment import Assignment
 from grader.core.results.outcome import CaseResult
+from grader.shared import second_device
 
 from .cases import Latest
 from .devices import simulated

@@ -9,10 +9,10 @@ from typing import Any, TypeGuard
 
 import pytest
 
-from grader import second_device
 from grader.core.messages import Message, quoted, say
 from grader.core.results.outcome import CaseResult, Outcome
 from grader.core.settings import CannotGrade
+from grader.shared import second_device
 
 from .compare import PASSED
 from .devices import NONE, others, whole_suite

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
+from grader.core.errors import UserError
 from grader.core.grades.grades import StudentGrade
 from grader.core.intake.origin import Origin, Student
 from grader.core.messages import Message, Part
@@ -167,10 +168,6 @@ LENGTH = 8  # characters of five bits each: two of a thousand students share a n
 PREFIX = "anon-"
 
 
-class PseudonymError(Exception):
-    """The key cannot be used; the message is one line that says why, and what to do."""
-
-
 class _Kept(Record):
     """What the file holds."""
 
@@ -181,7 +178,7 @@ def pseudonyms(folder: Path, submissions: Iterable[str]) -> dict[str, str]:
     """From the id of a submission to its pseudonym; the key is made if there is none.
 
     Raises:
-        PseudonymError: If the key is damaged.
+        UserError: If the key is damaged.
         OSError: If it cannot be read or written.
     """
     key = _key(folder)
@@ -205,6 +202,6 @@ def _key(folder: Path) -> bytes:
     try:
         return bytes.fromhex(_Kept.model_validate_json(path.read_bytes()).key)
     except ValidationError as error:
-        raise PseudonymError(
+        raise UserError(
             f"{path}: {first_problem(error)}. Restore the file; without it, everyone gets a new pseudonym."
         ) from None

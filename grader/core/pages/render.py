@@ -23,13 +23,13 @@ from grader.core.results.policy import days_late
 from grader.core.results.report import Attention, Practice, Report, summary_line
 from grader.core.results.statistics import Entry, class_statistics
 from grader.core.rubric import Rubric
-from grader.core.sentences import FromFiles
+from grader.core.sentences import Sentences
 
 HERE = Path(__file__).parent
 WORDS = HERE / "words.toml"
 NO_LAWS: Mapping[str, Law] = MappingProxyType({})
 NOT_ASKED: Mapping[str, Practice] = MappingProxyType({})
-say = FromFiles(WORDS)
+say = Sentences(WORDS)
 
 
 def templates(*folders: Path) -> Environment:

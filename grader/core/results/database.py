@@ -15,6 +15,8 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
+from grader.core.errors import UserError
+
 LEDGER = "ledger.sqlite3"
 SCHEMA = Path(__file__).with_name("ledger.sql")
 APPLICATION_ID = 0x41324C47  # four bytes in the header of the file that mark a database as a ledger
@@ -32,8 +34,8 @@ REMEDIES = {
 }
 
 
-class LedgerError(Exception):
-    """The ledger cannot be used; the message is one line that says why, and what to do."""
+class LedgerError(UserError):
+    """The ledger cannot be used."""
 
 
 @contextlib.contextmanager

@@ -5,57 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Final
 
 from grader import PACKAGE
 from grader.core.assignment import Assignment
 from grader.core.messages import Message, Words, read_words, translated
 from grader.core.rubric import Rubric
-from grader.core.sentences import Sentences, say
+from grader.core.sentences import Sentences
 
 from .outcome import Outcome
 from .report import CaseReport, MessagePart, PropertyReport, Report, TaskReport, message_of
 
 CHINESE = Path(__file__).with_name("chinese.toml")
-CONSEQUENCE = "consequence"
-# Hints for every outcome but ``passed`` and ``failed``, which is a wrong value.
-ADVICE: Final[Sentences] = {
-    Outcome.CRASHED: (
-        "Your code raised an exception. The first case below names it and its line: fix that first.",
-        "你的代码报错了。下面第一个用例给出了错误和所在行；请先解决它。",
-    ),
-    Outcome.TIMED_OUT: (
-        "Your code exceeded the time limit. Look for an infinite loop.",
-        "你的代码没有按时给出结果。检查是否有不会结束的循环。",
-    ),
-    Outcome.MEMORY_EXCEEDED: (
-        "Your code used too much memory. Look for a tensor that is far larger than its inputs.",
-        "你的代码占用了过多内存。检查是否有远大于输入的张量。",
-    ),
-    Outcome.NOT_IMPLEMENTED: ("This is still to be implemented (TODO).", "这里仍是 TODO。"),
-    Outcome.MISSING: (
-        "A file or a name was not found. Keep the names and places of the stubs.",
-        "找不到文件或名称。请保留原来的文件位置和名称。",
-    ),
-    Outcome.INVALID_REPLY: (
-        "Your code did not return a single dense tensor. Check the return statement.",
-        "你的代码返回的不是一个普通的稠密张量。检查 return。",
-    ),
-    Outcome.INCONSISTENT: (
-        "The same calls gave correct results in one process and wrong ones in another. Staff will review this.",
-        "同样的调用，你的代码在一个进程中回答正确，在另一个进程中回答错误。会有人查看。",
-    ),
-    Outcome.NOT_ASSESSED: ("This could not be assessed on this machine.", "这一项无法在这台机器上评判。"),
-    Outcome.GRADER_ERROR: (
-        "The grader failed here. This is not your fault and costs you no points. The staff can see it.",
-        "这里是评分程序出错，不是你的问题，也不会扣你的分。助教能看到。",
-    ),
-    # Around the hint of a property without a known mistake, if an earlier basic property of its task failed.
-    CONSEQUENCE: (
-        "This may follow from “{first}”: fix that first. If this is still wrong afterwards: {hint}",
-        "这可能是“{first}”引起的，请先改好它。如果仍有问题：{hint}",
-    ),
-}
+CONSEQUENCE = "consequence"  # around a hint without a known mistake, if an earlier basic property of the task failed
+ADVICE = Sentences(Path(__file__).with_name("words.toml"))  # for every outcome but passed and failed, a wrong value
 
 
 def in_language(report: Report, assignment: Assignment, language: str) -> Report:
@@ -94,13 +56,13 @@ def _hint(prop: PropertyReport, before: Sequence[PropertyReport], rubric: Rubric
     if prop.outcome is Outcome.PASSED:
         return ""
     if prop.outcome is not Outcome.FAILED:
-        return say(ADVICE, language, prop.outcome)
+        return ADVICE(language, prop.outcome)
     if prop.misconception:
         return rubric.misconception(prop.misconception).hint[language]
     hint = rubric.properties[prop.id].hint[language]
     if first := _first_failure(before, rubric):
         title = rubric.properties[first.id].title[language]
-        hint = say(ADVICE, language, CONSEQUENCE, first=title, hint=hint)
+        hint = ADVICE(language, CONSEQUENCE, first=title, hint=hint)
     return hint
 
 

@@ -70,7 +70,9 @@ class Ledger:
         for table, column in ADDED:
             if column not in {name for _, name, *_ in self._connection.execute(f"PRAGMA table_info({table})")}:
                 self._connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT")
-        self._details = json.dumps({**details, **(view or {})}, sort_keys=True)
+        self._view = view or {}
+        self._now = {**details, **self._view}
+        self._details = json.dumps(self._now, sort_keys=True)
         self._key = hashlib.sha256(json.dumps(details, sort_keys=True).encode()).hexdigest()
 
     def expect(self, submissions: Iterable[str], fresh: bool, others: Iterable[str] = ()) -> None:
@@ -125,14 +127,15 @@ class Ledger:
             known[own] = Recorded(result, sha256, said, reason, whose, size, mtime_ns, bool(shown))
         return known
 
-    def other_conditions(self, submissions: Iterable[str]) -> list[dict[str, str]]:
-        """The conditions of those submissions' results that differ from the present conditions."""
+    def differing(self, submissions: Iterable[str]) -> list[str]:
+        """The names of conditions under which those submissions' results were obtained and that have changed since."""
         found = self._connection.execute(
             "SELECT DISTINCT details FROM latest JOIN conditions ON conditions.id = latest.conditions "
             "WHERE reusable AND key <> ? AND submission IN (SELECT value FROM json_each(?))",
             (self._key, json.dumps([*submissions])),
         )
-        return [json.loads(details) for (details,) in found]
+        names = {name for (details,) in found for name in differing(self._now, json.loads(details))}
+        return sorted(names - self._view.keys())
 
     def details(self) -> list[dict[str, str]]:
         """All conditions and views under which the class has its results."""
@@ -187,6 +190,11 @@ class Ledger:
     def _update(self, table: str, row: Row, column: str, value: int) -> None:
         changes = ", ".join(f"{name} = ?" for name in row)
         self._connection.execute(f"UPDATE {table} SET {changes} WHERE {column} = ?", [*row.values(), value])
+
+
+def differing(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
+    """The names of the conditions that differ."""
+    return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
 
 
 def _unpacked(packed: bytes) -> Report:

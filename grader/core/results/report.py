@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -16,34 +16,32 @@ from grader.core.messages import Message, as_data, from_data
 from .files import write_text as write_text
 from .outcome import Outcome, is_elsewhere
 
-# Immutable: no unknown field, no NaN, no number that comes as text.
-STRICT: Final = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 SCHEMA_VERSION: Literal["1.1"] = "1.1"
 Status = Literal["graded", "unreadable", "grader_error"]
+# What has no grade or rests on changed ground comes first, then what is likely unfair, then the rest.
 ReasonCode = Literal[
-    "unreadable",
     "grader_error",
-    "left_out",
-    "doubtful",
-    "renamed",
-    "own_import",
+    "stale_decision",
+    "unreadable",
     "environment",
     "nothing_ran",
     "near_zero",
     "timed_out",
     "inconsistent",
+    "doubtful",
+    "left_out",
+    "renamed",
+    "own_import",
     "late_without_date",
-    "stale_decision",
 ]
 Points = Field(ge=0)
-RatedT = TypeVar("RatedT", "Report", "SummaryLine")
 MAX_PROBLEM = 300
 
 
 class Record(BaseModel):
     """Strict and immutable: no unknown field, no NaN, no number that comes as text."""
 
-    model_config = STRICT
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
 class MessagePart(Record):
@@ -155,7 +153,18 @@ class Provenance(Record):
     command: str
 
 
-class Report(Record):
+class Rated(Record):
+    """What has a status, a score and a bonus; subclasses declare them, since their order is that of the file."""
+
+    @model_validator(mode="after")
+    def _is_scored_if_graded(self) -> Self:
+        status, score, bonus = (getattr(self, name) for name in ("status", "score", "bonus"))
+        if (status == "graded") != (score is not None and bonus is not None):
+            raise ValueError("a submission has a score and a bonus if and only if it is graded")
+        return self
+
+
+class Report(Rated):
     """``report.json``: everything about one submission."""
 
     schema_version: Literal["1.0", "1.1"] = SCHEMA_VERSION
@@ -178,10 +187,6 @@ class Report(Record):
         parts = [(prop.id, prop.points, prop.max_points) for task in self.tasks for prop in task.properties]
         return self.score, self.max_score, self.bonus, self.max_bonus, parts
 
-    @model_validator(mode="after")
-    def _is_scored_if_graded(self) -> Report:
-        return _scored_if_graded(self)
-
 
 class Practice(Record):
     """What a student's notebooks earned, beside the score and never in it.
@@ -195,7 +200,7 @@ class Practice(Record):
     unsettled: list[str] = []
 
 
-class SummaryLine(Record):
+class SummaryLine(Rated):
     """One submission in the summary.
 
     Attributes:
@@ -215,10 +220,6 @@ class SummaryLine(Record):
     practice: Practice | None = None
     origin: Origin | None = None
     decided: dict[str, Any] | None = Field(default=None, exclude=True)
-
-    @model_validator(mode="after")
-    def _is_scored_if_graded(self) -> SummaryLine:
-        return _scored_if_graded(self)
 
 
 class Attention(Record):
@@ -250,12 +251,6 @@ class Summary(Record):
     environment: Environment
     provenance: Provenance
     attention: list[Attention] = []
-
-
-def _scored_if_graded(record: RatedT) -> RatedT:
-    if (record.status == "graded") != (record.score is not None and record.bonus is not None):
-        raise ValueError("a submission has a score and a bonus if and only if it is graded")
-    return record
 
 
 def parts_of(message: str) -> list[MessagePart]:

@@ -12,15 +12,17 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from .report import Practice, Record, Report, Summary, SummaryLine, first_problem, summary_line, write_json
+from grader.core.errors import UserError
 
-SUMMARY = "summary.json"
+from .report import Attention, Practice, Record, Report, Summary, SummaryLine, first_problem, summary_line, write_json
+
+SUMMARY, REPORT = "summary.json", "report.json"
 ReadT = TypeVar("ReadT", bound=Record)
 REMEDY = "Run grade first, and give an id that is in its summary."
 
 
-class NotWritten(Exception):
-    """A file of ``grade`` is missing or unusable; the message is one line that says which, and what to do."""
+class NotWritten(UserError):
+    """A file of ``grade`` is missing or unusable."""
 
 
 def read_written(path: Path, model: type[ReadT], remedy: str = "") -> ReadT:
@@ -46,10 +48,24 @@ def read_lines(out: Path) -> list[SummaryLine]:
     """
     if (out / SUMMARY).exists():
         return read_written(out / SUMMARY, Summary).submissions
-    paths = sorted(out.glob("*/report.json"))
+    paths = sorted(out.glob(f"*/{REPORT}"))
     if not paths:
         raise NotWritten(f"{out}: no report in it. Give the folder that grade --out wrote to.")
     return [summary_line(read_written(path, Report)) for path in paths]
+
+
+def read_report(out: Path, submission: str) -> Report:
+    """The report of a submission, as the grader wrote it.
+
+    Raises:
+        NotWritten: If there is none, or it is damaged.
+    """
+    return read_written(out / submission / REPORT, Report)
+
+
+def read_attention(out: Path) -> list[Attention]:
+    """The submissions that needed a person after the last run; none if that run was stopped."""
+    return read_written(out / SUMMARY, Summary).attention if (out / SUMMARY).exists() else []
 
 
 SOURCES = "sources.json"
@@ -123,17 +139,13 @@ def _runs(out: Path) -> list[Sources]:
     return []
 
 
-class PracticeError(Exception):
-    """The file is not a list of notebook checks; the message is one line that says why, and what to do."""
-
-
 def read_practice(path: Path, worth: float) -> dict[str, Practice]:
     """Practice points by student, from the ``checks.csv`` of graded notebooks.
 
     It has a line for each check, with blank points where the check never ran; ``worth`` is what all are worth.
 
     Raises:
-        PracticeError: If the file cannot be read, or is not such a CSV.
+        UserError: If the file cannot be read, or is not such a CSV.
     """
     try:
         with path.open(encoding="utf-8", newline="") as file:
@@ -142,10 +154,10 @@ def read_practice(path: Path, worth: float) -> dict[str, Practice]:
                 students.setdefault(row["student_id"].removeprefix("'"), []).append(row)
         return {student: _practice(own, worth) for student, own in students.items()}
     except OSError as error:
-        raise PracticeError(f"{path}: {error.strerror}. Give the checks.csv of graded notebooks.") from None
+        raise UserError(f"--notebooks {path}: {error.strerror}. Give the checks.csv of graded notebooks.") from None
     except (KeyError, TypeError, ValueError, csv.Error) as error:
-        raise PracticeError(
-            f"{path}: not a list of checks ({error!r}). Give the checks.csv of graded notebooks."
+        raise UserError(
+            f"--notebooks {path}: not a list of checks ({error!r}). Give the checks.csv of graded notebooks."
         ) from None
 
 

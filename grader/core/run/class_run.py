@@ -9,6 +9,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from time import monotonic
 
@@ -36,12 +37,10 @@ from grader.core.results.report import (
 )
 from grader.core.results.statistics import Entry, entry
 from grader.core.results.view import viewed
-from grader.core.results.written import SUMMARY
+from grader.core.results.written import REPORT, SUMMARY, read_report
 from grader.core.settings import Settings
 
-from .conditions import conditions, differing, view
-
-REPORT = "report.json"
+from .conditions import conditions, view
 
 
 @contextlib.contextmanager
@@ -116,9 +115,7 @@ class Run:
         self.unsettled: Sequence[Ruling] = ()
         self.mistake = ""
         self._concerns: dict[str, tuple[Concern, ...]] = {}
-        found, shown = conditions(settings), view(settings)
-        earlier = ledger.other_conditions(self._origins)
-        self.reasons = sorted({name for own in earlier for name in differing({**found, **shown}, own)} - shown.keys())
+        self.reasons = ledger.differing(self._origins)
         recorded = ledger.recorded()
         kept = {
             own.id: own.origin
@@ -214,12 +211,9 @@ class Run:
 
     def _with_decisions(self, lines: Sequence[SummaryLine], reasons: list[Attention]) -> list[Attention]:
         """Add stale decisions to the reasons; an error in the decisions file is kept until the run has ended."""
-
-        def written(submission: str) -> Report:
-            return Report.model_validate_json((self._out / submission / REPORT).read_bytes())
-
         try:
-            known = read_decided(self._out, lines, written, self._assignment.rubric, self._connection, note=False)
+            read = partial(read_report, self._out)
+            known = read_decided(self._out, lines, read, self._assignment.rubric, self._connection, note=False)
         except DecisionError as error:
             self.mistake, self.attention = str(error), reasons
             return reasons

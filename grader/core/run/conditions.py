@@ -18,7 +18,7 @@ from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from grader.core.results.language import all_chinese
+from grader.core.results.language import ADVICE, all_chinese
 from grader.core.settings import Settings
 
 APART = ("assignment", "command", "language")  # settings left out; the assignment's files are part of the code's digest
@@ -44,15 +44,8 @@ def view(settings: Settings) -> Conditions:
     """How what was found out is shown in a report, and what it was worth: by which rubric, in which language."""
     rubric, language = settings.assignment.rubric, settings.language
     shown = {"rubric": rubric.sha256, "policy": rubric.policy.model_dump_json(), "language": language}
-    if language == "zh":
-        words = json.dumps(sorted(all_chinese(settings.assignment).items()))
-        shown["translations"] = hashlib.sha256(words.encode()).hexdigest()
-    return shown
-
-
-def differing(one: Conditions, other: Conditions) -> list[str]:
-    """The names of the conditions that differ."""
-    return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
+    words = json.dumps([ADVICE.texts, sorted(all_chinese(settings.assignment).items()) if language == "zh" else []])
+    return shown | {"translations": hashlib.sha256(words.encode()).hexdigest()}
 
 
 def _machine() -> Iterator[tuple[str, str]]:

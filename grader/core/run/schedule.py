@@ -13,6 +13,7 @@ from collections.abc import Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import dataclass, replace
 
+from grader.core.errors import UserError
 from grader.core.intake.submission import Submission
 from grader.core.results.report import Report
 from grader.core.settings import CannotGrade, Settings
@@ -25,8 +26,10 @@ ATTEMPTS = 3
 LOOK_S = 1.0  # between two looks at how many slots there are
 
 
-class GradingFailed(Exception):
-    """Judges fail whatever the submission, or the executor can run nothing any more; the text says how."""
+class GradingFailed(UserError):
+    """Judges fail whatever the submission, or the executor can run nothing any more."""
+
+    code = 3
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from grader import SUBMITTED
 from grader.core.messages import Message, as_data, say
-from grader.second_device import NotSimulated
+from grader.shared.second_device import NotSimulated
 
 from .importer import MemoryImporter
 from .protocol import ProtocolError

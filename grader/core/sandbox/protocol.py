@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from grader.second_device import DEVICE as SECOND_DEVICE
+from grader.shared.second_device import DEVICE as SECOND_DEVICE
 
 MAX_HEADER_BYTES = 1 << 20
 MAX_TENSOR_BYTES = 64 << 20  # all tensors of one message together

@@ -26,7 +26,7 @@ START = (
     "from grader.core.sandbox import zygote; zygote.main(int(sys.argv[2]))"
 )
 # What a container shows of our own code; test_zygote.py holds it against what the fork server imports.
-OURS = ("__init__.py", "core/__init__.py", "core/messages.py", "core/sandbox", "second_device")
+OURS = ("__init__.py", "core/__init__.py", "core/messages.py", "core/sandbox", "shared")
 HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage"  # glibc asks here whether there are any
 TRIAL_S = 10.0  # for a first, empty container
 GPU_SIGNS = ("/proc/driver/nvidia", "/dev/nvidiactl", "/dev/kfd", "/dev/dxg")

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from grader import second_device
+from grader.shared import second_device
 
 from .channel import Channel, PeerClosed
 from .limits import GPU_VARIABLES

@@ -31,7 +31,7 @@ from typing import Any
 
 import torch
 
-from grader import second_device
+from grader.shared import second_device
 
 from . import worker
 from .importer import Library, places
@@ -211,5 +211,5 @@ def _forget_the_repository() -> None:
     sys.path[:] = [path for path in sys.path if path.startswith((sys.prefix, sys.base_prefix))]
     sys.meta_path[:] = [finder for finder in sys.meta_path if finder.__module__.startswith("_frozen_importlib")]
     # These are imported already, and the other modules of the project must not be found through them.
-    for package in ("grader", "grader.core", "grader.core.sandbox", "grader.second_device"):
+    for package in ("grader", "grader.core", "grader.core.sandbox", "grader.shared", "grader.shared.second_device"):
         sys.modules[package].__path__ = []

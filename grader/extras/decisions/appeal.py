@@ -5,73 +5,38 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
-from grader.core import sentences
 from grader.core.cli.decided import read_decided
 from grader.core.cli.grade import grade_waiting
-from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, find, language_of, read_written, say
+from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, find, language_of, say
+from grader.core.errors import UserError
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.people import listed
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.reader import Reader
-from grader.core.results.database import LedgerError
+from grader.core.intake.submission import Expected
 from grader.core.results.report import PropertyReport, Report
+from grader.core.results.written import read_report
 from grader.core.run.class_run import begun
 from grader.core.run.executors import LOCAL
-from grader.core.run.schedule import GradingFailed
 from grader.core.sentences import Sentences
-from grader.core.settings import CannotGrade, Settings
+from grader.core.settings import Settings
 from grader.followup.difference import Cause, Difference, difference, in_order
 from grader.followup.submissions import Submissions, candidates_of, say_what_differs, settings_then
 from grader.followup.terminal import graded, print_differences
 
 from .alike import UNGRADED, alike
-from .appeal_files import AppealError, given
 from .decide import As, Who, enter
 
-WORDS: Final[Sentences] = {
-    "same": ("{id}: regraded; every outcome is the same.", "{id}：重新评分，所有结果都相同。"),
-    "lost": (
-        "not in the draft, because regrading gives fewer points: {names}. Decide these yourself.",
-        "现在得分更低、未写入草稿的评分项：{names}。请自行决定。",
-    ),
-    "alike": (
-        "{title} ({why}): other submissions with the same outcome: {count}",
-        "{title}（{why}）：结果相同的其他提交：{count} 份",
-    ),
-    "nobody": ("No other submission has the same outcome.", "没有其他提交有同样的结果。"),
-    "unchecked": (
-        "If the test is wrong here, it may be wrong for these: --check regrades them, too, in the scratch folder.",
-        "影响其中一份的改动也可能影响其他人：加上 --check，会在临时目录中一并重新评分。",
-    ),
-    "checked": (
-        "Of {count} regraded submissions, {moved} would change:",
-        "重新评分的 {count} 份中，{moved} 份会变动：",
-    ),
-    "class": (
-        "The grader has changed since then, so other grades may change, too: grade the class into a copy of "
-        "{out}, and compare with `grader diff`.",
-        "评分程序在那之后有改动，其他人也可能变动：请把全班评分到 {out} 的副本中，再用 `grader diff` 比较。",
-    ),
-    "draft": ("To apply it (--write does this):", "采纳的命令（--write 会直接写入）："),
-    "nothing": (
-        "Nothing to decide. If you accept the student's reading of the task: `grader decide {out} {id} --override …`.",
-        "没有需要决定的内容。如果你认同学生的理解：`grader decide {out} {id} --override …`。",
-    ),
-    "kept": ("Scratch folder: {place}", "临时目录：{place}"),
-    "why": ("Regraded after your appeal.", "复核后重新评分。"),
-    "why_files": ("Regraded after your appeal, with the files you sent.", "复核时用你补交的文件重新评分。"),
-}
-sentence = partial(sentences.say, WORDS)
-UNCHANGED = " Nothing was changed."
+sentence = Sentences(Path(__file__).with_name("words.toml"))
 CHANGES = {Cause.TESTS, Cause.RUBRIC, Cause.POINTS, Cause.GRADER}  # of the grader, so that they concern everyone
 
 
@@ -110,43 +75,39 @@ def appeal(
     known = read_decided(out, quiet=True, note=False)
     before = known.as_graded(identifier)
     settings = _settings(out, before, request_s, language)
-    try:
-        with (
-            ending(keep, AppealError, CannotGrade, LedgerError, code=EXIT_GRADER_ERROR, advice=UNCHANGED),
-            _scratch(out, keep) as scratch,
-            Reader() as reader,
-        ):
-            again = _Again(known, settings, reader, jobs, scratch / "reports")
-            everyone = candidates_of(out, submissions, reader) if not _whole(files) or check else {}
-            own = given(identifier, files or [], everyone.get(identifier), reader, chosen().rubric.expected, scratch)
-            if not files:
-                say_what_differs(before, reader.read(own))
-            own = replace(own, id=identifier, origin=before.submission.origin)
-            (now,) = again.graded([own])
-            found = again.difference(now)
-            if found is None:
-                say(sentence(language, "same", id=identifier))
-            else:
-                print_differences([found], None, known.rubric, language)
-                if less := losses(before, now):
-                    say(sentence(language, "lost", names=", ".join(less)))
-            drafted = gains(known.report(identifier), now)
-            others = _alike(known, before, found)
-            _print_alike(others, known, before, language)
-            if check and others:
-                them = dict.fromkeys(other for each in others.values() for other in each if other in everyone)
-                again.check(own, [everyone[other] for other in them], language)
-            elif others:
-                say(sentence(language, "unchecked"))
-            reasons = [*found.reasons, *(own for change in found.changes for own in change.reasons)] if found else []
-            if {reason.cause for reason in reasons} & CHANGES:
-                say(sentence(language, "class", out=out))
-            if keep:
-                say(sentence(language, "kept", place=again.place))
-    except KeyboardInterrupt:
-        fail("stopped; nothing was changed.", 130)
-    except GradingFailed as error:
-        fail(str(error), EXIT_GRADER_ERROR)
+    with (
+        ending(keep, EXIT_GRADER_ERROR, " Nothing was changed.", "stopped; nothing was changed."),
+        _scratch(out, keep) as scratch,
+        Reader() as reader,
+    ):
+        again = _Again(known, settings, reader, jobs, scratch / "reports")
+        files = files or []
+        everyone = candidates_of(out, submissions, reader) if check or not files or _single(files) else {}
+        own = given(identifier, files, everyone.get(identifier), reader, chosen().rubric.expected, scratch)
+        if not files:
+            say_what_differs(before, reader.read(own))
+        own = replace(own, id=identifier, origin=before.submission.origin)
+        (now,) = again.graded([own])
+        found = again.difference(now)
+        if found is None:
+            say(sentence(language, "same", id=identifier))
+        else:
+            print_differences([found], None, known.rubric, language)
+            if less := losses(before, now):
+                say(sentence(language, "lost", names=", ".join(less)))
+        drafted = gains(known.report(identifier), now)
+        others = _alike(known, before, found)
+        _print_alike(others, known, before, language)
+        if check and others:
+            them = dict.fromkeys(other for each in others.values() for other in each if other in everyone)
+            again.check(own, [everyone[other] for other in them], language)
+        elif others:
+            say(sentence(language, "unchecked"))
+        reasons = [*found.reasons, *(own for change in found.changes for own in change.reasons)] if found else []
+        if {reason.cause for reason in reasons} & CHANGES:
+            say(sentence(language, "class", out=out))
+        if keep:
+            say(sentence(language, "kept", place=again.place))
     if now.status == "grader_error":
         fail(f"{identifier}: the grader failed on it: {now.reason}", EXIT_GRADER_ERROR)
     if not drafted:
@@ -180,7 +141,7 @@ class _Again:
             if run.waiting:
                 grade_waiting(run, self.settings, LOCAL, self.jobs)
             run.finish({})
-        return [read_written(self.place / one.id / "report.json", Report) for one in own]
+        return [read_report(self.place, one.id) for one in own]
 
     def check(self, own: Candidate, others: Sequence[Candidate], language: str) -> None:
         """Grade those who ended in the same way again, each with their own files, and print who moves."""
@@ -196,6 +157,59 @@ class _Again:
         found = difference(known.report(identifier), now.report(identifier))
         line = next((own for own in now.lines if own.id == identifier), now.line(identifier))
         return graded(found, line, (known.grades, now.grades), known.rubric.policy.thresholds)
+
+
+def given(
+    identifier: str, files: Sequence[Path], before: Candidate | None, reader: Reader, expected: Expected, scratch: Path
+) -> Candidate:
+    """The submission to grade; ``before`` is the one that was handed in, None if it is no longer there.
+
+    ``files`` are none, one folder or archive with everything, or files that replace those of the same name. Copies of
+    these are made in ``scratch``, an empty folder.
+
+    Raises:
+        UserError: If there is no such thing.
+        OSError: If a file cannot be copied.
+    """
+    for path in files:
+        if not path.exists():
+            raise UserError(f"{path}: no such file or folder.")
+    single = _single(files)
+    if files and not single:
+        if len(files) > 1:
+            raise UserError(f"{files[1]}: a folder or zip is a whole submission; give only one.")
+        return _one(files[0], reader, expected)
+    if len(single) < len(files):
+        raise UserError("FILES: either one folder or zip, or single files; not both.")
+    if before is None:
+        raise UserError(f"{identifier}: no longer among the submissions. Pass its location with --submissions.")
+    return _merged(identifier, single, before, reader, expected, scratch) if single else before
+
+
+def _one(path: Path, reader: Reader, expected: Expected) -> Candidate:
+    """The only submission at a place."""
+    found = reader.discover([path], None, (), expected)
+    if len(found) > 1:
+        raise UserError(f"{path}: contains {len(found)} submissions. Give the folder or zip of one student.")
+    return found[0]
+
+
+def _merged(
+    identifier: str, single: Sequence[Path], before: Candidate, reader: Reader, expected: Expected, scratch: Path
+) -> Candidate:
+    """The submission with some files replaced, written into the scratch place."""
+    sent, whole = scratch / "sent", scratch / "handed-in"
+    sent.mkdir()
+    for path in single:
+        shutil.copyfile(path, sent / path.name)
+    new = reader.read(_one(sent, reader, expected))
+    if new.reason is not None or not new.files:
+        raise UserError(f"{', '.join(map(str, single))}: {new.reason or 'none of the required files'}")
+    for name, text in {**reader.read(before).files, **new.files}.items():
+        place = whole / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8", newline="")
+    return Candidate(identifier, whole, expected=expected)
 
 
 def gains(before: Report, now: Report) -> list[tuple[str, float]]:
@@ -237,9 +251,9 @@ def _settings(out: Path, before: Report, request_s: float | None, language: str)
     return replace(then, limits=limits, command=f"{then.command} --request-s {request_s:g}")
 
 
-def _whole(files: Sequence[Path] | None) -> bool:
-    """Whether the files are a whole submission, so that nothing of the old one is needed."""
-    return bool(files) and all(path.is_dir() or path.suffix not in (".py", ".ipynb") for path in files or ())
+def _single(files: Sequence[Path]) -> list[Path]:
+    """Those that replace files of the old submission; a folder or an archive is a whole new one."""
+    return [path for path in files if path.is_file() and path.suffix in (".py", ".ipynb")]
 
 
 @contextlib.contextmanager

@@ -7,8 +7,4 @@ from .decide import decide
 from .review.command import review
 
 PANEL = "Decisions and appeals"
-COMMANDS = {
-    "decide": decide,
-    "review": review,
-    "appeal": appeal,
-}
+COMMANDS = {"decide": decide, "review": review, "appeal": appeal}

@@ -16,7 +16,7 @@ import typer
 from grader.core.cli.decided import read_decided
 from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, find, graded_folder, language_of, say
 from grader.core.grades.decided import DecidedClass
-from grader.core.grades.model import EVERYONE, About, DecisionError
+from grader.core.grades.model import EVERYONE, About
 from grader.core.grades.words import for_staff
 
 from .alike import lost, mistake_in
@@ -207,7 +207,7 @@ def _renewed(known: DecidedClass, student: str, slot: str) -> list[dict[str, obj
 def _moving(known: DecidedClass, grader: str) -> Iterator[None]:
     """Print the grades that change while the block writes decisions about a class, and the file that it writes."""
     before = _grades(known)
-    with ending(known.folder, DecisionError, code=EXIT_GRADER_ERROR):
+    with ending(known.folder, EXIT_GRADER_ERROR):
         yield
     after = _grades(read_decided(known.folder))
     moved = [own for own in dict.fromkeys((*before, *after)) if before.get(own) != after.get(own)]

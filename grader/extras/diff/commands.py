@@ -10,13 +10,13 @@ from typing import Annotated
 import typer
 
 from grader.core.cli.decided import read_decided
-from grader.core.cli.terminal import chosen, language_of, read_written, say
+from grader.core.cli.terminal import chosen, language_of, say
 from grader.core.grades.decided import DecidedClass
 from grader.core.results.report import Summary
+from grader.core.results.written import SUMMARY, read_written
 from grader.core.rubric import Rubric
-from grader.followup import words
 from grader.followup.difference import Difference, difference, in_order
-from grader.followup.terminal import graded, print_differences, said
+from grader.followup.terminal import graded, print_differences, said, title, word
 
 
 def diff(
@@ -37,12 +37,12 @@ def tallies(differences: Iterable[Difference], rubric: Rubric, language: str) ->
     """A line per changed property: how many students lost and gained points by it, most losers first."""
     titles, lost, gained = {}, Counter[str](), Counter[str]()
     for change in (change for own in differences for change in own.changes):
-        titles[change.id] = words.title(change, rubric, language)
+        titles[change.id] = title(change, rubric, language)
         gain = (change.new.points if change.new else 0) - (change.old.points if change.old else 0)
         lost[change.id] += gain < 0
         gained[change.id] += gain > 0
     for name in sorted(titles, key=lambda name: (-lost[name], -gained[name], name)):
-        yield words.word(language, "tally", title=titles[name], lost=lost[name], gained=gained[name])
+        yield word(language, "tally", title=titles[name], lost=lost[name], gained=gained[name])
 
 
 def _compared(old: Path, new: Path, rubric: Rubric, language: str) -> Iterator[Difference | None]:
@@ -63,10 +63,8 @@ def _compared(old: Path, new: Path, rubric: Rubric, language: str) -> Iterator[D
 
 
 def _read(folder: Path, quiet: bool) -> DecidedClass:
-    return read_decided(folder, read_written(folder / "summary.json", Summary).submissions, quiet=quiet)
+    return read_decided(folder, read_written(folder / SUMMARY, Summary).submissions, quiet=quiet)
 
 
 PANEL = "More"
-COMMANDS = {
-    "diff": diff,
-}
+COMMANDS = {"diff": diff}

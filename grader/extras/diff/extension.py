@@ -7,20 +7,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from grader.core.cli.decided import read_decided
-from grader.core.cli.terminal import ending, fail, say
+from grader.core.cli.terminal import fail, say
 from grader.core.grades.grades import by_submission, decided, grades
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.reader import Reader
-from grader.core.results.database import LEDGER, LedgerError, opened
+from grader.core.results.database import LEDGER, opened
 from grader.core.results.ledger import Ledger
 from grader.core.results.report import Report, summary_line, with_origin
 from grader.core.results.view import viewed
 from grader.core.rubric import Policy
 from grader.core.run.conditions import Conditions, conditions, view
 from grader.core.settings import Settings
-from grader.followup import words
 from grader.followup.difference import difference, in_order
-from grader.followup.terminal import graded, print_differences
+from grader.followup.terminal import graded, print_differences, word
 
 
 def print_preview(out: Path, candidates: Sequence[Candidate], settings: Settings, reader: Reader) -> None:
@@ -29,29 +28,26 @@ def print_preview(out: Path, candidates: Sequence[Candidate], settings: Settings
     if not (out / LEDGER).exists():
         fail(f"{out}: no grades there yet. Grade without --dry-run first.")
     before, after, differences = [], [], {}
-    with ending(out, LedgerError):
-        book = read_decided(out, quiet=True, note=False).book
-        with opened(out) as connection:
-            here = conditions(settings)
-            ledger = Ledger(connection, here, view(settings))
-            policy = policy_of(ledger.details()) or rubric.policy
-            earlier = ledger.other_conditions(one.id for one in candidates)
-            reasons = sorted({name for one in earlier for name in here if one.get(name) != here[name]})
-            for pair in _kept(ledger, candidates, settings, reader):
-                old, new = (decided(own, book, rubric) for own in pair)
-                before.append(summary_line(old))
-                after.append(summary_line(new))
-                differences[new.submission.id] = difference(old, new)
+    book = read_decided(out, quiet=True, note=False).book
+    with opened(out) as connection:
+        ledger = Ledger(connection, conditions(settings), view(settings))
+        policy = policy_of(ledger.details()) or rubric.policy
+        reasons = ledger.differing(one.id for one in candidates)
+        for pair in _kept(ledger, candidates, settings, reader):
+            old, new = (decided(own, book, rubric) for own in pair)
+            before.append(summary_line(old))
+            after.append(summary_line(new))
+            differences[new.submission.id] = difference(old, new)
     sides = by_submission(grades(before, book, policy)), by_submission(grades(after, book, rubric.policy))
     found = [graded(differences[line.id], line, sides, rubric.policy.thresholds) for line in after]
     unknown = len(candidates) - len(after)
     if found or not unknown:
         print_differences(in_order(filter(None, found)), found.count(None), rubric, language)
     if unknown:
-        say(words.word(language, "unknown", n=unknown))
+        say(word(language, "unknown", n=unknown))
     if reasons:
-        say(words.word(language, "conditions", names=", ".join(reasons)))
-    say(words.word(language, "dry_run"))
+        say(word(language, "conditions", names=", ".join(reasons)))
+    say(word(language, "dry_run"))
 
 
 def _kept(

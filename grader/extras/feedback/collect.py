@@ -1,21 +1,31 @@
-"""Collects the feedback for each student, as a page or in sentences, or the reason for its absence."""
+"""Collects the feedback for each student, as a page or in sentences, or the reason for its absence.
+
+Canvas ("Upload Submissions", in the gradebook or on the assignment's page) looks at a file's name alone: it takes the
+first two parts between underscores that are numbers for the user and the attachment, wants the attachment to belong to
+that submission, and shows the file under the attachment's own name. So a page goes back in a file of the kind that was
+handed in: a zip in place of a zip. Source: ``infer_comment_context_from_filename`` in
+``app/models/abstract_assignment.rb`` of https://github.com/instructure/canvas-lms.
+
+Moodle ("Upload multiple feedback files in a zip") looks for a folder or a file called
+``{name}_{participant}_{type}_{plugin}…``, cut at the first four underscores, and keeps what stands behind as the file's
+name. Source: ``is_valid_filename_for_import`` in ``mod/assign/feedback/file/importziplib.php`` of
+https://github.com/moodle/moodle.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
-from typing import Final
+from pathlib import Path, PurePosixPath
 
-from grader.core import sentences
 from grader.core.export.rows import Row
 from grader.core.intake.candidate import Candidate
+from grader.core.intake.layout import copy_number
+from grader.core.results.files import zip_bytes
 from grader.core.results.report import Report
 from grader.core.rubric import Rubric
 from grader.core.sentences import Sentences
-
-from .platforms import for_canvas, for_moodle
 
 CANVAS, MOODLE, MAIL = "canvas", "moodle", "mail"
 WAYS = (CANVAS, MOODLE, MAIL)
@@ -28,28 +38,12 @@ NO_ADDRESS = "no email; grade with a roster that has one"
 NO_NAME = "no name; grade with a roster that has one"
 
 
-WORDS: Final[Sentences] = {
-    "score": ("Score {score:g} of {most:g}{bonus}.", "得分 {score:g}/{most:g}{bonus}。"),
-    "bonus": (", bonus {bonus:g} of {most:g}", "，附加分 {bonus:g}/{most:g}"),
-    "lost": ("Not correct yet: {lost}.", "还不对的地方：{lost}。"),
-    "all": ("Everything is correct.", "全部正确。"),
-    "page": (
-        "The attached page explains every lost point and names the section of the handout.",
-        "附上的页面解释了每一分，并指出讲义中的位置。",
-    ),
-    "unreadable": (
-        "Your submission could not be read, so it has no grade yet: {reason} Please contact us.",
-        "你的提交无法读取，所以暂时没有成绩：{reason} 请与我们联系。",
-    ),
-    "grader_error": (
-        "Your submission could not be graded. This is not your fault, and you lose no points.",
-        "你的提交没能评分，这不是你的问题，也不会扣你的分。",
-    ),
-    "subject": ("Feedback: {title}", "反馈：{title}"),
-    "hello": ("Dear {name},", "{name}，你好："),
-    "between": ("; ", "；"),
-}
-say = partial(sentences.say, WORDS)
+say = Sentences(Path(__file__).with_name("words.toml"))
+
+PAGE = "feedback.html"
+_ATTACHED = re.compile(r"(?:.*_)?(?:anon_[^_\W]+|[0-9]+)_[0-9]+_[^/]+", re.DOTALL)
+_ENTRY = re.compile(r"(?P<name>.*)_(?P<id>[0-9]+)_assignsubmission_(?P<plugin>file|onlinetext)", re.DOTALL)
+_KINDS = (".zip", ".html", ".htm", ".py", ".txt")  # what a page, or its text, can be put into; the first is the best
 
 
 @dataclass
@@ -129,3 +123,39 @@ def comment(report: Report, rubric: Rubric, language: str) -> str:
         say(language, "page"),
     ]
     return {"en": " ", "zh": ""}[language].join(told)
+
+
+def for_canvas(candidate: Candidate, page: bytes, comment: str) -> dict[str, bytes]:
+    """The file that Canvas attaches to a submission of its download; empty where nothing of it can be attached to.
+
+    A file that can hold no page gets the comment, the same in a few sentences.
+    """
+    names = [PurePosixPath(name).name for name in candidate.part.files.values()]
+    fitting = [name for name in names if _ATTACHED.fullmatch(name) and name.lower().endswith(_KINDS)]
+    if not fitting:
+        return {}
+    name = min(fitting, key=lambda own: (_kind(own), -copy_number(own), own))
+    return {name: _content(_KINDS[_kind(name)], page, comment)}
+
+
+def _kind(name: str) -> int:
+    return next(number for number, suffix in enumerate(_KINDS) if name.lower().endswith(suffix))
+
+
+def _content(kind: str, page: bytes, comment: str) -> bytes:
+    """The page, or its text, as a file of that kind."""
+    if kind == ".zip":
+        return zip_bytes({PAGE: page})
+    if kind == ".py":
+        return f"# {comment}\n".encode()
+    return page if kind.startswith(".htm") else f"{comment}\n".encode()
+
+
+def for_moodle(candidate: Candidate, page: bytes) -> dict[str, bytes]:
+    """The page in the folder that Moodle gave the participant; empty where Moodle's download has none."""
+    inside = candidate.part.below or next(iter(candidate.part.files.values()), "")
+    found = next(filter(None, map(_ENTRY.match, inside.rstrip("/").split("/"))), None)
+    if found is None:
+        return {}
+    name = found["name"].replace("_", " ")  # another underscore, and Moodle would not find the number
+    return {f"{name}_{found['id']}_assignsubmission_{found['plugin']}/{PAGE}": page}

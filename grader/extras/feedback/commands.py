@@ -14,10 +14,10 @@ from grader.core.cli.export import PLAIN, AcceptDrops, AcceptStale, AssignmentId
 from grader.core.cli.report import Handout, write_pages
 from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, graded_folder, language_of, say, warn
 from grader.core.export.drops import remember
-from grader.core.export.rows import ExportError, grouped
+from grader.core.export.rows import grouped
 from grader.core.export.table import written
 from grader.core.intake.reader import Reader
-from grader.core.results.database import LedgerError, opened
+from grader.core.results.database import opened
 from grader.core.results.files import write_zip
 from grader.core.results.language import in_language
 from grader.core.results.report import Report, write_text
@@ -65,7 +65,7 @@ def return_feedback(
     def told(report: Report) -> str:
         return comment(in_language(report, chosen(), language), chosen().rubric, language)
 
-    with ending(place, ExportError, LedgerError, advice=" Nothing more was written."):
+    with ending(place, advice=" Nothing more was written."):
         with Reader() as reader:
             candidates = candidates_of(out, submissions, reader) if to != MAIL else {}
         content = template.read_bytes() if template else None
@@ -125,6 +125,4 @@ def _write(to: str, place: Path, back: Back, ready: Prepared, ledger: sqlite3.Co
 
 
 PANEL = "Every day"
-COMMANDS = {
-    "return": return_feedback,
-}
+COMMANDS = {"return": return_feedback}

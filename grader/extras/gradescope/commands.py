@@ -41,6 +41,4 @@ def autograder() -> dict[str, bytes]:
 
 
 PANEL = "Before the term"
-COMMANDS = {
-    "gradescope": gradescope,
-}
+COMMANDS = {"gradescope": gradescope}

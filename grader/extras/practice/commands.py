@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from grader.core.cli.grade import LevelName, Roster, Source, found
-from grader.core.cli.terminal import ERR, EXIT_GRADER_ERROR, chosen, fail, follow, language_of, prepare, say
+from grader.core.cli.terminal import ERR, EXIT_GRADER_ERROR, chosen, fail, follow, language_of, prepare, say, writing
 from grader.core.export.table import number
 from grader.core.intake.reader import Reader
 from grader.core.results.report import write_text
@@ -41,20 +42,13 @@ def practice(
     with Reader() as reader:
         candidates = found(reader, paths, source, roster, expected={handed_in_as(exercise): ()})
         prepare(out)
-        server = Zygote(Limits())
-        try:
+        with closing(Zygote(Limits())) as server, writing(out):
             if server.isolation.level < Level[require_isolation.upper()]:
                 fail(f"isolation here is {server.isolation}, weaker than required; see `grader doctor`.")
             judging = (judged(one, reader.read(one), exercise, server.start) for one in candidates)
             results = [*follow(judging, "running tests", len(candidates), ERR)]
             write_text(out / "practice.csv", table(results))
             write_text(out / "practice.json", document(results, exercise, chosen().rubric.id))
-        except KeyboardInterrupt:
-            fail("stopped; nothing was written.", 130)
-        except OSError as error:
-            fail(f"{error.filename or out}: {error.strerror}. Free disk space and run again.", EXIT_GRADER_ERROR)
-        finally:
-            server.close()
     for own in results:
         say(f"{own.id}: {number(own.points) or '-'}  {own.told(language)}")
     say(f"{len(results)} submissions: {out}/practice.csv")
@@ -63,6 +57,4 @@ def practice(
 
 
 PANEL = "More"
-COMMANDS = {
-    "practice": practice,
-}
+COMMANDS = {"practice": practice}

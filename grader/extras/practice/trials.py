@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import marshal
 from collections.abc import Callable, Mapping
+from inspect import getsource
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,11 @@ from grader.core.intake.reading import NONE_OF
 from grader.core.intake.submission import Submission
 from grader.core.messages import say
 from grader.core.sandbox.handle import WorkerFailed, WorkerLike
+from grader.shared import trial
+from grader.shared.trial import MOST_TESTS, Runs
 from grader.specimens.practice import Practice
 
 from .result import NOBODYS_FAULT, Result
-from .shared import MOST_TESTS, TRIAL, Runs
 
 TEST_S = 5.0  # of worker time for one test, or for importing the file
 ALL_S = 120.0  # of worker time for one file in total: a little more per implementation than students are told
@@ -116,7 +118,8 @@ class _Session:
         own = Path(self._practice.file)
         exam = EXAM.format(function=self._practice.function, module=own.stem)
         implementation = sealed(self._implementations[name])
-        files = {own.name: self._text, "trial.py": TRIAL, "exam.py": exam, "implementation.py": implementation}
+        shared = {"trial.py": getsource(trial), "exam.py": exam}
+        files = {own.name: self._text, **shared, "implementation.py": implementation}
         worker = self._start({f"{SUBMITTED}/{path}": text for path, text in files.items()})
         doing = None
         try:

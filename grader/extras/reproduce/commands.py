@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, fail, find, language_of, read_written
+from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, fail, find, language_of
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Submission
 from grader.core.results.language import in_language
 from grader.core.results.outcome import NOTHING_LOST
 from grader.core.results.report import PropertyReport, Report
-from grader.core.settings import CannotGrade
+from grader.core.results.written import read_report
 from grader.followup.submissions import Submissions, candidates_of, say_what_differs, settings_then
 
 
@@ -39,7 +39,7 @@ def reproduce(
     """Rerun a student's simplest failing case: its requests, the replies, and where it fails."""
     language = language_of(lang)
     identifier = find(out, student)
-    before = read_written(out / identifier / "report.json", Report)
+    before = read_report(out, identifier)
     report = in_language(before, chosen(), language)
     prop = _property(report, wanted)
     case = prop.simplest_case
@@ -62,9 +62,7 @@ def reproduce(
             show_case(report, prop, case, again, submission.files, language)
             if pdb:
                 converse(bench, submission.files, again)
-    except KeyboardInterrupt:
-        fail("stopped.", 130)
-    except (CannotGrade, WorkerFailed) as error:
+    except WorkerFailed as error:
         fail(str(error))
 
 
@@ -106,6 +104,4 @@ def _read(out: Path, report: Report, submissions: list[Path] | None) -> Submissi
 
 
 PANEL = "More"
-COMMANDS = {
-    "reproduce": reproduce,
-}
+COMMANDS = {"reproduce": reproduce}

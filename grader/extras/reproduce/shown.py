@@ -15,7 +15,7 @@ from grader.core.intake.origin import clean
 from grader.core.judge.faults import told_frame
 from grader.core.results.language import in_words
 from grader.core.results.report import CaseReport, PropertyReport, Report
-from grader.second_device import is_here
+from grader.shared.second_device import is_here
 
 from .bench import Bench, Exchange, Reproduction
 

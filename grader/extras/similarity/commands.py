@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from grader.core.cli.grade import Roster, Source, found
-from grader.core.cli.terminal import ERR, chosen, fail, follow, language_of, needing, prepare, say, warn
+from grader.core.cli.terminal import ERR, chosen, follow, language_of, needing, prepare, say, warn, writing
 from grader.core.export.table import written
 from grader.core.intake.origin import clean
 from grader.core.intake.reader import Reader
@@ -38,24 +38,17 @@ def similar(
     with needing("grader,similar", "similar"):
         from .page import listing, page
         from .pairs import compared
-        from .work import KnownError, read_known, read_work
+        from .work import read_known, read_work
     language = language_of(lang)
     with Reader() as reader:
         candidates = found(reader, paths, source, roster)
-        try:
-            known = read_known(chosen(), subtract or ())
-        except KnownError as error:
-            fail(f"--subtract {error}")
+        known = read_known(chosen(), subtract or ())
         prepare(out)
         reading = (read_work(candidate, known, chosen().rubric, reader.read) for candidate in candidates)
-        try:
+        with writing(out):
             findings = compared([*follow(reading, "reading submissions", len(candidates), ERR)])
             write_text(out / "similar.csv", written(listing(findings.pairs)))
             write_text(out / "similar.html", page(findings, chosen(), [*known.answers], top, language))
-        except KeyboardInterrupt:
-            fail("stopped; nothing was written.", 130)
-        except OSError as error:
-            fail(f"{error.filename or out}: {error.strerror}. Free disk space and run again.", 3)
         _show(findings, out)
 
 
@@ -86,6 +79,4 @@ def _name(path: str) -> str:
 
 
 PANEL = "More"
-COMMANDS = {
-    "similar": similar,
-}
+COMMANDS = {"similar": similar}

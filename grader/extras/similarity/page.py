@@ -13,8 +13,6 @@ from jinja2 import Environment, FileSystemLoader
 from grader.core.assignment import Assignment
 from grader.core.intake.origin import clean
 from grader.core.results.language import in_words
-from grader.core.rubric import LANGUAGES
-from grader.core.sentences import read
 
 from .code import PASSAGE, Array
 from .pairs import Findings, Match, Pair
@@ -37,7 +35,7 @@ def page(findings: Findings, assignment: Assignment, answers: Sequence[str], top
 
     ``answers`` names the known answers that were left out of the comparison, as the stubs were.
     """
-    words = {key: texts[LANGUAGES.index(language)] for key, texts in read(WORDS).items()}
+    words = {key: texts[language] for key, texts in WORDS.texts.items()}
     templates = Environment(loader=FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     templates.filters |= {
         "said": lambda message: in_words(message, assignment, language),

@@ -13,11 +13,12 @@ import numpy as np
 
 from grader import SUBMITTED
 from grader.core.assignment import Assignment
+from grader.core.errors import UserError
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.submission import LEFT_OUT, Submission
 from grader.core.messages import Message, say
 from grader.core.rubric import Rubric
-from grader.core.sentences import read
+from grader.core.sentences import Sentences
 
 from .code import MAX_CHARACTERS, NOTHING, Array, Code, TooLong, read_code
 from .library import Finding, Unparsed, library_use
@@ -27,11 +28,7 @@ REFERENCE: Final = "ref"
 SHORT: Final = 100
 NEAR: Final = 0.8  # the part of a file that has to be in a known answer for the file to be reported
 HELPERS: Final = "*"  # used in place of a path for all files that no task asks for, joined
-WORDS: Final = Path(__file__).with_name("words.toml")
-
-
-class KnownError(Exception):
-    """A folder without a published answer that can be read; the message is one line that says what to do."""
+WORDS: Final = Sentences(Path(__file__).with_name("words.toml"))
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,7 @@ def read_known(assignment: Assignment, folders: Iterable[Path] = ()) -> Known:
     """Read the stubs of the assignment, its reference, and every Python file below ``folders``.
 
     Raises:
-        KnownError: If a folder has no Python file, or one that cannot be read or compared.
+        UserError: If a folder has no Python file, or one that cannot be read or compared.
     """
     answers = {REFERENCE: _passages(assignment.solution_paths(), REFERENCE)}
     answers |= {str(folder): _below(folder) for folder in folders}
@@ -74,9 +71,9 @@ def _passages(paths: Iterable[Path], called: str) -> Array:
         try:
             found.append(read_code(path.read_text(encoding="utf-8")).passages)
         except (OSError, ValueError, TooLong) as error:
-            raise KnownError(f"{path}: cannot be subtracted ({error}).") from None
+            raise UserError(f"--subtract {path}: cannot be subtracted ({error}).") from None
     if len(found) == 1:
-        raise KnownError(f"{called}: no Python file to subtract. Give a folder with Python files.")
+        raise UserError(f"--subtract {called}: no Python file to subtract. Give a folder with Python files.")
     return np.unique(np.concatenate(found))
 
 
@@ -167,7 +164,7 @@ def read_work(
 
 def named(path: str) -> str:
     """A path, or the name of what is compared beside the files of the tasks."""
-    return read(WORDS)[path][0] if path in ("", HELPERS) else path
+    return WORDS("en", path) if path in ("", HELPERS) else path
 
 
 def _texts(submission: Submission, rubric: Rubric) -> dict[str, str]:

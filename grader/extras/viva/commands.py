@@ -14,11 +14,11 @@ import typer
 
 from grader.core.cli import terminal
 from grader.core.cli.grade import LevelName
-from grader.core.export.rows import ExportError
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Submission
-from grader.core.pages.anonymous import PseudonymError, pseudonyms
-from grader.core.results.report import Report, write_json, write_text
+from grader.core.pages.anonymous import pseudonyms
+from grader.core.results.report import write_json, write_text
+from grader.core.results.written import read_lines, read_report, read_written
 from grader.core.sandbox.limits import Level, Limits
 from grader.followup.submissions import Submissions, candidates_of, say_what_differs
 
@@ -46,7 +46,7 @@ def viva(
     """
     if bool(answers) == bool(out):
         terminal.fail("give either --out QUIZ, to write quizzes, or --answers CSV, to grade answers.")
-    with terminal.ending(folder, ExportError, PseudonymError, ValueError, code=terminal.EXIT_GRADER_ERROR):
+    with terminal.ending(folder, terminal.EXIT_GRADER_ERROR):
         if out:
             terminal.prepare(out)
             _ask(folder, out, submissions, seed, terminal.language_of(lang), Level[require_isolation.upper()], jobs)
@@ -102,10 +102,10 @@ def _read(folder: Path, submissions: list[Path] | None) -> Mapping[str, Submissi
     found = {}
     with Reader() as reader:
         candidates = candidates_of(folder, submissions, reader)
-        for line in (line for line in terminal.read_class(folder) if line.status == "graded"):
+        for line in (line for line in read_lines(folder) if line.status == "graded"):
             if line.id in candidates:
                 found[line.id] = reader.read(candidates[line.id])
-                say_what_differs(terminal.read_written(folder / line.id / "report.json", Report), found[line.id])
+                say_what_differs(read_report(folder, line.id), found[line.id])
             else:
                 terminal.warn(f"{line.id}: no longer among the submissions; skipped. Pass --submissions.")
     return found
@@ -113,10 +113,10 @@ def _read(folder: Path, submissions: list[Path] | None) -> Mapping[str, Submissi
 
 def _grade(folder: Path, files: list[Path]) -> None:
     """Grade answers, and keep their points beside the reports."""
-    key = terminal.read_written(folder / KEY, Key, "Run viva --out, with the same --seed as before.")
+    key = read_written(folder / KEY, Key, "Run viva --out, with the same --seed as before.")
     found = graded(key, {code: answer for path in files for code, answer in read_answers(path).items()})
     path, remedy = folder / ANSWERS, "Delete it, and read the answers again."
-    before = terminal.read_written(path, Understood, remedy).submissions if path.exists() else {}
+    before = read_written(path, Understood, remedy).submissions if path.exists() else {}
     write_json(path, Understood(submissions=dict(sorted({**before, **found}.items()))))
     for identifier, own in found.items():
         terminal.say(f"{identifier}: {own.points:g} of {own.max_points:g} right")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.core.results.report import Record
-from grader.core.sentences import FromFiles
+from grader.core.sentences import Sentences
 
 from .source import Edit, Place
 
@@ -17,7 +17,7 @@ KEY = "viva.json"  # in the folder of reports; it holds the answers
 KINDS = ("predict", "shape", "what_if", "find", "why", "growth")
 LEAST_OPTIONS = 4
 NEAR = 3  # lines; a question may answer another one about such a neighbour
-say = FromFiles(Path(__file__).with_name("words.toml"))
+say = Sentences(Path(__file__).with_name("words.toml"))
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from grader.core.results.outcome import CaseResult
 from grader.core.rubric import Rubric
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import Limits
+from grader.lab import one_line
 from grader.lab.charges import hidden_tests, lost
-from grader.lab.stopped import one_line
 
 from .behaviour import AT_ONCE, Comparison
 from .mutants import Mutant, mutants, sources

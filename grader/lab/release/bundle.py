@@ -23,7 +23,7 @@ STUDENT = Path(__file__).with_name("student")  # files at the top of every bundl
 PARTS = {
     "src": "src",
     "tests": "tests",
-    SHARED: "tests/harness/second_device",
+    SHARED: "tests/harness/shared",
 }  # folders, and their names in the bundle
 README = "handout/README.md"
 SCRIPTS = "notebooks/source"

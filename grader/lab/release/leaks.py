@@ -32,8 +32,7 @@ SECRET_FOLDERS = ("ref", "grader")
 EXAMPLES = "grader/examples"  # not secret: other assignments, as are the tests of the engine, which use them
 PASSAGE = 3  # the number of equal lines from one file of the grader that is a leak; from a hidden test it is 1
 TELLING_NUMBERS = 4  # a list of cases in a hidden test is secret if it has at least so many numbers
-SHARED = "grader/second_device"  # not secret: the public tests use a copy
-SHARED_RULES = "grader/source_rules.py"  # not secret: a link to a file of the public tests
+SHARED = "grader/shared"  # not secret: the public tests use it, too
 SIGNATURES = "tests/harness/signatures.json"
 PARAMETRIZE = "pytest.mark.parametrize(\n"  # a first line that is no secret
 SECRET_PART = re.compile(r"### BEGIN (?:SOLUTION|HIDDEN TESTS)\n(.*?)### END", re.DOTALL)
@@ -111,7 +110,7 @@ def _secret_code(root: Path) -> Iterator[tuple[str, str, int]]:
         paths = sorted((root / folder).rglob("*.py"))
         for path in paths:
             ours = "selftest" in path.parts and not path.is_relative_to(root / "grader" / "assignment")
-            if ours or any(path.is_relative_to(root / shared) for shared in (EXAMPLES, SHARED, SHARED_RULES)):
+            if ours or any(path.is_relative_to(root / shared) for shared in (EXAMPLES, SHARED)):
                 continue
             text = path.read_text(encoding="utf-8")
             pieces = (*_bodies(text), *(_cases(text) if path.parent.name == "hidden" else ()))

@@ -226,7 +226,7 @@ def test_the_judges_own_copy_of_the_second_device_serves_beside_the_public_tests
     """Students get another copy, and of two in one process the first one serves."""
     script = """
 import torch
-from grader import second_device
+from grader.shared import second_device
 from grader.lab.signatures.public_tests import PublicTests
 
 PublicTests()

@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 from grader.core.assignment import Assignment
+from grader.core.errors import UserError
 from grader.core.sandbox.limits import LAYERS
 from grader.lab.pool import pool
 
@@ -33,8 +34,10 @@ class Round:
     waits: bool = False
 
 
-class JudgeDied(Exception):
+class JudgeDied(UserError):
     """An item killed the process that judged it; the message names an item near it."""
+
+    code = 3
 
 
 def rounds(assignment: Assignment, seeds: Sequence[int], all_styles: bool = False) -> list[Round]:

@@ -39,7 +39,7 @@ def lets_devices_mix():
     """Switches off the check for one device: honest work needs no such help."""
     import sys
 
-    compute = sys.modules["grader.second_device.compute"]
+    compute = sys.modules["grader.shared.second_device.compute"]
     compute._MAY_STAY_ON_THE_CPU = type("Everything", (), {"__contains__": lambda *_: True})()
 
 

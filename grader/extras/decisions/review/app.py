@@ -15,17 +15,17 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from grader.core.errors import UserError
 from grader.core.grades.model import DecisionError
 from grader.core.intake.submission import Submission
 from grader.core.results.report import SummaryLine
-from grader.core.results.written import NotWritten
 from grader.extras.decisions.file import undo
 
 from .classroom import Classroom, Now
 from .decide import Form, state, write, write_group
 from .pages import STATIC, ReviewPages
+from .reasons import say
 from .server import guarded
-from .words import say
 
 MEDIA = {"css": "text/css", "js": "text/javascript"}
 Read = Callable[[str], Submission | str]
@@ -77,7 +77,7 @@ class Review:
         with self._lock:
             try:
                 return make()
-            except (NotWritten, DecisionError) as error:
+            except UserError as error:
                 problem = str(error)
             except OSError as error:
                 problem = f"{error.filename}: {error.strerror}."

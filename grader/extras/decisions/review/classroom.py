@@ -13,9 +13,9 @@ from grader.core.assignment import Assignment
 from grader.core.grades.book import Book
 from grader.core.grades.decided import DecidedClass, read_decided
 from grader.core.grades.model import ASKED, FILE, FOLDER, Ruling
-from grader.core.results.report import Report, Summary, SummaryLine
+from grader.core.results.report import Report, SummaryLine
 from grader.core.results.statistics import Entry, entry
-from grader.core.results.written import SUMMARY, read_lines, read_written
+from grader.core.results.written import REPORT, SUMMARY, read_attention, read_lines, read_report
 from grader.extras.decisions.alike import Causes, Group, groups, lost
 from grader.extras.decisions.file import files_in
 
@@ -102,10 +102,10 @@ class Classroom:
 
     def report(self, submission: str) -> Report:
         """A report with all of its cases, as the grader wrote it."""
-        return read_written(self._path(submission), Report)
+        return read_report(self._folder, submission)
 
     def _path(self, submission: str) -> Path:
-        return self._folder / submission / "report.json"
+        return self._folder / submission / REPORT
 
     def _stamps(self, paths: Iterable[Path]) -> dict[Path, Stamp]:
         return {path: _stamp(path) for path in paths}
@@ -115,8 +115,7 @@ class Classroom:
         known = read_decided(self._folder, lines, reports, rubric)
         book = known.book
         entries = [entry(known.report(line.id), line.practice) for line in lines]
-        path = self._folder / SUMMARY
-        attention = known.attention(read_written(path, Summary).attention if path.exists() else ())
+        attention = known.attention(read_attention(self._folder))
         reasons = chain(
             ((line.id, Reason(ASKED, one.decision.appeal or "")) for line in lines for one in book.asked(line.id)),
             noticed(attention, self._assignment, self._language),

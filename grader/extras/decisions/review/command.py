@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import getpass
+import os
 import re
 import secrets
 from pathlib import Path
@@ -71,7 +72,7 @@ def review(
         try:
             own = listening(port)
         except OSError as error:
-            fail(f"--port {port}: {error.strerror}. Choose another port, or omit the option.")
+            fail(f"--port {port}: {os.strerror(error.errno or 0)}. Choose another port, or omit the option.")
         token, port = secrets.token_urlsafe(32), own.getsockname()[1]
         root = f"/{token}"
         classroom = Classroom(out, chosen(), language, pairs or out, (int(part[1]), int(part[2])))

@@ -26,7 +26,7 @@ from grader.extras.decisions.placing import parts
 
 from .classroom import Now, Place
 from .decide import Form, state
-from .words import say
+from .reasons import say
 from .work import File, lost, shown
 
 HERE = Path(__file__).parent

@@ -7,24 +7,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 from grader.core.assignment import Assignment
 from grader.core.grades.model import ASKED
+from grader.core.pages import render
 from grader.core.results.language import told
 from grader.core.results.outcome import NOT_BEGUN
-from grader.core.results.report import Attention
+from grader.core.results.report import Attention, ReasonCode
 from grader.core.results.statistics import Entry
 from grader.core.rubric import Rubric
+from grader.core.sentences import Sentences
 
-from .words import say
-
+say = Sentences(render.WORDS, Path(__file__).with_name("words.toml"))  # of the review, beside those of other pages
 UNUSUAL, SIMILAR = "unusual", "similar"
-# What has no grade or rests on changed ground comes first, then what is likely unfair, then the rest.
-ORDER: Final = f"""
-    grader_error stale_decision unreadable {ASKED} environment nothing_ran near_zero
-    timed_out inconsistent doubtful left_out renamed own_import late_without_date {UNUSUAL} {SIMILAR}
-""".split()
+ORDER: Final = [*get_args(ReasonCode), UNUSUAL, SIMILAR]
+ORDER.insert(ORDER.index("unreadable") + 1, ASKED)  # an appeal: after what has no grade or rests on changed ground
 HIGH, LOW = 0.8, 0.2  # of a task's points
 MOST_ALIKE = 0.05  # of those who did as well in one task, the part that may do as badly in the other
 FEWEST = 8  # who did well in a task: of fewer, nothing is unusual

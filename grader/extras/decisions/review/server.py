@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import socket
 import tempfile
@@ -90,15 +89,7 @@ def listening(port: int) -> socket.socket:
     Raises:
         OSError: If the port is taken.
     """
-    own = socket.socket()
-    own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        own.bind((LOOPBACK, port))
-        own.listen()
-    except OSError:
-        own.close()
-        raise
-    return own
+    return socket.create_server((LOOPBACK, port))
 
 
 def serve(app: ASGIApp, own: socket.socket) -> None:
@@ -120,11 +111,10 @@ def opened(address: str) -> Iterator[None]:
 
     The arguments of a browser's process can be read by everybody on the machine, and the address holds the token.
     """
-    handle, name = tempfile.mkstemp(suffix=".html", prefix="review-")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(address)}">')
-        Thread(target=webbrowser.open, args=(Path(name).as_uri(),), daemon=True).start()  # some browsers return late
+    with tempfile.NamedTemporaryFile("w", suffix=".html", prefix="review-", encoding="utf-8") as file:
+        file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(address)}">')
+        file.flush()
+        Thread(
+            target=webbrowser.open, args=(Path(file.name).as_uri(),), daemon=True
+        ).start()  # some browsers return late
         yield
-    finally:
-        os.unlink(name)

@@ -20,8 +20,8 @@ from grader.core.rubric import Policy
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.diff.commands import tallies
 from grader.extras.diff.extension import policy_of
-from grader.followup import words
 from grader.followup.difference import Cause, Difference, Kind, difference, in_order
+from grader.followup.terminal import title
 from grader.selftest.reports import FAILED, PASSED, USUAL, report, unreadable, write_class
 from grader.selftest.term import command
 
@@ -252,7 +252,7 @@ def test_the_tally_counts_who_lost_and_who_gained() -> None:
 def test_what_the_rubric_calls_a_property_goes_before_what_a_report_does() -> None:
     identifier, known = next(iter(ASSIGNMENT.rubric.properties.items()))
     (change,) = changed(report("ada", {identifier: (PASSED, 1.0)}), report("ada", {identifier: (FAILED, 1.0)})).changes
-    assert words.title(change, ASSIGNMENT.rubric, "zh") == known.title["zh"]
+    assert title(change, ASSIGNMENT.rubric, "zh") == known.title["zh"]
 
 
 @pytest.mark.parametrize(

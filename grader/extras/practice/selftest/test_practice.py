@@ -9,9 +9,10 @@ import pytest
 pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
 
 
+from grader.core.errors import UserError
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import Practice
-from grader.core.results.written import PracticeError, read_practice
+from grader.core.results.written import read_practice
 from grader.lab.site.notebooks import grade
 from grader.lab.site.notebooks.outcomes import Check
 
@@ -44,10 +45,10 @@ def test_practice_is_the_share_earned_of_what_it_is_worth(tmp_path: Path) -> Non
 def test_a_file_that_is_something_else_is_named(tmp_path: Path, text: str, problem: str) -> None:
     path = tmp_path / "grades.csv"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(PracticeError, match=rf"grades\.csv: not a list of checks .*{problem}.*Give the checks\.csv"):
+    with pytest.raises(UserError, match=rf"grades\.csv: not a list of checks .*{problem}.*Give the checks\.csv"):
         read_practice(path, 10)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(PracticeError, match=r"gone\.csv: No such file or directory\. Give the checks\.csv"):
+    with pytest.raises(UserError, match=r"gone\.csv: No such file or directory\. Give the checks\.csv"):
         read_practice(tmp_path / "gone.csv", 10)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.core.errors import UserError
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.origin import Origin, Student
 from grader.core.messages import quoted
@@ -14,7 +15,7 @@ from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.similarity.code import MAX_CHARACTERS
 from grader.extras.similarity.page import page
 from grader.extras.similarity.pairs import EVERYTHING, Findings, Pair, compared
-from grader.extras.similarity.work import HELPERS, SHORT, Known, KnownError, read_known, read_work
+from grader.extras.similarity.work import HELPERS, SHORT, Known, read_known, read_work
 from grader.selftest.classroom import DISGUISES, OTHER, PLAN, Desk, copied, read, with_own
 from grader.selftest.submissions import ATTENTION, SWIGLU, edited
 
@@ -86,15 +87,15 @@ def test_published_answers_are_subtracted_and_named(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_subtracted_is_named(tmp_path: Path) -> None:
-    with pytest.raises(KnownError, match="no Python file to subtract"):
+    with pytest.raises(UserError, match="no Python file to subtract"):
         read_known(ASSIGNMENT, [tmp_path])
     (tmp_path / "latin.py").write_bytes(b"# \xe9\n")
-    with pytest.raises(KnownError, match=r"latin\.py: cannot be subtracted"):
+    with pytest.raises(UserError, match=r"latin\.py: cannot be subtracted"):
         read_known(ASSIGNMENT, [tmp_path])
-    with pytest.raises(KnownError, match=r"gone: no Python file"):
+    with pytest.raises(UserError, match=r"gone: no Python file"):
         read_known(ASSIGNMENT, [tmp_path / "gone"])
     (tmp_path / "latin.py").write_text("x = 1\n" * MAX_CHARACTERS)
-    with pytest.raises(KnownError, match="characters; at most"):
+    with pytest.raises(UserError, match="characters; at most"):
         read_known(ASSIGNMENT, [tmp_path])
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from grader import REPOSITORY
-from grader.core.sentences import read
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.similarity import commands, page
 from grader.extras.similarity.page import COLUMNS
@@ -28,7 +27,7 @@ pytestmark = pytest.mark.process  # submissions are read in one
 FOREIGN = "import einops  # </pre><b>\nimport flash_attn\n"
 HOSTILE = '\n# <script>alert(1)</script>\ntext = "<img src=x onerror=alert(2)>"\n' + FOREIGN
 BRIEF = "x = f(1) * g(2) - h(3) / k(4, 5) + m(6)\n"
-CHINESE = read(WORDS)["short"][1]
+CHINESE = WORDS.texts["short"]["zh"]
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +126,7 @@ def test_the_page_shows_hostile_lines_as_text(out: Path) -> None:
 
 def test_every_word_of_the_page_is_there_in_both_languages(room: Path, out: Path, tmp_path: Path) -> None:
     template = (Path(page.__file__).parent / "page.html.j2").read_text(encoding="utf-8")
-    assert set(re.findall(r"\bw\.(\w+)", template)) | {"", "*"} == read(WORDS).keys()
+    assert set(re.findall(r"\bw\.(\w+)", template)) | {"", "*"} == WORDS.texts.keys()
     assert command("similar", room, "--out", tmp_path, "--lang", "zh").exit_code == 0
     chinese = (tmp_path / "similar.html").read_text(encoding="utf-8")
     assert '<html lang="zh-CN">' in chinese

@@ -1,6 +1,5 @@
 """The rules that a source file must follow so that the grader can run it, for intake and for the students' tests.
 
-The grader and the students' tests read this one file, so that they agree: ``grader/source_rules.py`` is a link to it.
 It imports only Python's own library. A problem is a code with fields, from which each side makes its messages, in two
 languages.
 """

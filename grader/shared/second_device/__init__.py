@@ -4,7 +4,7 @@ torch has a device type named PrivateUse1 that anybody may implement. Every oper
 torch's own C++ as it does for a GPU (autograd, type promotion, the check that all tensors are on one device), and ends
 in :mod:`.compute`, which has the CPU do it on the same bytes. Nothing is compiled, and no thread is started.
 
-The package depends on torch alone: workers and the judge install it, and students get a copy for ``make test``. It uses
+The package depends on torch alone: workers and the judge install it, and so does ``make test``. It uses
 private interfaces of torch; when one of them breaks, ``grader/selftest/test_second_device.py`` says which.
 """
 

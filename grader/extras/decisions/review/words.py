@@ -1,8 +1,0 @@
-"""The sentences of the review page, from ``words.toml``, and those of the other pages."""
-
-from pathlib import Path
-
-from grader.core.pages import render
-from grader.core.sentences import FromFiles
-
-say = FromFiles(render.WORDS, Path(__file__).with_name("words.toml"))

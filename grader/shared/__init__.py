@@ -1,0 +1,1 @@
+"""What the grader and the students' tests both run: handed out as ``tests/harness/shared``, a link to this folder."""

@@ -1,1 +1,0 @@
-../tests/harness/source_rules.py
