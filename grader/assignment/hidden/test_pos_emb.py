@@ -173,7 +173,7 @@ def test_every_batch_row_and_head_is_turned_and_keeps_its_dtype(ropes: Ropes, se
     if ropes.asking.by_heads:
         return  # rope_base charges for it: most positions have wrong angles
     heads = 3 if dtype is torch.float32 else 5  # as many as positions: code may tell them apart by their number
-    x = normal(seed, "x", shape=(2, 5, heads, DIM)).to(dtype)
+    x = normal(seed, "x", shape=(2, heads, 5, DIM)).to(dtype).transpose(1, 2)  # in memory as attention has it
     try:
         output = ropes.new(dtype=torch.float16)(x.to(ropes.device))
     except Crashed as crash:

@@ -338,10 +338,11 @@ def check_gradients(
     dtype = table.dtype
     for ids in ([0, 0, 0, 4, 3], [1, 2, 2, 1], [6, 3, 6, 6, 0, 3]):
         where = torch.tensor([one for one in ids if not bool(rows.given[one].isnan().any())])
-        given = where.to(device).unsqueeze(0)
+        where = where.repeat(2)
+        given = where.reshape(2, -1).to(device)
         upstream = integers(seed, "upstream", shape=(len(where), 5), low=-8, high=9).to(dtype)
         module = construct(student, table, device).train(training)
-        of_table = module.gradients(given, upstream=upstream.unsqueeze(0).to(device))
+        of_table = module.gradients(given, upstream=upstream.reshape(2, -1, 5).to(device))
         gradient = rows_held(gradient_of(of_table.of_parameters, say("the table")), table, ALL)
         what = say("{dtype} gradient of the table for ids {rows}", dtype=name(dtype), rows=ids)
 
