@@ -420,7 +420,7 @@ def test_tables_have_the_dtype_that_was_asked_for(ropes: Ropes, dynamic: bool, l
         def check(_: bool, dtype: torch.dtype = dtype) -> None:
             module = ropes.new(dynamic=dynamic, dtype=dtype)
             with growing(ropes.student, dynamic=dynamic):
-                shown = ropes.called(module, probe.expand(1, length, 1, DIM).contiguous())
+                shown = ropes.called(module, ropes.input(length, probe))
             rounded = torch.equal(shown, shown.to(dtype).double())
             require(rounded, say(MORE_DIGITS if length == SHORT else MORE_DIGITS_GROWN, dtype=name(dtype), s=length))
             require(not ropes.is_by_contract or not ropes.same(shown[0, :1, 0], shown[0, 1:2, 0]), ALIKE)
