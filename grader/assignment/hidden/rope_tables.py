@@ -20,6 +20,7 @@ from torch import Tensor
 
 from grader import testing
 from grader.assignment import oracle
+from grader.assignment.hidden.devices import succeeds
 from grader.assignment.model.normalising import numbers
 from grader.assignment.model.rotation import CONTRACT, NAME, Convention, module_student, turned
 from grader.testing import (
@@ -234,10 +235,16 @@ class Ropes:
         return error_in_ulp(actual, expected, self._scale, torch.float32)
 
     def positions_held(self, module: StudentModule) -> float:
-        """How many positions the tables, buffers or parameters, hold, by their size relative to a new module's."""
+        """How many positions the tables hold, by their size relative to a new module's; 0 if none are found.
+
+        They are buffers or parameters; where nothing is registered, plain attributes, by their own size.
+        """
         first = self.new(1)
         in_new, in_this = (sum(table.value.numel() for table in m.buffers() + m.parameters()) for m in (first, module))
-        return MS * in_this / in_new if in_new else 0.0
+        if not in_new:
+            plain = module.held(*(ratio * MS * DIM for ratio in RATIOS_READ))
+            return 0.0 if plain is None else plain.numel() / DIM
+        return MS * in_this / in_new
 
 
 @dataclass(frozen=True)
@@ -263,13 +270,9 @@ def read_asking(student: Student) -> Asking:
     def ropes(asking: Asking) -> Ropes:
         return Ropes(student, "cpu", asking)
 
-    def crashes(asking: Asking) -> bool:
-        """Whether a call within the tables crashes, if called in this way."""
-        try:
-            ropes(asking).turn(ropes(asking).new(), MS - 1)
-        except Crashed:
-            return True
-        return False
+    def answers(asking: Asking) -> bool:
+        """Whether a call within the tables gives an output, if called in this way."""
+        return succeeds(lambda: ropes(asking).turn(ropes(asking).new(), MS - 1))
 
     def alike(asking: Asking) -> bool:
         """Whether all positions are turned alike, if called in this way."""
@@ -301,7 +304,7 @@ def read_asking(student: Student) -> Asking:
         return False
 
     try:
-        asking = Asking(several=crashes(Asking()) and not crashes(Asking(several=True)))
+        asking = Asking(several=not answers(Asking()) and answers(Asking(several=True)))
         if alike(asking):
             asking = replace(asking, by_heads=not alike(replace(asking, by_heads=True)))
         else:

@@ -273,7 +273,7 @@ def module_backward_by_contract(student: Student, seed: int, length: int, device
 
 @pytest.mark.rubric("rotary_backward")
 @contract_first(module_backward_by_contract, *KEPT, "rope_buffers")
-@pytest.mark.parametrize("length", [7, 15], ids=["cached", "grown"])  # one step of growth
+@pytest.mark.parametrize("length", [5, 11], ids=["cached", "grown"])  # one step of growth, with 6 positions or 8
 def test_gradients_flow_through_the_module(student: Student, seed: int, length: int, device: str) -> None:
     """The module is linear, so input times gradient is output times upstream, for each vector."""
     judged, _ = module_student(student)

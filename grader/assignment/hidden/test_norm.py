@@ -188,13 +188,14 @@ def test_zeros_stay_zeros(student: Student, device: str) -> None:
     x = torch.zeros(2, 2, 24)
     normalising(student).require_division()
     output = build(student, 4, device, eps=0.5)(x.to(device))
-    check_equal(output.reshape(x.shape) if output.numel() == x.numel() else output, x, say("output for an input of zeros"))
+    output = output.reshape(x.shape) if output.numel() == x.numel() else output
+    check_equal(output, x, say("output for an input of zeros"))
 
 
 def gamma_cases(seed: int, gamma_dtype: torch.dtype) -> list[tuple[int, Tensor, Tensor]]:
     """Group sizes, inputs and gammas."""
     cases = []
-    for hidden, group_size in ((6, 2), (16, 16), (40, 8)) if gamma_dtype is torch.float32 else ((24, 4),):
+    for hidden, group_size in ((6, 2), (16, 16), (40, 8)) if gamma_dtype is torch.float32 else ((24, 4), (16, 16)):
         size = uniform(seed, "gamma", shape=(hidden,), low=0.5, high=2.0)
         gamma = (size * signs(seed, "gamma", shape=(hidden,))).to(gamma_dtype)
         cases.append((group_size, flat_tokens(seed, [16.0, 32.0], hidden, torch.float32), gamma))

@@ -175,12 +175,13 @@ def _read(student: Student) -> Rotation:
         except Crashed:
             refused.append((dtype, table_dtype))
     exact = convention is not None and off[nearest] < EXACT
+    one_head = exact and _turns_one_head(student, x, nearest)
     return Rotation(
         convention=convention,
         turns=bool(output.any()) and not torch.allclose(output, other, rtol=1e-2),
         exact=exact,
-        carries=exact and not refused and _turns_one_head(student, x, nearest) and _carries(student, nearest),
-        turns_one_head=exact and nearest == CONTRACT and _turns_one_head(student, x, nearest),
+        carries=one_head and not refused and _carries(student, nearest),
+        turns_one_head=one_head and nearest == CONTRACT,
         refused=frozenset(refused),
     )
 
