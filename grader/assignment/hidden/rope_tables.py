@@ -235,10 +235,7 @@ class Ropes:
         return error_in_ulp(actual, expected, self._scale, torch.float32)
 
     def positions_held(self, module: StudentModule) -> float:
-        """How many positions the tables hold, by their size relative to a new module's; 0 if none are found.
-
-        They are buffers or parameters; where nothing is registered, plain attributes, by their own size.
-        """
+        """How many positions buffers and parameters hold, relative to a new module; without any, plain attributes."""
         first = self.new(1)
         in_new, in_this = (sum(table.value.numel() for table in m.buffers() + m.parameters()) for m in (first, module))
         if not in_new:

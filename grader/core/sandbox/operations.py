@@ -227,12 +227,6 @@ class Operations:
     def _state_dict(self, target: int) -> list[str]:
         return [str(name) for name in self._modules[target].state_dict()]
 
-    def _buffer_devices(self, target: int, device: str, shape: list[int]) -> list[str]:
-        """Move the module, call it on ones of that shape there, and name the devices that its buffers end up on."""
-        module = self._modules[target].to(device)
-        module(torch.ones(shape, device=device))
-        return [str(buffer.device) for buffer in module.buffers()]
-
     def _assign_named(self, target: int, values: dict[str, Tensor]) -> None:
         """Overwrite, in place, parameters by their names; raises ``_Told`` if one is missing or has another shape."""
         parameters = dict(self._modules[target].named_parameters())
