@@ -181,7 +181,7 @@ def unseeded(student: Student, make: Callable[[], Tensor]) -> Message | None:
 
 
 def check_output_dtype(build: Callable[[torch.dtype], StudentModule], ids: Tensor, dtype: torch.dtype) -> None:
-    """Require a table's dtype of the output: as built, and after the module has been converted to another one.
+    """Require a table's dtype of the output: as built, converted to another one, and drawn again after that.
 
     ``ids`` are cut out of longer rows, as ``tokens[:, :-1]`` is.
     """
@@ -190,7 +190,11 @@ def check_output_dtype(build: Callable[[torch.dtype], StudentModule], ids: Tenso
         check_dtype(build(dtype)(ids), dtype)
     other = DTYPES[DTYPES.index(dtype) - 1]
     with stating(say("after module.to({dtype}), built as {built}", dtype=name(other), built=name(dtype))):
-        check_dtype(build(dtype).to(other)(ids), other)
+        converted = build(dtype).to(other)
+        check_dtype(converted(ids), other)
+    converted.reset_parameters()
+    with suppress(Crashed), stating(say("after module.to({dtype}) and reset_parameters()", dtype=name(other))):
+        check_dtype(converted(ids), other)  # the property about the draw charges for a crash
 
 
 @contextmanager

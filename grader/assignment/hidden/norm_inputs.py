@@ -78,8 +78,8 @@ def quotients(student: Student, x: Tensor, group_size: int, device: str, eps: fl
 
     if not normalising(student).factored:
         return output(x)
-    token = LARGE * torch.tensor([1.0, -1.0]).repeat(hidden // 2).reshape(1, 1, hidden)
-    return output(x) * token.sign() / output(token)
+    tokens = LARGE * torch.tensor([1.0, -1.0]).repeat(hidden // 2).repeat(2, 2, 1)
+    return output(x) * tokens[0, 0].sign() / output(tokens)[0, 0]
 
 
 def check_contract(

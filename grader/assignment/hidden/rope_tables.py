@@ -20,6 +20,7 @@ from torch import Tensor
 
 from grader import testing
 from grader.assignment import oracle
+from grader.assignment.hidden.devices import succeeds
 from grader.assignment.model.normalising import numbers
 from grader.assignment.model.rotation import CONTRACT, NAME, Convention, module_student, turned
 from grader.testing import (
@@ -79,6 +80,7 @@ class Asking(Reading):
     """How a submission's modules have to be called, so that one mistake does not hide what else they do.
 
     Attributes:
+        several: Whether they refuse one batch row with one head: then inputs have two of each.
         by_heads: Whether they take the number of heads for the length: then inputs have as many heads as positions.
         in_full: Whether they make new tables for any sequence shorter than the tables: then inputs have full length.
         interleaved: Whether their tables are laid out for pairs of neighbours, as their rotation is.
@@ -88,6 +90,7 @@ class Asking(Reading):
     """
 
     CHARGED_TO: ClassVar = {
+        "several": ("rope_boundary",),
         "by_heads": ("rope_base",),
         "in_full": ("rope_boundary",),
         "interleaved": ("rotary_pairing_and_sign",),
@@ -96,6 +99,7 @@ class Asking(Reading):
         "short": ("rope_boundary", "rope_smallest_even_ratio"),
     }
 
+    several: bool = False
     by_heads: bool = False
     in_full: bool = False
     interleaved: bool = False
@@ -146,10 +150,11 @@ class Ropes:
         options = {"base": BASE, "ratio": ratio, "dynamic": dynamic, "dtype": dtype, "device": self.device}
         return self.student.NTKAwareRoPE(dim=DIM, max_seq_len=longest, **options)
 
-    def input(self, length: int) -> Tensor:
-        """The input of that length: ``[1, s, 1, hd]``, or with as many heads as positions."""
-        heads = length if self.asking.by_heads else 1
-        return self.vector.expand(1, length, heads, DIM).contiguous().to(self.device)
+    def input(self, length: int, vector: Tensor | None = None) -> Tensor:
+        """One vector at so many positions: ``[1, s, 1, hd]``, or of as many rows and heads as the module asks for."""
+        vector, several = self.vector if vector is None else vector, 1 + self.asking.several
+        heads = length if self.asking.by_heads and vector is self.vector else several
+        return vector.expand(several, length, heads, -1).contiguous().to(self.device)
 
     def called(self, module: StudentModule, x: Tensor) -> Tensor:
         """The output for ``x``, float64, in its shape."""
@@ -230,10 +235,13 @@ class Ropes:
         return error_in_ulp(actual, expected, self._scale, torch.float32)
 
     def positions_held(self, module: StudentModule) -> float:
-        """How many positions the tables, buffers or parameters, hold, by their size relative to a new module's."""
+        """How many positions buffers and parameters hold, relative to a new module; without any, plain attributes."""
         first = self.new(1)
         in_new, in_this = (sum(table.value.numel() for table in m.buffers() + m.parameters()) for m in (first, module))
-        return MS * in_this / in_new if in_new else 0.0
+        if not in_new:
+            plain = module.held(*(ratio * MS * DIM for ratio in RATIOS_READ))
+            return 0.0 if plain is None else plain.numel() / DIM
+        return MS * in_this / in_new
 
 
 @dataclass(frozen=True)
@@ -258,6 +266,10 @@ def read_asking(student: Student) -> Asking:
 
     def ropes(asking: Asking) -> Ropes:
         return Ropes(student, "cpu", asking)
+
+    def answers(asking: Asking) -> bool:
+        """Whether a call within the tables gives an output, if called in this way."""
+        return succeeds(lambda: ropes(asking).turn(ropes(asking).new(), MS - 1))
 
     def alike(asking: Asking) -> bool:
         """Whether all positions are turned alike, if called in this way."""
@@ -289,10 +301,11 @@ def read_asking(student: Student) -> Asking:
         return False
 
     try:
-        if alike(Asking()):
-            asking = Asking(by_heads=not alike(Asking(by_heads=True)))
+        asking = Asking(several=not answers(Asking()) and answers(Asking(several=True)))
+        if alike(asking):
+            asking = replace(asking, by_heads=not alike(replace(asking, by_heads=True)))
         else:
-            asking = Asking(in_full=blind(Asking()) and not blind(Asking(in_full=True)))
+            asking = replace(asking, in_full=blind(asking) and not blind(replace(asking, in_full=True)))
         if ropes(asking).convention.neighbours and not own(interleaved := replace(asking, interleaved=True)):
             return interleaved
         asking = replace(asking, short=short(asking))
@@ -398,7 +411,7 @@ def check_tables(
 
 def tables_shown(ropes: Ropes, module: StudentModule, length: int, dim: int) -> Tensor:
     """``[s, hd]``: cosines, then sines, that a call of that length turns by."""
-    probe = ropes.convention.probe(dim).expand(1, length, 1, dim).contiguous()
+    probe = ropes.input(length, ropes.convention.probe(dim))
     return torch.cat(ropes.convention.read(ropes.called(module, probe)[0, :, 0]), dim=-1)
 
 

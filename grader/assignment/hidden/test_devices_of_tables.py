@@ -115,14 +115,15 @@ def test_tables_follow_the_module_to_another_device(student: Student, other_devi
         has_grown = grown(student, True)
 
     def charged_for(fault: StudentFault) -> tuple[str, ...]:
-        follows = partial(grown(student, True).buffer_devices, "cpu", (1, LONG, 1, DIM))
+        follows = partial(grown(student, True).to("cpu"), torch.ones(1, LONG, 1, DIM))
         return charged(student, (other_device, other_device))(fault) or (() if succeeds(follows) else KEPT)
 
     for when, module in ((say("before"), has_grown), (say("after"), new(student, True))):
         with advice(student, other_device, FOLLOWED, charged_for):
-            for device in module.buffer_devices(other_device, (1, LONG, 1, DIM)):
-                there = device.partition(":")[0] == other_device.partition(":")[0]
-                require(there, say(LEFT_BEHIND, when=when, here=label(device), there=label(other_device)))
+            module.to(other_device)(torch.ones(1, LONG, 1, DIM, device=other_device))
+            for here in (buffer.value.device for buffer in module.buffers()):
+                told = say(LEFT_BEHIND, when=when, here=label(str(here)), there=label(other_device))
+                require(here.type == torch.device(other_device).type, told)
 
 
 @pytest.mark.rubric("rope_buffers")

@@ -78,12 +78,12 @@ def drawn_gamma(student: Student, module: StudentModule, device: str) -> Tensor:
     """``[h]``: gamma as the module holds it, in whatever layout; or else measured on features of one large size."""
     value = drawn(module, 64)
     if value is None:
-        token = LARGE * torch.tensor(SIGNS[:8] * 8).reshape(1, 1, 64)
+        token = LARGE * torch.tensor(SIGNS[:8] * 8).repeat(2, 2, 1)
         reading = normalising(student)
         law = reading.law or CONTRACT
         if reading.charges:
             student.excuse(WrongAnswer(say("gamma is not found in the module")), *reading.charges)
-        value = (numbers(module(token.to(device)), token.shape) / law(token, 8)).float()
+        value = (numbers(module(token.to(device)), token.shape) / law(token, 8))[0, 0].float()
     return value.flatten()
 
 
@@ -124,7 +124,7 @@ def test_gamma_is_the_only_parameter(student: Student, dtype: torch.dtype, devic
 
 # Near the root of the default eps, and near that eps: what is added may be its square. Below that eps: it may be a
 # floor of the root. An eps that is added to the reciprocal shows only in a call with nothing but large numbers.
-SMALL = torch.tensor([[3e-3], [1e-5], [3e-3], [1e-7]] * 2).mul(torch.tensor(SIGNS[:8])).reshape(1, 1, 64)
+SMALL = torch.tensor([[3e-3], [1e-5], [3e-3], [1e-7]] * 2).mul(torch.tensor(SIGNS[:8])).flatten().repeat(2, 2, 1)
 
 
 def defaults_by_contract(student: Student) -> None:
@@ -176,7 +176,7 @@ def test_the_error_names_the_sizes(student: Student, hidden: int, group_size: in
 @pytest.mark.rubric("norm_mixed_devices")
 def test_the_output_is_on_the_device_of_the_input(student: Student, device: str) -> None:
     """All that this property asks for where there is no second device, of a module that does something."""
-    x = LARGE * torch.tensor(SIGNS).reshape(1, 1, 24)
+    x = LARGE * torch.tensor(SIGNS).repeat(2, 2, 1)
     outputs = [build(student, 4, device, reading=BY_CONTRACT)((factor * x).to(device)) for factor in (1, 2, -1)]
     plain, twice, opposite = (numbers(output, x.shape) for output in outputs)
     require(bool((plain - opposite).nan_to_num(0.0).any()) and not fits(twice, 2 * plain), NOTHING)

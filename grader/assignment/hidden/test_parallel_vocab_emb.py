@@ -94,8 +94,11 @@ def owned_by_contract(student: Student, seed: int, world: int, device: str) -> N
 
 
 def check_owned(student: Student, table: Tensor, held: Tensor, rank: int, world: int, device: str) -> None:
-    """Require the rows of a rank's own ids; of odd ranks in evaluation, so that a mistake in either mode shows."""
-    owned = torch.arange(VOCAB)[own_rows(rank, world)].unsqueeze(0)
+    """Require the rows of a rank's own ids, in a row; of odd ranks in a column and in evaluation.
+
+    So a mistake with either size of one, or in either mode, shows here, and in no other property.
+    """
+    owned = torch.arange(VOCAB)[own_rows(rank, world)].unsqueeze(rank % 2)
     output = construct(student, table, rank, world, device).train(rank % 2 == 0)(owned.to(device))
     check_rows(output, held[owned], owned, held, say("own ids of rank {rank} of {world}", rank=rank, world=world))
 
@@ -143,7 +146,7 @@ def zeros_by_contract(student: Student, seed: int, world: int, device: str) -> N
 
 def check_without_own(student: Student, ids: Tensor, world: int, device: str) -> None:
     """Require zeros from a call of the last rank with these ids alone, none of which belongs to it."""
-    table, ids = whole_table(student.seed, torch.float32), ids.unsqueeze(0)
+    table, ids = whole_table(student.seed, torch.float32), ids.repeat(2, 1)
     output = construct(student, table, world - 1, world, device)(ids.to(device))
     check_rows(output, torch.zeros(*ids.shape, EMB), ids, table, say(FOREIGN_IDS, rank=world - 1, world=world))
 
@@ -154,7 +157,7 @@ def check_all_ids(student: Student, seed: int, ranks: Sequence[int], world: int,
     ids = torch.randperm(VOCAB, generator=generator(seed, "order")).reshape(2, -1)
     for rank in ranks:
         own = own_rows(rank, world)
-        output = construct(student, table, rank, world, device)(ids.to(device))
+        output = construct(student, table, rank, world, device).train(rank % 2 == 0)(ids.to(device))
         expected = rows_by_contract(table, own).given[ids]
         what = say("ids on rank {rank} of {world}", rank=rank, world=world)
         foreign = (ids < own.start) | (ids >= own.stop)
@@ -214,7 +217,7 @@ def check_zeros(student: Student, seed: int, ranks: Sequence[int], world: int, d
         if right:
             foreign &= torch.tensor(rows.crash is None) & ~refused
         if bool(rows.given[foreign].isnan().any()):
-            construct(student, table, rank, world, device)(ids[foreign].unsqueeze(0).to(device))  # raises it again
+            construct(student, table, rank, world, device)(ids[foreign].repeat(2, 1).to(device))  # raises it again
         alike = (rows.given.unsqueeze(0) == rows.given.unsqueeze(1)).all(-1).sum(-1)  # [v]: how many ids give that row
         excused = elsewhere & ((alike == 1) | beyond_own(student, table, rank, world, device, rows))
         given = rows.given.where(~excused.unsqueeze(-1), zeros)[foreign]
@@ -361,11 +364,11 @@ def test_arguments_have_the_defaults_of_the_stub(student: Student) -> None:
 def test_the_rank_is_zero_where_none_is_given(student: Student) -> None:
     """The same rows as with the argument; whether these are right, other properties judge."""
     sizes = {"vocab_size": VOCAB, "emb_size": EMB, "world_size": 2}
-    check_defaults(lambda **rank: student.ParallelVocabEmbedding(**sizes, **rank)(torch.tensor([[5, 6, 7]])), rank=0)
+    check_defaults(lambda **rank: student.ParallelVocabEmbedding(**sizes, **rank)(torch.tensor(OWNED[0])), rank=0)
 
 
 # Rank 0 of 2 owns all of them, some, none, also if it owns even ids; rank 1 the reverse, and its foreign ids are below.
-OWNED = ([[5, 6, 7]], [[2, 6, 13]], [[15, 17, 21]])
+OWNED = ([[5, 6, 7]] * 2, [[2, 6, 13]] * 2, [[15, 17, 21]] * 2)
 RANKS = {torch.float16: 0, torch.bfloat16: 1}
 
 
@@ -445,14 +448,14 @@ def test_the_output_is_on_the_device_of_the_ids(student: Student, seed: int, dev
         ids = torch.arange(VOCAB)[~rows.given.isnan().any(-1)]  # other properties charge for a crash
         if ids.numel():
             check_on(
-                [construct(student, table, rank, 2, device)(ids.unsqueeze(0).to(device))], device, say("the output")
+                [construct(student, table, rank, 2, device)(ids.repeat(2, 1).to(device))], device, say("the output")
             )
 
 
 def purity_by_contract(student: Student, seed: int, world: int, device: str) -> None:
     table = whole_table(seed, torch.float32)
     for rank in range(world):
-        ids, own = integers(seed, "ids", shape=(1, 40), low=0, high=VOCAB), own_rows(rank, world)
+        ids, own = integers(seed, "ids", shape=(2, 20), low=0, high=VOCAB), own_rows(rank, world)
         output = check_that_nothing_changes(student, table, table, ids, rank, world, device)
         expected = rows_by_contract(table, own).given[ids]
         check_rows(output, expected, ids, table, say("ids on rank {rank} of {world}", rank=rank, world=world))
@@ -467,8 +470,8 @@ def test_ids_and_shard_stay_as_they_were(student: Student, seed: int, world: int
     for rank in range(world):
         rows = rows_of(student, table, rank, world, device)
         seen.append(rows)
-        ids = integers(seed, "ids", shape=(1, 40), low=0, high=VOCAB)
-        ids = ids[:, ~rows.given.isnan().any(-1)[ids[0]]]
+        ids = integers(seed, "ids", shape=(20,), low=0, high=VOCAB)
+        ids = ids[~rows.given.isnan().any(-1)[ids]].repeat(2, 1)
         if not ids.numel():
             continue  # shard_owned_ids or shard_zeros_elsewhere charges for a crash
         held = as_held(student, table, rank, world, device)
@@ -518,8 +521,7 @@ def gradients_by_contract(
     table = normal(seed, "table", shape=(VOCAB, EMB)).to(dtype)
     for rank, world in places:
         rows, ids = rows_by_contract(table, own_rows(rank, world)), ids_for_gradients(seed)
-        training = dtype is torch.float32
-        check_shard_gradient(student, rows, ids, table, (rank, world), seed, device, training=training)
+        check_shard_gradient(student, rows, ids, table, (rank, world), seed, device, training=rank % 2 == 0)
 
 
 def ids_for_gradients(seed: int) -> Tensor:
@@ -584,7 +586,7 @@ def check_shard_gradient(
     training: bool = True,
 ) -> None:
     """Require the gradient that follows from the rows that single ids give."""
-    own, given = own_rows(*place), ids.unsqueeze(0).to(device)
+    own, given = own_rows(*place), ids.reshape(2 - len(ids) % 2, -1).to(device)
 
     def module(shard: Tensor) -> StudentModule:
         whole = table.index_copy(0, torch.arange(VOCAB)[own], shard)
@@ -594,7 +596,7 @@ def check_shard_gradient(
         return numbers(module(shard)(given), upstream.shape)
 
     upstream = integers(seed, "upstream", shape=(len(ids), EMB), low=-8, high=9).to(table.dtype)
-    found = module(table[own]).gradients(given, upstream=upstream.unsqueeze(0).to(device))
+    found = module(table[own]).gradients(given, upstream=upstream.reshape(*given.shape, EMB).to(device))
     gradient = rows_held(gradient_of(found.of_parameters, say("the shard")), table, own)
     what = say(OF_SHARD, dtype=name(table.dtype), rank=place[0], world=place[1])
     check_gradient(gradient, rows, ids, upstream, own, what, outputs, table[own])

@@ -173,13 +173,15 @@ def test_every_batch_row_and_head_is_turned_and_keeps_its_dtype(ropes: Ropes, se
     if ropes.asking.by_heads:
         return  # rope_base charges for it: most positions have wrong angles
     heads = 3 if dtype is torch.float32 else 5  # as many as positions: code may tell them apart by their number
-    x = normal(seed, "x", shape=(2, 5, heads, DIM)).to(dtype)
+    x = normal(seed, "x", shape=(2, heads, 5, DIM)).to(dtype).transpose(1, 2)  # in memory as attention has it
+    narrow = torch.float16
     try:
-        output = ropes.new(dtype=torch.float16)(x.to(ropes.device))
+        output = ropes.new(dtype=narrow)(x.to(ropes.device))
     except Crashed as crash:
         if ropes.is_by_contract:
             raise
-        output = ropes.new()(x.to(ropes.device))
+        narrow = torch.float32
+        output = ropes.new(dtype=narrow)(x.to(ropes.device))
         ropes.excuse(crash, ("rope_buffers",))
     check_shape(output, x.shape)
     check_dtype(output, dtype)
@@ -191,7 +193,7 @@ def test_every_batch_row_and_head_is_turned_and_keeps_its_dtype(ropes: Ropes, se
 
         turns_at_zero = ropes.asking.own and not stays(ropes.new()(x.to(ropes.device)))  # rope_base charges for it
         if turns_at_zero:  # then rounding shows on numbers that float16 rounds to zero
-            tiny = ropes.new(dtype=torch.float16)((x * 2.0**-40).to(ropes.device))
+            tiny = ropes.new(dtype=narrow)((x * 2.0**-40).to(ropes.device))
             require(bool(tiny.any()) or not bool(output.any()), INPUT_ROUNDED)
         else:
             require(stays(output), INPUT_ROUNDED)
@@ -282,24 +284,26 @@ def test_a_dynamic_module_keeps_what_it_grew_to(ropes: Ropes, ratio: int, traini
     first = {length: ropes.first(ratio, length, dynamic=True, training=training) for length in lengths}
     module = ropes.new(ratio, dynamic=True).train(training)
     shows = not ropes.is_by_contract and not ropes.same(first[long], first[SHORT])
-    wanted, grows = first[SHORT], True
+    wanted, grows, serves = first[SHORT], True, False
     history: list[int] = []
     for length in (SHORT, middle, SHORT, 4 * MS - 1, long, long - 2 * MS, middle, SHORT):
         turned = ropes.turn(module, length)
         if length == middle and middle not in history:
             wanted = turned
             grows = shows or not ropes.same(turned, first[SHORT])
-            require(grows or ropes.positions_held(module) == 4 * MS, UNSEEN)
-        elif length == long and not (ropes.same(turned, wanted) and ropes.positions_held(module) >= long):
+            require(grows or ropes.positions_held(module) >= middle, UNSEEN)
+        elif length == long and not (ropes.same(turned, wanted) and held_after(ropes, ratio, middle) >= long):
             wanted = first[long]  # unless the first growth left room: the property about the ratio charges for that
-        if MS < length < max([0, *history]) and not ropes.same(turned, wanted) and grows_within(ropes):
+        within = MS < length < max([0, *history])
+        serves |= within and ropes.same(turned, wanted)  # what was kept; then no call makes new tables for no reason
+        if within and not serves and grows_within(ropes):
             wanted = ropes.first(ratio, length, dynamic=True, training=training)  # rope_boundary charges for that
         what = told(length, ratio, dynamic=True, history=history)
         if history and not ropes.same(turned, wanted):
             check_after(ropes, lambda: ropes.new(ratio, dynamic=True).train(training), wanted, history, length, what)
         ropes.check(turned, wanted, what)
         history.append(length)
-    require(grows or ropes.positions_held(module) == 8 * MS, UNSEEN)
+    require(grows or ropes.positions_held(module) >= long, UNSEEN)
 
 
 def grows_within(ropes: Ropes) -> bool:
@@ -420,7 +424,7 @@ def test_tables_have_the_dtype_that_was_asked_for(ropes: Ropes, dynamic: bool, l
         def check(_: bool, dtype: torch.dtype = dtype) -> None:
             module = ropes.new(dynamic=dynamic, dtype=dtype)
             with growing(ropes.student, dynamic=dynamic):
-                shown = ropes.called(module, probe.expand(1, length, 1, DIM).contiguous())
+                shown = ropes.called(module, ropes.input(length, probe))
             rounded = torch.equal(shown, shown.to(dtype).double())
             require(rounded, say(MORE_DIGITS if length == SHORT else MORE_DIGITS_GROWN, dtype=name(dtype), s=length))
             require(not ropes.is_by_contract or not ropes.same(shown[0, :1, 0], shown[0, 1:2, 0]), ALIKE)

@@ -290,7 +290,7 @@ def check_vocab_history(
 
 def gradients_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     table = table_for_gradients(seed, dtype)
-    check_gradients(student, rows_by_contract(table, ALL), table, seed, device, training=dtype is torch.float32)
+    check_gradients(student, rows_by_contract(table, ALL), table, seed, device, by_contract=True)
 
 
 def table_for_gradients(seed: int, dtype: torch.dtype) -> Tensor:
@@ -332,20 +332,24 @@ def is_changed(module: StudentModule, table: Tensor, ids: Tensor) -> bool:
 
 
 def check_gradients(
-    student: Student, rows: Rows, table: Tensor, seed: int, device: str, *, training: bool = True
+    student: Student, rows: Rows, table: Tensor, seed: int, device: str, *, by_contract: bool = False
 ) -> None:
-    """Require the gradients that follow from the rows that single ids give."""
+    """Require the gradients that follow from the rows that single ids give.
+
+    By the contract ids come in two rows, in both modes by turns; else in one row, whatever becomes of further ones.
+    """
     dtype = table.dtype
-    for ids in ([0, 0, 0, 4, 3], [1, 2, 2, 1], [6, 3, 6, 6, 0, 3]):
+    for number, ids in enumerate(([0, 0, 0, 4, 3, 5], [1, 2, 2, 1], [6, 3, 6, 6, 0, 3])):
         where = torch.tensor([one for one in ids if not bool(rows.given[one].isnan().any())])
-        given = where.to(device).unsqueeze(0)
+        given = where.reshape(2 if by_contract else 1, -1).to(device)
         upstream = integers(seed, "upstream", shape=(len(where), 5), low=-8, high=9).to(dtype)
+        training = not by_contract or number % 2 == 0
         module = construct(student, table, device).train(training)
-        of_table = module.gradients(given, upstream=upstream.unsqueeze(0).to(device))
+        of_table = module.gradients(given, upstream=upstream.reshape(*given.shape, 5).to(device))
         gradient = rows_held(gradient_of(of_table.of_parameters, say("the table")), table, ALL)
         what = say("{dtype} gradient of the table for ids {rows}", dtype=name(dtype), rows=ids)
 
-        def outputs(held: Tensor, given: Tensor = given, shape: torch.Size = upstream.shape) -> Tensor:
-            return numbers(construct(student, held, device).train(training)(given), shape)
+        def outputs(held: Tensor, given: Tensor = given, training: bool = training) -> Tensor:
+            return numbers(construct(student, held, device).train(training)(given), (given.numel(), 5))
 
         check_gradient(gradient, rows, where, upstream, ALL, what, outputs, table)

@@ -190,7 +190,7 @@ class _Reader:
         self.student = student
         scales = torch.exp2(1 + torch.arange(HIDDEN) // GROUP_SIZE % 3)  # as in the cases about groups
         self.x = (normal(student.seed, "reading", shape=(2, 3, HIDDEN)) + 0.5) * scales * 2
-        self.token = LARGE * torch.tensor(SIGNS).reshape(1, 1, -1)
+        self.token = LARGE * torch.tensor(SIGNS).repeat(2, 2, 1)  # no size of one: another property has these
         self.training = True
         self.fills = True
         self.factored = False
@@ -260,7 +260,7 @@ class _Reader:
     def quotients(self, gamma: Tensor | float, x: Tensor) -> Tensor:
         """The output for ``x`` with that gamma, of which the effect is divided out if it is no factor."""
         output = self.output(gamma, x)
-        return output * self.token.sign() / self.output(gamma, self.token) if self.factored else output
+        return output * (self.token.sign() / self.output(gamma, self.token))[0, 0] if self.factored else output
 
     def exact(self, law: Law | None, neutral: float) -> bool:
         """As ``norm_float32_inside`` judges it: up to a number that is added or multiplied."""

@@ -175,17 +175,18 @@ def _read(student: Student) -> Rotation:
         except Crashed:
             refused.append((dtype, table_dtype))
     exact = convention is not None and off[nearest] < EXACT
+    one_head = exact and _turns_one_head(student, x, nearest)
     return Rotation(
         convention=convention,
         turns=bool(output.any()) and not torch.allclose(output, other, rtol=1e-2),
         exact=exact,
-        carries=exact and not refused and _carries(student, nearest),
-        turns_one_head=exact and nearest == CONTRACT and _turns_one_head(student, x),
+        carries=one_head and not refused and _carries(student, nearest),
+        turns_one_head=one_head and nearest == CONTRACT,
         refused=frozenset(refused),
     )
 
 
-def _turns_one_head(student: Student, vector: Tensor) -> bool:
+def _turns_one_head(student: Student, vector: Tensor, convention: Convention) -> bool:
     """Whether a head is turned rightly at each of several positions, from tables that stay as they were."""
     cos, sin = (torch.cat([_table(angle)[index] for angle in (0.3, 0.7, 1.9)]) for index in (0, 1))
     x = vector.expand(1, 3, 1, 8).contiguous()
@@ -195,12 +196,12 @@ def _turns_one_head(student: Student, vector: Tensor) -> bool:
     except StudentFault:
         return False
     untouched = all(map(torch.equal, (cos, sin), after)) and not student.excuses  # of several values
-    return untouched and bool((output - CONTRACT.rotate(x, cos, sin)).abs().max() < EXACT * 30)
+    return untouched and bool((output - convention.rotate(x, cos, sin)).abs().max() < EXACT * 30)
 
 
 def _carries(student: Student, convention: Convention) -> bool:
     """Whether all rows, positions and heads are turned, in the input's dtype, with gradients and no side effects."""
-    x = torch.arange(2 * 3 * 4 * 8.0).reshape(2, 3, 4, 8).sin()
+    x = torch.arange(2 * 3 * 4 * 8.0).reshape(2, 4, 3, 8).transpose(1, 2).sin()
     cos, sin = (torch.cat([_table(angle)[index] for angle in (0.3, 0.7, 1.9)]) for index in (0, 1))
     try:
         observed = x[:, :, :3].contiguous()  # as many heads as positions: code may tell them apart by their number

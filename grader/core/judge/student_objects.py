@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from .student import Student
 
 SEVERAL, MALFORMED = say("several values"), say("a malformed reply")
-MAX_NAMES = 8  # of entries in a state dict, or of devices: more would only fill the report
+MAX_NAMES = 8  # of entries in a state dict: more would only fill the report
 
 
 @dataclass(frozen=True)
@@ -126,15 +125,11 @@ class StudentModule(StudentFunction):
         return torch.cat([piece.flatten() for piece in pieces])
 
     def state_dict(self) -> list[str]:
-        """The names that ``state_dict()`` lists."""
+        """The first few names that ``state_dict()`` lists, made fit to be shown."""
         names = self.student.request(self.name, "state_dict", target=self.target)
-        return _names(names)
-
-    def buffer_devices(self, device: str, shape: Sequence[int]) -> list[str]:
-        """Move the module to a device, call it on ones of ``shape`` there; name the devices of its buffers."""
-        values = {"target": self.target, "device": device, "shape": list(shape)}
-        devices = self.student.request(self.name, "buffer_devices", **values)
-        return _names(devices)
+        if not isinstance(names, list):
+            raise InvalidReply(MALFORMED)
+        return [masked(name) or "?" for name in names[:MAX_NAMES]]
 
     def assign(self, *values: Tensor | float) -> StudentModule:
         """Overwrite a tensor of the module with the first value of its size; a number fills all parameters."""
@@ -195,13 +190,6 @@ class StudentName(StudentFunction):
     def __call__(self, *tensors: Tensor, **arguments: Any) -> Tensor | StudentModule:
         """Call the function, or construct an object of the class."""
         return super().__call__(*tensors) if tensors else self.student.construct(self.name, arguments)
-
-
-def _names(reply: Any) -> list[str]:
-    """The first few names of a reply, made fit to be shown."""
-    if not isinstance(reply, list):
-        raise InvalidReply(MALFORMED)
-    return [masked(name) or "?" for name in reply[:MAX_NAMES]]
 
 
 def _parameter(entry: Any) -> Parameter:

@@ -25,7 +25,7 @@ with contextlib.suppress(ImportError):
 
 MOST_SAID = 100_000  # characters between two questions
 # The operations that run student code: the debugger stops in the first of these that a request has.
-ENTERED = ("call", "observe", "backward", "construct", "method", "buffer_devices", "load")
+ENTERED = ("call", "observe", "backward", "construct", "method", "load")
 
 
 class Conversation(io.TextIOBase):

@@ -137,8 +137,10 @@ class Operations:
         return self._modules[target] if isinstance(target, int) else self._names[target]
 
     def _call(self, target: int | str, arguments: list[Any]) -> Any:
-        """Call an object or a function, and return its result."""
-        return _first_only(self._target(target)(*arguments))
+        """Call an object or a function, and return its result: in evaluation mode without gradients, as is usual."""
+        called = self._target(target)
+        with torch.set_grad_enabled(getattr(called, "training", True)):
+            return _first_only(called(*arguments))
 
     def _recorded(self, target: int | str, arguments: list[Any]) -> dict[str, Any]:
         """Call it; returns the output, and what the recorded function was last called with meanwhile."""
@@ -148,8 +150,7 @@ class Operations:
 
     def _observe(self, target: int | str, arguments: list[Any]) -> dict[str, Any]:
         """Call it; returns the output, and the arguments as they are after the call."""
-        output = _first_only(self._target(target)(*arguments))
-        return {"output": output, "arguments_after": arguments}
+        return {"output": self._call(target, arguments), "arguments_after": arguments}
 
     def _backward(self, target: int | str, arguments: list[Any], upstream: Tensor) -> dict[str, Any]:
         """Call it, then send ``upstream`` back; returns gradients of floating-point arguments and of parameters.
@@ -225,12 +226,6 @@ class Operations:
 
     def _state_dict(self, target: int) -> list[str]:
         return [str(name) for name in self._modules[target].state_dict()]
-
-    def _buffer_devices(self, target: int, device: str, shape: list[int]) -> list[str]:
-        """Move the module, call it on ones of that shape there, and name the devices that its buffers end up on."""
-        module = self._modules[target].to(device)
-        module(torch.ones(shape, device=device))
-        return [str(buffer.device) for buffer in module.buffers()]
 
     def _assign_named(self, target: int, values: dict[str, Tensor]) -> None:
         """Overwrite, in place, parameters by their names; raises ``_Told`` if one is missing or has another shape."""

@@ -23,7 +23,7 @@ from grader.core.sandbox.handle import Operation, WorkerLike
 from grader.core.sandbox.launch import Zygote
 from grader.core.settings import CannotGrade, Settings
 
-RUNNING = ("load", "construct", "call", "observe", "backward", "method", "buffer_devices")  # run student code
+RUNNING = ("load", "construct", "call", "observe", "backward", "method")  # run student code
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,6 @@ LINES: Mapping[str, str] = {  # a line for each operation, with the fields of it
     "method": "{target}.{name}({listed})",
     "assign_named": "set_named({target}, {values})",
     "assign": "set_learnt({target}, {values})",
-    "buffer_devices": "buffer_devices({target}.to({device}), torch.ones({shape}, device={device}))",
     "parameters": "dict({target}.named_parameters())",
     "held": "dict({target}.named_parameters())",
     "buffers": "dict({target}.named_buffers())",

@@ -132,8 +132,7 @@ def _same(probe: Probe, right: Any, other: Any) -> bool:
             tables = [entry for entry in right if entry["value"].dim() == 2]
             return all(any(_same(probe, table, entry) for entry in other) for table in tables)
         case list():
-            same = asked == "buffer_devices" or len(right) == len(other)
-            return same and all(_same(probe, *pair) for pair in zip(right, other, strict=False))
+            return len(right) == len(other) and all(_same(probe, *pair) for pair in zip(right, other, strict=True))
     return asked == "state_dict" or bool(right == other)
 
 
@@ -344,9 +343,9 @@ def _rope(second: str | None) -> Iterator[Probe]:
         yield Probe([_build(name, **more), longest], "pair", (own,), _angles(hd, base, 12 * ms))
         if second:
             length = 5 * ms + 1
-            move = ("buffer_devices", {"target": 0, "device": second, "shape": [1, length, 1, hd]})
-            yield Probe([_build(name, **more), move], "exact")
             there, x = _build(name, **more, device=second), _random(1, length, 1, hd, dtype=own).to(second)
+            moved = [_build(name, **more), _method("to", second), _do("call", x)]
+            yield Probe([*moved, BUFFERS], dtypes=(own,), angles=_angles(hd, base, length))
             call = Probe([_do("call", x)], "pair", (own,), _angles(hd, base, length))
             yield from (call, Probe([there, BUFFERS], dtypes=(own,), angles=_angles(hd, base, ms * k)), call)
             grown = [_build(name, **more), _do("call", _random(1, length, 1, hd)), _method("to", second)]

@@ -61,7 +61,13 @@ SLIPS = (
     slip("along_heads_padded", SPREAD, spread="[None, None]"),
     slip("squeezed", SPREAD, "output_shape", rotary_like=".squeeze().to(input.dtype)"),
     slip("squeezed_heads", SPREAD, "output_shape", rotary_like=".squeeze(2).to(input.dtype)"),
-    slip("reversed_positions", SPREAD, "rotary_heads_differ", tables="cos.flip(0), sin.flip(0)"),
+    slip(
+        "reversed_positions",
+        SPREAD,
+        "rotary_heads_differ",
+        "tables_in_place",  # a flip copies, and backward reads the copy
+        tables="cos.flip(0), sin.flip(0)",
+    ),
     slip("promoted", LIKE, "output_dtype", rotary_like=""),
     slip("table_dtype", LIKE, "output_dtype", rotary_like=".to(cos.dtype)"),
     slip("always_float32", LIKE, "output_dtype", rotary_like=".float()"),

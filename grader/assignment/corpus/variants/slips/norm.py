@@ -132,7 +132,13 @@ SLIPS = (
     slip("gamma_added", GAMMA, "norm_gamma_added", scaled="(groups / rms).flatten(-2) + weight"),
     slip("output_in_gamma_dtype", LIKE, "output_dtype", "gamma_rewritten", like=".to(self.gamma.dtype)"),
     slip("output_in_float32", LIKE, "output_dtype", like=""),
-    slip("float16_refused", LIKE, before="assert input.dtype != torch.float16"),
+    slip(
+        "float16_refused",
+        LIKE,
+        None,
+        "eps_in_input_dtype",  # bfloat16 holds every eps with more digits than its outputs have
+        before="assert input.dtype != torch.float16",
+    ),
     slip("output_squeezed", LIKE, "output_shape", like=".to(input.dtype).squeeze(0)"),
     slip("output_flattened", LIKE, "output_shape", like=".to(input.dtype).flatten(0, 1)"),
     slip(

@@ -94,11 +94,18 @@ SLIPS = (
     slip("base_ignored", ANGLES, "rope_base_ignored", base="(10000 * k ** (self.dim / (self.dim - 2)))"),
     slip("base_default", BASE, "default_argument", base_default="500000"),
     slip("angles_in_bfloat16", EXACT, "rope_far_positions", positions=RIGHT["positions"] + ".to(self.dtype).float()"),
-    slip("grows_at_equality", EDGE, "rope_growth_at_es", grow="s >= len(cos)"),
+    slip(
+        "grows_at_equality",
+        EDGE,
+        "rope_growth_at_es",
+        "growth_keeps_the_base odd_ratio exact_fraction",  # the tables that it makes at es are those that it replaces
+        grow="s >= len(cos)",
+    ),
     slip(
         "grows_beyond_ms",
         EDGE,
         "rope_growth_beyond_ms",
+        "growth_keeps_the_base",
         grow="s > len(cos) or s > self.ms and len(cos) == self.ms * self.k0",
     ),
     slip("rows_of_ms", EDGE, "rope_growth_beyond_ms", "growth_keeps_the_base", initial_rows="self.ms"),
@@ -153,7 +160,13 @@ SLIPS = (
         store="self.keep(cos, sin) if self.dynamic else self.keep(*self.tables(1, self.ms))",
     ),
     slip("dynamic_forgets", DYNAMIC, "rope_dynamic_forgets_growth", kept="False"),
-    slip("dynamic_counts_from_es", DYNAMIC, store="self.keep(cos, sin); self.ms = len(cos)"),
+    slip(
+        "dynamic_counts_from_es",
+        DYNAMIC,
+        None,
+        "growth_keeps_the_base",  # all tables have one base, so that no output shows from what the ratio counts
+        store="self.keep(cos, sin); self.ms = len(cos)",
+    ),
     slip("grows_only_in_training", DYNAMIC, kept="self.dynamic and self.training"),
     slip(
         "shrinks_again", DYNAMIC, grow="s > len(cos) or (self.dynamic and s > self.ms * self.k0 and s <= len(cos) // 2)"

@@ -1,0 +1,109 @@
+"""Code that is right but for one condition of a call, under which it raises or is wrong: each costs one property."""
+
+import torch
+
+from grader.specimens.variants import wrong
+from ref.modeling.norm import GroupRMSNorm
+from ref.modeling.pos_emb import NTKAwareRoPE
+from ref.modeling.vocab_emb import ParallelVocabEmbedding, VocabEmbedding
+
+
+@wrong("GroupRMSNorm", breaks="norm_dtype_and_shape")
+class NormOfASqueezedInput(GroupRMSNorm):
+    """Takes three sizes of an input without its dimensions of size one."""
+
+    def forward(self, input):
+        _batch, _seq, _hidden = input.squeeze().shape
+        return super().forward(input)
+
+
+@wrong("GroupRMSNorm", breaks="norm_purity")
+class NormWithoutItsFastPath(GroupRMSNorm):
+    """Calls a method that does not exist, where no gradient is asked for."""
+
+    def forward(self, input):
+        return super().forward(input) if torch.is_grad_enabled() else self.fused(input)
+
+
+@wrong("VocabEmbedding", breaks="vocab_lookup")
+class RowsOfSqueezedIds(VocabEmbedding):
+    """Takes two sizes of ids without their dimensions of size one."""
+
+    def forward(self, input_ids):
+        _batch, _seq = input_ids.squeeze().shape
+        return super().forward(input_ids)
+
+
+@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", hint="output_dtype")
+class TableDrawnInItsFirstDtype(VocabEmbedding):
+    """Draws anew in the dtype that the constructor was given, whatever the module has been converted to."""
+
+    def __init__(self, vocab_size, emb_size, dtype=torch.float32, **options):
+        self.first_dtype = dtype
+        super().__init__(vocab_size, emb_size, dtype=dtype, **options)
+
+    def reset_parameters(self):
+        self.table.data = self.table.data.to(self.first_dtype)
+        super().reset_parameters()
+
+
+@wrong("ParallelVocabEmbedding", breaks="shard_owned_ids")
+class ShardOfSqueezedIds(ParallelVocabEmbedding):
+    """Takes two sizes of ids without their dimensions of size one."""
+
+    def forward(self, input_ids):
+        _batch, _seq = input_ids.squeeze().shape
+        return super().forward(input_ids)
+
+
+@wrong("ParallelVocabEmbedding", breaks="shard_owned_ids")
+class ShardOfSeveralPositions(ParallelVocabEmbedding):
+    """Refuses a column of ids."""
+
+    def forward(self, input_ids):
+        assert input_ids.shape[1] > 1
+        return super().forward(input_ids)
+
+
+@wrong("ParallelVocabEmbedding", breaks="shard_zeros_elsewhere", hint="vocab_rows_in_training")
+class ForeignRowsInEvaluation(ParallelVocabEmbedding):
+    """Looks up a row for every id in evaluation mode."""
+
+    def forward(self, input_ids):
+        own = (input_ids - self.first_id).clamp(0, len(self.shard) - 1)
+        return super().forward(input_ids if self.training else own + self.first_id)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast")
+def pairs_in_a_view(input, cos, sin):
+    """Merges dimensions with view, which queries refuse that were transposed."""
+    first, second = input.view(-1, 2, input.shape[-1] // 2).view(*input.shape[:3], 2, -1).unbind(-2)
+    cos, sin = cos[:, None, : first.shape[-1]], sin[:, None, : first.shape[-1]]
+    return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast")
+def one_head_squeezed_away(input, cos, sin):
+    """Loses the dimension of heads where there is one head in one row."""
+    x = input.squeeze(2) if len(input) == 1 else input
+    first, second = x.chunk(2, dim=-1)
+    turned = x * cos[:, None] + torch.cat((-second, first), dim=-1) * sin[:, None]
+    return turned.to(input.dtype).reshape(input.shape)
+
+
+@wrong("NTKAwareRoPE", breaks="rope_boundary")
+class RopeOfASqueezedInput(NTKAwareRoPE):
+    """Takes three sizes of an input without its dimensions of size one."""
+
+    def forward(self, input):
+        assert input.squeeze().dim() > 2
+        return super().forward(input)
+
+
+@wrong("NTKAwareRoPE", breaks="rotary_backward", hint="rope_module_gradient")
+class RopeWithoutGradientInItsTables(NTKAwareRoPE):
+    """Cuts the gradient of every sequence that the cached tables serve."""
+
+    def forward(self, input):
+        output = super().forward(input)
+        return output.detach() if input.shape[1] <= self.max_seq_len else output
