@@ -5,8 +5,13 @@ language models that run on your layers. You need not read these two folders to 
 an exercise for practice points: write tests in ``test_mine.py`` that tell wrong implementations from right ones.
 """
 
+import gc
 import warnings
 
 # Without NumPy, torch warns once when it is imported. pytest may turn warnings into errors, so let this one pass here.
+# What torch builds stays; to look for garbage in it, now and in every later collection, takes a third of a second.
+gc.disable()
 with warnings.catch_warnings(action="ignore"):
     import torch  # noqa: F401  (imported for what its first import does)
+gc.freeze()
+gc.enable()

@@ -6,7 +6,7 @@ import sys
 from .harness import rubric
 from .harness.messages import LANGUAGES, language_of
 from .harness.page import LEVELS, run
-from .harness.terminal import exit_status
+from .harness.terminal import end_with
 from .harness.watch import watch
 
 
@@ -38,4 +38,4 @@ def _parser(assignment: rubric.Rubric) -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(exit_status(main))
+    end_with(main)

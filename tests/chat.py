@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ import torch
 from .demo import Demo
 from .harness.compare import ranges
 from .harness.messages import Language
-from .harness.terminal import exit_status
+from .harness.terminal import end_with
 from .models.gguf import Gguf, Tokenizer, model_file, progress_bar
 from .models.layers import Slots, Stopped
 from .models.llama import LENGTH, LONG_BASE, SHORT_BASE, WINDOW, Llama, Look, Pieces, Turns, look, wrong_rows
@@ -251,4 +250,4 @@ def _loaded(arguments: argparse.Namespace, language: Language) -> Chat:
 
 
 if __name__ == "__main__":
-    sys.exit(exit_status(main))
+    end_with(main)

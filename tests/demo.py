@@ -9,7 +9,6 @@ and keys, which are the same in every basis.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -18,7 +17,7 @@ import torch
 from torch.nn import functional
 
 from .harness.messages import Language
-from .harness.terminal import exit_status
+from .harness.terminal import end_with
 from .models.layers import Desk, Slots
 from .models.show import Section, Speech, parser, show
 from .models.small import Checkpoint, LanguageModel, load, losses, spoken, windows
@@ -135,4 +134,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(exit_status(main))
+    end_with(main)

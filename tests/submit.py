@@ -19,7 +19,7 @@ from .harness.messages import LANGUAGES, Language, language_of, say
 from .harness.rubric import MINE, ROOT
 from .harness.shared import source_rules
 from .harness.student import apart, import_packages, module_of, problems, source_files, warnings
-from .harness.terminal import command, exit_status, pad, painter, width
+from .harness.terminal import command, end_with, pad, painter, width
 
 MOMENT = (1980, 1, 1, 0, 0, 0)  # the time of every file in the zip, so that the same work gives the same bytes
 IMPORT_LIMIT_S = 60
@@ -158,4 +158,4 @@ def _page(pieces: list[Piece], language: Language) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(exit_status(main))
+    end_with(main)

@@ -349,28 +349,6 @@ OF_OUTPUT = pytest.mark.rubric("vocab_dtype_and_registration"), pytest.mark.rubr
 OUTPUT = both(*OF_OUTPUT, ONE_RANK)
 
 
-WHOLE_DEFAULTS = {"init_mean": 0.0, "init_std": 1.0, "init_seed": 42, "dtype": torch.float32}
-SHARD_DEFAULTS = {"rank": 0, "world_size": 1, "init_mean": 0.0, "init_std": 1.0, "init_base_seed": 42}
-
-
-@pytest.mark.hint(**ABOUT_DEFAULTS)
-@pytest.mark.parametrize(
-    ("layer", "argument", "value"),
-    [pytest.param("VocabEmbedding", *own, marks=OF_OUTPUT[0]) for own in WHOLE_DEFAULTS.items()]
-    + [pytest.param("ParallelVocabEmbedding", *own, marks=OF_OUTPUT[1]) for own in SHARD_DEFAULTS.items()],
-    ids=str,
-)
-def test_leaving_an_argument_out_means_its_default(layer, argument, value, device):
-    """A module without {argument} does the same as one that is given the stub's default, {argument}={value}.
-
-    不写 {argument}，与写上模板中的默认值 {argument}={value}，结果相同。
-    """
-    build = partial(getattr(vocab_emb, layer), vocab_size=VOCAB, emb_size=EMB, device=device)
-    given, without = (only_parameter(build(**chosen)) for chosen in ({argument: value}, {}))
-    assert_kind(without, shape=tuple(given.shape), dtype=given.dtype, device=given.device)
-    assert_equal(without, given)
-
-
 @INIT
 def test_a_deviation_of_zero_makes_every_entry_the_mean(kind, device):
     """With init_std = 0 nothing is random; a ValueError that refuses it is right, too.
@@ -431,6 +409,28 @@ def test_there_is_one_parameter(kind, dtype, device):
     own = only_parameter(kind.new(dtype=dtype, device=device))
     with about(kind.name):
         assert_kind(own, shape=(kind.rows, EMB), dtype=dtype, device=device)
+
+
+WHOLE_DEFAULTS = {"init_mean": 0.0, "init_std": 1.0, "init_seed": 42, "dtype": torch.float32}
+SHARD_DEFAULTS = {"rank": 0, "world_size": 1, "init_mean": 0.0, "init_std": 1.0, "init_base_seed": 42}
+
+
+@pytest.mark.hint(**ABOUT_DEFAULTS)
+@pytest.mark.parametrize(
+    ("layer", "argument", "value"),
+    [pytest.param("VocabEmbedding", *own, marks=OF_OUTPUT[0]) for own in WHOLE_DEFAULTS.items()]
+    + [pytest.param("ParallelVocabEmbedding", *own, marks=OF_OUTPUT[1]) for own in SHARD_DEFAULTS.items()],
+    ids=str,
+)
+def test_leaving_an_argument_out_means_its_default(layer, argument, value, device):
+    """A module without {argument} does the same as one that is given the stub's default, {argument}={value}.
+
+    不写 {argument}，与写上模板中的默认值 {argument}={value}，结果相同。
+    """
+    build = partial(getattr(vocab_emb, layer), vocab_size=VOCAB, emb_size=EMB, device=device)
+    given, without = (only_parameter(build(**chosen)) for chosen in ({argument: value}, {}))
+    assert_kind(without, shape=tuple(given.shape), dtype=given.dtype, device=given.device)
+    assert_equal(without, given)
 
 
 @OUTPUT

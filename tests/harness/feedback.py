@@ -12,7 +12,7 @@ import pytest
 
 from . import student
 from .compare import MismatchError
-from .hints import CLEAR, QUESTIONS, Look, look_of, question_for, rank
+from .hints import CLEAR, Look, asked_of, look_of, question_for, rank
 from .messages import Language, Words, say
 from .raised import describe, kind_of, last_call, place_of, returned, values_at, way_to
 from .rubric import ROOT, SOURCE, TESTS, Property, Rubric, Task
@@ -70,7 +70,7 @@ class Trouble:
     @property
     def named(self) -> bool:
         """Whether its kind is the mistake."""
-        return self.kind in CLEAR or self.kind in QUESTIONS
+        return self.kind in CLEAR or asked_of(self.kind) is not None
 
     @property
     def stopped(self) -> bool:

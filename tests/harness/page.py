@@ -145,8 +145,8 @@ class Page:
 
     def _broken_row(self, broken: Broken) -> str:
         lost = [task for task in self._tasks if any(prop.id in broken.property_ids for prop in task.properties)]
-        names = ", ".join(self._say("task_name", number=task.number) for task in lost)
-        return f"  {broken.place}  {broken.message}" + (self._say("costs", tasks=names) if lost else "")
+        numbers = self._say("nor").join(str(task.number) for task in lost)
+        return f"  {broken.place}  {broken.message}" + (self._say("costs", tasks=numbers) if lost else "")
 
     # ── What is wrong ──
 

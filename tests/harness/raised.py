@@ -32,6 +32,7 @@ ABOUT_DEVICES = ("on the same device", "device type for generator", "indices sho
 ABOUT_WRITING = ("single memory location", "in-place operation", "inplace operation")  # likewise
 ABOUT_GRADIENTS = "does not require grad"  # likewise, of an output that depends on no parameter or input
 CALLED_OTHERWISE = re.compile(r"(?:(\w+)\.)?(\w+)\(\) (?:got an unexpected keyword argument '(\w+)'|missing \d|takes )")
+NEEDED = ("__init__", "forward")  # methods that torch has for a class that lacks them
 LIKE = 0.5  # how alike two names are, at least, if one may be meant by the other
 SHOWN_VALUES = 6
 
@@ -136,7 +137,7 @@ def _note_result(module: nn.Module, _: tuple, result: object) -> None:
 
 def _call_text(name: str, arguments: tuple, named: dict[str, object]) -> str:
     parts = [_argument_text(value) for value in arguments]
-    parts += [f"{key}={_argument_text(value)}" for key, value in named.items() if str(value) != "cpu"]
+    parts += [f"{key}={text}" for key, value in named.items() if (text := _argument_text(value)) != "cpu"]
     return f"{name}({', '.join(parts)})"
 
 
@@ -184,14 +185,8 @@ def describe(error: BaseException, language: Language) -> str:
     if isinstance(error, ImportError):
         message = message.removesuffix(f" ({error.path})")
     known, asked = _alike(error)
-    meant = (
-        ""
-        if not known
-        else say(language, "yours", own=known, asked=asked)
-        if asked
-        else say(language, "meant", name=known)
-    )
-    return f"{type(error).__name__}: {message}"[:LONGEST_MESSAGE] + meant
+    key = ("yours" if asked else "meant") if known else "no_method" if asked else "nothing"
+    return f"{type(error).__name__}: {message}"[:LONGEST_MESSAGE] + say(language, key, own=known, asked=asked)
 
 
 def place_of(error: BaseException) -> str:
@@ -341,16 +336,19 @@ def _is_about_names(error: BaseException) -> bool:
 def _alike(error: BaseException) -> tuple[str, str]:
     """A name that exists and is like the unknown one; and the unknown one, if it is the name in the stub.
 
-    Empty texts where no name is unknown, or none is like it.
+    Empty texts where no name is unknown, or none is like it; of a method that a class lacks, only the first is empty.
     """
     text, asked, names = str(error), "", ()
     if isinstance(error, TypeError) and (called := CALLED_OTHERWISE.search(text)):
-        function = getattr(_piece(called[1]), called[2], None) if called[1] else _piece(called[2])
+        piece = _piece(called[1] or called[2])
+        function = getattr(piece, called[2], None) if called[1] else piece
         asked, names = called[3] or "", inspect.signature(function).parameters if function else ()
+        if isinstance(piece, type) and piece.__init__ in (nn.Module.__init__, object.__init__):
+            asked, names = "__init__", _methods(piece)
     elif isinstance(error, ImportError) and (wanted := re.search(r"cannot import name '(\w+)' from 'src\b", text)):
         asked, names = wanted[1], vars(sys.modules[error.name])
     elif isinstance(error, NotImplementedError) and (missing := re.search(r"Module \[(\w+)\] is missing", text)):
-        asked, names = "forward", vars(_piece(missing[1]))
+        asked, names = "forward", _methods(_piece(missing[1]))
     elif isinstance(error, AttributeError):
         asked, names = error.name or "", [name for name in dir(error.obj) if not name.startswith("_")]
     elif isinstance(error, NameError) and (steps := list(_steps(error))):
@@ -358,7 +356,11 @@ def _alike(error: BaseException) -> tuple[str, str]:
         asked, names = error.name or "", [*frame.f_locals, *frame.f_globals]
     found = near(asked, names)
     in_the_stub = isinstance(error, ImportError) or not place_of(error)
-    return found, asked if found and in_the_stub else ""
+    return found, asked if in_the_stub and (found or asked in NEEDED) else ""
+
+
+def _methods(piece: type) -> list[str]:
+    return [name for name, value in vars(piece).items() if inspect.isfunction(value)]
 
 
 def _piece(name: str) -> Any:

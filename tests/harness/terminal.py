@@ -6,6 +6,7 @@ import sys
 import unicodedata
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NoReturn
 
 from .rubric import ROOT
 
@@ -89,19 +90,22 @@ def interpreter() -> str:
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else "python"
 
 
-def exit_status(main: Callable[[], int]) -> int:
-    """The exit status of ``main``, whose output is UTF-8, also in older Windows consoles.
+def end_with(main: Callable[[], int]) -> NoReturn:
+    """End with the exit status of ``main``, whose output is UTF-8, also in older Windows consoles.
 
-    Without a traceback: 1 if nobody reads the output any more, as after ``| head``, and 130 after Ctrl-C.
+    Without a traceback: 1 if nobody reads the output any more, as after ``| head``, and 130 after Ctrl-C. At once:
+    Python would first take all of torch apart, which takes as long as the tests.
     """
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="replace")
     try:
         status = main()
+    except BrokenPipeError:
+        os._exit(1)
+    except KeyboardInterrupt:
+        status = 130
+    try:
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python still has to flush
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    return status
+        status = 1
+    os._exit(status)

@@ -10,7 +10,6 @@ import argparse
 import importlib
 import inspect
 import shutil
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
@@ -24,7 +23,7 @@ from ..harness.rubric import MINE, ROOT
 from ..harness.shared import source_rules
 from ..harness.shared.trial import MOST_S, MOST_TESTS, Runs, described, names, outcome
 from ..harness.student import apart
-from ..harness.terminal import exit_status, painter, wrap
+from ..harness.terminal import end_with, painter, wrap
 from . import implementations
 
 TEST_S = 10.0  # one test, or the import of the file
@@ -278,4 +277,4 @@ _SENTENCES = {
 
 if __name__ == "__main__":
     # By its full name, which a new Python can import where there is no fork.
-    sys.exit(exit_status(importlib.import_module("tests.practice.__main__").main))
+    end_with(importlib.import_module("tests.practice.__main__").main)

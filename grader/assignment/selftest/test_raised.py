@@ -91,6 +91,30 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         ('missing the required "forward" function. Your code has foward: did you mean forward?',),
         MATHEMATICS,
     ),
+    "a misspelled constructor": (
+        NORM,
+        {"def __init__(": "def __int__("},
+        1,
+        ("unexpected keyword argument 'hidden_size'. Your code has __int__: did you mean __init__?",),
+        MATHEMATICS,
+    ),
+    "a method of another name": (
+        NORM,
+        {"def forward(": "def call("},
+        1,
+        ("The class has no method forward: is its def spelt and indented as in the stub?",),
+        MATHEMATICS,
+    ),
+    "a parameter that is not kept": (
+        VOCAB,
+        {
+            "self.table = nn.Parameter(": "self.table = (",
+            "nn.init.normal_(self.table,": "nn.init.normal_(self.table.data,",
+        },
+        2,
+        ("there is one parameter (float32-cpu-table)", "registered parameters: none; expected 1"),
+        ("means its default",),
+    ),
     "a missing return": (
         ROPE,
         {"        return apply_rotary": "        apply_rotary"},
@@ -377,6 +401,14 @@ def test_what_is_said_leads_to_the_cause(
     told = " ".join(run(folder, "tests", "--task", str(task), "--hint", "2").stdout.split())
     assert [text for text in said if text not in told] == []
     assert [text for text in unsaid if text in told] == []
+
+
+def test_a_file_of_two_tasks_that_cannot_be_parsed_names_both(handed: Path, tmp_path: Path, run: WarmPython) -> None:
+    folder = shutil.copytree(handed, tmp_path / "student")
+    write_folder(folder, edited((VOCAB, "torch.empty(rows, emb_size", "(torch.empty(rows, emb_size"), of=ASSIGNMENT))
+    told = {language: run(folder, "tests", "--lang", language).stdout for language in ("en", "zh")}
+    assert "'(' was never closed (no test of task 2 or 3 could run)" in told["en"]
+    assert "（任务 2、3 的测试都无法运行）" in told["zh"]
 
 
 def test_plain_pytest_shows_the_line_and_the_question_and_no_line_of_the_harness(
