@@ -1,15 +1,15 @@
 # %% [markdown] lang="en"
 # # 2 · Deriving RoPE
 #
-# This notebook turns the question round. We do not start from a code and hope. We write down what attention scores
-# should obey, and solve for the code. One family of solutions comes out: **rotate the query and the key**. This is the
+# This notebook writes down what attention scores should obey, and solves for the code. One family of
+# solutions comes out: **rotate the query and the key**. This is the
 # rotary position embedding, RoPE, of [Su et al., 2021](https://arxiv.org/abs/2104.09864v5), which [a post of
 # Su's](https://kexue.fm/archives/8265) told first.
 
 # %% [markdown] lang="zh"
 # # 2 · 推导 RoPE
 #
-# 这一节把问题倒过来问。我们不先想出一种编码再碰运气，而是先写下注意力得分应当满足的条件，再把编码解出来。
+# 这一节先写下注意力得分应当满足的条件，再把编码解出来。
 # 解出来的是这样一族：**旋转查询和键**。这就是旋转位置编码 RoPE（[苏剑林等，2021](https://arxiv.org/abs/2104.09864v5)；最早见于[他的一篇文章](https://kexue.fm/archives/8265)）。
 
 # %%

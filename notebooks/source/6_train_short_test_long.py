@@ -6,7 +6,7 @@
 # at up to 512. Then the RoPE model gets every scaling of notebook 5, without any further training; and at last we ask
 # who can find again what stands far back.
 #
-# Each model is trained from three seeds, so that every number comes with its spread. All of it takes about two minutes
+# All of it takes about two minutes
 # on one idle thread, and downloads nothing: the text is Python's own manual.
 
 # %% [markdown] lang="zh"
@@ -16,7 +16,7 @@
 # 练时每次只读 64 个字符，测试时最多读 512 个。之后，再让 RoPE 模型用上第 5 节的各种缩放，不再训练。最后再问：谁能把远
 # 处的东西再找出来？
 #
-# 每个模型用三个种子各训练一次，所以每个数都带着它的波动。机器空闲时，单线程跑完全部内容大约两分钟，也不用下载任何东
+# 机器空闲时，单线程跑完全部内容大约两分钟，也不用下载任何东
 # 西：文本是 Python 自带的手册。
 
 # %%
@@ -437,14 +437,11 @@ assert (past(curves["NoPE"]) < past(curves["RoPE"])).all(), "Far beyond the wind
 print("All six hold for each of the three seeds.")
 
 # %% [markdown] lang="en"
-# ## Why RoPE breaks, and ALiBi does not
+# ## Why RoPE leads, and ALiBi lasts
 #
 # **Why RoPE leads.** Its score depends on the distance through an angle, so "the character before this one" is a
 # single thing to learn, for all positions at once. NoPE has to build it from a faint counter, an added code through
 # the weights; 280 steps are hardly enough for that.
-#
-# **Why RoPE breaks.** At distance 128, the pairs 3 to 7 stand at angles that no window of 64 ever showed. Nothing in
-# the training has asked the scores to be small there, and they are not.
 #
 # **Why ALiBi stays.** The weight of a key at distance $\Delta$ is multiplied by $e^{-\rho_h \Delta}$: with our
 # slopes, 1/4, 1/16, 1/64 and 1/256, at $\Delta = 64$ by $e^{-16} \approx 10^{-7}$ in the first head, by $e^{-1/4}$, not much,
@@ -452,13 +449,10 @@ print("All six hold for each of the three seeds.")
 # key over a near one, as a pair at a new angle may.
 
 # %% [markdown] lang="zh"
-# ## RoPE 为什么会垮，ALiBi 为什么不会
+# ## RoPE 为什么领先，ALiBi 为什么稳
 #
 # **RoPE 为什么领先？** 它的得分通过角度取决于距离，所以“前一个字符”只需学一次，就在所有位置上都会了。NoPE 得从一个微
 # 弱的计数里把它拼出来，相加的编码得靠权重去学；280 步几乎不够。
-#
-# **RoPE 为什么会垮？** 距离为 128 时，第 3 到第 7 对所处的角度，在 64 个字符的窗口里从未出现过。训练没有要求过那里的
-# 得分要小，结果也确实不小。
 #
 # **ALiBi 为什么稳？** 距离为 $\Delta$ 的键，权重要乘上 $e^{-\rho_h \Delta}$：我们的斜率是 1/4、1/16、1/64 和 1/256，
 # 在 $\Delta = 64$ 处，第一个头乘的是 $e^{-16} \approx 10^{-7}$，最后一个是 $e^{-1/4}$，几乎不变。可见
@@ -1271,11 +1265,9 @@ for name, end in {"PI 8k": 3, "YaRN 8k": 3, "PI 32k": 7, "YaRN 64k": 10, "YaRN 1
 # %% [markdown] lang="en"
 # - **Up to the reach nothing breaks:** with PI and with YaRN the loss falls there or stays level. A
 #   quarter past 8k, the perplexity is 8.07 in place of 3.34 with PI, and 6.05 in place of 3.36 with YaRN.
+#   (Our small model gets worse slowly past its reach.)
 # - **But a larger factor has a price in short texts:** at 2k, YaRN 8k has 3.92, YaRN 128k 4.21. (Their fine-tuning
 #   differs, too.)
-#
-# So a model that trains in seconds shows *what* breaks, and *why*, but not by how much, nor the order of methods that
-# lie close together: ours gets worse slowly past the reach, the large ones at once.
 #
 # ## What does not follow
 #
@@ -1295,11 +1287,8 @@ for name, end in {"PI 8k": 3, "YaRN 8k": 3, "PI 32k": 7, "YaRN 64k": 10, "YaRN 1
 
 # %% [markdown] lang="zh"
 # - **在够得到的长度之内，什么也没坏：** 用了 PI 和 YaRN，损失在那里不是下降，就是持平。只比 8k 远四分之一，困惑度就从 3.34 变成
-#   8.07（PI），从 3.36 变成 6.05（YaRN）。
+#   8.07（PI），从 3.36 变成 6.05（YaRN）。（我们的小模型过了够得到的长度，只是慢慢变差。）
 # - **但因子越大，短文本越吃亏：** 在 2k 处，YaRN 8k 是 3.92，YaRN 128k 是 4.21。（两者的微调也不同。）
-#
-# 可见，一个只训练几秒钟的模型，能说明*什么*会坏、*为什么*会坏；坏到什么程度，以及相差不多的方法谁先谁后，它说明不了：
-# 过了够得到的长度，我们的模型慢慢变差，大模型一过就失败。
 #
 # ## 不能由此推出什么
 #

@@ -515,8 +515,7 @@ plt.show()
 #
 # **ALiBi, out of nothing but counting.** (By the shift invariance above, $\rho \cdot n$ alone would do.) [Kazemnejad et
 # al., 2023, section 5](https://arxiv.org/abs/2305.19466v2) prove both steps: a first layer can recover absolute
-# positions (theorem 1), later ones can turn them into a bias by distance (theorem 2). The integers, which drowned the
-# tokens when they were added to them, are at home in the scores. That a network *can* do it does not say that it does.
+# positions (theorem 1), later ones can turn them into a bias by distance (theorem 2). That a network *can* do it does not say that it does.
 
 # %% [markdown] lang="zh"
 # 左图：每个头都在自己的范围上停住。右图：有偏置时，代价与距离成
@@ -536,7 +535,7 @@ plt.show()
 #
 # **仅凭数数，就得到了 ALiBi。**（由上面的平移不变性，只要 $\rho \cdot n$ 就够了。）
 # [Kazemnejad 等，2023，第 5 节](https://arxiv.org/abs/2305.19466v2)证明了这两步：第一层能恢复绝对位置（定理 1），后面的层能把它变成
-# 取决于距离的偏置（定理 2）。整数加到 token 上会淹没它们，在得分里却正得其所。网络*能*做到，不等于它真的这样做。
+# 取决于距离的偏置（定理 2）。网络*能*做到，不等于它真的这样做。
 
 # %% [markdown] lang="en"
 # What is known about NoPE, and what is not:

@@ -887,7 +887,7 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
 IN_CHUNKS = {"Llama 4 Scout"}  # its rotating layers see no distance beyond training, however long the text
 
 # %% [markdown] lang="en"
-# Where this stands:
+# <details><summary>Where this stands</summary>
 #
 # - Llama 3.1: [the makers' code](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama3/model.py) and
 #   [section 3.2](https://arxiv.org/abs/2407.21783v3).
@@ -906,12 +906,14 @@ IN_CHUNKS = {"Llama 4 Scout"}  # its rotating layers see no distance beyond trai
 #   The advertised length of gpt-oss is that of transformers. [Gemma's page](https://ai.google.dev/gemma/docs/core) says 256K for
 #   31B and 26B, 128K for E2B and E4B (the 131,072 of transformers is a default), and not how long its texts were.
 #
+# </details>
+#
 # **Predict before you run on.** Which of these keep every pair on angles that training showed, up to the advertised
 # length? Which pairs carry no position at all? The reach is that of notebook 5: the length at which the first pair comes
 # to an angle that it never saw *while the frequencies were those of training*, before any fine-tuning with the new ones.
 
 # %% [markdown] lang="zh"
-# 出处：
+# <details><summary>出处</summary>
 #
 # - Llama 3.1：[官方代码](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama3/model.py)和
 #   [3.2 节](https://arxiv.org/abs/2407.21783v3)。
@@ -929,6 +931,8 @@ IN_CHUNKS = {"Llama 4 Scout"}  # its rotating layers see no distance beyond trai
 #   Gemma 4：[官方代码](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py)。
 #   gpt-oss 宣传的长度出自 transformers。[Gemma 的页面](https://ai.google.dev/gemma/docs/core)说 31B 和 26B 是 256K，E2B 和 E4B 是 128K
 #   （transformers 里的 131,072 只是默认值），没有说训练文本有多长。
+#
+# </details>
 #
 # **先预测，再往下跑**：直到宣传的长度，哪些模型能让每一对都停留在训练见过的角度上？哪些对根本不带位置？“够到”的意思与第 5 节相同：
 # *频率还是训练时的频率*、还没有用新频率微调的时候，从没见过的角度第一次出现在哪个长度。
@@ -969,7 +973,7 @@ assert round(slowest) == 188
 # 128K](https://github.com/deepseek-ai/DeepSeek-V3). [Llama 3.1](#configs?model=Llama+3.1+8B&read=131072) advertises twice its reach of 65,536. So its slow pairs do meet angles that the first
 # training never showed, and it was trained on long texts to learn them ([section
 # 3.4.2](https://arxiv.org/abs/2407.21783v3)). In Llama 4 the rotating layers never look further than in training, so that their
-# reach plays no part. [Gemma 4](#configs?model=Gemma+4+31B&read=131072) has no limit of this kind at all: of 256 pairs 192 stand still, and the others turn within 188 positions.
+# reach plays no part. [Gemma 4](#configs?model=Gemma+4+31B&read=131072) has no limit of this kind at all: of 256 pairs 192 stand still, and the slowest of the others turns once in 188 positions.
 #
 # <!-- touch: configs -->
 
@@ -979,20 +983,19 @@ assert round(slowest) == 188
 # 够得到 163,840，[宣传的是 128K](https://github.com/deepseek-ai/DeepSeek-V3)。
 # [Llama 3.1](#configs?model=Llama+3.1+8B&read=131072) 宣传的是够得到的 65,536 的两倍。所以它的低频对确实会碰到最初训练没见过的角度，而它为此用长文本训练过
 # （[3.4.2 节](https://arxiv.org/abs/2407.21783v3)）。Llama 4 里旋转的层从不看得比训练时更远，够到多远与它无关。[Gemma 4](#configs?model=Gemma+4+31B&read=131072) 则根本没有这种限制：
-# 256 对里有 192 对静止，其余的在 188 个位置之内就转一圈。
+# 256 对里有 192 对静止，其余的里最慢的一对，188 个位置转一圈。
 #
 # <!-- touch: configs -->
 
 # %% [markdown] lang="en"
-# [RULER](https://arxiv.org/abs/2404.06654) hides several things among look-alikes, follows chains of names, and counts
-# words. From the reach to twice it, [the score](https://github.com/NVIDIA/RULER/blob/c3f5e3b4f87f97e048793bb510a3a6b19a46bf3a/README.md) of Llama 2
-# with PI to 32K (Together 7B) falls from 63.0 to 0.0, and that of Llama 3.1 8B, which was trained there as well, from 84.7 to 77.0. Angles do
-# not decide alone: [there](https://github.com/NVIDIA/RULER/blob/c3f5e3b4f87f97e048793bb510a3a6b19a46bf3a/README.md), at 128K, Mistral Large has 23.7 left.
+# What the reach costs: in [RULER](https://arxiv.org/abs/2404.06654), a test of finding, following and counting, [the score](https://github.com/NVIDIA/RULER/blob/c3f5e3b4f87f97e048793bb510a3a6b19a46bf3a/README.md) of
+# Llama 2 with PI to 32K (Together 7B) falls from 63.0 at its reach to 0.0 at twice that; that of Llama 3.1 8B, which was trained there
+# as well, from 84.7 to 77.0.
 
 # %% [markdown] lang="zh"
-# [RULER](https://arxiv.org/abs/2404.06654) 在相像的东西里藏几样要找的，让模型顺着一串名字找下去，还让它数词。从够得到的长度到它的两倍，用 PI 拉到 32K 的 Llama 2（Together 7B）
-# [得分](https://github.com/NVIDIA/RULER/blob/c3f5e3b4f87f97e048793bb510a3a6b19a46bf3a/README.md)从 63.0 掉到 0.0；Llama 3.1 8B 在那里训练过，
-# 从 84.7 降到 77.0。不是只看角度：[同一张表里](https://github.com/NVIDIA/RULER/blob/c3f5e3b4f87f97e048793bb510a3a6b19a46bf3a/README.md)，128K 处的 Mistral Large 只剩 23.7。
+# 超出够得到的长度，代价有多大？[RULER](https://arxiv.org/abs/2404.06654) 考模型查找、追踪和计数：用 PI 拉到 32K 的 Llama 2（Together 7B）
+# [得分](https://github.com/NVIDIA/RULER/blob/c3f5e3b4f87f97e048793bb510a3a6b19a46bf3a/README.md)从 63.0 掉到两倍长度处的 0.0；
+# Llama 3.1 8B 在那里训练过，只从 84.7 降到 77.0。
 
 # %% [markdown] lang="en"
 # ## Inside a trained model
