@@ -384,6 +384,9 @@ axes.set_yticks(range(4), layers)
 axes.invert_yaxis()
 axes.set_title("Only a mask, or a position code, notices a shuffle")
 plt.show()
+turned_round = x.flip(0)  # the keys with their values; the queries stay
+mixed = torch.softmax(x @ W_Q @ (turned_round @ W_K).T / DIM**0.5, dim=-1) @ (turned_round @ W_V)
+torch.testing.assert_close(mixed, attend(x))  # invariant
 
 # %% [markdown] lang="en"
 # The first two rows differ by rounding only, the last two by far more.

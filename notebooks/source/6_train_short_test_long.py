@@ -481,7 +481,7 @@ print("All six hold for each of the three seeds.")
 # hypothesis is right, and what would prove it wrong?
 
 # %% [markdown] lang="zh" short=true
-# ## 是哪些对坏了事？
+# ## 是哪些特征对坏了事？
 #
 # 第 5 节的假设是：RoPE 在窗口之外失灵，原因在**低频对**，它们在训练中没有转满过一圈，于是碰到了新的角度。在我们这里，
 # 就是第 3 到第 7 对；**高频对**是第 0 到第 2 对，它们见过整个圆。检验一个原因，就是把它拿掉，别的都不动。
@@ -784,7 +784,7 @@ to_touch("attention", {"edges": edges, "trained": TRAINED, "blocks": len(models[
 # %% [markdown] lang="zh"
 # [不加改动](#attention?reading=none)时，第二个块的头会跳到几百个字符之前的键上去；在高频对看来，这些键和近处的差不多。把它
 # 们区别开来是低频对的事，而在训练窗口从未出现过的角度上，低频对弄错了。[截住](#attention?reading=slow+pairs)之后，它们把所有
-# 这些键都看作在距离 63 处：约六分之五的权重留在训练时学会看的地方。（在手册里，你可以在下面选一个头，再截住一些对。）
+# 这些键都看作在距离 63 处：约六分之五的权重留在训练时学会看的地方。（在手册里，你可以在下面选一个头，再截住一些特征对。）
 #
 # <!-- touch: attention -->
 #

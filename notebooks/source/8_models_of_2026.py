@@ -73,7 +73,7 @@ def rotate(x: Tensor, angles: Tensor) -> Tensor:
 # %% [markdown] lang="zh"
 # ## 只旋转一部分
 #
-# RoPE 的得分是对各对求和。记 $\Delta = m - n$，让其中一些对静止不动，即 $\theta_i = 0$：
+# RoPE 的得分是对各对求和。记 $\Delta = m - n$，让其中一些特征对静止不动，即 $\theta_i = 0$：
 #
 # $$
 # S_{mn} = \mathrm{Re} \sum_{\text{转动}} q_i\, k_i^*\, e^{\mathrm{j} \Delta \theta_i}
@@ -83,11 +83,11 @@ def rotate(x: Tensor, angles: Tensor) -> Tensor:
 # 第二个和不知道距离。它就是同一个头里的一个 NoPE 模型的得分，文本有多长，含义就能传多远。**部分旋转**就是给它留出地方。
 # 但是该让哪些对静止？现有两种回答，都叫“部分”：
 #
-# - **窄一些的 RoPE**：把一个头的前面若干个特征当作一整个头来旋转：$\theta_i = b^{-2i/d}$ 里的 $d$ 换成它们的个数，于是这些对照样从快
+# - **窄一些的 RoPE**：把一个头的前面若干个特征当作一整个头来旋转：$\theta_i = b^{-2i/d}$ 里的 $d$ 换成它们的个数，于是这些特征对照样从快
 #   排到慢。GPT-J、GPT-NeoX 和 GLM 都是这样
 #   （[transformers 里的 GLM](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/glm/modeling_glm.py)）。
 # - **p-RoPE**：频率还是整个头的频率，让*慢*的特征对停下来。[Barbero 等，2024](https://arxiv.org/abs/2410.06205) 发现，训练好的 Gemma 7B
-#   用低频对承载含义：这些对在短文本里几乎不动，到了长文本里就把话说乱了；于是提出这个办法。Gemma 4 在能看到全文的层里用它
+#   用低频对承载含义：这些特征对在短文本里几乎不动，到了长文本里就把话说乱了；于是提出这个办法。Gemma 4 在能看到全文的层里用它
 #   （[transformers 里的配置](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gemma4/configuration_gemma4.py)：
 #   `proportional`，比例 0.25，底数 1,000,000，每个头 512 个特征）。
 
@@ -934,7 +934,7 @@ IN_CHUNKS = {"Llama 4 Scout"}  # its rotating layers see no distance beyond trai
 #
 # </details>
 #
-# **先预测，再往下跑**：直到宣传的长度，哪些模型能让每一对都停留在训练见过的角度上？哪些对根本不带位置？“够到”的意思与第 5 节相同：
+# **先预测，再往下跑**：直到宣传的长度，哪些模型能让每一对都停留在训练见过的角度上？哪些特征对根本不带位置？“够到”的意思与第 5 节相同：
 # *频率还是训练时的频率*、还没有用新频率微调的时候，从没见过的角度第一次出现在哪个长度。
 
 # %%
@@ -1178,7 +1178,7 @@ assert (round(float(large["first"].mean()), 2), float(small["first"].max()) < 0.
 
 # %% [markdown] lang="zh"
 # 左图：各对有多长（查询乘键），是所有头的平均。12 个低频对占了 0.69，最长的是平均的 5.5 倍，在窗口之内转三分之一圈。`make demo` 的小模型
-# 只在 64 个字符上训练，也有这样一个峰。但长的不一定用来定位：上面那个头，最长的一对正好是它用不着的。几乎不转的对可以承载含义。
+# 只在 64 个字符上训练，也有这样一个峰。但长的不一定用来定位：上面那个头，最长的一对正好是它用不着的。几乎不转的特征对可以承载含义。
 # 右图也是所有头的平均：小模型看近处，大模型远近都看；0.26 的权重放在 token 0 上，就是前面说的汇点，小模型没有。
 #
 # 一段 12,288 个 token 的文本，比窗口长一半，沿途的损失如下；各种办法的倍数都取 2：
