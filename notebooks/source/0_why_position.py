@@ -515,8 +515,7 @@ with quiet():
 # <!-- touch: hand -->
 
 # %% [markdown] lang="en"
-# **Next:** [notebook 1](1_before_rope.ipynb) starts with the obvious code, the number $p$ itself, and finds out
-# what is wrong with it.
+# **Next:** [notebook 1](1_before_rope.ipynb) starts with the obvious code, the number $p$ itself.
 
 # %% [markdown] lang="zh"
-# **下一节：**[第 1 节](1_before_rope.ipynb)从最直接的编码开始，也就是数字 $p$ 本身，看看它有什么毛病。
+# **下一节：**[第 1 节](1_before_rope.ipynb)从最直接的编码开始，也就是数字 $p$ 本身。

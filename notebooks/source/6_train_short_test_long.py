@@ -778,8 +778,8 @@ to_touch("attention", {"edges": edges, "trained": TRAINED, "blocks": len(models[
 # ## Now stretch RoPE, without training
 #
 # Take the trained RoPE model and change only its frequencies, for $s = 8$ times the length $L = 64$, by the formulas of
-# notebook 5, with NTK's factor $\kappa = s$. YaRN has **two ramps in use**: the paper's is linear in the turns, that of
-# the authors' code linear in the index $i$, between rounded ends. Both have $\alpha = 1$, $\beta = 32$ for Llama.
+# notebook 5, with NTK's factor $\kappa = s$. YaRN has the **two ramps** of notebook 5, over turns and over pairs, with
+# $\alpha = 1$ and $\beta = 32$, as for Llama.
 
 # %% [markdown] lang="zh"
 # [不加改动](#attention?reading=none)时，第二个块的头会跳到几百个字符之前的键上去；在高频对看来，这些键和近处的差不多。把它
@@ -790,8 +790,8 @@ to_touch("attention", {"edges": edges, "trained": TRAINED, "blocks": len(models[
 #
 # ## 现在拉长 RoPE，不训练
 #
-# 拿训练好的 RoPE 模型，只改频率，目标是 $L = 64$ 的 $s = 8$ 倍，公式见第 5 节，NTK 的倍数取 $\kappa = s$。YaRN **实际使用的斜坡有两种**：
-# 论文的按圈数线性变化，作者的代码按编号 $i$ 线性变化，两端取整。对 Llama，两者都取 $\alpha = 1$、$\beta = 32$。
+# 拿训练好的 RoPE 模型，只改频率，目标是 $L = 64$ 的 $s = 8$ 倍，公式见第 5 节，NTK 的倍数取 $\kappa = s$。YaRN 有第 5 节的**两种斜坡**，按圈数和按编号，
+# 都像 Llama 那样取 $\alpha = 1$、$\beta = 32$。
 
 # %%
 STRETCH = LONGEST // TRAINED  # s
@@ -824,17 +824,15 @@ ends_at = [round(TRAINED * STRETCH ** (i / 7)) for i in (3, 4, 5, 7)]
 assert (round(circles[3].item()), round(8 ** (3 / 7), 1), ends_at) == (199, 2.4, [156, 210, 283, 512])
 
 # %% [markdown] lang="en"
-# With $\beta = 32$ over turns *no* pair is left alone: even the fastest makes only 10.2 turns in 64 characters. ($\beta = 32$ was found for Llama.)
+# With $\beta = 32$ over turns *no* pair is left alone: even the fastest makes only 10.2 turns in 64 characters.
 #
-# **Dynamic** scaling has no single set of frequencies. At length $l$ it takes $s = l/L$, so all angles but those of
-# pair 0 change whenever the text has grown, those of old keys too. We read block by block, 64 more characters each
-# time, and compute all keys afresh. (Exercise 5.5 shows what a cache of keys rotated earlier does.)
+# **Dynamic** scaling takes $s = l/L$ at length $l$. We read block by block, 64 more characters each time, and compute all keys
+# afresh (exercise 5.5 showed why).
 
 # %% [markdown] lang="zh"
-# 按圈数斜坡、$\beta = 32$ 时，*没有一对*能保持原样：最快的一对在 64 个字符里也只转 10.2 圈。（$\beta = 32$ 是为 Llama 找到的。）
+# 按圈数斜坡、$\beta = 32$ 时，*没有一对*能保持原样：最快的一对在 64 个字符里也只转 10.2 圈。
 #
-# **动态**缩放没有固定的一组频率。长度为 $l$ 时取 $s = l/L$，因此文本每变长一点，除第 0 对以外，所有角度都要变，旧的键
-# 也不例外。我们一块一块地读，每次多读 64 个字符，并把所有的键重新计算一遍。（缓存里存着早先旋转过的键会怎样，见练习 5.5。）
+# **动态**缩放在长度为 $l$ 时取 $s = l/L$。我们一块一块地读，每次多读 64 个字符，并把所有的键重新计算一遍（为什么，见练习 5.5）。
 
 # %%
 stretched = {name: read_all(models["RoPE"], **scaling) for name, scaling in scalings.items() if name != "as trained"}
@@ -936,13 +934,10 @@ print("All eight hold for each of the three seeds.")
 # %% [markdown] lang="en"
 # ## What each scaling costs
 #
-# - **PI** meets no new angle, and is bad from the first characters on. It slows *every* pair, also pair 0, which told
-#   neighbours apart: the last character now looks like an eighth of a step away. (PI was proposed with fine-tuning,
-#   which repairs this.)
-# - **NTK-aware** starts well and breaks before 512. Pair $i$ is slowed by $8^{i/7}$. Pair 3 has seen $64$ positions'
-#   worth of a circle of 199; slowed by $8^{3/7} = 2.4$, it runs out of seen angles at 156 characters, pair 4 at 210,
-#   pair 5 at 283, and only the last one lasts to 512. *A factor of 8 does not give 8 times the context* (YaRN, 3.1,
-#   says the same of larger models).
+# - **PI** meets no new angle, and is bad from the first characters on: with pair 0 slowed, the last one looks like an eighth of a step
+#   away (notebook 5).
+# - **NTK-aware** starts well and breaks before 512. Pair $i$ is slowed by $8^{i/7}$, so pair 3 runs out of seen
+#   angles at 156 characters, pair 4 at 210, pair 5 at 283, and only the last one lasts to 512.
 # - **Dynamic** is the trained model itself within the window. Beyond it, $s = l/L$ is always the bare minimum, and
 #   NTK-aware needs more: at 200 to 300 characters, the fixed 8 is even better.
 # - **YaRN** leaves pair 0 alone, interpolates all pairs with less than one turn completely, and pays a little in the
@@ -952,11 +947,9 @@ print("All eight hold for each of the three seeds.")
 # %% [markdown] lang="zh"
 # ## 每种缩放的代价
 #
-# - **PI** 遇不到新的角度，却从头几个字符起就很差。它放慢了*每一对*，包括区分相邻字符的第 0 对：前一个字符现在看上去只
-#   隔了八分之一步。（PI 提出时本来就配合微调使用，微调可以补救。）
-# - **NTK-aware** 开头很好，不到 512 就垮了。第 $i$ 对放慢 $8^{i/7}$ 倍。第 3 对的圆周是 199 个位置，它只见过 $64$ 个
-#   位置那么长的一段弧；放慢 $8^{3/7} = 2.4$ 倍，到 156 个字符就用完了见过的角度，第 4 对到 210，第 5 对到 283，只有最
-#   后一对能撑到 512。*倍数取 8，并不能得到 8 倍的上下文*（YaRN 3.1 节对大模型也这么说）。
+# - **PI** 遇不到新的角度，却从头几个字符起就很差：第 0 对也放慢了，前一个字符看上去只隔了八分之一步（第 5 节）。
+# - **NTK-aware** 开头很好，不到 512 就垮了。第 $i$ 对放慢 $8^{i/7}$ 倍，所以第 3 对到 156 个字符就用完了见过的角度，第 4 对到 210，第 5 对到
+#   283，只有最后一对能撑到 512。
 # - **动态 NTK** 在训练窗口之内就是原来的模型。窗口之外，$s = l/L$ 总是刚好够的最小值，而 NTK-aware 需要更大的值：
 #   在 200 到 300 个字符处，固定取 8 反而更好。
 # - **YaRN** 不动第 0 对，对转不满一圈的各对完全插值，在训练窗口之内略有损失。用哪种斜坡，与选哪种方法

@@ -500,10 +500,7 @@ plt.show()
 #
 # ## NoPE: let them count
 #
-# The black curves stand for a model with no code at all. Notebook 0 showed the crack through which order gets in:
-# under a causal mask, a head that weighs all tokens alike gives the first one the share $a_n = 1/(n + 1)$ at position
-# $n$, and $n = 1/a_n - 1$ can be read off by the next layers. That is an absolute position. Can such a model also
-# look at *distances*?
+# The black curves stand for a model with no code at all. In notebook 0 such a model read its absolute position $n$ off the share $1/(n + 1)$ of the first token. Can it also look at *distances*?
 #
 # Suppose a first layer has written $n$ into each token, with a 1 beside it. That is the code $(n, 1)$ from notebook
 # 1, the integers with a bias. Let one head have the query $(-\rho m,\, \rho)$ and the key $(1,\, n)$, both linear in it.
@@ -523,8 +520,7 @@ plt.show()
 #
 # ## NoPE：让模型自己数
 #
-# 黑线代表完全没有编码的模型。第 0 节找到了词序渗进来的那道缝：在因果掩码之下，一个对所有 token 一视同仁的头，在位置 $n$ 上给首
-# token 的份额是 $a_n = 1/(n + 1)$，后面的层可以由此读出 $n = 1/a_n - 1$。这是绝对位置。这样的模型也能看*距离*吗？
+# 黑线代表完全没有编码的模型。在第 0 节，这样的模型由首 token 的份额 $1/(n + 1)$ 读出了自己的绝对位置 $n$。它也能看*距离*吗？
 #
 # 假设第一层已经把 $n$ 写进了每个 token，旁边还有一个 1。这就是第 1 节的编码 $(n, 1)$，带偏置的整数。设一个头的查询是
 # $(-\rho m,\, \rho)$，键是 $(1,\, n)$，两者都是它的线性函数。点积是

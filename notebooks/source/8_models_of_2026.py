@@ -1174,49 +1174,64 @@ assert (round(float(large["first"].mean()), 2), float(small["first"].max()) < 0.
 # Pairs that hardly turn can carry what words mean. Right, in the mean of all heads: the small model looks near, the large one at
 # every distance; 0.26 of their weight lies on token 0, the sink of above, which the small model lacks.
 #
-# The loss along a text of 12,288 tokens, half as long again as the window, each remedy with the factor 2:
+# Now the loss along a text. Left, 12,288 tokens, half as many again as the window, each remedy with the factor 2. Right, what they cost
+# where nothing is to mend: the model is said to have a window of 2,048, and reads 8,192, which it can do by itself, with the factor 4.
+# Dynamic NTK takes as its factor what each length asks for, with all keys afresh.
 
 # %% [markdown] lang="zh"
 # 左图：各对有多长（查询乘键），是所有头的平均。12 个低频对占了 0.69，最长的是平均的 5.5 倍，在窗口之内转三分之一圈。`make demo` 的小模型
 # 只在 64 个字符上训练，也有这样一个峰。但长的不一定用来定位：上面那个头，最长的一对正好是它用不着的。几乎不转的特征对可以承载含义。
 # 右图也是所有头的平均：小模型看近处，大模型远近都看；0.26 的权重放在 token 0 上，就是前面说的汇点，小模型没有。
 #
-# 一段 12,288 个 token 的文本，比窗口长一半，沿途的损失如下；各种办法的倍数都取 2：
+# 再看沿途的损失。左图：12,288 个 token 的文本，比窗口长一半，各种办法的倍数取 2。右图：本来不用缩放时的代价：硬说窗口只有 2,048，让模型用倍数 4 去读
+# 8,192 个 token，而它不缩放也读得了。动态 NTK 按当前长度取倍数，所有的键重新旋转。
 
 # %%
-figure, axes = plt.subplots(figsize=(5.2, 3.2))
-places = 512 * (torch.arange(24) + 0.5)
-curves = {name: torch.tensor(measured(name)) for name in ("none", "PI", "NTK-aware", "YaRN")}
-for name, losses in curves.items():
-    colour, dashes, marker = look(name)
-    axes.plot(places, losses, color=colour, linestyle=dashes, marker=marker, markersize=3, label=name)
-shade_beyond(axes, WINDOW, 12_288, "beyond the window")
-axes.set(xlabel="position, in tokens", ylabel="loss, nats per token", xlim=(0, 12_288), ylim=(1.4, 4.3))
+methods = ("none", "YaRN", "NTK-aware", "dynamic NTK", "PI")
+curves = {name: torch.tensor(measured(name)) for name in methods}
+added = {name: torch.tensor(measured(f"{name} unneeded")) - curves["none"][:16] for name in methods[1:]}
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 3.3))
+for axes, lines in ((left, curves), (right, added)):
+    for name, losses in lines.items():
+        colour, dashes, marker = look(name)
+        places = 512 * (torch.arange(len(losses)) + 0.5)
+        axes.plot(places, losses, color=colour, linestyle=dashes, marker=marker, markersize=3, label=name)
+shade_beyond(left, WINDOW, 12_288, "beyond the window")
+left.set(xlabel="position, in tokens", ylabel="loss, nats per token", xlim=(0, 12_288), ylim=(1.4, 4.3))
+right.set(xlabel="position, in tokens", ylabel="added by scaling", xlim=(0, WINDOW), ylim=(-0.02, 0.3))
 within, beyond = (
-    {name: float(each[part].mean()) for name, each in curves.items()} for part in (slice(16), slice(20, 24))
+    {name: round(float(each[part].mean()), 2) for name, each in curves.items()} for part in (slice(16), slice(20, 24))
 )
-finding = f"Within the window: {within['none']:.2f}; PI {within['PI']:.2f}. In the last 2,048 tokens:"
+more = {name: round(float(each.mean()), 2) for name, each in added.items()}
+said = f"Left, last 2,048 tokens: none {beyond['none']:.2f}, NTK-aware {beyond['NTK-aware']:.2f}, YaRN {beyond['YaRN']:.2f}."
 headline(
     figure,
-    f"{finding}\nno scaling {beyond['none']:.2f}, NTK-aware {beyond['NTK-aware']:.2f}, YaRN {beyond['YaRN']:.2f}",
+    f"{said}\nRight, where nothing was to mend: YaRN adds {more['YaRN']:.2f}, PI {more['PI']:.2f} (not in sight)",
 )
-name_lines(axes)
+name_lines(left, right)
 plt.show()
-methods = ("none", "YaRN", "NTK-aware", "PI")
-said = [(round(within[name], 2), round(beyond[name], 2)) for name in methods]
-assert said == [(2.40, 3.32), (2.43, 2.46), (2.44, 2.50), (3.45, 3.56)]  # what the text says
+assert [within[name] for name in methods] == [2.40, 2.43, 2.44, 2.40, 3.45]  # what the text says
+assert [beyond[name] for name in methods] == [3.32, 2.46, 2.50, 2.46, 3.56]
+assert more == {"YaRN": 0.12, "NTK-aware": 0.11, "dynamic NTK": 0.04, "PI": 2.27}
+assert (float(added["dynamic NTK"][:4].abs().max()), round(float(added["dynamic NTK"][12:].mean()), 2)) == (0, 0.09)
 assert round(WINDOW * 2 ** (20 / 31), -2) == 12_800  # where pair 20, the first slow one, comes to a new angle
 
 # %% [markdown] lang="en"
 # As notebooks 5 and 6 said, at a thousand times the size. Past its window the model as trained loses its way: 2.40 within, 3.32
 # in the last 2,048 tokens. YaRN, without any training, holds it: 2.43 and 2.46. So does NTK-aware, 2.44 and 2.50, whose reach at this
 # factor is about 12,800. PI costs a whole nat from the first token on, 3.45 within the window: heads that looked one back
-# look two back. (One model, one text, one factor.)
+# look two back. Dynamic NTK pays nothing within the window, and has 2.46 at the end.
+#
+# Right: a factor that is not needed is not free. With 4, YaRN adds 0.12 nats, NTK-aware 0.11, at every position, also the first ones; PI adds
+# 2.27. Dynamic NTK adds nothing up to the window that it was told, and 0.09 in the last 2,048 tokens. (One model, one text.)
 
 # %% [markdown] lang="zh"
 # 第 5、6 节说的，在一千倍大的模型上又见到了。超出窗口，不加改动的模型就迷失了：窗口之内 2.40，最后 2,048 个 token 是 3.32。YaRN 不用训练就稳得住：
 # 2.43 和 2.46。NTK-aware 也一样，2.44 和 2.50，它在这个倍数下约够到 12,800。PI 从第一个 token 起就多出整整 1 nat，窗口之内已是 3.45：往前看一个的头，都去看两个了。
-# （只是一个模型、一段文本、一个倍数。）
+# 动态 NTK 在窗口之内没有代价，末尾是 2.46。
+#
+# 右图：不需要的倍数也不是白给的。倍数取 4，YaRN 多出 0.12 nat，NTK-aware 多出 0.11，每个位置都一样，最前面的也不例外；PI 多出 2.27。动态 NTK 在硬说的窗口之内没有代价，
+# 最后 2,048 个 token 多出 0.09。（只是一个模型、一段文本。）
 
 # %% [markdown] lang="en" short=true
 # ## What should I do?
