@@ -1175,7 +1175,7 @@ assert (round(float(large["first"].mean()), 2), float(small["first"].max()) < 0.
 # every distance; 0.26 of their weight lies on token 0, the sink of above, which the small model lacks.
 #
 # Now the loss along a text. Left, 12,288 tokens, half as many again as the window, each remedy with the factor 2. Right, what they cost
-# where nothing is to mend: the model is said to have a window of 2,048, and reads 8,192, which it can do by itself, with the factor 4.
+# where no scaling is needed: we pretend that the window is 2,048 tokens, and let the model read 8,192, which it can do unscaled, with the factor 4.
 # Dynamic NTK takes as its factor what each length asks for, with all keys afresh.
 
 # %% [markdown] lang="zh"
@@ -1198,7 +1198,7 @@ for axes, lines in ((left, curves), (right, added)):
         axes.plot(places, losses, color=colour, linestyle=dashes, marker=marker, markersize=3, label=name)
 shade_beyond(left, WINDOW, 12_288, "beyond the window")
 left.set(xlabel="position, in tokens", ylabel="loss, nats per token", xlim=(0, 12_288), ylim=(1.4, 4.3))
-right.set(xlabel="position, in tokens", ylabel="added by scaling", xlim=(0, WINDOW), ylim=(-0.02, 0.3))
+right.set(xlabel="position, in tokens", ylabel="loss added, nats per token", xlim=(0, WINDOW), ylim=(-0.02, 0.3))
 within, beyond = (
     {name: round(float(each[part].mean()), 2) for name, each in curves.items()} for part in (slice(16), slice(20, 24))
 )
@@ -1206,7 +1206,7 @@ more = {name: round(float(each.mean()), 2) for name, each in added.items()}
 said = f"Left, last 2,048 tokens: none {beyond['none']:.2f}, NTK-aware {beyond['NTK-aware']:.2f}, YaRN {beyond['YaRN']:.2f}."
 headline(
     figure,
-    f"{said}\nRight, where nothing was to mend: YaRN adds {more['YaRN']:.2f}, PI {more['PI']:.2f} (not in sight)",
+    f"{said}\nRight, where no scaling was needed: YaRN adds {more['YaRN']:.2f}, PI {more['PI']:.2f} (off the scale)",
 )
 name_lines(left, right)
 plt.show()
@@ -1223,7 +1223,7 @@ assert round(WINDOW * 2 ** (20 / 31), -2) == 12_800  # where pair 20, the first 
 # look two back. Dynamic NTK pays nothing within the window, and has 2.46 at the end.
 #
 # Right: a factor that is not needed is not free. With 4, YaRN adds 0.12 nats, NTK-aware 0.11, at every position, also the first ones; PI adds
-# 2.27. Dynamic NTK adds nothing up to the window that it was told, and 0.09 in the last 2,048 tokens. (One model, one text.)
+# 2.27. Dynamic NTK adds nothing up to the pretended window, and 0.09 in the last 2,048 tokens. (One model, one text.)
 
 # %% [markdown] lang="zh"
 # 第 5、6 节说的，在一千倍大的模型上又见到了。超出窗口，不加改动的模型就迷失了：窗口之内 2.40，最后 2,048 个 token 是 3.32。YaRN 不用训练就稳得住：
