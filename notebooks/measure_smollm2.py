@@ -13,7 +13,7 @@ import json
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from importlib.metadata import distribution
@@ -182,7 +182,7 @@ def _rounded(x: Tensor) -> list[Any]:
     return [_rounded(row) for row in x] if x.dim() > 1 else [float(f"{value:.3g}") for value in x.tolist()]
 
 
-def scalings(window: int, factor: float, longest: int) -> dict[str, Callable[[], list[float]]]:
+def scalings(window: int, factor: float, longest: int) -> Mapping[str, Callable[[], list[float]]]:
     """How to measure the losses with each scaling, for a window of this length."""
     fixed = {
         "YaRN": yarn_scaling(HEAD_DIM, BASE, factor=factor, original_length=window, ramp="pairs"),
