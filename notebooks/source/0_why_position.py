@@ -384,6 +384,9 @@ axes.set_yticks(range(4), layers)
 axes.invert_yaxis()
 axes.set_title("Only a mask, or a position code, notices a shuffle")
 plt.show()
+turned_round = x.flip(0)  # the keys with their values; the queries stay
+mixed = torch.softmax(x @ W_Q @ (turned_round @ W_K).T / DIM**0.5, dim=-1) @ (turned_round @ W_V)
+torch.testing.assert_close(mixed, attend(x))  # invariant
 
 # %% [markdown] lang="en"
 # The first two rows differ by rounding only, the last two by far more.
@@ -512,8 +515,7 @@ with quiet():
 # <!-- touch: hand -->
 
 # %% [markdown] lang="en"
-# **Next:** [notebook 1](1_before_rope.ipynb) starts with the obvious code, the number $p$ itself, and finds out
-# what is wrong with it.
+# **Next:** [notebook 1](1_before_rope.ipynb) starts with the obvious code, the number $p$ itself.
 
 # %% [markdown] lang="zh"
-# **下一节：**[第 1 节](1_before_rope.ipynb)从最直接的编码开始，也就是数字 $p$ 本身，看看它有什么毛病。
+# **下一节：**[第 1 节](1_before_rope.ipynb)从最直接的编码开始，也就是数字 $p$ 本身。

@@ -196,7 +196,7 @@ assert flips == {(7, 8): 4, (0, 15): 4, (0, 8): 1}  # what the text says
 # %% [markdown] lang="en"
 # ### Exercise 1.1 · No matrix does it (2 points)
 #
-# Proofs are good, and so is a measuring device for any code. Write `shift_residual`. It takes the codes of some
+# Write `shift_residual`, a measuring device for any code. It takes the codes of some
 # positions, as rows of `before`, and those of the shifted positions, as rows of `after`. It finds the matrix $M$ that
 # comes closest to mapping each row $z_p$ to the row $z'_p$, in the sense of least squares, and returns the root of the
 # mean, over all $n \cdot d'$ entries ($d'$ is the number of columns of `after`), of what is left:
@@ -219,7 +219,7 @@ assert flips == {(7, 8): 4, (0, 15): 4, (0, 8): 1}  # what the text says
 # %% [markdown] lang="zh"
 # ### 练习 1.1 · 没有矩阵做得到（2 分）
 #
-# 证明很好，再有一把适用于任何编码的尺子也很好。写出 `shift_residual`：`before` 的各行是一些位置的编码，`after` 的各行是
+# 写出 `shift_residual`，一把适用于任何编码的尺子：`before` 的各行是一些位置的编码，`after` 的各行是
 # 平移之后的编码。它找出最小二乘意义下最接近“把每一行 $z_p$ 映到 $z'_p$”的矩阵 $M$，并对全部 $n \cdot d'$ 个元素（$d'$ 是
 # `after` 的列数）返回剩余误差的均方根：
 #
@@ -685,9 +685,6 @@ plt.show()
 # generator drew them. Do sinusoids, which have a rule, read longer texts? Not by themselves: training has no reason to
 # find $M_\delta$, only something that agrees with it on the trained positions. Notebook 6 watches both.
 #
-# Sinusoids have the right geometry: a shift is a rotation. But they are *added* to the token, behind matrices that do
-# not respect the geometry, and mixed with its content.
-#
 # **Next:** [notebook 2](2_deriving_rope.ipynb) turns the question round: which code makes the score of two tokens
 # depend on their contents and their distance, and on nothing else?
 
@@ -715,7 +712,5 @@ plt.show()
 #
 # 麻烦在表的边缘：只有长到那里的文本，才会训练到那一行，其余各行还是随机数生成器给出的样子。正弦编码有规则，能读更长的文本吗？光靠它自己不行：
 # 训练没有理由恰好找到 $M_\delta$，只需要在训练过的位置上与它一致。这两种情形，第 6 节都看得到。
-#
-# 正弦编码的几何是对的：平移就是旋转。但它是*加*到 token 上的，又隔着不尊重这种几何的矩阵，还和内容混在一起。
 #
 # **下一节：**[第 2 节](2_deriving_rope.ipynb)把问题反过来问：什么样的编码，能让两个 token 的得分只取决于各自的内容和它们的距离？

@@ -1,15 +1,15 @@
 # %% [markdown] lang="en"
 # # 2 · Deriving RoPE
 #
-# This notebook turns the question round. We do not start from a code and hope. We write down what attention scores
-# should obey, and solve for the code. One family of solutions comes out: **rotate the query and the key**. This is the
+# This notebook writes down what attention scores should obey, and solves for the code. One family of
+# solutions comes out: **rotate the query and the key**. This is the
 # rotary position embedding, RoPE, of [Su et al., 2021](https://arxiv.org/abs/2104.09864v5), which [a post of
 # Su's](https://kexue.fm/archives/8265) told first.
 
 # %% [markdown] lang="zh"
 # # 2 · 推导 RoPE
 #
-# 这一节把问题倒过来问。我们不先想出一种编码再碰运气，而是先写下注意力得分应当满足的条件，再把编码解出来。
+# 这一节先写下注意力得分应当满足的条件，再把编码解出来。
 # 解出来的是这样一族：**旋转查询和键**。这就是旋转位置编码 RoPE（[苏剑林等，2021](https://arxiv.org/abs/2104.09864v5)；最早见于[他的一篇文章](https://kexue.fm/archives/8265)）。
 
 # %%
@@ -320,13 +320,10 @@ with quiet():
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en"
-# Look at it with $\theta = 0.35$. In the first two panels the positions differ, but their distance is 3 in both. The
-# two arrows have turned together, so the angle between them, and with it the score, is the same. In the third panel the
-# distance is 5, and the score is another.
+# With $\theta = 0.35$, twice at the distance 3, then at 5:
 
 # %% [markdown] lang="zh"
-# 取 $\theta = 0.35$ 来看看。前两幅图里位置不同，距离都是 3：两支箭头一起转，夹角不变，得分也就不变。
-# 第三幅图里距离是 5，得分就不同了。
+# 取 $\theta = 0.35$，两次距离是 3，最后一次是 5：
 
 # %%
 theta = 0.35
@@ -963,8 +960,7 @@ plt.show()
 # had it in 2021, then [GPT-NeoX-20B](https://arxiv.org/abs/2204.06745) and [PaLM](https://arxiv.org/abs/2204.02311),
 # all before [LLaMA](https://arxiv.org/abs/2302.13971v1), whose section 2.2 gives the credit to "GPTNeo".
 #
-# **Next:** nobody multiplies by a matrix that is almost all zeros. [Notebook 3](3_three_implementations.ipynb) builds
-# the three implementations in use, and the permutation that stands between them.
+# **Next:** [notebook 3](3_three_implementations.ipynb) builds the three implementations in use, and the permutation between them.
 
 # %% [markdown] lang="zh"
 # ## 关于历史
@@ -973,5 +969,5 @@ plt.show()
 # 然后是 [GPT-NeoX-20B](https://arxiv.org/abs/2204.06745) 和 [PaLM](https://arxiv.org/abs/2204.02311)，
 # 都早于 [LLaMA](https://arxiv.org/abs/2302.13971v1)；LLaMA 论文的 2.2 节自己注明，这一点取自“GPTNeo”。
 #
-# **下一节**：没有人会真的去乘一个几乎全是零的矩阵。[第 3 节](3_three_implementations.ipynb)动手写出通行的三种实现，
+# **下一节**：[第 3 节](3_three_implementations.ipynb)动手写出通行的三种实现，
 # 以及隔在它们之间的那个置换。

@@ -947,14 +947,9 @@ assert (in_pieces - at_once).abs().max() < 1e-12
 assert (turned - defined).abs().max() < 1e-12
 
 # %% [markdown] lang="en"
-# Of a code base, ask which layout it has; of a checkpoint, for which of the two it was trained, and whether anyone has
-# reordered it since.
-#
 # **Next:** [notebook 4](4_decay_and_precision.ipynb) asks how scores fall with distance, whether they do at all, and
 # what becomes of the angles in 16 bits.
 
 # %% [markdown] lang="zh"
-# 面对一份代码，要问它用哪种排布；面对一份检查点，要问它是按哪一种训练的，后来有没有人重排过。
-#
 # **下一节**：[第 4 节](4_decay_and_precision.ipynb)要问的是，得分随距离怎样下降、究竟是不是在下降，
 # 以及角度存成 16 位之后会怎样。

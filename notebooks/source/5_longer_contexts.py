@@ -143,10 +143,10 @@ plt.show()
 # %% [markdown] lang="zh"
 # 图中的三角形是在 $L$ 之内转不满一圈的特征对。在对数坐标下，波长排成一条直线，因为
 # $\ln \lambda_i = \ln 2\pi + \frac{2i}{d} \ln b$；它在第 45 对附近穿过 $L$。在交点左边，训练见过一对的*每一个*角度，
-# 往往见过许多遍。在交点右边，训练只见过从 0 到 $L\,\theta_i$ 的一段弧；读到 $L$ 以外，这些对就会转到训练从未碰过的角度。
+# 往往见过许多遍。在交点右边，训练只见过从 0 到 $L\,\theta_i$ 的一段弧；读到 $L$ 以外，这些特征对就会转到训练从未碰过的角度。
 #
 # 这一节的假设是：RoPE 超出训练长度就失灵，原因在*这些低频对*（[Liu 等，2023](https://arxiv.org/abs/2310.05209v2)
-# 把认得整个圆的特征数叫作临界维度，并由它推出模型能读多远）。下面的补救办法都由此而来：让这些对慢下来，
+# 把认得整个圆的特征数叫作临界维度，并由它推出模型能读多远）。下面的补救办法都由此而来：让这些特征对慢下来，
 # 留在认识的那段弧上。[第 6 节](6_train_short_test_long.ipynb)会一对一对地检验这个假设。
 
 # %% [markdown] lang="en" short=true
@@ -442,7 +442,7 @@ with quiet():
 #
 # 许多程序就是这样写的：`(c_kappa * beta) ** (d / 2)`。最高一位 $i = d/2 - 1$ 恰有 ${c_\kappa}^{i} = \kappa$，正是我们要的。
 #
-# 放慢的倍数，$i = 0$ 时是 1，最后一对是 $\kappa$，中间的*都小于* $\kappa$，包括那些本该放慢整整 $\kappa$ 倍的慢对。这样够得到多远？
+# 放慢的倍数，$i = 0$ 时是 1，最后一对是 $\kappa$，中间的*都小于* $\kappa$，包括那些本该放慢整整 $\kappa$ 倍的低频对。这样够得到多远？
 
 # %%
 theta = frequencies()
@@ -595,12 +595,12 @@ plt.show()
 # **Task 4** takes the smallest *even* number $k'$ with $k' L \ge l$: stairs, so that tables are made anew once in two lengths and not
 # at every token. Its switch `dynamic` says what becomes of the new tables. If it is off, they serve this call; if it is on, the
 # module keeps them, and a short text after a long one is read with the large factor. Such a rule has **hysteresis**: the answer
-# depends on what was read before. Your module needs three decisions, then: is the text longer than the tables, which $k'$ does
+# depends on what was read before (in transformers, [a bug](https://github.com/huggingface/transformers/issues/25306)). Your module needs three decisions, then: is the text longer than the tables, which $k'$ does
 # it need, and what is kept. Write them down for the three calls on the right before you open `pos_emb.py`.
 
 # %% [markdown] lang="zh"
 # **任务 4** 取满足 $k' L \ge l$ 的最小*偶数* $k'$：这是阶梯，表每隔两个长度才重做一次，而不是每个 token 都重做。开关 `dynamic` 说新表怎么办：
-# 关着，只供这一次调用；开着，模块就留下它们，长文本之后的短文本也用大倍数来读。这样的规则有**滞后**（hysteresis）：答案取决于之前读过什么。
+# 关着，只供这一次调用；开着，模块就留下它们，长文本之后的短文本也用大倍数来读。这样的规则有**滞后**（hysteresis）：答案取决于之前读过什么（在 transformers 里是[一个错误](https://github.com/huggingface/transformers/issues/25306)）。
 # 所以你的模块要做三个决定：文本比表长吗，需要哪个 $k'$，留下什么。打开 `pos_emb.py` 之前，先为右图的三次调用把它们写下来。
 
 # %% [markdown] lang="en"
@@ -772,9 +772,6 @@ plt.show()
 # hardly stale, matter most. And transformers, as of version 5.23, still rotates first, for [rotating the whole cache
 # anew](#stale?tokens=12&before=yes) at each token costs time.
 #
-# A second bug of the same kind: code that keeps the large base after one long text, and reads the next short one with it
-# ([transformers#25306](https://github.com/huggingface/transformers/issues/25306)).
-#
 # <!-- touch: stale -->
 #
 # ## YaRN: treat each pair by its turns
@@ -801,9 +798,6 @@ plt.show()
 # 得分不再只取决于距离。由此*推不出*的是：这样的模型一定会胡言乱语。有人发现，用过期的键生成，效果差不多
 # （[transformers#24653](https://github.com/huggingface/transformers/pull/24653)），也许是因为最要紧的近处的键
 # 几乎没有过期。transformers 到 5.23 版仍然先旋转后缓存，因为每来一个 token 就[把整个缓存重新旋转一遍](#stale?tokens=12&before=yes)太费时间。
-#
-# 还有一个同类的错误：读过一篇长文本之后，代码保留了变大的底数，接着用它读下一篇短文本
-# （[transformers#25306](https://github.com/huggingface/transformers/issues/25306)）。
 #
 # <!-- touch: stale -->
 #
@@ -1011,13 +1005,9 @@ headline(
 plt.show()
 
 # %% [markdown] lang="en"
-# Both are YaRN, and they give different models; say which you mean. What learners ask about the code's version:
-#
-# - **Why `d - 1`, when the last pair is `d/2 - 1`?** There seems to be no reason
-#   ([minimind#602](https://github.com/jingyaogong/minimind/issues/602)). It makes a difference only if even the slowest
-#   pair turns more than $\alpha$ times, $L > 2\pi\alpha\, b^{(d-2)/d}$, which is rare.
-# - **Must the ends be rounded?** The paper has no rounding. gpt-oss does without, which transformers calls
-#   `truncate: false` ([tvm#18576](https://github.com/apache/tvm/pull/18576)).
+# Both are YaRN, and they give different models; say which you mean. (The limit `d - 1`, where the last pair is `d/2 - 1`, hardly
+# ever matters ([minimind#602](https://github.com/jingyaogong/minimind/issues/602)). gpt-oss does not round the ends, which
+# transformers calls `truncate: false` ([tvm#18576](https://github.com/apache/tvm/pull/18576)).)
 #
 # ## Blend, and sharpen
 #
@@ -1041,14 +1031,9 @@ plt.show()
 # and leaves the tables as they are.)
 
 # %% [markdown] lang="zh"
-# 两种斜坡相差很大。它们都叫 YaRN，得到的却是不同的模型；
-# 要说清楚是哪一种。关于代码的版本，学习者常问：
-#
-# - **最后一对是 `d/2 - 1`，为什么写 `d - 1`？** 看来没有什么理由
-#   （[minimind#602](https://github.com/jingyaogong/minimind/issues/602)）。只有当最慢的一对也转了不止 $\alpha$ 圈，
-#   即 $L > 2\pi\alpha\, b^{(d-2)/d}$ 时才有差别，这很少见。
-# - **两端非取整不可吗？** 论文里没有取整。gpt-oss 就不取整，transformers 称之为 `truncate: false`
-#   （[tvm#18576](https://github.com/apache/tvm/pull/18576)）。
+# 两种斜坡相差很大。它们都叫 YaRN，得到的却是不同的模型；要说清楚是哪一种。
+# （最后一对是 `d/2 - 1`，上限却写作 `d - 1`，这几乎从不要紧（[minimind#602](https://github.com/jingyaogong/minimind/issues/602)）。
+# gpt-oss 的两端不取整，transformers 称之为 `truncate: false`（[tvm#18576](https://github.com/apache/tvm/pull/18576)）。）
 #
 # ## 混合，再锐化
 #
@@ -1298,15 +1283,12 @@ assert abs((factors["YaRN"] - 1) / math.log(FACTOR) - 0.2) < 0.03  # what the te
 # - **Types.** transformers (here version 5.23) knows `default`, `linear` (PI), `dynamic`, `yarn`, `longrope`, `llama3` and
 #   `proportional`. There is no type `ntk`: fixed NTK scaling is nothing but a larger `rope_theta`.
 # - **Length.** $L$ is `original_max_position_embeddings`: 2,048 for LLaMA, 4,096 for Llama 2, and not the length that is
-#   advertised. A patch that went round in 2023 took a model of 2,048 positions, fixed $\kappa$ at 8, and announced
-#   16,384. You have just seen what that reaches.
+#   advertised.
 # - **Temperature.** Without `attention_factor`, type `yarn` takes $0.1 \ln s + 1$ (if `mscale` and `mscale_all_dim` are both
 #   there, the quotient of their two factors: 1 if they are equal, as in DeepSeek-V3). `attention_factor: 1.0` is no default,
 #   it switches the temperature off.
 #
 # Which model has which, [notebook 8](8_models_of_2026.ipynb) reads with your own code.
-#
-# All this is geometry. Whether a *model* reads on is a matter of experiment:
 #
 # **Next:** [notebook 6](6_train_short_test_long.ipynb) trains models on 64 positions and lets them read on to 512, with
 # all remedies of this one.
@@ -1319,12 +1301,9 @@ assert abs((factors["YaRN"] - 1) / math.log(FACTOR) - 0.2) < 0.03  # what the te
 # - **类型**：transformers（这里是 5.23 版）认得 `default`、`linear`（PI）、`dynamic`、`yarn`、`longrope`、`llama3` 和
 #   `proportional`。没有 `ntk` 这个类型：固定的 NTK 缩放不过是更大的 `rope_theta`。
 # - **长度**：$L$ 是 `original_max_position_embeddings`：LLaMA 是 2,048，Llama 2 是 4,096，而不是宣传的长度。
-#   2023 年流传过一个补丁：在 2,048 个位置的模型上把 $\kappa$ 固定为 8，就宣称能到 16,384。能到多少，你刚刚算过。
 # - **温度**：不写 `attention_factor` 时，`yarn` 类型取 $0.1 \ln s + 1$（如果 `mscale` 和 `mscale_all_dim`
 #   都写了，就取两者的因子之商：两者相等时是 1，DeepSeek-V3 就是这样）。`attention_factor: 1.0` 不是默认值，而是把温度关掉。
 #
 # 哪个模型用的是哪一种，[第 8 节](8_models_of_2026.ipynb)用你自己的代码来读。
-#
-# 这些都是几何。*模型*能不能接着读，要靠实验：
 #
 # **下一节：**[第 6 节](6_train_short_test_long.ipynb)在 64 个位置上训练模型，再让它们读到 512，用上这一节的所有补救办法。

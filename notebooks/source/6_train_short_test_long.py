@@ -6,7 +6,7 @@
 # at up to 512. Then the RoPE model gets every scaling of notebook 5, without any further training; and at last we ask
 # who can find again what stands far back.
 #
-# Each model is trained from three seeds, so that every number comes with its spread. All of it takes about two minutes
+# All of it takes about two minutes
 # on one idle thread, and downloads nothing: the text is Python's own manual.
 
 # %% [markdown] lang="zh"
@@ -16,7 +16,7 @@
 # 练时每次只读 64 个字符，测试时最多读 512 个。之后，再让 RoPE 模型用上第 5 节的各种缩放，不再训练。最后再问：谁能把远
 # 处的东西再找出来？
 #
-# 每个模型用三个种子各训练一次，所以每个数都带着它的波动。机器空闲时，单线程跑完全部内容大约两分钟，也不用下载任何东
+# 机器空闲时，单线程跑完全部内容大约两分钟，也不用下载任何东
 # 西：文本是 Python 自带的手册。
 
 # %%
@@ -437,14 +437,11 @@ assert (past(curves["NoPE"]) < past(curves["RoPE"])).all(), "Far beyond the wind
 print("All six hold for each of the three seeds.")
 
 # %% [markdown] lang="en"
-# ## Why RoPE breaks, and ALiBi does not
+# ## Why RoPE leads, and ALiBi lasts
 #
 # **Why RoPE leads.** Its score depends on the distance through an angle, so "the character before this one" is a
 # single thing to learn, for all positions at once. NoPE has to build it from a faint counter, an added code through
 # the weights; 280 steps are hardly enough for that.
-#
-# **Why RoPE breaks.** At distance 128, the pairs 3 to 7 stand at angles that no window of 64 ever showed. Nothing in
-# the training has asked the scores to be small there, and they are not.
 #
 # **Why ALiBi stays.** The weight of a key at distance $\Delta$ is multiplied by $e^{-\rho_h \Delta}$: with our
 # slopes, 1/4, 1/16, 1/64 and 1/256, at $\Delta = 64$ by $e^{-16} \approx 10^{-7}$ in the first head, by $e^{-1/4}$, not much,
@@ -452,13 +449,10 @@ print("All six hold for each of the three seeds.")
 # key over a near one, as a pair at a new angle may.
 
 # %% [markdown] lang="zh"
-# ## RoPE 为什么会垮，ALiBi 为什么不会
+# ## RoPE 为什么领先，ALiBi 为什么稳
 #
 # **RoPE 为什么领先？** 它的得分通过角度取决于距离，所以“前一个字符”只需学一次，就在所有位置上都会了。NoPE 得从一个微
 # 弱的计数里把它拼出来，相加的编码得靠权重去学；280 步几乎不够。
-#
-# **RoPE 为什么会垮？** 距离为 128 时，第 3 到第 7 对所处的角度，在 64 个字符的窗口里从未出现过。训练没有要求过那里的
-# 得分要小，结果也确实不小。
 #
 # **ALiBi 为什么稳？** 距离为 $\Delta$ 的键，权重要乘上 $e^{-\rho_h \Delta}$：我们的斜率是 1/4、1/16、1/64 和 1/256，
 # 在 $\Delta = 64$ 处，第一个头乘的是 $e^{-16} \approx 10^{-7}$，最后一个是 $e^{-1/4}$，几乎不变。可见
@@ -487,7 +481,7 @@ print("All six hold for each of the three seeds.")
 # hypothesis is right, and what would prove it wrong?
 
 # %% [markdown] lang="zh" short=true
-# ## 是哪些对坏了事？
+# ## 是哪些特征对坏了事？
 #
 # 第 5 节的假设是：RoPE 在窗口之外失灵，原因在**低频对**，它们在训练中没有转满过一圈，于是碰到了新的角度。在我们这里，
 # 就是第 3 到第 7 对；**高频对**是第 0 到第 2 对，它们见过整个圆。检验一个原因，就是把它拿掉，别的都不动。
@@ -784,20 +778,20 @@ to_touch("attention", {"edges": edges, "trained": TRAINED, "blocks": len(models[
 # ## Now stretch RoPE, without training
 #
 # Take the trained RoPE model and change only its frequencies, for $s = 8$ times the length $L = 64$, by the formulas of
-# notebook 5, with NTK's factor $\kappa = s$. YaRN has **two ramps in use**: the paper's is linear in the turns, that of
-# the authors' code linear in the index $i$, between rounded ends. Both have $\alpha = 1$, $\beta = 32$ for Llama.
+# notebook 5, with NTK's factor $\kappa = s$. YaRN has the **two ramps** of notebook 5, over turns and over pairs, with
+# $\alpha = 1$ and $\beta = 32$, as for Llama.
 
 # %% [markdown] lang="zh"
 # [不加改动](#attention?reading=none)时，第二个块的头会跳到几百个字符之前的键上去；在高频对看来，这些键和近处的差不多。把它
 # 们区别开来是低频对的事，而在训练窗口从未出现过的角度上，低频对弄错了。[截住](#attention?reading=slow+pairs)之后，它们把所有
-# 这些键都看作在距离 63 处：约六分之五的权重留在训练时学会看的地方。（在手册里，你可以在下面选一个头，再截住一些对。）
+# 这些键都看作在距离 63 处：约六分之五的权重留在训练时学会看的地方。（在手册里，你可以在下面选一个头，再截住一些特征对。）
 #
 # <!-- touch: attention -->
 #
 # ## 现在拉长 RoPE，不训练
 #
-# 拿训练好的 RoPE 模型，只改频率，目标是 $L = 64$ 的 $s = 8$ 倍，公式见第 5 节，NTK 的倍数取 $\kappa = s$。YaRN **实际使用的斜坡有两种**：
-# 论文的按圈数线性变化，作者的代码按编号 $i$ 线性变化，两端取整。对 Llama，两者都取 $\alpha = 1$、$\beta = 32$。
+# 拿训练好的 RoPE 模型，只改频率，目标是 $L = 64$ 的 $s = 8$ 倍，公式见第 5 节，NTK 的倍数取 $\kappa = s$。YaRN 有第 5 节的**两种斜坡**，按圈数和按编号，
+# 都像 Llama 那样取 $\alpha = 1$、$\beta = 32$。
 
 # %%
 STRETCH = LONGEST // TRAINED  # s
@@ -830,17 +824,15 @@ ends_at = [round(TRAINED * STRETCH ** (i / 7)) for i in (3, 4, 5, 7)]
 assert (round(circles[3].item()), round(8 ** (3 / 7), 1), ends_at) == (199, 2.4, [156, 210, 283, 512])
 
 # %% [markdown] lang="en"
-# With $\beta = 32$ over turns *no* pair is left alone: even the fastest makes only 10.2 turns in 64 characters. ($\beta = 32$ was found for Llama.)
+# With $\beta = 32$ over turns *no* pair is left alone: even the fastest makes only 10.2 turns in 64 characters.
 #
-# **Dynamic** scaling has no single set of frequencies. At length $l$ it takes $s = l/L$, so all angles but those of
-# pair 0 change whenever the text has grown, those of old keys too. We read block by block, 64 more characters each
-# time, and compute all keys afresh. (Exercise 5.5 shows what a cache of keys rotated earlier does.)
+# **Dynamic** scaling takes $s = l/L$ at length $l$. We read block by block, 64 more characters each time, and compute all keys
+# afresh (exercise 5.5 showed why).
 
 # %% [markdown] lang="zh"
-# 按圈数斜坡、$\beta = 32$ 时，*没有一对*能保持原样：最快的一对在 64 个字符里也只转 10.2 圈。（$\beta = 32$ 是为 Llama 找到的。）
+# 按圈数斜坡、$\beta = 32$ 时，*没有一对*能保持原样：最快的一对在 64 个字符里也只转 10.2 圈。
 #
-# **动态**缩放没有固定的一组频率。长度为 $l$ 时取 $s = l/L$，因此文本每变长一点，除第 0 对以外，所有角度都要变，旧的键
-# 也不例外。我们一块一块地读，每次多读 64 个字符，并把所有的键重新计算一遍。（缓存里存着早先旋转过的键会怎样，见练习 5.5。）
+# **动态**缩放在长度为 $l$ 时取 $s = l/L$。我们一块一块地读，每次多读 64 个字符，并把所有的键重新计算一遍（为什么，见练习 5.5）。
 
 # %%
 stretched = {name: read_all(models["RoPE"], **scaling) for name, scaling in scalings.items() if name != "as trained"}
@@ -942,13 +934,10 @@ print("All eight hold for each of the three seeds.")
 # %% [markdown] lang="en"
 # ## What each scaling costs
 #
-# - **PI** meets no new angle, and is bad from the first characters on. It slows *every* pair, also pair 0, which told
-#   neighbours apart: the last character now looks like an eighth of a step away. (PI was proposed with fine-tuning,
-#   which repairs this.)
-# - **NTK-aware** starts well and breaks before 512. Pair $i$ is slowed by $8^{i/7}$. Pair 3 has seen $64$ positions'
-#   worth of a circle of 199; slowed by $8^{3/7} = 2.4$, it runs out of seen angles at 156 characters, pair 4 at 210,
-#   pair 5 at 283, and only the last one lasts to 512. *A factor of 8 does not give 8 times the context* (YaRN, 3.1,
-#   says the same of larger models).
+# - **PI** meets no new angle, and is bad from the first characters on: with pair 0 slowed, the last one looks like an eighth of a step
+#   away (notebook 5).
+# - **NTK-aware** starts well and breaks before 512. Pair $i$ is slowed by $8^{i/7}$, so pair 3 runs out of seen
+#   angles at 156 characters, pair 4 at 210, pair 5 at 283, and only the last one lasts to 512.
 # - **Dynamic** is the trained model itself within the window. Beyond it, $s = l/L$ is always the bare minimum, and
 #   NTK-aware needs more: at 200 to 300 characters, the fixed 8 is even better.
 # - **YaRN** leaves pair 0 alone, interpolates all pairs with less than one turn completely, and pays a little in the
@@ -958,11 +947,9 @@ print("All eight hold for each of the three seeds.")
 # %% [markdown] lang="zh"
 # ## 每种缩放的代价
 #
-# - **PI** 遇不到新的角度，却从头几个字符起就很差。它放慢了*每一对*，包括区分相邻字符的第 0 对：前一个字符现在看上去只
-#   隔了八分之一步。（PI 提出时本来就配合微调使用，微调可以补救。）
-# - **NTK-aware** 开头很好，不到 512 就垮了。第 $i$ 对放慢 $8^{i/7}$ 倍。第 3 对的圆周是 199 个位置，它只见过 $64$ 个
-#   位置那么长的一段弧；放慢 $8^{3/7} = 2.4$ 倍，到 156 个字符就用完了见过的角度，第 4 对到 210，第 5 对到 283，只有最
-#   后一对能撑到 512。*倍数取 8，并不能得到 8 倍的上下文*（YaRN 3.1 节对大模型也这么说）。
+# - **PI** 遇不到新的角度，却从头几个字符起就很差：第 0 对也放慢了，前一个字符看上去只隔了八分之一步（第 5 节）。
+# - **NTK-aware** 开头很好，不到 512 就垮了。第 $i$ 对放慢 $8^{i/7}$ 倍，所以第 3 对到 156 个字符就用完了见过的角度，第 4 对到 210，第 5 对到
+#   283，只有最后一对能撑到 512。
 # - **动态 NTK** 在训练窗口之内就是原来的模型。窗口之外，$s = l/L$ 总是刚好够的最小值，而 NTK-aware 需要更大的值：
 #   在 200 到 300 个字符处，固定取 8 反而更好。
 # - **YaRN** 不动第 0 对，对转不满一圈的各对完全插值，在训练窗口之内略有损失。用哪种斜坡，与选哪种方法
@@ -1271,11 +1258,9 @@ for name, end in {"PI 8k": 3, "YaRN 8k": 3, "PI 32k": 7, "YaRN 64k": 10, "YaRN 1
 # %% [markdown] lang="en"
 # - **Up to the reach nothing breaks:** with PI and with YaRN the loss falls there or stays level. A
 #   quarter past 8k, the perplexity is 8.07 in place of 3.34 with PI, and 6.05 in place of 3.36 with YaRN.
+#   (Our small model gets worse slowly past its reach.)
 # - **But a larger factor has a price in short texts:** at 2k, YaRN 8k has 3.92, YaRN 128k 4.21. (Their fine-tuning
 #   differs, too.)
-#
-# So a model that trains in seconds shows *what* breaks, and *why*, but not by how much, nor the order of methods that
-# lie close together: ours gets worse slowly past the reach, the large ones at once.
 #
 # ## What does not follow
 #
@@ -1295,11 +1280,8 @@ for name, end in {"PI 8k": 3, "YaRN 8k": 3, "PI 32k": 7, "YaRN 64k": 10, "YaRN 1
 
 # %% [markdown] lang="zh"
 # - **在够得到的长度之内，什么也没坏：** 用了 PI 和 YaRN，损失在那里不是下降，就是持平。只比 8k 远四分之一，困惑度就从 3.34 变成
-#   8.07（PI），从 3.36 变成 6.05（YaRN）。
+#   8.07（PI），从 3.36 变成 6.05（YaRN）。（我们的小模型过了够得到的长度，只是慢慢变差。）
 # - **但因子越大，短文本越吃亏：** 在 2k 处，YaRN 8k 是 3.92，YaRN 128k 是 4.21。（两者的微调也不同。）
-#
-# 可见，一个只训练几秒钟的模型，能说明*什么*会坏、*为什么*会坏；坏到什么程度，以及相差不多的方法谁先谁后，它说明不了：
-# 过了够得到的长度，我们的模型慢慢变差，大模型一过就失败。
 #
 # ## 不能由此推出什么
 #

@@ -500,10 +500,7 @@ plt.show()
 #
 # ## NoPE: let them count
 #
-# The black curves stand for a model with no code at all. Notebook 0 showed the crack through which order gets in:
-# under a causal mask, a head that weighs all tokens alike gives the first one the share $a_n = 1/(n + 1)$ at position
-# $n$, and $n = 1/a_n - 1$ can be read off by the next layers. That is an absolute position. Can such a model also
-# look at *distances*?
+# The black curves stand for a model with no code at all. In notebook 0 such a model read its absolute position $n$ off the share $1/(n + 1)$ of the first token. Can it also look at *distances*?
 #
 # Suppose a first layer has written $n$ into each token, with a 1 beside it. That is the code $(n, 1)$ from notebook
 # 1, the integers with a bias. Let one head have the query $(-\rho m,\, \rho)$ and the key $(1,\, n)$, both linear in it.
@@ -515,8 +512,7 @@ plt.show()
 #
 # **ALiBi, out of nothing but counting.** (By the shift invariance above, $\rho \cdot n$ alone would do.) [Kazemnejad et
 # al., 2023, section 5](https://arxiv.org/abs/2305.19466v2) prove both steps: a first layer can recover absolute
-# positions (theorem 1), later ones can turn them into a bias by distance (theorem 2). The integers, which drowned the
-# tokens when they were added to them, are at home in the scores. That a network *can* do it does not say that it does.
+# positions (theorem 1), later ones can turn them into a bias by distance (theorem 2). That a network *can* do it does not say that it does.
 
 # %% [markdown] lang="zh"
 # 左图：每个头都在自己的范围上停住。右图：有偏置时，代价与距离成
@@ -524,8 +520,7 @@ plt.show()
 #
 # ## NoPE：让模型自己数
 #
-# 黑线代表完全没有编码的模型。第 0 节找到了词序渗进来的那道缝：在因果掩码之下，一个对所有 token 一视同仁的头，在位置 $n$ 上给首
-# token 的份额是 $a_n = 1/(n + 1)$，后面的层可以由此读出 $n = 1/a_n - 1$。这是绝对位置。这样的模型也能看*距离*吗？
+# 黑线代表完全没有编码的模型。在第 0 节，这样的模型由首 token 的份额 $1/(n + 1)$ 读出了自己的绝对位置 $n$。它也能看*距离*吗？
 #
 # 假设第一层已经把 $n$ 写进了每个 token，旁边还有一个 1。这就是第 1 节的编码 $(n, 1)$，带偏置的整数。设一个头的查询是
 # $(-\rho m,\, \rho)$，键是 $(1,\, n)$，两者都是它的线性函数。点积是
@@ -536,7 +531,7 @@ plt.show()
 #
 # **仅凭数数，就得到了 ALiBi。**（由上面的平移不变性，只要 $\rho \cdot n$ 就够了。）
 # [Kazemnejad 等，2023，第 5 节](https://arxiv.org/abs/2305.19466v2)证明了这两步：第一层能恢复绝对位置（定理 1），后面的层能把它变成
-# 取决于距离的偏置（定理 2）。整数加到 token 上会淹没它们，在得分里却正得其所。网络*能*做到，不等于它真的这样做。
+# 取决于距离的偏置（定理 2）。网络*能*做到，不等于它真的这样做。
 
 # %% [markdown] lang="en"
 # What is known about NoPE, and what is not:

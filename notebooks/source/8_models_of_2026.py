@@ -73,7 +73,7 @@ def rotate(x: Tensor, angles: Tensor) -> Tensor:
 # %% [markdown] lang="zh"
 # ## 只旋转一部分
 #
-# RoPE 的得分是对各对求和。记 $\Delta = m - n$，让其中一些对静止不动，即 $\theta_i = 0$：
+# RoPE 的得分是对各对求和。记 $\Delta = m - n$，让其中一些特征对静止不动，即 $\theta_i = 0$：
 #
 # $$
 # S_{mn} = \mathrm{Re} \sum_{\text{转动}} q_i\, k_i^*\, e^{\mathrm{j} \Delta \theta_i}
@@ -83,11 +83,11 @@ def rotate(x: Tensor, angles: Tensor) -> Tensor:
 # 第二个和不知道距离。它就是同一个头里的一个 NoPE 模型的得分，文本有多长，含义就能传多远。**部分旋转**就是给它留出地方。
 # 但是该让哪些对静止？现有两种回答，都叫“部分”：
 #
-# - **窄一些的 RoPE**：把一个头的前面若干个特征当作一整个头来旋转：$\theta_i = b^{-2i/d}$ 里的 $d$ 换成它们的个数，于是这些对照样从快
+# - **窄一些的 RoPE**：把一个头的前面若干个特征当作一整个头来旋转：$\theta_i = b^{-2i/d}$ 里的 $d$ 换成它们的个数，于是这些特征对照样从快
 #   排到慢。GPT-J、GPT-NeoX 和 GLM 都是这样
 #   （[transformers 里的 GLM](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/glm/modeling_glm.py)）。
 # - **p-RoPE**：频率还是整个头的频率，让*慢*的特征对停下来。[Barbero 等，2024](https://arxiv.org/abs/2410.06205) 发现，训练好的 Gemma 7B
-#   用低频对承载含义：这些对在短文本里几乎不动，到了长文本里就把话说乱了；于是提出这个办法。Gemma 4 在能看到全文的层里用它
+#   用低频对承载含义：这些特征对在短文本里几乎不动，到了长文本里就把话说乱了；于是提出这个办法。Gemma 4 在能看到全文的层里用它
 #   （[transformers 里的配置](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gemma4/configuration_gemma4.py)：
 #   `proportional`，比例 0.25，底数 1,000,000，每个头 512 个特征）。
 
@@ -887,7 +887,7 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
 IN_CHUNKS = {"Llama 4 Scout"}  # its rotating layers see no distance beyond training, however long the text
 
 # %% [markdown] lang="en"
-# Where this stands:
+# <details><summary>Where this stands</summary>
 #
 # - Llama 3.1: [the makers' code](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama3/model.py) and
 #   [section 3.2](https://arxiv.org/abs/2407.21783v3).
@@ -906,12 +906,14 @@ IN_CHUNKS = {"Llama 4 Scout"}  # its rotating layers see no distance beyond trai
 #   The advertised length of gpt-oss is that of transformers. [Gemma's page](https://ai.google.dev/gemma/docs/core) says 256K for
 #   31B and 26B, 128K for E2B and E4B (the 131,072 of transformers is a default), and not how long its texts were.
 #
+# </details>
+#
 # **Predict before you run on.** Which of these keep every pair on angles that training showed, up to the advertised
 # length? Which pairs carry no position at all? The reach is that of notebook 5: the length at which the first pair comes
 # to an angle that it never saw *while the frequencies were those of training*, before any fine-tuning with the new ones.
 
 # %% [markdown] lang="zh"
-# 出处：
+# <details><summary>出处</summary>
 #
 # - Llama 3.1：[官方代码](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama3/model.py)和
 #   [3.2 节](https://arxiv.org/abs/2407.21783v3)。
@@ -930,7 +932,9 @@ IN_CHUNKS = {"Llama 4 Scout"}  # its rotating layers see no distance beyond trai
 #   gpt-oss 宣传的长度出自 transformers。[Gemma 的页面](https://ai.google.dev/gemma/docs/core)说 31B 和 26B 是 256K，E2B 和 E4B 是 128K
 #   （transformers 里的 131,072 只是默认值），没有说训练文本有多长。
 #
-# **先预测，再往下跑**：直到宣传的长度，哪些模型能让每一对都停留在训练见过的角度上？哪些对根本不带位置？“够到”的意思与第 5 节相同：
+# </details>
+#
+# **先预测，再往下跑**：直到宣传的长度，哪些模型能让每一对都停留在训练见过的角度上？哪些特征对根本不带位置？“够到”的意思与第 5 节相同：
 # *频率还是训练时的频率*、还没有用新频率微调的时候，从没见过的角度第一次出现在哪个长度。
 
 # %%
@@ -969,7 +973,7 @@ assert round(slowest) == 188
 # 128K](https://github.com/deepseek-ai/DeepSeek-V3). [Llama 3.1](#configs?model=Llama+3.1+8B&read=131072) advertises twice its reach of 65,536. So its slow pairs do meet angles that the first
 # training never showed, and it was trained on long texts to learn them ([section
 # 3.4.2](https://arxiv.org/abs/2407.21783v3)). In Llama 4 the rotating layers never look further than in training, so that their
-# reach plays no part. [Gemma 4](#configs?model=Gemma+4+31B&read=131072) has no limit of this kind at all: of 256 pairs 192 stand still, and the others turn within 188 positions.
+# reach plays no part. [Gemma 4](#configs?model=Gemma+4+31B&read=131072) has no limit of this kind at all: of 256 pairs 192 stand still, and the slowest of the others turns once in 188 positions.
 #
 # <!-- touch: configs -->
 
@@ -979,20 +983,19 @@ assert round(slowest) == 188
 # 够得到 163,840，[宣传的是 128K](https://github.com/deepseek-ai/DeepSeek-V3)。
 # [Llama 3.1](#configs?model=Llama+3.1+8B&read=131072) 宣传的是够得到的 65,536 的两倍。所以它的低频对确实会碰到最初训练没见过的角度，而它为此用长文本训练过
 # （[3.4.2 节](https://arxiv.org/abs/2407.21783v3)）。Llama 4 里旋转的层从不看得比训练时更远，够到多远与它无关。[Gemma 4](#configs?model=Gemma+4+31B&read=131072) 则根本没有这种限制：
-# 256 对里有 192 对静止，其余的在 188 个位置之内就转一圈。
+# 256 对里有 192 对静止，其余的里最慢的一对，188 个位置转一圈。
 #
 # <!-- touch: configs -->
 
 # %% [markdown] lang="en"
-# [RULER](https://arxiv.org/abs/2404.06654) hides several things among look-alikes, follows chains of names, and counts
-# words. From the reach to twice it, [the score](https://github.com/NVIDIA/RULER/blob/c3f5e3b4f87f97e048793bb510a3a6b19a46bf3a/README.md) of Llama 2
-# with PI to 32K (Together 7B) falls from 63.0 to 0.0, and that of Llama 3.1 8B, which was trained there as well, from 84.7 to 77.0. Angles do
-# not decide alone: [there](https://github.com/NVIDIA/RULER/blob/c3f5e3b4f87f97e048793bb510a3a6b19a46bf3a/README.md), at 128K, Mistral Large has 23.7 left.
+# What the reach costs: in [RULER](https://arxiv.org/abs/2404.06654), a test of finding, following and counting, [the score](https://github.com/NVIDIA/RULER/blob/c3f5e3b4f87f97e048793bb510a3a6b19a46bf3a/README.md) of
+# Llama 2 with PI to 32K (Together 7B) falls from 63.0 at its reach to 0.0 at twice that; that of Llama 3.1 8B, which was trained there
+# as well, from 84.7 to 77.0.
 
 # %% [markdown] lang="zh"
-# [RULER](https://arxiv.org/abs/2404.06654) 在相像的东西里藏几样要找的，让模型顺着一串名字找下去，还让它数词。从够得到的长度到它的两倍，用 PI 拉到 32K 的 Llama 2（Together 7B）
-# [得分](https://github.com/NVIDIA/RULER/blob/c3f5e3b4f87f97e048793bb510a3a6b19a46bf3a/README.md)从 63.0 掉到 0.0；Llama 3.1 8B 在那里训练过，
-# 从 84.7 降到 77.0。不是只看角度：[同一张表里](https://github.com/NVIDIA/RULER/blob/c3f5e3b4f87f97e048793bb510a3a6b19a46bf3a/README.md)，128K 处的 Mistral Large 只剩 23.7。
+# 超出够得到的长度，代价有多大？[RULER](https://arxiv.org/abs/2404.06654) 考模型查找、追踪和计数：用 PI 拉到 32K 的 Llama 2（Together 7B）
+# [得分](https://github.com/NVIDIA/RULER/blob/c3f5e3b4f87f97e048793bb510a3a6b19a46bf3a/README.md)从 63.0 掉到两倍长度处的 0.0；
+# Llama 3.1 8B 在那里训练过，只从 84.7 降到 77.0。
 
 # %% [markdown] lang="en"
 # ## Inside a trained model
@@ -1171,49 +1174,64 @@ assert (round(float(large["first"].mean()), 2), float(small["first"].max()) < 0.
 # Pairs that hardly turn can carry what words mean. Right, in the mean of all heads: the small model looks near, the large one at
 # every distance; 0.26 of their weight lies on token 0, the sink of above, which the small model lacks.
 #
-# The loss along a text of 12,288 tokens, half as long again as the window, each remedy with the factor 2:
+# Now the loss along a text. Left, 12,288 tokens, half as many again as the window, each remedy with the factor 2. Right, what they cost
+# where no scaling is needed: we pretend that the window is 2,048 tokens, and let the model read 8,192, which it can do unscaled, with the factor 4.
+# Dynamic NTK takes as its factor what each length asks for, with all keys afresh.
 
 # %% [markdown] lang="zh"
 # 左图：各对有多长（查询乘键），是所有头的平均。12 个低频对占了 0.69，最长的是平均的 5.5 倍，在窗口之内转三分之一圈。`make demo` 的小模型
-# 只在 64 个字符上训练，也有这样一个峰。但长的不一定用来定位：上面那个头，最长的一对正好是它用不着的。几乎不转的对可以承载含义。
+# 只在 64 个字符上训练，也有这样一个峰。但长的不一定用来定位：上面那个头，最长的一对正好是它用不着的。几乎不转的特征对可以承载含义。
 # 右图也是所有头的平均：小模型看近处，大模型远近都看；0.26 的权重放在 token 0 上，就是前面说的汇点，小模型没有。
 #
-# 一段 12,288 个 token 的文本，比窗口长一半，沿途的损失如下；各种办法的倍数都取 2：
+# 再看沿途的损失。左图：12,288 个 token 的文本，比窗口长一半，各种办法的倍数取 2。右图：本来不用缩放时的代价：硬说窗口只有 2,048，让模型用倍数 4 去读
+# 8,192 个 token，而它不缩放也读得了。动态 NTK 按当前长度取倍数，所有的键重新旋转。
 
 # %%
-figure, axes = plt.subplots(figsize=(5.2, 3.2))
-places = 512 * (torch.arange(24) + 0.5)
-curves = {name: torch.tensor(measured(name)) for name in ("none", "PI", "NTK-aware", "YaRN")}
-for name, losses in curves.items():
-    colour, dashes, marker = look(name)
-    axes.plot(places, losses, color=colour, linestyle=dashes, marker=marker, markersize=3, label=name)
-shade_beyond(axes, WINDOW, 12_288, "beyond the window")
-axes.set(xlabel="position, in tokens", ylabel="loss, nats per token", xlim=(0, 12_288), ylim=(1.4, 4.3))
+methods = ("none", "YaRN", "NTK-aware", "dynamic NTK", "PI")
+curves = {name: torch.tensor(measured(name)) for name in methods}
+added = {name: torch.tensor(measured(f"{name} unneeded")) - curves["none"][:16] for name in methods[1:]}
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 3.3))
+for axes, lines in ((left, curves), (right, added)):
+    for name, losses in lines.items():
+        colour, dashes, marker = look(name)
+        places = 512 * (torch.arange(len(losses)) + 0.5)
+        axes.plot(places, losses, color=colour, linestyle=dashes, marker=marker, markersize=3, label=name)
+shade_beyond(left, WINDOW, 12_288, "beyond the window")
+left.set(xlabel="position, in tokens", ylabel="loss, nats per token", xlim=(0, 12_288), ylim=(1.4, 4.3))
+right.set(xlabel="position, in tokens", ylabel="loss added, nats per token", xlim=(0, WINDOW), ylim=(-0.02, 0.3))
 within, beyond = (
-    {name: float(each[part].mean()) for name, each in curves.items()} for part in (slice(16), slice(20, 24))
+    {name: round(float(each[part].mean()), 2) for name, each in curves.items()} for part in (slice(16), slice(20, 24))
 )
-finding = f"Within the window: {within['none']:.2f}; PI {within['PI']:.2f}. In the last 2,048 tokens:"
+more = {name: round(float(each.mean()), 2) for name, each in added.items()}
+said = f"Left, last 2,048 tokens: none {beyond['none']:.2f}, NTK-aware {beyond['NTK-aware']:.2f}, YaRN {beyond['YaRN']:.2f}."
 headline(
     figure,
-    f"{finding}\nno scaling {beyond['none']:.2f}, NTK-aware {beyond['NTK-aware']:.2f}, YaRN {beyond['YaRN']:.2f}",
+    f"{said}\nRight, where no scaling was needed: YaRN adds {more['YaRN']:.2f}, PI {more['PI']:.2f} (off the scale)",
 )
-name_lines(axes)
+name_lines(left, right)
 plt.show()
-methods = ("none", "YaRN", "NTK-aware", "PI")
-said = [(round(within[name], 2), round(beyond[name], 2)) for name in methods]
-assert said == [(2.40, 3.32), (2.43, 2.46), (2.44, 2.50), (3.45, 3.56)]  # what the text says
+assert [within[name] for name in methods] == [2.40, 2.43, 2.44, 2.40, 3.45]  # what the text says
+assert [beyond[name] for name in methods] == [3.32, 2.46, 2.50, 2.46, 3.56]
+assert more == {"YaRN": 0.12, "NTK-aware": 0.11, "dynamic NTK": 0.04, "PI": 2.27}
+assert (float(added["dynamic NTK"][:4].abs().max()), round(float(added["dynamic NTK"][12:].mean()), 2)) == (0, 0.09)
 assert round(WINDOW * 2 ** (20 / 31), -2) == 12_800  # where pair 20, the first slow one, comes to a new angle
 
 # %% [markdown] lang="en"
 # As notebooks 5 and 6 said, at a thousand times the size. Past its window the model as trained loses its way: 2.40 within, 3.32
 # in the last 2,048 tokens. YaRN, without any training, holds it: 2.43 and 2.46. So does NTK-aware, 2.44 and 2.50, whose reach at this
 # factor is about 12,800. PI costs a whole nat from the first token on, 3.45 within the window: heads that looked one back
-# look two back. (One model, one text, one factor.)
+# look two back. Dynamic NTK pays nothing within the window, and has 2.46 at the end.
+#
+# Right: a factor that is not needed is not free. With 4, YaRN adds 0.12 nats, NTK-aware 0.11, at every position, also the first ones; PI adds
+# 2.27. Dynamic NTK adds nothing up to the pretended window, and 0.09 in the last 2,048 tokens. (One model, one text.)
 
 # %% [markdown] lang="zh"
 # 第 5、6 节说的，在一千倍大的模型上又见到了。超出窗口，不加改动的模型就迷失了：窗口之内 2.40，最后 2,048 个 token 是 3.32。YaRN 不用训练就稳得住：
 # 2.43 和 2.46。NTK-aware 也一样，2.44 和 2.50，它在这个倍数下约够到 12,800。PI 从第一个 token 起就多出整整 1 nat，窗口之内已是 3.45：往前看一个的头，都去看两个了。
-# （只是一个模型、一段文本、一个倍数。）
+# 动态 NTK 在窗口之内没有代价，末尾是 2.46。
+#
+# 右图：不需要的倍数也不是白给的。倍数取 4，YaRN 多出 0.12 nat，NTK-aware 多出 0.11，每个位置都一样，最前面的也不例外；PI 多出 2.27。动态 NTK 在硬说的窗口之内没有代价，
+# 最后 2,048 个 token 多出 0.09。（只是一个模型、一段文本。）
 
 # %% [markdown] lang="en" short=true
 # ## What should I do?

@@ -223,6 +223,12 @@ def test_a_notebook_has_one_title(name: str, language: str) -> None:
     assert titles == [True] + [False] * (len(titles) - 1)
 
 
+def test_posts_that_told_it_first_are_linked() -> None:
+    text = "".join(of(name).read_text(encoding="utf-8") for name in NAMES)
+    posts = [*(f"kexue.fm/archives/{number}" for number in (8231, 8265, 8823, 9675)), "LocalLLaMA/comments/14lz7j5"]
+    assert [post for post in posts if post not in text] == []
+
+
 def test_a_thread_is_linked_as_what_it_is_and_a_paper_in_one_version_throughout() -> None:
     found: dict[tuple[str, ...], set[str]] = {}
     for name in NAMES:

@@ -12,16 +12,17 @@ touch.figures.sentence = (host) => {
   const drawing = make("svg:svg", { viewBox: `0 0 ${wide} ${lines * (high + text) - text}`, class: "open", role: "img", "aria-label":
     say("Below each word of a sentence five hands, turned further from word to word", "句子的每个词下面有五根指针，一个词比一个词转得多") });
   const columns = words.map((word, p) => {
-    const column = make("svg:g", { transform: `translate(${(p % many) * apart} ${Math.floor(p / many) * (high + text)})` });
-    const behind = make("svg:rect", { width: apart, height: high, class: "beyond" });
+    const transform = `translate(${(p % many) * apart} ${Math.floor(p / many) * (high + text)})`, column = make("svg:g", { transform });
+    const behind = make("svg:rect", { width: apart, height: high, class: "beyond", transform });
     const hands = theta.map((_, pair) => {
       const known = make("svg:path", { class: "after share" }), strange = make("svg:path", { class: "idle share" }), hand = make("svg:line", { x1: 0, y1: 0 });
       column.append(make("svg:g", { transform: `translate(${apart / 2} ${2 * text + radius + pair * down})` },
         make("svg:circle", { r: radius, class: "dial" }), known, strange, hand));
       return { known, strange, hand };
     });
-    column.prepend(behind, make("svg:text", { x: apart / 2, y: 1.3 * text, "text-anchor": "middle" }, word));
+    column.prepend(make("svg:text", { x: apart / 2, y: 1.3 * text, "text-anchor": "middle" }, word));
     drawing.append(column);
+    drawing.prepend(behind); // below all words, of which one may be wider than its column
     return { behind, hands };
   });
   const slice = (from, to) => (to > from + 1e-9 ? `M0 0L${touch.arc(from, to, radius).slice(1)}Z` : "");

@@ -1,6 +1,6 @@
 // Wavelengths of 64 pairs beside the trained length, as trained and as slowed by a method; and how far that reaches.
 touch.figures.wavelengths = (host) => {
-  touch.caption(host, "Try it: which pairs know the circle, and how far does a method reach? Drag along the pairs", "动手：哪些对认得整个圆，一种方法够到多远？沿着各对拖动");
+  touch.caption(host, "Try it: which pairs know the circle, and how far does a method reach? Drag along the pairs", "动手：哪些特征对认得整个圆，一种方法够到多远？沿着各对拖动");
   const { make, say, slider, count } = touch;
   const pairs = Array.from({ length: 64 }, (_, i) => i);
   const spectrum = (base) => pairs.map((i) => base ** (-i / 64));
