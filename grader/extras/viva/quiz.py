@@ -29,7 +29,7 @@ class Question:
         blocks: Code below the prompt.
         options: As they are shown; the answer, and others that were shown to be wrong.
         why: For the examiner: how the answer was found.
-        edit: The line that it is about, and what it is changed to, if it is.
+        edits: The lines that it is about or offers, the answer's first, and what they are changed to, if they are.
         difficulty: ``easy``, ``medium`` or ``hard``, by how many lines run between it and the nearer end of a call.
     """
 
@@ -40,14 +40,14 @@ class Question:
     options: Sequence[str]
     answer: str
     why: str
-    edit: Edit
+    edits: Sequence[Edit]
     difficulty: str
 
     @property
-    def places(self) -> set[Place]:
-        """The lines that it is about or offers edits of, and lines below, so that those of neighbours overlap."""
-        numbers = [self.edit.place[1], *(int(one.partition(":")[0]) for one in self.options if self.kind == "find")]
-        return {(self.edit.place[0], number + further) for number in numbers for further in range(NEAR)}
+    def about(self) -> set[Place | str]:
+        """Its code, the lines that it is about, and lines below, so that those of neighbours overlap."""
+        places = [edit.place for edit in self.edits]
+        return {*self.blocks, *((path, line + further) for path, line in places for further in range(NEAR))}
 
 
 class Quiz(Record):
@@ -82,9 +82,9 @@ def drawn(identifier: str, name: str, pool: Sequence[Question], seed: int) -> Qu
     """
     left, chosen = random.Random(f"{seed}:{identifier}").sample(pool, len(pool)), list[Question]()
     for kind in [*reversed(KINDS)][: len(pool)]:  # first the kinds with the fewest questions
-        used, own = set[Place]().union(*(one.places for one in chosen)), [one.edit.place[0] for one in chosen]
+        used, own = set[Place | str]().union(*(one.about for one in chosen)), [one.edits[0].place[0] for one in chosen]
         left.sort(
-            key=lambda q: (len(used & q.places), q.kind != kind, own.count(q.edit.place[0]), q.difficulty != "hard")
+            key=lambda q: (len(used & q.about), q.kind != kind, own.count(q.edits[0].place[0]), q.difficulty != "hard")
         )
         chosen.append(left.pop(0))
     return Quiz(id=identifier, name=name, pool=len(pool), questions=sorted(chosen, key=lambda q: KINDS.index(q.kind)))

@@ -19,20 +19,18 @@ from grader.core.assignment import Assignment
 from grader.core.results.report import Record
 from grader.core.rubric import Rubric, Task
 from grader.core.sandbox.handle import WorkerFailed, WorkerLike
-from grader.specimens.variants import variants_of
 
 from .source import Edit, Place, edits_of, lines_of
 
 Files = Mapping[str, str]
 Start = Callable[[Files], WorkerLike]  # starts a worker
-Known = Sequence[tuple[str, "Version"]]  # tasks, and what a known mistake does
 
 EXAM = Path(__file__).with_name("exam.py").read_text(encoding="utf-8")
 FLOAT = r"-?\d+(?:\.\d+)?e[-+]?\d+|-?\d+\.\d+"
-MOST_TEXT = 160  # characters of an option
+MOST_TEXT = 100  # characters of a value
 MOST_FRACTIONS = 2  # different numbers that two digits after the point do not write
 LIMIT_S = 1.0  # of a worker's time for all calls on one version
-MOST_EDITS, MOST_TRIED = 5, 12  # of a task's lines; each costs two workers, or one if it raises something new
+MOST_EDITS, MOST_TRIED = 7, 14  # of a task's lines; each costs two workers, or one if it raises something new
 
 
 class Call(Record):
@@ -41,11 +39,18 @@ class Call(Record):
     Attributes:
         task: The id of the task whose names it uses, beside ``torch``.
         history: Whether it is about what earlier calls or seeds leave behind, rather than about one output.
+        then: An expression about what the code leaves behind; questions about lines do without it.
     """
 
     task: str
     code: str
     history: bool = False
+    then: str = ""
+
+    @property
+    def whole(self) -> str:
+        """What is run; its last line gives the value."""
+        return f"{self.code.strip()}\n{self.then}".strip()
 
 
 class Viva(Record):
@@ -66,12 +71,6 @@ class Value(str):
     def text(self, digits: int = 3) -> str:
         """As options show it; two values that two digits do not tell apart are one to a reader."""
         return re.sub(FLOAT, lambda number: str(float(f"{float(number[0]):.{digits}g}") + 0.0), self)
-
-    @cached_property
-    def form(self) -> str:
-        """The text without its numbers and words; the same for any count of them, and for any count of like parts."""
-        plain = re.sub(r"-?\d[\d.e+-]*", "#", re.sub(r"[A-Za-z_][\w.]*", "w", self))
-        return "; ".join(dict.fromkeys(plain.replace("#, ", "").split("; ")))
 
     @cached_property
     def is_readable(self) -> bool:
@@ -113,7 +112,6 @@ class Study:
         own: The submission as it is.
         holding: The properties whose law holds for it.
         edited: It with one edit each, after which no more calls and laws raise, and what that breaks of them.
-        mistakes: What others get wrong, for wrong answers.
     """
 
     task: Task
@@ -121,7 +119,6 @@ class Study:
     own: Version
     holding: frozenset[str]
     edited: Sequence[tuple[Edit, Version]]
-    mistakes: Sequence[Version]
 
 
 def viva_of(assignment: Assignment) -> Viva | None:
@@ -130,7 +127,7 @@ def viva_of(assignment: Assignment) -> Viva | None:
     return Viva.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
 
 
-def studies(start: Start, files: Files, rubric: Rubric, viva: Viva, known: Known, seed: str) -> Iterator[Study]:
+def studies(start: Start, files: Files, rubric: Rubric, viva: Viva, seed: str) -> Iterator[Study]:
     """What there is to ask about each task that can be imported and that does something; the seed chooses edits."""
     lines = lines_of(files)
     for task in rubric.tasks:
@@ -141,21 +138,15 @@ def studies(start: Start, files: Files, rubric: Rubric, viva: Viva, known: Known
                 new = edit.applied(files)
                 if len(edited) < MOST_EDITS and (one := version(start, new, task, viva.calls, laws, own)):
                     edited.append((edit, replace(one, broken=one.broken & holding)))
-            yield Study(task, lines, own, holding, edited, [one for name, one in known if name == task.id])
-
-
-def known_mistakes(start: Start, assignment: Assignment, viva: Viva) -> Known:
-    """One wrong variant of the assignment for each of its misconceptions."""
-    variants = {hint: variant for variant in variants_of(assignment) for hint in variant.hints if not variant.valid}
-    tasks = {name: task for task in assignment.rubric.tasks for name in task.names}
-    pairs = [(tasks[one.piece], one.files) for one in variants.values() if one.piece in tasks]
-    return [(task.id, one) for task, files in pairs if (one := version(start, files, task, viva.calls, {}))]
+            yield Study(task, lines, own, holding, edited)
 
 
 def version(
     start: Start, files: Files, task: Task, calls: Sequence[Call], laws: Mapping[str, str], own: Version | None = None
 ) -> Version | None:
     """Run code for a task; None if it cannot be imported, does not end, varies, or raises more than ``own``.
+
+    Lines are followed in the submission as it is, which has no ``own``.
 
     A second worker confirms what the first one says: where they differ about a call, there is no version, and where
     they differ about a line, nothing is told of it. In the first, memory that nobody has written to holds nan.
@@ -165,7 +156,7 @@ def version(
     loads = [("load", {"module": module, "name": name}) for name, module in (*homes.items(), ("run", "src._exam"))]
     found = list[list[Outcome]]()
     for is_first in (True, False):
-        arguments = [homes, [*(call.code for call in asked), *laws.values()], len(asked), is_first]
+        arguments = [homes, [*(call.whole for call in asked), *laws.values()], 0 if own else len(asked), is_first]
         try:
             with closing(start({**files, "src/_exam.py": EXAM})) as worker:
                 reply = worker.request([*loads, ("call", {"target": "run", "arguments": arguments})], LIMIT_S)
@@ -193,10 +184,11 @@ def _outcome(reply: Mapping[str, Any]) -> Outcome:
 
 
 def _chosen(lines: Mapping[Place, str], own: Version, seed: str) -> list[Edit]:
-    """Edits of lines that ran; these are neighbours, so that one can ask which of them breaks a law."""
+    """Edits of one slip, so that which slip it is tells nothing, of neighbours among the lines that ran."""
     ran = {place for run in own.outcomes.values() for place in run.steps}
+    edits = [edit for place in sorted(ran & lines.keys()) for edit in edits_of(place, lines[place])]
     rng = random.Random(seed)
-    edits = [some for place in sorted(ran & lines.keys()) if (some := edits_of(place, lines[place]))]
-    first = rng.randrange(len(edits) or 1)
-    around = [*edits[first:], *edits[:first]] * 3  # where there are few lines, two or three edits of each
-    return [*dict.fromkeys(rng.choice([*some[:2], some[-1]]) for some in around)][:MOST_TRIED]
+    slip = rng.choice(edits).slip if edits else ""  # the one that fits more lines is the likelier one
+    fits = [edit for edit in edits if edit.slip == slip]
+    first = rng.randrange(len(fits) or 1)
+    return [*fits[first:], *fits[:first]][:MOST_TRIED]

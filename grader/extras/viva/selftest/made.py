@@ -14,7 +14,7 @@ def question(kind: str = "predict", right: int = 1, task: str = "task1", text: s
     texts = ["[[1, 2]]", text, HOSTILE, "line 7"]
     edit = Edit(("a.py", 7), HOSTILE, "pass")
     code = [f"def f():\n    {HOSTILE}"]
-    return Question(kind, task, f"What about {HOSTILE}?", code, texts, texts[right], "ran", edit, "easy")
+    return Question(kind, task, f"What about {HOSTILE}?", code, texts, texts[right], "ran", [edit], "easy")
 
 
 def quiz(*questions: Question, identifier: str = "ada", name: str = NAME) -> Quiz:
