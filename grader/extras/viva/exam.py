@@ -65,7 +65,8 @@ class Trace:
         path, name = frame.f_code.co_filename, frame.f_code.co_name
         if not _is_submitted(frame) or name[0] == "<":
             return None
-        if name in self._asked and event in ("call", "return") and not _is_submitted(frame.f_back):
+        is_outer = name == "forward" or not _is_submitted(frame.f_back)
+        if name in self._asked and event in ("call", "return") and is_outer:
             self._know(*frame.f_locals.values() if event == "call" else [argument])
         ends = ("line", "return") if name != "forward" else ("line",)
         line = self._at.pop(frame, None) if event in ends else None
@@ -89,8 +90,9 @@ class Trace:
             for kind, texts in (("predict", values), ("shape", shapes)):
                 if len(texts) == 1 and _bare(text := texts.pop()) not in self._known:
                     yield kind, *place, text
-            if all(shape or value for shape, value in runs):
-                yield "growth", *place, "; ".join(shape or value for shape, value in runs)
+            turns = [shape or value for shape, value in runs]
+            if all(turns) and not {*map(_bare, turns)} <= self._known:
+                yield "growth", *place, "; ".join(turns)
 
 
 def _is_submitted(frame: FrameType | None) -> bool:

@@ -21,10 +21,11 @@ from .study import Call, Study, Version
 
 T = TypeVar("T")
 CAST = r"\.(?:to|float|double|half|long|type|type_as|clone|detach|contiguous)\((?:[^()]|\([^()]*\))*\)"
-COPY = re.compile(rf"(?:[\w.]+(?:: [^=]+)? = |return )(?:float\()?[\w.[\]]+(?:{CAST})*\)?")  # is no question
+COPY = re.compile(rf"(?:[\w.]+(?:: [^=]+)? = |return )(?:float\()?(?:[\w.\]]|\[-?)+(?:{CAST})*\)?")  # is no question
 EASY, MEDIUM = 3, 9  # lines that run between the line and the nearer end of a call, at most
 MOST_OPTIONS = 5
 COMPARED = 3  # calls or laws of a question about an edit
+SETS = [*chain.from_iterable(combinations(range(1, COMPARED + 1), size) for size in range(COMPARED + 1))]
 HELD = {False: ("predict", "shape"), True: ("shape", "growth")}  # kinds about calls without and with a history
 
 
@@ -66,10 +67,11 @@ class Maker:
     def _what_if(self) -> Iterator[Question]:
         """Which of three calls have another value with an edit of a line; calls that it rounds otherwise are out."""
         own, edited = self._study.own.outcomes, self._study.edited
-        pairs = [{call: (run.value, one.outcomes[call].value) for call, run in own.items()} for _, one in edited]
+        pairs = [{call: (own[call].value, run.value) for call, run in one.outcomes.items()} for _, one in edited]
         unclear = {call for one in pairs for call, (a, b) in one.items() if a != b and a.text() == b.text()}
         changes = [{call: f"{a.text()} → {b.text()}" for call, (a, b) in one.items() if a != b} for one in pairs]
-        return self._compared("what_if", {call: call.whole for call in own if call not in unclear}, changes)
+        texts = {call: call.whole for one in pairs[:1] for call in one if call not in unclear}
+        return self._compared("what_if", texts, changes)
 
     def _why(self) -> Iterator[Question]:
         """Which of three laws fail with an edit of a line."""
@@ -89,10 +91,11 @@ class Maker:
                 tuple(n for n, one in enumerate(some, 1) if one in hit): (edit, hit)
                 for (edit, _), hit in self._shuffled(rows)
             }
-            if len(asked) < LEAST_OPTIONS:
+            if len(asked) < LEAST_OPTIONS - 1:  # with one that is never right, they still tell little
                 return
             for right, (edit, hit) in asked.items():
-                sets = [right, *self._shuffled([numbers for numbers in asked if numbers != right])][:MOST_OPTIONS]
+                more = [some for others in (asked, SETS) for some in self._shuffled([*others]) if some != right]
+                sets = [right, *dict.fromkeys(more)][: max(LEAST_OPTIONS, min(len(asked), MOST_OPTIONS))]
                 options = [", ".join(map(str, numbers)) or self._say("no_call") for numbers in sets]
                 why = "; ".join(f"{number}: {hit[some[number - 1]]}" for number in right) or "-"
                 yield self._ask(kind, [edit], [texts[one] for one in some], options, why)
@@ -100,12 +103,11 @@ class Maker:
 
     def _find(self, edit: Edit, version: Version) -> Iterator[Question]:
         """Which edit of a file makes a law fail; the others break nothing that it breaks, so that none is arguable."""
-        others = [(one, its.broken) for one, its in self._study.edited if one.place[0] == edit.place[0]]
         if version.broken and version.broken != self._study.holding:
-            kept = [(one, broken) for one, broken in self._shuffled(others) if not broken & version.broken]
-            kept.sort(key=lambda one: not one[1])  # those that break something else are right at other times
-            law = self._titles[self._rng.choice(sorted(version.broken))]
+            kept = [one for one in self._shuffled(self._study.edited) if not one[1].broken & version.broken]
+            kept.sort(key=lambda one: not one[1].broken)  # those that break something else are right at other times
             edits = [edit, *(one for one, _ in kept)][:MOST_OPTIONS]
+            law = self._titles[self._rng.choice(sorted(version.broken))]
             options = [self._say("line", line=one.place[1]) for one in edits]
             if len(options) >= LEAST_OPTIONS:
                 yield self._ask("find", edits, [], options, self._say("broken", laws=law), law)
@@ -122,7 +124,7 @@ class Maker:
         runs = [run.steps for run in self._study.own.outcomes.values() if places[0] in run.steps]
         steps = min(min(run.index(places[0]) + 1, len(run) - run.index(places[0])) for run in runs)
         difficulty = "easy" if steps <= EASY else "medium" if steps <= MEDIUM else "hard"
-        return Question(kind, self._study.task.id, prompt, blocks, ordered, options[0], why, edits, difficulty)
+        return Question(kind, prompt, blocks, ordered, options[0], why, edits, difficulty)
 
     def _shuffled(self, items: Sequence[T]) -> list[T]:
         return self._rng.sample(items, len(items))

@@ -34,7 +34,6 @@ class Question:
     """
 
     kind: str
-    task: str
     prompt: str
     blocks: Sequence[str]
     options: Sequence[str]
@@ -46,8 +45,8 @@ class Question:
     @property
     def about(self) -> set[Place | str]:
         """Its code, the lines that it is about, and lines below, so that those of neighbours overlap."""
-        places = [edit.place for edit in self.edits]
-        return {*self.blocks, *((path, line + further) for path, line in places for further in range(NEAR))}
+        lines = {(edit.place[0], edit.place[1] + further) for edit in self.edits for further in range(NEAR)}
+        return {*lines, *self.blocks, *(block.partition("\n")[2] for block in self.blocks)} - {""}  # without a number
 
 
 class Quiz(Record):
@@ -76,7 +75,7 @@ class Key(Record):
 
 
 def drawn(identifier: str, name: str, pool: Sequence[Question], seed: int) -> Quiz:
-    """The quiz of one student: about distant lines, of each kind where there is one, from as many files as possible.
+    """The quiz of one student: of each kind where there is one, about distant lines, from as many files as possible.
 
     Hard ones come first. The same seed gives the same quiz; students with the same code get different ones.
     """
@@ -84,7 +83,7 @@ def drawn(identifier: str, name: str, pool: Sequence[Question], seed: int) -> Qu
     for kind in [*reversed(KINDS)][: len(pool)]:  # first the kinds with the fewest questions
         used, own = set[Place | str]().union(*(one.about for one in chosen)), [one.edits[0].place[0] for one in chosen]
         left.sort(
-            key=lambda q: (len(used & q.about), q.kind != kind, own.count(q.edits[0].place[0]), q.difficulty != "hard")
+            key=lambda q: (q.kind != kind, len(used & q.about), own.count(q.edits[0].place[0]), q.difficulty != "hard")
         )
         chosen.append(left.pop(0))
     return Quiz(id=identifier, name=name, pool=len(pool), questions=sorted(chosen, key=lambda q: KINDS.index(q.kind)))

@@ -76,8 +76,10 @@ def _parsed(text: str) -> ast.stmt | None:
 def _swapped(text: str) -> str:
     """The line with its first word of a pair, or its first whole number, whichever comes first, replaced."""
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        is_number = token.string.isdecimal()
-        if by := str(int(token.string) + 1) if is_number else PARTNERS.get(token.string):
+        if token.type == getattr(tokenize, "FSTRING_START", None):  # from Python 3.12, what is in it is tokens, too
+            break
+        by = str(int(token.string) + 1) if token.string.isdecimal() else PARTNERS.get(token.string)
+        if by:
             return text[: token.start[1]] + by + text[token.end[1] :]
     return ""
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress, islice
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,8 @@ FLOAT = r"-?\d+(?:\.\d+)?e[-+]?\d+|-?\d+\.\d+"
 MOST_TEXT = 100  # characters of a value
 MOST_FRACTIONS = 2  # different numbers that two digits after the point do not write
 LIMIT_S = 1.0  # of a worker's time for all calls on one version
-MOST_EDITS, MOST_TRIED = 7, 14  # of a task's lines; each costs two workers, or one if it raises something new
+MOST_GROUPS, MOST_TRIED = 2, 10  # edits; each costs two workers, or one if it raises something new
+ENOUGH_EDITS, MOST_EDITS, CALLS_OF_EDITS = 5, 6, 6  # of a task
 
 
 class Call(Record):
@@ -101,7 +103,7 @@ class Version:
 
     outcomes: Mapping[Call, Outcome]
     broken: frozenset[str]
-    raising: frozenset[int]
+    raising: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -133,12 +135,15 @@ def studies(start: Start, files: Files, rubric: Rubric, viva: Viva, seed: str) -
     for task in rubric.tasks:
         laws = {prop.id: viva.laws[prop.id] for prop in task.properties if prop.id in viva.laws}
         if own := version(start, files, task, viva.calls, laws):
-            holding, edited = frozenset(laws) - own.broken, list[tuple[Edit, Version]]()
-            for edit in _chosen(lines, own, f"{seed}:{task.id}"):
-                new = edit.applied(files)
-                if len(edited) < MOST_EDITS and (one := version(start, new, task, viva.calls, laws, own)):
-                    edited.append((edit, replace(one, broken=one.broken & holding)))
-            yield Study(task, lines, own, holding, edited)
+            rng, edited = random.Random(f"{seed}:{task.id}"), list[tuple[Edit, Version]]()
+            calls = rng.sample([*own.outcomes], min(len(own.outcomes), CALLS_OF_EDITS))
+            holding = {name: law for name, law in laws.items() if name not in own.broken}
+            for alike in islice(_alike(lines, own, rng), MOST_GROUPS):
+                tried = ((edit, version(start, edit.applied(files), task, calls, holding, own)) for edit in alike)
+                edited = max(edited, [*islice(((edit, one) for edit, one in tried if one), MOST_EDITS)], key=len)
+                if len(edited) >= ENOUGH_EDITS:
+                    break
+            yield Study(task, lines, own, frozenset(holding), edited)
 
 
 def version(
@@ -152,22 +157,23 @@ def version(
     they differ about a line, nothing is told of it. In the first, memory that nobody has written to holds nan.
     """
     asked = [call for call in calls if call.task == task.id]
+    codes = [*(call.whole for call in asked), *laws.values()]
     homes = {name: task.file_of(name).removesuffix(".py").replace("/", ".") for name in task.names}
     loads = [("load", {"module": module, "name": name}) for name, module in (*homes.items(), ("run", "src._exam"))]
     found = list[list[Outcome]]()
     for is_first in (True, False):
-        arguments = [homes, [*(call.whole for call in asked), *laws.values()], 0 if own else len(asked), is_first]
+        arguments = [homes, codes, 0 if own else len(asked), is_first]
         try:
             with closing(start({**files, "src/_exam.py": EXAM})) as worker:
                 reply = worker.request([*loads, ("call", {"target": "run", "arguments": arguments})], LIMIT_S)
             found.append([_outcome(one) for one in reply["value"]["outcomes"]])
         except (WorkerFailed, AttributeError, TypeError, ValueError, KeyError):  # a submission may have any reply sent
             return None
-        raising = frozenset(number for number, one in enumerate(found[-1]) if one.value.startswith("raises "))
-        if raising >= {*range(len(asked))} or (own and raising - own.raising):
+        raising = frozenset(compress(codes, (one.value.startswith("raises ") for one in found[-1])))
+        if raising >= {*codes[: len(asked)]} or (own and raising - own.raising):
             return None
     first, second = found
-    if len(first) != len(asked) + len(laws) or [one.value for one in first] != [one.value for one in second]:
+    if len(first) != len(codes) or [one.value for one in first] != [one.value for one in second]:
         return None
     agreed = [
         replace(a, told={key: value for key, value in a.told.items() if b.told.get(key) == value and key[1] in a.steps})
@@ -183,12 +189,11 @@ def _outcome(reply: Mapping[str, Any]) -> Outcome:
     return Outcome(Value(reply["value"].encode(), "utf-8"), steps, told)
 
 
-def _chosen(lines: Mapping[Place, str], own: Version, seed: str) -> list[Edit]:
-    """Edits of one slip, so that which slip it is tells nothing, of neighbours among the lines that ran."""
+def _alike(lines: Mapping[Place, str], own: Version, rng: random.Random) -> Iterator[Sequence[Edit]]:
+    """Edits of lines that ran, in groups of one file and slip, so that these tell nothing; likelier ones come first."""
     ran = {place for run in own.outcomes.values() for place in run.steps}
     edits = [edit for place in sorted(ran & lines.keys()) for edit in edits_of(place, lines[place])]
-    rng = random.Random(seed)
-    slip = rng.choice(edits).slip if edits else ""  # the one that fits more lines is the likelier one
-    fits = [edit for edit in edits if edit.slip == slip]
-    first = rng.randrange(len(fits) or 1)
-    return [*fits[first:], *fits[:first]][:MOST_TRIED]
+    groups = dict[tuple[str, str], list[Edit]]()
+    for edit in rng.sample(edits, len(edits)):
+        groups.setdefault((edit.slip, edit.place[0]), []).append(edit)
+    return (some[:MOST_TRIED] for some in groups.values())
