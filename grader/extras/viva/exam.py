@@ -63,10 +63,9 @@ class Trace:
     def entered(self, frame: FrameType, event: str, argument: Any) -> Any:
         """A frame begins, a line begins, or a frame returns: then the line before it has done its work."""
         path, name = frame.f_code.co_filename, frame.f_code.co_name
-        if not _is_submitted(frame) or name[0] == "<":
+        if not path.startswith("src/") or path == run.__code__.co_filename or name[0] == "<":
             return None
-        is_outer = name == "forward" or not _is_submitted(frame.f_back)
-        if name in self._asked and event in ("call", "return") and is_outer:
+        if name in self._asked and event in ("call", "return"):
             self._know(*frame.f_locals.values() if event == "call" else [argument])
         ends = ("line", "return") if name != "forward" else ("line",)
         line = self._at.pop(frame, None) if event in ends else None
@@ -93,11 +92,6 @@ class Trace:
             turns = [shape or value for shape, value in runs]
             if all(turns) and not {*map(_bare, turns)} <= self._known:
                 yield "growth", *place, "; ".join(turns)
-
-
-def _is_submitted(frame: FrameType | None) -> bool:
-    path = frame.f_code.co_filename if frame else ""
-    return path.startswith("src/") and path != run.__code__.co_filename
 
 
 def _described(value: Any) -> tuple[str, str]:

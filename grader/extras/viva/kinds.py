@@ -15,15 +15,14 @@ from typing import TypeVar
 
 from grader.core.rubric import Rubric
 
-from .quiz import LEAST_OPTIONS, Question, say
+from .quiz import OPTIONS, Question, say
 from .source import Edit
 from .study import Call, Study, Version
 
-T = TypeVar("T")
+T, Texts = TypeVar("T"), Sequence[str]
 CAST = r"\.(?:to|float|double|half|long|type|type_as|clone|detach|contiguous)\((?:[^()]|\([^()]*\))*\)"
 COPY = re.compile(rf"(?:[\w.]+(?:: [^=]+)? = |return )(?:float\()?(?:[\w.\]]|\[-?)+(?:{CAST})*\)?")  # is no question
 EASY, MEDIUM = 3, 9  # lines that run between the line and the nearer end of a call, at most
-MOST_OPTIONS = 5
 COMPARED = 3  # calls or laws of a question about an edit
 SETS = [*chain.from_iterable(combinations(range(1, COMPARED + 1), size) for size in range(COMPARED + 1))]
 HELD = {False: ("predict", "shape"), True: ("shape", "growth")}  # kinds about calls without and with a history
@@ -55,7 +54,7 @@ class Maker:
             if one == kind and value.is_readable and place in lines and not COPY.fullmatch(lines[place])
         }
         asked = sorted({fits[place].text(2): place for place in self._shuffled([*fits])}.values())
-        for number, first in enumerate(asked if len(asked) >= LEAST_OPTIONS else []):
+        for number, first in enumerate(asked if len(asked) >= OPTIONS else []):
             second = asked[(number + len(asked) // 2) % len(asked)]
             left = self._shuffled([place for place in asked if place not in (first, second)])
             others = [left.pop(min(range(len(left)), key=lambda n: left[n][0] != line[0])) for line in (first, second)]
@@ -86,16 +85,16 @@ class Maker:
         rows, left = [*zip(self._study.edited, hits, strict=True)], self._shuffled([*texts])
         is_hit = {thing: [thing in one for one in hits] for thing in left}
         while len(left) >= COMPARED:
-            some = max(combinations(left, COMPARED), key=lambda some: len({*zip(*map(is_hit.get, some), strict=True)}))
-            asked = {
-                tuple(n for n, one in enumerate(some, 1) if one in hit): (edit, hit)
-                for (edit, _), hit in self._shuffled(rows)
-            }
-            if len(asked) < LEAST_OPTIONS - 1:  # with one that is never right, they still tell little
+            threes = combinations(left, COMPARED)
+            some = max(threes, key=lambda three: len({*zip(*(is_hit[one] for one in three), strict=True)}))
+            asked = dict[tuple[int, ...], tuple[Edit, Mapping[T, str]]]()
+            for (edit, _), hit in self._shuffled(rows):
+                asked[tuple(number for number, one in enumerate(some, 1) if one in hit)] = edit, hit
+            if len(asked) < OPTIONS - 1:  # with one that is never right, they still tell little
                 return
             for right, (edit, hit) in asked.items():
-                more = [some for others in (asked, SETS) for some in self._shuffled([*others]) if some != right]
-                sets = [right, *dict.fromkeys(more)][: max(LEAST_OPTIONS, min(len(asked), MOST_OPTIONS))]
+                more = [numbers for sets in (asked, SETS) for numbers in self._shuffled([*sets]) if numbers != right]
+                sets = [right, *dict.fromkeys(more)][:OPTIONS]
                 options = [", ".join(map(str, numbers)) or self._say("no_call") for numbers in sets]
                 why = "; ".join(f"{number}: {hit[some[number - 1]]}" for number in right) or "-"
                 yield self._ask(kind, [edit], [texts[one] for one in some], options, why)
@@ -106,20 +105,18 @@ class Maker:
         if version.broken and version.broken != self._study.holding:
             kept = [one for one in self._shuffled(self._study.edited) if not one[1].broken & version.broken]
             kept.sort(key=lambda one: not one[1].broken)  # those that break something else are right at other times
-            edits = [edit, *(one for one, _ in kept)][:MOST_OPTIONS]
+            edits = [edit, *(one for one, _ in kept)][:OPTIONS]
             law = self._titles[self._rng.choice(sorted(version.broken))]
             options = [self._say("line", line=one.place[1]) for one in edits]
-            if len(options) >= LEAST_OPTIONS:
+            if len(options) >= OPTIONS:
                 yield self._ask("find", edits, [], options, self._say("broken", laws=law), law)
 
-    def _ask(
-        self, kind: str, edits: Sequence[Edit], texts: Sequence[str], options: Sequence[str], why: str, law: str = ""
-    ) -> Question:
+    def _ask(self, kind: str, edits: Sequence[Edit], code: Texts, options: Texts, why: str, law: str = "") -> Question:
         """A question about lines, or an edit; the first option is the answer, and then they are put in order."""
         places, slip = [edit.place for edit in edits], edits[0].slip and self._say(f"slip_{edits[0].slip}")
         where = dict(zip(("path", "line", "other_path", "other_line"), chain(*places), strict=False))
         prompt = self._say(f"ask_{kind}", slip=slip, law=law, **where)
-        blocks = [f"# {n}\n" * (len(texts) > 1) + text for n, text in enumerate(texts, 1)]
+        blocks = [f"# {n}\n" * (len(code) > 1) + text for n, text in enumerate(code, 1)]
         ordered = sorted(options, key=lambda option: re.sub(r"\d+", lambda digits: digits[0].zfill(9), option))
         runs = [run.steps for run in self._study.own.outcomes.values() if places[0] in run.steps]
         steps = min(min(run.index(places[0]) + 1, len(run) - run.index(places[0])) for run in runs)

@@ -15,7 +15,7 @@ from .source import Edit, Place
 
 KEY = "viva.json"  # in the folder of reports; it holds the answers
 KINDS = ("predict", "shape", "what_if", "find", "why", "growth")
-LEAST_OPTIONS = 4
+OPTIONS = 4
 NEAR = 3  # lines; a question may answer another one about such a neighbour
 say = FromFiles(Path(__file__).with_name("words.toml"))
 
