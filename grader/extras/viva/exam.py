@@ -67,8 +67,7 @@ class Trace:
             return None
         if name in self._asked and event in ("call", "return"):
             self._know(*frame.f_locals.values() if event == "call" else [argument])
-        ends = ("line", "return") if name != "forward" else ("line",)
-        line = self._at.pop(frame, None) if event in ends else None
+        line = self._at.pop(frame, None) if event in ("line", "return") else None
         if line and (target := HOLDS.match(linecache.getline(path, line))):
             variable, attribute = target.groups()
             value = frame.f_locals.get(variable) if variable else argument if event == "return" else None

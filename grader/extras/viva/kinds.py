@@ -105,11 +105,10 @@ class Maker:
         if version.broken and version.broken != self._study.holding:
             kept = [one for one in self._shuffled(self._study.edited) if not one[1].broken & version.broken]
             kept.sort(key=lambda one: not one[1].broken)  # those that break something else are right at other times
-            edits = [edit, *(one for one, _ in kept)][:OPTIONS]
-            law = self._titles[self._rng.choice(sorted(version.broken))]
-            options = [self._say("line", line=one.place[1]) for one in edits]
-            if len(options) >= OPTIONS:
-                yield self._ask("find", edits, [], options, self._say("broken", laws=law), law)
+            edits, law = [edit, *(one for one, _ in kept)][:OPTIONS], self._rng.choice(sorted(version.broken))
+            if len(edits) == OPTIONS:
+                options, title = [self._say("line", line=one.place[1]) for one in edits], self._titles[law]
+                yield self._ask("find", edits, [], options, self._say("broken", laws=title), title)
 
     def _ask(self, kind: str, edits: Sequence[Edit], code: Texts, options: Texts, why: str, law: str = "") -> Question:
         """A question about lines, or an edit; the first option is the answer, and then they are put in order."""

@@ -44,9 +44,10 @@ class Question:
 
     @property
     def about(self) -> set[Place | str]:
-        """Its code, the lines that it is about, and lines below, so that those of neighbours overlap."""
+        """Its file, its code, the lines that it is about, and lines below, so that those of neighbours overlap."""
         lines = {(edit.place[0], edit.place[1] + further) for edit in self.edits for further in range(NEAR)}
-        return {*lines, *self.blocks, *(block.partition("\n")[2] for block in self.blocks)} - {""}  # without a number
+        code = {text for block in self.blocks for text in (block, block.partition("\n")[2])}  # without a number, too
+        return (lines | code | {self.edits[0].place[0]}) - {""}
 
 
 class Quiz(Record):
@@ -81,9 +82,9 @@ def drawn(identifier: str, name: str, pool: Sequence[Question], seed: int) -> Qu
     """
     left, chosen = random.Random(f"{seed}:{identifier}").sample(pool, len(pool)), list[Question]()
     for kind in [*reversed(KINDS)][: len(pool)]:  # first the kinds with the fewest questions
-        used, own = set[Place | str]().union(*(one.about for one in chosen)), [one.edits[0].place[0] for one in chosen]
+        used = set[Place | str]().union(*(one.about for one in chosen))
         left.sort(
-            key=lambda q: (q.kind != kind, len(used & q.about), own.count(q.edits[0].place[0]), q.difficulty != "hard")
+            key=lambda question: (question.kind != kind, len(used & question.about), question.difficulty != "hard")
         )
         chosen.append(left.pop(0))
     return Quiz(id=identifier, name=name, pool=len(pool), questions=sorted(chosen, key=lambda q: KINDS.index(q.kind)))

@@ -84,17 +84,11 @@ class Value(str):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call gives on one version of a submission.
+    """What a call gives on one version of a submission, and what each line meanwhile assigned or returned."""
 
-    Attributes:
-        value: Of its last line.
-        steps: The lines of the submission in the order in which they ran.
-        told: By kind of question and line, what the line assigned or returned.
-    """
-
-    value: Value
-    steps: Sequence[Place]
-    told: Mapping[tuple[str, Place], Value]
+    value: Value  # of its last line
+    steps: Sequence[Place]  # lines of the submission, in the order in which they ran
+    told: Mapping[tuple[str, Place], Value]  # by kind of question and line
 
 
 @dataclass(frozen=True)
