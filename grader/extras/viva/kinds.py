@@ -92,7 +92,7 @@ class Maker:
                 asked[tuple(number for number, one in enumerate(some, 1) if one in hit)] = edit, hit
             if len(asked) < OPTIONS - 1:  # with one that is never right, they still tell little
                 return
-            for right, (edit, hit) in asked.items():
+            for right, (edit, hit) in [one for one in asked.items() if one[0] or len(asked) >= OPTIONS]:
                 more = [numbers for sets in (asked, SETS) for numbers in self._shuffled([*sets]) if numbers != right]
                 sets = [right, *dict.fromkeys(more)][:OPTIONS]
                 options = [", ".join(map(str, numbers)) or self._say("no_call") for numbers in sets]
