@@ -110,6 +110,29 @@ def test_every_law_holds_for_the_reference(reference: list[Study]) -> None:
     assert set().union(*(study.holding for study in reference)) == declared.laws.keys()
 
 
+@process
+@pytest.mark.parametrize(
+    ("old", "new", "breaks", "raises"),
+    [
+        ("rows < 0", "rows <= 0", {"shard_backward"}, False),  # its first row is the edge that a slip moves
+        ("self.init_mean, self.init_std, g", "self.init_mean, 9 * self.init_std, g", set(), True),
+    ],
+    ids=["the first owned id sends nothing", "rows of its own with another spread can be argued about"],
+)
+def test_laws_of_a_shard_see_its_edges_and_leave_out_what_can_be_argued_about(
+    start: Counting, old: str, new: str, breaks: set[str], raises: bool
+) -> None:
+    declared, files, task = viva_of(ASSIGNMENT), ASSIGNMENT.solution(), ASSIGNMENT.rubric.tasks[2]
+    assert declared is not None
+    head, below, shard = files[VOCAB].partition("class ParallelVocabEmbedding")
+    assert old in shard
+    laws = {name: declared.laws[name] for name in ("shard_backward", "shard_seed")}
+    found = version(start, {**files, VOCAB: head + below + shard.replace(old, new)}, task, declared.calls, laws)
+    assert found is not None
+    assert (laws["shard_seed"] in found.raising) is raises
+    assert found.broken - {"shard_seed"} == breaks
+
+
 def again(start: Counting, study: Study, files: Mapping[str, str]) -> Version:
     """What new workers say."""
     declared = viva_of(ASSIGNMENT)
@@ -539,7 +562,7 @@ def test_questions_of_a_quiz_are_about_distant_lines_of_several_files() -> None:
     for seed in range(9):
         asked = drawn("ada", "anon-abcdefgh", [*near, *finds, *far], seed).questions
         assert [one.kind for one in asked] == [*KINDS]
-        assert all(not one.about & other.about for one, other in combinations(asked, 2))
+        assert all(one.about & other.about <= {"a.py"} for one, other in combinations(asked, 2))
         assert len({one.edits[0].place[0] for one in asked}) >= 5
 
 
