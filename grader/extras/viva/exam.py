@@ -104,5 +104,5 @@ def _described(value: Any) -> tuple[str, str]:
 
 
 def _bare(text: str) -> str:
-    """The numbers of a text without its dtype, so that neither a cast nor another view makes a difference."""
-    return " ".join(re.findall(r"-?\d[\d.e+-]*", re.sub(r"^[a-z]+\d+ ", "", text)))
+    """The numbers of a text, after 0 for any dtype, so that neither a cast nor another view makes a difference."""
+    return " ".join(re.findall(r"-?\d[\d.e+-]*", re.sub(r"^\w+ ", "0 ", text)))

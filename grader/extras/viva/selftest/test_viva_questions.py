@@ -271,7 +271,7 @@ def test_which_of_three_change_is_told_by_running_the_edited_file_and_each_optio
         assert all(len({one.answer for one in group}) == len(group) >= 2 for group in groups)
         answers.update(question.answer for question in asked)
         offered.update(option for question in asked for option in question.options)
-    assert len(answers) > 4
+    assert len(answers) >= 4
     assert all(answers[option] <= offered[option] / 2 for option in answers)
     assert answers["none of them"] <= answers.total() / 4
 
@@ -319,7 +319,7 @@ def test_a_wrong_submission_is_asked_about_what_it_does(start: Counting) -> None
     assert "norm_eps_inside_sqrt" not in found[0].holding
     title = ASSIGNMENT.rubric.properties["norm_eps_inside_sqrt"].title["en"]
     asked = pool(found[:1])
-    assert {question.kind for question in asked} >= {"predict", "why"}
+    assert "why" in {question.kind for question in asked}
     assert not [question for question in asked if any(title in block for block in question.blocks)]
 
 
