@@ -31,8 +31,8 @@ FLOAT = r"-?\d+(?:\.\d+)?e[-+]?\d+|-?\d+\.\d+"
 MOST_TEXT = 100  # characters of a value
 MOST_FRACTIONS = 2  # different numbers that two digits after the point do not write
 LIMIT_S = 1.0  # of a worker's time for all calls on one version
-MOST_GROUPS, MOST_TRIED = 2, 10  # edits; each costs two workers, or one if it raises something new
-ENOUGH_EDITS, MOST_EDITS, CALLS_OF_EDITS = 5, 6, 6  # of a task
+MOST_GROUPS, MOST_TRIED = 2, 9  # edits; each costs two workers, or one if it raises something new
+ENOUGH_EDITS, MOST_EDITS, CALLS_OF_EDITS = 4, 6, 6  # of a task
 
 
 class Call(Record):
