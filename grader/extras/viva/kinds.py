@@ -90,11 +90,14 @@ class Maker:
             asked = dict[tuple[int, ...], tuple[Edit, Mapping[T, str]]]()
             for (edit, _), hit in self._shuffled(rows):
                 asked[tuple(number for number, one in enumerate(some, 1) if one in hit)] = edit, hit
-            if len(asked) < OPTIONS - 1:  # with one that is never right, they still tell little
+            if len(asked) < OPTIONS - 1:
                 return
-            for right, (edit, hit) in [one for one in asked.items() if one[0] or len(asked) >= OPTIONS]:
-                more = [numbers for sets in (asked, SETS) for numbers in self._shuffled([*sets]) if numbers != right]
-                sets = [right, *dict.fromkeys(more)][:OPTIONS]
+            if len(asked) < OPTIONS:  # then none of them would be the answer too often
+                asked.pop((), None)
+            for right, (edit, hit) in asked.items():
+                alike = sorted(self._shuffled(SETS), key=lambda numbers: abs(len(numbers) - len(right)))
+                wrong = [numbers for numbers in (*self._shuffled([*asked]), *alike) if numbers != right]
+                sets = [right, *dict.fromkeys(wrong)][:OPTIONS]
                 options = [", ".join(map(str, numbers)) or self._say("no_call") for numbers in sets]
                 why = "; ".join(f"{number}: {hit[some[number - 1]]}" for number in right) or "-"
                 yield self._ask(kind, [edit], [texts[one] for one in some], options, why)

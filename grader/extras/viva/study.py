@@ -102,19 +102,13 @@ class Version:
 
 @dataclass(frozen=True)
 class Study:
-    """One task of one submission.
-
-    Attributes:
-        own: The submission as it is.
-        holding: The properties whose law holds for it.
-        edited: It with one edit each, after which no more calls and laws raise, and what that breaks of them.
-    """
+    """One task of one submission."""
 
     task: Task
     lines: Mapping[Place, str]
-    own: Version
-    holding: frozenset[str]
-    edited: Sequence[tuple[Edit, Version]]
+    own: Version  # the submission as it is
+    holding: frozenset[str]  # the properties whose law holds for it
+    edited: Sequence[tuple[Edit, Version]]  # with one edit each, after which no more calls and laws raise
 
 
 def viva_of(assignment: Assignment) -> Viva | None:
