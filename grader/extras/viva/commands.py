@@ -60,7 +60,7 @@ def _ask(folder: Path, out: Path, given: list[Path] | None, seed: int, language:
 
     from .files import write_quizzes
     from .kinds import Maker
-    from .study import known_mistakes, studies, viva_of
+    from .study import studies, viva_of
 
     assignment, read = terminal.chosen(), _read(folder, given)
     names = pseudonyms(folder, read)
@@ -77,15 +77,13 @@ def _ask(folder: Path, out: Path, given: list[Path] | None, seed: int, language:
         def quiz(identifier: str) -> Quiz:
             start, own = idle.get(), f"{seed}:{identifier}"
             try:
-                found = studies(start, read[identifier].files, assignment.rubric, declared, mistakes, own)
+                found = studies(start, read[identifier].files, assignment.rubric, declared, own)
                 pool = [one for study in found for one in Maker(study, assignment.rubric, language, own).questions()]
             finally:
                 idle.put(start)
             return drawn(identifier, names[identifier], pool, seed)
 
         try:
-            with terminal.ERR.status("running known mistakes"):
-                mistakes = known_mistakes(server.start, assignment, declared)
             done = stack.enter_context(ThreadPoolExecutor(jobs)).map(quiz, read)
             quizzes = [*terminal.follow(done, "questions", len(read), terminal.ERR)]
         except RuntimeError as error:  # a worker did not start, or was killed from outside

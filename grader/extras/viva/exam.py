@@ -39,40 +39,58 @@ def _outcome(code: str, homes: Mapping[str, str], is_followed: bool) -> dict[str
     names = {"torch": torch, **{name: getattr(importlib.import_module(home), name) for name, home in homes.items()}}
     *lines, last = ast.parse(code).body
     torch.manual_seed(0)
-    steps, held = list[tuple[str, int]](), defaultdict[tuple[str, int], list[tuple[str, str]]](list)
+    trace = Trace({"forward", *homes})
     try:
-        sys.settrace(_watch(steps, held) if is_followed else None)
+        sys.settrace(trace.entered if is_followed else None)
         exec(compile(ast.Module(lines, []), "<call>", "exec"), names)
         value = eval(ast.unparse(last), names)
-        text, told = _described(value)[1] or repr(value), [*_told(held)]
+        text, told = _described(value)[1] or repr(value), [*trace.told(value)]
     except Exception as error:  # then the line that raised it holds what it held before
         text, told = f"raises {type(error).__name__}", []
     finally:
         sys.settrace(None)
-    return {"value": text, "steps": steps, "told": told if len(steps) < MOST_STEPS else []}
+    return {"value": text, "steps": trace.steps, "told": told if len(trace.steps) < MOST_STEPS else []}
 
 
-def _watch(steps: list[tuple[str, int]], held: dict[tuple[str, int], list[tuple[str, str]]]) -> Any:
-    """A trace function that follows the submission line by line."""
-    at = dict[FrameType, int]()
+class Trace:
+    """Follows the submission line by line."""
 
-    def entered(frame: FrameType, event: str, argument: Any) -> Any:
+    def __init__(self, asked: set[str]) -> None:
+        """Remember the functions whose arguments and results the handout tells."""
+        self.steps, self._at = list[tuple[str, int]](), dict[FrameType, int]()
+        self._held, self._known, self._asked = defaultdict[tuple[str, int], list[tuple[str, str]]](list), {""}, asked
+
+    def entered(self, frame: FrameType, event: str, argument: Any) -> Any:
         """A frame begins, a line begins, or a frame returns: then the line before it has done its work."""
-        path = frame.f_code.co_filename
-        if not path.startswith("src/") or path == run.__code__.co_filename or frame.f_code.co_name[0] == "<":
+        path, name = frame.f_code.co_filename, frame.f_code.co_name
+        if not path.startswith("src/") or path == run.__code__.co_filename or name[0] == "<":
             return None
-        ends = ("line", "return") if frame.f_code.co_name != "forward" else ("line",)  # the handout tells its result
-        line = at.pop(frame, None) if event in ends else None
+        if name in self._asked and event in ("call", "return"):
+            self._know(*frame.f_locals.values() if event == "call" else [argument])
+        line = self._at.pop(frame, None) if event in ("line", "return") else None
         if line and (target := HOLDS.match(linecache.getline(path, line))):
-            name, attribute = target.groups()
-            value = frame.f_locals.get(name) if name else argument if event == "return" else None
-            held[path, line].append(_described(getattr(value, attribute, None) if attribute else value))
+            variable, attribute = target.groups()
+            value = frame.f_locals.get(variable) if variable else argument if event == "return" else None
+            self._held[path, line].append(_described(getattr(value, attribute, None) if attribute else value))
         if event == "line":
-            at[frame] = frame.f_lineno
-            steps.extend([(path, frame.f_lineno)] * (len(steps) < MOST_STEPS))
-        return entered
+            self._at[frame] = frame.f_lineno
+            self.steps.extend([(path, frame.f_lineno)] * (len(self.steps) < MOST_STEPS))
+        return self.entered
 
-    return entered
+    def _know(self, *values: Any) -> None:
+        self._known |= {_bare(text) for value in values for text in _described(value)}
+
+    def told(self, result: Any) -> Iterator[tuple[str, str, int, str]]:
+        """What may be asked about a line: its value and shape, if it has one only, and what it holds each time."""
+        self._know(result)
+        for place, runs in self._held.items():
+            shapes, values = ({*texts} for texts in zip(*runs, strict=True))
+            for kind, texts in (("predict", values), ("shape", shapes)):
+                if len(texts) == 1 and _bare(text := texts.pop()) not in self._known:
+                    yield kind, *place, text
+            turns = [shape or value for shape, value in runs]
+            if all(turns) and not {*map(_bare, turns)} <= self._known:
+                yield "growth", *place, "; ".join(turns)
 
 
 def _described(value: Any) -> tuple[str, str]:
@@ -85,12 +103,6 @@ def _described(value: Any) -> tuple[str, str]:
     return f"{dtype} {list(value.shape)}", numbers
 
 
-def _told(held: Mapping[tuple[str, int], Sequence[tuple[str, str]]]) -> Iterator[tuple[str, str, int, str]]:
-    """What may be asked about a line: its value and shape, if it has one only, and what it holds each time in turn."""
-    for place, runs in held.items():
-        shapes, values = ({*texts} for texts in zip(*runs, strict=True))
-        for kind, texts in (("predict", values), ("shape", shapes)):
-            if len(texts) == 1 and (text := texts.pop()):
-                yield kind, *place, text
-        if all(shape or value for shape, value in runs):
-            yield "growth", *place, "; ".join(shape or value for shape, value in runs)
+def _bare(text: str) -> str:
+    """The numbers of a text, after 0 for any dtype, so that neither a cast nor another view makes a difference."""
+    return " ".join(re.findall(r"-?\d[\d.e+-]*", re.sub(r"^\w+ ", "0 ", text)))

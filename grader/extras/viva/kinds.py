@@ -1,33 +1,31 @@
 """The six kinds of questions. Every answer was found by running the submission, and so was every wrong one.
 
-A question gives the number of a line and does not show its code, because its author knows what it does.
+A question gives the number of a line and shows neither its code nor what an edit makes of it; the author knows both.
+Who does not know the code learns nothing from the options: they are made so that each of them is right equally often.
 """
 
 from __future__ import annotations
 
 import random
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, combinations
 from typing import TypeVar
 
 from grader.core.rubric import Rubric
 
-from .quiz import KINDS, LEAST_OPTIONS, Question, say
-from .source import Edit, Place
-from .study import Call, Study, Value, Version
+from .quiz import OPTIONS, Question, say
+from .source import Edit
+from .study import Call, Study, Version
 
-T = TypeVar("T")
-NOT_ASKED = {False: "growth", True: "predict"}  # about calls without and with a history
+T, Texts = TypeVar("T"), Sequence[str]
 CAST = r"\.(?:to|float|double|half|long|type|type_as|clone|detach|contiguous)\((?:[^()]|\([^()]*\))*\)"
-COPY = re.compile(rf"(?:[\w.]+(?:: [^=]+)? = |return )(?:float\()?[\w.[\]]+(?:{CAST})*\)?")  # is no question
+COPY = re.compile(rf"(?:[\w.]+(?:: [^=]+)? = |return )(?:float\()?(?:[\w.\]]|\[-?)+(?:{CAST})*\)?")  # is no question
 EASY, MEDIUM = 3, 9  # lines that run between the line and the nearer end of a call, at most
-MOST_CALLS_OF_A_LINE, MOST_WRONG = 2, 4
-NONE_BROKEN = 1 / 3  # of the edits that break nothing, so many are asked about, or "none" would be a good guess
-COMPARED, MOST_ALIKE = 3, 2  # calls of a question about what changes; that change, or that do not, where both exist
+COMPARED = 3  # calls or laws of a question about an edit
 SETS = [*chain.from_iterable(combinations(range(1, COMPARED + 1), size) for size in range(COMPARED + 1))]
+HELD = {False: ("predict", "shape"), True: ("shape", "growth")}  # kinds about calls without and with a history
 
 
 class Maker:
@@ -37,82 +35,95 @@ class Maker:
         """Remember what they are made of; the seed decides which wrong answers are offered."""
         self._study, self._titles = study, {name: prop.title[language] for name, prop in rubric.properties.items()}
         self._say, self._rng = partial(say, language), random.Random(seed)
-        self._versions = [study.own, *(version for _, version in study.edited), *study.mistakes]
 
     def questions(self) -> list[Question]:
-        """All of them that have enough options."""
-        about_edits = (self._what_if, self._find, self._why)
-        found = [question for kind in about_edits for edited in self._study.edited for question in kind(*edited)]
-        asked = sorted({key for run in self._study.own.outcomes.values() for key in run.told})
-        held = [question for kind, place in asked for question in self._held(kind, place)]
-        return [question for question in [*held, *found] if len(question.options) >= LEAST_OPTIONS]
+        """All of them."""
+        calls, edited = self._study.own.outcomes, self._study.edited
+        held = [self._held(kind, call) for call in calls for kind in HELD[call.history]]
+        return [*chain(*held, self._what_if(), *(self._find(*one) for one in edited), self._why())]
 
-    def _held(self, kind: str, place: Place) -> Iterator[Question]:
-        """Predict, shape and dtype, growth or seed: what a line holds during a call, among what is held elsewhere."""
-        line, own = self._study.lines.get(place), self._study.own.outcomes
-        if line is None or kind not in KINDS or COPY.fullmatch(line):  # a submission may have anything sent
-            return
-        inner = {call: run for call, run in own.items() if run.told.get(("predict", place)) != run.value}
-        calls = [call for call in inner if kind != NOT_ASKED[call.history]]
-        fits = [(call, own[call].told[kind, place]) for call in calls if (kind, place) in own[call].told]
-        for call, right in self._shuffled([one for one in fits if one[1].is_readable])[:MOST_CALLS_OF_A_LINE]:
-            yield self._ask(kind, Edit(place, line), [call], self._apart(kind, call, right), self._say("by_running"))
+    def _held(self, kind: str, call: Call) -> Iterator[Question]:
+        """Predict, shape and dtype, growth or seed: what two distant lines hold, among what others hold meanwhile.
 
-    def _what_if(self, edit: Edit, version: Version) -> Iterator[Question]:
-        """Which of three calls that run lines of a file change with an edit of it."""
-        ran = [call for call, run in self._study.own.outcomes.items() if edit.place[0] in dict(run.steps)]
-        went = [(call, self._study.own.outcomes[call].value, version.outcomes[call].value) for call in ran]
-        changed = self._shuffled([one for one in went if one[1].text() != one[2].text()])
-        kept = self._shuffled([one for one in went if one[1] == one[2]])
-        some = self._shuffled([*changed[:MOST_ALIKE], *kept[:MOST_ALIKE]])[:COMPARED]
-        if len(some) == COMPARED:
-            right = tuple(number for number, one in enumerate(some, 1) if one in changed)
-            sets = [right, *self._shuffled([numbers for numbers in SETS if numbers != right])[:MOST_WRONG]]
-            options = [", ".join(map(str, numbers)) or self._say("no_call") for numbers in sets]
-            why = "; ".join(f"{number}: {a.text()} → {b.text()}" for number, (_, a, b) in enumerate(some, 1))
-            yield self._ask("what_if", edit, [call for call, _, _ in some], options, why)
+        Each value is asked about equally often, and each is in two of the four options, so that none stands out.
+        """
+        told, lines = self._study.own.outcomes[call].told, self._study.lines
+        fits = {
+            place: value
+            for (one, place), value in sorted(told.items())  # a submission may have anything sent
+            if one == kind and value.is_readable and place in lines and not COPY.fullmatch(lines[place])
+        }
+        asked = sorted({fits[place].text(2): place for place in self._shuffled([*fits])}.values())
+        for number, first in enumerate(asked if len(asked) >= OPTIONS else []):
+            second = asked[(number + len(asked) // 2) % len(asked)]
+            left = self._shuffled([place for place in asked if place not in (first, second)])
+            others = [left.pop(min(range(len(left)), key=lambda n: left[n][0] != line[0])) for line in (first, second)]
+            a, b, c, d = (fits[place].text() for place in (first, second, *others))
+            options = [f"{one} | {other}" for one in (a, c) for other in (b, d)]
+            edits = [Edit(place, lines[place]) for place in (first, second)]
+            yield self._ask(kind, edits, [call.code.strip()], options, self._say("by_running"))
+
+    def _what_if(self) -> Iterator[Question]:
+        """Which of three calls have another value with an edit of a line; calls that it rounds otherwise are out."""
+        own, edited = self._study.own.outcomes, self._study.edited
+        pairs = [{call: (own[call].value, run.value) for call, run in one.outcomes.items()} for _, one in edited]
+        unclear = {call for one in pairs for call, (a, b) in one.items() if a != b and a.text() == b.text()}
+        changes = [{call: f"{a.text()} → {b.text()}" for call, (a, b) in one.items() if a != b} for one in pairs]
+        texts = {call: call.whole for one in pairs[:1] for call in one if call not in unclear}
+        return self._compared("what_if", texts, changes)
+
+    def _why(self) -> Iterator[Question]:
+        """Which of three laws fail with an edit of a line."""
+        broken = [dict.fromkeys(version.broken, "✗") for _, version in self._study.edited]
+        return self._compared("why", {law: self._titles[law] for law in sorted(self._study.holding)}, broken)
+
+    def _compared(self, kind: str, texts: Mapping[T, str], hits: Sequence[Mapping[T, str]]) -> Iterator[Question]:
+        """Which of three calls or laws each edit hits, where edits differ in that the most; options are what edits hit.
+
+        Each set of them is asked about once, so that it is right as often as the other options are.
+        """
+        rows, left = [*zip(self._study.edited, hits, strict=True)], self._shuffled([*texts])
+        is_hit = {thing: [thing in one for one in hits] for thing in left}
+        while len(left) >= COMPARED:
+            threes = combinations(left, COMPARED)
+            some = max(threes, key=lambda three: len({*zip(*(is_hit[one] for one in three), strict=True)}))
+            asked = dict[tuple[int, ...], tuple[Edit, Mapping[T, str]]]()
+            for (edit, _), hit in self._shuffled(rows):
+                asked[tuple(number for number, one in enumerate(some, 1) if one in hit)] = edit, hit
+            if len(asked) < OPTIONS - 1:
+                return
+            if len(asked) < OPTIONS:  # then none of them would be the answer too often
+                asked.pop((), None)
+            for right, (edit, hit) in asked.items():
+                alike = sorted(self._shuffled(SETS), key=lambda numbers: abs(len(numbers) - len(right)))
+                wrong = [numbers for numbers in (*self._shuffled([*asked]), *alike) if numbers != right]
+                sets = [right, *dict.fromkeys(wrong)][:OPTIONS]
+                options = [", ".join(map(str, numbers)) or self._say("no_call") for numbers in sets]
+                why = "; ".join(f"{number}: {hit[some[number - 1]]}" for number in right) or "-"
+                yield self._ask(kind, [edit], [texts[one] for one in some], options, why)
+            left = [one for one in left if one not in some]
 
     def _find(self, edit: Edit, version: Version) -> Iterator[Question]:
         """Which edit of a file makes a law fail; the others break nothing that it breaks, so that none is arguable."""
-        others = [(one, its.broken) for one, its in self._study.edited if one.place[0] == edit.place[0]]
-        if version.broken and edit.shown and version.broken != self._study.holding:
-            kept = {one.shown for one, broken in others if one.shown and not broken & version.broken}
-            law = self._rng.choice(sorted(version.broken))
-            options = [edit.shown, *self._shuffled(sorted(kept))[:MOST_WRONG]]
-            yield self._ask("find", edit, [], options, self._say("broken", laws=self._titles[law]), self._titles[law])
+        if version.broken and version.broken != self._study.holding:
+            kept = [one for one in self._shuffled(self._study.edited) if not one[1].broken & version.broken]
+            kept.sort(key=lambda one: not one[1].broken)  # those that break something else are right at other times
+            edits, law = [edit, *(one for one, _ in kept)][:OPTIONS], self._rng.choice(sorted(version.broken))
+            if len(edits) == OPTIONS:
+                options, title = [self._say("line", line=one.place[1]) for one in edits], self._titles[law]
+                yield self._ask("find", edits, [], options, self._say("broken", laws=title), title)
 
-    def _why(self, edit: Edit, version: Version) -> Iterator[Question]:
-        """Which law fails without a line, or with another one; those that other edits break are the likelier ones."""
-        if version.broken != self._study.holding and (version.broken or self._rng.random() < NONE_BROKEN):
-            often = Counter(law for _, other in self._study.edited for law in other.broken)
-            laws = self._shuffled(sorted(self._study.holding - version.broken))
-            kept = [self._titles[law] for law in sorted(laws, key=lambda law: -often[law])]
-            broken = [self._titles[law] for law in self._shuffled(sorted(version.broken))]
-            options = [*broken[:1], self._say("none"), *kept][: 1 + MOST_WRONG]
-            yield self._ask("why", edit, [], options, self._say("broken", laws="; ".join(sorted(broken)) or "-"))
-
-    def _ask(self, kind: str, edit: Edit, calls: list[Call], options: list[str], why: str, law: str = "") -> Question:
-        """A question about a line, or an edit of it; the first option is the answer, and then they are put in order."""
-        where = dict(zip(("path", "line"), edit.place, strict=True))
-        supposed = self._say("changed" if edit.shown else "deleted", **where)
-        prompt = self._say(f"ask_{kind}", edit=supposed, law=law, **where)
-        codes = [f"# {n}\n" * (len(calls) > 1) + call.code.strip() for n, call in enumerate(calls, 1)]
-        blocks = [edit.shown, *codes] if edit.shown and not law else codes
+    def _ask(self, kind: str, edits: Sequence[Edit], code: Texts, options: Texts, why: str, law: str = "") -> Question:
+        """A question about lines, or an edit; the first option is the answer, and then they are put in order."""
+        places, slip = [edit.place for edit in edits], edits[0].slip and self._say(f"slip_{edits[0].slip}")
+        where = dict(zip(("path", "line", "other_path", "other_line"), chain(*places), strict=False))
+        prompt = self._say(f"ask_{kind}", slip=slip, law=law, **where)
+        blocks = [f"# {n}\n" * (len(code) > 1) + text for n, text in enumerate(code, 1)]
         ordered = sorted(options, key=lambda option: re.sub(r"\d+", lambda digits: digits[0].zfill(9), option))
-        runs = [run.steps for run in self._study.own.outcomes.values() if edit.place in run.steps]
-        steps = min(min(run.index(edit.place) + 1, len(run) - run.index(edit.place)) for run in runs)
+        runs = [run.steps for run in self._study.own.outcomes.values() if places[0] in run.steps]
+        steps = min(min(run.index(places[0]) + 1, len(run) - run.index(places[0])) for run in runs)
         difficulty = "easy" if steps <= EASY else "medium" if steps <= MEDIUM else "hard"
-        return Question(kind, self._study.task.id, prompt, blocks, ordered, options[0], why, edit, difficulty)
-
-    def _apart(self, kind: str, call: Call, right: Value) -> list[str]:
-        """The right value, and others of its form that a reader can tell apart; those of the submission first."""
-        chosen = {right.text(2): right.text()}
-        for some in (self._versions[:1], self._versions):
-            told = [item for one in some for item in one.outcomes[call].told.items()]
-            for other in self._shuffled([*dict.fromkeys(value for (one, _), value in told if one == kind)]):
-                if len(chosen) <= MOST_WRONG and other.form == right.form and other.is_readable:
-                    chosen.setdefault(other.text(2), other.text())
-        return [*chosen.values()]
+        return Question(kind, prompt, blocks, ordered, options[0], why, edits, difficulty)
 
     def _shuffled(self, items: Sequence[T]) -> list[T]:
         return self._rng.sample(items, len(items))

@@ -15,7 +15,7 @@ from .source import Edit, Place
 
 KEY = "viva.json"  # in the folder of reports; it holds the answers
 KINDS = ("predict", "shape", "what_if", "find", "why", "growth")
-LEAST_OPTIONS = 4
+OPTIONS = 4
 NEAR = 3  # lines; a question may answer another one about such a neighbour
 say = Sentences(Path(__file__).with_name("words.toml"))
 
@@ -29,25 +29,25 @@ class Question:
         blocks: Code below the prompt.
         options: As they are shown; the answer, and others that were shown to be wrong.
         why: For the examiner: how the answer was found.
-        edit: The line that it is about, and what it is changed to, if it is.
+        edits: The lines that it is about or offers, the answer's first, and what they are changed to, if they are.
         difficulty: ``easy``, ``medium`` or ``hard``, by how many lines run between it and the nearer end of a call.
     """
 
     kind: str
-    task: str
     prompt: str
     blocks: Sequence[str]
     options: Sequence[str]
     answer: str
     why: str
-    edit: Edit
+    edits: Sequence[Edit]
     difficulty: str
 
     @property
-    def places(self) -> set[Place]:
-        """The lines that it is about or offers edits of, and lines below, so that those of neighbours overlap."""
-        numbers = [self.edit.place[1], *(int(one.partition(":")[0]) for one in self.options if self.kind == "find")]
-        return {(self.edit.place[0], number + further) for number in numbers for further in range(NEAR)}
+    def about(self) -> set[Place | str]:
+        """Its file, its code, the lines that it is about, and lines below, so that those of neighbours overlap."""
+        lines = {(edit.place[0], edit.place[1] + further) for edit in self.edits for further in range(NEAR)}
+        code = {text for block in self.blocks for text in (block, block.partition("\n")[2])}  # without a number, too
+        return (lines | code | {self.edits[0].place[0]}) - {""}
 
 
 class Quiz(Record):
@@ -76,15 +76,15 @@ class Key(Record):
 
 
 def drawn(identifier: str, name: str, pool: Sequence[Question], seed: int) -> Quiz:
-    """The quiz of one student: about distant lines, of each kind where there is one, from as many files as possible.
+    """The quiz of one student: of each kind where there is one, about distant lines, from as many files as possible.
 
     Hard ones come first. The same seed gives the same quiz; students with the same code get different ones.
     """
     left, chosen = random.Random(f"{seed}:{identifier}").sample(pool, len(pool)), list[Question]()
     for kind in [*reversed(KINDS)][: len(pool)]:  # first the kinds with the fewest questions
-        used, own = set[Place]().union(*(one.places for one in chosen)), [one.edit.place[0] for one in chosen]
+        used = set[Place | str]().union(*(one.about for one in chosen))
         left.sort(
-            key=lambda q: (len(used & q.places), q.kind != kind, own.count(q.edit.place[0]), q.difficulty != "hard")
+            key=lambda question: (question.kind != kind, len(used & question.about), question.difficulty != "hard")
         )
         chosen.append(left.pop(0))
     return Quiz(id=identifier, name=name, pool=len(pool), questions=sorted(chosen, key=lambda q: KINDS.index(q.kind)))

@@ -7,15 +7,15 @@ import contextlib
 import io
 import re
 import tokenize
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 Place = tuple[str, int]  # path and line
-SLIPS = """< <= >; <= < >=; > >= <; >= > <=; == !=; != ==; + -; - +; * /; / *; // %; % //; | &; & |; and or; or and;
-True False; False True; mean sum; sum mean; sqrt square; rsqrt sqrt; square abs; cos sin; sin cos; float32 float64;
-uniform_ normal_; normal_ uniform_; 0 1; 1 2; 2 3; 3 4; 4 5; 5 6; 6 7; 7 8; 8 9; 9 10"""  # a token, and others for it
-TOKENS = {token: others for token, *others in map(str.split, SLIPS.split(";"))}
-OWNERS = {"torch", "nn", "F", "math", "init", "functional", "self", "super()"}  # other calls can be left out
+PAIRS = """+ -, * /, // %, < <=, > >=, == !=, and or, & |, True False, mean sum, sqrt square, uniform_ normal_,
+float32 float64"""  # words that may take the place of each other
+PARTNERS = {a: b for pair in PAIRS.split(",") for one in [pair.split()] for a, b in (one, one[::-1])}
+SLIPS = ("swap", "leave")
+MODULES = {"torch", "nn", "F", "math", "init", "functional", "self", "super()"}  # all else has methods
 NEEDED = r"super\(\)|manual_seed|device"  # without a seed or a move, a CPU shows less than what can be argued
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
@@ -27,13 +27,13 @@ class Edit:
     Attributes:
         old: Its text, without indentation and comment.
         new: Another text; ``pass``, where the line is deleted, so that its block is not empty; empty if it stays.
-        shown: The edited part, before and after; the author knows the rest of the line, and others have to look for it.
+        slip: One of :data:`SLIPS`, which tells those who know the line what was done: it can be done in one way only.
     """
 
     place: Place
     old: str
     new: str = ""
-    shown: str = ""
+    slip: str = ""
 
     def applied(self, files: Mapping[str, str]) -> dict[str, str]:
         """The submission with the edit."""
@@ -60,17 +60,11 @@ def lines_of(files: Mapping[str, str]) -> dict[Place, str]:
 
 
 def edits_of(place: Place, old: str) -> list[Edit]:
-    """Edits of a line; those that show least of it come first, and its deletion last."""
+    """One edit of a line for each slip, where it can be done."""
     if len(old) > 200 or (statement := _parsed(old)) is None:  # a longer one may be deep, and take long
         return []
-    found = dict[str, Edit]()
-    for part, by in _rewrites(statement, old):
-        new, shown = old.replace(part, by), f"{place[1]}:  … {part} …  →  … {by} …".replace("…  …", "…")
-        if old.count(part) == 1 and _parsed(new):  # of two, a reader could not tell which is meant
-            found.setdefault(new, Edit(place, old, new, shown))
-    ordered = sorted(found.values(), key=lambda edit: sum(map(str.isalpha, edit.shown)))
-    can_go = isinstance(statement, ast.Raise | ast.AugAssign | ast.Expr) and not re.search(NEEDED, old)
-    return [*ordered, *[Edit(place, old, "pass")] * can_go]
+    written = zip(SLIPS, (_swapped(old), _shortened(statement, old)), strict=True)
+    return [Edit(place, old, new, slip) for slip, new in written if new not in ("", old) and _parsed(new)]
 
 
 def _parsed(text: str) -> ast.stmt | None:
@@ -79,18 +73,26 @@ def _parsed(text: str) -> ast.stmt | None:
     return None
 
 
-def _rewrites(statement: ast.stmt, text: str) -> Iterator[tuple[str, str]]:
-    """Parts of a line, and what may be there instead."""
+def _swapped(text: str) -> str:
+    """The line with its first word of a pair, or its first whole number, whichever comes first, replaced."""
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        yield from ((token.string, by) for by in TOKENS.get(token.string, ()))
-    for node in ast.walk(statement):
-        match node:
-            case ast.Call(func=ast.Attribute(value=owner, attr=name) as function, args=arguments):
-                whole, called = ast.unparse(node), ast.unparse(function)
-                match arguments or [owner]:
-                    case [ast.BinOp(left, ast.Add(), right)] if "sqrt" in name:  # eps outside the root
-                        root = f"{called}({ast.unparse(left)})" if arguments else f"{ast.unparse(left)}.{name}()"
-                        yield whole, f"({root} + {ast.unparse(right)})"
-                left_out = whole[len(called) - len(name) - 1 :]  # such as a cast, a clamp, a mask or a clone
-                if ast.unparse(owner).rpartition(".")[2] not in OWNERS and not re.search(NEEDED, left_out):
-                    yield left_out, ""
+        if token.type == getattr(tokenize, "FSTRING_START", None):  # from Python 3.12, what is in it is tokens, too
+            break
+        by = str(int(token.string) + 1) if token.string.isdecimal() else PARTNERS.get(token.string)
+        if by:
+            return text[: token.start[1]] + by + text[token.end[1] :]
+    return ""
+
+
+def _shortened(statement: ast.stmt, text: str) -> str:
+    """The line without its last call of a method, such as a cast, a clamp or a clone; ``pass`` where it calls none."""
+    row, ends = text.encode(), dict[int, int]()  # from the dot of a call to its end
+    for call in (node for node in ast.walk(statement) if isinstance(node, ast.Call)):
+        match call.func:
+            case ast.Attribute(value=owner, attr=name) if ast.unparse(owner).rpartition(".")[2] not in MODULES:
+                ends[int(call.func.end_col_offset or 0) - len(name) - 1] = int(call.end_col_offset or 0)
+    if ends:
+        dot, end = max(ends.items())
+        return "" if re.search(NEEDED, row[dot:end].decode()) else (row[:dot] + row[end:]).decode()
+    can_go = isinstance(statement, ast.Raise | ast.AugAssign | ast.Expr) and not re.search(NEEDED, text)
+    return "pass" * can_go

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress, islice
 from pathlib import Path
 from typing import Any
 
@@ -19,20 +20,19 @@ from grader.core.assignment import Assignment
 from grader.core.results.report import Record
 from grader.core.rubric import Rubric, Task
 from grader.core.sandbox.handle import WorkerFailed, WorkerLike
-from grader.specimens.variants import variants_of
 
 from .source import Edit, Place, edits_of, lines_of
 
 Files = Mapping[str, str]
 Start = Callable[[Files], WorkerLike]  # starts a worker
-Known = Sequence[tuple[str, "Version"]]  # tasks, and what a known mistake does
 
 EXAM = Path(__file__).with_name("exam.py").read_text(encoding="utf-8")
 FLOAT = r"-?\d+(?:\.\d+)?e[-+]?\d+|-?\d+\.\d+"
-MOST_TEXT = 160  # characters of an option
+MOST_TEXT = 100  # characters of a value
 MOST_FRACTIONS = 2  # different numbers that two digits after the point do not write
 LIMIT_S = 1.0  # of a worker's time for all calls on one version
-MOST_EDITS, MOST_TRIED = 5, 12  # of a task's lines; each costs two workers, or one if it raises something new
+MOST_GROUPS, MOST_TRIED = 2, 9  # edits; each costs two workers, or one if it raises something new
+ENOUGH_EDITS, MOST_EDITS, CALLS_OF_EDITS = 4, 6, 6  # of a task
 
 
 class Call(Record):
@@ -41,11 +41,18 @@ class Call(Record):
     Attributes:
         task: The id of the task whose names it uses, beside ``torch``.
         history: Whether it is about what earlier calls or seeds leave behind, rather than about one output.
+        then: An expression about what the code leaves behind; questions about lines do without it.
     """
 
     task: str
     code: str
     history: bool = False
+    then: str = ""
+
+    @property
+    def whole(self) -> str:
+        """What is run; its last line gives the value."""
+        return f"{self.code.strip()}\n{self.then}".strip()
 
 
 class Viva(Record):
@@ -68,12 +75,6 @@ class Value(str):
         return re.sub(FLOAT, lambda number: str(float(f"{float(number[0]):.{digits}g}") + 0.0), self)
 
     @cached_property
-    def form(self) -> str:
-        """The text without its numbers and words; the same for any count of them, and for any count of like parts."""
-        plain = re.sub(r"-?\d[\d.e+-]*", "#", re.sub(r"[A-Za-z_][\w.]*", "w", self))
-        return "; ".join(dict.fromkeys(plain.replace("#, ", "").split("; ")))
-
-    @cached_property
     def is_readable(self) -> bool:
         """Whether a person could have computed it: no long, very large or very small numbers, and no random ones."""
         text = self.text()
@@ -83,17 +84,11 @@ class Value(str):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call gives on one version of a submission.
+    """What a call gives on one version of a submission, and what each line meanwhile assigned or returned."""
 
-    Attributes:
-        value: Of its last line.
-        steps: The lines of the submission in the order in which they ran.
-        told: By kind of question and line, what the line assigned or returned.
-    """
-
-    value: Value
-    steps: Sequence[Place]
-    told: Mapping[tuple[str, Place], Value]
+    value: Value  # of its last line
+    steps: Sequence[Place]  # lines of the submission, in the order in which they ran
+    told: Mapping[tuple[str, Place], Value]  # by kind of question and line
 
 
 @dataclass(frozen=True)
@@ -102,26 +97,18 @@ class Version:
 
     outcomes: Mapping[Call, Outcome]
     broken: frozenset[str]
-    raising: frozenset[int]
+    raising: frozenset[str]
 
 
 @dataclass(frozen=True)
 class Study:
-    """One task of one submission.
-
-    Attributes:
-        own: The submission as it is.
-        holding: The properties whose law holds for it.
-        edited: It with one edit each, after which no more calls and laws raise, and what that breaks of them.
-        mistakes: What others get wrong, for wrong answers.
-    """
+    """One task of one submission."""
 
     task: Task
     lines: Mapping[Place, str]
-    own: Version
-    holding: frozenset[str]
-    edited: Sequence[tuple[Edit, Version]]
-    mistakes: Sequence[Version]
+    own: Version  # the submission as it is
+    holding: frozenset[str]  # the properties whose law holds for it
+    edited: Sequence[tuple[Edit, Version]]  # with one edit each, after which no more calls and laws raise
 
 
 def viva_of(assignment: Assignment) -> Viva | None:
@@ -130,26 +117,21 @@ def viva_of(assignment: Assignment) -> Viva | None:
     return Viva.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
 
 
-def studies(start: Start, files: Files, rubric: Rubric, viva: Viva, known: Known, seed: str) -> Iterator[Study]:
+def studies(start: Start, files: Files, rubric: Rubric, viva: Viva, seed: str) -> Iterator[Study]:
     """What there is to ask about each task that can be imported and that does something; the seed chooses edits."""
     lines = lines_of(files)
     for task in rubric.tasks:
         laws = {prop.id: viva.laws[prop.id] for prop in task.properties if prop.id in viva.laws}
         if own := version(start, files, task, viva.calls, laws):
-            holding, edited = frozenset(laws) - own.broken, list[tuple[Edit, Version]]()
-            for edit in _chosen(lines, own, f"{seed}:{task.id}"):
-                new = edit.applied(files)
-                if len(edited) < MOST_EDITS and (one := version(start, new, task, viva.calls, laws, own)):
-                    edited.append((edit, replace(one, broken=one.broken & holding)))
-            yield Study(task, lines, own, holding, edited, [one for name, one in known if name == task.id])
-
-
-def known_mistakes(start: Start, assignment: Assignment, viva: Viva) -> Known:
-    """One wrong variant of the assignment for each of its misconceptions."""
-    variants = {hint: variant for variant in variants_of(assignment) for hint in variant.hints if not variant.valid}
-    tasks = {name: task for task in assignment.rubric.tasks for name in task.names}
-    pairs = [(tasks[one.piece], one.files) for one in variants.values() if one.piece in tasks]
-    return [(task.id, one) for task, files in pairs if (one := version(start, files, task, viva.calls, {}))]
+            rng, edited = random.Random(f"{seed}:{task.id}"), list[tuple[Edit, Version]]()
+            calls = rng.sample([*own.outcomes], min(len(own.outcomes), CALLS_OF_EDITS))
+            holding = {name: law for name, law in laws.items() if name not in own.broken}
+            for alike in islice(_alike(lines, own, rng), MOST_GROUPS):
+                tried = ((edit, version(start, edit.applied(files), task, calls, holding, own)) for edit in alike)
+                edited = max(edited, [*islice(((edit, one) for edit, one in tried if one), MOST_EDITS)], key=len)
+                if len(edited) >= ENOUGH_EDITS:
+                    break
+            yield Study(task, lines, own, frozenset(holding), edited)
 
 
 def version(
@@ -157,26 +139,28 @@ def version(
 ) -> Version | None:
     """Run code for a task; None if it cannot be imported, does not end, varies, or raises more than ``own``.
 
-    A second worker confirms what the first one says: where they differ about a call, there is no version, and where
-    they differ about a line, nothing is told of it. In the first, memory that nobody has written to holds nan.
+    Without ``own``, lines are followed. A second worker confirms what the first one says: where they differ about a
+    call, there is no version, and where they differ about a line, nothing is told of it. In the first, memory that
+    nobody has written to holds nan.
     """
     asked = [call for call in calls if call.task == task.id]
+    codes = [*(call.whole for call in asked), *laws.values()]
     homes = {name: task.file_of(name).removesuffix(".py").replace("/", ".") for name in task.names}
     loads = [("load", {"module": module, "name": name}) for name, module in (*homes.items(), ("run", "src._exam"))]
     found = list[list[Outcome]]()
     for is_first in (True, False):
-        arguments = [homes, [*(call.code for call in asked), *laws.values()], len(asked), is_first]
+        arguments = [homes, codes, 0 if own else len(asked), is_first]
         try:
             with closing(start({**files, "src/_exam.py": EXAM})) as worker:
                 reply = worker.request([*loads, ("call", {"target": "run", "arguments": arguments})], LIMIT_S)
             found.append([_outcome(one) for one in reply["value"]["outcomes"]])
         except (WorkerFailed, AttributeError, TypeError, ValueError, KeyError):  # a submission may have any reply sent
             return None
-        raising = frozenset(number for number, one in enumerate(found[-1]) if one.value.startswith("raises "))
-        if raising >= {*range(len(asked))} or (own and raising - own.raising):
+        raising = frozenset(compress(codes, (one.value.startswith("raises ") for one in found[-1])))
+        if raising >= {*codes[: len(asked)]} or (own and raising - own.raising):
             return None
     first, second = found
-    if len(first) != len(asked) + len(laws) or [one.value for one in first] != [one.value for one in second]:
+    if len(first) != len(codes) or [one.value for one in first] != [one.value for one in second]:
         return None
     agreed = [
         replace(a, told={key: value for key, value in a.told.items() if b.told.get(key) == value and key[1] in a.steps})
@@ -192,11 +176,11 @@ def _outcome(reply: Mapping[str, Any]) -> Outcome:
     return Outcome(Value(reply["value"].encode(), "utf-8"), steps, told)
 
 
-def _chosen(lines: Mapping[Place, str], own: Version, seed: str) -> list[Edit]:
-    """Edits of lines that ran; these are neighbours, so that one can ask which of them breaks a law."""
+def _alike(lines: Mapping[Place, str], own: Version, rng: random.Random) -> Iterator[Sequence[Edit]]:
+    """Edits of lines that ran, in groups of one file and slip, so that these tell nothing; likelier ones come first."""
     ran = {place for run in own.outcomes.values() for place in run.steps}
-    rng = random.Random(seed)
-    edits = [some for place in sorted(ran & lines.keys()) if (some := edits_of(place, lines[place]))]
-    first = rng.randrange(len(edits) or 1)
-    around = [*edits[first:], *edits[:first]] * 3  # where there are few lines, two or three edits of each
-    return [*dict.fromkeys(rng.choice([*some[:2], some[-1]]) for some in around)][:MOST_TRIED]
+    edits = [edit for place in sorted(ran & lines.keys()) for edit in edits_of(place, lines[place])]
+    groups = dict[tuple[str, str], list[Edit]]()
+    for edit in rng.sample(edits, len(edits)):
+        groups.setdefault((edit.slip, edit.place[0]), []).append(edit)
+    return (some[:MOST_TRIED] for some in groups.values())
