@@ -228,9 +228,7 @@ def test_a_class_is_judged_and_gives_the_same_bytes_twice(
     assert {one["id"]: one["points"] for one in told} == {"ada": 5, "bo": 0, "cy": 5, "dana": 0}
     assert {one["id"]: one["problem"] for one in told if one["problem"]} == {"bo": "SyntaxError", "dana": "missing"}
     rows = (tmp_path / "one/practice.csv").read_text(encoding="utf-8").splitlines()
-    assert rows[1] == (
-        "ada,,5,5,3,3,2,2,Your tests catch 3 of 3 wrong implementations: 5 of 5 practice points."
-    )
+    assert rows[1] == ("ada,,5,5,3,3,2,2,Your tests catch 3 of 3 wrong implementations: 5 of 5 practice points.")
 
 
 def test_an_assignment_without_practice_says_so(
