@@ -11,7 +11,6 @@ import random
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from types import CodeType
 from typing import Any
 
 import torch
@@ -43,14 +42,13 @@ def serve(fd: int) -> None:
     channel.send("ready")
     with contextlib.suppress(PeerClosed):
         files = json.loads(as_bytes(channel.receive()["files"]))
-        state, code = State(), dict[str, CodeType]()  # by path, compiled once
-        operations = Operations(files, code)
+        state, operations = State(), Operations(files)
         while True:
             message = channel.receive()
             if message["anew"]:
                 operations.forget()
                 state.restore()
-                operations = Operations(files, code)
+                operations = Operations(files)
             if "debug" in message:
                 from . import debugging  # which the fork server has imported, if it was told to
 
