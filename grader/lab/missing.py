@@ -9,7 +9,7 @@ import argparse
 import ast
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from grader import PACKAGE
@@ -22,6 +22,7 @@ from grader.core.rubric import LANGUAGES, Task
 MARK = re.compile(r'mark\.rubric\("(\w+)"\)')
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 FIELD = re.compile(r"\{(\w+)\}")
+Import = tuple[str, tuple[str, str]]
 STATED = re.compile(r"(?:\b\w+ ?= ?)?\{\w+\}")  # a field, alone or as name=field: the same in every language
 
 
@@ -123,13 +124,15 @@ def missing_phrases(assignment: Assignment) -> Iterator[str]:
     """One line for each message without Chinese, and for each unused phrase."""
     files = [*_product(PACKAGE, "assignment", "examples"), *_product(assignment.folder)]
     trees = {path: ast.parse(_text(path)) for path in files}
+    nodes = {path: [*ast.walk(tree)] for path, tree in trees.items()}  # once: of the whole grader, a walk takes long
     tabled = [(path, *phrase) for path in tables(assignment) for phrase in read_words(path).items()]
     chinese = {english: text for _, english, text in tabled}
     own = {path: _constants(tree) for path, tree in trees.items()}
     everywhere = {(_module(path), name): value for path in own for name, value in own[path].items()}
-    for path, tree in trees.items():
-        known = own[path] | {name: everywhere[at] for name, at in _imported(tree) if at in everywhere}
-        for call in _said(tree):
+    for path in files:
+        imported = [*_imported(nodes[path])]
+        known = own[path] | {name: everywhere[at] for name, at in imported if at in everywhere}
+        for call in _said(nodes[path], imported):
             place = f"{_shown(path, assignment)}:{call.lineno}"
             templates = _templates(call.args[0], known)
             if not templates:
@@ -137,7 +140,7 @@ def missing_phrases(assignment: Assignment) -> Iterator[str]:
             for text in templates:
                 if text not in chinese and any(map(str.isalpha, STATED.sub("", text))):
                     yield f"{place}: no Chinese for {text!r}; add it to chinese.toml."
-    used = {node.value for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    used = {node.value for found in nodes.values() for node in found if isinstance(node, ast.Constant)}
     for path, english, text in tabled:
         if {*FIELD.findall(english)} != {*FIELD.findall(text)}:
             yield f"{_shown(path, assignment)}: {english!r} has different fields in Chinese; use the same ones."
@@ -171,18 +174,18 @@ def _module(path: Path) -> str:
     return path.parent.name if path.stem == "__init__" else path.stem
 
 
-def _imported(tree: ast.Module) -> Iterator[tuple[str, tuple[str, str]]]:
+def _imported(nodes: Iterable[ast.AST]) -> Iterator[Import]:
     """Each name that a file imports, with the last part of its module's name and its name there."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ImportFrom):
             module = (node.module or "").rpartition(".")[2]
             yield from ((alias.asname or alias.name, (module, alias.name)) for alias in node.names)
 
 
-def _said(tree: ast.Module) -> Iterator[ast.Call]:
+def _said(nodes: Iterable[ast.AST], imported: Iterable[Import]) -> Iterator[ast.Call]:
     """The calls of ``say``, if a file imports it from ``grader.core.messages`` or ``grader.testing``."""
-    if {("say", ("messages", "say")), ("say", ("testing", "say"))} & {*_imported(tree)}:
-        for node in ast.walk(tree):
+    if {("say", ("messages", "say")), ("say", ("testing", "say"))} & {*imported}:
+        for node in nodes:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "say":
                 yield node
 

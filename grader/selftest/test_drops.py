@@ -111,11 +111,6 @@ def test_every_platform_is_told_for_itself(out: Path) -> None:
     assert not accepted(export(out, to="nbgrader"))
 
 
-def test_rises_and_those_who_stay_pass(out: Path) -> None:
-    write_class(out, report("ada", BETTER, name="Ada"), report("bo", name="Bo"))
-    assert accepted(export(out))
-
-
 def test_a_grade_that_becomes_blank_is_lower(out: Path) -> None:
     write_class(out, unreadable("ada", submission=report("ada", name="Ada").submission), report("bo", name="Bo"))
     result = export(out)
@@ -130,12 +125,6 @@ def test_a_grading_that_was_never_exported_counts_as_well(tmp_path: Path) -> Non
     result = export(out)
     assert not accepted(result)
     assert result.stderr.startswith("1 would drop: 11 graded 2026-10-02, now 5\n  ada (ada)\n")
-
-
-def test_a_mistake_that_was_mended_before_anyone_exported_it_lowers_nobody(out: Path) -> None:
-    write_class(out, report("ada", LOST, name="Ada"), report("bo", name="Bo"))
-    write_class(out, report("ada", name="Ada"), report("bo", name="Bo"))
-    assert accepted(export(out))
 
 
 def test_a_student_is_followed_into_another_submission(out: Path) -> None:
@@ -168,15 +157,6 @@ def worksheet_of(out: Path, most: str, grade: str = "") -> tuple[str, ...]:
     sheet = worksheet(people, most).replace("Not marked,,", f"Not marked,{grade},")
     (out / "worksheet.csv").write_text(sheet)
     return ("--template", str(out / "worksheet.csv"))
-
-
-def test_students_whose_grades_drop_alike_are_told_together(out: Path) -> None:
-    write_class(out, report("ada", LOST, name="Ada"), report("bo", LOST, name="Bo"))
-    line, who, last = export(out).stderr.splitlines()
-    assert line.startswith("2 would drop: 11 exported 20")
-    assert line.endswith(", now 5")
-    assert who == "  Ada (ada); Bo (bo)"
-    assert last.startswith("grader: grades that have dropped: 2 (")
 
 
 def test_grades_above_the_maximum_are_said_before_anything_is_written(out: Path) -> None:

@@ -97,7 +97,12 @@ def _tests(task: str, seed: int) -> HiddenTests:
 
 
 def judged(files: Mapping[str, str], task: str, seed: int) -> Judged:
-    """Judge one task of a submission in this process, and note what it is asked for."""
+    """Judge one task of a submission in this process, once, and note what it is asked for."""
+    return _judged(tuple(files.items()), task, seed)
+
+
+@cache
+def _judged(files: tuple[tuple[str, str], ...], task: str, seed: int) -> Judged:
     asked: set[str] = set()
 
     class Noting(InProcessWorker):
@@ -106,17 +111,11 @@ def judged(files: Mapping[str, str], task: str, seed: int) -> Judged:
             return super().request(operations, timeout_s)
 
     with warnings.catch_warnings(action="ignore"):
-        student = Student(files, Noting, ASSIGNMENT.rubric, Limits(submission_s=1e6))
+        student = Student(dict(files), Noting, ASSIGNMENT.rubric, Limits(submission_s=1e6))
         results: list[CaseResult] = _tests(task, seed).run(student)
     (scored,) = score(ASSIGNMENT.rubric.only(task), results)
     lost = frozenset(prop.property.id for prop in scored.properties if prop.points < prop.property.points)
     return Judged(scored.points, lost, frozenset(asked))
-
-
-@cache
-def asked_of_right_work(task: str, seed: int) -> frozenset[str]:
-    """What the contract asks for: nobody can tell these calls from what is judged, since they are."""
-    return judged(ASSIGNMENT.solution(), task, seed).asked
 
 
 def task_of(piece: str) -> str:
@@ -152,13 +151,15 @@ def answering_otherwise(
 def liar(files: Mapping[str, str], piece: str, other: Mapping[str, str], seed: int) -> dict[str, str]:
     """A submission that answers every request beyond the contract's own as another submission.
 
-    What it is asked for depends on what it answers, so it learns that in two rounds.
+    What it is asked for depends on what it answers, so it learns that in two rounds. What right work is asked, too, is
+    the contract's: nobody can tell these calls from what is judged, since they are.
     """
     task = task_of(piece)
+    contract = judged(ASSIGNMENT.solution(), task, seed).asked
     known: set[str] = set()
     made = dict(files)
     for _ in range(2):
-        known |= judged(made, task, seed).asked - asked_of_right_work(task, seed)
+        known |= judged(made, task, seed).asked - contract
         made = answering_otherwise(files, piece, other, "_digest(arguments) in _KNOWN", known)
     return made
 

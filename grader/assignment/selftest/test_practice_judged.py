@@ -215,7 +215,10 @@ def handed_in(tmp_path: Path) -> Path:
 
 
 @pytest.mark.process
-def test_a_class_is_judged_and_gives_the_same_bytes_twice(handed_in: Path, tmp_path: Path) -> None:
+def test_a_class_is_judged_and_gives_the_same_bytes_twice(
+    handed_in: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grader.assignment.corpus.practice.PRACTICE", FEW)
     for out in ("one", "two"):
         result = CliRunner().invoke(app, ["practice", str(handed_in), "--out", str(tmp_path / out)])
         assert result.exit_code == 0, result.output
@@ -225,9 +228,7 @@ def test_a_class_is_judged_and_gives_the_same_bytes_twice(handed_in: Path, tmp_p
     assert {one["id"]: one["points"] for one in told} == {"ada": 5, "bo": 0, "cy": 5, "dana": 0}
     assert {one["id"]: one["problem"] for one in told if one["problem"]} == {"bo": "SyntaxError", "dana": "missing"}
     rows = (tmp_path / "one/practice.csv").read_text(encoding="utf-8").splitlines()
-    assert rows[1] == (
-        f"ada,,5,5,{ALL},{ALL},2,2,Your tests catch {ALL} of {ALL} wrong implementations: 5 of 5 practice points."
-    )
+    assert rows[1] == ("ada,,5,5,3,3,2,2,Your tests catch 3 of 3 wrong implementations: 5 of 5 practice points.")
 
 
 def test_an_assignment_without_practice_says_so(

@@ -159,7 +159,8 @@ def test_a_file_of_ones_own_is_imported_relatively(solved: Path, tmp_path: Path,
     assert "from .functional import …" not in told
 
 
-def test_every_law_is_told_in_chinese_too() -> None:
+def test_a_law_in_chinese_has_no_other_numbers() -> None:
+    """That there is one, ``grader.lab.missing`` says."""
     functions = [
         node
         for path in (REPOSITORY / "tests").glob("test_*.py")
@@ -169,7 +170,6 @@ def test_every_law_is_told_in_chinese_too() -> None:
     for function in functions:
         english, chinese = (ast.get_docstring(function) or "").split("\n\n")
         assert not HAN.search(english), function.name
-        assert HAN.search(chinese), function.name
         assert set(re.findall(r"\d+", chinese)) <= set(re.findall(r"\d+", english)) | {"16", "32"}, function.name
 
 

@@ -18,6 +18,7 @@ import os
 import struct
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -39,17 +40,15 @@ class MemoryImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     Args:
         files: Path to source text, such as ``{"src/functional.py": "..."}``.
-        code: By path, the code of files that are compiled already; each file that is imported is added.
 
     Attributes:
         lazy: Whether a package's ``__init__.py`` waits until something is asked for that only it can define, so that a
             file is imported without its siblings. Otherwise it runs as in Python, when the package is imported.
     """
 
-    def __init__(self, files: Mapping[str, str], code: dict[str, CodeType], *, lazy: bool = True) -> None:
+    def __init__(self, files: Mapping[str, str], *, lazy: bool = True) -> None:
         """Index the files by module name; folders without ``__init__.py`` count as packages too."""
         self.lazy = lazy
-        self._code = code
         self._sources: dict[str, tuple[str, str]] = {}
         self._packages = {SUBMITTED}
         self._waiting: dict[str, ModuleType] = {}
@@ -111,9 +110,13 @@ class MemoryImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         path, text = self._sources[module.__name__]
         module.__file__ = path
         linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
-        if path not in self._code:  # hostile text may make the compiler raise any exception
-            self._code[path] = compile(text, path, "exec", dont_inherit=True)
-        exec(self._code[path], module.__dict__)
+        exec(compiled(path, text), module.__dict__)
+
+
+@lru_cache(256)  # a submission is imported anew many times, and variants share most of their files
+def compiled(path: str, text: str) -> CodeType:
+    """The code of a file; hostile text may make the compiler raise any exception."""
+    return compile(text, path, "exec", dont_inherit=True)
 
 
 def places() -> Iterator[tuple[Path, Path]]:

@@ -9,7 +9,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -33,10 +33,9 @@ OUT_OF_MEMORY = {"error": {"kind": "memory_exceeded"}}
 class Operations:
     """Holds the student's objects by number and does what a request lists."""
 
-    def __init__(self, files: Mapping[str, str], code: dict[str, CodeType] | None = None) -> None:
-        """Import nothing yet. ``code`` has files that are compiled already, by path; others are added."""
+    def __init__(self, files: Mapping[str, str]) -> None:
+        """Import nothing yet."""
         self._files = files
-        self._code = {} if code is None else code
         self._names: dict[str, Any] = {}
         self._modules: dict[int, nn.Module] = {}
         self._assigned: dict[int, int] = {}  # how many numbers a module has been given
@@ -85,7 +84,7 @@ class Operations:
         """
         if self._importer is None:
             unload()
-            self._importer = MemoryImporter(self._files, self._code)
+            self._importer = MemoryImporter(self._files)
             sys.meta_path.insert(0, self._importer)
             _taken_out(self._importer)
         if recorded and self._recorder is None:

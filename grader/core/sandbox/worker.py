@@ -11,7 +11,6 @@ import random
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from types import CodeType
 from typing import Any
 
 import torch
@@ -43,15 +42,14 @@ def serve(fd: int) -> None:
     channel.send(READY)
     with contextlib.suppress(PeerClosed):
         files = json.loads(channel.receive())
-        state, code = State(), dict[str, CodeType]()  # by path, compiled once
-        operations = Operations(files, code)
+        state, operations = State(), Operations(files)
         while True:
             message = channel.receive()
             how, requests = bytes(message[:1]), iter(unpack(message[1:]))
             if how == ANEW:
                 operations.forget()
                 state.restore()
-                operations = Operations(files, code)
+                operations = Operations(files)
             if how in (DEBUG_CALL, DEBUG_CRASH):
                 from . import debugging  # which the fork server has imported, if it was told to
 

@@ -12,7 +12,7 @@ import ast
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -25,7 +25,7 @@ from grader.assignment import ASSIGNMENT
 from grader.lab.signatures.mistakes import more_than_mistakes
 from grader.lab.site.notebooks import wording
 
-from .fingerprints import code_in, of_code, of_text, strings, text_in
+from .fingerprints import code_in, of_code, of_text, statements_in, strings, text_in
 
 CLUTTER = ("__pycache__", ".pytest_cache", ".ipynb_checkpoints", ".DS_Store")  # in no bundle
 SECRET_FOLDERS = ("ref", "grader")
@@ -95,8 +95,9 @@ def _secrets(root: Path, solution: tuple[Path, ...]) -> tuple[dict[str, str], di
     """From fingerprints of secret lines, and of secret statements, to their places; cached for further bundles."""
     lines: dict[str, str] = {}
     statements: dict[str, str] = {}
-    shown = _shown(root)
-    for origin, code, start in _secret_code(root):
+    notebooks = [*_notebooks(root)]
+    shown = _shown(notebooks)
+    for origin, code, start in _secret_code(root, notebooks):
         for secret, prints in ((lines, of_text(code)), (statements, of_code(code))):
             for found in prints:
                 if found.print not in shown or root / origin in solution:
@@ -104,7 +105,7 @@ def _secrets(root: Path, solution: tuple[Path, ...]) -> tuple[dict[str, str], di
     return lines, statements
 
 
-def _secret_code(root: Path) -> Iterator[tuple[str, str, int]]:
+def _secret_code(root: Path, notebooks: Iterable[tuple[Path, str]]) -> Iterator[tuple[str, str, int]]:
     """The code that students must not get, in pieces: the path of the file, the code, and its first line's number."""
     for folder in SECRET_FOLDERS:
         paths = sorted((root / folder).rglob("*.py"))
@@ -115,7 +116,7 @@ def _secret_code(root: Path) -> Iterator[tuple[str, str, int]]:
             text = path.read_text(encoding="utf-8")
             pieces = (*_bodies(text), *(_cases(text) if path.parent.name == "hidden" else ()))
             yield from ((path.relative_to(root).as_posix(), *piece) for piece in pieces)
-    for path, text in _notebooks(root):
+    for path, text in notebooks:
         for part in SECRET_PART.finditer(text):
             yield path.relative_to(root).as_posix(), _dedented(part[1]), text.count("\n", 0, part.start(1)) + 1
 
@@ -129,16 +130,16 @@ def _notebooks(root: Path) -> Iterator[tuple[Path, str]]:
             yield path, wording.translated(text, words)
 
 
-def _shown(root: Path) -> set[str]:
+def _shown(notebooks: Iterable[tuple[Path, str]]) -> set[str]:
     """Fingerprints of what notebooks show to students, without their solutions and hidden tests."""
-    cells = (cell for _, text in _notebooks(root) for cell in SECRET_PART.sub("", text).split("\n# %%"))
+    cells = (cell for _, text in notebooks for cell in SECRET_PART.sub("", text).split("\n# %%"))
     return {found.print for cell in cells for found in (*of_text(cell), *of_code(cell))}
 
 
 def _bodies(text: str) -> Iterator[tuple[str, int]]:
     """The body of each function, without its docstring, and the number of its first line."""
     source = text.splitlines()
-    for node in ast.walk(ast.parse(text)):
+    for node in statements_in(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             body = node.body[1:] if ast.get_docstring(node) is not None else node.body
             if body:
@@ -148,11 +149,11 @@ def _bodies(text: str) -> Iterator[tuple[str, int]]:
 
 def _cases(text: str) -> Iterator[tuple[str, int]]:
     """The numbers of hidden tests, in decorators such as ``parametrize`` and in constants, and their first line."""
-    tree = ast.parse(text)
+    tree, source = ast.parse(text), text.splitlines()
     functions = (item for item in tree.body if isinstance(item, ast.FunctionDef))
     decorators: list[ast.expr | ast.stmt] = [node for function in functions for node in function.decorator_list]
     for node in (*decorators, *(item for item in tree.body if isinstance(item, ast.Assign))):
-        piece = ast.get_source_segment(text, node) or ""
+        piece = "\n".join(source[node.lineno - 1 : node.end_lineno])[node.col_offset :]
         if len(re.findall(r"\b\d", piece)) >= TELLING_NUMBERS:
             told = piece.removeprefix(PARAMETRIZE)
             yield told, node.lineno + (told != piece)

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from functools import cache
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -22,7 +22,7 @@ import torch
 from grader import REPOSITORY
 from grader.core.assignment import Assignment
 from grader.core.judge.devices import why_not_simulated
-from grader.core.sandbox.importer import MemoryImporter
+from grader.core.sandbox.importer import MemoryImporter, compiled
 from grader.core.sandbox.operations import unload
 from grader.specimens.variants import Variant
 
@@ -123,8 +123,7 @@ class PublicTests:
 @contextmanager
 def _imported(files: Mapping[str, str]) -> Iterator[None]:
     """Have ``src`` be this submission for as long as the block lasts."""
-    code = {path: _compiled(path, text) for path, text in files.items()}
-    importer = MemoryImporter(files, code=code, lazy=False)
+    importer = MemoryImporter(files, lazy=False)
     _forget(importer.names)
     sys.meta_path.insert(0, importer)
     try:
@@ -134,15 +133,9 @@ def _imported(files: Mapping[str, str]) -> Iterator[None]:
         _forget(importer.names)
 
 
-@cache  # most files of most submissions are the same
-def _compiled(path: str, text: str) -> CodeType:
-    """The code of a file."""
-    return compile(text, path, "exec", dont_inherit=True)
-
-
 def _executed_again(module: ModuleType) -> ModuleType:
     """What ``importlib.reload`` does, without compiling the file each time."""
-    exec(_compiled(str(module.__file__), Path(str(module.__file__)).read_text(encoding="utf-8")), vars(module))
+    exec(compiled(str(module.__file__), Path(str(module.__file__)).read_text(encoding="utf-8")), vars(module))
     return module
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -150,13 +149,3 @@ def test_a_file_with_a_mistake_is_not_touched(tmp_path: Path) -> None:
 def test_nothing_is_too_long_to_be_written_and_too_long_to_be_read() -> None:
     with pytest.raises(ValueError, match="at most"):
         decision(why="x" * (MAX_TEXT + 1))
-
-
-def test_two_who_decide_at_once_both_do(tmp_path: Path) -> None:
-    names = [f"s{number}" for number in range(20)]
-    threads = [threading.Thread(target=append, args=(tmp_path, [decision(student=name)])) for name in names]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(own.decision.student for own in read(tmp_path)) == sorted(names)
