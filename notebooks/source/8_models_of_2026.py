@@ -887,7 +887,7 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
 IN_CHUNKS = {"Llama 4 Scout"}  # its rotating layers see no distance beyond training, however long the text
 
 # %% [markdown] lang="en"
-# <details><summary>Where this stands</summary>
+# <details><summary>Sources</summary>
 #
 # - Llama 3.1: [the makers' code](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama3/model.py) and
 #   [section 3.2](https://arxiv.org/abs/2407.21783v3).
