@@ -90,7 +90,7 @@ class Maker:
             asked = dict[tuple[int, ...], tuple[Edit, Mapping[T, str]]]()
             for (edit, _), hit in self._shuffled(rows):
                 asked[tuple(number for number, one in enumerate(some, 1) if one in hit)] = edit, hit
-            if len(asked) < OPTIONS - 1:
+            if len(asked) < (OPTIONS - 1 if len(left) < len(texts) else 2):  # at first, two ways do
                 return
             if len(asked) < OPTIONS:  # then none of them would be the answer too often
                 asked.pop((), None)
