@@ -19,7 +19,8 @@ from .quiz import OPTIONS, Question, say
 from .source import Edit
 from .study import Call, Study, Version
 
-T, Texts = TypeVar("T"), Sequence[str]
+T = TypeVar("T")
+Texts = Sequence[str]
 CAST = r"\.(?:to|float|double|half|long|type|type_as|clone|detach|contiguous)\((?:[^()]|\([^()]*\))*\)"
 COPY = re.compile(rf"(?:[\w.]+(?:: [^=]+)? = |return )(?:float\()?(?:[\w.\]]|\[-?)+(?:{CAST})*\)?")  # is no question
 EASY, MEDIUM = 3, 9  # lines that run between the line and the nearer end of a call, at most
