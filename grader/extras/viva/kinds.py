@@ -19,7 +19,8 @@ from .quiz import OPTIONS, Question, say
 from .source import Edit
 from .study import Call, Study, Version
 
-T, Texts = TypeVar("T"), Sequence[str]
+T = TypeVar("T")
+Texts = Sequence[str]
 CAST = r"\.(?:to|float|double|half|long|type|type_as|clone|detach|contiguous)\((?:[^()]|\([^()]*\))*\)"
 COPY = re.compile(rf"(?:[\w.]+(?:: [^=]+)? = |return )(?:float\()?(?:[\w.\]]|\[-?)+(?:{CAST})*\)?")  # is no question
 EASY, MEDIUM = 3, 9  # lines that run between the line and the nearer end of a call, at most
@@ -90,7 +91,7 @@ class Maker:
             asked = dict[tuple[int, ...], tuple[Edit, Mapping[T, str]]]()
             for (edit, _), hit in self._shuffled(rows):
                 asked[tuple(number for number, one in enumerate(some, 1) if one in hit)] = edit, hit
-            if len(asked) < OPTIONS - 1:
+            if len(asked) < (OPTIONS - 1 if len(left) < len(texts) else 2):  # at first, two ways do
                 return
             if len(asked) < OPTIONS:  # then none of them would be the answer too often
                 asked.pop((), None)
