@@ -123,11 +123,10 @@ def _missing_variants(assignment: Assignment) -> Iterator[str]:
 def missing_phrases(assignment: Assignment) -> Iterator[str]:
     """One line for each message without Chinese, and for each unused phrase."""
     files = [*_product(PACKAGE, "assignment", "examples"), *_product(assignment.folder)]
-    trees = {path: ast.parse(_text(path)) for path in files}
-    nodes = {path: [*ast.walk(tree)] for path, tree in trees.items()}  # once: of the whole grader, a walk takes long
+    nodes = {path: [*ast.walk(ast.parse(_text(path)))] for path in files}  # once: a walk of the grader takes long
     tabled = [(path, *phrase) for path in tables(assignment) for phrase in read_words(path).items()]
     chinese = {english: text for _, english, text in tabled}
-    own = {path: _constants(tree) for path, tree in trees.items()}
+    own = {path: _constants(nodes[path][0]) for path in files}
     everywhere = {(_module(path), name): value for path in own for name, value in own[path].items()}
     for path in files:
         imported = [*_imported(nodes[path])]
@@ -158,10 +157,10 @@ def _shown(path: Path, assignment: Assignment) -> Path:
     return path.relative_to(assignment.root if path.is_relative_to(assignment.root) else PACKAGE.parent)
 
 
-def _constants(tree: ast.Module) -> dict[str, ast.expr]:
+def _constants(module: ast.AST) -> dict[str, ast.expr]:
     """The values of a module's top-level names."""
     found: dict[str, ast.expr] = {}
-    for node in tree.body:
+    for node in ast.iter_child_nodes(module):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 found[name] = value

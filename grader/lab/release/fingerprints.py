@@ -53,19 +53,10 @@ def of_code(source: str) -> Iterator[Fingerprint]:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
         return
-    for statement in statements_in(tree):
+    for statement in (node for node in ast.walk(tree) if isinstance(node, ast.stmt)):
         defines = isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.Import)
         if not defines and not _is_text(statement) and (text := shape(statement, LEAST_NODES)) is not None:
             yield Fingerprint(text, statement.lineno)
-
-
-def statements_in(tree: ast.AST) -> Iterator[ast.stmt]:
-    """Every statement below a node, at any depth; expressions, most of a tree, contain none and are passed over."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.stmt):
-            yield node
-        if isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):
-            yield from statements_in(node)
 
 
 def shape(tree: ast.stmt | ast.expr, least: int, *, numbers: bool = True) -> str | None:

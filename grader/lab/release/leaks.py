@@ -25,7 +25,7 @@ from grader.assignment import ASSIGNMENT
 from grader.lab.signatures.mistakes import more_than_mistakes
 from grader.lab.site.notebooks import wording
 
-from .fingerprints import code_in, of_code, of_text, statements_in, strings, text_in
+from .fingerprints import code_in, of_code, of_text, strings, text_in
 
 CLUTTER = ("__pycache__", ".pytest_cache", ".ipynb_checkpoints", ".DS_Store")  # in no bundle
 SECRET_FOLDERS = ("ref", "grader")
@@ -139,7 +139,7 @@ def _shown(notebooks: Iterable[tuple[Path, str]]) -> set[str]:
 def _bodies(text: str) -> Iterator[tuple[str, int]]:
     """The body of each function, without its docstring, and the number of its first line."""
     source = text.splitlines()
-    for node in statements_in(ast.parse(text)):
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             body = node.body[1:] if ast.get_docstring(node) is not None else node.body
             if body:

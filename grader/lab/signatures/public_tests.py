@@ -9,7 +9,7 @@ import os
 import sys
 import warnings
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from functools import cache
 from pathlib import Path
@@ -124,21 +124,16 @@ class PublicTests:
 def _imported(files: Mapping[str, str]) -> Iterator[None]:
     """Have ``src`` be this submission for as long as the block lasts."""
     importer = MemoryImporter(files, lazy=False)
-    _forget(importer.names)
+    for name in importer.names & sys.modules.keys():  # the repository's, with which the tests were collected
+        del sys.modules[name]
     sys.meta_path.insert(0, importer)
     try:
         yield
     finally:
-        sys.meta_path.remove(importer)
-        _forget(importer.names)
+        unload()
 
 
 def _executed_again(module: ModuleType) -> ModuleType:
     """What ``importlib.reload`` does, without compiling the file each time."""
     exec(compiled(str(module.__file__), Path(str(module.__file__)).read_text(encoding="utf-8")), vars(module))
     return module
-
-
-def _forget(names: Iterable[str]) -> None:
-    for name in names:
-        sys.modules.pop(name, None)
