@@ -1,5 +1,6 @@
 """Runs the tests, and prints the page that a student reads: a table, what is still to write, and why tests fail."""
 
+import gc
 import shutil
 from argparse import Namespace
 from collections.abc import Callable, Sequence
@@ -294,6 +295,7 @@ def _score(earned: int, most: int) -> str:
 def run(tasks: Sequence[Task], options: Namespace, page: Callable[..., Page] = Page) -> int:
     """Run the tests of some tasks as the command line asks, print the page, and return pytest's exit status."""
     rubric = load()
+    gc.freeze()  # torch's objects stay; no collection looks through them again
     feedback = Feedback(rubric, options.lang, None if len(tasks) == len(rubric.tasks) else tasks)
     status = pytest.main(pytest_arguments(options.pytest, feedback.tasks), plugins=[feedback])
     if status in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR) and not feedback.broken:
