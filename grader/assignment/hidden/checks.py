@@ -192,9 +192,10 @@ def check_output_dtype(build: Callable[[torch.dtype], StudentModule], ids: Tenso
     with stating(say("after module.to({dtype}), built as {built}", dtype=name(other), built=name(dtype))):
         converted = build(dtype).to(other)
         check_dtype(converted(ids), other)
-    converted.reset_parameters()
-    with suppress(Crashed), stating(say("after module.to({dtype}) and reset_parameters()", dtype=name(other))):
-        check_dtype(converted(ids), other)  # the property about the draw charges for a crash
+    if dtype is torch.float32:  # one dtype shows it
+        converted.reset_parameters()
+        with suppress(Crashed), stating(say("after module.to({dtype}) and reset_parameters()", dtype=name(other))):
+            check_dtype(converted(ids), other)  # the property about the draw charges for a crash
 
 
 @contextmanager

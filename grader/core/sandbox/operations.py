@@ -138,7 +138,7 @@ class Operations:
     def _call(self, target: int | str, arguments: list[Any]) -> Any:
         """Call an object or a function, and return its result: in evaluation mode without gradients, as is usual."""
         called = self._target(target)
-        with torch.set_grad_enabled(getattr(called, "training", True)):
+        with contextlib.nullcontext() if getattr(called, "training", True) else torch.no_grad():
             return _first_only(called(*arguments))
 
     def _recorded(self, target: int | str, arguments: list[Any]) -> dict[str, Any]:
