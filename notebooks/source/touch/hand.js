@@ -28,7 +28,7 @@ touch.figures.hand = (host) => {
     told.textContent = say(`${touch.many(start, "word")} before it: “dog” has turned by ${first}°, “man” by ${end}°. Between them: ${apart}°, two steps of ${step}°.`,
       `前面有 ${start} 个词：“狗”转了 ${first}°，“人”转了 ${end}°。两者之间 ${apart}°，正好两步，每步 ${step}°。`);
   };
-  const before = touch.slider(controls, say("words before the sentence", "句子前面的词数"), { name: "before", min: 0, max: last, step: 1, value: 1 }, String, draw);
+  const before = touch.slider(controls, say("words before the sentence", "前面的词数"), { name: "before", min: 0, max: last, step: 1, value: 1 }, String, draw);
   host.append(drawing, controls, told);
   draw();
 };
