@@ -167,7 +167,7 @@ assert flips == {(7, 8): 4, (0, 15): 4, (0, 8): 1}  # what the text says
 #
 # ## 平移是线性的吗？
 #
-# 第二个愿望要求，对每个平移量 $\delta$ 都有一个矩阵 $M_\delta$，使得
+# 第二条要求说，对每个平移量 $\delta$ 都有一个矩阵 $M_\delta$，使得
 #
 # $$
 # \mathrm{PE}(p + \delta) = M_\delta\, \mathrm{PE}(p) \quad \text{对所有 } p .
@@ -479,7 +479,7 @@ plt.show()
 # $$
 #
 # 矩阵里有 $\delta$ 和 $\theta$，没有 $p$。它是一个旋转。因为正弦在前，它是顺时针转的：$\omega$ 增大时，点 $(\sin \omega, \cos \omega)$ 从顶上出发
-# 顺时针运动，就像钟表的指针。$M_\delta$ 的对角线上，每个频率有这样一块，其余都是零。第二个愿望实现了。
+# 顺时针运动，就像钟表的指针。$M_\delta$ 的对角线上，每个频率有这样一块，其余都是零。第二条要求满足了。
 
 # %% [markdown] lang="en"
 # ### Exercise 1.3 · The matrix that moves every position (3 points)

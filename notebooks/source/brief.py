@@ -445,4 +445,4 @@ plt.show()
 # 想*推导*，从[第 2 节](2_deriving_rope.ipynb)开始；想*实现*，从[第 3 节](3_three_implementations.ipynb)开始；想把模型*拉长*，
 # 看[第 5 节](5_longer_contexts.ipynb)和[第 6 节](6_train_short_test_long.ipynb)。
 #
-# **下一节：**[第 0 节](0_why_position.ipynb)，从头读起：注意力看不见词序，只有一道缝。
+# **下一节：**[第 0 节](0_why_position.ipynb)，从头读起：注意力看不见词序，只漏进来一点。

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 from pathlib import Path
+from statistics import fmean
 from xml.etree import ElementTree
 
 import pytest
@@ -397,6 +399,14 @@ def test_the_first_page_explains_one_hand_and_the_formula_before_it_shows_many(
 def test_the_first_page_counts_the_functions_that_are_to_be_written() -> None:
     exercises = sum(len(times.points(sources.read(script, "en"))) for script in sources.scripts())
     assert all(f" {exercises} " in said for said in sources.front().about.values())
+
+
+def test_the_first_page_says_what_scaling_adds_where_none_is_needed() -> None:
+    measured = json.loads((sources.SOURCES / "smollm2.json").read_bytes())["pieces"]
+    unscaled = measured["none"][:16]  # those within the window
+    added = [fmean(measured[f"{name} unneeded"]) - fmean(unscaled) for name in ("YaRN", "NTK-aware")]
+    for said in sources.front().about.values():
+        assert re.findall(r"0\.\d+", said) == [f"{each:.2f}" for each in added]
 
 
 @pytest.mark.parametrize("language", sources.LANGUAGES)

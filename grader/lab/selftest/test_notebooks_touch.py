@@ -210,7 +210,7 @@ def test_a_hand_of_a_clock_is_dragged_itself(tab: Tab, page: Path) -> None:
 @needs_browser
 def test_the_sentence_shows_which_hands_come_to_new_angles(tab: Tab, book: Path) -> None:
     tab.open(book / "index.html")
-    some = "this text has 21: between its first and its last word, {} of 5 hands"
+    some = "this text has 21. Between its first and last word, {} of 5 hands"
     told, figure = TOLD.format("sentence"), "document.querySelectorAll('[data-touch=sentence] {}').length"
     assert some.format(3) in tab.evaluate(told)
     assert tab.evaluate(figure.format(".hand")) == 21 * 5
@@ -225,6 +225,28 @@ def test_the_sentence_shows_which_hands_come_to_new_angles(tab: Tab, book: Path)
     tab.wait_for(f"{told}.includes('no angle is new')")
     tab.press("HOME")
     tab.wait_for(f"{told}.includes({some.format(4)!r})")  # four words: not even pair 0 comes round; later it does
+
+
+@needs_browser
+@pytest.mark.parametrize(("width", "side"), [(1200, "left"), (375, "top")])
+def test_one_edge_in_the_sentence_shows_where_training_ends(tab: Tab, book: Path, width: int, side: str) -> None:
+    tab.open(book / "index.html", width=width)
+    parts = "[...document.querySelectorAll('[data-touch=sentence] svg > *')]"
+    grey, *words = tab.evaluate(f"{parts}.map((one) => one.getBoundingClientRect().{side})")
+    assert [word < grey for word in words] == [True] * 13 + [False] * 8
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [1200, 800, 375])
+def test_text_figures_and_map_of_the_first_page_are_equally_wide(tab: Tab, book: Path, width: int) -> None:
+    tab.open(book / "index.html", width=width)
+    box = "one.getBoundingClientRect()"
+    edges = tab.evaluate(
+        "[...document.querySelectorAll('main :is(p:not(figure p, li p), figure, .map)')]"
+        f".map((one) => `${{Math.round({box}.left)}} ${{Math.round({box}.right)}}`)"
+    )
+    assert len(edges) > 8
+    assert len({*edges}) == 1
 
 
 @needs_browser
@@ -277,7 +299,7 @@ def test_the_sentence_turns_its_hands_by_itself_until_it_is_touched(tab: Tab, pa
     tab.focus("[data-touch=sentence] input")
     tab.press("ARROW_RIGHT")
     tab.wait_for(f"{told}.ariaLive === 'polite'")
-    assert tab.evaluate(f"{told}.textContent").startswith("Trained on 14 words")
+    assert tab.evaluate(f"{told}.textContent").startswith("The model was trained on 14 words")
     assert " 3 of 5 " in tab.evaluate(f"{told}.textContent"), "All words are read again."
 
 
