@@ -40,7 +40,8 @@ DRAWN = say(
     "Draw on the parameter's device, with a generator on that device: the same seed gives different numbers on each."
 )
 ANSWERED = say(
-    "forward needs every tensor on the input's device: create new tensors there, and leave none of yours behind."
+    "forward needs every tensor on the input's device: create new tensors there. A tensor kept as a plain attribute "
+    "does not follow the module: register it as a buffer, or create it in forward."
 )
 MIXED = say(
     "The parameter may be on a different device: move it with .to() in forward, and leave the original in place."
