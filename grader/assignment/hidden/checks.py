@@ -176,20 +176,21 @@ def unseeded(student: Student, make: Callable[[], Tensor]) -> Message | None:
     return None if same else UNSEEDED
 
 
+def succeeds(ask: Callable[[], object]) -> bool:
+    """Whether a request to the submission, or a check of its reply, succeeds."""
+    try:
+        ask()
+    except StudentFault:
+        return False
+    return True
+
+
 def in_mode(check: Callable[[bool], T], training: bool) -> T:
     """Check a module in one mode; a fault says if the same passes in the other one."""
-
-    def passes(training: bool) -> bool:
-        try:
-            check(training)
-        except StudentFault:
-            return False
-        return True
-
     try:
         return check(training)
     except (WrongAnswer, Crashed) as fault:
-        alone = passes(not training) and not passes(training)  # not by chance, nor by what is kept between calls
+        alone = succeeds(lambda: check(not training)) and not succeeds(lambda: check(training))  # not by chance
         mode, other = ("train", "eval") if training else ("eval", "train")
         raise fault.with_more(ONE_MODE.filled(mode=mode, other=other) if alone else None) from None
 

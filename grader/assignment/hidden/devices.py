@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.checks import several
+from grader.assignment.hidden.checks import several, succeeds
 from grader.testing import (
     Crashed,
     InvalidReply,
@@ -87,15 +87,6 @@ def advice(
 def about_numbers(fault: StudentFault) -> bool:
     """Whether a fault is about numbers alone: the output is where it has to be, in its shape and dtype."""
     return fault.error_ulp is not None
-
-
-def succeeds(ask: Callable[[], object]) -> bool:
-    """Whether a request to the submission, or a check of its reply, succeeds."""
-    try:
-        ask()
-    except StudentFault:
-        return False
-    return True
 
 
 @contextmanager
