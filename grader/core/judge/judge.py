@@ -259,11 +259,11 @@ def _set_apart(cases: Sequence[CaseResult]) -> list[Message]:
             if (dtype := DTYPE_NAMED.search(part)) or part.replace("_", "").isalpha():  # messages name numbers
                 axis = ("", part[: dtype.start()]) if dtype else (test, str(place))
                 axes.setdefault(axis, {}).setdefault(part, set()).add(case.outcome is Outcome.PASSED)
-    told: dict[bool, dict[Message, None]] = {False: {}, True: {}}
-    for (test, _), axis in axes.items():
-        failing, working = (", ".join(one for one, seen in axis.items() if seen == {end}) for end in (False, True))
-        if failing and working and all(len(seen) == 1 for seen in axis.values()):
-            told[bool(test)][say(APART, failing=failing, working=working)] = None
+    told: dict[bool, dict[Message, None]] = {False: {}, True: {}}  # each once; whether it is of one test's cases
+    for (of_test, _), values in axes.items():
+        failing, working = (", ".join(one for one, seen in values.items() if seen == {end}) for end in (False, True))
+        if failing and working and all(len(seen) == 1 for seen in values.values()):
+            told[bool(of_test)][say(APART, failing=failing, working=working)] = None
     return list(told[True] or told[False])
 
 
