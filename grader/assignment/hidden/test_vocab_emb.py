@@ -34,9 +34,8 @@ from grader.assignment.model.draw_words import Draw
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.normalising import numbers
 from grader.assignment.model.parameters import drawn, gradient_of, rows_held
-from grader.assignment.model.row_words import check_rows
+from grader.assignment.model.row_words import SAME_FACTOR, check_rows
 from grader.assignment.model.rows import (
-    SAME_FACTOR,
     Rows,
     Shown,
     check_gradient,
