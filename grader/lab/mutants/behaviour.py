@@ -345,7 +345,7 @@ def _rope(second: str | None) -> Iterator[Probe]:
             length = 5 * ms + 1
             there, x = _build(name, **more, device=second), _random(1, length, 1, hd, dtype=own).to(second)
             moved = [_build(name, **more), _method("to", second), _do("call", x)]
-            yield Probe([*moved, BUFFERS], dtypes=(own,), angles=_angles(hd, base, length))
+            yield Probe([*moved, BUFFERS], dtypes=(own,), angles=_angles(hd, base, ms * (6 if dynamic else k)))
             call = Probe([_do("call", x)], "pair", (own,), _angles(hd, base, length))
             yield from (call, Probe([there, BUFFERS], dtypes=(own,), angles=_angles(hd, base, ms * k)), call)
             grown = [_build(name, **more), _do("call", _random(1, length, 1, hd)), _method("to", second)]
