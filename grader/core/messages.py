@@ -16,6 +16,8 @@ Field = Union[str, int, float, "Message"]
 Words = Mapping[str, str]  # from English templates to those of another language
 
 _PLACE = re.compile(r"\{(\w+)\}")
+_WIDE = re.compile("(?<=[\u3000-\uffff]) ?\0 ?(?=[\u3000-\uffff])")  # where a field begins or ends among Chinese
+_LATIN = re.compile("(?<=[\u4e00-\u9fff])\0(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])\0(?=[\u4e00-\u9fff])")
 ENDS = (".", "!", "?", "。", "！", "？")
 
 
@@ -110,7 +112,10 @@ def _filled(template: str, fields: Mapping[str, Field], words: Words) -> str:
         value = fields.get(place[1], place[0])
         return _text(value.parts, words) if isinstance(value, Message) else str(value)
 
-    return _PLACE.sub(field, template)
+    if not words:
+        return _PLACE.sub(field, template)
+    marked = _PLACE.sub(lambda place: f"\0{field(place)}\0", template)
+    return _LATIN.sub(" ", _WIDE.sub("", marked)).replace("\0", "")
 
 
 def _gap(before: str, after: str, is_chinese: bool) -> str:

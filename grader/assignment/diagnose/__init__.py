@@ -23,7 +23,6 @@ PROBES: Final[Mapping[str, Probe]] = {
     "norm_gamma": norm.gamma,
     "norm_float32_inside": norm.sixteen_bits,
     "norm_backward": norm.backward,
-    "vocab_lookup": vocab_emb.lookup,
     "shard_owned_ids": vocab_emb.owned_rows,
     "shard_zeros_elsewhere": vocab_emb.foreign_rows,
     "rotary_pairing_and_sign": pos_emb.pairing_and_sign,

@@ -11,21 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from grader.assignment import ASSIGNMENT
-from grader.assignment.hidden.checks import AFTER, ALONE, DRAWS, DTYPE, DTYPE_WHEN, MOMENTS, RESET, SHARE, UNSEEDED
+from grader.assignment.hidden import checks
 from grader.assignment.hidden.rope_tables import CALL, CALL_AFTER, MS, OF_NO_RATIO, OF_RATIO, SPEEDS
-from grader.assignment.model.draw_words import (
-    AFTER_DRAWS,
-    LATER,
-    NEXT_SEED,
-    OF_SEED,
-    ONE_SEED,
-    OTHER_KIND,
-    OTHER_ORDER,
-    RANKS_SEEDS,
-    ROWS_OF_TABLE,
-)
-from grader.assignment.model.histories import OTHER_BUILT, OTHERWISE
+from grader.assignment.model import draw_words as draws
+from grader.assignment.model.histories import OTHER_BUILT, OTHERWISE, RAISES
 from grader.assignment.model.row_words import FOREIGN_TOO, MULTIPLE, ONE_NUMBER, RECEIVES, ROWS_TIMES, ROWS_TIMES_SOME
+from grader.assignment.model.turn_words import NOT_BACK
 from grader.testing import ALIKE, OTHER_DTYPE, OTHER_SHAPE, SAME_MULTIPLE, ZEROS, Message
 
 Failing = Mapping[str, Message]  # from a case's id to its message
@@ -106,58 +97,60 @@ EVALUATION = told(IN_EVALUATION)
 NOTHING_REGISTERED = told(REGISTERED, n=0)
 OTHER_SIZE = told("the parameter has {n} elements; {wanted} are required", "the parameter has {n} elements")
 PARAMETER_CHANGED = (
-    told(AFTER, what=("gamma", "the table", "the shard")),
+    told(checks.AFTER, what=("gamma", "the table", "the shard")),
     told("gamma is {dtype} after a {call} call"),
 )
-WITHOUT_SPREAD = told(MOMENTS, std="0")  # every draw is the same
+WITHOUT_SPREAD = told(checks.MOMENTS, std="0")  # every draw is the same
 ROWS_SCALED = told(ROWS_TIMES, ROWS_TIMES_SOME)
 SHORT_AFTER_LONG = told(CALL_AFTER, s=MS - 1, within=OF_RATIO)
 
 # From a cause that no probe looks for to clues of which each of its cases fits one; the most specific causes first.
 EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_persistent_tables": (told("state_dict() lists {names}"),),
-    "ids_changed_in_place": (told(AFTER, what="input_ids"),),
+    "vocab_rows_in_training": (told(checks.ONE_MODE),),
+    "ids_changed_in_place": (told(checks.AFTER, what="input_ids"),),
     "norm_rounded_to_gamma": (Clue("a_float32_input_is_not_rounded"),),
     "norm_mode": (EVALUATION,),
     "vocab_lookup_16_bit_ids": (Clue("ids_beyond_16_bits"),),
     "shard_16_bit_ids": (Clue("ids_beyond_16_bits"),),
-    "norm_eps_scaled": (told(SHARE),),
+    "norm_eps_scaled": (told(checks.SHARE),),
     "lookup_rows_scaled": (ROWS_SCALED, Clue("ids_beyond_16_bits")),
     "shard_neighbour_answered": (told(IDS, n=1, within=OTHERS_IDS),),
     "shard_filled_otherwise": (told(GIVES, seen=(str(ONE_NUMBER), "numbers that are not finite"), within=OTHERS_IDS),),
-    "rope_table_dtype": (told(case="tables_have_the_dtype", lacks=(ALONE,)),),
-    "input_changed": (told(AFTER, what="the input"),),
+    "rope_table_dtype": (told(case="tables_have_the_dtype", lacks=(checks.ALONE,)),),
+    "input_changed": (told(checks.AFTER, what="the input"),),
     "parameter_changed": (*PARAMETER_CHANGED, HISTORY),
-    "state_shared": (told(ALONE), told(OTHERWISE, before=OTHER_BUILT)),
+    "state_shared": (told(checks.ALONE), told(OTHERWISE, RAISES, before=OTHER_BUILT)),
     "default_argument": (Clue("arguments_have_the_defaults"), Clue("the_rank_is_zero")),
     "earlier_call_remembered": (Clue("earlier_calls_leave_no_trace"), EVALUATION),
     "not_a_parameter": (NOTHING_REGISTERED, DTYPE_DIFFERS),
     "further_parameter": (told(REGISTERED, n=range(2, 1000)), told("a buffer is registered; this module has none")),
     "frozen_parameter": (told("the parameter does not require gradients"),),
-    "output_dtype": (DTYPE_DIFFERS,),
+    "output_dtype": (told(OTHER_DTYPE, lacks=(checks.REDRAWN,)),),
     "output_shape": (SHAPE_DIFFERS, told("{dtype} output", dtype="float32", case="every_batch_row_and_head_turns")),
-    "parameter_dtype": (told(DTYPE, DTYPE_WHEN), DTYPE_DIFFERS),
+    "parameter_dtype": (told(checks.DTYPE, checks.DTYPE_WHEN), DTYPE_DIFFERS),
     "parameter_size": (OTHER_SIZE, SHAPE_DIFFERS),
     "bad_sizes_accepted": (told("{sizes} is accepted; it must raise an error"),),
     "bad_sizes_unnamed": (told("the error raised for {sizes} does not name {size}"),),
     "bad_sizes_other_error": (told("{sizes} raises {kind}; expected a ValueError or an AssertionError"),),
     "few_digits": (Clue(lacks=NOTHING_SEEN),),
-    "shard_seed_without_rank": (told(ONE_SEED),),
-    "init_other_scale": (Clue(says=STRETCHED, lacks=(OF_SEED, NEXT_SEED, AFTER_DRAWS, LATER)),),
-    "init_other_distribution": (told(OTHER_KIND),),
+    "shard_seed_without_rank": (told(draws.ONE_SEED),),
+    "init_other_scale": (Clue(says=STRETCHED, lacks=(draws.OF_SEED, draws.NEXT_SEED, draws.AFTER_DRAWS, draws.LATER)),),
+    "init_other_distribution": (told(draws.OTHER_KIND),),
     "init_seed_ignored": (
-        told(OF_SEED, seed=42, lacks=(RANKS_SEEDS, ONE_SEED)),
-        told(RANKS_SEEDS, seeds="42, 43, 44, 45"),
+        told(draws.OF_SEED, seed=42, lacks=(draws.RANKS_SEEDS, draws.ONE_SEED)),
+        told(draws.RANKS_SEEDS, seeds="42, 43, 44, 45"),
     ),
-    "init_reset_differs": (told(RESET),),
-    "init_neighbouring_seed": (told(NEXT_SEED),),
-    "shard_rows_of_a_table": (told(ROWS_OF_TABLE),),
-    "init_after_extra_draw": (told(LATER),),
-    "init_other_order": (told(OTHER_ORDER),),
-    "init_unseeded": (told(UNSEEDED),),
-    "init_not_drawn": tuple(told(ZEROS, ALIKE, within=draw) for draw in DRAWS.values()),
-    "shard_seed_of_later_ranks": (told(RANKS_SEEDS),),
+    "init_reset_differs": (told(checks.RESET),),
+    "init_neighbouring_seed": (told(draws.NEXT_SEED),),
+    "shard_rows_of_a_table": (told(draws.ROWS_OF_TABLE),),
+    "init_after_extra_draw": (told(draws.LATER),),
+    "init_other_order": (told(draws.OTHER_ORDER),),
+    "init_unseeded": (told(checks.UNSEEDED),),
+    "init_not_drawn": tuple(told(ZEROS, ALIKE, within=draw) for draw in checks.DRAWS.values()),
+    "shard_seed_of_later_ranks": (told(draws.RANKS_SEEDS),),
     "rope_module_gradient": (Clue("gradients_flow_through_the_module"),),
+    "rotary_gradient_not_turned_back": (told(NOT_BACK),),
     "gradient_cut": (told("no gradient reaches {where}"), told(RECEIVES, seen="nothing", only=True, least=2)),
     "one_row_without_gradient": (told(ROWS, n=1, within="nothing"),),
     "shard_foreign_gradients": (told(RECEIVES, seen=str(FOREIGN_TOO)),),
@@ -175,10 +168,10 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_dynamic_forgets_growth": (SHORT_AFTER_LONG,),
     "rope_growth_piles_up": (told(CALL_AFTER, s=range(3 * MS + 1, 9 * MS), within=OF_NO_RATIO),),  # a call that grows
     "rope_growth_of_initial_ratio": (told(CALL, ratio=3, within=OF_RATIO),),
-    "rope_scaling": (told(case="the_ratio_stretches", ratio=(2, 4), lacks=(ALONE,)),),
-    "rope_base_ignored": (told(base=16, ratio=(1, 2, 4), within=SPEEDS, lacks=(ALONE,)),),
-    "rope_unscaled_angles": (told(case="the_ratio_stretches", lacks=(ALONE,)),),
-    "rotary_tables_changed": (told(AFTER, "{what} has a different shape after the call", what=("cos", "sin")),),
+    "rope_scaling": (told(case="the_ratio_stretches", ratio=(2, 4), lacks=(checks.ALONE,)),),
+    "rope_base_ignored": (told(base=16, ratio=(1, 2, 4), within=SPEEDS, lacks=(checks.ALONE,)),),
+    "rope_unscaled_angles": (told(case="the_ratio_stretches", lacks=(checks.ALONE,)),),
+    "rotary_tables_changed": (told(checks.AFTER, "{what} has a different shape after the call", what=("cos", "sin")),),
     "rotary_heads_differ": (told("{dtype} output", dtype="float32", case="every_batch_row"),),
 }
 
@@ -190,7 +183,7 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "parameter_changed": PARAMETER_CHANGED,
     "earlier_call_remembered": (HISTORY,),
     "not_a_parameter": (NOTHING_REGISTERED,),
-    "parameter_dtype": (told(DTYPE, DTYPE_WHEN),),
+    "parameter_dtype": (told(checks.DTYPE, checks.DTYPE_WHEN),),
     "parameter_size": (OTHER_SIZE, Clue("the_table_is_the_only")),
     "rope_static_keeps_growth": (told(ratio=1),),
     "rope_dynamic_forgets_growth": (told(OF_RATIO, k=1),),

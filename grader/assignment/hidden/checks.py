@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pytest
 import torch
@@ -42,9 +42,12 @@ AFTER = say("{what} after the call")
 MOMENTS = "{what}, mean {mean} and standard deviation {std}"
 OTHER_DEFAULT = "the default of {argument} differs from the stub: omitting it gives a different module"
 SHARE = "as if {share} times eps were added"
+REDRAWN = "after module.to({dtype}) and reset_parameters(), which has to draw into the existing parameter, in its dtype"
 RESET = say("{what} after reset_parameters()")
 ALONE = say("alone, in a new process, these are right: other modules or earlier calls change them")
 UNSEEDED = say("two new modules with this seed hold different numbers")
+ONE_MODE = say("\nThis fails in {mode} mode only; in {other} mode it passes.")
+T = TypeVar("T")
 MAX_ELEMENTS = 1 << 16  # far more than any case needs; limits the expected numbers, which are drawn in this process
 
 
@@ -147,13 +150,6 @@ def check_only_parameter(
     return value
 
 
-def check_trainable(module: StudentModule) -> None:
-    """Require a parameter that an optimiser finds and may change."""
-    parameters = module.parameters()
-    require(bool(parameters), several(0))
-    require(any(parameter.requires_grad for parameter in parameters), say("the parameter does not require gradients"))
-
-
 def check_beside(student: Student, check: Callable[[bool], None]) -> None:
     """Require what ``check`` requires of a module beside others; a fault says if the module alone fulfils it.
 
@@ -180,6 +176,25 @@ def unseeded(student: Student, make: Callable[[], Tensor]) -> Message | None:
     return None if same else UNSEEDED
 
 
+def succeeds(ask: Callable[[], object]) -> bool:
+    """Whether a request to the submission, or a check of its reply, succeeds."""
+    try:
+        ask()
+    except StudentFault:
+        return False
+    return True
+
+
+def in_mode(check: Callable[[bool], T], training: bool) -> T:
+    """Check a module in one mode; a fault says if the same passes in the other one."""
+    try:
+        return check(training)
+    except (WrongAnswer, Crashed) as fault:
+        alone = succeeds(lambda: check(not training)) and not succeeds(lambda: check(training))  # not by chance
+        mode, other = ("train", "eval") if training else ("eval", "train")
+        raise fault.with_more(ONE_MODE.filled(mode=mode, other=other) if alone else None) from None
+
+
 def check_output_dtype(build: Callable[[torch.dtype], StudentModule], ids: Tensor, dtype: torch.dtype) -> None:
     """Require a table's dtype of the output: as built, converted to another one, and drawn again after that.
 
@@ -194,7 +209,7 @@ def check_output_dtype(build: Callable[[torch.dtype], StudentModule], ids: Tenso
         check_dtype(converted(ids), other)
     if dtype is torch.float32:  # one dtype shows it
         converted.reset_parameters()
-        with suppress(Crashed), stating(say("after module.to({dtype}) and reset_parameters()", dtype=name(other))):
+        with suppress(Crashed), stating(say(REDRAWN, dtype=name(other))):
             check_dtype(converted(ids), other)  # the property about the draw charges for a crash
 
 

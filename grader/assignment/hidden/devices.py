@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.checks import several
+from grader.assignment.hidden.checks import several, succeeds
 from grader.testing import (
     Crashed,
     InvalidReply,
@@ -40,7 +40,8 @@ DRAWN = say(
     "Draw on the parameter's device, with a generator on that device: the same seed gives different numbers on each."
 )
 ANSWERED = say(
-    "forward needs every tensor on the input's device: create new tensors there, and leave none of yours behind."
+    "forward needs every tensor on the input's device: create new tensors there. A tensor kept as a plain attribute "
+    "does not follow the module: register it as a buffer, or create it in forward."
 )
 MIXED = say(
     "The parameter may be on a different device: move it with .to() in forward, and leave the original in place."
@@ -86,15 +87,6 @@ def advice(
 def about_numbers(fault: StudentFault) -> bool:
     """Whether a fault is about numbers alone: the output is where it has to be, in its shape and dtype."""
     return fault.error_ulp is not None
-
-
-def succeeds(ask: Callable[[], object]) -> bool:
-    """Whether a request to the submission, or a check of its reply, succeeds."""
-    try:
-        ask()
-    except StudentFault:
-        return False
-    return True
 
 
 @contextmanager

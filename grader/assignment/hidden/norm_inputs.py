@@ -132,9 +132,3 @@ def flat_tokens(seed: int, magnitudes: list[float], hidden: int, dtype: torch.dt
     flip = signs(seed, "flat", shape=(len(magnitudes), 1))
     tokens = (torch.tensor(magnitudes).unsqueeze(-1) * pattern * flip).to(dtype)  # [s, h]
     return torch.stack((tokens, -tokens))  # [2, s, h]
-
-
-@kept
-def powers_of_two(hidden: int) -> Tensor:
-    """A gamma of powers of two, so that multiplying by it rounds nothing."""
-    return torch.exp2(torch.arange(hidden) % 3)

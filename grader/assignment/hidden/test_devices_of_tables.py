@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from grader.assignment.hidden.checks import succeeds
 from grader.assignment.hidden.devices import (
     ANSWERED,
     FOLLOWED,
@@ -21,7 +22,6 @@ from grader.assignment.hidden.devices import (
     check_on,
     may_refuse,
     on_the_cpu,
-    succeeds,
 )
 from grader.assignment.hidden.rope_tables import DIM, KEPT, MS, OTHERS, construct, growing
 from grader.assignment.model.parameters import gradient_of

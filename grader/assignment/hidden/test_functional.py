@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import stating
+from grader.assignment.hidden.checks import in_mode, stating
 from grader.assignment.hidden.rope_tables import BASE, BY_CONTRACT, DIM, KEPT, MS, OTHERS, Ropes, growing
 from grader.assignment.model.differences import DIFFERENCE_LIMIT, check_differences
 from grader.assignment.model.normalising import numbers
@@ -261,14 +261,18 @@ def test_gradients_turn_back(student: Student, seed: int, dtype: torch.dtype, de
 def module_backward_by_contract(student: Student, seed: int, length: int, device: str) -> None:
     ropes = Ropes(student, device, BY_CONTRACT, by_contract=True)
     x, upstream = (normal(seed, key, shape=(1, length, 2, DIM)) for key in ("moved", "upstream"))
-    with growing(student, dynamic=False):
-        gradients = ropes.new().train(length <= MS).gradients(x.to(device), upstream=upstream.to(device))
     angles = oracle.ntk_angles(DIM, BASE, 1 if length <= MS else oracle.smallest_even_ratio(length, MS), length)
     cos, sin = angles.cos().repeat(1, 2), angles.sin().repeat(1, 2)
     expected = turned_back(CONTRACT, x, cos, sin, upstream)
     what = say("gradient of the input of NTKAwareRoPE, s = {s}", s=length)
-    gradient = gradient_of(gradients.of_arguments[:1], say("the input of NTKAwareRoPE, s = {s}", s=length))
-    check_close(gradient, expected, turning_scale(upstream), torch.float32, DIFFERENCE_LIMIT * 2.0**23, what)
+
+    def check(training: bool) -> None:
+        with growing(student, dynamic=False):
+            gradients = ropes.new().train(training).gradients(x.to(device), upstream=upstream.to(device))
+        gradient = gradient_of(gradients.of_arguments[:1], say("the input of NTKAwareRoPE, s = {s}", s=length))
+        check_close(gradient, expected, turning_scale(upstream), torch.float32, DIFFERENCE_LIMIT * 2.0**23, what)
+
+    in_mode(check, length <= MS)
 
 
 @pytest.mark.rubric("rotary_backward")

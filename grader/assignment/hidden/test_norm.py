@@ -23,7 +23,6 @@ from grader.assignment.hidden.norm_inputs import (
     flat_tokens,
     gamma_dtypes,
     grouped_input,
-    powers_of_two,
     quotients,
 )
 from grader.assignment.model.normalising import (
@@ -50,11 +49,13 @@ from grader.testing import (
     contract_first,
     dtypes,
     error_in_ulp,
+    kept,
     name,
     normal,
     require,
     say,
     signs,
+    stated,
     uniform,
 )
 
@@ -62,6 +63,7 @@ SHARES, NEARLY = 65, 0.02  # multiples and shares of eps that a message names
 ROOTS = {"one": (0.75, [0.5]), "four_eight": (15.0, [1.0, 7.0]), "small": (0.75, [0.5, 0.125])}  # eps, magnitudes
 
 OF_SIZES = "{dtype} output for hidden_size={hidden_size}, group_size={group_size}"
+RIGHT_FOR = "for {sizes} it is right"
 OF_GAMMA = "output for a {dtype} gamma, hidden_size={hidden_size}, group_size={group_size}"
 OF_LAYOUT = "{dtype} output for {layout} memory, group_size={group_size}"
 OF_16_BITS = "{dtype} output for group_size={group_size}, eps={eps}, compared with float32"
@@ -218,14 +220,19 @@ def test_every_feature_is_scaled_by_its_own_gamma(
     reading.require_division()
     if not reading.takes(torch.float32, gamma_dtype):
         return  # charged to the dtypes
+    right: Message | None = None
     for group_size, x, gamma in gamma_cases(seed, gamma_dtype):
         hidden = x.shape[-1]
         plain = build(student, group_size, device, hidden=hidden, gamma_dtype=gamma_dtype)(x.to(device))
         scaled = build(student, group_size, device, hidden=hidden, gamma_dtype=gamma_dtype, gamma=gamma)(x.to(device))
         expected = numbers(plain, x.shape) * gamma.double()
         require(bool(expected.all()), NOTHING)
-        what = say(OF_GAMMA, dtype=name(gamma_dtype), hidden_size=hidden, group_size=group_size)
-        check_law(numbers(scaled, x.shape), expected, what)
+        sizes = {"hidden_size": hidden, "group_size": group_size}
+        try:
+            check_law(numbers(scaled, x.shape), expected, say(OF_GAMMA, dtype=name(gamma_dtype), **sizes))
+        except WrongAnswer as fault:
+            raise fault.with_more(say(RIGHT_FOR, sizes=right) if right else None) from None
+        right = stated(**sizes)
 
 
 def likeness_by_contract(student: Student, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str) -> None:
@@ -343,6 +350,12 @@ def test_squares_neither_overflow_nor_vanish(
     """Squares of these numbers, or eps, are no float16 numbers; tokens are flat, so groups do not matter."""
     normalising(student).require_division()
     check_witness(student, far_from_one(seed, scale), eps, None, ONE_ROUNDING, device)
+
+
+@kept
+def powers_of_two(hidden: int) -> Tensor:
+    """A gamma of powers of two, so that multiplying by it rounds nothing."""
+    return torch.exp2(torch.arange(hidden) % 3)
 
 
 def to_be_rounded(seed: int, dtype: torch.dtype) -> Tensor:

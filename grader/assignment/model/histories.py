@@ -45,6 +45,7 @@ class Step:
 
 
 OTHERWISE = "{what} gives a different output than on a new module, after {before}"
+RAISES = "{what} raises an exception after {before}; on a new module it does not"
 OTHER_BUILT = say("the construction of a module with other arguments")
 Values = tuple[Tensor, ...]  # a parameter's value, in alternative layouts
 Make = Callable[[Values], StudentModule]  # builds a new module with a parameter's value
@@ -76,7 +77,12 @@ def check_history(make: Make, steps: Sequence[Step], start: Values, excuse: Call
             before = shortest[0].told
             for step in shortest[1:-1]:
                 before = say("{before} then {step}", before=before, step=step.told)
-            message = say(OTHERWISE, what=shortest[-1].told, before=before).then(*_told(make, shortest, steps, start))
+            done = {"what": shortest[-1].told, "before": before}
+            try:
+                _play(make(start), shortest)
+                message = say(OTHERWISE, **done).then(*_told(make, shortest, steps, start))
+            except StudentFault as fault:
+                message = say(RAISES, **done).then(fault.message)
             raise WrongAnswer(message, elements=len(shortest))  # of all cases the easiest to repeat
 
 

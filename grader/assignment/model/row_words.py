@@ -96,8 +96,8 @@ def _seen(given: Tensor, identifier: int, table: Tensor) -> str:
 def answered(ranks: Sequence[Tensor]) -> Message:
     """Which of the ids from 0 on give something on each rank, for messages; each of ``ranks`` is ``[ids, e]``."""
     nonzero = [(given.nan_to_num(nan=1.0) != 0).any(-1) for given in ranks]
-    seen = " | ".join(listed(ids) or "-" for ids in nonzero)
-    return say("rank by rank, {world} ranks give nonzero rows for ids {seen}", world=len(ranks), seen=seen)
+    seen = " | ".join(f"rank {rank}: {listed(ids) or '-'}" for rank, ids in enumerate(nonzero))
+    return say("ids that give nonzero rows, with {world} ranks: {seen}", world=len(ranks), seen=seen)
 
 
 def check_received(

@@ -139,18 +139,6 @@ def _sources(given: Tensor, table: Tensor) -> Rows:
     return Rows(given, torch.where(fits.any(-1), off.where(fits, torch.inf).argmin(-1), -1), len(table))
 
 
-def is_steady(make: Callable[[], StudentModule], ids: Tensor) -> bool:
-    """Whether a module gives the same for ``ids: [1, s]`` twice, and a new one the same for the first id alone."""
-    module = make()
-    first, again, alone = module(ids).flatten(), module(ids).flatten(), make()(ids[:, :1]).flatten()
-    if first.shape != again.shape or not torch.allclose(first, again, rtol=SAME_FACTOR):
-        return False
-    if len(first) % ids.numel():
-        return True  # no rows that an id alone could be compared with
-    row = first[: len(first) // ids.numel()]
-    return row.shape == alone.shape and torch.allclose(row, alone, rtol=SAME_FACTOR)
-
-
 def check_gradient(
     gradient: Tensor,
     rows: Rows,

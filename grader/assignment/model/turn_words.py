@@ -8,6 +8,7 @@ from torch import Tensor
 from grader.assignment.model.rotation import SAME, Convention, turning_scale
 from grader.testing import Message, in_two_decimals, say
 
+NOT_BACK = say("it is rotated by +angle, as the input is; it must turn back, by -angle: the sine changes its sign")
 POSITIONS = "successive positions use the angles of positions {first} in the first batch row, {last} in the last"
 MOST_PAIRS = 8  # that a message lists
 WAYS = {
@@ -40,8 +41,11 @@ def told_pairing(ends: Tensor) -> list[Message]:
     partner, signs = ends.abs().argmax(-1).tolist(), ends.sum(-1).sign().int().tolist()
     ways = {(signs[one], signs[other]) for one, other in enumerate(partner) if one < other}
     if any(partner[other] != one or one == other for one, other in enumerate(partner)) or len(ways) > 1:
-        places = ", ".join("-" * (sign < 0) + str(place) for sign, place in zip(signs, partner, strict=True))
-        return [say("with 4 features, a quarter turn moves 0, 1, 2, 3 to {places}", places=places)]
+        moved = [
+            (place, "-" * (sign < 0) + f"x{one}") for one, (sign, place) in enumerate(zip(signs, partner, strict=True))
+        ]
+        seen = ", ".join(" + ".join(x for place, x in moved if place == here) or "0" for here in range(len(ends)))
+        return [say("turned by 90°, (x0, x1, x2, x3) becomes ({seen})", seen=seen)]
     pairs = ", ".join(f"({one}, {other})" for one, other in enumerate(partner) if one < other)
     return [say("with 4 features, the pairs are {pairs}", pairs=pairs), WAYS[ways.pop()]]
 
@@ -97,7 +101,7 @@ def told_turn(gradient: Tensor, convention: Convention, upstream: Tensor, cos: T
     """What became of the gradient that arrives, where it is no turn back, for messages."""
     nothing = torch.zeros_like(cos)
     ways = (
-        (say("it is rotated the same way as the input, not back"), convention.rotate(upstream, cos, sin)),
+        (NOT_BACK, convention.rotate(upstream, cos, sin)),
         (say("it is passed on unchanged"), upstream),
         (say("only the part through the cosines arrives"), convention.rotate(upstream, cos, nothing)),
         (say("only the part through the sines arrives"), convention.rotate(upstream, nothing, -sin)),

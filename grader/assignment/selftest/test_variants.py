@@ -19,8 +19,9 @@ from grader.assignment.corpus.variants.slips import SLIPS
 from grader.core.judge import cases
 from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.judge.student import Student
+from grader.core.messages import Message
 from grader.core.results.language import in_words
-from grader.core.results.outcome import CaseResult, Outcome, property_outcome
+from grader.core.results.outcome import FRAME, RAISED, CaseResult, Outcome, property_outcome
 from grader.core.rubric import Rubric
 from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.limits import Limits
@@ -96,8 +97,9 @@ def check_wording(result: CaseResult) -> None:
     """A wrong tensor is described by its shape and the place, in either language, and nothing else stays English."""
     if result.outcome is not Outcome.FAILED:
         return
-    chinese = in_words(result.message, ASSIGNMENT, "zh")
-    assert chinese != result.message
+    ours = Message(*(part for part in result.message.parts if part.key not in (RAISED, FRAME)))
+    chinese = in_words(ours, ASSIGNMENT, "zh")
+    assert chinese != ours
     assert ENGLISH.findall(chinese) == [], chinese
     if result.error_ulp is not None and "rounding" not in result.message:
         assert WRONG_TENSOR.search(result.message), result.message

@@ -18,6 +18,7 @@ from grader.core.intake.submission import Submission
 from grader.core.messages import Message, say
 from grader.core.results.language import task_in_language
 from grader.core.results.outcome import (
+    APART,
     NOTHING_LOST,
     CaseResult,
     Outcome,
@@ -232,11 +233,8 @@ def _failing(prop: PropertyScore) -> dict[str, Message]:
 
 def _property_report(prop: PropertyScore, misconception: str | None) -> PropertyReport:
     """A property's report without title and hint, which are added in the report's language."""
-    apart = _set_apart(prop.cases)
-    cases = [
-        replace(case, message=case.message.then(*apart)) if apart and case.outcome is Outcome.FAILED else case
-        for case in prop.cases
-    ]
+    apart, told = _set_apart(prop.cases), (Outcome.FAILED, Outcome.CRASHED)
+    cases = [replace(case, message=case.message.then(*apart)) if case.outcome in told else case for case in prop.cases]
     return PropertyReport(
         id=prop.property.id,
         title="",
@@ -249,20 +247,24 @@ def _property_report(prop: PropertyScore, misconception: str | None) -> Property
 
 
 def _set_apart(cases: Sequence[CaseResult]) -> list[Message]:
-    """Which dtypes, as the ids of cases name them, set failing cases apart from those that pass; nothing if none do."""
-    outcomes: dict[str, dict[str, set[bool]]] = {}
+    """What the ids of failing cases say and those of passing ones do not, such as a mode or a dtype.
+
+    A dtype is a condition in whichever test of the property it is, any other word among the cases of its own test. If
+    a word tells the cases apart, dtypes are left out: they may go with it by chance.
+    """
+    axes: dict[tuple[str, str], dict[str, set[bool]]] = {}
     for case in cases:
-        for part in case.id.split("-")[1:]:
-            if (found := DTYPE_NAMED.search(part)) and not is_elsewhere(case.id):
-                by_value = outcomes.setdefault(part[: found.start()], {})
-                by_value.setdefault(part, set()).add(case.outcome is Outcome.PASSED)
-    told = []
-    for by_value in outcomes.values():
-        failing, working = ([part for part, seen in by_value.items() if seen == {passed}] for passed in (False, True))
-        if failing and working and len(failing) + len(working) == len(by_value):
-            texts = {"failing": ", ".join(failing), "working": ", ".join(working)}
-            told.append(say("cases with {failing} fail; those with {working} pass", **texts))
-    return told
+        test, *parts = case.id.split("-")
+        for place, part in enumerate(() if is_elsewhere(case.id) else parts):
+            if (dtype := DTYPE_NAMED.search(part)) or part.replace("_", "").isalpha():  # messages name numbers
+                axis = ("", part[: dtype.start()]) if dtype else (test, str(place))
+                axes.setdefault(axis, {}).setdefault(part, set()).add(case.outcome is Outcome.PASSED)
+    told: dict[bool, dict[Message, None]] = {False: {}, True: {}}  # each once; whether it is of one test's cases
+    for (of_test, _), values in axes.items():
+        failing, working = (", ".join(one for one, seen in values.items() if seen == {end}) for end in (False, True))
+        if failing and working and all(len(seen) == 1 for seen in values.values()):
+            told[bool(of_test)][say(APART, failing=failing, working=working)] = None
+    return list(told[True] or told[False])
 
 
 def _case_report(case: CaseResult) -> CaseReport:

@@ -12,7 +12,7 @@ from grader.core.messages import Message, Words, read_words, translated
 from grader.core.rubric import Rubric
 from grader.core.sentences import Sentences
 
-from .outcome import Outcome
+from .outcome import APART, Outcome
 from .report import CaseReport, MessagePart, PropertyReport, Report, TaskReport, message_of
 
 CHINESE = Path(__file__).with_name("chinese.toml")
@@ -117,6 +117,11 @@ def tables(assignment: Assignment) -> list[Path]:
     return [CHINESE, *sorted((PACKAGE / "extras").glob("*/chinese.toml")), assignment.folder / "chinese.toml"]
 
 
+def _what_happened(case: CaseReport) -> str:
+    """A case's message without the conditions under which it fails, which depend on a property's cases."""
+    return str(message_of([part for part in case.parts if part.key != APART]) or case.message)
+
+
 def repeats(report: Report) -> dict[str, list[PropertyReport]]:
     """From the id of a property to later ones of its task that ended in the same way, such as with the same exception.
 
@@ -128,7 +133,7 @@ def repeats(report: Report) -> dict[str, list[PropertyReport]]:
         for prop in task.properties:
             if prop.outcome in (Outcome.PASSED, Outcome.FAILED):
                 continue
-            ending = (prop.outcome, prop.hint, prop.evidence.message if prop.evidence else "")
+            ending = (prop.outcome, prop.hint, _what_happened(prop.evidence) if prop.evidence else "")
             if (like := first.setdefault(ending, prop)) is not prop:
                 found.setdefault(like.id, []).append(prop)
     return found

@@ -14,6 +14,7 @@ Charges = tuple[tuple[str, ...], ...]  # of each group of properties, one must h
 RAISED = "{exception}: {message}"
 RAISED_INSIDE = "{exception}: {message} (raised in {file})"
 SYNTAX_ERROR = "{exception}: {message} (the grader runs Python {python})"
+APART = "\nCases with {failing} fail; those with {working} pass."  # after the frames of an exception
 FRAME = "\n  {path}:{line} in {function}: {code}"
 
 NOTHING = Message()

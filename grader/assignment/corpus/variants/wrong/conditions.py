@@ -41,6 +41,63 @@ class ShardWithoutGradientInEvaluation(ParallelVocabEmbedding):
         return output if self.training else output.detach()
 
 
+@wrong("GroupRMSNorm", breaks="norm_purity")
+class NormRaisesInEvaluation(GroupRMSNorm):
+    """Reads an attribute in evaluation mode that nothing has set."""
+
+    def forward(self, input):
+        return super().forward(input) if self.training else self.frozen(input)
+
+
+@wrong("GroupRMSNorm", breaks="norm_purity", hint="earlier_call_remembered")
+class ShapeOfTheFirstInput(GroupRMSNorm):
+    """Gives every output the shape of the first one."""
+
+    def forward(self, input):
+        self.shape = getattr(self, "shape", input.shape)
+        return super().forward(input).reshape(self.shape)
+
+
+@wrong("GroupRMSNorm", breaks="norm_gamma")
+class OneGroupWithoutGamma(GroupRMSNorm):
+    """Forgets gamma where there is one group."""
+
+    def forward(self, input):
+        output = super().forward(input)
+        return output if self.group_size < input.shape[-1] else (output.float() / self.gamma.float()).to(input.dtype)
+
+
+@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration")
+class ResetInTheDtypeOfTheConstructor(VocabEmbedding):
+    """Gives the table the constructor's dtype again on a reset."""
+
+    def __init__(self, *sizes, dtype=torch.float32, **options):
+        self.dtype = dtype
+        super().__init__(*sizes, dtype=dtype, **options)
+
+    def reset_parameters(self):
+        self.table.data = self.table.data.to(self.dtype)
+        super().reset_parameters()
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_backward", hint="rotary_gradient_not_turned_back")
+def gradient_turned_further(input, cos, sin):
+    """Has a backward that turns the gradient by +angle, too."""
+
+    class Turn(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, input, cos, sin):
+            ctx.save_for_backward(cos, sin)
+            first, second = input.chunk(2, dim=-1)
+            return (input * cos[:, None] + torch.cat((-second, first), dim=-1) * sin[:, None]).to(input.dtype)
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return Turn.forward(ctx, gradient, *ctx.saved_tensors), None, None
+
+    return Turn.apply(input, cos, sin)
+
+
 @wrong("NTKAwareRoPE", breaks="rotary_backward", hint="rope_module_gradient")
 class RopeWithoutGradientInEvaluation(NTKAwareRoPE):
     """Cuts the gradient in evaluation mode."""

@@ -1,0 +1,42 @@
+"""What sets failing cases apart from passing ones, and how fields stand in Chinese sentences."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.core.judge.judge import _set_apart
+from grader.core.messages import say, translated
+from grader.core.results.outcome import CaseResult, Outcome
+
+
+def told(**outcomes: str) -> list[str]:
+    """The conditions told of cases, by the ids of those that pass and those that fail."""
+    by_outcome = {"passed": Outcome.PASSED, "failed": Outcome.FAILED}
+    cases = [CaseResult("p", id, by_outcome[key]) for key, ids in outcomes.items() for id in ids.split()]
+    return [message.strip() for message in _set_apart(cases)]
+
+
+@pytest.mark.parametrize(
+    ("passed", "failed", "said"),
+    [
+        ("t-cpu-1-train t-cpu-3-train", "t-cpu-2-eval", ["Cases with eval fail; those with train pass."]),
+        ("t-cpu-float32", "t-cpu-float16 u-float16", ["Cases with float16 fail; those with float32 pass."]),
+        ("t-cached-float32", "t-grown-float16", ["Cases with grown fail; those with cached pass."]),
+        ("t-cpu-float32 t-simulated-float16", "t-cpu-float16", ["Cases with float16 fail; those with float32 pass."]),
+        ("t-cached u-grown", "t-grown", ["Cases with grown fail; those with cached pass."]),
+        ("t-cached-1 t-grown-1", "t-cached-2 t-grown-2", []),
+        ("", "t-cached t-grown", []),
+    ],
+)
+def test_a_condition_is_told_where_it_decides_every_case(passed: str, failed: str, said: list[str]) -> None:
+    assert told(passed=passed, failed=failed) == said
+
+
+@pytest.mark.parametrize(
+    ("field", "chinese"),
+    [("cpu", "在 cpu 上的 cpu"), (say("a device"), "在设备上的设备"), ("（模拟）", "在（模拟）上的（模拟）")],
+)
+def test_a_space_stands_beside_latin_letters_only(field: str, chinese: str) -> None:
+    words = {"on {here}": "在 {here} 上的{here}", "a device": "设备"}
+    assert translated(say("on {here}", here=field), words) == chinese
+    assert translated(say("on {here}", here=field), {}) == f"on {field}"
