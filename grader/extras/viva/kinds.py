@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import random
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, combinations
+from itertools import chain, combinations, starmap
 from typing import TypeVar
 
 from grader.core.rubric import Rubric
@@ -30,16 +31,19 @@ SETS = [*chain.from_iterable(combinations(range(1, COMPARED + 1), size) for size
 HELD = {False: ("predict", "shape"), True: ("shape", "growth")}  # kinds about calls without and with a history
 
 
-def _threes(texts: Texts, hits: Sequence[Texts]) -> Iterator[tuple[Texts, dict[Numbers, int], Sequence[Numbers]]]:
-    """Three calls or laws that edits hit in four ways, or in two that look like two wrong ones: in sum, and by size."""
+def _threes(texts: Texts, hits: Sequence[Texts]) -> Iterator[tuple[int, Texts, dict[Numbers, int], Sequence[Numbers]]]:
+    """Three calls or laws that edits hit in several ways, and wrong answers, where there are fewer ways than options.
+
+    First of all, how much these look unlike the ways: by how often each of the three is hit, and how many at once. If
+    they do, this is better than no such question about the task, but not than a second one.
+    """
     for three in combinations(texts, COMPARED):
         ways = {tuple(n for n, one in enumerate(three, 1) if one in hit): edit for edit, hit in enumerate(hits)}
         if len(ways) < OPTIONS:  # then none of them would be the answer too often
             ways.pop((), None)
-        for made in combinations(SETS, 2) if len(ways) < OPTIONS else [()]:
-            looks = [sorted(chain(*some)) + sorted(map(len, some)) for some in (ways, made)]
-            if not made or (looks[0] == looks[1] and not ways.keys() & {*made}):
-                yield three, ways, made
+        for made in combinations(sorted({*SETS} - {*ways}), max(0, OPTIONS - len(ways))) if len(ways) > 1 else ():
+            right, wrong = (Counter([*chain(*some), *(-len(one) for one in some)]) for some in (ways, made))
+            yield ((right - wrong) + (wrong - right)).total() if made else 0, three, ways, made
 
 
 class Maker:
@@ -56,9 +60,8 @@ class Maker:
 
     def questions(self) -> list[Question]:
         """All of them."""
-        calls, edited = self._study.own.outcomes, self._study.edited
-        held = [self._held(kind, call) for call in calls for kind in HELD[call.history]]
-        return [*chain(*held, self._what_if(), *(self._find(*one) for one in edited), self._why())]
+        held = [self._held(kind, call) for call in self._study.own.outcomes for kind in HELD[call.history]]
+        return [*chain(*held, self._what_if(), *starmap(self._find, self._study.edited), self._why())]
 
     def _held(self, kind: str, call: Call) -> Iterator[Question]:
         """Predict, shape and dtype, growth or seed: what two distant lines hold, among what others hold meanwhile.
@@ -95,13 +98,10 @@ class Maker:
         return self._compared("why", [self._titles[law] for law in sorted(self._study.holding)], broken)
 
     def _compared(self, kind: str, texts: Texts, hits: Sequence[Mapping[str, str]]) -> Iterator[Question]:
-        """Which of three calls or laws each edit hits; options are what edits hit.
-
-        Each set of them is asked about once, so that it is right as often as the other options are.
-        """
+        """Which of three calls or laws each edit hits; each set is the answer once, so as often as other options."""
         left = self._shuffled(texts)
-        while found := [*_threes(left, [[*hit] for hit in hits])]:
-            three, ways, made = max(found, key=lambda one: len(one[1]))
+        while found := [one for one in _threes(left, [*map(list, hits)]) if not one[0] or len(left) == len(texts)]:
+            _, three, ways, made = min(found, key=lambda one: (one[0], -len(one[2])))
             code = three if kind == "what_if" else ["\n".join(f"{n}. {law}" for n, law in enumerate(three, 1))]
             for right, number in ways.items():
                 sets = [right, *self._shuffled([one for one in ways if one != right]), *made][:OPTIONS]
