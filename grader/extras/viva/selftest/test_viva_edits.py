@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import io
 from pathlib import Path
+from tokenize import generate_tokens
 
 import pytest
 
@@ -128,6 +130,16 @@ def test_text_in_quotation_marks_stays() -> None:
 
 def test_a_file_that_is_no_python_is_left_out() -> None:
     assert not lines_of({"a.py": "def f(:", "b.py": "x = '\0'"})
+
+
+def test_of_the_words_that_a_question_names_the_first_in_a_line_is_exchanged() -> None:
+    """It names those of several lines; in a line, the first of all words is among them."""
+    found = [edit for place, old in lines_of(FILES).items() for edit in edits_of(place, old) if edit.slip != CALL]
+    slips = {word: edit.slip for edit in found for word in edit.slip.split(" ↔ ")}
+    for edit in found:
+        tokens = [token.string for token in generate_tokens(io.StringIO(edit.old).readline)]
+        assert next(slips.get(one, NEXT) for one in tokens if one in slips or one.isdecimal()) == edit.slip
+    assert len({edit.slip for edit in found}) > 5
 
 
 def test_the_manual_lists_every_word_that_may_be_exchanged() -> None:
