@@ -8,25 +8,42 @@ from __future__ import annotations
 
 import random
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, combinations
+from itertools import chain, combinations, starmap
 from typing import TypeVar
 
 from grader.core.rubric import Rubric
 
 from .quiz import OPTIONS, Question, say
-from .source import Edit
+from .source import CALL, Edit
 from .study import Call, Study, Version
 
 T = TypeVar("T")
 Texts = Sequence[str]
+Numbers = tuple[int, ...]
 CAST = r"\.(?:to|float|double|half|long|type|type_as|clone|detach|contiguous)\((?:[^()]|\([^()]*\))*\)"
 COPY = re.compile(rf"(?:[\w.]+(?:: [^=]+)? = |return )(?:float\()?(?:[\w.\]]|\[-?)+(?:{CAST})*\)?")  # is no question
 EASY, MEDIUM = 3, 9  # lines that run between the line and the nearer end of a call, at most
 COMPARED = 3  # calls or laws of a question about an edit
 SETS = [*chain.from_iterable(combinations(range(1, COMPARED + 1), size) for size in range(COMPARED + 1))]
 HELD = {False: ("predict", "shape"), True: ("shape", "growth")}  # kinds about calls without and with a history
+
+
+def _threes(texts: Texts, hits: Sequence[Texts]) -> Iterator[tuple[int, Texts, dict[Numbers, int], Sequence[Numbers]]]:
+    """Three calls or laws that edits hit in several ways, and wrong answers, where there are fewer ways than options.
+
+    First of all, how much these look unlike the ways: by how often each of the three is hit, and how many at once. If
+    they do, this is better than no such question about the task, but not than a second one.
+    """
+    for three in combinations(texts, COMPARED):
+        ways = {tuple(n for n, one in enumerate(three, 1) if one in hit): edit for edit, hit in enumerate(hits)}
+        if len(ways) < OPTIONS:  # then none of them would be the answer too often
+            ways.pop((), None)
+        for made in combinations(sorted({*SETS} - {*ways}), max(0, OPTIONS - len(ways))) if len(ways) > 1 else ():
+            right, wrong = (Counter([*chain(*some), *(-len(one) for one in some)]) for some in (ways, made))
+            yield ((right - wrong) + (wrong - right)).total() if made else 0, three, ways, made
 
 
 class Maker:
@@ -36,12 +53,15 @@ class Maker:
         """Remember what they are made of; the seed decides which wrong answers are offered."""
         self._study, self._titles = study, {name: prop.title[language] for name, prop in rubric.properties.items()}
         self._say, self._rng = partial(say, language), random.Random(seed)
+        ends = {path: path.rpartition("/")[2] for path, _ in study.lines}
+        self._names = {path: end if [*ends.values()].count(end) == 1 else path for path, end in ends.items()}
+        words = ", ".join(sorted({edit.slip for edit, _ in study.edited}))  # of all, so that they tell nothing of one
+        self._slip = self._say("slip_words" if words != CALL else "slip_call", words=words)
 
     def questions(self) -> list[Question]:
         """All of them."""
-        calls, edited = self._study.own.outcomes, self._study.edited
-        held = [self._held(kind, call) for call in calls for kind in HELD[call.history]]
-        return [*chain(*held, self._what_if(), *(self._find(*one) for one in edited), self._why())]
+        held = [self._held(kind, call) for call in self._study.own.outcomes for kind in HELD[call.history]]
+        return [*chain(*held, self._what_if(), *starmap(self._find, self._study.edited), self._why())]
 
     def _held(self, kind: str, call: Call) -> Iterator[Question]:
         """Predict, shape and dtype, growth or seed: what two distant lines hold, among what others hold meanwhile.
@@ -67,42 +87,28 @@ class Maker:
     def _what_if(self) -> Iterator[Question]:
         """Which of three calls have another value with an edit of a line; calls that it rounds otherwise are out."""
         own, edited = self._study.own.outcomes, self._study.edited
-        pairs = [{call: (own[call].value, run.value) for call, run in one.outcomes.items()} for _, one in edited]
+        pairs = [{call.whole: (own[call].value, run.value) for call, run in one.outcomes.items()} for _, one in edited]
         unclear = {call for one in pairs for call, (a, b) in one.items() if a != b and a.text() == b.text()}
         changes = [{call: f"{a.text()} → {b.text()}" for call, (a, b) in one.items() if a != b} for one in pairs]
-        texts = {call: call.whole for one in pairs[:1] for call in one if call not in unclear}
-        return self._compared("what_if", texts, changes)
+        return self._compared("what_if", [call for one in pairs[:1] for call in one if call not in unclear], changes)
 
     def _why(self) -> Iterator[Question]:
         """Which of three laws fail with an edit of a line."""
-        broken = [dict.fromkeys(version.broken, "✗") for _, version in self._study.edited]
-        return self._compared("why", {law: self._titles[law] for law in sorted(self._study.holding)}, broken)
+        broken = [{self._titles[law]: "✗" for law in version.broken} for _, version in self._study.edited]
+        return self._compared("why", [self._titles[law] for law in sorted(self._study.holding)], broken)
 
-    def _compared(self, kind: str, texts: Mapping[T, str], hits: Sequence[Mapping[T, str]]) -> Iterator[Question]:
-        """Which of three calls or laws each edit hits, where edits differ in that the most; options are what edits hit.
-
-        Each set of them is asked about once, so that it is right as often as the other options are.
-        """
-        rows, left = [*zip(self._study.edited, hits, strict=True)], self._shuffled([*texts])
-        is_hit = {thing: [thing in one for one in hits] for thing in left}
-        while len(left) >= COMPARED:
-            threes = combinations(left, COMPARED)
-            some = max(threes, key=lambda three: len({*zip(*(is_hit[one] for one in three), strict=True)}))
-            asked = dict[tuple[int, ...], tuple[Edit, Mapping[T, str]]]()
-            for (edit, _), hit in self._shuffled(rows):
-                asked[tuple(number for number, one in enumerate(some, 1) if one in hit)] = edit, hit
-            if len(asked) < (OPTIONS - 1 if len(left) < len(texts) else 2):  # at first, two ways do
-                return
-            if len(asked) < OPTIONS:  # then none of them would be the answer too often
-                asked.pop((), None)
-            for right, (edit, hit) in asked.items():
-                alike = sorted(self._shuffled(SETS), key=lambda numbers: abs(len(numbers) - len(right)))
-                wrong = [numbers for numbers in (*self._shuffled([*asked]), *alike) if numbers != right]
-                sets = [right, *dict.fromkeys(wrong)][:OPTIONS]
+    def _compared(self, kind: str, texts: Texts, hits: Sequence[Mapping[str, str]]) -> Iterator[Question]:
+        """Which of three calls or laws each edit hits; each set is the answer once, so as often as other options."""
+        left = self._shuffled(texts)
+        while found := [one for one in _threes(left, [*map(list, hits)]) if not one[0] or len(left) == len(texts)]:
+            _, three, ways, made = min(found, key=lambda one: (one[0], -len(one[2])))
+            code = three if kind == "what_if" else ["\n".join(f"{n}. {law}" for n, law in enumerate(three, 1))]
+            for right, number in ways.items():
+                sets = [right, *self._shuffled([one for one in ways if one != right]), *made][:OPTIONS]
                 options = [", ".join(map(str, numbers)) or self._say("no_call") for numbers in sets]
-                why = "; ".join(f"{number}: {hit[some[number - 1]]}" for number in right) or "-"
-                yield self._ask(kind, [edit], [texts[one] for one in some], options, why)
-            left = [one for one in left if one not in some]
+                why = "; ".join(f"{n}: {hits[number][three[n - 1]]}" for n in right) or "-"
+                yield self._ask(kind, [self._study.edited[number][0]], code, options, why)
+            left = [one for one in left if one not in three]
 
     def _find(self, edit: Edit, version: Version) -> Iterator[Question]:
         """Which edit of a file makes a law fail; the others break nothing that it breaks, so that none is arguable."""
@@ -116,13 +122,14 @@ class Maker:
 
     def _ask(self, kind: str, edits: Sequence[Edit], code: Texts, options: Texts, why: str, law: str = "") -> Question:
         """A question about lines, or an edit; the first option is the answer, and then they are put in order."""
-        places, slip = [edit.place for edit in edits], edits[0].slip and self._say(f"slip_{edits[0].slip}")
-        where = dict(zip(("path", "line", "other_path", "other_line"), chain(*places), strict=False))
-        prompt = self._say(f"ask_{kind}", slip=slip, law=law, **where)
+        (path, line), (other_path, other_line) = edits[0].place, edits[-1].place
+        where = {"path": self._names[path], "line": line, "other_path": self._names[other_path], "other": other_line}
+        lines = self._say("lines" if path == other_path else "places", **where)
+        prompt = self._say(f"ask_{kind}", **where, lines=lines, slip=self._slip, law=law)
         blocks = [f"# {n}\n" * (len(code) > 1) + text for n, text in enumerate(code, 1)]
         ordered = sorted(options, key=lambda option: re.sub(r"\d+", lambda digits: digits[0].zfill(9), option))
-        runs = [run.steps for run in self._study.own.outcomes.values() if places[0] in run.steps]
-        steps = min(min(run.index(places[0]) + 1, len(run) - run.index(places[0])) for run in runs)
+        runs = [run.steps for run in self._study.own.outcomes.values() if (path, line) in run.steps]
+        steps = min(min(run.index((path, line)) + 1, len(run) - run.index((path, line))) for run in runs)
         difficulty = "easy" if steps <= EASY else "medium" if steps <= MEDIUM else "hard"
         return Question(kind, prompt, blocks, ordered, options[0], why, edits, difficulty)
 

@@ -61,12 +61,9 @@ class Quiz(Record):
     @property
     def numbered(self) -> list[tuple[str, Question]]:
         """Each question with its code, which begins its text on a platform; another question has another code."""
-        found = []
-        for number, one in enumerate(self.questions, 1):
-            texts = "\0".join([one.prompt, *one.blocks, *one.options])
-            digest = hashlib.sha256(texts.encode("utf-8", "replace")).hexdigest()[:4]
-            found.append((f"{self.name}-{number}-{digest}", one))
-        return found
+        texts = ["\0".join([one.prompt, *one.blocks, *one.options]) for one in self.questions]
+        digests = [hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:4] for text in texts]
+        return [(f"{self.name}-{n}-{digests[n - 1]}", one) for n, one in enumerate(self.questions, 1)]
 
 
 class Key(Record):
@@ -83,8 +80,6 @@ def drawn(identifier: str, name: str, pool: Sequence[Question], seed: int) -> Qu
     left, chosen = random.Random(f"{seed}:{identifier}").sample(pool, len(pool)), list[Question]()
     for kind in [*reversed(KINDS)][: len(pool)]:  # first the kinds with the fewest questions
         used = set[Place | str]().union(*(one.about for one in chosen))
-        left.sort(
-            key=lambda question: (question.kind != kind, len(used & question.about), question.difficulty != "hard")
-        )
+        left.sort(key=lambda one: (one.kind != kind, len(used & one.about), one.difficulty != "hard"))
         chosen.append(left.pop(0))
     return Quiz(id=identifier, name=name, pool=len(pool), questions=sorted(chosen, key=lambda q: KINDS.index(q.kind)))

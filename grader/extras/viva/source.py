@@ -14,7 +14,7 @@ Place = tuple[str, int]  # path and line
 PAIRS = """+ -, * /, // %, < <=, > >=, == !=, and or, & |, True False, mean sum, sqrt square, uniform_ normal_,
 float32 float64"""  # words that may take the place of each other
 PARTNERS = {a: b for pair in PAIRS.split(",") for one in [pair.split()] for a, b in (one, one[::-1])}
-SLIPS = ("swap", "leave")
+CALL, NEXT = "call", "n → n + 1 (n = 0, 1, …)"  # the last call is left out; the first number is made one larger
 MODULES = {"torch", "nn", "F", "math", "init", "functional", "self", "super()"}  # all else has methods
 NEEDED = r"super\(\)|manual_seed|device"  # without a seed or a move, a CPU shows less than what can be argued
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -27,7 +27,7 @@ class Edit:
     Attributes:
         old: Its text, without indentation and comment.
         new: Another text; ``pass``, where the line is deleted, so that its block is not empty; empty if it stays.
-        slip: One of :data:`SLIPS`, which tells those who know the line what was done: it can be done in one way only.
+        slip: What was done, as questions say it: :data:`CALL`, :data:`NEXT`, or two words, of which the line has one.
     """
 
     place: Place
@@ -60,11 +60,11 @@ def lines_of(files: Mapping[str, str]) -> dict[Place, str]:
 
 
 def edits_of(place: Place, old: str) -> list[Edit]:
-    """One edit of a line for each slip, where it can be done."""
+    """One edit of a line for each sort, where it can be done."""
     if len(old) > 200 or (statement := _parsed(old)) is None:  # a longer one may be deep, and take long
         return []
-    written = zip(SLIPS, (_swapped(old), _shortened(statement, old)), strict=True)
-    return [Edit(place, old, new, slip) for slip, new in written if new not in ("", old) and _parsed(new)]
+    written = _swapped(old), _shortened(statement, old)
+    return [Edit(place, old, new, slip) for new, slip in written if new not in ("", old) and _parsed(new)]
 
 
 def _parsed(text: str) -> ast.stmt | None:
@@ -73,18 +73,18 @@ def _parsed(text: str) -> ast.stmt | None:
     return None
 
 
-def _swapped(text: str) -> str:
+def _swapped(text: str) -> tuple[str, str]:
     """The line with its first word of a pair, or its first whole number, whichever comes first, replaced."""
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == getattr(tokenize, "FSTRING_START", None):  # from Python 3.12, what is in it is tokens, too
+    for kind, word, start, end, _ in tokenize.generate_tokens(io.StringIO(text).readline):
+        if kind == getattr(tokenize, "FSTRING_START", None):  # from Python 3.12, what is in it is tokens, too
             break
-        by = str(int(token.string) + 1) if token.string.isdecimal() else PARTNERS.get(token.string)
-        if by:
-            return text[: token.start[1]] + by + text[token.end[1] :]
-    return ""
+        if by := str(int(word) + 1) if word.isdecimal() else PARTNERS.get(word):
+            slip = NEXT if word.isdecimal() else " ↔ ".join(sorted((word, by)))
+            return text[: start[1]] + by + text[end[1] :], slip
+    return "", ""
 
 
-def _shortened(statement: ast.stmt, text: str) -> str:
+def _shortened(statement: ast.stmt, text: str) -> tuple[str, str]:
     """The line without its last call of a method, such as a cast, a clamp or a clone; ``pass`` where it calls none."""
     row, ends = text.encode(), dict[int, int]()  # from the dot of a call to its end
     for call in (node for node in ast.walk(statement) if isinstance(node, ast.Call)):
@@ -93,6 +93,6 @@ def _shortened(statement: ast.stmt, text: str) -> str:
                 ends[int(call.func.end_col_offset or 0) - len(name) - 1] = int(call.end_col_offset or 0)
     if ends:
         dot, end = max(ends.items())
-        return "" if re.search(NEEDED, row[dot:end].decode()) else (row[:dot] + row[end:]).decode()
+        return "" if re.search(NEEDED, row[dot:end].decode()) else (row[:dot] + row[end:]).decode(), CALL
     can_go = isinstance(statement, ast.Raise | ast.AugAssign | ast.Expr) and not re.search(NEEDED, text)
-    return "pass" * can_go
+    return "pass" * can_go, CALL

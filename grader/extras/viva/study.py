@@ -21,7 +21,7 @@ from grader.core.results.report import Record
 from grader.core.rubric import Rubric, Task
 from grader.core.sandbox.handle import WorkerFailed, WorkerLike
 
-from .source import Edit, Place, edits_of, lines_of
+from .source import CALL, Edit, Place, edits_of, lines_of
 
 Files = Mapping[str, str]
 Start = Callable[[Files], WorkerLike]  # starts a worker
@@ -32,7 +32,7 @@ MOST_TEXT = 100  # characters of a value
 MOST_FRACTIONS = 2  # different numbers that two digits after the point do not write
 LIMIT_S = 1.0  # of a worker's time for all calls on one version
 MOST_GROUPS, MOST_TRIED = 2, 9  # edits; each costs two workers, or one if it raises something new
-ENOUGH_EDITS, MOST_EDITS, CALLS_OF_EDITS = 4, 6, 6  # of a task
+ENOUGH_EDITS, MOST_EDITS, CALLS_OF_EDITS = 4, 6, 9  # of a task
 
 
 class Call(Record):
@@ -177,10 +177,10 @@ def _outcome(reply: Mapping[str, Any]) -> Outcome:
 
 
 def _alike(lines: Mapping[Place, str], own: Version, rng: random.Random) -> Iterator[Sequence[Edit]]:
-    """Edits of lines that ran, in groups of one file and slip, so that these tell nothing; likelier ones come first."""
+    """Edits of lines that ran, by file, and calls apart from words, which so tell nothing; likelier ones come first."""
     ran = {place for run in own.outcomes.values() for place in run.steps}
     edits = [edit for place in sorted(ran & lines.keys()) for edit in edits_of(place, lines[place])]
-    groups = dict[tuple[str, str], list[Edit]]()
+    groups = dict[tuple[bool, str], list[Edit]]()
     for edit in rng.sample(edits, len(edits)):
-        groups.setdefault((edit.slip, edit.place[0]), []).append(edit)
+        groups.setdefault((edit.slip == CALL, edit.place[0]), []).append(edit)
     return (some[:MOST_TRIED] for some in groups.values())

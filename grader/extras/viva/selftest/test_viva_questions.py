@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, cycle
 from typing import Any
 
 import pytest
@@ -20,7 +20,7 @@ from grader.examples.small.grader.assignment import ASSIGNMENT as SMALL
 from grader.extras.viva.files import written
 from grader.extras.viva.kinds import COPY, Maker
 from grader.extras.viva.quiz import KINDS, Question, drawn
-from grader.extras.viva.source import Edit
+from grader.extras.viva.source import CALL, NEXT, Edit
 from grader.extras.viva.study import (
     MOST_EDITS,
     MOST_GROUPS,
@@ -191,7 +191,7 @@ def test_no_question_shows_a_student_a_line_of_their_code(reference: list[Study]
             assert not [text for text in shown if line in text]
             assert not [text for text in shown if len(question.edits[0].new) > 6 and question.edits[0].new in text]
             named = question.options if question.kind == "find" else [question.prompt]
-            assert any(f"line {question.edits[0].place[1]}" in text for text in named)
+            assert any(re.search(rf"\blines? {question.edits[0].place[1]}\b", text) for text in named)
 
 
 @process
@@ -259,16 +259,26 @@ def test_which_of_three_change_is_told_by_running_the_edited_file_and_each_optio
         calls, versions = {call.whole: call for call in study.own.outcomes}, dict(study.edited)
         asked = [question for question in pool([study]) if question.kind == kind]
         for question in asked:
-            version, named = versions[question.edits[0]], [block.partition("\n")[2] for block in question.blocks]
+            version = versions[question.edits[0]]
             if kind == "what_if":
+                named = [block.partition("\n")[2] for block in question.blocks]
                 pairs = [(study.own.outcomes[calls[code]], version.outcomes[calls[code]]) for code in named]
                 changed = [one.value.text() != other.value.text() for one, other in pairs]
             else:
+                named = [line.partition(". ")[2] for line in question.blocks[0].split("\n")]
                 changed = [title in {TITLES[law] for law in version.broken} for title in named]
             numbers = [str(number) for number, one in enumerate(changed, 1) if one]
             assert question.answer == (", ".join(numbers) or "none of them")
         groups = [[two for two in asked if two.blocks == one.blocks] for one in asked]
         assert all(len({one.answer for one in group}) == len(group) for group in groups)
+        uneven = 0
+        for group in (group for group in groups if len(group) <= len(group[0].options)):
+            right, shown = (Counter("".join(texts)) for texts in ([one.answer for one in group], group[0].options))
+            uneven += [shown[n] * len(group) for n in "123"] != [right[n] * len(group[0].options) for n in "123"]
+        assert uneven in (0, len(asked)), (
+            "each of three is hit as often in options as in answers, or one group is asked"
+        )
+        assert not uneven or all(group == groups[0] for group in groups)
         answers.update(question.answer for question in asked)
         offered.update(option for question in asked for option in question.options)
     assert len(answers) >= 4
@@ -538,17 +548,34 @@ def test_a_version_names_the_calls_and_laws_that_raise(start: Counting) -> None:
 
 
 @process
-@pytest.mark.parametrize(("language", "words"), [("en", "replaced by `pass`"), ("zh", "改为 `pass`")])
-def test_a_deleted_line_is_said_to_be_replaced_by_what_ran_in_its_place(
-    reference: list[Study], language: str, words: str
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("slips", [[CALL], ["+ ↔ -", NEXT, "mean ↔ sum"]], ids=["calls", "words"])
+def test_a_question_names_the_slips_of_all_edits_of_its_task_so_that_it_tells_nothing_of_one(
+    reference: list[Study], slips: list[str], language: str
 ) -> None:
-    deleted = [
-        replace(one, edited=[(Edit(edit.place, edit.old, "pass", "leave"), version) for edit, version in one.edited])
+    made = [
+        [(replace(edit, slip=slip), version) for (edit, version), slip in zip(one.edited, cycle(slips), strict=False)]
         for one in reference
     ]
-    asked = [question for question in pool(deleted, language=language) if question.edits[0].new == "pass"]
-    assert {question.kind for question in asked} == {"what_if", "find", "why"}
-    assert [question for question in asked if words not in question.prompt] == []
+    changed = [replace(one, edited=edited) for one, edited in zip(reference, made, strict=True) if len(edited) > 2]
+    asked = [one for one in pool(changed, language=language) if one.kind in ("what_if", "find", "why")]
+    assert {one.kind for one in asked} == {"what_if", "find", "why"}
+    for prompt in (one.prompt for one in asked):
+        assert [slip for slip in ("+ ↔ -", NEXT, "mean ↔ sum") if slip in prompt] == (slips if slips != [CALL] else [])
+        assert ("`pass`" in prompt) is (slips == [CALL]), "a line that calls no method is replaced"
+
+
+@process
+def test_a_question_is_read_at_a_glance(reference: list[Study], styled: tuple[list[Study], int]) -> None:
+    """At most sixty words come before its code; a file is named without its folder, if no other has its name."""
+    for question in pool([*reference, *styled[0]]):
+        assert len(question.prompt.split()) <= 60, question.prompt
+    study = reference[0]
+    assert any("your norm.py" in one.prompt for one in pool([study]))
+    twice = replace(study, lines={**study.lines, ("src/norm.py", 1): "x = 1"})
+    named = [question.prompt for question in pool([twice]) if "norm.py" in question.prompt]
+    assert named
+    assert all(f"your {NORM}" in prompt for prompt in named)
 
 
 def test_questions_of_a_quiz_are_about_distant_lines_of_several_files() -> None:
