@@ -286,10 +286,16 @@ class Page:
             return []
         if not self.feedback.passed:
             return [self._say("nothing_ran")]
+        following = self.feedback.rubric.tasks[self._tasks[-1].number :][:1]
         return [
             self._say("all_done"),
             *([self._say("hand_in", command=command("submit"))] if self._all_points() else []),
+            *map(self._next, following),
         ]
+
+    def _next(self, task: Task) -> str:
+        name = self._say("bonus_task" if task.bonus else "task", number=task.number, title=task.title)
+        return self._say("next_task", task=name, file=next(iter(task.names.values())))
 
     def _all_points(self) -> bool:
         """Whether every task but a bonus is complete."""

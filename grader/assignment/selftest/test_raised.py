@@ -451,6 +451,14 @@ def test_a_file_of_two_tasks_that_cannot_be_parsed_names_both(handed: Path, tmp_
     assert "（任务 2、3 中有测试因此无法运行）" in told["zh"].replace("\n    ", "")
 
 
+def test_after_a_complete_task_the_next_one_is_named(handed: Path, tmp_path: Path, run: WarmPython) -> None:
+    folder = shutil.copytree(handed, tmp_path / "student")
+    write_folder(folder, edited(of=ASSIGNMENT))
+    told = run(folder, "tests", "--task", "1").stdout
+    assert told.endswith("Next: Task 2  VocabEmbedding, in src/modeling/vocab_emb.py\n\n")
+    assert "Next:" not in run(folder, "tests").stdout
+
+
 def test_an_import_that_fails_here_and_in_the_grader_is_told_once(
     handed: Path, tmp_path: Path, run: WarmPython
 ) -> None:
