@@ -134,8 +134,8 @@ def _import_problems(tell: Callable[[dict[str, str]], None], language: Language)
     for file, names in _expected().items():
         try:
             module = import_module(module_of(file))
-            if absent := [name for name in names if not hasattr(module, name)]:
-                problems[file] = say(language, "not_defined", names=", ".join(absent))
+            if absent := tuple(name for name in names if not hasattr(module, name)):
+                problems[file] = say(language, "not_defined", names=absent)
         except (Exception, SystemExit) as error:
             place, message = why_not_imported(error, language)
             problems[file] = f"{message} ({place})" if place else message
@@ -151,7 +151,7 @@ def _page(pieces: list[Piece], language: Language) -> list[str]:
     lines = []
     for piece in pieces:
         mark = paint("✗", "red") if piece.problem else paint("…", "yellow") if piece.todos else paint("✓", "green")
-        todo = say(language, "todo_lines", lines=", ".join(map(str, piece.todos))) if piece.todos else ""
+        todo = say(language, "todo_lines", lines=piece.todos) if piece.todos else ""
         text = piece.problem or todo or say(language, "lines", count=piece.lines)
         lines.append(f"  {mark} {pad(piece.file, columns)}  {text}")
     return lines

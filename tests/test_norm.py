@@ -50,11 +50,15 @@ def alternating(*shape):
 @pytest.mark.rubric("norm_groups")
 @pytest.mark.hint(
     "too_large",
+    en="Every value is too large by the same factor, so the groups are right. Is something added to gamma, which is "
+    "one here, or is the sum of squares divided by more than gz?",
+    zh="每个值都大了同样的倍数，所以分组是对的。是否给 gamma（这里全是 1）加了什么，或者平方和除以的数比 gz 大？",
+)
+@pytest.mark.hint(
     "too_small",
-    en="Every value is off by the same factor, so the groups are right. Is a sum taken where a mean belongs, is it "
-    "divided by gz - 1, as var does, or is something added to gamma, which is one here?",
-    zh="每个值都差同样的倍数，所以分组是对的。是否该取平均时求了和，是否像 var 那样除以了 gz - 1，"
-    "或者给 gamma（这里全是 1）加了什么？",
+    en="Every value is too small by the same factor, so the groups are right. Is a sum taken where a mean belongs, or "
+    "is it divided by gz - 1, as var does?",
+    zh="每个值都小了同样的倍数，所以分组是对的。是否该取平均时求了和，或者像 var 那样除以了 gz - 1？",
 )
 def test_a_group_of_one_magnitude_comes_out_as_plus_and_minus_one(dtype, device):
     """Six groups of four have the magnitudes 4, 8, … 128; each divided by its own leaves only the signs.
@@ -228,7 +232,7 @@ def test_bfloat16_numbers_beyond_float16_are_normalised_too(device):
 def test_gamma_is_one_uniform_draw_right_after_seeding(low, high, seed, dtype, device):
     """A draw of the same size from the same seed; a 16-bit one may be drawn in float32 and then converted.
 
-    设种子后立即采样一次，大小相同；16 位时也可以先用 float32 采样再转换。
+    数值就是用同一个种子、设好种子后立即做的一次同样大小的采样；16 位时也可以先用 float32 采样再转换。
     """
     chosen = {"init_range": (low, high), "init_seed": seed, "dtype": dtype, "device": device}
     norm = GroupRMSNorm(hidden_size=48, group_size=16, **chosen)

@@ -66,10 +66,10 @@ def assert_same_tables(received, expected):
 
 
 NOT_STRETCHED = pytest.mark.hint(
-    en="With k = 1 nothing is stretched. If row 0 is wrong, which position does it have? If not, which theta does each "
-    "column use, and do your modules share tables?",
-    zh="k = 1 时没有任何拉伸。如果第 0 行不对，它用的是哪个位置？如果第 0 行没错，每一列用的是哪个 theta？"
-    "各模块是否共用表？",
+    en="With k = 1 nothing is stretched. If row 0 is wrong: which position does it have? If row 0 is right: which "
+    "theta does each column use? If these are another module's: is the table kept outside self?",
+    zh="k = 1 时没有任何拉伸。如果第 0 行不对：它用的是哪个位置？如果第 0 行没错：每一列用的是哪个 theta？"
+    "如果那是另一个模块的 theta：表是否放在了 self 之外？",
 )
 OTHER_BASE = pytest.mark.hint(
     en="Are these the angles of base 16, or of a module with another base? Where does base enter the table, and if "
@@ -91,7 +91,7 @@ OTHER_BASE = pytest.mark.hint(
     ids=["base-10000-ratio-1", "base-16-ratio-1", "base-16-ratio-8", "base-16-ratio-4-hd-4"],
 )
 def test_angles_follow_the_stretched_base(base, ratio, thetas, device):
-    """The first theta is always 1; k stretches the base until the last is divided by k. Here base {base}, k = {ratio}.
+    """The first theta is 1; k stretches the base until the last is divided by k. Here base = {base} and k = {ratio}.
 
     第一个 theta 总是 1；k 拉伸 base，使最后一个恰好除以 k。这里 base 是 {base}，k 是 {ratio}。
     """
@@ -219,9 +219,9 @@ def test_every_row_and_head_is_turned_as_if_it_were_alone(heads, dtype, device):
 )
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 def test_a_longer_sequence_uses_the_smallest_even_ratio(dynamic, seq, ratio, device):
-    """The smallest even k' with ms * k' >= s counts: built with it, a module has these tables. Here ms = 4, s = {seq}.
+    """The tables are those of a new module whose k is the smallest even k' with ms * k' >= s. Here ms = 4, s = {seq}.
 
-    k' 是使 ms * k' 不小于 s 的最小偶数，以它为 k 新建的模块有同样的表。这里 ms = 4、s = {seq}。
+    表与以 k' 为 k 新建的模块相同，k' 是使 ms * k' 不小于 s 的最小偶数。这里 ms = 4、s = {seq}。
     """
     expected = tables_of(build(ratio, device=device), seq, device)
     with tables(seq):

@@ -161,7 +161,7 @@ def test_id_0_is_an_ordinary_id(device):
 def test_the_table_is_one_normal_draw_right_after_seeding(mean, std, seed, dtype, device):
     """A draw of the same size from the same seed; a 16-bit one may be drawn in float32 and then converted.
 
-    设种子后立即采样一次，大小相同；16 位时也可以先用 float32 采样再转换。
+    数值就是用同一个种子、设好种子后立即做的一次同样大小的采样；16 位时也可以先用 float32 采样再转换。
     """
     module = new_table(init_mean=mean, init_std=std, init_seed=seed, dtype=dtype, device=device)
     draws = normal_draws((VOCAB, EMB), mean, std, seed, dtype, device)

@@ -53,7 +53,7 @@ def test_what_is_still_to_write_is_named_and_may_be_handed_in(tmp_path: Path, ru
 
 
 TROUBLES: tuple[dict[str | None, str], ...] = (  # what is in the two files, and what is said of each
-    {None: "this file is missing", "def broken(:\n": "SyntaxError: invalid syntax ({file}:1)"},
+    {None: "this file is missing", "def broken(:\n": "SyntaxError: invalid syntax: def broken(: ({file}:1)"},
     {
         "import torch\n\nx = 1 / 0\n": "ZeroDivisionError: division by zero ({file}:3)",
         "class Another: ...\n": "is not defined",

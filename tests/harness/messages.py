@@ -25,7 +25,7 @@ def table(name: str) -> Mapping[str, Any]:
 
 
 def say(language: Language, key: str, sentences: Sentences | None = None, **fields: object) -> str:
-    """Return a sentence in ``language``, with its ``fields`` filled in; a field may be ``Words``.
+    """Return a sentence in ``language``, with its ``fields`` filled in; a field may be ``Words``, or a tuple to list.
 
     Chinese is written without spaces, so those that meet no other script around a field are left out.
     """
@@ -37,6 +37,8 @@ def say(language: Language, key: str, sentences: Sentences | None = None, **fiel
 def _word(language: Language, field: object) -> object:
     if isinstance(field, Mapping):
         return field[language]
+    if isinstance(field, tuple):
+        return ("、" if language == "zh" else ", ").join(map(str, field))
     return _WORDS.get(field, field) if language == "zh" and isinstance(field, str) else field
 
 

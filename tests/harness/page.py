@@ -1,6 +1,7 @@
 """Runs the tests, and prints the page that a student reads: a table, what is still to write, and why tests fail."""
 
 import gc
+import re
 import shutil
 from argparse import Namespace
 from collections.abc import Callable, Sequence
@@ -81,7 +82,9 @@ class Page:
     def _refused(self) -> list[str]:
         """Files that the grader would refuse or could not run, although they may work here."""
         found = warnings(self.feedback.language) | problems(self.feedback.language)
-        lines = [f"  {self.paint('✗', 'red')} {file}  {problem}" for file, problem in found.items()]
+        told = [rf"{re.escape(broken.place)}\b" for broken in self.feedback.broken if broken.place]  # with the remedy
+        new = {file: problem for file, problem in found.items() if not any(re.search(place, problem) for place in told)}
+        lines = [f"  {self.paint('✗', 'red')} {file}  {problem}" for file, problem in new.items()]
         return [self.paint(self._say("before_submit"), "bold"), *lines] if lines else []
 
     # ── The table ──
@@ -146,7 +149,7 @@ class Page:
 
     def _broken_row(self, broken: Broken) -> str:
         lost = [task for task in self._tasks if any(prop.id in broken.property_ids for prop in task.properties)]
-        numbers = self._say("nor").join(str(task.number) for task in lost)
+        numbers = self._say("and_task").join(str(task.number) for task in lost)
         return f"  {broken.place}  {broken.message}" + (self._say("costs", tasks=numbers) if lost else "")
 
     # ── What is wrong ──
@@ -251,8 +254,16 @@ class Page:
         trouble = self._troubles(prop)[0]
         alike = trouble.message == explained.message or trouble.kind == explained.kind == "not_a_tensor"
         same = trouble.stopped and alike and trouble.place == explained.place
-        rest = self._say("same_error") if same else trouble.sentence if trouble.question else trouble.message
+        rest = self._say("same_error") if same else self._seen(trouble) if trouble.question else trouble.message
         return self._say("heading", title=self._heading(prop), rest=rest)
+
+    def _seen(self, trouble: Trouble) -> str:
+        """What a test saw, in one line; where values are wrong, what it is about, and what they have in common."""
+        lines = trouble.message.splitlines()
+        told = [line for line in lines if line[:1] != " " and line[-1:] not in ":："]
+        if told and len(told) < len(lines):
+            return self._say("heading", title=trouble.sentence, rest=told[-1])
+        return told[-1] if told else trouble.sentence
 
     def _heading(self, prop: Property) -> str:
         return f"{self.paint('✗', 'red')} {self.paint(self._title(prop), 'bold')}"
@@ -275,10 +286,16 @@ class Page:
             return []
         if not self.feedback.passed:
             return [self._say("nothing_ran")]
+        following = self.feedback.rubric.tasks[self._tasks[-1].number :][:1]
         return [
             self._say("all_done"),
             *([self._say("hand_in", command=command("submit"))] if self._all_points() else []),
+            *map(self._next, following),
         ]
+
+    def _next(self, task: Task) -> str:
+        name = self._say("bonus_task" if task.bonus else "task", number=task.number, title=task.title)
+        return self._say("next_task", task=name, file=next(iter(task.names.values())))
 
     def _all_points(self) -> bool:
         """Whether every task but a bonus is complete."""

@@ -28,8 +28,11 @@ from .student import module_of
 MOST_STEPS = 4  # of the calls that led to an error, in code that calls itself
 LONGEST_MESSAGE = 600  # characters
 PYTHONS_OWN = (NameError, AttributeError, ImportError, TypeError, SyntaxError, KeyError, ZeroDivisionError)
-ABOUT_DEVICES = ("on the same device", "device type for generator", "indices should be either on")  # in torch's errors
-ABOUT_WRITING = ("single memory location", "in-place operation", "inplace operation")  # likewise
+TOLD_BY_TORCH = {  # from a kind of failure to what torch's errors say about it
+    "devices": ("on the same device", "device type for generator", "indices should be either on"),
+    "in_place": ("single memory location", "in-place operation", "inplace operation"),
+    "ambiguous": ("is ambiguous",),  # a tensor in an if
+}
 ABOUT_GRADIENTS = "does not require grad"  # likewise, of an output that depends on no parameter or input
 CALLED_OTHERWISE = re.compile(r"(?:(\w+)\.)?(\w+)\(\) (?:got an unexpected keyword argument '(\w+)'|missing \d|takes )")
 NEEDED = ("__init__", "forward")  # methods that torch has for a class that lacks them
@@ -158,9 +161,9 @@ def kind_of(error: BaseException) -> str:
     """What kind of failure an error is: the kind of a mismatch, or who raised it and why.
 
     ``endless``: a timeout. ``names``: a class, method or argument has another name than in the stub. ``python``: Python
-    refuses a line of the student's; ``refused``: the student's own check does; ``devices``, ``in_place`` and ``error``:
-    torch does. ``unusable``: a line of the test's own fails; ``no_gradient``, if it asks for gradients of what does not
-    depend on the inputs.
+    refuses a line of the student's; ``refused``: the student's own check does; ``devices``, ``in_place``, ``ambiguous``
+    and ``error``: torch does. ``unusable``: a line of the test's own fails; ``no_gradient``, if it asks for gradients
+    of what does not depend on the inputs.
     """
     if isinstance(error, MismatchError):
         return error.kind
@@ -169,10 +172,8 @@ def kind_of(error: BaseException) -> str:
     if place_of(error):
         if any(_line_of(step).startswith(("raise ", "assert ")) for step in list(_steps(error))[-1:]):
             return "refused"
-        if any(words in str(error) for words in ABOUT_DEVICES):
-            return "devices_plain" if plain_tables(error) else "devices"
-        if any(words in str(error) for words in ABOUT_WRITING):
-            return "in_place"
+        if told := next((kind for kind, said in TOLD_BY_TORCH.items() if any(one in str(error) for one in said)), ""):
+            return "devices_plain" if told == "devices" and plain_tables(error) else told
         return "python" if isinstance(error, PYTHONS_OWN) and not _raised_by_torch(error) else "error"
     if isinstance(error, RuntimeError) and ABOUT_GRADIENTS in str(error):
         return "no_gradient"
@@ -181,7 +182,7 @@ def kind_of(error: BaseException) -> str:
 
 def describe(error: BaseException, language: Language) -> str:
     """The name and message of an exception, with what may have been meant where a name is unknown."""
-    message = error.msg if isinstance(error, SyntaxError) else str(error)
+    message = f"{error.msg}: {(error.text or '').strip()}" if isinstance(error, SyntaxError) else str(error)
     if isinstance(error, ImportError):
         message = message.removesuffix(f" ({error.path})")
     known, asked = _alike(error)
@@ -222,7 +223,9 @@ def values_at(error: BaseException) -> str:
         return ""
     frame = steps[-1].tb_frame
     found = {ast.unparse(node): _value(frame, node) for node in _names_in(steps[-1])}
-    return ", ".join(f"{name} {text}" for name, value in found.items() if (text := shown(value)))
+    builtins = "builtin_function" in str(error)  # a name of Python's own where one of the student's is meant
+    told = {name: f"= {one}" if builtins and inspect.isbuiltin(one) else shown(one) for name, one in found.items()}
+    return ", ".join(f"{name} {text}" for name, text in told.items() if text)
 
 
 def plain_tables(error: BaseException) -> list[str]:
@@ -311,7 +314,8 @@ def _nodes(step: TracebackType) -> Iterable[ast.AST]:
 def _value(frame: FrameType, node: ast.expr) -> object:
     """What a name such as ``x`` or ``self.gamma`` stands for, looked up without running any code of the student's."""
     if isinstance(node, ast.Name):
-        return frame.f_locals.get(node.id, Ellipsis)
+        scopes = (frame.f_locals, frame.f_globals, frame.f_builtins)
+        return next((names[node.id] for names in scopes if node.id in names), Ellipsis)
     owner = _value(frame, node.value) if isinstance(node, ast.Attribute) else Ellipsis
     if not isinstance(owner, nn.Module) or not isinstance(node, ast.Attribute):
         return Ellipsis

@@ -226,19 +226,19 @@ def warnings(language: Language) -> dict[str, str]:
     for path in source_files():
         file, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8", errors="replace")
         if names := other_packages(text):
-            found.setdefault(file, []).append(say(language, "other_packages", names=", ".join(names)))
+            found.setdefault(file, []).append(say(language, "other_packages", names=names))
         if start := STARTING.search(text):
             line = text.count("\n", 0, start.start()) + 1
             found.setdefault(file, []).append(say(language, "starts", what=start[1], file=file, line=line))
     return {file: " ".join(sentences) for file, sentences in found.items()}
 
 
-def other_packages(text: str) -> list[str]:
+def other_packages(text: str) -> tuple[str, ...]:
     """Imported packages other than Python's own, torch and ``src``, which the grader may not have installed."""
     try:
         nodes = list(ast.walk(ast.parse(text)))
     except (SyntaxError, ValueError):
-        return []  # reported with the file itself
+        return ()  # reported with the file itself
     found = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     found |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
-    return sorted({name.partition(".")[0] for name in found} - {*sys.stdlib_module_names, "torch", SOURCE.name})
+    return tuple(sorted({name.partition(".")[0] for name in found} - {*sys.stdlib_module_names, "torch", SOURCE.name}))

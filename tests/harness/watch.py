@@ -99,10 +99,7 @@ class Walk(Page):
         if points == FULL_POINTS:
             lines.append(self._say("hand_in", command=command("submit")))
         left = [task for task in rubric.tasks if not _complete(task, self._passed)]
-        for task in left[:1]:
-            name = self._say("bonus_task" if task.bonus else "task", number=task.number, title=task.title)
-            lines.append(self._say("next_task", task=name, file=next(iter(task.names.values()))))
-        return lines
+        return [*lines, *map(self._next, left[:1])]
 
 
 def _complete(task: Task, passed: frozenset[str]) -> bool:

@@ -117,7 +117,7 @@ MISTAKES = {
     "1 + gamma": Mistake(
         NORM,
         {"* self.gamma.to(input.device)": "* (1 + self.gamma.to(input.device))"},
-        *("norm_groups", "is something added to gamma", "The factor is 2", "norm_gamma_plus_one"),
+        *("norm_groups", "Is something added to gamma", "The factor is 2", "norm_gamma_plus_one"),
     ),
     "gamma of one group shared by all": Mistake(
         NORM,

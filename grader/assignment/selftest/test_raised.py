@@ -59,7 +59,7 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         NORM,
         {"class GroupRMSNorm": "class GroupRmsNorm"},
         1,
-        ("Your code has GroupRmsNorm: did you mean GroupRMSNorm?", "no test of task 1 could run"),
+        ("Your code has GroupRmsNorm: did you mean GroupRMSNorm?", "(so tests of task 1 could not run)"),
         (),
     ),
     "a renamed argument": (
@@ -115,6 +115,44 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         ("there is one parameter (float32-cpu-table)", "registered parameters: none; expected 1"),
         ("means its default",),
     ),
+    "a truth value of many": (
+        VOCAB,
+        {"(rows < 0) | (rows >= self.shard.shape[0])": "rows < 0 or rows >= self.shard.shape[0]"},
+        3,
+        ("What should happen to each element?", "operands rows int64 [1, 4] from 0 to 3"),
+        ("Is the line itself wrong",),
+    ),
+    "a name of Python's own": (
+        VOCAB,
+        {"embedding(input_ids,": "embedding(input,"},
+        2,
+        ("operands input = <built-in function input>, self.table float32 [16, 8]",),
+        (),
+    ),
+    "ids in turn": (
+        VOCAB,
+        {
+            "rows = input_ids - self.first_id": "rows = input_ids // 4",
+            "foreign = (rows < 0) | (rows >= self.shard.shape[0])": "foreign = input_ids % 4 != self.first_id // 4",
+        },
+        3,
+        ("gives exactly zero: an id of another rank gives zeros (cpu-0): Wrong for these ids: 4, 8, 12.",),
+        (),
+    ),
+    "one plus gamma": (
+        NORM,
+        {"* self.gamma.to(input.device)": "* (1 + self.gamma.to(input.device))"},
+        1,
+        ("too large by the same factor, so the groups are right. Is something added to gamma",),
+        ("Is a sum taken",),
+    ),
+    "a part of the features": (
+        NORM,
+        {"normalised.flatten(-2) * self.gamma.to(input.device)": "(normalised.flatten(-2) * self.gamma)[..., :4]"},
+        1,
+        ("eps is added inside the square root: received shape [1, 2, 4], expected [1, 2, 16]",),
+        (),
+    ),
     "a missing return": (
         ROPE,
         {"        return apply_rotary": "        apply_rotary"},
@@ -126,7 +164,7 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         TURN,
         {".to(input.dtype)": ".to(input.dtype).flatten(2)"},
         4,
-        ("received shape [", "Only the shape is checked here"),
+        ("received shape [", "so no number has been compared yet"),
         ("IndexError", "With k = 1 nothing is stretched"),
     ),
     "an id that is no row": (
@@ -407,8 +445,28 @@ def test_a_file_of_two_tasks_that_cannot_be_parsed_names_both(handed: Path, tmp_
     folder = shutil.copytree(handed, tmp_path / "student")
     write_folder(folder, edited((VOCAB, "torch.empty(rows, emb_size", "(torch.empty(rows, emb_size"), of=ASSIGNMENT))
     told = {language: run(folder, "tests", "--lang", language).stdout for language in ("en", "zh")}
-    assert "'(' was never closed (no test of task 2 or 3 could run)" in told["en"]
-    assert "（任务 2、3 的测试都无法运行）" in told["zh"]
+    said = " ".join(told["en"].split())
+    assert "'(' was never closed: self.shard = nn.Parameter((torch.empty(rows," in said
+    assert "(so tests of task 2 and task 3 could not run)" in said
+    assert "（任务 2、3 中有测试因此无法运行）" in told["zh"].replace("\n    ", "")
+
+
+def test_after_a_complete_task_the_next_one_is_named(handed: Path, tmp_path: Path, run: WarmPython) -> None:
+    folder = shutil.copytree(handed, tmp_path / "student")
+    write_folder(folder, edited(of=ASSIGNMENT))
+    told = run(folder, "tests", "--task", "1").stdout
+    assert told.endswith("Next: Task 2  VocabEmbedding, in src/modeling/vocab_emb.py\n\n")
+    assert "Next:" not in run(folder, "tests").stdout
+
+
+def test_an_import_that_fails_here_and_in_the_grader_is_told_once(
+    handed: Path, tmp_path: Path, run: WarmPython
+) -> None:
+    folder = shutil.copytree(handed, tmp_path / "student")
+    write_folder(folder, edited((ROPE, "from ..functional", "from functional"), of=ASSIGNMENT))
+    told = run(folder, "tests").stdout
+    assert told.count("from ..functional import …") == 1
+    assert "Before you submit" not in told
 
 
 def test_plain_pytest_shows_the_line_and_the_question_and_no_line_of_the_harness(
