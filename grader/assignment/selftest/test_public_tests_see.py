@@ -33,13 +33,15 @@ UNSEEN = {
     ("eps_in_input_dtype", "norm_float32_inside"),
     ("half_in_evaluation", "vocab_lookup"),
     ("own_id_needed", "shard_zeros_elsewhere"),
-    # Right but for one condition: without gradients, after a conversion and a reset, in evaluation, for a column of
-    # ids, for queries that were transposed.
-    ("norm_without_its_fast_path", "norm_purity"),
-    ("table_drawn_in_its_first_dtype", "vocab_dtype_and_registration"),
-    ("foreign_rows_in_evaluation", "shard_zeros_elsewhere"),
-    ("shard_of_several_positions", "shard_owned_ids"),
-    ("pairs_in_a_view", "rotary_broadcast"),
+    # Right but for one condition: one group, another shape, no gradients, a conversion and a reset, evaluation, a column
+    # of ids, queries that were transposed.
+    ("wrong.conditions.one_group_without_gamma", "norm_gamma"),
+    ("wrong.conditions.shape_of_the_first_input", "norm_purity"),
+    ("wrong.refusals.norm_without_its_fast_path", "norm_purity"),
+    ("wrong.conditions.reset_in_the_dtype_of_the_constructor", "vocab_dtype_and_registration"),
+    ("wrong.refusals.foreign_rows_in_evaluation", "shard_zeros_elsewhere"),
+    ("wrong.refusals.shard_of_several_positions", "shard_owned_ids"),
+    ("wrong.refusals.pairs_in_a_view", "rotary_broadcast"),
 }
 each_task = pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
 

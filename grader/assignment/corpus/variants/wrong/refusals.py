@@ -34,19 +34,6 @@ class RowsOfSqueezedIds(VocabEmbedding):
         return super().forward(input_ids)
 
 
-@wrong("VocabEmbedding", breaks="vocab_dtype_and_registration", hint="output_dtype")
-class TableDrawnInItsFirstDtype(VocabEmbedding):
-    """Draws anew in the dtype that the constructor was given, whatever the module has been converted to."""
-
-    def __init__(self, vocab_size, emb_size, dtype=torch.float32, **options):
-        self.first_dtype = dtype
-        super().__init__(vocab_size, emb_size, dtype=dtype, **options)
-
-    def reset_parameters(self):
-        self.table.data = self.table.data.to(self.first_dtype)
-        super().reset_parameters()
-
-
 @wrong("ParallelVocabEmbedding", breaks="shard_owned_ids")
 class ShardOfSqueezedIds(ParallelVocabEmbedding):
     """Takes two sizes of ids without their dimensions of size one."""
