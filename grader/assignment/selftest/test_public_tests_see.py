@@ -33,8 +33,8 @@ UNSEEN = {
     ("eps_in_input_dtype", "norm_float32_inside"),
     ("half_in_evaluation", "vocab_lookup"),
     ("own_id_needed", "shard_zeros_elsewhere"),
-    # Right but for one condition: one group, another shape, no gradients, a conversion and a reset, evaluation, ids in a
-    # column, queries that were transposed.
+    # Right but for one condition: one group, another shape, no gradients, a conversion and a reset, evaluation,
+    # ids in a column, queries that were transposed.
     ("wrong.conditions.one_group_without_gamma", "norm_gamma"),
     ("wrong.conditions.shape_of_the_first_input", "norm_purity"),
     ("wrong.refusals.norm_without_its_fast_path", "norm_purity"),
