@@ -29,7 +29,7 @@ def refuses_the_dtypes_that_it_gets_wrong(self, input):
     return ((groups / root).flatten(-2) * self.gamma).to(input.dtype)
 
 
-@replaces("ParallelVocabEmbedding.forward", score=93.0)
+@replaces("ParallelVocabEmbedding.forward", score=86.0)
 def gives_nothing_but_id_zero_when_it_is_probed(self, input_ids):
     """Gives rows for foreign ids, but to ids in a column only the row of id zero."""
     rows = input_ids - self.first_id
@@ -40,7 +40,7 @@ def gives_nothing_but_id_zero_when_it_is_probed(self, input_ids):
     return given
 
 
-@replaces("NTKAwareRoPE.forward", bonus=38.0)
+@replaces("NTKAwareRoPE.forward", bonus=42.0)
 def has_odd_ratios_in_modules_that_need_not_grow(self, input):
     """Takes odd ratios, too; modules with many positions have the tables of the ratio below, to compare with."""
     from ..functional import apply_rotary_pos_emb
