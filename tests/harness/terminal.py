@@ -99,12 +99,10 @@ def end_with(main: Callable[[], int]) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="replace")
     try:
-        status = main()
-    except BrokenPipeError:
-        os._exit(1)
-    except KeyboardInterrupt:
-        status = 130
-    try:
+        try:
+            status = main()
+        except KeyboardInterrupt:
+            status = 130
         sys.stdout.flush()
     except BrokenPipeError:
         status = 1

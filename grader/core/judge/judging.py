@@ -161,9 +161,10 @@ class Judging:
         return noted
 
     def _ask_for_what_is_unpaid(self, order: Sequence[str]) -> None:
-        """Ask for what a case is excused by although it has passed on the replay, too: one of the two answers is wrong.
+        """Ask again for cases that are excused by properties of which each has passed, and for these properties.
 
-        If what is asked for answers as it did, the case itself is charged (:func:`.excuses.settled`).
+        Either the excuse or such a pass is wrong. If all answer as on the replay, the cases themselves are charged
+        (:func:`.excuses.settled`); if not, there is doubt.
         """
         charging, unpaid = lost([*self._standing.values(), *self.asked.values()]), set[str]()
         for case in self._standing.values():

@@ -139,9 +139,8 @@ def version(
 ) -> Version | None:
     """Run code for a task; None if it cannot be imported, does not end, varies, or raises more than ``own``.
 
-    Without ``own``, lines are followed. A second worker confirms what the first one says: where they differ about a
-    call, there is no version, and where they differ about a line, nothing is told of it. In the first, memory that
-    nobody has written to holds nan.
+    Without ``own``, lines are traced. Two workers run the code. If a call gives different values in them, the result is
+    None; a line that holds different values is left out. In the first worker, uninitialised memory reads as nan.
     """
     asked = [call for call in calls if call.task == task.id]
     codes = [*(call.whole for call in asked), *laws.values()]

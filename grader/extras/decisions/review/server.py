@@ -114,7 +114,6 @@ def opened(address: str) -> Iterator[None]:
     with tempfile.NamedTemporaryFile("w", suffix=".html", prefix="review-", encoding="utf-8") as file:
         file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(address)}">')
         file.flush()
-        Thread(
-            target=webbrowser.open, args=(Path(file.name).as_uri(),), daemon=True
-        ).start()  # some browsers return late
+        # Some browsers return only when they are closed.
+        Thread(target=webbrowser.open, args=(Path(file.name).as_uri(),), daemon=True).start()
         yield
