@@ -100,7 +100,7 @@ def check_contract(
     check_like(output, x.to(device))
     gamma = arguments.get("gamma")
     expected = oracle.rms_norm(
-        x, torch.ones(x.shape[-1]) if gamma is None else gamma, group_size, arguments.get("eps", 1e-5)
+        x.cpu(), torch.ones(x.shape[-1]) if gamma is None else gamma, group_size, arguments.get("eps", 1e-5)
     )
     what = say("{dtype} output for group_size={group_size}", dtype=name(x.dtype), group_size=group_size)
     if limit is None:

@@ -15,7 +15,9 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from grader.core.results.outcome import NOTHING_LOST, CaseResult, Charges, lost
+from grader.core.rubric import Rubric
 
+from .elsewhere import Elsewhere
 from .faults import StudentFault
 
 if TYPE_CHECKING:
@@ -111,13 +113,15 @@ def contract_first(by_contract: Test, *otherwise_charged_to: str) -> Callable[[T
     return decorate
 
 
-def settled(results: Sequence[CaseResult]) -> list[CaseResult]:
+def settled(results: Sequence[CaseResult], rubric: Rubric) -> list[CaseResult]:
     """The results, in which a case that was excused passes only if its excuses are paid for."""
-    found = list(results)
-    charging = lost(found)
-    while unpaid := _first_unpaid(found, charging):
-        found = [_by_the_contract(one, charging) if one.property_id == unpaid.property_id else one for one in found]
-        charging.add(unpaid.property_id)
+    elsewhere = Elsewhere(results, rubric)
+    found = list(map(elsewhere.charged_once, results))
+    while unpaid := _first_unpaid(found, charging := lost(found)):
+        found = [
+            elsewhere.charged_once(_by_the_contract(one, charging)) if one.property_id == unpaid.property_id else one
+            for one in found
+        ]
     return found
 
 

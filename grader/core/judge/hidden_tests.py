@@ -88,7 +88,8 @@ class HiddenTests:
         student.seed = self.seed
         decided = Judging(self, student, lender, plain=plain).results()
         student.start_afresh()
-        return settled([decided[test.nodeid] for tests in self.plugin.tests.values() for test in tests])
+        in_order = [decided[test.nodeid] for tests in self.plugin.tests.values() for test in tests]
+        return settled(in_order, self.assignment.rubric)
 
     def rehearse(self, reference: Student) -> list[CaseResult]:
         """Run every test on the reference, and record the requests of those properties whose tests are all plain."""
@@ -99,7 +100,7 @@ class HiddenTests:
             if all(test.nodeid in self.plugin.plain for test in tests) and (recording := noted.recording()):
                 self.recordings[prop] = recording
         reference.start_afresh()
-        return settled(list(judging.asked.values()))
+        return settled(list(judging.asked.values()), self.assignment.rubric)
 
     def forget_passes(self) -> None:
         """From now on, judge all replies, also those that have passed before."""
