@@ -91,7 +91,9 @@ class Judge:
         solution = self._assignment.solution()
         self._require_full_marks(self._tests.rehearse(self._student(solution, InProcessWorker)))
         if on_gpus(self._devices):
-            self._require_full_marks(self._tests.run(self._student(solution)))
+            lender = Lender(self._zygote.start)
+            self._require_full_marks(self._tests.run(self._student(solution, lender.start), lender))
+            lender.end_idle()
 
     def _require_full_marks(self, results: Iterable[CaseResult]) -> None:
         for result in results:
@@ -100,11 +102,7 @@ class Judge:
                 raise CannotGrade(f"the reference fails a hidden test, so nothing can be graded. {case}")
 
     def _student(self, files: Mapping[str, str], start: StartWorker | None = None, *more: Any) -> Student:
-        limits = self._settings.limits
-        if on_gpus(self._devices):  # the driver starts within a worker's first request, which takes a second or more
-            longest_s = max(limits.import_s, limits.request_s)
-            limits = replace(limits, request_s=longest_s, retry_s=longest_s)
-        return Student(files, start or self._zygote.start, self._assignment.rubric, limits, *more)
+        return Student(files, start or self._zygote.start, self._assignment.rubric, self._settings.limits, *more)
 
     def close(self) -> None:
         """End the fork server."""
@@ -126,9 +124,8 @@ class Judge:
         started, clock = datetime.now(UTC), time.monotonic()
         if submission.reason is not None:
             return self._report(submission, None, {}, started, clock)
-        # Not with GPUs: a GPU's driver may keep something from one property to the next.
-        lender = None if on_gpus(self._devices) else Lender(self._zygote.start)
-        start = lender.start if lender and not self._settings.plain else None
+        lender = Lender(self._zygote.start)
+        start = None if self._settings.plain else lender.start
         student = self._student(submission.files, start, condemned, announce)
         results = self._tests.run(student, lender, plain=self._settings.plain)
         tasks = score(self._rubric, results)
@@ -138,8 +135,7 @@ class Judge:
             announce(prop.property.id)
             diagnoses[prop.property.id] = diagnosis.diagnose(student, prop.property.id, _failing(prop))
         student.start_afresh()
-        if lender:
-            lender.end_idle()
+        lender.end_idle()
         return self._report(submission, tasks, diagnoses, started, clock)
 
     def give_up(self, identifier: str, reason: str) -> Report:

@@ -83,7 +83,7 @@ class Lockdown:
             OSError, ImportError: If this machine does not have a layer.
         """
         self._layers = frozenset(layers)
-        self._wanted, self._gpus = limits, gpus
+        self._wanted, self.gpus = limits, gpus
         self.measure()
         may_open = files_are_hidden or "landlock" in self._layers
         self._ruleset = _landlock_ruleset(readable_paths()) if "landlock" in self._layers else None
@@ -91,7 +91,7 @@ class Lockdown:
 
     def measure(self) -> None:
         """Allow memory on top of what this process has now."""
-        self._limits = list(resource_limits(self._wanted, self._gpus))
+        self._limits = list(resource_limits(self._wanted, self.gpus))
 
     def apply(self, parent: int) -> None:
         """Lock this process, whose parent is the fork server, for good.

@@ -106,6 +106,8 @@ def _random_numbers() -> Iterator[tuple[Callable[[], Any], Callable[[Any], objec
     """For each source of random numbers, the function that gets its state and the one that sets it."""
     yield random.getstate, random.setstate
     yield torch.get_rng_state, torch.set_rng_state
+    if torch.cuda.is_initialized():
+        yield torch.cuda.get_rng_state, torch.cuda.set_rng_state
     if device := getattr(torch, second_device.NAME, None):
         yield device.get_rng_state, device.set_rng_state
 
@@ -120,6 +122,12 @@ def become_worker(rpc_fd: int) -> int:
     for wanted in (0, 1, 2):
         os.dup2(null, wanted)
     return REQUESTS_FD
+
+
+def start_driver() -> None:
+    """Start the GPU's driver and use it, which takes a second or more that no request should be charged for."""
+    if torch.cuda.is_available():
+        exercise("cuda")
 
 
 # ── What the fork server does once ──────────────────────────────────────────────────────────────────────────────────

@@ -125,6 +125,9 @@ def _start(control: socket.socket, lockdown: Lockdown, rpc_fd: int) -> int:
             control.close()
             rpc_fd = worker.become_worker(rpc_fd)
             lockdown.apply(parent)
+            if lockdown.gpus:
+                worker.start_driver()
+                _seed()
             worker.serve(rpc_fd)
             status = 0
         finally:
@@ -160,7 +163,7 @@ def _warm_up(gpus: bool, simulate: bool) -> None:
     """Run each lazy initialiser once, on one thread, so that no worker spends time on it after its fork.
 
     Nothing runs on the CPU where workers use GPUs: the first backward would count the devices, and start the GPU's
-    driver for that; neither the driver nor the count is of use after a fork.
+    driver for that, which does not survive a fork. Each worker starts its own.
     """
     if not gpus:
         worker.exercise("cpu")
@@ -172,13 +175,18 @@ def _warm_up(gpus: bool, simulate: bool) -> None:
 def _settle(lockdown: Lockdown) -> None:
     """Make ready for forks, after imports."""
     _drop_docstrings()
-    random.seed(SEED)  # every worker begins with the same numbers, so that unseeded code gets the same report each time
-    torch.manual_seed(SEED)  # on the second device, too
+    _seed()
     if LINUX and len(os.listdir("/proc/self/task")) > 1:
         raise RuntimeError("the fork server has a second thread: a worker would inherit its locks")
     lockdown.measure()
     gc.collect()
     gc.freeze()
+
+
+def _seed() -> None:
+    """Have every worker begin with the same random numbers, so that unseeded code gets the same report each time."""
+    random.seed(SEED)
+    torch.manual_seed(SEED)  # on the second device, too
 
 
 def _drop_docstrings() -> None:
