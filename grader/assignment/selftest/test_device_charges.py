@@ -8,13 +8,14 @@ from functools import cache
 import pytest
 
 from grader.assignment import ASSIGNMENT
-from grader.core.judge.devices import devices
+from grader.core.judge.devices import why_not_simulated
 from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.judge.student import Student
 from grader.core.results.language import in_words
 from grader.core.results.outcome import CaseResult, Outcome, score
 from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.limits import Limits
+from grader.shared import second_device
 
 NORM, EMBEDDINGS = "src/modeling/norm.py", "src/modeling/vocab_emb.py"
 HOME = {"task1": NORM, "task2": EMBEDDINGS, "task3": EMBEDDINGS, "task4": "src/modeling/pos_emb.py"}
@@ -47,7 +48,8 @@ def judging(chosen: Sequence[str]) -> Judge:
 
 @pytest.fixture(scope="module")
 def judge() -> Judge:
-    return judging(devices("auto"))
+    assert why_not_simulated() == ""
+    return judging(("cpu", second_device.DEVICE))  # also where there is a GPU, which has nothing that cannot be shown
 
 
 @pytest.fixture(scope="module")

@@ -66,8 +66,15 @@ class HiddenTests:
         torch.set_num_threads(1)
         if simulated(devices):
             second_device.install()  # so that backward stays in this thread
-        options = ["-q", "--collect-only", "--disable-plugin-autoload", "-c", "/dev/null", f"--rootdir={folder}", f"--confcutdir={folder}"]
-        options += ["-Wignore", "--tb=short", "--color=no", "--strict-markers", "--import-mode=importlib"]
+        options = ["-q", "--collect-only", "-c", "/dev/null", f"--rootdir={folder}", f"--confcutdir={folder}"]
+        options += [
+            "--disable-plugin-autoload",
+            "-Wignore",
+            "--tb=short",
+            "--color=no",
+            "--strict-markers",
+            "--import-mode=importlib",
+        ]
         options += [argument for plugin in UNUSED_PLUGINS for argument in ("-p", f"no:{plugin}")]
         output = io.StringIO()
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):

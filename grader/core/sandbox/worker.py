@@ -24,10 +24,11 @@ from .protocol import ANEW, DEBUG_CALL, DEBUG_CRASH, READY, Message, ProtocolErr
 
 REQUESTS_FD = 60  # above all that the fork server has open, below the limit on descriptors
 ALLOCATIONS = 10_000  # between two garbage collections: one batch of requests alone is more than Python's 700
+SEED = 20_261_009  # not the default of any module
 MAX_DESCRIPTORS = 256  # the fork server opens a handful
 
 
-def serve(fd: int) -> None:
+def serve(fd: int, *, gpus: bool = False) -> None:
     """Answer requests that arrive on the socket ``fd``; the first message holds the submission's files.
 
     The first message back says that this process is locked and has run no student code yet: if it dies before that, it
@@ -37,6 +38,9 @@ def serve(fd: int) -> None:
     """
     os.closerange(3, fd)
     os.closerange(fd + 1, MAX_DESCRIPTORS)
+    if gpus and torch.cuda.is_available():
+        exercise("cuda")  # so that no request is charged for the driver's start, which takes a second or more
+        seed()
     linecache.clearcache()  # what this process has read so far is the grader's
     channel = Channel(fd)
     channel.send(READY)
@@ -124,10 +128,10 @@ def become_worker(rpc_fd: int) -> int:
     return REQUESTS_FD
 
 
-def start_driver() -> None:
-    """Start the GPU's driver and use it, which takes a second or more that no request should be charged for."""
-    if torch.cuda.is_available():
-        exercise("cuda")
+def seed() -> None:
+    """Begin with the same random numbers in every worker, so that unseeded code gets the same report each time."""
+    random.seed(SEED)
+    torch.manual_seed(SEED)  # on other devices, too
 
 
 # ── What the fork server does once ──────────────────────────────────────────────────────────────────────────────────
@@ -148,6 +152,7 @@ def prepare() -> None:
     torch.set_num_threads(1)
     torch.set_num_threads = _keep_one_thread  # type: ignore[assignment] # the parameter has another name there
     torch.compile = _leave_uncompiled
+    torch.backends.cudnn.allow_tf32 = False  # else a float32 convolution on a GPU rounds to 10 bits
 
 
 def _leave_uncompiled(model: Any = None, **_: Any) -> Any:

@@ -20,12 +20,12 @@ import inspect
 import json
 import linecache
 import os
-import random
+import resource
 import signal
 import socket
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -39,7 +39,6 @@ from .limits import Limits
 from .lockdown import LINUX, Lockdown
 from .trial import closed_to_workers, layers_that_hold
 
-SEED = 20_261_009  # not the default of any module
 HAS_DOCSTRING = 0x4000000  # a flag of code since Python 3.13; before, the first constant is the docstring or None
 USEFUL_MODULES = (  # so that no worker spends time on them
     *("abc", "bisect", "cmath", "collections", "contextlib", "copy", "dataclasses", "decimal", "enum", "fractions"),
@@ -125,10 +124,7 @@ def _start(control: socket.socket, lockdown: Lockdown, rpc_fd: int) -> int:
             control.close()
             rpc_fd = worker.become_worker(rpc_fd)
             lockdown.apply(parent)
-            if lockdown.gpus:
-                worker.start_driver()
-                _seed()
-            worker.serve(rpc_fd)
+            worker.serve(rpc_fd, gpus=lockdown.gpus)
             status = 0
         finally:
             os._exit(status)  # whatever happens, a worker never runs the fork server's code below
@@ -166,27 +162,35 @@ def _warm_up(gpus: bool, simulate: bool) -> None:
     driver for that, which does not survive a fork. Each worker starts its own.
     """
     if not gpus:
+        total = torch.ones(2, requires_grad=True).sum()
+        with _no_file_to_be_opened():  # the first backward looks for GPUs, whose driver would start threads here
+            total.backward()
         worker.exercise("cpu")
     if simulate:
         second_device.install()
         worker.exercise(second_device.DEVICE)
 
 
+@contextlib.contextmanager
+def _no_file_to_be_opened() -> Iterator[None]:
+    """Have every opening of a file in the block fail."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 def _settle(lockdown: Lockdown) -> None:
     """Make ready for forks, after imports."""
     _drop_docstrings()
-    _seed()
+    worker.seed()
     if LINUX and len(os.listdir("/proc/self/task")) > 1:
         raise RuntimeError("the fork server has a second thread: a worker would inherit its locks")
     lockdown.measure()
     gc.collect()
     gc.freeze()
-
-
-def _seed() -> None:
-    """Have every worker begin with the same random numbers, so that unseeded code gets the same report each time."""
-    random.seed(SEED)
-    torch.manual_seed(SEED)  # on the second device, too
 
 
 def _drop_docstrings() -> None:
