@@ -6,10 +6,9 @@ machine, charge for it already.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from grader.core.results.outcome import NO_MISTAKE, NOTHING_LOST, CaseResult, Outcome, is_elsewhere, lost
-from grader.core.rubric import Rubric
 
 
 class Elsewhere:
@@ -17,25 +16,25 @@ class Elsewhere:
 
     Args:
         results: All results; a case about devices is one that has no counterpart on the CPU.
-        rubric: Tells the tasks, as a mistake with devices in one does not excuse another.
+        task_of: Gives the task of a property: a mistake with devices in one does not excuse another.
     """
 
-    def __init__(self, results: Sequence[CaseResult], rubric: Rubric) -> None:
+    def __init__(self, results: Sequence[CaseResult], task_of: Callable[[str], str]) -> None:
         """Find which properties charge for mistakes with devices."""
-        self._rubric = rubric
+        self._task_of = task_of
         self._on_the_cpu = {(result.property_id, result.id): result.outcome for result in results}
         self._charging: dict[str, tuple[str, ...]] = {}  # by task
         about_devices = (one for one in results if is_elsewhere(one.id) and self._counterpart(one) is None)
         for prop in sorted(lost(about_devices)):
-            task = rubric.task_of(prop).id
+            task = task_of(prop)
             self._charging[task] = (*self._charging.get(task, ()), prop)
 
     def charged_once(self, result: CaseResult) -> CaseResult:
         """The result, excused if it failed on a GPU alone and its task's cases about devices charge for that."""
-        charges = self._charging.get(self._rubric.task_of(result.property_id).id)
-        if charges is None or result.outcome in NO_MISTAKE or not is_elsewhere(result.id):
+        if result.outcome in NO_MISTAKE or not is_elsewhere(result.id) or self._counterpart(result) not in NOTHING_LOST:
             return result
-        if self._counterpart(result) not in NOTHING_LOST:
+        charges = self._charging.get(self._task_of(result.property_id))
+        if charges is None:
             return result
         return CaseResult(result.property_id, result.id, Outcome.PASSED, excuses=((result, (charges,)),))
 

@@ -15,7 +15,6 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from grader.core.results.outcome import NOTHING_LOST, CaseResult, Charges, lost
-from grader.core.rubric import Rubric
 
 from .elsewhere import Elsewhere
 from .faults import StudentFault
@@ -113,9 +112,9 @@ def contract_first(by_contract: Test, *otherwise_charged_to: str) -> Callable[[T
     return decorate
 
 
-def settled(results: Sequence[CaseResult], rubric: Rubric) -> list[CaseResult]:
+def settled(results: Sequence[CaseResult], task_of: Callable[[str], str]) -> list[CaseResult]:
     """The results, in which a case that was excused passes only if its excuses are paid for."""
-    elsewhere = Elsewhere(results, rubric)
+    elsewhere = Elsewhere(results, task_of)
     found = list(map(elsewhere.charged_once, results))
     while unpaid := _first_unpaid(found, charging := lost(found)):
         found = [

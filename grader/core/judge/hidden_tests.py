@@ -95,7 +95,7 @@ class HiddenTests:
         decided = Judging(self, student, lender, plain=plain).results()
         student.start_afresh()
         in_order = [decided[test.nodeid] for tests in self.plugin.tests.values() for test in tests]
-        return settled(in_order, self.assignment.rubric)
+        return settled(in_order, self.task_of)
 
     def rehearse(self, reference: Student) -> list[CaseResult]:
         """Run every test on the reference, and record the requests of those properties whose tests are all plain."""
@@ -106,7 +106,11 @@ class HiddenTests:
             if all(test.nodeid in self.plugin.plain for test in tests) and (recording := noted.recording()):
                 self.recordings[prop] = recording
         reference.start_afresh()
-        return settled(list(judging.asked.values()), self.assignment.rubric)
+        return settled(list(judging.asked.values()), self.task_of)
+
+    def task_of(self, prop: str) -> str:
+        """The id of the task that a property belongs to."""
+        return self.assignment.rubric.task_of(prop).id
 
     def forget_passes(self) -> None:
         """From now on, judge all replies, also those that have passed before."""

@@ -67,7 +67,7 @@ class Judging:
         # is asked behind the same ones as in the replay.
         # A task begins in a new process, so that no file, in a reading, say, spoils another task.
         backwards = list(self._tests)[::-1]
-        for _, of_task in groupby(sorted(backwards, key=self._task_of), self._task_of):
+        for _, of_task in groupby(sorted(backwards, key=self._hidden.task_of), self._hidden.task_of):
             lender.end_idle()
             for prop in of_task:
                 student.announce(prop)
@@ -81,9 +81,6 @@ class Judging:
             student.start_over(lender.new)
             return self._without_trust(hopeful, lender)
         return self._standing | self.asked
-
-    def _task_of(self, prop: str) -> str:
-        return self._hidden.assignment.rubric.task_of(prop).id
 
     def _replay(self, prop: str, replay: Replay) -> tuple[Replies | None, Results]:
         """The replies to a property, and the results of its cases that ask for nothing else."""
@@ -184,7 +181,7 @@ class Judging:
         sample: dict[str, Replies] = {}
         tasks = set[str]()
         for prop in shuffled((prop for prop in self._tests if self._pass(prop, self._replayed[prop])), key):
-            task, before = self._task_of(prop), self._replies[prop]
+            task, before = self._hidden.task_of(prop), self._replies[prop]
             if task not in tasks and before is not None:
                 tasks.add(task)
                 sample[prop] = before
