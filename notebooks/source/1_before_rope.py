@@ -409,9 +409,9 @@ plt.show()
 #
 # <!-- touch: odometer -->
 #
-# **Are they unique?** Yes, however long the text. The first pair has $\theta_0 = 1$: if $\sin m = \sin n$ and
-# $\cos m = \cos n$, then $m - n$ is a multiple of $2\pi$, and as $\pi$ is irrational, the only whole number among these
-# is 0. The other pairs make the difference larger than rounding.
+# **Are they unique?** Yes, however long the text. If pair 0, with $\theta_0 = 1$, is the same at $m$ and $n$, then
+# $m - n$ is a multiple of $2\pi$, and as $\pi$ is irrational, the only whole one is 0. The other pairs make the
+# difference larger than rounding.
 #
 # ## The shift matrix
 #
@@ -432,8 +432,8 @@ plt.show()
 #
 # <!-- touch: odometer -->
 #
-# **唯一吗？** 唯一，文本再长也是。第一对的 $\theta_0 = 1$：如果 $\sin m = \sin n$ 且 $\cos m = \cos n$，那
-# 么 $m - n$ 是 $2\pi$ 的整数倍；$\pi$ 是无理数，这些数里的整数只有 0。其他各对则让差别大过舍入误差。
+# **唯一吗？** 唯一，文本再长也是。如果第一对（$\theta_0 = 1$）在 $m$ 和 $n$ 处相同，那么 $m - n$ 是 $2\pi$ 的整数
+# 倍；$\pi$ 是无理数，其中的整数只有 0。其他各对则让差别大过舍入误差。
 #
 # ## 平移矩阵
 #

@@ -47,7 +47,7 @@ use_style()
 #
 # **Turning does it.** Give the query an angle that grows with its position, and the key likewise. [Move
 # both](#clock?together=yes&m=24), and the angle between them stays; [move one](#clock?together=no&m=30), and it grows.
-# That is all of RoPE; what remains is how to do it with $d$ features, and whether anything else would do.
+# What remains is how to do it with $d$ features, and whether anything else would do.
 #
 # <!-- touch: clock -->
 
@@ -67,8 +67,7 @@ use_style()
 # **把编码加上去，做不到这一点**。第 1 节的四项里，有两项只知道两个位置中的一个。
 #
 # **转动就做得到**。让查询转过一个随位置增长的角度，键也一样。[两者一起移动](#clock?together=yes&m=24)，它们之间的角度不
-# 变；[只移动一个](#clock?together=no&m=30)，角度就变大。RoPE 就是这样；剩下的问题是，$d$ 个特征时怎么做，以及别的办法行
-# 不行。
+# 变；[只移动一个](#clock?together=no&m=30)，角度就变大。剩下的问题是，$d$ 个特征时怎么做，以及别的办法行不行。
 #
 # <!-- touch: clock -->
 
@@ -177,8 +176,7 @@ use_style()
 # = q\, k^*\, e^{\mathrm{j} (m - n) \theta} ,
 # $$
 #
-# This follows RoFormer, section 3.4.1; that $f$ is linear in $x$ was not assumed, it came out. Which $\theta$ to take,
-# the wish does *not* say.
+# This follows RoFormer, section 3.4.1. Which $\theta$ to take, the wish does *not* say.
 
 # %% [markdown] lang="zh" short=true
 # ## 把编码解出来
@@ -228,8 +226,7 @@ use_style()
 # = q\, k^*\, e^{\mathrm{j} (m - n) \theta} ,
 # $$
 #
-# 推导依照 RoFormer 的 3.4.1 节；$f$ 对 $x$ 是线性的，这一点并没有事先假设，是推出来的。$\theta$ 该取多少，要求里*没
-# 有*说。
+# 推导依照 RoFormer 的 3.4.1 节。$\theta$ 该取多少，要求里*没有*说。
 
 # %% [markdown] lang="en" short=true
 # ### Exercise 2.1 · Rotate pairs (2 points)
@@ -564,14 +561,13 @@ with quiet():
 # - *And every power does it.* $(A^m q)^\top A^n k = q^\top A^{n-m} k$ if $A$ is orthogonal, since
 #   $(A^m)^\top = A^{-m}$.
 #
-# The form of $A$ is what linear algebra knows of every orthogonal matrix. ([Su](https://kexue.fm/archives/10862) states
-# the solution so, for matrices.) Two entries $1$, or two $-1$, are a pair with the angle $0$ or $\pi$. For even $d$ one
-# thing can be left over, if $\det A = -1$: a feature that stays beside one that flips at every step, and tells even
-# distances from odd ones. That is all that was lost.
+# The form of $A$ is what linear algebra knows of every orthogonal matrix. Two entries $1$, or two $-1$, are a pair with
+# the angle $0$ or $\pi$. For even $d$ one thing can be left over, if $\det A = -1$: a feature that stays beside one
+# that flips at every step, and tells even distances from odd ones. That is all that was lost.
 #
 # $W_Q$ and $W_K$ can absorb the change of basis ([Su, 2022](https://kexue.fm/archives/9403)). So up to that flip, and
-# to the choice of speeds, RoPE is the general solution. The next cell takes a random orthogonal matrix, reads the
-# speeds off its eigenvalues $e^{\pm \mathrm{j} \theta}$, and finds RoPE in it.
+# to the choice of speeds, RoPE is the general solution. The next cell finds it in a random orthogonal matrix, with the
+# speeds from its eigenvalues $e^{\pm \mathrm{j} \theta}$.
 
 # %% [markdown] lang="zh"
 # ## 有没有丢掉什么？
@@ -594,12 +590,12 @@ with quiet():
 #   即 $A_n = A_1 A_{n-1} = \dots = A_1^{\,n}$。
 # - *而且每个幂都行*：$A$ 正交时 $(A^m)^\top = A^{-m}$，所以 $(A^m q)^\top A^n k = q^\top A^{n-m} k$。
 #
-# $A$ 的这个样子，是线性代数关于正交矩阵的基本结论（[苏剑林](https://kexue.fm/archives/10862)对矩阵也是这样表述的）。两
-# 个 $1$ 或两个 $-1$ 凑在一起，就是角度为 $0$ 或 $\pi$ 的一对。$d$ 为偶数时只可能剩下一样东西，条件是 $\det A = -1$：一
-# 个不动的特征，旁边一个每走一步就变号的特征，它分得清距离的奇偶。丢掉的只有它。
+# $A$ 的这个样子，是线性代数关于正交矩阵的基本结论。两个 $1$ 或两个 $-1$ 凑在一起，就是角度为 $0$ 或 $\pi$ 的一
+# 对。$d$ 为偶数时只可能剩下一样东西，条件是 $\det A = -1$：一个不动的特征，旁边一个每走一步就变号的特征，它分得清距离的
+# 奇偶。丢掉的只有它。
 #
 # 换基可以并入 $W_Q$ 和 $W_K$（[苏剑林，2022](https://kexue.fm/archives/9403)）。所以除了那个变号的特征，以及转速可以
-# 选，RoPE 就是一般解。下一格随机取一个正交矩阵，从特征值 $e^{\pm \mathrm{j} \theta}$ 读出转速，在里面找到 RoPE。
+# 选，RoPE 就是一般解。下一格在一个随机的正交矩阵里找到它，转速取自特征值 $e^{\pm \mathrm{j} \theta}$。
 
 # %%
 random = torch.Generator().manual_seed(9)
