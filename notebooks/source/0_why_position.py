@@ -33,7 +33,7 @@ use_style()
 # $$
 #
 # $S_{mn}$ says how much token $m$ wants to read from token $n$; the softmax makes each row add up to one ([Vaswani et
-# al., 2017](https://arxiv.org/abs/1706.03762v7)). The weights here are random; what follows holds for all.
+# al., 2017](https://arxiv.org/abs/1706.03762v7)). The weights here are random; what follows holds for any.
 
 # %% [markdown] lang="zh"
 # ## 最小的注意力

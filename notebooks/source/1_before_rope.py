@@ -136,7 +136,7 @@ assert flips == {(7, 8): 4, (0, 15): 4, (0, 8): 1}  # what the text says
 # \begin{pmatrix} 1 & \delta \\ 0 & 1 \end{pmatrix} \begin{pmatrix} p \\ 1 \end{pmatrix} :
 # $$
 #
-# integers pass (this little matrix comes back in notebook 7). Bits still fail, because of the **carry**. Take two bits
+# integers pass (this little matrix comes back in notebook 2). Bits still fail, because of the **carry**. Take two bits
 # $u_1 u_0$ and $\delta = 1$. The low bit flips: $u_0' = 1 - u_0$. The high bit $u_1'$ is 1 if exactly one of $u_0, u_1$
 # is. If $u_1' = \alpha u_0 + \beta u_1 + \gamma$ held, the four positions would ask for
 #
@@ -167,7 +167,7 @@ assert flips == {(7, 8): 4, (0, 15): 4, (0, 8): 1}  # what the text says
 # \begin{pmatrix} 1 & \delta \\ 0 & 1 \end{pmatrix} \begin{pmatrix} p \\ 1 \end{pmatrix} :
 # $$
 #
-# 整数过关了（第 7 节还会遇到这个小矩阵）。比特还是不行，原因在**进位**。取两位 $u_1 u_0$ 和 $\delta = 1$。低位翻
+# 整数过关了（第 2 节还会遇到这个小矩阵）。比特还是不行，原因在**进位**。取两位 $u_1 u_0$ 和 $\delta = 1$。低位翻
 # 转：$u_0' = 1 - u_0$。高位 $u_1'$ 则在 $u_0, u_1$ 中恰有一个为 1 时为 1。假
 # 如 $u_1' = \alpha u_0 + \beta u_1 + \gamma$，四个位置就要求
 #
@@ -182,8 +182,7 @@ assert flips == {(7, 8): 4, (0, 15): 4, (0, 8): 1}  # what the text says
 #
 # Write `shift_residual`, which measures any code. Rows of `before` are the codes of some positions, rows of `after`
 # those of the shifted positions. Find the matrix $M$ that comes closest to mapping each row $z_p$ to the row $z'_p$, by
-# least squares, and return the root of the mean, over all $n \cdot d'$ entries ($d'$ is the number of columns of
-# `after`), of what is left:
+# least squares, and return the root of the mean, over all $n \cdot d'$ entries of `after`, of what is left:
 #
 # $$
 # \min_M \sqrt{\frac{1}{n\, d'} \sum_p \lVert M z_p - z'_p \rVert^2} .
@@ -199,8 +198,8 @@ assert flips == {(7, 8): 4, (0, 15): 4, (0, 8): 1}  # what the text says
 # ### 练习 1.1 · 没有矩阵做得到（2 分）
 #
 # 写出 `shift_residual`，一把适用于任何编码的尺子：`before` 的各行是一些位置的编码，`after` 的各行是平移之后的编码。求出
-# 最小二乘意义下最接近“把每一行 $z_p$ 映到 $z'_p$”的矩阵 $M$，并对全部 $n \cdot d'$ 个元素（$d'$ 是 `after` 的列数）返回
-# 剩余误差的均方根：
+# 最小二乘意义下最接近“把每一行 $z_p$ 映到 $z'_p$”的矩阵 $M$，并对 `after` 的全部 $n \cdot d'$ 个元素返回剩余误差的均方
+# 根：
 #
 # $$
 # \min_M \sqrt{\frac{1}{n\, d'} \sum_p \lVert M z_p - z'_p \rVert^2} .
@@ -275,7 +274,7 @@ with quiet():
 # \sin(\theta p + \theta \delta) = \sin(\theta p) \cos(\theta \delta) + \cos(\theta p) \sin(\theta \delta) ,
 # $$
 #
-# To advance the sine at $p$ takes the cosine at $p$ too. Hence a **pair** for each frequency ([asked at
+# Advancing the sine at $p$ needs the cosine at $p$ too. Hence a **pair** for each frequency ([asked at
 # tensor2tensor](https://github.com/tensorflow/tensor2tensor/issues/1700)).
 #
 # [Vaswani et al., 2017, section 3.5](https://arxiv.org/abs/1706.03762v7) ([Su, 2021](https://kexue.fm/archives/8231) derives it) take $d/2$ pairs, $i = 0, 1, \dots, d/2 - 1$:

@@ -243,7 +243,7 @@ use_style()
 # Hint: The real and the imaginary part are the members of the turned pair. Take the members apart first; each has one
 # dimension less than the pairs, as the angles have.
 #
-# Hint: Cosines and sines now fit the members. Put the two results side by side in a new last dimension.
+# Hint: Put the two results side by side in a new last dimension.
 
 # %% [markdown] lang="zh" short=true
 # ### 练习 2.1 · 旋转特征对（2 分）
@@ -259,7 +259,7 @@ use_style()
 #
 # 提示：实部和虚部就是转过之后那一对的两个数。先把一对拆成两个数；拆开之后，每个都比 `pairs` 少一维，正好与角度相同。
 #
-# 提示：余弦和正弦这时可以直接与它们相乘。把两个结果并排放进新的最后一维。
+# 提示：把两个结果并排放进新的最后一维。
 
 
 # %% nbgrader={"grade_id": "rotate", "solution": true}
@@ -442,14 +442,14 @@ with quiet():
 # B(\omega) = \begin{pmatrix} \cos \omega & -\sin \omega \\ \sin \omega & \cos \omega \end{pmatrix} .
 # $$
 #
-# Two facts about $B$ are enough.
+# Two facts about $B$,
 #
 # - *To transpose is to turn back.* $\cos$ is even and $\sin$ is odd, so $B(\omega)^\top = B(-\omega)$, hence
 #   $R_m^\top = R_{-m}$.
 # - *Angles add up.* $B(\omega)$ is the multiplication by $e^{\mathrm{j} \omega}$, so
 #   $B(\omega) B(\omega') = B(\omega + \omega')$, hence $R_m R_n = R_{m+n}$.
 #
-# Together they give the law on which everything rests:
+# together give the law on which everything rests:
 #
 # $$
 # R_m^\top R_n = R_{-m} R_n = R_{n - m}, \qquad\text{so}\qquad
@@ -468,13 +468,13 @@ with quiet():
 # B(\omega) = \begin{pmatrix} \cos \omega & -\sin \omega \\ \sin \omega & \cos \omega \end{pmatrix} .
 # $$
 #
-# 只需要关于 $B$ 的两件事。
+# 关于 $B$ 的两件事，
 #
 # - *转置就是转回去*。$\cos$ 是偶函数，$\sin$ 是奇函数，所以 $B(\omega)^\top = B(-\omega)$，从而 $R_m^\top = R_{-m}$。
 # - *角度相加*。$B(\omega)$ 就是乘以 $e^{\mathrm{j} \omega}$，所以 $B(\omega) B(\omega') = B(\omega + \omega')$，从
 #   而 $R_m R_n = R_{m+n}$。
 #
-# 两者合起来，就是一切所依据的规律：
+# 合起来就是一切所依据的规律：
 #
 # $$
 # R_m^\top R_n = R_{-m} R_n = R_{n - m}, \qquad\text{故}\qquad
@@ -548,7 +548,7 @@ with quiet():
 # $A$. In a suitable orthonormal basis, $A$ is a diagonal of $2 \times 2$ rotations, apart from single entries $1$
 # and $-1$.*
 #
-# Nothing is assumed of $f$, not even that it is linear:
+# Nothing is assumed of $f$:
 #
 # - *It keeps inner products.* With $m = n$ the wish reads
 #   $\langle f(q, m), f(k, m) \rangle = g(q, k, 0) = \langle f(q, 0), f(k, 0) \rangle = \langle q, k \rangle$.
@@ -578,7 +578,7 @@ with quiet():
 # **定理**：设 $f(x, 0) = x$。$f$ 满足要求，当且仅当 $f(x, p) = A^p x$，其中 $A$ 是正交矩阵。在适当的标准正交基下，
 # $A$ 是沿对角线排列的 $2 \times 2$ 旋转，外加个别的 $1$ 和 $-1$。
 #
-# 对 $f$ 没有任何假设，连线性也不用假设：
+# 对 $f$ 没有任何假设：
 #
 # - *它保持内积*：取 $m = n$，要求就成
 #   了 $\langle f(q, m), f(k, m) \rangle = g(q, k, 0) = \langle f(q, 0), f(k, 0) \rangle = \langle q, k \rangle$。
@@ -633,12 +633,9 @@ print("Radians from one position to the next:", ", ".join(f"{angle:.3f}" for ang
 # $C_n = G_n$; with $n = 0$, $A_m^\top = G_{-m}$; with $m = n$, $G_{-m} G_m = G_0 = I$, so $A_m^\top = C_m^{-1}$; with
 # $m = 1$, $G_{-1} G_n = G_{n-1}$, so $C_n = G_1 C_{n-1} = \dots = G_1^{\,n}$.
 #
-# | $G$, on two features | what $G^{\,n-m}$ does | the code |
-# |---|---|---|
-# | a rotation | turns the pair by $(n - m)\, \theta_i$ | RoPE |
-# | a rotation, divided by $\gamma_i < 1$ | turns, and multiplies the pair by $\gamma_i^{\,m-n}$ | [xPos](https://arxiv.org/abs/2212.10554v1) |
-# | $1$ on the diagonal and above it | adds $n - m$ times one feature to the other; with the query $(\rho, 0)$ and the key $(0, 1)$, the score is $-\rho\, (m - n)$ | ALiBi |
-# | the identity | nothing | NoPE |
+# Other matrices on two features: a rotation divided by $\gamma_i < 1$ also multiplies the pair by $\gamma_i^{\,m-n}$
+# ([xPos](https://arxiv.org/abs/2212.10554v1)); the little matrix of notebook 1, $1$ on the diagonal and above it, makes
+# of the query $(\rho, 0)$ and the key $(0, 1)$ the score $-\rho\, (m - n)$ (ALiBi); the identity does nothing (NoPE).
 #
 # </details>
 
@@ -660,12 +657,9 @@ print("Radians from one position to the next:", ", ".join(f"{angle:.3f}" for ang
 # 取 $n = 0$，$A_m^\top = G_{-m}$；取 $m = n$，$G_{-m} G_m = G_0 = I$，所以 $A_m^\top = C_m^{-1}$；
 # 取 $m = 1$，$G_{-1} G_n = G_{n-1}$，所以 $C_n = G_1 C_{n-1} = \dots = G_1^{\,n}$。
 #
-# | $G$ 对两个特征 | $G^{\,n-m}$ 做什么 | 编码 |
-# |---|---|---|
-# | 旋转 | 把这一对旋转 $(n - m)\, \theta_i$ | RoPE |
-# | 旋转，再除以 $\gamma_i < 1$ | 旋转，再把这一对乘以 $\gamma_i^{\,m-n}$ | [xPos](https://arxiv.org/abs/2212.10554v1) |
-# | 对角线及其上方为 $1$ | 把一个特征的 $n - m$ 倍加到另一个上；查询取 $(\rho, 0)$，键取 $(0, 1)$，得分就是 $-\rho\, (m - n)$ | ALiBi |
-# | 单位矩阵 | 什么也不做 | NoPE |
+# 在两个特征上的其他矩阵：旋转再除以 $\gamma_i < 1$，还会把这一对乘
+# 以 $\gamma_i^{\,m-n}$（[xPos](https://arxiv.org/abs/2212.10554v1)）；第 1 节的小矩阵，对角线及其上方为 $1$，让查
+# 询 $(\rho, 0)$ 和键 $(0, 1)$ 得分 $-\rho\, (m - n)$（ALiBi）；单位矩阵什么也不做（NoPE）。
 #
 # </details>
 

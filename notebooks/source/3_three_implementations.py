@@ -294,8 +294,8 @@ with quiet():
 # y_{i+d/2} = x_i \sin \omega_i + x_{i+d/2} \cos \omega_i .
 # $$
 #
-# *It saves no arithmetic*, as is often said: in all three, each pair takes four multiplications, an addition and a
-# subtraction.
+# It is often said to be cheaper. *It saves no arithmetic*: in all three, each pair takes four multiplications, an
+# addition and a subtraction.
 
 # %% [markdown] lang="zh" short=true
 # ## 前后配对
@@ -444,7 +444,7 @@ plt.show()
 #
 # Write `half_split_order` for every even $d$: entry $i$ is the adjacent feature that moves to seat $i$, so that
 # `x[..., half_split_order(d)]` is $\Pi x$. (The way back is `half_split_order(d).argsort()`; with $d = 4$ the
-# permutation is its own inverse, so a test with $d = 4$ alone [cannot tell them
+# permutation is its own inverse, so a test with $d = 4$ alone [cannot tell the two
 # apart](https://github.com/onnxruntime/mobius/pull/396).)
 #
 # Hint: Write the list for $d = 6$ by hand: who sits in the first half, and where did they sit before?

@@ -370,17 +370,15 @@ plt.show()
 # Right: equal vectors prefer to be near; a random key shows no trend; your key peaks [a thousand tokens
 # away](#walk?key=1000&distance=1000).
 #
-# With independent, uniform phases of the $h_i$, turning changes nothing: no distance is favoured. In a trained Gemma
-# 7B, [Barbero et al., 2024](https://arxiv.org/abs/2410.06205) find heads that use the fast pairs to attend to exactly
-# one distance, and slow pairs that carry meaning; they doubt that decay is why RoPE works.
+# In a trained Gemma 7B, [Barbero et al., 2024](https://arxiv.org/abs/2410.06205) find heads that use the fast pairs to
+# attend to exactly one distance, and slow pairs that carry meaning; they doubt that decay is why RoPE works.
 
 # %% [markdown] lang="zh"
 # 左图：过了几千个位置，上界就不再下降（色带是每 1,024 个距离里的取值范围）。右图：相等的向量喜欢离得近；随机的键看不出
 # 任何趋势；你造的键，峰值在[一千个 token 之外](#walk?key=1000&distance=1000)。
 #
-# 各个 $h_i$ 的相位相互独立、均匀分布时，再转也不变，没有哪个距离受偏
-# 爱。[Barbero 等，2024](https://arxiv.org/abs/2410.06205) 在训练好的 Gemma 7B 里发现，有的头靠高频对只看某一个固定的距
-# 离，而低频对则用来承载含义；他们怀疑衰减并不是 RoPE 有效的原因。
+# [Barbero 等，2024](https://arxiv.org/abs/2410.06205) 在训练好的 Gemma 7B 里发现，有的头靠高频对只看某一个固定的距离，
+# 而低频对则用来承载含义；他们怀疑衰减并不是 RoPE 有效的原因。
 
 # %% [markdown] lang="en"
 # ## What a larger base buys
@@ -446,11 +444,11 @@ headline(figure, f"Similar keys first lose at distance {firsts[0]:,};\nwith the 
 plt.show()
 
 # %% [markdown] lang="en"
-# The marks: where each curve first falls below zero, more than ten times as far out with the base
-# [500,000](#walk?key=0&base=500000&distance=4096) as with [10,000](#walk?key=0&base=10000&distance=4096).
+# The marks, where the curves first fall below zero, are more than ten times apart,
+# [500,000](#walk?key=0&base=500000&distance=4096) against [10,000](#walk?key=0&base=10000&distance=4096).
 #
-# A larger base also slows the pairs that tell near positions apart. And a model has learnt its angles: when the base
-# can be changed all the same is the theme of [notebook 5](5_longer_contexts.ipynb).
+# A larger base slows all pairs but the first, so fewer tell near positions apart. And a model has learnt its angles:
+# when the base can be changed all the same is the theme of [notebook 5](5_longer_contexts.ipynb).
 #
 # ## Where the bits go
 #
@@ -464,10 +462,10 @@ plt.show()
 #   as the position.
 
 # %% [markdown] lang="zh"
-# 两个标记是曲线第一次跌到零以下的地方，底数 [500,000](#walk?key=0&base=500000&distance=4096) 的比底
-# 数 [10,000](#walk?key=0&base=10000&distance=4096) 的远十倍以上。
+# 两个标记是曲线第一次跌到零以下的地方，底数 [500,000](#walk?key=0&base=500000&distance=4096) 的
+# 比 [10,000](#walk?key=0&base=10000&distance=4096) 的远十倍以上。
 #
-# 底数一大，用来区分近处位置的特征对也变慢了。而且模型认识的是学过的那些角度：什么时候可以改底数，
+# 底数一大，除第 0 对以外都变慢了，能区分近处位置的就更少。而且模型认识的是学过的那些角度：什么时候可以改底数，
 # 是[第 5 节](5_longer_contexts.ipynb)的主题。
 #
 # ## 比特丢在哪里

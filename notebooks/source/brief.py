@@ -83,9 +83,9 @@ assert apart < 1e-6, "The order of the words changes nothing."
 # ## Turn, do not add
 #
 # What should a position do? Make *the score depend on what two words are and on how far apart they stand*, and on
-# nothing else. To **add** a code for its position, $\mathrm{PE}(m)$ at position $m$, to each word (here, to query and
-# key) does not do it. Multiply out the score: of its four parts, one knows no position, two know one each, and only the
-# last knows the distance ([notebook 1](1_before_rope.ipynb)).
+# nothing else. **Adding** a code for the position to each word, $\mathrm{PE}(m)$ at position $m$ (here, to query and
+# key), does not do it. Multiply out the score: of its four parts, one knows no position, two know one each, and only
+# the last knows the distance ([notebook 1](1_before_rope.ipynb)).
 
 # %% [markdown] lang="zh"
 # ## 要转，不要加
@@ -186,13 +186,6 @@ print(f"Pair 0 goes round once in {rounds[0]:.1f} positions, pair 63 in {rounds[
 # and weights trained with the one do not work with the other: [notebook 3](3_three_implementations.ipynb) converts
 # them.)
 #
-# All scores of two dozen words, a row for each query: if a score knows the distance alone, each diagonal has one
-# colour, as with [RoPE](#diagonals?code=RoPE&words=alike) and not with [sinusoids
-# added](#diagonals?code=sinusoids&words=alike). If [the words differ](#diagonals?code=RoPE&words=different), so do the
-# scores.
-#
-# <!-- touch: diagonals -->
-#
 # ## What distance does to a score
 #
 # Let the key equal the query, and all pairs be equally long. Then the score is a sum of cosines, all 1 where the two
@@ -203,12 +196,6 @@ print(f"Pair 0 goes round once in {rounds[0]:.1f} positions, pair 63 in {rounds[
 # 这里面没有什么要学的。每一层都旋转自己的查询和键。值不动：转了的话，注意力混出来的东西也转过了，却没有什么把它转回去。
 # （哪两个数凑成一对，各家不同：这里是前后两半，别处是相邻的两个；按一种配对训练的权重，换成另一种就不能
 # 用：[第 3 节](3_three_implementations.ipynb)讲怎样转换。）
-#
-# 下面是二十四个词的所有得分，每个查询一行：如果得分只看距离，每条对角线就只有一种颜
-# 色，[RoPE](#diagonals?code=RoPE&words=alike) 是这样，[加上正弦](#diagonals?code=sinusoids&words=alike)就不是。如
-# 果[词各不相同](#diagonals?code=RoPE&words=different)，得分也就不同。
-#
-# <!-- touch: diagonals -->
 #
 # ## 距离怎样影响得分
 #
