@@ -195,10 +195,10 @@ with quiet():
 # %% [markdown] lang="en"
 # ## With complex numbers
 #
-# A rotation is one multiplication: $x_{2i} + \mathrm{j}\, x_{2i+1}$ times $e^{\mathrm{j} \omega_i}$. So does [Meta's
-# own Llama code](https://github.com/meta-llama/llama/blob/57b0eb62de0636e75af471e49e2f1862d908d9d8/llama/model.py); it
-# calls the factors `freqs_cis`, for $\mathrm{cis}\, \omega = \cos \omega + \mathrm{j} \sin \omega$. The pairs are
-# adjacent again.
+# A rotation is one multiplication: $x_{2i} + \mathrm{j}\, x_{2i+1}$ times $e^{\mathrm{j} \omega_i}$. [Meta's own Llama
+# code](https://github.com/meta-llama/llama/blob/57b0eb62de0636e75af471e49e2f1862d908d9d8/llama/model.py) does it this
+# way and calls the factors `freqs_cis`, for $\mathrm{cis}\, \omega = \cos \omega + \mathrm{j} \sin \omega$. The pairs
+# are adjacent again.
 #
 # `torch.view_as_complex` reads a last dimension of **exactly 2** as real and imaginary part, and `torch.view_as_real`
 # is its inverse. The 2 must stand last, `[..., d/2, 2]`, not `[..., 2, d/2]`; for $d = 4$ these are the same, so a test
@@ -544,7 +544,7 @@ with quiet():
 # ### Exercise 3.5 · Convert (3 points)
 #
 # Write `convert`, from adjacent to half-split, for a whole attention layer. `torch.Tensor.unflatten(0, (heads, -1))`
-# makes the heads visible; instead of `half_split_order`, a reshape and a transpose do.
+# makes the heads visible; a reshape and a transpose can replace `half_split_order`.
 #
 # Hint: Cut the rows of `q.weight` into heads, the features of a head into pairs, and bring the first members of each
 # head before the second ones; then merge what was cut.
@@ -818,8 +818,8 @@ with quiet():
 # %% [markdown] lang="en"
 # ## All of it
 #
-# As a language model has it: causal attention with rotary positions, and a cache of the turned keys. It multiplies in a
-# fourth way, with the two halves rolled past each other.
+# Causal attention with rotary positions, as a language model has it, with a cache of the turned keys. It multiplies in
+# a fourth way: the two halves are rolled past each other.
 
 # %% [markdown] lang="zh"
 # ## 全部合在一起
