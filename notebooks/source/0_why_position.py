@@ -1,21 +1,16 @@
 # %% [markdown] lang="en"
 # # 0 · Why position?
 #
-# "Dog bites man" is no news. "Man bites dog" is. Both sentences hold the same three words. What does attention, the
-# heart of a Transformer, know about their order if nobody tells it?
-#
-# **Nothing**. You will prove it, measure it, and see the one crack through which order can still leak in. At the end
-# stand five things that we want from a position code; the notebooks that follow try one code after the other against
-# that list.
+# "Dog bites man" is no news, "man bites dog" is. Both hold the same three words. What does attention know about their
+# order if nobody tells it? **Nothing**. You will prove it, measure it, and find the one crack through which order leaks
+# in. The last section lists five wishes, by which the next notebooks judge one position code after the other.
 
 # %% [markdown] lang="zh"
 # # 0 · 为什么需要位置？
 #
-# 狗咬人不是新闻，人咬狗才是。两句话用的是同样三个词。注意力是 Transformer 的核心；如果没有人告诉它词序，它对词序知道多少？
-#
-# **一无所知**。在这一节里，你会证明这一点、测量这一点，并找到词序唯一还能漏进来的地方。最后列出
-# 我们希望位置编码具备的五条性质；后面几节会拿着这张清单，把各种编码逐一检验一遍。
-# （在 Jupyter 里打开时，图中的文字是英文，因为不是每台机器都有中文字体；在手册里都是中文。每幅图的结论，正文都会用中文说明。）
+# 狗咬人不是新闻，人咬狗才是，用的是同样三个词。如果没有人告诉注意力词序，它知道多少？**一无所知**。你会证明这一点、测量
+# 这一点，并找到词序唯一能漏进来的地方。最后列出五条要求，后面几节就拿它们逐一检验各种位置编码。（在 Jupyter 里打开时，
+# 图中的文字是英文，因为不是每台机器都有中文字体；在手册里都是中文。每幅图的结论，正文都会用中文说明。）
 
 # %%
 import matplotlib.pyplot as plt
@@ -30,16 +25,15 @@ use_style()
 # %% [markdown] lang="en"
 # ## Attention, as small as it gets
 #
-# A sentence of $n$ tokens is a matrix $X$ with one row of $d$ numbers for each token. Attention makes queries
-# $Q = X W_Q$, keys $K = X W_K$ and values $V = X W_V$ of it, and then mixes the values:
+# A sentence of $n$ tokens is a matrix $X$ with a row of $d$ numbers for each token. Attention makes queries
+# $Q = X W_Q$, keys $K = X W_K$ and values $V = X W_V$ of it, and mixes the values:
 #
 # $$
 # S = \frac{Q K^\top}{\sqrt d}, \qquad \mathrm{Attend}(X) = \mathrm{softmax}(S)\, V .
 # $$
 #
-# The entry $S_{mn}$ says how much token $m$ wants to read from token $n$. The softmax turns each row of $S$ into
-# weights that add up to one ([Vaswani et al., 2017](https://arxiv.org/abs/1706.03762v7)). We take random weights:
-# what follows holds for every choice of them, trained or not.
+# $S_{mn}$ says how much token $m$ wants to read from token $n$; the softmax makes each row add up to one ([Vaswani et
+# al., 2017](https://arxiv.org/abs/1706.03762v7)). The weights here are random; what follows holds for any.
 
 # %% [markdown] lang="zh"
 # ## 最小的注意力
@@ -51,9 +45,8 @@ use_style()
 # S = \frac{Q K^\top}{\sqrt d}, \qquad \mathrm{Attend}(X) = \mathrm{softmax}(S)\, V .
 # $$
 #
-# 元素 $S_{mn}$ 表示第 $m$ 个 token 有多想读取第 $n$ 个 token。softmax 把 $S$ 的每一行变成和为 1 的权重
-# （[Vaswani 等，2017](https://arxiv.org/abs/1706.03762v7)）。这里的权重矩阵是随机取的：
-# 下面的结论对任何权重都成立，训练过或没训练过都一样。
+# $S_{mn}$ 表示第 $m$ 个 token 有多想读取第 $n$ 个 token；softmax 让每一行的和
+# 为 1（[Vaswani 等，2017](https://arxiv.org/abs/1706.03762v7)）。这里的权重是随机取的，下面的结论对任何权重都成立。
 
 # %%
 WORDS = ["a", "bites", "chased", "dog", "man", "the"]
@@ -79,13 +72,13 @@ def attend(x: Tensor) -> Tensor:
 # %% [markdown] lang="en" short=true
 # ## Who bites whom?
 #
-# Let both sentences pass through the layer. Each row below is what comes out for one word, a cell for each feature: orange is
-# negative, purple positive (blue in the figure to touch), and the stronger the colour, the farther from zero.
+# Both sentences pass through the layer. Each row below is what comes out for one word: orange is negative, purple
+# positive (blue in the figure to touch).
 
 # %% [markdown] lang="zh" short=true
 # ## 谁咬了谁？
 #
-# 让两个句子各自通过这一层。下图每一行是一个词的输出，每格一个特征：橙色是负数，紫色是正数（动手的图里是蓝色），颜色越重，离零越远。
+# 两个句子各自通过这一层。下图每一行是一个词的输出：橙色是负数，紫色是正数（动手的图里是蓝色）。
 
 
 # %%
@@ -116,85 +109,82 @@ to_touch("order", {"words": one.split(), "token": parts[0], "place": parts[1]})
 # %% [markdown] lang="en"
 # <!-- touch: order -->
 #
-# The rows changed places, and that is all. The vector of "dog" is the same whether [the dog bites](#order?words=dog+bites+man&attention=plain)
-# or [is bitten](#order?words=man+bites+dog&attention=plain), so nothing that comes after this layer can know which it was.
+# The rows changed places, no more. The vector of "dog" is the same whether [the dog
+# bites](#order?words=dog+bites+man&attention=plain) or [is bitten](#order?words=man+bites+dog&attention=plain), so no
+# later layer can know which it was.
 #
 # ## The law behind it
 #
 # To shuffle the tokens is to multiply $X$ from the left by a **permutation matrix** $\Pi$: a single one in each row and
-# column, zeros elsewhere, hence $\Pi^\top \Pi = I$. Follow it through the layer:
+# column, zeros elsewhere, hence $\Pi^\top \Pi = I$. Then
 #
 # $$
 # Q' = \Pi X W_Q = \Pi Q, \qquad K' = \Pi K, \qquad V' = \Pi V, \qquad
 # S' = \frac{\Pi Q K^\top \Pi^\top}{\sqrt d} = \Pi S \Pi^\top .
 # $$
 #
-# The scores are the old ones, with rows and columns shuffled alike. The softmax looks at one row at a time and does not
-# care how the entries in it are ordered, so $\mathrm{softmax}(\Pi S \Pi^\top) = \Pi\, \mathrm{softmax}(S)\, \Pi^\top$, and
+# Rows and columns of the scores are shuffled alike. The softmax takes one row at a time, in whatever order its entries
+# are, so $\mathrm{softmax}(\Pi S \Pi^\top) = \Pi\, \mathrm{softmax}(S)\, \Pi^\top$, and
 #
 # $$
 # \mathrm{Attend}(\Pi X) = \Pi\, \mathrm{softmax}(S)\, \Pi^\top \Pi\, V = \Pi\, \mathrm{Attend}(X) .
 # $$
 #
-# Shuffle before or shuffle after: it is the same. A map with this property is called **permutation equivariant**. (More exactly:
-# equivariant in the queries, whose outputs move with them, and *invariant* in keys with their values, of which only the set counts.)
-# Layers that treat each token alone, such as the MLP, the norm and the residual, have it too, and so does everything
-# built from such layers: *a Transformer without mask and without positions is blind to order, however deep it is.*
+# Such a map is called **permutation equivariant**. (More exactly: equivariant in the queries, whose outputs move with
+# them, and *invariant* in keys with their values, of which only the set counts.) Layers that treat each token alone,
+# such as the MLP, the norm and the residual, have the property too: *a Transformer without mask and without positions
+# is blind to order, however deep it is.*
 
 # %% [markdown] lang="zh"
 # <!-- touch: order -->
 #
-# 各行只是换了位置，此外什么也没变。不管[狗咬人](#order?words=dog+bites+man&attention=plain)
-# 还是[狗被咬](#order?words=man+bites+dog&attention=plain)，dog 的向量都一样，因此这一层之后的任何东西
-# 都无从知道是哪一种情况。
+# 各行只是换了位置。不管[狗咬人](#order?words=dog+bites+man&attention=plain)还
+# 是[狗被咬](#order?words=man+bites+dog&attention=plain)，dog 的向量都一样，后面的层无从知道是哪一种情况。
 #
 # ## 背后的规律
 #
-# 打乱 token 的次序，就是在 $X$ 左边乘一个**置换矩阵** $\Pi$：每行每列恰有一个 1，其余为 0，所以 $\Pi^\top \Pi = I$。
-# 让它随着计算一步步走下去：
+# 打乱 token 的次序，就是在 $X$ 左边乘一个**置换矩阵** $\Pi$：每行每列恰有一个 1，其余为 0，所以 $\Pi^\top \Pi = I$。于
+# 是
 #
 # $$
 # Q' = \Pi X W_Q = \Pi Q, \qquad K' = \Pi K, \qquad V' = \Pi V, \qquad
 # S' = \frac{\Pi Q K^\top \Pi^\top}{\sqrt d} = \Pi S \Pi^\top .
 # $$
 #
-# 得分还是原来那些，只是行和列以同样的方式打乱了。softmax 一次只看一行，也不在乎行内各数的先后，所以
-# $\mathrm{softmax}(\Pi S \Pi^\top) = \Pi\, \mathrm{softmax}(S)\, \Pi^\top$，于是
+# 得分的行和列以同样的方式打乱。softmax 一次只看一行，不在乎行内各数的先后，所
+# 以 $\mathrm{softmax}(\Pi S \Pi^\top) = \Pi\, \mathrm{softmax}(S)\, \Pi^\top$，从而
 #
 # $$
 # \mathrm{Attend}(\Pi X) = \Pi\, \mathrm{softmax}(S)\, \Pi^\top \Pi\, V = \Pi\, \mathrm{Attend}(X) .
 # $$
 #
-# 先打乱再计算，和先计算再打乱，结果相同。具有这种性质的映射称为**置换等变**（permutation equivariant）。（说得更准一些：
-# 对查询是等变的，输出跟着查询走；对键连同它们的值是*不变*的，只看有哪些，不看次序。）
-# MLP、归一化、残差这些逐 token 的层也有这个性质，由它们搭起来的一切同样如此：
-# *没有掩码、也没有位置信息的 Transformer，无论多深，都看不见词序。*
+# 具有这种性质的映射称为**置换等变**（permutation equivariant）。（说得更准一些：对查询是等变的，输出跟着查询走；对键连
+# 同它们的值是*不变*的，只看有哪些，不看次序。）MLP、归一化、残差这些逐 token 的层也有这个性质：*没有掩码、也没有位置信
+# 息的 Transformer，无论多深，都看不见词序。*
 
 # %% [markdown] lang="en"
 # ### Exercise 0.1 · Measure the blindness (2 points)
 #
-# Write `order_gap`. It says by how much "shuffle, then apply the layer" differs from "apply the layer, then shuffle".
-# An index tensor shuffles rows: `x[order]` is $\Pi X$.
+# Write `order_gap`: by how much "shuffle, then apply the layer" differs from "apply the layer, then shuffle".
+# `x[order]` is $\Pi X$.
 #
-# Below each exercise stand some of its checks (`quiet` only silences warnings); the grader has more, on other inputs.
+# Below each exercise stand some of its checks; the grader has more, on other inputs.
 #
-# Hint: The layer is used twice: on the shuffled rows, and on the rows as they stand. What comes out the second time
-# still has to be shuffled, in the same way, before the two can be compared.
+# Hint: The layer is used twice: on the shuffled rows, and on the rows as they stand. The second output still has to be
+# shuffled.
 #
-# Hint: Where they differ most, the difference may be negative: absolute values first, then the largest. A `float` is
-# asked for; `.item()` takes the number out of a tensor that holds only one.
+# Hint: A difference may be negative: absolute values first, then the largest. `.item()` makes a `float` of it.
 
 # %% [markdown] lang="zh"
 # ### 练习 0.1 · 量一量它有多“盲”（2 分）
 #
-# 写出 `order_gap`：它给出“先打乱再过这一层”与“先过这一层再打乱”相差多少。用下标张量就能打乱各行：`x[order]` 即 $\Pi X$。
+# 写出 `order_gap`：“先打乱再过这一层”与“先过这一层再打乱”相差多少。`x[order]` 就是 $\Pi X$。
 #
-# 每道练习下面是一部分检查（`quiet` 只是不让警告出声）；评分时还有更多检查，输入也不同。
+# 每道练习下面是一部分检查；评分时还有更多检查，输入也不同。
 #
-# 提示：这一层要用两次：一次作用在打乱之后的行上，一次作用在原来的行上。后一次的输出还得照同样的次序打乱，两者才能相
-# 比。
+# 提示：这一层要用两次：一次作用在打乱之后的行上，一次作用在原来的行上。后一次的输出还得打乱。
 #
-# 提示：差得最多的地方，差可能是负的：先取绝对值，再取最大。要的是 `float`；张量里只有一个数时，用 `.item()` 取出来。
+# 提示：差可能是负的：先取绝对值，再取最大。`.item()` 把它变成 `float`。
 
 
 # %% nbgrader={"grade_id": "order_gap", "solution": true}
@@ -237,75 +227,56 @@ with quiet():
     assert torch.equal(x, kept), "The input belongs to the caller: leave it as it is."
     ### END HIDDEN TESTS
 
-# %% [markdown] lang="en"
-# ## The same word twice
-#
-# Blindness to order has a sharper consequence. Take a sentence in which a word occurs twice. Swapping the two
-# leaves the sentence as it is, $\Pi X = X$, so the law says $\mathrm{Attend}(X) = \Pi\, \mathrm{Attend}(X)$: the two
-# outputs are equal. No layer on top can pull them apart again.
-
-# %% [markdown] lang="zh"
-# ## 同一个词出现两次
-#
-# 看不见词序还有一个更尖锐的后果。设一个句子里有个词出现了两次。把这两处对调，句子不变，$\Pi X = X$；于是由上面的
-# 规律得 $\mathrm{Attend}(X) = \Pi\, \mathrm{Attend}(X)$：两处的输出相等。上面再叠多少层，也分不开它们。
-
 # %% [markdown] lang="en" short=true
 # ## A crack: the causal mask
 #
-# Language models read from left to right: token $m$ may look at token $n$ only if $n \le m$. A mask $B$, zero where
-# looking is allowed and $-\infty$ elsewhere, is added to the scores, and $e^{-\infty} = 0$ removes those weights:
+# Language models read from left to right: token $m$ may look at token $n$ only if $n \le m$. A mask $B$ is added to the
+# scores, and $e^{-\infty} = 0$ removes the other weights:
 #
 # $$
 # \mathrm{Causal}(X) = \mathrm{softmax}(S + B)\, V, \qquad
 # B_{mn} = \begin{cases} 0 & n \le m \\ -\infty & n > m . \end{cases}
 # $$
 #
-# The proof above no longer goes through: the scores are shuffled, but the mask is not,
+# The proof no longer goes through: the scores are shuffled, the mask is not,
 # $\Pi S \Pi^\top + B \ne \Pi\,(S + B)\,\Pi^\top$.
 
 # %% [markdown] lang="zh" short=true
 # ## 漏进来的一点词序：因果掩码
 #
-# 语言模型从左往右读：只有当 $n \le m$ 时，第 $m$ 个 token 才能看第 $n$ 个 token。做法是给得分加上掩码 $B$，
-# 允许看的地方是 0，其余是 $-\infty$；由于 $e^{-\infty} = 0$，相应的权重就消失了：
+# 语言模型从左往右读：只有当 $n \le m$ 时，第 $m$ 个 token 才能看第 $n$ 个 token。给得分加上掩码 $B$，由
+# 于 $e^{-\infty} = 0$，其余的权重就消失了：
 #
 # $$
 # \mathrm{Causal}(X) = \mathrm{softmax}(S + B)\, V, \qquad
 # B_{mn} = \begin{cases} 0 & n \le m \\ -\infty & n > m . \end{cases}
 # $$
 #
-# 前面的证明到这里走不通了：打乱的是得分，掩码却没有跟着打乱，$\Pi S \Pi^\top + B \ne \Pi\,(S + B)\,\Pi^\top$。
+# 前面的证明到这里走不通了：得分打乱了，掩码没有，$\Pi S \Pi^\top + B \ne \Pi\,(S + B)\,\Pi^\top$。
 
 # %% [markdown] lang="en"
 # ### Exercise 0.2 · Look back only (2 points)
 #
-# Write `causal_attend`: as `attend`, with the mask. The **prefix law** is the requirement: the outputs of a prefix do not change,
-# whatever follows. Mask the scores *before* the softmax. Weights that are removed
-# after it no longer add up to one, and to divide by their sum fails where all that are left were rounded to 0.
+# Write `causal_attend`: as `attend`, with the mask. The **prefix law** is the requirement: the outputs of a prefix do
+# not change, whatever follows. Mask the scores *before* the softmax: weights that are removed after it no longer add up
+# to one, and where those left were rounded to 0, dividing by their sum fails.
 #
-# Hint: Begin as `attend` does, with the scores, `[n, n]`. A row belongs to a query, a column to a key. Draw the table
-# for three tokens and mark the entries that have to go.
+# Hint: In the scores, `[n, n]`, a row belongs to a query, a column to a key. What has to go lies strictly above the
+# diagonal: `torch.triu` picks a triangle; its second argument says whether the diagonal belongs to it.
 #
-# Hint: They lie strictly above the diagonal. `torch.triu` picks a triangle; its second argument says whether the
-# diagonal is part of it.
-#
-# Hint: Give these scores the value $-\infty$ with `masked_fill`, which takes a mask of bools, and leave the rest to
-# the softmax. Beware of making the mask by a product: 0 times infinity is nan.
+# Hint: `masked_fill` takes a mask of bools and sets these scores to $-\infty$. Do not make the mask by a product: 0
+# times infinity is nan.
 
 # %% [markdown] lang="zh"
 # ### 练习 0.2 · 只许往回看（2 分）
 #
-# 写出 `causal_attend`：与 `attend` 相同，但带掩码。要求是**前缀律**：不管后面接什么，前缀的输出都不变。掩码要加在 softmax *之前*；
-# 如果在 softmax 之后才去掉权重，剩下的权重之和就不再是 1；再除以这个和也不行，剩下的若都舍入成 0，就成了 0 除以 0。
+# 写出 `causal_attend`：与 `attend` 相同，但带掩码。要求是**前缀律**：不管后面接什么，前缀的输出都不变。掩码要加
+# 在 softmax *之前*；在它之后才去掉权重，剩下的和就不是 1，而剩下的若都舍入成了 0，除以这个和也不行。
 #
-# 提示：开头与 `attend` 一样，先算出得分 `[n, n]`。一行属于一个查询，一列属于一个键。画出三个 token 的表，标出该去掉的那
-# 些格子。
+# 提示：得分 `[n, n]` 里，一行属于一个查询，一列属于一个键。该去掉的严格位于对角线上方：`torch.triu` 取出一个三角；对角
+# 线算不算在内，由第二个参数决定。
 #
-# 提示：它们严格位于对角线上方。`torch.triu` 取出一个三角；对角线算不算在内，由它的第二个参数决定。
-#
-# 提示：用 `masked_fill`（它要一个布尔掩码）把这些得分设成 $-\infty$，剩下的交给 softmax。不要用相乘来做掩码：0 乘无穷
-# 大是 nan。
+# 提示：`masked_fill` 要一个布尔掩码，把这些得分设成 $-\infty$。不要用相乘来做掩码：0 乘无穷大是 nan。
 
 
 # %% nbgrader={"grade_id": "causal_attend", "solution": true}
@@ -344,12 +315,12 @@ with quiet():
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en"
-# Now compare, over 40 random shuffles of a random sentence: attention alone; four whole blocks with residual, norm and
-# MLP, but no mask; attention with your mask; and attention on $X$ plus a vector of its own for each position.
+# Over 40 random shuffles: attention alone; four whole blocks with residual, norm and MLP; attention with your mask; and
+# attention on $X$ plus a vector of its own for each position.
 
 # %% [markdown] lang="zh"
-# 现在用一个随机句子的 40 种随机次序来比较：只有注意力；四个完整的块，带残差、归一化和 MLP，但没有掩码；
-# 带掩码的注意力；以及先给每个位置加上各自的向量再做注意力。
+# 取 40 种随机次序来比较：只有注意力；四个完整的块，带残差、归一化和 MLP；带掩码的注意力；以及先给每个位置加上各自的向量
+# 再做注意力。
 
 # %%
 random = torch.Generator().manual_seed(3)
@@ -389,35 +360,35 @@ mixed = torch.softmax(x @ W_Q @ (turned_round @ W_K).T / DIM**0.5, dim=-1) @ (tu
 torch.testing.assert_close(mixed, attend(x))  # invariant
 
 # %% [markdown] lang="en"
-# The first two rows differ by rounding only, the last two by far more.
+# The first two differ by rounding only, the last two by far more.
 #
 # ## How far does the crack go?
 #
-# Not far by itself: in "the the the the" every token averages equal values, and all outputs are equal, mask or no
-# mask. The mask gives order only where there is a difference to see. One is enough: a first token that is unlike all
-# others, such as the mark that many language models put at the start of a text.
+# Not far by itself: in "the the the the" all outputs are equal, mask or no mask, since every token averages equal
+# values. One difference is enough: a first token unlike all others, such as the mark that many language models put at
+# the start of a text.
 #
-# Let a head weigh all tokens alike, and let the value be 1 for the first token, 0 for every other. The token at position
-# $m = 0, 1, 2, \dots$ sees $m + 1$ tokens, one of which is the first, so out comes the share
+# Let a head weigh all tokens alike, with the value 1 for the first token and 0 for every other. The token at position
+# $m = 0, 1, 2, \dots$ sees $m + 1$ tokens, so out comes the first one's share
 #
 # $$
 # a_m = \frac{1}{m + 1} .
 # $$
 #
-# The layer counts! This is how a model without any position code (**NoPE**) can know where it is:
-# [Kazemnejad et al., 2023](https://arxiv.org/abs/2305.19466v2) prove that a first layer can do it, and
-# [Haviv et al., 2022](https://arxiv.org/abs/2203.16634) find that trained models do.
+# The layer counts! So a model without any position code (**NoPE**) can know where it is: [Kazemnejad et al.,
+# 2023](https://arxiv.org/abs/2305.19466v2) prove that a first layer can do it, and [Haviv et al.,
+# 2022](https://arxiv.org/abs/2203.16634) find that trained models do.
 
 # %% [markdown] lang="zh"
-# 前两行的差别只有舍入误差那么大，后两行则大得多。
+# 前两行的差别只有舍入误差，后两行大得多。
 #
 # ## 漏进来多少？
 #
-# 单靠掩码，并不多：在 the the the the 里，每个 token 都是在对相等的值求平均，有没有掩码，所有输出都相等。
-# 只有本来就有差异的地方，掩码才能带来次序。而一处差异就够了：一个与众不同的首 token，例如许多语言模型放在文本开头的标记。
+# 单靠掩码，并不多：在 the the the the 里，有没有掩码，每个 token 都是在对相等的值求平均。但一处差异就够了：一个与众不同
+# 的首 token，例如许多语言模型放在文本开头的标记。
 #
-# 设有一个头对所有 token 一视同仁，首 token 的值为 1，其余的值为 0。位置 $m = 0, 1, 2, \dots$ 上的 token
-# 看得到 $m + 1$ 个 token，其中一个是首 token，所以输出的是首 token 所占的份额
+# 设有一个头对所有 token 一视同仁，首 token 的值为 1，其余的值为 0。位置 $m = 0, 1, 2, \dots$ 上的 token 看得
+# 到 $m + 1$ 个 token，输出的就是首 token 所占的份额
 #
 # $$
 # a_m = \frac{1}{m + 1} .
@@ -432,19 +403,16 @@ torch.testing.assert_close(mixed, attend(x))  # invariant
 #
 # Write `position_from_share`, which gives $m$ back from $a_m$.
 #
-# Hint: Solve $a_m = \frac{1}{m+1}$ for $m$ on paper.
-#
-# Hint: A share comes with a rounding error, so what you get is a little more or less than a whole number. What does a
-# conversion to whole numbers by itself do with one that is a little less? Round first.
+# Hint: Solve $a_m = \frac{1}{m+1}$ for $m$. A share is rounded, so the result is a little more or less than a whole
+# number, and a conversion to whole numbers cuts off: round first.
 
 # %% [markdown] lang="zh"
 # ### 练习 0.3 · 读出计数（1 分）
 #
 # 写出 `position_from_share`，由 $a_m$ 求回 $m$。
 #
-# 提示：先在纸上从 $a_m = \frac{1}{m+1}$ 解出 $m$。
-#
-# 提示：份额带着舍入误差，所以算出来的比整数略多或略少。如果略少，直接转成整数会变成什么？先四舍五入。
+# 提示：从 $a_m = \frac{1}{m+1}$ 解出 $m$。份额带着舍入误差，所以结果比整数略多或略少，而直接转成整数会舍去小数：先四舍
+# 五入。
 
 
 # %% nbgrader={"grade_id": "position_from_share", "solution": true}
@@ -470,12 +438,13 @@ with quiet():
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en" short=true
-# So order can leak in, but faintly: a model has to spend a head on it, and the reading gets coarse where texts get long. It is better to *tell* the model where each token is.
+# So order leaks in, but it takes a head, and the reading gets coarse in long texts. Better *tell* the model where each
+# token is.
 #
 # ## What we want from a position code
 #
-# Write $\mathrm{PE}(p)$ for what a code says about position $p$. Five wishes, after
-# [Fleetwood, 2024](https://huggingface.co/blog/designing-positional-encoding), will be our list:
+# Write $\mathrm{PE}(p)$ for what a code says about position $p$. Five wishes, after [Fleetwood,
+# 2024](https://huggingface.co/blog/designing-positional-encoding):
 #
 # | | wish | as a formula or a question | tested in |
 # |---|---|---|---|
@@ -485,20 +454,20 @@ with quiet():
 # | 4 | **a fixed rule** | a formula that holds everywhere, not a table of accidents | notebook 1 |
 # | 5 | **extends to more dimensions** | from $p$ to $(x, y)$ in an image: can the rule follow? | notebooks 2, 8 |
 #
-# The second wish is the one that shapes all that follows. What matters in a text is rarely "token 4,017", and often
-# "three tokens back". If a shift by $\delta$ is a linear map, attention, which is made of linear maps and dot products, can
-# learn to look "three back" everywhere at once. The hand of a clock has it: [wherever the sentence begins](#hand?before=5), the angle
-# between two words is the same.
+# The second wish shapes all that follows. What matters in a text is rarely "token 4,017" and often "three tokens back".
+# If a shift is a linear map, attention, made of linear maps and dot products, can learn to look "three back" everywhere
+# at once. The hand of a clock has it: [wherever the sentence begins](#hand?before=5), the angle between two words is
+# the same.
 #
 # <!-- touch: hand -->
 
 # %% [markdown] lang="zh" short=true
-# 可见词序确实能渗进来，但很微弱：模型得专门花一个头去数，文本一长又读不准。更好的办法，是直接*告诉*模型每个 token 在哪里。
+# 可见词序确实能漏进来，但要占用一个头，文本一长又读不准。不如直接*告诉*模型每个 token 在哪里。
 #
 # ## 我们希望位置编码是什么样的
 #
-# 记 $\mathrm{PE}(p)$ 为编码对位置 $p$ 给出的描述。参照
-# [Fleetwood, 2024](https://huggingface.co/blog/designing-positional-encoding)，我们的清单有五条：
+# 记 $\mathrm{PE}(p)$ 为编码对位置 $p$ 给出的描述。五条要求，参
+# 照 [Fleetwood, 2024](https://huggingface.co/blog/designing-positional-encoding)：
 #
 # | | 要求 | 用公式或问题来说 | 在哪里检验 |
 # |---|---|---|---|
@@ -508,9 +477,9 @@ with quiet():
 # | 4 | **有固定的规则** | 一个处处成立的公式，而不是一张碰巧如此的表 | 第 1 节 |
 # | 5 | **能推广到更多维度** | 从 $p$ 到图像里的 $(x, y)$：规则跟得上吗？ | 第 2、8 节 |
 #
-# 决定后面一切走向的是第二条。在文本里，要紧的很少是“第 4017 个 token”，而常常是“往回三个 token”。如果平移 $\delta$
-# 是一个线性映射，那么由线性映射和点积构成的注意力，就能一次学会在任何地方都“往回看三个”。钟的指针就是这样：
-# [不管句子从哪里开始](#hand?before=5)，两个词之间的夹角都一样。
+# 决定后面一切的是第二条。在文本里，要紧的很少是“第 4017 个 token”，而常常是“往回三个 token”。如果平移是线性映射，由线性
+# 映射和点积构成的注意力，就能一次学会在任何地方都“往回看三个”。钟的指针就是这样：[不管句子从哪里开始](#hand?before=5)，
+# 两个词之间的夹角都一样。
 #
 # <!-- touch: hand -->
 

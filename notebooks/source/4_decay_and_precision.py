@@ -1,15 +1,15 @@
 # %% [markdown] lang="en"
 # # 4 · Decay and precision
 #
-# Two sentences about RoPE are repeated everywhere: "attention decays with distance", and "just compute it in
-# bfloat16". The first is half true: there is a bound that falls, and scores that do not. The second costs a model its
-# sense of position, and it is worth knowing exactly where.
+# Two sentences about RoPE are repeated everywhere: "attention decays with distance", and "just compute it in bfloat16".
+# The first is half true: there is a bound that falls, and scores that do not. The second costs a model its sense of
+# position.
 
 # %% [markdown] lang="zh"
 # # 4 · 衰减与精度
 #
-# 关于 RoPE，有两句话到处都能听到：“注意力随距离衰减”，以及“直接用 bfloat16 算就行”。第一句只对了一半：确实有一个
-# 不断下降的上界，可是得分未必跟着下降。第二句会让模型丢掉位置感，而究竟在哪一步丢掉，值得弄清楚。
+# 关于 RoPE，有两句话到处都能听到：“注意力随距离衰减”，以及“直接用 bfloat16 算就行”。第一句只对了一半：上界在下降，得分
+# 未必跟着下降。第二句会让模型丢掉位置感。
 
 # %%
 import math
@@ -39,29 +39,29 @@ use_style()
 # ## The score as a function of distance
 #
 # As in [notebook 2](2_deriving_rope.ipynb), each pair of features is one complex number, $q_i$ for the query and $k_i$
-# for the key; $\mathrm{j}$ is the imaginary unit and a star the conjugate. With $\theta_i = b^{-2i/d}$ and $b =
-# 10{,}000$, the score of a query at $m$ with a key at $n$ is
+# for the key; $\mathrm{j}$ is the imaginary unit and a star the conjugate. With $\theta_i = b^{-2i/d}$ and
+# $b = 10{,}000$, the score of a query at $m$ and a key at $n$, without the factor $1/\sqrt d$, is
 #
 # $$
 # \mathrm{Re} \sum_{i=0}^{d/2-1} h_i\, e^{\mathrm{j} \Delta \theta_i},
 # \qquad h_i = q_i\, k_i^*, \qquad \Delta = m - n .
 # $$
 #
-# The content of the two tokens is in $h_i$, their distance $\Delta$ in the angles. (The factor $1/\sqrt d$ plays no
-# part here and is left out.)
+# The content is in $h_i$, the distance $\Delta$ in the angles.
 
 # %% [markdown] lang="zh"
 # ## 得分是距离的函数
 #
-# 和[第 2 节](2_deriving_rope.ipynb)一样，每一对特征是一个复数，查询的记作 $q_i$，键的记作 $k_i$；$\mathrm{j}$ 是虚数单位，星号表示共轭。
-# 设 $\theta_i = b^{-2i/d}$，$b = 10{,}000$，位置 $m$ 上的查询与位置 $n$ 上的键的得分是
+# 和[第 2 节](2_deriving_rope.ipynb)一样，每一对特征是一个复数，查询的记作 $q_i$，键的记作 $k_i$；$\mathrm{j}$ 是虚数单
+# 位，星号表示共轭。设 $\theta_i = b^{-2i/d}$，$b = 10{,}000$，略去因子 $1/\sqrt d$，位置 $m$ 上的查询与位置 $n$ 上的键
+# 的得分是
 #
 # $$
 # \mathrm{Re} \sum_{i=0}^{d/2-1} h_i\, e^{\mathrm{j} \Delta \theta_i},
 # \qquad h_i = q_i\, k_i^*, \qquad \Delta = m - n .
 # $$
 #
-# 两个 token 的内容在 $h_i$ 里，它们的距离 $\Delta$ 在角度里。（因子 $1/\sqrt d$ 在这里不起作用，略去。）
+# 内容在 $h_i$ 里，距离 $\Delta$ 在角度里。
 
 # %%
 DIM = 128  # d, features of a head
@@ -76,31 +76,30 @@ def score(query: Tensor, key: Tensor, theta: Tensor, distances: Tensor) -> Tenso
 # %% [markdown] lang="en"
 # ## A walk with arrows
 #
-# Look at the arrows $e^{\mathrm{j} \Delta \theta_i}$ alone, all of length 1. Lay them head to tail. After $u$ arrows the
-# walk has come to
+# Lay the arrows $e^{\mathrm{j} \Delta \theta_i}$, all of length 1, head to tail. After $u$ of them the walk has come to
 #
 # $$
 # T_u = \sum_{i=0}^{u-1} e^{\mathrm{j} \Delta \theta_i}, \qquad u = 1, \dots, d/2 .
 # $$
 #
-# At $\Delta = 0$ all arrows point the same way and $T_u = u$. [Ten tokens apart](#walk?key=0&base=10000&distance=10) the fast
-# pairs already bend away; at [a large distance](#walk?key=0&base=10000&distance=1000) they point anywhere. For equal query and
-# key, each pair of length 1, the score is the part of the walk that goes to the right.
+# At $\Delta = 0$ all arrows point the same way. [Ten tokens apart](#walk?key=0&base=10000&distance=10) the fast pairs
+# already bend away; at [a large distance](#walk?key=0&base=10000&distance=1000) they point anywhere. For equal query
+# and key, each pair of length 1, the score is the part of the walk that goes to the right.
 #
 # <!-- touch: walk -->
 
 # %% [markdown] lang="zh"
 # ## 用箭头走路
 #
-# 先只看那些箭头 $e^{\mathrm{j} \Delta \theta_i}$，长度都是 1。把它们首尾相接，走完 $u$ 支箭头，就到了
+# 把长度都是 1 的箭头 $e^{\mathrm{j} \Delta \theta_i}$ 首尾相接，走完 $u$ 支，就到了
 #
 # $$
 # T_u = \sum_{i=0}^{u-1} e^{\mathrm{j} \Delta \theta_i}, \qquad u = 1, \dots, d/2 .
 # $$
 #
-# 当 $\Delta = 0$ 时，所有箭头指向同一个方向，$T_u = u$。[相隔十个 token](#walk?key=0&base=10000&distance=10) 时，高频对已经
-# 拐开；[相隔很远](#walk?key=0&base=10000&distance=1000)时，它们指向哪里都有可能。如果查询和键相等，每对长度都是 1，得分就是
-# 这条路向右走了多远。
+# 当 $\Delta = 0$ 时，所有箭头指向同一个方向。[相隔十个 token](#walk?key=0&base=10000&distance=10) 时，高频对已经拐
+# 开；[相隔很远](#walk?key=0&base=10000&distance=1000)时，它们指向哪里都有可能。如果查询和键相等，每对长度都是 1，得分就
+# 是这条路向右走了多远。
 #
 # <!-- touch: walk -->
 
@@ -127,14 +126,13 @@ headline(figure, f"{finding}\nall 64 end {', '.join(f'{end:.0f}' for end in ends
 plt.show()
 
 # %% [markdown] lang="en"
-# Each walk starts at the origin and ends at the black square. The fast pairs come first in the walk; at distance 1,000
-# they go in circles, and only the slow ones still make way.
+# Each walk ends at the black square. The fast pairs come first; at distance 1,000 they go in circles, and only the slow
+# ones still make way.
 #
 # ## From the walk to a bound
 #
-# RoFormer ([arXiv:2104.09864](https://arxiv.org/abs/2104.09864v5), section 3.4.3) turns this picture into a bound by
-# **Abel's summation**, the sum's version of integration by parts. Set $T_0 = 0$ and $h_{d/2} = 0$. Since
-# $e^{\mathrm{j} \Delta \theta_i} = T_{i+1} - T_i$,
+# RoFormer ([arXiv:2104.09864](https://arxiv.org/abs/2104.09864v5), section 3.4.3) makes a bound of it by **Abel's
+# summation**. Set $T_0 = 0$ and $h_{d/2} = 0$. Since $e^{\mathrm{j} \Delta \theta_i} = T_{i+1} - T_i$,
 #
 # $$
 # \sum_{i=0}^{d/2-1} h_i\, e^{\mathrm{j} \Delta \theta_i}
@@ -142,31 +140,30 @@ plt.show()
 # = \sum_{i=0}^{d/2-1} h_i\, T_{i+1} - \sum_{i=0}^{d/2-1} h_i\, T_i .
 # $$
 #
-# In the last sum the term $i = 0$ is zero because $T_0 = 0$, and we may add a term $i = d/2$ because $h_{d/2} = 0$.
-# It then runs from 1 to $d/2$; call its index $i + 1$ and let $i$ run from 0 again:
+# In the last sum the term $i = 0$ is zero, and so is the term $i = d/2$ that we add. It then runs from 1 to $d/2$; call
+# its index $i + 1$:
 #
 # $$
 # \sum_{i=0}^{d/2-1} h_i\, T_{i+1} - \sum_{i=0}^{d/2-1} h_{i+1}\, T_{i+1}
 # = - \sum_{i=0}^{d/2-1} (h_{i+1} - h_i)\, T_{i+1} .
 # $$
 #
-# A real part is at most the absolute value, a sum at most the sum of absolute values, and each difference at most
-# the largest:
+# A real part is at most the absolute value, a sum at most the sum of absolute values, and each difference at most the
+# largest, so
 #
 # $$
 # |\text{score}(\Delta)| \;\le\; \Big(\max_{0 \le i < d/2} |h_{i+1} - h_i|\Big) \sum_{u=1}^{d/2} |T_u| .
 # $$
 #
-# The first factor knows the content and not the distance; the second the distance and not the content.
+# The first factor knows only the content, the second only the distance.
 
 # %% [markdown] lang="zh"
-# 图中看得出：两个 token 隔得越远，蜷成一团的箭头越多，终点（黑方块）离起点越近。转得快的特征对排在前面；
-# 距离为 1,000 时它们只是在原地打转，只有慢的那些特征对还在往前走。
+# 每条路终止于黑方块。转得快的特征对排在前面；距离为 1,000 时它们只是在原地打转，只有慢的那些还在往前走。
 #
 # ## 从走路到上界
 #
-# RoFormer（[arXiv:2104.09864](https://arxiv.org/abs/2104.09864v5)，3.4.3 节）用**阿贝尔求和法**把这幅图变成了一个上界；
-# 这是分部积分的求和版本。令 $T_0 = 0$，$h_{d/2} = 0$。由于 $e^{\mathrm{j} \Delta \theta_i} = T_{i+1} - T_i$，
+# RoFormer（[arXiv:2104.09864](https://arxiv.org/abs/2104.09864v5)，3.4.3 节）用**阿贝尔求和法**由此得到一个上界。
+# 令 $T_0 = 0$，$h_{d/2} = 0$。由于 $e^{\mathrm{j} \Delta \theta_i} = T_{i+1} - T_i$，
 #
 # $$
 # \sum_{i=0}^{d/2-1} h_i\, e^{\mathrm{j} \Delta \theta_i}
@@ -174,41 +171,34 @@ plt.show()
 # = \sum_{i=0}^{d/2-1} h_i\, T_{i+1} - \sum_{i=0}^{d/2-1} h_i\, T_i .
 # $$
 #
-# 最后那个和里，$i = 0$ 的一项为零，因为 $T_0 = 0$；还可以添上 $i = d/2$ 的一项，因为 $h_{d/2} = 0$。
-# 于是它从 1 加到 $d/2$；把下标改写成 $i + 1$，让 $i$ 重新从 0 开始：
+# 最后那个和里，$i = 0$ 的一项为零，添上的 $i = d/2$ 一项也为零。于是它从 1 加到 $d/2$；把下标改写成 $i + 1$：
 #
 # $$
 # \sum_{i=0}^{d/2-1} h_i\, T_{i+1} - \sum_{i=0}^{d/2-1} h_{i+1}\, T_{i+1}
 # = - \sum_{i=0}^{d/2-1} (h_{i+1} - h_i)\, T_{i+1} .
 # $$
 #
-# 实部不超过绝对值，和的绝对值不超过绝对值的和，每个差又不超过其中最大的一个：
+# 实部不超过绝对值，和的绝对值不超过绝对值的和，每个差又不超过其中最大的一个，所以
 #
 # $$
 # |\text{score}(\Delta)| \;\le\; \Big(\max_{0 \le i < d/2} |h_{i+1} - h_i|\Big) \sum_{u=1}^{d/2} |T_u| .
 # $$
 #
-# 第一个因子只看内容，不看距离；第二个只看距离，不看内容。
+# 第一个因子只看内容，第二个只看距离。
 
 # %% [markdown] lang="en"
 # ### Exercise 4.1 · The whole bound (2 points)
 #
-# Write `decay_bound`, the right-hand side. Mind $h_{d/2} = 0$: the last difference is $0 - h_{d/2-1}$.
+# Write `decay_bound`, the right-hand side. Mind $h_{d/2} = 0$.
 #
-# Hint: Compute the two factors apart. The content gives one number, the distances give `[n]`; only at the end are they
-# multiplied.
-#
-# Hint: For the content: $h_i$ has a conjugate in it, and before you take differences, a 0 has to be appended. For the
-# distances: `walk` gives all $T_u$.
+# Hint: $h_i$ has a conjugate in it, and before you take differences, a 0 has to be appended. `walk` gives all $T_u$.
 
 # %% [markdown] lang="zh"
 # ### 练习 4.1 · 完整的上界（2 分）
 #
-# 写出 `decay_bound`，即不等式的右边。别忘了 $h_{d/2} = 0$：最后一个差是 $0 - h_{d/2-1}$。
+# 写出 `decay_bound`，即不等式的右边。别忘了 $h_{d/2} = 0$。
 #
-# 提示：两个因子分开算：内容给出一个数，距离给出 `[n]` 个；最后才相乘。
-#
-# 提示：内容这边：$h_i$ 里有一个共轭，求差之前要在末尾补一个 0。距离这边：`walk` 给出所有的 $T_u$。
+# 提示：$h_i$ 里有一个共轭，求差之前要在末尾补一个 0。`walk` 给出所有的 $T_u$。
 
 
 # %% nbgrader={"grade_id": "decay_bound", "solution": true}
@@ -265,53 +255,49 @@ with quiet():
 # %% [markdown] lang="en"
 # ## It is a bound, not a law
 #
-# RoFormer's figure 2 plots the distance part, as an average over $u$: $\frac{1}{d/2} \sum_u |T_u|$. It falls over the
-# 250 positions of that figure, with ripples. From this it is often concluded that RoPE makes scores *decay*. That does not follow,
-# for three reasons:
+# RoFormer's figure 2 plots the distance part, $\frac{1}{d/2} \sum_u |T_u|$, which falls over its 250 positions, with
+# ripples. That scores *decay* does not follow, for three reasons:
 #
-# 1. A ceiling that comes down says nothing about a ball that lies on the floor. The content factor can be so large that
+# 1. A ceiling that comes down says nothing about a ball that lies on the floor: the content factor can be so large that
 #    the ceiling is never touched.
-# 2. The ceiling does not keep falling; look at it beyond the figure's edge, below.
-# 3. There are keys that a query likes best at *any* distance you name. You will make one.
+# 2. The ceiling does not keep falling beyond the figure's edge.
+# 3. There are keys that a query likes best at *any* distance you name.
 #
-# For the third, choose each $k_i$ such that all terms of the score are real and positive at the distance $D$
-# that you want. If every pair has $h_i\, e^{\mathrm{j} D\, \theta_i} = |q_i|^2$, the score at $D$ is
-# $\sum_i |q_i|^2$. No key of the same length $\|k\| = \|q\|$ scores more at any distance, by the inequality of Cauchy
-# and Schwarz.
+# For such a key, choose each $k_i$ with $h_i\, e^{\mathrm{j} D\, \theta_i} = |q_i|^2$. The score at the distance $D$ is
+# then $\sum_i |q_i|^2$, and by the inequality of Cauchy and Schwarz no key of the same length $\|k\| = \|q\|$ scores
+# more at any distance.
 
 # %% [markdown] lang="zh"
 # ## 是上界，不是规律
 #
-# RoFormer 的图 2 画的是与距离有关的那部分对 $u$ 的平均，$\frac{1}{d/2} \sum_u |T_u|$。在那幅图的 250 个位置以内，
-# 它起伏着下降。人们常由此断言：RoPE 会让得分*衰减*。其实推不出来，理由有三：
+# RoFormer 的图 2 画的是与距离有关的那部分，$\frac{1}{d/2} \sum_u |T_u|$，在图中的 250 个位置以内，它起伏着下降。由此推
+# 不出得分会*衰减*，理由有三：
 #
-# 1. 天花板在往下降，并不说明地板上的球在动。内容那个因子可以大到让得分永远碰不到天花板。
-# 2. 天花板也不会一直降下去：看看那幅图的边界之外，就在下面。
-# 3. 随便说一个距离，都有一个键，查询恰恰在*那个*距离上最喜欢它。马上你就要造一个。
+# 1. 天花板在往下降，并不说明地板上的球在动：内容那个因子可以大到让得分永远碰不到天花板。
+# 2. 天花板出了那幅图的边界，就不再降了。
+# 3. 随便说一个距离，都有一个键，查询恰恰在*那个*距离上最喜欢它。
 #
-# 说说第三点。设你想要的距离是 $D$；选取各个 $k_i$，让得分的每一项在距离 $D$ 处都是正实数。如果每一对都有
-# $h_i\, e^{\mathrm{j} D\, \theta_i} = |q_i|^2$，那么距离 $D$ 处的得分就是 $\sum_i |q_i|^2$。由柯西–施瓦茨不等式，
-# 长度同为 $\|k\| = \|q\|$ 的键，无论在什么距离，得分都不会更高。
+# 要造这样的键，就让每个 $k_i$ 满足 $h_i\, e^{\mathrm{j} D\, \theta_i} = |q_i|^2$。距离 $D$ 处的得分就
+# 是 $\sum_i |q_i|^2$；由柯西–施瓦茨不等式，长度同为 $\|k\| = \|q\|$ 的键，无论在什么距离，得分都不会更高。
 
 # %% [markdown] lang="en"
 # ### Exercise 4.2 · The key that loves distance (2 points)
 #
-# Write `key_for`. Solve $q_i\, k_i^*\, e^{\mathrm{j} D\, \theta_i} = |q_i|^2 = q_i\, q_i^*$ for
-# $k_i$. (Mind the conjugate.)
+# Write `key_for`: solve $q_i\, k_i^*\, e^{\mathrm{j} D\, \theta_i} = |q_i|^2 = q_i\, q_i^*$ for $k_i$.
 #
-# Hint: Divide both sides by $q_i$. What is left says what $k_i^*$ is, up to a factor of length 1.
+# Hint: Divide both sides by $q_i$: what is left says what $k_i^*$ is, up to a factor of length 1.
 #
-# Hint: That factor goes to the other side with the opposite sign in its exponent. Then take the conjugate of both
-# sides: what becomes of that sign?
+# Hint: Move that factor to the other side, then take the conjugate of both sides: what becomes of the sign in its
+# exponent?
 
 # %% [markdown] lang="zh"
 # ### 练习 4.2 · 喜欢远方的键（2 分）
 #
-# 写出 `key_for`。从 $q_i\, k_i^*\, e^{\mathrm{j} D\, \theta_i} = |q_i|^2 = q_i\, q_i^*$ 解出 $k_i$。（小心共轭。）
+# 写出 `key_for`：从 $q_i\, k_i^*\, e^{\mathrm{j} D\, \theta_i} = |q_i|^2 = q_i\, q_i^*$ 解出 $k_i$。
 #
 # 提示：两边除以 $q_i$，剩下的式子说明 $k_i^*$ 是什么，只差一个长度为 1 的因子。
 #
-# 提示：把这个因子移到另一边，指数变号。然后两边取共轭：这个符号又会怎样？
+# 提示：把这个因子移到另一边，再两边取共轭：指数里的符号会怎样？
 
 
 # %% nbgrader={"grade_id": "key_for", "solution": true}
@@ -380,45 +366,27 @@ headline(figure, f"{finding}\nand a score may peak at distance {int(chosen.argma
 plt.show()
 
 # %% [markdown] lang="en"
-# On the left: after a few thousand positions nothing falls any more (the band spans the least and the largest value of
-# each 1,024 distances). On the right, equal
-# vectors prefer to be near; a random key shows no trend at all; and your key peaks [a thousand tokens
+# Left: after a few thousand positions nothing falls any more (the band spans the values of each 1,024 distances).
+# Right: equal vectors prefer to be near; a random key shows no trend; your key peaks [a thousand tokens
 # away](#walk?key=1000&distance=1000).
 #
-# What does the random key stand for? If the phases of the $h_i$ are independent and uniform, turning them further by
-# $\Delta \theta_i$ leaves them so, and the score has the same distribution at every distance: *for random phases RoPE
-# favours no distance.* That is a statement about random phases and no more. Under assumptions that they call practical, [Wang et al.,
-# 2025](https://arxiv.org/abs/2509.12635) prove a bias by distance. In a trained Gemma 7B, [Barbero et al.,
-# 2024](https://arxiv.org/abs/2410.06205) find heads that use the fast pairs to attend to exactly one distance, and slow
-# pairs that carry meaning; they doubt, as you now may, that decay is why RoPE works.
-#
-# How about equal vectors, the best case for decay? With $q = k$ and $|q_i| = 1$ the score is $\sum_i \cos \Delta
-# \theta_i$. Even that goes [below zero](#walk?key=0&base=10000&distance=4096):
+# In a trained Gemma 7B, [Barbero et al., 2024](https://arxiv.org/abs/2410.06205) find heads that use the fast pairs to
+# attend to exactly one distance, and slow pairs that carry meaning; they doubt that decay is why RoPE works.
 
 # %% [markdown] lang="zh"
-# 左图：过了几千个位置，上界就不再下降（色带的上下沿是每 1,024 个距离里的最大值和最小值）。右图：相等的向量喜欢离得近；随机的键看不出任何趋势；而你造的键，峰值在[一千个
-# token 之外](#walk?key=1000&distance=1000)。
+# 左图：过了几千个位置，上界就不再下降（色带是每 1,024 个距离里的取值范围）。右图：相等的向量喜欢离得近；随机的键看不出
+# 任何趋势；你造的键，峰值在[一千个 token 之外](#walk?key=1000&distance=1000)。
 #
-# 随机的键代表什么？如果各个 $h_i$ 的相位相互独立、均匀分布，再转过 $\Delta \theta_i$ 之后仍然如此，于是得分在每个距离上的
-# 分布都一样：*相位随机时，RoPE 不偏爱任何距离*。这句话说的只是随机相位。
-# [Wang 等，2025](https://arxiv.org/abs/2509.12635) 在他们认为切合实际的假设下证明：得分会有随距离而变的偏置。[Barbero 等，2024](https://arxiv.org/abs/2410.06205) 在训练好的 Gemma 7B 里发现，有的头靠高频对只看某一个固定的
-# 距离，而低频对则用来承载含义；他们怀疑衰减并不是 RoPE 有效的原因，现在你大概也会这样怀疑。
-#
-# 那么相等的向量呢？这对“衰减”的说法最有利了。取 $q = k$ 且 $|q_i| = 1$，得分就是 $\sum_i \cos \Delta \theta_i$。
-# 连它也会[降到零以下](#walk?key=0&base=10000&distance=4096)：
-
-# %%
-same = score(query, query, theta, torch.arange(0, 4097).double())
-print(
-    f"{int((same < 0).sum())} of {len(same):,} distances score negative; the first is {int((same < 0).nonzero()[0])}."
-)
+# [Barbero 等，2024](https://arxiv.org/abs/2410.06205) 在训练好的 Gemma 7B 里发现，有的头靠高频对只看某一个固定的距离，
+# 而低频对则用来承载含义；他们怀疑衰减并不是 RoPE 有效的原因。
 
 # %% [markdown] lang="en"
 # ## What a larger base buys
 #
-# That sum has a meaning for keys in general. Let the components of $q$ be independent with mean 0 and variance
-# $\sigma^2$, let one key be *similar*, $k' = q + \varepsilon$, and another *random*, $k$; $\varepsilon$ and $k$ have
-# mean 0 and do not depend on $q$. Then, with $\mathbb E$ for the mean,
+# With $q = k$ and $|q_i| = 1$ the score is $\sum_i \cos \Delta \theta_i$, a sum with a meaning for other keys too. Let
+# the components of $q$ be independent with mean 0 and variance $\sigma^2$, let one key be *similar*,
+# $k' = q + \varepsilon$, and another *random*, $k$; $\varepsilon$ and $k$ have mean 0 and do not depend on $q$. Then,
+# with $\mathbb E$ for the mean,
 #
 # $$
 # \mathbb E\big[\text{score}(q, k') - \text{score}(q, k)\big]
@@ -427,20 +395,20 @@ print(
 # $$
 #
 # since the terms with $\varepsilon$ and $k$ vanish on average, and $|q_i|^2$ is the sum of two squares, each of mean
-# $\sigma^2$. Where the sum is negative, *a similar key scores lower than a random one* on average.
-# [Men et al., 2024](https://arxiv.org/abs/2405.14591v1) ask that this not happen within the context, and conclude that
-# the base bounds the context length.
+# $\sigma^2$. Where the sum is negative, *a similar key scores lower than a random one* on average. [Men et al.,
+# 2024](https://arxiv.org/abs/2405.14591v1) ask that this not happen within the context: so the base bounds the context
+# length.
 #
-# The base $b$ sets the slow end: $\theta_{d/2-1} = b^{-(d-2)/d}$, nearly $1/b$. Llama 2 has $b = 10^4$, Llama 3
-# $b = 5 \cdot 10^5$ ([arXiv:2407.21783](https://arxiv.org/abs/2407.21783v3), section 3.2), a value that
-# [Xiong et al., 2023](https://arxiv.org/abs/2309.16039) had found to serve up to 32,768 positions.
+# The base sets the slow end: $\theta_{d/2-1} = b^{-(d-2)/d}$, nearly $1/b$. Llama 2 has $b = 10^4$, Llama 3
+# $b = 5 \cdot 10^5$ ([arXiv:2407.21783](https://arxiv.org/abs/2407.21783v3), section 3.2), which [Xiong et al.,
+# 2023](https://arxiv.org/abs/2309.16039) had found to serve up to 32,768 positions.
 
 # %% [markdown] lang="zh"
 # ## 更大的底数换来什么
 #
-# 这个和对一般的键也有意义。设 $q$ 的各分量相互独立，均值为 0，方差为 $\sigma^2$；一个键与它*相似*，
-# $k' = q + \varepsilon$，另一个键 $k$ 是*随机*的；$\varepsilon$ 与 $k$ 的均值为 0，且与 $q$ 无关。
-# 均值记作 $\mathbb E$，于是
+# 当 $q = k$ 且 $|q_i| = 1$ 时，得分是 $\sum_i \cos \Delta \theta_i$；这个和对别的键也有意义。设 $q$ 的各分量相互独立，
+# 均值为 0，方差为 $\sigma^2$；一个键与它*相似*，$k' = q + \varepsilon$，另一个键 $k$ 是*随
+# 机*的；$\varepsilon$ 与 $k$ 的均值为 0，且与 $q$ 无关。均值记作 $\mathbb E$，于是
 #
 # $$
 # \mathbb E\big[\text{score}(q, k') - \text{score}(q, k)\big]
@@ -448,13 +416,13 @@ print(
 # = 2 \sigma^2 \sum_{i=0}^{d/2-1} \cos \Delta \theta_i ,
 # $$
 #
-# 因为含 $\varepsilon$ 和 $k$ 的项平均为零，而 $|q_i|^2$ 是两个平方之和，每个的均值都是 $\sigma^2$。
-# 凡是这个和为负的地方，平均而言，*相似的键得分反而比随机的键低*。
-# [Men 等，2024](https://arxiv.org/abs/2405.14591v1) 要求在上下文之内不出现这种情况，由此得出：底数限定了上下文的长度。
+# 因为含 $\varepsilon$ 和 $k$ 的项平均为零，而 $|q_i|^2$ 是两个平方之和，每个的均值都是 $\sigma^2$。凡是这个和为负的地
+# 方，平均而言，*相似的键得分反而比随机的键低*。[Men 等，2024](https://arxiv.org/abs/2405.14591v1) 要求在上下文之内不出
+# 现这种情况：底数因此限定了上下文的长度。
 #
-# 底数 $b$ 决定慢的那一端：$\theta_{d/2-1} = b^{-(d-2)/d}$，接近 $1/b$。Llama 2 取 $b = 10^4$，Llama 3 取
-# $b = 5 \cdot 10^5$（[arXiv:2407.21783](https://arxiv.org/abs/2407.21783v3)，3.2 节）；
-# [Xiong 等，2023](https://arxiv.org/abs/2309.16039) 此前已发现，这个值可以用到 32,768 个位置。
+# 底数决定慢的那一端：$\theta_{d/2-1} = b^{-(d-2)/d}$，接
+# 近 $1/b$。Llama 2 取 $b = 10^4$，Llama 3 取 $b = 5 \cdot 10^5$（[arXiv:2407.21783](https://arxiv.org/abs/2407.21783v3)，3.2 节）；[Xiong 等，2023](https://arxiv.org/abs/2309.16039) 此
+# 前已发现，这个值可以用到 32,768 个位置。
 
 # %%
 far = torch.arange(1, 131_073).double()
@@ -476,80 +444,67 @@ headline(figure, f"Similar keys first lose at distance {firsts[0]:,};\nwith the 
 plt.show()
 
 # %% [markdown] lang="en"
-# The dot and the square mark where each curve first falls below zero: more than ten times as far out with the base
-# [500,000](#walk?key=0&base=500000&distance=4096) as with [10,000](#walk?key=0&base=10000&distance=4096).
+# The marks, where the curves first fall below zero, are more than ten times apart,
+# [500,000](#walk?key=0&base=500000&distance=4096) against [10,000](#walk?key=0&base=10000&distance=4096).
 #
-# Nothing is free. A larger base slows all pairs but the first, so more of them barely move within a short text and say
-# little about position there. And the base is part of what a model has learnt: to change it is to change the angles
-# that it knows. When that can be done all the same is the theme of [notebook 5](5_longer_contexts.ipynb).
+# A larger base slows all pairs but the first, so fewer tell near positions apart. And a model has learnt its angles:
+# when the base can be changed all the same is the theme of [notebook 5](5_longer_contexts.ipynb).
 #
 # ## Where the bits go
 #
-# All this assumed exact angles. A float has a fixed number of significant bits $\nu$: 24 in float32, 11 in float16, 8 in
-# bfloat16. Numbers between $2^a$ and $2^{a+1}$ are $2^{a+1-\nu}$ apart, so rounding to the nearest makes a relative error
-# of at most $2^{-\nu}$. Two consequences:
+# A float has a fixed number of significant bits $\nu$: 24 in float32, 11 in float16, 8 in bfloat16. Rounding to the
+# nearest makes a relative error of at most $2^{-\nu}$. Two consequences:
 #
-# - **Positions.** Whole numbers up to $2^\nu$ are exact. In bfloat16 that ends at 256: 257 does not exist. From 2,048 to
-#   4,096 only every 16th position does.
-# - **Angles.** An angle is rounded *relatively*, and a cosine reads it *absolutely*. An error of $2^{-\nu}\, p\,\theta$
-#   is harmless while it is small against one radian; at an angle of $2^\nu$ radians it may be a whole one, and the cosine
-#   says next to nothing.
-#
-# Pair 0 has $\theta_0 = 1$, so its angle is as large as the position.
+# - **Positions.** Whole numbers up to $2^\nu$ are exact. In bfloat16 that ends at 256: 257 does not exist. From 2,048
+#   to 4,096 only every 16th position does.
+# - **Angles.** An angle is rounded *relatively*, and a cosine reads it *absolutely*: at an angle of $2^\nu$ radians the
+#   error may be a whole one, and the cosine says next to nothing. Pair 0 has $\theta_0 = 1$, so its angle is as large
+#   as the position.
 
 # %% [markdown] lang="zh"
-# 两条曲线第一次跌到零以下的地方（圆点和方块）相差十倍以上：底数
-# [500,000](#walk?key=0&base=500000&distance=4096) 的比底数 [10,000](#walk?key=0&base=10000&distance=4096) 的远。
+# 两个标记是曲线第一次跌到零以下的地方，底数 [500,000](#walk?key=0&base=500000&distance=4096) 的
+# 比 [10,000](#walk?key=0&base=10000&distance=4096) 的远十倍以上。
 #
-# 天下没有免费的午餐。底数一大，除第 0 对以外所有的特征对都变慢了，在短文本里几乎不动的特征对就更多，它们说不出多少位置信息。
-# 而且底数是模型学到的东西的一部分：改底数，就是改掉模型认识的角度。什么时候可以这样改，
+# 底数一大，除第 0 对以外都变慢了，能区分近处位置的就更少。而且模型认识的是学过的那些角度：什么时候可以改底数，
 # 是[第 5 节](5_longer_contexts.ipynb)的主题。
 #
 # ## 比特丢在哪里
 #
-# 到此为止，角度都是精确的。浮点数的有效位数 $\nu$ 是固定的：float32 有 24 位，float16 有 11 位，bfloat16 只有 8 位。
-# $2^a$ 与 $2^{a+1}$ 之间的数，间隔为 $2^{a+1-\nu}$，所以舍入到最近的数，相对误差至多为 $2^{-\nu}$。由此有两个后果：
+# 浮点数的有效位数 $\nu$ 是固定的：float32 有 24 位，float16 有 11 位，bfloat16 只有 8 位。舍入到最近的数，相对误差至多
+# 为 $2^{-\nu}$。由此有两个后果：
 #
-# - **位置**：$2^\nu$ 以内的整数都是精确的。bfloat16 到 256 为止：没有 257 这个数。从 2,048 到 4,096，每 16 个位置
-#   才有一个能表示。
-# - **角度**：角度的舍入误差是*相对*的，余弦看的却是*绝对*误差。误差 $2^{-\nu}\, p\,\theta$ 远小于 1 弧度时无妨；
-#   角度到了 $2^\nu$ 弧度，误差可达整整 1 弧度，余弦就几乎说不出什么了。
-#
-# 第 0 对的 $\theta_0 = 1$，它的角度就和位置一样大。
+# - **位置**：$2^\nu$ 以内的整数都是精确的。bfloat16 到 256 为止：没有 257 这个数。从 2,048 到 4,096，每 16 个位置才有一
+#   个能表示。
+# - **角度**：角度的舍入误差是*相对*的，余弦看的却是*绝对*误差：角度到了 $2^\nu$ 弧度，误差可达整整 1 弧度，余弦就几乎说
+#   不出什么了。第 0 对的 $\theta_0 = 1$，它的角度就和位置一样大。
 
 # %% [markdown] lang="en"
 # ### Exercise 4.3 · The error of each rounding (3 points)
 #
-# Three things can be rounded on the way to $\cos p\,\theta_i$ and $\sin p\,\theta_i$: the frequencies, the position,
-# and their product, the angle. Write `table_error`:
+# On the way to $\cos p\,\theta_i$ and $\sin p\,\theta_i$, the frequencies, the position and their product, the angle,
+# can be rounded. Write `table_error`:
 #
 # 1. Round the frequencies to the dtype `frequencies_in`, the position to `positions_in`; multiply **in float64**.
-# 2. Round the product to `angles_in`; take cosines and sines **in float64**, so that no other error comes in.
-# 3. Compare with the exact values: no rounding, float64. Return the largest absolute error over all pairs, of cosine
-#    or sine, whichever is larger.
+# 2. Round the product to `angles_in`; take cosines and sines **in float64**.
+# 3. Compare with the exact values in float64: return the largest absolute error over all pairs, of cosine or sine.
 #
 # `x.to(dtype)` rounds, `.double()` brings the rounded value back to float64.
 #
-# Hint: Follow the list step by step. At each of the three places a number is rounded, and at once brought back to
-# float64; with the default dtypes nothing happens there.
-#
-# Hint: The position is a plain `int`, and only tensors can be rounded: make it a tensor of float64 first.
+# Hint: Only tensors can be rounded: make the position a tensor of float64 first.
 
 # %% [markdown] lang="zh"
 # ### 练习 4.3 · 每一种舍入的误差（3 分）
 #
-# 计算 $\cos p\,\theta_i$ 和 $\sin p\,\theta_i$ 时，有三处可能舍入：频率、位置，以及它们的乘积，也就是角度。
-# 写出 `table_error`：
+# 计算 $\cos p\,\theta_i$ 和 $\sin p\,\theta_i$ 时，频率、位置，以及它们的乘积，也就是角度，都可能舍入。写
+# 出 `table_error`：
 #
 # 1. 把频率舍入到 dtype `frequencies_in`，把位置舍入到 `positions_in`；**用 float64** 相乘。
-# 2. 把乘积舍入到 `angles_in`；**用 float64** 求余弦和正弦，以免混进别的误差。
-# 3. 与精确值比较（不舍入，float64）。返回所有的特征对里余弦或正弦的最大绝对误差，取二者中较大的。
+# 2. 把乘积舍入到 `angles_in`；**用 float64** 求余弦和正弦。
+# 3. 与 float64 的精确值比较，返回所有的特征对里余弦或正弦的最大绝对误差。
 #
 # `x.to(dtype)` 完成舍入，`.double()` 把舍入后的值带回 float64。
 #
-# 提示：照着清单一步步来。三个地方各有一个数要舍入，舍入之后马上变回 float64；用默认类型时，那里什么也不发生。
-#
-# 提示：位置是普通的 `int`，而能舍入的只有张量：先把它变成 float64 的张量。
+# 提示：能舍入的只有张量：先把位置变成 float64 的张量。
 
 
 # %% nbgrader={"grade_id": "table_error", "solution": true}
@@ -647,56 +602,45 @@ for dtype, bits in ((torch.float32, 24), (torch.float16, 11), (torch.bfloat16, 8
 assert max(shown["bf16 cosines, from exact angles"]) < 0.002
 assert torch.finfo(torch.float32).eps * 2 ** math.floor(math.log2(1e7 * theta[1])) == 1
 # %% [markdown] lang="en"
-# A difference of two cosines cannot exceed 2, and bfloat16 comes near it: no information is left. The last row is the
-# good news: rounding the *finished* cosine costs less than 0.002, the same everywhere. So
+# A difference of two cosines cannot exceed 2, and bfloat16 comes near it: no information is left. But rounding the
+# *finished* cosine (last row) costs less than 0.002, the same everywhere. So
 #
 # > compute positions, frequencies, angles, cosines and sines in float32; round the tables, if at all, at the end.
 #
-# Libraries have learnt this the hard way. [transformers#29285](https://github.com/huggingface/transformers/pull/29285)
-# found Llama and Gemma computing angles in bfloat16 under autocast, with visibly worse training;
-# [vllm#863](https://github.com/vllm-project/vllm/issues/863) asks for the same.
-# Three traps remain: `model.to(torch.bfloat16)` rounds *buffers*, and with them frequencies registered as one;
-# `torch.arange(n, dtype=x.dtype)` makes bfloat16 positions without a warning; and positions times frequencies, written as a
-# matrix product, may be multiplied in TF32 on a GPU if `torch.set_float32_matmul_precision("high")` is set: 11 significant
-# bits, so positions beyond 2,048 are rounded ([transformers#48450](https://github.com/huggingface/transformers/pull/48450)).
+# [transformers#29285](https://github.com/huggingface/transformers/pull/29285) found Llama and Gemma computing angles in
+# bfloat16 under autocast, with visibly worse training. Three traps remain: `model.to(torch.bfloat16)` rounds *buffers*,
+# and with them frequencies registered as one; `torch.arange(n, dtype=x.dtype)` makes bfloat16 positions without a
+# warning; and if `torch.set_float32_matmul_precision("high")` is set, a GPU may multiply positions and frequencies in
+# TF32: 11 significant bits, so positions beyond 2,048 are rounded
+# ([transformers#48450](https://github.com/huggingface/transformers/pull/48450)).
 #
-# **Float32 fails too**, only later: at position $10^7$, which some models of today advertise, the angle of pair 1 is
-# rounded to whole radians. There, make the *tables* in float64 and round only the finished cosines and sines.
+# **Float32 fails too**, only later: at position $10^7$ the angle of pair 1 is rounded to whole radians. There, make the
+# *tables* in float64.
 
 # %% [markdown] lang="zh"
-# 两个余弦之差不会超过 2，bfloat16 已经接近 2：信息全没了。最后一行是好消息：把*算好的*余弦舍入，代价不到 0.002，
-# 在哪里都一样。所以：
+# 两个余弦之差不会超过 2，bfloat16 已经接近 2：信息全没了。但把*算好的*余弦舍入（最后一行），代价不到 0.002，在哪里都一
+# 样。所以：
 #
 # > 位置、频率、角度、余弦和正弦都用 float32 计算；真要舍入，就在最后舍入算好的表。
 #
-# 各个库都为此吃过苦头。[transformers#29285](https://github.com/huggingface/transformers/pull/29285) 发现 Llama 和
-# Gemma 在 autocast 之下用 bfloat16 算角度，训练明显变差；
-# [vllm#863](https://github.com/vllm-project/vllm/issues/863) 提出了同样的要求。还有三个陷阱：
-# `model.to(torch.bfloat16)` 会舍入*缓冲区*（buffer），注册成缓冲区的频率也就跟着被舍入；
-# `torch.arange(n, dtype=x.dtype)` 会不声不响地造出 bfloat16 的位置；把位置乘频率写成矩阵乘法时，如果设置了
-# `torch.set_float32_matmul_precision("high")`，有的 GPU 会用 TF32 来乘，它只有 11 个有效位，2,048 以上的位置就被舍入了
-# （[transformers#48450](https://github.com/huggingface/transformers/pull/48450)）。
+# [transformers#29285](https://github.com/huggingface/transformers/pull/29285) 发现 Llama 和 Gemma 在 autocast 之下
+# 用 bfloat16 算角度，训练明显变差。还有三个陷阱：`model.to(torch.bfloat16)` 会舍入*缓冲区*（buffer），注册成缓冲区的频
+# 率也就跟着被舍入；`torch.arange(n, dtype=x.dtype)` 会不声不响地造出 bfloat16 的位置；如果设置
+# 了 `torch.set_float32_matmul_precision("high")`，有的 GPU 会用 TF32 来乘位置和频率，它只有 11 个有效位，2,048 以上的位
+# 置就被舍入了（[transformers#48450](https://github.com/huggingface/transformers/pull/48450)）。
 #
-# **float32 也会失灵**，只是来得晚些：到了位置 $10^7$（如今有的模型就这样宣传），第 1 对的角度已经舍入到整数个弧度。那时，
-# *表*要用 float64 来算，只舍入算好的余弦和正弦。
+# **float32 也会失灵**，只是来得晚些：到了位置 $10^7$，第 1 对的角度已经舍入到整数个弧度。那时，*表*要用 float64 来算。
 
 # %% [markdown] lang="en"
-# Does a model get used to rounded numbers if it is trained with them? To rounded frequencies, yes: they are a RoPE with
-# slightly different $\theta_i$. With rounded positions or angles no score depends on the distance alone, and it is none.
+# Can a model learn with rounded numbers? With rounded frequencies, yes: they are a RoPE with slightly different
+# $\theta_i$. With rounded positions or angles, scores depend on more than the distance; so they do, a little, where
+# rotated queries and keys are *stored* in bfloat16 ([Wang et al., 2024](https://arxiv.org/abs/2411.13476)).
 #
-# Even with a perfect table, rotated queries and keys are usually *stored* in bfloat16, and each rounds on its own. That
-# error does not grow with position as the above do, but it depends on $m$ and $n$ and not on $m - n$ alone. [Wang et
-# al., 2024](https://arxiv.org/abs/2411.13476) measure how it adds up over long contexts.
-#
-# **Next:** [notebook 5](5_longer_contexts.ipynb) takes a model trained on 4,096 positions and asks what must change to
-# read 32,768.
+# **Next:** [notebook 5](5_longer_contexts.ipynb): what must change for a model trained on 4,096 positions to read
+# 32,768?
 
 # %% [markdown] lang="zh"
-# 用舍入过的数训练，模型会不会习惯？频率舍入，会：那仍是一个 RoPE，只是 $\theta_i$ 略有不同。位置或角度舍入，不会：得分不再只取决于距离，
-# 那就不是 RoPE 了。
+# 模型能不能用舍入过的数来学？频率舍入，能：那仍是一个 RoPE，只是 $\theta_i$ 略有不同。位置或角度舍入，得分就不再只取决
+# 于距离；旋转之后的查询和键*存成* bfloat16，也会略微如此（[Wang 等，2024](https://arxiv.org/abs/2411.13476)）。
 #
-# 就算表是精确的，旋转之后的查询和键通常也*存成* bfloat16，各自舍入。这种误差不像上面那些随位置增长，
-# 但它取决于 $m$ 和 $n$ 本身，而不只是 $m - n$。[Wang 等，2024](https://arxiv.org/abs/2411.13476) 测量了它在长上下文中
-# 如何累积。
-#
-# **下一节：**[第 5 节](5_longer_contexts.ipynb)拿一个在 4,096 个位置上训练的模型，看看要改什么才能读 32,768 个位置。
+# **下一节：**[第 5 节](5_longer_contexts.ipynb)：在 4,096 个位置上训练的模型，要改什么才能读 32,768 个位置？

@@ -1,15 +1,17 @@
 # %% [markdown] lang="en"
 # # In brief · Rotary embeddings in a quarter of an hour
 #
-# Attention reads all words at once. How does it know which came first? Llama, Qwen, DeepSeek and Gemma *turn* the query and
-# the key of each word, like the hands of clocks, and the later the word stands, the further. This page shows why, in a
-# quarter of an hour and with code that runs; the nine notebooks derive, test and doubt each step. You need to know what attention computes.
+# Attention reads all words at once. How does it know which came first? Llama, Qwen, DeepSeek and Gemma *turn* the query
+# and the key of each word, like the hands of clocks, and the later the word, the further. This page shows why, in a
+# quarter of an hour and with code that runs; the nine notebooks derive and test each step. You need to know what
+# attention computes.
 
 # %% [markdown] lang="zh"
 # # 简明版 · 一刻钟读懂 RoPE
 #
-# 注意力一下子读进所有的词，怎么知道谁先谁后？Llama、Qwen、DeepSeek、Gemma 的办法是*转*：每个词的查询和键像钟的指针，词越靠后，转得越多。
-# 这一页用一刻钟，配上能运行的代码，说明为什么；九节 notebook 把每一步推导、检验、质疑一遍。你只需要知道注意力怎么算。
+# 注意力一下子读进所有的词，怎么知道谁先谁后？Llama、Qwen、DeepSeek、Gemma 的办法是*转*：每个词的查询和键像钟的指针，词
+# 越靠后，转得越多。这一页用一刻钟，配上能运行的代码，说明为什么；九节 notebook 把每一步推导、检验一遍。你只需要知道注意
+# 力怎么算。
 
 # %%
 import math
@@ -41,24 +43,24 @@ use_style()
 # %% [markdown] lang="en"
 # ## Attention is blind to order
 #
-# Take one attention head with any weights. Each row below is what it makes of one word. Let [the words change
+# Each row below is what one attention head makes of one word. Let [the words change
 # places](#order?words=man+bites+dog&attention=plain), then [add positions](#order?words=man+bites+dog&attention=added).
 #
 # <!-- touch: order -->
 #
-# Whoever bites whom, "dog" comes out the same: without positions a sentence is a bag of words. (A causal mask lets a little
-# order through: a word can notice how few it sees. [Notebook 0](0_why_position.ipynb) has more.) The same in code:
+# Whoever bites whom, "dog" comes out the same: without positions a sentence is a bag of words. (A causal mask lets a
+# little order through: [notebook 0](0_why_position.ipynb).) The same in code:
 
 # %% [markdown] lang="zh"
 # ## 注意力看不见词序
 #
-# 随便取一个注意力头。下面每一行是它由一个词算出的东西。请[让词交换位置](#order?words=man+bites+dog&attention=plain)，
+# 下面每一行是一个注意力头由一个词算出的东西。请[让词交换位置](#order?words=man+bites+dog&attention=plain)，
 # 再[加上位置](#order?words=man+bites+dog&attention=added)。
 #
 # <!-- touch: order -->
 #
-# 不管谁咬谁，“狗”（dog）的结果都一样：没有位置，句子就只是一袋词。（因果掩码会漏进一点词序：一个词察觉得到自己看见的词有多少。
-# 详见[第 0 节](0_why_position.ipynb)。）写成代码：
+# 不管谁咬谁，“狗”（dog）的结果都一样：没有位置，句子就只是一袋词。（因果掩码会漏进一点词
+# 序：[第 0 节](0_why_position.ipynb)。）写成代码：
 
 # %%
 generator = torch.Generator().manual_seed(0)
@@ -80,17 +82,17 @@ assert apart < 1e-6, "The order of the words changes nothing."
 # %% [markdown] lang="en"
 # ## Turn, do not add
 #
-# What should a position do? Make *the score depend on what two words are and on how far apart they stand*, and on nothing
-# else. The obvious way is to **add** a code for its position, $\mathrm{PE}(m)$ at position $m$, to each word; here, to query and key.
-# It does not do it. Multiply out the score of the query at $m$ and the key at $n$: of its four parts, one knows no position, two know
-# one each, and only the last knows the distance ([notebook 1](1_before_rope.ipynb)).
+# What should a position do? Make *the score depend on what two words are and on how far apart they stand*, and on
+# nothing else. **Adding** a code for the position to each word, $\mathrm{PE}(m)$ at position $m$ (here, to query and
+# key), does not do it. Multiply out the score: of its four parts, one knows no position, two know one each, and only
+# the last knows the distance ([notebook 1](1_before_rope.ipynb)).
 
 # %% [markdown] lang="zh"
 # ## 要转，不要加
 #
-# 位置应当起什么作用？让*得分只取决于两个词是什么、相距多远*，此外什么都不看。最直接的办法，是给每个词（这里是查询和键）**加**上一个
-# 表示位置的编码，位置 $m$ 处是 $\mathrm{PE}(m)$。这样做不到。把 $m$ 处的查询和 $n$ 处的键的得分乘开：四项里，一项不知道位置，两项各知道一个位置，只有最后一项知道距离
-# （[第 1 节](1_before_rope.ipynb)）。
+# 位置应当起什么作用？让*得分只取决于两个词是什么、相距多远*，此外什么都不看。给每个词（这里是查询和键）**加**上一个表示
+# 位置的编码，位置 $m$ 处是 $\mathrm{PE}(m)$，这样做不到。把得分乘开：四项里，一项不知道位置，两项各知道一个位置，只有最
+# 后一项知道距离（[第 1 节](1_before_rope.ipynb)）。
 
 # %%
 q, k = torch.randn(2, 32, generator=generator)  # of two words, wherever they stand
@@ -115,49 +117,50 @@ headline(figure, "A position that is added also leaves stripes, which know one p
 plt.show()
 
 # %% [markdown] lang="en"
-# **Turning** does it. Let a matrix $R_m$ turn the query $q$ by an angle that grows with its position $m$, and let $R_n$ do the
-# same to the key $k$ at position $n$. To transpose a rotation is to turn back, and turns add up, so
+# **Turning** does it. Let a matrix $R_m$ turn the query $q$ by an angle that grows with its position $m$, and let $R_n$
+# do the same to the key $k$. To transpose a rotation is to turn back, and turns add up, so
 #
 # $$
 # (R_m q)^\top (R_n k) = q^\top R_m^\top R_n\, k = q^\top R_{n-m}\, k .
 # $$
 #
-# Two positions go in, and only $n - m$ comes out, the distance. [Move both words along](#clock?pairs=one&m=32&n=25), and the angle between the
-# hands stays. A query has more than two numbers: [take them in pairs](#clock?pairs=four), each a hand with a speed of its own, and add up what each pair gives.
+# Two positions go in, and only $n - m$ comes out, the distance. [Move both words along](#clock?pairs=one&m=32&n=25),
+# and the angle between the hands stays. A query has more than two numbers: [take them in pairs](#clock?pairs=four),
+# each a hand with a speed of its own, and add up.
 #
 # <!-- touch: clock -->
 #
-# This is the **rotary position embedding**, RoPE ([Su et al., 2021](https://arxiv.org/abs/2104.09864v5)). If positions are
-# put into query and key alike, and position 0 changes nothing, there is no other way to have such scores for *all* queries
-# and keys: each is a rotation in some basis. (With one exception, a feature that flips its sign at every step.
-# [Notebook 2](2_deriving_rope.ipynb) proves it in four steps, and lets query and key differ: that gives ALiBi.)
+# This is the **rotary position embedding**, RoPE ([Su et al., 2021](https://arxiv.org/abs/2104.09864v5)). If positions
+# are put into query and key alike, and position 0 changes nothing, it is the only way to have such scores for *all*
+# queries and keys. (In some basis, and with one exception, a feature that flips its sign at every step: [notebook
+# 2](2_deriving_rope.ipynb) proves it.)
 #
 # ## All of it in code
 #
-# Why several speeds? A single hand comes round and nearly repeats itself. So, of the $d/2$ pairs that $d$ numbers make, pair $i$,
-# counted from 0, turns by $\theta_i = b^{-2i/d}$ radians from one position to the next. The
-# base $b$ was 10,000 at first.
+# Why several speeds? A single hand comes round and nearly repeats itself. So, of $d/2$ pairs, pair $i$, counted from 0,
+# turns by $\theta_i = b^{-2i/d}$ radians from one position to the next. The base $b$ was 10,000 at first.
 
 # %% [markdown] lang="zh"
-# **转**就做得到。让矩阵 $R_m$ 把查询 $q$ 转过一个随位置 $m$ 增长的角度，位置 $n$ 上的键 $k$ 也由 $R_n$ 同样转动。
-# 旋转的转置就是转回去，转过的角度又可以相加，所以
+# **转**就做得到。让矩阵 $R_m$ 把查询 $q$ 转过一个随位置 $m$ 增长的角度，键 $k$ 也由 $R_n$ 同样转动。旋转的转置就是转回
+# 去，转过的角度又可以相加，所以
 #
 # $$
 # (R_m q)^\top (R_n k) = q^\top R_m^\top R_n\, k = q^\top R_{n-m}\, k .
 # $$
 #
-# 进去的是两个位置，出来的只有 $n - m$，也就是距离。[把两个词一起往后挪](#clock?pairs=one&m=32&n=25)，指针之间的夹角不变。查询不止两个数：
-# [两两配成对](#clock?pairs=four)，每一对是一根指针，各有各的转速；各对得到的加起来，就是得分。
+# 进去的是两个位置，出来的只有 $n - m$，也就是距离。[把两个词一起往后挪](#clock?pairs=one&m=32&n=25)，指针之间的夹角不
+# 变。查询不止两个数：[两两配成对](#clock?pairs=four)，每一对是一根指针，各有各的转速，结果相加。
 #
 # <!-- touch: clock -->
 #
-# 这就是**旋转位置编码**，RoPE（[苏剑林等，2021](https://arxiv.org/abs/2104.09864v5)）。如果查询和键以同样的办法放进位置，位置 0
-# 又什么都不改变，那么要对*所有*的查询和键都得到这种得分，没有别的办法：换一组基看，全是旋转。（唯一的例外：可以有一个特征
-# 每走一步变一次号。[第 2 节](2_deriving_rope.ipynb)用四步证明了这一点，还让查询和键用不同的办法：那样会得到 ALiBi。）
+# 这就是**旋转位置编码**，RoPE（[苏剑林等，2021](https://arxiv.org/abs/2104.09864v5)）。如果查询和键以同样的办法放进位
+# 置，位置 0 又什么都不改变，那么要对*所有*的查询和键都得到这种得分，没有别的办法。（换一组基看都是旋转，唯一的例外是可
+# 以有一个特征每走一步变一次号：[第 2 节](2_deriving_rope.ipynb)证明了这一点。）
 #
 # ## 全部代码
 #
-# 为什么要有几种转速？一根指针转一圈就几乎回到原处，开始重复。所以 $d$ 个数凑成的 $d/2$ 对里，每往后一个位置，第 $i$ 对（从 0 数起）转过 $\theta_i = b^{-2i/d}$ 弧度。底数 $b$ 最初是 10,000。
+# 为什么要有几种转速？一根指针转一圈就几乎回到原处，开始重复。所以 $d/2$ 对里，每往后一个位置，第 $i$ 对（从 0 数起）转
+# 过 $\theta_i = b^{-2i/d}$ 弧度。底数 $b$ 最初是 10,000。
 
 
 # %%
@@ -178,38 +181,26 @@ rounds = 2 * math.pi / theta
 print(f"Pair 0 goes round once in {rounds[0]:.1f} positions, pair 63 in {rounds[63]:,.0f}")
 
 # %% [markdown] lang="en"
-# Nothing in this is learned. Every layer turns its queries and keys. Values stay as they are: what attention mixes would
-# come out turned by where it stood, with nothing to turn it back. (Which numbers make a pair is a matter of taste, the two
-# halves here, neighbours elsewhere. But weights trained with the one do not work with the other: [notebook
-# 3](3_three_implementations.ipynb) converts them.)
-#
-# Here are all scores of two dozen words, a row for each query. If a score knows the distance alone, each diagonal has one colour:
-# so it is with [RoPE](#diagonals?code=RoPE&words=alike), and not with [sinusoids added](#diagonals?code=sinusoids&words=alike).
-# If [the words differ](#diagonals?code=RoPE&words=different), so do the scores; but the turn between query and key stays.
-#
-# <!-- touch: diagonals -->
+# Nothing in this is learned. Every layer turns its queries and keys. Values stay: what attention mixes would come out
+# turned, with nothing to turn it back. (Which numbers make a pair differs, the two halves here, neighbours elsewhere,
+# and weights trained with the one do not work with the other: [notebook 3](3_three_implementations.ipynb) converts
+# them.)
 #
 # ## What distance does to a score
 #
-# Let the key equal the query, and all pairs be equally long. Then the score is a sum of cosines, one for each pair. They are
-# all 1 where the two stand together, and agree less farther apart, with many ups and downs. A random key scores 0
-# on average. (The line below is the mean near a distance, the band goes from the lowest score to the highest.)
+# Let the key equal the query, and all pairs be equally long. Then the score is a sum of cosines, all 1 where the two
+# stand together, which agree less farther apart, with many ups and downs. A random key scores 0 on average. (The line
+# below is the mean near a distance, the band goes from the lowest score to the highest.)
 
 # %% [markdown] lang="zh"
-# 这里面没有什么要学的。每一层都旋转自己的查询和键。值不动：转了的话，注意力混出来的东西也按各自的位置转过了，却没有什么把它
-# 转回去。（哪两个数凑成一对，各家不同：这里是前后两半，别处是相邻的两个。但是按一种配对训练的权重，换成另一种配对就不能用：
-# [第 3 节](3_three_implementations.ipynb)讲怎样转换。）
-#
-# 下面是二十四个词的所有得分，每个查询一行。如果得分只看距离，每条对角线就只有一种颜色：[RoPE](#diagonals?code=RoPE&words=alike) 是
-# 这样，[加上正弦](#diagonals?code=sinusoids&words=alike)就不是。如果[词各不相同](#diagonals?code=RoPE&words=different)，
-# 得分也就不同，但查询和键之间的转角不变。
-#
-# <!-- touch: diagonals -->
+# 这里面没有什么要学的。每一层都旋转自己的查询和键。值不动：转了的话，注意力混出来的东西也转过了，却没有什么把它转回去。
+# （哪两个数凑成一对，各家不同：这里是前后两半，别处是相邻的两个；按一种配对训练的权重，换成另一种就不能
+# 用：[第 3 节](3_three_implementations.ipynb)讲怎样转换。）
 #
 # ## 距离怎样影响得分
 #
-# 设键与查询相同，各对一样长。这时得分是一些余弦之和，每对一个。两者在同一处时，余弦都是 1；隔得远了，它们就不那么一致，一路
-# 起起伏伏。随机的键平均得 0 分。（下图的线是某个距离附近的平均，色带从最低的得分到最高的得分。）
+# 设键与查询相同，各对一样长。这时得分是一些余弦之和：两者在同一处时都是 1，隔得远了就不那么一致，一路起起伏伏。随机的键
+# 平均得 0 分。（下图的线是某个距离附近的平均，色带从最低的得分到最高的得分。）
 
 # %%
 distances = torch.arange(1, 100_001, dtype=torch.float64)
@@ -236,48 +227,49 @@ plt.show()
 assert later > 10 * first
 
 # %% [markdown] lang="en"
-# This larger base moves the point out by more than ten times, one reason why models for long texts have one. (This is for
-# equal keys. Other keys need not score less when they are far: there are some that score most there. And positions and
-# angles do not belong in bfloat16: [notebook 4](4_decay_and_precision.ipynb).)
+# This larger base moves the point out by more than ten times, one reason why models for long texts have one. (Other
+# keys need not score less when they are far. And positions and angles do not belong in bfloat16: [notebook
+# 4](4_decay_and_precision.ipynb).)
 #
 # ## Beyond the trained length
 #
-# Let $L$ be the longest distance in training. Pair $i$ makes $r_i = L\, \theta_i / 2\pi$ turns within it. A pair with many
-# turns has been everywhere on its circle. A **slow** pair, one with less than a turn, has seen an arc, and past $L$ it goes
-# where no training step ever took it (orange; [train on less](#sentence?trained=6), and more pairs are slow):
+# Let $L$ be the longest distance in training. Pair $i$ makes $r_i = L\, \theta_i / 2\pi$ turns within it. A **slow**
+# pair, one with less than a turn, has seen an arc only, and past $L$ it goes where no training step ever took it
+# (orange; [train on less](#sentence?trained=6), and more pairs are slow):
 #
 # <!-- touch: sentence -->
 #
-# Llama 2 has 18 slow pairs of 64. Do slow pairs break a model? Here is one, small, trained on 64 characters, and it runs in
+# Llama 2 has 18 slow pairs of 64. Do they break a model? Here is a small one, trained on 64 characters, that runs in
 # this page. The more orange a character, the more it surprised the model. [As
 # trained](#reader?hands=none&colour=surprise), it guesses worse past its length. [Hold the slow
-# pairs](#reader?hands=clamped&colour=surprise) at the angles that they know, and it continues as well as before; [what that
-# changes](#reader?hands=clamped&colour=change) is blue where it is surprised less. (The boxed character is where that helps most.)
+# pairs](#reader?hands=clamped&colour=surprise) at the angles that they know, and it continues as well as before; [what
+# that changes](#reader?hands=clamped&colour=change) is blue where it is surprised less.
 #
 # <!-- touch: reader -->
 #
-# ([Notebook 6](6_train_short_test_long.ipynb) trains such models and measures it: with the fast pairs held instead, nothing is
-# mended.) So the three best-known remedies slow the slow pairs down, for a text $s$ times as long:
+# ([Notebook 6](6_train_short_test_long.ipynb) measures it: to hold the fast pairs mends nothing.) So the three
+# best-known remedies slow the slow pairs down, for a text $s$ times as long:
 
 # %% [markdown] lang="zh"
-# 这个更大的底数把这一点移到十倍以上的距离；给长文本用的模型取大底数，这是原因之一。（这里说的是相同的键。别的键在远处未必得分低，
-# 有的偏偏在远处得分最高。另外，位置和角度不该用 bfloat16：见[第 4 节](4_decay_and_precision.ipynb)。）
+# 这个更大的底数把这一点移到十倍以上的距离；给长文本用的模型取大底数，这是原因之一。（别的键在远处未必得分低。另外，位置
+# 和角度不该用 bfloat16：见[第 4 节](4_decay_and_precision.ipynb)。）
 #
 # ## 训练长度之外
 #
-# 设训练中最长的距离是 $L$，第 $i$ 对在其中转 $r_i = L\, \theta_i / 2\pi$ 圈。转了许多圈的特征对，圆上哪里都到过。**慢**的特征对转不满
-# 一圈，只见过一段弧，过了 $L$，就走到训练从未带它去过的地方（橙色；[训练得短一些](#sentence?trained=6)，低频对就更多）：
+# 设训练中最长的距离是 $L$，第 $i$ 对在其中转 $r_i = L\, \theta_i / 2\pi$ 圈。**慢**的特征对转不满一圈，只见过一段弧，过
+# 了 $L$，就走到训练从未带它去过的地方（橙色；[训练得短一些](#sentence?trained=6)，低频对就更多）：
 #
 # <!-- touch: sentence -->
 #
-# Llama 2 的 64 对里有 18 对是慢的。是不是低频对弄坏了模型？这里有一个在 64 个字符上训练的小模型，就在这一页里运行。字符越橙，模型越意外。[不加改动](#reader?hands=none&colour=surprise)，它过了训练长度就
-# 猜得差一些。[把低频对留在](#reader?hands=clamped&colour=surprise)它们认得的角度上，它往下读得和先前一样好；
-# [看看变化](#reader?hands=clamped&colour=change)：蓝色的地方意外变小了。（方框里的字符，是留住低频对最有用的地方。）
+# Llama 2 的 64 对里有 18 对是慢的。它们会弄坏模型吗？这里有一个在 64 个字符上训练的小模型，就在这一页里运行。字符越橙，
+# 模型越意外。[不加改动](#reader?hands=none&colour=surprise)，它过了训练长度就猜得差一
+# 些。[把低频对留在](#reader?hands=clamped&colour=surprise)它们认得的角度上，它往下读得和先前一样
+# 好；[看看变化](#reader?hands=clamped&colour=change)：蓝色的地方意外变小了。
 #
 # <!-- touch: reader -->
 #
-# （[第 6 节](6_train_short_test_long.ipynb)训练这样的模型并且测量：如果留住的是高频对，毫无改善。）所以文本长到 $s$ 倍时，最常用的三种
-# 补救都是让低频对再慢下来：
+# （[第 6 节](6_train_short_test_long.ipynb)做了测量：留住高频对，毫无改善。）所以文本长到 $s$ 倍时，最常用的三种补救都
+# 是让低频对再慢下来：
 
 
 # %%
@@ -316,27 +308,21 @@ name_lines(axes)
 plt.show()
 
 # %% [markdown] lang="en"
-# Eight times the length needs a speed of one eighth, or less, in the grey. PI pays near by: it slows the fast pairs too, which
-# tell neighbours apart, and needs training to mend it. NTK-aware leaves the pairs between too fast: its factor of 8 does not
+# Eight times the length needs a speed of one eighth, or less, in the grey. PI slows the fast pairs too, which tell
+# neighbours apart, and needs training to mend it. NTK-aware leaves the pairs between too fast: its factor of 8 does not
 # reach 8 times the length. YaRN goes by the turns, and sharpens the scores a little besides.
 #
-# What each costs a small model
-# was measured: read eight times its length [as trained](#story?hands=none&read=512), with [PI](#story?hands=PI&read=512), with
-# [NTK-aware](#story?hands=NTK&read=512) and with [YaRN](#story?hands=YaRN&read=512). ([Notebook
-# 5](5_longer_contexts.ipynb) derives them from [Chen et al.](https://arxiv.org/abs/2306.15595v2) and [Peng et
-# al.](https://arxiv.org/abs/2309.00071v2)) (There, YaRN has the ramp of its authors' code, over the index of a
-# pair; the one above is the paper's.)
+# What each costs a small model that reads eight times its length: [as trained](#story?hands=none&read=512), with
+# [PI](#story?hands=PI&read=512), [NTK-aware](#story?hands=NTK&read=512) and [YaRN](#story?hands=YaRN&read=512), there
+# with the ramp of its authors' code. ([Notebook 5](5_longer_contexts.ipynb) derives them from [Chen et
+# al.](https://arxiv.org/abs/2306.15595v2) and [Peng et al.](https://arxiv.org/abs/2309.00071v2))
 #
 # <!-- touch: story -->
 #
-# Models of seven billion weights, stretched to 8,192 tokens and
-# fine-tuned, hold just that far: a quarter further on, the perplexity, $e$ to the loss, goes from 3.34 to 8.07 with PI, and from 3.36 to
-# 6.05 with YaRN ([notebook 6](6_train_short_test_long.ipynb) draws
-# [what YaRN's authors measured](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-8k.csv)).
-#
-# Two codes do without angles: **ALiBi** ([Press et al.](https://arxiv.org/abs/2108.12409v2)) takes a penalty from each score that grows with the distance, and **NoPE**
-# ([Kazemnejad et al.](https://arxiv.org/abs/2305.19466v2)) has nothing but the mask; [notebook 7](7_alibi_and_nope.ipynb) has both. In the same small models ALiBi continues undisturbed; asked for something far back, it finds most of it at 8 times the length. In the window
-# RoPE is best ([notebook 6](6_train_short_test_long.ipynb)).
+# Two codes do without angles: **ALiBi** ([Press et al.](https://arxiv.org/abs/2108.12409v2)) takes a penalty from each
+# score that grows with the distance, and **NoPE** ([Kazemnejad et al.](https://arxiv.org/abs/2305.19466v2)) has nothing
+# but the mask ([notebook 7](7_alibi_and_nope.ipynb)). In small models ALiBi continues undisturbed past the window, and
+# within it RoPE is best ([notebook 6](6_train_short_test_long.ipynb)).
 #
 # ## In the models of 2026
 #
@@ -350,22 +336,20 @@ plt.show()
 # | [Llama 4](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/model.py) | every fourth layer has no positions; there, a factor that grows slowly with the position sharpens the scores |
 
 # %% [markdown] lang="zh"
-# 要读八倍长度，灰色区域里的速度得降到八分之一或更低。PI 在近处吃亏：高频对本来用来区分相邻的词，也被放慢了，得靠训练补救。
-# NTK-aware 把中间的特征对放慢得不够：倍数取 8，够不到 8 倍长度。YaRN 看每一对转了多少圈，另外还把得分锐化一点。
+# 要读八倍长度，灰色区域里的速度得降到八分之一或更低。PI 把用来区分相邻词的高频对也放慢了，得靠训练补救。NTK-aware 把中
+# 间的特征对放慢得不够：倍数取 8，够不到 8 倍长度。YaRN 看每一对转了多少圈，另外还把得分锐化一点。
 #
-# 每一种让小模型付出多少代价，这里量过：读到训练长度的八倍，[不加改动](#story?hands=none&read=512)、用 [PI](#story?hands=PI&read=512)、
-# 用 [NTK-aware](#story?hands=NTK&read=512)、用 [YaRN](#story?hands=YaRN&read=512)。（[第 5 节](5_longer_contexts.ipynb)依据
-# [Chen 等](https://arxiv.org/abs/2306.15595v2)和 [Peng 等](https://arxiv.org/abs/2309.00071v2)把它们推导出来。）（图里的 YaRN 用的是作者代码里的斜坡，按对的编号；上面的是论文里的。）
+# 每一种让小模型读到训练长度的八倍时付出多少代
+# 价：[不加改动](#story?hands=none&read=512)、[PI](#story?hands=PI&read=512)、[NTK-aware](#story?hands=NTK&read=512)、[YaRN](#story?hands=YaRN&read=512)，
+# 这里的 YaRN 用的是作者代码里的斜坡。（[第 5 节](5_longer_contexts.ipynb)依
+# 据 [Chen 等](https://arxiv.org/abs/2306.15595v2)和 [Peng 等](https://arxiv.org/abs/2309.00071v2)把它们推导出来。）
 #
 # <!-- touch: story -->
 #
-# 七十亿参数的模型拉长到 8,192 个 token 并微调，就只撑到那里：再往前四分之一，困惑度（$e$ 的损失次方）用 PI 时从 3.34 变成 8.07，用 YaRN 时从 3.36 变成 6.05
-# （[第 6 节](6_train_short_test_long.ipynb)画出了
-# [YaRN 作者测得的数](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-8k.csv)）。
-#
-# 有两种编码不用角度：**ALiBi**（[Press 等](https://arxiv.org/abs/2108.12409v2)）从每个得分里减去一个随距离增长的量，**NoPE**（[Kazemnejad
-# 等](https://arxiv.org/abs/2305.19466v2)）除了掩码什么也没有；两者见[第 7 节](7_alibi_and_nope.ipynb)。在同样的小模型上，ALiBi 往下读不受干扰；问它写在很前面的事，到 8
-# 倍长度它多半还找得到。窗口之内，RoPE 最好（[第 6 节](6_train_short_test_long.ipynb)）。
+# 有两种编码不用角度：**ALiBi**（[Press 等](https://arxiv.org/abs/2108.12409v2)）从每个得分里减去一个随距离增长的
+# 量，**NoPE**（[Kazemnejad 等](https://arxiv.org/abs/2305.19466v2)）除了掩码什么也没有
+# （[第 7 节](7_alibi_and_nope.ipynb)）。在小模型上，ALiBi 出了窗口往下读也不受干扰；窗口之内，RoPE 最好
+# （[第 6 节](6_train_short_test_long.ipynb)）。
 #
 # ## 2026 年的模型里
 #
@@ -404,45 +388,38 @@ headline(figure, "How much of a head turns, layer by layer: all of it, a part, o
 plt.show()
 
 # %% [markdown] lang="en"
-# Three ideas recur: slow the slow pairs or stop them, let some layers see only what is near, and let some layers or numbers
-# carry no position at all. [Notebook 8](8_models_of_2026.ipynb) reads these configurations with your own code.
+# Three ideas recur: slow the slow pairs or stop them, let some layers see only what is near, and let some layers or
+# numbers carry no position at all ([notebook 8](8_models_of_2026.ipynb)).
 #
 # ## If something is wrong
 #
 # | what you see | a likely cause |
 # |---|---|
-# | a converted checkpoint talks nonsense | [pairs formed the other way](3_three_implementations.ipynb): scores are right only at distance 0 |
-# | padded batches differ from single texts | [positions that count the padding](3_three_implementations.ipynb) in one step and not in the next |
-# | good at first, worse and worse far on | a text longer than those of training; or [positions or frequencies in bfloat16](4_decay_and_precision.ipynb) |
-# | token by token differs from all at once | [keys cached after a rotation](5_longer_contexts.ipynb) whose speeds have changed since |
+# | a converted checkpoint talks nonsense | [pairs formed the other way](3_three_implementations.ipynb) |
+# | padded batches differ from single texts | [padding that is counted](3_three_implementations.ipynb) in one step and not in the next |
+# | worse and worse far on | a text longer than those of training; or [bfloat16 positions or frequencies](4_decay_and_precision.ipynb) |
+# | token by token differs from all at once | [keys cached after a rotation](5_longer_contexts.ipynb) whose speeds have changed |
 # | short texts have become worse | [a scaling](5_longer_contexts.ipynb) that acts on them, too |
-# | long texts read well, but nothing is found in them | a low loss does not show that far text is used: [ask for something](6_train_short_test_long.ipynb) |
+# | nothing is found in long texts that read well | a low loss does not show that far text is used: [ask for something](6_train_short_test_long.ipynb) |
 #
-# ## Where to go on
-#
-# To *derive* it, begin with [notebook 2](2_deriving_rope.ipynb). To *write* it, with [notebook 3](3_three_implementations.ipynb). To *stretch* a model, with
-# [notebook 5](5_longer_contexts.ipynb) and [notebook 6](6_train_short_test_long.ipynb).
-#
-# **Next:** [notebook 0](0_why_position.ipynb), from the start: attention is blind to order, up to a crack.
+# **Next:** [notebook 0](0_why_position.ipynb), from the start. To *derive* RoPE, begin with [notebook
+# 2](2_deriving_rope.ipynb); to *write* it, with [notebook 3](3_three_implementations.ipynb); to *stretch* a model, with
+# [notebook 5](5_longer_contexts.ipynb).
 
 # %% [markdown] lang="zh"
-# 归纳起来有三个想法：让低频对再慢一些，或者停住；让一些层只看近处；让一些层或一些数完全不带位置。[第 8 节](8_models_of_2026.ipynb)
-# 用你自己的代码读这些配置。
+# 归纳起来有三个想法：让低频对再慢一些，或者停住；让一些层只看近处；让一些层或一些数完全不带位置
+# （[第 8 节](8_models_of_2026.ipynb)）。
 #
 # ## 如果哪里不对
 #
 # | 现象 | 可能的原因 |
 # |---|---|
-# | 转换过的模型胡言乱语 | [特征配错了对](3_three_implementations.ipynb)：只有距离为 0 的得分是对的 |
+# | 转换过的模型胡言乱语 | [特征配错了对](3_three_implementations.ipynb) |
 # | 带填充的一批与单独一篇结果不同 | [位置有时数了填充](3_three_implementations.ipynb)，有时没有 |
-# | 开头很好，越往后越差 | 文本比训练时长；或者[位置或频率用了 bfloat16](4_decay_and_precision.ipynb) |
+# | 越往后越差 | 文本比训练时长；或者[位置或频率用了 bfloat16](4_decay_and_precision.ipynb) |
 # | 逐个 token 读，与一次读完结果不同 | [键先旋转后缓存](5_longer_contexts.ipynb)，而转速后来变了 |
 # | 短文本变差了 | [缩放](5_longer_contexts.ipynb)对短文本也起了作用 |
 # | 长文本读得很好，却找不到其中的东西 | 损失低不说明用上了远处的内容：[问它一件事](6_train_short_test_long.ipynb)试试 |
 #
-# ## 接着读什么
-#
-# 想*推导*，从[第 2 节](2_deriving_rope.ipynb)开始；想*实现*，从[第 3 节](3_three_implementations.ipynb)开始；想把模型*拉长*，
-# 看[第 5 节](5_longer_contexts.ipynb)和[第 6 节](6_train_short_test_long.ipynb)。
-#
-# **下一节：**[第 0 节](0_why_position.ipynb)，从头读起：注意力看不见词序，只漏进来一点。
+# **下一节：**[第 0 节](0_why_position.ipynb)，从头读起。想*推导* RoPE，从[第 2 节](2_deriving_rope.ipynb)开始；想*实
+# 现*，从[第 3 节](3_three_implementations.ipynb)开始；想把模型*拉长*，看[第 5 节](5_longer_contexts.ipynb)。

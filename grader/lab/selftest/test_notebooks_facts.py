@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -20,7 +19,6 @@ pytestmark = pytest.mark.slow  # it imports transformers
 
 Module = Callable[[str], ModuleType]
 CURRENT = sources.SOURCES / "8_models_of_2026.py"
-LAYOUTS = sources.SOURCES / "3_three_implementations.py"
 NEEDED = (
     "import math",
     "from given import",
@@ -149,14 +147,3 @@ def test_qwen2_vl_has_blocks_and_qwen3_vl_has_turns(transformers: Module) -> Non
 def test_bases_differ_between_layers_with_a_window_and_others(transformers: Module) -> None:
     rope = transformers("models.gemma4.configuration_gemma4").Gemma4TextConfig().rope_parameters
     assert (rope["sliding_attention"]["rope_theta"], rope["full_attention"]["rope_theta"]) == (10_000, 1_000_000)
-
-
-def test_lines_of_transformers_stand_there_as_quoted(transformers: Module) -> None:
-    prose = "\n".join(cell.source for cell in sources.read(LAYOUTS, "en").cells if cell.cell_type == "markdown")
-    address, found = "", []
-    for line, where in re.findall(r"^\| `(.+)` \| (.+?) \|", prose, re.MULTILINE):
-        address = next(iter(re.findall(r"\((https:[^)]+)\)", where)), address)  # "the same" is that of the row above
-        if module := re.search(r"v5\.23\.0/src/transformers/(\w+)/(\w+)/(\w+)\.py", address):
-            code = Path(str(transformers(".".join(module.groups())).__file__)).read_text(encoding="utf-8")
-            found.append(line in code)
-    assert found == [True] * 5
