@@ -19,9 +19,8 @@ from grader.core.intake.submission import Submission
 from grader.core.results.database import LEDGER, reading
 from grader.core.results.report import Report
 from grader.core.results.written import Sources, noted
-from grader.core.run.conditions import APART, Conditions
 from grader.core.sandbox.limits import Level, Limits
-from grader.core.settings import Settings
+from grader.core.settings import APART, Conditions, Settings
 
 Submissions = Annotated[
     list[Path] | None,

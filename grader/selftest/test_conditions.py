@@ -13,11 +13,10 @@ import pytest
 
 from grader import REPOSITORY
 from grader.core import assignment as parts
+from grader.core import settings as module
 from grader.core.results.ledger import differing
-from grader.core.run import conditions as module
-from grader.core.run.conditions import conditions
 from grader.core.sandbox.limits import Level, Limits
-from grader.core.settings import Settings
+from grader.core.settings import Settings, conditions
 from grader.examples.small.grader.assignment import ASSIGNMENT
 
 ELSEWHERE = replace(ASSIGNMENT, folder=ASSIGNMENT.folder.parent)  # another package: more files decide

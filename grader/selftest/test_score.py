@@ -7,10 +7,9 @@ from itertools import permutations
 
 import pytest
 
-from grader.core.results.language import ADVICE, CONSEQUENCE
+from grader.core.results.language import ADVICE, CONSEQUENCE, viewed
 from grader.core.results.outcome import CaseResult, Outcome, by_property, property_outcome
 from grader.core.results.report import Report
-from grader.core.results.view import viewed
 from grader.core.rubric import Rubric
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.class_reports import graded

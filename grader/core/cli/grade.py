@@ -13,7 +13,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from grader.core.cli.terminal import describe, track
 from grader.core.extras import extra
 from grader.core.grades.model import DecisionError
 from grader.core.grades.people import students
@@ -35,7 +34,20 @@ from grader.core.settings import Settings
 
 from .export import next_step
 from .show import late_terms, print_class
-from .terminal import ERR, EXIT_GRADER_ERROR, OUT, chosen, ending, fail, language_of, prepare, say, warn
+from .terminal import (
+    ERR,
+    EXIT_GRADER_ERROR,
+    OUT,
+    chosen,
+    describe,
+    ending,
+    fail,
+    language_of,
+    prepare,
+    say,
+    track,
+    warn,
+)
 
 SOURCES = (*PLATFORMS, FOLDERS)
 

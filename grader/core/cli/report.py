@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from grader.core.cli.terminal import follow
 from grader.core.extras import extra
 from grader.core.grades.decided import DecidedClass
 from grader.core.pages.anonymous import pseudonyms
@@ -16,8 +15,20 @@ from grader.core.results.report import write_text
 from grader.core.results.statistics import Entry, entry
 from grader.core.results.written import read_attention
 
-from .decided import Partial, read_decided, refuse_partial
-from .terminal import ERR, EXIT_GRADER_ERROR, chosen, ending, fail, language_of, prepare, say
+from .terminal import (
+    ERR,
+    EXIT_GRADER_ERROR,
+    Partial,
+    chosen,
+    ending,
+    fail,
+    follow,
+    language_of,
+    prepare,
+    read_decided,
+    refuse_partial,
+    say,
+)
 
 if TYPE_CHECKING:
     from grader.core.pages.anonymous import Anonymous

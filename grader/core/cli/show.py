@@ -15,10 +15,9 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from grader.core.cli.terminal import describe
 from grader.core.extras import extra
 from grader.core.grades.decided import DecidedClass
-from grader.core.grades.words import for_staff
+from grader.core.grades.model import for_staff
 from grader.core.pages import anonymous
 from grader.core.results.language import in_language, repeats
 from grader.core.results.outcome import NO_MISTAKE, Outcome
@@ -26,8 +25,7 @@ from grader.core.results.report import Practice, PropertyReport, Report
 from grader.core.results.statistics import ClassStatistics, Entry, class_statistics, entry
 from grader.core.rubric import Policy, Rubric
 
-from .decided import read_decided
-from .terminal import OUT, chosen, fail, find, language_of, say
+from .terminal import OUT, chosen, describe, fail, find, language_of, read_decided, say
 
 MARKS = {
     Outcome.PASSED: ("✓", "green"),

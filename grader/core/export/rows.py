@@ -6,12 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from grader.core.errors import UserError
-from grader.core.grades.decided import DecidedClass
-from grader.core.grades.grades import StudentGrade
-from grader.core.grades.model import Ruling
-from grader.core.grades.words import sentence
+from grader.core.grades.decided import DecidedClass, StudentGrade
+from grader.core.grades.model import Ruling, sentence
 from grader.core.intake.origin import Origin, Student, absent
+from grader.core.messages import UserError
 from grader.core.results.language import in_core_words
 from grader.core.results.policy import Grade
 from grader.core.results.report import Report

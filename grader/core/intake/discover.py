@@ -11,8 +11,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from grader import SUBMITTED
-from grader.core.errors import UserError
-from grader.core.messages import Message, say
+from grader.core.messages import Message, UserError, say
 
 from .candidate import Candidate, folded, identifier, safe_id, unused
 from .clones import clones

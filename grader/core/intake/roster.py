@@ -15,8 +15,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from grader.core.errors import UserError
-from grader.core.messages import say
+from grader.core.messages import UserError, say
 
 from .candidate import Candidate, safe_id
 from .origin import Origin, Student, absent, clean

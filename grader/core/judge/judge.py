@@ -16,6 +16,7 @@ import torch
 from grader import __version__
 from grader.core.intake.submission import Submission
 from grader.core.messages import Message, say
+from grader.core.results.language import viewed
 from grader.core.results.outcome import (
     APART,
     NOTHING_LOST,
@@ -37,7 +38,6 @@ from grader.core.results.report import (
     TaskReport,
     parts_of,
 )
-from grader.core.results.view import viewed
 from grader.core.rubric import Task
 from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.launch import Zygote

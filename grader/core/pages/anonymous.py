@@ -20,10 +20,9 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from grader.core.errors import UserError
-from grader.core.grades.grades import StudentGrade
+from grader.core.grades.decided import StudentGrade
 from grader.core.intake.origin import Origin, Student
-from grader.core.messages import Message, Part
+from grader.core.messages import Message, Part, UserError
 from grader.core.results.outcome import FRAME, Outcome
 from grader.core.results.policy import days_late
 from grader.core.results.report import (

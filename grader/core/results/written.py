@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from grader.core.errors import UserError
+from grader.core.messages import UserError
 
 from .report import Attention, Practice, Record, Report, Summary, SummaryLine, first_problem, summary_line, write_json
 

@@ -13,11 +13,19 @@ from typing import Annotated
 
 import typer
 
-from grader.core.cli.decided import read_decided
-from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, find, graded_folder, language_of, say
+from grader.core.cli.terminal import (
+    EXIT_GRADER_ERROR,
+    chosen,
+    ending,
+    fail,
+    find,
+    graded_folder,
+    language_of,
+    read_decided,
+    say,
+)
 from grader.core.grades.decided import DecidedClass
-from grader.core.grades.model import EVERYONE, About
-from grader.core.grades.words import for_staff
+from grader.core.grades.model import EVERYONE, About, for_staff
 
 from .alike import lost, mistake_in
 from .draft import record, repeated

@@ -13,12 +13,10 @@ import numpy as np
 
 from grader import SUBMITTED
 from grader.core.assignment import Assignment
-from grader.core.errors import UserError
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.submission import LEFT_OUT, Submission
-from grader.core.messages import Message, say
+from grader.core.messages import Message, Sentences, UserError, say
 from grader.core.rubric import Rubric
-from grader.core.sentences import Sentences
 
 from .code import MAX_CHARACTERS, NOTHING, Array, Code, TooLong, read_code
 from .library import Finding, Unparsed, library_use
