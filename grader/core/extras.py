@@ -9,6 +9,11 @@
 ``diff``                  ``print_preview(out, candidates, settings,          ``grade --dry-run`` is refused
                           reader)``
 ``cluster``               ``open_executor(choice, jobs)``                     judges run on this machine only
+``anonymous``             ``hide(known)``: what takes the place of everyone   ``report --anonymous`` is
+                          in a class; ``known(folder, submissions)``:         refused
+                          pseudonyms by submission
+``clones``                ``clones(listing)``: a :class:`Found` for each git    each clone is a folder
+                          clone of a class                                    like any other
 ``viva``                  ``understood(folder)``: points by submission, and   nobody was asked anything
                           ``picture(entries, points, language)``
 ========================  ==================================================  ======================================

@@ -43,6 +43,7 @@ from .terminal import (
     ending,
     fail,
     language_of,
+    needed,
     prepare,
     say,
     track,
@@ -126,9 +127,7 @@ def grade(
         )
         practice = read_practice(notebooks, chosen().rubric.practice) if notebooks else {}
         if dry_run:
-            if (diff := extra("diff")) is None:
-                fail("--dry-run needs grader/extras/diff, and that folder is missing.")
-            diff.print_preview(out, candidates, settings, reader)
+            needed("diff", "--dry-run").print_preview(out, candidates, settings, reader)
             return
         prepare(out)
         run = None

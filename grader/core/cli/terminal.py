@@ -6,9 +6,10 @@ import contextlib
 import locale
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, NoReturn, TypeVar
 
 import typer
@@ -17,12 +18,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.text import Text
 
 from grader.core.assignment import Assignment
+from grader.core.extras import extra
 from grader.core.grades import decided
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.people import People, Unknown, listed
 from grader.core.intake.origin import folded
 from grader.core.messages import UserError
-from grader.core.pages.anonymous import known
 from grader.core.results.report import Report, SummaryLine
 from grader.core.results.written import REPORT, read_lines, read_report
 from grader.core.rubric import LANGUAGES
@@ -176,12 +177,22 @@ def graded_folder(out: Path) -> Path:
     return out
 
 
+def needed(name: str, option: str) -> ModuleType:
+    """The extra of that name, which an option asks for; ends the command if its folder was deleted."""
+    return extra(name) or fail(f"{option} needs grader/extras/{name}, and that folder is missing.")
+
+
+def pseudonyms_of(out: Path, submissions: Iterable[str]) -> Mapping[str, str]:
+    """The pseudonyms of submissions by their ids; empty if the class has none yet."""
+    return anonymous.known(out, submissions) if (anonymous := extra("anonymous")) else {}
+
+
 def find(out: Path, wanted: str) -> str:
     """The submission that a person names: by its id, pseudonym, a student's id, address or name, or a part of one."""
     if (out / wanted / REPORT).is_file():
         return wanted
     lines = read_lines(out)
-    for identifier, pseudonym in known(out, [line.id for line in lines]).items():
+    for identifier, pseudonym in pseudonyms_of(out, [line.id for line in lines]).items():
         if pseudonym == folded(wanted):  # and not a part of one, which would be found by chance
             return identifier
     try:

@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from grader import SUBMITTED
+from grader.core.extras import extra
 from grader.core.messages import Message, UserError, say
 
 from .candidate import Candidate, folded, identifier, safe_id, unused
-from .clones import clones
 from .kinds import FOREIGN, START_BYTES, archive_kind, is_archive_name
 from .layout import expected_path
 from .origin import Found, Part, Student
@@ -26,12 +26,19 @@ FOLDERS = "folders"
 # Beside submissions, files of these kinds are no submissions: staff may have put them there.
 TEXTS = {".html", ".txt", ".md", ".pdf", ".docx", ".doc", ".png", ".jpg", ".jpeg", ".url"}
 LOOSE = say("{called} is a single file outside every submission. Move it into its student's folder.")
+
+
+def _clones(listing: Listing) -> list[Found]:
+    """The git clones of a class; without the extra that knows them, each is a folder like any other."""
+    return known.clones(listing) if (known := extra("clones")) else []
+
+
 # In the order in which they are tried: platforms with more distinctive file names first.
 PLATFORMS: Mapping[str, Callable[[Listing], list[Found]]] = {
     "gradescope": gradescope,
     "moodle": moodle,
     "canvas": canvas,
-    "clones": clones,
+    "clones": _clones,
 }
 
 

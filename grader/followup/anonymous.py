@@ -20,7 +20,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from grader.core.grades.decided import StudentGrade
+from grader.core.grades.decided import DecidedClass, StudentGrade
 from grader.core.intake.origin import Origin, Student
 from grader.core.messages import Message, Part, UserError
 from grader.core.results.outcome import FRAME, Outcome
@@ -141,9 +141,15 @@ def own_names(line: SummaryLine) -> re.Pattern[str]:
     return _matching([line], cased=SHORT)
 
 
-def anonymous(names: Mapping[str, str], lines: Iterable[SummaryLine], rubric: Rubric) -> Anonymous:
-    """Hide who is who in a class; ``names`` has the pseudonyms by the ids of submissions."""
-    return Anonymous(names, rubric, _matching(lines, cased=0))
+def hide(known: DecidedClass) -> Anonymous:
+    """What takes the place of everyone in a class.
+
+    Raises:
+        UserError: If the key is damaged.
+        OSError: If it cannot be read or written.
+    """
+    names = pseudonyms(known.folder, [line.id for line in known.lines])
+    return Anonymous(names, known.rubric, _matching(known.lines, cased=0))
 
 
 def _matching(lines: Iterable[SummaryLine], cased: int) -> re.Pattern[str]:

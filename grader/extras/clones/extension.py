@@ -15,9 +15,9 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from .origin import Found, Origin, Part, Student, clean
-from .platforms import Listing
-from .submission import Unreadable
+from grader.core.intake.origin import Found, Origin, Part, Student, clean
+from grader.core.intake.platforms import Listing
+from grader.core.intake.submission import Unreadable
 
 SUFFIX = "-submissions"
 PACKS = ".git/objects/pack/"
