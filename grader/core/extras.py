@@ -12,8 +12,9 @@
 ``anonymous``             ``hide(known)``: what takes the place of everyone   ``report --anonymous`` is
                           in a class; ``known(folder, submissions)``:         refused
                           pseudonyms by submission
-``clones``                ``clones(listing)``: a :class:`Found` for each git    each clone is a folder
-                          clone of a class                                    like any other
+``clones``,               ``submissions(listing)``: a :class:`Found` for each  each clone, or each submission
+``gradescope``            submission in such a folder                         of an export, is a folder like
+                                                                              any other
 ``viva``                  ``understood(folder)``: points by submission, and   nobody was asked anything
                           ``picture(entries, points, language)``
 ========================  ==================================================  ======================================

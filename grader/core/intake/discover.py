@@ -8,6 +8,7 @@ import stat
 import zipfile
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from grader import SUBMITTED
@@ -18,7 +19,7 @@ from .candidate import Candidate, folded, identifier, safe_id, unused
 from .kinds import FOREIGN, START_BYTES, archive_kind, is_archive_name
 from .layout import expected_path
 from .origin import Found, Part, Student
-from .platforms import Listing, canvas, gradescope, moodle
+from .platforms import Listing, canvas, moodle
 from .roster import latest, with_roster
 from .submission import ANYTHING, Expected, Unreadable, open_regular
 
@@ -28,17 +29,17 @@ TEXTS = {".html", ".txt", ".md", ".pdf", ".docx", ".doc", ".png", ".jpg", ".jpeg
 LOOSE = say("{called} is a single file outside every submission. Move it into its student's folder.")
 
 
-def _clones(listing: Listing) -> list[Found]:
-    """The git clones of a class; without the extra that knows them, each is a folder like any other."""
-    return known.clones(listing) if (known := extra("clones")) else []
+def _by_extra(name: str, listing: Listing) -> list[Found]:
+    """What the extra of a platform finds; without its folder, a submission is a folder like any other."""
+    return platform.submissions(listing) if (platform := extra(name)) else []
 
 
 # In the order in which they are tried: platforms with more distinctive file names first.
 PLATFORMS: Mapping[str, Callable[[Listing], list[Found]]] = {
-    "gradescope": gradescope,
+    "gradescope": partial(_by_extra, "gradescope"),
     "moodle": moodle,
     "canvas": canvas,
-    "clones": _clones,
+    "clones": partial(_by_extra, "clones"),
 }
 
 

@@ -31,7 +31,7 @@ _BRANCH = re.compile(r"ref: (refs/heads/(?!.*\.\.)[\w./-]+)")
 _COMMITTER = re.compile(rb"^committer [^\n]* (\d{1,12}) [+-]\d{4}$", re.MULTILINE)
 
 
-def clones(listing: Listing) -> list[Found]:
+def submissions(listing: Listing) -> list[Found]:
     """One submission for each clone; none if most folders are not clones."""
     folders = [name for name in listing.visible if name.endswith("/")]
     found = [name for name in folders if listing.has(f"{name}.git")]
