@@ -12,6 +12,8 @@
 ``anonymous``             ``hide(known)``: what takes the place of everyone   ``report --anonymous`` is
                           in a class; ``known(folder, submissions)``:         refused
                           pseudonyms by submission
+``formats``               ``FORMATS``: formats for ``export --to`` by name     ``--to`` knows Canvas, Moodle
+                                                                              and plain CSV
 ``clones``,               ``submissions(listing)``: a :class:`Found` for each  each clone, or each submission
 ``gradescope``            submission in such a folder                         of an export, is a folder like
                                                                               any other

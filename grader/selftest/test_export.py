@@ -12,7 +12,6 @@ from xml.etree import ElementTree
 import pytest
 
 from grader.core.cli.export import FORMATS, exported
-from grader.core.export.columns import names
 from grader.core.export.rows import Export, ExportError, refusals, rows
 from grader.core.export.table import inert, read_template, written
 from grader.core.intake.origin import Origin, Source, Student
@@ -25,6 +24,7 @@ from grader.core.results.report import (
     TaskReport,
 )
 from grader.core.rubric import LatePenalty, Policy, Rubric
+from grader.extras.formats.extension import names
 from grader.extras.gradescope.run import results
 from grader.selftest.exports import NAMES, PACKS, Someone, gradebook, worksheet, worksheet_in
 from grader.selftest.reports import ENVIRONMENT, PROVENANCE, known_class

@@ -11,13 +11,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 
-from grader.core.export import canvas, columns, junit, moodle
+from grader.core.export import canvas, columns, moodle
 from grader.core.export.drops import Drop, drops, in_file, in_words, remember
-from grader.core.export.rows import Export, Exporter, Request, blanks, refusals, rows
+from grader.core.export.rows import Export, Format, Request, blanks, refusals, rows
+from grader.core.extras import extra
 from grader.core.grades.decided import DecidedClass
 from grader.core.results.database import opened
 from grader.core.results.report import Report, Summary, SummaryLine, write_text
@@ -37,23 +38,10 @@ from .terminal import (
     warn,
 )
 
-
-class Format(NamedTuple):
-    """The function that makes a file of grades, and the command by which grades get to the platform of that name.
-
-    In the command, words in capitals stand for what was downloaded from the platform.
-    """
-
-    make: Exporter
-    way: str = "export {out} --to csv"
-
-
 FORMATS: Mapping[str, Format] = {
     "canvas": Format(canvas.export, "return {out} --to canvas --template GRADEBOOK.csv --assignment-id NUMBER"),
     "moodle": Format(moodle.export, "return {out} --to moodle --template WORKSHEET.csv"),
-    "gradescope": Format(columns.gradescope, "export {out} --to gradescope"),
-    "nbgrader": Format(columns.nbgrader),
-    "junit": Format(junit.export),
+    **(more.FORMATS if (more := extra("formats")) else {}),
     "csv": Format(columns.plain),
 }
 

@@ -1,0 +1,66 @@
+"""The columns of nbgrader's own export and of Gradescope's, and JUnit XML, by the names that ``--to`` takes.
+
+Gradescope takes results from its own autograder only, and no file of grades; a gradebook takes the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from grader.core.export.columns import PLAIN, Columns, table
+from grader.core.export.rows import Export, Format, Request, Row, remarks
+
+from . import junit
+
+NBGRADER: Columns = {
+    "assignment": lambda _, request: request.rubric.id,
+    "duedate": lambda _, request: due.isoformat() if (due := request.rubric.policy.due) else None,
+    "timestamp": PLAIN["submitted_at"],
+    "student_id": lambda row, _: row.student.id or row.report.submission.id,
+    "last_name": lambda row, _: names(row.student.name)[0],
+    "first_name": lambda row, _: names(row.student.name)[1],
+    "email": PLAIN["email"],
+    "raw_score": lambda row, _: getattr(row.grade, "raw", None),
+    "late_submission_penalty": PLAIN["late_penalty"],
+    "score": PLAIN["grade"],
+    "max_score": PLAIN["max_score"],
+}
+GRADESCOPE: Columns = {
+    "Name": PLAIN["name"],
+    "SID": PLAIN["student_id"],
+    "Email": PLAIN["email"],
+    "Total Score": PLAIN["grade"],
+    "Max Points": PLAIN["max_score"],
+    "Submission ID": lambda row, _: row.report.submission.id.removeprefix("submission_"),
+    "Submission Time": PLAIN["submitted_at"],
+}
+NO_UPLOAD = (
+    "Gradescope does not import grades from a file: this table is for a gradebook. To get grades into Gradescope, "
+    "upload the autograder that `grader gradescope OUT` writes."
+)
+
+
+def nbgrader(rows: Sequence[Row], request: Request) -> Export:
+    """The columns of nbgrader's own export, for tools that read them."""
+    return Export({"nbgrader.csv": table(NBGRADER, rows, request)}, rows)
+
+
+def gradescope(rows: Sequence[Row], request: Request) -> Export:
+    """The headings of the table that Gradescope gives for download."""
+    return Export({"gradescope.csv": table(GRADESCOPE, rows, request)}, rows, [NO_UPLOAD, *remarks(rows)])
+
+
+def names(name: str) -> tuple[str, str]:
+    """Last and first name, divided at the comma, or else before the last word; a single word is a last name."""
+    last, comma, first = name.partition(",")
+    if comma:
+        return last.strip(), first.strip()
+    *given, last = name.split() or [""]
+    return last, " ".join(given)
+
+
+FORMATS: Mapping[str, Format] = {
+    "gradescope": Format(gradescope, "export {out} --to gradescope"),
+    "nbgrader": Format(nbgrader),
+    "junit": Format(junit.export),
+}
