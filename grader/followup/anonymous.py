@@ -113,7 +113,7 @@ class Anonymous:
             found = getattr(builtins, kind, None) if isinstance(kind, str) else None
             if isinstance(found, type) and issubclass(found, BaseException):
                 yield Part("{exception}", {"exception": found.__name__})
-            if part.key == FRAME and path in self.rubric.files:
+            if part.key == FRAME and path in self.rubric.expected:
                 yield Part("\n  {path}:{line}", {"path": str(path), "line": str(part.fields.get("line"))})
 
     def grades(self, own: Sequence[StudentGrade], pseudonym: str) -> list[StudentGrade]:

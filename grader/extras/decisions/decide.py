@@ -101,7 +101,7 @@ def decide(
         fail("--points needs --override: a property, a task, score or bonus.")
     if late_days is not None and late_days < 1:
         fail(f"--late-days {late_days}: forgives nothing. Give the number of days to forgive, or --due.")
-    if file is not None and file.partition("=")[0] not in (paths := chosen().rubric.files):
+    if file is not None and file.partition("=")[0] not in (paths := chosen().rubric.expected):
         fail(f"--file {file}: give PATH=NAME. PATH is one of {', '.join(paths)}.")
     language, known = language_of(lang), read_decided(out)
     options: dict[str, object] = {
@@ -144,7 +144,7 @@ def decide(
     exact = student == EVERYONE or student in people.lines or people.find(student)
     whom = student if exact else find(out, student)
     enter(known, [{"student": whom, **own} for own in wanted], who, grader)
-    if file or withdraw in chosen().rubric.files:
+    if file or withdraw in chosen().rubric.expected:
         say("Grade again to apply this; only submissions that change are graded.")
 
 

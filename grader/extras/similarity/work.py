@@ -167,7 +167,7 @@ def named(path: str) -> str:
 
 def _texts(submission: Submission, rubric: Rubric) -> dict[str, str]:
     """The texts to compare, by path: the file of each task, and all other files joined."""
-    asked = [path for path in rubric.files if path in submission.files]
+    asked = [path for path in rubric.expected if path in submission.files]
     rest = sorted(path for path in submission.files if path not in asked and PurePosixPath(path).name != "__init__.py")
     texts = {path: submission.files[path] for path in asked}
     if rest:
