@@ -12,11 +12,12 @@
 ``anonymous``             ``hide(known)``: what takes the place of everyone   ``report --anonymous`` is
                           in a class; ``known(folder, submissions)``:         refused
                           pseudonyms by submission
-``formats``               ``FORMATS``: formats for ``export --to`` by name     ``--to`` knows Canvas, Moodle
-                                                                              and plain CSV
-``clones``,               ``submissions(listing)``: a :class:`Found` for each  each clone, or each submission
-``gradescope``            submission in such a folder                         of an export, is a folder like
-                                                                              any other
+``canvas``, ``moodle``,   ``submissions(listing)``: a :class:`Found` for each  a submission is in a folder or
+``gradescope``,           submission in such an export; none if it is no      an archive of its own
+``clones``                such export
+``canvas``, ``moodle``,   ``FORMATS``: by name, formats for ``export --to``    ``--to`` takes only ``csv``
+``gradescope``,
+``formats``
 ``viva``                  ``understood(folder)``: points by submission, and   nobody was asked anything
                           ``picture(entries, points, language)``
 ========================  ==================================================  ======================================

@@ -99,9 +99,7 @@ def desks(people: Mapping[str, Mapping[str, str]]) -> list[Desk]:
     return [Desk(name, Path(name), files=files) for name, files in people.items()]
 
 
-def copied(
-    files: Mapping[str, str], disguise: str, paths: tuple[str, ...] = tuple(ASSIGNMENT.rubric.expected)
-) -> Files:
+def copied(files: Mapping[str, str], disguise: str, paths: Iterable[str] = ASSIGNMENT.rubric.expected) -> Files:
     """The files, each disguised by one of the functions above."""
     return {path: DISGUISES[disguise](files[path]) for path in paths}
 

@@ -72,7 +72,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
         ("ref/swiglu.py", True),
         ("grader/assignment/corpus/variants/wrong/swiglu.py", False),
         ("grader/core/cli/grade.py", False),
-        ("grader/core/export/moodle.py", False),
+        ("grader/core/export/table.py", False),
     ],
 )
 def test_code_is_a_condition_where_it_decides(copied: Settings, path: str, counts: bool) -> None:

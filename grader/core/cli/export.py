@@ -8,14 +8,14 @@ from __future__ import annotations
 import shlex
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from grader.core.export import canvas, columns, moodle
+from grader.core.export import columns
 from grader.core.export.drops import Drop, drops, in_file, in_words, remember
 from grader.core.export.rows import Export, Format, Request, blanks, refusals, rows
 from grader.core.extras import extra
@@ -38,12 +38,13 @@ from .terminal import (
     warn,
 )
 
-FORMATS: Mapping[str, Format] = {
-    "canvas": Format(canvas.export, "return {out} --to canvas --template GRADEBOOK.csv --assignment-id NUMBER"),
-    "moodle": Format(moodle.export, "return {out} --to moodle --template WORKSHEET.csv"),
-    **(more.FORMATS if (more := extra("formats")) else {}),
-    "csv": Format(columns.plain),
+PLAIN = "csv"  # the format that takes every grade, for grades that go into no file of a platform
+FORMATS: dict[str, Format] = {
+    name: made
+    for known in map(extra, ("canvas", "moodle", "gradescope", "formats"))
+    for name, made in (known.FORMATS if known else {}).items()
 }
+FORMATS |= {PLAIN: Format(columns.plain)}
 
 
 def exported(
@@ -65,9 +66,6 @@ def exported(
     students = rows(known, comment, language)
     made = FORMATS[to].make(students, Request(known.rubric, template, assignment_id))
     return replace(made, remarks=[*made.remarks, *blanks(students)])
-
-
-PLAIN = "csv"  # the format that takes every grade, for grades that go into no file of a platform
 
 
 Template = Annotated[

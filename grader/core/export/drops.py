@@ -16,10 +16,17 @@ from grader.core.results.ledger import origin_of
 from grader.core.results.policy import grade
 from grader.core.rubric import Policy
 
-from .moodle import GRADE, IDENTIFIER, MODIFIED
 from .rows import ExportError, Row, grouped
 from .table import read_number, read_template
 
+# Headings of a grading worksheet of Moodle, in the languages of sites.
+IDENTIFIER = "identifier"  # the first column, whatever it is called
+GRADE: tuple[str, ...] = ("Grade", "成绩", "分数", "成績", "Bewertung", "Note", "Calificación", "Cijfer", "Beoordeling")
+GRADE += ("Nota", "Valutazione", "Оценка", "評点")
+MODIFIED: tuple[str, ...] = ("Last modified (grade)", "最后修改（成绩）", "最后修改（评分）", "最后修改（教师）")
+MODIFIED += ("最終更新日時 (評定)",)
+MODIFIED += ("Zuletzt geändert (Bewertung)", "Última modificación (calificación)", "Dernière modification (note)")
+MODIFIED += ("Laatst gewijzigd (beoordeling)", "Последнее изменение (оценка)")
 GRADES = tuple(map(heading, (*GRADE, "Total Score", "score")))  # of Moodle and plain tables, Gradescope, nbgrader
 _OF_CANVAS = re.compile(r"\(\d+\)$")
 

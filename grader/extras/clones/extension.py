@@ -15,8 +15,8 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from grader.core.intake.discover import Listing
 from grader.core.intake.origin import Found, Origin, Part, Student, clean
-from grader.core.intake.platforms import Listing
 from grader.core.intake.submission import Unreadable
 
 SUFFIX = "-submissions"

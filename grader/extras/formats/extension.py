@@ -1,14 +1,11 @@
-"""The columns of nbgrader's own export and of Gradescope's, and JUnit XML, by the names that ``--to`` takes.
-
-Gradescope takes results from its own autograder only, and no file of grades; a gradebook takes the table.
-"""
+"""The columns of nbgrader's own export, and JUnit XML."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from grader.core.export.columns import PLAIN, Columns, table
-from grader.core.export.rows import Export, Format, Request, Row, remarks
+from grader.core.export.rows import Export, Format, Request, Row
 
 from . import junit
 
@@ -25,29 +22,11 @@ NBGRADER: Columns = {
     "score": PLAIN["grade"],
     "max_score": PLAIN["max_score"],
 }
-GRADESCOPE: Columns = {
-    "Name": PLAIN["name"],
-    "SID": PLAIN["student_id"],
-    "Email": PLAIN["email"],
-    "Total Score": PLAIN["grade"],
-    "Max Points": PLAIN["max_score"],
-    "Submission ID": lambda row, _: row.report.submission.id.removeprefix("submission_"),
-    "Submission Time": PLAIN["submitted_at"],
-}
-NO_UPLOAD = (
-    "Gradescope does not import grades from a file: this table is for a gradebook. To get grades into Gradescope, "
-    "upload the autograder that `grader gradescope OUT` writes."
-)
 
 
 def nbgrader(rows: Sequence[Row], request: Request) -> Export:
     """The columns of nbgrader's own export, for tools that read them."""
     return Export({"nbgrader.csv": table(NBGRADER, rows, request)}, rows)
-
-
-def gradescope(rows: Sequence[Row], request: Request) -> Export:
-    """The headings of the table that Gradescope gives for download."""
-    return Export({"gradescope.csv": table(GRADESCOPE, rows, request)}, rows, [NO_UPLOAD, *remarks(rows)])
 
 
 def names(name: str) -> tuple[str, str]:
@@ -60,7 +39,6 @@ def names(name: str) -> tuple[str, str]:
 
 
 FORMATS: Mapping[str, Format] = {
-    "gradescope": Format(gradescope, "export {out} --to gradescope"),
     "nbgrader": Format(nbgrader),
     "junit": Format(junit.export),
 }

@@ -1,15 +1,20 @@
-"""Gradescope's export of submissions: whose the folders in it are."""
+"""Gradescope: whose the folders of its export are, and the columns of the table of grades that it gives for download.
+
+It takes results from its own autograder only, and no file of grades; a gradebook takes the table.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 import yaml
 
+from grader.core.export.columns import PLAIN, Columns, table
+from grader.core.export.rows import Export, Format, Request, Row, remarks
+from grader.core.intake.discover import Listing
 from grader.core.intake.origin import Found, Origin, Part, Student, clean
-from grader.core.intake.platforms import Listing
 from grader.core.intake.submission import Unreadable
 from grader.core.messages import Message, quoted, say
 
@@ -91,3 +96,26 @@ def _moment(value: object) -> str | None:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat(timespec="seconds")
     except (ValueError, OverflowError):
         return None
+
+
+GRADESCOPE: Columns = {
+    "Name": PLAIN["name"],
+    "SID": PLAIN["student_id"],
+    "Email": PLAIN["email"],
+    "Total Score": PLAIN["grade"],
+    "Max Points": PLAIN["max_score"],
+    "Submission ID": lambda row, _: row.report.submission.id.removeprefix("submission_"),
+    "Submission Time": PLAIN["submitted_at"],
+}
+NO_UPLOAD = (
+    "Gradescope does not import grades from a file: this table is for a gradebook. To get grades into Gradescope, "
+    "upload the autograder that `grader gradescope OUT` writes."
+)
+
+
+def export(rows: Sequence[Row], request: Request) -> Export:
+    """The headings of the table that Gradescope gives for download."""
+    return Export({"gradescope.csv": table(GRADESCOPE, rows, request)}, rows, [NO_UPLOAD, *remarks(rows)])
+
+
+FORMATS = {"gradescope": Format(export, "export {out} --to gradescope")}

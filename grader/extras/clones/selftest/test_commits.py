@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.core.intake.discover import discover
-from grader.core.intake.platforms import Listing
+from grader.core.intake.discover import Listing, discover
 from grader.extras.clones import extension as clones
 from grader.extras.clones.extension import committed_at
 from grader.selftest.submissions import write_folder, zipped
