@@ -15,6 +15,8 @@
 ``canvas``, ``moodle``,   ``submissions(listing)``: a :class:`Found` for each  a submission is in a folder or
 ``gradescope``,           submission in such an export; none if it is no      an archive of its own
 ``clones``                such export
+``moodle``                ``with_lateness(candidates, roster)``: how late,      lateness is what exports say
+                          where the roster is its worksheet
 ``canvas``, ``moodle``,   ``FORMATS``: by name, formats for ``export --to``    ``--to`` takes only ``csv``
 ``gradescope``,
 ``formats``

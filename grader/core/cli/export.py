@@ -15,9 +15,9 @@ from typing import Annotated
 
 import typer
 
-from grader.core.export import columns
 from grader.core.export.drops import Drop, drops, in_file, in_words, remember
 from grader.core.export.rows import Export, Format, Request, blanks, refusals, rows
+from grader.core.export.table import plain
 from grader.core.extras import extra
 from grader.core.grades.decided import DecidedClass
 from grader.core.results.database import opened
@@ -44,7 +44,7 @@ FORMATS: dict[str, Format] = {
     for known in map(extra, ("canvas", "moodle", "gradescope", "formats"))
     for name, made in (known.FORMATS if known else {}).items()
 }
-FORMATS |= {PLAIN: Format(columns.plain)}
+FORMATS |= {PLAIN: Format(plain)}
 
 
 def exported(

@@ -20,7 +20,7 @@ from grader.core.intake.candidate import Candidate
 from grader.core.intake.discover import FOLDERS, PLATFORMS
 from grader.core.intake.origin import absent, clean
 from grader.core.intake.reader import Reader
-from grader.core.intake.roster import read_lateness, read_roster, with_lateness
+from grader.core.intake.roster import read_roster
 from grader.core.intake.submission import Expected
 from grader.core.results.policy import days_late, undated
 from grader.core.results.report import Practice
@@ -258,7 +258,7 @@ def found(
     listed = read_roster(roster) if roster else ()
     wanted = chosen().rubric.expected if expected is None else expected
     candidates = reader.discover(paths, source, listed, wanted, every_attempt)
-    return with_lateness(candidates, read_lateness(roster)) if roster else candidates
+    return moodle.with_lateness(candidates, roster) if roster and (moodle := extra("moodle")) else candidates
 
 
 def with_files(out: Path, candidates: Sequence[Candidate]) -> Sequence[Candidate]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from grader.core.export.columns import PLAIN, Columns, table
 from grader.core.export.rows import Export, Format, Request, Row
+from grader.core.export.table import PLAIN, Columns, table
 
 from . import junit
 

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 
 import yaml
 
-from grader.core.export.columns import PLAIN, Columns, table
 from grader.core.export.rows import Export, Format, Request, Row, remarks
+from grader.core.export.table import PLAIN, Columns, table
 from grader.core.intake.discover import Listing
 from grader.core.intake.origin import Found, Origin, Part, Student, clean
 from grader.core.intake.submission import Unreadable

@@ -21,6 +21,8 @@ from grader.core.intake.discover import Listing
 from grader.core.intake.origin import Found, Origin, Part, Student, clean
 from grader.core.intake.roster import PARTICIPANT
 
+from .lateness import with_lateness as with_lateness
+
 _ENTRY = re.compile(
     r"(?P<name>.*)_(?P<id>\d+)_assignsubmission_(?P<plugin>file|onlinetext)_?(?P<rest>/|[^/]+)", re.DOTALL
 )
