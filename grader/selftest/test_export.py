@@ -13,7 +13,7 @@ import pytest
 
 from grader.core.cli.export import FORMATS, exported
 from grader.core.export.rows import Export, ExportError, refusals, rows
-from grader.core.export.table import inert, read_template, written
+from grader.core.export.table import inert, written
 from grader.core.intake.origin import Origin, Source, Student
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import (
@@ -26,6 +26,7 @@ from grader.core.results.report import (
 from grader.core.rubric import LatePenalty, Policy, Rubric
 from grader.extras.formats.extension import names
 from grader.extras.gradescope.run import results
+from grader.followup.table import read_template
 from grader.selftest.exports import NAMES, PACKS, Someone, gradebook, worksheet, worksheet_in
 from grader.selftest.reports import ENVIRONMENT, PROVENANCE, known_class
 

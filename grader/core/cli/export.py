@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from grader.core.export.drops import Drop, drops, in_file, in_words, remember
+from grader.core.export.drops import Drop, drops, in_words, remember
 from grader.core.export.rows import Export, Format, Request, blanks, refusals, rows
 from grader.core.export.table import plain
 from grader.core.extras import extra
@@ -165,7 +165,8 @@ def prepared(
     refuse_partial(out, lines, partial)
     known = read_decided(out, lines, ledger)
     made = exported(known, format_ or to, template, assignment_id, comment, language)
-    written = in_file(file or out / next(iter(made.files)), made.rows)
+    formats, path = extra("formats"), file or out / next(iter(made.files))
+    written = formats.in_file(path, made.rows) if formats else {}
     lower = drops(ledger, made.rows, to, known.rubric.policy, written)
     return Prepared(known, made, lower)
 

@@ -14,10 +14,11 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from grader.core.export.rows import Export, ExportError, Format, Request, Row, remarks
-from grader.core.export.table import Template, inert, number, place, read_number, read_template, written
+from grader.core.export.table import inert, number, written
 from grader.core.intake.discover import Listing
 from grader.core.intake.layout import copy_number, handed_in_again, without_copy_suffix
 from grader.core.intake.origin import Found, Origin, Part, Student, clean
+from grader.followup.table import Template, place, read_number, read_template
 
 _WHAT = r"(?:(?P<attachment>[0-9]{1,20})_(?P<file>[^/]+)|(?P<page>text|link)\.html)"
 _NAMED = re.compile(rf"(?P<name>.*?)(?P<late>_LATE)?_(?P<user>[0-9]+)_{_WHAT}", re.DOTALL)

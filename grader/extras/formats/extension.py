@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from grader.core.export.rows import Export, Format, Request, Row
 from grader.core.export.table import PLAIN, Columns, table
+from grader.followup.table import in_file as in_file
 
 from . import junit
 

@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 
-from grader.core.export.drops import GRADE, IDENTIFIER, MODIFIED
 from grader.core.export.rows import Export, Format, Request, Row, remarks
-from grader.core.export.table import inert, number, place, read_number, read_template
+from grader.core.export.table import inert, number
 from grader.core.intake.discover import Listing
 from grader.core.intake.origin import Found, Origin, Part, Student, clean
 from grader.core.intake.roster import PARTICIPANT
+from grader.followup.table import GRADE, IDENTIFIER, MODIFIED, place, read_number, read_template
 
 from .lateness import with_lateness as with_lateness
 
