@@ -25,7 +25,7 @@ from grader.core.intake.submission import Expected
 from grader.core.results.policy import days_late, undated
 from grader.core.results.report import Practice
 from grader.core.results.statistics import Entry
-from grader.core.results.written import note, read_practice
+from grader.core.results.written import note
 from grader.core.run.class_run import Run, begun
 from grader.core.run.executors import CHOICES, LOCAL, open_executor
 from grader.core.run.schedule import grade_all
@@ -125,7 +125,8 @@ def grade(
         settings = replace(
             _settings(device, only, seed, lang), limits=limits, required_level=level, without=left_out, plain=plain
         )
-        practice = read_practice(notebooks, chosen().rubric.practice) if notebooks else {}
+        worth = chosen().rubric.practice
+        practice = needed("notebooks", "--notebooks").read_practice(notebooks, worth) if notebooks else {}
         if dry_run:
             needed("diff", "--dry-run").print_preview(out, candidates, settings, reader)
             return
