@@ -225,15 +225,6 @@ class DecidedClass:
         """A line of the summary with the points that people decided on."""
         return summary_line(self.report(line.id), line.practice) if self.book.points(line.id) else line
 
-    def graded_again(self, reports: Mapping[str, Report]) -> DecidedClass:
-        """The same class with the same decisions, and with other reports in the place of some."""
-
-        def read(submission: str) -> Report:
-            return reports.get(submission) or self.as_graded(submission)
-
-        lines = [summary_line(reports[own.id], own.practice) if own.id in reports else own for own in self.lines]
-        return replace(self, lines=lines, as_graded=read)
-
     def told(self, language: str) -> list[tuple[str, str]]:
         """Every decision that holds: the submission that it is about, and the words for staff."""
         held = ((line.id, ruling) for line in self.lines for ruling in self.book.about(line))
