@@ -11,7 +11,7 @@
 ``cluster``               ``open_executor(choice, jobs)``                     judges run on this machine only
 ``anonymous``             ``hide(known)``: who takes the place of everyone;   ``report --anonymous`` is refused
                           ``known(folder, submissions)``: pseudonyms
-``notebooks``             ``read_practice(path, worth)``: practice points      ``grade --notebooks`` is refused
+``notebook_points``       ``read_practice(path, worth)``: practice points     ``grade --notebooks`` is refused
 ``viva``                  ``understood(folder)``: points by submission, and   nobody was asked anything
                           ``picture(entries, points, language)``
 ``canvas``, ``moodle``,   ``submissions(listing)``: a :class:`Found` for      each submission is a folder or an

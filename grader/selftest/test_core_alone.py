@@ -81,7 +81,7 @@ def test_a_class_is_graded_shown_and_exported(course: Path, out: str) -> None:
         (("grade", "class", "--out", "out", "--dry-run"), "grader/extras/diff"),
         (("grade", "class", "--out", "again", "--executor", "slurm"), "grader/extras/cluster"),
         (("report", "out", "--anonymous"), "grader/extras/anonymous"),
-        (("grade", "class", "--out", "out", "--notebooks", "checks.csv"), "grader/extras/notebooks"),
+        (("grade", "class", "--out", "out", "--notebooks", "checks.csv"), "grader/extras/notebook_points"),
     ],
 )
 @pytest.mark.usefixtures("out")

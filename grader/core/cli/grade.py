@@ -126,7 +126,7 @@ def grade(
             _settings(device, only, seed, lang), limits=limits, required_level=level, without=left_out, plain=plain
         )
         worth = chosen().rubric.practice
-        practice = needed("notebooks", "--notebooks").read_practice(notebooks, worth) if notebooks else {}
+        practice = needed("notebook_points", "--notebooks").read_practice(notebooks, worth) if notebooks else {}
         if dry_run:
             needed("diff", "--dry-run").print_preview(out, candidates, settings, reader)
             return

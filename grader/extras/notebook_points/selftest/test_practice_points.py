@@ -12,7 +12,7 @@ pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: 
 from grader.core.messages import UserError
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import Practice
-from grader.extras.notebooks.extension import read_practice
+from grader.extras.notebook_points.extension import read_practice
 from grader.lab.site.notebooks import grade
 from grader.lab.site.notebooks.outcomes import Check
 
