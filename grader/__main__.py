@@ -15,6 +15,7 @@ FEATURES = (
     "grader.extras.viva",
     "grader.extras.gradescope",
     "grader.lab",
+    "grader.extras.doctor",
 )
 app = program(FEATURES)
 

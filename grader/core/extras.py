@@ -9,8 +9,21 @@
 ``diff``                  ``print_preview(out, candidates, settings,          ``grade --dry-run`` is refused
                           reader)``
 ``cluster``               ``open_executor(choice, jobs)``                     judges run on this machine only
+``anonymous``             ``hide(known)``: who takes the place of everyone;   ``report --anonymous`` is refused
+                          ``known(folder, submissions)``: pseudonyms
+``notebook_points``       ``read_practice(path, worth)``: practice points     ``grade --notebooks`` is refused
 ``viva``                  ``understood(folder)``: points by submission, and   nobody was asked anything
                           ``picture(entries, points, language)``
+``canvas``, ``moodle``,   ``submissions(listing)``: a :class:`Found` for      each submission is a folder or an
+``gradescope``,           each submission in such an export; none if it is    archive
+``clones``                no such export
+``canvas``, ``moodle``,   ``FORMATS``: by name, what ``export --to`` takes    it takes only ``csv``
+``gradescope``,
+``formats``
+``moodle``                ``with_lateness(candidates, roster)``, where the    lateness is what exports say
+                          roster is a grading worksheet
+``formats``               ``in_file(path, rows)``: the grades in a file that  an export is compared with earlier
+                          an earlier export wrote                             ones in the ledger only
 ========================  ==================================================  ======================================
 """
 

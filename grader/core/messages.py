@@ -1,7 +1,8 @@
 """Messages for people, as data: a template, which is also the key of its translation, and the fields that fill it.
 
 A message is its English text, and remembers what it was made of. So it can be told in another language, and programs
-read fields instead of sentences.
+read fields instead of sentences. Beside messages there are sentences in English and Chinese, from the file
+``words.toml`` beside the code of a feature; and what ends a command with one line.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Union
 
@@ -164,3 +166,32 @@ def _field(value: Any, clean: Callable[[str], str]) -> Field:
         return from_data(value, clean)
     shown = clean(str(value))
     return value if shown == str(value) else shown
+
+
+class Sentences:
+    """Fills in sentences from TOML files, ``[key]`` with ``en`` and ``zh``; they are read when the first is needed."""
+
+    def __init__(self, *paths: Path) -> None:
+        """A later file overrides the sentences of an earlier one."""
+        self.paths = paths
+
+    def __call__(self, language: str, key: str, /, **fields: object) -> str:
+        """The sentence ``key`` in a language, with its fields filled in."""
+        return self.texts[key][language].format(**fields)
+
+    @cached_property
+    def texts(self) -> Mapping[str, Mapping[str, str]]:
+        """All sentences, by key and language."""
+        return {key: texts for path in self.paths for key, texts in tomllib.loads(path.read_text("utf-8")).items()}
+
+
+class UserError(Exception):
+    """Ends a command in place of a traceback: one line says what is wrong, with which value, and what to do.
+
+    ``cli/program.py`` prints it.
+
+    Attributes:
+        code: The command's exit code: 2 for what it was given, 3 for what went wrong in the grader or on this machine.
+    """
+
+    code = 2

@@ -174,11 +174,6 @@ class Rubric(Record):
         """The most that the bonus tasks can earn."""
         return sum(task.points for task in self.tasks if task.bonus)
 
-    @cached_property
-    def files(self) -> tuple[str, ...]:
-        """Every file that a task asks for, each once, sorted."""
-        return tuple(sorted({self.file_of(name) for task in self.tasks for name in task.names}))
-
     def file_of(self, name: str) -> str:
         """The file that defines a name.
 

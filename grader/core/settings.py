@@ -1,10 +1,25 @@
-"""The settings of grading. Does not import torch, so that the coordinator starts at once."""
+"""The settings of grading, and the conditions under which the same submission gets the same report.
+
+An earlier result is used again only if nothing has changed that its report depends on. A judge finds out which devices
+and layers of isolation it has only when it starts, which takes seconds. So conditions compare what decides them
+instead, such as versions and the processor. This module does not import torch, so that the coordinator starts at once.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import contextlib
+import hashlib
+import json
+import os
+import platform
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
-from grader.core.errors import UserError
+from grader.core.messages import UserError
+from grader.core.results.language import ADVICE, all_chinese
 
 from .assignment import Assignment
 from .sandbox.limits import Level, Limits
@@ -43,3 +58,60 @@ class Settings:
     plain: bool = False
     remember: bool = True
     command: str = ""
+
+
+APART = ("assignment", "command", "language")  # settings left out; the assignment's files are part of the code's digest
+DISTRIBUTIONS = ("torch", "pytest", "pydantic", "pyseccomp", "landlockpy")
+SECURITY_MODULES = Path("/sys/kernel/security/lsm")
+USER_NAMESPACES = Path("/proc/sys/user/max_user_namespaces")
+GPUS = Path("/proc/driver/nvidia")
+
+Conditions = Mapping[str, str]
+
+
+def conditions(settings: Settings) -> Conditions:
+    """Everything but the submission that a report depends on: settings, code and rubric, versions, machine.
+
+    The command line is left out: a report records it, as it records times, but no result depends on it. Points, the
+    policy and words are views of the outcomes (``results/language.py``): :func:`view` names them.
+    """
+    chosen = {name: json.dumps(value) for name, value in asdict(settings).items() if name not in APART}
+    return chosen | {"code and rubric": settings.assignment.code_sha256()} | dict(_machine())
+
+
+def view(settings: Settings) -> Conditions:
+    """How what was found out is shown in a report, and what it was worth: by which rubric, in which language."""
+    rubric, language = settings.assignment.rubric, settings.language
+    shown = {"rubric": rubric.sha256, "policy": rubric.policy.model_dump_json(), "language": language}
+    words = json.dumps([ADVICE.texts, sorted(all_chinese(settings.assignment).items()) if language == "zh" else []])
+    return shown | {"translations": hashlib.sha256(words.encode()).hexdigest()}
+
+
+def _machine() -> Iterator[tuple[str, str]]:
+    """Versions, processor (its vector units affect the last bits of results), GPUs, and what isolation depends on."""
+    yield "python", platform.python_version()
+    for name in DISTRIBUTIONS:
+        with contextlib.suppress(PackageNotFoundError):
+            yield name, version(name)
+    yield "processor", _line("/proc/cpuinfo", "model name") or platform.processor() or platform.machine()
+    gpus = [_line(str(path), "Model") for path in sorted(GPUS.glob("gpus/*/information"))]
+    known = (*gpus, _text(GPUS / "version"), os.environ.get("CUDA_VISIBLE_DEVICES"))
+    yield "gpus", " ".join(filter(None, known))
+    yield "user", str(os.geteuid())
+    yield "bubblewrap", shutil.which("bwrap") or ""
+    yield "security modules", _text(SECURITY_MODULES)
+    yield "user namespaces", "none" if _text(USER_NAMESPACES) == "0" else ""  # other numbers vary with the memory
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:  # the file does not exist on this system, or this user may not read it
+        return ""
+
+
+def _line(path: str, start: str) -> str:
+    """The text after the colon in the file's first line that begins with ``start``; empty if there is none."""
+    return next(
+        (line.partition(":")[2].strip() for line in _text(Path(path)).splitlines() if line.startswith(start)), ""
+    )

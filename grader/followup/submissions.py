@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
@@ -18,10 +19,9 @@ from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Submission
 from grader.core.results.database import LEDGER, reading
 from grader.core.results.report import Report
-from grader.core.results.written import Sources, noted
-from grader.core.run.conditions import APART, Conditions
+from grader.core.results.written import Sources, runs
 from grader.core.sandbox.limits import Level, Limits
-from grader.core.settings import Settings
+from grader.core.settings import APART, Conditions, Settings
 
 Submissions = Annotated[
     list[Path] | None,
@@ -33,11 +33,19 @@ Submissions = Annotated[
 
 def _sources_of(out: Path, submissions: list[Path] | None) -> list[Sources]:
     """What ``grade`` was given, from other places if these are named; ends the command if nobody knows any place."""
-    runs = noted(out)
-    if not submissions and not runs:
+    known = [
+        own.model_copy(
+            update={
+                "paths": [os.path.abspath(out / path) for path in own.paths],
+                "roster": own.roster and os.path.abspath(out / own.roster),
+            }
+        )
+        for own in runs(out)
+    ]
+    if not submissions and not known:
         fail(f"{out}: no record of where its submissions are. Pass their location with --submissions.")
-    last = runs[-1] if runs else Sources(paths=[])
-    return [last.model_copy(update={"paths": [*map(str, submissions)]})] if submissions else runs
+    last = known[-1] if known else Sources(paths=[])
+    return [last.model_copy(update={"paths": [*map(str, submissions)]})] if submissions else known
 
 
 def candidates_of(out: Path, submissions: list[Path] | None, reader: Reader) -> dict[str, Candidate]:

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Final
 
 from grader.core.cli.terminal import say
-from grader.core.grades.decided import DecidedClass
-from grader.core.grades.grades import StudentGrade
-from grader.core.grades.words import for_staff
+from grader.core.grades.decided import DecidedClass, StudentGrade
+from grader.core.grades.model import for_staff
+from grader.core.messages import Sentences
 from grader.core.results.report import SummaryLine
 from grader.core.rubric import Rubric
-from grader.core.sentences import Sentences
 
 from .difference import Decisions, Difference, GradeMove, Kind, PropertyChange, Reason, moved, with_grades
 

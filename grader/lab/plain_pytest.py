@@ -16,7 +16,7 @@ import torch
 
 from grader.assignment import ASSIGNMENT
 from grader.core.judge.compare import PASSED
-from grader.core.judge.plugin import Plugin, property_of
+from grader.core.judge.hidden_tests import Plugin, property_of
 from grader.core.judge.student import Student
 from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.limits import Limits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -99,7 +99,7 @@ def desks(people: Mapping[str, Mapping[str, str]]) -> list[Desk]:
     return [Desk(name, Path(name), files=files) for name, files in people.items()]
 
 
-def copied(files: Mapping[str, str], disguise: str, paths: tuple[str, ...] = ASSIGNMENT.rubric.files) -> Files:
+def copied(files: Mapping[str, str], disguise: str, paths: Iterable[str] = ASSIGNMENT.rubric.expected) -> Files:
     """The files, each disguised by one of the functions above."""
     return {path: DISGUISES[disguise](files[path]) for path in paths}
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from grader.core.grades.book import Book
-from grader.core.grades.decided import DecidedClass
+from grader.core.grades.decided import Book, DecidedClass
 from grader.core.grades.people import People
 from grader.core.intake.origin import Origin, Student
 from grader.core.results.database import opened

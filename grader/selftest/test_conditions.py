@@ -13,11 +13,10 @@ import pytest
 
 from grader import REPOSITORY
 from grader.core import assignment as parts
+from grader.core import settings as module
 from grader.core.results.ledger import differing
-from grader.core.run import conditions as module
-from grader.core.run.conditions import conditions
 from grader.core.sandbox.limits import Level, Limits
-from grader.core.settings import Settings
+from grader.core.settings import Settings, conditions
 from grader.examples.small.grader.assignment import ASSIGNMENT
 
 ELSEWHERE = replace(ASSIGNMENT, folder=ASSIGNMENT.folder.parent)  # another package: more files decide
@@ -73,7 +72,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
         ("ref/swiglu.py", True),
         ("grader/assignment/corpus/variants/wrong/swiglu.py", False),
         ("grader/core/cli/grade.py", False),
-        ("grader/core/export/moodle.py", False),
+        ("grader/core/export/table.py", False),
     ],
 )
 def test_code_is_a_condition_where_it_decides(copied: Settings, path: str, counts: bool) -> None:

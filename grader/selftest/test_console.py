@@ -1,4 +1,4 @@
-"""What a person sees at a terminal: the moving bar, and the doctor's findings."""
+"""What a person sees at a terminal: the moving bar, and how a command ends."""
 
 from __future__ import annotations
 
@@ -10,12 +10,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
-from typer.testing import CliRunner
 
-from grader.__main__ import app
-from grader.core.cli import doctor as examined
 from grader.core.cli import show
-from grader.core.cli.doctor import Finding
 from grader.core.cli.show import print_class, print_report, print_statistics
 from grader.core.cli.terminal import ending, track
 from grader.core.intake.submission import Submission
@@ -26,8 +22,6 @@ from grader.core.results.language import in_language
 from grader.core.results.report import Report
 from grader.core.results.statistics import class_statistics, entry
 from grader.core.run.schedule import GradingFailed
-from grader.core.sandbox import started as starting
-from grader.core.sandbox.limits import LAYERS
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.term import refused
 
@@ -63,49 +57,6 @@ def test_nothing_is_wider_than_the_terminal(grader: Judge, language: str) -> Non
     lines = Text.from_ansi(screen.file.getvalue()).plain.splitlines()  # type: ignore[attr-defined] # a StringIO
     assert len(lines) > 20
     assert [line for line in lines if cell_len(line) > 60] == []
-
-
-def test_the_doctor_names_every_layer_with_what_it_does_or_its_remedy() -> None:
-    result = CliRunner().invoke(app, ["doctor"])
-    assert result.exit_code == 0, result.output
-    subjects = {line.split()[1] for line in result.stdout.splitlines() if line[:1] in "✓–"}
-    assert {"python", "torch", "device", "isolation", "imports"} <= subjects
-    assert subjects - {"python", "torch", "device", "isolation", "imports"} <= set(LAYERS)
-
-
-def test_the_doctor_tries_what_student_code_imports_and_ends_with_1_if_that_fails(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Here a worker may open nothing of Python, and the fork server has read nothing for it."""
-    closed = "from grader.core.sandbox import importer, lockdown; "
-    closed += "importer.places = lambda: (); lockdown.readable_paths = list; "
-    monkeypatch.setattr(starting, "START", "import sys; sys.path.insert(0, sys.argv[1]); " + closed + starting.START)
-    result = CliRunner().invoke(app, ["doctor"])
-    assert isinstance(result.exception, SystemExit), "not a fault of ours"
-    assert result.exit_code == 1
-    if "✓ landlock" not in " ".join(result.stdout.split()):
-        pytest.skip("without Landlock nothing can be closed")
-    (found, remedy) = result.stdout.splitlines()[-2:]
-    assert found.startswith("✗ imports")
-    assert "pdb (No module named 'pdb')" in found
-    assert "torch.onnx" in found
-    assert remedy.strip() == "install Python and torch into a folder that every user can read, such as /opt"
-
-
-def test_a_layer_that_others_make_up_for_does_not_make_a_machine_unfit(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = [Finding("namespaces", False, "bwrap is not installed", "install bubblewrap", needed=False)]
-    monkeypatch.setattr(examined, "examine", lambda: found)
-    result = CliRunner().invoke(app, ["doctor"])
-    assert (result.exit_code, result.stdout[:1]) == (0, "–")
-
-
-def test_a_machine_that_lacks_what_is_needed_is_unfit(monkeypatch: pytest.MonkeyPatch) -> None:
-    good = Finding("torch", True, "2.13.0")
-    monkeypatch.setattr(examined, "examine", lambda: [Finding("python", False, "3.10.1", "use Python 3.11"), good])
-    result = CliRunner().invoke(app, ["doctor"])
-    lines = [line.split() for line in result.stdout.splitlines()]
-    assert (result.exit_code, lines[0], lines[1]) == (1, ["✗", "python", "3.10.1"], ["use", "Python", "3.11"])
-    assert lines[2] == ["✓", "torch", "2.13.0"]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from grader.selftest.submissions import write_folder
 
 pytestmark = pytest.mark.process
 
-COMMANDS = ["grade", "show", "report", "export", "doctor"]
+COMMANDS = ["grade", "show", "report", "export"]
 # Without what an editable installation adds, which would find the deleted folders in the repository.
 START = """
 import os, sys
@@ -63,7 +63,7 @@ def out(course: Path) -> str:
 
 def test_only_the_commands_of_the_core_are_there(course: Path) -> None:
     told = run(course, "--help").stdout
-    assert [name for name in (*COMMANDS, "decide", "verify", "similar") if f" {name} " in told] == COMMANDS
+    assert [name for name in (*COMMANDS, "doctor", "decide", "verify", "similar") if f" {name} " in told] == COMMANDS
 
 
 def test_a_class_is_graded_shown_and_exported(course: Path, out: str) -> None:
@@ -80,6 +80,8 @@ def test_a_class_is_graded_shown_and_exported(course: Path, out: str) -> None:
     [
         (("grade", "class", "--out", "out", "--dry-run"), "grader/extras/diff"),
         (("grade", "class", "--out", "again", "--executor", "slurm"), "grader/extras/cluster"),
+        (("report", "out", "--anonymous"), "grader/extras/anonymous"),
+        (("grade", "class", "--out", "out", "--notebooks", "checks.csv"), "grader/extras/notebook_points"),
     ],
 )
 @pytest.mark.usefixtures("out")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from grader.core.intake.candidate import Candidate
-from grader.core.intake.defined import MOST_PARSED, STUB, defined, lacking
+from grader.core.intake.layout import MOST_PARSED, STUB, defined, lacking
 from grader.selftest.submissions import EXPECTED, HANDED_IN, write_folder
 
 NORM = "src/modeling/norm.py"

@@ -11,8 +11,7 @@ import pytest
 from grader.core.intake.submission import Submission
 from grader.core.results.report import Report
 from grader.core.run import schedule
-from grader.core.run.executors import Executor, LocalExecutor
-from grader.core.run.judge_pool import PLACE, Job
+from grader.core.run.executors import PLACE, Executor, Job, LocalExecutor
 from grader.core.run.judge_process import Abandoned, Failure
 from grader.core.run.schedule import ATTEMPTS, GradingFailed, grade_all
 from grader.core.settings import Settings

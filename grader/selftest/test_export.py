@@ -11,10 +11,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from grader.core.export.columns import names
-from grader.core.export.formats import FORMATS, export
+from grader.core.cli.export import FORMATS, exported
 from grader.core.export.rows import Export, ExportError, refusals, rows
-from grader.core.export.table import inert, read_template, written
+from grader.core.export.table import inert, written
 from grader.core.intake.origin import Origin, Source, Student
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import (
@@ -25,7 +24,9 @@ from grader.core.results.report import (
     TaskReport,
 )
 from grader.core.rubric import LatePenalty, Policy, Rubric
+from grader.extras.formats.extension import names
 from grader.extras.gradescope.run import results
+from grader.followup.table import read_template
 from grader.selftest.exports import NAMES, PACKS, Someone, gradebook, worksheet, worksheet_in
 from grader.selftest.reports import ENVIRONMENT, PROVENANCE, known_class
 
@@ -80,7 +81,7 @@ def sent(
 ) -> Export:
     """An export under a policy."""
     own = rubric.model_copy(update={"policy": policy or Policy()})
-    return export(known_class(reports, own), to, template.encode() if template is not None else None, assignment_id)
+    return exported(known_class(reports, own), to, template.encode() if template is not None else None, assignment_id)
 
 
 def table(made: Export) -> list[dict[str, str]]:
@@ -201,7 +202,7 @@ def test_moodle_comments_say_what_the_policy_did(rubric: Rubric) -> None:
 def test_a_student_is_told_of_the_policy_in_the_language_of_the_page(rubric: Rubric) -> None:
     late = of(PEOPLE, "moodle", late=True)
     own = rubric.model_copy(update={"policy": LATE})
-    made = export(known_class(late, own), "moodle", worksheet(PEOPLE).encode(), language="zh")
+    made = exported(known_class(late, own), "moodle", worksheet(PEOPLE).encode(), language="zh")
     said = "附加分超出上限 20 的部分不计。迟交时间不明，按 1 天计：扣 10%，即 8 分。"
     assert table(made)[0]["Feedback comments"] == said
 

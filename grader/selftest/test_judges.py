@@ -13,8 +13,8 @@ import pytest
 
 from grader.core.intake.submission import Submission
 from grader.core.results.report import Report
-from grader.core.run import judge_pool, judge_process
-from grader.core.run.judge_pool import Job, JudgePool
+from grader.core.run import executors, judge_process
+from grader.core.run.executors import Job, JudgePool
 from grader.core.run.judge_process import Abandoned, Failure, JudgeProcess, Position
 from grader.core.settings import Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
@@ -53,7 +53,7 @@ class Puppet:
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Puppet]:
     """All judges of the test, in the order in which they were started."""
     Puppet.made, Puppet.answers = [], []
-    monkeypatch.setattr(judge_pool, "JudgeProcess", Puppet)
+    monkeypatch.setattr(executors, "JudgeProcess", Puppet)
     return Puppet.made
 
 
@@ -87,7 +87,7 @@ def test_a_judge_is_ended_after_a_failure(made: list[Puppet], answer: Report | F
 
 
 def test_an_idle_judge_ends_after_a_while(made: list[Puppet], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judge_pool, "KEEP_S", 0.05)
+    monkeypatch.setattr(executors, "KEEP_S", 0.05)
     pool = JudgePool()
     grade(pool)
     assert made[0].ended.wait(60)
@@ -98,7 +98,7 @@ def test_an_idle_judge_ends_after_a_while(made: list[Puppet], monkeypatch: pytes
 def test_a_judge_at_work_does_not_end_because_it_was_idle_before(
     made: list[Puppet], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judge_pool, "KEEP_S", 2.0)
+    monkeypatch.setattr(executors, "KEEP_S", 2.0)
     pool = JudgePool()
     grade(pool)
     assert pool._take(Settings(ASSIGNMENT), lambda: False)  # as the next task does
@@ -125,8 +125,8 @@ class Slow(Puppet):
 def test_no_more_judges_start_at_a_time_than_there_is_room_for(
     made: list[Puppet], monkeypatch: pytest.MonkeyPatch, room: int
 ) -> None:
-    monkeypatch.setattr(judge_pool, "JudgeProcess", Slow)
-    monkeypatch.setattr(judge_pool, "STARTING", room)
+    monkeypatch.setattr(executors, "JudgeProcess", Slow)
+    monkeypatch.setattr(executors, "STARTING", room)
     Slow.starting, Slow.most, pool, answers = [], 0, JudgePool(), list[Report | Failure]()
     threads = [threading.Thread(target=lambda: answers.append(grade(pool))) for _ in range(6)]
     for thread in threads:
@@ -139,7 +139,7 @@ def test_no_more_judges_start_at_a_time_than_there_is_room_for(
 
 
 def test_a_job_that_waits_for_room_can_be_abandoned(made: list[Puppet], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judge_pool, "STARTING", 0)
+    monkeypatch.setattr(executors, "STARTING", 0)
     with pytest.raises(Abandoned):
         JudgePool().grade(Job(Submission("someone"), Settings(ASSIGNMENT)), lambda: True)
     assert made == []
@@ -148,10 +148,10 @@ def test_a_job_that_waits_for_room_can_be_abandoned(made: list[Puppet], monkeypa
 def test_a_judge_that_cannot_be_started_leaves_room_for_the_next(
     made: list[Puppet], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judge_pool, "STARTING", 1)
+    monkeypatch.setattr(executors, "STARTING", 1)
     pool = JudgePool()
     with monkeypatch.context() as patch:
-        patch.setattr(judge_pool, "JudgeProcess", lambda _: (_ for _ in ()).throw(OSError("no more processes")))
+        patch.setattr(executors, "JudgeProcess", lambda _: (_ for _ in ()).throw(OSError("no more processes")))
         with pytest.raises(OSError, match="no more processes"):
             grade(pool)
     grade(pool)

@@ -12,12 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.core.intake import platforms, reading
+from grader.core.extras import extra
+from grader.core.intake import reading
 from grader.core.intake.candidate import Candidate, safe_id
-from grader.core.intake.discover import PLATFORMS, IntakeError
+from grader.core.intake.discover import PLATFORMS, IntakeError, Listing
 from grader.core.intake.discover import discover as discover_any
 from grader.core.intake.origin import MAX_TEXT, Origin, Student, clean
-from grader.core.intake.platforms import Listing
+from grader.extras.gradescope import extension as gradescope
 from grader.selftest.submissions import EXPECTED, HANDED_IN, write_folder, zipped
 
 NORM, FUNCTIONAL = "src/modeling/norm.py", "src/functional.py"
@@ -355,7 +356,7 @@ def test_a_zip_in_an_export_has_a_largest_size(tmp_path: Path, monkeypatch: pyte
 
 
 def test_metadata_have_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(platforms, "MAX_METADATA_BYTES", 50)
+    monkeypatch.setattr(gradescope, "MAX_METADATA_BYTES", 50)
     files = {"submission_5/norm.py": "x = 1\n", "submission_metadata.yml": METADATA}
     (candidate,) = found(tmp_path, files, packed=True)
     assert "submission_metadata.yml: is larger than " in candidate.notices[0]
@@ -372,7 +373,7 @@ PIECES = st.one_of(
 @settings(max_examples=300)
 @given(st.lists(st.lists(PIECES, min_size=1, max_size=6).map("".join), max_size=8))
 def test_whatever_the_names_each_is_claimed_once_and_ids_can_be_written(names: list[str]) -> None:
-    for split in PLATFORMS.values():
+    for split in (platform.submissions for platform in map(extra, PLATFORMS) if platform):
         listing = Listing(Path(__file__).parent)
         vars(listing)["names"] = tuple(sorted({name.partition("/")[0] + "/" * ("/" in name) for name in names}))
         found = split(listing)

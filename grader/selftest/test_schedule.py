@@ -18,7 +18,7 @@ from grader import REPOSITORY
 from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
 from grader.core.results.report import Report
-from grader.core.run import judge_pool
+from grader.core.run import executors
 from grader.core.run.executors import LocalExecutor
 from grader.core.run.schedule import ATTEMPTS, GradingFailed, grade_all
 from grader.core.sandbox.limits import Limits
@@ -80,7 +80,7 @@ def disturbed(tmp_path_factory: pytest.TempPathFactory) -> Disturbed:
     others = descendants(os.getpid())  # fork servers that other tests keep warm
     with LocalExecutor(2) as executor, pytest.MonkeyPatch.context() as patch:
         for name, value in PATIENCE.items():
-            patch.setattr(judge_pool, name, value)
+            patch.setattr(executors, name, value)
         for report in grade_all([plain[0], *traps, plain[1]], SETTINGS, executor):
             reports.append(report)
             seen.update(descendants(os.getpid())[1:])
@@ -172,7 +172,7 @@ def test_settings_that_fit_no_judge_stop_everything() -> None:
 
 
 def test_judges_that_do_not_start_stop_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judge_pool, "START_S", 0.0)
+    monkeypatch.setattr(executors, "START_S", 0.0)
     failed = "3 judges in a row failed without a submission: the judge process stalled"
     with LocalExecutor(1) as executor, pytest.raises(GradingFailed, match=failed):
         list(grade_all(right(), SETTINGS, executor))

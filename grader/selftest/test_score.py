@@ -1,16 +1,18 @@
-"""From outcomes to points: pure, whole properties only, and our own failures are never a zero."""
+"""From cases to the outcome of a property: whole properties only, and our own failures are never a zero."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import permutations
 
 import pytest
 
-from grader.core.results.language import ADVICE, CONSEQUENCE
-from grader.core.results.outcome import CaseResult, Outcome, property_outcome, score
+from grader.core.results.language import ADVICE, CONSEQUENCE, viewed
+from grader.core.results.outcome import CaseResult, Outcome, by_property, property_outcome
+from grader.core.results.report import Report
 from grader.core.rubric import Rubric
+from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.selftest.class_reports import graded
 
 PASSED, FAILED, CRASHED = Outcome.PASSED, Outcome.FAILED, Outcome.CRASHED
 OURS, ABSENT = Outcome.GRADER_ERROR, Outcome.NOT_ASSESSED
@@ -52,36 +54,40 @@ def test_one_case_that_did_not_pass_costs_the_whole_property(outcome: Outcome) -
         assert property_outcome(cases(order)) is outcome
 
 
-def test_full_marks_for_passing_everything(rubric: Rubric) -> None:
-    tasks = score(rubric, passing(rubric))
-    assert [task.points for task in tasks] == [task.points for task in rubric.tasks]
-    assert [prop.property.id for task in tasks for prop in task.properties] == list(rubric.properties)
-
-
-@pytest.mark.parametrize("lost", ["attention_causal", "swiglu_weights"])
-def test_a_lost_property_costs_its_own_points_only(rubric: Rubric, lost: str) -> None:
-    tasks = score(rubric, [*passing(rubric), CaseResult(lost, "another", FAILED)])
-    earned = sum(task.points for task in tasks)
-    assert earned == sum(task.points for task in rubric.tasks) - rubric.properties[lost].points
-    assert {prop.property.id for task in tasks for prop in task.properties if prop.points == 0} == {lost}
-
-
 def test_a_property_without_a_case_is_our_failure(rubric: Rubric) -> None:
     first, *others = passing(rubric)
-    outcomes = {prop.property.id: prop.outcome for task in score(rubric, others) for prop in task.properties}
+    outcomes = {name: property_outcome(own) for name, own in by_property(rubric, others).items()}
     assert [name for name, outcome in outcomes.items() if outcome is OURS] == [first.property_id]
 
 
-def test_scoring_is_pure(rubric: Rubric) -> None:
-    results = [*passing(rubric), *cases([FAILED, PASSED])]
-    before = copy.deepcopy(results)
-    assert score(rubric, results) == score(rubric, results)
-    assert results == before
+def test_full_marks_for_passing_everything() -> None:
+    rubric, earned = ASSIGNMENT.rubric, scored({})
+    assert [task.score for task in earned.tasks] == [task.points for task in rubric.tasks]
+    assert (earned.score, earned.bonus) == (rubric.max_score, rubric.max_bonus)
+
+
+@pytest.mark.parametrize("lost", ASSIGNMENT.rubric.properties)
+def test_a_lost_property_costs_its_own_points_only(lost: str) -> None:
+    rubric, earned = ASSIGNMENT.rubric, scored({lost: FAILED})
+    total = sum(task.score for task in earned.tasks)
+    assert total == sum(task.points for task in rubric.tasks) - rubric.properties[lost].points
+    assert {prop.id for task in earned.tasks for prop in task.properties if prop.points == 0} == {lost}
+
+
+def scored(outcomes: Mapping[str, Outcome]) -> Report:
+    """A report as a judge makes it: outcomes first, which then are given the rubric's points."""
+    report = graded("someone", outcomes)
+    nothing = {"points": 0.0, "max_points": 0.0}
+    bare = [
+        task.model_copy(update={"properties": [prop.model_copy(update=nothing) for prop in task.properties]})
+        for task in report.tasks
+    ]
+    return viewed(report.model_copy(update={"tasks": bare, "score": 0.0, "bonus": 0.0}), ASSIGNMENT, None, "en")
 
 
 def test_results_of_a_property_outside_the_rubric_are_no_silent_zero(rubric: Rubric) -> None:
     with pytest.raises(KeyError, match="swiglu_gate"):
-        score(rubric.only("task1"), cases([PASSED], "swiglu_gate"))
+        by_property(rubric.only("task1"), cases([PASSED], "swiglu_gate"))
 
 
 def test_every_outcome_that_is_no_wrong_value_comes_with_advice() -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from grader import PACKAGE
+from grader.core.messages import Sentences
 from grader.core.rubric import LANGUAGES
-from grader.core.sentences import Sentences
 
 FILES = sorted(PACKAGE.rglob("words.toml"))
 

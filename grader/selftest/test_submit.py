@@ -74,8 +74,8 @@ TROUBLES: tuple[dict[str | None, str], ...] = (  # what is in the two files, and
 def test_what_would_cost_a_task_is_said_before_anything_is_packed(
     solved: Path, troubles: dict[str | None, str], run: WarmPython
 ) -> None:
-    said = dict(zip(ASSIGNMENT.rubric.files, troubles.values(), strict=False))
-    for file, text in zip(ASSIGNMENT.rubric.files, troubles, strict=False):
+    said = dict(zip(ASSIGNMENT.rubric.expected, troubles.values(), strict=False))
+    for file, text in zip(ASSIGNMENT.rubric.expected, troubles, strict=False):
         (solved / file).unlink() if text is None else (solved / file).write_text(text)
     result = run(solved, "tests.submit")
     assert result.returncode == 1

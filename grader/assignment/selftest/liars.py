@@ -19,7 +19,7 @@ from torch import Tensor
 from grader.assignment import ASSIGNMENT
 from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.judge.student import Student
-from grader.core.results.outcome import CaseResult, score
+from grader.core.results.outcome import CaseResult, Outcome, by_property, property_outcome
 from grader.core.sandbox.handle import InProcessWorker, Operation
 from grader.core.sandbox.limits import Limits
 
@@ -113,9 +113,11 @@ def _judged(files: tuple[tuple[str, str], ...], task: str, seed: int) -> Judged:
     with warnings.catch_warnings(action="ignore"):
         student = Student(dict(files), Noting, ASSIGNMENT.rubric, Limits(submission_s=1e6))
         results: list[CaseResult] = _tests(task, seed).run(student)
-    (scored,) = score(ASSIGNMENT.rubric.only(task), results)
-    lost = frozenset(prop.property.id for prop in scored.properties if prop.points < prop.property.points)
-    return Judged(scored.points, lost, frozenset(asked))
+    rubric = ASSIGNMENT.rubric.only(task)
+    ended = {name: property_outcome(cases) for name, cases in by_property(rubric, results).items()}
+    lost = frozenset(name for name, end in ended.items() if end is not Outcome.PASSED)
+    earned = sum(rubric.properties[name].points for name in ended.keys() - lost)
+    return Judged(earned, lost, frozenset(asked))
 
 
 def task_of(piece: str) -> str:

@@ -12,7 +12,7 @@ from grader.core.judge.devices import why_not_simulated
 from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.judge.student import Student
 from grader.core.results.language import in_words
-from grader.core.results.outcome import CaseResult, Outcome, score
+from grader.core.results.outcome import CaseResult, Outcome, by_property, property_outcome
 from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.limits import Limits
 from grader.shared import second_device
@@ -60,12 +60,9 @@ def judge_on_the_cpu() -> Judge:
 def lost(task: str, results: Sequence[CaseResult]) -> dict[str, float]:
     """The points that are lost, by property."""
     assert not [result for result in results if result.outcome is Outcome.GRADER_ERROR]
-    scores = next(found for found in score(ASSIGNMENT.rubric.only(task), results) if found.task.id == task)
-    return {
-        prop.property.id: prop.property.points - prop.points
-        for prop in scores.properties
-        if prop.points < prop.property.points
-    }
+    rubric = ASSIGNMENT.rubric.only(task)
+    ended = {name: property_outcome(cases) for name, cases in by_property(rubric, results).items()}
+    return {name: rubric.properties[name].points for name, end in ended.items() if end is not Outcome.PASSED}
 
 
 def about_devices(results: Sequence[CaseResult]) -> list[CaseResult]:

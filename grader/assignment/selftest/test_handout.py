@@ -16,10 +16,10 @@ import torch
 import typst as typst_package
 
 from grader.assignment import ASSIGNMENT
+from grader.core.messages import Sentences
 from grader.core.pages.render import WORDS
 from grader.core.results.outcome import Outcome
 from grader.core.rubric import LANGUAGES
-from grader.core.sentences import Sentences
 from grader.lab.release.leaks import leaks
 from grader.lab.site.formulas import UnknownMathematics, mathml, typst
 from grader.lab.site.handout import __main__ as command

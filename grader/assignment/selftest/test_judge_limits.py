@@ -21,7 +21,7 @@ from grader.core.judge.wording import places
 from grader.core.messages import quoted
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import Report
-from grader.core.run import judge_pool
+from grader.core.run import executors
 from grader.core.run.executors import LocalExecutor
 from grader.core.run.judge_process import Failure
 from grader.core.run.schedule import _Turn, grade_all
@@ -103,8 +103,8 @@ def graded(fault: Callable[[], object], log: Path) -> tuple[dict[str, Report], T
     trap = Trap("mallory", ASSIGNMENT.solution(), fault=fault, log=log, times=99)
     neighbour = Submission("neighbour", ASSIGNMENT.solution())
     with LocalExecutor(1) as executor, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(judge_pool, "MARGIN_S", 30)
-        patch.setattr(judge_pool, "LOAD", 1)
+        patch.setattr(executors, "MARGIN_S", 30)
+        patch.setattr(executors, "LOAD", 1)
         reports = list(grade_all([trap, neighbour], AS_IF_NEW, executor))
     return {report.submission.id: report for report in reports}, trap
 

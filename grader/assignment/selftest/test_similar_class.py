@@ -59,7 +59,7 @@ def test_planted_copies_rank_above_honest_pairs_of_a_class_of_sixty(
     whole, single, copies = set(), set(), {}
     for number, disguise in enumerate(DISGUISES):
         for source in (f"s{10 * number:02}", f"s{10 * number + 5:02}"):
-            copies[f"{disguise}-{source}"] = copied(people[source], disguise, ASSIGNMENT.rubric.files)
+            copies[f"{disguise}-{source}"] = copied(people[source], disguise, ASSIGNMENT.rubric.expected)
             whole.add(frozenset((source, f"{disguise}-{source}")))
         source, path = long_pieces[number]
         copies[f"s{10 * number + 7:02}"] = people[f"s{10 * number + 7:02}"] | copied(people[source], disguise, (path,))

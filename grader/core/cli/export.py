@@ -9,25 +9,63 @@ import shlex
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from grader.core.export.drops import Drop, drops, in_file, in_words, remember
-from grader.core.export.formats import FORMATS
-from grader.core.export.formats import export as export_as
-from grader.core.export.rows import Export, refusals
+from grader.core.export.drops import Drop, drops, in_words, remember
+from grader.core.export.rows import Export, Format, Request, blanks, refusals, rows
+from grader.core.export.table import plain
+from grader.core.extras import extra
 from grader.core.grades.decided import DecidedClass
 from grader.core.results.database import opened
 from grader.core.results.report import Report, Summary, SummaryLine, write_text
 from grader.core.results.written import SUMMARY, read_written
 
-from .decided import Partial, read_decided, refuse_partial
-from .terminal import EXIT_BAD_INPUT, EXIT_GRADER_ERROR, chosen, ending, fail, graded_folder, say, warn
+from .terminal import (
+    EXIT_BAD_INPUT,
+    EXIT_GRADER_ERROR,
+    Partial,
+    chosen,
+    ending,
+    fail,
+    graded_folder,
+    read_decided,
+    refuse_partial,
+    say,
+    warn,
+)
 
 PLAIN = "csv"  # the format that takes every grade, for grades that go into no file of a platform
+FORMATS: dict[str, Format] = {
+    name: made
+    for known in map(extra, ("canvas", "moodle", "gradescope", "formats"))
+    for name, made in (known.FORMATS if known else {}).items()
+}
+FORMATS |= {PLAIN: Format(plain)}
+
+
+def exported(
+    known: DecidedClass,
+    to: str,
+    template: bytes | None = None,
+    assignment_id: str = "",
+    comment: Callable[[Report], str] | None = None,
+    language: str = "en",
+) -> Export:
+    """The files of one of ``FORMATS``, with grades by the policy and by people.
+
+    The last remarks name students without a grade. Template and ``assignment_id`` are those of :class:`Request`;
+    ``comment`` builds the comment on a student's grade, where the file has a place for it; remarks are in a language.
+
+    Raises:
+        ExportError: If the platform would refuse the file.
+    """
+    students = rows(known, comment, language)
+    made = FORMATS[to].make(students, Request(known.rubric, template, assignment_id))
+    return replace(made, remarks=[*made.remarks, *blanks(students)])
 
 
 Template = Annotated[
@@ -126,8 +164,9 @@ def prepared(
     lines = read_written(out / SUMMARY, Summary).submissions
     refuse_partial(out, lines, partial)
     known = read_decided(out, lines, ledger)
-    made = export_as(known, format_ or to, template, assignment_id, comment, language)
-    written = in_file(file or out / next(iter(made.files)), made.rows)
+    made = exported(known, format_ or to, template, assignment_id, comment, language)
+    formats, path = extra("formats"), file or out / next(iter(made.files))
+    written = formats.in_file(path, made.rows) if formats else {}
     lower = drops(ledger, made.rows, to, known.rubric.policy, written)
     return Prepared(known, made, lower)
 

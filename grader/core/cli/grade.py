@@ -13,7 +13,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from grader.core.cli.terminal import describe, track
 from grader.core.extras import extra
 from grader.core.grades.model import DecisionError
 from grader.core.grades.people import students
@@ -21,12 +20,12 @@ from grader.core.intake.candidate import Candidate
 from grader.core.intake.discover import FOLDERS, PLATFORMS
 from grader.core.intake.origin import absent, clean
 from grader.core.intake.reader import Reader
-from grader.core.intake.roster import read_lateness, read_roster, with_lateness
+from grader.core.intake.roster import read_roster
 from grader.core.intake.submission import Expected
 from grader.core.results.policy import days_late, undated
 from grader.core.results.report import Practice
 from grader.core.results.statistics import Entry
-from grader.core.results.written import note, read_practice
+from grader.core.results.written import note
 from grader.core.run.class_run import Run, begun
 from grader.core.run.executors import CHOICES, LOCAL, open_executor
 from grader.core.run.schedule import grade_all
@@ -35,7 +34,21 @@ from grader.core.settings import Settings
 
 from .export import next_step
 from .show import late_terms, print_class
-from .terminal import ERR, EXIT_GRADER_ERROR, OUT, chosen, ending, fail, language_of, prepare, say, warn
+from .terminal import (
+    ERR,
+    EXIT_GRADER_ERROR,
+    OUT,
+    chosen,
+    describe,
+    ending,
+    fail,
+    language_of,
+    needed,
+    prepare,
+    say,
+    track,
+    warn,
+)
 
 SOURCES = (*PLATFORMS, FOLDERS)
 
@@ -112,11 +125,10 @@ def grade(
         settings = replace(
             _settings(device, only, seed, lang), limits=limits, required_level=level, without=left_out, plain=plain
         )
-        practice = read_practice(notebooks, chosen().rubric.practice) if notebooks else {}
+        worth = chosen().rubric.practice
+        practice = needed("notebook_points", "--notebooks").read_practice(notebooks, worth) if notebooks else {}
         if dry_run:
-            if (diff := extra("diff")) is None:
-                fail("--dry-run needs grader/extras/diff, and that folder is missing.")
-            diff.print_preview(out, candidates, settings, reader)
+            needed("diff", "--dry-run").print_preview(out, candidates, settings, reader)
             return
         prepare(out)
         run = None
@@ -247,7 +259,7 @@ def found(
     listed = read_roster(roster) if roster else ()
     wanted = chosen().rubric.expected if expected is None else expected
     candidates = reader.discover(paths, source, listed, wanted, every_attempt)
-    return with_lateness(candidates, read_lateness(roster)) if roster else candidates
+    return moodle.with_lateness(candidates, roster) if roster and (moodle := extra("moodle")) else candidates
 
 
 def with_files(out: Path, candidates: Sequence[Candidate]) -> Sequence[Candidate]:

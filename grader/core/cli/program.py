@@ -12,7 +12,6 @@ from grader import __version__
 from grader.core.assignment import rubric_or_exit
 from grader.core.extras import module_if_there
 
-from .doctor import doctor
 from .export import export
 from .grade import grade
 from .report import report
@@ -20,7 +19,7 @@ from .show import show
 from .terminal import chosen, ending, say
 
 EVERY_DAY = ("grade", "review", "export", "return")  # from the deadline to the students, in this order
-MORE, BEFORE_THE_TERM = "More", "Before the term"
+MORE = "More"
 
 
 def program(features: Iterable[str]) -> typer.Typer:
@@ -49,8 +48,8 @@ def program(features: Iterable[str]) -> typer.Typer:
         if found := module_if_there(f"{feature}.commands"):
             commands |= found.COMMANDS
             panels |= dict.fromkeys(found.COMMANDS, found.PANEL)
-    commands |= {"show": show, "report": report, "doctor": doctor}
-    panels |= {"show": MORE, "report": MORE, "doctor": BEFORE_THE_TERM} | dict.fromkeys(EVERY_DAY, "Every day")
+    commands |= {"show": show, "report": report}
+    panels |= {"show": MORE, "report": MORE} | dict.fromkeys(EVERY_DAY, "Every day")
     for name in dict.fromkeys((*EVERY_DAY, *commands)):
         if name in commands:
             app.command(name, rich_help_panel=panels[name])(_in_one_line(commands[name]))

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
-from grader.core.cli.terminal import follow
 from grader.core.extras import extra
 from grader.core.grades.decided import DecidedClass
-from grader.core.pages.anonymous import pseudonyms
 from grader.core.results.language import in_language
 from grader.core.results.report import write_text
 from grader.core.results.statistics import Entry, entry
 from grader.core.results.written import read_attention
 
-from .decided import Partial, read_decided, refuse_partial
-from .terminal import ERR, EXIT_GRADER_ERROR, chosen, ending, fail, language_of, prepare, say
-
-if TYPE_CHECKING:
-    from grader.core.pages.anonymous import Anonymous
-
+from .terminal import (
+    ERR,
+    EXIT_GRADER_ERROR,
+    Partial,
+    chosen,
+    ending,
+    fail,
+    follow,
+    language_of,
+    needed,
+    prepare,
+    read_decided,
+    refuse_partial,
+    say,
+)
 
 Handout = Annotated[str, typer.Option(metavar="URL", help="URL of the handout, for links. Default: file names only.")]
 
@@ -46,16 +53,16 @@ def report(
     out, language = out or written / ("html/anonymous" if anonymous else "html"), language_of(lang)
     known = read_decided(written, quiet=anonymous)
     refuse_partial(written, known.lines, partial)
-    number = write_pages(known, out, language, handout, hide(known) if anonymous else None)
+    hidden = needed("anonymous", "--anonymous").hide(known) if anonymous else None
+    number = write_pages(known, out, language, handout, hidden)
     say(f"{number} students: {out / 'index.html'}")
 
 
-def write_pages(
-    known: DecidedClass, out: Path, language: str, handout: str = "", hidden: Anonymous | None = None
-) -> int:
+def write_pages(known: DecidedClass, out: Path, language: str, handout: str = "", hidden: Any = None) -> int:
     """Write ``index.html`` and a page in ``students`` for each; returns how many, or ends the command with one line.
 
-    Without a URL of the handout, pages name its files. With ``hidden``, everyone appears under a pseudonym.
+    Without a URL of the handout, pages name its files. With ``hidden``, what the extra
+    ``anonymous`` gives, everyone appears under a pseudonym.
     """
     from grader.core.pages.render import Pages  # templates are slow to import, and every command imports this file
 
@@ -87,11 +94,3 @@ def write_pages(
         picture = viva.picture(entries, understood, language) if viva else ""
         write_text(out / "index.html", pages.classroom(entries, attention, told, understood, picture))
     return len(entries)
-
-
-def hide(known: DecidedClass) -> Anonymous:
-    """What takes the place of everyone in the class."""
-    from grader.core.pages.anonymous import anonymous
-
-    names = pseudonyms(known.folder, [line.id for line in known.lines])
-    return anonymous(names, known.lines, known.rubric)

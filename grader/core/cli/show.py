@@ -15,19 +15,16 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from grader.core.cli.terminal import describe
 from grader.core.extras import extra
 from grader.core.grades.decided import DecidedClass
-from grader.core.grades.words import for_staff
-from grader.core.pages import anonymous
+from grader.core.grades.model import for_staff
 from grader.core.results.language import in_language, repeats
 from grader.core.results.outcome import NO_MISTAKE, Outcome
 from grader.core.results.report import Practice, PropertyReport, Report
 from grader.core.results.statistics import ClassStatistics, Entry, class_statistics, entry
 from grader.core.rubric import Policy, Rubric
 
-from .decided import read_decided
-from .terminal import OUT, chosen, fail, find, language_of, say
+from .terminal import OUT, chosen, describe, fail, find, language_of, pseudonyms_of, read_decided, say
 
 MARKS = {
     Outcome.PASSED: ("✓", "green"),
@@ -221,7 +218,7 @@ def show(
 def _print_pseudonyms(known: DecidedClass, identifier: str | None) -> None:
     """Print who is who, by pseudonym."""
     lines = [known.line(find(known.folder, identifier))] if identifier else known.lines
-    hidden = anonymous.known(known.folder, [line.id for line in lines])
+    hidden = pseudonyms_of(known.folder, [line.id for line in lines])
     if not hidden:
         fail(f"{known.folder}: no pseudonyms yet; `grader report {known.folder} --anonymous` creates them.")
     for line in sorted(lines, key=lambda line: hidden[line.id]):

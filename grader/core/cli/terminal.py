@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import locale
 import os
-from collections.abc import Iterable, Iterator
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from types import ModuleType
+from typing import Annotated, NoReturn, TypeVar
 
 import typer
 from rich.console import Console
@@ -16,12 +18,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.text import Text
 
 from grader.core.assignment import Assignment
-from grader.core.errors import UserError
+from grader.core.extras import extra
+from grader.core.grades import decided
+from grader.core.grades.decided import DecidedClass
 from grader.core.grades.people import People, Unknown, listed
 from grader.core.intake.origin import folded
-from grader.core.pages.anonymous import known
+from grader.core.messages import UserError
 from grader.core.results.report import Report, SummaryLine
-from grader.core.results.written import REPORT, read_lines
+from grader.core.results.written import REPORT, read_lines, read_report
 from grader.core.rubric import LANGUAGES
 
 EXIT_BAD_INPUT = 2
@@ -173,12 +177,22 @@ def graded_folder(out: Path) -> Path:
     return out
 
 
+def needed(name: str, option: str) -> ModuleType:
+    """The extra of that name, which an option asks for; ends the command if its folder was deleted."""
+    return extra(name) or fail(f"{option} needs grader/extras/{name}, and that folder is missing.")
+
+
+def pseudonyms_of(out: Path, submissions: Iterable[str]) -> Mapping[str, str]:
+    """The pseudonyms of submissions by their ids; empty if the class has none yet."""
+    return anonymous.known(out, submissions) if (anonymous := extra("anonymous")) else {}
+
+
 def find(out: Path, wanted: str) -> str:
     """The submission that a person names: by its id, pseudonym, a student's id, address or name, or a part of one."""
     if (out / wanted / REPORT).is_file():
         return wanted
     lines = read_lines(out)
-    for identifier, pseudonym in known(out, [line.id for line in lines]).items():
+    for identifier, pseudonym in pseudonyms_of(out, [line.id for line in lines]).items():
         if pseudonym == folded(wanted):  # and not a part of one, which would be found by chance
             return identifier
     try:
@@ -207,3 +221,38 @@ def chosen() -> Assignment:
     if not _chosen:
         raise LookupError("no assignment was chosen: call choose(ASSIGNMENT) before any command")
     return _chosen[0]
+
+
+Partial = Annotated[bool, typer.Option("--partial", help="Proceed even if only one task was graded (--only).")]
+
+
+def refuse_partial(folder: Path, lines: Iterable[SummaryLine], partial: bool) -> None:
+    """End the command if submissions were graded for one task alone, unless the person says that this is meant."""
+    rubric = chosen().rubric
+    whole = (rubric.max_score, rubric.max_bonus)
+    alone = {(own.max_score, own.max_bonus): task.id for task in rubric.tasks for own in (rubric.only(task.id),)}
+    found = [alone[worth] for line in lines if (worth := (line.max_score, line.max_bonus)) in alone.keys() - {whole}]
+    if found and not partial:
+        tasks = ", ".join(sorted({*found}))
+        fail(
+            f"{folder}: {len(found)} submissions were graded for {tasks} only. Grade them without --only, or say "
+            "--partial if that is meant. Nothing was written."
+        )
+
+
+def read_decided(
+    folder: Path,
+    lines: Sequence[SummaryLine] | None = None,
+    ledger: sqlite3.Connection | None = None,
+    quiet: bool = False,
+    note: bool = True,
+) -> DecidedClass:
+    """Read a class and the decisions about it, and say which of them a person should look at, unless ``quiet``.
+
+    Without ``lines``, those of the summary are read. With ``note``, the ledger is brought up to date with decisions.
+    """
+    lines = read_lines(folder) if lines is None else lines
+    known = decided.read_decided(folder, lines, partial(read_report, folder), chosen().rubric, ledger, note)
+    for ruling in () if quiet else known.book.unsettled:
+        warn(str(ruling))
+    return known

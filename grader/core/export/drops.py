@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from grader.core.grades.people import Key, key, students
-from grader.core.intake.roster import heading, match
 from grader.core.results.database import transaction
 from grader.core.results.ledger import origin_of
 from grader.core.results.policy import grade
 from grader.core.rubric import Policy
 
-from .moodle import GRADE, IDENTIFIER, MODIFIED
-from .rows import ExportError, Row, grouped
-from .table import read_number, read_template
-
-GRADES = tuple(map(heading, (*GRADE, "Total Score", "score")))  # of Moodle and plain tables, Gradescope, nbgrader
-_OF_CANVAS = re.compile(r"\(\d+\)$")
-
+from .rows import Row, grouped
 
 Before = tuple[float, str]  # the highest grade that a student had, and when that was, or the file that has it, in words
 
@@ -45,21 +36,6 @@ class Drop:
 def in_words(found: Iterable[Drop]) -> list[str]:
     """Each way in which grades are lower, with everyone whom it concerns."""
     return grouped("would drop", ((own.what, f"{own.row.student} ({own.row.report.submission.id})") for own in found))
-
-
-def in_file(path: Path, rows: Iterable[Row]) -> dict[Key, Before]:
-    """The grades in a file that an earlier export wrote, whose ledger may be lost; none where it is no such file."""
-    try:
-        table = read_template(path.read_bytes(), path.name)
-    except (OSError, ExportError):
-        return {}
-    columns = {name: number for number, name in enumerate(table.headings)}
-    places = [columns[name] for name in (*GRADES, *filter(_OF_CANVAS.search, columns)) if name in columns]
-    everyone = table.students(IDENTIFIER if table.find(MODIFIED) is not None else "") if places else {}
-    known = {student: table.rows[line][places[0]] for student, line in everyone.items()}
-    found = ((key(row.student), match(row.student, [*known])) for row in rows)
-    told = ((own, read_number(known[student])) for own, student in found if student)
-    return {own: (points, f"in {path.name} of an earlier export") for own, points in told if points is not None}
 
 
 def drops(

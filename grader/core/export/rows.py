@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
-from grader.core.errors import UserError
-from grader.core.grades.decided import DecidedClass
-from grader.core.grades.grades import StudentGrade
-from grader.core.grades.model import Ruling
-from grader.core.grades.words import sentence
+from grader.core.grades.decided import DecidedClass, StudentGrade
+from grader.core.grades.model import Ruling, sentence
 from grader.core.intake.origin import Origin, Student, absent
+from grader.core.messages import UserError
 from grader.core.results.language import in_core_words
 from grader.core.results.policy import Grade
 from grader.core.results.report import Report
@@ -99,6 +98,16 @@ class Export:
 
 
 Exporter = Callable[[Sequence[Row], Request], Export]
+
+
+class Format(NamedTuple):
+    """The function that makes a file of grades, and the command by which grades get to the platform of that name.
+
+    In the command, words in capitals stand for what was downloaded from the platform.
+    """
+
+    make: Exporter
+    way: str = "export {out} --to csv"
 
 
 def rows(known: DecidedClass, comment: Callable[[Report], str] | None = None, language: str = "en") -> list[Row]:

@@ -6,34 +6,106 @@ import contextlib
 import os
 import stat
 import zipfile
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from grader import SUBMITTED
-from grader.core.errors import UserError
-from grader.core.messages import Message, say
+from grader.core.extras import extra
+from grader.core.messages import Message, UserError, say
 
-from .candidate import Candidate, folded, identifier, safe_id, unused
-from .clones import clones
+from .archives import listed, name_of, read_entry
+from .candidate import Candidate, folded, identifier, read_file, safe_id, unused
 from .kinds import FOREIGN, START_BYTES, archive_kind, is_archive_name
 from .layout import expected_path
 from .origin import Found, Part, Student
-from .platforms import Listing, canvas, gradescope, moodle
 from .roster import latest, with_roster
 from .submission import ANYTHING, Expected, Unreadable, open_regular
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What is directly in a folder, in a zip, or in a folder inside a zip.
+
+    ``submissions(listing)`` of a platform's extra returns one :class:`Found` for each submission, and none if it is no
+    such export.
+
+    Attributes:
+        path: The folder, or the zip.
+        root: The folder inside the zip, with a slash at its end; empty for a folder, and for the zip itself.
+    """
+
+    path: Path
+    root: str = ""
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """All names, sorted; folders end in a slash, and what macOS adds is left out.
+
+        Raises:
+            Unreadable: If a zip lists too many files.
+            OSError: If it cannot be read.
+            zipfile.BadZipFile: If the zip is damaged; zipfile may raise other exceptions, too.
+        """
+        if self.path.is_dir():
+            with os.scandir(self.path) as entries:
+                found = {entry.name + "/" * entry.is_dir() for entry in entries}
+        else:
+            inside = (name.removeprefix(self.root) for name in self._entries if name.startswith(self.root))
+            found = {first + slash for first, slash, _ in (name.partition("/") for name in inside) if first}
+        return tuple(sorted(name for name in found if not name.startswith(("._", "__MACOSX"))))
+
+    @property
+    def visible(self) -> tuple[str, ...]:
+        """The names that do not begin with a dot."""
+        return tuple(name for name in self.names if not name.startswith("."))
+
+    @cached_property
+    def _entries(self) -> dict[str, zipfile.ZipInfo]:
+        with self.path.open("rb") as file:
+            return {name_of(entry): entry for entry in listed(file)}
+
+    @property
+    def folder(self) -> str:
+        """The name of the folder, or of the zip."""
+        return (Path(self.root) if self.root else self.path.resolve()).name
+
+    def inside(self, name: str) -> Listing:
+        """The listing of a folder in this one."""
+        return Listing(self.path / name) if self.path.is_dir() else Listing(self.path, f"{self.root}{name}")
+
+    def rooted(self, part: Part) -> Part:
+        """The same part with paths from the top of the zip rather than of this listing."""
+        files = {shown: self.root + name for shown, name in part.files.items()}
+        return Part(below=part.below and self.root + part.below, files=files)
+
+    def has(self, name: str) -> bool:
+        """Whether there is a file or folder of that name."""
+        if self.path.is_dir():
+            return os.path.lexists(self.path / name)
+        return any(entry == self.root + name or entry.startswith(f"{self.root}{name}/") for entry in self._entries)
+
+    def read(self, name: str, limit: int) -> bytes:
+        """Read at most ``limit + 1`` bytes of one file.
+
+        Raises:
+            Unreadable: If it is not a regular file, or damaged.
+            KeyError: If a zip has no file of that name.
+            OSError: If the system refuses.
+        """
+        if self.path.is_dir():
+            return read_file(self.path, name, limit)
+        with self.path.open("rb") as file:
+            return read_entry(file, self._entries[self.root + name], limit)
+
 
 FOLDERS = "folders"
 # Beside submissions, files of these kinds are no submissions: staff may have put them there.
 TEXTS = {".html", ".txt", ".md", ".pdf", ".docx", ".doc", ".png", ".jpg", ".jpeg", ".url"}
 LOOSE = say("{called} is a single file outside every submission. Move it into its student's folder.")
-# In the order in which they are tried: platforms with more distinctive file names first.
-PLATFORMS: Mapping[str, Callable[[Listing], list[Found]]] = {
-    "gradescope": gradescope,
-    "moodle": moodle,
-    "canvas": canvas,
-    "clones": clones,
-}
+# The extras of platforms in the order in which they are tried: those with more distinctive file names first.
+PLATFORMS = ("gradescope", "moodle", "canvas", "clones")
 
 
 class IntakeError(UserError):
@@ -128,7 +200,7 @@ def _in_export(path: Path, source: str | None, expected: Expected) -> list[Candi
         only = [name for name in top.visible if name.endswith("/")] if len(top.visible) == 1 else []
         for listing in (top, *map(top.inside, only)):
             for name in sources:
-                if found := PLATFORMS[name](listing):
+                if (platform := extra(name)) and (found := platform.submissions(listing)):
                     claimed = {entry for each in found for entry in each.claimed}
                     return [_candidate(each, listing) for each in found] + _each(listing, claimed, expected)
     except Exception as error:  # zipfile may raise anything for damaged or hostile bytes

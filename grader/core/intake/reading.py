@@ -9,9 +9,19 @@ from grader.core.messages import Field, Message, say
 from grader.shared.source_rules import modules_of, own_imports, relative_name
 
 from .archives import archive_files
-from .defined import STUB, lacking
 from .kinds import has_name_of_any_archive, is_archive, named
-from .layout import MISSING, Placed, copy_number, doubtful, handed_in_again, place, renamed, without_copy_suffix
+from .layout import (
+    MISSING,
+    STUB,
+    Placed,
+    copy_number,
+    doubtful,
+    handed_in_again,
+    lacking,
+    place,
+    renamed,
+    without_copy_suffix,
+)
 from .submission import (
     MAX_ARCHIVE_BYTES,
     MAX_ENTRIES,

@@ -15,11 +15,10 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from grader.core.errors import UserError
-from grader.core.messages import say
+from grader.core.messages import UserError, say
 
 from .candidate import Candidate, safe_id
-from .origin import Origin, Student, absent, clean
+from .origin import Origin, Student, clean
 
 MAX_BYTES = 16 << 20
 # Headings as heading() returns them; earlier ones are preferred. Moodle finds its participants by the first three.
@@ -35,12 +34,6 @@ PARTICIPANT: tuple[str, ...] = ("Participant", "Participante", "Partecipante", "
 PARTICIPANT += ("Deltagare", "Участник", "参与者", "參與者", "参加者")
 _PARTICIPANT = re.compile(rf"(?:(?:{'|'.join(PARTICIPANT)})|.* )(?P<id>\d+)")
 _NOBODY = ("points possible", "student, test", "test student")  # rows of a Canvas gradebook that hold no student
-STATUS = ("status", "状态")
-SUBMITTED = ("Submitted for grading", "已提交")
-UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "y": 365 * 86400}
-UNITS |= {"秒": 1, "分": 60, "小": 3600, "时": 3600, "天": 86400, "日": 86400, "年": 365 * 86400}
-_SPAN = r"(?:\d+\s*[^\W\d]+\s*)+"
-_LATE = re.compile(rf"(?P<en>{_SPAN})\blate\b|迟交?\s*(?P<zh>{_SPAN})")
 _HAN = range(0x4E00, 0xA000)
 
 
@@ -52,7 +45,7 @@ def read_roster(path: Path) -> list[Student]:
     """
     lines: dict[str, int] = {}
     students = []
-    for line, row in _read(path):
+    for line, row in read_rows(path):
         if (student := student_of(row)) == Student():
             continue
         if student.id and lines.setdefault(student.id, line) != line:
@@ -64,8 +57,12 @@ def read_roster(path: Path) -> list[Student]:
     return students
 
 
-def _read(path: Path) -> list[tuple[int, Mapping[str, str]]]:
-    """Every row, with the line at which it ends: its cells by heading (see :func:`heading`)."""
+def read_rows(path: Path) -> list[tuple[int, Mapping[str, str]]]:
+    """Every row, with the line at which it ends: its cells by heading (see :func:`heading`).
+
+    Raises:
+        UserError: If it cannot be read.
+    """
     try:
         with path.open("rb") as file:
             text = file.read(MAX_BYTES).decode("utf-8-sig")
@@ -78,30 +75,6 @@ def _read(path: Path) -> list[tuple[int, Mapping[str, str]]]:
         raise UserError(f"{path}: {error.strerror}. Give a CSV with a column username, name or email.") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"{path}: not a UTF-8 CSV ({error}). Save it as one.") from None
-
-
-def read_lateness(path: Path) -> dict[Student, float]:
-    """Seconds that each student was late, if the roster is a grading worksheet of Moodle that says so.
-
-    A student whose status is in unknown words is left out, rather than taken to be in time.
-
-    Raises:
-        UserError: If it cannot be read.
-    """
-    known = {}
-    for _, row in _read(path):
-        status = next((row[column] for column in STATUS if row.get(column)), "")
-        if (late := _late_s(status)) is not None:
-            known[student_of(row)] = late
-    return known
-
-
-def _late_s(status: str) -> float | None:
-    """The seconds in a status like "Submitted for grading - 1 day 3 hours late"; None if the status does not tell."""
-    if found := _LATE.search(status):
-        spans = re.findall(r"(\d+)\s*([^\W\d])", found["en"] or found["zh"])
-        return float(sum(int(count) * UNITS.get(unit, 0) for count, unit in spans))
-    return 0.0 if any(word in status for word in SUBMITTED) and not re.search(r"\d", status) else None
 
 
 def student_of(row: Mapping[str, str]) -> Student:
@@ -182,23 +155,6 @@ def with_roster(candidates: Iterable[Candidate], roster: Sequence[Student]) -> l
         ]
         named.append(replace(candidate, origin=origin.model_copy(update={"students": tuple(students)})))
     return named + [_absent(student) for student in roster if student not in present]
-
-
-def with_lateness(candidates: Iterable[Candidate], late_s: Mapping[Student, float]) -> list[Candidate]:
-    """The candidates, with lateness from a worksheet if no time is known; a group is as late as its latest member."""
-    everyone = [*late_s]
-
-    def told(candidate: Candidate) -> Candidate:
-        origin = candidate.origin
-        if origin is None or origin.submitted_at or absent(origin):
-            return candidate
-        listed = filter(None, (match(student, everyone) for student in origin.students))
-        seconds = max((late_s[student] for student in listed), default=None)
-        if seconds is None:
-            return candidate
-        return replace(candidate, origin=origin.model_copy(update={"late": seconds > 0, "late_s": seconds}))
-
-    return [told(candidate) for candidate in candidates]
 
 
 def latest(candidates: Iterable[Candidate]) -> list[Candidate]:

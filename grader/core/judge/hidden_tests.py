@@ -4,23 +4,186 @@ from __future__ import annotations
 
 import contextlib
 import io
+import traceback
 from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any, TypeGuard
 
 import pytest
 import torch
 
 from grader.core.assignment import Assignment
-from grader.core.results.outcome import CaseResult
+from grader.core.messages import Message, quoted, say
+from grader.core.results.outcome import CaseResult, Outcome
+from grader.core.settings import CannotGrade
 from grader.shared import second_device
 
 from .cases import Latest
-from .devices import simulated
+from .compare import PASSED
+from .devices import NONE, others, simulated, whole_suite
 from .excuses import settled
+from .faults import StudentFault
 from .judging import Judging, Results
-from .plugin import Plugin
 from .record import Recording
-from .replay import Lender
+from .replay import Lender, Unforeseen
 from .student import Student
+
+NO_MEMORY, MOST_SAID = "can't allocate memory", 1000  # torch's words, and how many characters are searched for them
+PLAIN_MARKS = ("rubric", "parametrize", "skip")
+TOO_MUCH_TO_JUDGE = say("judging this output takes more memory than is available")
+
+
+class Plugin:
+    """The hidden tests of some properties.
+
+    Attributes:
+        tests: By property, in the order in which they run.
+        plain: By node id, the tests that are called without pytest.
+    """
+
+    def __init__(self, devices: Sequence[str], seed: int, properties: frozenset[str], case: str | None) -> None:
+        """Collect nothing yet; for the arguments see :class:`~grader.core.judge.hidden_tests.HiddenTests`."""
+        self.tests: dict[str, list[pytest.Item]] = {}
+        self.plain: dict[str, pytest.Function] = {}
+        self._devices, self._seed = devices, seed
+        self._properties, self._case = properties, case
+        self._student: Student | None = None
+        self._result: CaseResult | None = None  # of the test that pytest runs
+
+    @pytest.fixture
+    def student(self) -> Student | None:
+        """The submission that is being graded."""
+        return self._student
+
+    @pytest.fixture
+    def seed(self) -> int:
+        """The seed of the run, for generated cases."""
+        return self._seed
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Register the marker that ties a test to a rubric line."""
+        config.addinivalue_line("markers", "rubric(property_id): the rubric property that the test checks")
+
+    def pytest_unconfigure(self, config: pytest.Config) -> None:
+        """Have nobody print reports, once all tests are collected."""
+        config.pluginmanager.unregister(name="terminalreporter")
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Run tests with the fixture ``device`` on each real device, ``other_device`` on each second device."""
+        if "device" in metafunc.fixturenames:
+            metafunc.parametrize("device", whole_suite(self._devices))
+        if "other_device" in metafunc.fixturenames:
+            metafunc.parametrize("other_device", list(map(_other, others(self._devices))))
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Keep the tests of the chosen properties, grouped by property; those that need no second device come first."""
+        chosen = [item for item in items if property_of(item) in self._properties]
+        for item in sorted(chosen, key=lambda item: "other_device" in _parameters(item)):
+            if self._case in (None, _case_id(item)):
+                self.tests.setdefault(property_of(item), []).append(item)
+        items[:] = [item for tests in self.tests.values() for item in tests]
+        self.plain = {item.nodeid: item for item in items if _is_plain(item)}
+
+    def run(self, test: pytest.Item, student: Student, following: pytest.Item | None) -> CaseResult:
+        """One case of a submission.
+
+        A plain test is a function of a student, a seed and parameters, and is called as such: pytest's set-up and
+        reports would do nothing for it, yet take longer than most tests. pytest runs any other test.
+
+        Args:
+            test: The case.
+            student: The submission.
+            following: The next test of the property, for which pytest keeps fixtures of a wider scope.
+
+        Raises:
+            Unforeseen: If a replay does not have what a plain test asks for.
+        """
+        self._student = student
+        student.start_case()
+        PASSED.set(())
+        plain = self.plain.get(test.nodeid)
+        if plain is None:
+            test.config.hook.pytest_runtest_protocol(item=test, nextitem=following)
+            assert self._result is not None, "pytest has run at least the set-up"
+            return self._result
+        if skip := plain.get_closest_marker("skip"):
+            return _result(test, student, pytest.skip.Exception(skip.kwargs["reason"]))
+        arguments = {"student": student, "seed": self._seed} | _parameters(plain)
+        try:
+            plain.obj(**{name: arguments[name] for name in plain.fixturenames})
+        except (Unforeseen, CannotGrade, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            return _result(test, student, error)
+        return _result(test, student, None)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+        """Note what becomes of a test that pytest runs: what it raises first, or in its tear-down."""
+        assert self._student is not None, "a test runs on a submission"
+        if call.when == "call" or call.excinfo is not None:
+            self._result = _result(item, self._student, call.excinfo and call.excinfo.value)
+
+
+def _result(test: pytest.Item, student: Student, error: BaseException | None) -> CaseResult:
+    """What a test has come to, which has raised an error, or none."""
+    result = partial(CaseResult, property_of(test), _case_id(test))
+
+    def failed(fault: StudentFault) -> CaseResult:
+        return result(fault.outcome, fault.message, fault.error_ulp, fault.limit_ulp, fault.elements)
+
+    if isinstance(error, StudentFault):
+        return failed(error)
+    excuses = tuple((failed(excuse.fault), excuse.charges) for excuse in student.excuses)
+    if error is None:
+        error_ulp, limit_ulp = max(PASSED.get(), key=lambda pair: pair[0] / pair[1], default=(None, None))
+        return result(Outcome.PASSED, error_ulp=error_ulp, limit_ulp=limit_ulp, excuses=excuses)
+    if isinstance(error, pytest.skip.Exception):
+        reason = error.msg if isinstance(error.msg, Message) else quoted(error.msg or "")
+        return result(Outcome.NOT_ASSESSED, reason, excuses=excuses)
+    if isinstance(error, MemoryError) or (type(error) is RuntimeError and NO_MEMORY in str(error)[:MOST_SAID]):
+        # The judge has reached its own limit on memory, of which the reference needs a tenth. So the submission is the
+        # cause: a machine that is short of memory would have killed the judge instead.
+        return result(Outcome.INVALID_REPLY, TOO_MUCH_TO_JUDGE)
+    detail = "".join(traceback.format_exception(error)[-3:])
+    return result(Outcome.GRADER_ERROR, say("the grader failed here, not you"), detail=detail)
+
+
+def _other(device: str) -> Any:
+    """A second device as a parameter of a test; a simulated one has the same id on every machine."""
+    if device == NONE:
+        return pytest.param(device, id=NONE, marks=pytest.mark.skip(reason=say("needs a second device")))
+    return pytest.param(device, id="simulated" if second_device.is_here(device) else device)
+
+
+def property_of(item: pytest.Item) -> str:
+    """The property that a test checks.
+
+    Raises:
+        pytest.UsageError: If the test names none.
+    """
+    marker = item.get_closest_marker("rubric")
+    if marker is None:
+        raise pytest.UsageError(f"{item.nodeid} has no @pytest.mark.rubric: add one that names its property.")
+    return str(marker.args[0])
+
+
+def _parameters(item: pytest.Item) -> dict[str, Any]:
+    return getattr(item, "callspec").params if hasattr(item, "callspec") else {}  # noqa: B009 - only functions have it
+
+
+def _is_plain(item: pytest.Item) -> TypeGuard[pytest.Function]:
+    """Whether a test is a function of a student, a seed and parameters, without a mark that changes how it runs."""
+    if not isinstance(item, pytest.Function):
+        return False
+    known = {"student", "seed", *_parameters(item)}
+    return known.issuperset(item.fixturenames) and all(mark.name in PLAIN_MARKS for mark in item.iter_markers())
+
+
+def _case_id(item: pytest.Item) -> str:
+    sentence, _, parameters = item.name.removeprefix("test_").partition("[")
+    return f"{sentence}-{parameters[:-1]}" if parameters else sentence
+
 
 UNUSED_PLUGINS = (
     *("cacheprovider", "capture", "debugging", "doctest", "faulthandler", "junitxml", "logging", "nose", "pastebin"),

@@ -16,16 +16,15 @@ import torch
 from grader import __version__
 from grader.core.intake.submission import Submission
 from grader.core.messages import Message, say
-from grader.core.results.language import task_in_language
+from grader.core.results.language import viewed
 from grader.core.results.outcome import (
     APART,
     NOTHING_LOST,
     CaseResult,
     Outcome,
-    PropertyScore,
-    TaskScore,
+    by_property,
     is_elsewhere,
-    score,
+    property_outcome,
 )
 from grader.core.results.report import (
     CaseReport,
@@ -39,6 +38,7 @@ from grader.core.results.report import (
     TaskReport,
     parts_of,
 )
+from grader.core.rubric import Task
 from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import Isolation
@@ -123,62 +123,59 @@ class Judge:
         """
         started, clock = datetime.now(UTC), time.monotonic()
         if submission.reason is not None:
-            return self._report(submission, None, {}, started, clock)
+            return self._report(submission, None, submission.reason, started, clock)
         lender = Lender(self._zygote.start)
         start = None if self._settings.plain else lender.start
         student = self._student(submission.files, start, condemned, announce)
         results = self._tests.run(student, lender, plain=self._settings.plain)
-        tasks = score(self._rubric, results)
         diagnosis = self._assignment.part("diagnose")
-        diagnoses: dict[str, str | None] = {}
-        for prop in (prop for task in tasks for prop in task.properties if prop.outcome is Outcome.FAILED):
-            announce(prop.property.id)
-            diagnoses[prop.property.id] = diagnosis.diagnose(student, prop.property.id, _failing(prop))
+        properties: dict[str, PropertyReport] = {}
+        by_name = by_property(self._rubric, results)
+        for name, cases in by_name.items():
+            mistake = None
+            if (outcome := property_outcome(cases)) is Outcome.FAILED:
+                announce(name)
+                failing = {case.id: case.message for case in cases if case.outcome is Outcome.FAILED}
+                mistake = diagnosis.diagnose(student, name, failing)
+            properties[name] = _property_report(name, outcome, cases, mistake)
         student.start_afresh()
         lender.end_idle()
-        return self._report(submission, tasks, diagnoses, started, clock)
+        return self._report(submission, properties, _grader_error(by_name), started, clock)
 
     def give_up(self, identifier: str, reason: str) -> Report:
         """The report of a submission during which judges have died; its files are not looked at here, to be safe."""
-        return self._report(Submission(identifier), None, {}, datetime.now(UTC), time.monotonic(), reason)
+        reason = reason or "for no known reason"
+        return self._report(Submission(identifier), {}, reason, datetime.now(UTC), time.monotonic())
 
     def _report(
         self,
         submission: Submission,
-        tasks: tuple[TaskScore, ...] | None,
-        diagnoses: Mapping[str, str | None],
+        properties: Mapping[str, PropertyReport] | None,
+        reason: str,
         started: datetime,
         clock: float,
-        failure: str = "",
     ) -> Report:
-        ours = failure or any(prop.outcome is Outcome.GRADER_ERROR for task in tasks or () for prop in task.properties)
-        reason = failure or submission.reason or (_first_grader_error(tasks) if ours and tasks else None)
-        status: Status = "grader_error" if ours else "unreadable" if tasks is None else "graded"
-        rated = tasks if status == "graded" and tasks else None
-        return Report(
+        """The report, with points by the rubric; ``properties`` is None if the submission cannot be read.
+
+        With a ``reason``, it is not graded: since it cannot be read, or since the grader failed.
+        """
+        status: Status = "unreadable" if properties is None else "grader_error" if reason else "graded"
+        nothing = 0.0 if status == "graded" else None  # `viewed` adds points
+        report = Report(
             assignment=self._rubric.id,
             submission=_submission_info(submission),
             status=status,
             reason=str(reason) if reason else None,
-            reason_parts=parts_of(reason or ""),
-            score=sum(task.points for task in rated if not task.task.bonus) if rated else None,
-            max_score=self._rubric.max_score,
-            bonus=sum(task.points for task in rated if task.task.bonus) if rated else None,
-            max_bonus=self._rubric.max_bonus,
-            tasks=[self._task_report(task, diagnoses) for task in tasks or ()],
+            reason_parts=parts_of(reason),
+            score=nothing,
+            max_score=0,
+            bonus=nothing,
+            max_bonus=0,
+            tasks=[_task_report(task, properties) for task in self._rubric.tasks if properties],
             environment=self.environment,
             provenance=self.provenance(started, time.monotonic() - clock),
         )
-
-    def _task_report(self, task: TaskScore, diagnoses: Mapping[str, str | None]) -> TaskReport:
-        report = TaskReport(
-            id=task.task.id,
-            title=task.task.title,
-            score=task.points,
-            max_score=task.task.points,
-            properties=[_property_report(prop, diagnoses.get(prop.property.id)) for prop in task.properties],
-        )
-        return task_in_language(report, self._assignment, self._settings.language)
+        return viewed(report, self._assignment, self._settings.only, self._settings.language)
 
     @property
     def isolation(self) -> Isolation:
@@ -222,22 +219,23 @@ def _submission_info(submission: Submission) -> SubmissionInfo:
     )
 
 
-def _failing(prop: PropertyScore) -> dict[str, Message]:
-    """The failed cases, which a diagnosis has to explain: from the id of each to its message."""
-    return {case.id: case.message for case in prop.cases if case.outcome is Outcome.FAILED}
+def _task_report(task: Task, properties: Mapping[str, PropertyReport]) -> TaskReport:
+    """A task's report, still without points."""
+    own = [properties[prop.id] for prop in task.properties]
+    return TaskReport(id=task.id, title=task.title, score=0, max_score=0, properties=own)
 
 
-def _property_report(prop: PropertyScore, misconception: str | None) -> PropertyReport:
-    """A property's report without title and hint, which are added in the report's language."""
-    apart, told = _set_apart(prop.cases), (Outcome.FAILED, Outcome.CRASHED)
-    cases = [replace(case, message=case.message.then(*apart)) if case.outcome in told else case for case in prop.cases]
+def _property_report(name: str, outcome: Outcome, cases: Sequence[CaseResult], mistake: str | None) -> PropertyReport:
+    """A property's report, still without points, title and hint."""
+    apart, told = _set_apart(cases), (Outcome.FAILED, Outcome.CRASHED)
+    cases = [replace(case, message=case.message.then(*apart)) if case.outcome in told else case for case in cases]
     return PropertyReport(
-        id=prop.property.id,
+        id=name,
         title="",
-        points=prop.points,
-        max_points=prop.property.points,
-        outcome=prop.outcome,
-        misconception=misconception,
+        points=0,
+        max_points=0,
+        outcome=outcome,
+        misconception=mistake,
         cases=list(map(_case_report, cases)),
     )
 
@@ -276,8 +274,9 @@ def _case_report(case: CaseResult) -> CaseReport:
     )
 
 
-def _first_grader_error(tasks: tuple[TaskScore, ...]) -> str:
-    """Where and how the grader failed, for the teaching assistant."""
-    cases = (case for task in tasks for prop in task.properties for case in prop.cases)
-    error = next((case for case in cases if case.outcome is Outcome.GRADER_ERROR), None)
-    return f"{error.property_id}, {error.id}: {error.detail or error.message}" if error else "a property has no case"
+def _grader_error(by_name: Mapping[str, Sequence[CaseResult]]) -> str:
+    """Where and how the grader failed, for the teaching assistant; empty if it did not."""
+    cases = (case for cases in by_name.values() for case in cases)
+    if error := next((case for case in cases if case.outcome is Outcome.GRADER_ERROR), None):
+        return f"{error.property_id}, {error.id}: {error.detail or error.message}"
+    return "" if all(by_name.values()) else "a property has no case"

@@ -15,15 +15,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from grader.core.assignment import Law
-from grader.core.grades.book import NOTHING
-from grader.core.grades.grades import StudentGrade, grades
-from grader.core.grades.words import sentence
+from grader.core.grades.decided import NOTHING, StudentGrade, grades
+from grader.core.grades.model import sentence
+from grader.core.messages import Sentences
 from grader.core.results.language import repeats
 from grader.core.results.policy import days_late
 from grader.core.results.report import Attention, Practice, Report, summary_line
 from grader.core.results.statistics import Entry, class_statistics
 from grader.core.rubric import Rubric
-from grader.core.sentences import Sentences
 
 HERE = Path(__file__).parent
 WORDS = HERE / "words.toml"

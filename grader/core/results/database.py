@@ -15,7 +15,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from grader.core.errors import UserError
+from grader.core.messages import UserError
 
 LEDGER = "ledger.sqlite3"
 SCHEMA = Path(__file__).with_name("ledger.sql")

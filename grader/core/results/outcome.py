@@ -1,13 +1,13 @@
-"""The outcomes that a case can have, the result of one case, and the points that outcomes earn."""
+"""The outcomes that a case can have, the result of one case, and the outcome of a property."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from grader.core.messages import Message
-from grader.core.rubric import Property, Rubric, Task
+from grader.core.rubric import Rubric
 
 Charges = tuple[tuple[str, ...], ...]  # of each group of properties, one must have lost its points
 # What was raised in student code, and where: programs look for these statements.
@@ -90,43 +90,16 @@ def lost(results: Iterable[CaseResult]) -> set[str]:
     return {result.property_id for result in results if result.outcome not in NOTHING_LOST}
 
 
-@dataclass(frozen=True)
-class PropertyScore:
-    """A property with its outcome, its points and its cases."""
+def by_property(rubric: Rubric, results: Iterable[CaseResult]) -> dict[str, list[CaseResult]]:
+    """The cases of each property, in the rubric's order.
 
-    property: Property
-    outcome: Outcome
-    points: float
-    cases: tuple[CaseResult, ...]
-
-
-@dataclass(frozen=True)
-class TaskScore:
-    """A task with the scores of its properties."""
-
-    task: Task
-    properties: tuple[PropertyScore, ...]
-
-    @property
-    def points(self) -> float:
-        """The points earned."""
-        return sum(prop.points for prop in self.properties)
-
-
-def score(rubric: Rubric, results: Sequence[CaseResult]) -> tuple[TaskScore, ...]:
-    """The scores of all tasks and properties, in the rubric's order."""
-    by_property: dict[str, list[CaseResult]] = {identifier: [] for identifier in rubric.properties}
+    Raises:
+        KeyError: If a case is of a property that the rubric does not have.
+    """
+    found: dict[str, list[CaseResult]] = {identifier: [] for identifier in rubric.properties}
     for result in results:
-        by_property[result.property_id].append(result)
-    return tuple(
-        TaskScore(task, tuple(_property_score(prop, by_property) for prop in task.properties)) for task in rubric.tasks
-    )
-
-
-def _property_score(prop: Property, by_property: Mapping[str, Sequence[CaseResult]]) -> PropertyScore:
-    cases = tuple(by_property[prop.id])
-    outcome = property_outcome(cases)
-    return PropertyScore(prop, outcome, prop.points if outcome is Outcome.PASSED else 0.0, cases)
+        found[result.property_id].append(result)
+    return found
 
 
 def is_elsewhere(case: str) -> bool:

@@ -1,20 +1,18 @@
-"""What commands wrote: the summary and reports of ``grade``, where their submissions lie, and checks of notebooks."""
+"""What commands wrote: the summary and reports of ``grade``, and where their submissions lie."""
 
 from __future__ import annotations
 
 import contextlib
-import csv
-import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import ValidationError
 
-from grader.core.errors import UserError
+from grader.core.messages import UserError
 
-from .report import Attention, Practice, Record, Report, Summary, SummaryLine, first_problem, summary_line, write_json
+from .report import Attention, Record, Report, Summary, SummaryLine, first_problem, summary_line, write_json
 
 SUMMARY, REPORT = "summary.json", "report.json"
 ReadT = TypeVar("ReadT", bound=Record)
@@ -110,24 +108,12 @@ def note(
     relative = [os.path.relpath(path, here) for path in paths]
     kept = os.path.relpath(roster, here) if roster else None
     last = Sources(paths=relative, source=source, roster=kept, every_attempt=every_attempt)
-    earlier = [] if replace else [own for own in _runs(out) if own.paths != last.paths]
+    earlier = [] if replace else [own for own in runs(out) if own.paths != last.paths]
     write_json(out / SOURCES, Runs(runs=[*earlier, last]))
 
 
-def noted(out: Path) -> list[Sources]:
-    """What was noted, with absolute paths, the last run at the end; empty where the file is missing or damaged."""
-    return [
-        own.model_copy(
-            update={
-                "paths": [os.path.abspath(out / path) for path in own.paths],
-                "roster": own.roster and os.path.abspath(out / own.roster),
-            }
-        )
-        for own in _runs(out)
-    ]
-
-
-def _runs(out: Path) -> list[Sources]:
+def runs(out: Path) -> list[Sources]:
+    """What was noted, the last run at the end; empty where the file is missing or damaged."""
     try:
         text = (out / SOURCES).read_bytes()
     except OSError:
@@ -137,39 +123,3 @@ def _runs(out: Path) -> list[Sources]:
     with contextlib.suppress(ValidationError):  # as earlier versions wrote it
         return [Sources.model_validate_json(text)]
     return []
-
-
-def read_practice(path: Path, worth: float) -> dict[str, Practice]:
-    """Practice points by student, from the ``checks.csv`` of graded notebooks.
-
-    It has a line for each check, with blank points where the check never ran; ``worth`` is what all are worth.
-
-    Raises:
-        UserError: If the file cannot be read, or is not such a CSV.
-    """
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            students: dict[str, list[dict[str, str]]] = {}
-            for row in csv.DictReader(file):
-                students.setdefault(row["student_id"].removeprefix("'"), []).append(row)
-        return {student: _practice(own, worth) for student, own in students.items()}
-    except OSError as error:
-        raise UserError(f"--notebooks {path}: {error.strerror}. Give the checks.csv of graded notebooks.") from None
-    except (KeyError, TypeError, ValueError, csv.Error) as error:
-        raise UserError(
-            f"--notebooks {path}: not a list of checks ({error!r}). Give the checks.csv of graded notebooks."
-        ) from None
-
-
-def _practice(rows: Sequence[Mapping[str, str]], worth: float) -> Practice:
-    most = sum(_points(row["max_points"]) for row in rows)
-    earned = sum(_points(row["points"]) for row in rows if row["points"])
-    unsettled = sorted(f"{row['notebook']}: {row['cell']}" for row in rows if not row["points"])
-    return Practice(points=round(worth * earned / most, 2), max_points=worth, unsettled=unsettled)
-
-
-def _points(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value) or value < 0:
-        raise ValueError(f"{text} points")
-    return value

@@ -22,6 +22,7 @@ from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Concern, Submission
 from grader.core.results.attention import attention
 from grader.core.results.database import opened
+from grader.core.results.language import viewed
 from grader.core.results.ledger import Ledger, Recorded
 from grader.core.results.report import (
     Attention,
@@ -36,11 +37,8 @@ from grader.core.results.report import (
     write_text,
 )
 from grader.core.results.statistics import Entry, entry
-from grader.core.results.view import viewed
 from grader.core.results.written import REPORT, SUMMARY, read_report
-from grader.core.settings import Settings
-
-from .conditions import conditions, view
+from grader.core.settings import Settings, conditions, view
 
 
 @contextlib.contextmanager

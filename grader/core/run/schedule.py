@@ -13,13 +13,12 @@ from collections.abc import Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import dataclass, replace
 
-from grader.core.errors import UserError
 from grader.core.intake.submission import Submission
+from grader.core.messages import UserError
 from grader.core.results.report import Report
 from grader.core.settings import CannotGrade, Settings
 
-from .executors import Executor
-from .judge_pool import Job, grade_submission
+from .executors import Executor, Job, grade_submission
 from .judge_process import Failure
 
 ATTEMPTS = 3

@@ -17,8 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 from distributed import Client, KilledWorker, Reschedule, SpecCluster, Status, get_worker
 
 from grader import __version__
-from grader.core.run.executors import Executor, cancel
-from grader.core.run.judge_pool import PLACE, JudgePool, Place
+from grader.core.run.executors import PLACE, Executor, JudgePool, Place, cancel
 from grader.core.run.judge_process import Abandoned
 from grader.core.settings import CannotGrade
 

@@ -14,20 +14,18 @@ from typing import Annotated
 
 import typer
 
-from grader.core.cli.decided import read_decided
 from grader.core.cli.grade import grade_waiting
-from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, find, language_of, say
-from grader.core.errors import UserError
+from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, find, language_of, read_decided, say
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.people import listed
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Expected
-from grader.core.results.report import PropertyReport, Report
+from grader.core.messages import Sentences, UserError
+from grader.core.results.report import PropertyReport, Report, summary_line
 from grader.core.results.written import read_report
 from grader.core.run.class_run import begun
 from grader.core.run.executors import LOCAL
-from grader.core.sentences import Sentences
 from grader.core.settings import Settings
 from grader.followup.difference import Cause, Difference, difference, in_order
 from grader.followup.submissions import Submissions, candidates_of, say_what_differs, settings_then
@@ -153,7 +151,10 @@ class _Again:
     def difference(self, report: Report) -> Difference | None:
         """The changes of the new grading for the submission's students, with the decisions in force."""
         identifier, known = report.submission.id, self.known
-        now = known.graded_again({identifier: report})
+        lines = [summary_line(report, own.practice) if own.id == identifier else own for own in known.lines]
+        now = replace(
+            known, lines=lines, as_graded=lambda name: report if name == identifier else known.as_graded(name)
+        )
         found = difference(known.report(identifier), now.report(identifier))
         line = next((own for own in now.lines if own.id == identifier), now.line(identifier))
         return graded(found, line, (known.grades, now.grades), known.rubric.policy.thresholds)

@@ -13,11 +13,19 @@ from typing import Annotated
 
 import typer
 
-from grader.core.cli.decided import read_decided
-from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, find, graded_folder, language_of, say
+from grader.core.cli.terminal import (
+    EXIT_GRADER_ERROR,
+    chosen,
+    ending,
+    fail,
+    find,
+    graded_folder,
+    language_of,
+    read_decided,
+    say,
+)
 from grader.core.grades.decided import DecidedClass
-from grader.core.grades.model import EVERYONE, About
-from grader.core.grades.words import for_staff
+from grader.core.grades.model import EVERYONE, About, for_staff
 
 from .alike import lost, mistake_in
 from .draft import record, repeated
@@ -93,7 +101,7 @@ def decide(
         fail("--points needs --override: a property, a task, score or bonus.")
     if late_days is not None and late_days < 1:
         fail(f"--late-days {late_days}: forgives nothing. Give the number of days to forgive, or --due.")
-    if file is not None and file.partition("=")[0] not in (paths := chosen().rubric.files):
+    if file is not None and file.partition("=")[0] not in (paths := chosen().rubric.expected):
         fail(f"--file {file}: give PATH=NAME. PATH is one of {', '.join(paths)}.")
     language, known = language_of(lang), read_decided(out)
     options: dict[str, object] = {
@@ -136,7 +144,7 @@ def decide(
     exact = student == EVERYONE or student in people.lines or people.find(student)
     whom = student if exact else find(out, student)
     enter(known, [{"student": whom, **own} for own in wanted], who, grader)
-    if file or withdraw in chosen().rubric.files:
+    if file or withdraw in chosen().rubric.expected:
         say("Grade again to apply this; only submissions that change are graded.")
 
 

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
-from grader.core.grades.book import Book, Read
-from grader.core.grades.decided import DecidedClass
+from grader.core.grades.decided import Book, DecidedClass, Read
 from grader.core.grades.model import EVERYONE, PERSONAL, Decision, DecisionError, Ground, Ruling
 from grader.core.grades.people import People, Unknown, key, students
 from grader.core.results.report import first_problem

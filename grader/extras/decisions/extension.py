@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from grader.core.grades.book import Book, Read
+from grader.core.grades.decided import Book, Read
 from grader.core.grades.model import FILE, Decision, DecisionError, Ground, Ruling
 from grader.core.grades.people import People, Unknown
 from grader.core.intake.candidate import Candidate

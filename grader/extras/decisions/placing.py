@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
 
-from grader.core.grades.book import Book, Read
+from grader.core.grades.decided import Book, Read
 from grader.core.grades.model import ASKED, BEST, EVERYONE, LAST, SEEN, TOTALS, About, Decision, Ground, Ruling
 from grader.core.grades.people import Key, People, Unknown
 from grader.core.results.policy import extendable

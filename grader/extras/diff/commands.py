@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from grader.core.cli.decided import read_decided
-from grader.core.cli.terminal import chosen, language_of, say
+from grader.core.cli.terminal import chosen, language_of, read_decided, say
 from grader.core.grades.decided import DecidedClass
 from grader.core.results.report import Summary
 from grader.core.results.written import SUMMARY, read_written

@@ -6,18 +6,16 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from grader.core.cli.decided import read_decided
-from grader.core.cli.terminal import fail, say
-from grader.core.grades.grades import by_submission, decided, grades
+from grader.core.cli.terminal import fail, read_decided, say
+from grader.core.grades.decided import by_submission, decided, grades
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.reader import Reader
 from grader.core.results.database import LEDGER, opened
+from grader.core.results.language import viewed
 from grader.core.results.ledger import Ledger
 from grader.core.results.report import Report, summary_line, with_origin
-from grader.core.results.view import viewed
 from grader.core.rubric import Policy
-from grader.core.run.conditions import Conditions, conditions, view
-from grader.core.settings import Settings
+from grader.core.settings import Conditions, Settings, conditions, view
 from grader.followup.difference import difference, in_order
 from grader.followup.terminal import graded, print_differences, word
 

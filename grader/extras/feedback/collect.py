@@ -22,10 +22,10 @@ from pathlib import Path, PurePosixPath
 from grader.core.export.rows import Row
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.layout import copy_number
+from grader.core.messages import Sentences
 from grader.core.results.files import zip_bytes
 from grader.core.results.report import Report
 from grader.core.rubric import Rubric
-from grader.core.sentences import Sentences
 
 CANVAS, MOODLE, MAIL = "canvas", "moodle", "mail"
 WAYS = (CANVAS, MOODLE, MAIL)

@@ -9,10 +9,19 @@ from typing import Annotated
 
 import typer
 
-from grader.core.cli.decided import Partial
 from grader.core.cli.export import PLAIN, AcceptDrops, AcceptStale, AssignmentId, Prepared, prepared
 from grader.core.cli.report import Handout, write_pages
-from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, ending, fail, graded_folder, language_of, say, warn
+from grader.core.cli.terminal import (
+    EXIT_GRADER_ERROR,
+    Partial,
+    chosen,
+    ending,
+    fail,
+    graded_folder,
+    language_of,
+    say,
+    warn,
+)
 from grader.core.export.drops import remember
 from grader.core.export.rows import grouped
 from grader.core.export.table import written

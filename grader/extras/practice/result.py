@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from grader.core.export.table import number, written
+from grader.core.messages import Sentences
 from grader.core.rubric import LANGUAGES
-from grader.core.sentences import Sentences
 from grader.shared.trial import Runs
 from grader.specimens.practice import Practice
 

@@ -13,12 +13,10 @@ import numpy as np
 
 from grader import SUBMITTED
 from grader.core.assignment import Assignment
-from grader.core.errors import UserError
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.submission import LEFT_OUT, Submission
-from grader.core.messages import Message, say
+from grader.core.messages import Message, Sentences, UserError, say
 from grader.core.rubric import Rubric
-from grader.core.sentences import Sentences
 
 from .code import MAX_CHARACTERS, NOTHING, Array, Code, TooLong, read_code
 from .library import Finding, Unparsed, library_use
@@ -169,7 +167,7 @@ def named(path: str) -> str:
 
 def _texts(submission: Submission, rubric: Rubric) -> dict[str, str]:
     """The texts to compare, by path: the file of each task, and all other files joined."""
-    asked = [path for path in rubric.files if path in submission.files]
+    asked = [path for path in rubric.expected if path in submission.files]
     rest = sorted(path for path in submission.files if path not in asked and PurePosixPath(path).name != "__init__.py")
     texts = {path: submission.files[path] for path in asked}
     if rest:

@@ -13,10 +13,10 @@ from pathlib import Path
 from markupsafe import Markup
 
 from grader.core.export.rows import ExportError
-from grader.core.export.table import read_template
 from grader.core.results.report import Practice, Record
 from grader.core.results.statistics import Entry
 from grader.core.results.written import NotWritten, read_written
+from grader.followup.table import read_template
 
 from .quiz import Key, Question, say
 

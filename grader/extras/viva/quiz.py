@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.core.messages import Sentences
 from grader.core.results.report import Record
-from grader.core.sentences import Sentences
 
 from .source import Edit, Place
 

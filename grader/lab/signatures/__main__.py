@@ -19,8 +19,7 @@ from grader import PACKAGE, REPOSITORY, SUBMITTED
 from grader.assignment import ASSIGNMENT
 from grader.core.assignment import Assignment
 from grader.core.cli.terminal import ERR, follow
-from grader.core.run.conditions import conditions
-from grader.core.settings import Settings
+from grader.core.settings import Settings, conditions
 from grader.lab.pool import pool
 
 from .mistakes import Signatures, Trial, Trying, known, written

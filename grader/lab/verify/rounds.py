@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 from grader.core.assignment import Assignment
-from grader.core.errors import UserError
+from grader.core.messages import UserError
 from grader.core.sandbox.limits import LAYERS
 from grader.lab.pool import pool
 

@@ -15,9 +15,9 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from grader.core.errors import UserError
 from grader.core.grades.model import DecisionError
 from grader.core.intake.submission import Submission
+from grader.core.messages import UserError
 from grader.core.results.report import SummaryLine
 from grader.extras.decisions.file import undo
 

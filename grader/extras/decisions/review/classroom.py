@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from grader.core.assignment import Assignment
-from grader.core.grades.book import Book
-from grader.core.grades.decided import DecidedClass, read_decided
+from grader.core.grades.decided import Book, DecidedClass, read_decided
 from grader.core.grades.model import ASKED, FILE, FOLDER, Ruling
 from grader.core.results.report import Report, SummaryLine
 from grader.core.results.statistics import Entry, entry

@@ -12,14 +12,13 @@ from typing import Annotated
 
 import typer
 
-from grader.core.cli.decided import read_decided
 from grader.core.cli.export import next_step
-from grader.core.cli.report import hide
-from grader.core.cli.terminal import chosen, fail, language_of, say
+from grader.core.cli.terminal import chosen, fail, language_of, read_decided, say
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Submission
 from grader.extras.decisions.decide import As, Who
 from grader.extras.decisions.file import written_in
+from grader.followup.anonymous import hide
 from grader.followup.submissions import Submissions, candidates_of
 
 

@@ -11,18 +11,17 @@ from typing import Final
 from urllib.parse import quote
 
 from grader.core.assignment import Assignment
-from grader.core.grades.decided import DecidedClass
-from grader.core.grades.grades import decided
+from grader.core.grades.decided import DecidedClass, decided
+from grader.core.grades.model import for_staff
 from grader.core.grades.people import students
-from grader.core.grades.words import for_staff
 from grader.core.intake.submission import Submission
-from grader.core.pages.anonymous import MARK, SAID, Anonymous, called, own_names
 from grader.core.pages.render import HERE as SHARED
 from grader.core.pages.render import class_content, prepared, templates
 from grader.core.results.language import in_core_words, in_language, repeats
 from grader.core.results.report import Report, SummaryLine
 from grader.extras.decisions.alike import Group
 from grader.extras.decisions.placing import parts
+from grader.followup.anonymous import MARK, SAID, Anonymous, called, own_names
 
 from .classroom import Now, Place
 from .decide import Form, state

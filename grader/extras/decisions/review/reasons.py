@@ -11,13 +11,13 @@ from typing import Final, get_args
 
 from grader.core.assignment import Assignment
 from grader.core.grades.model import ASKED
+from grader.core.messages import Sentences
 from grader.core.pages import render
 from grader.core.results.language import told
 from grader.core.results.outcome import NOT_BEGUN
 from grader.core.results.report import Attention, ReasonCode
 from grader.core.results.statistics import Entry
 from grader.core.rubric import Rubric
-from grader.core.sentences import Sentences
 
 say = Sentences(render.WORDS, Path(__file__).with_name("words.toml"))  # of the review, beside those of other pages
 UNUSUAL, SIMILAR = "unusual", "similar"

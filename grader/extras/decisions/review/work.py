@@ -59,7 +59,7 @@ def lost(report: Report) -> list[PropertyReport]:
 def shown(submission: Submission, report: Report, rubric: Rubric) -> list[File]:
     """The files, those of the tasks first, with the places of everything that was lost."""
     named, begun = _named(report), _begun(submission.files, report, rubric)
-    asked = [path for path in rubric.files if path in submission.files]
+    asked = [path for path in rubric.expected if path in submission.files]
     paths = [*asked, *sorted(submission.files.keys() - {*asked})]
     paths = [path for path in paths if submission.files[path].strip()]
     return [_file(n, path, submission.files[path], named, begun) for n, path in enumerate(paths)]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.core.cli.decided import read_decided
+from grader.core.cli.terminal import read_decided
 from grader.core.grades.model import FILE
 from grader.core.results.database import LEDGER, opened
 from grader.core.rubric import Policy

@@ -8,12 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.core.grades.book import Book
-from grader.core.grades.decided import DecidedClass
-from grader.core.grades.grades import StudentGrade, decided
-from grader.core.grades.model import Decision, Ground, Ruling
+from grader.core.grades.decided import Book, DecidedClass, StudentGrade, decided
+from grader.core.grades.model import Decision, Ground, Ruling, for_staff, sentence
 from grader.core.grades.people import People
-from grader.core.grades.words import for_staff, sentence
 from grader.core.intake.origin import Origin, Source, Student
 from grader.core.results.report import Report, summary_line
 from grader.core.rubric import LANGUAGES, LatePenalty, Policy

@@ -7,16 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from grader.core.cli.report import hide
-from grader.core.pages.anonymous import pseudonyms
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import Report, Summary
 from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.extras.anonymous.selftest.test_anonymous import HEADER, folder
 from grader.extras.decisions.file import read
 from grader.extras.decisions.review.classroom import Classroom
+from grader.followup.anonymous import hide, pseudonyms
 from grader.selftest.class_reports import graded
 from grader.selftest.review_class import PROPERTIES, TOKEN, Desk, person, write_review_class
-from grader.selftest.test_anonymous import HEADER, folder
 
 
 def identities(reports: list[Report]) -> list[str]:

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.core.grades.book import Book
-from grader.core.grades.decided import DecidedClass
+from grader.core.grades.decided import Book, DecidedClass
 from grader.core.grades.model import Ruling
 from grader.core.grades.people import People
 from grader.core.intake.origin import Origin, Student

@@ -15,10 +15,9 @@ from typer.testing import CliRunner, Result
 from grader.__main__ import app
 from grader.core.judge.judge import Judge
 from grader.core.results.written import SOURCES, note
-from grader.core.run.conditions import conditions
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import Level, Limits
-from grader.core.settings import Settings
+from grader.core.settings import Settings, conditions
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.reproduce import bench
 from grader.extras.reproduce.shown import brief

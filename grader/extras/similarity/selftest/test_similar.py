@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.core.errors import UserError
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.origin import Origin, Student
-from grader.core.messages import quoted
+from grader.core.messages import UserError, quoted
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.similarity.code import MAX_CHARACTERS
 from grader.extras.similarity.page import page

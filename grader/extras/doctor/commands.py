@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 import typer
 from rich.text import Text
 
+from grader.core.cli.terminal import OUT, say
 from grader.core.sandbox.limits import LAYERS, REMEDIES, Level, Limits
-
-from .terminal import OUT, say
 
 if TYPE_CHECKING:
     from grader.core.sandbox.launch import Zygote
@@ -125,3 +124,7 @@ def examine() -> Iterator[Finding]:
     remedy = "fix the layers above, or grade only trusted submissions"
     yield Finding("isolation", strong, f"{isolation} (level {isolation.level.name.lower()})", remedy)
     yield imports
+
+
+PANEL = "Before the term"
+COMMANDS = {"doctor": doctor}

@@ -20,10 +20,9 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from grader.core.errors import UserError
-from grader.core.grades.grades import StudentGrade
+from grader.core.grades.decided import DecidedClass, StudentGrade
 from grader.core.intake.origin import Origin, Student
-from grader.core.messages import Message, Part
+from grader.core.messages import Message, Part, UserError
 from grader.core.results.outcome import FRAME, Outcome
 from grader.core.results.policy import days_late
 from grader.core.results.report import (
@@ -114,7 +113,7 @@ class Anonymous:
             found = getattr(builtins, kind, None) if isinstance(kind, str) else None
             if isinstance(found, type) and issubclass(found, BaseException):
                 yield Part("{exception}", {"exception": found.__name__})
-            if part.key == FRAME and path in self.rubric.files:
+            if part.key == FRAME and path in self.rubric.expected:
                 yield Part("\n  {path}:{line}", {"path": str(path), "line": str(part.fields.get("line"))})
 
     def grades(self, own: Sequence[StudentGrade], pseudonym: str) -> list[StudentGrade]:
@@ -142,9 +141,15 @@ def own_names(line: SummaryLine) -> re.Pattern[str]:
     return _matching([line], cased=SHORT)
 
 
-def anonymous(names: Mapping[str, str], lines: Iterable[SummaryLine], rubric: Rubric) -> Anonymous:
-    """Hide who is who in a class; ``names`` has the pseudonyms by the ids of submissions."""
-    return Anonymous(names, rubric, _matching(lines, cased=0))
+def hide(known: DecidedClass) -> Anonymous:
+    """What takes the place of everyone in a class.
+
+    Raises:
+        UserError: If the key is damaged.
+        OSError: If it cannot be read or written.
+    """
+    names = pseudonyms(known.folder, [line.id for line in known.lines])
+    return Anonymous(names, known.rubric, _matching(known.lines, cased=0))
 
 
 def _matching(lines: Iterable[SummaryLine], cased: int) -> re.Pattern[str]:

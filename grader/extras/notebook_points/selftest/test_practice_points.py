@@ -9,10 +9,10 @@ import pytest
 pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
 
 
-from grader.core.errors import UserError
+from grader.core.messages import UserError
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import Practice
-from grader.core.results.written import read_practice
+from grader.extras.notebook_points.extension import read_practice
 from grader.lab.site.notebooks import grade
 from grader.lab.site.notebooks.outcomes import Check
 

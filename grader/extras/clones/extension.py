@@ -15,9 +15,9 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from .origin import Found, Origin, Part, Student, clean
-from .platforms import Listing
-from .submission import Unreadable
+from grader.core.intake.discover import Listing
+from grader.core.intake.origin import Found, Origin, Part, Student, clean
+from grader.core.intake.submission import Unreadable
 
 SUFFIX = "-submissions"
 PACKS = ".git/objects/pack/"
@@ -31,7 +31,7 @@ _BRANCH = re.compile(r"ref: (refs/heads/(?!.*\.\.)[\w./-]+)")
 _COMMITTER = re.compile(rb"^committer [^\n]* (\d{1,12}) [+-]\d{4}$", re.MULTILINE)
 
 
-def clones(listing: Listing) -> list[Found]:
+def submissions(listing: Listing) -> list[Found]:
     """One submission for each clone; none if most folders are not clones."""
     folders = [name for name in listing.visible if name.endswith("/")]
     found = [name for name in folders if listing.has(f"{name}.git")]

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
+from grader.core.export.rows import Export, Request, Row
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import PropertyReport, Report
-
-from .rows import Export, Request, Row
 
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 KINDS = {Outcome.GRADER_ERROR: "error", Outcome.NOT_ASSESSED: "skipped"}  # all others but "passed" are failures

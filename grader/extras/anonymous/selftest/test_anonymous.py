@@ -12,9 +12,9 @@ import pytest
 from grader.core.grades.model import FILE as DECISIONS
 from grader.core.intake.origin import Origin, Student
 from grader.core.messages import quoted, say
-from grader.core.pages.anonymous import FILE, pseudonyms
 from grader.core.results.outcome import FRAME, RAISED, Outcome
 from grader.core.results.report import Attention, Report, Summary, parts_of, write_json
+from grader.followup.anonymous import FILE, pseudonyms
 from grader.selftest.class_reports import MESSAGES, drawn, graded, ungraded, write
 from grader.selftest.class_reports import case as case_of
 from grader.selftest.term import command

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.core.intake import clones
-from grader.core.intake.clones import committed_at
-from grader.core.intake.discover import discover
-from grader.core.intake.platforms import Listing
+from grader.core.intake.discover import Listing, discover
+from grader.extras.clones import extension as clones
+from grader.extras.clones.extension import committed_at
 from grader.selftest.submissions import write_folder, zipped
 
 pytestmark = [

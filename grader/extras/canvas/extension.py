@@ -1,8 +1,9 @@
-"""The CSV that Canvas imports: one assignment's column, beside the columns of a gradebook that identify students.
+"""Canvas: whose the files of its export are, and the CSV of grades that it imports.
 
-Canvas finds students by ``ID`` and the assignment by the number behind its title; an unknown title would create a new
-assignment. Any other cell in the file would replace what Canvas has by now, so other assignments and students without a
-grade are left out, unless they are excused. The file has no place for remarks.
+The CSV has one assignment's column, beside the columns of a gradebook that identify students. Canvas finds students by
+``ID`` and the assignment by the number behind its title; an unknown title would create a new assignment. Any other cell
+in the file would replace what Canvas has by now, so other assignments and students without a grade are left out, unless
+they are excused. The file has no place for remarks.
 """
 
 from __future__ import annotations
@@ -10,9 +11,57 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath
 
-from .rows import Export, ExportError, Request, Row, remarks
-from .table import Template, inert, number, place, read_number, read_template, written
+from grader.core.export.rows import Export, ExportError, Format, Request, Row, remarks
+from grader.core.export.table import inert, number, written
+from grader.core.intake.discover import Listing
+from grader.core.intake.layout import copy_number, handed_in_again, without_copy_suffix
+from grader.core.intake.origin import Found, Origin, Part, Student, clean
+from grader.followup.table import Template, place, read_number, read_template
+
+_WHAT = r"(?:(?P<attachment>[0-9]{1,20})_(?P<file>[^/]+)|(?P<page>text|link)\.html)"
+_NAMED = re.compile(rf"(?P<name>.*?)(?P<late>_LATE)?_(?P<user>[0-9]+)_{_WHAT}", re.DOTALL)
+_ANONYMOUS = re.compile(rf"(?P<late>LATE_)?(?P<name>anon)_(?P<user>[^_\W]+)_{_WHAT}", re.DOTALL)
+
+
+def submissions(listing: Listing) -> list[Found]:
+    """Canvas, "Download submissions": one flat folder or zip; a file's name says whose it is.
+
+    ``{name}[_LATE]_{user id}_{attachment id}_{file}``, the name sortable and in lower case; texts and links that were
+    entered online end in ``{user id}_text.html`` and ``_link.html``. Where grading is anonymous,
+    ``[LATE_]anon_{id}_{attachment id}_{file}``.
+    """
+    by_user: dict[str, list[re.Match[str]]] = {}
+    for name in listing.names:
+        if match := _ANONYMOUS.fullmatch(name) or _NAMED.fullmatch(name):
+            by_user.setdefault(match["user"], []).append(match)
+    return [_of_user(user, matches) for user, matches in by_user.items()]
+
+
+def _of_user(user: str, matches: Sequence[re.Match[str]]) -> Found:
+    """One user's submission; of a file that was handed in several times, the latest attachment."""
+    latest: dict[tuple[str, str], re.Match[str]] = {}
+    replaced = []
+    for match in sorted(matches, key=lambda match: (int(match["attachment"] or 0), copy_number(_shown(match)))):
+        key = without_copy_suffix(_shown(match))
+        if key in latest:
+            replaced.append(_shown(latest[key]))
+        latest[key] = match
+    name = "" if matches[0]["name"] == "anon" else clean(matches[0]["name"])
+    late = any(match["late"] for match in matches)
+    return Found(
+        f"{name or 'anon'} {user}",
+        Part(files={_shown(match): match.string for match in latest.values()}),
+        tuple(match.string for match in matches),
+        Origin(source="canvas", students=(Student(id=user, name=name),), late=late),
+        tuple(handed_in_again(file) for file in replaced),
+    )
+
+
+def _shown(match: re.Match[str]) -> str:
+    return PurePosixPath(match["file"] or f"{match['page']}.html").name
+
 
 COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 IDENTITY = (*COLUMNS, "LastName", "FirstName", "Integration ID", "Root Account")
@@ -89,3 +138,6 @@ def _target(template: Template, assignment_id: str) -> int:
 
 def _points(row: Row) -> str:
     return EXCUSED if row.excused else number(row.grade.points if row.grade else None)
+
+
+FORMATS = {"canvas": Format(export, "return {out} --to canvas --template GRADEBOOK.csv --assignment-id NUMBER")}

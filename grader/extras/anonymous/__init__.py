@@ -1,0 +1,1 @@
+"""Pages for a blind review: everyone in the class under a pseudonym."""

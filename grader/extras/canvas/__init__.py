@@ -1,0 +1,1 @@
+"""Canvas: submissions from there, and grades to there."""

@@ -1,0 +1,1 @@
+"""Moodle: submissions from there, and grades to there."""

@@ -1,0 +1,106 @@
+"""Moodle: whose the files of its export are, and the worksheet of grades that it imports.
+
+The worksheet was downloaded from Moodle; grades and comments are filled in. Moodle finds participants by
+``Identifier``, and ignores rows whose ``Last modified (grade)`` is older than the grade on the site. It refuses a grade
+above ``Maximum Grade``. Headings are in the site's language, the order is always the same: ``Identifier`` first,
+``Maximum Grade`` after ``Grade``, and ``Feedback comments``, where the assignment has them, after ``Last modified
+(grade)``. Source: ``mod/assign/gradingtable.php`` of https://github.com/moodle/moodle.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from html import escape
+
+from grader.core.export.rows import Export, Format, Request, Row, remarks
+from grader.core.export.table import inert, number
+from grader.core.intake.discover import Listing
+from grader.core.intake.origin import Found, Origin, Part, Student, clean
+from grader.core.intake.roster import PARTICIPANT
+from grader.followup.table import GRADE, IDENTIFIER, MODIFIED, place, read_number, read_template
+
+from .lateness import with_lateness as with_lateness
+
+_ENTRY = re.compile(
+    r"(?P<name>.*)_(?P<id>\d+)_assignsubmission_(?P<plugin>file|onlinetext)_?(?P<rest>/|[^/]+)", re.DOTALL
+)
+
+
+def submissions(listing: Listing) -> list[Found]:
+    """Moodle, "Download all submissions": a folder for each participant, or, in an older variant, flat files.
+
+    ``{full name}_{participant id}_assignsubmission_file/…``, before Moodle 4.1 with another ``_`` at the end. Flat
+    files: ``…_assignsubmission_file_{file}``. With blind marking the name is ``Participant`` in the site's language. A
+    text typed in online comes as ``…_assignsubmission_onlinetext``. Only the grading worksheet says whether a
+    submission is late.
+    """
+    by_id: dict[str, list[re.Match[str]]] = {}
+    for name in listing.names:
+        if match := _ENTRY.fullmatch(name):
+            by_id.setdefault(match["id"], []).append(match)
+    return [_of_participant(participant, matches) for participant, matches in by_id.items()]
+
+
+def _of_participant(participant: str, matches: list[re.Match[str]]) -> Found:
+    """One participant's submission: the files, or the text typed in online if there is no file."""
+    matches.sort(key=lambda match: match["plugin"])
+    first = matches[0]
+    if first["rest"] == "/":
+        part = Part(below=first.string)
+    else:
+        flat = [match for match in matches if match["plugin"] == first["plugin"] and match["rest"] != "/"]
+        part = Part(files={match["rest"]: match.string for match in flat})
+    name = clean(first["name"])
+    student = Student(id=participant, name="" if name in PARTICIPANT else name)
+    claimed = tuple(match.string for match in matches)
+    return Found(f"{name} {participant}", part, claimed, Origin(source="moodle", students=(student,)))
+
+
+WHAT = "the grading worksheet of the assignment"
+ABSENT = "not in the worksheet. Download it again, or add them to the course"
+
+
+def export(rows: Sequence[Row], request: Request) -> Export:
+    """The worksheet with grades and comments.
+
+    Raises:
+        ExportError: If there is no worksheet, or it lacks a column that Moodle asks for.
+    """
+    template = read_template(request.template, WHAT)
+    target = template.column(GRADE, WHAT)
+    comments = template.column(MODIFIED, WHAT) + 1
+    people = template.students(IDENTIFIER)
+    filled = [[row[0], inert(row[1]), *row[2:]] for row in template.rows]
+    told = []
+    for row in rows:
+        line = place(row, people, "moodle")
+        if line is None:
+            told.append(replace(row, refused=ABSENT))
+            continue
+        cells = filled[line]
+        most = cells[target + 1] if target + 1 < len(cells) else ""
+        own = replace(row, there=read_number(cells[target]), refused=_refused(row, most))
+        told.append(own)
+        if own.cell:
+            points = number(own.cell.points)
+            cells[target] = points.replace(".", ",") if "," in most else points
+        if comments < len(cells):
+            remark = own.remark if own.cell or own.excused else ""
+            added = [escape(own.comment, quote=False), remark]  # the column holds HTML
+            new = [text for text in added if text and text not in cells[comments]]
+            cells[comments] = inert(" ".join(filter(None, [cells[comments], *new]))) if new else cells[comments]
+    return Export({"moodle.csv": template.text(filled)}, told, remarks(told))
+
+
+def _refused(row: Row, most: str) -> str:
+    """Why Moodle would not take a grade."""
+    limit = read_number(most)
+    if limit is None or row.grade is None or row.grade.points <= limit:
+        return ""
+    what = "score plus bonus" if row.report.bonus else "the score"
+    return f"{what} exceeds the worksheet's maximum {limit:g}; set bonus_cap or raise the maximum"
+
+
+FORMATS = {"moodle": Format(export, "return {out} --to moodle --template WORKSHEET.csv")}

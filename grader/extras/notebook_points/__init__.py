@@ -1,0 +1,1 @@
+"""Points for graded notebooks, beside the score and never in it."""
