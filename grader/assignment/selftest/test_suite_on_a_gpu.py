@@ -8,7 +8,7 @@ import pytest
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.variants import all_variants
-from grader.core.judge import plugin
+from grader.core.judge import hidden_tests
 from grader.core.judge.devices import devices
 from grader.core.judge.elsewhere import Elsewhere
 from grader.core.judge.hidden_tests import HiddenTests
@@ -32,7 +32,7 @@ def everything_runs_there(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     def whole_suite(chosen: tuple[str, ...]) -> list[object]:
         return ["cpu", *(pytest.param(device, id="simulated") for device in chosen[1:])]
 
-    monkeypatch.setattr(plugin, "whole_suite", whole_suite)
+    monkeypatch.setattr(hidden_tests, "whole_suite", whole_suite)
     charges.hidden_tests.cache_clear()
     yield
     charges.hidden_tests.cache_clear()
