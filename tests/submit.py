@@ -15,11 +15,10 @@ from pathlib import Path
 
 from .harness import rubric
 from .harness.feedback import why_not_imported
-from .harness.messages import LANGUAGES, Language, language_of, say
 from .harness.rubric import MINE, ROOT
 from .harness.shared import source_rules
 from .harness.student import apart, import_packages, module_of, problems, source_files, warnings
-from .harness.terminal import command, end_with, pad, painter, width
+from .harness.terminal import LANGUAGES, Language, command, end_with, language_of, pad, painter, say, width
 
 MOMENT = (1980, 1, 1, 0, 0, 0)  # the time of every file in the zip, so that the same work gives the same bytes
 IMPORT_LIMIT_S = 60

@@ -21,9 +21,9 @@ from torch import Tensor, nn
 
 from . import rubric
 from .compare import MismatchError, shown
-from .messages import Language, say
 from .rubric import ROOT, SOURCE, TESTS
 from .student import module_of
+from .terminal import Language, say
 
 MOST_STEPS = 4  # of the calls that led to an error, in code that calls itself
 LONGEST_MESSAGE = 600  # characters

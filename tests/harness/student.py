@@ -20,9 +20,9 @@ from types import ModuleType
 from typing import Any
 
 from . import rubric
-from .messages import Language, say
 from .rubric import ROOT, SOURCE
 from .shared import source_rules
+from .terminal import Language, say
 
 TIME_LIMIT_S = 10.0  # for a test or an import; all tests together take a second, but a GPU may need some to start
 LIMIT_AFTER_TIMEOUT_S = 1.0  # after a first timeout, since what comes next is likely to hang in the same loop

