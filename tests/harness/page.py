@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from ..submit import problems, warnings
 from .feedback import MOST_TIMEOUTS, Broken, Feedback, State, Trouble, files_of
 from .hints import Explanation, mistakes, required
 from .rubric import FULL_POINTS, ROOT, Property, Task, load
-from .student import problems, warnings
 from .terminal import Painter, block, command, fold, interpreter, pad, painter, say, width, wrap
 
 LEVELS = (1, 2)  # of hints: a question, then where to look and the mistake
