@@ -9,7 +9,7 @@ import pdb
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial, wraps
 from itertools import islice
 from pathlib import Path
@@ -163,7 +163,7 @@ def kind_of(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return "endless"
     if place_of(error):
-        if any(_line_of(step).startswith(("raise ", "assert ")) for step in list(_steps(error))[-1:]):
+        if (steps := _steps(error)) and _line_of(steps[-1]).startswith(("raise ", "assert ")):
             return "refused"
         if told := next((kind for kind, said in TOLD_BY_TORCH.items() if any(one in str(error) for one in said)), ""):
             return "devices_plain" if told == "devices" and plain_tables(error) else told
@@ -199,9 +199,9 @@ def way_to(error: BaseException) -> str:
 
     As in ``src/norm.py:88 -> src/functional.py:31``, a ``raise`` below its ``if``; if only a test fails, its line.
     """
-    steps = list(_steps(error))
+    steps = _steps(error)
     if not steps and kind_of(error) == "unusable":
-        steps = list(_steps(error, TESTS))[-1:]
+        steps = _steps(error, TESTS)[-1:]
     if not steps:
         return place_of(error)
     way = list(dict.fromkeys(_written(step.tb_frame.f_code.co_filename, step.tb_lineno) for step in steps))
@@ -211,8 +211,7 @@ def way_to(error: BaseException) -> str:
 
 def values_at(error: BaseException) -> str:
     """What the names in the failing expression stand for, as in ``input float32 [1, 7, 1, 8], cos float32 [8, 8]``."""
-    steps = list(_steps(error))
-    if not steps:
+    if not (steps := _steps(error)):
         return ""
     frame = steps[-1].tb_frame
     found = {ast.unparse(node): _value(frame, node) for node in _names_in(steps[-1])}
@@ -236,13 +235,13 @@ def near(name: str, names: Iterable[str]) -> str:
 # ── Where ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _steps(error: BaseException, folder: Path = SOURCE) -> Iterator[TracebackType]:
+def _steps(error: BaseException, folder: Path = SOURCE) -> list[TracebackType]:
     """The steps of a traceback that are in the student's code, or in another folder."""
-    step = error.__traceback__
+    steps, step = [], error.__traceback__
     while step is not None:
-        if _is_in(step.tb_frame, folder):
-            yield step
+        steps += [step] if _is_in(step.tb_frame, folder) else []
         step = step.tb_next
+    return steps
 
 
 def _is_in(frame: FrameType, folder: Path) -> bool:
@@ -309,8 +308,7 @@ def _value(frame: FrameType, node: ast.expr) -> object:
     if isinstance(node, ast.Name):
         scopes = (frame.f_locals, frame.f_globals, frame.f_builtins)
         return next((names[node.id] for names in scopes if node.id in names), Ellipsis)
-    owner = _value(frame, node.value) if isinstance(node, ast.Attribute) else Ellipsis
-    if not isinstance(owner, nn.Module) or not isinstance(node, ast.Attribute):
+    if not isinstance(node, ast.Attribute) or not isinstance(owner := _value(frame, node.value), nn.Module):
         return Ellipsis
     held = {**vars(owner), **owner._parameters, **owner._buffers}
     return held.get(node.attr, Ellipsis)
@@ -348,7 +346,7 @@ def _alike(error: BaseException) -> tuple[str, str]:
         asked, names = "forward", _methods(_piece(missing[1]))
     elif isinstance(error, AttributeError):
         asked, names = error.name or "", [name for name in dir(error.obj) if not name.startswith("_")]
-    elif isinstance(error, NameError) and (steps := list(_steps(error))):
+    elif isinstance(error, NameError) and (steps := _steps(error)):
         frame = steps[-1].tb_frame
         asked, names = error.name or "", [*frame.f_locals, *frame.f_globals]
     found = near(asked, names)
