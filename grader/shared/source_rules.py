@@ -186,3 +186,25 @@ def _new_f_string(text: str) -> int:
         ):
             return token.start[0]
     return 0
+
+
+def asks_for_cuda(text: str) -> bool:
+    """Whether code reads ``is_cuda`` of something, or compares something with the name of a CUDA device."""
+    return any(map(_is_question, _nodes(text)))
+
+
+def _is_question(node: ast.AST) -> bool:
+    match node:
+        case ast.Attribute(attr="is_cuda"):
+            return True
+        case ast.Compare(left=left, comparators=others):
+            return any(map(_names_cuda, [left, *others]))
+        case ast.Call(func=ast.Attribute(attr="startswith"), args=[named]) | ast.MatchValue(value=named):
+            return _names_cuda(named)
+    return False
+
+
+def _names_cuda(node: ast.AST) -> bool:
+    """Whether a text begins with ``cuda``: alone, in a tuple, or in a call such as ``torch.device("cuda")``."""
+    texts = (part.value for part in ast.walk(node) if isinstance(part, ast.Constant))
+    return any(isinstance(text, str) and text.startswith("cuda") for text in texts)

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 import torch
 from torch import Tensor
 
-from .messages import Language, Words, say
+from .terminal import Language, Words, say
 
 SHOWN_VALUES = 6
 SHOWN_IDS = 6

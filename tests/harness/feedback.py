@@ -13,11 +13,11 @@ import pytest
 from . import student
 from .compare import MismatchError
 from .hints import CLEAR, Look, asked_of, look_of, question_for, rank
-from .messages import Language, Words, say
 from .raised import describe, kind_of, last_call, place_of, returned, values_at, way_to
 from .rubric import ROOT, SOURCE, TESTS, Property, Rubric, Task
 from .shared.source_rules import relative_name
 from .student import LIMIT_AFTER_TIMEOUT_S, TIME_LIMIT_S, time_limit
+from .terminal import Language, Words, say
 
 PACKAGE_ERRORS = pytest.StashKey[list[BaseException]]()
 MOST_TIMEOUTS = 3  # in one task; after that its other tests are skipped, to save time

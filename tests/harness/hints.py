@@ -18,9 +18,9 @@ import pytest
 from torch import Tensor
 
 from .compare import MismatchError
-from .messages import Words, table
 from .raised import kind_of
 from .rubric import ROOT, Property
+from .terminal import Words, table
 
 # Kinds of failure whose message says all that there is to say.
 CLEAR = frozenset({"endless", "names", "python", "nothing_returned", "not_a_tensor"})

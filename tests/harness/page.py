@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 import pytest
 
+from ..submit import problems, warnings
 from .feedback import MOST_TIMEOUTS, Broken, Feedback, State, Trouble, files_of
 from .hints import Explanation, mistakes, required
-from .messages import say
 from .rubric import FULL_POINTS, ROOT, Property, Task, load
-from .student import problems, warnings
-from .terminal import Painter, block, command, fold, interpreter, pad, painter, width, wrap
+from .terminal import Painter, block, command, fold, interpreter, pad, painter, say, width, wrap
 
 LEVELS = (1, 2)  # of hints: a question, then where to look and the mistake
 WIDEST = 110  # columns; longer lines are hard to read

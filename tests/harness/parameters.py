@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from .compare import MismatchError, assert_close_to_one_of
-from .messages import Words
+from .terminal import Words
 
 
 def parameter_of(module: nn.Module, elements: int) -> nn.Parameter:

@@ -2,7 +2,6 @@
 
 import ast
 import difflib
-import functools
 import importlib
 import inspect
 import linecache
@@ -10,7 +9,8 @@ import pdb
 import re
 import sys
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial, wraps
 from itertools import islice
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -21,9 +21,9 @@ from torch import Tensor, nn
 
 from . import rubric
 from .compare import MismatchError, shown
-from .messages import Language, say
 from .rubric import ROOT, SOURCE, TESTS
 from .student import module_of
+from .terminal import Language, say
 
 MOST_STEPS = 4  # of the calls that led to an error, in code that calls itself
 LONGEST_MESSAGE = 600  # characters
@@ -40,7 +40,7 @@ LIKE = 0.5  # how alike two names are, at least, if one may be meant by the othe
 SHOWN_VALUES = 6
 
 _built: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
-_last: list[tuple[str, functools.partial]] = []  # of one element: the last call, as a text and to be made again
+_last: list[tuple[str, partial]] = []  # of one element: the last call, as a text and to be made again
 _returned: list[object] = []  # of one element: what the last call returned, if it has ended
 
 
@@ -54,11 +54,11 @@ def watch_calls() -> None:
                 continue  # the tests of this file say so
             piece = getattr(home, name, None)
             if isinstance(piece, type) and issubclass(piece, nn.Module) and "__init__" in vars(piece):
-                piece.__init__ = _noting_arguments(piece)
+                piece.__init__ = _noting(piece.__init__, _built_text)
                 if "reset_parameters" in vars(piece):
-                    piece.reset_parameters = _noting_reset(piece)
+                    piece.reset_parameters = _noting(piece.reset_parameters, _reset_text)
             elif inspect.isfunction(piece):
-                setattr(home, name, _noting_call(piece))
+                setattr(home, name, _noting(piece, partial(_call_text, name)))
     nn.modules.module.register_module_forward_pre_hook(_note_forward)
     nn.modules.module.register_module_forward_hook(_note_result)
 
@@ -90,47 +90,40 @@ def debug_last_call() -> None:
         pdb.Pdb().runcall(call.func, *call.args, **call.keywords)
 
 
-def _noting_arguments(piece: type) -> Any:
-    original = piece.__init__
+def _noting(function: Callable[..., Any], text_of: Callable[[tuple, dict], str]) -> Callable[..., Any]:
+    """A function that is the last call from then on, as the text of its arguments says; not if there is none."""
 
-    @functools.wraps(original)
-    def noting(self, *arguments, **named):
-        __tracebackhide__ = True
-        if self not in _built:  # and not of a base class, which the constructor calls
-            _built[self] = _call_text(type(self).__name__, arguments, named)
-            _last[:] = [(_built[self], functools.partial(original, self, *arguments, **named))]
-        original(self, *arguments, **named)
-
-    return noting
-
-
-def _noting_reset(piece: type) -> Any:
-    original = piece.reset_parameters
-
-    @functools.wraps(original)
-    def noting(self, *arguments):
-        __tracebackhide__ = True
-        if self in _built and _is_in(sys._getframe(1), TESTS):  # not by the constructor
-            _last[:] = [(f"{_built[self]}.reset_parameters()", functools.partial(original, self))]
-        return original(self, *arguments)
-
-    return noting
-
-
-def _noting_call(function: Any) -> Any:
-    @functools.wraps(function)
+    @wraps(function)
     def noting(*arguments, **named):
         __tracebackhide__ = True
-        _last[:] = [(_call_text(function.__name__, arguments, named), functools.partial(function, *arguments, **named))]
-        _returned[:] = [function(*arguments, **named)]
-        return _returned[0]
+        if text := text_of(arguments, named):
+            _last[:] = [(text, partial(function, *arguments, **named))]
+        result = function(*arguments, **named)
+        if not (arguments and isinstance(arguments[0], nn.Module)):  # these methods give nothing
+            _returned[:] = [result]
+        return result
 
     return noting
+
+
+def _built_text(arguments: tuple, named: dict[str, object]) -> str:
+    """Of a constructor: what it builds; nothing for one of a base class, which it calls."""
+    module, *others = arguments
+    if module in _built:
+        return ""
+    _built[module] = _call_text(type(module).__name__, others, named)
+    return _built[module]
+
+
+def _reset_text(arguments: tuple, _: dict[str, object]) -> str:
+    """Of a reset: nothing if the constructor calls it."""
+    known = arguments[0] in _built and _is_in(sys._getframe(2), TESTS)
+    return f"{_built[arguments[0]]}.reset_parameters()" if known else ""
 
 
 def _note_forward(module: nn.Module, arguments: tuple) -> None:
     if module in _built:
-        _last[:] = [(_call_text(_built[module], arguments, {}), functools.partial(module.forward, *arguments))]
+        _last[:] = [(_call_text(_built[module], arguments, {}), partial(module.forward, *arguments))]
 
 
 def _note_result(module: nn.Module, _: tuple, result: object) -> None:
@@ -138,7 +131,7 @@ def _note_result(module: nn.Module, _: tuple, result: object) -> None:
         _returned[:] = [result]
 
 
-def _call_text(name: str, arguments: tuple, named: dict[str, object]) -> str:
+def _call_text(name: str, arguments: Sequence[object], named: dict[str, object]) -> str:
     parts = [_argument_text(value) for value in arguments]
     parts += [f"{key}={text}" for key, value in named.items() if (text := _argument_text(value)) != "cpu"]
     return f"{name}({', '.join(parts)})"
@@ -170,7 +163,7 @@ def kind_of(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return "endless"
     if place_of(error):
-        if any(_line_of(step).startswith(("raise ", "assert ")) for step in list(_steps(error))[-1:]):
+        if (steps := _steps(error)) and _line_of(steps[-1]).startswith(("raise ", "assert ")):
             return "refused"
         if told := next((kind for kind, said in TOLD_BY_TORCH.items() if any(one in str(error) for one in said)), ""):
             return "devices_plain" if told == "devices" and plain_tables(error) else told
@@ -206,9 +199,9 @@ def way_to(error: BaseException) -> str:
 
     As in ``src/norm.py:88 -> src/functional.py:31``, a ``raise`` below its ``if``; if only a test fails, its line.
     """
-    steps = list(_steps(error))
+    steps = _steps(error)
     if not steps and kind_of(error) == "unusable":
-        steps = list(_steps(error, TESTS))[-1:]
+        steps = _steps(error, TESTS)[-1:]
     if not steps:
         return place_of(error)
     way = list(dict.fromkeys(_written(step.tb_frame.f_code.co_filename, step.tb_lineno) for step in steps))
@@ -218,8 +211,7 @@ def way_to(error: BaseException) -> str:
 
 def values_at(error: BaseException) -> str:
     """What the names in the failing expression stand for, as in ``input float32 [1, 7, 1, 8], cos float32 [8, 8]``."""
-    steps = list(_steps(error))
-    if not steps:
+    if not (steps := _steps(error)):
         return ""
     frame = steps[-1].tb_frame
     found = {ast.unparse(node): _value(frame, node) for node in _names_in(steps[-1])}
@@ -243,13 +235,13 @@ def near(name: str, names: Iterable[str]) -> str:
 # ── Where ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _steps(error: BaseException, folder: Path = SOURCE) -> Iterator[TracebackType]:
+def _steps(error: BaseException, folder: Path = SOURCE) -> list[TracebackType]:
     """The steps of a traceback that are in the student's code, or in another folder."""
-    step = error.__traceback__
+    steps, step = [], error.__traceback__
     while step is not None:
-        if _is_in(step.tb_frame, folder):
-            yield step
+        steps += [step] if _is_in(step.tb_frame, folder) else []
         step = step.tb_next
+    return steps
 
 
 def _is_in(frame: FrameType, folder: Path) -> bool:
@@ -316,8 +308,7 @@ def _value(frame: FrameType, node: ast.expr) -> object:
     if isinstance(node, ast.Name):
         scopes = (frame.f_locals, frame.f_globals, frame.f_builtins)
         return next((names[node.id] for names in scopes if node.id in names), Ellipsis)
-    owner = _value(frame, node.value) if isinstance(node, ast.Attribute) else Ellipsis
-    if not isinstance(owner, nn.Module) or not isinstance(node, ast.Attribute):
+    if not isinstance(node, ast.Attribute) or not isinstance(owner := _value(frame, node.value), nn.Module):
         return Ellipsis
     held = {**vars(owner), **owner._parameters, **owner._buffers}
     return held.get(node.attr, Ellipsis)
@@ -355,7 +346,7 @@ def _alike(error: BaseException) -> tuple[str, str]:
         asked, names = "forward", _methods(_piece(missing[1]))
     elif isinstance(error, AttributeError):
         asked, names = error.name or "", [name for name in dir(error.obj) if not name.startswith("_")]
-    elif isinstance(error, NameError) and (steps := list(_steps(error))):
+    elif isinstance(error, NameError) and (steps := _steps(error)):
         frame = steps[-1].tb_frame
         asked, names = error.name or "", [*frame.f_locals, *frame.f_globals]
     found = near(asked, names)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from .messages import Words
+from .terminal import Words
 
 TESTS = Path(__file__).resolve().parents[1]
 ROOT = TESTS.parent

@@ -1,14 +1,55 @@
-"""What is typed and read in a terminal: the commands that messages advise, and aligned, coloured text, also Chinese."""
+"""What a student reads in a terminal: the sentences of ``words.toml``, commands, and aligned, coloured text."""
 
+import locale
 import os
 import re
 import sys
+import tomllib
 import unicodedata
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, Literal, NoReturn
 
-from .rubric import ROOT
+Language = Literal["en", "zh"]
+LANGUAGES: tuple[Language, Language] = ("en", "zh")
+Words = Mapping[Language, str]  # a field of a sentence that has a word for each language
+
+_WORDS = {"input": "输入", "none": "无"}  # translations of words that tests use as fields
+
+
+@cache
+def table(name: str) -> Mapping[str, Any]:
+    """A table of ``words.toml``."""
+    return tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))[name]
+
+
+def say(language: Language, key: str, part: str = "sentences", /, **fields: object) -> str:
+    """Return a sentence of a ``part`` of ``words.toml``, its ``fields`` filled in, which may be ``Words`` or tuples.
+
+    Chinese is written without spaces, so those that meet no other script around a field are left out.
+    """
+    filled = {name: _word(language, field) for name, field in fields.items()}
+    told = table(part)[key][LANGUAGES.index(language)].format(**filled)
+    return re.sub(r"(?<=[\u3000-\uff60]) (?=[\u3000-\uff60])", "", told) if language == "zh" else told
+
+
+def _word(language: Language, field: object) -> object:
+    if isinstance(field, Mapping):
+        return field[language]
+    if isinstance(field, tuple):
+        return ("、" if language == "zh" else ", ").join(map(str, field))
+    return _WORDS.get(field, field) if language == "zh" and isinstance(field, str) else field
+
+
+def language_of(environ: Mapping[str, str] = os.environ) -> Language:
+    """Choose the language of the locale; where the environment is silent (Windows), ask the system."""
+    chosen = next((environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if environ.get(name)), None)
+    chosen = chosen or locale.getlocale()[0] or ""
+    return "zh" if chosen.lower().startswith(("zh", "chinese")) else "en"
+
+
+# ── Layout ──
 
 Painter = Callable[[str, str], str]  # gives a text a colour
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "bold": "1", "dim": "2"}
@@ -68,6 +109,8 @@ def painter() -> Painter:
     return lambda text, colour: f"\033[{_COLOURS[colour]}m{text}\033[0m" if enabled else text
 
 
+# ── Commands ──
+
 MODULES = {"test": "tests"} | {name: f"tests.{name}" for name in ("submit", "demo", "chat", "practice")}
 
 
@@ -86,8 +129,8 @@ def command(target: str, option: str = "", value: int | None = None, environ: Ma
 
 def interpreter() -> str:
     """The command that runs Python: a relative path if its environment is in this folder, else ``python``."""
-    path = Path(sys.executable)
-    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else "python"
+    path, here = Path(sys.executable), Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else "python"
 
 
 def end_with(main: Callable[[], int]) -> NoReturn:

@@ -17,11 +17,10 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from .feedback import State
-from .messages import say
 from .page import Page, run
 from .rubric import FULL_POINTS, ROOT, TESTS, Task
 from .student import CAN_FORK, PROCESSES, source_files
-from .terminal import command
+from .terminal import command, say
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from ..harness import rubric
 from ..harness.compare import MismatchError, assert_kind
 from ..harness.feedback import why_not_imported
-from ..harness.messages import Language, say
 from ..harness.parameters import listing, set_values
 from ..harness.student import is_todo, module_of, time_limit
+from ..harness.terminal import Language, say
 
 LIMIT_S = 20.0  # for one call of a layer, which takes milliseconds
 OUTPUT = {"en": "output", "zh": "输出"}

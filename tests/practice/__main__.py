@@ -17,13 +17,11 @@ from typing import Any
 
 import torch
 
-from ..harness import messages
-from ..harness.messages import LANGUAGES, Language, language_of
 from ..harness.rubric import MINE, ROOT
 from ..harness.shared import source_rules
 from ..harness.shared.trial import MOST_S, MOST_TESTS, Runs, described, names, outcome
 from ..harness.student import apart
-from ..harness.terminal import end_with, painter, wrap
+from ..harness.terminal import LANGUAGES, Language, end_with, language_of, painter, say, wrap
 from . import implementations
 
 TEST_S = 10.0  # one test, or the import of the file
@@ -145,7 +143,7 @@ class _Page:
         yield from self._unusable() if self._runs.broken or not self._runs.tests else self._results()
 
     def _say(self, key: str, **fields: object) -> str:
-        return messages.say(self._language, key, messages.table("practice"), **fields)
+        return say(self._language, key, "practice", **fields)
 
     def _told(self, text: str, indent: int = 6) -> Iterator[str]:
         yield from (" " * indent + line for line in wrap(text, self._columns - indent))
@@ -159,7 +157,7 @@ class _Page:
         """Why nothing could be run."""
         problem = self._runs.broken or {"type": "no_tests"}
         if problem["type"] == "refused":
-            why = messages.say(self._language, f"source_{problem['code']}", **problem["fields"])
+            why = say(self._language, f"source_{problem['code']}", **problem["fields"])
             yield from self._marked(WRONG, f"{self._file} {why}")
             return
         own = problem["type"] in ("missing", "no_tests", "endless", "ended")

@@ -8,85 +8,56 @@ from __future__ import annotations
 
 import re
 import shutil
-import struct
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from grader import REPOSITORY
 from grader.assignment.corpus.variants import all_variants
-from grader.assignment.selftest.tiny_gguf import MERGES, TOKENS, f16, f32, gguf, q4_1, q8_0, tiny_gguf
+from grader.assignment.selftest.tiny_gguf import TOKENS, write, write_tiny, writer
 from grader.lab.release.leaks import leaks
 from grader.selftest.submissions import write_folder
 from grader.selftest.warm import WarmPython
 from tests import chat as command
-from tests.chat import Chat
-from tests.models import gguf as files
-from tests.models.gguf import Gguf, Tokenizer, model_file
-from tests.models.llama import Llama, published
+from tests.chat import MODEL, Chat, model_file, tokenizer_of
+from tests.models.llama import Llama, facts_of, published, weights
 
 CODE = REPOSITORY / "tests" / "models"
 PROMPT = "What is the capital of France?"
-INSTALLED = pytest.mark.skipif(find_spec(files.PACKAGE) is None, reason="the model is not installed: 93 MB")
+GGUF = pytest.importorskip("gguf", reason="make setup installs it")
+INSTALLED = pytest.mark.skipif(find_spec(MODEL) is None, reason="the model is not installed: 93 MB")
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny model."""
     path = tmp_path_factory.mktemp("tiny") / "tiny.gguf"
-    path.write_bytes(tiny_gguf())
+    write_tiny(path)
     return path
+
+
+def opened(path: Path) -> Any:
+    return GGUF.GGUFReader(path)
 
 
 # ── The file ──
 
 
-def test_quantised_blocks_are_read_as_their_definition_says(tmp_path: Path) -> None:
-    """By hand: 32 numbers of each type from a scale, a least value, and the integers written here."""
-    signed = [*range(-16, 16)]
-    low, high = [*range(16)], [*reversed(range(16))]
-    nibbles = bytes(a | b << 4 for a, b in zip(low, high, strict=True))
-    stored = {
-        "q8": ((1, 32), 8, struct.pack("<e32b", 0.5, *signed)),
-        "q4": ((2, 16), 3, struct.pack("<ee", 0.25, -1.0) + nibbles),
-    }
-    (tmp_path / "a.gguf").write_bytes(gguf({}, stored))
-    read = Gguf(tmp_path / "a.gguf")
-    assert read.tensor("q8").tolist() == [[0.5 * value for value in signed]]
-    assert read.tensor("q4").tolist() == [[0.25 * value - 1 for value in half] for half in (low, high)]
-
-
-@pytest.mark.parametrize(("write", "off"), [(f32, 0), (f16, 2**-11), (q8_0, 1 / 127), (q4_1, 1 / 14)])
-def test_a_tensor_comes_back_as_far_as_its_type_allows(tmp_path: Path, write, off: float) -> None:  # type: ignore[no-untyped-def]
-    values = 2 * torch.rand(3, 64, generator=torch.Generator().manual_seed(1)) - 1
-    (tmp_path / "a.gguf").write_bytes(
-        gguf({"general.alignment": 32}, {"first": f32(torch.ones(5)), "x": write(values)})
-    )
-    torch.testing.assert_close(Gguf(tmp_path / "a.gguf").tensor("x"), values, rtol=0, atol=off)
-
-
-DAMAGE = {
-    "another file": (b"PK\3\4" + bytes(40), "is not a GGUF file of version 3"),
-    "cut off in the header": (tiny_gguf()[:200], r"The header of .* is damaged"),
-    "cut off in the weights": (tiny_gguf()[:-1000], "is cut off before the end of"),
-    "a type that is not read": (gguf({}, {"x": ((32,), 12, bytes(32))}), "x has type 12; F32, F16, Q4_1 and Q8_0"),
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, damage: str) -> None:
-    data, said = DAMAGE[damage]
-    (tmp_path / "a.gguf").write_bytes(data)
-    with pytest.raises(ValueError, match=said):
-        Gguf(tmp_path / "a.gguf")
+def test_a_file_that_cannot_be_read_is_named(file: Path, tmp_path: Path) -> None:
+    whole = file.read_bytes()
+    for data in (b"PK\3\4" + bytes(40), whole[:200], whole[:-1000]):
+        (tmp_path / "a.gguf").write_bytes(data)
+        with pytest.raises(ValueError, match=r"a\.gguf is not a complete GGUF file"):
+            Chat(tmp_path / "a.gguf", 0, "", "en")
 
 
 def test_another_kind_of_model_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "a.gguf").write_bytes(gguf({"general.architecture": "gemma"}, {}))
+    write(writer(tmp_path / "a.gguf", "gemma"))
     with pytest.raises(ValueError, match="another kind of model"):
-        Llama(Gguf(tmp_path / "a.gguf"))
+        Llama(opened(tmp_path / "a.gguf"))
 
 
 def test_the_model_is_found_in_a_folder_a_file_or_the_package(
@@ -95,7 +66,7 @@ def test_the_model_is_found_in_a_folder_a_file_or_the_package(
     assert model_file(file) == model_file(file.parent) == file
     assert model_file(tmp_path) is None
     assert model_file(tmp_path / "none.gguf") is None
-    monkeypatch.setattr(files, "PACKAGE", "no_such_package")
+    monkeypatch.setattr(command, "MODEL", "no_such_package")
     assert model_file(None) is None
     (tmp_path / "no_such_package").mkdir()
     shutil.copy(file, tmp_path / "no_such_package")
@@ -105,34 +76,14 @@ def test_the_model_is_found_in_a_folder_a_file_or_the_package(
 
 # ── Tokens ──
 
-TEXTS = (
-    "The theory isn't 3.14, it's 42!\n\n  indented  twice \n1. one",
-    "注意力  [b, s, h] -> _x_ 12 \t tab ",
-    "def f(x):\n    return x ** 2  # ok\n",
-)
 
-
-def test_of_all_pairs_the_earliest_merge_is_made_first() -> None:
-    """By hand: "the" is t+h, then th+e; the blank before a word belongs to it."""
-    tokenizer = Tokenizer(TOKENS, MERGES)
-    assert [TOKENS[one] for one in tokenizer.encode("the then")] == ["the", "Ġthe", "n"]
-    assert tokenizer.encode("<|im_end|>") != [TOKENS.index("<|im_end|>")]  # nobody ends a turn by typing
-
-
-@pytest.mark.parametrize("text", TEXTS)
-def test_tokens_are_those_of_the_tokenizers_library(text: str) -> None:
-    library = pytest.importorskip("tokenizers", reason="comes with transformers")
-    vocabulary = {token: place for place, token in enumerate(TOKENS)}
-    theirs = library.Tokenizer(library.models.BPE(vocabulary, [tuple(merge.split()) for merge in MERGES]))
-    theirs.pre_tokenizer = library.pre_tokenizers.Sequence(
-        [
-            library.pre_tokenizers.Digits(individual_digits=True),
-            library.pre_tokenizers.ByteLevel(add_prefix_space=False),
-        ]
-    )
-    ours = Tokenizer(TOKENS, MERGES)
-    assert ours.encode(text) == theirs.encode(text).ids
-    assert "".join(ours.spoken(ours.encode(text))) == text
+def test_of_all_pairs_the_earliest_merge_is_made_first(file: Path) -> None:
+    """By hand: "the" is t+h, then th+e; the blank before a word belongs to it, and each digit is a token."""
+    tokenizer = tokenizer_of(facts_of(opened(file)))
+    assert [TOKENS[one] for one in tokenizer.encode("the then").ids] == ["the", "Ġthe", "n"]
+    assert [TOKENS[one] for one in tokenizer.encode("42é").ids] == ["4", "2", "Ã", "©"]
+    assert tokenizer.encode("<|im_end|>").ids != [TOKENS.index("<|im_end|>")]  # nobody ends a turn by typing
+    assert tokenizer.decode(tokenizer.encode("注意  x_y\n\n").ids) == "注意  x_y\n\n"
 
 
 # ── The model ──
@@ -140,7 +91,7 @@ def test_tokens_are_those_of_the_tokenizers_library(text: str) -> None:
 
 def test_the_cache_changes_no_answer(file: Path) -> None:
     """A law: each id is the likeliest one after all ids before it."""
-    model = Llama(Gguf(file))
+    model = Llama(opened(file))
     slots = published(model)
     start = [3, 70, 80]
     answer = [*model.next_ids(slots, start, 12, end=-1)]
@@ -151,13 +102,13 @@ def test_the_cache_changes_no_answer(file: Path) -> None:
 
 def test_the_model_is_that_of_transformers(file: Path, transformers) -> None:  # type: ignore[no-untyped-def]
     """The same weights, with the rows of queries and keys in the order of transformers, give the same states."""
-    read = Gguf(file)
-    model, facts = Llama(read), read.facts
+    read = opened(file)
+    model, facts = Llama(read), facts_of(read)
     llama = transformers("models.llama.modeling_llama")
     config = transformers("models.llama.configuration_llama").LlamaConfig(
         vocab_size=len(TOKENS),
         hidden_size=facts["llama.embedding_length"],
-        intermediate_size=read.stored["blk.0.ffn_up.weight"].shape[0],
+        intermediate_size=facts["llama.feed_forward_length"],
         num_hidden_layers=facts["llama.block_count"],
         num_attention_heads=facts["llama.attention.head_count"],
         num_key_value_heads=facts["llama.attention.head_count_kv"],
@@ -168,10 +119,13 @@ def test_the_model_is_that_of_transformers(file: Path, transformers) -> None:  #
     names = {"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm", "attn_output": "self_attn.o_proj"}
     names |= {f"attn_{one}": f"self_attn.{one}_proj" for one in "qkv"}
     names |= {f"ffn_{one}": f"mlp.{one}_proj" for one in ("gate", "up", "down")}
-    state = {"embed_tokens.weight": read.tensor("token_embd.weight"), "norm.weight": read.tensor("output_norm.weight")}
+    state = {
+        "embed_tokens.weight": weights(read, "token_embd.weight"),
+        "norm.weight": weights(read, "output_norm.weight"),
+    }
     for block in range(config.num_hidden_layers):
         for ours, name in names.items():
-            weight = read.tensor(f"blk.{block}.{ours}.weight")
+            weight = weights(read, f"blk.{block}.{ours}.weight")
             if ours in ("attn_q", "attn_k"):
                 weight = (
                     weight.view(-1, model.sizes.head_dim // 2, 2, weight.shape[1]).transpose(1, 2).reshape(weight.shape)
@@ -275,7 +229,8 @@ def test_a_conversation_remembers_what_was_said(file: Path, monkeypatch: pytest.
     with torch.no_grad():
         talk = Chat(file, 0, "", "en").parts()[0]
         list(talk.run(talk))
-    first, second = (Tokenizer(TOKENS, MERGES).decode(ids) for ids in seen)
+    tokenizer = tokenizer_of(facts_of(opened(file)))
+    first, second = (tokenizer.decode(ids) for ids in seen)
     assert first.endswith("<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n")
     said = talk.speeches[0].text
     assert second == f"{first}{said}<|im_end|>\n<|im_start|>user\nAnd you?<|im_end|>\n<|im_start|>assistant\n"
@@ -287,6 +242,21 @@ def test_an_answer_that_repeats_itself_ends(file: Path, monkeypatch: pytest.Monk
     answer = Chat(file, 0, "Hi", "en").parts()[0]
     list(answer.run(answer))
     assert answer.speeches[0].text == "the" * command.STUCK
+
+
+BLANK = TOKENS.index("Ċ")  # a newline
+OFTEN = [*map(TOKENS.index, "aĊĊĊĊĊbĊĊĊ")]
+
+
+@pytest.mark.parametrize(("said", "shown"), [([BLANK] * 100, "(nothing but blank space)"), (OFTEN, "a\n\nb")])
+def test_a_run_of_blank_lines_is_not_printed(
+    file: Path, monkeypatch: pytest.MonkeyPatch, said: list[int], shown: str
+) -> None:
+    monkeypatch.setattr(Llama, "next_ids", lambda *_: iter(said))
+    answer = Chat(file, 0, "Hi", "en").parts()[0]
+    printed = "".join(answer.run(answer))
+    assert answer.speeches[0].text == shown
+    assert printed.strip().startswith(f"{shown}\n[")
 
 
 def test_stand_ins_solve_nothing() -> None:
@@ -317,15 +287,3 @@ def test_the_reference_in_the_real_model_names_the_capital(solved: Path, run: Wa
     told = run(solved, "tests.chat", "--prompt", PROMPT, "--part", "1", "--ranks", "4")
     assert (told.returncode, told.stderr) == (0, "")
     assert "The capital of France is Paris." in told.stdout
-
-
-@INSTALLED
-@pytest.mark.slow
-def test_the_reader_agrees_with_the_package_gguf_on_the_real_file() -> None:
-    package = pytest.importorskip("gguf", reason="only needed to compare with")
-    path = model_file(None)
-    assert path is not None
-    read = Gguf(path)
-    for theirs in package.GGUFReader(path).tensors[:12]:  # of each type
-        expected = torch.tensor(package.quants.dequantize(theirs.data, theirs.tensor_type))
-        assert torch.equal(read.tensor(theirs.name), expected.view(read.stored[theirs.name].shape)), theirs.name

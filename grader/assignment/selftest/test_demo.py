@@ -13,7 +13,7 @@ from grader.assignment import ASSIGNMENT, demo
 from grader.assignment.corpus.variants import all_variants
 from grader.selftest.submissions import write_folder
 from grader.selftest.warm import WarmPython
-from tests.models.small import FILE, load, read
+from tests.demo import FILE, load, read
 
 MOST_BYTES = 2 << 20
 VERSE = "处处闻啼鸟"  # how the poem goes on; the model knows it by heart

@@ -28,7 +28,7 @@ from grader.lab.site.handout.agreement import problems
 from grader.lab.site.handout.pages import HandoutError, Page, read
 from ref.functional import apply_rotary_pos_emb
 from ref.modeling import GroupRMSNorm, NTKAwareRoPE, ParallelVocabEmbedding, VocabEmbedding
-from tests.harness.messages import Language, say
+from tests.harness.terminal import Language, say
 
 SOURCE = ASSIGNMENT.root / "handout"
 needs_chinese_font = pytest.mark.skipif(

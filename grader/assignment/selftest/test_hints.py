@@ -198,6 +198,11 @@ MISTAKES = {
             "rotary_adjacent_pairs",
         ),
     ),
+    "the second half from the turned first": Mistake(
+        TURN,
+        {HALF: "torch.cat((-second, first * cos.chunk(2, -1)[0] - second * sin.chunk(2, -1)[0]), dim=-1)"},
+        *("rotary_pairing_and_sign", "already, and with which sign", "only at 4-7", "rotary_other_turn"),
+    ),
     "turned the other way": Mistake(
         TURN,
         {HALF: "torch.cat((second, -first), dim=-1)"},

@@ -177,6 +177,7 @@ def test_a_law_in_chinese_has_no_other_numbers() -> None:
 
 def test_the_command_to_copy_names_the_environment_of_this_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     page = import_module("tests.harness.page")  # untyped, as students are to read it
+    monkeypatch.chdir(REPOSITORY)
     monkeypatch.setattr(sys, "executable", str(REPOSITORY / ".venv" / "bin" / "python"))
     assert page.interpreter() == ".venv/bin/python"
     monkeypatch.setattr(sys, "executable", "/usr/bin/python3")

@@ -11,6 +11,7 @@ from grader.core.results.outcome import is_elsewhere as is_elsewhere
 from grader.core.settings import CannotGrade
 from grader.shared import second_device
 from grader.shared.second_device.backend import LABEL
+from grader.shared.source_rules import asks_for_cuda
 
 from .faults import Crashed, StudentFault
 
@@ -83,5 +84,5 @@ def why_not_assessed(fault: StudentFault, device: str, files: Mapping[str, str])
             "assessed on a GPU only: the simulated device does not support {what}",
             what=Message(Part(fault.lacking, {})),
         )
-    asking = next((path for path, text in files.items() if second_device.asks_for_cuda(text)), "")
+    asking = next((path for path, text in files.items() if asks_for_cuda(text)), "")
     return say(ASKS_FOR_CUDA, path=asking) if asking else None

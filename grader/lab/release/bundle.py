@@ -64,6 +64,7 @@ def bundle(
     if not (root / README).is_file():
         raise ReleaseRefused(f"{root / README}: no such file. Write the student's README there.")
     files = {path: data for folder, name in folders.items() for path, data in _files(folder, name)}
+    files.pop(f"{PARTS[SHARED]}/__init__.py", None)  # the grader's import rules need it; tests/harness has none either
     for language, folder in (executed or {}).items():
         for path in sorted(folder.glob("*.ipynb")):
             if (own := f"notebooks/{language}/{path.name}") in files:

@@ -12,7 +12,7 @@ pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: 
 
 from grader.lab.site.notebooks import sources
 from notebooks import measure_smollm2 as measure
-from tests.models.gguf import model_file
+from tests.chat import model_file
 
 LIMIT = 300 * 2**10  # bytes of the weights of one head, which every student gets
 

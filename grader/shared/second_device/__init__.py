@@ -16,8 +16,7 @@ import torch
 from torch import nn
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-from .absent import NotSimulated, asks_for_cuda, lacks, unless_dense
-from .backend import DEVICE, LABEL, NAME, Backend, Generator, is_here
+from .backend import DEVICE, LABEL, NAME, Backend, Generator, NotSimulated, is_here, lacks, unless_dense
 from .compute import direct, exchange_data, fallback
 
 __all__ = [
@@ -26,7 +25,6 @@ __all__ = [
     "NAME",
     "NotSimulated",
     "Unavailable",
-    "asks_for_cuda",
     "install",
     "is_here",
     "lacks",

@@ -11,8 +11,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from .absent import NOT_DENSE, PICKLED, NotSimulated, lacks
-from .backend import DEVICE, NAME, is_here, stream_of
+from .backend import DEVICE, NAME, NOT_DENSE, PICKLED, NotSimulated, is_here, lacks, stream_of
 
 _DLPACK = {"cpu": 1, NAME: 12}  # kDLCPU and kDLExtDev of dlpack.h
 _CPU_KERNEL = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
