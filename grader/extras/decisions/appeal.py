@@ -32,7 +32,7 @@ from grader.followup.difference import Cause, Difference, difference
 from grader.followup.submissions import Submissions, candidates_of, say_what_differs, settings_then
 from grader.followup.terminal import graded, print_differences
 
-from .alike import UNGRADED, alike
+from .alike import alike
 from .decide import As, Who, enter
 
 sentence = Sentences(Path(__file__).with_name("words.toml"))
@@ -251,11 +251,9 @@ def _alike(known: DecidedClass, before: Report, found: Difference | None) -> dic
 def _print_alike(found: Mapping[str, Sequence[str]], known: DecidedClass, before: Report, language: str) -> None:
     props = {prop.id: prop for task in before.tasks for prop in task.properties}
     for name, others in found.items():
-        title, why = before.reason or "", str(before.status)
-        if name != UNGRADED:
-            prop, rated = props[name], known.rubric.properties.get(name)
-            title = rated.title[language] if rated else prop.title
-            why = ", ".join(filter(None, (prop.outcome, prop.misconception)))
+        prop, rated = props[name], known.rubric.properties.get(name)
+        title = rated.title[language] if rated else prop.title
+        why = ", ".join(filter(None, (prop.outcome, prop.misconception)))
         say(sentence(language, "alike", count=len(others), title=title, why=why), "bold")
         say(f"  {listed(others)}")
     if not found:

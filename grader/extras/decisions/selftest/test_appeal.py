@@ -13,7 +13,7 @@ from grader.core.grades.model import FILE, FOLDER
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import CaseReport, Report
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.extras.decisions.alike import UNGRADED, alike
+from grader.extras.decisions.alike import alike
 from grader.extras.decisions.appeal import gains, losses
 from grader.extras.decisions.file import read
 from grader.selftest.class_reports import graded, ungraded
@@ -109,9 +109,7 @@ def test_alike_are_those_with_the_same_mistake_the_same_cases_or_the_same_except
     for own in (plain, known, crashed):
         name = own.submission.id
         assert alike(own, {PROPERTY}, others) == {PROPERTY: [f"{name}2"]}
-    unread = ungraded("unread", "unreadable", "no zip")
-    more = [ungraded("unread2", "unreadable", "no zip"), ungraded("unread3", "unreadable", "empty")]
-    assert alike(unread, (), [unread, *others, *more]) == {UNGRADED: ["unread2"]}
+    assert alike(ungraded("unread", "unreadable", "no zip"), {PROPERTY}, others) == {}
     assert alike(plain, (), others) == {}
 
 
