@@ -1,8 +1,8 @@
-"""What a right solution answers alike, whoever wrote it: requests for mutants and styles, without the hidden tests."""
+"""Requests that every right solution answers alike, by name; the hidden tests take no part."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import cycle, product
 from math import ceil
 from typing import Any, Final
@@ -10,7 +10,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from grader.specimens.probes import Operation, Probe, Probes
+from .answers import Operation, Probe
 
 DTYPES: Final = (torch.float32, torch.float16, torch.bfloat16)
 
@@ -215,7 +215,7 @@ def _calls(
     yield from (Probe([asked]) for asked in (STATE, PARAMETERS))
 
 
-PROBES: Final[Probes] = {
+PROBES: Final[Mapping[str, Callable[[str | None], Iterator[Probe]]]] = {
     "GroupRMSNorm": _norm,
     "VocabEmbedding": _vocab,
     "ParallelVocabEmbedding": _shards,
