@@ -89,7 +89,11 @@ grade: $(VENV)/.everything ## the sample class, as an example; your own: .venv/b
 handout: $(VENV)/.everything ## the handout as HTML and PDF, English and Chinese, in build/handout
 	@$(PY) -m grader.lab.site.handout
 
-signatures: $(VENV)/.everything ## signatures by which students' tests recognise known mistakes, for the bundle: build/signatures
+signatures: build/signatures/signatures.json ## signatures by which students' tests recognise known mistakes, for the bundle: build/signatures
+
+signed = $(shell find $(addprefix grader/,assignment core lab/signatures shared specimens) ref src tests \
+  \( -name selftest -prune \) -o \( -name '*.py' -o -name '*.toml' \) -print)
+build/signatures/signatures.json: $(VENV)/.everything pyproject.toml $(signed)
 	@$(PY) -m grader.lab.signatures
 
 release: handout $(if $(NO_NOTEBOOKS),,notebooks handbook) signatures ## what students receive: build/release (NO_NOTEBOOKS=1: without the walk-through)

@@ -12,12 +12,14 @@ import pytest
 import torch
 
 from grader.assignment import ASSIGNMENT
+from grader.assignment.corpus.answers import Probe, alike
+from grader.assignment.corpus.probes import PROBES
 from grader.core.judge.devices import devices
 from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.rubric import Rubric
 from grader.lab.mutants import Mutant, __main__, mutants, sources
 from grader.lab.mutants.__main__ import MutantJudge, Verdict, page, problems, read_table
-from grader.lab.mutants.behaviour import PROBES, Comparison, Probe, alike
+from grader.lab.mutants.behaviour import Comparison
 
 NORM = "src/modeling/norm.py"
 WRONG = "mean_square + self.eps", "mean_square - self.eps"

@@ -13,10 +13,11 @@ from dataclasses import replace
 import pytest
 
 from grader.assignment import ASSIGNMENT
+from grader.assignment.corpus.probes import PROBES
 from grader.assignment.corpus.styles import COMBINATIONS, PIECES, files, style
 from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.protocol import pack, unpack
-from grader.lab.mutants.behaviour import PROBES, Comparison
+from grader.lab.mutants.behaviour import Comparison
 from grader.lab.verify import rounds, variants
 from grader.specimens.styles import Style
 

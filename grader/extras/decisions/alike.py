@@ -9,18 +9,16 @@ from hashlib import sha256
 from grader.core.results.outcome import NO_MISTAKE, Outcome
 from grader.core.results.report import PropertyReport, Report, message_of
 
-UNGRADED = ""  # in place of a property's id: the submission as a whole has no result
-
 
 def alike(own: Report, properties: Collection[str], classmates: Iterable[Report]) -> dict[str, list[str]]:
-    """For each of these properties, the other submissions that share its outcome and cause, in the order of the class.
+    """For each of these properties that the code failed, the other submissions that failed it by the same cause.
 
-    A submission that was not graded at all has ``UNGRADED`` alone. The classmates may include the student.
+    They are in the order of the class; the classmates may include the student.
     """
-    causes = {name: cause for name, cause in _causes(own).items() if name in properties or name == UNGRADED}
+    causes = {name: cause for name, cause in lost(own).items() if name in properties}
     found: dict[str, list[str]] = {}
     for other in classmates:
-        shared = causes.items() & _causes(other).items() if other.submission.id != own.submission.id else ()
+        shared = causes.items() & lost(other).items() if other.submission.id != own.submission.id else ()
         for name, _ in shared:
             found.setdefault(name, []).append(other.submission.id)
     return {name: found[name] for name in causes if name in found}
@@ -73,13 +71,6 @@ def lost(report: Report) -> Causes:
     return {
         prop.id: _cause(prop) for task in report.tasks for prop in task.properties if prop.outcome not in NO_MISTAKE
     }
-
-
-def _causes(report: Report) -> Causes:
-    """How each property ended and why; of a submission that was not graded, how it ended as a whole."""
-    if report.status != "graded":
-        return {UNGRADED: f"{report.status}: {report.reason}"}
-    return {prop.id: _cause(prop) for task in report.tasks for prop in task.properties}
 
 
 def _cause(prop: PropertyReport) -> str:

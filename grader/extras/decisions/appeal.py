@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -27,11 +26,11 @@ from grader.core.results.written import read_report
 from grader.core.run.class_run import begun
 from grader.core.run.executors import LOCAL
 from grader.core.settings import Settings
-from grader.followup.difference import Cause, Difference, difference, in_order
+from grader.followup.difference import Cause, Difference, difference
 from grader.followup.submissions import Submissions, candidates_of, say_what_differs, settings_then
 from grader.followup.terminal import graded, print_differences
 
-from .alike import UNGRADED, alike
+from .alike import alike
 from .decide import As, Who, enter
 
 sentence = Sentences(Path(__file__).with_name("words.toml"))
@@ -49,9 +48,6 @@ def appeal(
         ),
     ] = None,
     submissions: Submissions = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="Also regrade submissions with the same outcome; name those that change.")
-    ] = False,
     write: Annotated[bool, typer.Option("--write", help="Write the draft into DIR/decisions.toml.")] = False,
     keep: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Keep the new reports in this folder. Default: discard them.")
@@ -62,7 +58,6 @@ def appeal(
     why: Annotated[str, typer.Option(help="The reason in the draft; the student sees it.")] = "",
     who: Who = "",
     grader: As = "",
-    jobs: Annotated[int, typer.Option(min=1, help="Judges to run in parallel, with --check.")] = os.cpu_count() or 1,
     lang: Annotated[str, typer.Option(help="en or zh. Default: the locale.")] = "",
 ) -> None:
     """Regrade one submission in a scratch folder, show what changes and who else may be affected, and draft a decision.
@@ -78,15 +73,14 @@ def appeal(
         _scratch(out, keep) as scratch,
         Reader() as reader,
     ):
-        again = _Again(known, settings, reader, jobs, scratch / "reports")
+        place = scratch / "reports"
         files = files or []
-        everyone = candidates_of(out, submissions, reader) if check or not files or _single(files) else {}
-        own = given(identifier, files, everyone.get(identifier), reader, chosen().rubric.expected, scratch)
+        handed_in = candidates_of(out, submissions, reader).get(identifier) if not files or _single(files) else None
+        own = given(identifier, files, handed_in, reader, chosen().rubric.expected, scratch)
         if not files:
             say_what_differs(before, reader.read(own))
-        own = replace(own, id=identifier, origin=before.submission.origin)
-        (now,) = again.graded([own])
-        found = again.difference(now)
+        now = _graded(replace(own, id=identifier, origin=before.submission.origin), settings, reader, place)
+        found = _difference(known, now)
         if found is None:
             say(sentence(language, "same", id=identifier))
         else:
@@ -94,18 +88,12 @@ def appeal(
             if less := losses(before, now):
                 say(sentence(language, "lost", names=", ".join(less)))
         drafted = gains(known.report(identifier), now)
-        others = _alike(known, before, found)
-        _print_alike(others, known, before, language)
-        if check and others:
-            them = dict.fromkeys(other for each in others.values() for other in each if other in everyone)
-            again.check(own, [everyone[other] for other in them], language)
-        elif others:
-            say(sentence(language, "unchecked"))
+        _print_alike(_alike(known, before, found), known, before, language)
         reasons = [*found.reasons, *(own for change in found.changes for own in change.reasons)] if found else []
         if {reason.cause for reason in reasons} & CHANGES:
             say(sentence(language, "class", out=out))
         if keep:
-            say(sentence(language, "kept", place=again.place))
+            say(sentence(language, "kept", place=place))
     if now.status == "grader_error":
         fail(f"{identifier}: the grader failed on it: {now.reason}", EXIT_GRADER_ERROR)
     if not drafted:
@@ -122,42 +110,23 @@ def appeal(
         say(shlex.join(["grader", "decide", str(out), identifier, *what]))
 
 
-@dataclass(frozen=True)
-class _Again:
-    """Grades submissions of a class anew in the folder ``place``, under the settings of the first grading."""
+def _graded(own: Candidate, settings: Settings, reader: Reader, place: Path) -> Report:
+    """The report of a candidate, graded in a new folder."""
+    place.mkdir()
+    with begun(place, [own], settings, fresh=False, reader=reader) as run:
+        grade_waiting(run, settings, LOCAL, 1)
+        run.finish({})
+    return read_report(place, own.id)
 
-    known: DecidedClass
-    settings: Settings
-    reader: Reader
-    jobs: int
-    place: Path
 
-    def graded(self, own: Sequence[Candidate]) -> list[Report]:
-        """The reports of candidates; what is graded in the folder already is kept."""
-        self.place.mkdir(exist_ok=True)
-        with begun(self.place, own, self.settings, fresh=False, reader=self.reader) as run:
-            if run.waiting:
-                grade_waiting(run, self.settings, LOCAL, self.jobs)
-            run.finish({})
-        return [read_report(self.place, one.id) for one in own]
-
-    def check(self, own: Candidate, others: Sequence[Candidate], language: str) -> None:
-        """Grade those who ended in the same way again, each with their own files, and print who moves."""
-        reports = self.graded([own, *others])[1:]
-        differences = in_order(filter(None, map(self.difference, reports)))
-        say(sentence(language, "checked", count=len(reports), moved=len(differences)), "bold")
-        print_differences(differences, None, self.known.rubric, language)
-
-    def difference(self, report: Report) -> Difference | None:
-        """The changes of the new grading for the submission's students, with the decisions in force."""
-        identifier, known = report.submission.id, self.known
-        lines = [summary_line(report, own.practice) if own.id == identifier else own for own in known.lines]
-        now = replace(
-            known, lines=lines, as_graded=lambda name: report if name == identifier else known.as_graded(name)
-        )
-        found = difference(known.report(identifier), now.report(identifier))
-        line = next((own for own in now.lines if own.id == identifier), now.line(identifier))
-        return graded(found, line, (known.grades, now.grades), known.rubric.policy.thresholds)
+def _difference(known: DecidedClass, report: Report) -> Difference | None:
+    """The changes of the new grading for the submission's students, with the decisions in force."""
+    identifier = report.submission.id
+    lines = [summary_line(report, own.practice) if own.id == identifier else own for own in known.lines]
+    now = replace(known, lines=lines, as_graded=lambda name: report if name == identifier else known.as_graded(name))
+    found = difference(known.report(identifier), now.report(identifier))
+    line = next((own for own in now.lines if own.id == identifier), now.line(identifier))
+    return graded(found, line, (known.grades, now.grades), known.rubric.policy.thresholds)
 
 
 def given(
@@ -282,11 +251,9 @@ def _alike(known: DecidedClass, before: Report, found: Difference | None) -> dic
 def _print_alike(found: Mapping[str, Sequence[str]], known: DecidedClass, before: Report, language: str) -> None:
     props = {prop.id: prop for task in before.tasks for prop in task.properties}
     for name, others in found.items():
-        title, why = before.reason or "", str(before.status)
-        if name != UNGRADED:
-            prop, rated = props[name], known.rubric.properties.get(name)
-            title = rated.title[language] if rated else prop.title
-            why = ", ".join(filter(None, (prop.outcome, prop.misconception)))
+        prop, rated = props[name], known.rubric.properties.get(name)
+        title = rated.title[language] if rated else prop.title
+        why = ", ".join(filter(None, (prop.outcome, prop.misconception)))
         say(sentence(language, "alike", count=len(others), title=title, why=why), "bold")
         say(f"  {listed(others)}")
     if not found:

@@ -1,18 +1,17 @@
-"""Reduces source text with copydetect: comments and spaces are removed, each name and each string is one letter."""
+"""Reduces source text with Pygments: comments and spaces are removed, each name and each string is one letter."""
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
-from copydetect import CodeFingerprint
 from numpy.typing import NDArray
+from pygments.lexers import PythonLexer
+from pygments.token import Comment, Name, String, Text
 
-# So many characters in a row must agree before they count, about two short statements: copydetect's own default.
-PASSAGE: Final = 25
+PASSAGE: Final = 25  # so many characters in a row must agree before they count, about two short statements
 MAX_CHARACTERS: Final = 100_000  # of source text; an honest file has less than a tenth of that
 REMEMBERED: Final = 512  # texts; many students hand in the same stubs
 
@@ -65,20 +64,21 @@ def read_code(text: str) -> Code:
     """
     if len(text) > MAX_CHARACTERS:
         raise TooLong(len(text))
-    # win_size=1 keeps every passage. A larger window keeps those with the smallest hashes, which differ between runs.
-    found = CodeFingerprint("text.py", PASSAGE, 1, language="python", fp=io.StringIO(text))
-    passages = np.zeros(max(len(found.filtered_code) - PASSAGE + 1, 0), dtype=np.int64)
-    for value, places in found.hash_idx.items():
-        passages[places] = value
-    return Code(text, passages, _lines(text, len(found.filtered_code), found.offsets))
+    reduced, places = "", list[int]()
+    for place, kind, value in PythonLexer().get_tokens_unprocessed(text):
+        letters = _letters(kind, value)
+        reduced += letters
+        places += range(place, place + len(letters))
+    passages = [hash(reduced[start : start + PASSAGE]) for start in range(len(reduced) - PASSAGE + 1)]
+    ends_of_lines = [place for place, character in enumerate(text) if character == "\n"]
+    lines = np.searchsorted(np.array(ends_of_lines, dtype=np.int64), np.array(places, dtype=np.int64))
+    return Code(text, np.array(passages, dtype=np.int64), lines)
 
 
-def _lines(text: str, length: int, offsets: Array) -> Array:
-    """The line of each reduced character, found from how many characters were removed before it."""
-    places = np.arange(length)
-    ends, removed = offsets[:, 0], np.maximum.accumulate(offsets[:, 1])  # copydetect 0.5.0 counts too few at a class
-    before = removed[np.clip(np.searchsorted(ends, places), 0, len(ends) - 1)]
-    dropped = len(text) - len(text.lstrip("\n"))  # the lexer drops leading empty lines without counting them
-    ends_of_lines = np.cumsum([len(line) + 1 for line in text.split("\n")])
-    lines: Array = np.searchsorted(ends_of_lines, places + before + dropped, side="right")
-    return lines
+def _letters(kind: tuple[str, ...], value: str) -> str:
+    """What is left of a token; names that Python itself gives are kept, since nobody can change them."""
+    if kind in Text or kind in Comment:
+        return ""
+    if kind in Name and kind not in Name.Builtin:
+        return "V"
+    return "S" if kind in String else value

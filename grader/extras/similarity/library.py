@@ -1,7 +1,8 @@
 """Finds library calls that may solve a task, in the syntax tree; nothing is imported or run.
 
-Names are followed through imports, assignments and ``getattr`` with a literal. A student who wants to hide a call can
-do so; this finds the calls of students who did not know that they are not allowed.
+Whatever a library's name is called later, it has to be written once: in an import, behind a dot, or as a text for
+``getattr``. A student who wants to hide a call can compute the name; this finds the calls of students who did not know
+that they are not allowed.
 """
 
 from __future__ import annotations
@@ -19,10 +20,8 @@ from grader.core.rubric import Rubric
 
 from .code import MAX_CHARACTERS
 
-ROUNDS: Final = 3  # the longest chain of assignments that is followed: a = b, b = c, c = d
-MAX_PARTS: Final = 8  # of a dotted name, which bounds the work on hostile text
-MAX_SHOWN: Final = 120
-MAX_NAME: Final = 200  # characters of a dotted name; a file of ever the same long one would fill the memory
+MAX_SHOWN: Final = 120  # characters of a line of source, or of a name
+IMPORTING: Final = ("import_module", "__import__")
 
 
 class Unparsed(Exception):
@@ -34,7 +33,7 @@ class Finding:
     """One place for manual review.
 
     Attributes:
-        name: What is used, such as ``torch.nn.Linear``.
+        name: What is used, such as ``Linear``, or the module that is imported.
         task: The id of the task that the name alone may solve; empty for an import that the rubric does not allow.
         code: The line of source text.
         more: How many further places there are in the file, about the same task or about no task.
@@ -67,8 +66,7 @@ def library_use(path: str, text: str, rubric: Rubric) -> list[Finding]:
     try:
         with warnings.catch_warnings(action="ignore"):  # such as the warning of an invalid escape in the student's code
             tree = ast.parse(text)
-        names = _Names(tree)
-        found = {*_imports(tree, names, rubric), *_uses(tree, names, rubric)}
+        found = {*_imports(tree, rubric), *_uses(tree, rubric)}
     except SyntaxError as error:
         line = error.lineno or 0
         raise Unparsed(say("{path}: syntax error in line {n}", path=path, n=line)) from None
@@ -76,124 +74,65 @@ def library_use(path: str, text: str, rubric: Rubric) -> list[Finding]:
         raise Unparsed(say("{path}: nested too deeply to be parsed", path=path)) from None
     except ValueError as error:
         raise Unparsed(say("{path}: {problem}", path=path, problem=str(error))) from None
-    lines = text.split("\n")
-    return [Finding(path, line, name, task, lines[line - 1].strip()[:MAX_SHOWN]) for line, name, task in sorted(found)]
+    shown = [line.strip()[:MAX_SHOWN] for line in text.split("\n")]
+    return [Finding(path, line, name[:MAX_SHOWN], task, shown[line - 1]) for line, name, task in sorted(found)]
 
 
 Place = tuple[int, str, str]  # line, name, task
 
 
-def _imports(tree: ast.AST, names: _Names, rubric: Rubric) -> Iterator[Place]:
+def _imports(tree: ast.AST, rubric: Rubric) -> Iterator[Place]:
     """Imports of modules that are neither Python's own, nor in the rubric's ``imports``, nor the student's files."""
     allowed = {*sys.stdlib_module_names, *rubric.imports, SUBMITTED}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            modules = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            modules = [node.module or ""]
-        elif isinstance(node, ast.Call) and (imported := names.imported(node)):
-            modules = [imported]
-        else:
-            continue
+        match node:
+            case ast.Import():
+                modules = [alias.name for alias in node.names]
+            case ast.ImportFrom(level=0, module=str(module)):
+                modules = [module]
+            case ast.Call(
+                func=ast.Name(id=name) | ast.Attribute(attr=name), args=[ast.Constant(value=str(module)), *_]
+            ) if name in IMPORTING:
+                modules = [module]
+            case _:
+                continue
         yield from ((node.lineno, name, "") for name in modules if name.partition(".")[0] not in allowed)
 
 
-def _uses(tree: ast.AST, names: _Names, rubric: Rubric) -> Iterator[Place]:
-    """Uses of names that the rubric lists under a task's ``library``: called, subclassed, imported or passed on."""
-    whole = {name: task.id for task in rubric.tasks for name in task.library}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and not node.level:
-            found = [_joined(node.module, alias.name) for alias in node.names]
-        elif isinstance(node, ast.Name | ast.Attribute | ast.Call):
-            found = [names.dotted(node)]
-        else:
-            continue
-        for name in found:
-            root, _, rest = name.partition(".")
-            if root in rubric.imports and (task := whole.get(rest.rpartition(".")[2])):
-                yield node.lineno, name, task
+def _uses(tree: ast.AST, rubric: Rubric) -> Iterator[Place]:
+    """Places that write a name that the rubric lists under a task's ``library``, unless it is the student's own."""
+    tasks = {name: task.id for task in rubric.tasks for name in task.library}
+    nodes = [*ast.walk(tree)]
+    bound = {name for node in nodes for name in _bound(node)}
+    ours = {"self", SUBMITTED}.union(*(_bound(node) for node in nodes if _is_ours(node)))
+    for node in nodes:
+        match node:
+            case ast.ImportFrom(level=0, module=str(module)) if module.partition(".")[0] in rubric.imports:
+                names = [alias.name for alias in node.names]
+            case ast.Attribute(value=ast.Name(id=name)) if name in ours:
+                continue
+            case ast.Attribute(attr=name):
+                names = [name]
+            case ast.Name(id=name) if name not in bound:  # it comes with a star
+                names = [name]
+            case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(name)), *_]):
+                names = [name]
+            case _:
+                continue
+        yield from ((node.lineno, name, tasks[name]) for name in names if name in tasks)
 
 
-class _Names:
-    """What the names in a file stand for. Scopes are ignored: the first known binding of a name counts."""
-
-    def __init__(self, tree: ast.AST) -> None:
-        self._bound: dict[str, str] = {}
-        self._stars: list[str] = []
-        nodes = [*ast.walk(tree)]
-        for node in nodes:
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                self._import(node)
-            elif isinstance(node, ast.ClassDef | ast.FunctionDef):
-                self._bound.setdefault(node.name, "")  # a class or function of the student's own
-        for _ in range(ROUNDS):
-            for node in nodes:
-                self._assign(node)
-
-    def _import(self, node: ast.Import | ast.ImportFrom) -> None:
-        for alias in node.names:
-            if isinstance(node, ast.Import):
-                bound, name = (alias.asname, alias.name) if alias.asname else (alias.name.partition(".")[0],) * 2
-                self._bound.setdefault(bound, name)
-            elif alias.name == "*":
-                self._stars.append(node.module or "")
-            elif not node.level:
-                self._bound.setdefault(alias.asname or alias.name, _joined(node.module, alias.name))
-
-    def _assign(self, node: ast.AST) -> None:
-        if isinstance(node, ast.Assign):
-            targets, value = node.targets, node.value
-        elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value:
-            targets, value = [node.target], node.value
-        else:
-            return
-        if name := self.dotted(value):
-            for target in targets:
-                if isinstance(target, ast.Name):
-                    self._bound.setdefault(target.id, name)
-
-    def dotted(self, node: ast.expr) -> str:
-        """What an expression stands for, such as ``torch.nn.Linear``; empty if that is not known."""
-        parts: list[str] = []
-        while len(parts) < MAX_PARTS and (read := _attribute(node)):
-            node, part = read
-            parts.append(part)
-        root = self._root(node, parts)
-        name = ".".join([root, *reversed(parts)])
-        return name if root and name.count(".") < MAX_PARTS else ""
-
-    def _root(self, node: ast.expr, parts: list[str]) -> str:
-        if isinstance(node, ast.Call):
-            return self.imported(node)
-        if not isinstance(node, ast.Name):
-            return ""
-        if node.id in self._bound or parts or not self._stars:
-            return self._bound.get(node.id, "")
-        return f"{self._stars[0]}.{node.id}"  # any star import will do, since only the last part is looked up
-
-    def imported(self, call: ast.Call) -> str:
-        """The module that a call such as ``import_module("einops")`` imports; empty for any other call."""
-        callee = call.func.id if isinstance(call.func, ast.Name) else ""
-        known = callee == "__import__" or (
-            isinstance(call.func, ast.Name | ast.Attribute) and self.dotted(call.func) == "importlib.import_module"
-        )
-        name = _literal(call.args[0]) if known and call.args else ""
-        return name.partition(".")[0] if callee == "__import__" else name
+def _bound(node: ast.AST) -> Iterator[str]:
+    """The names that a definition, an import or an assignment gives."""
+    match node:
+        case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.Name(id=name, ctx=ast.Store()):
+            yield name
+        case ast.arg(arg=name):
+            yield name
+        case ast.Import() | ast.ImportFrom():
+            yield from (alias.asname or alias.name for alias in node.names)
 
 
-def _joined(module: str | None, name: str) -> str:
-    return f"{module}.{name}"[-MAX_NAME:]
-
-
-def _attribute(node: ast.expr) -> tuple[ast.expr, str] | None:
-    """The object and the name in ``object.name`` and ``getattr(object, "name")``."""
-    if isinstance(node, ast.Attribute):
-        return node.value, node.attr
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr":
-        name = _literal(node.args[1]) if len(node.args) >= 2 else ""
-        return (node.args[0], name) if name else None
-    return None
-
-
-def _literal(node: ast.expr) -> str:
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+def _is_ours(node: ast.AST) -> bool:
+    """Whether it imports from another file of the submission."""
+    return isinstance(node, ast.ImportFrom) and (node.level > 0 or str(node.module).partition(".")[0] == SUBMITTED)

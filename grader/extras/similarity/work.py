@@ -106,7 +106,6 @@ class Near:
     file: str
     answer: str
     share: float
-    length: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,4 +179,4 @@ def _near(identifier: str, path: str, code: Code, known: Known) -> list[Near]:
     if (length := int(written.sum())) < SHORT:
         return []
     shares = {name: float((code.marked(passages) & written).sum()) / length for name, passages in known.answers.items()}
-    return [Near(identifier, path, name, share, length) for name, share in shares.items() if share >= NEAR]
+    return [Near(identifier, path, name, share) for name, share in shares.items() if share >= NEAR]

@@ -15,7 +15,7 @@ def started(*_: object) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")  # another test may have imported it
-@pytest.mark.parametrize("tool", ["bench", "charges", "gallery", "missing", "mutants", "sample_class", "walk"])
+@pytest.mark.parametrize("tool", ["bench", "charges", "gallery", "missing", "mutants", "sample_class"])
 @pytest.mark.parametrize(("option", "status"), [("--help", 0), ("--unknown", 2)])
 def test_a_tool_prints_its_usage_and_starts_nothing(
     tool: str, option: str, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -34,13 +34,14 @@ def test_an_author_reads_what_is_wrong(in_folder: Path) -> None:
         good = run("check", "0")
         script = in_folder / "source" / f"{NAME}.py"
         script.write_text(script.read_text(encoding="utf-8").replace("Twice x.", "Double x."), encoding="utf-8")
-        bad = run("check", "0", "--lang", "zh")
+        bad = run("check", "0")
         none = run("check", "7")
     assert good.exit_code == 0, good.output
-    assert "0_small (en): 8 cells, " in good.stdout
+    assert "[1/1] en 0_small: " in good.stdout
+    assert f"figures: {in_folder}/build/zh/executed/0_small-*.png" in good.stdout
     assert good.stdout.endswith("✓ no problem found\n")
     assert bad.exit_code == 1
-    assert "✗ no 'Twice x.' in the code, which the table translates" in bad.stdout
+    assert "✗ 0_small: no 'Twice x.' in the code, which the table translates" in bad.stdout
     assert (none.exit_code, none.stderr.count("\n")) == (2, 1)
 
 

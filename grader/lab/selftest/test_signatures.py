@@ -6,9 +6,6 @@ import json
 import shutil
 import subprocess
 import sys
-from contextlib import nullcontext
-from dataclasses import replace
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,8 +16,8 @@ import torch
 from grader import REPOSITORY
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab.release.leaks import SIGNATURES, leaks
-from grader.lab.signatures import __main__ as program
-from grader.lab.signatures.mistakes import Cause, Known, written
+from grader.lab.signatures.mistakes import Cause, written
+from grader.selftest.submissions import write_folder
 
 RUBRIC = ASSIGNMENT.rubric
 FIRST, SECOND = "attention_unscaled", "attention_sees_later_tokens"
@@ -126,61 +123,30 @@ def test_mistakes_alone_are_none() -> None:
 
 # ── When they are made anew ──
 
-digest_of = program.digest
-INPUTS = (
-    "tests/test_swiglu.py",
-    "ref/attention.py",
-    "src/attention.py",
-    "pyproject.toml",
-    "grader/assignment/rubric.toml",
-    "grader/assignment/corpus/variants/wrong/attention.py",
-)
+
+INPUTS = [
+    *("tests/test_norm.py", "ref/functional.py", "src/functional.py", "pyproject.toml"),
+    *("grader/assignment/rubric.toml", "grader/core/judge/compare.py", "grader/lab/signatures/public_tests.py"),
+]
 
 
+@pytest.mark.process
 def test_signatures_are_made_again_when_something_has_changed_that_they_depend_on(tmp_path: Path) -> None:
-    for folder in ("tests", "ref", "src", "grader/assignment"):
-        shutil.copytree(ASSIGNMENT.root / folder, tmp_path / folder)
-    (tmp_path / "pyproject.toml").touch()
-    copy = partial(replace, ASSIGNMENT, root=tmp_path, folder=tmp_path / "grader/assignment")
-    seen = [digest_of(copy(), pairs) for pairs in (True, True, False)]
-    assert seen[0] == seen[1] != seen[2]
-    for path in INPUTS:
-        with (tmp_path / path).open("a") as file:
-            file.write("\n# changed\n")
-        seen.append(digest_of(copy(), True))
-    assert len({*seen}) == 2 + len(INPUTS)
-    (tmp_path / "grader/assignment/selftest").mkdir(exist_ok=True)
-    (tmp_path / "grader/assignment/selftest/test_more.py").touch()
-    assert digest_of(copy(), True) == seen[-1]
+    (tmp_path / "grader").symlink_to(REPOSITORY / "grader")
+    for name in ("ref", "src", "tests"):
+        shutil.copytree(REPOSITORY / name, tmp_path / name)
+    before = ("pyproject.toml", "requirements.lock", ".venv/.student", ".venv/.everything")
+    write_folder(tmp_path, dict.fromkeys([*before, "build/signatures/signatures.json"], ""))
+    (tmp_path / "Makefile").write_bytes((REPOSITORY / "Makefile").read_bytes())
 
+    def made(*changed: str) -> bool:
+        command = ["make", "--dry-run", *(f"--what-if={path}" for path in changed), "signatures"]
+        said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60).stdout
+        return "grader.lab.signatures" in said
 
-def test_signatures_stay_while_neither_their_inputs_nor_the_file_has_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[bool] = []
-    state = ""
-
-    def known(*_: object, pairs: bool) -> dict[str, Known]:
-        made.append(pairs)
-        return {}
-
-    for name, value in {"pool": nullcontext, "known": known, "digest": lambda _, pairs: f"{state} {pairs}"}.items():
-        monkeypatch.setattr(program, name, value)
-    for state, option, again in (
-        ("one", "", True),
-        ("one", "", False),
-        ("one", "--alone", True),
-        ("one", "", True),
-        ("two", "", True),
-        ("two", "damaged", True),
-        ("two", "", False),
-    ):
-        if option == "damaged":
-            (tmp_path / "signatures.json").write_text("{}")
-        monkeypatch.setattr(sys, "argv", ["", "--out", str(tmp_path), *([option] if option == "--alone" else [])])
-        before = len(made)
-        program.main()
-        assert len(made) - before == again, (state, option)
+    assert not made()
+    assert not made("grader/assignment/selftest/test_rubric.py")
+    assert all(map(made, INPUTS))
 
 
 # ── What is hashed ──

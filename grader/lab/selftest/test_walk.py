@@ -2,64 +2,59 @@
 
 from __future__ import annotations
 
-import sys
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from grader.lab import walk as walking
-from grader.lab.walk import Step, for_students, problem, walk
+from grader import REPOSITORY
+from grader.selftest.submissions import write_folder
 
 pytestmark = pytest.mark.process
 
 
-def says(code: str, status: int = 0, text: str = "") -> Step:
-    """A step that runs some Python."""
-    return Step((sys.executable, "-c", code), status, text)
+def walked(folder: Path, made: str, run: str) -> subprocess.CompletedProcess[str]:
+    """The walk with a ``make`` that is these lines of shell; the Python of its environments is those of ``run``."""
+    place = "for word; do case $word in VENV=*) VENV=${word#*=};; esac; done; mkdir -p $VENV/bin"
+    make = f"#!/bin/bash\n{place}; cp {folder}/python $VENV/bin\n{made}\n"
+    write_folder(folder, {"make": make, "python": f"#!/bin/sh\n{run}\n"})
+    for name in ("make", "python"):
+        (folder / name).chmod(0o755)
+    surroundings = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "TMPDIR": str(folder)}
+    for name in ("VIRTUAL_ENV", "PYTHONPATH", "MAKEFLAGS"):
+        surroundings[name] = "elsewhere"
+    command = [REPOSITORY / ".ci" / "walk"]
+    return subprocess.run(command, env=surroundings, capture_output=True, text=True, timeout=60)
 
 
 @pytest.mark.parametrize(
-    ("step", "wrong"),
+    ("made", "run", "wrong"),
     [
-        (says("print('0 / 100')", text="0 / 100"), ""),
-        (says("raise SystemExit(2)", status=2), ""),
-        (says("print('why'); raise SystemExit(1)"), "exit status 1, not 0\n    why"),
-        (says("print('fine')", status=2), "exit status 0, not 2\n    fine"),
-        (says("1 / 0", status=1), "a traceback\n    Traceback"),
-        (says("print('other')", text="0 / 100"), "its output lacks '0 / 100'\n    other"),
-        (Step(("./gone",)), "cannot be run: No such file or directory"),
+        ("echo 0 / 100; [ $1 = test ]", "echo 0 / 100", {"make setup": "exit status 1, not 0"}),
+        ("[ $1 = test ]", "echo 0 / 100", {"make setup": "", "make test": "its output lacks '0 / 100'"}),
+        ("[ $1 = test ] && echo 0 / 100", "echo 0 / 100; exit 3", {"make setup": "", "python": "exit status 3, not 0"}),
+        (
+            "[ $1 = test ] && echo 0 / 100",
+            "echo '0 / 100 Traceback (most recent call last):'",
+            {"make setup": "", "python": "a traceback"},
+        ),
+        (
+            "echo 0 / 100; [ $1 = test ] && [ -z $VIRTUAL_ENV$PYTHONPATH$MAKEFLAGS ]",
+            "echo 0 / 100",
+            {"make setup": "exit status 1, not 0"},
+        ),
     ],
-    ids=["as_it_should", "as_refused", "failed", "not_refused", "traceback", "silent", "gone"],
+    ids=["failed", "silent", "status", "traceback", "surroundings"],
 )
-def test_the_end_of_a_step_is_compared_with_how_it_should_end(step: Step, wrong: str) -> None:
-    found = problem(step)
-    assert found.startswith(wrong)
-    assert bool(found) == bool(wrong)
-
-
-def test_a_step_that_does_not_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(walking, "LONGEST_S", 0.2)
-    assert problem(says("import time; time.sleep(60)")) == "no end within 0.2 s"
-
-
-def test_the_surroundings_name_no_other_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in walking.NOT_PASSED_ON:
-        monkeypatch.setenv(name, "elsewhere")
-    assert problem(says(f"import os; assert not {set(walking.NOT_PASSED_ON)!r} & set(os.environ)")) == ""
-
-
-def test_a_failure_is_shown_and_counted_and_the_rest_is_tried(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_each_step_that_fails_is_shown_and_counted_and_the_rest_is_tried(
+    made: str, run: str, wrong: dict[str, str], tmp_path: Path
 ) -> None:
-    assert walk([says("print('oh'); raise SystemExit(1)"), says("print('fine')")], tmp_path) == 1
-    first, second, third = capsys.readouterr().out.splitlines()
-    assert first.startswith("FAIL")
-    assert first.endswith(": exit status 1, not 0")
-    assert second == "    oh"
-    assert third.startswith("ok")
-
-
-def test_students_are_expected_to_begin_with_nothing(tmp_path: Path) -> None:
-    made, again = for_students(tmp_path)
-    assert made.command == ("make", "test", f"VENV={tmp_path}/students")
-    assert (made.status, again.status) == (0, 0)  # a TODO is no failure
+    done = walked(tmp_path, made, run)
+    failed = [line for line in done.stdout.splitlines() if line.startswith("FAIL")]
+    assert done.returncode == 1
+    assert len(failed) == len(wrong), done.stdout
+    assert all(any(command in line and line.endswith(why) for line in failed) for command, why in wrong.items())
+    assert sum(line.startswith("ok") for line in done.stdout.splitlines()) == 3 - len(wrong)
+    assert f"{len(wrong)} failed;" in done.stdout
+    assert not [*tmp_path.glob("walk-*")]

@@ -187,9 +187,9 @@ def test_what_is_not_installed_is_named_with_its_remedy(
         name for name in sys.modules if name.startswith("grader.extras.similarity.") and not name.endswith("wording")
     ]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "copydetect", None)
+    monkeypatch.setitem(sys.modules, "numpy", None)
     line = refused("similar", room, "--out", tmp_path / "out")
-    assert line == "grader: copydetect is not installed. Install what similar needs: pip install -e '.[grader,similar]'"
+    assert line == "grader: numpy is not installed. Install what similar needs: pip install -e '.[grader,similar]'"
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -45,25 +46,15 @@ def fail(message: str, code: int) -> NoReturn:
 @app.command()
 def check(
     number: Annotated[str, typer.Argument(help="The notebook, by the start of its name, such as 3 or brief.")],
-    lang: Annotated[str, typer.Option(help="en or zh.")] = "en",
 ) -> None:
     """Check one notebook: rules, languages, a clean run, and that blank exercises fail."""
-    folder = BUILD / "check" / lang
-    paths = sources.build(lang, folder, number)
-    if len(paths) != 1:
-        fail(f"{number}: {len(paths)} matching notebooks in {sources.SOURCES}.", 2)
-    path = paths[0]
-    script = sources.SOURCES / f"{path.stem}.py"
-    found = [*rules.problems(sources.read(script, lang)), *twins.problems(script)]
-    found += claims.unchecked(sources.read(script, sources.LANGUAGES[0]))
-    run = execute.execute(nbformat.read(path, as_version=4), folder)
-    figures = execute.save(run, path)
-    typer.echo(f"{path.stem} ({lang}): {len(run.notebook.cells)} cells, {run.seconds:.1f} s, {len(figures)} figures")
-    for figure in figures:
-        typer.echo(f"  {figure}")
-    found += _in_english(script, run.notebook, lang)
-    found += run.problems
-    found += execute.blank_passes(sources.read(script, lang), folder)
+    scripts = [script for script in sources.pages() if script.name.startswith(number)]
+    if len(scripts) != 1:
+        fail(f"{number}: {len(scripts)} matching notebooks in {sources.SOURCES}.", 2)
+    found: list[str] = []
+    for language in sources.LANGUAGES:
+        _run_all(language, scripts, found)
+        typer.echo(f"figures: {BUILD / language}/executed/{scripts[0].stem}-*.png")
     _end(found)
 
 
@@ -92,7 +83,7 @@ def build() -> None:
     found: list[str] = []
     for language in sources.LANGUAGES:
         folder, started = BUILD / language, time.monotonic()
-        executed = _run_all(language, found)
+        executed = _run_all(language, sources.pages(), found)
         typer.echo(f"{language}: nbgrader prepares the release of {len(executed)} pages")
         try:
             course.prepare(language, folder / "course")
@@ -107,12 +98,11 @@ def build() -> None:
     _end(found)
 
 
-def _run_all(language: str, found: list[str]) -> list[Path]:
-    """Execute the notebooks that changed; return the paths of all, and append problems to ``found``.
+def _run_all(language: str, scripts: Sequence[Path], found: list[str]) -> list[Path]:
+    """Execute those notebooks that changed; return the paths of all, and append problems to ``found``.
 
     Those of another language than the first, which comes before it, get their outputs from that run.
     """
-    scripts = sources.pages()
     paths = []
     for number, script in enumerate(scripts, 1):
         notebook, first = sources.read(script, language), language == sources.LANGUAGES[0]
@@ -183,7 +173,7 @@ def write_handbook(
         return
     found: list[str] = []
     for language in sources.LANGUAGES:
-        _run_all(language, found)
+        _run_all(language, sources.pages(), found)
     if not found:
         pages = handbook.write(BUILD, HANDBOOK, sources.LANGUAGES)
         typer.echo(f"{len(pages)} pages. Open {pages[0]}")

@@ -28,14 +28,14 @@ class NotContained(Exception):
     """No container can be made on this machine; the text gives the remedy."""
 
 
-def prepare(language: str, course: Path, only: str = "") -> None:
+def prepare(language: str, course: Path) -> None:
     """Make a course folder with the source notebooks, the students' versions, and hidden tests in ``gradebook.db``.
 
     Raises:
         NbgraderFailed: If nbgrader refuses the sources.
     """
     shutil.rmtree(course, ignore_errors=True)
-    sources.build(language, course / "source" / HOMEWORK, only)
+    sources.build(language, course / "source" / HOMEWORK)
     shutil.copyfile(CONFIG, course / CONFIG.name)
     run(course, "generate_assignment", HOMEWORK, "--force")
 

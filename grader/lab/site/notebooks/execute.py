@@ -112,23 +112,16 @@ def failed(cell: NotebookNode) -> bool:
     return any(output.output_type == "error" for output in cell.outputs)
 
 
-def save(run: Run, path: Path) -> list[Path]:
-    """Write an executed notebook, and each of its figures beside it as PNG; return the paths of the figures."""
+def save(run: Run, path: Path) -> None:
+    """Write an executed notebook, and each of its figures beside it as PNG."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(nbformat.writes(run.notebook) + "\n", encoding="utf-8")
     for stale in path.parent.glob(f"{path.stem}-*.png"):
         stale.unlink()
-    images = [
-        output.data["image/png"]
-        for cell in code_cells(run.notebook)
-        for output in cell.outputs
-        if "image/png" in output.get("data", {})
-    ]
-    figures = []
+    outputs = (output for cell in code_cells(run.notebook) for output in cell.outputs)
+    images = (output.data["image/png"] for output in outputs if "image/png" in output.get("data", {}))
     for number, image in enumerate(images, 1):
-        figures.append(path.with_name(f"{path.stem}-{number}.png"))
-        figures[-1].write_bytes(base64.b64decode(image))
-    return figures
+        path.with_name(f"{path.stem}-{number}.png").write_bytes(base64.b64decode(image))
 
 
 def cleared(notebook: NotebookNode) -> NotebookNode:

@@ -30,16 +30,13 @@ class NothingToGrade(Exception):
     """The folder holds no submission; the text says what was expected."""
 
 
-def grade(
-    folder: Path, out: Path, language: str = "en", only: str = "", say: Say = print, uncontained: bool = False
-) -> list[Check]:
+def grade(folder: Path, out: Path, language: str = "en", say: Say = print, uncontained: bool = False) -> list[Check]:
     """Grade every student of a folder.
 
     Args:
         folder: A folder or zip for each student, with notebooks anywhere in it.
         out: The course folder, written anew: ``feedback/``, ``grades.csv``, ``checks.csv``, ``nbgrader.log``.
         language: Of the checks' messages; the checks are the same.
-        only: The start of the name of the one notebook to grade; all notebooks if empty.
         say: Called with a line of text after each notebook.
         uncontained: Whether students' code may run without a container if this machine cannot make one.
 
@@ -53,10 +50,10 @@ def grade(
         raise NothingToGrade(f"{folder}: no submission found. Expected a folder or a zip for each student.")
     if not uncontained:
         courses.require_container(folder)
-    courses.prepare(language, out, only)
+    courses.prepare(language, out)
     checks: list[Check] = []
-    scripts = [script for script in sources.scripts() if script.name.startswith(only)]
-    names = {f"{script.stem}.ipynb" for script in sources.scripts()}
+    scripts = sources.scripts()
+    names = {f"{script.stem}.ipynb" for script in scripts}
     for number, script in enumerate(scripts, 1):
         started, source = time.monotonic(), sources.read(script, language)
         given = frozenset(text for each in sources.LANGUAGES for text in sources.given(sources.read(script, each)))

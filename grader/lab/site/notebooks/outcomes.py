@@ -1,4 +1,4 @@
-"""Finds the result of each checking cell in nbgrader's database and in the executed notebook.
+"""Finds the result of each checking cell in the notebook that nbgrader has executed.
 
 nbgrader exports a 0 both for a check that failed and for one that never ran. Here only a check that failed has 0
 points. The points of a check that never ran stay blank, and a person looks at it.
@@ -63,6 +63,8 @@ def not_run(
 
 def read(course: Path, student: str, notebook: str, source: NotebookNode) -> Iterator[Check]:
     """The checks of a notebook after ``nbgrader autograde``."""
+    from nbgrader.utils import determine_grade  # takes a second, and only grading needs it
+
     path = course / "autograded" / student / HOMEWORK / f"{notebook}.ipynb"
     if not path.exists():  # nbgrader deletes a notebook that it could not run to the end
         why = "the kernel died or could not be stopped; nbgrader.log says when"
@@ -73,28 +75,14 @@ def read(course: Path, student: str, notebook: str, source: NotebookNode) -> Ite
         for cell in nbformat.read(path, as_version=4).cells
         if cell.metadata.get("nbgrader", {}).get("grade")
     }
-    scores = _scores(course, student, notebook)
     for cell, points in graded(source).items():
-        score = scores.get(cell)
-        if score is None or cell not in executed:
+        if cell not in executed:
             yield Check(student, notebook, cell, Outcome.MISSING, None, points, "the checking cell was deleted")
-        elif score == points:
+        elif (score := determine_grade(executed[cell])[0]) == points:
             yield Check(student, notebook, cell, Outcome.PASSED, score, points)
         else:
             outcome, message = _failure(executed[cell])
             yield Check(student, notebook, cell, outcome, score, points, message)
-
-
-def _scores(course: Path, student: str, notebook: str) -> dict[str, float | None]:
-    """The scores in the gradebook by ``grade_id``; None for a check that was not in the notebook."""
-    from nbgrader.api import Gradebook, MissingEntry  # takes a second, and only grading reads the database
-
-    with Gradebook(f"sqlite:///{course.resolve() / 'gradebook.db'}") as gradebook:
-        try:
-            entry = gradebook.find_submission_notebook(notebook, HOMEWORK, student)
-        except MissingEntry:
-            return {}
-        return {grade.name: grade.auto_score for grade in entry.grades}
 
 
 def _failure(cell: NotebookNode) -> tuple[Outcome, str]:

@@ -173,22 +173,14 @@ def _complete(cell: NotebookNode) -> None:
     cell.id = stated["grade_id"].replace("_", "-")
 
 
-def build(language: str, folder: Path, only: str = "") -> list[Path]:
-    """Write the notebooks of a language, and the modules they import, into a folder that holds nothing else.
-
-    Args:
-        language: One of ``LANGUAGES``.
-        folder: The folder to write; its old content is deleted.
-        only: The start of the name of the one page to build, such as ``"3"``; the walk-through if empty.
-    """
+def build(language: str, folder: Path) -> list[Path]:
+    """Write the walk-through's notebooks, and the modules they import, into a folder whose old content is deleted."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for helper in helpers():
         shutil.copyfile(helper, folder / helper.name)
     written = []
-    for script in pages() if only else scripts():
-        if script.name.startswith(only):
-            path = folder / f"{script.stem}.ipynb"
-            path.write_text(nbformat.writes(read(script, language)) + "\n", encoding="utf-8")
-            written.append(path)
+    for script in scripts():
+        written.append(folder / f"{script.stem}.ipynb")
+        written[-1].write_text(nbformat.writes(read(script, language)) + "\n", encoding="utf-8")
     return written
