@@ -38,7 +38,7 @@ def _outcome(code: str, homes: Mapping[str, str], is_followed: bool) -> dict[str
         del sys.modules[module]  # so that caches hold nothing of earlier calls
     names = {"torch": torch, **{name: getattr(importlib.import_module(home), name) for name, home in homes.items()}}
     *lines, last = ast.parse(code).body
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     trace = Trace({"forward", *homes})
     try:
         sys.settrace(trace.entered if is_followed else None)
@@ -94,7 +94,10 @@ class Trace:
 
 
 def _described(value: Any) -> tuple[str, str]:
-    """Dtype and shape of a tensor, and dtype and numbers; empty for most else."""
+    """Dtype and shape of a tensor or several, and dtype and numbers; empty for most else."""
+    if type(value) is tuple and value:
+        shapes, numbers = (f"({', '.join(one)})" * all(one) for one in zip(*map(_described, value), strict=True))
+        return shapes, numbers
     if not isinstance(value, torch.Tensor):
         return "", repr(value) if type(value) in (bool, int, float, torch.dtype, torch.Size) else ""
     dtype, numbers = str(value.dtype)[6:], ""
