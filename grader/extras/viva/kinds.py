@@ -127,18 +127,11 @@ class Maker:
         prompt = self._say(f"ask_{kind}", **where, lines=lines, slip=self._slip, law=law)
         blocks = [f"# {n}\n" * (len(code) > 1) + text for n, text in enumerate(code, 1)]
         ordered = sorted(options, key=lambda option: re.sub(r"\d+", lambda digits: digits[0].zfill(9), option))
-        return Question(kind, prompt, blocks, ordered, options[0], why, edits, self._followed(edits, code))
-
-    def _followed(self, edits: Sequence[Edit], code: Texts) -> int:
-        """How many lines run in the calls shown, until those asked about have run; all of them if a line is edited.
-
-        If no call is shown, each line's shortest call counts: the least in which its effect can be seen.
-        """
-        outcomes, places = self._study.own.outcomes, {edit.place for edit in edits}
+        outcomes, places, new = self._study.own.outcomes, {edit.place for edit in edits}, edits[0].new
         runs = [run.steps for call, run in outcomes.items() if {call.code.strip(), call.whole} & {*code}]
         runs = runs or [min((run.steps for run in outcomes.values() if one in run.steps), key=len) for one in places]
-        ends = [1 + max(n for n, one in enumerate(run) if edits[0].new or one in places) for run in runs]
-        return len(places.union(*(run[:end] for run, end in zip(runs, ends, strict=True))))
+        ran = {one for run in runs for one in run[: 1 + max(n for n, one in enumerate(run) if new or one in places)]}
+        return Question(kind, prompt, blocks, ordered, options[0], why, edits, len(ran | places))
 
     def _shuffled(self, items: Sequence[T]) -> list[T]:
         return self._rng.sample(items, len(items))
