@@ -91,7 +91,7 @@ class Trace:
 
 def _described(value: Any) -> tuple[str, str]:
     """Dtype and shape of a tensor or several, and dtype and numbers; empty for most else."""
-    if type(value) is tuple and value:
+    if type(value) is tuple and value and all(isinstance(one, torch.Tensor) for one in value):
         shapes, numbers = (f"({', '.join(one)})" * all(one) for one in zip(*map(_described, value), strict=True))
         return shapes, numbers
     if not isinstance(value, torch.Tensor):
@@ -103,5 +103,5 @@ def _described(value: Any) -> tuple[str, str]:
 
 
 def _bare(text: str) -> str:
-    """The numbers of a text, after 0 for any dtype, so that neither a cast nor another view makes a difference."""
-    return " ".join(re.findall(r"-?\d[\d.e+-]*", re.sub(r"^\w+ ", "0 ", text)))
+    """The numbers of a text, after 0 for a tensor or its size, so that neither a cast nor a view makes a difference."""
+    return " ".join(re.findall(r"-?\d[\d.e+-]*", re.sub(r"^(?:\w+ |torch\.Size)", "0 ", text)))

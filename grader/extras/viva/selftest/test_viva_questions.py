@@ -468,6 +468,7 @@ class A:
             rows
         )
         pair = total, torch.ones(n)
+        size = total, n
         return torch.ones(n)
 """
 
@@ -489,7 +490,7 @@ def test_lines_tell_their_value_their_shape_and_what_they_hold_in_turn(start: Co
     assert told == {
         ("growth", 2): "3; 4",
         ("growth", 7): "(int64 [2], float32 [2]); (int64 [3], float32 [3])",
-        ("growth", 8): "float32 [2]; float32 [3]",
+        ("growth", 9): "float32 [2]; float32 [3]",
     }
 
 
@@ -501,6 +502,28 @@ def table(n):
     rows = torch.ones(n)
     return rows
 """
+
+
+SIZED = """
+def forward(x):
+    size = x.shape
+    rows = torch.Size([x.shape[0]])
+    return x + 1
+"""
+
+
+@process
+def test_the_size_of_an_argument_is_known_in_whatever_form(start: Counting) -> None:
+    task = SMALL.rubric.tasks[1]
+    path = task.file_of(task.names[0])
+    files = {**SMALL.solution(), path: SMALL.solution()[path] + SIZED}
+    code = "import sys\nforward = sys.modules[SwiGLU.__module__].forward\nforward(torch.ones(2, 3))"
+    found = version(start, files, task, [Call(task=task.id, code=code)], {})
+    assert found is not None
+    (run,) = found.outcomes.values()
+    assert [(kind, value) for (kind, _), value in run.told.items() if kind == "predict"] == [
+        ("predict", "torch.Size([2])")
+    ]
 
 
 @process
