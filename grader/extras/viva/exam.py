@@ -8,7 +8,6 @@ import importlib
 import linecache
 import re
 import sys
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
 from typing import Any
@@ -38,7 +37,7 @@ def _outcome(code: str, homes: Mapping[str, str], is_followed: bool) -> dict[str
         del sys.modules[module]  # so that caches hold nothing of earlier calls
     names = {"torch": torch, **{name: getattr(importlib.import_module(home), name) for name, home in homes.items()}}
     *lines, last = ast.parse(code).body
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     trace = Trace({"forward", *homes})
     try:
         sys.settrace(trace.entered if is_followed else None)
@@ -58,7 +57,7 @@ class Trace:
     def __init__(self, asked: set[str]) -> None:
         """Remember the functions whose arguments and results the handout tells."""
         self.steps, self._at = list[tuple[str, int]](), dict[FrameType, int]()
-        self._held, self._known, self._asked = defaultdict[tuple[str, int], list[tuple[str, str]]](list), {""}, asked
+        self._held, self._known, self._asked = dict[tuple[str, int], list[tuple[str, str]]](), {""}, asked
 
     def entered(self, frame: FrameType, event: str, argument: Any) -> Any:
         """A frame begins, a line begins, or a frame returns: then the line before it has done its work."""
@@ -69,9 +68,9 @@ class Trace:
             self._know(*frame.f_locals.values() if event == "call" else [argument])
         line = self._at.pop(frame, None) if event in ("line", "return") else None
         if line and (target := HOLDS.match(linecache.getline(path, line))):
-            variable, attribute = target.groups()
-            value = frame.f_locals.get(variable) if variable else argument if event == "return" else None
-            self._held[path, line].append(_described(getattr(value, attribute, None) if attribute else value))
+            value = frame.f_locals.get(target[1]) if target[1] else argument if event == "return" else None
+            value = getattr(value, target[2], None) if target[2] else value
+            self._held.setdefault((path, line), []).append(_described(value))
         if event == "line":
             self._at[frame] = frame.f_lineno
             self.steps.extend([(path, frame.f_lineno)] * (len(self.steps) < MOST_STEPS))
@@ -84,17 +83,17 @@ class Trace:
         """What may be asked about a line: its value and shape, if it has one only, and what it holds each time."""
         self._know(result)
         for place, runs in self._held.items():
-            shapes, values = ({*texts} for texts in zip(*runs, strict=True))
-            for kind, texts in (("predict", values), ("shape", shapes)):
-                if len(texts) == 1 and _bare(text := texts.pop()) not in self._known:
-                    yield kind, *place, text
-            turns = [shape or value for shape, value in runs]
-            if all(turns) and not {*map(_bare, turns)} <= self._known:
-                yield "growth", *place, "; ".join(turns)
+            shapes, values = zip(*runs, strict=True)
+            for kind, turns in (("predict", {*values}), ("shape", {*shapes}), ("growth", [a or b for a, b in runs])):
+                if (len(turns) == 1 or kind == "growth") and all(turns) and not {*map(_bare, turns)} <= self._known:
+                    yield kind, *place, "; ".join(turns)
 
 
 def _described(value: Any) -> tuple[str, str]:
-    """Dtype and shape of a tensor, and dtype and numbers; empty for most else."""
+    """Dtype and shape of a tensor or several, and dtype and numbers; empty for most else."""
+    if type(value) is tuple and value and all(isinstance(one, torch.Tensor) for one in value):
+        shapes, numbers = (f"({', '.join(one)})" * all(one) for one in zip(*map(_described, value), strict=True))
+        return shapes, numbers
     if not isinstance(value, torch.Tensor):
         return "", repr(value) if type(value) in (bool, int, float, torch.dtype, torch.Size) else ""
     dtype, numbers = str(value.dtype)[6:], ""
@@ -104,5 +103,5 @@ def _described(value: Any) -> tuple[str, str]:
 
 
 def _bare(text: str) -> str:
-    """The numbers of a text, after 0 for any dtype, so that neither a cast nor another view makes a difference."""
-    return " ".join(re.findall(r"-?\d[\d.e+-]*", re.sub(r"^\w+ ", "0 ", text)))
+    """The numbers of a text, after 0 for a tensor or its size, so that neither a cast nor a view makes a difference."""
+    return " ".join(re.findall(r"-?\d[\d.e+-]*", re.sub(r"^(?:\w+ |torch\.Size)", "0 ", text)))

@@ -25,7 +25,6 @@ Texts = Sequence[str]
 Numbers = tuple[int, ...]
 CAST = r"\.(?:to|float|double|half|long|type|type_as|clone|detach|contiguous)\((?:[^()]|\([^()]*\))*\)"
 COPY = re.compile(rf"(?:[\w.]+(?:: [^=]+)? = |return )(?:float\()?(?:[\w.\]]|\[-?)+(?:{CAST})*\)?")  # is no question
-EASY, MEDIUM = 3, 9  # lines that run between the line and the nearer end of a call, at most
 COMPARED = 3  # calls or laws of a question about an edit
 SETS = [*chain.from_iterable(combinations(range(1, COMPARED + 1), size) for size in range(COMPARED + 1))]
 HELD = {False: ("predict", "shape"), True: ("shape", "growth")}  # kinds about calls without and with a history
@@ -128,10 +127,11 @@ class Maker:
         prompt = self._say(f"ask_{kind}", **where, lines=lines, slip=self._slip, law=law)
         blocks = [f"# {n}\n" * (len(code) > 1) + text for n, text in enumerate(code, 1)]
         ordered = sorted(options, key=lambda option: re.sub(r"\d+", lambda digits: digits[0].zfill(9), option))
-        runs = [run.steps for run in self._study.own.outcomes.values() if (path, line) in run.steps]
-        steps = min(min(run.index((path, line)) + 1, len(run) - run.index((path, line))) for run in runs)
-        difficulty = "easy" if steps <= EASY else "medium" if steps <= MEDIUM else "hard"
-        return Question(kind, prompt, blocks, ordered, options[0], why, edits, difficulty)
+        outcomes, places, new = self._study.own.outcomes, {edit.place for edit in edits}, edits[0].new
+        runs = [run.steps for call, run in outcomes.items() if {call.code.strip(), call.whole} & {*code}]
+        runs = runs or [min((run.steps for run in outcomes.values() if one in run.steps), key=len) for one in places]
+        ran = {one for run in runs for one in run[: 1 + max(n for n, one in enumerate(run) if new or one in places)]}
+        return Question(kind, prompt, blocks, ordered, options[0], why, edits, len(ran | places))
 
     def _shuffled(self, items: Sequence[T]) -> list[T]:
         return self._rng.sample(items, len(items))

@@ -30,7 +30,7 @@ class Question:
         options: As they are shown; the answer, and others that were shown to be wrong.
         why: For the examiner: how the answer was found.
         edits: The lines that it is about or offers, the answer's first, and what they are changed to, if they are.
-        difficulty: ``easy``, ``medium`` or ``hard``, by how many lines run between it and the nearer end of a call.
+        difficulty: How many different lines run, at least, until its answer is known: what others have to follow.
     """
 
     kind: str
@@ -40,7 +40,7 @@ class Question:
     answer: str
     why: str
     edits: Sequence[Edit]
-    difficulty: str
+    difficulty: int
 
     @property
     def about(self) -> set[Place | str]:
@@ -75,11 +75,12 @@ class Key(Record):
 def drawn(identifier: str, name: str, pool: Sequence[Question], seed: int) -> Quiz:
     """The quiz of one student: of each kind where there is one, about distant lines, from as many files as possible.
 
-    Hard ones come first. The same seed gives the same quiz; students with the same code get different ones.
+    The harder half of a kind comes first. The same seed gives the same quiz; students with the same code get others.
     """
     left, chosen = random.Random(f"{seed}:{identifier}").sample(pool, len(pool)), list[Question]()
     for kind in [*reversed(KINDS)][: len(pool)]:  # first the kinds with the fewest questions
         used = set[Place | str]().union(*(one.about for one in chosen))
-        left.sort(key=lambda one: (one.kind != kind, len(used & one.about), one.difficulty != "hard"))
+        steps = sorted(one.difficulty for one in left if one.kind == kind) or [0]
+        left.sort(key=lambda one: (one.kind != kind, len(used & one.about), one.difficulty < steps[len(steps) // 2]))
         chosen.append(left.pop(0))
     return Quiz(id=identifier, name=name, pool=len(pool), questions=sorted(chosen, key=lambda q: KINDS.index(q.kind)))

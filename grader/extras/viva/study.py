@@ -76,10 +76,10 @@ class Value(str):
 
     @cached_property
     def is_readable(self) -> bool:
-        """Whether a person could have computed it: no long, very large or very small numbers, and no random ones."""
+        """Whether a person could have computed it: no long, huge, tiny or random numbers, no state."""
         text = self.text()
         is_short = len(text) <= MOST_TEXT and len({*re.findall(r"\d+\.\d{3,}", text)}) <= MOST_FRACTIONS
-        return is_short and not re.search(r"\b(?:nan|inf)\b|\de[-+]|\d{6}", text)
+        return is_short and not re.search(r"\b(?:nan|inf|uint8)\b|\de[-+]|\d{6}", text)
 
 
 @dataclass(frozen=True)

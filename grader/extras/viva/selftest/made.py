@@ -14,7 +14,7 @@ def question(kind: str = "predict", right: int = 1, text: str = "0.6") -> Questi
     texts = ["[[1, 2]]", text, HOSTILE, "line 7"]
     edit = Edit(("a.py", 7), HOSTILE, "pass")
     code = [f"def f():\n    {HOSTILE}"]
-    return Question(kind, f"What about {HOSTILE}?", code, texts, texts[right], "ran", [edit], "easy")
+    return Question(kind, f"What about {HOSTILE}?", code, texts, texts[right], "ran", [edit], 5)
 
 
 def quiz(*questions: Question, identifier: str = "ada", name: str = NAME) -> Quiz:

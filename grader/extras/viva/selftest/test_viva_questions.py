@@ -26,6 +26,7 @@ from grader.extras.viva.study import (
     MOST_GROUPS,
     MOST_TRIED,
     Call,
+    Outcome,
     Study,
     Value,
     Version,
@@ -401,6 +402,7 @@ def test_two_values_are_one_to_a_reader_up_to_rounding(first: str, second: str, 
 def test_what_nobody_computes_in_the_head_is_no_option(value: str) -> None:
     assert not Value(f"float32 {value}").is_readable
     assert Value("float32 [0.447, -0.447, 0.894, 2.5]").is_readable
+    assert not Value("uint8 [5056]").is_readable, "the state of a generator"
 
 
 def test_numbers_are_shown_with_three_digits() -> None:
@@ -465,6 +467,8 @@ class A:
         total = torch.tensor(
             rows
         )
+        pair = total, torch.ones(n)
+        size = total, n
         return torch.ones(n)
 """
 
@@ -485,7 +489,8 @@ def test_lines_tell_their_value_their_shape_and_what_they_hold_in_turn(start: Co
     told = {(kind, line - first): value.text() for (kind, (_, line)), value in run.told.items()}
     assert told == {
         ("growth", 2): "3; 4",
-        ("growth", 7): "float32 [2]; float32 [3]",
+        ("growth", 7): "(int64 [2], float32 [2]); (int64 [3], float32 [3])",
+        ("growth", 9): "float32 [2]; float32 [3]",
     }
 
 
@@ -497,6 +502,28 @@ def table(n):
     rows = torch.ones(n)
     return rows
 """
+
+
+SIZED = """
+def forward(x):
+    size = x.shape
+    rows = torch.Size([x.shape[0]])
+    return x + 1
+"""
+
+
+@process
+def test_the_size_of_an_argument_is_known_in_whatever_form(start: Counting) -> None:
+    task = SMALL.rubric.tasks[1]
+    path = task.file_of(task.names[0])
+    files = {**SMALL.solution(), path: SMALL.solution()[path] + SIZED}
+    code = "import sys\nforward = sys.modules[SwiGLU.__module__].forward\nforward(torch.ones(2, 3))"
+    found = version(start, files, task, [Call(task=task.id, code=code)], {})
+    assert found is not None
+    (run,) = found.outcomes.values()
+    assert [(kind, value) for (kind, _), value in run.told.items() if kind == "predict"] == [
+        ("predict", "torch.Size([2])")
+    ]
 
 
 @process
@@ -581,7 +608,7 @@ def test_a_question_is_read_at_a_glance(reference: list[Study], styled: tuple[li
 def test_questions_of_a_quiz_are_about_distant_lines_of_several_files() -> None:
     def made(kind: str, path: str, line: int, others: Sequence[int] = ()) -> Question:
         edits = [Edit((path, number), "x", "y") for number in (line, *others)]
-        return Question(kind, kind, [f"{path}:{line}"], "abcd", "a", "", edits, "hard")
+        return Question(kind, kind, [f"{path}:{line}"], "abcd", "a", "", edits, 1)
 
     near = [made(kind, "a.py", line) for kind in KINDS for line in (9, 10, 11) if kind != "find"]
     finds = [made("find", "a.py", 40, (9, 10, 11)), made("find", "a.py", 30, (31, 32, 33))]
@@ -591,6 +618,35 @@ def test_questions_of_a_quiz_are_about_distant_lines_of_several_files() -> None:
         assert [one.kind for one in asked] == [*KINDS]
         assert all(one.about & other.about <= {"a.py"} for one, other in combinations(asked, 2))
         assert len({one.edits[0].place[0] for one in asked}) >= 5
+
+
+def test_the_harder_half_of_a_kind_is_drawn_first() -> None:
+    edits = {number: [Edit((f"{number}.py", 1), "x")] for number in range(24)}
+    made = [Question(KINDS[n % 6], str(n), [f"{n}"], "abcd", "a", "", edits[n], n) for n in range(24)]
+    for seed in range(5):
+        assert all(one.difficulty >= 12 for one in drawn("ada", "anon-abcdefgh", made, seed).questions)
+
+
+def test_difficulty_counts_the_lines_that_run_until_those_asked_about_have_run() -> None:
+    task, places = ASSIGNMENT.rubric.tasks[0], [("a.py", number) for number in range(1, 10)]
+    told = {("predict", places[n]): Value(f"int64 [{n}]") for n in (1, 2, 4, 6)}
+    steps = [*places[:5], *places[3:]]  # two lines run twice
+    own = Version({Call(task=task.id, code="1"): Outcome(Value("1"), steps, told)}, frozenset(), frozenset())
+    lines = {place: f"x = f({place[1]})" for place in places}
+    asked = pool([Study(task, lines, own, frozenset(), [])])
+    assert len(asked) == 4
+    assert all(one.difficulty == max(edit.place[1] for edit in one.edits) for one in asked)
+
+
+@process
+def test_difficulty_of_an_edit_counts_all_lines_of_the_calls_shown_or_of_the_shortest(reference: list[Study]) -> None:
+    for study in reference:
+        runs = {call.whole: run.steps for call, run in study.own.outcomes.items()}
+        for one in (one for one in pool([study]) if one.kind in ("what_if", "why")):
+            place = one.edits[0].place
+            shown = [runs[text] for text in (block.partition("\n")[2] for block in one.blocks) if text in runs]
+            least = shown or [min((run for run in runs.values() if place in run), key=len)]
+            assert one.difficulty == len({place}.union(*least))
 
 
 @pytest.mark.parametrize(
