@@ -28,6 +28,7 @@ from grader.core.intake.candidate import Candidate
 from grader.core.intake.discover import IntakeError
 from grader.core.intake.reader import MEMORY_MIB, Reader
 from grader.core.intake.submission import Expected
+from grader.selftest import LONG
 from grader.selftest.submissions import write_folder, zipped
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits memory")]
@@ -248,7 +249,7 @@ def seeds() -> list[bytes]:
     ]
 
 
-@settings(max_examples=2000 if os.environ.get("GRADER_LONG") else 150)
+@settings(max_examples=2000 if LONG else 150)
 @given(st.sampled_from(seeds()), changes, st.floats(0, 1))
 def test_no_archive_ends_the_reader_or_fills_its_memory(
     shared: Reader, tmp_path: Path, archive: bytes, changes: list[tuple[float, int]], kept: float
