@@ -110,7 +110,7 @@ def _noting_reset(piece: type) -> Any:
     @functools.wraps(original)
     def noting(self, *arguments):
         __tracebackhide__ = True
-        if self in _built and _is_in(sys._getframe(1), TESTS):  # not by the constructor
+        if self in _built and _is_in(sys._getframe(1).f_code.co_filename, TESTS):  # not by the constructor
             _last[:] = [(f"{_built[self]}.reset_parameters()", functools.partial(original, self))]
         return original(self, *arguments)
 
@@ -247,15 +247,16 @@ def _steps(error: BaseException, folder: Path = SOURCE) -> Iterator[TracebackTyp
     """The steps of a traceback that are in the student's code, or in another folder."""
     step = error.__traceback__
     while step is not None:
-        if _is_in(step.tb_frame, folder):
+        if _is_in(step.tb_frame.f_code.co_filename, folder):
             yield step
         step = step.tb_next
 
 
-def _is_in(frame: FrameType, folder: Path) -> bool:
-    """Whether a frame is of a file in a folder; of the tests' own folder only the test files count."""
-    file = Path(frame.f_code.co_filename)
-    return file.parent == folder and file.name.startswith("test_") if folder == TESTS else file.is_relative_to(folder)
+@functools.cache  # a traceback through pytest has a hundred steps, and each is asked about many times
+def _is_in(file: str, folder: Path) -> bool:
+    """Whether a file is in a folder; of the tests' own folder only the test files count."""
+    path = Path(file)
+    return path.parent == folder and path.name.startswith("test_") if folder == TESTS else path.is_relative_to(folder)
 
 
 def _line_of(step: TracebackType) -> str:
@@ -267,14 +268,13 @@ def _written(file: str, line: int) -> str:
 
 
 def _last_frame(error: BaseException) -> FrameType | None:
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    return frames[-1] if frames else None
+    return [None, *(frame for frame, _ in traceback.walk_tb(error.__traceback__))][-1]
 
 
 def _raised_by_torch(error: BaseException) -> bool:
     """Whether a Python function of torch raised an error; an unknown attribute of a module is Python's all the same."""
     frame = _last_frame(error)
-    return frame is not None and not _is_in(frame, SOURCE) and not isinstance(error, AttributeError)
+    return frame is not None and not _is_in(frame.f_code.co_filename, SOURCE) and not isinstance(error, AttributeError)
 
 
 # ── What met there ──────────────────────────────────────────────────────────────────────────────────────────────────
