@@ -123,9 +123,8 @@ def test_an_endless_loop_took_too_long(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(course, "CONFIG", tmp_path / course.CONFIG.name)
     course.CONFIG.write_text(settings, encoding="utf-8")
     with small_walkthrough(tmp_path / "source"):
-        hand_in(
-            tmp_path / "work", "ada", reference(), answered("double", "def double(x):\n    while True:\n        pass")
-        )
+        endless = "import time\n\ndef double(x):\n    while True:\n        time.sleep(1)"
+        hand_in(tmp_path / "work", "ada", reference(), answered("double", endless))
         checks = grade(tmp_path / "work", tmp_path / "out", uncontained=True)
     assert [(check.outcome, check.points) for check in checks] == [(Outcome.TIMED_OUT, 0), (Outcome.PASSED, 1)]
     assert checks[0].message.startswith("took too long")

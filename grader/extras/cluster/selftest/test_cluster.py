@@ -142,22 +142,17 @@ def test_workers_that_go_lose_nothing_and_leave_nothing(
     assert of == {submission.id: expected(submission) for submission in handed_in}
 
 
-def test_a_task_that_takes_its_workers_along_is_known(tmp_path: Path) -> None:
+def test_a_first_worker_is_waited_for_and_a_task_that_takes_its_workers_along_is_known(tmp_path: Path) -> None:
     """After four, as dask has it; here after one."""
     with (
         DaskProcesses(tmp_path, environment={"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}) as dask,
         open_executor(dask.address, 1) as executor,
     ):
-        dask.start_worker()
-        assert isinstance(executor.submit(faulty.die).exception(60), executor.killers)
-
-
-def test_a_command_that_comes_before_the_workers_says_that_it_waits(tmp_path: Path) -> None:
-    with DaskProcesses(tmp_path) as dask, open_executor(dask.address, 1) as executor:
         assert executor.notice == f"{dask.address}: no worker yet; waiting for one."
         future = executor.submit(os.getpid)
         worker = dask.start_worker()
         assert future.result(60) == worker.pid
+        assert isinstance(executor.submit(faulty.die).exception(60), executor.killers)
 
 
 @contextmanager
