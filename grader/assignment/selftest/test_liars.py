@@ -20,7 +20,7 @@ from grader.selftest.submissions import submission
 from grader.specimens.variants import Variant
 
 WRONG = [variant for variant in all_variants() if not variant.valid and ".devices" not in variant.name]
-CASES = [(variant, seed) for seed in (0, 1) for variant in WRONG][:: 1 if LONG else 78]
+CASES = [(variant, seed) for seed in (0, 1) for variant in WRONG][:: 1 if LONG else 156]
 PAIRS = 320 if LONG else 1  # of a mistake, another one and a signal
 MADE = ("init", "seed", "registration", "buffers")  # parts of the ids of properties about what is constructed
 GUESSES = [variant for variant in WRONG if not any(part in prop for prop in variant.breaks for part in MADE)]
