@@ -26,7 +26,7 @@ from grader.core.sandbox.limits import Limits
 from grader.core.settings import CannotGrade, Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab.processes import descendants
-from grader.selftest import faulty
+from grader.selftest import LONG, faulty
 from grader.selftest.dask_processes import DaskProcesses
 from grader.selftest.faulty import Trap, survivors
 from grader.selftest.submissions import ATTENTION, SEES_LATER_TOKENS, edited, write_folder
@@ -114,6 +114,7 @@ def test_a_worker_with_another_grader_is_named(executor: Executor, monkeypatch: 
 # ── What is killed on the way ───────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.skipif(not LONG, reason="starts a cluster of its own with three workers: with GRADER_LONG=1")
 def test_workers_that_go_lose_nothing_and_leave_nothing(
     tmp_path: Path, expected: Callable[[Submission], dict[str, Any]]
 ) -> None:
