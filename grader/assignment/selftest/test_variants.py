@@ -1,9 +1,8 @@
 """The hidden tests on submissions whose fault is known: the right points are lost, and no others.
 
 A variant differs from the reference in one piece, so the tests of that piece's task judge it. By default a fixed sample
-covers every property and every misconception, and a third of the valid variants; ``GRADER_LONG=1`` takes them all, as
-``grader verify`` does. Variants that are about devices are judged in ``test_device_variants.py``; of the valid ones, a
-few are judged here, too.
+covers every property, with a third of the valid variants; ``GRADER_LONG=1`` takes all, as ``grader verify`` does. Those
+that are about devices are judged in ``test_device_variants.py``; of the valid ones, a few are judged here, too.
 """
 
 from __future__ import annotations
@@ -43,14 +42,13 @@ Judge = Callable[..., list[CaseResult]]
 
 
 def sample(variants: Iterable[Variant]) -> list[Variant]:
-    """The first variant of each property that is lost, and of each misconception."""
+    """The first variant of each property that is lost."""
     chosen: dict[str, Variant] = {}
     seen: set[str] = set()
     for variant in variants:
-        signs = {*variant.breaks, *variant.hints}
-        if not signs <= seen and not variant.name.endswith(SLOW):
+        if not variant.breaks <= seen and not variant.name.endswith(SLOW):
             chosen[variant.name] = variant
-            seen |= signs
+            seen |= variant.breaks
     return list(chosen.values())
 
 
@@ -110,10 +108,10 @@ def test_a_valid_variant_loses_nothing(judge: Judge, variant: Variant) -> None:
     assert lost(judge(variant.files, TASK[variant.piece])) == set(), variant.description
 
 
-def test_the_sample_shows_every_property_and_every_misconception(rubric: Rubric) -> None:
+def test_the_sample_shows_every_property_and_the_corpus_every_misconception(rubric: Rubric) -> None:
     broken = {identifier for variant in [*SAMPLE, *WRONG_ON_A_DEVICE] for identifier in variant.breaks}
     assert broken == set(rubric.properties)
-    shown = {hint for variant in SAMPLE for hint in variant.hints} | {hint for slip in SLIPS for hint in slip.hints}
+    shown = {hint for variant in WRONG for hint in variant.hints} | {hint for slip in SLIPS for hint in slip.hints}
     assert shown >= {misconception.id for misconception in rubric.misconceptions}
 
 
