@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import Limits
+from grader.selftest import LONG
 from grader.selftest.commands import read_commands_once
 from grader.selftest.fixtures import assignment as assignment
 from grader.selftest.fixtures import book as book
@@ -33,7 +33,7 @@ from grader.selftest.warm import WarmPython
 # The same examples in every run, so that a commit passes or does not (GRADER_LONG: others), also on a busy machine.
 settings.register_profile(
     "ours",
-    derandomize=not os.environ.get("GRADER_LONG"),
+    derandomize=not LONG,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )

@@ -18,7 +18,8 @@ from grader.core.rubric import Rubric
 from grader.core.settings import Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab.site import notebooks as notebooks  # before any test imports nbformat, which takes seconds otherwise
-from grader.selftest.term import LONG, choose_for
+from grader.selftest import LONG
+from grader.selftest.term import choose_for
 from grader.selftest.warm_judges import RunHiddenTests, hidden_tests_of
 
 if TYPE_CHECKING:

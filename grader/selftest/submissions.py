@@ -69,6 +69,11 @@ def write_folder(folder: Path, files: Mapping[str, str | bytes]) -> Path:
     return folder
 
 
+def from_folder(place: Path, files: Mapping[str, str | bytes]) -> Submission:
+    """What intake makes of a folder with those files, where ``EXPECTED`` is asked for."""
+    return Candidate("someone", write_folder(place / "someone", files), expected=EXPECTED).read()
+
+
 def zipped(files: Mapping[str, str | bytes]) -> bytes:
     """The bytes of a zip with those files."""
     buffer = io.BytesIO()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,8 +15,6 @@ from grader.core.assignment import Assignment
 from grader.core.cli import terminal
 from grader.core.rubric import load_rubric
 from grader.examples.small.grader.assignment import ASSIGNMENT
-
-LONG = bool(os.environ.get("GRADER_LONG"))
 
 
 def choose_for(patch: pytest.MonkeyPatch, assignment: Assignment) -> None:

@@ -26,12 +26,13 @@ from grader.core.sandbox.launch import Zygote
 from grader.core.settings import Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab.processes import descendants
+from grader.selftest import LONG
 from grader.selftest.faulty import Trap, break_the_oracle
 from grader.selftest.submissions import ATTENTION, SEES_LATER_TOKENS, edited, submission, write_folder
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")]
 
-GRADINGS = 200 if os.environ.get("GRADER_LONG") else 8
+GRADINGS = 200 if LONG else 8
 WAIT = {"src/work.py": "import time\ndef wait():\n    time.sleep(60)\n"}
 LOAD = ("load", {"module": "src.work", "name": "wait"})
 CALL = ("call", {"target": "wait", "arguments": []})

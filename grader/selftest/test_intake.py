@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -10,18 +11,13 @@ import pytest
 from grader.core.intake import candidate
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.submission import MAX_ENTRIES, MAX_FILE_BYTES, MAX_FILES, Submission
-from grader.selftest.submissions import EXPECTED, HANDED_IN, read_archive, write_folder, zipped
+from grader.selftest.submissions import EXPECTED, HANDED_IN, from_folder, read_archive, write_folder, zipped
 
 NORM, FUNCTIONAL = "src/modeling/norm.py", "src/functional.py"
 LOOSE = {Path(path).name: path for path in EXPECTED}
 
 
-def from_folder(tmp_path: Path, files: dict[str, str | bytes]) -> Submission:
-    """What intake makes of a folder with those files."""
-    return Candidate("someone", write_folder(tmp_path / "someone", files), expected=EXPECTED).read()
-
-
-def from_zip(files: dict[str, str | bytes]) -> Submission:
+def from_zip(files: Mapping[str, str | bytes]) -> Submission:
     """What intake makes of a zip with those files."""
     return read_archive(zipped(files), EXPECTED)
 
@@ -32,8 +28,7 @@ def noticed(submission: Submission) -> str:
 
 
 def test_folder_and_zip_give_the_same_submission(tmp_path: Path) -> None:
-    files: dict[str, str | bytes] = dict(HANDED_IN)
-    assert from_folder(tmp_path, files) == from_zip(files) == Submission("someone", HANDED_IN)
+    assert from_folder(tmp_path, HANDED_IN) == from_zip(HANDED_IN) == Submission("someone", HANDED_IN)
 
 
 def test_only_python_below_src_is_taken(tmp_path: Path) -> None:
@@ -76,9 +71,7 @@ def test_other_names_are_not_guessed_at(tmp_path: Path, name: str) -> None:
 
 
 def test_a_forgotten_file_is_noticed(tmp_path: Path) -> None:
-    files: dict[str, str | bytes] = dict(HANDED_IN)
-    del files[NORM]
-    submission = from_folder(tmp_path, files)
+    submission = from_folder(tmp_path, {path: text for path, text in HANDED_IN.items() if path != NORM})
     assert submission.notices == (f"{NORM} is missing.",)
     assert submission.reason is None
 

@@ -19,7 +19,7 @@ from grader.core.intake.reader import Reader
 from grader.core.intake.submission import MAX_ENTRIES, MAX_FILES
 from grader.core.messages import Message, translated
 from grader.core.results.language import core_chinese
-from grader.selftest.submissions import EXPECTED, HANDED_IN, write_folder, zipped
+from grader.selftest.submissions import EXPECTED, HANDED_IN, from_folder, write_folder, zipped
 
 Tree = dict[str, str | bytes]
 NORM = "src/modeling/norm.py"
@@ -40,13 +40,11 @@ NORM = "src/modeling/norm.py"
     ids=["7z", "rar", "notebook", "text", "name_for_terminals", "7z_named_rar", "rar_named_zip", "typed_in"],
 )
 def test_what_was_sent_instead_is_named(files: Tree, said: str, tmp_path: Path) -> None:
-    write_folder(tmp_path / "ada", dict(files))
-    assert said in (Candidate("ada", tmp_path / "ada", expected=EXPECTED).read().reason or "")
+    assert said in (from_folder(tmp_path, files).reason or "")
 
 
 def test_a_hostile_name_is_made_printable_within_the_parts(tmp_path: Path) -> None:
-    write_folder(tmp_path / "ada", {"a\x1b[2J\n.7z": b"7z"})
-    reason = Candidate("ada", tmp_path / "ada", expected=EXPECTED).read().reason or Message()
+    reason = from_folder(tmp_path, {"a\x1b[2J\n.7z": b"7z"}).reason or Message()
     assert reason.fields("{what}, {called}: {remedy}.") == {
         "what": "A 7z archive",
         "called": "a [2J .7z",
@@ -56,8 +54,7 @@ def test_a_hostile_name_is_made_printable_within_the_parts(tmp_path: Path) -> No
 
 def test_of_many_kinds_each_is_a_sentence(tmp_path: Path) -> None:
     names = [*(f"{number}.rar" for number in range(4)), "b.pdf", "c.doc", "d.doc"]
-    write_folder(tmp_path / "ada", dict.fromkeys(names, b"x"))
-    reason = Candidate("ada", tmp_path / "ada", expected=EXPECTED).read().reason or Message()
+    reason = from_folder(tmp_path, dict.fromkeys(names, b"x")).reason or Message()
     assert reason.endswith("A PDF, b.pdf: ask for the Python files of src/. And 2 more.")
     assert translated(reason, core_chinese()).endswith("PDF b.pdf：请要求提交 src/ 的 Python 文件。另有 2 个。")
 
@@ -87,8 +84,7 @@ def test_a_reason_is_told_in_chinese_from_its_parts(files: Tree, chinese: str, t
 @pytest.mark.parametrize("count", [MAX_FILES + 1, MAX_ENTRIES + 1], ids=["files_of_src", "python_files"])
 def test_an_archive_that_holds_too_much_is_left_out_by_its_name(count: int, tmp_path: Path) -> None:
     inner = zipped({f"src/{number}.py": b"" for number in range(count)})
-    write_folder(tmp_path / "ada", {"inner.zip": inner, "loose.py": b"x = 1"})
-    (concern,) = Candidate("ada", tmp_path / "ada", expected=EXPECTED).read().concerns
+    (concern,) = from_folder(tmp_path, {"inner.zip": inner, "loose.py": b"x = 1"}).concerns
     assert re.fullmatch(r"inner\.zip: .*Python files.*; it was left out\.", concern.text)
 
 
@@ -99,7 +95,7 @@ def test_an_archive_that_holds_too_much_is_left_out_by_its_name(count: int, tmp_
 def test_a_file_that_may_be_renamed_is_offered_and_not_used(other: str, tmp_path: Path) -> None:
     files = {**HANDED_IN, f"src/modeling/{other}": HANDED_IN["src/modeling/norm.py"]}
     del files["src/modeling/norm.py"]
-    submission = Candidate("ada", write_folder(tmp_path / "ada", dict(files)), expected=EXPECTED).read()
+    submission = from_folder(tmp_path, files)
     assert "src/modeling/norm.py" not in submission.files
     (concern,) = submission.concerns
     assert concern.code == "renamed"
@@ -130,8 +126,7 @@ def test_a_file_of_another_name_stands_for_the_one_that_staff_names(packed: bool
 
 
 def test_an_empty_archive_is_told_as_what_it_is(tmp_path: Path) -> None:
-    write_folder(tmp_path / "ada", {"work.zip": zipped({})})
-    submission = Candidate("ada", tmp_path / "ada", expected=EXPECTED).read()
+    submission = from_folder(tmp_path, {"work.zip": zipped({})})
     assert "work.zip is an empty archive" in str(submission.reason)
 
 
@@ -166,7 +161,7 @@ def test_a_file_without_a_suffix_that_holds_something_else_is_not_suspected(tmp_
     files: Tree = {"README": "See norm.\n", "data/norms": b"\0\1", "src/modeling/normal": "x = 1\n"}
     files["src/modeling/__init__.py"] = "from .norm import Norm\n"  # the package passes it on
     others = {path: text for path, text in HANDED_IN.items() if path != NORM}
-    submission = Candidate("ada", write_folder(tmp_path / "ada", {**others, **files}), expected=EXPECTED).read()
+    submission = from_folder(tmp_path, {**others, **files})
     assert submission.concerns == ()
     assert submission.notices == (f"{NORM} is missing.",)
 
@@ -186,7 +181,7 @@ TWICE: dict[str, Tree] = {  # in place of the file, which is there twice
 @pytest.mark.parametrize("files", TWICE.values(), ids=TWICE)
 def test_a_file_beside_which_there_is_as_good_or_better_is_never_taken_in_silence(files: Tree, tmp_path: Path) -> None:
     others = {path: text for path, text in HANDED_IN.items() if path != NORM}
-    submission = Candidate("ada", write_folder(tmp_path / "ada", {**others, **files}), expected=EXPECTED).read()
+    submission = from_folder(tmp_path, {**others, **files})
     assert submission.files.get(NORM) != HANDED_IN[NORM]
     (concern,) = submission.concerns
     assert concern.text.startswith((f"{NORM} is ", f"{NORM} exists twice, ", f"{NORM} does not define Norm."))
@@ -194,7 +189,7 @@ def test_a_file_beside_which_there_is_as_good_or_better_is_never_taken_in_silenc
 
 def test_two_whole_trees_that_differ_are_both_named(tmp_path: Path) -> None:
     files = {f"a2/{path}": STUB for path in HANDED_IN} | {f"a2_final/{path}": text for path, text in HANDED_IN.items()}
-    submission = Candidate("ada", write_folder(tmp_path / "ada", dict(files)), expected=EXPECTED).read()
+    submission = from_folder(tmp_path, files)
     assert {concern.code for concern in submission.concerns} == {"doubtful"}
     assert len(submission.concerns) == len(HANDED_IN)
 
@@ -204,14 +199,14 @@ def test_two_whole_trees_that_differ_are_both_named(tmp_path: Path) -> None:
     ids=["below", "packed", "of_that_name_elsewhere"],
 )  # fmt: skip
 def test_an_older_version_where_nobody_would_look_is_no_doubt(older: Tree, tmp_path: Path) -> None:
-    submission = Candidate("ada", write_folder(tmp_path / "ada", {**HANDED_IN, **older}), expected=EXPECTED).read()
+    submission = from_folder(tmp_path, {**HANDED_IN, **older})
     assert dict(submission.files) == HANDED_IN
     assert submission.concerns == ()
 
 
 def test_an_import_by_a_bare_name_is_named(tmp_path: Path) -> None:
     files = {**HANDED_IN, NORM: f"import sys\nsys.path.append('..')\nfrom functional import apply\n{HANDED_IN[NORM]}"}
-    submission = Candidate("ada", write_folder(tmp_path / "ada", dict(files)), expected=EXPECTED).read()
+    submission = from_folder(tmp_path, files)
     (concern,) = submission.concerns
     assert concern.code == "own_import"
     assert concern.text.startswith("src/modeling/norm.py:3 imports functional by its bare name")
@@ -221,9 +216,7 @@ def test_an_import_by_a_bare_name_is_named(tmp_path: Path) -> None:
 def test_an_import_that_has_a_second_choice_is_none(tmp_path: Path) -> None:
     text = "try:\n    from ..functional import apply\nexcept ImportError:\n    from functional import apply\n"
     text += HANDED_IN[NORM]
-    submission = Candidate(
-        "ada", write_folder(tmp_path / "ada", {**HANDED_IN, "src/modeling/norm.py": text}), expected=EXPECTED
-    ).read()
+    submission = from_folder(tmp_path, {**HANDED_IN, "src/modeling/norm.py": text})
     assert submission.concerns == ()
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from grader.core.cli.terminal import LINE_EVERY
-from grader.core.results import report as results
 from grader.core.results.outcome import Outcome
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.class_reports import drawn, graded, ungraded, write
@@ -117,9 +116,3 @@ def test_one_submission_is_explained_in_the_terminal(out: Path) -> None:
     assert any(line.endswith("(crashed, like swiglu_gate)") for line in lines)
     assert lines[-1].startswith("bo: ")  # the total, after everything that it is made of
     assert lines.count("src/attention.py:54，forward 中：x.sofmax()") == 1
-
-
-def test_practice_points_are_shown(tmp_path: Path) -> None:
-    practice = {"ada": results.Practice(points=4, max_points=10)}
-    out = write(tmp_path / "out", [graded("ada"), graded("bo")], practice)
-    assert command("show", out).stdout.splitlines()[1].split() == ["ada", "100", "20", "100", "20", "4"]

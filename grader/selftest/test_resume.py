@@ -26,7 +26,7 @@ from grader.core.results.database import LEDGER, opened
 from grader.core.results.ledger import Ledger
 from grader.core.results.report import Report
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.selftest import reports
+from grader.selftest import LONG, reports
 from grader.selftest.reports import unreadable
 from grader.selftest.submissions import SEES_LATER_TOKENS, SWIGLU, edited, write_folder
 
@@ -34,7 +34,6 @@ pytestmark = pytest.mark.process  # what is handed in is read in a process of it
 
 FILE = SWIGLU
 SOLUTION = ASSIGNMENT.solution()
-LONG = bool(os.environ.get("GRADER_LONG"))
 TIMES = re.compile(r'"(started_at|duration_s)": [^\n]*')
 
 

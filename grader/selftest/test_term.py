@@ -15,10 +15,10 @@ from grader.core.cli import grade
 from grader.core.results.database import LEDGER
 from grader.core.results.report import Report, Summary
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.selftest import exports
+from grader.selftest import LONG, exports
 from grader.selftest.exports import SCORES, Someone, class_of, gradebook, worksheet, write_zip
 from grader.selftest.submissions import write_folder
-from grader.selftest.term import LONG, column, command, run, with_policy
+from grader.selftest.term import column, command, run, with_policy
 
 SIZE = 60 if LONG else 6
 LATE = "late_penalty = { per_day = 0.1 }\ndue = 2026-10-02T20:00:00Z\n"

@@ -10,7 +10,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from itertools import islice
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -117,7 +117,7 @@ def _built_text(arguments: tuple, named: dict[str, object]) -> str:
 
 def _reset_text(arguments: tuple, _: dict[str, object]) -> str:
     """Of a reset: nothing if the constructor calls it."""
-    known = arguments[0] in _built and _is_in(sys._getframe(2), TESTS)
+    known = arguments[0] in _built and _is_in(sys._getframe(2).f_code.co_filename, TESTS)
     return f"{_built[arguments[0]]}.reset_parameters()" if known else ""
 
 
@@ -239,15 +239,16 @@ def _steps(error: BaseException, folder: Path = SOURCE) -> list[TracebackType]:
     """The steps of a traceback that are in the student's code, or in another folder."""
     steps, step = [], error.__traceback__
     while step is not None:
-        steps += [step] if _is_in(step.tb_frame, folder) else []
+        steps += [step] if _is_in(step.tb_frame.f_code.co_filename, folder) else []
         step = step.tb_next
     return steps
 
 
-def _is_in(frame: FrameType, folder: Path) -> bool:
-    """Whether a frame is of a file in a folder; of the tests' own folder only the test files count."""
-    file = Path(frame.f_code.co_filename)
-    return file.parent == folder and file.name.startswith("test_") if folder == TESTS else file.is_relative_to(folder)
+@cache  # a traceback through pytest has a hundred steps, and each is asked about many times
+def _is_in(file: str, folder: Path) -> bool:
+    """Whether a file is in a folder; of the tests' own folder only the test files count."""
+    path = Path(file)
+    return path.parent == folder and path.name.startswith("test_") if folder == TESTS else path.is_relative_to(folder)
 
 
 def _line_of(step: TracebackType) -> str:
@@ -259,14 +260,13 @@ def _written(file: str, line: int) -> str:
 
 
 def _last_frame(error: BaseException) -> FrameType | None:
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    return frames[-1] if frames else None
+    return [None, *(frame for frame, _ in traceback.walk_tb(error.__traceback__))][-1]
 
 
 def _raised_by_torch(error: BaseException) -> bool:
     """Whether a Python function of torch raised an error; an unknown attribute of a module is Python's all the same."""
     frame = _last_frame(error)
-    return frame is not None and not _is_in(frame, SOURCE) and not isinstance(error, AttributeError)
+    return frame is not None and not _is_in(frame.f_code.co_filename, SOURCE) and not isinstance(error, AttributeError)
 
 
 # ── What met there ──────────────────────────────────────────────────────────────────────────────────────────────────

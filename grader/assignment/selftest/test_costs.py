@@ -1,4 +1,7 @@
-"""What classes of mistakes cost, between the bounds that a lecturer would sign."""
+"""What classes of mistakes cost, between the bounds that a lecturer would sign.
+
+By default one mistake of each class; ``GRADER_LONG=1`` takes them all.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import pytest
 
 from grader.assignment import ASSIGNMENT
 from grader.lab.charges import judged, lost, subjects
+from grader.selftest import LONG
 
 pytestmark = pytest.mark.slow
 
@@ -56,7 +60,7 @@ COSTS = {
     ),
 }
 SUBJECTS = {found.name.rpartition(".")[2]: found for _, found in subjects(("variants", "slips"), 1)}
-CASES = [(name, least, most) for least, most, names in COSTS.values() for name in names.split()]
+CASES = [(name, least, most) for least, most, names in COSTS.values() for name in names.split()[: None if LONG else 1]]
 
 
 @pytest.mark.parametrize(("name", "least", "most"), CASES, ids=[name for name, _, _ in CASES])

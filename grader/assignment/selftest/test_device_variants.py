@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from functools import cache
 
@@ -18,18 +17,18 @@ from grader.core.results.outcome import CaseResult, Outcome
 from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.limits import Limits
 from grader.shared import second_device
+from grader.selftest import LONG
 from grader.specimens.variants import Variant
 
 pytestmark = pytest.mark.slow
 
-EVERYTHING = os.environ.get("GRADER_ALL_VARIANTS") == "1"
 ALL = all_variants()
 ABOUT_DEVICES = [variant for variant in ALL if ".devices." in variant.name]
 WRONG = [variant for variant in ABOUT_DEVICES if not variant.valid]
 # All that are about devices; of the others, which test_variants.py judges on the CPU, a few.
 VALID = [
     *(variant for variant in ABOUT_DEVICES if variant.valid),
-    *[variant for variant in ALL if variant.valid and variant not in ABOUT_DEVICES][:: 1 if EVERYTHING else 5],
+    *[variant for variant in ALL if variant.valid and variant not in ABOUT_DEVICES][:: 1 if LONG else 5],
 ]
 TASK = {name: task.id for task in ASSIGNMENT.rubric.tasks for name in task.names}
 

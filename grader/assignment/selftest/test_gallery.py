@@ -8,6 +8,7 @@ import pytest
 
 from grader.core.judge.judge import Judge
 from grader.lab import gallery
+from grader.selftest.submissions import submission
 
 pytestmark = pytest.mark.process
 
@@ -39,8 +40,13 @@ def test_a_variant_that_could_not_be_graded_is_named(
     assert f"{NAME}: grader_error: no memory" in capsys.readouterr().out
 
 
-def test_a_blind_test_hides_what_the_mistakes_are_called(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    chosen = ["--blind", "2", "--seed", "3", "--jobs", "1", "wrong.rotary"]
+def test_a_blind_test_hides_what_the_mistakes_are_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], grader: Judge
+) -> None:
+    monkeypatch.setattr(
+        gallery, "graded", lambda variants, _: {n: grader.grade(submission(v.files, n)) for n, v in variants.items()}
+    )
+    chosen = ["--blind", "2", "--seed", "3", "wrong.rotary"]
     assert gallery.main(["--out", str(tmp_path / "gallery.html"), *chosen]) == 0
     questions, answers = ((tmp_path / name).read_text() for name in ("gallery.html", "gallery.answers.txt"))
     assert str(tmp_path / "gallery.html") in capsys.readouterr().out

@@ -48,17 +48,10 @@ WITH_MISTAKES = {
 }
 
 
-@pytest.fixture(scope="module")
-def whole() -> Iterator[Judge]:
-    """A judge of all tasks."""
-    with contextlib.closing(Judge(Settings(ASSIGNMENT, device="cpu"))) as judge:
-        yield judge
-
-
 @pytest.mark.process
-def test_two_workers_are_enough_for_right_work(started: list[Zygote], whole: Judge) -> None:
+def test_two_workers_are_enough_for_right_work(started: list[Zygote], grader: Judge) -> None:
     """The second one answers the sample."""
-    report = whole.grade(submission(ASSIGNMENT.solution()))
+    report = grader.grade(submission(ASSIGNMENT.solution()))
     assert (report.score, report.bonus) == (report.max_score, report.max_bonus)
     assert len(started) == 2
 
@@ -79,30 +72,30 @@ def test_failing_properties_share_a_process(
 
 
 @pytest.mark.process
-def test_a_crash_at_import_is_one_cause_for_all_properties(started: list[Zygote], whole: Judge) -> None:
+def test_a_crash_at_import_is_one_cause_for_all_properties(started: list[Zygote], grader: Judge) -> None:
     """One process for the replay, one to confirm it, and one for what a module calls where the rotation is missing."""
-    report = whole.grade(submission({path: CRASHES + text for path, text in ASSIGNMENT.solution().items()}))
+    report = grader.grade(submission({path: CRASHES + text for path, text in ASSIGNMENT.solution().items()}))
     assert set(outcomes(report).values()) == {"crashed"}
     assert len(started) == 3
 
 
 @pytest.mark.process
 def test_a_module_beside_a_rotation_that_cannot_be_imported_needs_no_process_for_each_property(
-    started: list[Zygote], whole: Judge
+    started: list[Zygote], grader: Judge
 ) -> None:
     files = ASSIGNMENT.solution()
-    report = whole.grade(submission({**files, ROTATION: CRASHES + files[ROTATION]}))
+    report = grader.grade(submission({**files, ROTATION: CRASHES + files[ROTATION]}))
     assert report.score == report.max_score
     assert len(started) <= 5
 
 
 @pytest.mark.process
 def test_what_is_excused_by_properties_that_pass_is_asked_for_with_these_alone(
-    started: list[Zygote], whole: Judge
+    started: list[Zygote], grader: Judge
 ) -> None:
     """Growth that forgets the base fails one case, which the properties of the base would pay for; they all pass."""
     (variant,) = (own for own in variants_of(ASSIGNMENT) if own.name.endswith("growth_forgets_the_base"))
-    report = whole.grade(submission(variant.files))
+    report = grader.grade(submission(variant.files))
     lost = {prop: outcome for prop, outcome in outcomes(report).items() if outcome != "passed"}
     assert lost == {"rope_smallest_even_ratio": "failed"}
     assert len(started) <= 5
@@ -191,11 +184,11 @@ def test_what_fails_in_a_used_process_alone_is_shown_to_a_person(judges: Judges)
 
 
 @pytest.mark.process
-def test_an_endless_loop_in_one_piece_costs_no_other_task_anything(whole: Judge) -> None:
+def test_an_endless_loop_in_one_piece_costs_no_other_task_anything(grader: Judge) -> None:
     """Lists of another piece, which were under way meanwhile, were charged for the time that this one took."""
     path = "src/functional.py"
     loop = "\n\ndef apply_rotary_pos_emb(input, cos, sin):\n    while True:\n        pass\n"
-    report = whole.grade(submission({**ASSIGNMENT.solution(), path: ASSIGNMENT.solution()[path] + loop}))
+    report = grader.grade(submission({**ASSIGNMENT.solution(), path: ASSIGNMENT.solution()[path] + loop}))
     assert (report.score, report.bonus) == (report.max_score, 0)
 
 

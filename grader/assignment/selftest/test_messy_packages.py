@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import itertools
-import os
 import random
 import re
 import tarfile
@@ -25,6 +24,7 @@ from grader.core.intake.candidate import Candidate
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
+from grader.selftest import LONG
 from grader.selftest.submissions import write_folder, zipped
 
 Tree = Mapping[str, bytes]
@@ -232,7 +232,7 @@ def write_class(folder: Path, seeds: range) -> Path:
 
 pytestmark = pytest.mark.process
 
-PACKAGES = 2000 if os.environ.get("GRADER_LONG") else 80
+PACKAGES = 2000 if LONG else 80
 CLASS = 20
 
 

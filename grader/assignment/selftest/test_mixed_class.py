@@ -23,6 +23,7 @@ from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.attacks import archives, bombs
 from grader.lab.processes import descendants, memory_mib
 from grader.lab.verify.attacks import known
+from grader.selftest import LONG
 from grader.selftest.submissions import write_folder, zipped
 from grader.specimens.attacks import CLAIM
 
@@ -34,10 +35,10 @@ pytestmark = [
 MOST_MIB = 2560  # of all processes together; a hostile submission may have two workers at a time
 PATIENCE_S = 60
 PR_SET_CHILD_SUBREAPER = 36
-EVERYTHING = bool(os.environ.get("GRADER_LONG"))
 PACKED: tuple[Callable[[Path], Path], ...] = (
-    *(bombs.bzip2_bomb, bombs.only_a_bomb_that_is_a_zip, bombs.tarball_with_an_endless_name),
-    *(bombs.list_of_three_hundred_thousand, bombs.overlapping_entries, bombs.folder_of_pipes),
+    bombs.bzip2_bomb,
+    bombs.tarball_with_an_endless_name,
+    bombs.folder_of_pipes,
 )
 CODE = ("resources.fills_the_memory", "resources.hangs_in_c", "judges.message_that_is_a_tensor")
 
@@ -53,12 +54,12 @@ def adopting() -> Iterator[None]:
 
 def hostile_class(folder: Path, scratch: Path) -> list[str]:
     """Write the class; gives the ids of the perfect ones, who sit between the others."""
-    for number, build in enumerate(archive_attacks() if EVERYTHING else PACKED):
+    for number, build in enumerate(archive_attacks() if LONG else PACKED):
         (scratch / f"{number}").mkdir(parents=True)
         path = build(scratch / f"{number}")
         path.rename(folder / f"b{number:03}{''.join(path.suffixes)}")
     code = [name for name in known(ASSIGNMENT) if not name.startswith(("bombs", "archives", "devices"))]
-    for number, name in enumerate(code if EVERYTHING else CODE):
+    for number, name in enumerate(code if LONG else CODE):
         write_folder(folder / f"c{number:03}_{name}", dict(known(ASSIGNMENT)[name].build(scratch).files))
     perfect = ["a_first", "b001_neighbour", "c001_neighbour", "z_last"]
     write_folder(folder, {f"{own}.zip": zipped(ASSIGNMENT.solution()) for own in perfect})

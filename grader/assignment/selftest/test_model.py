@@ -1,4 +1,7 @@
-"""How a submission is read: each reading is shown on a mistake that it must see, and on code where it must not."""
+"""How a submission is read: each reading is shown on a mistake that it must see, and on code where it must not.
+
+Slips, combined styles and pairs are a sample, a larger one with ``GRADER_LONG=1``; ``grader.lab.charges`` takes all.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,9 @@ from grader.core.messages import quoted
 from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.limits import Limits
 from grader.lab.charges import Charge, charge, figures, line, task_of
+from grader.selftest import LONG
 
+STEP = 9 if LONG else 27
 RUBRIC = ASSIGNMENT.rubric
 BY_NAME = {slip.name: slip for slip in SLIPS}
 
@@ -142,8 +147,13 @@ def test_slips_have_names_of_their_own_and_ids_that_exist() -> None:
         assert slip.hints <= known, slip.name
 
 
+def names_of(slips: tuple[Slip, ...]) -> str:
+    """What a submission with these is called."""
+    return "+".join(slip.name for slip in slips)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("slip", SLIPS[::9], ids=lambda slip: slip.name)
+@pytest.mark.parametrize("slip", SLIPS[::STEP], ids=lambda slip: slip.name)
 def test_a_slip_costs_what_it_breaks_and_nothing_else(slip: Slip) -> None:
     found = charge("slips", submission([slip]))
     assert found.exact, line(found)
@@ -151,14 +161,14 @@ def test_a_slip_costs_what_it_breaks_and_nothing_else(slip: Slip) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("styles", combined_styles()[::9], ids=lambda styles: "+".join(style.name for style in styles))
+@pytest.mark.parametrize("styles", combined_styles()[::STEP], ids=names_of)
 def test_other_right_steps_cost_nothing(styles: tuple[Slip, ...]) -> None:
     found = charge("valid", submission(styles))
     assert found.exact, line(found)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pair", pairs_of_slips()[::450], ids=lambda pair: "+".join(slip.name for slip in pair))
+@pytest.mark.parametrize("pair", pairs_of_slips()[:: 50 * STEP], ids=names_of)
 def test_two_slips_are_both_charged(pair: tuple[Slip, Slip]) -> None:
     assert charge("pairs", submission(pair)).caught
 

@@ -1,4 +1,7 @@
-"""Submissions from earlier courses are charged as a lecturer would: for what they do, and once for their layout."""
+"""Submissions from earlier courses are charged as a lecturer would: for what they do, and once for their layout.
+
+What differs in one piece alone (``group_size=None``, an offset, persistent tables) is among the variants.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,13 @@ HEAD = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n"
 
 NORM = """
 class GroupRMSNorm(nn.Module):
-    def __init__(self, hidden_size, group_size{none}, eps=1e-5, init_range=(-1.0, 1.0), init_seed=42,
-                 dtype=torch.float32, device="cpu"{group}):
+    def __init__(self, hidden_size, group_size=None, eps=1e-5, init_range=(-1.0, 1.0), init_seed=42,
+                 dtype=torch.float32, device="cpu", process_group=None):
         super().__init__()
-        self.group_size = group_size{or_hidden}
-        assert hidden_size % self.group_size == 0, f"{{hidden_size}} must be divisible by {{self.group_size}}"
+        self.group_size = group_size if group_size is not None else hidden_size
+        assert hidden_size % self.group_size == 0, f"{hidden_size} must be divisible by {self.group_size}"
         self.eps, self.init_range, self.init_seed = eps, init_range, init_seed
-        self.weight = {weight}
+        self.weight = nn.Parameter(torch.empty(hidden_size, dtype=dtype, device=device))
         self.reset_parameters()
 
     def reset_parameters(self):
@@ -34,7 +37,6 @@ class GroupRMSNorm(nn.Module):
         x = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)
         return (x.reshape(b, s, h) * self.weight).to(input.dtype)
 """
-PARAMETER = "nn.Parameter(torch.empty({shape}, dtype=dtype, device=device))"
 
 SHARD = """
 class ParallelVocabEmbedding(nn.Module):
@@ -81,7 +83,7 @@ class NTKAwareRoPE(nn.Module):
         self.dim, self.max_seq_len, self.base, self.ratio, self.dynamic = dim, max_seq_len, base, ratio, dynamic
         self.dtype = dtype
         cos, sin = self._compute(ratio, device)
-        {register}
+        [self.register_buffer(n, t, persistent=False) for n, t in (('cos', cos), ('sin', sin))]
 
     def _compute(self, ratio, device):
         base = self.base * ratio ** (self.dim / (self.dim - 2))
@@ -90,8 +92,8 @@ class NTKAwareRoPE(nn.Module):
         emb = torch.outer(t, inv_freq).repeat(1, 2)
         return emb.cos().to(self.dtype), emb.sin().to(self.dtype)
 
-    def forward(self, input{offset}):
-        end = {end}
+    def forward(self, input):
+        end = input.shape[1]
         cos, sin = self.cos, self.sin
         if end > cos.shape[0]:
             ratio = 2
@@ -100,27 +102,14 @@ class NTKAwareRoPE(nn.Module):
             cos, sin = self._compute(ratio, cos.device)
             if self.dynamic:
                 self.ratio, self.cos, self.sin = ratio, cos, sin
-        return apply_rotary_pos_emb(input, cos[{start}:end], sin[{start}:end])
+        return apply_rotary_pos_emb(input, cos[:end], sin[:end])
 """
-BUFFERS = "[self.register_buffer(n, t, persistent=False) for n, t in (('cos', cos), ('sin', sin))]"
 RIGHT_SHARD = {"group": "", "rows": "self.n", "ids": "(input_ids - self.start) * mask"}
-
-
-def norm(**changes: str) -> str:
-    """``norm.py`` in the layout of a course before this one."""
-    shape = changes.pop("shape", "hidden_size")
-    weight = PARAMETER.format(shape=shape)
-    return HEAD + NORM.format(**{"none": "", "group": "", "or_hidden": "", "weight": weight, **changes})
 
 
 def shard(**changes: str) -> str:
     """``ParallelVocabEmbedding`` in that layout."""
     return SHARD.format(**{**RIGHT_SHARD, **changes})
-
-
-def rope(**changes: str) -> str:
-    """``pos_emb.py`` in that layout."""
-    return HEAD + ROPE.format(**{"register": BUFFERS, "offset": "", "end": "input.shape[1]", "start": "0", **changes})
 
 
 @dataclass(frozen=True)
@@ -142,16 +131,9 @@ class Older:
 
 NORM_FILE, VOCAB_FILE, ROPE_FILE = "src/modeling/norm.py", "src/modeling/vocab_emb.py", "src/modeling/pos_emb.py"
 FUNCTIONAL_FILE = "src/functional.py"
-NO_GROUPS = {"none": "=None", "or_hidden": " if group_size is not None else hidden_size"}
 REGISTRATION = frozenset({"shard_registration_and_arguments"})
 
 OLDER = (
-    Older("one_group_is_none", "group_size=None stands for one group", {NORM_FILE: norm(**NO_GROUPS)}),
-    Older(
-        "gamma_in_three_dimensions",
-        "gamma is [1, 1, h], and a process group is passed for nothing",
-        {NORM_FILE: norm(shape="1, 1, hidden_size", group=", process_group=None")},
-    ),
     Older(
         "whole_table_in_every_rank",
         "every rank holds [v, e], drawn with its own seed, and looks the ids up as they are",
@@ -159,47 +141,16 @@ OLDER = (
         REGISTRATION,
     ),
     Older(
-        "unused_process_group",
-        "a process group is the fifth argument, and the whole table is a shard of one",
-        {VOCAB_FILE: HEAD + shard(group=", process_group=None") + VOCAB},
-    ),
-    Older(
         "no_vocab_embedding",
         "the exercise had no VocabEmbedding yet",
         {VOCAB_FILE: HEAD + shard()},
-        frozenset(
-            {
-                "vocab_lookup",
-                "vocab_init_and_reset",
-                "vocab_mixed_devices",
-                "vocab_dtype_and_registration",
-                "vocab_purity",
-                "vocab_backward",
-            }
-        ),
-    ),
-    Older(
-        "offset_argument",
-        "forward takes an offset, for a cache of keys",
-        {ROPE_FILE: rope(offset=", offset=0", end="offset + input.shape[1]", start="offset")},
-    ),
-    Older(
-        "persistent_tables",
-        "the tables are buffers like any other",
-        {ROPE_FILE: rope(register=BUFFERS.replace(", persistent=False", ""))},
-        frozenset({"rope_buffers"}),
-    ),
-    Older(
-        "tables_as_attributes",
-        "the tables are plain attributes",
-        {ROPE_FILE: rope(register="self.cos, self.sin = cos, sin")},
-        frozenset({"rope_buffers"}),
+        frozenset(ASSIGNMENT.rubric.only("task2").properties),
     ),
     Older(
         "no_functional_file",
         "the rotation stands in pos_emb.py, and there is no functional.py",
         {
-            ROPE_FILE: rope().replace(
+            ROPE_FILE: (HEAD + ROPE).replace(
                 "from ..functional import apply_rotary_pos_emb",
                 "def apply_rotary_pos_emb(input, cos, sin):\n"
                 "    first, second = input.chunk(2, -1)\n"
@@ -214,18 +165,12 @@ OLDER = (
         "without_a_bonus",
         "tasks 1 to 3 in one older style; task 4 was another course's",
         {
-            NORM_FILE: norm(**NO_GROUPS, group=", process_group=None"),
+            NORM_FILE: HEAD + NORM,
             VOCAB_FILE: HEAD + shard(group=", process_group=None") + VOCAB,
             ROPE_FILE: None,
             FUNCTIONAL_FILE: None,
         },
-        frozenset(
-            {
-                *("rotary_pairing_and_sign", "rotary_broadcast", "rotary_dtype", "rotary_backward", "rotary_purity"),
-                *("rope_base", "rope_exact_angles", "rope_boundary", "rope_smallest_even_ratio"),
-                *("rope_static", "rope_dynamic", "rope_buffers"),
-            }
-        ),
+        frozenset(ASSIGNMENT.rubric.only("task4").properties),
     ),
 )
 

@@ -1,11 +1,10 @@
 """Right submissions in many styles answer as the reference does, without the hidden tests, and keep all points.
 
-By default a sample; ``GRADER_ALL_STYLES=1`` takes them all, which compiles some of them and takes minutes.
+By default a sample; ``GRADER_LONG=1`` takes them all, which compiles some of them and takes minutes.
 """
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,12 +18,12 @@ from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.protocol import pack, unpack
 from grader.lab.mutants.behaviour import Comparison
 from grader.lab.verify import rounds, variants
+from grader.selftest import LONG
 from grader.specimens.styles import Style
 
-ALL = os.environ.get("GRADER_ALL_STYLES") == "1"
 STYLES = [style(number) for number in range(COMBINATIONS)]
 QUICK = [one for one in STYLES if not any("compiled" in option for option in one.options)]
-SAMPLE = STYLES if ALL else QUICK[:: len(QUICK) // 6]
+SAMPLE = STYLES if LONG else QUICK[:: len(QUICK) // 3]
 
 
 @pytest.fixture(autouse=True)

@@ -88,66 +88,37 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graded]:
         yield Graded(folder)
 
 
-@pytest.mark.parametrize("student", ["ada", "zoe"], ids=["folder", "zip"])
-def test_the_reference_earns_full_marks(graded: Graded, student: str) -> None:
-    assert graded.points(student) == [2, 1]
-    assert graded.score(student) == "3"
+RENAMED = "no 0_small.ipynb, but 0_small (1).ipynb: renamed?"
+# By what is shown: who handed it in, the points of both checks, the score in the gradebook file, what became of the
+# first check, and how its message begins.
+ENDED: dict[str, tuple[str, list[float | None], str, Outcome, str]] = {
+    "the reference earns full marks": ("ada", [2, 1], "3", Outcome.PASSED, ""),
+    "so it does in a zip": ("zoe", [2, 1], "3", Outcome.PASSED, ""),
+    "a blank notebook earns nothing": ("blank", [0, 0], "0", Outcome.NOT_IMPLEMENTED, ""),
+    "hidden tests see more": ("hard-coded", [0, 1], "1", Outcome.FAILED, "AssertionError: Texts double too."),
+    "warnings and stderr cost nothing": ("noisy_a_O_Neil", [2, 1], "3", Outcome.PASSED, ""),
+    "an exception costs its exercise": ("raises", [0, 1], "1", Outcome.CRASHED, "ZeroDivisionError: division by zero"),
+    "a dead kernel is no zero": ("dead", [None, None], "", Outcome.CRASHED, ""),
+    "a deleted check is no zero": ("deleted", [None, 1], "", Outcome.MISSING, "the checking cell was deleted"),
+    "a renamed notebook is no zero": (
+        "renamed",
+        [None, None],
+        "",
+        Outcome.MISSING,
+        "no 0_small.ipynb, but 0_small (1)",
+    ),
+    "metadata of one's own change nothing": ("forged", [2, 0], "2", Outcome.PASSED, ""),
+}
 
 
-def test_a_blank_notebook_earns_nothing(graded: Graded) -> None:
-    assert graded.points("blank") == [0, 0]
-    assert {check.outcome for check in graded.of("blank").values()} == {Outcome.NOT_IMPLEMENTED}
-    assert graded.score("blank") == "0"
-
-
-def test_hidden_tests_see_what_the_shown_ones_do_not(graded: Graded) -> None:
-    check = graded.of("hard-coded")["double_laws"]
-    assert (check.outcome, check.points) == (Outcome.FAILED, 0)
-    assert check.message == "AssertionError: Texts double too."
-    assert graded.points("hard-coded") == [0, 1]
-
-
-def test_warnings_and_stderr_cost_nothing(graded: Graded) -> None:
-    assert graded.points("noisy_a_O_Neil") == [2, 1]
-
-
-def test_an_exception_of_the_student_costs_its_own_exercise(graded: Graded) -> None:
-    check = graded.of("raises")["double_laws"]
-    assert (check.outcome, check.points) == (Outcome.CRASHED, 0)
-    assert check.message == "ZeroDivisionError: division by zero"
-    assert graded.points("raises") == [0, 1]
-
-
-def test_an_endless_loop_took_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = course.CONFIG.read_text(encoding="utf-8").replace("timeout = 300", "timeout = 5")
-    monkeypatch.setattr(course, "CONFIG", tmp_path / course.CONFIG.name)
-    course.CONFIG.write_text(settings, encoding="utf-8")
-    with small_walkthrough(tmp_path / "source"):
-        hand_in(
-            tmp_path / "work", "ada", reference(), answered("double", "def double(x):\n    while True:\n        pass")
-        )
-        checks = grade(tmp_path / "work", tmp_path / "out", uncontained=True)
-    assert [(check.outcome, check.points) for check in checks] == [(Outcome.TIMED_OUT, 0), (Outcome.PASSED, 1)]
-    assert checks[0].message.startswith("took too long")
-
-
-def test_a_dead_kernel_is_no_zero(graded: Graded) -> None:
-    assert graded.points("dead") == [None, None]
-    assert {check.outcome for check in graded.of("dead").values()} == {Outcome.CRASHED}
-    assert graded.score("dead") == ""
-
-
-def test_a_deleted_check_is_no_zero(graded: Graded) -> None:
-    check = graded.of("deleted")["double_laws"]
-    assert (check.outcome, check.points, check.message) == (Outcome.MISSING, None, "the checking cell was deleted")
-    assert graded.of("deleted")["triple_laws"].points == 1
-    assert graded.score("deleted") == ""
-
-
-def test_a_renamed_notebook_is_no_zero(graded: Graded) -> None:
-    assert graded.points("renamed") == [None, None]
-    assert graded.of("renamed")["double_laws"].message == "no 0_small.ipynb, but 0_small (1).ipynb: renamed?"
-    assert graded.score("renamed") == ""
+@pytest.mark.parametrize(("student", "points", "score", "outcome", "said"), ENDED.values(), ids=ENDED)
+def test_each_student_gets_what_is_deserved(
+    graded: Graded, student: str, points: list[float | None], score: str, outcome: Outcome, said: str
+) -> None:
+    assert (graded.points(student), graded.score(student)) == (points, score)
+    check = graded.of(student)["double_laws"]
+    assert (check.outcome, check.message[: len(said)]) == (outcome, said)
+    assert {check.max_points for check in graded.of(student).values()} == {2, 1}
 
 
 @pytest.mark.parametrize("student", ["torn", "broken"], ids=["notebook", "zip"])
@@ -161,10 +132,16 @@ def test_nothing_handed_in_is_a_zero(graded: Graded) -> None:
     assert graded.score("nothing") == "0"
 
 
-def test_metadata_of_a_students_own_change_nothing(graded: Graded) -> None:
-    """Neither what a check is worth, nor whether others are graded."""
-    assert graded.points("forged") == [2, 0]
-    assert {check.max_points for check in graded.of("forged").values()} == {2, 1}
+def test_an_endless_loop_took_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = course.CONFIG.read_text(encoding="utf-8").replace("timeout = 300", "timeout = 5")
+    monkeypatch.setattr(course, "CONFIG", tmp_path / course.CONFIG.name)
+    course.CONFIG.write_text(settings, encoding="utf-8")
+    with small_walkthrough(tmp_path / "source"):
+        endless = "import time\n\ndef double(x):\n    while True:\n        time.sleep(1)"
+        hand_in(tmp_path / "work", "ada", reference(), answered("double", endless))
+        checks = grade(tmp_path / "work", tmp_path / "out", uncontained=True)
+    assert [(check.outcome, check.points) for check in checks] == [(Outcome.TIMED_OUT, 0), (Outcome.PASSED, 1)]
+    assert checks[0].message.startswith("took too long")
 
 
 def test_every_student_gets_feedback(graded: Graded) -> None:

@@ -26,7 +26,7 @@ from grader.core.sandbox.limits import Limits
 from grader.core.settings import CannotGrade, Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab.processes import descendants
-from grader.selftest import faulty
+from grader.selftest import LONG, faulty
 from grader.selftest.dask_processes import DaskProcesses
 from grader.selftest.faulty import Trap, survivors
 from grader.selftest.submissions import ATTENTION, SEES_LATER_TOKENS, edited, write_folder
@@ -114,6 +114,7 @@ def test_a_worker_with_another_grader_is_named(executor: Executor, monkeypatch: 
 # ── What is killed on the way ───────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.skipif(not LONG, reason="starts a cluster of its own with three workers: with GRADER_LONG=1")
 def test_workers_that_go_lose_nothing_and_leave_nothing(
     tmp_path: Path, expected: Callable[[Submission], dict[str, Any]]
 ) -> None:
@@ -142,22 +143,17 @@ def test_workers_that_go_lose_nothing_and_leave_nothing(
     assert of == {submission.id: expected(submission) for submission in handed_in}
 
 
-def test_a_task_that_takes_its_workers_along_is_known(tmp_path: Path) -> None:
+def test_a_first_worker_is_waited_for_and_a_task_that_takes_its_workers_along_is_known(tmp_path: Path) -> None:
     """After four, as dask has it; here after one."""
     with (
         DaskProcesses(tmp_path, environment={"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}) as dask,
         open_executor(dask.address, 1) as executor,
     ):
-        dask.start_worker()
-        assert isinstance(executor.submit(faulty.die).exception(60), executor.killers)
-
-
-def test_a_command_that_comes_before_the_workers_says_that_it_waits(tmp_path: Path) -> None:
-    with DaskProcesses(tmp_path) as dask, open_executor(dask.address, 1) as executor:
         assert executor.notice == f"{dask.address}: no worker yet; waiting for one."
         future = executor.submit(os.getpid)
         worker = dask.start_worker()
         assert future.result(60) == worker.pid
+        assert isinstance(executor.submit(faulty.die).exception(60), executor.killers)
 
 
 @contextmanager

@@ -16,11 +16,11 @@ import pytest
 from grader.core.results.database import LEDGER
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.decisions.file import files_in, read
-from grader.selftest import exports
+from grader.selftest import LONG, exports
 from grader.selftest.exports import PACKS, Someone, gradebook, worksheet, worksheet_in, write_zip
 from grader.selftest.second_opinion import EXCUSED, Grades, check_cells, second_opinion, uploaded
 from grader.selftest.submissions import ATTENTION, write_folder
-from grader.selftest.term import LONG, command, run, with_policy
+from grader.selftest.term import command, run, with_policy
 
 POLICY = """\
 due = 2026-10-02T20:00:00Z

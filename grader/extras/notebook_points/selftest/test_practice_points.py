@@ -47,8 +47,3 @@ def test_a_file_that_is_something_else_is_named(tmp_path: Path, text: str, probl
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match=rf"grades\.csv: not a list of checks .*{problem}.*Give the checks\.csv"):
         read_practice(path, 10)
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"gone\.csv: No such file or directory\. Give the checks\.csv"):
-        read_practice(tmp_path / "gone.csv", 10)
