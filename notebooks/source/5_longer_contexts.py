@@ -5,9 +5,8 @@
 # nothing crashes; the model just talks nonsense. This notebook finds out why, and derives the remedies.
 #
 # One question sorts them all: *how often does a pair turn within the length that training saw?* Here are five pairs, of base 20,
-# below each word of a sentence. [Train on less](#sentence?trained=6), and more of them are lost; [on all of
-# it](#sentence?trained=21), and none is. Or [slow down](#sentence?trained=13&slower=yes) those alone that need it: that is where
-# this notebook ends.
+# below each word. [Train on less](#sentence?trained=6), and more of them are lost; [on all of it](#sentence?trained=21), and
+# none is. [Slow down](#sentence?trained=13&slower=yes) those alone that need it, and this notebook has reached its end.
 #
 # <!-- touch: sentence -->
 

@@ -1182,9 +1182,7 @@ for name, end in {"PI 8k": 3, "YaRN 8k": 3, "PI 32k": 7, "YaRN 64k": 10, "YaRN 1
     assert LARGE[name][:end] == sorted(LARGE[name][:end], reverse=True), "Up to the reach the loss does not rise."
 
 # %% [markdown] lang="en"
-# Up to the reach nothing breaks. A quarter past 8k, the perplexity is 8.07 in place of 3.34 with PI, and 6.05 in place
-# of 3.36 with YaRN. And a larger factor has a price in short texts: at 2k, YaRN 8k has 3.92, YaRN 128k 4.21. (Their fine-tuning
-# differs, too.)
+# Up to the reach nothing breaks. (A larger factor has a price in short texts: at 2k, YaRN 8k has 3.92, YaRN 128k 4.21.)
 #
 # ## What does not follow
 #
@@ -1195,8 +1193,7 @@ for name, end in {"PI 8k": 3, "YaRN 8k": 3, "PI 32k": 7, "YaRN 64k": 10, "YaRN 1
 # **Next:** [notebook 7](7_alibi_and_nope.ipynb) looks into the two codes that use no angles at all.
 
 # %% [markdown] lang="zh"
-# 在够得到的长度之内，什么也没坏。只比 8k 远四分之一，困惑度就从 3.34 变成 8.07（PI），从 3.36 变成 6.05（YaRN）。
-# 因子越大，短文本也越吃亏：在 2k 处，YaRN 8k 是 3.92，YaRN 128k 是 4.21。（两者的微调也不同。）
+# 在够得到的长度之内，什么也没坏。（因子越大，短文本越吃亏：在 2k 处，YaRN 8k 是 3.92，YaRN 128k 是 4.21。）
 #
 # ## 不能由此推出什么
 #

@@ -17,7 +17,7 @@ import math
 import matplotlib.pyplot as plt
 import torch
 from checks import close, quiet
-from figures import BLACK, BLUE, GREEN, VERMILION, headline, name_lines, point, use_style
+from figures import BLACK, BLUE, GREEN, VERMILION, headline, name_lines, use_style
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -368,16 +368,8 @@ with quiet():
 # large sees nothing new in $2L$. ALiBi stands long texts **because it hardly looks at their far parts**, as its authors
 # say ([appendix B](https://arxiv.org/abs/2108.12409v2)).
 #
-# Two measures of the price. Left, the number of tokens that a head effectively sees: $e^{\text{entropy}}$ of its
-# weights, which is $n$ if $n$ tokens share the weight evenly. Right, how much higher, by $x$, than all others a *single* token
-# at distance $D$, the first of the text, must score to get half of the weight: $e^{x - \rho_h D}$ must equal
-# the sum of all others' weights, so
-#
-# $$
-# x = \rho_h D + \ln \sum_{j=0}^{D-1} e^{-\rho_h j} ,
-# $$
-#
-# and without a bias $\ln D$.
+# The price is the number of tokens that a head effectively sees: $e^{\text{entropy}}$ of its
+# weights, which is $n$ if $n$ tokens share the weight evenly.
 
 # %% [markdown] lang="zh"
 # ## 它为什么撑得住，又付出了什么
@@ -394,15 +386,7 @@ with quiet():
 # token 上训练过，而 $\rho_h L$ 很大，到了 $2L$ 它也看不到什么新东西。ALiBi 撑得住长文本，**是因为它几乎不看远处**，
 # 作者自己也这么说（[附录 B](https://arxiv.org/abs/2108.12409v2)）。
 #
-# 代价可以用两种方式来量。左图是一个头实际上看到多少个 token：取权重的 $e^{\text{熵}}$，如果 $n$ 个 token 平分权重，它就是 $n$。
-# 右图是距离 $D$ 处的*单独*一个 token（文本的第一个），得分要比其他所有 token 高出多少，记为 $x$，才能拿到一半的权重：
-# $e^{x - \rho_h D}$ 必须等于其他所有权重之和，所以
-#
-# $$
-# x = \rho_h D + \ln \sum_{j=0}^{D-1} e^{-\rho_h j} ,
-# $$
-#
-# 没有偏置时就是 $\ln D$。
+# 代价是一个头实际上看到多少个 token：取权重的 $e^{\text{熵}}$，如果 $n$ 个 token 平分权重，它就是 $n$。
 
 # %%
 lengths = [2**power for power in range(2, 13)]
@@ -418,39 +402,24 @@ def tokens_seen(slope: float, length: int) -> float:
     return (-(log_weights.exp() * log_weights).sum(-1)).exp().mean().item()
 
 
-def price(slope: float, distance: Tensor) -> Tensor:
-    """How much higher a token at some distances must score to get half of the weight."""
-    others = torch.exp(-slope * torch.arange(int(distance.max()))).cumsum(0)  # the sums up to each distance
-    return slope * distance + others[distance - 1].log()
-
-
-figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.0))
-back = torch.arange(1, 4097)
+figure, axes = plt.subplots(figsize=(5.0, 3.0))
 for name, slope, color, style in heads:
-    left.plot(lengths, [tokens_seen(slope, length) for length in lengths], color=color, linestyle=style, label=name)
-    label = "" if slope == 1 / 2 else name
-    right.plot(back, price(slope, back), color=color, linestyle=style, label=label)
-left.set(xlabel="tokens in the text", ylabel="tokens seen")
-left.set_xscale("log", base=2)
-left.set_yscale("log", base=2)
-left.set_xticks([4, 64, 1024, 4096], [4, 64, 1024, 4096])
-left.set_yticks([4, 64, 1024, 4096], [4, 64, 1024, 4096])
-right.set(xlabel="distance D", ylabel="score for half the weight", ylim=(0, 30), xticks=[0, 1024, 2048, 3072, 4096])
-free, flat = price(0.0, back)[-1], price(1 / 256, back)[-1]
-widest = tokens_seen(1 / 256, 4096)
-cost = f"to look 4096 back takes a score {flat:.0f} higher, without a bias {free:.0f}"
-headline(figure, f"The flattest head sees {widest:.0f} of 4096 tokens;\n{cost}")
-point(right, "slope 1/2", (60, 30), (0, 3), VERMILION, line=False)
-name_lines(left, right)
+    axes.plot(lengths, [tokens_seen(slope, length) for length in lengths], color=color, linestyle=style, label=name)
+axes.set(xlabel="tokens in the text", ylabel="tokens seen")
+axes.set_xscale("log", base=2)
+axes.set_yscale("log", base=2)
+axes.set_xticks([4, 64, 1024, 4096], [4, 64, 1024, 4096])
+axes.set_yticks([4, 64, 1024, 4096], [4, 64, 1024, 4096])
+headline(figure, f"The flattest head sees {tokens_seen(1 / 256, 4096):.0f} of 4096 tokens")
+name_lines(axes)
 plt.show()
 
 # %% [markdown] lang="en"
-# With a bias the price rises in proportion to the distance, without one only like a logarithm. What does not follow: that a
-# model cannot use a fact that is far back. Several layers can hand it on.
+# What does not follow: that a model cannot use a fact that is far back. Several layers can hand it on.
 #
 # ## NoPE: let them count
 #
-# In notebook 0 a model with no code at all, the black curves, read its absolute position $n$ off the share $1/(n + 1)$ of the
+# In notebook 0 a model with no code at all, the black curve, read its absolute position $n$ off the share $1/(n + 1)$ of the
 # first token. Can it also look at *distances*? Suppose a first layer has written $(n, 1)$ into each token. Let one head have the
 # query $(-\rho m,\, \rho)$ and the key $(1,\, n)$, both linear in it. The dot product is
 #
@@ -461,13 +430,13 @@ plt.show()
 # **ALiBi, out of nothing but counting.** [Kazemnejad et
 # al., 2023, section 5](https://arxiv.org/abs/2305.19466v2) prove both steps (theorems 1 and 2). That a network *can* do it does
 # not say that it does. On small tasks of reasoning and arithmetic it carried over to longer inputs better than sinusoids, RoPE
-# and ALiBi; as a language model it breaks beyond some length, its attention spreads as the black curve on the left does, and it helps
+# and ALiBi; as a language model it breaks beyond some length, as its attention spreads like the black curve, and it helps
 # to sharpen each head by a temperature of its own ([Wang et al., 2024](https://arxiv.org/abs/2404.12224)).
 #
 # **Next:** [notebook 8](8_models_of_2026.ipynb) looks at what the models of 2026 make of all this.
 
 # %% [markdown] lang="zh"
-# 有偏置时，代价与距离成正比；没有偏置时，只像对数那样增长。由此并不能推出模型用不上远处的事：可以由几层接力传过来。
+# 由此并不能推出模型用不上远处的事：可以由几层接力传过来。
 #
 # ## NoPE：让模型自己数
 #
@@ -480,7 +449,7 @@ plt.show()
 #
 # **仅凭数数，就得到了 ALiBi。**[Kazemnejad 等，2023，第 5 节](https://arxiv.org/abs/2305.19466v2)证明了这两步（定理 1 和 2）。
 # 网络*能*做到，不等于它真的这样做。在一些小型的推理和算术任务上，它推广到更长输入的能力胜过正弦、RoPE 和 ALiBi；作为语言模型，
-# 超过某个长度它也会失灵：注意力越摊越开，就像左图里的黑线；给每个头一个自己的温度，让注意力变尖，
+# 超过某个长度它也会失灵：注意力越摊越开，就像图里的黑线；给每个头一个自己的温度，让注意力变尖，
 # 会有帮助（[Wang 等，2024](https://arxiv.org/abs/2404.12224)）。
 #
 # **下一节：**[第 8 节](8_models_of_2026.ipynb)看 2026 年的模型拿这些做了什么。

@@ -495,12 +495,11 @@ assert 360 * 16 / slow < 1 / 5
 # had texts of $w$ tokens. After $\ell$ such layers a token can have heard of $\ell\,(w - 1)$ tokens back.
 # gpt-oss has such a layer, with $w = 128$, before each layer that sees everything
 # ([configuration](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_oss/configuration_gpt_oss.py)),
-# Gemma 4 has five of them, or four in E2B, with $w = 512$ (E2B, E4B) or $1024$ (26B, 31B; [its makers'
-# code](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py)). Such layers can have a
-# base of their own: 10,000 in Gemma 4 and in [DeepSeek-V4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/configuration_deepseek_v4.py).
+# Gemma 4 has five of them, or four in E2B, with $w = 512$ (E2B, E4B) or $1024$ (26B, 31B) and a base of their own ([its makers'
+# code](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py)).
 #
 # **A sink.** Softmax must give away all of its weight, also where a head finds nothing. Trained models put what is left over
-# on the first tokens. A window that drops these breaks the model, and keeping the first four mends it ([Xiao et
+# on the first tokens, and a window that drops these breaks the model ([Xiao et
 # al., 2023](https://arxiv.org/abs/2309.17453)). gpt-oss has a learned logit $z$ for each head, which takes
 # weight and gives no value
 # ([`eager_attention_forward`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_oss/modeling_gpt_oss.py)):
@@ -526,11 +525,10 @@ assert 360 * 16 / slow < 1 / 5
 # 叠 $\ell$ 层这样的层，一个 token 最多能听说 $\ell\,(w - 1)$ 个 token 之前的事。gpt-oss 在每个能看全文的层之前有一层
 # $w = 128$ 的窗口
 # （[配置](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_oss/configuration_gpt_oss.py)），
-# Gemma 4 有五层，E2B 是四层；E2B 和 E4B 的 $w = 512$，26B 和 31B 的 $w = 1024$（[官方代码](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py)）。这样的层可以有自己的底数：
-# Gemma 4 和 [DeepSeek-V4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/configuration_deepseek_v4.py) 里是 10,000。
+# Gemma 4 有五层，E2B 是四层；E2B 和 E4B 的 $w = 512$，26B 和 31B 的 $w = 1024$，另有自己的底数（[官方代码](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py)）。
 #
 # **汇点**（attention sink，也译“注意力汇聚”“注意力沉没”）：softmax 必须把权重全部分出去，哪怕一个头什么也没找到。训练好的模型会把多余的权重放在最前面的几个 token 上。窗口把它们丢掉，
-# 模型就坏了；留下最前面的四个，就好了（[Xiao 等，2023](https://arxiv.org/abs/2309.17453)）。gpt-oss 的每个头有一个
+# 模型就坏了（[Xiao 等，2023](https://arxiv.org/abs/2309.17453)）。gpt-oss 的每个头有一个
 # 学出来的 logit $z$，它占权重，却不给值
 # （[`eager_attention_forward`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_oss/modeling_gpt_oss.py)）：
 #
@@ -840,54 +838,20 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
 IN_CHUNKS = {"Llama 4 Scout"}  # its rotating layers see no distance beyond training, however long the text
 
 # %% [markdown] lang="en"
-# <details><summary>Sources</summary>
-#
-# - Llama 3.1: [the makers' code](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama3/model.py) and
-#   [section 3.2](https://arxiv.org/abs/2407.21783v3).
-# - Llama 4 Scout: its makers' [settings](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/args.py),
-#   [code](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/model.py) and
-#   [card](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/MODEL_CARD.md), which says ten million; chunks of 8,192
-#   tokens: [its configuration](https://github.com/AMD-AGI/Primus/pull/165).
-# - Qwen3: factor and lengths in [its makers' guide](https://github.com/QwenLM/Qwen3/blob/7a2f61ffc7a20d47efcd2bf97f6f2bf52729042e/docs/source/inference/transformers.md),
-#   for those who ask for YaRN; the base in [a correction of vLLM's guide](https://github.com/vllm-project/vllm-ascend/issues/5201).
-# - DeepSeek-V3: [the makers' code](https://github.com/deepseek-ai/DeepSeek-V3/blob/9b4e9788e4a3a731f7567338ed15d3ec549ce03b/inference/model.py). 64 features
-#   rotate beside 128 that do not; its factor goes into the logits, not into the tables: hence the 1.0.
-# - DeepSeek-V4: factor and length from its `config.json`, [quoted here](https://github.com/NVIDIA-NeMo/Automodel/pull/2103), the rest from
-#   transformers 5.23.0. 64 of 512 features rotate; the base is that of the layers that look beyond their window.
-# - gpt-oss: [the makers' code](https://github.com/openai/gpt-oss/blob/7b583341fe16729127f6d5b94a7b09ccae97e1a1/gpt_oss/torch/model.py), which
-#   does not round the ends of the ramp; the advertised length is that of transformers.
-# - Gemma 4: [the makers' code](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py).
-#   [Its page](https://ai.google.dev/gemma/docs/core) says 256K for
-#   31B and 26B, 128K for E2B and E4B (the 131,072 of transformers is a default), and not how long its texts were.
-#
-# </details>
+# (The figure below names the source of each. Qwen3 has YaRN for those who ask for it. DeepSeek-V3's factor goes into the
+# logits, not into the tables: hence the 1.0. Ten million is what the
+# [card](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/MODEL_CARD.md) of
+# Llama 4 Scout says, and 256K [Gemma's page](https://ai.google.dev/gemma/docs/core), which does not tell how long its texts were;
+# E2B and E4B have 128K.)
 #
 # **Predict before you run on.** Which of these keep every pair on angles that training showed, up to the advertised
 # length? The reach is that of notebook 5: the length at which the first pair comes
 # to an angle that it never saw *while the frequencies were those of training*, before any fine-tuning with the new ones.
 
 # %% [markdown] lang="zh"
-# <details><summary>出处</summary>
-#
-# - Llama 3.1：[官方代码](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama3/model.py)和
-#   [3.2 节](https://arxiv.org/abs/2407.21783v3)。
-# - Llama 4 Scout：官方的[设置](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/args.py)、
-#   [代码](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/model.py)和
-#   [模型卡](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/MODEL_CARD.md)，一千万就出自模型卡；
-#   8,192 个 token 一块：[它的配置](https://github.com/AMD-AGI/Primus/pull/165)。
-# - Qwen3：因子和长度见[官方说明](https://github.com/QwenLM/Qwen3/blob/7a2f61ffc7a20d47efcd2bf97f6f2bf52729042e/docs/source/inference/transformers.md)，
-#   要用 YaRN 的人自己加上；底数见[对 vLLM 说明的一处更正](https://github.com/vllm-project/vllm-ascend/issues/5201)。
-# - DeepSeek-V3：[官方代码](https://github.com/deepseek-ai/DeepSeek-V3/blob/9b4e9788e4a3a731f7567338ed15d3ec549ce03b/inference/model.py)。
-#   旋转的 64 个特征旁边还有 128 个不旋转；它的因子放进 logit，不放进表里，所以写的是 1.0。
-# - DeepSeek-V4：因子和长度出自它的 `config.json`，[这里有引用](https://github.com/NVIDIA-NeMo/Automodel/pull/2103)，其余是 transformers 5.23.0
-#   的默认值。512 个特征里旋转 64 个；底数属于看得到窗口以外的那些层。
-# - gpt-oss：[官方代码](https://github.com/openai/gpt-oss/blob/7b583341fe16729127f6d5b94a7b09ccae97e1a1/gpt_oss/torch/model.py)，斜坡的两端不取整；
-#   宣传的长度出自 transformers。
-# - Gemma 4：[官方代码](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py)。
-#   [它的页面](https://ai.google.dev/gemma/docs/core)说 31B 和 26B 是 256K，E2B 和 E4B 是 128K
-#   （transformers 里的 131,072 只是默认值），没有说训练文本有多长。
-#
-# </details>
+# （下面的图里有每个模型的出处。Qwen3 的 YaRN 由需要的人自己加上。DeepSeek-V3 的因子放进 logit，不放进表里，所以写的是 1.0。一千万出自 Llama 4 Scout 的
+# [模型卡](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/MODEL_CARD.md)，
+# 256K 出自 [Gemma 的页面](https://ai.google.dev/gemma/docs/core)，那里没有说训练文本有多长；E2B 和 E4B 是 128K。）
 #
 # **先预测，再往下跑**：直到宣传的长度，哪些模型能让每一对都停留在训练见过的角度上？“够到”的意思与第 5 节相同：
 # *频率还是训练时的频率*、还没有用新频率微调的时候，从没见过的角度第一次出现在哪个长度。
@@ -1178,7 +1142,7 @@ assert round(WINDOW * 2 ** (20 / 31), -2) == 12_800  # where pair 20, the first 
 # | train a model | Take a base above the whole band for the longest text you will train on. If it is to read further, leave some features or some layers unrotated; at the trained length it matters little, and reports differ. | the figure “How large a base”; [Men et al.](https://arxiv.org/abs/2405.14591v1); [Yang et al.](https://arxiv.org/abs/2501.18795v2); [Barbero et al.](https://arxiv.org/abs/2410.06205); [Khan et al.](https://arxiv.org/abs/2603.11611v1) |
 # | read two to eight times as far | YaRN, as it is or with some training. PI needs the training. Then ask for something that stands far back: a low loss does not show that it is found. | [notebook 6](6_train_short_test_long.ipynb); [YaRN, table 1](https://arxiv.org/abs/2309.00071v2) |
 # | serve a model beyond its length | Set `rope_parameters` as its makers say, with a factor no larger than your texts need. | [vLLM](https://docs.vllm.ai/en/stable/features/context_extension/) |
-# | port a checkpoint | Find out its layout. If yours differs, reorder queries and keys with their biases and norms. Compare scores with the original at several distances. | [notebook 3](3_three_implementations.ipynb) |
+
 
 # %% [markdown] lang="zh" short=true
 # ## 我该怎么做？
@@ -1188,7 +1152,7 @@ assert round(WINDOW * 2 ** (20 / 31), -2) == 12_800  # where pair 20, the first 
 # | 训练一个模型 | 底数要高过训练时最长文本处的整条带。如果还要读得更远，就留下一些特征或一些层不旋转；在训练长度之内，这影响不大，各家的结果也不一样。 | “底数多大”那幅图；[Men 等](https://arxiv.org/abs/2405.14591v1)；[Yang 等](https://arxiv.org/abs/2501.18795v2)；[Barbero 等](https://arxiv.org/abs/2410.06205)；[Khan 等](https://arxiv.org/abs/2603.11611v1) |
 # | 读到两倍至八倍远 | 用 YaRN，不训练或稍加训练都行；PI 非训练不可。然后问它一件写在很前面的事：损失低，并不说明它找得到。 | [第 6 节](6_train_short_test_long.ipynb)；[YaRN，表 1](https://arxiv.org/abs/2309.00071v2) |
 # | 部署时读到训练长度之外 | 照作者说的写 `rope_parameters`，因子够你的文本用就好。 | [vLLM](https://docs.vllm.ai/en/stable/features/context_extension/) |
-# | 移植检查点 | 先弄清它的排布。如果与你的不同，就重排查询和键，连同它们的偏置和归一化。再在几个不同的距离上，与原来的实现比较得分。 | [第 3 节](3_three_implementations.ipynb) |
+
 
 # %% [markdown] lang="en" short=true
 # No code wins everywhere. But you can now read any of them in a program, say what it computes, and
