@@ -1146,7 +1146,7 @@ show_table(
 # its $c^2 \approx 1 + 0.2 \ln s$ is that of a head with $\sigma^2 = 5$. Where few keys hold all the weight, the sums above are
 # their largest terms, and $H \approx \ln n - c^2 (\max x - \bar x)$: then $c^2$ has to grow like $\ln n$ itself
 # ([Su, 2022](https://kexue.fm/archives/9034)), $c^2 = \ln (s L) / \ln L = 1 + \ln s / \ln L$. All three are the logarithm of the length;
-# only its slope is in dispute.
+# only its slope is in dispute. In the table below the square root brings the entropy back, YaRN goes further, $\ln n$ not so far.
 
 # %% [markdown] lang="zh"
 # ## 为什么要温度，为什么是这个数？
@@ -1171,6 +1171,7 @@ show_table(
 # 如果权重集中在少数几个键上，上面的和就约等于其中最大的一项，
 # 于是 $H \approx \ln n - c^2 (\max x - \bar x)$：这时 $c^2$ 就要像 $\ln n$ 那样增长（[苏剑林，2022](https://kexue.fm/archives/9034)），
 # $c^2 = \ln (s L) / \ln L = 1 + \ln s / \ln L$。三者都是长度的对数，有争议的只是斜率。
+# 下表里，平方根让熵回到原处，YaRN 过头一点，$\ln n$ 还差一些。
 
 # %%
 SPREAD = 5.0  # the variance of the logits

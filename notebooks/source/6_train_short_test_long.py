@@ -891,8 +891,7 @@ print("All eight hold for each of the three seeds.")
 # %% [markdown] lang="en"
 # ## What each scaling costs
 #
-# - **PI** meets no new angle, and is bad from the first characters on: the last one looks like an eighth of a step
-#   away.
+# - **PI** meets no new angle, and is bad from the first characters on: the one before looks an eighth of a step away.
 # - **NTK-aware** starts well and breaks before 512. Pair $i$ is slowed by $8^{i/7}$, so pair 3 runs out of seen
 #   angles at 156 characters, and only the last one lasts to 512.
 # - **Dynamic** is the trained model itself within the window. Beyond it, $s = l/L$ is the bare minimum: at 200 to 300

@@ -270,13 +270,11 @@ with quiet():
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en"
-# (Of the Falcon models, only the RW ones have ALiBi.)
-#
 # ## One row is enough
 #
 # BLOOM and the authors' own code add $+\rho_h\, n$: positive, the same for all queries, nothing about $m$. "Shouldn't they be
-# negative?" ([asked here](https://github.com/ofirpress/attention_with_linear_biases/issues/9)). Add one number
-# $c$ to all scores of a row:
+# negative?" ([asked here](https://github.com/ofirpress/attention_with_linear_biases/issues/9)). (Of the Falcon models, only the RW
+# ones have ALiBi.) Add one number $c$ to all scores of a row:
 #
 # $$
 # \frac{e^{S_n + c}}{\sum_j e^{S_j + c}} = \frac{e^c\, e^{S_n}}{e^c \sum_j e^{S_j}} = \frac{e^{S_n}}{\sum_j e^{S_j}} .
@@ -287,12 +285,10 @@ with quiet():
 # serves all queries.
 
 # %% [markdown] lang="zh"
-# （Falcon 系列里，只有 RW 模型用 ALiBi。）
-#
 # ## 一行就够了
 #
 # BLOOM 和作者自己的代码加的是 $+\rho_h\, n$：是正的，对所有查询都一样，与 $m$ 无关。
-# “不应该是负的吗？”（[在这里有人问](https://github.com/ofirpress/attention_with_linear_biases/issues/9)）给一行的所有得分加上同一个数 $c$：
+# “不应该是负的吗？”（[在这里有人问](https://github.com/ofirpress/attention_with_linear_biases/issues/9)）（Falcon 系列里，只有 RW 模型用 ALiBi。）给一行的所有得分加上同一个数 $c$：
 #
 # $$
 # \frac{e^{S_n + c}}{\sum_j e^{S_j + c}} = \frac{e^c\, e^{S_n}}{e^c \sum_j e^{S_j}} = \frac{e^{S_n}}{\sum_j e^{S_j}} .
@@ -429,7 +425,7 @@ plt.show()
 #
 # **ALiBi, out of nothing but counting.** [Kazemnejad et
 # al., 2023, section 5](https://arxiv.org/abs/2305.19466v2) prove both steps (theorems 1 and 2). That a network *can* do it does
-# not say that it does. On small tasks of reasoning and arithmetic it carried over to longer inputs better than sinusoids, RoPE
+# not say that it does. On small tasks of reasoning and arithmetic NoPE carried over to longer inputs better than sinusoids, RoPE
 # and ALiBi; as a language model it breaks beyond some length, as its attention spreads like the black curve, and it helps
 # to sharpen each head by a temperature of its own ([Wang et al., 2024](https://arxiv.org/abs/2404.12224)).
 #
@@ -448,7 +444,7 @@ plt.show()
 # $$
 #
 # **仅凭数数，就得到了 ALiBi。**[Kazemnejad 等，2023，第 5 节](https://arxiv.org/abs/2305.19466v2)证明了这两步（定理 1 和 2）。
-# 网络*能*做到，不等于它真的这样做。在一些小型的推理和算术任务上，它推广到更长输入的能力胜过正弦、RoPE 和 ALiBi；作为语言模型，
+# 网络*能*做到，不等于它真的这样做。在一些小型的推理和算术任务上，NoPE 推广到更长输入的能力胜过正弦、RoPE 和 ALiBi；作为语言模型，
 # 超过某个长度它也会失灵：注意力越摊越开，就像图里的黑线；给每个头一个自己的温度，让注意力变尖，
 # 会有帮助（[Wang 等，2024](https://arxiv.org/abs/2404.12224)）。
 #

@@ -354,12 +354,10 @@ with quiet():
 # text token has the same number on all axes, so text is rotated as by plain RoPE. After an image, text goes on at the
 # largest number so far plus 1: an image of 16 by 16 patches costs 256 tokens, but moves what follows by 16 positions only.
 #
-# Which pair follows which axis? Qwen2-VL has **blocks**: the 16 fastest of its 64 pairs for time, 24 for rows, and the
-# 24 slowest for columns ([its
+# Which pair follows which axis? Qwen2-VL has **blocks**, the fastest pairs for time and the slowest for columns ([its
 # code](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen2_vl/modeling_qwen2_vl.py)).
 # In Qwen3-VL the axes **take turns**, pair after pair
-# ([`recomposition_frequencies`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen3_vl/modeling_qwen3_vl.py)):
-# with 24, 20 and 20 pairs, the turns end after 60, and time has the rest.
+# ([`recomposition_frequencies`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen3_vl/modeling_qwen3_vl.py)).
 
 # %% [markdown] lang="zh"
 # ## 同时有几个位置：图像
@@ -373,10 +371,9 @@ with quiet():
 # 这就是 **M-RoPE**（[Qwen2-VL，2.1 节](https://arxiv.org/abs/2409.12191v2)）。文字 token 在各轴上的数相同，所以
 # 文字的旋转与普通 RoPE 一样。图像之后，文字从目前最大的数加 1 接着排：16 乘 16 块的图像要花 256 个 token，却只让后文移动 16 个位置。
 #
-# 哪一对跟随哪个轴？Qwen2-VL 用**分块**：64 对里最快的 16 对归时间，24 对归行，最慢的 24 对归列
+# 哪一对跟随哪个轴？Qwen2-VL 用**分块**，最快的归时间，最慢的归列
 # （[它的代码](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen2_vl/modeling_qwen2_vl.py)）。Qwen3-VL 里各轴**轮流**，一对接一对
-# （[`recomposition_frequencies`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen3_vl/modeling_qwen3_vl.py)）：
-# 三个轴各有 24、20、20 对，轮流到第 60 对为止，剩下的归时间。
+# （[`recomposition_frequencies`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen3_vl/modeling_qwen3_vl.py)）。
 
 # %%
 BLOCKS, TURNS = (16, 24, 24), (24, 20, 20)  # pairs for time, rows, columns: Qwen2-VL, Qwen3-VL
@@ -838,23 +835,22 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
 IN_CHUNKS = {"Llama 4 Scout"}  # its rotating layers see no distance beyond training, however long the text
 
 # %% [markdown] lang="en"
-# (The figure below names the source of each. Qwen3 has YaRN for those who ask for it. DeepSeek-V3's factor goes into the
+# The figure below names the source of each. Qwen3 has YaRN for those who ask for it. DeepSeek-V3's factor goes into the
 # logits, not into the tables: hence the 1.0. Ten million is what the
 # [card](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/MODEL_CARD.md) of
 # Llama 4 Scout says, and 256K [Gemma's page](https://ai.google.dev/gemma/docs/core), which does not tell how long its texts were;
-# E2B and E4B have 128K.)
+# E2B and E4B have 128K.
 #
 # **Predict before you run on.** Which of these keep every pair on angles that training showed, up to the advertised
-# length? The reach is that of notebook 5: the length at which the first pair comes
-# to an angle that it never saw *while the frequencies were those of training*, before any fine-tuning with the new ones.
+# length? (The reach is that of notebook 5, as long as the frequencies were *those of training*, before any fine-tuning with the
+# new ones.)
 
 # %% [markdown] lang="zh"
-# （下面的图里有每个模型的出处。Qwen3 的 YaRN 由需要的人自己加上。DeepSeek-V3 的因子放进 logit，不放进表里，所以写的是 1.0。一千万出自 Llama 4 Scout 的
+# 下面的图里有每个模型的出处。Qwen3 的 YaRN 由需要的人自己加上。DeepSeek-V3 的因子放进 logit，不放进表里，所以写的是 1.0。一千万出自 Llama 4 Scout 的
 # [模型卡](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/MODEL_CARD.md)，
-# 256K 出自 [Gemma 的页面](https://ai.google.dev/gemma/docs/core)，那里没有说训练文本有多长；E2B 和 E4B 是 128K。）
+# 256K 出自 [Gemma 的页面](https://ai.google.dev/gemma/docs/core)，那里没有说训练文本有多长；E2B 和 E4B 是 128K。
 #
-# **先预测，再往下跑**：直到宣传的长度，哪些模型能让每一对都停留在训练见过的角度上？“够到”的意思与第 5 节相同：
-# *频率还是训练时的频率*、还没有用新频率微调的时候，从没见过的角度第一次出现在哪个长度。
+# **先预测，再往下跑**：直到宣传的长度，哪些模型能让每一对都停留在训练见过的角度上？（“够到”的意思与第 5 节相同，按*训练时的频率*算，不计用新频率做过的微调。）
 
 # %%
 reached, rows = {}, {}
@@ -1024,11 +1020,12 @@ assert one["as trained"] > 0.7 > one["all but four stopped"] > 0.55 > 0.05 > one
 assert two["PI, factor 2"] > 0.4 > 3 * one["PI, factor 2"]
 
 # %% [markdown] lang="en"
-# Stop the 12 slow pairs, and it looks as before; stop the 20 fast ones, and it is lost. And *PI makes it look two back*: at half
-# the speed, two steps look like one. That is why PI needs training.
+# Stop the 12 slow pairs, and it looks as before; stop the 20 fast ones, and it is lost. The four fastest alone do most of the
+# work. And *PI makes it look two back*: at half the speed, two steps look like one. That is why PI needs training.
 
 # %% [markdown] lang="zh"
-# 停住 12 个低频对，它照看不误；停住 20 个高频对，它就找不到了。而 *PI 让它看往前两个*：速度减半，两步看上去就像一步。所以 PI 要训练。
+# 停住 12 个低频对，它照看不误；停住 20 个高频对，它就找不到了。最快的四对几乎做完了全部的事。
+# 而 *PI 让它看往前两个*：速度减半，两步看上去就像一步。所以 PI 要训练。
 
 
 # %%
