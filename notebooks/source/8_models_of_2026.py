@@ -105,7 +105,7 @@ assert 187 < slowest < 189 < 200  # what the text says
 # %% [markdown] lang="en"
 # ## Layers without positions, and a temperature
 #
-# In Llama 4 three layers rotate, looking at most 8,192 tokens back, and the fourth does not and sees everything:
+# In Llama 4 three layers of four rotate, looking at most 8,192 tokens back; the fourth does not, and sees everything:
 # `no_rope_layers`, or iRoPE ([its
 # configuration](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/configuration_llama4.py)).
 # [Yang et al., 2025](https://arxiv.org/abs/2501.18795v2) found such a hybrid better on long tasks, and competitive on short ones.
@@ -610,8 +610,8 @@ with quiet():
 # ## How large a base, how long a text?
 #
 # Notebook 4 found the first distance at which a key that resembles the query scores *lower* than a random one on average:
-# where $\sum_i \cos \Delta \theta_i$ falls below zero. [Men et al., 2024](https://arxiv.org/abs/2405.14591v1) ask for a
-# length, which bases have no such distance. The first distance of loss does *not* grow steadily with the
+# where $\sum_i \cos \Delta \theta_i$ falls below zero. [Men et al., 2024](https://arxiv.org/abs/2405.14591v1) ask
+# which bases have no such distance within a length. The first distance of loss does *not* grow steadily with the
 # base: between the smallest base without loss and the largest with loss lies a **band** in which both occur.
 
 # %% [markdown] lang="zh"
@@ -835,7 +835,7 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
 IN_CHUNKS = {"Llama 4 Scout"}  # its rotating layers see no distance beyond training, however long the text
 
 # %% [markdown] lang="en"
-# The figure below names the source of each. Qwen3 has YaRN for those who ask for it. DeepSeek-V3's factor goes into the
+# In the handbook, the figure below names the source of each. Qwen3 has YaRN for those who ask for it. DeepSeek-V3's factor goes into the
 # logits, not into the tables: hence the 1.0. Ten million is what the
 # [card](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/MODEL_CARD.md) of
 # Llama 4 Scout says, and 256K [Gemma's page](https://ai.google.dev/gemma/docs/core), which does not tell how long its texts were;
@@ -846,7 +846,7 @@ IN_CHUNKS = {"Llama 4 Scout"}  # its rotating layers see no distance beyond trai
 # new ones.)
 
 # %% [markdown] lang="zh"
-# 下面的图里有每个模型的出处。Qwen3 的 YaRN 由需要的人自己加上。DeepSeek-V3 的因子放进 logit，不放进表里，所以写的是 1.0。一千万出自 Llama 4 Scout 的
+# 每个模型的出处，在手册里的下图中。Qwen3 的 YaRN 由需要的人自己加上。DeepSeek-V3 的因子放进 logit，不放进表里，所以写的是 1.0。一千万出自 Llama 4 Scout 的
 # [模型卡](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/MODEL_CARD.md)，
 # 256K 出自 [Gemma 的页面](https://ai.google.dev/gemma/docs/core)，那里没有说训练文本有多长；E2B 和 E4B 是 128K。
 #
