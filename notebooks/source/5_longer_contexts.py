@@ -209,8 +209,7 @@ with quiet():
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en" short=true
-# This is a *necessary* condition and no promise of quality: known angles may come in new combinations. It is
-# enough to tell the remedies apart.
+# This is a *necessary* condition and no promise of quality: known angles may come in new combinations.
 #
 # ## Position interpolation
 #
@@ -224,7 +223,7 @@ with quiet():
 # so squeezing positions is slowing *every pair*, $i = 0, \dots, d/2 - 1$, by the same factor.
 
 # %% [markdown] lang="zh" short=true
-# 这只是一个*必要*条件，不保证质量：见过的角度也可能以没见过的组合出现。但已足以把各种办法区分开来。
+# 这只是一个*必要*条件，不保证质量：见过的角度也可能以没见过的组合出现。
 #
 # ## 位置插值（PI）
 #
@@ -284,7 +283,7 @@ with quiet():
 
 # %% [markdown] lang="en"
 # PI reaches exactly $s L$. Its price is local: in pair 0, neighbours differ by one radian, and with $s = 8$ only by
-# 1/8, so the model has to learn anew what "one token back" looks like. Chen et al. fine-tune it for some 1,000 steps.
+# 1/8, so the model has to learn anew what "one token back" looks like: Chen et al. fine-tune.
 #
 # ## NTK-aware scaling: change the base
 #
@@ -300,7 +299,7 @@ with quiet():
 
 # %% [markdown] lang="zh"
 # PI 恰好够到 $s L$。代价在近处：相邻的 token 在第 0 对上原本相差一弧度，$s = 8$ 时只差 1/8，“往前一个 token”是什么样子，模型得重新学。
-# 所以 Chen 等人还做了约 1,000 步的微调。
+# 所以 Chen 等人还做了微调。
 #
 # ## NTK-aware 缩放：换一个底数
 #
@@ -449,7 +448,7 @@ assert (fast_enough, round(8 ** (92 / 126), 2), round(8 ** (126 / 92), 2)) == (4
 # $$
 #
 # with a setting $f \ge 1$. It too starts from 1 at $l = L$, but grows $f$ times as fast, which makes up for the
-# shortfall you just measured. Both put $\kappa$ into $b' = b\, \kappa^{d/(d-2)}$; to divide *positions* by $l/L$ would be PI.
+# shortfall you just measured. Both put $\kappa$ into $b' = b\, \kappa^{d/(d-2)}$.
 
 # %% [markdown] lang="zh"
 # 可见倍数取 8，*并不能*得到 8 倍的上下文。最先不认识整个圆的是 $i = 46$ 这一对，它只放慢了 $8^{92/126} = 4.56$ 倍。要够到 8 倍，
@@ -470,7 +469,7 @@ assert (fast_enough, round(8 ** (92 / 126), 2), round(8 ** (126 / 92), 2)) == (4
 # $$
 #
 # 其中 $f \ge 1$ 是一个设置。它在 $l = L$ 时也从 1 开始，此后增长的速度却是 $f$ 倍，正好弥补你刚刚量到的不足。
-# 两者都把 $\kappa$ 代入 $b' = b\, \kappa^{d/(d-2)}$；如果把*位置*除以 $l/L$，那就是 PI 了。
+# 两者都把 $\kappa$ 代入 $b' = b\, \kappa^{d/(d-2)}$。
 
 # %% [markdown] lang="en"
 # ### Exercise 5.4 · The base follows the length (2 points)
@@ -727,9 +726,9 @@ plt.show()
 
 # %% [markdown] lang="en" short=true
 # Keys near by agree, and so do the very first, whose angle is small whatever the base; [those between do
-# not](#stale?tokens=12&before=no). It does *not* follow that such a model speaks nonsense: generation was found to work about
-# as well ([transformers#24653](https://github.com/huggingface/transformers/pull/24653)), and transformers 5.23 still
-# rotates first, for [rotating the whole cache anew](#stale?tokens=12&before=yes) at each token costs time.
+# not](#stale?tokens=12&before=no). Yet generation was found to work about as well
+# ([transformers#24653](https://github.com/huggingface/transformers/pull/24653)), and transformers still
+# rotates first: [rotating the whole cache anew](#stale?tokens=12&before=yes) costs time.
 #
 # <!-- touch: stale -->
 #
@@ -754,9 +753,9 @@ plt.show()
 
 # %% [markdown] lang="zh" short=true
 # 近处的键两种做法一致，最前面的几个键也一致（它们的角度本来就小，底数是多少都一样），[中间的键不一致](#stale?tokens=12&before=no)。
-# 由此*推不出*这样的模型一定会胡言乱语：有人发现，用过期的键生成，效果差不多
-# （[transformers#24653](https://github.com/huggingface/transformers/pull/24653)）；transformers 5.23
-# 仍然先旋转后缓存，因为每来一个 token 就[把整个缓存重新旋转一遍](#stale?tokens=12&before=yes)太费时间。
+# 不过有人发现，用过期的键生成，效果差不多
+# （[transformers#24653](https://github.com/huggingface/transformers/pull/24653)）；
+# transformers 仍然先旋转后缓存，因为[把整个缓存重新旋转一遍](#stale?tokens=12&before=yes)太费时间。
 #
 # <!-- touch: stale -->
 #

@@ -1,21 +1,20 @@
 # %% [markdown] lang="en"
 # # 6 · Train short, test long
 #
-# What happens when a model that has learned on short texts meets a longer one? Here we train five small
-# language models that differ in **nothing but the position code**, on 64 characters at a time, and read
-# up to 512. Then the RoPE model gets every scaling of notebook 5, without further training; and at last we ask
+# Here we train five small language models that differ in **nothing but the position code**, on 64 characters at a time, and
+# read up to 512. Then the RoPE model gets every scaling of notebook 5, without further training; and at last we ask
 # who can find again what stands far back.
 #
-# All of it takes about two minutes on one idle thread, and downloads nothing: the text is Python's own manual.
+# All of it takes about two minutes on one idle thread; the text is Python's own manual.
 
 # %% [markdown] lang="zh"
 # # 6 · 短训练，长测试
 #
-# 模型只在短文本上学过，遇到更长的文本会怎么样？这一节真的动手训练五个小语言模型，**除了位置编码，其余完全相同**：训
+# 这一节真的动手训练五个小语言模型，**除了位置编码，其余完全相同**：训
 # 练时每次只读 64 个字符，测试时最多读 512 个。之后，再让 RoPE 模型用上第 5 节的各种缩放，不再训练。最后再问：谁能把远
 # 处的东西再找出来？
 #
-# 机器空闲时，单线程跑完全部内容大约两分钟，也不用下载任何东西：文本是 Python 自带的手册。
+# 机器空闲时，单线程跑完全部内容大约两分钟；文本是 Python 自带的手册。
 
 # %%
 import base64
@@ -309,13 +308,12 @@ with quiet():
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en"
-# Our models are causal: what comes out at position $p$ depends on positions $0 \dots p$ only. So one pass over 512
+# Our models are causal, so one pass over 512
 # characters measures every length: the loss in windows of length $n$ is the mean of the first $n$ losses of the long
-# pass. The next cell checks this law, too.
+# pass.
 
 # %% [markdown] lang="zh"
-# 我们的模型是因果的：位置 $p$ 上的输出只取决于位置 $0 \dots p$。所以读一遍 512 个字符，各种长度就都测到了：窗口长度为 $n$ 时
-# 的损失，就是这条曲线开头 $n$ 个值的平均。下一格也验证这条规律。
+# 我们的模型是因果的，所以读一遍 512 个字符，各种长度就都测到了：窗口长度为 $n$ 时的损失，就是这条曲线开头 $n$ 个值的平均。
 
 
 # %%
@@ -400,15 +398,14 @@ table("Loss, nats per character, in windows of ... characters; ± the farthest o
 #
 # ## What may we conclude?
 #
-# A claim that flips with the seed is no claim. The inequalities that cells assert, in the next one and below, hold for each
-# of the three seeds.
+# A claim that flips with the seed is no claim. What cells assert holds for each of the three.
 
 # %% [markdown] lang="zh" short=true
 # 这里和下面各图里，线是三个种子的平均，色带从最低的种子到最高的种子。（各条曲线共有的起伏出自文本。）
 #
 # ## 能得出什么结论？
 #
-# 换个种子就不成立的说法，不能算结论。下一格以及后面各格里断言的不等式，对三个种子逐个成立。
+# 换个种子就不成立的说法，不能算结论。各格里断言的，对三个种子逐个成立。
 
 # %%
 short, long = ({code: loss_at(curves[code], length) for code in CODES} for length in (TRAINED, LONGEST))
@@ -640,8 +637,7 @@ plt.show()
 #
 # Hint: The diagonal at distance $\Delta$ begins with query number $\Delta$, the first that has a key so far back. How
 # many of its entries come before query number `first`?
-#
-# Hint: The mean of what is left is one number for each head and distance. Put these together in a new last dimension.
+
 
 # %% [markdown] lang="zh"
 # ### 练习 6.3 · 一个头看多远（2 分）
@@ -653,8 +649,6 @@ plt.show()
 #
 # 提示：距离 $\Delta$ 的对角线从第 $\Delta$ 个查询开始，它是第一个往回这么远还有键的查询。在查询 `first` 之前，这条对
 # 角线上有几个元素？
-#
-# 提示：剩下的求平均，每个头在每个距离上得到一个数。再把它们放进新的最后一维。
 
 
 # %% nbgrader={"grade_id": "weight_at_distances", "solution": true}

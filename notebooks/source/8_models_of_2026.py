@@ -2,14 +2,14 @@
 # # 8 · Positions in the models of 2026
 #
 # Since 2024 models rotate only a part of a head, or only some
-# layers; they rotate by several positions at once; they scale queries, cut windows, add sinks. Each idea is derived here,
-# built small, and run. At the end you read real configurations with your own code, and open a trained model.
+# layers, or by several positions at once; they scale queries, cut windows, add sinks. Each idea is derived here
+# and run. At the end you read real configurations with your own code, and open a trained model.
 
 # %% [markdown] lang="zh"
 # # 8 · 2026 年的模型里的位置
 #
 # 2024 年以来，模型只旋转一个头的一部分，或者只在一部分层里旋转；同时按几个位置旋转；缩放查询，限定窗口，加上汇点。
-# 这一节把每个想法都推导一遍，造一个小的，跑一跑。最后用你自己的代码去读真实的配置，再打开一个训练好的模型。
+# 这一节把每个想法都推导一遍，跑一跑。最后用你自己的代码去读真实的配置，再打开一个训练好的模型。
 
 # %%
 import math
@@ -413,8 +413,7 @@ for name, axes_of in {"Qwen2-VL": blocks(BLOCKS), "Qwen3-VL": turns_taken(TURNS)
 # Hint: For one token and one pair: find the axis of the pair, the token's position on that axis, and multiply by the
 # frequency of the pair. With two loops this is one line.
 #
-# Hint: Without loops: a tensor of numbers can pick rows of another, the same row more than once. Look at the shape
-# that you get, and at the one that is asked for.
+# Hint: Without loops: a tensor of numbers can pick rows of another, the same row more than once. Mind the shape.
 
 # %% [markdown] lang="zh"
 # ### 练习 8.2 · 三个轴上的角度（2 分）
@@ -423,7 +422,7 @@ for name, axes_of in {"Qwen2-VL": blocks(BLOCKS), "Qwen3-VL": turns_taken(TURNS)
 #
 # 提示：对一个 token、一对来说：找到这一对跟随的轴，取 token 在这个轴上的位置，再乘这一对的频率。用两层循环，就是一行。
 #
-# 提示：不用循环：一个整数张量可以从另一个张量里挑出若干行，同一行可以挑不止一次。看看得到的形状，再看看要的形状。
+# 提示：不用循环：一个整数张量可以从另一个张量里挑出若干行，同一行可以挑不止一次。注意形状。
 
 
 # %% nbgrader={"grade_id": "axis_angles", "solution": true}
@@ -478,12 +477,12 @@ assert slow > 35_000  # what the text says
 assert 360 * 16 / slow < 1 / 5
 
 # %% [markdown] lang="en"
-# In blocks no pair of the columns turns by even a fifth of a degree within an image of 16 patches across: for a whole
-# turn the fastest needs more than 35,000 positions. In turns every axis has pairs that tell neighbours apart.
+# In blocks no pair of the columns turns by even a fifth of a degree within 16 patches: for a whole
+# turn the fastest needs more than 35,000. In turns every axis has pairs that tell neighbours apart.
 
 # %% [markdown] lang="zh"
-# 分块时，列的任何一对在宽 16 块的图像里连五分之一度都转不到：
-# 最快的一对要 35,000 多个位置才转一圈。轮流时，每个轴都有分得清相邻两块的特征对。
+# 分块时，列的任何一对在 16 块之内连五分之一度都转不到：
+# 最快的一对要 35,000 多块才转一圈。轮流时，每个轴都有分得清相邻两块的特征对。
 
 # %% [markdown] lang="en"
 # ## Windows, sinks, and norms
@@ -506,8 +505,7 @@ assert 360 * 16 / slow < 1 / 5
 # $$
 #
 # **A norm on queries and keys.** RMSNorm makes each of them $\sqrt d$ long, so that a score $q \cdot k / \sqrt d$ stays
-# between $-\sqrt d$ and $\sqrt d$ and cannot run away in training. (*Without weights* it may stand before the rotation or after
-# it, as in Llama 4.)
+# between $-\sqrt d$ and $\sqrt d$ and cannot run away in training.
 #
 # **On keys alone.** A score is $|q|\, |k|$ times the cosine of their angle, and a rotation acts on the angle only. A longer key
 # has larger scores, up or down, with *every* query and at *every* distance, so a model can make a token loud without learning where it should be heard.
@@ -534,7 +532,7 @@ assert 360 * 16 / slow < 1 / 5
 # $$
 #
 # **查询和键的归一化**：RMSNorm 让它们各自长 $\sqrt d$，于是得分 $q \cdot k / \sqrt d$ 总在 $-\sqrt d$ 与 $\sqrt d$ 之间，
-# 训练中不会失控。（*没有权重*的归一化放在旋转前后都行，Llama 4 放在后面。）
+# 训练中不会失控。
 #
 # **只归一化键**：得分是 $|q|\, |k|$ 乘以夹角的余弦，而旋转只作用于夹角。键一长，它与*每个*查询、在*每个*距离上的得分，绝对值都跟着变大，于是模型可以让一个 token 很响，
 # 却不必学会它该在哪里被听见。取 $|k| = 1$，这条路就堵上了：含义只能由夹角来承担，训练中的每个距离都要用到它；剩下的 $|q|$，是每个查询自己的温度。
@@ -701,8 +699,8 @@ assert (changes > 1).all()
 # - The factor for the tables, in `yarn` alone, is `attention_factor`, and if that is not there, $0.1 \ln s + 1$. All other types
 #   have the factor 1.
 #
-# Hint: For each type, ask which share of its own frequency a pair keeps: all of it, none of it, or `kept`. The rest of
-# the frequency is divided by `factor`, always in the same way; in p-RoPE alone the rest is gone.
+# Hint: For each type, ask which share of its own frequency a pair keeps: all of it, none of it, or `kept`. Only in p-RoPE the
+# rest is gone.
 #
 # Hint: Much may be missing in the dictionary: `rope.get(name, default)` reads what need not be there.
 
@@ -717,7 +715,7 @@ assert (changes > 1).all()
 # - `llama3` 和 `yarn`：第 5 节的两种斜坡，按圈数和按编号。每一对保留自己频率的多少，由 `kept` 给出；其余部分除以 `factor`。
 # - 乘在表上的因子只有 `yarn` 有：`attention_factor`，没有写就是 $0.1 \ln s + 1$。其他类型的因子都是 1。
 #
-# 提示：对每种类型，先问一对保留自己频率的多少：全部、零，还是 `kept`。其余部分一律除以 `factor`；只有 p-RoPE，其余部分就没有了。
+# 提示：对每种类型，先问一对保留自己频率的多少：全部、零，还是 `kept`。只有 p-RoPE，其余部分就没有了。
 #
 # 提示：字典里可能缺很多项：可有可无的，用 `rope.get(名字, 默认值)` 来读。
 
@@ -884,7 +882,7 @@ assert round(slowest) == 188
 
 # %% [markdown] lang="en"
 # Qwen3, gpt-oss and DeepSeek-V4 advertise *exactly* the reach: the trained length times the factor of
-# YaRN. DeepSeek-V3 leaves a part unused: it reaches 163,840 and [advertises
+# YaRN. DeepSeek-V3 reaches 163,840 and [advertises
 # 128K](https://github.com/deepseek-ai/DeepSeek-V3). [Llama 3.1](#configs?model=Llama+3.1+8B&read=131072) advertises twice its reach of 65,536: its slow pairs do meet new
 # angles, and it was trained on long texts to learn them ([section
 # 3.4.2](https://arxiv.org/abs/2407.21783v3)). In Llama 4 the rotating layers never look further than in training.
@@ -893,8 +891,8 @@ assert round(slowest) == 188
 # <!-- touch: configs -->
 
 # %% [markdown] lang="zh"
-# Qwen3、gpt-oss 和 DeepSeek-V4 宣传的*恰好*就是够得到的长度：训练长度乘以 YaRN 的因子。DeepSeek-V3 留了余地：
-# 够得到 163,840，[宣传的是 128K](https://github.com/deepseek-ai/DeepSeek-V3)。
+# Qwen3、gpt-oss 和 DeepSeek-V4 宣传的*恰好*就是够得到的长度：训练长度乘以 YaRN 的因子。
+# DeepSeek-V3 够得到 163,840，[宣传的是 128K](https://github.com/deepseek-ai/DeepSeek-V3)。
 # [Llama 3.1](#configs?model=Llama+3.1+8B&read=131072) 宣传的是够得到的 65,536 的两倍：它的低频对确实会碰到新角度，而它为此用长文本训练过
 # （[3.4.2 节](https://arxiv.org/abs/2407.21783v3)）。Llama 4 里旋转的层从不看得比训练时更远。[Gemma 4](#configs?model=Gemma+4+31B&read=131072) 则没有这种限制：
 # 256 对里有 192 对静止，其余的里最慢的一对，188 个位置转一圈。
@@ -904,9 +902,9 @@ assert round(slowest) == 188
 # %% [markdown] lang="en"
 # ## Inside a trained model
 #
-# [SmolLM2-135M](https://arxiv.org/abs/2502.02737) can be opened on a laptop: 30
-# layers of 9 heads, 32 pairs in each, base 100,000, a window of 8,192 tokens. What stands below was measured once, with
-# its weights in 4 bits, on Python's manual, by the command in `smollm2.json`. The scores of one of its 270
+# [SmolLM2-135M](https://arxiv.org/abs/2502.02737) has 30
+# layers of 9 heads, 32 pairs in each, base 100,000, a window of 8,192 tokens. The figures were measured once, with
+# its weights in 4 bits, on Python's manual, by the command in `smollm2.json`. One of its 270
 # heads you compute here: `trained.head()` gives 64 rows of its `W_Q` and `W_K`, and what they are multiplied by in a text of 53 tokens.
 #
 # Almost three quarters of this head's weight is on *the token before*. **Predict:** which of the 32 pairs does it need for
@@ -915,9 +913,9 @@ assert round(slowest) == 188
 # %% [markdown] lang="zh"
 # ## 打开一个训练好的模型
 #
-# [SmolLM2-135M](https://arxiv.org/abs/2502.02737) 可以在笔记本电脑上打开：30 层，每层 9 个头，每个头 32 对，
-# 底数 100,000，窗口 8,192 个 token。下面的数是用它 4 位的权重、在 Python 手册上测一次得来的，命令写在 `smollm2.json` 里。
-# 270 个头里，有一个的得分在这里算：`trained.head()` 给出它的 `W_Q` 和 `W_K` 各 64 行，以及在一段 53 个 token 的文本里与它们相乘的向量。
+# [SmolLM2-135M](https://arxiv.org/abs/2502.02737) 有 30 层，每层 9 个头，每个头 32 对，
+# 底数 100,000，窗口 8,192 个 token。图里的数是用它 4 位的权重、在 Python 手册上测一次得来的，命令写在 `smollm2.json` 里。
+# 270 个头里，有一个在这里算：`trained.head()` 给出它的 `W_Q` 和 `W_K` 各 64 行，以及在一段 53 个 token 的文本里与它们相乘的向量。
 #
 # 这个头把将近四分之三的权重放在*前一个 token* 上。**先预测**：为此它需要 32 对里的哪些？
 
@@ -1118,17 +1116,17 @@ assert round(WINDOW * 2 ** (20 / 31), -2) == 12_800  # where pair 20, the first 
 
 # %% [markdown] lang="en"
 # Past its window the model as trained loses its way, 2.40 within, 3.32
-# in the last 2,048 tokens. YaRN, without any training, holds it: 2.43 and 2.46. So does NTK-aware, 2.44 and 2.50, whose reach at this
-# factor is about 12,800. PI has 3.45 within the window. Dynamic NTK pays nothing there, and has 2.46 at the end.
+# in the last 2,048 tokens. YaRN, without any training, has 2.43 and 2.46; NTK-aware, whose reach is about 12,800, 2.44 and 2.50;
+# PI 3.45 within the window. Dynamic NTK pays nothing there, and has 2.46 at the end.
 #
-# Right: with a factor that is not needed, YaRN adds 0.12 nats, NTK-aware 0.11, at every position, also the first ones; PI adds
-# 2.27. Dynamic NTK adds nothing up to the pretended window, and 0.09 in the last 2,048 tokens. (One model, one text.)
+# Right: a factor that is not needed costs at every position, with NTK-aware 0.11. Dynamic NTK adds nothing up to the
+# pretended window, and 0.09 in the last 2,048 tokens. (One model, one text.)
 
 # %% [markdown] lang="zh"
-# 超出窗口，不加改动的模型就迷失了：窗口之内 2.40，最后 2,048 个 token 是 3.32。YaRN 不用训练就稳得住：
-# 2.43 和 2.46。NTK-aware 也一样，2.44 和 2.50，它在这个倍数下约够到 12,800。PI 在窗口之内已是 3.45。动态 NTK 在那里没有代价，末尾是 2.46。
+# 超出窗口，不加改动的模型就迷失了：窗口之内 2.40，最后 2,048 个 token 是 3.32。YaRN 不用训练，是 2.43 和 2.46；
+# NTK-aware 约够到 12,800，是 2.44 和 2.50；PI 在窗口之内已是 3.45。动态 NTK 在那里没有代价，末尾是 2.46。
 #
-# 右图：倍数取了不需要的 4，YaRN 多出 0.12 nat，NTK-aware 多出 0.11，每个位置都一样，最前面的也不例外；PI 多出 2.27。动态 NTK 在硬说的窗口之内没有代价，
+# 右图：不需要的倍数，在每个位置上都有代价，NTK-aware 多出 0.11。动态 NTK 在硬说的窗口之内没有代价，
 # 最后 2,048 个 token 多出 0.09。（只是一个模型、一段文本。）
 
 # %% [markdown] lang="en" short=true
