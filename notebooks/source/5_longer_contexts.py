@@ -2,12 +2,11 @@
 # # 5 · Longer contexts
 #
 # A model was trained on texts of 4,096 tokens. Now someone hands it a book. RoPE has a formula for every position, so
-# nothing crashes; the model just talks nonsense. This notebook finds out why, and derives the remedies in the order in
-# which they were found: position interpolation, NTK-aware scaling, its dynamic form, and YaRN.
+# nothing crashes; the model just talks nonsense. This notebook finds out why, and derives the remedies.
 #
 # One question sorts them all: *how often does a pair turn within the length that training saw?* Here are five pairs, of base 20,
-# below each word of a sentence. [Train on less](#sentence?trained=6), and more of them are lost; [on all of
-# it](#sentence?trained=21), and none is. Or [slow them down](#sentence?trained=13&slower=yes), those alone that need it: that is where this notebook ends.
+# below each word. [Train on less](#sentence?trained=6), and more of them are lost; [on all of it](#sentence?trained=21), and
+# none is. [Slow down](#sentence?trained=13&slower=yes) those alone that need it, and this notebook has reached its end.
 #
 # <!-- touch: sentence -->
 
@@ -15,12 +14,11 @@
 # # 5 · 更长的上下文
 #
 # 一个模型是用 4,096 个 token 的文本训练的，现在有人递给它一整本书。RoPE 对每个位置都有公式，所以程序不会出错；
-# 只是模型开始胡言乱语。这一节要弄清楚为什么，并按问世的先后推导出各种补救办法：位置插值、NTK-aware 缩放、
-# 它的动态版本，以及 YaRN。
+# 只是模型开始胡言乱语。这一节要弄清楚为什么，并推导出各种补救办法。
 #
 # 把它们全部理清，只需一个问题：*在训练见过的长度之内，一对特征转了多少圈？* 下面一句话的每个词下面有五对，底数是 20。
 # [训练得短一些](#sentence?trained=6)，走失的就多几对；[训练到整句](#sentence?trained=21)，就一对也不走失。也可以
-# [让它们慢下来](#sentence?trained=13&slower=yes)，只放慢需要放慢的：这一节的终点就是那里。
+# 只让需要放慢的[慢下来](#sentence?trained=13&slower=yes)：这一节的终点就是那里。
 #
 # <!-- touch: sentence -->
 
@@ -52,16 +50,16 @@ use_style()
 # ## The setting
 #
 # Throughout, $d = 128$ features of a head make 64 pairs. Pair $i$ turns by $\theta_i = b^{-2i/d}$ radians from one
-# position to the next, with base $b = 10{,}000$. Training saw $L = 4{,}096$ positions (as Llama 2's did), and we want
-# $s = 8$ times that, 32,768. The letters are those of the YaRN paper
-# ([arXiv:2309.00071](https://arxiv.org/abs/2309.00071v2); sections and equations below are those of its version 2).
+# position to the next, with base $b = 10{,}000$. Training saw $L = 4{,}096$ positions, as for Llama 2, and we want
+# $s = 8$ times that, 32,768. Letters, sections and equations are those of the YaRN paper
+# ([arXiv:2309.00071](https://arxiv.org/abs/2309.00071v2), version 2).
 
 # %% [markdown] lang="zh"
 # ## 设定
 #
 # 全节都取一个头有 $d = 128$ 个特征，共 64 对。从一个位置到下一个位置，第 $i$ 对转过 $\theta_i = b^{-2i/d}$ 弧度，
-# 底数 $b = 10{,}000$。训练见过 $L = 4{,}096$ 个位置（Llama 2 就是如此），我们想要它的 $s = 8$ 倍，即 32,768。
-# 字母与 YaRN 论文一致（[arXiv:2309.00071](https://arxiv.org/abs/2309.00071v2)；下文的节号和式号按它的第 2 版）。
+# 底数 $b = 10{,}000$。训练见过 $L = 4{,}096$ 个位置（与 Llama 2 相同），我们想要它的 $s = 8$ 倍，即 32,768。
+# 字母、节号和式号都按 YaRN 论文（[arXiv:2309.00071](https://arxiv.org/abs/2309.00071v2)，第 2 版）。
 
 # %%
 DIM, BASE = 128, 10_000.0  # d, b
@@ -84,8 +82,7 @@ assert TRAINED * FACTOR == 32768
 # r_i = \frac{L}{\lambda_i} = \frac{L\, \theta_i}{2\pi}
 # $$
 #
-# times. The $2\pi$ is easily lost: comparing $L$ with $1/\theta_i$ counts radians, and every threshold is then off by a
-# factor of six.
+# times. (Forget the $2\pi$, and you count radians: every threshold is off by a factor of six.)
 
 # %% [markdown] lang="zh" short=true
 # ## 圈数
@@ -102,7 +99,7 @@ assert TRAINED * FACTOR == 32768
 # r_i = \frac{L}{\lambda_i} = \frac{L\, \theta_i}{2\pi}
 # $$
 #
-# 圈。这个 $2\pi$ 很容易丢：拿 $L$ 和 $1/\theta_i$ 相比，数的是弧度，于是每个阈值都差了六倍多。
+# 圈。（漏掉 $2\pi$，数的就是弧度，每个阈值都差了六倍多。）
 
 
 # %%
@@ -130,24 +127,18 @@ headline(figure, f"{int(slow.sum())} of 64 pairs never complete a turn\nwithin 4
 plt.show()
 
 # %% [markdown] lang="en"
-# On a logarithmic scale the wavelengths are a straight line, since $\ln \lambda_i = \ln 2\pi + \frac{2i}{d} \ln b$. It
-# crosses $L$ at pair 45. Left of the crossing, training has shown *every* angle of a pair, often many times over. Right
-# of it the pair has only ever been seen on an arc from 0 to $L\,\theta_i$, and beyond $L$ it comes to angles that no
-# training step has touched.
+# The wavelengths cross $L$ at pair 45. Left of it, training has shown *every* angle of a pair. Right of it, a pair has only
+# ever been seen on an arc from 0 to $L\,\theta_i$, and beyond $L$ it comes to angles that no training step has touched.
 #
-# The hypothesis of this notebook is that *these slow pairs* are why RoPE fails beyond its training length ([Liu et al.,
-# 2023](https://arxiv.org/abs/2310.05209v2) call the number of features that do know the circle the critical dimension,
-# and derive from it how far a model reads). All remedies below follow from it: slow these pairs, so that they stay on
-# the arc that they know. [Notebook 6](6_train_short_test_long.ipynb) puts it to the test, pair by pair.
+# The hypothesis of this notebook is that *these slow pairs* are why RoPE fails beyond its training length. All remedies below
+# slow them, so that they stay on the arc that they know. [Notebook 6](6_train_short_test_long.ipynb) tests it, pair by pair.
 
 # %% [markdown] lang="zh"
-# 图中的三角形是在 $L$ 之内转不满一圈的特征对。在对数坐标下，波长排成一条直线，因为
-# $\ln \lambda_i = \ln 2\pi + \frac{2i}{d} \ln b$；它在第 45 对附近穿过 $L$。在交点左边，训练见过一对的*每一个*角度，
-# 往往见过许多遍。在交点右边，训练只见过从 0 到 $L\,\theta_i$ 的一段弧；读到 $L$ 以外，这些特征对就会转到训练从未碰过的角度。
+# 波长在第 45 对附近穿过 $L$。在它左边，训练见过一对的*每一个*角度；在它右边，训练只见过从 0 到 $L\,\theta_i$ 的一段弧，
+# 读到 $L$ 以外，这些特征对就会转到训练从未碰过的角度。
 #
-# 这一节的假设是：RoPE 超出训练长度就失灵，原因在*这些低频对*（[Liu 等，2023](https://arxiv.org/abs/2310.05209v2)
-# 把认得整个圆的特征数叫作临界维度，并由它推出模型能读多远）。下面的补救办法都由此而来：让这些特征对慢下来，
-# 留在认识的那段弧上。[第 6 节](6_train_short_test_long.ipynb)会一对一对地检验这个假设。
+# 这一节的假设是：RoPE 超出训练长度就失灵，原因在*这些低频对*。下面的补救办法都让它们慢下来，留在认识的那段弧上。
+# [第 6 节](6_train_short_test_long.ipynb)会一对一对地检验这个假设。
 
 # %% [markdown] lang="en" short=true
 # ### Exercise 5.1 · How far before it is new? (2 points)
@@ -156,16 +147,15 @@ plt.show()
 # $\theta_i'$ it gets there at the position $L\, \theta_i / \theta_i'$. A pair with $r_i \ge 1$ knows all angles and sets no
 # limit.
 #
-# Write `reach`: the smallest length at which some pair comes to the end of what it knows. It is infinite if every pair
+# Write `reach`: the smallest length at which some pair comes to the end of what it knows, and infinity if every pair
 # knows the whole circle.
 #
-# Hint: Only some pairs set a limit. Which ones does the frequency of *training* decide, not the new one.
+# Hint: Which pairs set a limit is decided by the frequency of *training*, not the new one.
 #
-# Hint: Compute the limit $L\,\theta_i / \theta_i'$ for every pair, keep those of the pairs that count (a tensor of
+# Hint: Compute $L\,\theta_i / \theta_i'$ for every pair, keep the pairs that count (a tensor of
 # bools can pick entries), and take the smallest.
 #
-# Hint: The minimum of nothing is an error: think of the case in which every pair knows the whole circle. A `float` is
-# asked for.
+# Hint: The minimum of nothing is an error. A `float` is asked for.
 
 # %% [markdown] lang="zh" short=true
 # ### 练习 5.1 · 读到多远才会碰到新角度？（2 分）
@@ -173,13 +163,13 @@ plt.show()
 # 补救办法是把 $\theta_i$ 换成较慢的 $\theta_i'$。$r_i < 1$ 的第 $i$ 对认识直到 $L\,\theta_i$ 的角度；
 # 换成 $\theta_i'$ 之后，到位置 $L\, \theta_i / \theta_i'$ 才转到那里。$r_i \ge 1$ 的特征对认识所有角度，不构成限制。
 #
-# 写出 `reach`：最先有一对走到它所知的尽头时的长度。如果每一对都认识整个圆，结果就是无穷大。
+# 写出 `reach`：最先有一对走到它所知的尽头时的长度；如果每一对都认识整个圆，就是无穷大。
 #
-# 提示：只有一部分对会设下界限。是哪些，由*训练时*的频率决定，与新频率无关。
+# 提示：哪些对会设下界限，由*训练时*的频率决定，与新频率无关。
 #
-# 提示：对每一对算出界限 $L\,\theta_i / \theta_i'$，留下算数的那些（布尔张量可以挑选元素），取最小的。
+# 提示：对每一对算出 $L\,\theta_i / \theta_i'$，留下算数的那些（布尔张量可以挑选元素），取最小的。
 #
-# 提示：一个也没有时，求最小值会报错：想想每一对都认得整个圆的情形。要的是 `float`。
+# 提示：一个也没有时，求最小值会报错。要的是 `float`。
 
 
 # %% nbgrader={"grade_id": "reach", "solution": true}
@@ -219,8 +209,7 @@ with quiet():
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en" short=true
-# This number is no promise of quality: known angles may come in combinations, or at a resolution,
-# that are new. It is a *necessary* condition, and it is enough to tell the remedies apart.
+# This is a *necessary* condition and no promise of quality: known angles may come in new combinations.
 #
 # ## Position interpolation
 #
@@ -231,11 +220,10 @@ with quiet():
 # \frac{p}{s}\, \theta_i = p\, \frac{\theta_i}{s},
 # $$
 #
-# so squeezing positions and slowing *every pair*, $i = 0, \dots, d/2 - 1$, by the same factor are the same thing.
+# so squeezing positions is slowing *every pair*, $i = 0, \dots, d/2 - 1$, by the same factor.
 
 # %% [markdown] lang="zh" short=true
-# 这个数不保证质量：见过的角度也可能以没见过的组合、没见过的疏密出现。它只是一个*必要*条件，
-# 但已足以把各种办法区分开来。
+# 这只是一个*必要*条件，不保证质量：见过的角度也可能以没见过的组合出现。
 #
 # ## 位置插值（PI）
 #
@@ -246,7 +234,7 @@ with quiet():
 # \frac{p}{s}\, \theta_i = p\, \frac{\theta_i}{s},
 # $$
 #
-# 所以，压缩位置，与把*每一对*（$i = 0, \dots, d/2 - 1$）都放慢同样的倍数，是一回事。
+# 所以，压缩位置就是把*每一对*（$i = 0, \dots, d/2 - 1$）都放慢同样的倍数。
 
 # %% [markdown] lang="en"
 # ### Exercise 5.2 · PI (1 point)
@@ -254,20 +242,18 @@ with quiet():
 # Write `interpolate`: the slower frequencies for a model that saw `trained` positions and is to read `wanted`. Nothing is
 # slowed if training saw as many as that.
 #
-# Hint: To squeeze all positions by $s$ is to divide all frequencies by $s$. What is $s$, if `trained` positions are
-# known and `wanted` are to be read?
+# Hint: To squeeze all positions by $s$ is to divide all frequencies by $s$. What is $s$ here?
 #
-# Hint: For a text shorter than that, $s$ would be below 1, and the pairs would turn *faster* than in training. The
-# last sentence of the exercise forbids it.
+# Hint: For a shorter text, $s$ would be below 1, and the pairs would turn *faster* than in training.
 
 # %% [markdown] lang="zh"
 # ### 练习 5.2 · PI（1 分）
 #
 # 写出 `interpolate`：模型训练时见过 `trained` 个位置，现在要读 `wanted` 个，给出放慢之后的频率。如果训练见过的已经够多，就不放慢。
 #
-# 提示：把所有位置压缩 $s$ 倍，就是把所有频率除以 $s$。认得 `trained` 个位置，要读 `wanted` 个，$s$ 是多少？
+# 提示：把所有位置压缩 $s$ 倍，就是把所有频率除以 $s$。这里的 $s$ 是多少？
 #
-# 提示：文本比训练时短，$s$ 就小于 1，各对会转得比训练时*还快*。题目的最后一句不许这样。
+# 提示：文本比训练时短，$s$ 就小于 1，各对会转得比训练时*还快*。
 
 
 # %% nbgrader={"grade_id": "interpolate", "solution": true}
@@ -296,48 +282,41 @@ with quiet():
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en"
-# PI reaches exactly $s L$. Its price is local. Pair 0 tells neighbours apart: they differ in it by one radian. After PI
-# with $s = 8$ the difference is 1/8 radian, and the model has to learn anew what "one token back" looks like. Chen et
-# al. therefore fine-tune, for some 1,000 steps.
+# PI reaches exactly $s L$. Its price is local: in pair 0, neighbours differ by one radian, and with $s = 8$ only by
+# 1/8, so the model has to learn anew what "one token back" looks like: Chen et al. fine-tune.
 #
 # ## NTK-aware scaling: change the base
 #
-# The fast pairs need no help, they know all angles. So, [proposed the user
+# The fast pairs know all angles. So, [proposed the user
 # bloc97](https://www.reddit.com/r/LocalLLaMA/comments/14lz7j5/ntkaware_scaled_rope_allows_llama_models_to_have), leave the fastest alone, slow the
-# slowest by the full factor, and let the others lie between. That is what a larger base does.
-#
-# Look for a base $b'$ such that the frequencies $\theta_i' = b'^{-2i/d}$ satisfy
+# slowest by the full factor, and let the others lie between. A larger base does that: look for a $b'$ such that the frequencies
+# $\theta_i' = b'^{-2i/d}$ satisfy
 #
 # 1. $\theta'_0 = \theta_0$: pair 0 is unchanged;
 # 2. $\theta'_{d/2-1} = \theta_{d/2-1} / \kappa$: the last pair is slowed by the factor $\kappa$.
 #
-# The first holds for every base, as $b'^{\,0} = 1$. The second determines $b'$. Put $i = d/2 - 1$ into
-# $b'^{-2i/d} = b^{-2i/d} / \kappa$ and solve.
+# The first holds for every base, as $b'^{\,0} = 1$. The second determines $b'$.
 
 # %% [markdown] lang="zh"
-# PI 恰好够到 $s L$。代价在近处。第 0 对负责分辨相邻的 token，它们在这一对上相差一弧度；用了 $s = 8$ 的 PI，只差
-# 1/8 弧度，“往前一个 token”是什么样子，模型得重新学。所以 Chen 等人还做了约 1,000 步的微调。
+# PI 恰好够到 $s L$。代价在近处：相邻的 token 在第 0 对上原本相差一弧度，$s = 8$ 时只差 1/8，“往前一个 token”是什么样子，模型得重新学。
+# 所以 Chen 等人还做了微调。
 #
 # ## NTK-aware 缩放：换一个底数
 #
-# 高频对认识所有角度，不需要帮忙。于是网友 [bloc97 提议](https://www.reddit.com/r/LocalLLaMA/comments/14lz7j5/ntkaware_scaled_rope_allows_llama_models_to_have)：最快的不动，最慢的放慢整整那么多倍，其余的介于两者之间。
-# 换一个更大的底数正是这个效果。
-#
-# 我们要找一个底数 $b'$，使频率 $\theta_i' = b'^{-2i/d}$ 满足
+# 高频对认识所有角度。于是网友 [bloc97 提议](https://www.reddit.com/r/LocalLLaMA/comments/14lz7j5/ntkaware_scaled_rope_allows_llama_models_to_have)：最快的不动，最慢的放慢整整那么多倍，其余的介于两者之间。
+# 更大的底数正是这个效果。我们要找一个底数 $b'$，使频率 $\theta_i' = b'^{-2i/d}$ 满足
 #
 # 1. $\theta'_0 = \theta_0$：第 0 对不变；
 # 2. $\theta'_{d/2-1} = \theta_{d/2-1} / \kappa$：最后一对放慢 $\kappa$ 倍。
 #
-# 第一条对任何底数都成立，因为 $b'^{\,0} = 1$。第二条决定了 $b'$：把 $i = d/2 - 1$ 代入
-# $b'^{-2i/d} = b^{-2i/d} / \kappa$，再解出来。
+# 第一条对任何底数都成立，因为 $b'^{\,0} = 1$。第二条决定了 $b'$。
 
 # %% [markdown] lang="en"
 # ### Exercise 5.3 · Derive the base (2 points)
 #
 # Do it on paper, then write `ntk_base`. (The derivation follows the exercise.)
 #
-# Hint: The first condition holds for every base, so the second decides alone. Put $i = d/2 - 1$ into the exponent
-# $-2i/d$ and simplify it.
+# Hint: Put $i = d/2 - 1$ into the exponent $-2i/d$ of the second condition and simplify it.
 #
 # Hint: You have $b'$ to a power on the left, $b$ to the same power over $\kappa$ on the right. Raise both sides to
 # the power that makes the left side $b'$: what becomes of the exponent of $\kappa$?
@@ -347,7 +326,7 @@ with quiet():
 #
 # 先在纸上推导，再写出 `ntk_base`。（推导过程在练习之后。）
 #
-# 提示：第一个条件对任何底数都成立，所以只由第二个决定。把 $i = d/2 - 1$ 代入指数 $-2i/d$，化简。
+# 提示：把 $i = d/2 - 1$ 代入第二个条件的指数 $-2i/d$，化简。
 #
 # 提示：左边是 $b'$ 的某次幂，右边是 $b$ 的同一次幂除以 $\kappa$。两边再取一次幂，让左边成为 $b'$：$\kappa$ 的指数变成
 # 多少？
@@ -382,58 +361,53 @@ with quiet():
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en"
-# The derivation. With $i = d/2 - 1$ we have $2i/d = (d-2)/d$, so condition 2 reads
+# With $i = d/2 - 1$ we have $2i/d = (d-2)/d$, so condition 2 reads
 #
 # $$
 # b'^{-\frac{d-2}{d}} = \frac{b^{-\frac{d-2}{d}}}{\kappa}
 # \quad\Longleftrightarrow\quad
 # b'^{\frac{d-2}{d}} = \kappa\, b^{\frac{d-2}{d}}
 # \quad\Longleftrightarrow\quad
-# b' = b\, \kappa^{\frac{d}{d-2}} ,
+# b' = b\, \kappa^{\frac{d}{d-2}} .
 # $$
 #
-# where the last step takes the power $d/(d-2)$ of both sides. (The exponent is sometimes printed as $i/(i-2)$, which
-# is no number at all: $i$ runs over the pairs. It is $d/(d-2)$; YaRN, section 3.1.)
-#
-# How much is pair $i$ slowed? Since $b'/b = \kappa^{d/(d-2)}$,
+# (The exponent is sometimes printed as $i/(i-2)$, which is no number: $i$ runs over the pairs. It is $d/(d-2)$; YaRN,
+# section 3.1.) How much is pair $i$ slowed?
 #
 # $$
 # \frac{\theta_i}{\theta_i'} = {\left(\frac{b'}{b}\right)}^{2i/d} = \kappa^{\frac{2i}{d-2}} .
 # $$
 #
-# The same in the letters of [Su, 2023](https://kexue.fm/archives/9675), who reads the angles $p\, \beta^{-i}$ as the digits of the
+# [Su, 2023](https://kexue.fm/archives/9675) reads the angles $p\, \beta^{-i}$ as the digits of the
 # number $p$ in base $\beta = b^{2/d}$: to write longer numbers with as many digits, enlarge the base of the digits by
 #
 # $$
 # c_\kappa = \kappa^{\frac{2}{d-2}}, \qquad \theta_i' = {(c_\kappa\, \beta)}^{-i}, \qquad b' = {(c_\kappa\, \beta)}^{d/2} ,
 # $$
 #
-# which is how many programs write it, `(c_kappa * beta) ** (d / 2)`. The last digit, $i = d/2 - 1$, then has ${c_\kappa}^{i} = \kappa$, as we asked.
+# which is how many programs write it, `(c_kappa * beta) ** (d / 2)`. The last digit, $i = d/2 - 1$, has ${c_\kappa}^{i} = \kappa$, as we asked.
 #
-# The slowing is 1 for $i = 0$, $\kappa$ for the last, and *less than* $\kappa$ for all between, also for the slow pairs
-# of which the full factor was needed. How far does that reach?
+# The slowing is *less than* $\kappa$ for all pairs but the last, also for the slow ones that need the full factor. How far
+# does that reach?
 
 # %% [markdown] lang="zh"
-# 推导如下。$i = d/2 - 1$ 时 $2i/d = (d-2)/d$，所以条件 2 就是
+# $i = d/2 - 1$ 时 $2i/d = (d-2)/d$，所以条件 2 就是
 #
 # $$
 # b'^{-\frac{d-2}{d}} = \frac{b^{-\frac{d-2}{d}}}{\kappa}
 # \quad\Longleftrightarrow\quad
 # b'^{\frac{d-2}{d}} = \kappa\, b^{\frac{d-2}{d}}
 # \quad\Longleftrightarrow\quad
-# b' = b\, \kappa^{\frac{d}{d-2}} ,
+# b' = b\, \kappa^{\frac{d}{d-2}} .
 # $$
 #
-# 最后一步是两边同取 $d/(d-2)$ 次幂。（有的地方把指数印成 $i/(i-2)$，那根本不是一个数，因为 $i$ 是各对的编号。
-# 正确的是 $d/(d-2)$；见 YaRN，3.1 节。）
-#
-# 第 $i$ 对放慢了多少？由 $b'/b = \kappa^{d/(d-2)}$ 得
+# （有的地方把指数印成 $i/(i-2)$，那不是一个数，因为 $i$ 是各对的编号。正确的是 $d/(d-2)$；见 YaRN，3.1 节。）第 $i$ 对放慢了多少？
 #
 # $$
 # \frac{\theta_i}{\theta_i'} = {\left(\frac{b'}{b}\right)}^{2i/d} = \kappa^{\frac{2i}{d-2}} .
 # $$
 #
-# 换成[苏剑林，2023](https://kexue.fm/archives/9675) 的写法：角度 $p\, \beta^{-i}$ 就是数字 $p$ 的 $\beta$ 进制的各位，$\beta = b^{2/d}$。
+# [苏剑林，2023](https://kexue.fm/archives/9675) 的读法是：角度 $p\, \beta^{-i}$ 就是数字 $p$ 的 $\beta$ 进制的各位，$\beta = b^{2/d}$。
 # 位数不变，要写更大的数，就把进制放大：
 #
 # $$
@@ -442,7 +416,7 @@ with quiet():
 #
 # 许多程序就是这样写的：`(c_kappa * beta) ** (d / 2)`。最高一位 $i = d/2 - 1$ 恰有 ${c_\kappa}^{i} = \kappa$，正是我们要的。
 #
-# 放慢的倍数，$i = 0$ 时是 1，最后一对是 $\kappa$，中间的*都小于* $\kappa$，包括那些本该放慢整整 $\kappa$ 倍的低频对。这样够得到多远？
+# 除了最后一对，放慢的倍数*都小于* $\kappa$，包括那些本该放慢整整 $\kappa$ 倍的低频对。这样够得到多远？
 
 # %%
 theta = frequencies()
@@ -452,13 +426,11 @@ for k in (8.0, 8.0 ** ((DIM - 2) / (2 * fast_enough))):
     far = reach(theta, frequencies(DIM, ntk_base(BASE, DIM, k)), TRAINED)
     print(f"kappa = {k:5.2f} reaches {far:6,.0f} positions, {far / TRAINED:.2f} times the trained length")
 assert (fast_enough, round(8 ** (92 / 126), 2), round(8 ** (126 / 92), 2)) == (46, 4.56, 17.25)  # what the text says
-older = reach(frequencies(), frequencies(DIM, ntk_base(BASE, DIM, 8.0)), 2048)
-print(f"A model of 2,048 positions with kappa = 8 reaches {older:,.0f}, not 16,384.")
+
 
 # %% [markdown] lang="en"
 # So a factor of 8 does *not* give 8 times the context. The first pair that does not know the whole circle, $i = 46$, is
-# slowed by $8^{92/126} = 4.56$ only, and that is the reach. To get 8 we must ask for $\kappa^{92/126} = 8$, that is
-# $\kappa = 8^{126/92} = 17.25$. In practice $\kappa$ has to be set larger than the stretch that is wanted (YaRN, section 3.1).
+# slowed by $8^{92/126} = 4.56$ only. To get 8 we must ask for $\kappa = 8^{126/92} = 17.25$ (YaRN, section 3.1).
 #
 # ## Dynamic: only as much as needed
 #
@@ -475,16 +447,12 @@ print(f"A model of 2,048 positions with kappa = 8 reaches {older:,.0f}, not 16,3
 # \kappa(l) = f\, \frac{l}{L} - (f - 1) \quad \text{for } l > L,
 # $$
 #
-# with a setting $f \ge 1$. It too starts from 1 at $l = L$, and then grows $f$ times as fast, which makes up for the
-# shortfall you just measured. With $f = 1$ it is the paper's. Both put $\kappa$ into $b' = b\, \kappa^{d/(d-2)}$. (A rule that
-# divides *positions* by $l/L$ is dynamic too, but it is dynamic PI: pair 0 changes. And one that computes a single base
-# for the longest length and keeps it is not dynamic at all,
-# [vllm#3488](https://github.com/vllm-project/vllm/issues/3488).)
+# with a setting $f \ge 1$. It too starts from 1 at $l = L$, but grows $f$ times as fast, which makes up for the
+# shortfall you just measured. Both put $\kappa$ into $b' = b\, \kappa^{d/(d-2)}$.
 
 # %% [markdown] lang="zh"
-# 可见倍数取 8，*并不能*得到 8 倍的上下文。
-# 最先不认识整个圆的是 $i = 46$ 这一对，它只放慢了 $8^{92/126} = 4.56$ 倍，能够到的也就是这么远。要够到 8 倍，
-# 得让 $\kappa^{92/126} = 8$，即 $\kappa = 8^{126/92} = 17.25$。实际使用时，$\kappa$ 要取得比想要的倍数大（YaRN，3.1 节）。
+# 可见倍数取 8，*并不能*得到 8 倍的上下文。最先不认识整个圆的是 $i = 46$ 这一对，它只放慢了 $8^{92/126} = 4.56$ 倍。要够到 8 倍，
+# 得取 $\kappa = 8^{126/92} = 17.25$（YaRN，3.1 节）。
 #
 # ## 动态：需要多少就放慢多少
 #
@@ -500,10 +468,8 @@ print(f"A model of 2,048 positions with kappa = 8 reaches {older:,.0f}, not 16,3
 # \kappa(l) = f\, \frac{l}{L} - (f - 1) \quad \text{当 } l > L,
 # $$
 #
-# 其中 $f \ge 1$ 是一个设置。它在 $l = L$ 时也从 1 开始，此后增长的速度是 $f$ 倍，正好弥补你刚刚量到的不足；$f = 1$
-# 时就是论文的规则。两者都把 $\kappa$ 代入 $b' = b\, \kappa^{d/(d-2)}$。（如果一条规则是把*位置*除以 $l/L$，它也是动态的，
-# 但那是动态 PI：第 0 对变了。如果只按最大长度算出一个底数，从此不再变，那就根本不是动态的：
-# [vllm#3488](https://github.com/vllm-project/vllm/issues/3488)。）
+# 其中 $f \ge 1$ 是一个设置。它在 $l = L$ 时也从 1 开始，此后增长的速度却是 $f$ 倍，正好弥补你刚刚量到的不足。
+# 两者都把 $\kappa$ 代入 $b' = b\, \kappa^{d/(d-2)}$。
 
 # %% [markdown] lang="en"
 # ### Exercise 5.4 · The base follows the length (2 points)
@@ -511,20 +477,18 @@ print(f"A model of 2,048 positions with kappa = 8 reaches {older:,.0f}, not 16,3
 # Write `dynamic_base` with the rule of transformers; $\kappa = 1$ up to $L$. (Task 4 of the assignment asks for another rule, the
 # stairs below; here it counts as wrong.)
 #
-# Hint: Two steps: first $\kappa$ from the length, by the second formula above; then the base from $\kappa$, as in
-# exercise 5.3.
+# Hint: First $\kappa$ from the length, by the second formula above; then the base from $\kappa$, as in exercise 5.3.
 #
-# Hint: Put $l = L$ into the formula: what is $\kappa$ there, whatever $f$ is? So it is enough to see to it that no
-# length below $L$ gets in.
+# Hint: At $l = L$, what is $\kappa$, whatever $f$ is? So it is enough to see to it that no length below $L$ gets in.
 
 # %% [markdown] lang="zh"
 # ### 练习 5.4 · 底数跟着长度走（2 分）
 #
 # 按 transformers 的规则写出 `dynamic_base`；长度在 $L$ 以内时 $\kappa = 1$。（作业的任务 4 用的是另一条规则，即下面的阶梯；在这里它算错。）
 #
-# 提示：两步：先用上面第二个公式由长度得到 $\kappa$，再像练习 5.3 那样由 $\kappa$ 得到底数。
+# 提示：先用上面第二个公式由长度得到 $\kappa$，再像练习 5.3 那样由 $\kappa$ 得到底数。
 #
-# 提示：把 $l = L$ 代入公式：不管 $f$ 是多少，$\kappa$ 是几？所以只要不让小于 $L$ 的长度进去就行了。
+# 提示：$l = L$ 时，不管 $f$ 是多少，$\kappa$ 是几？所以只要不让小于 $L$ 的长度进去就行了。
 
 
 # %% nbgrader={"grade_id": "dynamic_base", "solution": true}
@@ -592,23 +556,23 @@ assert (even >= times).all(), "The stairs never reach less than the text needs."
 plt.show()
 
 # %% [markdown] lang="en"
-# **Task 4** takes the smallest *even* number $k'$ with $k' L \ge l$: stairs, so that tables are made anew once in two lengths and not
-# at every token. Its switch `dynamic` says what becomes of the new tables. If it is off, they serve this call; if it is on, the
-# module keeps them, and a short text after a long one is read with the large factor. Such a rule has **hysteresis**: the answer
-# depends on what was read before (in transformers, [a bug](https://github.com/huggingface/transformers/issues/25306)). Your module needs three decisions, then: is the text longer than the tables, which $k'$ does
+# **Task 4** takes the smallest *even* number $k'$ with $k' L \ge l$: stairs, so that tables are not made anew at every
+# token. Its switch `dynamic` says what becomes of the new tables. If it is off, they serve this call; if it is on, the
+# module keeps them, and a short text after a long one is read with the large factor: **hysteresis**, the answer
+# depends on what was read before (in transformers, [a bug](https://github.com/huggingface/transformers/issues/25306)). Your module makes three decisions, then: is the text longer than the tables, which $k'$ does
 # it need, and what is kept. Write them down for the three calls on the right before you open `pos_emb.py`.
 
 # %% [markdown] lang="zh"
-# **任务 4** 取满足 $k' L \ge l$ 的最小*偶数* $k'$：这是阶梯，表每隔两个长度才重做一次，而不是每个 token 都重做。开关 `dynamic` 说新表怎么办：
-# 关着，只供这一次调用；开着，模块就留下它们，长文本之后的短文本也用大倍数来读。这样的规则有**滞后**（hysteresis）：答案取决于之前读过什么（在 transformers 里是[一个错误](https://github.com/huggingface/transformers/issues/25306)）。
+# **任务 4** 取满足 $k' L \ge l$ 的最小*偶数* $k'$：这是阶梯，表不必每个 token 都重做。开关 `dynamic` 说新表怎么办：
+# 关着，只供这一次调用；开着，模块就留下它们，长文本之后的短文本也用大倍数来读。这叫**滞后**（hysteresis）：答案取决于之前读过什么（在 transformers 里是[一个错误](https://github.com/huggingface/transformers/issues/25306)）。
 # 所以你的模块要做三个决定：文本比表长吗，需要哪个 $k'$，留下什么。打开 `pos_emb.py` 之前，先为右图的三次调用把它们写下来。
 
 # %% [markdown] lang="en"
 # ## The stale cache
 #
 # When a model writes, it adds one token at a time and keeps the keys of all earlier ones in a **cache**. Most code rotates
-# a key and *then* caches it. That is right as long as frequencies stay what they are. With a dynamic base they do not.
-# Let $\theta_i^{(l)}$ be the frequency at length $l$. The key at position $n$ arrived when the text had $n + 1$ tokens
+# a key and *then* caches it. With a dynamic base that goes wrong. Let $\theta_i^{(l)}$ be the frequency at length $l$. The key
+# at position $n$ arrived when the text had $n + 1$ tokens
 # and was turned by $n\,\theta_i^{(n+1)}$; the query at $m$ turns by $m\,\theta_i^{(m+1)}$. The score sees the difference
 #
 # $$
@@ -617,15 +581,15 @@ plt.show()
 # + \underbrace{n\, \big(\theta_i^{(m+1)} - \theta_i^{(n+1)}\big)}_{\text{stale}} .
 # $$
 #
-# The second term depends on $n$ itself, not only on $m - n$: the law of RoPE is broken. And the same text gives other scores read at
-# once than read token by token. That is [transformers#25104](https://github.com/huggingface/transformers/issues/25104).
-# The cure is in YaRN, section 3.3: cache keys **before** rotation, and rotate all of them with the present base.
+# The second term depends on $n$ itself, and the same text gives other scores read at
+# once than token by token ([transformers#25104](https://github.com/huggingface/transformers/issues/25104)).
+# The cure (YaRN, section 3.3): cache keys **before** rotation, and rotate all of them with the present base.
 
 # %% [markdown] lang="zh"
 # ## 过期的缓存
 #
-# 模型写作时，每次添一个 token，此前所有 token 的键都保存在**缓存**里。多数代码先旋转键，*然后*存进缓存。只要频率
-# 不变，这样做没有问题；可是底数一旦是动态的，频率就会变。设长度为 $l$ 时的频率为 $\theta_i^{(l)}$。位置 $n$ 上的键
+# 模型写作时，每次添一个 token，此前所有 token 的键都保存在**缓存**里。多数代码先旋转键，*然后*存进缓存。底数一旦是动态的，
+# 这样做就错了。设长度为 $l$ 时的频率为 $\theta_i^{(l)}$。位置 $n$ 上的键
 # 到来时，文本有 $n + 1$ 个 token，它转过了 $n\,\theta_i^{(n+1)}$；位置 $m$ 上的查询转过 $m\,\theta_i^{(m+1)}$。
 # 得分看到的是二者之差：
 #
@@ -635,10 +599,8 @@ plt.show()
 # + \underbrace{n\, \big(\theta_i^{(m+1)} - \theta_i^{(n+1)}\big)}_{\text{过期}} .
 # $$
 #
-# 第一项是正确的，第二项是过期带来的。第二项不只取决于 $m - n$，还取决于 $n$ 本身：RoPE 的规律被破坏了。
-# 而且同一段文本，一次读完和逐个 token 地读，得分竟然不同。这就是
-# [transformers#25104](https://github.com/huggingface/transformers/issues/25104)。
-# 解决办法写在 YaRN 3.3 节：键在旋转**之前**存入缓存，每次都用当前的底数旋转所有的键。
+# 第二项取决于 $n$ 本身，于是同一段文本，一次读完和逐个 token 地读，得分竟然不同（[transformers#25104](https://github.com/huggingface/transformers/issues/25104)）。
+# 解决办法（YaRN，3.3 节）：键在旋转**之前**存入缓存，每次都用当前的底数旋转所有的键。
 
 
 # %%
@@ -670,21 +632,19 @@ def stale(queries: Tensor, keys: Tensor, base_at) -> Tensor:
 # Write `decode`, as `stale` but right: at each step, all keys seen so far are rotated with the base of the present
 # length, `base_at(step + 1)`.
 #
-# Hint: Read `stale` and find the line in which a key is rotated once and then stored for good. Here keys are stored
-# as they came.
+# Hint: Find the line of `stale` in which a key is rotated once and then stored for good. Here keys are stored as they came.
 #
-# Hint: At each step, the base is that of the present length. Rotate with it the query at its position, and *all* keys
-# so far, each at its own; `at_once` shows how scores are made of them.
+# Hint: At each step, rotate the query at its position and *all* keys so far, each at its own, with the base of the present
+# length; `at_once` shows how scores are made of them.
 
 # %% [markdown] lang="zh"
 # ### 练习 5.5 · 修好缓存（2 分）
 #
 # 写出 `decode`：和 `stale` 一样，但是要对。每一步都用当前长度的底数 `base_at(step + 1)` 旋转到目前为止的所有键。
 #
-# 提示：读一遍 `stale`，找到键只旋转一次就存下来不再动的那一行。这里存的是没有旋转过的键。
+# 提示：在 `stale` 里找到键只旋转一次就存下来不再动的那一行。这里存的是没有旋转过的键。
 #
-# 提示：每一步的底数都属于当前的长度。用它旋转位于自己位置上的查询，以及到目前为止*所有的*键，各按自己的位置；得分怎么
-# 算，看 `at_once`。
+# 提示：每一步都用当前长度的底数，旋转位于自己位置上的查询，以及到目前为止*所有的*键，各按自己的位置；得分怎么算，看 `at_once`。
 
 
 # %% nbgrader={"grade_id": "decode", "solution": true}
@@ -766,18 +726,16 @@ plt.show()
 
 # %% [markdown] lang="en" short=true
 # Keys near by agree, and so do the very first, whose angle is small whatever the base; [those between do
-# not](#stale?tokens=12&before=no): the score no longer depends on the distance alone. It does *not* follow that such a
-# model speaks nonsense. Generation with stale keys was found to work about as well
-# ([transformers#24653](https://github.com/huggingface/transformers/pull/24653)), perhaps because the keys near by,
-# hardly stale, matter most. And transformers, as of version 5.23, still rotates first, for [rotating the whole cache
-# anew](#stale?tokens=12&before=yes) at each token costs time.
+# not](#stale?tokens=12&before=no). Yet generation was found to work about as well
+# ([transformers#24653](https://github.com/huggingface/transformers/pull/24653)), and transformers still
+# rotates first: [rotating the whole cache anew](#stale?tokens=12&before=yes) costs time.
 #
 # <!-- touch: stale -->
 #
 # ## YaRN: treat each pair by its turns
 #
-# PI slows pairs that need no help; NTK slows the needy too little. With the turns $r_i$ in hand, the way out is plain
-# (YaRN, section 3.2, "NTK-by-parts"):
+# PI slows pairs that need no help; NTK slows the needy too little. YaRN decides by the turns $r_i$ (section 3.2,
+# "NTK-by-parts"):
 #
 # - $r_i > \beta$, many turns: leave the pair alone;
 # - $r_i < \alpha$, less than one turn for $\alpha = 1$: slow it by the full $s$, as PI does;
@@ -794,17 +752,17 @@ plt.show()
 # with $\alpha = 1$ and $\beta = 32$ for the Llama family (equations 17 to 20).
 
 # %% [markdown] lang="zh" short=true
-# 近处的键两种做法一致，最前面的几个键也一致（它们的角度本来就小，底数是多少都一样），[中间的键不一致](#stale?tokens=12&before=no)：
-# 得分不再只取决于距离。由此*推不出*的是：这样的模型一定会胡言乱语。有人发现，用过期的键生成，效果差不多
-# （[transformers#24653](https://github.com/huggingface/transformers/pull/24653)），也许是因为最要紧的近处的键
-# 几乎没有过期。transformers 到 5.23 版仍然先旋转后缓存，因为每来一个 token 就[把整个缓存重新旋转一遍](#stale?tokens=12&before=yes)太费时间。
+# 近处的键两种做法一致，最前面的几个键也一致（它们的角度本来就小，底数是多少都一样），[中间的键不一致](#stale?tokens=12&before=no)。
+# 不过有人发现，用过期的键生成，效果差不多
+# （[transformers#24653](https://github.com/huggingface/transformers/pull/24653)）；
+# transformers 仍然先旋转后缓存，因为[把整个缓存重新旋转一遍](#stale?tokens=12&before=yes)太费时间。
 #
 # <!-- touch: stale -->
 #
 # ## YaRN：按圈数区别对待
 #
-# PI 放慢了不需要帮忙的特征对；NTK 则让需要帮忙的特征对放慢得不够。有了圈数 $r_i$，出路就一目了然
-# （YaRN，3.2 节，“NTK-by-parts”）：
+# PI 放慢了不需要帮忙的特征对；NTK 则让需要帮忙的特征对放慢得不够。YaRN 看圈数 $r_i$ 来定
+# （3.2 节，“NTK-by-parts”）：
 #
 # - $r_i > \beta$，转了很多圈：不去动它；
 # - $r_i < \alpha$（取 $\alpha = 1$ 就是不满一圈）：像 PI 那样放慢整整 $s$ 倍；
@@ -826,9 +784,8 @@ plt.show()
 # Write `ramp_over_turns`, which gives $\gamma$ for each pair from its turns.
 #
 # Hint: Between $\alpha$ and $\beta$ turns, $\gamma$ is a straight line. What is it at $\alpha$, what at $\beta$?
-# Write down the line through these two points.
 #
-# Hint: Outside, the line would go below 0 and above 1, where a share has no business; `clamp` cuts it off. If all is
+# Hint: Outside, the line would go below 0 and above 1; `clamp` cuts it off. If all is
 # turned round, remember who keeps its frequency: the pair with many turns.
 
 # %% [markdown] lang="zh"
@@ -836,11 +793,9 @@ plt.show()
 #
 # 写出 `ramp_over_turns`，由各对的圈数给出 $\gamma$。
 #
-# 提示：从 $\alpha$ 圈到 $\beta$ 圈，$\gamma$ 是一条直线。在 $\alpha$ 处是多少，在 $\beta$ 处是多少？写出过这两点的直
-# 线。
+# 提示：从 $\alpha$ 圈到 $\beta$ 圈，$\gamma$ 是一条直线。在 $\alpha$ 处是多少，在 $\beta$ 处是多少？
 #
-# 提示：再往外，直线会低于 0、高于 1，而份额不该如此，用 `clamp` 截掉。如果结果正好反了，想想谁保留自己的频率：转得多
-# 的那一对。
+# 提示：再往外，直线会低于 0、高于 1，用 `clamp` 截掉。如果结果正好反了，想想谁保留自己的频率：转得多的那一对。
 
 
 # %% nbgrader={"grade_id": "ramp_over_turns", "solution": true}
@@ -872,18 +827,15 @@ with quiet():
 # ## The code's ramp
 #
 # The authors' code, and transformers after it, ramp differently: straight in the *index* $i$ of the pair, between the
-# pairs that turn $\beta$ and $\alpha$ times. Which pair turns $r$ times? Put $\theta_i = b^{-2i/d}$ into
-# $r = L\,\theta_i / 2\pi$ and solve for $i$:
+# pairs that turn $\beta$ and $\alpha$ times. Which pair turns $r$ times? Solve $r = L\, b^{-2i/d} / 2\pi$ for $i$:
 #
 # $$
 # b^{2i/d} = \frac{L}{2\pi r}
 # \quad\Longleftrightarrow\quad
-# \frac{2i}{d} \ln b = \ln \frac{L}{2\pi r}
-# \quad\Longleftrightarrow\quad
 # i(r) = \frac{d\, \ln \frac{L}{2\pi r}}{2 \ln b} .
 # $$
 #
-# This is no whole number in general, so both ends are rounded outwards, then kept in bounds:
+# Both ends are rounded outwards, then kept in bounds:
 #
 # $$
 # \text{low} = \max\big(\lfloor i(\beta) \rfloor,\, 0\big), \qquad
@@ -898,17 +850,15 @@ with quiet():
 # ## 代码的斜坡
 #
 # 作者的代码，以及后来的 transformers，用的是另一种斜坡：它对各对的*编号* $i$ 是直线，两端是转 $\beta$ 圈和转
-# $\alpha$ 圈的那两对。转 $r$ 圈的是哪一对？把 $\theta_i = b^{-2i/d}$ 代入 $r = L\,\theta_i / 2\pi$，解出 $i$：
+# $\alpha$ 圈的那两对。转 $r$ 圈的是哪一对？由 $r = L\, b^{-2i/d} / 2\pi$ 解出 $i$：
 #
 # $$
 # b^{2i/d} = \frac{L}{2\pi r}
 # \quad\Longleftrightarrow\quad
-# \frac{2i}{d} \ln b = \ln \frac{L}{2\pi r}
-# \quad\Longleftrightarrow\quad
 # i(r) = \frac{d\, \ln \frac{L}{2\pi r}}{2 \ln b} .
 # $$
 #
-# 这一般不是整数，所以两端各自向外取整，再限制在范围之内：
+# 两端各自向外取整，再限制在范围之内：
 #
 # $$
 # \text{low} = \max\big(\lfloor i(\beta) \rfloor,\, 0\big), \qquad
@@ -924,8 +874,7 @@ with quiet():
 #
 # Write `ramp_over_pairs`. Note the order: $\beta$, the larger number of turns, belongs to the *smaller* index.
 #
-# Hint: The formula $i(r)$ above is used twice, once for each end of the ramp. Then come the rounding and the limits,
-# and last the ramp over all $i$: four short lines.
+# Hint: Use $i(r)$ once for each end of the ramp; then round, limit, and last ramp over all $i$.
 #
 # Hint: The end called low comes from $\beta$, and is rounded down; the end called high from $\alpha$, and is rounded
 # up. The limits come after the rounding.
@@ -935,7 +884,7 @@ with quiet():
 #
 # 写出 `ramp_over_pairs`。注意次序：圈数较多的 $\beta$ 对应的是*较小*的编号。
 #
-# 提示：上面的公式 $i(r)$ 要用两次，斜坡两端各一次；然后取整、限制范围；最后对所有的 $i$ 写出斜坡：四行短短的代码。
+# 提示：公式 $i(r)$ 在斜坡两端各用一次；然后取整、限制范围；最后对所有的 $i$ 写出斜坡。
 #
 # 提示：名为 low 的一端来自 $\beta$，向下取整；名为 high 的一端来自 $\alpha$，向上取整。先取整，再限制范围。
 
@@ -1005,39 +954,32 @@ headline(
 plt.show()
 
 # %% [markdown] lang="en"
-# Both are YaRN, and they give different models; say which you mean. (The limit `d - 1`, where the last pair is `d/2 - 1`, hardly
-# ever matters ([minimind#602](https://github.com/jingyaogong/minimind/issues/602)). gpt-oss does not round the ends, which
-# transformers calls `truncate: false` ([tvm#18576](https://github.com/apache/tvm/pull/18576)).)
+# Both are YaRN, and they give different models; say which you mean.
 #
 # ## Blend, and sharpen
 #
-# The last ingredient is not about angles. With $s$ times as many keys, the softmax spreads over more of them. YaRN
+# With $s$ times as many keys, the softmax spreads over more of them. YaRN
 # divides the scores, which programs call **logits**, by a **temperature** $t < 1$:
 #
 # $$
 # \mathrm{softmax}\Big(\frac{q \cdot k}{t\,\sqrt d}\Big), \qquad \sqrt{\frac 1 t} = 0.1 \ln s + 1
 # $$
 #
-# (section 3.4, equations 21 and 22). No change to the attention code is needed. Multiply the cosines and sines by
-# $c = \sqrt{1/t}$; that makes each rotated vector $c$ times as long, and
+# (section 3.4, equations 21 and 22). The attention code stays: multiply the cosines and sines by
+# $c = \sqrt{1/t}$, and each rotated vector is $c$ times as long,
 #
 # $$
 # (c\, q) \cdot (c\, k) = c^2\, (q \cdot k) = \frac{q \cdot k}{t} .
 # $$
 #
-# So $c$ multiplies tables, $c^2$ logits; for $s = 16$, $c = 1.2773$ and $c^2 = 1.6314$. A factor applied to the logits
-# once is half of YaRN. (DeepSeek's models rotate only some features of a head, so [their
-# code](https://huggingface.co/deepseek-ai/DeepSeek-V2/blob/main/modeling_deepseek.py) puts $c^2$ into the logits' scale
-# and leaves the tables as they are.)
+# So $c$ multiplies tables, $c^2$ logits; for $s = 16$, $c = 1.2773$ and $c^2 = 1.6314$.
 
 # %% [markdown] lang="zh"
-# 两种斜坡相差很大。它们都叫 YaRN，得到的却是不同的模型；要说清楚是哪一种。
-# （最后一对是 `d/2 - 1`，上限却写作 `d - 1`，这几乎从不要紧（[minimind#602](https://github.com/jingyaogong/minimind/issues/602)）。
-# gpt-oss 的两端不取整，transformers 称之为 `truncate: false`（[tvm#18576](https://github.com/apache/tvm/pull/18576)）。）
+# 它们都叫 YaRN，得到的却是不同的模型；要说清楚是哪一种。
 #
 # ## 混合，再锐化
 #
-# 最后一项与角度无关。键的个数变成 $s$ 倍，softmax 就摊得更开。YaRN 把得分（程序里叫 **logit**）除以一个**温度** $t < 1$：
+# 键的个数变成 $s$ 倍，softmax 就摊得更开。YaRN 把得分（程序里叫 **logit**）除以一个**温度** $t < 1$：
 #
 # $$
 # \mathrm{softmax}\Big(\frac{q \cdot k}{t\,\sqrt d}\Big), \qquad \sqrt{\frac 1 t} = 0.1 \ln s + 1
@@ -1049,20 +991,17 @@ plt.show()
 # (c\, q) \cdot (c\, k) = c^2\, (q \cdot k) = \frac{q \cdot k}{t} .
 # $$
 #
-# 所以乘在表上的是 $c$，乘在 logit 上的是 $c^2$；$s = 16$ 时 $c = 1.2773$，$c^2 = 1.6314$。如果只给 logit 乘一次 $c$，
-# YaRN 就只做了一半。（DeepSeek 的模型只旋转一个头的部分特征，所以
-# [他们的代码](https://huggingface.co/deepseek-ai/DeepSeek-V2/blob/main/modeling_deepseek.py)把 $c^2$ 放进 logit 的缩放，表则不动。）
+# 所以乘在表上的是 $c$，乘在 logit 上的是 $c^2$；$s = 16$ 时 $c = 1.2773$，$c^2 = 1.6314$。
 
 # %% [markdown] lang="en"
 # ### Exercise 5.8 · YaRN (2 points)
 #
 # Write `yarn`: the blended frequencies and the factor $c$ for the tables. For $s \le 1$ nothing is stretched, and $c = 1$.
 #
-# Hint: A pair keeps the share $\gamma_i$ of its own frequency; the rest, $1 - \gamma_i$, is taken of the frequency
+# Hint: A pair keeps the share $\gamma_i$ of its own frequency; the share $1 - \gamma_i$ is taken of the frequency
 # that PI would give it.
 #
-# Hint: The factor for the tables is $c = \sqrt{1/t}$, and the formula above gives this root itself: nothing is
-# squared here. The logarithm is the natural one.
+# Hint: The formula above gives the root, $c$, itself: nothing is squared here. The logarithm is the natural one.
 
 # %% [markdown] lang="zh"
 # ### 练习 5.8 · YaRN（2 分）
@@ -1071,7 +1010,7 @@ plt.show()
 #
 # 提示：一对保留自己频率的 $\gamma_i$ 那么多；其余的 $1 - \gamma_i$，取自 PI 会给它的频率。
 #
-# 提示：乘在表上的因子是 $c = \sqrt{1/t}$，上面的公式给出的就是这个根：这里不用再平方。对数是自然对数。
+# 提示：上面的公式给出的就是根 $c$：这里不用再平方。对数是自然对数。
 
 
 # %% nbgrader={"grade_id": "yarn", "solution": true}
@@ -1109,16 +1048,14 @@ with quiet():
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en" short=true
-# A mistake to know: code that computes the mask $\gamma$ with care and then divides *every* frequency by $s$ all the
-# same. The result is plain PI, and no shape or type reveals it; your first check does.
+# (Code that computes $\gamma$ with care and then divides *every* frequency by $s$ is plain PI; no shape or type reveals it.)
 #
 # ## All of them in one table
 #
 # Contrast, in the last column, is how much the score of equal vectors falls from distance 0 to 1.
 
 # %% [markdown] lang="zh" short=true
-# 有一个错误值得认识：代码精心算好了掩码 $\gamma$，随后却照样把*每一个*频率都除以 $s$。结果就是普通的 PI，形状和类型
-# 都看不出破绽；你的第一个检查看得出来。
+# （有的代码精心算好了 $\gamma$，随后却照样把*每一个*频率都除以 $s$，那就是普通的 PI，形状和类型都看不出破绽。）
 #
 # ## 全部放在一张表里
 #
@@ -1146,9 +1083,7 @@ show_table(
 
 # %% [markdown] lang="en"
 # Both [YaRNs](#wavelengths?method=yarn&factor=8) reach
-# $8L$, as [PI](#wavelengths?method=pi&factor=8) does and [NTK](#wavelengths?method=ntk&factor=8) does not, with a contrast close to that of the model as trained. That is the whole idea.
-#
-# (LongRoPE [searches](https://arxiv.org/abs/2402.13753) a factor for each pair.)
+# $8L$, as [PI](#wavelengths?method=pi&factor=8) does and [NTK](#wavelengths?method=ntk&factor=8) does not, with a contrast close to that of the model as trained.
 #
 # <!-- touch: wavelengths -->
 #
@@ -1162,16 +1097,14 @@ show_table(
 # \frac{\theta_i}{\theta_i'} = c_0\, c_1 \cdots c_i, \qquad c_0\, c_1 \cdots c_{d/2-1} = s .
 # $$
 #
-# Unchanged, the highest digits take values that they never had: the new angles. PI puts all of $s$ on the lowest place, $c_0 = s$, which
-# then counts in steps of $1/s$: every digit is known, and neighbours look alike. NTK leaves $c_0 = 1$ and loads all others
-# alike, with $c_\kappa$. Seconds, minutes, hours and days have a radix of their own each, and so can these: YaRN loads nothing but the
+# Unchanged, the highest digits take values that they never had: the new angles. PI puts all of $s$ on the lowest place, which
+# then counts in steps of $1/s$: neighbours look alike. NTK leaves $c_0 = 1$ and loads all others
+# alike, with $c_\kappa$. Seconds, minutes, hours and days have a radix of their own each, and so can these: YaRN loads only the
 # places of its ramp, between digits that training went through many times and digits that it hardly began.
 
 # %% [markdown] lang="zh"
 # 两种 [YaRN](#wavelengths?method=yarn&factor=8) 都和
-# [PI](#wavelengths?method=pi&factor=8) 一样够到 $8L$（[NTK](#wavelengths?method=ntk&factor=8) 够不到），对比度却与训练时相差无几。这就是全部的想法。
-#
-# （LongRoPE 为每一对各[搜索](https://arxiv.org/abs/2402.13753)一个倍数。）
+# [PI](#wavelengths?method=pi&factor=8) 一样够到 $8L$（[NTK](#wavelengths?method=ntk&factor=8) 够不到），对比度却与训练时相差无几。
 #
 # <!-- touch: wavelengths -->
 #
@@ -1184,14 +1117,14 @@ show_table(
 # \frac{\theta_i}{\theta_i'} = c_0\, c_1 \cdots c_i, \qquad c_0\, c_1 \cdots c_{d/2-1} = s .
 # $$
 #
-# 什么都不改，最高的几位就出现从没有过的数字，也就是新角度。PI 把整个 $s$ 压在最低位上，$c_0 = s$，这一位从此每步只走 $1/s$：
-# 每个数字都认识，相邻的却几乎一样。NTK 让 $c_0 = 1$，其余各位平均分摊，都是 $c_\kappa$。秒、分、时、日各有各的进制，这里也可以用这样的“混合进制”：
+# 什么都不改，最高的几位就出现从没有过的数字，也就是新角度。PI 把整个 $s$ 压在最低位上，这一位从此每步只走 $1/s$：
+# 相邻的几乎一样。NTK 让 $c_0 = 1$，其余各位平均分摊，都是 $c_\kappa$。秒、分、时、日各有各的进制，这里也可以用这样的“混合进制”：
 # YaRN 只让斜坡上的那些位承担，它们夹在训练中早已熟透的位与几乎还没开始转的位之间。
 
 # %% [markdown] lang="en"
 # ## Why a temperature, and why this one?
 #
-# The direction follows. Let the logits $x$ of $n$ keys be independent normal numbers with variance $\sigma^2$. Over how
+# Let the logits $x$ of $n$ keys be independent normal numbers with variance $\sigma^2$. Over how
 # many keys attention spreads is told by its entropy, and for many keys that is about
 #
 # $$
@@ -1199,28 +1132,25 @@ show_table(
 # \approx \ln n + \frac{\sigma^2}{2} - \sigma^2 = \ln n - \frac{\sigma^2}{2} .
 # $$
 #
-# ([Su, 2021](https://kexue.fm/archives/8823) asks for a scale that keeps this entropy, and finds one that grows like $\ln n$.)
 # (The sum $Z = \sum e^x$ is near its mean $n\, e^{\sigma^2/2}$, and to weight a normal density by $e^x$ shifts its mean by
-# $\sigma^2$.) With $s$ times the keys, $H$ grows by $\ln s$; with larger logits, $\sigma^2$ grows and $H$ falls again. The
-# *number* does not follow: what compensates depends on $\sigma$, which differs from head to head. $0.1 \ln s + 1$ was fitted
-# to the perplexities (exponentials of the loss) of Llama models (YaRN, section 3.4).
-#
-# For one head it can be computed. With all logits multiplied by $c^2$, the entropy is $\ln n - c^4 \sigma^2 / 2$. Let it be the same for $L$ keys
-# without and for $s L$ keys with the factor:
+# $\sigma^2$.) With $s$ times the keys, $H$ grows by $\ln s$; with all logits multiplied by $c^2$, it is
+# $\ln n - c^4 \sigma^2 / 2$. [Su, 2021](https://kexue.fm/archives/8823) asks that the entropy stay: the same for $L$ keys
+# without and for $s L$ keys with the factor means
 #
 # $$
 # c^2 = \sqrt{1 + \frac{2 \ln s}{\sigma^2}} \approx 1 + \frac{\ln s}{\sigma^2} .
 # $$
 #
-# YaRN's $c^2 = (0.1 \ln s + 1)^2 \approx 1 + 0.2 \ln s$ is that of a head with $\sigma^2 = 5$. Where few keys hold all the weight, the sums above are
+# So what compensates differs from head to head. YaRN's $0.1 \ln s + 1$ was fitted to the losses of Llama models (section 3.4), and
+# its $c^2 \approx 1 + 0.2 \ln s$ is that of a head with $\sigma^2 = 5$. Where few keys hold all the weight, the sums above are
 # their largest terms, and $H \approx \ln n - c^2 (\max x - \bar x)$: then $c^2$ has to grow like $\ln n$ itself
-# ([Su, 2022](https://kexue.fm/archives/9034)), $c^2 = \ln (s L) / \ln L = 1 + \ln s / \ln L$. All three are the logarithm of the length with a slope,
-# and only the slope is in dispute. The table below runs them: the square root brings the entropy back, YaRN goes a little further, $\ln n$ not so far.
+# ([Su, 2022](https://kexue.fm/archives/9034)), $c^2 = \ln (s L) / \ln L = 1 + \ln s / \ln L$. All three are the logarithm of the length;
+# only its slope is in dispute. In the table below the square root brings the entropy back, YaRN goes further, $\ln n$ not so far.
 
 # %% [markdown] lang="zh"
 # ## 为什么要温度，为什么是这个数？
 #
-# 方向推得出来。设 $n$ 个键的 logit $x$ 是相互独立的正态随机数，方差为 $\sigma^2$。注意力摊在多少个键上，由熵来说；
+# 设 $n$ 个键的 logit $x$ 是相互独立的正态随机数，方差为 $\sigma^2$。注意力摊在多少个键上，由熵来说；
 # 键很多时，熵约为
 #
 # $$
@@ -1228,21 +1158,19 @@ show_table(
 # \approx \ln n + \frac{\sigma^2}{2} - \sigma^2 = \ln n - \frac{\sigma^2}{2} .
 # $$
 #
-# （[苏剑林，2021](https://kexue.fm/archives/8823) 要求缩放让熵不变，得到的缩放像 $\ln n$ 那样增长。）
 # （总和 $Z = \sum e^x$ 接近它的均值 $n\, e^{\sigma^2/2}$；给正态密度乘上 $e^x$，均值就移动 $\sigma^2$。）键的个数变成 $s$ 倍，
-# $H$ 就增加 $\ln s$；logit 变大，$\sigma^2$ 变大，$H$ 又降下来。*数值*却推不出来：恰好抵消的倍数取决于 $\sigma$，
-# 而 $\sigma$ 因头而异。$0.1 \ln s + 1$ 是用 Llama 模型的困惑度（损失的指数）拟合出来的（YaRN，3.4 节）。
-#
-# 对一个给定的头，却算得出来。所有 logit 都乘 $c^2$，熵就是 $\ln n - c^4 \sigma^2 / 2$。让 $L$ 个键、不乘时的熵，与 $s L$ 个键、乘了之后的熵相等：
+# $H$ 就增加 $\ln s$；所有 logit 都乘 $c^2$，$H$ 就变成 $\ln n - c^4 \sigma^2 / 2$。
+# [苏剑林，2021](https://kexue.fm/archives/8823) 要求熵不变：$L$ 个键、不乘时的熵，等于 $s L$ 个键、乘了之后的熵，于是
 #
 # $$
 # c^2 = \sqrt{1 + \frac{2 \ln s}{\sigma^2}} \approx 1 + \frac{\ln s}{\sigma^2} .
 # $$
 #
-# YaRN 的 $c^2 = (0.1 \ln s + 1)^2 \approx 1 + 0.2 \ln s$，正是 $\sigma^2 = 5$ 的头所要的。如果权重集中在少数几个键上，上面的和就约等于其中最大的一项，
+# 可见恰好抵消的倍数因头而异。YaRN 的 $0.1 \ln s + 1$ 是用 Llama 模型的损失拟合出来的（3.4 节），它的 $c^2 \approx 1 + 0.2 \ln s$ 正是 $\sigma^2 = 5$ 的头所要的。
+# 如果权重集中在少数几个键上，上面的和就约等于其中最大的一项，
 # 于是 $H \approx \ln n - c^2 (\max x - \bar x)$：这时 $c^2$ 就要像 $\ln n$ 那样增长（[苏剑林，2022](https://kexue.fm/archives/9034)），
-# $c^2 = \ln (s L) / \ln L = 1 + \ln s / \ln L$。三者都是长度的对数乘上一个斜率，有争议的只是斜率。
-# 下表是实际算出来的：平方根让熵回到原处，YaRN 过头一点，$\ln n$ 还差一些。
+# $c^2 = \ln (s L) / \ln L = 1 + \ln s / \ln L$。三者都是长度的对数，有争议的只是斜率。
+# 下表里，平方根让熵回到原处，YaRN 过头一点，$\ln n$ 还差一些。
 
 # %%
 SPREAD = 5.0  # the variance of the logits
@@ -1278,17 +1206,9 @@ assert abs((factors["YaRN"] - 1) / math.log(FACTOR) - 0.2) < 0.03  # what the te
 # %% [markdown] lang="en"
 # ## Reading a configuration
 #
-# What this notebook has derived hides behind a few words in a model's `config.json`. Read with care:
-#
-# - **Types.** transformers (here version 5.23) knows `default`, `linear` (PI), `dynamic`, `yarn`, `longrope`, `llama3` and
-#   `proportional`. There is no type `ntk`: fixed NTK scaling is nothing but a larger `rope_theta`.
-# - **Length.** $L$ is `original_max_position_embeddings`: 2,048 for LLaMA, 4,096 for Llama 2, and not the length that is
-#   advertised.
-# - **Temperature.** Without `attention_factor`, type `yarn` takes $0.1 \ln s + 1$ (if `mscale` and `mscale_all_dim` are both
-#   there, the quotient of their two factors: 1 if they are equal, as in DeepSeek-V3). `attention_factor: 1.0` is no default,
-#   it switches the temperature off.
-#
-# Which model has which, [notebook 8](8_models_of_2026.ipynb) reads with your own code.
+# In a model's `config.json`, transformers (version 5.23) knows the types `default`, `linear` (PI), `dynamic`, `yarn`, `longrope` (a factor
+# for each pair), `llama3` and `proportional`, but no `ntk`: fixed NTK scaling is nothing but a larger `rope_theta`. $L$ is
+# `original_max_position_embeddings`, not the length that is advertised. `attention_factor: 1.0` switches YaRN's temperature off.
 #
 # **Next:** [notebook 6](6_train_short_test_long.ipynb) trains models on 64 positions and lets them read on to 512, with
 # all remedies of this one.
@@ -1296,14 +1216,8 @@ assert abs((factors["YaRN"] - 1) / math.log(FACTOR) - 0.2) < 0.03  # what the te
 # %% [markdown] lang="zh"
 # ## 读懂一份配置
 #
-# 这一节推导的东西，在模型的 `config.json` 里不过是几个词。读的时候要留心：
-#
-# - **类型**：transformers（这里是 5.23 版）认得 `default`、`linear`（PI）、`dynamic`、`yarn`、`longrope`、`llama3` 和
-#   `proportional`。没有 `ntk` 这个类型：固定的 NTK 缩放不过是更大的 `rope_theta`。
-# - **长度**：$L$ 是 `original_max_position_embeddings`：LLaMA 是 2,048，Llama 2 是 4,096，而不是宣传的长度。
-# - **温度**：不写 `attention_factor` 时，`yarn` 类型取 $0.1 \ln s + 1$（如果 `mscale` 和 `mscale_all_dim`
-#   都写了，就取两者的因子之商：两者相等时是 1，DeepSeek-V3 就是这样）。`attention_factor: 1.0` 不是默认值，而是把温度关掉。
-#
-# 哪个模型用的是哪一种，[第 8 节](8_models_of_2026.ipynb)用你自己的代码来读。
+# 在模型的 `config.json` 里，transformers（5.23 版）认得的类型有 `default`、`linear`（PI）、`dynamic`、`yarn`、`longrope`（每一对各有一个倍数）、
+# `llama3` 和 `proportional`；没有 `ntk`：固定的 NTK 缩放不过是更大的 `rope_theta`。$L$ 是 `original_max_position_embeddings`，
+# 而不是宣传的长度。`attention_factor: 1.0` 把 YaRN 的温度关掉。
 #
 # **下一节：**[第 6 节](6_train_short_test_long.ipynb)在 64 个位置上训练模型，再让它们读到 512，用上这一节的所有补救办法。

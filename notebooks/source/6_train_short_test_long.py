@@ -1,23 +1,20 @@
 # %% [markdown] lang="en"
 # # 6 · Train short, test long
 #
-# What happens when a model that has learned on short texts meets a longer one? Here we train, for real: five small
-# language models that differ in **nothing but the position code**. They learn on 64 characters at a time and are read
-# at up to 512. Then the RoPE model gets every scaling of notebook 5, without any further training; and at last we ask
+# Here we train five small language models that differ in **nothing but the position code**, on 64 characters at a time, and
+# read up to 512. Then the RoPE model gets every scaling of notebook 5, without further training; and at last we ask
 # who can find again what stands far back.
 #
-# All of it takes about two minutes
-# on one idle thread, and downloads nothing: the text is Python's own manual.
+# All of it takes about two minutes on one idle thread; the text is Python's own manual.
 
 # %% [markdown] lang="zh"
 # # 6 · 短训练，长测试
 #
-# 模型只在短文本上学过，遇到更长的文本会怎么样？这一节真的动手训练：五个小语言模型，**除了位置编码，其余完全相同**。训
+# 这一节真的动手训练五个小语言模型，**除了位置编码，其余完全相同**：训
 # 练时每次只读 64 个字符，测试时最多读 512 个。之后，再让 RoPE 模型用上第 5 节的各种缩放，不再训练。最后再问：谁能把远
 # 处的东西再找出来？
 #
-# 机器空闲时，单线程跑完全部内容大约两分钟，也不用下载任何东
-# 西：文本是 Python 自带的手册。
+# 机器空闲时，单线程跑完全部内容大约两分钟；文本是 Python 自带的手册。
 
 # %%
 import base64
@@ -58,21 +55,14 @@ LENGTHS = (64, 128, 256, 512)
 # %% [markdown] lang="en"
 # ## The text
 #
-# What `help("yield")` shows comes from `pydoc_data.topics`. Our tokens are its characters, so nothing hides in a
-# tokenizer. Two precautions, both easy to forget:
-#
-# - Some topics repeat paragraphs of others. We keep each paragraph once; otherwise a part of the test would have been
-#   in the training.
-# - The last tenth is held out, and training never touches it.
+# What `help("yield")` shows comes from `pydoc_data.topics`. Our tokens are its characters. Some topics repeat paragraphs of
+# others; we keep each once, or a part of the test would have been in the training. The last tenth is held out.
 
 # %% [markdown] lang="zh"
 # ## 文本
 #
-# `help("yield")` 显示的内容来自 `pydoc_data.topics`。我们的 token 就是单个字符，没有什么会藏在分词器里。有两件事容易
-# 忘，要事先做好：
-#
-# - 有些主题会重复别的主题里的段落。每个段落只保留一份，否则一部分测试内容就混进了训练内容。
-# - 最后十分之一留作测试，训练绝不碰它。
+# `help("yield")` 显示的内容来自 `pydoc_data.topics`。我们的 token 就是单个字符。有些主题会重复别的主题里的段落；
+# 每个段落只保留一份，否则一部分测试内容就混进了训练内容。最后十分之一留作测试。
 
 # %%
 paragraphs = dict.fromkeys(paragraph for topic in topics.values() for paragraph in topic.split("\n\n"))
@@ -89,25 +79,25 @@ print(f"{len(text):,} characters, {len(alphabet)} different ones; {windows.numel
 # %% [markdown] lang="en"
 # ## Five codes, three places
 #
-# A code enters a Transformer in one of three places. *Sinusoidal* and *learned* codes are added to the embedding $z_p$
+# *Sinusoidal* and *learned* codes are added to the embedding $z_p$
 # of the token at position $p$; *RoPE* turns queries and keys; *ALiBi* adds $-\rho_h\,(m - n)$ to the score of query $m$
 # and key $n$, with $\rho_h = 2^{-8h/H}$ in head $h = 1 \dots H$ ([Press et al.,
-# 3](https://arxiv.org/abs/2108.12409v2)). *NoPE* has the causal mask alone. For RoPE, $d$ is the size of a head. Ours
-# is 16, so $\theta_i = 10^{-i/2}$: eight pairs, every second frequency a power of ten.
+# 3](https://arxiv.org/abs/2108.12409v2)); *NoPE* has the causal mask alone. For RoPE, $d$ is the size of a head. Ours
+# is 16, so $\theta_i = 10^{-i/2}$: eight pairs.
 #
 # A learned table ends with its last row: asked for position 64, it raises an `IndexError`. To have anything to
-# measure, we give it 512 rows, of which training reaches the first 64; the others stay as random as they were.
+# measure, we give it 512 rows, of which training reaches the first 64.
 
 # %% [markdown] lang="zh"
 # ## 五种编码，三个位置
 #
-# 位置编码从三个地方之一进入 Transformer。*正弦*（sinusoidal）和*可学习*（learned）的编码，加到位置 $p$ 上 token 的嵌入 $z_p$ 上；
+# *正弦*（sinusoidal）和*可学习*（learned）的编码，加到位置 $p$ 上 token 的嵌入 $z_p$ 上；
 # *RoPE* 旋转查询和键；*ALiBi* 给查询 $m$ 与键 $n$ 的得分加上 $-\rho_h\,(m - n)$，头 $h = 1 \dots H$ 的 $\rho_h = 2^{-8h/H}$
 # （[Press 等，第 3 节](https://arxiv.org/abs/2108.12409v2)）；*NoPE* 只有因果掩码。对 RoPE 来说，$d$ 是一个头的大小。我们取 16，
-# 于是 $\theta_i = 10^{-i/2}$：八对，每隔一对的频率是十的整数次幂。
+# 于是 $\theta_i = 10^{-i/2}$，共八对。
 #
 # 可学习的表到最后一行就没有了：向它要第 64 个位置，只会得到 `IndexError`。为了能测出点什么，我们给它 512 行，训练只
-# 碰得到前 64 行，其余各行始终是初始的随机数。
+# 碰得到前 64 行。
 
 # %%
 WIDTH, HEADS = 64, 4
@@ -180,16 +170,14 @@ class Reader(nn.Module):
 # ## Training
 #
 # With the same seed, all five start from the same weights, see the same batches in the same order, and take the same
-# 280 steps of 8 windows: 143,360 characters. The loss is the
-# cross-entropy of the next character, in nats (natural logarithms): $-\ln P(\text{what came next})$. Guessing blindly
-# among about a hundred characters costs $\ln 100 \approx 4.6$.
+# 280 steps. The loss is the cross-entropy of the next character, $-\ln P(\text{what came next})$, in nats (natural
+# logarithms). Guessing blindly among about a hundred characters costs $\ln 100 \approx 4.6$.
 
 # %% [markdown] lang="zh"
 # ## 训练
 #
-# 种子相同时，五个模型从同样的权重出发，按同样的次序看同样的批次，都走 280 步，每步 8 个窗口，一共 143,360 个字符。
-# 损失是下一个字符的交叉熵，单位是 nat（用自然对数）：
-# $-\ln P(\text{实际出现的字符})$。在大约一百个字符里瞎猜，损失是 $\ln 100 \approx 4.6$。
+# 种子相同时，五个模型从同样的权重出发，按同样的次序看同样的批次，都走 280 步。
+# 损失是下一个字符的交叉熵 $-\ln P(\text{实际出现的字符})$，单位是 nat（用自然对数）。在大约一百个字符里瞎猜，损失是 $\ln 100 \approx 4.6$。
 
 
 # %%
@@ -228,7 +216,7 @@ models = {code: [train(code, seed) for seed in SEEDS] for code in CODES}
 # %% [markdown] lang="en"
 # ## One number is not enough
 #
-# A report often says "the loss at length 512 is 2.3". That mean hides *where* the model fails, so we keep the loss of
+# "The loss at length 512 is 2.3" hides *where* the model fails, so we keep the loss of
 # each position. With $W$ windows, and $x^{(w)}_p$ the character at position $p$ of window $w$:
 #
 # $$
@@ -236,43 +224,42 @@ models = {code: [train(code, seed) for seed in SEEDS] for code in CODES}
 # $$
 #
 # The model gives logits $a_1, \dots, a_V$ for the $V$ characters, and
-# $P(y) = e^{a_y} / \sum_{y'} e^{a_{y'}}$, so $-\ln P(y) = \ln \sum_{y'} e^{a_{y'}} - a_y$.
+# $P(y) = e^{a_y} / \sum_{y'} e^{a_{y'}}$.
 
 # %% [markdown] lang="zh"
 # ## 只报一个数不够
 #
-# 常见的说法是“长度 512 时损失是 2.3”。这样一平均，就看不出模型是*在哪里*出错的，所以我们把每个位置的损失都留下来。设
+# “长度 512 时损失是 2.3”：这样一平均，就看不出模型是*在哪里*出错的，所以我们把每个位置的损失都留下来。设
 # 有 $W$ 个窗口，$x^{(w)}_p$ 是第 $w$ 个窗口里位置 $p$ 上的字符：
 #
 # $$
 # \ell_p = \frac1W \sum_{w=1}^{W} -\ln P\bigl(x^{(w)}_{p+1} \mid x^{(w)}_0, \dots, x^{(w)}_p\bigr) .
 # $$
 #
-# 模型对 $V$ 个字符各给出一个 logit，$a_1, \dots, a_V$，概率是 $P(y) = e^{a_y} / \sum_{y'} e^{a_{y'}}$，
-# 所以 $-\ln P(y) = \ln \sum_{y'} e^{a_{y'}} - a_y$。
+# 模型对 $V$ 个字符各给出一个 logit，$a_1, \dots, a_V$，概率是 $P(y) = e^{a_y} / \sum_{y'} e^{a_{y'}}$。
 
 # %% [markdown] lang="en"
 # ### Exercise 6.1 · The loss at each position (2 points)
 #
 # Write `loss_by_position`. Take logarithms *before* averaging over the windows, and let a library function such as
-# `torch.log_softmax` do it: $e^{1000}$ does not fit into a float, and the probability it leads to may be rounded to 0,
+# `torch.log_softmax` do it: $e^{1000}$ does not fit into a float, and a probability may be rounded to 0,
 # whose logarithm is $-\infty$.
 #
 # Hint: Three steps: log-probabilities over the letters, then of each position the one of its target, then the mean
 # over the windows. Mind the minus.
 #
-# Hint: For the second step `gather` helps. It picks along one dimension, and wants an index with as many dimensions
-# as there are in what it picks from: the targets lack one.
+# Hint: For the second step `gather` helps. It wants an index with as many dimensions as there are in what it picks from:
+# the targets lack one.
 
 # %% [markdown] lang="zh"
 # ### 练习 6.1 · 每个位置的损失（2 分）
 #
 # 写出 `loss_by_position`。要*先*取对数，再对窗口求平均；取对数请交给 `torch.log_softmax` 这样的库函数：
-# $e^{1000}$ 超出了浮点数的范围，而由它算出的概率又可能舍入成 0，0 的对数是 $-\infty$。
+# $e^{1000}$ 超出了浮点数的范围，而概率又可能舍入成 0，0 的对数是 $-\infty$。
 #
 # 提示：三步：先对各个字符取对数概率，再在每个位置挑出目标的那一个，最后对窗口求平均。别忘了负号。
 #
-# 提示：第二步可以用 `gather`。它沿一个维度挑选，下标的维数要与被挑选的张量相同：targets 还少一维。
+# 提示：第二步可以用 `gather`。下标的维数要与被挑选的张量相同：targets 还少一维。
 
 
 # %% nbgrader={"grade_id": "loss_by_position", "solution": true}
@@ -321,13 +308,12 @@ with quiet():
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en"
-# Our models are causal: what comes out at position $p$ depends on positions $0 \dots p$ only. So one pass over 512
+# Our models are causal, so one pass over 512
 # characters measures every length: the loss in windows of length $n$ is the mean of the first $n$ losses of the long
-# pass. The next cell reads, and checks this law with a pass of 64 characters.
+# pass.
 
 # %% [markdown] lang="zh"
-# 我们的模型是因果的：位置 $p$ 上的输出只取决于位置 $0 \dots p$。所以读一遍 512 个字符，各种长度就都测到了：窗口长度为 $n$ 时
-# 的损失，就是这条曲线开头 $n$ 个值的平均。下一格就来读，并用只读 64 个字符的结果验证这条规律。
+# 我们的模型是因果的，所以读一遍 512 个字符，各种长度就都测到了：窗口长度为 $n$ 时的损失，就是这条曲线开头 $n$ 个值的平均。
 
 
 # %%
@@ -408,22 +394,18 @@ table("Loss, nats per character, in windows of ... characters; ± the farthest o
 
 # %% [markdown] lang="en" short=true
 # Lines are means over three seeds and bands reach from the lowest seed to the highest, here and in all figures below.
-# Within the trained window RoPE is lowest. In the grey part, beyond it, the loss of RoPE rises steeply and that of
-# ALiBi stays flat. (Bumps that all curves share are the text's: all models read the same windows.)
+# (Bumps that all curves share are the text's.)
 #
 # ## What may we conclude?
 #
-# With another seed all numbers move a little, and a claim that flips with the seed is no claim. The inequalities that
-# cells assert, in the next one and below, hold for each of the three seeds.
+# A claim that flips with the seed is no claim. What cells assert holds for each of the three.
 
 # %% [markdown] lang="zh" short=true
-# 这里和下面各图里，线是三个种子的平均，色带从最低的种子到最高的种子。训练窗口之内 RoPE 最低；灰色区域比训练长度更长，
-# 在那里 RoPE 的损失升得很高，ALiBi 却保持平稳。（各条曲线共有的起伏出自文本：各个模型读的是同样的窗口。）
+# 这里和下面各图里，线是三个种子的平均，色带从最低的种子到最高的种子。（各条曲线共有的起伏出自文本。）
 #
 # ## 能得出什么结论？
 #
-# 换个随机种子，所有的数都会变一点；换个种子就不成立的说法，不能算结论。下一格以及后面各格里断言的不等式，对三个种子逐
-# 个成立。
+# 换个种子就不成立的说法，不能算结论。各格里断言的，对三个种子逐个成立。
 
 # %%
 short, long = ({code: loss_at(curves[code], length) for code in CODES} for length in (TRAINED, LONGEST))
@@ -437,26 +419,13 @@ assert (past(curves["NoPE"]) < past(curves["RoPE"])).all(), "Far beyond the wind
 print("All six hold for each of the three seeds.")
 
 # %% [markdown] lang="en"
-# ## Why RoPE leads, and ALiBi lasts
-#
 # **Why RoPE leads.** Its score depends on the distance through an angle, so "the character before this one" is a
 # single thing to learn, for all positions at once. NoPE has to build it from a faint counter, an added code through
-# the weights; 280 steps are hardly enough for that.
-#
-# **Why ALiBi stays.** The weight of a key at distance $\Delta$ is multiplied by $e^{-\rho_h \Delta}$: with our
-# slopes, 1/4, 1/16, 1/64 and 1/256, at $\Delta = 64$ by $e^{-16} \approx 10^{-7}$ in the first head, by $e^{-1/4}$, not much,
-# in the last. So flat heads do hear from far away, but the bias never favours a far
-# key over a near one, as a pair at a new angle may.
+# the weights. ([Notebook 7](7_alibi_and_nope.ipynb) shows why ALiBi stays.)
 
 # %% [markdown] lang="zh"
-# ## RoPE 为什么领先，ALiBi 为什么稳
-#
 # **RoPE 为什么领先？** 它的得分通过角度取决于距离，所以“前一个字符”只需学一次，就在所有位置上都会了。NoPE 得从一个微
-# 弱的计数里把它拼出来，相加的编码得靠权重去学；280 步几乎不够。
-#
-# **ALiBi 为什么稳？** 距离为 $\Delta$ 的键，权重要乘上 $e^{-\rho_h \Delta}$：我们的斜率是 1/4、1/16、1/64 和 1/256，
-# 在 $\Delta = 64$ 处，第一个头乘的是 $e^{-16} \approx 10^{-7}$，最后一个是 $e^{-1/4}$，几乎不变。可见
-# 斜率小的头听得到远处，但偏置绝不会让远处的键占便宜，不像转到新角度的特征对。
+# 弱的计数里把它拼出来，相加的编码得靠权重去学。（ALiBi 为什么稳，[第 7 节](7_alibi_and_nope.ipynb)来讲。）
 
 # %% [markdown] lang="en" short=true
 # ## Which pairs break it?
@@ -465,20 +434,18 @@ print("All six hold for each of the three seeds.")
 # turn in training and come to new angles. Ours are the pairs 3 to 7; the **fast** ones, 0 to 2, have seen the whole
 # circle. To test a cause is to take it away, and nothing else.
 #
-# **Clamp** the distance that a pair sees. Within 64 characters the largest distance is 63. A clamped pair takes
-# $D = 63$ for every distance beyond it, so it meets no angle that training did not show; the other pairs see the true
-# one:
+# **Clamp** the distance that a pair sees. A clamped pair takes $D = 63$, the largest distance within 64 characters, for every
+# distance beyond it, so it meets no angle that training did not show; the other pairs see the true one:
 #
 # $$
 # S_{mn} = \frac{1}{\sqrt d}\, \mathrm{Re} \sum_{i=0}^{d/2-1} q_i\, k_i^*\, e^{\mathrm{j} \theta_i \Delta_i}, \qquad
 # \Delta_i = \begin{cases} \min(\Delta, D) & \text{pair } i \text{ is clamped} \\ \Delta & \text{otherwise.} \end{cases}
 # $$
 #
-# ([Su's ReRoPE](https://kexue.fm/archives/9708) clamps all pairs. Here each is clamped by itself, which tells them apart.)
+# ([Su's ReRoPE](https://kexue.fm/archives/9708) clamps all pairs.)
 #
 # **Predict first.** The trained model will be read four times: with no pair clamped, the slow ones, the fast ones,
-# and all. Which will be as good beyond the window as within it, which as bad as before? What must happen if the
-# hypothesis is right, and what would prove it wrong?
+# and all. Which will be as good beyond the window as within it? What would prove the hypothesis wrong?
 
 # %% [markdown] lang="zh" short=true
 # ## 是哪些特征对坏了事？
@@ -486,7 +453,7 @@ print("All six hold for each of the three seeds.")
 # 第 5 节的假设是：RoPE 在窗口之外失灵，原因在**低频对**，它们在训练中没有转满过一圈，于是碰到了新的角度。在我们这里，
 # 就是第 3 到第 7 对；**高频对**是第 0 到第 2 对，它们见过整个圆。检验一个原因，就是把它拿掉，别的都不动。
 #
-# 把一对所看到的距离**截住**。64 个字符之内，最大的距离是 63。被截住的特征对，凡是更远的距离都当作 $D = 63$，不会碰到训练
+# 把一对所看到的距离**截住**。64 个字符之内，最大的距离是 $D = 63$；被截住的特征对，凡是更远的距离都当作 $D$，不会碰到训练
 # 没见过的角度；其余的特征对看到的是真实的距离：
 #
 # $$
@@ -494,10 +461,9 @@ print("All six hold for each of the three seeds.")
 # \Delta_i = \begin{cases} \min(\Delta, D) & \text{第 } i \text{ 对被截住} \\ \Delta & \text{否则。} \end{cases}
 # $$
 #
-# （[苏剑林的 ReRoPE](https://kexue.fm/archives/9708) 把所有的特征对都截住。这里分开来截，才能把它们区别开。）
+# （[苏剑林的 ReRoPE](https://kexue.fm/archives/9708) 把所有的特征对都截住。）
 #
-# **先预测**：训练好的模型要读四遍：一对也不截、只截低频对、只截高频对、全都截。哪一种在窗口之外会和窗口之内一样好，哪
-# 一种会和原来一样糟？如果假设是对的，必定会发生什么？发生了什么，就说明它错了？
+# **先预测**：训练好的模型要读四遍：一对也不截、只截低频对、只截高频对、全都截。哪一种在窗口之外会和窗口之内一样好？发生了什么，就说明假设错了？
 
 # %% [markdown] lang="en"
 # ### Exercise 6.2 · Clamp the distance (3 points)
@@ -505,11 +471,10 @@ print("All six hold for each of the three seeds.")
 # Write `clamped_angles`: for each distance the angle $\theta_i \Delta_i$ of each pair. Clamp the distance at $D$, and so the
 # angle at $D\,\theta_i$, not at $D$.
 #
-# Hint: Think of two tables of distances, both with a row for each distance: one as it is, one clamped at $D$. Each
-# pair takes its column from one or the other.
+# Hint: Think of two tables with a row for each distance: one as it is, one clamped at $D$. Each pair takes its column from
+# one or the other.
 #
-# Hint: `torch.where` chooses between two tensors by a mask. The mask is `[d/2]`; if the distances are made `[n, 1]`, what
-# comes out is `[n, d/2]`.
+# Hint: `torch.where` chooses by a mask. The mask is `[d/2]`; with distances of `[n, 1]`, `[n, d/2]` comes out.
 
 # %% [markdown] lang="zh"
 # ### 练习 6.2 · 把距离截住（3 分）
@@ -517,9 +482,9 @@ print("All six hold for each of the three seeds.")
 # 写出 `clamped_angles`：对每个距离，给出每一对的角度 $\theta_i \Delta_i$。截住的是距离，止于 $D$；角度于是止于
 # $D\,\theta_i$，而不是 $D$。
 #
-# 提示：设想两张距离的表，都是每个距离一行：一张照原样，一张截到 $D$。每一对从其中一张取自己的那一列。
+# 提示：设想两张表，都是每个距离一行：一张照原样，一张截到 $D$。每一对从其中一张取自己的那一列。
 #
-# 提示：`torch.where` 按掩码在两个张量之间选择。掩码是 `[d/2]`；把距离变成 `[n, 1]`，选出来的就是 `[n, d/2]`。
+# 提示：`torch.where` 按掩码选择。掩码是 `[d/2]`；距离若是 `[n, 1]`，选出来的就是 `[n, d/2]`。
 
 
 # %% nbgrader={"grade_id": "clamped_angles", "solution": true}
@@ -643,23 +608,21 @@ plt.show()
 
 # %% [markdown] lang="en"
 # Was it as you predicted? Clamp the slow pairs, and the failure is gone, although the fast ones still see every
-# distance as it is. Clamp the fast pairs, and nothing is cured. Clamp all, and nothing more is gained: the true
-# distance does no harm to pairs that know the whole circle. So this model fails beyond its window *because slow pairs
+# distance as it is. Clamp the fast pairs, and nothing is cured. So this model fails beyond its window *because slow pairs
 # come to new angles*.
 #
 # ## Where do the heads look?
 #
-# If a strange angle gives a far key a high score, the softmax takes weight from the keys near by, which the model
-# learned to use. So take the last 64 queries, from position 448 on, and ask of each head how much it looks at each
-# distance.
+# If a strange angle gives a far key a high score, the softmax takes weight from the keys near by. So take the last 64
+# queries, from position 448 on, and ask of each head how much it looks at each distance.
 
 # %% [markdown] lang="zh"
-# 和你的预测一样吗？截住低频对，失灵就消失了，尽管高频对看到的仍是真实的距离。截住高频对，什么也没治好。全都截住，也不
-# 会更好：对认得整个圆的特征对来说，真实的距离是无害的。可见这个模型在窗口之外失灵，*原因是低频对转到了新的角度*。
+# 和你的预测一样吗？截住低频对，失灵就消失了，尽管高频对看到的仍是真实的距离。截住高频对，什么也没治好。
+# 可见这个模型在窗口之外失灵，*原因是低频对转到了新的角度*。
 #
 # ## 各个头在看哪里？
 #
-# 如果一个陌生的角度让远处的键得了高分，softmax 就从近处的键那里拿走权重，而模型学会用的正是近处的键。所以取最后 64 个查
+# 如果一个陌生的角度让远处的键得了高分，softmax 就从近处的键那里拿走权重。所以取最后 64 个查
 # 询，即从位置 448 起，问每个头：它在每个距离上看多少？
 
 # %% [markdown] lang="en"
@@ -667,30 +630,25 @@ plt.show()
 #
 # Write `weight_at_distances`. Row $m$ of the weights holds what query $m$ gives to each key $n$, so distance
 # $\Delta = m - n$ lies on a diagonal. Only queries from `first` on count: each of them has a key at every distance from 0
-# to `first`, so all means are over the same queries.
+# to `first`.
 #
-# Hint: `diagonal` takes an offset; diagonals below the main one have negative ones. With leading dimensions, `dim1`
-# and `dim2` have to say that the last two are meant.
+# Hint: `diagonal` takes an offset, negative below the main one; `dim1` and `dim2` have to say that the last two dimensions
+# are meant.
 #
 # Hint: The diagonal at distance $\Delta$ begins with query number $\Delta$, the first that has a key so far back. How
 # many of its entries come before query number `first`?
-#
-# Hint: The mean of what is left is one number for each head, at each distance. Put these together in a new last
-# dimension.
+
 
 # %% [markdown] lang="zh"
 # ### 练习 6.3 · 一个头看多远（2 分）
 #
 # 写出 `weight_at_distances`。权重的第 $m$ 行是查询 $m$ 分给各个键 $n$ 的权重，所以距离 $\Delta = m - n$ 在一条对角线上。
-# 只算从 `first` 起的查询：它们在 0 到 `first` 的每个距离上都有键，这样每个平均值都取自同样的查询。
+# 只算从 `first` 起的查询：它们在 0 到 `first` 的每个距离上都有键。
 #
-# 提示：`diagonal` 有一个偏移参数，主对角线下方的对角线偏移为负。前面还有别的维，所以要用 `dim1` 和 `dim2` 说明指的是
-# 最后两维。
+# 提示：`diagonal` 有一个偏移参数，主对角线下方为负；要用 `dim1` 和 `dim2` 说明指的是最后两维。
 #
 # 提示：距离 $\Delta$ 的对角线从第 $\Delta$ 个查询开始，它是第一个往回这么远还有键的查询。在查询 `first` 之前，这条对
 # 角线上有几个元素？
-#
-# 提示：剩下的求平均，每个头在每个距离上得到一个数。再把它们放进新的最后一维。
 
 
 # %% nbgrader={"grade_id": "weight_at_distances", "solution": true}
@@ -768,30 +726,34 @@ to_touch("attention", {"edges": edges, "trained": TRAINED, "blocks": len(models[
 
 # %% [markdown] lang="en"
 # [As trained](#attention?reading=none), the heads of the second block jump to keys hundreds of characters back, which
-# look to the fast pairs much like keys near by. Telling them apart is the work of the slow pairs, and at angles that no
-# window showed them they do it wrongly. [Clamped](#attention?reading=slow+pairs), they put all of these keys at
-# distance 63: about five sixths of the weight stays where training put it. (In the handbook you can choose a head
-# below, and clamp.)
+# look to the fast pairs much like keys near by. Telling them apart is the work of the slow pairs.
+# [Clamped](#attention?reading=slow+pairs), they put all of these keys at
+# distance 63: about five sixths of the weight stays where training put it.
 #
 # <!-- touch: attention -->
 #
 # ## Now stretch RoPE, without training
 #
-# Take the trained RoPE model and change only its frequencies, for $s = 8$ times the length $L = 64$, by the formulas of
-# notebook 5, with NTK's factor $\kappa = s$. YaRN has the **two ramps** of notebook 5, over turns and over pairs, with
-# $\alpha = 1$ and $\beta = 32$, as for Llama.
+# Change only the frequencies of the trained RoPE model, for $s = 8$ times the length $L = 64$, by the formulas of
+# notebook 5, with NTK's factor $\kappa = s$, and both ramps of YaRN with $\alpha = 1$ and $\beta = 32$, as for Llama. Over
+# turns, that leaves *no* pair alone: even the fastest makes only 10.2 turns in 64 characters.
+#
+# **Dynamic** scaling takes $s = l/L$ at length $l$. We read 64 more characters each time, and compute all keys
+# afresh (exercise 5.5 showed why).
 
 # %% [markdown] lang="zh"
 # [不加改动](#attention?reading=none)时，第二个块的头会跳到几百个字符之前的键上去；在高频对看来，这些键和近处的差不多。把它
-# 们区别开来是低频对的事，而在训练窗口从未出现过的角度上，低频对弄错了。[截住](#attention?reading=slow+pairs)之后，它们把所有
-# 这些键都看作在距离 63 处：约六分之五的权重留在训练时学会看的地方。（在手册里，你可以在下面选一个头，再截住一些特征对。）
+# 们区别开来是低频对的事。[截住](#attention?reading=slow+pairs)之后，它们把所有
+# 这些键都看作在距离 63 处：约六分之五的权重留在训练时学会看的地方。
 #
 # <!-- touch: attention -->
 #
 # ## 现在拉长 RoPE，不训练
 #
-# 拿训练好的 RoPE 模型，只改频率，目标是 $L = 64$ 的 $s = 8$ 倍，公式见第 5 节，NTK 的倍数取 $\kappa = s$。YaRN 有第 5 节的**两种斜坡**，按圈数和按编号，
-# 都像 Llama 那样取 $\alpha = 1$、$\beta = 32$。
+# 只改训练好的 RoPE 模型的频率，目标是 $L = 64$ 的 $s = 8$ 倍，公式见第 5 节：NTK 的倍数取 $\kappa = s$，YaRN 的两种斜坡
+# 都像 Llama 那样取 $\alpha = 1$、$\beta = 32$。按圈数的斜坡这时*没有一对*保持原样：最快的一对在 64 个字符里也只转 10.2 圈。
+#
+# **动态**缩放在长度为 $l$ 时取 $s = l/L$。我们每次多读 64 个字符，并把所有的键重新计算一遍（为什么，见练习 5.5）。
 
 # %%
 STRETCH = LONGEST // TRAINED  # s
@@ -822,17 +784,6 @@ assert round(turns[0].item(), 1) == 10.2  # what the text says
 circles = 2 * math.pi / theta
 ends_at = [round(TRAINED * STRETCH ** (i / 7)) for i in (3, 4, 5, 7)]
 assert (round(circles[3].item()), round(8 ** (3 / 7), 1), ends_at) == (199, 2.4, [156, 210, 283, 512])
-
-# %% [markdown] lang="en"
-# With $\beta = 32$ over turns *no* pair is left alone: even the fastest makes only 10.2 turns in 64 characters.
-#
-# **Dynamic** scaling takes $s = l/L$ at length $l$. We read block by block, 64 more characters each time, and compute all keys
-# afresh (exercise 5.5 showed why).
-
-# %% [markdown] lang="zh"
-# 按圈数斜坡、$\beta = 32$ 时，*没有一对*能保持原样：最快的一对在 64 个字符里也只转 10.2 圈。
-#
-# **动态**缩放在长度为 $l$ 时取 $s = l/L$。我们一块一块地读，每次多读 64 个字符，并把所有的键重新计算一遍（为什么，见练习 5.5）。
 
 # %%
 stretched = {name: read_all(models["RoPE"], **scaling) for name, scaling in scalings.items() if name != "as trained"}
@@ -899,17 +850,17 @@ reader = {
 to_touch("reader", reader)
 
 # %% [markdown] lang="en"
-# A curve averages over many texts. In the handbook, the first of the three models itself runs below and reads one
+# In the handbook, the first of the three models itself runs below and reads one
 # held-out text, [as trained](#reader?hands=none&colour=surprise), with [YaRN](#reader?hands=YaRN&colour=surprise), or with its
-# [slow pairs clamped](#reader?hands=clamped&colour=surprise). You can see what surprises it, [what clamping
-# changes](#reader?hands=clamped&colour=change), and where its heads look, and give it a text of your own. At first that character is chosen after which clamping helps most.
+# [slow pairs clamped](#reader?hands=clamped&colour=surprise). You can see what surprises it, or [what clamping
+# changes](#reader?hands=clamped&colour=change), and give it a text of your own.
 #
 # <!-- touch: reader -->
 
 # %% [markdown] lang="zh"
-# 曲线是许多文本的平均。在手册里，下面直接运行三个模型中的第一个，让它读一段测试文本：[不加改动](#reader?hands=none&colour=surprise)，用
-# [YaRN](#reader?hands=YaRN&colour=surprise)，或者[截住低频对](#reader?hands=clamped&colour=surprise)。可以看到什么让它意外、[截住之后变了什么](#reader?hands=clamped&colour=change)、它的头在看哪里，也可以换
-# 成你自己写的文本。一开始选中的字符，是截住之后对下一个字符的预测改善最大的那个。
+# 在手册里，下面直接运行三个模型中的第一个，让它读一段测试文本：[不加改动](#reader?hands=none&colour=surprise)，用
+# [YaRN](#reader?hands=YaRN&colour=surprise)，或者[截住低频对](#reader?hands=clamped&colour=surprise)。可以看到什么让它意外，或者[截住之后变了什么](#reader?hands=clamped&colour=change)，也可以换
+# 成你自己写的文本。
 #
 # <!-- touch: reader -->
 
@@ -934,62 +885,46 @@ print("All eight hold for each of the three seeds.")
 # %% [markdown] lang="en"
 # ## What each scaling costs
 #
-# - **PI** meets no new angle, and is bad from the first characters on: with pair 0 slowed, the last one looks like an eighth of a step
-#   away (notebook 5).
+# - **PI** meets no new angle, and is bad from the first characters on: the one before looks an eighth of a step away.
 # - **NTK-aware** starts well and breaks before 512. Pair $i$ is slowed by $8^{i/7}$, so pair 3 runs out of seen
-#   angles at 156 characters, pair 4 at 210, pair 5 at 283, and only the last one lasts to 512.
-# - **Dynamic** is the trained model itself within the window. Beyond it, $s = l/L$ is always the bare minimum, and
-#   NTK-aware needs more: at 200 to 300 characters, the fixed 8 is even better.
-# - **YaRN** leaves pair 0 alone, interpolates all pairs with less than one turn completely, and pays a little in the
-#   window. The ramp matters as much as the choice of a method; the name "YaRN" alone says too little. (Its temperature,
-#   fitted to LLaMA models (YaRN, 3.4), is left out here.)
+#   angles at 156 characters, and only the last one lasts to 512.
+# - **Dynamic** is the trained model itself within the window. Beyond it, $s = l/L$ is the bare minimum: at 200 to 300
+#   characters, the fixed 8 is even better.
+# - **YaRN** pays a little in the window. The ramp matters as much as the choice of a method. (Its temperature is left out here.)
 
 # %% [markdown] lang="zh"
 # ## 每种缩放的代价
 #
-# - **PI** 遇不到新的角度，却从头几个字符起就很差：第 0 对也放慢了，前一个字符看上去只隔了八分之一步（第 5 节）。
-# - **NTK-aware** 开头很好，不到 512 就垮了。第 $i$ 对放慢 $8^{i/7}$ 倍，所以第 3 对到 156 个字符就用完了见过的角度，第 4 对到 210，第 5 对到
-#   283，只有最后一对能撑到 512。
-# - **动态 NTK** 在训练窗口之内就是原来的模型。窗口之外，$s = l/L$ 总是刚好够的最小值，而 NTK-aware 需要更大的值：
+# - **PI** 遇不到新的角度，却从头几个字符起就很差：前一个字符看上去只隔了八分之一步。
+# - **NTK-aware** 开头很好，不到 512 就垮了。第 $i$ 对放慢 $8^{i/7}$ 倍，所以第 3 对到 156 个字符就用完了见过的角度，只有最后一对能撑到 512。
+# - **动态 NTK** 在训练窗口之内就是原来的模型。窗口之外，$s = l/L$ 是刚好够的最小值：
 #   在 200 到 300 个字符处，固定取 8 反而更好。
-# - **YaRN** 不动第 0 对，对转不满一圈的各对完全插值，在训练窗口之内略有损失。用哪种斜坡，与选哪种方法
-#   同样要紧；单说一个“YaRN”，信息太少。（它的温度是在 LLaMA 模型上拟合出来的（YaRN，3.4 节），这里没有用。）
+# - **YaRN** 在训练窗口之内略有损失。用哪种斜坡，与选哪种方法同样要紧。（它的温度这里没有用。）
 
 # %% [markdown] lang="en"
 # ## Who finds it again?
 #
-# All tables so far show who is *disturbed* by a long text. Who *uses* it? To guess the next character of a manual,
-# nobody has to look anything up. So give the models texts in which nothing else helps.
-#
-# Eight keys, `a` to `h`, stand in the first half of a text of 64 tokens, each with a value after it, `1` to `8`. In
+# All tables so far show who is *disturbed* by a long text. Who *uses* it? Eight keys, `a` to `h`, stand in the first half of a
+# text of 64 tokens, each with a value after it, `1` to `8`. In
 # the second half each key comes three times, alone, and the model has to answer with its value. The letters `i` to
-# `x` between say nothing. (To answer takes two steps, and so two blocks: one notes at each value which key stood
-# before it, the next finds that key again. Heads that do this are *induction heads*:
+# `x` say nothing; **longer texts get more of them in the middle.** (One block notes at each value which key stood
+# before it, the next finds that key again, by *induction heads*:
 # [Olsson et al., 2022](https://arxiv.org/abs/2209.11895).)
+# The models are as above, trained anew on the answers alone.
 #
-# The models are as above, trained anew on such texts, on the answers alone. **Longer texts get more letters that say nothing,
-# in the middle**: the pairs stand further back, and nothing else changes.
-#
-# **Predict first.** Within 64 tokens RoPE will find every pair. Which of these will find it at the far end of 512:
+# **Predict first.** Which of these will find a pair at the far end of 512:
 # RoPE as trained; with PI, NTK-aware, YaRN; with the slow pairs clamped; through a window of the last 64 tokens;
-# ALiBi; NoPE? One often reads that ALiBi and windows fail here, and that scaled RoPE does
-# not.
+# ALiBi; NoPE? One often reads that ALiBi and windows fail here, and that scaled RoPE does not.
 
 # %% [markdown] lang="zh"
 # ## 谁能再找到它？
 #
-# 到现在为止，所有的表说的都是谁受到长文本的*干扰*。谁*用上*了它？猜手册的下一个字符，不必去查找什么。所以给模型一种文
-# 本，除了查找，别无办法。
+# 到现在为止，所有的表说的都是谁受到长文本的*干扰*。谁*用上*了它？八个键，`a` 到 `h`，放在一段 64 个 token 的文本的前一半，
+# 每个键后面跟着它的值，`1` 到 `8`。后一半里，每个键单独出现三次，模型要答出它的值。字母 `i` 到 `x` 什么也不说；
+# **更长的文本，是在中间加上更多这样的字母。**（一个块在每个值上记下它前面是哪个键，下一个块再按键找到它，靠的是*归纳头*，即 induction heads：
+# [Olsson 等，2022](https://arxiv.org/abs/2209.11895)。）模型和上面的一样，从头训练，只看答案的损失。
 #
-# 八个键，`a` 到 `h`，放在一段 64 个 token 的文本的前一半，每个键后面跟着它的值，`1` 到 `8`。后一半里，每个键单独出现
-# 三次，模型要答出它的值。中间的字母 `i` 到 `x` 什么也不说。（要答出来得走两步，也就要两个块：一个块在每个值上记下它前
-# 面是哪个键，下一个块再按键找到它。做这件事的头叫*归纳头*，即 induction heads：
-# [Olsson 等，2022](https://arxiv.org/abs/2209.11895)。）
-#
-# 模型和上面的一样，在这样的文本上从头训练，只看答案的损失。**更长的文本，是在中间加上更多什么也不说的字母**：
-# 键和值离得更远，别的都不变。
-#
-# **先预测**：在 64 个 token 之内，RoPE 每一对都能找到。下面这些，哪些能在 512 个 token 的文本里找到开头的：不加改动
+# **先预测**：下面这些，哪些能在 512 个 token 的文本里找到开头的：不加改动
 # 的 RoPE；用上 PI、NTK-aware、YaRN；截住低频对；只看最后 64 个 token 的窗口；ALiBi；NoPE？常常读到，
 # ALiBi 和窗口在这里会失败，缩放过的 RoPE 则不会。
 
@@ -1151,75 +1086,59 @@ print("All hold for each of the three seeds.")
 # %% [markdown] lang="en"
 # ## What was found, and what was not
 #
-# The dotted line is a guess among eight. Was it as you predicted?
+# The dotted line is a guess among eight.
 #
 # - **RoPE as trained** finds everything in its window, and less and less beyond it, in waves about as long as a round
 #   of pair 3, which is 199: more at about 240 and 430 back than at 336.
 # - **The same weights, with the slow pairs clamped or with YaRN,** find it all at 8 times the length, *without any
-#   training*. What was lost was never the ability to look far back, only the angles it works at. NTK-aware is
-#   between.
-# - **PI** fails near and far alike: with pair 0 slowed, it no longer knows which key stood just before.
-# - **A window** finds everything within it and nothing beyond. That is a law: a block looks at most 63 back, two look
-#   126, and a token further back changes nothing at all. (In between nobody learned to pass it on.)
+#   training*. What was lost was never the ability to look far back, only the angles it works at.
+# - **PI** fails near and far alike: it no longer knows which key stood just before.
+# - **A window** finds everything within it and nothing beyond. (Two blocks look at most 126 back.)
 # - **ALiBi was the surprise: it is not blind at 512.** Its flattest head takes $\rho_h \Delta = 512/256 = 2$ from a
-#   score there, and a key that fits outweighs that. At 2,048 it is 8, and much is lost. So ALiBi's sight has a range,
-#   set by its flattest slope: the saying that ALiBi fails at retrieval is, at this size, untrue as it stands.
-# - **NoPE** finds as much far as near, but not all. (Its three models differ widely: look at the band.)
+#   score there, and a key that fits outweighs that. At 2,048 it is 8, and much is lost.
+# - **NoPE** finds as much far as near, but not all. (Its three models differ widely.)
 
 # %% [markdown] lang="zh"
 # ## 找到了什么，没找到什么
 #
-# 点线是在八个值里瞎猜。和你的预测一样吗？
+# 点线是在八个值里瞎猜。
 #
 # - **不加改动的 RoPE**，窗口之内全找得到，窗口之外越来越少，而且是一波一波的，波长大约是第 3 对转一圈的 199：往回
 #   约 240 和 430 处，比 336 处多。
 # - **同样的权重，截住低频对，或用上 YaRN**：在 8 倍长度上也全找得到，*一步也没有再训练*。丢掉的从来不是往远处看的能
-#   力，只是它在哪些角度上才有效。NTK-aware 介于两者之间。
-# - **PI** 近处远处都失败：第 0 对慢了，它就不知道紧挨在前面的是哪个键了。
-# - **窗口**之内全找得到，之外什么也找不到。这是一条定律：一个块最多往回看 63，两个块是 126，更远的 token 什么也改变不
-#   了。（而在两者之间，谁也没有学会传话。）
+#   力，只是它在哪些角度上才有效。
+# - **PI** 近处远处都失败：它不知道紧挨在前面的是哪个键了。
+# - **窗口**之内全找得到，之外什么也找不到。（两个块最多往回看 126。）
 # - **出人意料的是 ALiBi：在 512 处它并没有瞎**。它最平的头在那里从得分里减去 $\rho_h \Delta = 512/256 = 2$，对得上的
-#   键压得过它。到 2,048 处要减 8，就丢了很多。所以 ALiBi 的视力有一个范围，由最平的斜率决定：“ALiBi 检索会失败”这句
-#   话，在这个规模上，照原样说是不对的。
-# - **NoPE** 远处近处找到的一样多，但不全。（它的三个模型相差很大，看色带。）
+#   键压得过它。到 2,048 处要减 8，就丢了很多。
+# - **NoPE** 远处近处找到的一样多，但不全。（它的三个模型相差很大。）
 
 # %% [markdown] lang="en"
 # ## The same questions at scale
 #
-# Lessons about long contexts like to show a table, "8k to 32k, perplexity" (the exponential of the loss): *linear 12.5,
-# NTK 11.8, dynamic 12.2, YaRN 11.2*, and name the YaRN paper. **It is not in that paper.** What is there:
+# Lessons about long contexts like to show perplexities (exponentials of the loss) of "8k to 32k", *linear 12.5,
+# NTK 11.8, dynamic 12.2, YaRN 11.2*, and name the YaRN paper. **They are not in that paper**: [its table
+# 1](https://arxiv.org/abs/2309.00071v2) has PI 3.34, NTK-aware 3.59 and YaRN 3.35, at 8,192, for Llama 2 7B *fine-tuned* with
+# each.
 #
-# - [Version 2](https://arxiv.org/abs/2309.00071v2), Table 1, Llama 2 7B stretched from 4,096 to 8,192, each method
-#   *fine-tuned*, on Proof-pile, at length 8,192: PI 3.34, NTK-aware 3.59, YaRN 3.35.
-# - The [ICLR version](https://openreview.net/forum?id=wHBfxhZu1u), Table 5, LLaMA 7B trained on 2,048, *without*
-#   fine-tuning, at 8,192 with $s = 4$: PI 6.18, NTK-aware above 10, YaRN 3.65; and at 4,096 with dynamic scaling: NTK
-#   5.97, YaRN 3.67.
-#
-# No gap of a few tenths, but methods that work and methods that fail; and it matters whether the model was trained
-# again. The figure shows models of seven billion weights, fine-tuned from Llama 2 (ours has some eighty thousand), in
-# the numbers that YaRN's authors publish with their code ([up to
+# The figure shows such models of seven billion weights (ours has some eighty thousand), in the numbers that YaRN's authors
+# publish with their code ([up to
 # 16k](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-8k.csv),
 # [up to
 # 128k](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small.csv)):
-# ten texts of Proof-pile. The loss is the mean over all that was read so far; the dot is the reach of notebook 5, the
-# length at which the first pair comes to an angle that it did not see.
+# the loss is the mean over all that was read so far; the dot is the reach of notebook 5.
 
 # %% [markdown] lang="zh"
 # ## 同样的问题，放到大模型上
 #
-# 讲长上下文的课程常引一张表，“8k 到 32k 的困惑度”（损失的指数）：*线性 12.5，NTK 11.8，动态 12.2，YaRN 11.2*，并说它出
-# 自 YaRN 论文。**论文里没有这张表。** 论文里实际有的是：
+# 讲长上下文的课程常引“8k 到 32k”的困惑度（损失的指数），*线性 12.5，NTK 11.8，动态 12.2，YaRN 11.2*，并说出
+# 自 YaRN 论文。**论文里没有这些数**：[它的表 1](https://arxiv.org/abs/2309.00071v2) 里，Llama 2 7B 用每种方法*微调*过，
+# 长度 8,192 处，PI 是 3.34，NTK-aware 3.59，YaRN 3.35。
 #
-# - [第 2 版](https://arxiv.org/abs/2309.00071v2)表 1：Llama 2 7B 从 4,096 拉长到 8,192，每种方法都经过*微调*，
-#   用 Proof-pile，长度 8,192 处：PI 3.34，NTK-aware 3.59，YaRN 3.35。
-# - [ICLR 版](https://openreview.net/forum?id=wHBfxhZu1u)表 5：在 2,048 上训练的 LLaMA 7B，*不*微调，
-#   $s = 4$，长度 8,192 处：PI 6.18，NTK-aware 超过 10，YaRN 3.65；动态缩放，长度 4,096 处：NTK 5.97，YaRN 3.67。
-#
-# 差别不是零点几，而是有的方法能用，有的方法不能用；是否再训练过，也大不相同。图中是七十亿参数的模型（我们的大约有八万个），
-# 都由 Llama 2 微调而来，数字是 YaRN 的作者随代码公布的
+# 图中就是这样的七十亿参数的模型（我们的大约有八万个），数字是 YaRN 的作者随代码公布的
 # （[到 16k](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small-8k.csv)，
 # [到 128k](https://github.com/jquesnelle/yarn/blob/995db5b575e75230b3384d658f8b944c9662f775/data/proofpile-long-small.csv)）：
-# Proof-pile 里的十篇文本。损失是到此为止读过的全部内容的平均；圆点是第 5 节说的“够到”的长度：到了那里，第一次有一对转到没见过的角度。
+# 损失是到此为止读过的全部内容的平均；圆点是第 5 节说的“够到”的长度。
 
 # %%
 k = 1024
@@ -1256,41 +1175,22 @@ for name, end in {"PI 8k": 3, "YaRN 8k": 3, "PI 32k": 7, "YaRN 64k": 10, "YaRN 1
     assert LARGE[name][:end] == sorted(LARGE[name][:end], reverse=True), "Up to the reach the loss does not rise."
 
 # %% [markdown] lang="en"
-# - **Up to the reach nothing breaks:** with PI and with YaRN the loss falls there or stays level. A
-#   quarter past 8k, the perplexity is 8.07 in place of 3.34 with PI, and 6.05 in place of 3.36 with YaRN.
-#   (Our small model gets worse slowly past its reach.)
-# - **But a larger factor has a price in short texts:** at 2k, YaRN 8k has 3.92, YaRN 128k 4.21. (Their fine-tuning
-#   differs, too.)
+# Up to the reach nothing breaks. (A larger factor has a price in short texts: at 2k, YaRN 8k has 3.92, YaRN 128k 4.21.)
 #
 # ## What does not follow
 #
-# **Our ranking does not carry over to large language models.** It is a fact about 280
-# steps, 64 characters and small heads:
+# **Our ranking does not carry over to large language models.** With longer training the weak codes catch up in the window; a
+# head of 128 features and a window of thousands have quite a different spectrum; and large models are fine-tuned after scaling.
+# What does carry over is the method: one difference at a time, the same data, the loss of each position, several seeds.
 #
-# - With longer training the weak codes catch up in the window. Ours were stopped early, and all of them alike.
-# - With $d = 16$ only 3 of 8 pairs ever made a full turn. A head of 128 features and a window of thousands have quite
-#   a different spectrum.
-# - Large models are fine-tuned after scaling. Zero-shot is the hardest test, not the usual way.
-#
-# What does carry over is the method: one difference at a time, the same data, the loss of each position, several seeds,
-# and no claim that a seed can overturn.
-#
-# **Next:** [notebook 7](7_alibi_and_nope.ipynb) looks into the two codes that use no angles at all: ALiBi's slopes for
-# any number of heads, and NoPE.
+# **Next:** [notebook 7](7_alibi_and_nope.ipynb) looks into the two codes that use no angles at all.
 
 # %% [markdown] lang="zh"
-# - **在够得到的长度之内，什么也没坏：** 用了 PI 和 YaRN，损失在那里不是下降，就是持平。只比 8k 远四分之一，困惑度就从 3.34 变成
-#   8.07（PI），从 3.36 变成 6.05（YaRN）。（我们的小模型过了够得到的长度，只是慢慢变差。）
-# - **但因子越大，短文本越吃亏：** 在 2k 处，YaRN 8k 是 3.92，YaRN 128k 是 4.21。（两者的微调也不同。）
+# 在够得到的长度之内，什么也没坏。（因子越大，短文本越吃亏：在 2k 处，YaRN 8k 是 3.92，YaRN 128k 是 4.21。）
 #
 # ## 不能由此推出什么
 #
-# **我们的排名不能照搬到大语言模型上**：它说的只是 280 步、64 个字符和小头的情形：
+# **我们的排名不能照搬到大语言模型上**：训练再久一些，较弱的编码在窗口之内会追上来；头大小为 128、窗口有几千个 token 时，频谱完全不同；大模型在缩放之后还会微调。
+# 能照搬的是方法：一次只改一处，用同样的数据，看每个位置的损失，多试几个种子。
 #
-# - 训练再久一些，较弱的编码在窗口之内会追上来。我们很早就停了，对五个模型一视同仁。
-# - $d = 16$ 时，8 对里只有 3 对转满过一圈。头大小为 128、窗口有几千个 token 时，频谱完全不同。
-# - 大模型在缩放之后会微调。不训练直接用是最严的考验，不是通常的做法。
-#
-# 能照搬的是方法：一次只改一处，用同样的数据，看每个位置的损失，多试几个种子，不下换个种子就翻的结论。
-#
-# **下一节：**[第 7 节](7_alibi_and_nope.ipynb)细看两种完全不用角度的编码：ALiBi 在任意头数下的斜率，以及 NoPE。
+# **下一节：**[第 7 节](7_alibi_and_nope.ipynb)细看两种完全不用角度的编码。

@@ -1,17 +1,15 @@
 # %% [markdown] lang="en"
 # # 7 · ALiBi and NoPE
 #
-# All codes so far told the *tokens* where they are: by a vector added to the embedding, or by a rotation of queries and
-# keys. **ALiBi** speaks to the scores instead: far keys count less. **NoPE** says nothing to anybody, and the model has
+# **ALiBi** speaks to the scores: far keys count less. **NoPE** says nothing to anybody, and the model has
 # to count for itself. In notebook 6, ALiBi coped best with texts far longer than those of training. Here you will build
 # it, see why it holds out, and what it pays.
 
 # %% [markdown] lang="zh"
 # # 7 · ALiBi 与 NoPE
 #
-# 到目前为止，各种编码都是把位置告诉 *token*：要么给嵌入加上一个向量，要么旋转查询和键。**ALiBi** 改的是得分：离得远的键，分量就轻。
-# **NoPE** 什么也不加，模型只好自己去数。在第 6 节里，遇到远比训练时更长的文本，应付得最好的是 ALiBi。这里你会亲手造出它，看清它
-# 为什么撑得住，又付出了什么代价。
+# **ALiBi** 改的是得分：离得远的键，分量就轻。**NoPE** 什么也不加，模型只好自己去数。在第 6 节里，遇到远比训练时更长的文本，
+# 应付得最好的是 ALiBi。这里你会亲手造出它，看清它为什么撑得住，又付出了什么代价。
 
 # %%
 import math
@@ -19,7 +17,7 @@ import math
 import matplotlib.pyplot as plt
 import torch
 from checks import close, quiet
-from figures import BLACK, BLUE, GREEN, VERMILION, headline, name_lines, point, use_style
+from figures import BLACK, BLUE, GREEN, VERMILION, headline, name_lines, use_style
 from torch import Tensor
 
 torch.set_num_threads(1)
@@ -30,34 +28,26 @@ use_style()
 #
 # Let $m$ be the position of a query, $n \le m$ that of a key, and $d$ the number of features of a head. Head $h$ has
 # a fixed number $\rho_h > 0$, its **slope**. ALiBi, *attention with linear biases*, subtracts slope times distance from
-# the score ([Press et al., 2021, section 3](https://arxiv.org/abs/2108.12409v2); there the slope is called $m$):
+# the score ([Press et al., 2021, section 3](https://arxiv.org/abs/2108.12409v2)):
 #
 # $$
 # S_{mn} = \frac{q_m \cdot k_n}{\sqrt d} - \rho_h\, (m - n) .
 # $$
 #
-# Nothing else changes: no vector is added to the embeddings, nothing is rotated. Nothing is learned either. What does the penalty do behind the softmax?
-# The weight is proportional to
+# Nothing else changes, and nothing is learned. Behind the softmax, the weight is proportional to
 #
 # $$
-# e^{S_{mn}} = e^{q_m \cdot k_n / \sqrt d} \cdot \left( e^{-\rho_h} \right)^{m - n} ,
+# e^{S_{mn}} = e^{q_m \cdot k_n / \sqrt d} \cdot \left( e^{-\rho_h} \right)^{m - n} :
 # $$
 #
-# so each step back multiplies it by the same factor $e^{-\rho_h} < 1$. The weight fades like a sound: it halves with
-# every $\ln 2 / \rho_h$ tokens, the **half-life** of the head. A steep head listens to its neighbours, a flat one far
-# back. Here are the heads of a layer: look [8 tokens back](#slopes?heads=8&distance=8),
-# [64](#slopes?heads=8&distance=64), [256](#slopes?heads=8&distance=256). (The dashed step is a window that leaves all
-# of a key or nothing, for comparison.)
+# it halves with every $\ln 2 / \rho_h$ tokens, the **half-life** of the head. A steep head listens to its neighbours, a flat
+# one far back. Look [8 tokens back](#slopes?heads=8&distance=8),
+# [64](#slopes?heads=8&distance=64), [256](#slopes?heads=8&distance=256). (The dashed step is a window, for comparison.)
 #
 # <!-- touch: slopes -->
 #
-# Three details go wrong often:
-#
-# - The penalty is **added to the scores** before the softmax. It does not multiply them, and it does not touch
-#   weights.
-# - It is **not divided by** $\sqrt d$: only the dot product is (a footnote in section 3).
-# - It is part of the model, so it is there **in inference too** ([asked
-#   here](https://github.com/ofirpress/attention_with_linear_biases/issues/20)).
+# Three details go wrong often: the penalty is **added to the scores** before the softmax; it is **not divided by** $\sqrt d$ (a
+# footnote in section 3); and it is there **in inference too**.
 #
 # ## The slopes
 #
@@ -68,53 +58,41 @@ use_style()
 # $$
 #
 # Eight heads have $\frac12, \frac14, \dots, \frac1{256}$. The last is always $2^{-8} = \frac1{256}$; more heads fill
-# the range from 1 down to it more densely. Two slips are in circulation: $2^{-8/h}$, which is no geometric sequence and turns it round
-# (eight heads would run from $\frac1{256}$ to $\frac12$ with $\frac1{16}$ in second place), and counting $h$ from 0,
-# which starts at a slope of 1 ([mended here](https://github.com/paiml/aprender/pull/2143)).
+# the range from 1 down to it more densely. (Two slips are in circulation: $2^{-8/h}$, which is no geometric sequence, and
+# counting $h$ from 0, which starts at a slope of 1.)
 #
-# **What if $H$ is no power of two?** The paper says "for $n$ heads" and gives the formula above. The authors' code
+# **What if $H$ is no power of two?** The paper gives the formula above for any number of heads. The authors' code
 # does something else, and models are trained with the code ([asked about Baichuan's 40
-# heads](https://github.com/baichuan-inc/Baichuan2/issues/225); [a bug in
-# MLX](https://github.com/ml-explore/mlx/pull/3071)). Let $P$ be the largest power of two that is at most $H$. Take the slopes
-# for $P$ heads. The missing $H - P$ come from the slopes for $2P$ heads, $2^{-8h/(2P)}
-# = 2^{-4h/P}$. For even $h = 2j$ these are $2^{-8j/P}$: we have them already. For odd $h$ they are new: $h = 1$ is
-# steeper than all we have, and $h = 3, 5, \dots$ lie between them. Take as many of these as are missing, in this order,
-# and put them at the end.
+# heads](https://github.com/baichuan-inc/Baichuan2/issues/225)). Let $P$ be the largest power of two that is at most $H$. Take the slopes
+# for $P$ heads. The missing $H - P$ come from the slopes for $2P$ heads, $2^{-4h/P}$: those of even $h$ we have already, so take
+# $h = 1, 3, 5, \dots$, as many as are missing, and put them at the end.
 #
 # For $H = 6$: $P = 4$ gives $\frac14, \frac1{16}, \frac1{64}, \frac1{256}$; then come $h = 1, 3$ of eight heads,
-# $\frac12, \frac18$. The slopes are not sorted, and need not be: heads have no order. But the weights of a trained
-# head belong to *its* slope, so the order is part of the model.
+# $\frac12, \frac18$. The weights of a trained head belong to *its* slope, so the order is part of the model.
 
 # %% [markdown] lang="zh"
 # ## 对距离的惩罚
 #
 # 设 $m$ 是查询的位置，$n \le m$ 是键的位置，$d$ 是一个头的特征数。第 $h$ 个头有一个固定的数 $\rho_h > 0$，称为它的**斜率**。
 # ALiBi（attention with linear biases，带线性偏置的注意力）从得分里减去斜率乘以距离
-# （[Press 等，2021，第 3 节](https://arxiv.org/abs/2108.12409v2)；原文把斜率记作 $m$）：
+# （[Press 等，2021，第 3 节](https://arxiv.org/abs/2108.12409v2)）：
 #
 # $$
 # S_{mn} = \frac{q_m \cdot k_n}{\sqrt d} - \rho_h\, (m - n) .
 # $$
 #
-# 其余一概不变：不给嵌入加向量，也不旋转什么。也没有什么要学。经过 softmax 之后，这个惩罚起什么作用？
-# 权重正比于
+# 其余一概不变，也没有什么要学。经过 softmax 之后，权重正比于
 #
 # $$
-# e^{S_{mn}} = e^{q_m \cdot k_n / \sqrt d} \cdot \left( e^{-\rho_h} \right)^{m - n} ,
+# e^{S_{mn}} = e^{q_m \cdot k_n / \sqrt d} \cdot \left( e^{-\rho_h} \right)^{m - n} :
 # $$
 #
-# 所以每往回一步，权重就乘以同一个因子 $e^{-\rho_h} < 1$。它像声音一样渐渐消散：每过 $\ln 2 / \rho_h$ 个 token 减半，这就是这个头的
-# **半衰期**。斜率大的头只听得见邻居，斜率小的头听得到远处。这里是一层里的各个头：往回看
-# [8 个 token](#slopes?heads=8&distance=8)、[64 个](#slopes?heads=8&distance=64)、[256 个](#slopes?heads=8&distance=256)。（虚线的台阶是窗口，作为对照：
-# 对一个键要么全留，要么不留。）
+# 每过 $\ln 2 / \rho_h$ 个 token 减半，这就是这个头的**半衰期**。斜率大的头只听得见邻居，斜率小的头听得到远处。往回看
+# [8 个 token](#slopes?heads=8&distance=8)、[64 个](#slopes?heads=8&distance=64)、[256 个](#slopes?heads=8&distance=256)。（虚线的台阶是窗口，作为对照。）
 #
 # <!-- touch: slopes -->
 #
-# 有三个细节常常弄错：
-#
-# - 惩罚是在 softmax 之前**加到得分上**的，不是去乘得分，也不动权重。
-# - 它**不除以** $\sqrt d$：除以 $\sqrt d$ 的只有点积（见第 3 节的一个脚注）。
-# - 它是模型的一部分，所以**推理时也要有**（[有人问过](https://github.com/ofirpress/attention_with_linear_biases/issues/20)）。
+# 有三个细节常常弄错：惩罚是在 softmax 之前**加到得分上**的；它**不除以** $\sqrt d$（见第 3 节的一个脚注）；**推理时也要有**。
 #
 # ## 斜率
 #
@@ -125,38 +103,33 @@ use_style()
 # $$
 #
 # 八个头的斜率是 $\frac12, \frac14, \dots, \frac1{256}$。最后一个总是 $2^{-8} = \frac1{256}$；头越多，从 1 到它之间就排得越密。
-# 流传的写法里有两处笔误：一是 $2^{-8/h}$，它不是等比数列，次序也反了（八个头会从 $\frac1{256}$ 排到 $\frac12$，而且第二个就是
-# $\frac1{16}$）；二是让 $h$ 从 0 数起，于是第一个斜率成了 1（[这里修正过](https://github.com/paiml/aprender/pull/2143)）。
+# （流传的写法里有两处笔误：一是 $2^{-8/h}$，它不是等比数列；二是让 $h$ 从 0 数起，于是第一个斜率成了 1。）
 #
-# **$H$ 不是 2 的幂怎么办？** 论文说“对 $n$ 个头”，给出的就是上面的公式。作者的代码却不是这样，而模型是用代码训练出来的
-# （[有人问过 Baichuan 的 40 个头](https://github.com/baichuan-inc/Baichuan2/issues/225)；
-# [MLX 里的一个错误](https://github.com/ml-explore/mlx/pull/3071)）。设 $P$ 是不大于 $H$ 的最大的 2 的幂。先取 $P$ 个头的斜率。
-# 还缺 $H - P$ 个，从 $2P$ 个头的斜率 $2^{-8h/(2P)} = 2^{-4h/P}$ 里取。偶数 $h = 2j$ 给出 $2^{-8j/P}$，这些已经有了；
-# 奇数 $h$ 给出新的：$h = 1$ 比已有的都陡，$h = 3, 5, \dots$ 落在已有的之间。缺几个，就按这个次序取几个，放在最后。
+# **$H$ 不是 2 的幂怎么办？** 不管多少个头，论文给出的都是上面的公式。作者的代码却不是这样，而模型是用代码训练出来的
+# （[有人问过 Baichuan 的 40 个头](https://github.com/baichuan-inc/Baichuan2/issues/225)）。设 $P$ 是不大于 $H$ 的最大的 2 的幂。先取 $P$ 个头的斜率。
+# 还缺 $H - P$ 个，从 $2P$ 个头的斜率 $2^{-4h/P}$ 里取：偶数 $h$ 的已经有了，所以取 $h = 1, 3, 5, \dots$，缺几个取几个，放在最后。
 #
 # 以 $H = 6$ 为例：由 $P = 4$ 得 $\frac14, \frac1{16}, \frac1{64}, \frac1{256}$；然后是八个头里 $h = 1, 3$ 的
-# $\frac12, \frac18$。这些斜率没有排序，也不必排序：头与头之间没有先后。但是训练好的头，它的权重是与*它自己的*斜率配套的，
-# 所以次序也是模型的一部分。
+# $\frac12, \frac18$。训练好的头，权重是与*它自己的*斜率配套的，所以次序也是模型的一部分。
 
 # %% [markdown] lang="en"
 # ### Exercise 7.1 · Slopes (3 points)
 #
 # Write `alibi_slopes` for any number of heads, as in the authors' code.
 #
-# Hint: First find $P$, the largest power of two that is at most $H$: `math.log2`, rounded down, gives its exponent.
-# The slopes for $P$ heads are the formula as it stands.
+# Hint: First find $P$: `math.log2`, rounded down, gives its exponent.
 #
-# Hint: $H - P$ are still missing. They come from the slopes for $2P$ heads, at $h = 1, 3, 5, \dots$, as many as are
-# needed. Work out the case of six heads above by hand.
+# Hint: $H - P$ are still missing. They come from the slopes for $2P$ heads, at $h = 1, 3, 5, \dots$. Work out the case of six
+# heads above by hand.
 
 # %% [markdown] lang="zh"
 # ### 练习 7.1 · 斜率（3 分）
 #
 # 写出 `alibi_slopes`，头数任意，规则与作者的代码相同。
 #
-# 提示：先求 $P$，即不大于 $H$ 的最大的 2 的幂：`math.log2` 向下取整就是它的指数。$P$ 个头的斜率照公式写。
+# 提示：先求 $P$：`math.log2` 向下取整就是它的指数。
 #
-# 提示：还缺 $H - P$ 个，从 $2P$ 个头的斜率里取，$h = 1, 3, 5, \dots$，缺几个取几个。先把上面六个头的例子用手算一遍。
+# 提示：还缺 $H - P$ 个，从 $2P$ 个头的斜率里取，$h = 1, 3, 5, \dots$。先把上面六个头的例子用手算一遍。
 
 
 # %% nbgrader={"grade_id": "alibi_slopes", "solution": true}
@@ -208,10 +181,9 @@ with quiet():
 # B_{mn} = \begin{cases} -\rho_h\, (m - n) & n \le m \\ -\infty & n > m , \end{cases}
 # $$
 #
-# which is why programs often build it as "the mask" ([asked
-# here](https://github.com/ofirpress/attention_with_linear_biases/issues/7)). When a model writes, token by token, it
-# keeps old keys in a cache: there are fewer queries than keys, and the queries are the *last* positions. With $Q$
-# queries and $K$ keys, row $r = 0, \dots, Q - 1$ belongs to position $m = K - Q + r$.
+# which is why programs often build it as "the mask". When a model writes, it
+# keeps old keys in a cache: with $Q$ queries and $K$ keys, the queries are the *last* positions, and row
+# $r = 0, \dots, Q - 1$ belongs to position $m = K - Q + r$.
 
 # %% [markdown] lang="zh"
 # ## 偏置与掩码
@@ -222,8 +194,7 @@ with quiet():
 # B_{mn} = \begin{cases} -\rho_h\, (m - n) & n \le m \\ -\infty & n > m , \end{cases}
 # $$
 #
-# 所以程序里常把它就当作“掩码”来构造（[有人问过](https://github.com/ofirpress/attention_with_linear_biases/issues/7)）。模型逐个
-# token 往下写时，会把以前的键存在缓存里：查询比键少，而且查询是*最后*的几个位置。有 $Q$ 个查询、$K$ 个键时，第
+# 所以程序里常把它就当作“掩码”来构造。模型往下写时，会把以前的键存在缓存里：有 $Q$ 个查询、$K$ 个键时，查询是*最后*的几个位置，第
 # $r = 0, \dots, Q - 1$ 行对应位置 $m = K - Q + r$。
 
 # %% [markdown] lang="en"
@@ -232,7 +203,7 @@ with quiet():
 # Write `alibi_mask`.
 #
 # Hint: Begin with the distances, a table `[Q, K]`: position of the query minus position of the key. The queries are the
-# *last* $Q$ of the $K$ positions, so where does the first of them stand?
+# *last* $Q$ of the $K$ positions.
 #
 # Hint: Each head multiplies this table by its slope, with a minus. For that the slopes need two more dimensions.
 #
@@ -244,7 +215,7 @@ with quiet():
 #
 # 写出 `alibi_mask`。
 #
-# 提示：先求距离，一张 `[Q, K]` 的表：查询的位置减去键的位置。查询是 $K$ 个位置里*最后* $Q$ 个，那么第一个查询在哪里？
+# 提示：先求距离，一张 `[Q, K]` 的表：查询的位置减去键的位置。查询是 $K$ 个位置里*最后* $Q$ 个。
 #
 # 提示：每个头用自己的斜率乘这张表，前面带负号。为此，斜率要再添两维。
 #
@@ -299,45 +270,32 @@ with quiet():
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en"
-# (Falcon is often listed among the models with ALiBi. Only its RW models have it: [`alibi`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/falcon/configuration_falcon.py)
-# is false unless a configuration says otherwise.)
-#
 # ## One row is enough
 #
-# Whoever opens a real program often finds no distances at all. BLOOM and the authors' own code add $+\rho_h\, n$:
-# positive, the same for all queries, nothing about $m$. "Shouldn't they be negative?" ([asked
-# here](https://github.com/ofirpress/attention_with_linear_biases/issues/9), and [here about
-# MPT](https://github.com/mosaicml/llm-foundry/issues/186)). The answer is a property of the softmax. Add one number
-# $c$ to all scores of a row:
+# BLOOM and the authors' own code add $+\rho_h\, n$: positive, the same for all queries, nothing about $m$. "Shouldn't they be
+# negative?" ([asked here](https://github.com/ofirpress/attention_with_linear_biases/issues/9)). (Of the Falcon models, only the RW
+# ones have ALiBi.) Add one number $c$ to all scores of a row:
 #
 # $$
 # \frac{e^{S_n + c}}{\sum_j e^{S_j + c}} = \frac{e^c\, e^{S_n}}{e^c \sum_j e^{S_j}} = \frac{e^{S_n}}{\sum_j e^{S_j}} .
 # $$
 #
-# Nothing changes: softmax is **invariant to shifts**. Now $-\rho_h (m - n) = \rho_h n - \rho_h m$, and within the row of query
-# $m$ the term $-\rho_h m$ is such a constant. It may go. What is left does not know the query, so one row of $K$ numbers
-# serves them all.
-#
-# This needs the mask (no key ahead may get in), and it needs a constant that is the same for the whole row.
+# Softmax is **invariant to shifts**. Now $-\rho_h (m - n) = \rho_h n - \rho_h m$, and within the row of query
+# $m$ the term $-\rho_h m$ is such a constant. It may go, if no key ahead gets in: one row of $K$ numbers
+# serves all queries.
 
 # %% [markdown] lang="zh"
-# （Falcon 常被列为用 ALiBi 的模型。其实只有它的 RW 模型用：配置里不写，[`alibi`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/falcon/configuration_falcon.py)
-# 就是假。）
-#
 # ## 一行就够了
 #
-# 打开实际的程序，常常根本找不到距离。BLOOM 和作者自己的代码加的是 $+\rho_h\, n$：是正的，对所有查询都一样，与 $m$ 无关。
-# “不应该是负的吗？”（[在这里有人问](https://github.com/ofirpress/attention_with_linear_biases/issues/9)，
-# [还有人问 MPT](https://github.com/mosaicml/llm-foundry/issues/186)）。答案在于 softmax 的一个性质。给一行的所有得分加上同一个数 $c$：
+# BLOOM 和作者自己的代码加的是 $+\rho_h\, n$：是正的，对所有查询都一样，与 $m$ 无关。
+# “不应该是负的吗？”（[在这里有人问](https://github.com/ofirpress/attention_with_linear_biases/issues/9)）（Falcon 系列里，只有 RW 模型用 ALiBi。）给一行的所有得分加上同一个数 $c$：
 #
 # $$
 # \frac{e^{S_n + c}}{\sum_j e^{S_j + c}} = \frac{e^c\, e^{S_n}}{e^c \sum_j e^{S_j}} = \frac{e^{S_n}}{\sum_j e^{S_j}} .
 # $$
 #
-# 什么都没变：softmax 有**平移不变性**。而 $-\rho_h (m - n) = \rho_h n - \rho_h m$，在查询 $m$ 的那一行里，$-\rho_h m$ 正是这样一个常数，
-# 可以去掉。剩下的部分与查询无关，所以 $K$ 个数的一行，就能供所有查询使用。
-#
-# 前提是有掩码（后面的键不能混进来），而且整行加的是同一个常数。
+# softmax 有**平移不变性**。而 $-\rho_h (m - n) = \rho_h n - \rho_h m$，在查询 $m$ 的那一行里，$-\rho_h m$ 正是这样一个常数。
+# 只要后面的键不混进来，就可以去掉它：$K$ 个数的一行，就能供所有查询使用。
 
 # %% [markdown] lang="en"
 # ### Exercise 7.3 · One row for all queries (2 points)
@@ -345,10 +303,9 @@ with quiet():
 # Write `key_bias`, a bias that does not depend on the query and gives the same causal attention. Any shift of a
 # head's row by a constant is right.
 #
-# Hint: The softmax does not notice a constant that is added to a whole row. Multiply out $-\rho_h\,(m - n)$: which
-# part is the same for all keys of a row?
+# Hint: Multiply out $-\rho_h\,(m - n)$: which part is the same for all keys of a row?
 #
-# Hint: Leave that part out. What remains knows the head and the key, so the middle dimension of the result has
+# Hint: What remains knows the head and the key, so the middle dimension of the result has
 # size 1. Mind the sign: later keys are nearer.
 
 # %% [markdown] lang="zh"
@@ -356,9 +313,9 @@ with quiet():
 #
 # 写出 `key_bias`：一个与查询无关的偏置，使因果注意力的结果不变。每个头的那一行整体加上任何常数都算对。
 #
-# 提示：给一整行加上同一个数，softmax 察觉不到。把 $-\rho_h\,(m - n)$ 乘开：哪一部分对这一行的所有键都相同？
+# 提示：把 $-\rho_h\,(m - n)$ 乘开：哪一部分对这一行的所有键都相同？
 #
-# 提示：把那一部分去掉。剩下的只看头和键，所以结果中间一维的大小是 1。注意符号：越往后的键越近。
+# 提示：剩下的只看头和键，所以结果中间一维的大小是 1。注意符号：越往后的键越近。
 
 
 # %% nbgrader={"grade_id": "key_bias", "solution": true}
@@ -392,10 +349,6 @@ with quiet():
     ### END HIDDEN TESTS
 
 # %% [markdown] lang="en"
-# Equal on paper, not in 16 bits: from 256 on bfloat16 cannot hold all whole numbers, and the row $\rho_h n$ is large
-# where the weight is, at the newest keys, so that neighbours there become one. Keep the bias in float32, or count
-# distances from the query.
-#
 # ## Why it holds out, and what it pays
 #
 # How far can a head look? Let all dot products of a row, divided by $\sqrt d$, lie between $-U$ and $U$, and let the
@@ -406,28 +359,15 @@ with quiet():
 # = e^{2U}\, \frac{e^{-\rho_h D} - e^{-\rho_h L}}{1 - e^{-\rho_h L}} \le e^{2U - \rho_h D}
 # $$
 #
-# of the weight: in the numerator all far keys score as high as they can, in the denominator all keys as low as they
-# can, the two geometric sums have the same factor $1 - e^{-\rho_h}$ below them, and the last step uses $e^{-\rho_h L}
-# \ge e^{-\rho_h D} e^{-\rho_h L}$. The bound does not know $L$: a head that was trained on $L$ tokens with $\rho_h L$
-# large sees nothing new in $2L$. ALiBi stands long texts **because it hardly looks at their far parts**. The authors
-# say so: most of the gain comes from fewer tokens with little context before them, not from use of longer contexts
-# ([appendix B](https://arxiv.org/abs/2108.12409v2)).
+# of the weight: all far keys above score as high as they can, all keys below as low. The bound does not know $L$: a head that
+# was trained on $L$ tokens with $\rho_h L$
+# large sees nothing new in $2L$. ALiBi stands long texts **because it hardly looks at their far parts**, as its authors
+# say ([appendix B](https://arxiv.org/abs/2108.12409v2)).
 #
-# Two measures of the price. Left, the number of tokens that a head effectively sees: $e^{\text{entropy}}$ of its
-# weights, which is $n$ if $n$ tokens share the weight evenly. Right, how much higher, by $x$, than all others a *single* token
-# at distance $D$, the first of the text, must score to get half of the weight: $e^{x - \rho_h D}$ must equal
-# the sum of all others' weights, so
-#
-# $$
-# x = \rho_h D + \ln \sum_{j=0}^{D-1} e^{-\rho_h j} ,
-# $$
-#
-# and without a bias $\ln D$.
+# The price is the number of tokens that a head effectively sees: $e^{\text{entropy}}$ of its
+# weights, which is $n$ if $n$ tokens share the weight evenly.
 
 # %% [markdown] lang="zh"
-# 纸上相等，16 位里却不相等：bfloat16 从 256 起就不能表示所有的整数，而 $\rho_h n$ 这一行恰恰在权重所在的地方，也就是最新的那些键上
-# 数值很大，相邻的键会舍入成同一个数。所以，要么把偏置留在 float32，要么从查询往回数距离。
-#
 # ## 它为什么撑得住，又付出了什么
 #
 # 一个头能看多远？设一行里所有的点积除以 $\sqrt d$ 之后都在 $-U$ 与 $U$ 之间，文本有 $L$ 个 token。距离不小于 $D$ 的键，
@@ -438,20 +378,11 @@ with quiet():
 # = e^{2U}\, \frac{e^{-\rho_h D} - e^{-\rho_h L}}{1 - e^{-\rho_h L}} \le e^{2U - \rho_h D} .
 # $$
 #
-# 分子里让远处的键得分都尽可能高，分母里让所有的键得分都尽可能低；两个等比数列求和，分母都是 $1 - e^{-\rho_h}$，正好约去；最后一步用了
-# $e^{-\rho_h L} \ge e^{-\rho_h D} e^{-\rho_h L}$。这个上界里没有 $L$：如果一个头在 $L$ 个
-# token 上训练过，而 $\rho_h L$ 很大，到了 $2L$ 它也看不到什么新东西。ALiBi 撑得住长文本，**是因为它几乎不看远处**。作者自己也这么说：
-# 大部分好处来自“前文太短的 token 变少了”，而不是用上了更长的上下文（[附录 B](https://arxiv.org/abs/2108.12409v2)）。
+# 分子里让远处的键得分都尽可能高，分母里让所有的键得分都尽可能低。这个上界里没有 $L$：如果一个头在 $L$ 个
+# token 上训练过，而 $\rho_h L$ 很大，到了 $2L$ 它也看不到什么新东西。ALiBi 撑得住长文本，**是因为它几乎不看远处**，
+# 作者自己也这么说（[附录 B](https://arxiv.org/abs/2108.12409v2)）。
 #
-# 代价可以用两种方式来量。左图是一个头实际上看到多少个 token：取权重的 $e^{\text{熵}}$，如果 $n$ 个 token 平分权重，它就是 $n$。
-# 右图是距离 $D$ 处的*单独*一个 token（文本的第一个），得分要比其他所有 token 高出多少，记为 $x$，才能拿到一半的权重：
-# $e^{x - \rho_h D}$ 必须等于其他所有权重之和，所以
-#
-# $$
-# x = \rho_h D + \ln \sum_{j=0}^{D-1} e^{-\rho_h j} ,
-# $$
-#
-# 没有偏置时就是 $\ln D$。
+# 代价是一个头实际上看到多少个 token：取权重的 $e^{\text{熵}}$，如果 $n$ 个 token 平分权重，它就是 $n$。
 
 # %%
 lengths = [2**power for power in range(2, 13)]
@@ -467,91 +398,54 @@ def tokens_seen(slope: float, length: int) -> float:
     return (-(log_weights.exp() * log_weights).sum(-1)).exp().mean().item()
 
 
-def price(slope: float, distance: Tensor) -> Tensor:
-    """How much higher a token at some distances must score to get half of the weight."""
-    others = torch.exp(-slope * torch.arange(int(distance.max()))).cumsum(0)  # the sums up to each distance
-    return slope * distance + others[distance - 1].log()
-
-
-figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.0))
-back = torch.arange(1, 4097)
+figure, axes = plt.subplots(figsize=(5.0, 3.0))
 for name, slope, color, style in heads:
-    left.plot(lengths, [tokens_seen(slope, length) for length in lengths], color=color, linestyle=style, label=name)
-    label = "" if slope == 1 / 2 else name
-    right.plot(back, price(slope, back), color=color, linestyle=style, label=label)
-left.set(xlabel="tokens in the text", ylabel="tokens seen")
-left.set_xscale("log", base=2)
-left.set_yscale("log", base=2)
-left.set_xticks([4, 64, 1024, 4096], [4, 64, 1024, 4096])
-left.set_yticks([4, 64, 1024, 4096], [4, 64, 1024, 4096])
-right.set(xlabel="distance D", ylabel="score for half the weight", ylim=(0, 30), xticks=[0, 1024, 2048, 3072, 4096])
-free, flat = price(0.0, back)[-1], price(1 / 256, back)[-1]
-widest = tokens_seen(1 / 256, 4096)
-cost = f"to look 4096 back takes a score {flat:.0f} higher, without a bias {free:.0f}"
-headline(figure, f"The flattest head sees {widest:.0f} of 4096 tokens;\n{cost}")
-point(right, "slope 1/2", (60, 30), (0, 3), VERMILION, line=False)
-name_lines(left, right)
+    axes.plot(lengths, [tokens_seen(slope, length) for length in lengths], color=color, linestyle=style, label=name)
+axes.set(xlabel="tokens in the text", ylabel="tokens seen")
+axes.set_xscale("log", base=2)
+axes.set_yscale("log", base=2)
+axes.set_xticks([4, 64, 1024, 4096], [4, 64, 1024, 4096])
+axes.set_yticks([4, 64, 1024, 4096], [4, 64, 1024, 4096])
+headline(figure, f"The flattest head sees {tokens_seen(1 / 256, 4096):.0f} of 4096 tokens")
+name_lines(axes)
 plt.show()
 
 # %% [markdown] lang="en"
-# Left: the heads level off, each at its own reach. Right: with a bias the price rises in proportion to the distance,
-# without one only like a logarithm. What does not follow: that a model cannot use a fact that is far back. Several
-# layers can hand it on.
+# What does not follow: that a model cannot use a fact that is far back. Several layers can hand it on.
 #
 # ## NoPE: let them count
 #
-# The black curves stand for a model with no code at all. In notebook 0 such a model read its absolute position $n$ off the share $1/(n + 1)$ of the first token. Can it also look at *distances*?
-#
-# Suppose a first layer has written $n$ into each token, with a 1 beside it. That is the code $(n, 1)$ from notebook
-# 1, the integers with a bias. Let one head have the query $(-\rho m,\, \rho)$ and the key $(1,\, n)$, both linear in it.
-# The dot product is
+# In notebook 0 a model with no code at all, the black curve, read its absolute position $n$ off the share $1/(n + 1)$ of the
+# first token. Can it also look at *distances*? Suppose a first layer has written $(n, 1)$ into each token. Let one head have the
+# query $(-\rho m,\, \rho)$ and the key $(1,\, n)$, both linear in it. The dot product is
 #
 # $$
 # -\rho m \cdot 1 + \rho \cdot n = -\rho\, (m - n) :
 # $$
 #
-# **ALiBi, out of nothing but counting.** (By the shift invariance above, $\rho \cdot n$ alone would do.) [Kazemnejad et
-# al., 2023, section 5](https://arxiv.org/abs/2305.19466v2) prove both steps: a first layer can recover absolute
-# positions (theorem 1), later ones can turn them into a bias by distance (theorem 2). That a network *can* do it does not say that it does.
+# **ALiBi, out of nothing but counting.** [Kazemnejad et
+# al., 2023, section 5](https://arxiv.org/abs/2305.19466v2) prove both steps (theorems 1 and 2). That a network *can* do it does
+# not say that it does. On small tasks of reasoning and arithmetic NoPE carried over to longer inputs better than sinusoids, RoPE
+# and ALiBi; as a language model it breaks beyond some length, as its attention spreads like the black curve, and it helps
+# to sharpen each head by a temperature of its own ([Wang et al., 2024](https://arxiv.org/abs/2404.12224)).
+#
+# **Next:** [notebook 8](8_models_of_2026.ipynb) looks at what the models of 2026 make of all this.
 
 # %% [markdown] lang="zh"
-# 左图：每个头都在自己的范围上停住。右图：有偏置时，代价与距离成
-# 正比；没有偏置时，只像对数那样增长。由此并不能推出模型用不上远处的事：可以由几层接力传过来。
+# 由此并不能推出模型用不上远处的事：可以由几层接力传过来。
 #
 # ## NoPE：让模型自己数
 #
-# 黑线代表完全没有编码的模型。在第 0 节，这样的模型由首 token 的份额 $1/(n + 1)$ 读出了自己的绝对位置 $n$。它也能看*距离*吗？
-#
-# 假设第一层已经把 $n$ 写进了每个 token，旁边还有一个 1。这就是第 1 节的编码 $(n, 1)$，带偏置的整数。设一个头的查询是
-# $(-\rho m,\, \rho)$，键是 $(1,\, n)$，两者都是它的线性函数。点积是
+# 在第 0 节，完全没有编码的模型（图中的黑线）由首 token 的份额 $1/(n + 1)$ 读出了自己的绝对位置 $n$。它也能看*距离*吗？
+# 假设第一层已经把 $(n, 1)$ 写进了每个 token。设一个头的查询是 $(-\rho m,\, \rho)$，键是 $(1,\, n)$，两者都是它的线性函数。点积是
 #
 # $$
 # -\rho m \cdot 1 + \rho \cdot n = -\rho\, (m - n) :
 # $$
 #
-# **仅凭数数，就得到了 ALiBi。**（由上面的平移不变性，只要 $\rho \cdot n$ 就够了。）
-# [Kazemnejad 等，2023，第 5 节](https://arxiv.org/abs/2305.19466v2)证明了这两步：第一层能恢复绝对位置（定理 1），后面的层能把它变成
-# 取决于距离的偏置（定理 2）。网络*能*做到，不等于它真的这样做。
-
-# %% [markdown] lang="en"
-# What is known about NoPE, and what is not:
+# **仅凭数数，就得到了 ALiBi。**[Kazemnejad 等，2023，第 5 节](https://arxiv.org/abs/2305.19466v2)证明了这两步（定理 1 和 2）。
+# 网络*能*做到，不等于它真的这样做。在一些小型的推理和算术任务上，NoPE 推广到更长输入的能力胜过正弦、RoPE 和 ALiBi；作为语言模型，
+# 超过某个长度它也会失灵：注意力越摊越开，就像图里的黑线；给每个头一个自己的温度，让注意力变尖，
+# 会有帮助（[Wang 等，2024](https://arxiv.org/abs/2404.12224)）。
 #
-# - On small tasks of reasoning and arithmetic it carried over to longer inputs better than sinusoids, RoPE and ALiBi,
-#   and as trained, its attention resembles T5's learned relative bias
-#   ([2305.19466](https://arxiv.org/abs/2305.19466v2), sections 4 and 5). These were small models and short inputs.
-# - As a language model it also breaks beyond some length: its attention spreads over ever more tokens, as the black
-#   curve on the left above does, and it helps to sharpen each head by a temperature of its own ([Wang et al.,
-#   2024](https://arxiv.org/abs/2404.12224)).
-#
-# **Next:** [notebook 8](8_models_of_2026.ipynb) looks at what the models of 2026 make of all this, and reads their
-# configurations with your own code.
-
-# %% [markdown] lang="zh"
-# 关于 NoPE，已知的和未知的：
-#
-# - 在一些小型的推理和算术任务上，它推广到更长输入的能力胜过正弦、RoPE 和 ALiBi；训练之后，它的注意力与 T5 那种学出来的相对偏置相似
-#   （[2305.19466](https://arxiv.org/abs/2305.19466v2)，第 4、5 节）。那些都是小模型、短输入。
-# - 作为语言模型，超过某个长度它也会失灵：注意力摊到越来越多的 token 上，就像前面左图里的黑线；给每个头一个自己的温度，让注意力变尖，
-#   会有帮助（[Wang 等，2024](https://arxiv.org/abs/2404.12224)）。
-#
-# **下一节：**[第 8 节](8_models_of_2026.ipynb)看 2026 年的模型拿这些做了什么，并用你自己的代码去读它们的配置。
+# **下一节：**[第 8 节](8_models_of_2026.ipynb)看 2026 年的模型拿这些做了什么。

@@ -1,15 +1,15 @@
 # %% [markdown] lang="en"
 # # 8 · Positions in the models of 2026
 #
-# Since 2024 models have told attention where a token is in new ways: they rotate only a part of a head, or only some
-# layers; they rotate by several positions at once; they scale queries, cut windows, add sinks. Each idea is derived here,
-# built small, and run. At the end you read real configurations with your own code, and open a trained model.
+# Since 2024 models rotate only a part of a head, or only some
+# layers, or by several positions at once; they scale queries, cut windows, add sinks. Each idea is derived here
+# and run. At the end you read real configurations with your own code, and open a trained model.
 
 # %% [markdown] lang="zh"
 # # 8 · 2026 年的模型里的位置
 #
-# 2024 年以来，模型换了些新办法来告诉注意力一个 token 在哪里：只旋转一个头的一部分，或者只在一部分层里旋转；同时按几个位置旋转；
-# 缩放查询，限定窗口，加上汇点。这一节把每个想法都推导一遍，造一个小的，跑一跑。最后用你自己的代码去读真实的配置，再打开一个训练好的模型。
+# 2024 年以来，模型只旋转一个头的一部分，或者只在一部分层里旋转；同时按几个位置旋转；缩放查询，限定窗口，加上汇点。
+# 这一节把每个想法都推导一遍，跑一跑。最后用你自己的代码去读真实的配置，再打开一个训练好的模型。
 
 # %%
 import math
@@ -56,16 +56,15 @@ def rotate(x: Tensor, angles: Tensor) -> Tensor:
 # + \mathrm{Re} \sum_{\text{still}} q_i\, k_i^* .
 # $$
 #
-# The second sum does not know the distance. It is the score of a NoPE model inside the same head, and it can carry
-# meaning as far as the text goes. **Partial rotation** leaves it room. But which pairs should stand still? Two answers
-# are in use, and both are called "partial":
+# The second sum does not know the distance, and can carry
+# meaning as far as the text goes. But which pairs should stand still? Two answers are in use, and both are called **partial**:
 #
 # - **A narrower RoPE.** Rotate the first features of a head as if they were the whole head: their number takes the place
-#   of $d$ in $\theta_i = b^{-2i/d}$, so their pairs run from fast to slow as ever. GPT-J, GPT-NeoX and GLM do it
+#   of $d$ in $\theta_i = b^{-2i/d}$. GPT-J, GPT-NeoX and GLM do it
 #   ([GLM in transformers](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/glm/modeling_glm.py)).
 # - **p-RoPE.** Keep the frequencies of the whole head, and stop the *slow* pairs. [Barbero et al.,
 #   2024](https://arxiv.org/abs/2410.06205) propose it after finding that a trained Gemma 7B uses its slow pairs for
-#   meaning: such pairs are almost still within a short text, and lose their message in a long one. Gemma 4 has it in the
+#   meaning, whose message a long text garbles. Gemma 4 has it in the
 #   layers that see everything ([its configuration in
 #   transformers](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gemma4/configuration_gemma4.py):
 #   `proportional`, a share of 0.25, base 1,000,000, heads of 512 features).
@@ -80,14 +79,12 @@ def rotate(x: Tensor, angles: Tensor) -> Tensor:
 # + \mathrm{Re} \sum_{\text{静止}} q_i\, k_i^* .
 # $$
 #
-# 第二个和不知道距离。它就是同一个头里的一个 NoPE 模型的得分，文本有多长，含义就能传多远。**部分旋转**就是给它留出地方。
-# 但是该让哪些对静止？现有两种回答，都叫“部分”：
+# 第二个和不知道距离，文本有多长，含义就能传多远。但是该让哪些特征对静止？现有两种回答，都叫**部分旋转**：
 #
-# - **窄一些的 RoPE**：把一个头的前面若干个特征当作一整个头来旋转：$\theta_i = b^{-2i/d}$ 里的 $d$ 换成它们的个数，于是这些特征对照样从快
-#   排到慢。GPT-J、GPT-NeoX 和 GLM 都是这样
+# - **窄一些的 RoPE**：把一个头的前面若干个特征当作一整个头来旋转：$\theta_i = b^{-2i/d}$ 里的 $d$ 换成它们的个数。GPT-J、GPT-NeoX 和 GLM 都是这样
 #   （[transformers 里的 GLM](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/glm/modeling_glm.py)）。
 # - **p-RoPE**：频率还是整个头的频率，让*慢*的特征对停下来。[Barbero 等，2024](https://arxiv.org/abs/2410.06205) 发现，训练好的 Gemma 7B
-#   用低频对承载含义：这些特征对在短文本里几乎不动，到了长文本里就把话说乱了；于是提出这个办法。Gemma 4 在能看到全文的层里用它
+#   用低频对承载含义，文本一长就把话说乱了，于是提出这个办法。Gemma 4 在能看到全文的层里用它
 #   （[transformers 里的配置](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gemma4/configuration_gemma4.py)：
 #   `proportional`，比例 0.25，底数 1,000,000，每个头 512 个特征）。
 
@@ -98,57 +95,48 @@ print(f"p-RoPE turns its slowest pair once in {slowest:.0f} positions, a narrowe
 assert 187 < slowest < 189 < 200  # what the text says
 
 # %% [markdown] lang="en"
-# In p-RoPE every pair that turns at all completes a circle within 200 positions. A model with these frequencies has
-# seen *every angle of every pair* after the first page of its training, and no length brings a new one: the hypothesis
-# of notebook 5 has nothing left to say.
-#
-# What does not follow: that such a model reads any length. Its still pairs cannot tell distances apart, so what is far
-# must be found by meaning alone, among ever more keys.
+# In p-RoPE every pair that turns at all completes a circle within 200 positions: no length brings a new angle. But its still
+# pairs cannot tell distances apart, so what is far must be found by meaning alone, among ever more keys.
 
 # %% [markdown] lang="zh"
-# 用 p-RoPE，凡是会转的特征对，200 个位置之内都转满了一圈。用这种频率的模型，训练时读完第一页，*每一对的每一个角度*就都见过了，文本再长也不会出现
-# 新的：第 5 节的假设在这里无话可说。
-#
-# 由此并不能推出：这样的模型多长都能读。静止的特征对分不出远近，所以远处的东西只能凭含义去找，而候选的键越来越多。
+# 用 p-RoPE，凡是会转的特征对，200 个位置之内都转满了一圈：文本再长也不会出现新角度。但静止的特征对分不出远近，
+# 所以远处的东西只能凭含义去找，而候选的键越来越多。
 
 # %% [markdown] lang="en"
 # ## Layers without positions, and a temperature
 #
-# In Llama 4 three layers rotate and the fourth does not: `no_rope_layers`, which its makers call iRoPE. The rotating
-# layers look at most 8,192 tokens back; the others see everything ([its
+# In Llama 4 three layers of four rotate, looking at most 8,192 tokens back; the fourth does not, and sees everything:
+# `no_rope_layers`, or iRoPE ([its
 # configuration](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/configuration_llama4.py)).
-# Order and grammar near by, meaning far away: [Yang et al., 2025](https://arxiv.org/abs/2501.18795v2) found such a
-# hybrid, with sliding windows in the rotating layers, better on long tasks than rotation everywhere, and competitive on
-# short ones.
+# [Yang et al., 2025](https://arxiv.org/abs/2501.18795v2) found such a hybrid better on long tasks, and competitive on short ones.
 #
-# A layer without positions meets no new angle. But it meets more keys. Let one key, the needle, have a logit that is
+# A layer without positions meets no new angle, but more keys. Let one key, the needle, have a logit that is
 # higher by a **gap** $g$ than those of $n - 1$ others. Its weight is
 #
 # $$
 # a = \frac{e^{g}}{e^{g} + n - 1} ,
 # $$
 #
-# and it is one half when $g = \ln(n - 1)$. For a needle to keep its weight, the gap must grow like the logarithm of the
-# length. A model learns its gaps at the trained length. To enlarge them afterwards, multiply the query by a factor $f$:
-# all logits, and so all gaps, are multiplied by it. [Nakanishi, 2025](https://arxiv.org/abs/2501.19399v1) takes $f$
+# one half when $g = \ln(n - 1)$: to keep its weight, the gap must grow like the logarithm of the
+# length. Multiply the query by a factor $f$, and all gaps are multiplied by it. [Nakanishi,
+# 2025](https://arxiv.org/abs/2501.19399v1) takes $f$
 # proportional to $\ln n$, with a learned constant for each head. Llama 4 takes
 #
 # $$
-# f(p) = 1 + 0.1\, \ln \Big( 1 + \Big\lfloor \frac{p + 1}{F} \Big\rfloor \Big), \qquad F = 8192 ,
+# f(p) = 1 + 0.1\, \ln \Big( 1 + \Big\lfloor \frac{p + 1}{F} \Big\rfloor \Big), \qquad F = 8192
 # $$
 #
-# which leaves the first $F - 1$ tokens alone ([`floor_scale` and
+# ([`floor_scale` and
 # `attn_scale`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/modeling_llama4.py)).
-# It is YaRN's $0.1 \ln s + 1$ again, on the logits once and not squared, and for each query by itself: a cache does not
-# go stale when the text grows.
+# It is YaRN's $0.1 \ln s + 1$ again, on the logits once and not squared, and for each query by itself: no cache
+# goes stale.
 
 # %% [markdown] lang="zh"
 # ## 没有位置的层，以及温度
 #
-# Llama 4 每四层里，前三层旋转，第四层不转：配置里叫 `no_rope_layers`，作者称之为 iRoPE。旋转的层最多往回看 8,192 个 token，其余的层能看到全文
+# Llama 4 每四层里，前三层旋转，最多往回看 8,192 个 token，第四层不转，能看到全文：配置里叫 `no_rope_layers`，又称 iRoPE
 # （[它的配置](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/configuration_llama4.py)）。
-# 近处管次序和语法，远处管含义：[Yang 等，2025](https://arxiv.org/abs/2501.18795v2) 发现，这样的混合模型（旋转的层用滑动窗口）
-# 在长任务上胜过处处旋转的模型，在短任务上不相上下。
+# [Yang 等，2025](https://arxiv.org/abs/2501.18795v2) 发现，这样的混合模型在长任务上更好，在短任务上不相上下。
 #
 # 没有位置的层不会碰到新角度，但会碰到更多的键。设有一个键，也就是要找的针，它的 logit 比其他 $n - 1$ 个键高出 $g$，称为**差距**。
 # 它的权重是
@@ -157,17 +145,15 @@ assert 187 < slowest < 189 < 200  # what the text says
 # a = \frac{e^{g}}{e^{g} + n - 1} ,
 # $$
 #
-# 当 $g = \ln(n - 1)$ 时恰好是一半。要让针保住权重，差距就得像长度的对数那样增长。模型的差距是在训练长度上学到的；要在事后放大，
-# 就给查询乘上一个因子 $f$：所有的 logit 都乘上它，差距也就都乘上它。[Nakanishi，2025](https://arxiv.org/abs/2501.19399v1) 取 $f$
-# 与 $\ln n$ 成正比，每个头有一个学出来的系数。Llama 4 取
+# 当 $g = \ln(n - 1)$ 时恰好是一半：要让针保住权重，差距就得像长度的对数那样增长。给查询乘上一个因子 $f$，差距就都乘上它。
+# [Nakanishi，2025](https://arxiv.org/abs/2501.19399v1) 取 $f$ 与 $\ln n$ 成正比，每个头有一个学出来的系数。Llama 4 取
 #
 # $$
-# f(p) = 1 + 0.1\, \ln \Big( 1 + \Big\lfloor \frac{p + 1}{F} \Big\rfloor \Big), \qquad F = 8192 ,
+# f(p) = 1 + 0.1\, \ln \Big( 1 + \Big\lfloor \frac{p + 1}{F} \Big\rfloor \Big), \qquad F = 8192
 # $$
 #
-# 它不动最前面的 $F - 1$ 个 token
 # （[`floor_scale` 和 `attn_scale`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama4/modeling_llama4.py)）。
-# 这又是 YaRN 的 $0.1 \ln s + 1$，不过 logit 只乘一次，不是平方；而且每个查询各有一个：文本变长，缓存也不会过期。
+# 这又是 YaRN 的 $0.1 \ln s + 1$，不过 logit 只乘一次，不是平方；而且每个查询各有一个，缓存不会过期。
 
 # %%
 GAP, SPREAD = 12.0, 2.0  # of the needle; of the logits of all other keys
@@ -205,16 +191,16 @@ assert max(range(1, 60), key=lambda tenths: needle(tenths / 10, most, SPREAD)) =
 
 # %% [markdown] lang="en"
 # At the trained length, 8,192 keys, the needle has 0.952 of the weight. Without a factor it drowns; a logarithm of the
-# length holds it up. The factor widens *all* gaps, also those that the head learnt to keep small. Where the other keys
+# length holds it up. But the factor widens *all* gaps. Where the other keys
 # spread, with a standard deviation $\sigma = 2$, it raises the highest of them too: 0.729 at 8,192 keys, and at ten
-# million 0.002 without a factor, 0.191 with Llama 4's. A hundredfold, but not all the way. The needle weighs most where
-# $f g - f^2 \sigma^2 / 2$ is largest, at $f = g / \sigma^2$: a factor that depends on the head, as a learned one can.
+# million 0.002 without a factor, 0.191 with Llama 4's. The needle weighs most where
+# $f g - f^2 \sigma^2 / 2$ is largest, at $f = g / \sigma^2$: a factor that depends on the head.
 
 # %% [markdown] lang="zh"
-# 在训练长度，即 8,192 个键的时候，针占 0.952 的权重。没有因子，它就淹没了；乘上长度的对数，就能托住它。因子把*所有*差距都拉大，
-# 包括这个头特意学得很小的那些。如果其余的键散开，标准差 $\sigma = 2$，因子把其中最高的也一并抬高：8,192 个键时是 0.729；
-# 一千万个键时，不用因子是 0.002，用 Llama 4 的因子是 0.191，提高了近百倍，只是补不回全部。针的权重在 $f g - f^2 \sigma^2 / 2$ 最大处最大，
-# 也就是 $f = g / \sigma^2$：这个因子因头而异，学出来的因子可以做到。
+# 在训练长度，即 8,192 个键的时候，针占 0.952 的权重。没有因子，它就淹没了；乘上长度的对数，就能托住它。可是因子把*所有*差距都拉大。
+# 如果其余的键散开，标准差 $\sigma = 2$，因子把其中最高的也一并抬高：8,192 个键时是 0.729；
+# 一千万个键时，不用因子是 0.002，用 Llama 4 的因子是 0.191。针的权重在 $f g - f^2 \sigma^2 / 2$ 最大处最大，
+# 也就是 $f = g / \sigma^2$：这个因子因头而异。
 
 # %% [markdown] lang="en"
 # ## A rotation that lets the cache be small: MLA
@@ -222,20 +208,14 @@ assert max(range(1, 60), key=lambda tenths: needle(tenths / 10, most, SPREAD)) =
 # A cache holds the keys and values of all heads for every token. **Multi-head latent attention** stores one short vector
 # $c$ in their place, from which a matrix $U$ for each head makes the key, $k = U c$, and another matrix the value
 # ([DeepSeek-V2, sections 2.1.2 and 2.1.3](https://arxiv.org/abs/2405.04434v5)). The keys need never be made:
-#
-# $$
-# q \cdot (U c) = (U^\top q) \cdot c .
-# $$
-#
-# $U^\top q$ is computed once for each query, and then all happens among the short vectors. Now rotate. With $R_n$ on the
+# $q \cdot (U c) = (U^\top q) \cdot c$. Now rotate. With $R_n$ on the
 # key and $R_m$ on the query, and $R_m^\top R_n = R_{n-m}$ from notebook 2,
 #
 # $$
 # (R_m q) \cdot (R_n U c) = q^\top R_{n-m} U c = \big( U^\top R_{n-m}^\top q \big) \cdot c .
 # $$
 #
-# The bracket depends on $n$: another matrix for every distance, so a query would have to be taken to the short vectors
-# anew for every key, or the rotated keys would have to be stored. The way out is to separate the two. Content goes
+# The bracket depends on $n$: another matrix for every distance. The way out is to separate the two. Content goes
 # through $c$ and is not rotated; positions have a few features of their own, rotated, with *one* key for all heads:
 #
 # $$
@@ -243,13 +223,12 @@ assert max(range(1, 60), key=lambda tenths: needle(tenths / 10, most, SPREAD)) =
 # $$
 #
 # Here $q$ has $d$ features, and $q'$ and $k'$ have $d'$. The cache holds $c_n$ and the rotated $k'_n$: 576 numbers for
-# each token in place of 32,768. It is partial rotation again, found from another side. (DeepSeek-V4 left this for the
-# way of notebook 2: one vector is key and value, rotated in part, and the output is turned back.)
+# each token in place of 32,768.
 #
 # Su reads the layer in two ways ([2024](https://kexue.fm/archives/10091), [2025](https://kexue.fm/archives/11111)). *While a model writes*, each new token
-# reads the whole cache, so its size sets the pace. For 128 heads of 128 features, it holds 32,768 numbers for each token if every head has keys and values
+# reads the whole cache, so its size sets the pace: for 128 heads of 128 features, 32,768 numbers for each token if every head has keys and values
 # of its own, 2,048 if 16 heads share them, 256 if all do. Which attention is best at a given size? Write the keys and values of all groups as
-# one vector $c$; what makes them of $c$ goes to the queries and to the output, as $U$ did above, and what is left is one head's cache that is key
+# one vector $c$; what makes them of $c$ goes to the queries and to the output, as $U$ did above. What is left is one head's cache that is key
 # and value at once, as large as allowed. All sharing is a special case of it, and MLA, while it writes, is just that.
 #
 # *In training*, multiplications set the pace, and they go with the features of each head: there one wants many narrow heads with keys of their own.
@@ -261,20 +240,14 @@ assert max(range(1, 60), key=lambda tenths: needle(tenths / 10, most, SPREAD)) =
 # ## 让缓存变小的旋转：MLA
 #
 # 缓存里存着每个 token 在所有头上的键和值。**多头潜在注意力**（MLA）只存一个短向量 $c$，每个头用一个矩阵 $U$ 由它造出键，$k = U c$，用另一个矩阵造出值
-# （[DeepSeek-V2，2.1.2 和 2.1.3 节](https://arxiv.org/abs/2405.04434v5)）。键其实根本不必造出来：
-#
-# $$
-# q \cdot (U c) = (U^\top q) \cdot c .
-# $$
-#
-# 对每个查询算一次 $U^\top q$，后面的事就都在短向量之间进行。现在加上旋转。键乘 $R_n$，查询乘 $R_m$，由第 2 节的
-# $R_m^\top R_n = R_{n-m}$ 得
+# （[DeepSeek-V2，2.1.2 和 2.1.3 节](https://arxiv.org/abs/2405.04434v5)）。键其实根本不必造出来：$q \cdot (U c) = (U^\top q) \cdot c$。
+# 现在加上旋转。键乘 $R_n$，查询乘 $R_m$，由第 2 节的 $R_m^\top R_n = R_{n-m}$ 得
 #
 # $$
 # (R_m q) \cdot (R_n U c) = q^\top R_{n-m} U c = \big( U^\top R_{n-m}^\top q \big) \cdot c .
 # $$
 #
-# 括号里的东西取决于 $n$：每个距离都是另一个矩阵，于是要么对每个键都把查询重新变换一遍，要么把旋转过的键存下来。出路是把两者分开：
+# 括号里的东西取决于 $n$：每个距离都是另一个矩阵。出路是把两者分开：
 # 内容走 $c$，不旋转；位置另有几个特征，要旋转，而且所有的头共用*一个*键：
 #
 # $$
@@ -282,8 +255,6 @@ assert max(range(1, 60), key=lambda tenths: needle(tenths / 10, most, SPREAD)) =
 # $$
 #
 # 这里 $q$ 有 $d$ 个特征，$q'$ 和 $k'$ 有 $d'$ 个。缓存里存的是 $c_n$ 和旋转过的 $k'_n$：每个 token 576 个数，而不是 32,768 个。
-# 这又是部分旋转，只是从另一头走到了同一处。
-# （DeepSeek-V4 不再这样做，改走第 2 节的路：同一个向量既是键又是值，部分旋转，输出再转回来。）
 #
 # 苏剑林从两头来读这一层（[2024](https://kexue.fm/archives/10091)，[2025](https://kexue.fm/archives/11111)）。*生成的时候*，每个新 token 都要把整个缓存读一遍，
 # 快慢取决于缓存的大小。128 个头，每个头 128 个特征：各头都有自己的键和值，每个 token 要存 32,768 个数；16 个头共用一组，2,048 个；全部共用，256 个。
@@ -305,22 +276,20 @@ assert [2 * CONTENT * HEADS // sharing for sharing in (16, HEADS)] == [2048, 256
 # Write `latent_scores` for one query. The rotations are already done. Do not make the keys: with many tokens that would be
 # the expensive part. (The checks see the scores alone.)
 #
-# Hint: The score of the content is a query times ($U$ times a short vector). Put the brackets elsewhere: what can be
-# done with the query and $U$ once, before any token comes in?
+# Hint: What can be done with the query and $U$ once, before any token comes in?
 #
-# Hint: The query in the short space is `[heads, short]`: for each head, its $U$ transposed times its query.
-# `torch.einsum` with one letter for each dimension says it without a transpose; then it meets the latents of all
-# tokens in one product.
+# Hint: The query in the short space is `[heads, short]`: for each head, its $U$ transposed times its query, say by
+# `torch.einsum`. Then it meets the latents of all tokens in one product.
 
 # %% [markdown] lang="zh"
 # ### 练习 8.1 · 直接由短向量算得分（2 分）
 #
 # 对一个查询写出 `latent_scores`。旋转已经做好了。不要造出键：token 一多，那才是费钱的地方。（检查只看得到得分。）
 #
-# 提示：内容部分的得分，是查询乘以（$U$ 乘短向量）。换个地方加括号：在任何 token 进来之前，查询和 $U$ 能先算出什么？
+# 提示：在任何 token 进来之前，查询和 $U$ 能先算出什么？
 #
-# 提示：换到短空间里的查询是 `[heads, short]`：每个头用自己的 $U$ 的转置乘自己的查询。用 `torch.einsum`，每一维一个字
-# 母，不必转置；之后它与所有 token 的短向量只要一次乘法。
+# 提示：换到短空间里的查询是 `[heads, short]`：每个头用自己的 $U$ 的转置乘自己的查询，比如用 `torch.einsum`。
+# 之后它与所有 token 的短向量只要一次乘法。
 
 
 # %% nbgrader={"grade_id": "latent_scores", "solution": true}
@@ -373,44 +342,38 @@ with quiet():
 # %% [markdown] lang="en"
 # ## Several positions at once: images
 #
-# A patch of an image has a row and a column, a patch of a film a time as well. Give every token three positions, time
+# Give every token three positions, time
 # $t$, row $x$ and column $y$, and let every pair follow one of them. With $\delta$ for the step from the key to the
 # query on the axis of pair $i$, the score is, as ever,
 #
 # $$
-# S = \mathrm{Re} \sum_i q_i\, k_i^*\, e^{\mathrm{j} \delta_i \theta_i} ,
+# S = \mathrm{Re} \sum_i q_i\, k_i^*\, e^{\mathrm{j} \delta_i \theta_i} .
 # $$
 #
-# and depends on steps only, on every axis. This is **M-RoPE** ([Qwen2-VL, section 2.1](https://arxiv.org/abs/2409.12191v2)). A
+# This is **M-RoPE** ([Qwen2-VL, section 2.1](https://arxiv.org/abs/2409.12191v2)). A
 # text token has the same number on all axes, so text is rotated as by plain RoPE. After an image, text goes on at the
 # largest number so far plus 1: an image of 16 by 16 patches costs 256 tokens, but moves what follows by 16 positions only.
 #
-# Which pair follows which axis? Qwen2-VL has **blocks**: the 16 fastest of its 64 pairs for time, 24 for rows, and the
-# 24 slowest for columns ([its
+# Which pair follows which axis? Qwen2-VL has **blocks**, the fastest pairs for time and the slowest for columns ([its
 # code](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen2_vl/modeling_qwen2_vl.py)).
 # In Qwen3-VL the axes **take turns**, pair after pair
-# ([`recomposition_frequencies`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen3_vl/modeling_qwen3_vl.py)),
-# so that every axis has fast and slow pairs: with 24, 20 and 20 pairs, the turns end after 60, and time has the rest.
-# The next cell writes the three numbers of each token, and which pairs of a head take which.
+# ([`recomposition_frequencies`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen3_vl/modeling_qwen3_vl.py)).
 
 # %% [markdown] lang="zh"
 # ## 同时有几个位置：图像
 #
-# 图像的一小块有行和列，影片的一小块还有时间。给每个 token 三个位置：时间 $t$、
-# 行 $x$、列 $y$，让每一对跟随其中一个。设 $\delta$ 是在第 $i$ 对所跟随的轴上从键到查询的步数，得分照旧是
+# 给每个 token 三个位置：时间 $t$、行 $x$、列 $y$，让每一对跟随其中一个。设 $\delta$ 是在第 $i$ 对所跟随的轴上从键到查询的步数，得分照旧是
 #
 # $$
-# S = \mathrm{Re} \sum_i q_i\, k_i^*\, e^{\mathrm{j} \delta_i \theta_i} ,
+# S = \mathrm{Re} \sum_i q_i\, k_i^*\, e^{\mathrm{j} \delta_i \theta_i} .
 # $$
 #
-# 在每个轴上都只取决于步数。这就是 **M-RoPE**（[Qwen2-VL，2.1 节](https://arxiv.org/abs/2409.12191v2)）。文字 token 在各轴上的数相同，所以
+# 这就是 **M-RoPE**（[Qwen2-VL，2.1 节](https://arxiv.org/abs/2409.12191v2)）。文字 token 在各轴上的数相同，所以
 # 文字的旋转与普通 RoPE 一样。图像之后，文字从目前最大的数加 1 接着排：16 乘 16 块的图像要花 256 个 token，却只让后文移动 16 个位置。
 #
-# 哪一对跟随哪个轴？Qwen2-VL 用**分块**：64 对里最快的 16 对归时间，24 对归行，最慢的 24 对归列
+# 哪一对跟随哪个轴？Qwen2-VL 用**分块**，最快的归时间，最慢的归列
 # （[它的代码](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen2_vl/modeling_qwen2_vl.py)）。Qwen3-VL 里各轴**轮流**，一对接一对
-# （[`recomposition_frequencies`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen3_vl/modeling_qwen3_vl.py)），
-# 于是每个轴都有快有慢：三个轴各有 24、20、20 对，轮流到第 60 对为止，剩下的归时间。下一格写出每个 token 的三个数，
-# 以及一个头的各对取哪一个。
+# （[`recomposition_frequencies`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/qwen3_vl/modeling_qwen3_vl.py)）。
 
 # %%
 BLOCKS, TURNS = (16, 24, 24), (24, 20, 20)  # pairs for time, rows, columns: Qwen2-VL, Qwen3-VL
@@ -448,20 +411,18 @@ for name, axes_of in {"Qwen2-VL": blocks(BLOCKS), "Qwen3-VL": turns_taken(TURNS)
 # Write `axis_angles`: the angle of each token and pair.
 #
 # Hint: For one token and one pair: find the axis of the pair, the token's position on that axis, and multiply by the
-# frequency of the pair. With two loops this is one line; write that first if you like.
+# frequency of the pair. With two loops this is one line.
 #
-# Hint: Without loops: a tensor of numbers can pick rows of another, the same row more than once. Look at the shape
-# that you get, and at the one that is asked for.
+# Hint: Without loops: a tensor of numbers can pick rows of another, the same row more than once. Mind the shape.
 
 # %% [markdown] lang="zh"
 # ### 练习 8.2 · 三个轴上的角度（2 分）
 #
 # 写出 `axis_angles`：每个 token、每一对的角度。
 #
-# 提示：对一个 token、一对来说：找到这一对跟随的轴，取 token 在这个轴上的位置，再乘这一对的频率。用两层循环，就是一
-# 行；不妨先这样写。
+# 提示：对一个 token、一对来说：找到这一对跟随的轴，取 token 在这个轴上的位置，再乘这一对的频率。用两层循环，就是一行。
 #
-# 提示：不用循环：一个整数张量可以从另一个张量里挑出若干行，同一行可以挑不止一次。看看得到的形状，再看看要的形状。
+# 提示：不用循环：一个整数张量可以从另一个张量里挑出若干行，同一行可以挑不止一次。注意形状。
 
 
 # %% nbgrader={"grade_id": "axis_angles", "solution": true}
@@ -516,27 +477,26 @@ assert slow > 35_000  # what the text says
 assert 360 * 16 / slow < 1 / 5
 
 # %% [markdown] lang="en"
-# In blocks no pair of the columns turns by even a fifth of a degree within an image of 16 patches across: for a whole
-# turn the fastest needs more than 35,000 positions. In turns every axis has pairs that tell neighbours apart.
+# In blocks no pair of the columns turns by even a fifth of a degree within 16 patches: for a whole
+# turn the fastest needs more than 35,000. In turns every axis has pairs that tell neighbours apart.
 
 # %% [markdown] lang="zh"
-# 分块时，列的任何一对在宽 16 块的图像里连五分之一度都转不到：
-# 最快的一对要 35,000 多个位置才转一圈。轮流时，每个轴都有分得清相邻两块的特征对。
+# 分块时，列的任何一对在 16 块之内连五分之一度都转不到：
+# 最快的一对要 35,000 多块才转一圈。轮流时，每个轴都有分得清相邻两块的特征对。
 
 # %% [markdown] lang="en"
 # ## Windows, sinks, and norms
 #
-# **A sliding window.** A query sees the last $w$ tokens only, itself included. Then no distance is above $w - 1$, whatever the
-# length, and *no pair ever meets a new angle*, if training had texts of $w$ tokens. After $\ell$ such layers a token can have heard of $\ell\,(w - 1)$ tokens back,
-# handed on from layer to layer. gpt-oss has such a layer, with $w = 128$, before each layer that sees everything
+# **A sliding window.** A query sees the last $w$ tokens only, itself included, so *no pair ever meets a new angle*, if training
+# had texts of $w$ tokens. After $\ell$ such layers a token can have heard of $\ell\,(w - 1)$ tokens back.
+# gpt-oss has such a layer, with $w = 128$, before each layer that sees everything
 # ([configuration](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_oss/configuration_gpt_oss.py)),
-# Gemma 4 has five of them, or four in E2B, with $w = 512$ (E2B, E4B) or $1024$ (26B, 31B; [its makers'
-# code](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py)). Llama 4 cuts the text into chunks instead. Such layers can have a
-# base of their own: 10,000 in Gemma 4 and in [DeepSeek-V4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/configuration_deepseek_v4.py).
+# Gemma 4 has five of them, or four in E2B, with $w = 512$ (E2B, E4B) or $1024$ (26B, 31B) and a base of their own ([its makers'
+# code](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py)).
 #
 # **A sink.** Softmax must give away all of its weight, also where a head finds nothing. Trained models put what is left over
-# on the first tokens. A window that drops these breaks the model, and keeping the first four mends it ([Xiao et
-# al., 2023](https://arxiv.org/abs/2309.17453)). gpt-oss has the remedy built in, a learned logit $z$ for each head, which takes
+# on the first tokens, and a window that drops these breaks the model ([Xiao et
+# al., 2023](https://arxiv.org/abs/2309.17453)). gpt-oss has a learned logit $z$ for each head, which takes
 # weight and gives no value
 # ([`eager_attention_forward`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_oss/modeling_gpt_oss.py)):
 #
@@ -545,30 +505,25 @@ assert 360 * 16 / slow < 1 / 5
 # $$
 #
 # **A norm on queries and keys.** RMSNorm makes each of them $\sqrt d$ long, so that a score $q \cdot k / \sqrt d$ stays
-# between $-\sqrt d$ and $\sqrt d$ and a gap is at most $2 \sqrt d$: scores cannot run away in training. (Its learned
-# weights scale these bounds.) A rotation keeps lengths, so a norm *without weights* may stand before it or after it:
-# Llama 4 has it after, Qwen3 has one with weights before. Weights that differ within a pair do not commute with its
-# rotation.
+# between $-\sqrt d$ and $\sqrt d$ and cannot run away in training.
 #
 # **On keys alone.** A score is $|q|\, |k|$ times the cosine of their angle, and a rotation acts on the angle only. A longer key
 # has larger scores, up or down, with *every* query and at *every* distance, so a model can make a token loud without learning where it should be heard.
 # With $|k| = 1$ that way is closed. The angle has to carry the meaning, at all distances in training, and $|q|$ is left as a temperature of its
-# own for each query. [Su, 2023](https://kexue.fm/archives/9859) tried this for another reason and found that such a model reads further than
-# it was trained. It has to be there from the start: it cannot be given to a model that exists, as YaRN can.
+# own for each query. [Su, 2023](https://kexue.fm/archives/9859) found that such a model reads further than
+# it was trained. It cannot be given to a model that exists, as YaRN can.
 
 # %% [markdown] lang="zh"
 # ## 窗口、汇点与归一化
 #
-# **滑动窗口**：一个查询只看最后 $w$ 个 token，包括它自己。这样一来，无论文本多长，距离都不超过 $w - 1$；
-# 只要训练时有 $w$ 个 token 长的文本，*任何一对都不会碰到新角度*。
-# 叠 $\ell$ 层这样的层，一个 token 最多能听说 $\ell\,(w - 1)$ 个 token 之前的事，由各层接力传来。gpt-oss 在每个能看全文的层之前有一层
+# **滑动窗口**：一个查询只看最后 $w$ 个 token，包括它自己；只要训练时有 $w$ 个 token 长的文本，*任何一对都不会碰到新角度*。
+# 叠 $\ell$ 层这样的层，一个 token 最多能听说 $\ell\,(w - 1)$ 个 token 之前的事。gpt-oss 在每个能看全文的层之前有一层
 # $w = 128$ 的窗口
 # （[配置](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_oss/configuration_gpt_oss.py)），
-# Gemma 4 有五层，E2B 是四层；E2B 和 E4B 的 $w = 512$，26B 和 31B 的 $w = 1024$（[官方代码](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py)）。Llama 4 则是把文本切成块。这样的层可以有自己的底数：
-# Gemma 4 和 [DeepSeek-V4](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/configuration_deepseek_v4.py) 里是 10,000。
+# Gemma 4 有五层，E2B 是四层；E2B 和 E4B 的 $w = 512$，26B 和 31B 的 $w = 1024$，另有自己的底数（[官方代码](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py)）。
 #
 # **汇点**（attention sink，也译“注意力汇聚”“注意力沉没”）：softmax 必须把权重全部分出去，哪怕一个头什么也没找到。训练好的模型会把多余的权重放在最前面的几个 token 上。窗口把它们丢掉，
-# 模型就坏了；留下最前面的四个，就好了（[Xiao 等，2023](https://arxiv.org/abs/2309.17453)）。gpt-oss 把这个办法做进了模型：每个头有一个
+# 模型就坏了（[Xiao 等，2023](https://arxiv.org/abs/2309.17453)）。gpt-oss 的每个头有一个
 # 学出来的 logit $z$，它占权重，却不给值
 # （[`eager_attention_forward`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_oss/modeling_gpt_oss.py)）：
 #
@@ -577,20 +532,18 @@ assert 360 * 16 / slow < 1 / 5
 # $$
 #
 # **查询和键的归一化**：RMSNorm 让它们各自长 $\sqrt d$，于是得分 $q \cdot k / \sqrt d$ 总在 $-\sqrt d$ 与 $\sqrt d$ 之间，
-# 差距最多 $2 \sqrt d$：训练中得分不会失控。（学出来的权重会把这些界放大或缩小。）旋转不改变长度，所以*没有权重*的归一化放在旋转前后都行：Llama 4 放在后面，
-# Qwen3 放在前面，而且有权重。如果一对里的两个权重不同，就不能与这一对的旋转交换次序。
+# 训练中不会失控。
 #
 # **只归一化键**：得分是 $|q|\, |k|$ 乘以夹角的余弦，而旋转只作用于夹角。键一长，它与*每个*查询、在*每个*距离上的得分，绝对值都跟着变大，于是模型可以让一个 token 很响，
 # 却不必学会它该在哪里被听见。取 $|k| = 1$，这条路就堵上了：含义只能由夹角来承担，训练中的每个距离都要用到它；剩下的 $|q|$，是每个查询自己的温度。
-# [苏剑林，2023](https://kexue.fm/archives/9859) 本来是为了别的目的试它，结果发现这样的模型读得比训练时更远。它要从训练之初就加上，不能像 YaRN 那样加给现成的模型。
+# [苏剑林，2023](https://kexue.fm/archives/9859) 发现这样的模型读得比训练时更远。它不能像 YaRN 那样加给现成的模型。
 
 # %% [markdown] lang="en"
 # ### Exercise 8.3 · A window with a sink (2 points)
 #
 # Write `windowed_weights`: the weights of a head that looks at the last $w$ tokens and has a sink $z$.
 #
-# Hint: Make the table of distances, query minus key. Which of them does a query see that looks at the last $w$
-# tokens, itself included? All other scores become $-\infty$.
+# Hint: Make the table of distances, query minus key. All scores that the query does not see become $-\infty$.
 #
 # Hint: A sink is one more key, with the same logit $z$ in every row: a column more before the softmax, which
 # afterwards is not part of the result.
@@ -600,8 +553,7 @@ assert 360 * 16 / slow < 1 / 5
 #
 # 写出 `windowed_weights`：一个头只看最后 $w$ 个 token，并且有汇点 $z$，给出它的权重。
 #
-# 提示：先造一张距离的表，查询减键。一个查询只看最后 $w$ 个 token，连自己在内，它看得到哪些距离？其余的得分都变
-# 成 $-\infty$。
+# 提示：先造一张距离的表，查询减键。查询看不到的，得分都变成 $-\infty$。
 #
 # 提示：汇点就是多出来的一个键，在每一行里 logit 都是 $z$：softmax 之前多一列，之后这一列不算在结果里。
 
@@ -656,17 +608,15 @@ with quiet():
 # ## How large a base, how long a text?
 #
 # Notebook 4 found the first distance at which a key that resembles the query scores *lower* than a random one on average:
-# where $\sum_i \cos \Delta \theta_i$ falls below zero. [Men et al., 2024](https://arxiv.org/abs/2405.14591v1) turn this round: for a
-# length, which bases have no such distance? They say that a model with too small a base may keep a low perplexity and still
-# not find what is far away. Take the first distance of loss for each base on a grid. It does *not* grow steadily with the
+# where $\sum_i \cos \Delta \theta_i$ falls below zero. [Men et al., 2024](https://arxiv.org/abs/2405.14591v1) ask
+# which bases have no such distance within a length. The first distance of loss does *not* grow steadily with the
 # base: between the smallest base without loss and the largest with loss lies a **band** in which both occur.
 
 # %% [markdown] lang="zh"
 # ## 底数多大，文本多长？
 #
 # 第 4 节找到了第一个这样的距离：在那里，与查询相似的键平均得分反而*低于*随机的键，也就是 $\sum_i \cos \Delta \theta_i$ 第一次跌到零以下的地方。
-# [Men 等，2024](https://arxiv.org/abs/2405.14591v1) 把问题反过来问：给定一个长度，哪些底数不出现这种距离？他们说，底数太小的模型，
-# 困惑度可以照样很低，却找不到远处的东西。对网格上的每个底数，求出第一个吃亏的距离。它*并不*随底数一路增大：
+# [Men 等，2024](https://arxiv.org/abs/2405.14591v1) 反过来问：给定一个长度，哪些底数不出现这种距离？第一个吃亏的距离*并不*随底数一路增大：
 # 从最小的不吃亏的底数，到最大的吃亏的底数，中间有一条**带**，两种情形都有。
 
 # %%
@@ -718,26 +668,23 @@ assert safe[eight] > 2 * lowest[eight]  # the band is wide
 assert (changes > 1).all()
 
 # %% [markdown] lang="en"
-# The curve of the paper (version 1, figure 1) follows the lower edge: the base has to grow faster than the length. But that
-# edge is no bound. A base just above it may have a loss again, so choose one above the upper edge. (Both edges are those of
-# 800 bases; on a finer grid the band is wider.) It is one measure, for keys that resemble the query in every pair, and a
-# model may do without: Llama 2 reads its 4,096 tokens.
+# The curve of the paper (version 1, figure 1) follows the lower edge. But that
+# edge is no bound: a base just above it may have a loss again, so choose one above the upper edge. (Both edges are those of
+# 800 bases; on a finer grid the band is wider.) It is one measure: Llama 2 reads its 4,096 tokens all the same.
 
 # %% [markdown] lang="zh"
-# 论文的曲线（第 1 版，图 1）沿着下缘走：底数要比长度增长得快。但下缘不是界：比它略大的底数，可能又吃亏。要选就选在上缘之上。
-# （两条边都是 800 个底数的结果；网格更细，带就更宽。）这只是一种度量，针对的是每一对都与查询相似的键；模型不满足它也未必不行：
-# Llama 2 照样读它的 4,096 个 token。
+# 论文的曲线（第 1 版，图 1）沿着下缘走。但下缘不是界：比它略大的底数，可能又吃亏。要选就选在上缘之上。
+# （两条边都是 800 个底数的结果；网格更细，带就更宽。）这只是一种度量：Llama 2 照样读它的 4,096 个 token。
 
 # %% [markdown] lang="en" short=true
 # ## Read the configurations
 #
-# Below stands what seven models say of their positions, in the words of transformers. Your code turns it into
-# frequencies and a factor for the tables.
+# Below stands what seven models say of their positions, in the words of transformers.
 
 # %% [markdown] lang="zh" short=true
 # ## 读配置
 #
-# 下面是七个模型对自己位置的说明，用的是 transformers 的说法。请用你的代码把它变成频率和乘在表上的因子。
+# 下面是七个模型对自己位置的说明，用的是 transformers 的说法。
 
 # %% [markdown] lang="en"
 # ### Exercise 8.4 · Frequencies from a configuration (3 points)
@@ -747,16 +694,15 @@ assert (changes > 1).all()
 # - `default` or none at all: plain RoPE.
 # - `linear`: PI; `factor` is $s$.
 # - `proportional`: p-RoPE, and `partial_rotary_factor` is the share of the pairs that turns, rounded down to whole pairs.
-# - `llama3` and `yarn`: the ramps of notebook 5, by turns and by pairs. Which share of its own frequency each pair keeps on the
-#   ramp is given as `kept`; the rest of the frequency is divided by `factor`.
+# - `llama3` and `yarn`: the ramps of notebook 5, by turns and by pairs. Which share of its own frequency each pair keeps
+#   is given as `kept`; the rest of the frequency is divided by `factor`.
 # - The factor for the tables, in `yarn` alone, is `attention_factor`, and if that is not there, $0.1 \ln s + 1$. All other types
 #   have the factor 1.
 #
-# Hint: For each type, ask which share of its own frequency a pair keeps: all of it, none of it, or `kept`. The rest of
-# the frequency is divided by `factor`, always in the same way; in p-RoPE alone the rest is gone.
+# Hint: For each type, ask which share of its own frequency a pair keeps: all of it, none of it, or `kept`. Only in p-RoPE the
+# rest is gone.
 #
-# Hint: Much may be missing in the dictionary: `rope.get(name, default)` reads what need not be there. The list of
-# types says which default it has.
+# Hint: Much may be missing in the dictionary: `rope.get(name, default)` reads what need not be there.
 
 # %% [markdown] lang="zh"
 # ### 练习 8.4 · 由配置求频率（3 分）
@@ -766,12 +712,12 @@ assert (changes > 1).all()
 # - `default` 或者没有写：普通 RoPE。
 # - `linear`：PI；`factor` 就是 $s$。
 # - `proportional`：p-RoPE，`partial_rotary_factor` 是会转的特征对所占的比例，向下取整到整数对。
-# - `llama3` 和 `yarn`：第 5 节的两种斜坡，按圈数和按编号。每一对在斜坡上保留自己频率的多少，由 `kept` 给出；其余部分除以 `factor`。
+# - `llama3` 和 `yarn`：第 5 节的两种斜坡，按圈数和按编号。每一对保留自己频率的多少，由 `kept` 给出；其余部分除以 `factor`。
 # - 乘在表上的因子只有 `yarn` 有：`attention_factor`，没有写就是 $0.1 \ln s + 1$。其他类型的因子都是 1。
 #
-# 提示：对每种类型，先问一对保留自己频率的多少：全部、零，还是 `kept`。其余部分一律除以 `factor`；只有 p-RoPE，其余部分就没有了。
+# 提示：对每种类型，先问一对保留自己频率的多少：全部、零，还是 `kept`。只有 p-RoPE，其余部分就没有了。
 #
-# 提示：字典里可能缺很多项：可有可无的，用 `rope.get(名字, 默认值)` 来读。默认值是什么，类型清单里写着。
+# 提示：字典里可能缺很多项：可有可无的，用 `rope.get(名字, 默认值)` 来读。
 
 
 # %% nbgrader={"grade_id": "read_frequencies", "solution": true}
@@ -887,55 +833,22 @@ MODELS = {  # name: features that rotate, longest distance in training, advertis
 IN_CHUNKS = {"Llama 4 Scout"}  # its rotating layers see no distance beyond training, however long the text
 
 # %% [markdown] lang="en"
-# <details><summary>Sources</summary>
-#
-# - Llama 3.1: [the makers' code](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama3/model.py) and
-#   [section 3.2](https://arxiv.org/abs/2407.21783v3).
-# - Llama 4 Scout: its makers' [settings](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/args.py),
-#   [code](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/model.py) and
-#   [card](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/MODEL_CARD.md), which says ten million. Its
-#   rotating layers see chunks of 8,192 tokens ([its configuration](https://github.com/AMD-AGI/Primus/pull/165)).
-# - Qwen3: factor and lengths in [its makers' guide](https://github.com/QwenLM/Qwen3/blob/7a2f61ffc7a20d47efcd2bf97f6f2bf52729042e/docs/source/inference/transformers.md),
-#   the base in [a correction of vLLM's guide](https://github.com/vllm-project/vllm-ascend/issues/5201). YaRN is for those who ask for it.
-# - DeepSeek-V3: [the makers' code](https://github.com/deepseek-ai/DeepSeek-V3/blob/9b4e9788e4a3a731f7567338ed15d3ec549ce03b/inference/model.py). 64 features
-#   rotate beside 128 that do not; its factor goes into the logits, not into the tables (notebook 5): hence the 1.0 above.
-# - DeepSeek-V4: factor and length from its `config.json`, [quoted here](https://github.com/NVIDIA-NeMo/Automodel/pull/2103), the rest from
-#   transformers version 5.23.0, linked above. 64 of 512 features rotate. This is the base of the layers that look beyond their window.
-# - gpt-oss: [the makers' code](https://github.com/openai/gpt-oss/blob/7b583341fe16729127f6d5b94a7b09ccae97e1a1/gpt_oss/torch/model.py), which
-#   does not round the ends of the ramp; Gemma 4: [the makers' code](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py).
-#   The advertised length of gpt-oss is that of transformers. [Gemma's page](https://ai.google.dev/gemma/docs/core) says 256K for
-#   31B and 26B, 128K for E2B and E4B (the 131,072 of transformers is a default), and not how long its texts were.
-#
-# </details>
+# In the handbook, the figure below names the source of each. Qwen3 has YaRN for those who ask for it. DeepSeek-V3's factor goes into the
+# logits, not into the tables: hence the 1.0. Ten million is what the
+# [card](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/MODEL_CARD.md) of
+# Llama 4 Scout says, and 256K [Gemma's page](https://ai.google.dev/gemma/docs/core), which does not tell how long its texts were;
+# E2B and E4B have 128K.
 #
 # **Predict before you run on.** Which of these keep every pair on angles that training showed, up to the advertised
-# length? Which pairs carry no position at all? The reach is that of notebook 5: the length at which the first pair comes
-# to an angle that it never saw *while the frequencies were those of training*, before any fine-tuning with the new ones.
+# length? (The reach is that of notebook 5, as long as the frequencies were *those of training*, before any fine-tuning with the
+# new ones.)
 
 # %% [markdown] lang="zh"
-# <details><summary>出处</summary>
+# 每个模型的出处，在手册里的下图中。Qwen3 的 YaRN 由需要的人自己加上。DeepSeek-V3 的因子放进 logit，不放进表里，所以写的是 1.0。一千万出自 Llama 4 Scout 的
+# [模型卡](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/MODEL_CARD.md)，
+# 256K 出自 [Gemma 的页面](https://ai.google.dev/gemma/docs/core)，那里没有说训练文本有多长；E2B 和 E4B 是 128K。
 #
-# - Llama 3.1：[官方代码](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama3/model.py)和
-#   [3.2 节](https://arxiv.org/abs/2407.21783v3)。
-# - Llama 4 Scout：官方的[设置](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/args.py)、
-#   [代码](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/model.py)和
-#   [模型卡](https://github.com/meta-llama/llama-models/blob/a9c89c471f793423afd4cc3ca8671d6e56fe64cb/models/llama4/MODEL_CARD.md)，一千万就出自模型卡。
-#   旋转的层只看 8,192 个 token 的一块（[它的配置](https://github.com/AMD-AGI/Primus/pull/165)）。
-# - Qwen3：因子和长度见[官方说明](https://github.com/QwenLM/Qwen3/blob/7a2f61ffc7a20d47efcd2bf97f6f2bf52729042e/docs/source/inference/transformers.md)，
-#   底数见[对 vLLM 说明的一处更正](https://github.com/vllm-project/vllm-ascend/issues/5201)。要用 YaRN 的人自己加上。
-# - DeepSeek-V3：[官方代码](https://github.com/deepseek-ai/DeepSeek-V3/blob/9b4e9788e4a3a731f7567338ed15d3ec549ce03b/inference/model.py)。
-#   旋转的 64 个特征旁边还有 128 个不旋转；它的因子放进 logit，不放进表里（第 5 节），所以上面写的是 1.0。
-# - DeepSeek-V4：因子和长度出自它的 `config.json`，[这里有引用](https://github.com/NVIDIA-NeMo/Automodel/pull/2103)，其余是 transformers 5.23.0
-#   的默认值，链接见上文。512 个特征里旋转 64 个。这里的底数属于看得到窗口以外的那些层。
-# - gpt-oss：[官方代码](https://github.com/openai/gpt-oss/blob/7b583341fe16729127f6d5b94a7b09ccae97e1a1/gpt_oss/torch/model.py)，斜坡的两端不取整；
-#   Gemma 4：[官方代码](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py)。
-#   gpt-oss 宣传的长度出自 transformers。[Gemma 的页面](https://ai.google.dev/gemma/docs/core)说 31B 和 26B 是 256K，E2B 和 E4B 是 128K
-#   （transformers 里的 131,072 只是默认值），没有说训练文本有多长。
-#
-# </details>
-#
-# **先预测，再往下跑**：直到宣传的长度，哪些模型能让每一对都停留在训练见过的角度上？哪些特征对根本不带位置？“够到”的意思与第 5 节相同：
-# *频率还是训练时的频率*、还没有用新频率微调的时候，从没见过的角度第一次出现在哪个长度。
+# **先预测，再往下跑**：直到宣传的长度，哪些模型能让每一对都停留在训练见过的角度上？（“够到”的意思与第 5 节相同，按*训练时的频率*算，不计用新频率做过的微调。）
 
 # %%
 reached, rows = {}, {}
@@ -968,54 +881,43 @@ assert int(still.sum()) == 192
 assert round(slowest) == 188
 
 # %% [markdown] lang="en"
-# Was it as you predicted? Qwen3, gpt-oss and DeepSeek-V4 advertise *exactly* the reach: the trained length times the factor of
-# YaRN, and not a token more; for DeepSeek-V4 that is 1,048,576. DeepSeek-V3 leaves a part unused: it reaches 163,840 and [advertises
-# 128K](https://github.com/deepseek-ai/DeepSeek-V3). [Llama 3.1](#configs?model=Llama+3.1+8B&read=131072) advertises twice its reach of 65,536. So its slow pairs do meet angles that the first
-# training never showed, and it was trained on long texts to learn them ([section
-# 3.4.2](https://arxiv.org/abs/2407.21783v3)). In Llama 4 the rotating layers never look further than in training, so that their
-# reach plays no part. [Gemma 4](#configs?model=Gemma+4+31B&read=131072) has no limit of this kind at all: of 256 pairs 192 stand still, and the slowest of the others turns once in 188 positions.
+# Qwen3, gpt-oss and DeepSeek-V4 advertise *exactly* the reach: the trained length times the factor of
+# YaRN. DeepSeek-V3 reaches 163,840 and [advertises
+# 128K](https://github.com/deepseek-ai/DeepSeek-V3). [Llama 3.1](#configs?model=Llama+3.1+8B&read=131072) advertises twice its reach of 65,536: its slow pairs do meet new
+# angles, and it was trained on long texts to learn them ([section
+# 3.4.2](https://arxiv.org/abs/2407.21783v3)). In Llama 4 the rotating layers never look further than in training.
+# [Gemma 4](#configs?model=Gemma+4+31B&read=131072) has no limit of this kind: of 256 pairs 192 stand still, and the slowest of the others turns once in 188 positions.
 #
 # <!-- touch: configs -->
 
 # %% [markdown] lang="zh"
-# 和你预测的一样吗？Qwen3、gpt-oss 和 DeepSeek-V4 宣传的*恰好*就是够得到的长度：训练长度乘以 YaRN 的因子，一个 token 也不多；
-# 对 DeepSeek-V4 来说就是 1,048,576。DeepSeek-V3 留了余地：
-# 够得到 163,840，[宣传的是 128K](https://github.com/deepseek-ai/DeepSeek-V3)。
-# [Llama 3.1](#configs?model=Llama+3.1+8B&read=131072) 宣传的是够得到的 65,536 的两倍。所以它的低频对确实会碰到最初训练没见过的角度，而它为此用长文本训练过
-# （[3.4.2 节](https://arxiv.org/abs/2407.21783v3)）。Llama 4 里旋转的层从不看得比训练时更远，够到多远与它无关。[Gemma 4](#configs?model=Gemma+4+31B&read=131072) 则根本没有这种限制：
+# Qwen3、gpt-oss 和 DeepSeek-V4 宣传的*恰好*就是够得到的长度：训练长度乘以 YaRN 的因子。
+# DeepSeek-V3 够得到 163,840，[宣传的是 128K](https://github.com/deepseek-ai/DeepSeek-V3)。
+# [Llama 3.1](#configs?model=Llama+3.1+8B&read=131072) 宣传的是够得到的 65,536 的两倍：它的低频对确实会碰到新角度，而它为此用长文本训练过
+# （[3.4.2 节](https://arxiv.org/abs/2407.21783v3)）。Llama 4 里旋转的层从不看得比训练时更远。[Gemma 4](#configs?model=Gemma+4+31B&read=131072) 则没有这种限制：
 # 256 对里有 192 对静止，其余的里最慢的一对，188 个位置转一圈。
 #
 # <!-- touch: configs -->
 
 # %% [markdown] lang="en"
-# What the reach costs: in [RULER](https://arxiv.org/abs/2404.06654), a test of finding, following and counting, [the score](https://github.com/NVIDIA/RULER/blob/c3f5e3b4f87f97e048793bb510a3a6b19a46bf3a/README.md) of
-# Llama 2 with PI to 32K (Together 7B) falls from 63.0 at its reach to 0.0 at twice that; that of Llama 3.1 8B, which was trained there
-# as well, from 84.7 to 77.0.
-
-# %% [markdown] lang="zh"
-# 超出够得到的长度，代价有多大？[RULER](https://arxiv.org/abs/2404.06654) 考模型查找、追踪和计数：用 PI 拉到 32K 的 Llama 2（Together 7B）
-# [得分](https://github.com/NVIDIA/RULER/blob/c3f5e3b4f87f97e048793bb510a3a6b19a46bf3a/README.md)从 63.0 掉到两倍长度处的 0.0；
-# Llama 3.1 8B 在那里训练过，只从 84.7 降到 77.0。
-
-# %% [markdown] lang="en"
 # ## Inside a trained model
 #
-# [SmolLM2-135M](https://arxiv.org/abs/2502.02737) is small enough to be opened on a laptop: 30
-# layers of 9 heads, 32 pairs in each, base 100,000, a window of 8,192 tokens. What stands below was measured once, with
-# its weights in 4 bits, on Python's manual; `smollm2.json` says with which command. The scores of one of its 270
-# heads you can compute here: `trained.head()` gives 64 rows of its `W_Q` and `W_K`, and what they are multiplied by in a text of 53 tokens.
+# [SmolLM2-135M](https://arxiv.org/abs/2502.02737) has 30
+# layers of 9 heads, 32 pairs in each, base 100,000, a window of 8,192 tokens. The figures were measured once, with
+# its weights in 4 bits, on Python's manual, by the command in `smollm2.json`. One of its 270
+# heads you compute here: `trained.head()` gives 64 rows of its `W_Q` and `W_K`, and what they are multiplied by in a text of 53 tokens.
 #
 # Almost three quarters of this head's weight is on *the token before*. **Predict:** which of the 32 pairs does it need for
-# that? Stop some of them, and see what is left.
+# that?
 
 # %% [markdown] lang="zh"
 # ## 打开一个训练好的模型
 #
-# [SmolLM2-135M](https://arxiv.org/abs/2502.02737) 小得可以在笔记本电脑上打开：30 层，每层 9 个头，每个头 32 对，
-# 底数 100,000，窗口 8,192 个 token。下面的数是用它 4 位的权重、在 Python 手册上测一次得来的，命令写在 `smollm2.json` 里。
-# 270 个头里，有一个的得分可以在这里算：`trained.head()` 给出它的 `W_Q` 和 `W_K` 各 64 行，以及在一段 53 个 token 的文本里与它们相乘的向量。
+# [SmolLM2-135M](https://arxiv.org/abs/2502.02737) 有 30 层，每层 9 个头，每个头 32 对，
+# 底数 100,000，窗口 8,192 个 token。图里的数是用它 4 位的权重、在 Python 手册上测一次得来的，命令写在 `smollm2.json` 里。
+# 270 个头里，有一个在这里算：`trained.head()` 给出它的 `W_Q` 和 `W_K` 各 64 行，以及在一段 53 个 token 的文本里与它们相乘的向量。
 #
-# 这个头把将近四分之三的权重放在*前一个 token* 上。**先预测**：为此它需要 32 对里的哪些？停住一些，看看还剩下什么。
+# 这个头把将近四分之三的权重放在*前一个 token* 上。**先预测**：为此它需要 32 对里的哪些？
 
 # %% [markdown] lang="en"
 # ### Exercise 8.5 · Stop some pairs (2 points)
@@ -1023,8 +925,7 @@ assert round(slowest) == 188
 # Write `turned_weights`: the causal weights of attention of a head whose pairs turn at given speeds. A pair with the
 # speed 0 stands still.
 #
-# Hint: Token $p$ turns pair $i$ by $p\, \theta_i$, queries and keys alike; `rotate`, at the top of this notebook, takes a
-# table of such angles.
+# Hint: `rotate`, at the top of this notebook, takes a table of the angles $p\, \theta_i$, for queries and keys alike.
 #
 # Hint: After that it is causal attention as ever: divide by the root of the number of features, mask what lies ahead,
 # softmax over the keys.
@@ -1034,7 +935,7 @@ assert round(slowest) == 188
 #
 # 写出 `turned_weights`：一个头的各对按给定的速度转动，给出它的因果注意力权重。速度为 0 的特征对静止不动。
 #
-# 提示：第 $p$ 个 token 把第 $i$ 对转过 $p\, \theta_i$，查询和键都一样；这一节开头的 `rotate` 要的就是这样一张角度的表。
+# 提示：这一节开头的 `rotate` 要的是一张角度 $p\, \theta_i$ 的表，查询和键都一样。
 #
 # 提示：此后就是普通的因果注意力：除以特征数的平方根，遮住后面的，对键做 softmax。
 
@@ -1117,13 +1018,12 @@ assert one["as trained"] > 0.7 > one["all but four stopped"] > 0.55 > 0.05 > one
 assert two["PI, factor 2"] > 0.4 > 3 * one["PI, factor 2"]
 
 # %% [markdown] lang="en"
-# Stop the 12 slow pairs, and it looks as before; stop the 20 fast ones, and it is lost. The four fastest alone do most of
-# the work. [Barbero et al.](https://arxiv.org/abs/2410.06205) found such heads in Gemma. And *PI makes it look two back*: at half
-# the speed, two steps look like one. That is the price of PI in one head, and why PI needs training.
+# Stop the 12 slow pairs, and it looks as before; stop the 20 fast ones, and it is lost. The four fastest alone do most of the
+# work. And *PI makes it look two back*: at half the speed, two steps look like one. That is why PI needs training.
 
 # %% [markdown] lang="zh"
-# 停住 12 个低频对，它照看不误；停住 20 个高频对，它就找不到了。最快的四对几乎做完了全部的事，[Barbero 等](https://arxiv.org/abs/2410.06205)在
-# Gemma 里也发现了这样的头。而 *PI 让它看往前两个*：速度减半，两步看上去就像一步。PI 的代价，在一个头里就看得见；所以 PI 要训练。
+# 停住 12 个低频对，它照看不误；停住 20 个高频对，它就找不到了。最快的四对几乎做完了全部的事。
+# 而 *PI 让它看往前两个*：速度减半，两步看上去就像一步。所以 PI 要训练。
 
 
 # %%
@@ -1168,23 +1068,21 @@ assert round(float(share_used(large)[..., ~fast].sum(-1).mean() / 32), 2) == 0.6
 assert (round(float(large["first"].mean()), 2), float(small["first"].max()) < 0.01) == (0.26, True)
 
 # %% [markdown] lang="en"
-# Left: how long each pair is, queries times keys, in the mean of all heads. The 12 slow pairs hold 0.69 of it, and the longest,
-# 5.5 times the mean, turn by a third of a circle. The small model of `make demo`, trained on 64 characters, has such a
-# hump, too. But a long pair need not be one that finds places: the longest of the head above is one of those it can do without.
-# Pairs that hardly turn can carry what words mean. Right, in the mean of all heads: the small model looks near, the large one at
-# every distance; 0.26 of their weight lies on token 0, the sink of above, which the small model lacks.
+# Left, in the mean of all heads: the 12 slow pairs hold 0.69 of the length, queries times keys, and the longest,
+# 5.5 times the mean, turn by a third of a circle. But the longest pair of the head above is one of those it can do without: pairs
+# that hardly turn can carry what words mean. Right: the small model of `make demo`, trained on 64 characters, looks near, the
+# large one at every distance; 0.26 of its weight lies on token 0, the sink of above.
 #
-# Now the loss along a text. Left, 12,288 tokens, half as many again as the window, each remedy with the factor 2. Right, what they cost
-# where no scaling is needed: we pretend that the window is 2,048 tokens, and let the model read 8,192, which it can do unscaled, with the factor 4.
-# Dynamic NTK takes as its factor what each length asks for, with all keys afresh.
+# Now the loss along a text. Left, each remedy with the factor 2. Right, what they cost
+# where no scaling is needed: we pretend that the window is 2,048 tokens, and let the model read 8,192 with the factor 4.
+# Dynamic NTK takes the factor that each length asks for.
 
 # %% [markdown] lang="zh"
-# 左图：各对有多长（查询乘键），是所有头的平均。12 个低频对占了 0.69，最长的是平均的 5.5 倍，在窗口之内转三分之一圈。`make demo` 的小模型
-# 只在 64 个字符上训练，也有这样一个峰。但长的不一定用来定位：上面那个头，最长的一对正好是它用不着的。几乎不转的特征对可以承载含义。
-# 右图也是所有头的平均：小模型看近处，大模型远近都看；0.26 的权重放在 token 0 上，就是前面说的汇点，小模型没有。
+# 左图，所有头的平均：12 个低频对占了长度（查询乘键）的 0.69，最长的是平均的 5.5 倍，在窗口之内转三分之一圈。但上面那个头，最长的一对正好是它用不着的：
+# 几乎不转的特征对可以承载含义。右图：`make demo` 的小模型只在 64 个字符上训练，看近处；大模型远近都看，有 0.26 的权重放在 token 0 上，就是前面说的汇点。
 #
-# 再看沿途的损失。左图：12,288 个 token 的文本，比窗口长一半，各种办法的倍数取 2。右图：本来不用缩放时的代价：硬说窗口只有 2,048，让模型用倍数 4 去读
-# 8,192 个 token，而它不缩放也读得了。动态 NTK 按当前长度取倍数，所有的键重新旋转。
+# 再看沿途的损失。左图：各种办法的倍数取 2。右图：本来不用缩放时的代价：硬说窗口只有 2,048，让模型用倍数 4 去读
+# 8,192 个 token。动态 NTK 按当前长度取倍数。
 
 # %%
 methods = ("none", "YaRN", "NTK-aware", "dynamic NTK", "PI")
@@ -1217,20 +1115,18 @@ assert (float(added["dynamic NTK"][:4].abs().max()), round(float(added["dynamic 
 assert round(WINDOW * 2 ** (20 / 31), -2) == 12_800  # where pair 20, the first slow one, comes to a new angle
 
 # %% [markdown] lang="en"
-# As notebooks 5 and 6 said, at a thousand times the size. Past its window the model as trained loses its way: 2.40 within, 3.32
-# in the last 2,048 tokens. YaRN, without any training, holds it: 2.43 and 2.46. So does NTK-aware, 2.44 and 2.50, whose reach at this
-# factor is about 12,800. PI costs a whole nat from the first token on, 3.45 within the window: heads that looked one back
-# look two back. Dynamic NTK pays nothing within the window, and has 2.46 at the end.
+# Past its window the model as trained loses its way, 2.40 within, 3.32
+# in the last 2,048 tokens. YaRN, without any training, has 2.43 and 2.46; NTK-aware, whose reach is about 12,800, 2.44 and 2.50;
+# PI 3.45 within the window. Dynamic NTK pays nothing there, and has 2.46 at the end.
 #
-# Right: a factor that is not needed is not free. With 4, YaRN adds 0.12 nats, NTK-aware 0.11, at every position, also the first ones; PI adds
-# 2.27. Dynamic NTK adds nothing up to the pretended window, and 0.09 in the last 2,048 tokens. (One model, one text.)
+# Right: a factor that is not needed costs at every position, with NTK-aware 0.11. Dynamic NTK adds nothing up to the
+# pretended window, and 0.09 in the last 2,048 tokens. (One model, one text.)
 
 # %% [markdown] lang="zh"
-# 第 5、6 节说的，在一千倍大的模型上又见到了。超出窗口，不加改动的模型就迷失了：窗口之内 2.40，最后 2,048 个 token 是 3.32。YaRN 不用训练就稳得住：
-# 2.43 和 2.46。NTK-aware 也一样，2.44 和 2.50，它在这个倍数下约够到 12,800。PI 从第一个 token 起就多出整整 1 nat，窗口之内已是 3.45：往前看一个的头，都去看两个了。
-# 动态 NTK 在窗口之内没有代价，末尾是 2.46。
+# 超出窗口，不加改动的模型就迷失了：窗口之内 2.40，最后 2,048 个 token 是 3.32。YaRN 不用训练，是 2.43 和 2.46；
+# NTK-aware 约够到 12,800，是 2.44 和 2.50；PI 在窗口之内已是 3.45。动态 NTK 在那里没有代价，末尾是 2.46。
 #
-# 右图：不需要的倍数也不是白给的。倍数取 4，YaRN 多出 0.12 nat，NTK-aware 多出 0.11，每个位置都一样，最前面的也不例外；PI 多出 2.27。动态 NTK 在硬说的窗口之内没有代价，
+# 右图：不需要的倍数，在每个位置上都有代价，NTK-aware 多出 0.11。动态 NTK 在硬说的窗口之内没有代价，
 # 最后 2,048 个 token 多出 0.09。（只是一个模型、一段文本。）
 
 # %% [markdown] lang="en" short=true
@@ -1238,25 +1134,25 @@ assert round(WINDOW * 2 ** (20 / 31), -2) == 12_800  # where pair 20, the first 
 #
 # | you want to | do | why |
 # |---|---|---|
-# | train a model | Rotate queries and keys. Take a base above the whole band for the longest text you will train on. If it is to read further, leave some features or some layers unrotated; at the trained length it matters little, and reports differ. | the figure “How large a base”; [Men et al.](https://arxiv.org/abs/2405.14591v1); [Yang et al.](https://arxiv.org/abs/2501.18795v2); [Barbero et al.](https://arxiv.org/abs/2410.06205); [Khan et al.](https://arxiv.org/abs/2603.11611v1); [nanochat, entries of 2026-03-24 and 2026-01-16](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md) |
+# | train a model | Take a base above the whole band for the longest text you will train on. If it is to read further, leave some features or some layers unrotated; at the trained length it matters little, and reports differ. | the figure “How large a base”; [Men et al.](https://arxiv.org/abs/2405.14591v1); [Yang et al.](https://arxiv.org/abs/2501.18795v2); [Barbero et al.](https://arxiv.org/abs/2410.06205); [Khan et al.](https://arxiv.org/abs/2603.11611v1) |
 # | read two to eight times as far | YaRN, as it is or with some training. PI needs the training. Then ask for something that stands far back: a low loss does not show that it is found. | [notebook 6](6_train_short_test_long.ipynb); [YaRN, table 1](https://arxiv.org/abs/2309.00071v2) |
-# | serve a model beyond its length | Set `rope_parameters` as its makers say, with a factor no larger than your texts need: a fixed factor acts on short texts, too. | [vLLM](https://docs.vllm.ai/en/stable/features/context_extension/); [Qwen, quoted here](https://github.com/turboderp-org/exllamav3/issues/29) |
-# | port a checkpoint | Find out its layout. If yours differs, reorder queries and keys with their biases and norms, and nothing else. Compare scores with the original at several distances. | [notebook 3](3_three_implementations.ipynb) |
+# | serve a model beyond its length | Set `rope_parameters` as its makers say, with a factor no larger than your texts need. | [vLLM](https://docs.vllm.ai/en/stable/features/context_extension/) |
+
 
 # %% [markdown] lang="zh" short=true
 # ## 我该怎么做？
 #
 # | 你想 | 怎么做 | 依据 |
 # |---|---|---|
-# | 训练一个模型 | 旋转查询和键。底数要高过训练时最长文本处的整条带。如果还要读得更远，就留下一些特征或一些层不旋转；在训练长度之内，这影响不大，各家的结果也不一样。 | “底数多大”那幅图；[Men 等](https://arxiv.org/abs/2405.14591v1)；[Yang 等](https://arxiv.org/abs/2501.18795v2)；[Barbero 等](https://arxiv.org/abs/2410.06205)；[Khan 等](https://arxiv.org/abs/2603.11611v1)；[nanochat，2026-03-24 和 2026-01-16 两条](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md) |
+# | 训练一个模型 | 底数要高过训练时最长文本处的整条带。如果还要读得更远，就留下一些特征或一些层不旋转；在训练长度之内，这影响不大，各家的结果也不一样。 | “底数多大”那幅图；[Men 等](https://arxiv.org/abs/2405.14591v1)；[Yang 等](https://arxiv.org/abs/2501.18795v2)；[Barbero 等](https://arxiv.org/abs/2410.06205)；[Khan 等](https://arxiv.org/abs/2603.11611v1) |
 # | 读到两倍至八倍远 | 用 YaRN，不训练或稍加训练都行；PI 非训练不可。然后问它一件写在很前面的事：损失低，并不说明它找得到。 | [第 6 节](6_train_short_test_long.ipynb)；[YaRN，表 1](https://arxiv.org/abs/2309.00071v2) |
-# | 部署时读到训练长度之外 | 照作者说的写 `rope_parameters`，因子够你的文本用就好：固定的因子对短文本也起作用。 | [vLLM](https://docs.vllm.ai/en/stable/features/context_extension/)；[Qwen，引在这里](https://github.com/turboderp-org/exllamav3/issues/29) |
-# | 移植检查点 | 先弄清它的排布。如果与你的不同，就重排查询和键，连同它们的偏置和归一化，别的都不动。再在几个不同的距离上，与原来的实现比较得分。 | [第 3 节](3_three_implementations.ipynb) |
+# | 部署时读到训练长度之外 | 照作者说的写 `rope_parameters`，因子够你的文本用就好。 | [vLLM](https://docs.vllm.ai/en/stable/features/context_extension/) |
+
 
 # %% [markdown] lang="en" short=true
-# That closes the walk. No code wins everywhere. But you can now read any of them in a program, say what it computes, and
+# No code wins everywhere. But you can now read any of them in a program, say what it computes, and
 # test whether it does. To start again: [notebook 0](0_why_position.ipynb).
 
 # %% [markdown] lang="zh" short=true
-# 旅程到此结束。没有哪种编码处处获胜。但是现在，无论在程序里遇到哪一种，你都能读懂它、说出它算的是什么，
+# 没有哪种编码处处获胜。但是现在，无论在程序里遇到哪一种，你都能读懂它、说出它算的是什么，
 # 并检验它是否如此。想从头再走一遍，请回到[第 0 节](0_why_position.ipynb)。
