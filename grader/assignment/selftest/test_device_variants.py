@@ -16,8 +16,8 @@ from grader.core.results.language import in_words
 from grader.core.results.outcome import CaseResult, Outcome
 from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.limits import Limits
-from grader.shared import second_device
 from grader.selftest import LONG
+from grader.shared import second_device
 from grader.specimens.variants import Variant
 
 pytestmark = pytest.mark.slow
