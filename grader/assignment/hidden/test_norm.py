@@ -31,6 +31,7 @@ from grader.assignment.model.normalising import (
     LARGE,
     NOTHING,
     SIGNS,
+    fits,
     normalising,
     numbers,
     only_digits_differ,
@@ -160,9 +161,10 @@ def test_eps_is_added_to_the_mean_square(student: Student, eps: float, magnitude
 
 
 def near_the_root(seed: int, eps: float) -> list[float]:
-    """Magnitudes near the root of eps."""
-    factors = uniform(seed, "near_root", eps, shape=(2,), low=0.3, high=3.0) * eps**0.5
-    return [0.3 * eps**0.5, *factors.tolist()]
+    """Magnitudes near the root of eps; with an eps of zero, near that of its default."""
+    root = (eps or 1e-5) ** 0.5
+    factors = uniform(seed, "near_root", eps, shape=(2,), low=0.3, high=3.0) * root
+    return [0.3 * root, *factors.tolist()]
 
 
 def small_roots_by_contract(student: Student, seed: int, eps: float, device: str) -> None:
@@ -170,7 +172,7 @@ def small_roots_by_contract(student: Student, seed: int, eps: float, device: str
 
 
 @pytest.mark.rubric("norm_eps_inside_sqrt")
-@pytest.mark.parametrize("eps", [1e-5, 1e-6, 3e-2], ids=["1e-5", "1e-6", "3e-2"])
+@pytest.mark.parametrize("eps", [1e-5, 0.0, 3e-2], ids=["1e-5", "zero", "3e-2"])
 @contract_first(small_roots_by_contract, *FORWARD)
 def test_eps_counts_where_inputs_are_as_small_as_its_root(student: Student, seed: int, eps: float, device: str) -> None:
     check_roots(student, eps, near_the_root(seed, eps), device)
@@ -416,7 +418,12 @@ def test_a_float32_input_is_not_rounded_to_a_16_bit_gamma(
     expected = numbers(beside, x.shape)
     unit = coarser(output.dtype, torch.float32)  # norm_dtype_and_shape charges for a wrong dtype
     limit = FORWARD_LIMIT[unit] if unit is torch.float32 else ONE_ROUNDING
-    check_close(numbers(output, x.shape), expected, expected.abs(), unit, limit, what)
+    try:
+        check_close(numbers(output, x.shape), expected, expected.abs(), unit, limit, what)
+    except WrongAnswer as fault:
+        if fits(numbers(output, x.shape), expected):
+            raise
+        student.excuse(fault, ("norm_gamma", "norm_purity"))  # no rounding, but a gamma of another call or time
 
 
 def exact_by_contract(student: Student, seed: int, device: str) -> None:

@@ -506,7 +506,10 @@ def check_that_nothing_changes(
 @pytest.mark.rubric("shard_purity")
 def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) -> None:
     first, second = (normal(seed, "history", which, shape=(VOCAB, EMB)).bfloat16() for which in range(2))
-    calls = [Step(input=integers(seed, "call", k, shape=(2 + k // 2, 3), low=4, high=20).to(device)) for k in range(3)]
+    calls = [
+        Step(input=integers(seed, "call", k, shape=(2 + k // 2, 3 - k // 2), low=4, high=20).to(device))
+        for k in range(3)
+    ]
     own = own_rows(1, 3)
     updates = [Step(update=layouts(table[own], 3)) for table in (second, first)]
     other = Step(other=lambda: student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, rank=1, world_size=4))
