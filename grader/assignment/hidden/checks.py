@@ -159,13 +159,11 @@ def check_beside(student: Student, check: Callable[[bool], None]) -> None:
     """
     try:
         check(True)
-    except WrongAnswer as fault:
+    except (WrongAnswer, Crashed) as fault:
         student.start_afresh()
-        try:
-            check(False)
-        except StudentFault:
-            raise fault from None
-        raise fault.with_more(ALONE) from None
+        alone = succeeds(lambda: check(False))
+        student.start_afresh()
+        raise fault.with_more(ALONE if alone else None) from None
 
 
 def unseeded(student: Student, make: Callable[[], Tensor]) -> Message | None:
