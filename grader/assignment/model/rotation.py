@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import product
 from typing import ClassVar, Final, TypeGuard
 
 import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.model.normalising import numbers
+from grader.assignment.model.normalising import numbers, refused
 from grader.testing import (
-    DTYPES,
-    Crashed,
     Reading,
     Student,
     StudentFault,
@@ -171,28 +168,22 @@ def _read(student: Student, shape: tuple[int, int, int]) -> Rotation:
 
 def _turned(student: Student, shape: tuple[int, int, int]) -> Rotation:
     rotate: Callable[..., Tensor] = student.apply_rotary_pos_emb
-    one = vector(student.seed)
-    x = one.expand(*shape, -1).contiguous()
+    x = vector(student.seed).expand(*shape, -1).contiguous()
     table, turned_further = (_table(angle, shape[1]) for angle in ANGLES)
     output, other = (numbers(rotate(x, *tables), x.shape) for tables in (table, turned_further))
     off = {convention: float((output - convention.rotate(x, *table)).abs().max()) / 30 for convention in CONVENTIONS}
     nearest = min(off, key=off.__getitem__)
     convention = nearest if off[nearest] < SAME else None
-    refused = []
-    for dtype, table_dtype in product(DTYPES, DTYPES):
-        try:
-            rotate(x.to(dtype), *(values.to(table_dtype) for values in table))
-        except Crashed:
-            refused.append((dtype, table_dtype))
+    crashing = refused(lambda dtype, held: rotate(x.to(dtype), *(values.to(held) for values in table)))
     exact = convention is not None and off[nearest] < EXACT
-    one_head = exact and shape == ONE and _turns_one_head(student, one, nearest)
+    one_head = exact and shape == ONE and _turns_one_head(student, x, nearest)
     return Rotation(
         convention=convention,
         turns=bool(output.any()) and not torch.allclose(output, other, rtol=1e-2),
         exact=exact,
-        carries=one_head and not refused and _carries(student, nearest),
+        carries=one_head and not crashing and _carries(student, nearest),
         turns_one_head=one_head and nearest == CONTRACT,
-        refused=frozenset(refused),
+        refused=crashing,
         shape=shape,
     )
 
@@ -248,10 +239,8 @@ ASK_FOR_MORE: Final = ("rope_boundary", "rope_buffers", "rope_exact_angles", "ro
 def read_rotation(student: Student) -> Rotation:
     """Find out what apply_rotary_pos_emb does; if that fails, a reading without a convention that holds the reason."""
     alone = _read(student, ONE)
-    if alone.convention is not None:
-        return alone
-    together = _read(student, SEVERAL)
-    return alone if together.convention is None else together
+    together = alone if alone.convention else _read(student, SEVERAL)
+    return together if together.convention else alone
 
 
 def rotation(student: Student) -> Rotation:
