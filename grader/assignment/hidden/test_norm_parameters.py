@@ -226,12 +226,8 @@ def gradients_by(
         hidden = x.shape[-1]
         if reading is BY_CONTRACT:
             x = x.index_fill(-1, torch.arange(group_size), 0)  # zeros have a gradient, too, at its steepest
-        options = {
-            "hidden": hidden,
-            "gamma": gamma,
-            "gamma_dtype": gamma_dtype,
-            "eps": EPS,
-        }  # no default: others judge it
+        options: dict[str, Any] = {"hidden": hidden, "gamma": gamma, "gamma_dtype": gamma_dtype}
+        options["eps"] = EPS  # other cases judge the default
         module = build(student, group_size, device, **options, reading=reading)
         if training is not None:
             module.train(training)
@@ -244,8 +240,9 @@ def gradients_by(
         try:
             check_gradient(of_input, wanted_of_input, input_size, unit, limit, rough, what)
         except WrongAnswer as fault:
-            others = (tensor[..., group_size:] for tensor in (of_input, wanted_of_input, input_size))
-            of_zeros = reading is BY_CONTRACT and succeeds(partial(check_gradient, *others, unit, limit, rough, what))
+            found, wanted, size = (tensor[..., group_size:] for tensor in (of_input, wanted_of_input, input_size))
+            others = partial(check_gradient, found, wanted, size, unit, limit, rough, what)
+            of_zeros = reading is BY_CONTRACT and succeeds(others)
             raise fault.with_more(OF_ZEROS if of_zeros else None) from None
         of_gamma = gradient_of(gradients.of_parameters, "gamma").flatten()
         what = say(OF_GAMMA, dtype=name(gamma_dtype), **sizes)
