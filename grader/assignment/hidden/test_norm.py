@@ -243,8 +243,8 @@ def test_every_feature_is_scaled_by_its_own_gamma(
             check_law(numbers(scaled, x.shape), expected, say(OF_GAMMA, dtype=name(gamma_dtype), **sizes))
         except WrongAnswer as fault:
             same = say("another gamma was assigned, and the output did not change")
-            told = same if torch.equal(scaled, plain) else say(RIGHT_FOR, sizes=right) if right else None
-            raise fault.with_more(told) from None
+            told = same if torch.equal(scaled, plain) else None
+            raise fault.with_more(told, say(RIGHT_FOR, sizes=right) if right else None) from None
         right = stated(**sizes)
 
 

@@ -521,14 +521,12 @@ def check_that_nothing_changes(
 @pytest.mark.rubric("shard_purity")
 def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) -> None:
     first, second = (normal(seed, "history", which, shape=(VOCAB, EMB)).bfloat16() for which in range(2))
-    calls = [
-        Step(input=integers(seed, "call", k, shape=(2 + k // 2, 3 - k // 2), low=4, high=20).to(device))
-        for k in range(3)
-    ]
+    shapes = enumerate(((2, 3), (2, 3), (3, 2), (2, 2)))  # of as many ids, and of fewer
+    calls = [Step(input=integers(seed, "call", k, shape=shape, low=4, high=20).to(device)) for k, shape in shapes]
     own = own_rows(1, 3)
     updates = [Step(update=layouts(table[own], 3)) for table in (second, first)]
     other = Step(other=lambda: student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, rank=1, world_size=4))
-    steps = [other, calls[0], updates[0], calls[0], Step(mode=False), calls[1], updates[1], calls[1], calls[2]]
+    steps = [other, calls[0], updates[0], calls[0], Step(mode=False), calls[1], updates[1], calls[3], calls[2]]
     check_history(
         lambda values: middle_shard(student, device).assign(*values),
         steps,

@@ -50,12 +50,12 @@ class NormRaisesInEvaluation(GroupRMSNorm):
 
 
 @wrong("GroupRMSNorm", breaks="norm_purity", hint="earlier_call_remembered")
-class ShapeOfAsManyElements(GroupRMSNorm):
-    """Remembers shapes by their number of elements."""
+class MaskOfAsManyElements(GroupRMSNorm):
+    """Remembers a mask by the number of elements, so that another shape with as many raises."""
 
     def forward(self, input):
-        self.shapes = getattr(self, "shapes", {})
-        return super().forward(input).reshape(self.shapes.setdefault(input.numel(), input.shape))
+        self.masks = getattr(self, "masks", {})
+        return super().forward(input) * self.masks.setdefault(input.numel(), torch.ones(input.shape)).to(input)
 
 
 @wrong("GroupRMSNorm", breaks="norm_gamma norm_backward")
