@@ -16,7 +16,7 @@ from grader.assignment.hidden.rope_tables import CALL, CALL_AFTER, MS, OF_NO_RAT
 from grader.assignment.model import draw_words as draws
 from grader.assignment.model.histories import OTHER_BUILT, OTHERWISE, RAISES
 from grader.assignment.model.row_words import FOREIGN_TOO, MULTIPLE, ONE_NUMBER, RECEIVES, ROWS_TIMES, ROWS_TIMES_SOME
-from grader.assignment.model.turn_words import NOT_BACK
+from grader.assignment.model.turn_words import NOT_BACK, RIGHT_TOGETHER
 from grader.testing import ALIKE, OTHER_DTYPE, OTHER_SHAPE, SAME_MULTIPLE, ZEROS, Message
 
 Failing = Mapping[str, Message]  # from a case's id to its message
@@ -172,7 +172,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_base_ignored": (told(base=16, ratio=(1, 2, 4), within=SPEEDS, lacks=(checks.ALONE,)),),
     "rope_unscaled_angles": (told(case="the_ratio_stretches", lacks=(checks.ALONE,)),),
     "rotary_tables_changed": (told(checks.AFTER, "{what} has a different shape after the call", what=("cos", "sin")),),
-    "rotary_heads_differ": (told("{dtype} output", dtype="float32", case="every_batch_row"),),
+    "rotary_heads_differ": (told("{dtype} output", case="every_batch_row", lacks=(RIGHT_TOGETHER,)),),
 }
 
 # From a cause to clues of which at least one of its cases fits one.

@@ -111,10 +111,9 @@ def check_rows_drawn(
         wanted = len(range(*own.indices(table[0]))) * table[1]
         if value.numel() < wanted or value.numel() % table[1]:
             raise
-        with suppress(WrongAnswer):
-            check_drawn(rows_held(value, torch.empty(table), own), draw, seed, dtype, device, *when)
-            return
-        raise
+        rows = rows_held(value, torch.empty(table), own)
+        if not succeeds(lambda: check_drawn(rows, draw, seed, dtype, device, *when)):
+            raise
 
 
 def digits(ids: Tensor) -> Tensor:
@@ -159,13 +158,11 @@ def check_beside(student: Student, check: Callable[[bool], None]) -> None:
     """
     try:
         check(True)
-    except WrongAnswer as fault:
+    except (WrongAnswer, Crashed) as fault:
         student.start_afresh()
-        try:
-            check(False)
-        except StudentFault:
-            raise fault from None
-        raise fault.with_more(ALONE) from None
+        alone = succeeds(lambda: check(False))
+        student.start_afresh()
+        raise fault.with_more(ALONE if alone else None) from None
 
 
 def unseeded(student: Student, make: Callable[[], Tensor]) -> Message | None:

@@ -21,6 +21,7 @@ from grader.assignment.model.parameters import gradient_of
 from grader.assignment.model.rotation import (
     CONTRACT,
     EXACT,
+    ONE,
     SAME,
     Convention,
     Rotation,
@@ -28,7 +29,15 @@ from grader.assignment.model.rotation import (
     rotation,
     turning_scale,
 )
-from grader.assignment.model.turn_words import told_ends, told_pairing, told_pairs, told_position, told_still, told_turn
+from grader.assignment.model.turn_words import (
+    RIGHT_TOGETHER,
+    told_ends,
+    told_pairing,
+    told_pairs,
+    told_position,
+    told_still,
+    told_turn,
+)
 from grader.testing import (
     DTYPES,
     FORWARD_LIMIT,
@@ -60,7 +69,6 @@ SAME_LIMIT = SAME * 2.0**23  # in ulp of float32
 FLOAT32 = say("{dtype} output", dtype="float32")
 EXACT_64 = say("{dtype} output for head_dim={head_dim}", dtype="float32", head_dim=64)
 NEARLY = 0.05  # coarser than any rounding of numbers around 1
-ONE = (1, 1, 1)  # one row, one position, one head
 
 
 @kept
@@ -70,17 +78,23 @@ def tables(seed: int, positions: int, dim: int, dtype: torch.dtype = torch.float
     return angles.cos().to(dtype), angles.sin().to(dtype)
 
 
+def turns(
+    seed: int, key: str, dim: int, dtype: torch.dtype, table_dtype: torch.dtype, shape: tuple[int, int, int]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Vectors of that shape, and tables that turn all of them alike."""
+    cos, sin = (table.repeat(shape[1], 1) for table in tables(seed, 1, dim, table_dtype))
+    return normal(seed, key, dim, shape=(*shape, dim)).to(dtype), cos, sin
+
+
 def turned(student: Student, x: Tensor, cos: Tensor, sin: Tensor, device: str) -> Tensor:
     """The function's output, reshaped like ``x``; ``rotary_broadcast`` charges for a wrong shape."""
     return numbers(student.apply_rotary_pos_emb(x.to(device), cos.to(device), sin.to(device)), x.shape)
 
 
-@pytest.mark.rubric("rotary_pairing_and_sign")
-@pytest.mark.parametrize("dim", [2, 4, 8])
-def test_a_quarter_turn_moves_each_pair(student: Student, seed: int, dim: int, device: str) -> None:
+def check_quarter(student: Student, seed: int, dim: int, device: str, shape: tuple[int, int, int]) -> None:
     """Up to rounding, relative to the pair's length, since the function may compute with the angles."""
-    x = normal(seed, "quarter", shape=(*ONE, dim))
-    cos, sin = torch.zeros(1, dim), torch.ones(1, dim)
+    x = normal(seed, "quarter", shape=(*shape, dim))
+    cos, sin = torch.zeros(shape[1], dim), torch.ones(shape[1], dim)
     output = turned(student, x, cos, sin, device)
     what = say("output for head_dim={head_dim}, rotated by a quarter turn", head_dim=dim)
     try:
@@ -96,17 +110,37 @@ def test_a_quarter_turn_moves_each_pair(student: Student, seed: int, dim: int, d
         raise fault.with_more(*one_pair, *told_pairing(ends(0.0, 1.0, 4)), *told_still(ends(1.0, 0.0, dim))) from None
 
 
+def quarter_by_contract(student: Student, seed: int, dim: int, device: str) -> None:
+    check_quarter(student, seed, dim, device, ONE)
+
+
 @pytest.mark.rubric("rotary_pairing_and_sign")
-@pytest.mark.parametrize("dim", [2, 8, 64, 128])
-def test_pairs_turn_by_their_angles(student: Student, seed: int, dim: int, device: str) -> None:
-    x = normal(seed, "x", dim, shape=(*ONE, dim))
-    cos, sin = tables(seed, 1, dim)
+@contract_first(quarter_by_contract, "rotary_broadcast")
+@pytest.mark.parametrize("dim", [2, 4, 8])
+def test_a_quarter_turn_moves_each_pair(student: Student, seed: int, dim: int, device: str) -> None:
+    """Of one vector alone; if only several at once are turned, of these."""
+    check_quarter(student, seed, dim, device, rotation(student).shape)
+
+
+def check_pairs(student: Student, seed: int, dim: int, device: str, shape: tuple[int, int, int]) -> None:
+    x, cos, sin = turns(seed, "x", dim, torch.float32, torch.float32, shape)
     expected, what = oracle.rotate(x, cos, sin), say("output for head_dim={head_dim}", head_dim=dim)
     output = turned(student, x, cos, sin, device)
     try:
         check_close(output, expected, turning_scale(x), torch.float32, SAME_LIMIT, what)
     except WrongAnswer as fault:
-        raise fault.with_more(told_pairs(output, x, cos, sin)) from None
+        raise fault.with_more(told_pairs(output[:1, :1, :1], x[:1, :1, :1], cos, sin)) from None
+
+
+def pairs_by_contract(student: Student, seed: int, dim: int, device: str) -> None:
+    check_pairs(student, seed, dim, device, ONE)
+
+
+@pytest.mark.rubric("rotary_pairing_and_sign")
+@contract_first(pairs_by_contract, "rotary_broadcast")
+@pytest.mark.parametrize("dim", [2, 8, 64, 128])
+def test_pairs_turn_by_their_angles(student: Student, seed: int, dim: int, device: str) -> None:
+    check_pairs(student, seed, dim, device, rotation(student).shape)
 
 
 def expected_turn(student: Student, read: Rotation, x: Tensor, cos: Tensor, sin: Tensor, device: str) -> Tensor:
@@ -148,20 +182,23 @@ def test_every_batch_row_and_head_turns_alike(
     read = rotation(student)
     read.require_turning()
     x, (cos, sin) = by_heads(seed, shape), tables(seed, shape[1], shape[3])
-    output = call(student, x, cos, sin, device)
-    check_shape(output, x.shape)
-    expected = expected_turn(student, read, x, cos, sin, device)
     try:
+        output = call(student, x, cos, sin, device)
+        check_shape(output, x.shape)
+        expected = expected_turn(student, read, x, cos, sin, device)
         check_close(output, expected, turning_scale(x), torch.float32, SAME_LIMIT, FLOAT32)
-    except WrongAnswer as fault:
-        moved = told_position(output, read.convention, x, cos, sin) if read.convention is not None else None
-        raise fault.with_more(moved) from None
+    except (WrongAnswer, Crashed) as fault:
+        if read.shape != ONE:
+            raise fault.with_more(RIGHT_TOGETHER) from None
+        if fault.error_ulp is None or read.convention is None:
+            raise
+        raise fault.with_more(told_position(output, read.convention, x, cos, sin)) from None
 
 
 def likeness_by_contract(
     student: Student, seed: int, table_dtype: torch.dtype, dtype: torch.dtype, device: str
 ) -> None:
-    x, (cos, sin) = normal(seed, "x", shape=(*ONE, 8)).to(dtype), tables(seed, 1, 8, table_dtype)
+    x, cos, sin = turns(seed, "x", 8, dtype, table_dtype, ONE)
     output = call(student, x, cos, sin, device)
     check_like(output, x.to(device))
     what = say("{dtype} output from {tables} tables", dtype=name(dtype), tables=name(table_dtype))
@@ -177,7 +214,7 @@ def test_output_is_like_the_input(
 ) -> None:
     """Compared with the student's own float32 output for the same numbers; tables may be cast to the input's dtype."""
     rotation(student).require_turning()
-    x, (cos, sin) = normal(seed, "x", shape=(*ONE, 8)).to(dtype), tables(seed, 1, 8, table_dtype)
+    x, cos, sin = turns(seed, "x", 8, dtype, table_dtype, rotation(student).shape)
     output = call(student, x, cos, sin, device)
     with stating(say("input {dtype}, tables {tables}", dtype=name(dtype), tables=name(table_dtype))):
         check_dtype(output, dtype)
@@ -194,7 +231,7 @@ def test_output_is_like_the_input(
 
 
 def exact_by_contract(student: Student, seed: int, device: str) -> None:
-    x, (cos, sin) = normal(seed, "exact", shape=(*ONE, 64)), tables(seed, 1, 64)
+    x, cos, sin = turns(seed, "exact", 64, torch.float32, torch.float32, ONE)
     output, expected = call(student, x, cos, sin, device), oracle.rotate(x, cos, sin)
     check_close(output, expected, turning_scale(x), torch.float32, EXACT * 2.0**23, EXACT_64)
 
@@ -205,7 +242,7 @@ def test_float32_outputs_are_exact(student: Student, seed: int, device: str) -> 
     """Compared with the convention that one vector follows."""
     read = rotation(student)
     read.require_turning()
-    x, (cos, sin) = normal(seed, "exact", shape=(*ONE, 64)), tables(seed, 1, 64)
+    x, cos, sin = turns(seed, "exact", 64, torch.float32, torch.float32, read.shape)
     if read.convention is not None:
         expected = read.convention.rotate(x, cos, sin)
         limit, what = EXACT * 2.0**23, EXACT_64
@@ -223,8 +260,7 @@ def turned_back(convention: Convention, x: Tensor, cos: Tensor, sin: Tensor, ups
 
 
 def backward_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    x, upstream = (normal(seed, key, shape=(*ONE, 8)).to(dtype) for key in ("x", "upstream"))
-    cos, sin = tables(seed, 1, 8, dtype)
+    (x, cos, sin), (upstream, *_) = (turns(seed, key, 8, dtype, dtype, ONE) for key in ("x", "upstream"))
     there = (tensor.to(device) for tensor in (x, cos, sin))
     gradients = student.apply_rotary_pos_emb.gradients(*there, upstream=upstream.to(device))
     expected, limit = turned_back(CONTRACT, x, cos, sin, upstream), INPUT_GRADIENT_LIMIT[dtype]
@@ -242,8 +278,7 @@ def test_gradients_turn_back(student: Student, seed: int, dtype: torch.dtype, de
     read.require_turning()
     if (dtype, dtype) in read.refused:
         return  # rotary_dtype charges for it
-    x, upstream = (normal(seed, key, shape=(*ONE, 8)).to(dtype) for key in ("x", "upstream"))
-    cos, sin = tables(seed, 1, 8, dtype)
+    (x, cos, sin), (upstream, *_) = (turns(seed, key, 8, dtype, dtype, read.shape) for key in ("x", "upstream"))
     there = (tensor.to(device) for tensor in (x, cos, sin))
     gradients = student.apply_rotary_pos_emb.gradients(*there, upstream=upstream.to(device))
     gradient = gradient_of(gradients.of_arguments[:1], say("the input")).reshape(x.shape)
@@ -306,7 +341,7 @@ def wide_enough(dtype: torch.dtype) -> torch.dtype:
 
 
 def purity_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    x, (cos, sin) = normal(seed, "x", shape=(*ONE, 8)).to(dtype), tables(seed, 1, 8, wide_enough(dtype))
+    x, cos, sin = turns(seed, "x", 8, dtype, wide_enough(dtype), ONE)
     output, after = student.apply_rotary_pos_emb.observe(x.to(device), cos.to(device), sin.to(device))
     check_unchanged((x, cos, sin), after)
     expected, unit = oracle.rotate(x, cos, sin), torch.float32
@@ -326,7 +361,7 @@ def check_unchanged(before: Sequence[Tensor], after: Sequence[Tensor]) -> None:
 def test_input_and_tables_stay_as_they_were(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     read = rotation(student)
     read.require_turning()
-    x, (cos, sin) = normal(seed, "x", shape=(*ONE, 8)).to(dtype), tables(seed, 1, 8, wide_enough(dtype))
+    x, cos, sin = turns(seed, "x", 8, dtype, wide_enough(dtype), read.shape)
     try:
         _, after = student.apply_rotary_pos_emb.observe(x.to(device), cos.to(device), sin.to(device))
     except Crashed:

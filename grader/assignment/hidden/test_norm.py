@@ -31,6 +31,7 @@ from grader.assignment.model.normalising import (
     LARGE,
     NOTHING,
     SIGNS,
+    fits,
     normalising,
     numbers,
     only_digits_differ,
@@ -134,9 +135,18 @@ def check_roots(student: Student, eps: float, magnitudes: list[float], device: s
     try:
         check_close(squares[:-2].sqrt(), expected, expected, torch.float32, LAW_LIMIT, what)
     except WrongAnswer as fault:
-        counted = {share_of(own) for own in ((squares[:-2] - slope * sizes.square()) / eps).median(-1).values.tolist()}
-        share = say(SHARE, share=", ".join(counted)) if len(counted) == 1 else None
-        raise fault.with_more(share if "" not in counted else None) from None
+        raise fault.with_more(told_added((squares[:-2] - slope * sizes.square()).median(-1).values, eps)) from None
+
+
+def told_added(added: Tensor, eps: float) -> Message | None:
+    """What is added to the mean square in place of eps, a share of it or another number, if one explains an output."""
+    shares = {share_of(own) for own in (added / eps).tolist()} if eps else {""}
+    if len(shares) == 1 and "" not in shares:
+        return say(SHARE, share=shares.pop())
+    middle = float(added.median())
+    if not middle > 2 * eps or not bool(((added - middle).abs() <= NEARLY * middle).all()):
+        return None
+    return say("as if {seen} were added in place of eps", seen=f"{middle:.0e}")
 
 
 def share_of(times: float) -> str:
@@ -160,9 +170,10 @@ def test_eps_is_added_to_the_mean_square(student: Student, eps: float, magnitude
 
 
 def near_the_root(seed: int, eps: float) -> list[float]:
-    """Magnitudes near the root of eps."""
-    factors = uniform(seed, "near_root", eps, shape=(2,), low=0.3, high=3.0) * eps**0.5
-    return [0.3 * eps**0.5, *factors.tolist()]
+    """Magnitudes near the root of eps; with an eps of zero, near that of its default."""
+    root = (eps or 1e-5) ** 0.5
+    factors = uniform(seed, "near_root", eps, shape=(2,), low=0.3, high=3.0) * root
+    return [0.3 * root, *factors.tolist()]
 
 
 def small_roots_by_contract(student: Student, seed: int, eps: float, device: str) -> None:
@@ -170,7 +181,7 @@ def small_roots_by_contract(student: Student, seed: int, eps: float, device: str
 
 
 @pytest.mark.rubric("norm_eps_inside_sqrt")
-@pytest.mark.parametrize("eps", [1e-5, 1e-6, 3e-2], ids=["1e-5", "1e-6", "3e-2"])
+@pytest.mark.parametrize("eps", [1e-5, 0.0, 3e-2], ids=["1e-5", "zero", "3e-2"])
 @contract_first(small_roots_by_contract, *FORWARD)
 def test_eps_counts_where_inputs_are_as_small_as_its_root(student: Student, seed: int, eps: float, device: str) -> None:
     check_roots(student, eps, near_the_root(seed, eps), device)
@@ -231,7 +242,9 @@ def test_every_feature_is_scaled_by_its_own_gamma(
         try:
             check_law(numbers(scaled, x.shape), expected, say(OF_GAMMA, dtype=name(gamma_dtype), **sizes))
         except WrongAnswer as fault:
-            raise fault.with_more(say(RIGHT_FOR, sizes=right) if right else None) from None
+            same = say("another gamma was assigned, and the output did not change")
+            told = same if torch.equal(scaled, plain) else None
+            raise fault.with_more(told, say(RIGHT_FOR, sizes=right) if right else None) from None
         right = stated(**sizes)
 
 
@@ -267,7 +280,8 @@ def test_dimensions_of_size_one_stay(student: Student, seed: int, device: str) -
         check_like(build(student, 4, device)(x), x)
     if reading.law == CONTRACT:
         x = flat_tokens(seed, [64.0, 128.0], 6, torch.float32)
-        check_law(quotients(student, x, 1, device), x.double().sign(), sizes((2, 2, 6, 1)))
+        with stating(say("with group_size=1, every feature is a group of its own")):
+            check_law(quotients(student, x, 1, device), x.double().sign(), sizes((2, 2, 6, 1)))
 
 
 def views(dtype: torch.dtype, device: str) -> list[tuple[Tensor, str]]:
@@ -319,16 +333,13 @@ def check_witness(student: Student, x: Tensor, eps: float, gamma: Tensor | None,
     try:
         check_errors(errors, limit, what, narrow, wide, wide.abs())
     except WrongAnswer as fault:
-        raise fault.with_more(told_added(x[held], narrow, eps) if gamma is None else None) from None
+        added = x[held].double().square() * (narrow.square().reciprocal() - 1)  # of flat tokens
+        raise fault.with_more(told_added(added, eps) if gamma is None else None, largest(x)) from None
 
 
-def told_added(x: Tensor, output: Tensor, eps: float) -> Message | None:
-    """Which number is added to the mean square in place of eps, if one explains the output of flat tokens."""
-    added = x.double().square() * (output.square().reciprocal() - 1)
-    middle = float(added.median())
-    if not middle > 2 * eps or not bool(((added - middle).abs() <= NEARLY * middle).all()):
-        return None
-    return say("as if {seen} were added in place of eps", seen=f"{middle:.0e}")
+def largest(x: Tensor) -> Message:
+    """Says how large the numbers of an input are."""
+    return say("the largest number of this input is {largest}", largest=f"{float(x.abs().max()):.1e}")
 
 
 def far_from_one(seed: int, scale: float) -> Tensor:
@@ -365,7 +376,9 @@ def to_be_rounded(seed: int, dtype: torch.dtype) -> Tensor:
 
 
 def rounding_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    check_contract(student, to_be_rounded(seed, dtype), 4, device, limit=ONE_ROUNDING, gamma=powers_of_two(16))
+    x = to_be_rounded(seed, dtype)
+    with stating(largest(x)):
+        check_contract(student, x, 4, device, limit=ONE_ROUNDING, gamma=powers_of_two(16))
 
 
 @pytest.mark.rubric("norm_float32_inside")
@@ -416,7 +429,12 @@ def test_a_float32_input_is_not_rounded_to_a_16_bit_gamma(
     expected = numbers(beside, x.shape)
     unit = coarser(output.dtype, torch.float32)  # norm_dtype_and_shape charges for a wrong dtype
     limit = FORWARD_LIMIT[unit] if unit is torch.float32 else ONE_ROUNDING
-    check_close(numbers(output, x.shape), expected, expected.abs(), unit, limit, what)
+    try:
+        check_close(numbers(output, x.shape), expected, expected.abs(), unit, limit, what)
+    except WrongAnswer as fault:
+        if fits(numbers(output, x.shape), expected):
+            raise
+        student.excuse(fault, ("norm_gamma", "norm_purity"))  # no rounding, but a gamma of another call or time
 
 
 def exact_by_contract(student: Student, seed: int, device: str) -> None:

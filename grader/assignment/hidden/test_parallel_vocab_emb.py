@@ -81,6 +81,8 @@ from grader.testing import (
 )
 
 OF_SHARD = "{dtype} gradient of the shard of rank {rank} of {world}"
+RAISE = "\nOn rank {rank} of {world}, these ids raise it: {ids}."
+ON_RANKS = "it is right on rank {ranks}"
 FOREIGN_IDS = "ids of other ranks on rank {rank} of {world}"
 worlds = pytest.mark.parametrize("world", [1, 2, 3], ids=["one_rank", "two_ranks", "three_ranks"])
 BAD_SIZES = pytest.mark.parametrize(
@@ -226,13 +228,26 @@ def check_zeros(student: Student, seed: int, ranks: Sequence[int], world: int, d
         foreign = (ids < own.start) | (ids >= own.stop)
         if right:
             foreign &= torch.tensor(rows.crash is None) & ~refused
-        if bool(rows.given[foreign].isnan().any()):
-            construct(student, table, rank, world, device)(ids[foreign].repeat(2, 1).to(device))  # raises it again
+        crashing = foreign & rows.given.isnan().any(-1)
+        if bool(crashing.any()):
+            alone = say(RAISE, rank=rank, world=world, ids=", ".join(map(str, ids[crashing].tolist())))
+            try:
+                construct(student, table, rank, world, device)(ids[foreign].repeat(2, 1).to(device))  # raises it again
+            except Crashed as crash:
+                raise crash.with_more(alone) from None
         alike = (rows.given.unsqueeze(0) == rows.given.unsqueeze(1)).all(-1).sum(-1)  # [v]: how many ids give that row
         excused = elsewhere & ((alike == 1) | beyond_own(student, table, rank, world, device, rows))
         given = rows.given.where(~excused.unsqueeze(-1), zeros)[foreign]
         what = say(FOREIGN_IDS, rank=rank, world=world)
-        check_rows(given, zeros[foreign], ids[foreign], there, what)
+        try:
+            check_rows(given, zeros[foreign], ids[foreign], there, what)
+        except WrongAnswer as fault:
+            fine = [
+                str(one)
+                for one, rows, expected in zip(ranks, read, wanted, strict=True)
+                if torch.equal(rows.given, expected)
+            ]
+            raise fault.with_more(say(ON_RANKS, ranks=", ".join(fine)) if fine else None) from None
     return read
 
 
@@ -506,11 +521,12 @@ def check_that_nothing_changes(
 @pytest.mark.rubric("shard_purity")
 def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) -> None:
     first, second = (normal(seed, "history", which, shape=(VOCAB, EMB)).bfloat16() for which in range(2))
-    calls = [Step(input=integers(seed, "call", k, shape=(2 + k // 2, 3), low=4, high=20).to(device)) for k in range(3)]
+    shapes = enumerate(((2, 3), (2, 3), (3, 2), (2, 2)))  # of as many ids, and of fewer
+    calls = [Step(input=integers(seed, "call", k, shape=shape, low=4, high=20).to(device)) for k, shape in shapes]
     own = own_rows(1, 3)
     updates = [Step(update=layouts(table[own], 3)) for table in (second, first)]
     other = Step(other=lambda: student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, rank=1, world_size=4))
-    steps = [other, calls[0], updates[0], calls[0], Step(mode=False), calls[1], updates[1], calls[1], calls[2]]
+    steps = [other, calls[0], updates[0], calls[0], Step(mode=False), calls[1], updates[1], calls[3], calls[2]]
     check_history(
         lambda values: middle_shard(student, device).assign(*values),
         steps,

@@ -286,10 +286,11 @@ def check_vocab_history(
 ) -> None:
     """Require every call of a history to answer as on a new module."""
     first, second = (normal(seed, "history", which, shape=(9, 4)).to(dtype) for which in range(2))
-    calls = [Step(input=integers(seed, "call", k, shape=(2 + k // 2, 3), low=0, high=9).to(device)) for k in range(3)]
+    shapes = enumerate(((2, 3), (2, 3), (3, 2), (2, 2)))  # of as many ids, and of fewer
+    calls = [Step(input=integers(seed, "call", k, shape=shape, low=0, high=9).to(device)) for k, shape in shapes]
     updates = [Step(update=(table,)) for table in (second, first)]
     other = Step(other=lambda: student.VocabEmbedding(vocab_size=11, emb_size=4))
-    steps = [other, calls[0], updates[0], calls[0], Step(mode=False), calls[1], updates[1], calls[1], calls[2]]
+    steps = [other, calls[0], updates[0], calls[0], Step(mode=False), calls[1], updates[1], calls[3], calls[2]]
     check_history(lambda tables: construct(student, tables[0], device), steps, (first,), excuse)
 
 

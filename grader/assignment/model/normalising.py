@@ -113,8 +113,18 @@ def numbers(output: Tensor, shape: torch.Size | tuple[int, ...]) -> Tensor:
         raise InvalidReply(say("not a real tensor"))
     if output.numel() != math.prod(shape):
         raise WrongAnswer(say("the shape is {actual}, not {wanted}", actual=list(output.shape), wanted=list(shape)))
-    output = output.detach().cpu().double()
-    return output if output.shape == shape else output.reshape(shape)
+    return output.detach().cpu().double().reshape(shape)
+
+
+def refused(call: Callable[[torch.dtype, torch.dtype], object]) -> frozenset[tuple[torch.dtype, torch.dtype]]:
+    """The pairs of dtypes for which a call crashes."""
+    pairs = []
+    for pair in product(DTYPES, DTYPES):
+        try:
+            call(*pair)
+        except Crashed:
+            pairs.append(pair)
+    return frozenset(pairs)
 
 
 def filled(
@@ -228,7 +238,7 @@ class _Reader:
             works=follows and not fits(twice, 2 * plain),
             exact=self.exact(law, neutral),
             changes_input=not torch.equal(after, self.x),
-            refused=self.refused(neutral),
+            refused=refused(lambda dtype, held: self.module(neutral, held)(self.x.to(dtype))),
         )
 
     def neutral_and_laws(self) -> tuple[float, list[Law]]:
@@ -277,15 +287,6 @@ class _Reader:
         off = (output - expected).abs()
         exact = (off <= 2.0**-18 * (expected.abs() + (law != CONTRACT))).all()  # a mean taken off cancels digits
         return bool(exact) or not only_digits_differ(output, twice, expected)
-
-    def refused(self, neutral: float) -> frozenset[tuple[torch.dtype, torch.dtype]]:
-        pairs = []
-        for dtype, gamma_dtype in product(DTYPES, DTYPES):
-            try:
-                self.module(neutral, gamma_dtype)(self.x.to(dtype))
-            except Crashed:
-                pairs.append((dtype, gamma_dtype))
-        return frozenset(pairs)
 
 
 BY_CONTRACT: Final = Normalising()

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import product
 from typing import ClassVar, Final, TypeGuard
 
 import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.model.normalising import numbers
+from grader.assignment.model.normalising import numbers, refused
 from grader.testing import (
-    DTYPES,
-    Crashed,
     Reading,
     Student,
     StudentFault,
@@ -35,6 +32,8 @@ SAME: Final = 2.0**-6  # of a pair's length: conventions differ by tenths, arith
 EXACT: Final = 2.0**-19  # of a pair's length: more than float32's rounding
 NOTHING: Final = say("the output does not depend on the angle: nothing rotates, so this property cannot be checked")
 NAME: Final = "apply_rotary_pos_emb"
+ONE: Final = (1, 1, 1)  # one row, one position, one head, so that broadcasting does not matter
+SEVERAL: Final = (2, 3, 4)
 
 
 @dataclass(frozen=True)
@@ -116,6 +115,7 @@ class Rotation(Reading):
         carries: Whether a module can be judged with it: it also broadcasts, takes all dtypes, and is pure.
         turns_one_head: Whether a module's float32 outputs for single heads can be judged with it.
         refused: The pairs of dtypes, of input and tables, for which a call crashes.
+        shape: How many rows, positions and heads show all this: one of each, or several, if only these are turned.
         fault: Why nothing could be found out, such as a missing file or an exception; None otherwise.
     """
 
@@ -124,6 +124,7 @@ class Rotation(Reading):
         "exact": ("rotary_dtype", "rotary_pairing_and_sign"),
         "carries": ("rotary_pairing_and_sign", "rotary_broadcast", "rotary_dtype", "rotary_backward", "rotary_purity"),
         "refused": ("rotary_dtype",),
+        "shape": ("rotary_broadcast",),
     }
 
     convention: Convention | None = CONTRACT
@@ -132,6 +133,7 @@ class Rotation(Reading):
     carries: bool = True
     turns_one_head: bool = True
     refused: frozenset[tuple[torch.dtype, torch.dtype]] = frozenset()
+    shape: tuple[int, int, int] = ONE
     fault: StudentFault | None = None
 
     def require_turning(self) -> None:
@@ -141,8 +143,7 @@ class Rotation(Reading):
         require(self.turns, NOTHING)
 
 
-# One vector at one position, so that broadcasting does not matter. Pairs have different angles; no 16-bit type holds
-# its numbers exactly.
+# Of one vector. Pairs have different angles; no 16-bit type holds its numbers exactly.
 NUMBERS: Final = torch.tensor([1.0, 2.0, -3.0, 5.0, 7.0, -11.0, 13.0, 17.0]) * 1.1
 ANGLES: Final = (0.7, 1.9)
 
@@ -157,32 +158,33 @@ def _table(angle: float, positions: int = 1) -> tuple[Tensor, Tensor]:
     return angles.cos(), angles.sin()
 
 
-def _read(student: Student) -> Rotation:
-    """Find out what one submission does."""
+def _read(student: Student, shape: tuple[int, int, int]) -> Rotation:
+    """What a submission does with a vector that fills that shape, or the reason why nothing could be found out."""
+    try:
+        return _turned(student, shape)
+    except StudentFault as fault:
+        return Rotation(convention=None, turns=False, exact=False, carries=False, turns_one_head=False, fault=fault)
+
+
+def _turned(student: Student, shape: tuple[int, int, int]) -> Rotation:
     rotate: Callable[..., Tensor] = student.apply_rotary_pos_emb
-    x = vector(student.seed)
-    output, other = (numbers(rotate(x, *_table(angle)), x.shape) for angle in ANGLES)
-    off = {
-        convention: float((output - convention.rotate(x, *_table(ANGLES[0]))).abs().max()) / 30
-        for convention in CONVENTIONS
-    }
+    x = vector(student.seed).expand(*shape, -1).contiguous()
+    table, turned_further = (_table(angle, shape[1]) for angle in ANGLES)
+    output, other = (numbers(rotate(x, *tables), x.shape) for tables in (table, turned_further))
+    off = {convention: float((output - convention.rotate(x, *table)).abs().max()) / 30 for convention in CONVENTIONS}
     nearest = min(off, key=off.__getitem__)
     convention = nearest if off[nearest] < SAME else None
-    refused = []
-    for dtype, table_dtype in product(DTYPES, DTYPES):
-        try:
-            rotate(x.to(dtype), *(table.to(table_dtype) for table in _table(ANGLES[0])))
-        except Crashed:
-            refused.append((dtype, table_dtype))
+    crashing = refused(lambda dtype, held: rotate(x.to(dtype), *(values.to(held) for values in table)))
     exact = convention is not None and off[nearest] < EXACT
-    one_head = exact and _turns_one_head(student, x, nearest)
+    one_head = exact and shape == ONE and _turns_one_head(student, x, nearest)
     return Rotation(
         convention=convention,
         turns=bool(output.any()) and not torch.allclose(output, other, rtol=1e-2),
         exact=exact,
-        carries=one_head and not refused and _carries(student, nearest),
+        carries=one_head and not crashing and _carries(student, nearest),
         turns_one_head=one_head and nearest == CONTRACT,
-        refused=frozenset(refused),
+        refused=crashing,
+        shape=shape,
     )
 
 
@@ -236,10 +238,9 @@ ASK_FOR_MORE: Final = ("rope_boundary", "rope_buffers", "rope_exact_angles", "ro
 
 def read_rotation(student: Student) -> Rotation:
     """Find out what apply_rotary_pos_emb does; if that fails, a reading without a convention that holds the reason."""
-    try:
-        return _read(student)
-    except StudentFault as fault:
-        return Rotation(convention=None, turns=False, exact=False, carries=False, turns_one_head=False, fault=fault)
+    alone = _read(student, ONE)
+    together = alone if alone.convention else _read(student, SEVERAL)
+    return together if together.convention else alone
 
 
 def rotation(student: Student) -> Rotation:

@@ -10,6 +10,7 @@ from grader.testing import Message, in_two_decimals, say
 
 NOT_BACK = say("it is rotated by +angle, as the input is; it must turn back, by -angle: the sine changes its sign")
 POSITIONS = "successive positions use the angles of positions {first} in the first batch row, {last} in the last"
+RIGHT_TOGETHER = say("where batch, sequence and heads are all larger than one, it is right")
 MOST_PAIRS = 8  # that a message lists
 WAYS = {
     (1, -1): say("each pair turns by +angle"),

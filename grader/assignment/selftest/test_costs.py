@@ -50,8 +50,16 @@ COSTS = {
         *(4, 13),
         "rows_of_ms rows_of_ms_whatever_the_ratio one_row_too_few one_step_only positions_stretched",
     ),
-    "a rotation for one shape": (4, 8, "along_heads along_heads_padded heads_for_positions_where_both_are_equal"),
-    "a zero taken for nothing": (4, 5, "vocab_std_zero_unheard shard_std_zero_unheard"),
+    "a rotation for one shape": (
+        *(4, 8),
+        "along_heads along_heads_padded heads_for_positions_where_both_are_equal "
+        "one_position_left_as_it_is one_head_refused",
+    ),
+    "a zero taken for nothing": (
+        4,
+        5,
+        "vocab_std_zero_unheard shard_std_zero_unheard eps_of_zero_unheard no_gradient_of_zeros",
+    ),
     "16-bit angles": (5, 5, "angles_in_bfloat16 angles_in_the_tables_dtype"),
     "16 bits where a number needs more": (
         2,

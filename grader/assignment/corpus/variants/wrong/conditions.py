@@ -50,6 +50,29 @@ class NormRaisesInEvaluation(GroupRMSNorm):
 
 
 @wrong("GroupRMSNorm", breaks="norm_purity", hint="earlier_call_remembered")
+class MaskOfAsManyElements(GroupRMSNorm):
+    """Remembers a mask by the number of elements, so that another shape with as many raises."""
+
+    def forward(self, input):
+        self.masks = getattr(self, "masks", {})
+        return super().forward(input) * self.masks.setdefault(input.numel(), torch.ones(input.shape)).to(input)
+
+
+@wrong("GroupRMSNorm", breaks="norm_gamma norm_backward")
+class GammaConvertedOnce(GroupRMSNorm):
+    """Makes a float32 copy of gamma in the constructor: of a gamma in float32, that is gamma itself."""
+
+    def __init__(self, *sizes, **arguments):
+        super().__init__(*sizes, **arguments)
+        self.wide = self.gamma.detach().float()
+
+    def forward(self, input):
+        groups = input.float().unflatten(-1, (-1, self.group_size))
+        rms = torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
+        return ((groups / rms).flatten(-2) * self.wide.to(input.device)).to(input.dtype)
+
+
+@wrong("GroupRMSNorm", breaks="norm_purity", hint="earlier_call_remembered")
 class ShapeOfTheFirstInput(GroupRMSNorm):
     """Gives every output the shape of the first one."""
 

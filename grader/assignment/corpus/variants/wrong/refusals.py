@@ -25,6 +25,23 @@ class NormWithoutItsFastPath(GroupRMSNorm):
         return super().forward(input) if torch.is_grad_enabled() else self.fused(input)
 
 
+@wrong("GroupRMSNorm", breaks="norm_eps_inside_sqrt")
+class EpsOfZeroUnheard(GroupRMSNorm):
+    """Takes an eps of zero for none."""
+
+    def __init__(self, hidden_size, group_size, eps=1e-5, **arguments):
+        super().__init__(hidden_size, group_size, eps or 1e-5, **arguments)
+
+
+@wrong("GroupRMSNorm", breaks="norm_backward")
+class NoGradientOfZeros(GroupRMSNorm):
+    """Multiplies groups of zeros by zero."""
+
+    def forward(self, input):
+        zeros = (input.unflatten(-1, (-1, self.group_size)) == 0).all(-1).repeat_interleave(self.group_size, -1)
+        return super().forward(input).masked_fill(zeros, 0)
+
+
 @wrong("VocabEmbedding", breaks="vocab_lookup")
 class RowsOfSqueezedIds(VocabEmbedding):
     """Takes two sizes of ids without their dimensions of size one."""
@@ -76,6 +93,22 @@ def one_head_squeezed_away(input, cos, sin):
     first, second = x.chunk(2, dim=-1)
     turned = x * cos[:, None] + torch.cat((-second, first), dim=-1) * sin[:, None]
     return turned.to(input.dtype).reshape(input.shape)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast")
+def one_position_left_as_it_is(input, cos, sin):
+    """Takes one position for position 0, which is not rotated."""
+    first, second = input.chunk(2, dim=-1)
+    turned = input * cos[:, None] + torch.cat((-second, first), dim=-1) * sin[:, None]
+    return input.clone() if len(cos) == 1 else turned.to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_broadcast")
+def one_head_refused(input, cos, sin):
+    """Asks for several heads."""
+    assert input.shape[2] > 1
+    first, second = input.chunk(2, dim=-1)
+    return (input * cos[:, None] + torch.cat((-second, first), dim=-1) * sin[:, None]).to(input.dtype)
 
 
 @wrong("NTKAwareRoPE", breaks="rope_boundary")
