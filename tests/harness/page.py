@@ -11,7 +11,7 @@ import pytest
 
 from ..submit import problems, warnings
 from .feedback import MOST_TIMEOUTS, Broken, Feedback, State, Trouble, files_of
-from .hints import Explanation, mistakes, required
+from .hints import Explanation, coarseness, mistakes, required
 from .rubric import FULL_POINTS, ROOT, Property, Task, load
 from .terminal import Painter, block, command, fold, interpreter, pad, painter, say, width, wrap
 
@@ -158,11 +158,11 @@ class Page:
 
     def _failures(self) -> list[str]:
         lines: list[str] = []
-        shortened, passed = False, self.feedback.passed
+        shortened, seen = False, self.feedback.troubles
         for task in self._tasks:
             failed = [prop for prop in task.properties if self.feedback.state(prop) is State.FAILED]
-            # An error that stops several properties is explained at one that it stops whole, which is nearer to it.
-            failed.sort(key=lambda prop: ((first := self._troubles(prop)[0]).rank, first.stopped and prop.id in passed))
+            # An error that stops several properties is explained where the tests first met it.
+            failed.sort(key=lambda prop: ((first := self._troubles(prop)[0]).rank, first.stopped and seen.index(first)))
             for number, prop in enumerate(failed):
                 if number == 0 or self.explain_all:
                     lines += ["", *self._explain(prop)]
@@ -215,10 +215,11 @@ class Page:
         return lines
 
     def _other_cases(self, trouble: Trouble) -> str:
-        """The cases of a test that pass where the one explained fails; empty if there are none."""
+        """The cases of a test that pass where the one explained fails; none of shorter dtypes, which hide errors."""
         test = trouble.nodeid.partition("[")[0]
         passed = self.feedback.passed.get(trouble.property_id, {})
-        cases = [name.removeprefix(f"{test}[")[:-1] for name in passed if name.startswith(f"{test}[")]
+        exact = (name for name in passed if coarseness(name) <= coarseness(trouble.nodeid))
+        cases = [name.removeprefix(f"{test}[")[:-1] for name in exact if name.startswith(f"{test}[")]
         listed = ", ".join(cases[:MOST_CASES]) + (", …" if len(cases) > MOST_CASES else "")
         return self._say("passing", cases=listed) if cases else ""
 
