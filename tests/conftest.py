@@ -73,11 +73,14 @@ def pytest_runtest_call(item):
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
     """In plain pytest and in editors: a TODO that is left is a skip, and a failure is followed by its question."""
-    report = yield
     name = property_of(item)
+    todo = name is not None and call.excinfo is not None and student.is_todo(call.excinfo.value)
+    if todo:
+        call.excinfo.traceback = call.excinfo.traceback[:0]  # nobody reads it, and pytest would format it at length
+    report = yield
     if not report.failed or name is None:
         return report
-    if student.is_todo(call.excinfo.value):
+    if todo:
         report.outcome = "skipped"
         report.longrepr = (str(item.path), item.location[1], f"TODO: {call.excinfo.value}")
         return report

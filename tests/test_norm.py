@@ -50,18 +50,14 @@ def alternating(*shape):
 @pytest.mark.rubric("norm_groups")
 @pytest.mark.hint(
     "too_large",
-    en="Every value is too large by the same factor, so the groups are right. Is something added to gamma, which is "
-    "one here, or is the sum of squares divided by more than gz?",
-    zh="每个值都大了同样的倍数，所以分组是对的。是否给 gamma（这里全是 1）加了什么，或者平方和除以的数比 gz 大？",
-)
-@pytest.mark.hint(
     "too_small",
-    en="Every value is too small by the same factor, so the groups are right. Is a sum taken where a mean belongs, or "
-    "is it divided by gz - 1, as var does?",
-    zh="每个值都小了同样的倍数，所以分组是对的。是否该取平均时求了和，或者像 var 那样除以了 gz - 1？",
+    en="Every value is off by the same factor, so the groups are right. What is the sum of squares divided by, if at "
+    "all (var takes gz - 1), and is that before the root? Is something added to gamma, which is one here?",
+    zh="所有值都差同一个倍数，所以分组是对的。平方和除以了什么（var 用的是 gz - 1），还是没有除？是在开方之前除的吗？"
+    "是否给 gamma（这里全是 1）加了什么？",
 )
 def test_a_group_of_one_magnitude_comes_out_as_plus_and_minus_one(dtype, device):
-    """Six groups of four have the magnitudes 4, 8, … 128; each divided by its own leaves only the signs.
+    """Six groups of four have the magnitudes 4, 8, … 128; divided by its root mean square, each keeps only its signs.
 
     共六组，每组四个数，各组的绝对值依次是 4、8、……、128；每组除以自己的均方根之后只剩正负号。
     """
@@ -130,9 +126,9 @@ def test_eps_is_added_under_the_root(magnitude, eps, root, dtype, device):
 
 @pytest.mark.rubric("norm_gamma")
 def test_feature_j_is_scaled_by_gamma_j(dtype, device):
-    """Normalised features are plus and minus one here, so the output is gamma itself with these signs.
+    """Normalised features are plus and minus one here, so the output is gamma itself with the input's signs.
 
-    这里归一化后的特征都是正负一，所以输出就是 gamma，只是带上了这些正负号。
+    这里归一化后的特征都是正负一，所以输出就是 gamma，只是带上了输入的正负号。
     """
     gamma = 2.0 ** torch.arange(-6, 6)  # twelve different factors, exact in every dtype
     gamma[:2] *= -1  # a factor keeps its sign

@@ -66,10 +66,10 @@ def assert_same_tables(received, expected):
 
 
 NOT_STRETCHED = pytest.mark.hint(
-    en="With k = 1 nothing is stretched. If row 0 is wrong: which position does it have? If row 0 is right: which "
-    "theta does each column use? If these are another module's: is the table kept outside self?",
-    zh="k = 1 时没有任何拉伸。如果第 0 行不对：它用的是哪个位置？如果第 0 行没错：每一列用的是哪个 theta？"
-    "如果那是另一个模块的 theta：表是否放在了 self 之外？",
+    en="With k = 1 nothing is stretched. Is the first wrong value in row 0? Then which position does that row have? "
+    "If it is in a later row: which theta does each column use, and could it be another module's, from outside self?",
+    zh="k = 1 时没有任何拉伸。第一个不对的值在第 0 行吗？那么这一行用的是哪个位置？如果在后面的行：每一列用的是哪个 "
+    "theta，会不会是另一个模块的（放在了 self 之外）？",
 )
 OTHER_BASE = pytest.mark.hint(
     en="Are these the angles of base 16, or of a module with another base? Where does base enter the table, and if "
@@ -102,11 +102,6 @@ def test_angles_follow_the_stretched_base(base, ratio, thetas, device):
 
 
 @pytest.mark.rubric("rope_exact_angles")
-@pytest.mark.hint(
-    en="Near positions are right, but far ones are not. Which dtype do positions and angles have before the cosine "
-    "is taken, and can it hold these positions and angles?",
-    zh="近的位置正确，远的位置出错。取余弦之前，位置和角度是什么 dtype？它存得下这些位置和角度吗？",
-)
 @pytest.mark.parametrize("table_dtype", ["float16", "bfloat16"], ids="tables-{}".format)
 def test_angles_are_computed_in_float32_whatever_dtype_the_tables_have(table_dtype, device):
     """There is no 257 in bfloat16 and no 2049 in float16, so positions are rounded, and angles even sooner.
@@ -230,10 +225,10 @@ def test_a_longer_sequence_uses_the_smallest_even_ratio(dynamic, seq, ratio, dev
 
 @pytest.mark.rubric("rope_smallest_even_ratio")
 @pytest.mark.hint(
-    en="From which numbers does your code find k' here, and from which base does it stretch? Is the initial k among "
-    "them, by itself, inside es, or inside a base that the constructor has stretched already?",
-    zh="你的代码在这里用哪些数算出 k'，又从哪个 base 开始拉伸？其中有没有最初的 k，或者含有它的 es，"
-    "或者构造时已经拉伸过的 base？",
+    en="Which k' does your code find here, and which base does it stretch with it? Does the initial k enter either of "
+    "them, by itself or through es or a stored base?",
+    zh="你的代码在这里算出的 k' 是多少，用它拉伸的是哪个 base？最初的 k 有没有进入其中，不论是直接用到，还是通过 es "
+    "或保存下来的 base？",
 )
 def test_an_odd_initial_ratio_still_grows_to_an_even_one(device):
     """With ms = 4, k = 3 serves 12 positions; 13 need k' = 4, the smallest even ratio that reaches them.
@@ -283,10 +278,6 @@ def test_growing_in_steps_ends_where_one_step_would(lengths, device):
 
 
 @pytest.mark.rubric("rope_dynamic")
-@pytest.mark.hint(
-    en="With dynamic=True: what does a long call store, under which names, and which names does the next call read?",
-    zh="dynamic=True 时：长调用存下了什么，存到哪些名字下？下一次调用读的又是哪些名字？",
-)
 @pytest.mark.parametrize("mode", ["train", "eval"])
 def test_every_growth_is_kept(mode, device):
     """After 9, 20 and 33 positions, 7 use the first rows of the tables of 9, of 20 and of 33, in either mode.

@@ -41,14 +41,8 @@ NO_GRADIENT_FOR_ONE = pytest.mark.hint(
     en="One row alone does not receive what its id sends. Is this id treated as padding, as padding_idx does?",
     zh="只有一行没有收到它的 id 传来的梯度。是否把这个 id 当成了填充（例如 padding_idx）？",
 )
-WRITTEN_TO = pytest.mark.hint(
-    "changed",
-    en="A call must leave this unchanged. Which line writes: an operation in place (a name ending in _, +=, item "
-    "assignment), an option of a lookup such as max_norm, or a draw that belongs in __init__?",
-    zh="调用不能改动它。是哪一行在写：原地操作（以 _ 结尾的方法、+=、下标赋值），查表函数的选项（例如 max_norm），"
-    "还是把 __init__ 里的采样放到了这里？",
-)
-EVERY_RANK = pytest.mark.parametrize("rank", range(WORLD))
+EVERY_RANK = pytest.mark.parametrize("rank", range(WORLD), ids="rank-{}".format)
+OWNERS = [(4, 0), (4, 1), (4, 2), (4, 3), (2, 0), (2, 1), (1, 0)]  # numbers of ranks, and one of them
 
 
 def new_table(**arguments):
@@ -188,7 +182,7 @@ def test_a_row_receives_the_sum_of_the_gradients_of_its_uses(dtype, device):
 
 
 @pytest.mark.rubric("shard_owned_ids")
-@pytest.mark.parametrize(("ranks", "rank"), [(4, 0), (4, 1), (4, 2), (4, 3), (2, 0), (2, 1), (1, 0)])
+@pytest.mark.parametrize(("ranks", "rank"), OWNERS, ids=[f"rank-{rank}-of-{ranks}" for ranks, rank in OWNERS])
 def test_an_owned_id_gives_its_row_of_the_shard(ranks, rank, device):
     """Rank r of w owns the ids 16 r / w to 16 (r + 1) / w - 1; row i of the whole table holds i + 1.
 
@@ -251,9 +245,9 @@ def test_the_outputs_of_all_ranks_add_up_to_the_full_embedding(world_size, dtype
 @pytest.mark.rubric("shard_seed")
 @EVERY_RANK
 def test_rank_r_draws_right_after_seeding_with_base_seed_plus_r(rank, dtype, device):
-    """A draw of the shard's size from init_base_seed + rank; a 16-bit one may be drawn in float32 first.
+    """Each rank draws once, just its shard, seeded with init_base_seed + rank; in float32 or in the shard's own dtype.
 
-    以 init_base_seed + rank 为种子采样一次，大小与分片相同；16 位时也可以先用 float32 采样再转换。
+    每个 rank 以 init_base_seed + rank 为种子采样一次，只采样自己的分片；用 float32 或分片的 dtype 采样都可以。
     """
     module = new_shard(rank=rank, init_mean=2.0, init_std=0.5, init_base_seed=7, dtype=dtype, device=device)
     draws = normal_draws((ROWS, EMB), 2.0, 0.5, 7 + rank, dtype, device)
@@ -487,7 +481,6 @@ def test_the_parameter_may_be_on_another_device_than_the_ids(kind, elsewhere):
 
 
 @both(pytest.mark.rubric("vocab_purity"), pytest.mark.rubric("shard_purity"), EVERY)
-@WRITTEN_TO
 def test_a_call_changes_neither_ids_nor_rows(kind, device):
     """The caller owns the ids and passes them to every rank; training alone changes the rows.
 

@@ -100,7 +100,7 @@ class Feedback:
         self.rubric = rubric
         self.language = language
         self.tasks = tasks
-        self.passed: dict[str | None, list[str]] = defaultdict(list)
+        self.passed: dict[str | None, dict[str, str]] = defaultdict(dict)  # by property: each test's id and sentence
         self.troubles: list[Trouble] = []
         self.broken: list[Broken] = []
         self.interrupted_at: str | None = None
@@ -145,7 +145,7 @@ class Feedback:
         """Record a test that passed."""
         report = yield
         if call.when == "call" and report.passed:
-            self.passed[property_of(item)].append(self._sentence(item))
+            self.passed[property_of(item)][item.nodeid] = self._sentence(item)
         return report
 
     def pytest_exception_interact(

@@ -34,7 +34,7 @@ ABOUT_DEFAULTS: Words = {
 # What a test itself cannot work with comes last: another test says more exactly what is wrong.
 ORDER = (
     (
-        *("names", "python", "error", "ambiguous", "refused", "devices", "devices_plain", "in_place"),
+        *("names", "python", "none", "error", "ambiguous", "refused", "devices", "devices_plain", "in_place"),
         *("endless", "nothing_returned", "not_a_tensor"),
     ),
     ("not_reset", "changed", "modes_differ"),

@@ -11,7 +11,7 @@ import pytest
 
 from ..submit import problems, warnings
 from .feedback import MOST_TIMEOUTS, Broken, Feedback, State, Trouble, files_of
-from .hints import Explanation, mistakes, required
+from .hints import Explanation, coarseness, mistakes, required
 from .rubric import FULL_POINTS, ROOT, Property, Task, load
 from .terminal import Painter, block, command, fold, interpreter, pad, painter, say, width, wrap
 
@@ -19,6 +19,8 @@ LEVELS = (1, 2)  # of hints: a question, then where to look and the mistake
 WIDEST = 110  # columns; longer lines are hard to read
 DEBUG = " --pdb"  # ends a line that stays whole, so that it can be copied
 SCORE = 9  # columns of a score, as in 100 of 100
+RAISED = ("error", "python", "none")  # kinds of failures of a line, which has no result
+MOST_CASES = 6  # that pass, of a test that fails in another one
 PRINTED_LINES = 12  # how many of the last lines that a student's code prints are shown
 # Plugins of pytest that the page does not need; their imports and hooks take longer than the tests.
 UNUSED_PLUGINS = (
@@ -114,7 +116,8 @@ class Page:
         return lines
 
     def _tests_of(self, prop: Property) -> list[str]:
-        passed = [f"        {self.paint('✓', 'green')} {name}" for name in self.feedback.passed.get(prop.id, ())]
+        names = self.feedback.passed.get(prop.id, {}).values()
+        passed = [f"        {self.paint('✓', 'green')} {name}" for name in names]
         return passed + [f"        {self.paint('✗', 'red')} {trouble.sentence}" for trouble in self._troubles(prop)]
 
     def _totals(self, columns: int) -> list[str]:
@@ -155,10 +158,11 @@ class Page:
 
     def _failures(self) -> list[str]:
         lines: list[str] = []
-        shortened = False
+        shortened, seen = False, self.feedback.troubles
         for task in self._tasks:
             failed = [prop for prop in task.properties if self.feedback.state(prop) is State.FAILED]
-            failed.sort(key=lambda prop: self._troubles(prop)[0].rank)
+            # An error that stops several properties is explained where the tests first met it.
+            failed.sort(key=lambda prop: ((first := self._troubles(prop)[0]).rank, first.stopped and seen.index(first)))
             for number, prop in enumerate(failed):
                 if number == 0 or self.explain_all:
                     lines += ["", *self._explain(prop)]
@@ -193,12 +197,13 @@ class Page:
             "law": "" if trouble.stopped else trouble.law + (trouble.case if told_by_the_law else ""),
             "call": trouble.call,
             "got": trouble.message,
+            "passes": self._other_cases(trouble),
             "place": trouble.way,
             "meet": trouble.values,
             "question": trouble.question[self.feedback.language] if trouble.question else "",
             "where": trouble.where if self.level > 1 else "",
             **(self._mistakes(prop, trouble) if self.level > 1 else {}),
-            "read": self._page("debugging") if trouble.kind == "error" else self._handout(prop),
+            "read": self._page("debugging") if trouble.kind in RAISED else self._handout(prop),
             "printed": "\n".join(f" {line}" for line in printed),  # the space keeps a line from being wrapped
         }
         lines = []
@@ -208,6 +213,15 @@ class Page:
         rerun = f'{interpreter()} -m pytest "{trouble.nodeid}"{DEBUG}'
         lines.append(pad(f"    {self._say('rerun')}", indent) + rerun)
         return lines
+
+    def _other_cases(self, trouble: Trouble) -> str:
+        """The cases of a test that pass where the one explained fails; none of shorter dtypes, which hide errors."""
+        test = trouble.nodeid.partition("[")[0]
+        passed = self.feedback.passed.get(trouble.property_id, {})
+        exact = (name for name in passed if coarseness(name) <= coarseness(trouble.nodeid))
+        cases = [name.removeprefix(f"{test}[")[:-1] for name in exact if name.startswith(f"{test}[")]
+        listed = ", ".join(cases[:MOST_CASES]) + (", …" if len(cases) > MOST_CASES else "")
+        return self._say("passing", cases=listed) if cases else ""
 
     def _handout(self, prop: Property) -> str:
         """The path of the handout's page about the requirement; empty if there is no handout."""
@@ -225,7 +239,7 @@ class Page:
         Unless what the test saw is more special: then that would lead away from it. A line that fails shows no result.
         """
         language = self.feedback.language
-        if trouble.kind not in ("error", "python", "not_reset") and (found := self._causes(prop)):
+        if trouble.kind not in (*RAISED, "not_reset") and (found := self._causes(prop)):
             either = (
                 " ".join(self._say("mistake_named", text=one[language], name=one["name"]) for one in together)
                 for together in found
@@ -260,9 +274,9 @@ class Page:
         """What a test saw, in one line; where values are wrong, what it is about, and what they have in common."""
         lines = trouble.message.splitlines()
         told = [line for line in lines if line[:1] != " " and line[-1:] not in ":："]
-        if told and len(told) < len(lines):
-            return self._say("heading", title=trouble.sentence, rest=told[-1])
-        return told[-1] if told else trouble.sentence
+        if told and len(told) == len(lines):
+            return told[-1]
+        return self._say("failed_in", test=trouble.sentence, rest="".join(told[-1:]))
 
     def _heading(self, prop: Property) -> str:
         return f"{self.paint('✗', 'red')} {self.paint(self._title(prop), 'bold')}"

@@ -28,7 +28,8 @@ from .terminal import Language, say
 MOST_STEPS = 4  # of the calls that led to an error, in code that calls itself
 LONGEST_MESSAGE = 600  # characters
 PYTHONS_OWN = (NameError, AttributeError, ImportError, TypeError, SyntaxError, KeyError, ZeroDivisionError)
-TOLD_BY_TORCH = {  # from a kind of failure to what torch's errors say about it
+TOLD = {  # from a kind of failure to what the errors of torch and Python say about it
+    "none": ("NoneType",),
     "devices": ("on the same device", "device type for generator", "indices should be either on"),
     "in_place": ("single memory location", "in-place operation", "inplace operation"),
     "ambiguous": ("is ambiguous",),  # a tensor in an if
@@ -154,9 +155,9 @@ def kind_of(error: BaseException) -> str:
     """What kind of failure an error is: the kind of a mismatch, or who raised it and why.
 
     ``endless``: a timeout. ``names``: a class, method or argument has another name than in the stub. ``python``: Python
-    refuses a line of the student's; ``refused``: the student's own check does; ``devices``, ``in_place``, ``ambiguous``
-    and ``error``: torch does. ``unusable``: a line of the test's own fails; ``no_gradient``, if it asks for gradients
-    of what does not depend on the inputs.
+    refuses a line of the student's; ``none``: that line uses None; ``refused``: the student's own check does;
+    ``devices``, ``in_place``, ``ambiguous`` and ``error``: torch does. ``unusable``: a line of the test's own fails;
+    ``no_gradient``, if it asks for gradients of what does not depend on the inputs.
     """
     if isinstance(error, MismatchError):
         return error.kind
@@ -165,7 +166,7 @@ def kind_of(error: BaseException) -> str:
     if place_of(error):
         if (steps := _steps(error)) and _line_of(steps[-1]).startswith(("raise ", "assert ")):
             return "refused"
-        if told := next((kind for kind, said in TOLD_BY_TORCH.items() if any(one in str(error) for one in said)), ""):
+        if told := next((kind for kind, said in TOLD.items() if any(one in str(error) for one in said)), ""):
             return "devices_plain" if told == "devices" and plain_tables(error) else told
         return "python" if isinstance(error, PYTHONS_OWN) and not _raised_by_torch(error) else "error"
     if isinstance(error, RuntimeError) and ABOUT_GRADIENTS in str(error):

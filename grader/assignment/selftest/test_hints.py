@@ -80,7 +80,7 @@ MISTAKES = {
         {MEAN: "groups.pow(2).sum(-1, keepdim=True)"},
         *(
             "norm_groups",
-            "Is a sum taken where a mean belongs",
+            "divided by, if at all",
             "The factor is 0.5",
             "norm_sum_for_mean",
         ),
@@ -90,7 +90,7 @@ MISTAKES = {
         {MEAN: "groups.var(dim=-1, keepdim=True)"},
         *(
             "norm_groups",
-            "divided by gz - 1, as var does",
+            "var takes gz - 1",
             "The factor is 0.866",
             "norm_standard_deviation",
         ),
@@ -148,7 +148,7 @@ MISTAKES = {
     "an in-place division": Mistake(
         NORM,
         {f"groups / {ROOT}": f"groups.div_({ROOT})"},
-        *("norm_purity", "Which line works in place", "over the whole tensor", "input_changed"),
+        *("norm_purity", "Which line writes to it or to a view of it", "over the whole tensor", "input_changed"),
     ),
     "the root mean square detached": Mistake(
         NORM,
@@ -217,12 +217,12 @@ MISTAKES = {
     "positions from one": Mistake(
         ROPE,
         {"torch.arange(self.max_seq_len * ratio,": "torch.arange(1, self.max_seq_len * ratio + 1,"},
-        *("rope_base", "If row 0 is wrong", "over the whole tensor", "rope_unscaled_angles"),
+        *("rope_base", "which position does that row have", "over the whole tensor", "rope_unscaled_angles"),
     ),
     "positions in 16 bits": Mistake(
         ROPE,
         {"angles = ": "positions = positions.to(dtype).float()\n        angles = "},
-        *("rope_exact_angles", "Which dtype do positions and angles have", "at 2049", "rope_far_positions"),
+        *("rope_exact_angles", "From which position on are your angles wrong", "at 2049", "rope_far_positions"),
     ),
     "base * k": Mistake(
         ROPE,
@@ -318,7 +318,7 @@ def test_the_first_step_is_a_question_alone(handed: Path, tmp_path: Path, run: W
     assert parts["question"].endswith("?")
     assert not {"where", "mistake"} & parts.keys()
     assert "GroupRMSNorm(hidden_size=16, group_size=4, eps=15.0" in parts["called"]
-    assert "To see where to look, and the mistake's name if it is a known one: python -m tests --hint 2\n" in told
+    assert "(which values are wrong, and which known mistake looks like this): python -m tests --hint 2\n" in told
 
 
 def test_a_line_that_fails_is_not_named_as_a_wrong_result(handed: Path, tmp_path: Path, run: WarmPython) -> None:

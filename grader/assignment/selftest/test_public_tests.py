@@ -66,9 +66,38 @@ def test_a_mistake_is_explained_and_ends_with_1(solved: Path, tmp_path: Path, ru
 
 def test_plain_pytest_works_too(solved: Path, untouched: Path, run: WarmPython) -> None:
     assert run(solved, "pytest", "-q", "tests").returncode == 0
-    left = run(untouched, "pytest", "-q", "tests/test_norm.py")
+    left = run(untouched, "pytest", "-q", "-rs", "tests/test_norm.py")
     assert left.returncode == 0  # a TODO is a skip
     assert "failed" not in left.stdout
+    assert "TODO: Task 1: GroupRMSNorm" in left.stdout
+
+
+LOOKING = """import pytest
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(call):
+    report = yield
+    assert not (report.skipped and call.excinfo.traceback)
+    return report
+"""
+
+
+def test_no_traceback_of_a_todo_is_formatted(untouched: Path, tmp_path: Path, run: WarmPython) -> None:
+    folder = shutil.copytree(untouched, tmp_path / "folder")
+    write_folder(folder, {"conftest.py": LOOKING})
+    told = run(folder, "pytest", "-q", "tests/test_norm.py").stdout
+    assert "skipped in" in told
+
+
+def test_a_test_of_ones_own_that_meets_a_todo_shows_where(untouched: Path, tmp_path: Path, run: WarmPython) -> None:
+    own = shutil.copytree(untouched, tmp_path / "own")
+    write_folder(
+        own, {"tests/test_own.py": "from .test_norm import build\n\n\ndef test_it():\n    build(hidden_size=4)\n"}
+    )
+    told = run(own, "pytest", "-q", "tests/test_own.py").stdout
+    assert "test_own.py:5" in told
+    assert "norm.py" in told
 
 
 # ── What a mistake is told ──

@@ -29,7 +29,7 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         4,
         (
             "src/modeling/pos_emb.py:92 -> src/functional.py:30 return (input * cos",
-            "input float32 [1, 3, 1, 4], cos float32 [4, 1, 4]",
+            "input float32 [1, 7, 1, 8], cos float32 [8, 1, 8]",
             "Is the line itself wrong, or does an earlier one",
         ),
         (),
@@ -136,15 +136,18 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
             "foreign = (rows < 0) | (rows >= self.shard.shape[0])": "foreign = input_ids % 4 != self.first_id // 4",
         },
         3,
-        ("gives exactly zero: an id of another rank gives zeros (cpu-0): Wrong for these ids: 4, 8, 12.",),
+        (
+            'gives exactly zero: failed in "an id of another rank gives zeros (cpu-rank-0)".',
+            'rank-0)". Wrong for these ids: 4, 8, 12.',
+        ),
         (),
     ),
     "one plus gamma": (
         NORM,
         {"* self.gamma.to(input.device)": "* (1 + self.gamma.to(input.device))"},
         1,
-        ("too large by the same factor, so the groups are right. Is something added to gamma",),
-        ("Is a sum taken",),
+        ("off by the same factor, so the groups are right. What is the sum of squares divided by",),
+        ("How many root mean squares",),
     ),
     "a part of the features": (
         NORM,
@@ -300,7 +303,7 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         },
         2,
         ("init_std=1.0, init_seed=42, dtype=float32) result", "Who calls reset_parameters"),
-        ("works in place",),
+        ("operation in place",),
     ),
     "a copy of a 16-bit gamma": (
         NORM,
@@ -342,7 +345,7 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
             "                ratio += 1 if ratio == 1 else 2"
         },
         4,
-        ("by itself, inside es",),
+        ("by itself or through es",),
         (),
     ),
     "another default": (
@@ -404,8 +407,69 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         NORM,
         {").to(input.dtype)  #": ").to(self.gamma.dtype)  #"},
         1,
-        ("or from the last step that made it?",),
+        ("what decides its dtype there",),
         MATHEMATICS[:1],
+    ),
+    "a buffer's registration kept in its place": (
+        ROPE,
+        {'        self.register_buffer("cos"': '        self.cos = self.register_buffer("cos"'},
+        4,
+        (
+            "✗ NTK scaling stretches the base: high frequencies stay, the lowest is divided by k tested",
+            "operands cos = None",
+            "Which line set it last, and what does the right-hand side of that line return?",
+        ),
+        ("✗ gradients flow back through the rotation tested",),
+    ),
+    "a mean after the root": (
+        NORM,
+        {
+            "groups.square().mean(": "groups.square().sum(",
+            "torch.sqrt(mean_square + self.eps)": "(torch.sqrt(mean_square + self.eps) / self.group_size)",
+        },
+        1,
+        (
+            "(var takes gz - 1), and is that before the root?",
+            '✗ every feature is scaled by its own gamma: failed in "feature j is scaled by gamma j (float32-cpu)". All',
+        ),
+        ("divided by more than gz",),
+    ),
+    "eps as a floor": (
+        NORM,
+        {"torch.sqrt(mean_square + self.eps)": "torch.sqrt(mean_square.clamp_min(self.eps))"},
+        1,
+        (
+            "where does eps enter, by which operation",
+            "passes the same test with float32-cpu-zeros question",
+        ),
+        ("Try x = 0",),
+    ),
+    "rows that are scaled": (
+        VOCAB,
+        {"self.table.to(input_ids.device))": "self.table.to(input_ids.device)) * 8**0.5"},
+        2,
+        ("or the right row, changed on its way out?",),
+        ("Which row does id 0 give",),
+    ),
+    "owners by the number of ranks": (
+        VOCAB,
+        {
+            "self.first_id = rank * rows": "self.rank, self.world_size, self.first_id = rank, world_size, rank * rows",
+            "foreign = (rows < 0) | (rows >= self.shard.shape[0])": (
+                "foreign = input_ids // self.world_size != self.rank"
+            ),
+            FOREIGN: "rows.masked_fill(foreign, 0) % self.shard.shape[0]",
+        },
+        3,
+        ("passes the same test with cpu-rank-0-of-4, cpu-rank-1-of-4, cpu-rank-2-of-4, cpu-rank-3-of-4",),
+        (),
+    ),
+    "a shard seeded alike on every rank": (
+        VOCAB,
+        {"init_base_seed + rank": "init_base_seed"},
+        3,
+        ("passes the same test with float32-cpu-rank-0 question",),
+        (),
     ),
     "a draw without the seed": (
         NORM,
