@@ -679,12 +679,12 @@ assert (changes > 1).all()
 # %% [markdown] lang="en" short=true
 # ## Read the configurations
 #
-# Below stands what seven models say of their positions, in the words of transformers.
+# Below are the settings of seven models, by their names in transformers.
 
 # %% [markdown] lang="zh" short=true
 # ## 读配置
 #
-# 下面是七个模型对自己位置的说明，用的是 transformers 的说法。
+# 下面是七个模型的设置，名称按 transformers。
 
 # %% [markdown] lang="en"
 # ### Exercise 8.4 · Frequencies from a configuration (3 points)
