@@ -173,7 +173,7 @@ use_style()
 #
 # $$
 # f(q, m)\, f(k, n)^* = q\, e^{\mathrm{j} m \theta}\, k^*\, e^{-\mathrm{j} n \theta}
-# = q\, k^*\, e^{\mathrm{j} (m - n) \theta} ,
+# = q\, k^*\, e^{\mathrm{j} (m - n) \theta} .
 # $$
 #
 # This follows RoFormer, section 3.4.1. Which $\theta$ to take, the wish does *not* say.
@@ -223,7 +223,7 @@ use_style()
 #
 # $$
 # f(q, m)\, f(k, n)^* = q\, e^{\mathrm{j} m \theta}\, k^*\, e^{-\mathrm{j} n \theta}
-# = q\, k^*\, e^{\mathrm{j} (m - n) \theta} ,
+# = q\, k^*\, e^{\mathrm{j} (m - n) \theta} .
 # $$
 #
 # 推导依照 RoFormer 的 3.4.1 节。$\theta$ 该取多少，要求里*没有*说。

@@ -126,7 +126,7 @@ headline(figure, f"{finding}\nall 64 end {', '.join(f'{end:.0f}' for end in ends
 plt.show()
 
 # %% [markdown] lang="en"
-# Each walk ends at the black square. The fast pairs come first; at distance 1,000 they go in circles, and only the slow
+# Each walk ends at the square. The fast pairs come first; at distance 1,000 they go in circles, and only the slow
 # ones still make way.
 #
 # ## From the walk to a bound
@@ -158,7 +158,7 @@ plt.show()
 # The first factor knows only the content, the second only the distance.
 
 # %% [markdown] lang="zh"
-# 每条路终止于黑方块。转得快的特征对排在前面；距离为 1,000 时它们只是在原地打转，只有慢的那些还在往前走。
+# 每条路终止于方块。转得快的特征对排在前面；距离为 1,000 时它们只是在原地打转，只有慢的那些还在往前走。
 #
 # ## 从走路到上界
 #

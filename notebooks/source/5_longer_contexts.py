@@ -6,7 +6,7 @@
 #
 # One question sorts them all: *how often does a pair turn within the length that training saw?* Here are five pairs, of base 20,
 # below each word. [Train on less](#sentence?trained=6), and more of them are lost; [on all of it](#sentence?trained=21), and
-# none is. [Slow down](#sentence?trained=13&slower=yes) those alone that need it, and this notebook has reached its end.
+# none is. [Slow down](#sentence?trained=13&slower=yes) only those that need it: that is where this notebook ends.
 #
 # <!-- touch: sentence -->
 
@@ -560,7 +560,7 @@ plt.show()
 # token. Its switch `dynamic` says what becomes of the new tables. If it is off, they serve this call; if it is on, the
 # module keeps them, and a short text after a long one is read with the large factor: **hysteresis**, the answer
 # depends on what was read before (in transformers, [a bug](https://github.com/huggingface/transformers/issues/25306)). Your module makes three decisions, then: is the text longer than the tables, which $k'$ does
-# it need, and what is kept. Write them down for the three calls on the right before you open `pos_emb.py`.
+# it need, and what is kept. Write them down for the three calls in the right panel before you open `pos_emb.py`.
 
 # %% [markdown] lang="zh"
 # **任务 4** 取满足 $k' L \ge l$ 的最小*偶数* $k'$：这是阶梯，表不必每个 token 都重做。开关 `dynamic` 说新表怎么办：
@@ -734,7 +734,7 @@ plt.show()
 #
 # ## YaRN: treat each pair by its turns
 #
-# PI slows pairs that need no help; NTK slows the needy too little. YaRN decides by the turns $r_i$ (section 3.2,
+# PI slows pairs that need no help; NTK slows the slow ones too little. YaRN decides by the turns $r_i$ (section 3.2,
 # "NTK-by-parts"):
 #
 # - $r_i > \beta$, many turns: leave the pair alone;

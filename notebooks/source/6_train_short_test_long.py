@@ -1,9 +1,9 @@
 # %% [markdown] lang="en"
 # # 6 · Train short, test long
 #
-# Here we train five small language models that differ in **nothing but the position code**, on 64 characters at a time, and
-# read up to 512. Then the RoPE model gets every scaling of notebook 5, without further training; and at last we ask
-# who can find again what stands far back.
+# Here we train five small language models that differ in **nothing but the position code**, on 64 characters at a time,
+# and read up to 512. Then the RoPE model gets every scaling of notebook 5, without further training; and at last we ask
+# which of them can find what is far back.
 #
 # All of it takes about two minutes on one idle thread; the text is Python's own manual.
 

@@ -261,7 +261,7 @@ for name, slowed in remedies.items():
 axes.axvspan(int((turns >= 1).sum()) - 0.5, 63, color=GREY, alpha=0.12, linewidth=0)
 axes.text(46, 1.04, "no full turn in training", fontsize=8.5, va="bottom")
 axes.set(xlabel="pair, from fast to slow", ylabel="speed left, of 1", xlim=(0, 63), ylim=(0, 1.05))
-headline(figure, "Eight times the length: who is slowed, by how much")
+headline(figure, "Eight times the length: which pairs are slowed, by how much")
 name_lines(axes)
 plt.show()
 
@@ -277,10 +277,10 @@ plt.show()
 #
 # <!-- touch: story -->
 #
-# Two codes do without angles: **ALiBi** ([Press et al.](https://arxiv.org/abs/2108.12409v2)) takes a penalty from each
-# score that grows with the distance, and **NoPE** ([Kazemnejad et al.](https://arxiv.org/abs/2305.19466v2)) has nothing
-# but the mask ([notebook 7](7_alibi_and_nope.ipynb)). In small models ALiBi continues undisturbed past the window, and
-# within it RoPE is best ([notebook 6](6_train_short_test_long.ipynb)).
+# Two codes do without angles: **ALiBi** ([Press et al.](https://arxiv.org/abs/2108.12409v2)) subtracts from each score
+# a penalty that grows with the distance, and **NoPE** ([Kazemnejad et al.](https://arxiv.org/abs/2305.19466v2)) has
+# nothing but the mask ([notebook 7](7_alibi_and_nope.ipynb)). In small models ALiBi continues undisturbed past the
+# window, and within it RoPE is best ([notebook 6](6_train_short_test_long.ipynb)).
 #
 # ## In the models of 2026
 #
@@ -358,7 +358,7 @@ plt.show()
 # | worse and worse far on | a text longer than those of training; or [bfloat16 positions or frequencies](4_decay_and_precision.ipynb) |
 # | token by token differs from all at once | [keys cached after a rotation](5_longer_contexts.ipynb) whose speeds have changed |
 # | short texts have become worse | [a scaling](5_longer_contexts.ipynb) that acts on them, too |
-# | nothing is found in long texts that read well | a low loss does not show that far text is used: [ask for something](6_train_short_test_long.ipynb) |
+# | long texts read well, but nothing in them is found | a low loss does not show that far text is used: [ask for something](6_train_short_test_long.ipynb) |
 #
 # **Next:** [notebook 0](0_why_position.ipynb), from the start. To *derive* RoPE, begin with [notebook
 # 2](2_deriving_rope.ipynb); to *write* it, with [notebook 3](3_three_implementations.ipynb); to *stretch* a model, with
