@@ -1119,14 +1119,14 @@ assert round(WINDOW * 2 ** (20 / 31), -2) == 12_800  # where pair 20, the first 
 # in the last 2,048 tokens. YaRN, without any training, has 2.43 and 2.46; NTK-aware, whose reach is about 12,800, 2.44 and 2.50;
 # PI 3.45 within the window. Dynamic NTK pays nothing there, and has 2.46 at the end.
 #
-# Right: a factor that is not needed costs at every position, with NTK-aware 0.11. Dynamic NTK adds nothing up to the
+# Right: a factor that is not needed costs at every position, with YaRN 0.12, with NTK-aware 0.11. Dynamic NTK adds nothing up to the
 # pretended window, and 0.09 in the last 2,048 tokens. (One model, one text.)
 
 # %% [markdown] lang="zh"
 # 超出窗口，不加改动的模型就迷失了：窗口之内 2.40，最后 2,048 个 token 是 3.32。YaRN 不用训练，是 2.43 和 2.46；
 # NTK-aware 约够到 12,800，是 2.44 和 2.50；PI 在窗口之内已是 3.45。动态 NTK 在那里没有代价，末尾是 2.46。
 #
-# 右图：不需要的倍数，在每个位置上都有代价，NTK-aware 多出 0.11。动态 NTK 在硬说的窗口之内没有代价，
+# 右图：不需要的倍数，在每个位置上都有代价，YaRN 多出 0.12，NTK-aware 多出 0.11。动态 NTK 在硬说的窗口之内没有代价，
 # 最后 2,048 个 token 多出 0.09。（只是一个模型、一段文本。）
 
 # %% [markdown] lang="en" short=true
