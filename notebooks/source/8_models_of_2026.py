@@ -653,7 +653,7 @@ point(axes, "smallest base\nwithout loss", (lengths[5], lowest[5]), (10, -18), B
 point(axes, "Men et al., figure 1: $0.0424\\, L^{1.628}$", (lengths[1], law[1]), (10, -16), GREY)
 for name, length, base, marker, offset in (
     ("Llama 2", 4096, 1e4, "v", (8, -3)),
-    ("Llama 3", 8192, 5e5, "^", (-8, 2)),
+    ("Llama 3", 8192, 5e5, "^", (0, 6)),
     ("Qwen3", 32768, 1e6, "s", (8, -8)),
 ):
     axes.loglog(length, base, marker, color=VERMILION, markersize=7)
@@ -1093,7 +1093,8 @@ for axes, lines in ((left, curves), (right, added)):
     for name, losses in lines.items():
         colour, dashes, marker = look(name)
         places = 512 * (torch.arange(len(losses)) + 0.5)
-        axes.plot(places, losses, color=colour, linestyle=dashes, marker=marker, markersize=3, label=name)
+        label = "dynamic" if name == "dynamic NTK" else name  # shorter, for a phone
+        axes.plot(places, losses, color=colour, linestyle=dashes, marker=marker, markersize=3, label=label)
 shade_beyond(left, WINDOW, 12_288, "beyond the window")
 left.set(xlabel="position, in tokens", ylabel="loss, nats per token", xlim=(0, 12_288), ylim=(1.4, 4.3))
 right.set(xlabel="position, in tokens", ylabel="loss added, nats per token", xlim=(0, WINDOW), ylim=(-0.02, 0.3))

@@ -376,6 +376,15 @@ def test_words_of_a_drawing_are_inside_it_and_clear_of_its_handles(tab: Tab, pag
 
 
 @needs_browser
+def test_on_a_phone_no_menu_is_wider_than_its_figure(tab: Tab, page: Path) -> None:
+    tab.open(page, width=375)
+    cut = tab.evaluate("""[...document.querySelectorAll("[data-touch] select")].filter((menu) =>
+      menu.getBoundingClientRect().right > menu.closest("[data-touch]").getBoundingClientRect().right
+    ).map((menu) => menu.closest("[data-touch]").dataset.touch)""")
+    assert cut == []
+
+
+@needs_browser
 def test_on_a_phone_the_story_has_rows_of_four_clocks(tab: Tab, page: Path) -> None:
     tab.open(page)
     places = "[...document.querySelectorAll('[data-touch=story] g')].map((one) => one.getAttribute('transform'))"
