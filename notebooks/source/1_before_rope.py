@@ -271,7 +271,7 @@ with quiet():
 # By the addition theorem,
 #
 # $$
-# \sin(\theta p + \theta \delta) = \sin(\theta p) \cos(\theta \delta) + \cos(\theta p) \sin(\theta \delta) ,
+# \sin(\theta p + \theta \delta) = \sin(\theta p) \cos(\theta \delta) + \cos(\theta p) \sin(\theta \delta) .
 # $$
 #
 # Advancing the sine at $p$ needs the cosine at $p$ too. Hence a **pair** for each frequency ([asked at
@@ -295,7 +295,7 @@ with quiet():
 # 记 $\theta$ 为波的**频率**，即从一个位置到下一个位置前进的角度，以弧度计。由加法定理，
 #
 # $$
-# \sin(\theta p + \theta \delta) = \sin(\theta p) \cos(\theta \delta) + \cos(\theta p) \sin(\theta \delta) ,
+# \sin(\theta p + \theta \delta) = \sin(\theta p) \cos(\theta \delta) + \cos(\theta p) \sin(\theta \delta) .
 # $$
 #
 # 让 $p$ 处的正弦前进，还要用到 $p$ 处的余弦，所以每个频率要有**一

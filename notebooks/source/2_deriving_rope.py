@@ -173,7 +173,7 @@ use_style()
 #
 # $$
 # f(q, m)\, f(k, n)^* = q\, e^{\mathrm{j} m \theta}\, k^*\, e^{-\mathrm{j} n \theta}
-# = q\, k^*\, e^{\mathrm{j} (m - n) \theta} ,
+# = q\, k^*\, e^{\mathrm{j} (m - n) \theta} .
 # $$
 #
 # This follows RoFormer, section 3.4.1. Which $\theta$ to take, the wish does *not* say.
@@ -223,7 +223,7 @@ use_style()
 #
 # $$
 # f(q, m)\, f(k, n)^* = q\, e^{\mathrm{j} m \theta}\, k^*\, e^{-\mathrm{j} n \theta}
-# = q\, k^*\, e^{\mathrm{j} (m - n) \theta} ,
+# = q\, k^*\, e^{\mathrm{j} (m - n) \theta} .
 # $$
 #
 # 推导依照 RoFormer 的 3.4.1 节。$\theta$ 该取多少，要求里*没有*说。
@@ -817,8 +817,8 @@ plt.show()
 # $$
 #
 # That is a consistent code too, "a second kind of rotary embedding" ([Su, 2025](https://kexue.fm/archives/10862)),
-# which DeepSeek-V4 adds to the first (notebook 8). RoFormer (section 3.2.2) and most models rotate queries and keys
-# only.
+# which DeepSeek-V4 adds to the first ([`apply_rotary_pos_emb` with `-sin`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/modeling_deepseek_v4.py)).
+# RoFormer (section 3.2.2) and most models rotate queries and keys only.
 
 # %% [markdown] lang="zh"
 # ## 为什么不旋转值？
@@ -838,7 +838,7 @@ plt.show()
 # $$
 #
 # 这也是一种自洽的编码，即“第二类旋转位置编码”（[苏剑林，2025](https://kexue.fm/archives/10862)），DeepSeek-V4 把它与第
-# 一类一起用（第 8 节）。RoFormer（3.2.2 节）和多数模型只旋转查询和键。
+# 一类一起用（[带 `-sin` 的 `apply_rotary_pos_emb`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/deepseek_v4/modeling_deepseek_v4.py)）。RoFormer（3.2.2 节）和多数模型只旋转查询和键。
 
 # %% [markdown] lang="en"
 # ## More dimensions

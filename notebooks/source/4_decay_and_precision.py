@@ -126,7 +126,7 @@ headline(figure, f"{finding}\nall 64 end {', '.join(f'{end:.0f}' for end in ends
 plt.show()
 
 # %% [markdown] lang="en"
-# Each walk ends at the black square. The fast pairs come first; at distance 1,000 they go in circles, and only the slow
+# Each walk ends at the square. The fast pairs come first; at distance 1,000 they go in circles, and only the slow
 # ones still make way.
 #
 # ## From the walk to a bound
@@ -158,7 +158,7 @@ plt.show()
 # The first factor knows only the content, the second only the distance.
 
 # %% [markdown] lang="zh"
-# 每条路终止于黑方块。转得快的特征对排在前面；距离为 1,000 时它们只是在原地打转，只有慢的那些还在往前走。
+# 每条路终止于方块。转得快的特征对排在前面；距离为 1,000 时它们只是在原地打转，只有慢的那些还在往前走。
 #
 # ## 从走路到上界
 #
@@ -370,15 +370,15 @@ plt.show()
 # Right: equal vectors prefer to be near; a random key shows no trend; your key peaks [a thousand tokens
 # away](#walk?key=1000&distance=1000).
 #
-# In a trained Gemma 7B, [Barbero et al., 2024](https://arxiv.org/abs/2410.06205) find heads that use the fast pairs to
-# attend to exactly one distance, and slow pairs that carry meaning; they doubt that decay is why RoPE works.
+# [Barbero et al., 2024](https://arxiv.org/abs/2410.06205) doubt that RoPE works by decay: in a trained Gemma 7B, some
+# heads attend with fast pairs to exactly one distance.
 
 # %% [markdown] lang="zh"
 # 左图：过了几千个位置，上界就不再下降（色带是每 1,024 个距离里的取值范围）。右图：相等的向量喜欢离得近；随机的键看不出
 # 任何趋势；你造的键，峰值在[一千个 token 之外](#walk?key=1000&distance=1000)。
 #
-# [Barbero 等，2024](https://arxiv.org/abs/2410.06205) 在训练好的 Gemma 7B 里发现，有的头靠高频对只看某一个固定的距离，
-# 而低频对则用来承载含义；他们怀疑衰减并不是 RoPE 有效的原因。
+# RoPE 有效，是不是因为衰减？[Barbero 等，2024](https://arxiv.org/abs/2410.06205) 不大相信：在训练好的 Gemma 7B 里，有的头
+# 靠高频对只看某一个固定的距离。
 
 # %% [markdown] lang="en"
 # ## What a larger base buys
@@ -632,15 +632,13 @@ assert torch.finfo(torch.float32).eps * 2 ** math.floor(math.log2(1e7 * theta[1]
 # **float32 也会失灵**，只是来得晚些：到了位置 $10^7$，第 1 对的角度已经舍入到整数个弧度。那时，*表*要用 float64 来算。
 
 # %% [markdown] lang="en"
-# Can a model learn with rounded numbers? With rounded frequencies, yes: they are a RoPE with slightly different
-# $\theta_i$. With rounded positions or angles, scores depend on more than the distance; so they do, a little, where
-# rotated queries and keys are *stored* in bfloat16 ([Wang et al., 2024](https://arxiv.org/abs/2411.13476)).
+# (Where rotated queries and keys are *stored* in bfloat16, scores depend a little on more than the distance: [Wang et
+# al., 2024](https://arxiv.org/abs/2411.13476).)
 #
 # **Next:** [notebook 5](5_longer_contexts.ipynb): what must change for a model trained on 4,096 positions to read
 # 32,768?
 
 # %% [markdown] lang="zh"
-# 模型能不能用舍入过的数来学？频率舍入，能：那仍是一个 RoPE，只是 $\theta_i$ 略有不同。位置或角度舍入，得分就不再只取决
-# 于距离；旋转之后的查询和键*存成* bfloat16，也会略微如此（[Wang 等，2024](https://arxiv.org/abs/2411.13476)）。
+# （旋转之后的查询和键*存成* bfloat16，得分就不再只取决于距离，会略有出入：[Wang 等，2024](https://arxiv.org/abs/2411.13476)。）
 #
 # **下一节：**[第 5 节](5_longer_contexts.ipynb)：在 4,096 个位置上训练的模型，要改什么才能读 32,768 个位置？

@@ -6,7 +6,7 @@
 #
 # One question sorts them all: *how often does a pair turn within the length that training saw?* Here are five pairs, of base 20,
 # below each word. [Train on less](#sentence?trained=6), and more of them are lost; [on all of it](#sentence?trained=21), and
-# none is. [Slow down](#sentence?trained=13&slower=yes) those alone that need it, and this notebook has reached its end.
+# none is. [Slow down](#sentence?trained=13&slower=yes) only those that need it: that is where this notebook ends.
 #
 # <!-- touch: sentence -->
 
@@ -542,12 +542,12 @@ for kappa, colour, dashes in zip(grown, (BLUE, GREY, VERMILION), ("-", ":", "--"
     left.plot(times, kappa, color=colour, linestyle=dashes)
 point(left, "YaRN: $l / L$", (5, 5), (8, -12), BLUE, line=False)
 point(left, "transformers, $f = 2$", (4.8, 8.6), (-8, 4), GREY, line=False)
-point(left, "Task 4: even steps", (6.1, 8), (8, -38), VERMILION)
+point(left, "Task 4:\neven steps", (6.1, 8), (8, -34), VERMILION)
 left.set(xlabel="length l / L", ylabel=r"factor $\kappa$", ylim=(0, 10.5))
 calls, kept_after, answered = (0.8, 2.5, 1.5), (1, 4, 4), (1, 4, 2)  # the handout's three calls
 right.plot(range(3), kept_after, "o", color=VERMILION, linestyle="-")
 right.plot(range(3), answered, "s", color=BLUE, linestyle="--")
-point(right, "dynamic=True: never goes back", (2, 4), (-30, 9), VERMILION, line=False)
+point(right, "dynamic=True:\nnever goes back", (2, 4), (-30, 5), VERMILION, line=False)
 point(right, "dynamic=False:\nfor this call only", (2, 2), (-20, -22), BLUE, line=False)
 right.set_xticks(range(3), [f"l = {call} L" for call in calls])
 right.set(xlim=(-0.3, 2.6), ylim=(0, 5), ylabel=r"factor $\kappa$ of the call")
@@ -560,7 +560,7 @@ plt.show()
 # token. Its switch `dynamic` says what becomes of the new tables. If it is off, they serve this call; if it is on, the
 # module keeps them, and a short text after a long one is read with the large factor: **hysteresis**, the answer
 # depends on what was read before (in transformers, [a bug](https://github.com/huggingface/transformers/issues/25306)). Your module makes three decisions, then: is the text longer than the tables, which $k'$ does
-# it need, and what is kept. Write them down for the three calls on the right before you open `pos_emb.py`.
+# it need, and what is kept. Write them down for the three calls in the right panel before you open `pos_emb.py`.
 
 # %% [markdown] lang="zh"
 # **任务 4** 取满足 $k' L \ge l$ 的最小*偶数* $k'$：这是阶梯，表不必每个 token 都重做。开关 `dynamic` 说新表怎么办：
@@ -734,7 +734,7 @@ plt.show()
 #
 # ## YaRN: treat each pair by its turns
 #
-# PI slows pairs that need no help; NTK slows the needy too little. YaRN decides by the turns $r_i$ (section 3.2,
+# PI slows pairs that need no help; NTK slows the slow ones too little. YaRN decides by the turns $r_i$ (section 3.2,
 # "NTK-by-parts"):
 #
 # - $r_i > \beta$, many turns: leave the pair alone;

@@ -1,9 +1,9 @@
 # %% [markdown] lang="en"
 # # 7 · ALiBi and NoPE
 #
-# **ALiBi** speaks to the scores: far keys count less. **NoPE** says nothing to anybody, and the model has
-# to count for itself. In notebook 6, ALiBi coped best with texts far longer than those of training. Here you will build
-# it, see why it holds out, and what it pays.
+# **ALiBi** lowers the scores of far keys. **NoPE** adds nothing, and the model has to count for itself. In notebook 6,
+# ALiBi coped best with texts far longer than those of training. Here you will build it, see why it holds out, and what
+# it pays.
 
 # %% [markdown] lang="zh"
 # # 7 · ALiBi 与 NoPE
@@ -359,10 +359,9 @@ with quiet():
 # = e^{2U}\, \frac{e^{-\rho_h D} - e^{-\rho_h L}}{1 - e^{-\rho_h L}} \le e^{2U - \rho_h D}
 # $$
 #
-# of the weight: all far keys above score as high as they can, all keys below as low. The bound does not know $L$: a head that
-# was trained on $L$ tokens with $\rho_h L$
-# large sees nothing new in $2L$. ALiBi stands long texts **because it hardly looks at their far parts**, as its authors
-# say ([appendix B](https://arxiv.org/abs/2108.12409v2)).
+# of the weight: all far keys above score as high as they can, all keys below as low. The bound does not know $L$: a
+# head that was trained on $L$ tokens with $\rho_h L$ large sees nothing new in $2L$. ALiBi copes with long texts
+# **because it hardly looks at their far parts**, as its authors say ([appendix B](https://arxiv.org/abs/2108.12409v2)).
 #
 # The price is the number of tokens that a head effectively sees: $e^{\text{entropy}}$ of its
 # weights, which is $n$ if $n$ tokens share the weight evenly.
@@ -411,13 +410,13 @@ name_lines(axes)
 plt.show()
 
 # %% [markdown] lang="en"
-# What does not follow: that a model cannot use a fact that is far back. Several layers can hand it on.
+# What does not follow: that a model cannot use a fact that is far back. Several layers can pass it on.
 #
 # ## NoPE: let them count
 #
-# In notebook 0 a model with no code at all, the black curve, read its absolute position $n$ off the share $1/(n + 1)$ of the
-# first token. Can it also look at *distances*? Suppose a first layer has written $(n, 1)$ into each token. Let one head have the
-# query $(-\rho m,\, \rho)$ and the key $(1,\, n)$, both linear in it. The dot product is
+# In notebook 0 a model with no code at all (the curve “no bias”) read its absolute position $n$ off the share $1/(n +
+# 1)$ of the first token. Can it also look at *distances*? Suppose a first layer has written $(n, 1)$ into each token.
+# Let one head have the query $(-\rho m,\, \rho)$ and the key $(1,\, n)$, both linear in it. The dot product is
 #
 # $$
 # -\rho m \cdot 1 + \rho \cdot n = -\rho\, (m - n) :
@@ -426,7 +425,7 @@ plt.show()
 # **ALiBi, out of nothing but counting.** [Kazemnejad et
 # al., 2023, section 5](https://arxiv.org/abs/2305.19466v2) prove both steps (theorems 1 and 2). That a network *can* do it does
 # not say that it does. On small tasks of reasoning and arithmetic NoPE carried over to longer inputs better than sinusoids, RoPE
-# and ALiBi; as a language model it breaks beyond some length, as its attention spreads like the black curve, and it helps
+# and ALiBi; as a language model it breaks beyond some length, as its attention spreads like that curve, and it helps
 # to sharpen each head by a temperature of its own ([Wang et al., 2024](https://arxiv.org/abs/2404.12224)).
 #
 # **Next:** [notebook 8](8_models_of_2026.ipynb) looks at what the models of 2026 make of all this.
@@ -436,7 +435,7 @@ plt.show()
 #
 # ## NoPE：让模型自己数
 #
-# 在第 0 节，完全没有编码的模型（图中的黑线）由首 token 的份额 $1/(n + 1)$ 读出了自己的绝对位置 $n$。它也能看*距离*吗？
+# 在第 0 节，完全没有编码的模型（图中“没有偏置”的那条线）由首 token 的份额 $1/(n + 1)$ 读出了自己的绝对位置 $n$。它也能看*距离*吗？
 # 假设第一层已经把 $(n, 1)$ 写进了每个 token。设一个头的查询是 $(-\rho m,\, \rho)$，键是 $(1,\, n)$，两者都是它的线性函数。点积是
 #
 # $$
@@ -445,7 +444,7 @@ plt.show()
 #
 # **仅凭数数，就得到了 ALiBi。**[Kazemnejad 等，2023，第 5 节](https://arxiv.org/abs/2305.19466v2)证明了这两步（定理 1 和 2）。
 # 网络*能*做到，不等于它真的这样做。在一些小型的推理和算术任务上，NoPE 推广到更长输入的能力胜过正弦、RoPE 和 ALiBi；作为语言模型，
-# 超过某个长度它也会失灵：注意力越摊越开，就像图里的黑线；给每个头一个自己的温度，让注意力变尖，
+# 超过某个长度它也会失灵：注意力越摊越开，就像图里的那条线；给每个头一个自己的温度，让注意力变尖，
 # 会有帮助（[Wang 等，2024](https://arxiv.org/abs/2404.12224)）。
 #
 # **下一节：**[第 8 节](8_models_of_2026.ipynb)看 2026 年的模型拿这些做了什么。

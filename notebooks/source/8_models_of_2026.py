@@ -494,10 +494,10 @@ assert 360 * 16 / slow < 1 / 5
 # Gemma 4 has five of them, or four in E2B, with $w = 512$ (E2B, E4B) or $1024$ (26B, 31B) and a base of their own ([its makers'
 # code](https://github.com/google-deepmind/gemma/blob/7691fd4e7f26c9ec5db38110dddb3addfab4d767/gemma/gm/nn/gemma4/_gemma4.py)).
 #
-# **A sink.** Softmax must give away all of its weight, also where a head finds nothing. Trained models put what is left over
-# on the first tokens, and a window that drops these breaks the model ([Xiao et
-# al., 2023](https://arxiv.org/abs/2309.17453)). gpt-oss has a learned logit $z$ for each head, which takes
-# weight and gives no value
+# **A sink.** Softmax must give away all of its weight, also where a head finds nothing. Trained models put the surplus
+# on the first tokens, and a window that drops these breaks the model ([Xiao et al.,
+# 2023](https://arxiv.org/abs/2309.17453)). gpt-oss has a learned logit $z$ for each head, which takes weight and gives
+# no value
 # ([`eager_attention_forward`](https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/gpt_oss/modeling_gpt_oss.py)):
 #
 # $$
@@ -653,7 +653,7 @@ point(axes, "smallest base\nwithout loss", (lengths[5], lowest[5]), (10, -18), B
 point(axes, "Men et al., figure 1: $0.0424\\, L^{1.628}$", (lengths[1], law[1]), (10, -16), GREY)
 for name, length, base, marker, offset in (
     ("Llama 2", 4096, 1e4, "v", (8, -3)),
-    ("Llama 3", 8192, 5e5, "^", (-8, 2)),
+    ("Llama 3", 8192, 5e5, "^", (0, 6)),
     ("Qwen3", 32768, 1e6, "s", (8, -8)),
 ):
     axes.loglog(length, base, marker, color=VERMILION, markersize=7)
@@ -679,12 +679,12 @@ assert (changes > 1).all()
 # %% [markdown] lang="en" short=true
 # ## Read the configurations
 #
-# Below stands what seven models say of their positions, in the words of transformers.
+# Below are the settings of seven models, by their names in transformers.
 
 # %% [markdown] lang="zh" short=true
 # ## 读配置
 #
-# 下面是七个模型对自己位置的说明，用的是 transformers 的说法。
+# 下面是七个模型的设置，名称按 transformers。
 
 # %% [markdown] lang="en"
 # ### Exercise 8.4 · Frequencies from a configuration (3 points)
@@ -902,10 +902,10 @@ assert round(slowest) == 188
 # %% [markdown] lang="en"
 # ## Inside a trained model
 #
-# [SmolLM2-135M](https://arxiv.org/abs/2502.02737) has 30
-# layers of 9 heads, 32 pairs in each, base 100,000, a window of 8,192 tokens. The figures were measured once, with
-# its weights in 4 bits, on Python's manual, by the command in `smollm2.json`. One of its 270
-# heads you compute here: `trained.head()` gives 64 rows of its `W_Q` and `W_K`, and what they are multiplied by in a text of 53 tokens.
+# [SmolLM2-135M](https://arxiv.org/abs/2502.02737) has 30 layers of 9 heads, 32 pairs in each, base 100,000, a window of
+# 8,192 tokens. The figures were measured once, with its weights in 4 bits, on Python's manual, by the command in
+# `smollm2.json`. One of its 270 heads you compute here: `trained.head()` gives 64 rows each of its `W_Q` and `W_K`, and
+# the vectors that they multiply in a text of 53 tokens.
 #
 # Almost three quarters of this head's weight is on *the token before*. **Predict:** which of the 32 pairs does it need for
 # that?
@@ -1071,7 +1071,7 @@ assert (round(float(large["first"].mean()), 2), float(small["first"].max()) < 0.
 # Left, in the mean of all heads: the 12 slow pairs hold 0.69 of the length, queries times keys, and the longest,
 # 5.5 times the mean, turn by a third of a circle. But the longest pair of the head above is one of those it can do without: pairs
 # that hardly turn can carry what words mean. Right: the small model of `make demo`, trained on 64 characters, looks near, the
-# large one at every distance; 0.26 of its weight lies on token 0, the sink of above.
+# large one at every distance; 0.26 of its weight lies on token 0, the sink described above.
 #
 # Now the loss along a text. Left, each remedy with the factor 2. Right, what they cost
 # where no scaling is needed: we pretend that the window is 2,048 tokens, and let the model read 8,192 with the factor 4.
@@ -1093,7 +1093,8 @@ for axes, lines in ((left, curves), (right, added)):
     for name, losses in lines.items():
         colour, dashes, marker = look(name)
         places = 512 * (torch.arange(len(losses)) + 0.5)
-        axes.plot(places, losses, color=colour, linestyle=dashes, marker=marker, markersize=3, label=name)
+        label = "dynamic" if name == "dynamic NTK" else name  # shorter, for a phone
+        axes.plot(places, losses, color=colour, linestyle=dashes, marker=marker, markersize=3, label=label)
 shade_beyond(left, WINDOW, 12_288, "beyond the window")
 left.set(xlabel="position, in tokens", ylabel="loss, nats per token", xlim=(0, 12_288), ylim=(1.4, 4.3))
 right.set(xlabel="position, in tokens", ylabel="loss added, nats per token", xlim=(0, WINDOW), ylim=(-0.02, 0.3))
@@ -1119,14 +1120,14 @@ assert round(WINDOW * 2 ** (20 / 31), -2) == 12_800  # where pair 20, the first 
 # in the last 2,048 tokens. YaRN, without any training, has 2.43 and 2.46; NTK-aware, whose reach is about 12,800, 2.44 and 2.50;
 # PI 3.45 within the window. Dynamic NTK pays nothing there, and has 2.46 at the end.
 #
-# Right: a factor that is not needed costs at every position, with NTK-aware 0.11. Dynamic NTK adds nothing up to the
+# Right: a factor that is not needed costs at every position, with YaRN 0.12, with NTK-aware 0.11. Dynamic NTK adds nothing up to the
 # pretended window, and 0.09 in the last 2,048 tokens. (One model, one text.)
 
 # %% [markdown] lang="zh"
 # 超出窗口，不加改动的模型就迷失了：窗口之内 2.40，最后 2,048 个 token 是 3.32。YaRN 不用训练，是 2.43 和 2.46；
 # NTK-aware 约够到 12,800，是 2.44 和 2.50；PI 在窗口之内已是 3.45。动态 NTK 在那里没有代价，末尾是 2.46。
 #
-# 右图：不需要的倍数，在每个位置上都有代价，NTK-aware 多出 0.11。动态 NTK 在硬说的窗口之内没有代价，
+# 右图：不需要的倍数，在每个位置上都有代价，YaRN 多出 0.12，NTK-aware 多出 0.11。动态 NTK 在硬说的窗口之内没有代价，
 # 最后 2,048 个 token 多出 0.09。（只是一个模型、一段文本。）
 
 # %% [markdown] lang="en" short=true
@@ -1135,7 +1136,7 @@ assert round(WINDOW * 2 ** (20 / 31), -2) == 12_800  # where pair 20, the first 
 # | you want to | do | why |
 # |---|---|---|
 # | train a model | Take a base above the whole band for the longest text you will train on. If it is to read further, leave some features or some layers unrotated; at the trained length it matters little, and reports differ. | the figure “How large a base”; [Men et al.](https://arxiv.org/abs/2405.14591v1); [Yang et al.](https://arxiv.org/abs/2501.18795v2); [Barbero et al.](https://arxiv.org/abs/2410.06205); [Khan et al.](https://arxiv.org/abs/2603.11611v1) |
-# | read two to eight times as far | YaRN, as it is or with some training. PI needs the training. Then ask for something that stands far back: a low loss does not show that it is found. | [notebook 6](6_train_short_test_long.ipynb); [YaRN, table 1](https://arxiv.org/abs/2309.00071v2) |
+# | read two to eight times as far | YaRN, as it is or with some training. PI needs the training. Then ask for something far back in the text: a low loss does not show that it is found. | [notebook 6](6_train_short_test_long.ipynb); [YaRN, table 1](https://arxiv.org/abs/2309.00071v2) |
 # | serve a model beyond its length | Set `rope_parameters` as its makers say, with a factor no larger than your texts need. | [vLLM](https://docs.vllm.ai/en/stable/features/context_extension/) |
 
 

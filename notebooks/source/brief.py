@@ -15,23 +15,19 @@
 
 # %%
 import math
-from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import torch
 from figures import (
-    BLACK,
     BLUE,
     DIVERGING,
     GREY,
     SKY,
-    VERMILION,
     headline,
     ink,
     look,
     name_lines,
     no_frame,
-    point,
     use_style,
 )
 from given import frequencies
@@ -186,50 +182,8 @@ print(f"Pair 0 goes round once in {rounds[0]:.1f} positions, pair 63 in {rounds[
 # and weights trained with the one do not work with the other: [notebook 3](3_three_implementations.ipynb) converts
 # them.)
 #
-# ## What distance does to a score
-#
-# Let the key equal the query, and all pairs be equally long. Then the score is a sum of cosines, all 1 where the two
-# stand together, which agree less farther apart, with many ups and downs. A random key scores 0 on average. (The line
-# below is the mean near a distance, the band goes from the lowest score to the highest.)
-
-# %% [markdown] lang="zh"
-# 这里面没有什么要学的。每一层都旋转自己的查询和键。值不动：转了的话，注意力混出来的东西也转过了，却没有什么把它转回去。
-# （哪两个数凑成一对，各家不同：这里是前后两半，别处是相邻的两个；按一种配对训练的权重，换成另一种就不能
-# 用：[第 3 节](3_three_implementations.ipynb)讲怎样转换。）
-#
-# ## 距离怎样影响得分
-#
-# 设键与查询相同，各对一样长。这时得分是一些余弦之和：两者在同一处时都是 1，隔得远了就不那么一致，一路起起伏伏。随机的键
-# 平均得 0 分。（下图的线是某个距离附近的平均，色带从最低的得分到最高的得分。）
-
-# %%
-distances = torch.arange(1, 100_001, dtype=torch.float64)
-sums = {base: torch.outer(distances, frequencies(128, base)).cos().mean(dim=-1) for base in (1e4, 5e5)}
-first, later = (int(distances[(each < 0).nonzero()[0, 0]]) for each in sums.values())
-edges = torch.unique(torch.logspace(0, 5, 80, dtype=torch.float64).round()).int().tolist()
-
-figure, axes = plt.subplots()
-for (base, each), (colour, dashes) in zip(sums.items(), ((VERMILION, "--"), (BLACK, "-")), strict=True):
-    parts = [each[start - 1 : end - 1] for start, end in pairwise(edges)]  # one for each point of the curve
-    axes.fill_between(edges[:-1], *([f(part) for part in parts] for f in (min, max)), color=colour, alpha=0.15, lw=0)
-    axes.semilogx(
-        edges[:-1], [part.mean() for part in parts], color=colour, linestyle=dashes, label=f"base {base:,.0f}"
-    )
-axes.axhline(0, color=GREY, linewidth=0.8)
-point(axes, "less than a random key", (first, 0), (-12, -12), VERMILION)
-axes.set(xlabel="distance", ylabel="score, of 1", xlim=(1, 1e5), ylim=(-0.3, 1))
-headline(
-    figure,
-    f"Base 10,000: from distance {first:,} on, an equal key may\nscore less than a random one; 500,000: from {later:,}",
-)
-name_lines(axes)
-plt.show()
-assert later > 10 * first
-
-# %% [markdown] lang="en"
-# This larger base moves the point out by more than ten times, one reason why models for long texts have one. (Other
-# keys need not score less when they are far. And positions and angles do not belong in bfloat16: [notebook
-# 4](4_decay_and_precision.ipynb).)
+# (Scores need not fall with distance; a larger base, as models for long texts have, makes slow pairs slower still:
+# [notebook 4](4_decay_and_precision.ipynb).)
 #
 # ## Beyond the trained length
 #
@@ -251,8 +205,12 @@ assert later > 10 * first
 # best-known remedies slow the slow pairs down, for a text $s$ times as long:
 
 # %% [markdown] lang="zh"
-# 这个更大的底数把这一点移到十倍以上的距离；给长文本用的模型取大底数，这是原因之一。（别的键在远处未必得分低。另外，位置
-# 和角度不该用 bfloat16：见[第 4 节](4_decay_and_precision.ipynb)。）
+# 这里面没有什么要学的。每一层都旋转自己的查询和键。值不动：转了的话，注意力混出来的东西也转过了，却没有什么把它转回去。
+# （哪两个数凑成一对，各家不同：这里是前后两半，别处是相邻的两个；按一种配对训练的权重，换成另一种就不能
+# 用：[第 3 节](3_three_implementations.ipynb)讲怎样转换。）
+#
+# （得分未必随距离下降；底数越大，低频对越慢，长文本用的模型取的就是大底数：
+# 见[第 4 节](4_decay_and_precision.ipynb)。）
 #
 # ## 训练长度之外
 #
@@ -303,7 +261,7 @@ for name, slowed in remedies.items():
 axes.axvspan(int((turns >= 1).sum()) - 0.5, 63, color=GREY, alpha=0.12, linewidth=0)
 axes.text(46, 1.04, "no full turn in training", fontsize=8.5, va="bottom")
 axes.set(xlabel="pair, from fast to slow", ylabel="speed left, of 1", xlim=(0, 63), ylim=(0, 1.05))
-headline(figure, "Eight times the length: who is slowed, by how much")
+headline(figure, "Eight times the length: which pairs are slowed, by how much")
 name_lines(axes)
 plt.show()
 
@@ -319,10 +277,10 @@ plt.show()
 #
 # <!-- touch: story -->
 #
-# Two codes do without angles: **ALiBi** ([Press et al.](https://arxiv.org/abs/2108.12409v2)) takes a penalty from each
-# score that grows with the distance, and **NoPE** ([Kazemnejad et al.](https://arxiv.org/abs/2305.19466v2)) has nothing
-# but the mask ([notebook 7](7_alibi_and_nope.ipynb)). In small models ALiBi continues undisturbed past the window, and
-# within it RoPE is best ([notebook 6](6_train_short_test_long.ipynb)).
+# Two codes do without angles: **ALiBi** ([Press et al.](https://arxiv.org/abs/2108.12409v2)) subtracts from each score
+# a penalty that grows with the distance, and **NoPE** ([Kazemnejad et al.](https://arxiv.org/abs/2305.19466v2)) has
+# nothing but the mask ([notebook 7](7_alibi_and_nope.ipynb)). In small models ALiBi continues undisturbed past the
+# window, and within it RoPE is best ([notebook 6](6_train_short_test_long.ipynb)).
 #
 # ## In the models of 2026
 #
@@ -400,7 +358,7 @@ plt.show()
 # | worse and worse far on | a text longer than those of training; or [bfloat16 positions or frequencies](4_decay_and_precision.ipynb) |
 # | token by token differs from all at once | [keys cached after a rotation](5_longer_contexts.ipynb) whose speeds have changed |
 # | short texts have become worse | [a scaling](5_longer_contexts.ipynb) that acts on them, too |
-# | nothing is found in long texts that read well | a low loss does not show that far text is used: [ask for something](6_train_short_test_long.ipynb) |
+# | long texts read well, but nothing in them is found | a low loss does not show that far text is used: [ask for something](6_train_short_test_long.ipynb) |
 #
 # **Next:** [notebook 0](0_why_position.ipynb), from the start. To *derive* RoPE, begin with [notebook
 # 2](2_deriving_rope.ipynb); to *write* it, with [notebook 3](3_three_implementations.ipynb); to *stretch* a model, with

@@ -5,9 +5,9 @@ touch.figures.odometer = (host) => {
   const [bits, left, wide] = [8, 118, 62], last = 2 ** bits - 1;
   const speeds = Array.from({ length: bits }, (_, i) => 2 ** -i); // as in the figure above: wavelengths that double
   const drawing = make("svg:svg", { viewBox: "0 0 640 196", role: "img", "aria-label":
-    say("A position as a bar, as eight bits, and as eight dials", "同一个位置：一根横条、八个比特、八个表盘") });
+    say("A position as a bar, as eight bits, the lowest first, and as eight dials", "同一个位置：一根横条、八个比特（低位在前）、八个表盘") });
   const label = (y, text) => drawing.append(make("svg:text", { x: left - 14, y, class: "small", "text-anchor": "end" }, text));
-  label(29, say("number", "数值")); label(78, say("bits,", "比特，")); label(96, say("lowest first", "低位在前")); label(155, say("sinusoids", "正弦"));
+  label(29, say("number", "数值")); label(87, say("bits", "比特")); label(155, say("sinusoids", "正弦"));
   const bar = make("svg:rect", { x: left, y: 14, height: 20, class: "after" });
   drawing.append(make("svg:rect", { x: left, y: 14, width: bits * wide, height: 20, class: "face" }), bar);
   const cells = Array.from({ length: bits }, (_, i) => {
@@ -32,8 +32,8 @@ touch.figures.odometer = (host) => {
     }).length;
     const jump = Math.sqrt(flips).toFixed(2);
     told.textContent = say(
-      `From ${now} to ${next}: ${flips === 1 ? "1 bit flips" : `${flips} bits flip (thick frames)`}, and the code moves by ${jump}, the root of ${flips}. The sinusoids move by ${step}, as at every step.`,
-      `从 ${now} 到 ${next}：翻转 ${flips} 个比特（粗框），编码移动 ${jump}（${flips} 的平方根）。正弦移动 ${step}，每一步都一样。`);
+      `From ${now} to ${next}: ${flips === 1 ? "1 bit flips, the lowest, on the left" : `${flips} bits flip (thick frames; the lowest is on the left)`}, and the code moves by ${jump}, the root of ${flips}. The sinusoids move by ${step}, as at every step.`,
+      `从 ${now} 到 ${next}：翻转 ${flips} 个比特（粗框；最左边是最低位），编码移动 ${jump}（${flips} 的平方根）。正弦移动 ${step}，每一步都一样。`);
   };
   const at = slider(controls, say("position p", "位置 p"), { name: "position", min: 0, max: last - 1, step: 1, value: 127 }, (value) => `${value}`, () => draw());
   host.append(controls, drawing, told);

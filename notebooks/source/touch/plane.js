@@ -7,7 +7,7 @@ touch.figures.plane = (host) => {
   const drawing = make("svg:svg", { viewBox: "0 0 640 330", class: "open", role: "img", "aria-label":
     say("Four arrows, one for each pair, and a map of the score by rows and columns between query and key", "四个箭头，每个特征对一个；以及得分随行距和列距变化的图") });
   for (const [x2, y2] of [[150 + 1.6 * unit, 160], [150, 160 - 1.6 * unit]]) drawing.append(make("svg:line", { x1: 150, y1: 160, x2, y2, class: "axis" }));
-  drawing.append(make("svg:text", { x: 150 + 1.6 * unit, y: 184, class: "small", "text-anchor": "end" }, say("columns", "列")),
+  drawing.append(make("svg:text", { x: 150 + 1.6 * unit, y: 206, class: "small", "text-anchor": "end" }, say("columns", "列")),
     make("svg:text", { x: 158, y: 166 - 1.5 * unit, class: "small" }, say("rows", "行")));
   const angles = speeds.map(() => 0);
   const cells = Array.from({ length: (2 * reach + 1) ** 2 }, (_, n) => {
