@@ -608,7 +608,7 @@ def test_a_version_names_the_calls_and_laws_that_raise(start: Counting) -> None:
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize(
     "slips",
-    [[CALL], [PASS], [CALL, PASS] * 9, ["+ ↔ -", NEXT, "mean ↔ sum"]],
+    [[CALL], [PASS], [CALL, PASS], ["+ ↔ -", NEXT, "mean ↔ sum"]],
     ids=["calls", "statements", "both", "words"],
 )
 def test_a_question_names_the_slips_of_all_edits_of_its_group_so_that_it_tells_nothing_of_one(
@@ -624,9 +624,9 @@ def test_a_question_names_the_slips_of_all_edits_of_its_group_so_that_it_tells_n
     names, slip_of = ("+ ↔ -", NEXT, "mean ↔ sum"), {edit: edit.slip for study in changed for edit, _ in study.edited}
     for question in asked:
         alike = [other for other in asked if other.blocks == question.blocks and other.kind == question.kind != "find"]
-        edits = [*question.edits, *(edit for other in alike for edit in other.edits)]
-        assert {name for name in names if name in question.prompt} == {slip_of[edit] for edit in edits} & {*names}
-        assert ("`pass`" in question.prompt, "x.float()" in question.prompt) == (PASS in slips, CALL in slips)
+        made_of = {slip_of[edit] for one in (question, *alike) for edit in one.edits}
+        assert {name for name in names if name in question.prompt} == made_of & {*names}
+        assert ("`pass`" in question.prompt, "x.float()" in question.prompt) == (PASS in made_of, CALL in made_of)
 
 
 @process
