@@ -703,4 +703,10 @@ def test_difficulty_of_an_edit_counts_all_lines_of_the_calls_shown_or_of_the_sho
     ],
 )
 def test_a_line_that_copies_or_converts_is_no_question(line: str, is_asked: bool) -> None:
-    assert (COPY.fullmatch(line) is None) is is_asked
+    assert (COPY.fullmatch(f"predict {line}") is None) is is_asked
+
+
+def test_of_a_tensor_that_the_module_keeps_the_shape_may_be_asked() -> None:
+    assert not COPY.fullmatch("shape tables = self.tables")
+    assert COPY.fullmatch("shape tables = self.tables.float()")
+    assert COPY.fullmatch("predict first = self.first")
