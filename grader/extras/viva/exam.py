@@ -92,7 +92,8 @@ class Trace:
 def _described(value: Any) -> tuple[str, str]:
     """Dtype and shape of a tensor or several, and dtype and numbers; empty for most else."""
     if type(value) is tuple and value and all(isinstance(one, torch.Tensor) for one in value):
-        shapes, numbers = (f"({', '.join(one)})" * all(one) for one in zip(*map(_described, value), strict=True))
+        pairs = zip(*map(_described, value), strict=True)
+        shapes, numbers = (re.sub(r"^\((.+)(, \1)+\)$", r"each \1", f"({', '.join(one)})") * all(one) for one in pairs)
         return shapes, numbers
     if not isinstance(value, torch.Tensor):
         return "", repr(value) if type(value) in (bool, int, float, torch.dtype, torch.Size) else ""

@@ -17,14 +17,15 @@ from typing import TypeVar
 from grader.core.rubric import Rubric
 
 from .quiz import OPTIONS, Question, say
-from .source import CALL, Edit
+from .source import CALL, PASS, Edit, Place
 from .study import Call, Study, Version
 
 T = TypeVar("T")
 Texts = Sequence[str]
+Edits = Sequence[Edit]
 Numbers = tuple[int, ...]
-CAST = r"\.(?:to|float|double|half|long|type|type_as|clone|detach|contiguous)\((?:[^()]|\([^()]*\))*\)"
-COPY = re.compile(rf"(?:[\w.]+(?:: [^=]+)? = |return )(?:float\()?(?:[\w.\]]|\[-?)+(?:{CAST})*\)?")  # is no question
+CAST = r"(?:\.(?:to|float|double|half|long|type|type_as|clone|detach|contiguous)\((?:[^()]|\([^()]*\))*\))*"
+COPY = re.compile(rf"(?!shape.*= self\.\w+$)\w+ (?:[\w.]+(?:: [^=]+)? = |return )(float\()?(?:[\w.\]]|\[-?)+{CAST}\)?")
 COMPARED = 3  # calls or laws of a question about an edit
 SETS = [*chain.from_iterable(combinations(range(1, COMPARED + 1), size) for size in range(COMPARED + 1))]
 HELD = {False: ("predict", "shape"), True: ("shape", "growth")}  # kinds about calls without and with a history
@@ -54,8 +55,6 @@ class Maker:
         self._say, self._rng = partial(say, language), random.Random(seed)
         ends = {path: path.rpartition("/")[2] for path, _ in study.lines}
         self._names = {path: end if [*ends.values()].count(end) == 1 else path for path, end in ends.items()}
-        words = ", ".join(sorted({edit.slip for edit, _ in study.edited}))  # of all, so that they tell nothing of one
-        self._slip = self._say("slip_words" if words != CALL else "slip_call", words=words)
 
     def questions(self) -> list[Question]:
         """All of them."""
@@ -63,25 +62,24 @@ class Maker:
         return [*chain(*held, self._what_if(), *starmap(self._find, self._study.edited), self._why())]
 
     def _held(self, kind: str, call: Call) -> Iterator[Question]:
-        """Predict, shape and dtype, growth or seed: what two distant lines hold, among what others hold meanwhile.
-
-        Each value is asked about equally often, and each is in two of the four options, so that none stands out.
-        """
+        """Predict, shape, growth: what two lines hold; each value is as often wrong, beside a neighbour's, as right."""
         told, lines = self._study.own.outcomes[call].told, self._study.lines
         fits = {
             place: value
             for (one, place), value in sorted(told.items())  # a submission may have anything sent
-            if one == kind and value.is_readable and place in lines and not COPY.fullmatch(lines[place])
+            if one == kind and value.is_readable and place in lines and not COPY.fullmatch(f"{kind} {lines[place]}")
         }
-        asked = sorted({fits[place].text(2): place for place in self._shuffled([*fits])}.values())
+        left, asked = {fits[place].text(2): place for place in self._shuffled([*fits])}.values(), list[Place]()
+        for pair in sorted(combinations(left, 2), key=lambda two: (two[0][0] != two[1][0], abs(two[0][1] - two[1][1]))):
+            asked += pair if not {*pair} & {*asked} else ()
         for number, first in enumerate(asked if len(asked) >= OPTIONS else []):
-            second = asked[(number + len(asked) // 2) % len(asked)]
-            left = self._shuffled([place for place in asked if place not in (first, second)])
-            others = [left.pop(min(range(len(left)), key=lambda n: left[n][0] != line[0])) for line in (first, second)]
-            a, b, c, d = (fits[place].text() for place in (first, second, *others))
-            options = [f"{one} | {other}" for one in (a, c) for other in (b, d)]
-            edits = [Edit(place, lines[place]) for place in (first, second)]
-            yield self._ask(kind, edits, [call.code.strip()], options, self._say("by_running"))
+            other = (number + len(asked) // 4 * 2) % len(asked)
+            places = first, asked[other], asked[number ^ 1], asked[other ^ 1]
+            heads = [self._say("line", line=line) for _, line in places[:2]] * 2
+            a, b, c, d = (f"{head}: {fits[place].text()}" for head, place in zip(heads, places, strict=True))
+            options = [f"{one}\n{two}" for one in (a, c) for two in (b, d)]
+            edits = [Edit(place, lines[place]) for place in places[:2]]
+            yield self._ask(kind, edits, [], [call.code.strip()], options, self._say("by_running"))
 
     def _what_if(self) -> Iterator[Question]:
         """Which of three calls have another value with an edit of a line; calls that it rounds otherwise are out."""
@@ -102,36 +100,38 @@ class Maker:
         while found := [one for one in _threes(left, [*map(list, hits)]) if not one[0] or len(left) == len(texts)]:
             _, three, ways, made = min(found, key=lambda one: (one[0], -len(one[2])))
             code = three if kind == "what_if" else ["\n".join(f"{n}. {law}" for n, law in enumerate(three, 1))]
+            slips = sorted({self._study.edited[number][0].slip for number in ways.values()})
             for right, number in ways.items():
                 sets = [right, *self._shuffled([one for one in ways if one != right]), *made][:OPTIONS]
                 options = [", ".join(map(str, numbers)) or self._say("no_call") for numbers in sets]
                 why = "; ".join(f"{n}: {hits[number][three[n - 1]]}" for n in right) or "-"
-                yield self._ask(kind, [self._study.edited[number][0]], code, options, why)
+                yield self._ask(kind, [self._study.edited[number][0]], slips, code, options, why)
             left = [one for one in left if one not in three]
 
     def _find(self, edit: Edit, version: Version) -> Iterator[Question]:
-        """Which edit of a file makes a law fail; the others break nothing that it breaks, so that none is arguable."""
+        """Which edit makes a law fail; the others break nothing that it breaks, and rather another law than none."""
         if version.broken and version.broken != self._study.holding:
-            kept = [one for one in self._shuffled(self._study.edited) if not one[1].broken & version.broken]
-            kept.sort(key=lambda one: not one[1].broken)  # those that break something else are right at other times
-            edits, law = [edit, *(one for one, _ in kept)][:OPTIONS], self._rng.choice(sorted(version.broken))
+            others = sorted(self._shuffled(self._study.edited), key=lambda one: not one[1].broken)
+            edits = [edit, *(one for one, other in others if not other.broken & version.broken)][:OPTIONS]
             if len(edits) == OPTIONS:
-                options, title = [self._say("line", line=one.place[1]) for one in edits], self._titles[law]
-                yield self._ask("find", edits, [], options, self._say("broken", laws=title), title)
+                law, slips = self._titles[self._rng.choice(sorted(version.broken))], sorted({one.slip for one in edits})
+                options = [self._say("line", line=one.place[1]) for one in edits]
+                yield self._ask("find", edits, slips, [], options, self._say("broken", laws=law), law=law)
 
-    def _ask(self, kind: str, edits: Sequence[Edit], code: Texts, options: Texts, why: str, law: str = "") -> Question:
-        """A question about lines, or an edit; the first option is the answer, and then they are put in order."""
+    def _ask(self, kind: str, edits: Edits, slips: Texts, code: Texts, texts: Texts, why: str, **law: str) -> Question:
+        """A question about lines, or an edit, in words for several slips; of its options, the first is the answer."""
         (path, line), (other_path, other_line) = edits[0].place, edits[-1].place
         where = {"path": self._names[path], "line": line, "other_path": self._names[other_path], "other": other_line}
         lines = self._say("lines" if path == other_path else "places", **where)
-        prompt = self._say(f"ask_{kind}", **where, lines=lines, slip=self._slip, law=law)
+        slip = self._say(f"slip_{'_'.join(sorted({CALL, PASS} & {*slips})) or 'words'}", words=", ".join(slips))
+        prompt = self._say(f"ask_{kind}", **where, lines=lines, slip=slip, **law)
         blocks = [f"# {n}\n" * (len(code) > 1) + text for n, text in enumerate(code, 1)]
-        ordered = sorted(options, key=lambda option: re.sub(r"\d+", lambda digits: digits[0].zfill(9), option))
+        ordered = sorted(texts, key=lambda option: re.sub(r"\d+", lambda digits: digits[0].zfill(9), option))
         outcomes, places, new = self._study.own.outcomes, {edit.place for edit in edits}, edits[0].new
         runs = [run.steps for call, run in outcomes.items() if {call.code.strip(), call.whole} & {*code}]
         runs = runs or [min((run.steps for run in outcomes.values() if one in run.steps), key=len) for one in places]
         ran = {one for run in runs for one in run[: 1 + max(n for n, one in enumerate(run) if new or one in places)]}
-        return Question(kind, prompt, blocks, ordered, options[0], why, edits, len(ran | places))
+        return Question(kind, prompt, blocks, ordered, texts[0], why, edits, len(ran | places))
 
     def _shuffled(self, items: Sequence[T]) -> list[T]:
         return self._rng.sample(items, len(items))

@@ -14,9 +14,9 @@ Place = tuple[str, int]  # path and line
 PAIRS = """+ -, * /, // %, < <=, > >=, == !=, and or, & |, True False, mean sum, sqrt square, uniform_ normal_,
 float32 float64"""  # words that may take the place of each other
 PARTNERS = {a: b for pair in PAIRS.split(",") for one in [pair.split()] for a, b in (one, one[::-1])}
-CALL, NEXT = "call", "n → n + 1 (n = 0, 1, …)"  # the last call is left out; the first number is made one larger
+CALL, PASS, NEXT = "call", "pass", "n → n + 1 (n = 0, 1, …)"  # the last call goes, or the line; a number grows by one
 MODULES = {"torch", "nn", "F", "math", "init", "functional", "self", "super()"}  # all else has methods
-NEEDED = r"super\(\)|manual_seed|device"  # without a seed or a move, a CPU shows less than what can be argued
+NEEDED = r"super\(\)|manual_seed|device|long|int64"  # without a seed, a move, a cast of ids, calls show too little
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
@@ -27,7 +27,7 @@ class Edit:
     Attributes:
         old: Its text, without indentation and comment.
         new: Another text; ``pass``, where the line is deleted, so that its block is not empty; empty if it stays.
-        slip: What was done, as questions say it: :data:`CALL`, :data:`NEXT`, or two words, of which the line has one.
+        slip: What was done: :data:`CALL`, :data:`PASS`, :data:`NEXT`, or two words, of which the line has one.
     """
 
     place: Place
@@ -95,4 +95,4 @@ def _shortened(statement: ast.stmt, text: str) -> tuple[str, str]:
         dot, end = max(ends.items())
         return "" if re.search(NEEDED, row[dot:end].decode()) else (row[:dot] + row[end:]).decode(), CALL
     can_go = isinstance(statement, ast.Raise | ast.AugAssign | ast.Expr) and not re.search(NEEDED, text)
-    return "pass" * can_go, CALL
+    return PASS * can_go, PASS

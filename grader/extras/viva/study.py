@@ -21,14 +21,14 @@ from grader.core.results.report import Record
 from grader.core.rubric import Rubric, Task
 from grader.core.sandbox.handle import WorkerFailed, WorkerLike
 
-from .source import CALL, Edit, Place, edits_of, lines_of
+from .source import CALL, PASS, Edit, Place, edits_of, lines_of
 
 Files = Mapping[str, str]
 Start = Callable[[Files], WorkerLike]  # starts a worker
 
 EXAM = Path(__file__).with_name("exam.py").read_text(encoding="utf-8")
 FLOAT = r"-?\d+(?:\.\d+)?e[-+]?\d+|-?\d+\.\d+"
-MOST_TEXT = 100  # characters of a value
+MOST_TEXT = 75  # characters of a value, which is one line of an option
 MOST_FRACTIONS = 2  # different numbers that two digits after the point do not write
 LIMIT_S = 1.0  # of a worker's time for all calls on one version
 MOST_GROUPS, MOST_TRIED = 2, 9  # edits; each costs two workers, or one if it raises something new
@@ -181,5 +181,5 @@ def _alike(lines: Mapping[Place, str], own: Version, rng: random.Random) -> Iter
     edits = [edit for place in sorted(ran & lines.keys()) for edit in edits_of(place, lines[place])]
     groups = dict[tuple[bool, str], list[Edit]]()
     for edit in rng.sample(edits, len(edits)):
-        groups.setdefault((edit.slip == CALL, edit.place[0]), []).append(edit)
+        groups.setdefault((edit.slip in (CALL, PASS), edit.place[0]), []).append(edit)
     return (some[:MOST_TRIED] for some in groups.values())

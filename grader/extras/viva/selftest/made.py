@@ -11,7 +11,7 @@ HOSTILE = "x = a < b & '~{c}=#:\\n'  # <script>"
 
 def question(kind: str = "predict", right: int = 1, text: str = "0.6") -> Question:
     """A question of four options, of which one is hostile text."""
-    texts = ["[[1, 2]]", text, HOSTILE, "line 7"]
+    texts = ["line 7: [[1, 2]]\nline 9: 2", text, HOSTILE, "line 7"]
     edit = Edit(("a.py", 7), HOSTILE, "pass")
     code = [f"def f():\n    {HOSTILE}"]
     return Question(kind, f"What about {HOSTILE}?", code, texts, texts[right], "ran", [edit], 5)

@@ -17,7 +17,7 @@ from grader.extras.viva.selftest.made import HOSTILE, key, question, quiz
 from grader.selftest.reports import report
 
 OWN = quiz()
-WRONG = "[[1, 2]]"
+WRONG = "line 7: [[1, 2]]\nline 9: 2"
 
 
 def table(path: Path, *rows: Sequence[str], delimiter: str = ",") -> Path:
@@ -61,6 +61,15 @@ def saved(path: Path, right: int) -> Path:
 def test_points_are_the_right_answers_whatever_the_platform(form, right: int, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     found = graded(key(OWN, quiz(identifier="bo", name="anon-bbbbbbbb")), read_answers(form(tmp_path / "a.csv", right)))
     assert found == {"ada": Practice(points=right, max_points=6)}
+
+
+@pytest.mark.parametrize("gap", ["\n", "", " ", "</code><br/>\n<code>", "<br />"])
+def test_an_option_of_two_lines_is_found_however_a_platform_joins_them(gap: str, tmp_path: Path) -> None:
+    own = quiz(question(right=0))
+    (code, one), *_ = own.numbered
+    rows = [(f"[{code}]", f"<p><code>{one.answer.replace(chr(10), gap)}</code></p>")]
+    assert "\n" in one.answer
+    assert graded(key(own), read_answers(table(tmp_path / "a.csv", ("question", "answer"), *rows)))["ada"].points == 1
 
 
 def test_a_semicolon_table_with_html_in_its_answers_is_read(tmp_path: Path) -> None:

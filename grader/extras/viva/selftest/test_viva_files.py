@@ -96,6 +96,11 @@ def test_a_student_cannot_read_the_answers_in_the_page(own: Quiz) -> None:
     digests = [re.findall(r"[0-9a-f]{64}", page) for page in pages]
     assert len(digests[0]) == 7
     assert digests[0] != digests[1]
+    shown = [
+        html.unescape("".join(re.findall(r">([^<]*)", text)))
+        for text in re.findall(r"<span>.*?</span>", pages[0], re.S)
+    ]
+    assert shown == [option for one in own.questions for option in one.options], "what the script makes a digest of"
     without = [re.sub(r"[0-9a-f]{64}", "", page) for page in pages]
     assert without[0] == without[1], "another right option changes nothing but the digests"
     assert "+ pass" not in pages[0], "the line is for the examiner"
@@ -123,4 +128,4 @@ def _texts(root: Element, name: str) -> list[str]:
 def _plain(text: str) -> str:
     """What GIFT and HTML give back."""
     read = re.sub(r"\\(.)", lambda found: "\n" if found[1] == "n" else found[1], text)
-    return html.unescape(re.sub(r"</?(?:p|code|pre)>", "", read))
+    return html.unescape(re.sub(r"</?(?:p|code|pre|br)/?>", "", read))

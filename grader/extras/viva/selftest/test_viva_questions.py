@@ -20,7 +20,7 @@ from grader.examples.small.grader.assignment import ASSIGNMENT as SMALL
 from grader.extras.viva.files import written
 from grader.extras.viva.kinds import COPY, Maker
 from grader.extras.viva.quiz import KINDS, Question, drawn
-from grader.extras.viva.source import CALL, NEXT, Edit
+from grader.extras.viva.source import CALL, NEXT, PASS, Edit
 from grader.extras.viva.study import (
     MOST_EDITS,
     MOST_GROUPS,
@@ -144,6 +144,11 @@ def again(start: Counting, study: Study, files: Mapping[str, str]) -> Version:
     return found
 
 
+def halves(option: str) -> list[str]:
+    """What an option says that each of two lines holds."""
+    return [line.partition(": ")[2] for line in option.split("\n")]
+
+
 def texts(version: Version) -> set[str]:
     """What lines hold."""
     return {value.text() for run in version.outcomes.values() for value in run.told.values()}
@@ -164,7 +169,7 @@ def test_the_right_option_is_what_new_workers_say_and_no_other_option_is(
             if question.kind in ("predict", "shape", "growth"):
                 places = [edit.place for edit in question.edits]
                 values = [told[question.kind, place, question.blocks[0]].text(2) for place in places]
-                options = [[Value(text).text(2) for text in option.split(" | ")] for option in question.options]
+                options = [[Value(text).text(2) for text in halves(option)] for option in question.options]
                 assert [number for number, option in enumerate(options) if option == values] == [
                     question.options.index(question.answer)
                 ], question
@@ -229,13 +234,36 @@ def test_no_value_stands_out_or_is_asked_more_often_than_others_of_its_call(refe
         given = texts(study.own)
         asked = [question for question in pool([study]) if question.kind in ("predict", "shape", "growth")]
         for question in asked:
-            columns = [*zip(*(option.split(" | ") for option in question.options), strict=True)]
+            columns = [*zip(*map(halves, question.options), strict=True)]
             assert {text for column in columns for text in column} <= given
             assert [sorted(Counter(column).values()) for column in columns] == [[2, 2], [2, 2]]
-        answers = Counter((question.kind, question.blocks[0], question.answer.split(" | ")[0]) for question in asked)
+        answers = Counter((question.kind, question.blocks[0], halves(question.answer)[0]) for question in asked)
         assert set(answers.values()) <= {1}
+        offered = Counter(
+            (question.kind, question.blocks[0], text)
+            for question in asked
+            for text in {halves(option)[0] for option in question.options}
+        )
+        assert {offered[one] for one in answers} <= {2}, "as often wrong as right"
         checked += len(asked)
     assert checked > 40
+
+
+@process
+def test_an_option_is_short_lines_and_its_other_values_are_held_close_to_the_line(
+    reference: list[Study], styled: tuple[list[Study], int]
+) -> None:
+    """Else its path or its line number would tell who has not read the file which values it cannot hold."""
+    close = Counter[bool]()
+    for study in [*reference, *styled[0]]:
+        for question in (one for one in pool([study]) if one.kind in ("predict", "shape", "growth")):
+            assert max(len(line) for option in question.options for line in option.split("\n")) <= 85
+            runs = [run for call, run in study.own.outcomes.items() if call.code.strip() == question.blocks[0]]
+            for edit, texts in zip(question.edits, zip(*map(halves, question.options), strict=True), strict=True):
+                held = [(place, value.text()) for run in runs for (_, place), value in run.told.items()]
+                files = [{place[0] for place, text in held if text == one} for one in {*texts}]
+                close[all(edit.place[0] in one for one in files)] += 1
+    assert close[True] > 9 * close[False]
 
 
 @process
@@ -468,6 +496,7 @@ class A:
             rows
         )
         pair = total, torch.ones(n)
+        same = torch.ones(n), torch.ones(n)
         size = total, n
         return torch.ones(n)
 """
@@ -490,7 +519,8 @@ def test_lines_tell_their_value_their_shape_and_what_they_hold_in_turn(start: Co
     assert told == {
         ("growth", 2): "3; 4",
         ("growth", 7): "(int64 [2], float32 [2]); (int64 [3], float32 [3])",
-        ("growth", 9): "float32 [2]; float32 [3]",
+        ("growth", 8): "each float32 [2]; each float32 [3]",
+        ("growth", 10): "float32 [2]; float32 [3]",
     }
 
 
@@ -576,8 +606,12 @@ def test_a_version_names_the_calls_and_laws_that_raise(start: Counting) -> None:
 
 @process
 @pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("slips", [[CALL], ["+ ↔ -", NEXT, "mean ↔ sum"]], ids=["calls", "words"])
-def test_a_question_names_the_slips_of_all_edits_of_its_task_so_that_it_tells_nothing_of_one(
+@pytest.mark.parametrize(
+    "slips",
+    [[CALL], [PASS], [CALL, PASS], ["+ ↔ -", NEXT, "mean ↔ sum"]],
+    ids=["calls", "statements", "both", "words"],
+)
+def test_a_question_names_the_slips_of_all_edits_of_its_group_so_that_it_tells_nothing_of_one(
     reference: list[Study], slips: list[str], language: str
 ) -> None:
     made = [
@@ -587,9 +621,12 @@ def test_a_question_names_the_slips_of_all_edits_of_its_task_so_that_it_tells_no
     changed = [replace(one, edited=edited) for one, edited in zip(reference, made, strict=True) if len(edited) > 2]
     asked = [one for one in pool(changed, language=language) if one.kind in ("what_if", "find", "why")]
     assert {one.kind for one in asked} == {"what_if", "find", "why"}
-    for prompt in (one.prompt for one in asked):
-        assert [slip for slip in ("+ ↔ -", NEXT, "mean ↔ sum") if slip in prompt] == (slips if slips != [CALL] else [])
-        assert ("`pass`" in prompt) is (slips == [CALL]), "a line that calls no method is replaced"
+    names, slip_of = ("+ ↔ -", NEXT, "mean ↔ sum"), {edit: edit.slip for study in changed for edit, _ in study.edited}
+    for question in asked:
+        alike = [other for other in asked if other.blocks == question.blocks and other.kind == question.kind != "find"]
+        made_of = {slip_of[edit] for one in (question, *alike) for edit in one.edits}
+        assert {name for name in names if name in question.prompt} == made_of & {*names}
+        assert ("`pass`" in question.prompt, "x.float()" in question.prompt) == (PASS in made_of, CALL in made_of)
 
 
 @process
@@ -666,4 +703,10 @@ def test_difficulty_of_an_edit_counts_all_lines_of_the_calls_shown_or_of_the_sho
     ],
 )
 def test_a_line_that_copies_or_converts_is_no_question(line: str, is_asked: bool) -> None:
-    assert (COPY.fullmatch(line) is None) is is_asked
+    assert (COPY.fullmatch(f"predict {line}") is None) is is_asked
+
+
+def test_of_a_tensor_that_the_module_keeps_the_shape_may_be_asked() -> None:
+    assert not COPY.fullmatch("shape tables = self.tables")
+    assert COPY.fullmatch("shape tables = self.tables.float()")
+    assert COPY.fullmatch("predict first = self.first")
