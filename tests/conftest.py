@@ -13,7 +13,7 @@ from .harness.compare import MismatchError
 from .harness.feedback import PACKAGE_ERRORS, property_of
 from .harness.hints import question_for
 from .harness.raised import debug_last_call, forget_calls, watch_calls
-from .harness.rubric import MINE, SOURCE, TESTS
+from .harness.rubric import MINE, SOURCE
 from .harness.shared.source_rules import asks_for_cuda
 from .harness.terminal import language_of, say
 
@@ -144,8 +144,6 @@ def second_device() -> str | None:
     """
     if ONLY_CPU or _GPU:
         return None if ONLY_CPU else "cuda"
-    if not (TESTS / "harness" / "shared" / "second_device").is_dir():
-        return None  # a copy of the tests alone
     try:
         _simulation().install()
     except _simulation().Unavailable:
