@@ -143,8 +143,8 @@ def end_with(main: Callable[[], int]) -> NoReturn:
     Without a traceback: 1 if nobody reads the output any more, as after ``| head``, and 130 after Ctrl-C. At once:
     Python would first take all of torch apart, which takes as long as the tests.
     """
-    nowhere = open(os.devnull, "w")  # noqa: SIM115 - in place of a stream that is closed, as by `>&-`
-    sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - closed, as by `>&-`
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115 - the same
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="replace")
     try:
