@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 TORCH  ?= auto
 PY     := $(VENV)/bin/python
+unexport PYTHONSAFEPATH # `python -m tests` is found in this folder
 
 torch_index_cpu  := --index-url https://download.pytorch.org/whl/cpu
 torch_index_cuda := --index-url https://download.pytorch.org/whl/cu130

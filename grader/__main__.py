@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import os
+import sys
+
 from grader.core.cli.program import program
 from grader.core.cli.terminal import choose
 
@@ -21,9 +25,16 @@ app = program(FEATURES)
 
 
 def main() -> None:
-    """Run the command that the arguments name."""
+    """Run the command that the arguments name, with three open streams, whatever their encoding."""
     from grader.assignment import ASSIGNMENT
 
+    # The number of a closed one, as by `>&-`, would be taken by a pipe to a judge, which loses it to its own streams.
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(number, True)
+    os.close(number)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     choose(ASSIGNMENT)
     app(prog_name="grader")
 

@@ -6,7 +6,10 @@ an exercise for practice points: write tests in ``test_mine.py`` that tell wrong
 """
 
 import gc
+import importlib
+import sys
 import warnings
+from pathlib import Path
 
 # Without NumPy, torch warns once when it is imported. pytest may turn warnings into errors, so let this one pass here.
 # What this builds stays; looking for garbage in it takes a sixth of a second.
@@ -14,3 +17,6 @@ gc.disable()
 with warnings.catch_warnings(action="ignore"):
     import torch  # noqa: F401  (imported for what its first import does)
 gc.enable()
+
+if Path(__file__).with_name("harness").joinpath("shared").is_file():  # git writes a link as text where it makes none
+    sys.modules["tests.harness.shared"] = importlib.import_module("grader.shared")

@@ -15,6 +15,7 @@ from grader.__main__ import app
 from grader.core.assignment import Assignment
 from grader.core.rubric import Rubric, RubricError, load_rubric
 from grader.examples.small.grader.assignment import ASSIGNMENT
+from tests.harness.terminal import end_with
 
 RUBRIC_PATH = ASSIGNMENT.folder / "rubric.toml"
 
@@ -119,7 +120,9 @@ def test_students_commands_refuse_a_broken_rubric_in_one_line(
 ) -> None:
     monkeypatch.setattr(import_module("tests.harness.rubric").load.__wrapped__, "__defaults__", ((broken,),))
     import_module("tests.harness.rubric").load.cache_clear()
-    assert import_module(f"tests.{command}").main() == 2
+    monkeypatch.setattr("os._exit", sys.exit)
+    with pytest.raises(SystemExit, match="2"):
+        end_with(import_module(f"tests.{command}").main)
     import_module("tests.harness.rubric").load.cache_clear()
     printed = capsys.readouterr()
     assert printed.out == ""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from .terminal import Words
+from .terminal import Refused, Words
 
 TESTS = Path(__file__).resolve().parents[1]
 ROOT = TESTS.parent
@@ -17,7 +17,7 @@ PLACES = (STUDENTS_COPY, ROOT / "grader" / "assignment" / "rubric.toml")
 FULL_POINTS = 100
 
 
-class RubricError(Exception):
+class RubricError(Refused):
     """The rubric is missing or contradicts itself; the text says where and why, on one line."""
 
 

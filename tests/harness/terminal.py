@@ -133,17 +133,28 @@ def interpreter() -> str:
     return str(path.relative_to(here)) if path.is_relative_to(here) else "python"
 
 
+class Refused(Exception):
+    """Ends a command with this line and status 2."""
+
+
 def end_with(main: Callable[[], int]) -> NoReturn:
     """End with the exit status of ``main``, whose output is UTF-8, also in older Windows consoles.
 
     Without a traceback: 1 if nobody reads the output any more, as after ``| head``, and 130 after Ctrl-C. At once:
     Python would first take all of torch apart, which takes as long as the tests.
     """
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - closed, as by `>&-`
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115 - the same
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="replace")
     try:
         try:
+            if sys.flags.optimize:
+                raise Refused(say(language_of(), "without_assert"))
             status = main()
+        except Refused as error:
+            print(error, file=sys.stderr)
+            status = 2
         except KeyboardInterrupt:
             status = 130
         sys.stdout.flush()

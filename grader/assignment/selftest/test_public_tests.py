@@ -211,3 +211,34 @@ def test_the_command_to_copy_names_the_environment_of_this_folder(monkeypatch: p
     assert page.interpreter() == ".venv/bin/python"
     monkeypatch.setattr(sys, "executable", "/usr/bin/python3")
     assert page.interpreter() == "python"
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("module", ["tests", "tests.practice"])
+def test_python_without_assert_is_refused_and_judges_nothing(untouched: Path, module: str) -> None:
+    command = [sys.executable, "-OO", "-m", module]
+    result = subprocess.run(command, cwd=untouched, capture_output=True, text=True, timeout=120)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "PYTHONOPTIMIZE" in result.stderr
+
+
+@pytest.mark.process
+def test_the_page_needs_no_open_output(untouched: Path) -> None:
+    command = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-m", "tests"]
+    result = subprocess.run(command, cwd=untouched, stderr=subprocess.PIPE, text=True, timeout=120)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+@pytest.mark.process
+def test_a_clone_without_symbolic_links_works(tmp_path: Path) -> None:
+    kept = ("src", "tests", "grader/shared", "grader/__init__.py", "grader/assignment/rubric.toml")
+    for name in kept:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        copy = shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copy
+        copy(REPOSITORY / name, tmp_path / name)
+    shared = tmp_path / "tests/harness/shared"
+    shutil.rmtree(shared)
+    shared.write_text("../../grader/shared")  # as git writes a link on a system that has none
+    result = submissions.run(tmp_path, "tests")
+    assert result.returncode == 0, result.stderr
+    assert "0 / 100" in result.stdout
