@@ -40,7 +40,6 @@ from .lockdown import LINUX, Lockdown
 from .trial import closed_to_workers, layers_that_hold
 
 HAS_DOCSTRING = 0x4000000  # a flag of code since Python 3.13; before, the first constant is the docstring or None
-ISOLATING = ("landlockpy", "pyseccomp")  # may be installed for one user, where workers must not look
 USEFUL_MODULES = (  # so that no worker spends time on them
     *("abc", "bisect", "cmath", "collections", "contextlib", "copy", "dataclasses", "decimal", "enum", "fractions"),
     *("functools", "heapq", "inspect", "itertools", "json", "logging", "math", "numbers", "operator", "pathlib"),
@@ -59,9 +58,6 @@ def main(control_fd: int) -> None:
     limits, hidden, gpus = Limits(**wanted["limits"]), bool(wanted["files_are_hidden"]), bool(wanted["gpus"])
     if wanted["debugger"]:
         importlib.import_module(f"{__package__}.debugging")  # a worker cannot import what is ours
-    for name in ISOLATING:  # what is missing, a trial will find
-        with contextlib.suppress(Exception):
-            importlib.import_module(name)
     _forget_the_repository()
     worker.prepare()
     problems = layers_that_hold(wanted["layers"], limits, hidden)
