@@ -74,6 +74,10 @@ def _of_each_pair(student: Student) -> str | None:
     right = cosines + sines * torch.tensor([-1.0, 1.0]).repeat_interleave(4)
     if _same(given.where(~still, 0), right.where(~still, 0), 1.0):
         return "rotary_part_stands_still" if bool(still.any()) else None
+    blocks = given.reshape(2, 4, 2, 4).diagonal(dim1=1, dim2=3)  # [from half, to half, pair]
+    turns = torch.stack((cos[0, :4], sin[0, :4], -sin[0, :4], cos[0, :4])).reshape(2, 2, 4)
+    if bool(((blocks.unsqueeze(-1) - turns.unsqueeze(-2)).abs() <= 2.0**-8).all(0).all(0).any(-1).all()):
+        return "rotary_other_angles"
     one_sign = any(_same(given, cosines + sign * sines, 1.0) for sign in (1, -1))
     return "rotary_one_sign" if one_sign else "rotary_other_turn"
 
@@ -114,7 +118,7 @@ def far(student: Student) -> str | None:
     """The mistake in near angles; where these are right, whether far ones are rounded to 16 bits."""
     ropes = Ropes(student, "cpu")
     if not all(_exact(ropes, 64, 63, other) for other in (BASE, 16)):
-        return base(student)
+        return base(student) or "rope_near_positions"
     failing = [dtype for dtype in DTYPES if not _exact(ropes, 4200, FAR, dtype=dtype)]
     return "rope_far_positions" if failing and all(_rounded(ropes, dtype) for dtype in failing) else None
 

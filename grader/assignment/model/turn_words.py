@@ -52,11 +52,15 @@ def told_pairing(ends: Tensor) -> list[Message]:
 
 
 def told_still(still: Tensor) -> list[Message]:
-    """What a turn by nothing makes of the first feature, if anything, for messages."""
-    if bool(((still - torch.eye(len(still))).abs() <= SAME).all()):
-        return []
+    """What a turn by nothing makes of the first feature that it changes, if any, for messages."""
+    moved = ((still - torch.eye(len(still))).abs() > SAME).any(-1).nonzero().flatten().tolist()[:1]
     return [
-        say("rotated by zero, {before} becomes {seen}", before=_shown(torch.eye(len(still))[0]), seen=_shown(still[0]))
+        say(
+            "rotated by zero, {before} becomes {seen}",
+            before=_shown(torch.eye(len(still))[one]),
+            seen=_shown(still[one]),
+        )
+        for one in moved
     ]
 
 
