@@ -69,7 +69,7 @@ table_dtypes = pytest.mark.parametrize("table_dtype", DTYPES, ids=lambda dtype: 
 SAME_LIMIT = SAME * 2.0**23  # in ulp of float32
 FLOAT32 = say("{dtype} output", dtype="float32")
 EXACT_64 = say("{dtype} output for head_dim={head_dim}", dtype="float32", head_dim=64)
-HELD = "it is right where {what} hold only numbers that 16 bits hold"
+HELD = "it is right for {what} made of numbers that 16 bits hold"
 NEARLY = 0.05  # coarser than any rounding of numbers around 1
 
 

@@ -28,6 +28,8 @@ GROWN = "return apply_rotary_pos_emb(input, cos[:seq_len], sin[:seq_len])"
 LAST_ROWS = "return apply_rotary_pos_emb(input, cos[-seq_len:], sin[-seq_len:])"
 SIZES, OTHER_SIZES = "if vocab_size % world_size != 0:", "if emb_size % world_size != 0:"
 TABLES = "    cos, sin = (table.to(input.device)"
+FOREIGN = "foreign = (rows < 0) | (rows >= self.shard.shape[0])"
+FOREIGN_BY_SIZE = "foreign = rows.abs() >= self.shard.shape[0]\n        rows = rows.clamp(min=0)"
 GAMMA = "self.gamma.to(input.device)"
 
 
@@ -59,9 +61,9 @@ def told(path: str, old: str, new: str, failed: str) -> PropertyReport:
         (TURN, HALVES, f"    if input.shape[1] == 1:\n        return input.clone()\n{HALVES}", "rotary_broadcast",
          ["it is the input, unchanged", "Cases with shape=1x1x2x8 fail; those with shape=2x3x4x8,"]),
         (TURN, TABLES, TABLES.replace(".to", ".half().to"), "rotary_dtype",
-         ["it is right where cos and sin hold only numbers that 16 bits hold"]),
+         ["it is right for cos and sin made of numbers that 16 bits hold"]),
         (TURN, HALVES, HALVES.replace("input.", "input.half()."), "rotary_dtype",
-         ["it is right where the input hold only numbers that 16 bits hold"]),
+         ["it is right for the input made of numbers that 16 bits hold"]),
         (NORM, f"* {GAMMA}", f"* {GAMMA}.flip(-1)", "norm_gamma",
          ["features 0 to 5 are scaled by the gammas of features [5, 4, 3, 2, 1, 0]"]),
         (VOCAB, LOOKUP, f"{LOOKUP}.squeeze(0)", "vocab_lookup", ["the shape is [6, 6], not [1, 6, 6]"]),
@@ -69,7 +71,7 @@ def told(path: str, old: str, new: str, failed: str) -> PropertyReport:
          ["these are the right rows, but column by column"]),
         (VOCAB, LOOKUP, f"x = {LOOKUP[7:]}\n        x.register_hook(lambda g: g / len(g)) if x.requires_grad else 0\n"
          "        return x", "vocab_backward", ["where input_ids has one row in place of two, it is right"]),
-        (VOCAB, "foreign = (rows < 0) | (rows >= self.shard.shape[0])", "foreign = rows.abs() >= self.shard.shape[0]\n        rows = rows.clamp(min=0)", "shard_zeros_elsewhere",
+        (VOCAB, FOREIGN, FOREIGN_BY_SIZE, "shard_zeros_elsewhere",
          ["with 3 ranks: rank 0: 0–7 | rank 1: 1–15 | rank 2: 9–23"]),
         (VOCAB, SIZES, OTHER_SIZES, "shard_registration_and_arguments",
          ["The constructor was called with vocab_size=24, emb_size=5, rank=1, world_size=3."]),
