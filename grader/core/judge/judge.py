@@ -245,8 +245,8 @@ def _set_apart(cases: Sequence[CaseResult]) -> list[Message]:
     """What the ids of failing cases say and those of passing ones do not, such as a mode, a dtype or ``s=25``.
 
     A dtype is a condition in whichever test of the property it is, any other word among the cases of its own test. If
-    a word tells the cases apart, dtypes are left out: they may go with it by chance. Where the first failing case,
-    which a student reads, has 16 bits, and float32 fails elsewhere, that is told: the dtype is no condition.
+    a word tells the cases apart, dtypes are left out: they may go with it by chance. That float32 fails as well is told
+    where the first failing case, which a student reads, has 16 bits.
     """
     axes: dict[tuple[str, str], dict[str, set[bool]]] = {}
     for case in cases:
@@ -261,9 +261,8 @@ def _set_apart(cases: Sequence[CaseResult]) -> list[Message]:
         if failing and working and all(len(seen) == 1 for seen in values.values()):
             told[bool(of_test)][say(APART, failing=failing, working=working)] = None
     first = next((case.id.split("-") for case in cases if case.outcome not in NOTHING_LOST), [])
-    if {"float16", "bfloat16"} & {*first} and False in axes.get(("", ""), {}).get("float32", ()):
-        told[True][ALSO] = told[False][ALSO] = None
-    return list(told[True] or told[False])
+    narrow = bool({"float16", "bfloat16"} & {*first})
+    return [*(told[True] or told[False]), *[ALSO] * (narrow and False in axes.get(("", ""), {}).get("float32", ()))]
 
 
 def _case_report(case: CaseResult) -> CaseReport:
