@@ -167,7 +167,6 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_unscaled_angles": (told(case="the_ratio_stretches", lacks=(checks.ALONE,)),),
     "rotary_tables_changed": (told(checks.AFTER, "{what} has a different shape after the call", what=("cos", "sin")),),
     "norm_group_of_one": (told(checks.UNCHANGED, case="dimensions_of_size_one"),),
-    "rope_within_tables": (told(CALL, s=range(1, MS), within=OF_NO_RATIO),),
     "rotary_heads_differ": (told("{dtype} output", case="every_batch_row", lacks=(RIGHT_TOGETHER,)),),
 }
 

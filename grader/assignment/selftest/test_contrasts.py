@@ -25,7 +25,6 @@ HALVES = "    first, second = input.chunk(2, dim=-1)\n"
 LOOKUP = "return nn.functional.embedding(input_ids, self.table.to(input_ids.device))"
 EVEN = "2 * -(-seq_len // (2 * self.max_seq_len))"
 GROWN = "return apply_rotary_pos_emb(input, cos[:seq_len], sin[:seq_len])"
-LAST_ROWS = "return apply_rotary_pos_emb(input, cos[-seq_len:], sin[-seq_len:])"
 SIZES, OTHER_SIZES = "if vocab_size % world_size != 0:", "if emb_size % world_size != 0:"
 TABLES = "    cos, sin = (table.to(input.device)"
 FOREIGN = "foreign = (rows < 0) | (rows >= self.shard.shape[0])"
@@ -96,8 +95,6 @@ def test_a_failure_is_told_beside_what_passes(path: str, old: str, new: str, fai
 @pytest.mark.parametrize(
     ("path", "old", "new", "failed", "named"),
     [
-        (ROPE, GROWN, LAST_ROWS, "rope_exact_angles", "rope_near_positions"),
-        (ROPE, GROWN, LAST_ROWS, "rope_boundary", "rope_within_tables"),
         (TURN, HALVES, f"{HALVES}    cos, sin = (t[..., ::2].repeat(1, 1, 2) for t in (cos, sin))\n",
          "rotary_pairing_and_sign", "rotary_other_angles"),
         (NORM, "        return (normalised", "        if self.group_size == 1:\n            normalised = groups\n"
