@@ -250,18 +250,18 @@ def test_float32_outputs_are_exact(student: Student, seed: int, device: str) -> 
     read = rotation(student)
     read.require_turning()
     x, cos, sin = turns(seed, "exact", 64, torch.float32, torch.float32, read.shape)
-    if read.convention is None:
+    if (convention := read.convention) is None:
         return
 
-    def check(*given: Tensor) -> None:
-        expected, limit = read.convention.rotate(*given), EXACT * 2.0**23
-        check_close(turned(student, *given, device), expected, turning_scale(given[0]), torch.float32, limit, EXACT_64)
+    def check(x: Tensor, cos: Tensor, sin: Tensor) -> None:
+        expected, limit = convention.rotate(x, cos, sin), EXACT * 2.0**23
+        check_close(turned(student, x, cos, sin, device), expected, turning_scale(x), torch.float32, limit, EXACT_64)
 
     try:
         check(x, cos, sin)
     except WrongAnswer as fault:
         short = [tensor.bfloat16().float() for tensor in (x, cos, sin)]  # numbers that lose nothing in 16 bits
-        places = ((say("the input"), (short[0], cos, sin)), (say("cos and sin"), (x, *short[1:])))
+        places = ((say("the input"), (short[0], cos, sin)), (say("cos and sin"), (x, short[1], short[2])))
         fine = [say(HELD, what=what) for what, given in places if succeeds(partial(check, *given))]
         raise fault.with_more(*fine) from None
 

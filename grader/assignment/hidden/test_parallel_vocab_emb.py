@@ -459,7 +459,8 @@ def test_the_error_names_the_sizes(student: Student, vocab: int, world: int) -> 
 
 def second_of(student: Student) -> Callable[..., StudentModule]:
     """Builds the shard of rank 1 from a ``vocab_size`` and a ``world_size``."""
-    return partial(student.ParallelVocabEmbedding, emb_size=4, rank=1)
+    build: Callable[..., StudentModule] = student.ParallelVocabEmbedding
+    return partial(build, emb_size=4, rank=1)
 
 
 @pytest.mark.rubric("shard_mixed_devices")
