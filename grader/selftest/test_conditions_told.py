@@ -25,6 +25,8 @@ def told(**outcomes: str) -> list[str]:
         ("t-cpu-float32 t-simulated-float16", "t-cpu-float16", ["Cases with float16 fail; those with float32 pass."]),
         ("t-cached u-grown", "t-grown", ["Cases with grown fail; those with cached pass."]),
         ("t-cached-1 t-grown-1", "t-cached-2 t-grown-2", []),
+        ("t-s=7 t-s=12", "t-s=25", ["Cases with s=25 fail; those with s=7, s=12 pass."]),
+        ("t-float32", "t-float16-again u-float32-again", ["Cases with float32 fail as well."]),
         ("", "t-cached t-grown", []),
     ],
 )

@@ -8,6 +8,7 @@ than none, so a misconception is named only if it alone fits, and the right comp
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Final
 
 from grader.testing import Student, StudentFault, is_elsewhere
@@ -47,16 +48,9 @@ def diagnose(student: Student, property_id: str, failing: Failing | None = None)
     """
     failing = failing or {}
     failing = {case: told for case, told in failing.items() if not is_elsewhere(case)} or failing
-    found = _probed(student, property_id)
+    found = None
+    if probe := PROBES.get(property_id):
+        student.start_afresh()
+        with suppress(StudentFault):
+            found = probe(student)
     return found if found and explains(found, failing) else shown(property_id, failing)
-
-
-def _probed(student: Student, property_id: str) -> str | None:
-    probe = PROBES.get(property_id)
-    if probe is None:
-        return None
-    student.start_afresh()
-    try:
-        return probe(student)
-    except StudentFault:
-        return None

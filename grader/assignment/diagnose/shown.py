@@ -15,6 +15,7 @@ from grader.assignment.hidden import checks
 from grader.assignment.hidden.rope_tables import CALL, CALL_AFTER, MS, OF_NO_RATIO, OF_RATIO, SPEEDS
 from grader.assignment.model import draw_words as draws
 from grader.assignment.model.histories import OTHER_BUILT, OTHERWISE, RAISES
+from grader.assignment.model.rotation import NOTHING
 from grader.assignment.model.row_words import FOREIGN_TOO, MULTIPLE, ONE_NUMBER, RECEIVES, ROWS_TIMES, ROWS_TIMES_SOME
 from grader.assignment.model.turn_words import NOT_BACK, RIGHT_TOGETHER
 from grader.testing import ALIKE, OTHER_DTYPE, OTHER_SHAPE, SAME_MULTIPLE, ZEROS, Message
@@ -80,15 +81,8 @@ def _keys(templates: tuple[str, ...]) -> tuple[str, ...]:
 IN_EVALUATION = "the output in evaluation mode, compared with training mode"
 REGISTERED = "{n} parameters are registered, not {wanted}"
 STRETCHED = ("they run from {low} to {high}", "they have mean {mean} and standard deviation {std}")
-ROWS = "{what}: {n} of {all} rows receive a wrong gradient"
-IDS = "{what}: {n} of {all} ids give a wrong row"
 GIVES = "id {id} gives {seen}"
 OTHERS_IDS = "ids of other ranks on rank {rank} of {world}"
-NOTHING_SEEN = (
-    "the tables are the same for all ratios, so this property cannot be checked",
-    "the output does not depend on the angle: nothing rotates, so this property cannot be checked",
-    "all positions are rotated alike, so this property cannot be checked",
-)
 
 DTYPE_DIFFERS = told(OTHER_DTYPE)
 SHAPE_DIFFERS = told(OTHER_SHAPE)
@@ -115,7 +109,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "shard_16_bit_ids": (Clue("ids_beyond_16_bits"),),
     "norm_eps_scaled": (told(checks.SHARE),),
     "lookup_rows_scaled": (ROWS_SCALED, Clue("ids_beyond_16_bits")),
-    "shard_neighbour_answered": (told(IDS, n=1, within=OTHERS_IDS),),
+    "shard_neighbour_answered": (told("{what}: {n} of {all} ids give a wrong row", n=1, within=OTHERS_IDS),),
     "shard_filled_otherwise": (told(GIVES, seen=(str(ONE_NUMBER), "numbers that are not finite"), within=OTHERS_IDS),),
     "rope_table_dtype": (told(case="tables_have_the_dtype", lacks=(checks.ALONE,)),),
     "input_changed": (told(checks.AFTER, what="the input"),),
@@ -133,7 +127,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "bad_sizes_accepted": (told("{sizes} is accepted; it must raise an error"),),
     "bad_sizes_unnamed": (told("the error raised for {sizes} does not name {size}"),),
     "bad_sizes_other_error": (told("{sizes} raises {kind}; expected a ValueError or an AssertionError"),),
-    "few_digits": (Clue(lacks=NOTHING_SEEN),),
+    "few_digits": (told(lacks=(NOTHING,)),),
     "shard_seed_without_rank": (told(draws.ONE_SEED),),
     "init_other_scale": (Clue(says=STRETCHED, lacks=(draws.OF_SEED, draws.NEXT_SEED, draws.AFTER_DRAWS, draws.LATER)),),
     "init_other_distribution": (told(draws.OTHER_KIND),),
@@ -152,7 +146,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_module_gradient": (Clue("gradients_flow_through_the_module"),),
     "rotary_gradient_not_turned_back": (told(NOT_BACK),),
     "gradient_cut": (told("no gradient reaches {where}"), told(RECEIVES, seen="nothing", only=True, least=2)),
-    "one_row_without_gradient": (told(ROWS, n=1, within="nothing"),),
+    "one_row_without_gradient": (told("{what}: {n} of {all} rows receive a wrong gradient", n=1, within="nothing"),),
     "shard_foreign_gradients": (told(RECEIVES, seen=str(FOREIGN_TOO)),),
     "gradient_not_summed": (
         told(RECEIVES, seen=("the mean of the gradients of its uses", "the gradient of only one of its uses")),
@@ -172,6 +166,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_base_ignored": (told(base=16, ratio=(1, 2, 4), within=SPEEDS, lacks=(checks.ALONE,)),),
     "rope_unscaled_angles": (told(case="the_ratio_stretches", lacks=(checks.ALONE,)),),
     "rotary_tables_changed": (told(checks.AFTER, "{what} has a different shape after the call", what=("cos", "sin")),),
+    "norm_group_of_one": (told(checks.UNCHANGED, case="dimensions_of_size_one"),),
     "rotary_heads_differ": (told("{dtype} output", case="every_batch_row", lacks=(RIGHT_TOGETHER,)),),
 }
 

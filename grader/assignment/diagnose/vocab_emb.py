@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -20,12 +19,6 @@ FIRST, LAST = RANK * ROWS, (RANK + 1) * ROWS - 1
 INSIDE = range(FIRST + 1, LAST)
 BELOW, ABOVE = range(1, FIRST - 1), range(LAST + 2, VOCAB - 1)
 ZERO, OTHER = -1, -2
-
-# For each misconception, the rows of the shard that an id of another rank gives.
-FOREIGN: Final[Mapping[str, Callable[[int], set[int]]]] = {
-    "shard_clamped_ids": lambda _: {0, ROWS - 1},
-    "shard_wrapped_ids": lambda identifier: {identifier % ROWS},
-}
 
 
 def _shard() -> Tensor:
@@ -76,6 +69,6 @@ def foreign_rows(student: Student) -> str | None:
     wrong = [(identifier, row) for identifier, row in given if row != ZERO]
     if not wrong or not _right_inside(module):
         return None
-    return only(
-        mistake for mistake, rows in FOREIGN.items() if all(row in rows(identifier) for identifier, row in wrong)
-    )
+    clamped = all(row in (0, ROWS - 1) for _, row in wrong)
+    wrapped = all(row == identifier % ROWS for identifier, row in wrong)
+    return only(["shard_clamped_ids"] * clamped + ["shard_wrapped_ids"] * wrapped)

@@ -46,6 +46,7 @@ REDRAWN = "after module.to({dtype}) and reset_parameters(), which has to draw in
 RESET = say("{what} after reset_parameters()")
 ALONE = say("alone, in a new process, these are right: other modules or earlier calls change them")
 UNSEEDED = say("two new modules with this seed hold different numbers")
+UNCHANGED = say("it is the input, unchanged")
 ONE_MODE = say("\nThis fails in {mode} mode only; in {other} mode it passes.")
 T = TypeVar("T")
 MAX_ELEMENTS = 1 << 16  # far more than any case needs; limits the expected numbers, which are drawn in this process
@@ -255,7 +256,7 @@ def check_sizes_named(constructor: Callable[..., StudentModule], **sizes: int) -
 
 def _refused(constructor: Callable[..., StudentModule], sizes: Mapping[str, int]) -> tuple[Crashed, Message]:
     """The exception that a constructor raises, and its arguments for messages."""
-    told = stated(**sizes)
+    told = stated(**sizes, **getattr(constructor, "keywords", {}))
     module = constructor(**sizes)
     module.student.turns = False
     try:

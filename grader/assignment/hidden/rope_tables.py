@@ -69,9 +69,11 @@ QUARTER = say("position 0 is rotated by a quarter turn: sines in place of cosine
 TURNED_ALREADY = say("position 0 is already rotated")
 SPEEDS = "pair by pair, the angles are {factors} times the expected values"
 SHIFTED = "position {here} is rotated as position {n} should be, position {next} as position {following}"
+ALIKE_FROM = "all positions from {n} on are rotated alike"
 OF_RATIO = "they are the tables of ratio {k}"
 OF_NO_RATIO = "they match the tables of no ratio from 1 to {k}"
 PAIRS_TOLD = 4
+UNGROWN = "after a call with s = {s}, a shorter call and the tables are as in a new module: no growth is kept"
 UNSEEN = say("the tables are the same for all ratios, so this property cannot be checked")
 
 
@@ -209,7 +211,7 @@ class Ropes:
         try:
             check_errors(errors, SAME_LIMIT, what, actual[: len(errors)], expected[: len(errors)], self._scale)
         except WrongAnswer as fault:
-            raise fault.with_more(self._told_ratio(actual)) from None
+            raise fault.with_more(self._told_ratio(actual), _told_end(actual)) from None
 
     def ratios_of(self, turned: Tensor) -> list[int]:
         """The ratios whose new modules turn alike: one, where ratios show in the tables."""
@@ -413,6 +415,12 @@ def tables_shown(ropes: Ropes, module: StudentModule, length: int, dim: int) -> 
     """``[s, hd]``: cosines, then sines, that a call of that length turns by."""
     probe = ropes.input(length, ropes.convention.probe(dim))
     return torch.cat(ropes.convention.read(ropes.called(module, probe)[0, :, 0]), dim=-1)
+
+
+def _told_end(turned: Tensor) -> Message | None:
+    """From which position on all are turned alike, ``turned: [s, hd]``, for messages."""
+    first = len(turned) - int((turned == turned[-1]).all(-1).flip(0).int().cumprod(0).sum())
+    return say(ALIKE_FROM, n=first) if 0 < first < len(turned) - 1 else None
 
 
 def _told_turns(read: Tensor, angles: Tensor, first: int) -> list[Message]:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import SHARE, stating
+from grader.assignment.hidden.checks import SHARE, UNCHANGED, stating
 from grader.assignment.hidden.norm_inputs import (
     FORWARD,
     GROUPINGS,
@@ -61,6 +61,7 @@ from grader.testing import (
 )
 
 SHARES, NEARLY = 65, 0.02  # multiples and shares of eps that a message names
+MOST_LISTED = 8  # features whose gammas a message lists
 ROOTS = {"one": (0.75, [0.5]), "four_eight": (15.0, [1.0, 7.0]), "small": (0.75, [0.5, 0.125])}  # eps, magnitudes
 
 OF_SIZES = "{dtype} output for hidden_size={hidden_size}, group_size={group_size}"
@@ -243,9 +244,19 @@ def test_every_feature_is_scaled_by_its_own_gamma(
             check_law(numbers(scaled, x.shape), expected, say(OF_GAMMA, dtype=name(gamma_dtype), **sizes))
         except WrongAnswer as fault:
             same = say("another gamma was assigned, and the output did not change")
-            told = same if torch.equal(scaled, plain) else None
+            met = (numbers(scaled, x.shape) / numbers(plain, x.shape)).flatten(0, -2)[0]
+            told = same if torch.equal(scaled, plain) else told_gammas(met, gamma.double())
             raise fault.with_more(told, say(RIGHT_FOR, sizes=right) if right else None) from None
         right = stated(**sizes)
+
+
+def told_gammas(met: Tensor, gamma: Tensor) -> Message | None:
+    """Whose gamma scales each feature, if it is another one's, for messages; both tensors are ``[h]``."""
+    same = (met.unsqueeze(1) - gamma).abs() <= NEARLY * gamma.abs()  # [feature, whose gamma]
+    if len(gamma) > MOST_LISTED or not bool((same.sum(-1) == 1).all()):
+        return None
+    served = same.to(torch.uint8).argmax(-1).tolist()
+    return say("features 0 to {n} are scaled by the gammas of features {served}", n=len(gamma) - 1, served=served)
 
 
 def likeness_by_contract(student: Student, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str) -> None:
@@ -280,8 +291,9 @@ def test_dimensions_of_size_one_stay(student: Student, seed: int, device: str) -
         check_like(build(student, 4, device)(x), x)
     if reading.law == CONTRACT:
         x = flat_tokens(seed, [64.0, 128.0], 6, torch.float32)
-        with stating(say("with group_size=1, every feature is a group of its own")):
-            check_law(quotients(student, x, 1, device), x.double().sign(), sizes((2, 2, 6, 1)))
+        given, alone = quotients(student, x, 1, device), say("with group_size=1, every feature is a group of its own")
+        with stating(alone.then(*[UNCHANGED] * torch.equal(given, x.double()))):
+            check_law(given, x.double().sign(), sizes((2, 2, 6, 1)))
 
 
 def views(dtype: torch.dtype, device: str) -> list[tuple[Tensor, str]]:

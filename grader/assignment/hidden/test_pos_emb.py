@@ -25,6 +25,7 @@ from grader.assignment.hidden.rope_tables import (
     KEPT,
     MS,
     TURNED,
+    UNGROWN,
     UNSEEN,
     Ropes,
     check_after,
@@ -221,7 +222,11 @@ def test_every_batch_row_and_head_is_turned_and_keeps_its_dtype(ropes: Ropes, se
 
 @pytest.mark.rubric("rope_smallest_even_ratio")
 @contract_first(*TURNED)
-@pytest.mark.parametrize("length", [MS + 1, 2 * MS, 3 * MS, 4 * MS, 4 * MS + 1, 5 * MS, 6 * MS, 8 * MS + 1, 12 * MS])
+@pytest.mark.parametrize(
+    "length",
+    [MS + 1, 2 * MS, 3 * MS, 4 * MS, 4 * MS + 1, 5 * MS, 6 * MS, 8 * MS + 1, 12 * MS],
+    ids=lambda length: f"s={length}",
+)
 def test_longer_sequences_use_the_smallest_even_ratio(ropes: Ropes, length: int) -> None:
     """Compared with a new module of that ratio; if all ratios have the same tables, by how many positions are kept."""
     wanted = oracle.smallest_even_ratio(length, MS)
@@ -306,7 +311,7 @@ def test_a_dynamic_module_keeps_what_it_grew_to(ropes: Ropes, ratio: int, traini
         if length == middle and middle not in history:
             wanted = turned
             grows = shows or not ropes.same(turned, first[SHORT])
-            require(grows or ropes.positions_held(module) >= middle, UNSEEN)
+            require(grows or ropes.positions_held(module) >= middle, say(UNGROWN, s=middle))
         elif length == long and not (ropes.same(turned, wanted) and held_after(ropes, ratio, middle) >= long):
             wanted = first[long]  # unless the first growth left room: the property about the ratio charges for that
         within = MS < length < max([0, *history])
@@ -318,7 +323,7 @@ def test_a_dynamic_module_keeps_what_it_grew_to(ropes: Ropes, ratio: int, traini
             check_after(ropes, lambda: ropes.new(ratio, dynamic=True).train(training), wanted, history, length, what)
         ropes.check(turned, wanted, what)
         history.append(length)
-    require(grows or ropes.positions_held(module) >= long, UNSEEN)
+    require(grows or ropes.positions_held(module) >= long, say(UNGROWN, s=long))
 
 
 def grows_within(ropes: Ropes) -> bool:

@@ -85,15 +85,10 @@ def told_draw(value: Tensor, wrong: Tensor, law: Draw, other: Draw, seed: int, d
     if told := _partly(value, wrong, right, law):
         return [told]
     for numbers, what in _candidates(value.shape, law, other, seed, dtype, device):
-        fitted = _fitted(value, numbers)
-        if fitted is not None and what == OTHER_KIND.filled(kind=other.kind):
-            return [what]
-        if fitted is not None:
-            stretched = _stretched(law, *fitted)
-            return [
-                what if stretched or what != ANOTHER_SCALE else say("they are the right random numbers, rounded"),
-                *stretched,
-            ]
+        if fitted := _fitted(value, numbers):
+            stretched = [] if what == OTHER_KIND.filled(kind=other.kind) else _stretched(law, *fitted)
+            rounded = what == ANOTHER_SCALE and not stretched
+            return [say("they are the right random numbers, rounded") if rounded else what, *stretched]
     return others
 
 

@@ -46,6 +46,7 @@ class Step:
 
 OTHERWISE = "{what} gives a different output than on a new module, after {before}"
 RAISES = "{what} raises an exception after {before}; on a new module it does not"
+RIGHT_AFTER = "after {before} it is right"
 OTHER_BUILT = say("the construction of a module with other arguments")
 Values = tuple[Tensor, ...]  # a parameter's value, in alternative layouts
 Make = Callable[[Values], StudentModule]  # builds a new module with a parameter's value
@@ -78,11 +79,12 @@ def check_history(make: Make, steps: Sequence[Step], start: Values, excuse: Call
             for step in shortest[1:-1]:
                 before = say("{before} then {step}", before=before, step=step.told)
             done = {"what": shortest[-1].told, "before": before}
+            others = _calls_without_effect(make, shortest, steps, start)
             try:
                 _play(make(start), shortest)
-                message = say(OTHERWISE, **done).then(*_told(make, shortest, steps, start))
+                message = say(OTHERWISE, **done).then(*_told(make, shortest, steps, start), *others)
             except StudentFault as fault:
-                message = say(RAISES, **done).then(fault.message)
+                message = say(RAISES, **done).then(*others, fault.message)
             raise WrongAnswer(message, elements=len(shortest))  # of all cases the easiest to repeat
 
 
@@ -128,6 +130,15 @@ def _shorten(make: Make, steps: Sequence[Step], start: Values) -> Sequence[Step]
         if len(fewer) > 1 and _differs(make, fewer, start):
             return _shorten(make, fewer, start)
     return steps
+
+
+def _calls_without_effect(make: Make, shortest: Sequence[Step], every: Sequence[Step], start: Values) -> list[Message]:
+    """After which unlike calls the last one is right, for messages, if a single call before it changes it."""
+    *before, last = shortest
+    if len(before) != 1 or before[0].input is None:
+        return []
+    calls = {step.told: step for step in every if step.input is not None and step.told != before[0].told}
+    return [say(RIGHT_AFTER, before=told) for told, one in calls.items() if not _differs(make, [one, last], start)]
 
 
 def _told(make: Make, steps: Sequence[Step], every: Sequence[Step], start: Values) -> list[Message]:

@@ -290,7 +290,6 @@ class _Reader:
 
 
 BY_CONTRACT: Final = Normalising()
-UNREAD: Final = Normalising(read=False)
 
 
 def read_normalising(student: Student) -> Normalising:
@@ -298,7 +297,7 @@ def read_normalising(student: Student) -> Normalising:
     try:
         return _Reader(student).read()
     except StudentFault:
-        return UNREAD
+        return Normalising(read=False)
 
 
 def normalising(student: Student) -> Normalising:

@@ -48,24 +48,23 @@ def check_rows(output: Tensor, expected: Tensor, ids: Tensor, table: Tensor, wha
             alike = bool(((factors - factors[0]).abs() <= SAME_FACTOR * factors[0].abs()).all())
             some = [say(ROWS_TIMES, factor=in_two_decimals(float(factors[0]))) if alike else ROWS_TIMES_SOME]
         wrong_ones = say("{what}: {n} of {all} ids give a wrong row", what=what, n=int(wrong.sum()), all=wrong.numel())
-        moved = _moved(actual, expected.cpu().double(), wrong)
-        raise WrongAnswer(wrong_ones.then(*some, *filter(None, [moved])), elements=table.numel())
+        order = _order(actual, expected.cpu().double(), ids)
+        raise WrongAnswer(wrong_ones.then(*some, *filter(None, [order])), elements=table.numel())
 
 
-def _moved(actual: Tensor, expected: Tensor, wrong: Tensor) -> Message | None:
-    """Whether each wrong row is one that belongs to another place of the call, if that place is known; for messages.
-
-    The first wrong row other than zeros tells, of those whose right place is only one.
-    """
-    known, given = expected.flatten(0, -2), actual[wrong]
-    if not bool(((given.unsqueeze(1) == known).all(-1).any(-1) | ~given.any(-1)).all()):
-        return None
-    for place in wrong.nonzero().tolist():
-        row = actual[tuple(place)]
-        found = (expected == row).all(-1).nonzero().tolist()
-        if bool(row.any()) and len(found) == 1:
-            return say("position {here} holds the values that belong at {there}", here=place, there=found[0])
-    return None
+def _order(actual: Tensor, expected: Tensor, ids: Tensor) -> Message | None:
+    """In which other order the rows of a call come, if they are the right ones; for messages."""
+    places = torch.arange(ids.numel()).reshape(len(ids), -1)
+    orders = (
+        (say("column by column"), places.T),
+        (say("column by column"), places.reshape(places.T.shape).T),
+        (say("with the first row last"), places.flip(0)),
+        (say("from right to left"), places.flip(1)),
+        (say("sorted by id"), ids.flatten().argsort(stable=True)),
+    )
+    rows, given = expected.flatten(0, -2), actual.flatten(0, -2)
+    found = (told for told, order in orders if torch.equal(rows[order.flatten()], given))
+    return next((say("these are the right rows, but {order}", order=told) for told in found), None)
 
 
 def _seen(given: Tensor, identifier: int, table: Tensor) -> str:

@@ -22,10 +22,7 @@ WAYS = {
 
 def told_ends(ends: Tensor) -> list[Message]:
     """What a quarter turn makes of one pair, for messages; ``ends: [2, 2]``, the output for each feature alone."""
-    units = ("(1, 0)", "(0, 1)")
-    return [
-        say("{before} becomes {seen}", before=unit, seen=_shown(end)) for unit, end in zip(units, ends, strict=True)
-    ]
+    return [_becomes(ends, one) for one in range(2)]
 
 
 def told_pairing(ends: Tensor) -> list[Message]:
@@ -52,17 +49,15 @@ def told_pairing(ends: Tensor) -> list[Message]:
 
 
 def told_still(still: Tensor) -> list[Message]:
-    """What a turn by nothing makes of the first feature, if anything, for messages."""
-    if bool(((still - torch.eye(len(still))).abs() <= SAME).all()):
-        return []
-    return [
-        say("rotated by zero, {before} becomes {seen}", before=_shown(torch.eye(len(still))[0]), seen=_shown(still[0]))
-    ]
+    """What a turn by nothing makes of the first feature that it changes, if any, for messages."""
+    moved = ((still - torch.eye(len(still))).abs() > SAME).any(-1).nonzero().flatten().tolist()[:1]
+    return [say("rotated by zero, {told}", told=_becomes(still, one)) for one in moved]
 
 
-def _shown(vector: Tensor) -> str:
-    """A vector of the student's own, in two digits."""
-    return "(" + ", ".join(map(in_two_decimals, vector.tolist())) + ")"
+def _becomes(given: Tensor, one: int) -> Message:
+    """What becomes of one feature alone, in two digits of the student's own; ``given: [hd, hd]``."""
+    shown = ["(" + ", ".join(map(in_two_decimals, row[one].tolist())) + ")" for row in (torch.eye(len(given)), given)]
+    return say("{before} becomes {seen}", before=shown[0], seen=shown[1])
 
 
 def told_pairs(output: Tensor, x: Tensor, cos: Tensor, sin: Tensor) -> Message | None:

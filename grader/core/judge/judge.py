@@ -18,6 +18,7 @@ from grader.core.intake.submission import Submission
 from grader.core.messages import Message, say
 from grader.core.results.language import viewed
 from grader.core.results.outcome import (
+    ALSO,
     APART,
     NOTHING_LOST,
     CaseResult,
@@ -241,16 +242,17 @@ def _property_report(name: str, outcome: Outcome, cases: Sequence[CaseResult], m
 
 
 def _set_apart(cases: Sequence[CaseResult]) -> list[Message]:
-    """What the ids of failing cases say and those of passing ones do not, such as a mode or a dtype.
+    """What the ids of failing cases say and those of passing ones do not, such as a mode, a dtype or ``s=25``.
 
     A dtype is a condition in whichever test of the property it is, any other word among the cases of its own test. If
-    a word tells the cases apart, dtypes are left out: they may go with it by chance.
+    a word tells the cases apart, dtypes are left out: they may go with it by chance. That float32 fails as well is told
+    where the first failing case, which a student reads, has 16 bits.
     """
     axes: dict[tuple[str, str], dict[str, set[bool]]] = {}
     for case in cases:
         test, *parts = case.id.split("-")
         for place, part in enumerate(() if is_elsewhere(case.id) else parts):
-            if (dtype := DTYPE_NAMED.search(part)) or part.replace("_", "").isalpha():  # messages name numbers
+            if (dtype := DTYPE_NAMED.search(part)) or part.replace("_", "").isalpha() or "=" in part:  # no bare numbers
                 axis = ("", part[: dtype.start()]) if dtype else (test, str(place))
                 axes.setdefault(axis, {}).setdefault(part, set()).add(case.outcome is Outcome.PASSED)
     told: dict[bool, dict[Message, None]] = {False: {}, True: {}}  # each once; whether it is of one test's cases
@@ -258,7 +260,9 @@ def _set_apart(cases: Sequence[CaseResult]) -> list[Message]:
         failing, working = (", ".join(one for one, seen in values.items() if seen == {end}) for end in (False, True))
         if failing and working and all(len(seen) == 1 for seen in values.values()):
             told[bool(of_test)][say(APART, failing=failing, working=working)] = None
-    return list(told[True] or told[False])
+    first = next((case.id.split("-") for case in cases if case.outcome not in NOTHING_LOST), [])
+    narrow = bool({"float16", "bfloat16"} & {*first})
+    return [*(told[True] or told[False]), *[ALSO] * (narrow and False in axes.get(("", ""), {}).get("float32", ()))]
 
 
 def _case_report(case: CaseResult) -> CaseReport:

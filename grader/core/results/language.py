@@ -15,7 +15,7 @@ from grader.core.assignment import Assignment
 from grader.core.messages import Message, Sentences, Words, read_words, translated
 from grader.core.rubric import Rubric
 
-from .outcome import APART, Outcome
+from .outcome import ALSO, APART, Outcome
 from .report import CaseReport, MessagePart, PropertyReport, Report, TaskReport, message_of
 
 CHINESE = Path(__file__).with_name("chinese.toml")
@@ -122,7 +122,7 @@ def tables(assignment: Assignment) -> list[Path]:
 
 def _what_happened(case: CaseReport) -> str:
     """A case's message without the conditions under which it fails, which depend on a property's cases."""
-    return str(message_of([part for part in case.parts if part.key != APART]) or case.message)
+    return str(message_of([part for part in case.parts if part.key not in (APART, ALSO.parts[0].key)]) or case.message)
 
 
 def repeats(report: Report) -> dict[str, list[PropertyReport]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from grader.core.messages import Message
+from grader.core.messages import Message, say
 from grader.core.rubric import Rubric
 
 Charges = tuple[tuple[str, ...], ...]  # of each group of properties, one must have lost its points
@@ -15,6 +15,7 @@ RAISED = "{exception}: {message}"
 RAISED_INSIDE = "{exception}: {message} (raised in {file})"
 SYNTAX_ERROR = "{exception}: {message} (the grader runs Python {python})"
 APART = "\nCases with {failing} fail; those with {working} pass."  # after the frames of an exception
+ALSO = say("\nCases with {failing} fail as well.", failing="float32")
 FRAME = "\n  {path}:{line} in {function}: {code}"
 
 NOTHING = Message()

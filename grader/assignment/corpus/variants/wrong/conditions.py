@@ -41,6 +41,16 @@ class ShardWithoutGradientInEvaluation(ParallelVocabEmbedding):
         return output if self.training else output.detach()
 
 
+@wrong("GroupRMSNorm", breaks="norm_dtype_and_shape", hint="norm_group_of_one")
+class SingleFeaturesLeftAsTheyAre(GroupRMSNorm):
+    """Skips the division where a group has one feature."""
+
+    def forward(self, input):
+        if self.group_size > 1:
+            return super().forward(input)
+        return (input * self.gamma.to(input.device)).to(input.dtype)
+
+
 @wrong("GroupRMSNorm", breaks="norm_purity")
 class NormRaisesInEvaluation(GroupRMSNorm):
     """Reads an attribute in evaluation mode that nothing has set."""

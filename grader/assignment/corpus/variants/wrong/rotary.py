@@ -39,6 +39,14 @@ def halves_not_swapped(input, cos, sin):
     return (input * cos[:, None] + turned * sin[:, None]).to(input.dtype)
 
 
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY, hint="rotary_other_angles")
+def every_second_column_of_the_tables(input, cos, sin):
+    """Takes every second column, as from tables that hold an angle twice in a row."""
+    first, second = input.chunk(2, dim=-1)
+    cos, sin = (table[:, None, ::2] for table in (cos, sin))
+    return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1).to(input.dtype)
+
+
 @wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY)
 def only_the_first_half_rotated(input, cos, sin):
     """Rotates the first half of the features among themselves and passes the rest through."""

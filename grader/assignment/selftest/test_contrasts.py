@@ -1,0 +1,118 @@
+"""What a report sets against a failure: the sizes, ids and values that pass, and a hint that no fact contradicts.
+
+Each mistake is an edit of the reference.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from grader.assignment import ASSIGNMENT
+from grader.assignment.diagnose import diagnose
+from grader.assignment.hidden.rope_tables import _told_end
+from grader.assignment.model.turn_words import told_still
+from grader.core.judge.judge import _property_report
+from grader.core.results.language import in_words
+from grader.core.results.outcome import Outcome, property_outcome
+from grader.core.results.report import PropertyReport, message_of
+from grader.lab.charges import judged
+from grader.specimens.variants import Variant
+
+NORM, VOCAB = "src/modeling/norm.py", "src/modeling/vocab_emb.py"
+TURN, ROPE = "src/functional.py", "src/modeling/pos_emb.py"
+HALVES = "    first, second = input.chunk(2, dim=-1)\n"
+LOOKUP = "return nn.functional.embedding(input_ids, self.table.to(input_ids.device))"
+EVEN = "2 * -(-seq_len // (2 * self.max_seq_len))"
+GROWN = "return apply_rotary_pos_emb(input, cos[:seq_len], sin[:seq_len])"
+SIZES, OTHER_SIZES = "if vocab_size % world_size != 0:", "if emb_size % world_size != 0:"
+TABLES = "    cos, sin = (table.to(input.device)"
+FOREIGN = "foreign = (rows < 0) | (rows >= self.shard.shape[0])"
+FOREIGN_BY_SIZE = "foreign = rows.abs() >= self.shard.shape[0]\n        rows = rows.clamp(min=0)"
+GAMMA = "self.gamma.to(input.device)"
+
+
+def told(path: str, old: str, new: str, failed: str) -> PropertyReport:
+    """The report about the property of the reference with one edit."""
+    files = {**ASSIGNMENT.solution()}
+    assert files[path].count(old) == 1
+    files[path] = files[path].replace(old, new)
+    student, results = judged(
+        Variant(
+            "edited",
+            ASSIGNMENT.rubric.task_of(failed).names[-1],
+            False,
+            frozenset({failed}),
+            frozenset(),
+            None,
+            "",
+            files,
+        )
+    )
+    cases = [result for result in results if result.property_id == failed]
+    failing = {case.id: case.message for case in cases if case.outcome is Outcome.FAILED}
+    return _property_report(failed, property_outcome(cases), cases, diagnose(student, failed, failing))
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "failed", "said"),
+    [
+        (TURN, HALVES, f"    if input.shape[1] == 1:\n        return input.clone()\n{HALVES}", "rotary_broadcast",
+         ["it is the input, unchanged", "Cases with shape=1x1x2x8 fail; those with shape=2x3x4x8,"]),
+        (TURN, TABLES, TABLES.replace(".to", ".half().to"), "rotary_dtype",
+         ["it is right for cos and sin made of numbers that 16 bits hold"]),
+        (TURN, HALVES, HALVES.replace("input.", "input.half()."), "rotary_dtype",
+         ["it is right for the input made of numbers that 16 bits hold"]),
+        (NORM, f"* {GAMMA}", f"* {GAMMA}.flip(-1)", "norm_gamma",
+         ["features 0 to 5 are scaled by the gammas of features [5, 4, 3, 2, 1, 0]"]),
+        (VOCAB, LOOKUP, f"{LOOKUP}.squeeze(0)", "vocab_lookup", ["the shape is [6, 6], not [1, 6, 6]"]),
+        (VOCAB, LOOKUP, f"x = {LOOKUP[7:]}\n        return x.transpose(0, 1).reshape(x.shape)", "vocab_lookup",
+         ["these are the right rows, but column by column"]),
+        (VOCAB, LOOKUP, f"x = {LOOKUP[7:]}\n        x.register_hook(lambda g: g / len(g)) if x.requires_grad else 0\n"
+         "        return x", "vocab_backward", ["where input_ids has one row in place of two, it is right"]),
+        (VOCAB, FOREIGN, FOREIGN_BY_SIZE, "shard_zeros_elsewhere",
+         ["with 3 ranks: rank 0: 0–7 | rank 1: 1–15 | rank 2: 9–23"]),
+        (VOCAB, SIZES, OTHER_SIZES, "shard_registration_and_arguments",
+         ["The constructor was called with vocab_size=24, emb_size=5, rank=1, world_size=3."]),
+        (VOCAB, SIZES, OTHER_SIZES, "shard_sizes_named",
+         ["vocab_size=25, world_size=4, emb_size=4, rank=1 is accepted"]),
+        (ROPE, EVEN, f"max(4, {EVEN})", "rope_smallest_even_ratio",
+         ["Cases with s=7, s=12 fail; those with s=18, s=24, s=25, s=30, s=36, s=49, s=72 pass."]),
+        (ROPE, GROWN, "if self.training or seq_len <= len(self.cos):\n            " + GROWN + "\n"
+         "        rows = torch.arange(seq_len).clamp(max=len(self.cos) - 1)\n"
+         "        return apply_rotary_pos_emb(input, self.cos[rows], self.sin[rows])", "rope_static",
+         ["all positions from 11 on are rotated alike", "Cases with eval fail"]),
+    ],
+)  # fmt: skip
+def test_a_failure_is_told_beside_what_passes(path: str, old: str, new: str, failed: str, said: list[str]) -> None:
+    report = told(path, old, new, failed)
+    messages = [case.message for case in report.cases if case.outcome != Outcome.PASSED]
+    assert all(any(part in message for message in messages) for part in said), messages
+    chinese = in_words(message_of(next(case for case in report.cases if case.message).parts), ASSIGNMENT, "zh")
+    assert "right" not in chinese
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "failed", "named"),
+    [
+        (TURN, HALVES, f"{HALVES}    cos, sin = (t[..., ::2].repeat(1, 1, 2) for t in (cos, sin))\n",
+         "rotary_pairing_and_sign", "rotary_other_angles"),
+        (NORM, "        return (normalised", "        if self.group_size == 1:\n            normalised = groups\n"
+         "        return (normalised", "norm_dtype_and_shape", "norm_group_of_one"),
+    ],
+)  # fmt: skip
+def test_a_hint_follows_the_facts_beside_it(path: str, old: str, new: str, failed: str, named: str) -> None:
+    assert told(path, old, new, failed).misconception == named
+
+
+def test_what_is_alike_at_the_end_of_a_sequence_is_told() -> None:
+    turned = torch.arange(6.0).clamp(max=3).unsqueeze(-1)
+    assert _told_end(turned) == "all positions from 3 on are rotated alike"
+    assert _told_end(turned[:4]) is None
+    assert _told_end(torch.ones(4, 2)) is None
+
+
+def test_what_a_rotation_by_nothing_moves_is_told() -> None:
+    still = torch.eye(4)
+    assert told_still(still) == []
+    assert told_still(still[[0, 2, 1, 3]]) == ["rotated by zero, (0, 1, 0, 0) becomes (0, 0, 1, 0)"]
