@@ -35,6 +35,7 @@ class StudentFault(Exception):
         super().__init__(message)
         self.message = message
         self.is_excusable = True  # although no reading differs from the contract
+        self.is_final = False  # whether it counts without a second look
         self.elements = elements
         self.error_ulp = error_ulp
         self.limit_ulp = limit_ulp
