@@ -351,7 +351,7 @@ def check_witness(student: Student, x: Tensor, eps: float, gamma: Tensor | None,
 
 def largest(x: Tensor) -> Message:
     """Says how large the numbers of an input are."""
-    return say("the largest number of this input is {largest}", largest=f"{float(x.abs().max()):.1e}")
+    return say("the largest number of this input is {largest}", largest=f"{float(x.abs().max()):.0e}")
 
 
 def far_from_one(seed: int, scale: float) -> Tensor:

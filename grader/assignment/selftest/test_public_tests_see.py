@@ -33,10 +33,11 @@ UNSEEN = {
     ("half_in_evaluation", "vocab_lookup"),
     ("own_id_needed", "shard_zeros_elsewhere"),
     # Right but for one condition: one group, another shape, no gradients, a conversion and a reset, evaluation,
-    # ids in a column, queries that were transposed.
+    # ids in a column, queries that were transposed, groups of zeros.
     ("wrong.conditions.one_group_without_gamma", "norm_gamma"),
     ("wrong.conditions.shape_of_the_first_input", "norm_purity"),
     ("wrong.refusals.norm_without_its_fast_path", "norm_purity"),
+    ("wrong.refusals.no_gradient_of_zeros", "norm_backward"),
     ("wrong.conditions.reset_in_the_dtype_of_the_constructor", "vocab_dtype_and_registration"),
     ("wrong.refusals.foreign_rows_in_evaluation", "shard_zeros_elsewhere"),
     ("wrong.refusals.shard_of_several_positions", "shard_owned_ids"),

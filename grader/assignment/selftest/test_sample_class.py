@@ -121,7 +121,9 @@ def test_messages_hold_no_number_that_a_test_has_computed(sample: Sample) -> Non
             for case in prop.cases:
                 message = re.sub(r"the grader runs Python \d+\.\d+", "", case.message)
                 known = [number for number in (case.error_ulp, case.limit_ulp) if number is not None]
-                known += map(float, re.findall(r"(?:eps=|up to |mean |deviation |are )([-+.e\d]+)", case.message))
+                known += map(
+                    float, re.findall(r"(?:eps=|up to |mean |deviation |are |input is )([-+.e\d]+)", case.message)
+                )
                 for inputs in re.findall(r"of magnitude ([-.e\d, ]+), group_size", case.message):
                     known += map(float, inputs.split(", "))
                 for fraction in map(float, re.findall(r"-?\d*\.\d+(?:e[-+]?\d+)?|-?\d+e[-+]?\d+", message)):

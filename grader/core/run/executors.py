@@ -8,11 +8,13 @@ from __future__ import annotations
 import concurrent.futures
 import os
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar
 
 from grader.core.extras import extra
@@ -231,16 +233,18 @@ class _Abandonable(Future[T]):
 
 
 class LocalExecutor(Executor):
-    """A daemon thread for each job, which only waits for judges; ``judges`` are those that it has started.
+    """A pool of daemon threads, which only wait for judges; ``judges`` are those that it has started.
 
     ``ThreadPoolExecutor`` would not do, since the interpreter waits for its threads at exit. A thread that is starting
     the first judge cannot be interrupted for seconds, and Ctrl-C should end the program sooner.
     """
 
     def __init__(self, jobs: int) -> None:
-        """Run ``jobs`` jobs at a time."""
-        self._jobs, self._room = jobs, threading.Semaphore(jobs)
+        """Start threads for ``jobs`` jobs at a time."""
+        self._jobs = jobs
         self.judges = JudgePool()
+        self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
         self._futures: set[_Abandonable[Any]] = set()
         self._closed = False
 
@@ -259,23 +263,33 @@ class LocalExecutor(Executor):
 
         def run() -> None:
             PLACE.set(Place(self.judges, future.abandoned.is_set))
-            with self._room:
-                if future.set_running_or_notify_cancel():
-                    try:
-                        future.set_result(fn(*args, **kwargs))
-                    except BaseException as error:
-                        future.set_exception(error)
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(fn(*args, **kwargs))
+                except BaseException as error:
+                    future.set_exception(error)
 
-        threading.Thread(target=run, daemon=True).start()
+        self._work.put(run)
+        if len(self._threads) < self._jobs:
+            self._threads.append(threading.Thread(target=self._serve, daemon=True))
+            self._threads[-1].start()
         return future
+
+    def _serve(self) -> None:
+        while work := self._work.get():
+            work()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
         """Abandon all jobs that are left, and end all judges."""
         self._closed = True
-        left = list(self._futures)
-        for future in left if cancel_futures else ():
-            future.cancel()
-        concurrent.futures.wait(left, PARTING_S if wait else 0)
+        if cancel_futures:
+            for future in list(self._futures):
+                future.cancel()
+        for _ in self._threads:
+            self._work.put(None)
+        end = time.monotonic() + PARTING_S
+        for thread in self._threads if wait else ():
+            thread.join(max(0.0, end - time.monotonic()))
         self.judges.close()
 
 

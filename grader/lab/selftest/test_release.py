@@ -98,7 +98,7 @@ def test_the_tests_read_the_same_in_the_students_rubric(
 
 LINE = "    return (input * cos + rotated_half * sin).to(input.dtype)"
 HIDDEN_LINE = b64encode(LINE.encode()).decode()
-CASES = next(line for line in EPS.splitlines() if line.startswith("@pytest.mark.parametrize(") and "1e-6" in line)
+CASES = next(line for line in EPS.splitlines() if line.startswith("@pytest.mark.parametrize(") and "3e-2" in line)
 OWN_NAMES = """
 class Norm:
     def forward(self, x):
