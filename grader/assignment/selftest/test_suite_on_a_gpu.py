@@ -19,8 +19,6 @@ from grader.core.sandbox.limits import Limits
 from grader.lab import charges
 from grader.specimens.variants import Variant
 
-pytestmark = pytest.mark.slow
-
 RUBRIC = ASSIGNMENT.rubric
 WRONG = [variant for variant in all_variants() if ".devices." in variant.name and not variant.valid]
 
@@ -45,6 +43,7 @@ def test_the_reference_passes_every_case_there() -> None:
     assert [(result.id, result.detail) for result in results if result.outcome is not Outcome.PASSED] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", WRONG[::6], ids=lambda variant: variant.name)
 def test_a_mistake_with_devices_costs_no_more_than_without_a_gpu(variant: Variant) -> None:
     charge = charges.charge("variants", variant)
