@@ -92,7 +92,7 @@ handout: $(VENV)/.everything ## the handout as HTML and PDF, English and Chinese
 
 signatures: build/signatures/signatures.json ## signatures by which students' tests recognise known mistakes, for the bundle: build/signatures
 
-signed = $(shell find $(addprefix grader/,assignment core lab/signatures shared specimens) ref src tests \
+signed = $(shell find $(wildcard $(addprefix grader/,assignment core lab/signatures shared specimens) ref src tests) \
   \( -name selftest -prune \) -o \( -name '*.py' -o -name '*.toml' \) -print)
 build/signatures/signatures.json: $(VENV)/.everything pyproject.toml $(signed)
 	@$(PY) -m grader.lab.signatures

@@ -99,7 +99,7 @@ difference = other_output.flip(0) - output
 show_rows(panels[0], output, one, f"{one}: output")
 show_rows(panels[1], other_output, other, f"{other}: output")
 show_rows(panels[2], difference, one, f"difference: at most {difference.abs().max():.0e}")
-headline(figure, "Whoever bites whom, the vector of each word comes out the same")
+headline(figure, "Either way, the vector of each word comes out the same")
 plt.show()
 
 places = torch.randn(3, DIM, generator=torch.Generator().manual_seed(0))  # any vectors do

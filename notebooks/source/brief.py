@@ -44,8 +44,8 @@ use_style()
 #
 # <!-- touch: order -->
 #
-# Whoever bites whom, "dog" comes out the same: without positions a sentence is a bag of words. (A causal mask lets a
-# little order through: [notebook 0](0_why_position.ipynb).) The same in code:
+# Whether the dog bites or is bitten, "dog" comes out the same: without positions a sentence is a bag of words. (A causal
+# mask lets a little order through: [notebook 0](0_why_position.ipynb).) The same in code:
 
 # %% [markdown] lang="zh"
 # ## 注意力看不见词序

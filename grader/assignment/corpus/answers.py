@@ -1,4 +1,4 @@
-"""How far the answers of two right solutions may differ, whoever wrote them: for mutants and styles."""
+"""How much the answers of two correct solutions may differ; used to compare mutants and styles."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""One decision: about whom, what, who took it, when and why, and on what it was based; and how it is told.
+"""A decision: whom it concerns, what it changes, who made it, when and why, and which report it was based on.
 
-In words, in English and Chinese: for students without the name of whoever decided, for staff with it.
+Its wording, in English and Chinese, leaves out who made it for students and names them for staff.
 """
 
 from __future__ import annotations

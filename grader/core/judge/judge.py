@@ -245,8 +245,8 @@ def _set_apart(cases: Sequence[CaseResult]) -> list[Message]:
     """What the ids of failing cases say and those of passing ones do not, such as a mode, a dtype or ``s=25``.
 
     A dtype is a condition in whichever test of the property it is, any other word among the cases of its own test. If
-    a word tells the cases apart, dtypes are left out: they may go with it by chance. That float32 fails as well is told
-    where the first failing case, which a student reads, has 16 bits.
+    a word tells the cases apart, dtypes are left out: they may go with it by chance. Students read the first failing
+    case; if that one is in 16 bits and float32 cases fail as well, a message says so.
     """
     axes: dict[tuple[str, str], dict[str, set[bool]]] = {}
     for case in cases:
