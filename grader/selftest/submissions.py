@@ -15,7 +15,6 @@ from pathlib import Path
 from grader import REPOSITORY
 from grader.core.assignment import Assignment
 from grader.core.intake.candidate import Candidate
-from grader.core.intake.origin import WHOLE, Part
 from grader.core.intake.submission import ANYTHING, Expected, Submission
 from grader.core.rubric import Rubric
 from grader.examples.small.grader.assignment import ASSIGNMENT
@@ -83,12 +82,12 @@ def zipped(files: Mapping[str, str | bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def read_archive(data: bytes, expected: Expected = ANYTHING, part: Part = WHOLE) -> Submission:
+def read_archive(data: bytes, expected: Expected = ANYTHING) -> Submission:
     """What intake makes of an archive of these bytes."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(data)
         file.flush()
-        return Candidate("someone", Path(file.name), part=part, expected=expected).read()
+        return Candidate("someone", Path(file.name), expected=expected).read()
 
 
 def handed_out(folder: Path, of: Assignment = ASSIGNMENT) -> Path:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from grader.core.intake.candidate import Candidate
-from grader.core.intake.layout import MOST_PARSED, STUB, defined, lacking
+from grader.core.intake.layout import STUB, defined, lacking
 from grader.selftest.submissions import EXPECTED, HANDED_IN, write_folder
+from grader.shared.source_rules import LONGEST_PARSED
 
 NORM = "src/modeling/norm.py"
 DEFINES_NORM = {
@@ -64,7 +65,7 @@ def test_only_a_statement_that_raises_makes_a_stub() -> None:
     assert lacking("class Norm:\n    '''Raises NotImplementedError without CUDA.'''\n", ["Norm"]) is None
 
 
-@pytest.mark.parametrize("rest", ["def (", "\0", "x = '\\d'\n" + "#" * MOST_PARSED], ids=["syntax", "nul", "long"])
+@pytest.mark.parametrize("rest", ["def (", "\0", "x = '\\d'\n" + "#" * LONGEST_PARSED], ids=["syntax", "nul", "long"])
 def test_without_a_tree_the_text_is_searched(rest: str) -> None:
     assert defined(f"class Norm: ...\n{rest}", ["Norm"]) == ["Norm"]
     assert lacking(f"class Norm: ...\n{rest}", ["Norm"]) is None

@@ -170,14 +170,14 @@ def test_too_many_python_files_are_refused(tmp_path: Path) -> None:
     assert from_zip(files).reason == from_folder(tmp_path, files).reason == reason
 
 
-def test_too_many_folders_are_refused_and_clutter_is_not_counted(
+def test_too_many_names_are_refused_and_those_in_clutter_are_not_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(candidate, "MAX_FOLDERS", 3)
+    monkeypatch.setattr(candidate, "MAX_LISTED", 6)
     files: dict[str, str | bytes] = {NORM: "x = 1\n", ".git/objects/pack/x": "", "docs/notes.md": ""}
     assert from_folder(tmp_path, files).files == {NORM: "x = 1\n"}
     reason = from_folder(tmp_path, {"images/x.svg": ""}).reason
-    assert reason == "The folder contains more than 3 folders; submit src/ only."
+    assert reason == "The folder contains more than 6 files and folders; submit src/ only."
 
 
 def test_a_zip_in_a_zip_is_opened(tmp_path: Path) -> None:

@@ -195,17 +195,17 @@ def test_what_ends_the_process_is_tried_again_and_then_named(
     """The process is killed at each attempt, as by a bug in a decompressor."""
     write_folder(tmp_path, {"ada.zip": zipped(ASSIGNMENT.solution())})
     pids = []
-    send = Connection.send_bytes
+    send = Connection.send
 
-    def strike(pipe: Connection, data: bytes) -> None:
+    def strike(pipe: Connection, request: object) -> None:
         assert shared.pid is not None
         pids.append(shared.pid)
         os.kill(shared.pid, signal.SIGSEGV)
-        send(pipe, data)
+        send(pipe, request)
 
     candidate = Candidate("ada", tmp_path / "ada.zip")
     with monkeypatch.context() as patch:
-        patch.setattr(Connection, "send_bytes", strike)
+        patch.setattr(Connection, "send", strike)
         submission = shared.read(candidate)
     assert submission.reason == (
         "It crashed the reader twice (SIGSEGV); submit the Python files of src/ in a plain zip."

@@ -109,7 +109,7 @@ def own_imports(text: str, modules: Collection[str]) -> Iterator[Problem]:
         return
     found: list[tuple[int, str]] = []
     relative: set[str] = set()
-    for node in _nodes(text):
+    for node in nodes_of(text):
         match node:
             case ast.Import(names=aliases):
                 found += [(node.lineno, alias.name) for alias in aliases]
@@ -123,7 +123,7 @@ def own_imports(text: str, modules: Collection[str]) -> Iterator[Problem]:
             yield Problem("own_import", line, {"name": module})
 
 
-def _nodes(text: str) -> list[ast.AST]:
+def nodes_of(text: str) -> list[ast.AST]:
     """The nodes of a file; none where it is too long, or has a syntax error, which is reported when it is imported."""
     if len(text) > LONGEST_PARSED:
         return []
@@ -149,7 +149,7 @@ def newer_syntax(text: str) -> Problem | None:
 
     On ``OLDEST_PYTHON`` itself newer syntax is a syntax error, so the result is None.
     """
-    if not (nodes := _nodes(text)):
+    if not (nodes := nodes_of(text)):
         return None
     try:
         ast.parse(text, feature_version=OLDEST_PYTHON)
@@ -190,7 +190,7 @@ def _new_f_string(text: str) -> int:
 
 def asks_for_cuda(text: str) -> bool:
     """Whether code reads ``is_cuda`` of something, or compares something with the name of a CUDA device."""
-    return any(map(_is_question, _nodes(text)))
+    return any(map(_is_question, nodes_of(text)))
 
 
 def _is_question(node: ast.AST) -> bool:

@@ -22,7 +22,6 @@ from typing import IO, Any
 from grader.core.messages import Field, say
 
 from .kinds import BZIP2, GZIP, IS, START_BYTES, XZ, ZIP, archive_kind, has_name_of_any_archive
-from .origin import WHOLE, Part
 from .submission import (
     MAX_ARCHIVE_BYTES,
     MAX_FILE_BYTES,
@@ -30,29 +29,30 @@ from .submission import (
     SRC_ONLY,
     THE_FILE_ITSELF,
     Files,
-    Folders,
     Read,
     Unreadable,
     is_clutter,
     may_be_source,
 )
 
+Opened = Callable[[], IO[bytes]]  # opens an archive anew, for each file that is read
 
-def archive_files(file: IO[bytes], part: Part = WHOLE) -> Files:
-    """The files of an archive, whatever its name; of ``part`` see :func:`zip_files`.
+
+def archive_files(opened: Opened) -> Files:
+    """The files of an archive, whatever its name.
 
     Raises:
         Unreadable: If it is not an archive that can be opened.
         Exception: Any, if the archive is damaged.
     """
-    start = file.read(START_BYTES)
-    file.seek(0)
-    kind = archive_kind(start)
-    if kind == "tar":
-        return _tar_files(file)
+    with opened() as file:
+        kind = archive_kind(file.read(START_BYTES))
+        if kind == "tar":
+            file.seek(0)
+            return _tar_files(file)
     if kind not in ("", "zip"):
         raise Unreadable(say(IS[kind]).then(ZIP))
-    return zip_files(file, part)
+    return zip_files(opened)
 
 
 UTF_8 = 0x800  # the flag of an entry whose name is UTF-8
@@ -82,43 +82,35 @@ class _Bounded:
         return self._file.tell()
 
 
-def listed(file: IO[bytes]) -> list[zipfile.ZipInfo]:
-    """The entries of a zip, folders too.
+def zip_files(opened: Opened) -> Files:
+    """All files of a zip; see :func:`zip_entries`."""
+    entries = zip_entries(opened)
+    return {name: partial(read_entry, opened, entry) for name, entry in entries.items() if not name.endswith("/")}
+
+
+def zip_entries(opened: Opened) -> dict[str, zipfile.ZipInfo]:
+    """Files and folders of a zip by name; a folder's name ends in a slash.
 
     Raises:
-        Unreadable: If its table of contents is too long.
+        Unreadable: If its table of contents is too long, or lists a file twice.
         Exception: Any, from zipfile, if the zip is damaged.
     """
-    bounded: Any = _Bounded(file)
-    with zipfile.ZipFile(bounded) as archive:
-        entries = archive.infolist()
-    if len(entries) > MAX_LISTED:
+    with opened() as file:
+        bounded: Any = _Bounded(file)
+        with zipfile.ZipFile(bounded) as archive:
+            listed = archive.infolist()
+    if len(listed) > MAX_LISTED:
         raise Unreadable(TOO_MANY)
+    entries: dict[str, zipfile.ZipInfo] = {}
+    for entry in listed:
+        name = _name(entry)
+        if name in entries and not name.endswith("/"):
+            raise Unreadable(say("{path} lists a file twice").then(say("repack it")))
+        entries[name] = entry
     return entries
 
 
-def zip_files(file: IO[bytes], part: Part = WHOLE) -> Files:
-    """All files of a zip, which can be read for as long as ``file`` is open; only in ``part`` are folders counted.
-
-    Raises:
-        Unreadable: If it lists a file twice, or too many files or folders.
-        Exception: Any, from zipfile, if the zip is damaged.
-    """
-    files: dict[str, Read] = {}
-    folders = Folders()
-    for entry in listed(file):
-        name = name_of(entry)
-        if name in part:
-            folders.above(name)
-        if name.endswith("/"):
-            continue
-        if name in files:
-            raise Unreadable(say("{path} lists a file twice").then(say("repack it")))
-        files[name] = partial(read_entry, file, entry)
-    return files
-
-
-def name_of(entry: zipfile.ZipInfo) -> str:
+def _name(entry: zipfile.ZipInfo) -> str:
     """The name of an entry, with slashes; each folder in it is read for itself, so that one folder has one name."""
     name = entry.filename
     if not entry.flag_bits & UTF_8 and not name.isascii():
@@ -155,7 +147,7 @@ def _is_chinese(name: str, data: bytes) -> bool:
     return any(len(pair) == 2 and pair[0] >= first and pair[1] >= second for pair in pairs)
 
 
-def read_entry(file: IO[bytes], entry: zipfile.ZipInfo, limit: int) -> bytes:
+def read_entry(opened: Opened, entry: zipfile.ZipInfo, limit: int) -> bytes:
     """Read at most ``limit + 1`` bytes of one entry of a zip.
 
     zipfile's own reader limits what it returns, but not what it unpacks before that with bzip2 or LZMA: a kilobyte
@@ -170,14 +162,15 @@ def read_entry(file: IO[bytes], entry: zipfile.ZipInfo, limit: int) -> bytes:
         raise Unreadable(say("{path} is encrypted").then(say("submit a zip without a password")))
     most = limit + 1
     try:
-        file.seek(entry.header_offset)
-        header = file.read(LOCAL_HEADER.size)
-        if len(header) < LOCAL_HEADER.size or not header.startswith(b"PK\3\4"):
-            raise _damaged(say("its header is missing"))
-        _, name, extra = LOCAL_HEADER.unpack(header)
-        file.seek(name + extra, 1)
-        # What does not compress grows a little.
-        packed = file.read(min(entry.compress_size, most + most // 8 + MAX_BLOCK_BYTES))
+        with opened() as file:
+            file.seek(entry.header_offset)
+            header = file.read(LOCAL_HEADER.size)
+            if len(header) < LOCAL_HEADER.size or not header.startswith(b"PK\3\4"):
+                raise _damaged(say("its header is missing"))
+            _, name, extra = LOCAL_HEADER.unpack(header)
+            file.seek(name + extra, 1)
+            # What does not compress grows a little.
+            packed = file.read(min(entry.compress_size, most + most // 8 + MAX_BLOCK_BYTES))
         data = _unpacked(entry.compress_type, packed, most)
     except (Unreadable, MemoryError):
         raise
@@ -251,7 +244,7 @@ def _tar_files(file: IO[bytes]) -> Files:
         Unreadable: If it is too large, or damaged.
     """
     files: dict[str, Read] = {}
-    folders, kept = Folders(), 0
+    kept = 0
     unpacked: Any = _TarStream(file)
     try:
         with tarfile.open(fileobj=unpacked, mode="r|") as archive:
@@ -259,7 +252,6 @@ def _tar_files(file: IO[bytes]) -> Files:
                 if number >= MAX_LISTED:
                     raise Unreadable(TOO_MANY)
                 name = member.name.replace("\\", "/").removeprefix("./")
-                folders.above(f"{name}/" if member.isdir() else name)
                 if member.isdir() or is_clutter(name):
                     continue
                 wanted = member.isreg() and (may_be_source(name) or has_name_of_any_archive(name))

@@ -5,7 +5,6 @@ A folder is read as regular files only, and no link is followed; an archive, or 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import itertools
 import os
@@ -21,11 +20,10 @@ from grader.core.messages import Message, as_data, from_data, quoted, say
 from .archives import archive_files
 from .kinds import without_archive_suffix
 from .origin import WHOLE, Origin, Part, clean
-from .reading import read_files
+from .reading import submission_in, unread
 from .submission import (
     CLUTTER,
     ENVIRONMENT,
-    MAX_FOLDERS,
     MAX_LISTED,
     SRC_ONLY,
     Expected,
@@ -57,7 +55,6 @@ class Candidate:
         part: The part of ``path`` that belongs to it: all, unless ``path`` is an export.
         origin: Whose it is, where that is known.
         reason: Why there is nothing to read; None if there may be something.
-        among_others: Whether it is in a folder of submissions, where a link may lead to another student's work.
         expected: The files that are asked for.
         taken: Files that stand for others, as staff decided.
     """
@@ -69,7 +66,6 @@ class Candidate:
     origin: Origin | None = None
     notices: tuple[Message, ...] = ()
     reason: Message | None = None
-    among_others: bool = False
     expected: Expected = field(default_factory=dict)
     taken: Taken = field(default_factory=dict)
 
@@ -77,28 +73,26 @@ class Candidate:
     def called(self) -> str:
         """The name of its folder or file as it was given, without a suffix such as ``.zip`` or ``.pdf``."""
         inside = self.part.below or next(iter(self.part.files), "")
-        path = Path(inside) if inside else self.path.resolve()
+        path = Path(inside) if inside else self.path
         return without_archive_suffix(spelled(path.name))
 
     def read(self) -> Submission:
         """Read it in this process. If it cannot be read, the submission has a reason; only MemoryError is raised."""
-        if self.reason is not None:
-            submission = Submission(self.id, reason=self.reason)
-        else:
-            with contextlib.ExitStack() as stack:
-                submission = read_files(self.id, lambda: self._files(stack), self.expected, self.taken)
+        submission = Submission(self.id, reason=self.reason)
+        if self.reason is None:
+            try:
+                submission = submission_in(self.id, self._files(), self.expected, self.taken)
+            except MemoryError:
+                raise
+            except Exception as error:  # an archive's reader may raise anything for damaged or hostile bytes
+                submission = Submission(self.id, reason=unread(error))
         return _printable(replace(submission, notices=self.notices + submission.notices))
 
-    def _files(self, stack: contextlib.ExitStack) -> Files:
-        """The files that belong to it; those in an archive can be read until ``stack`` closes it."""
+    def _files(self) -> Files:
+        """The files that belong to it."""
         if self.path.is_dir():
             return _files_in(self.path / self.part.below, self.part.files)
-        # A link is followed if a person named it, and not in a folder of students' files.
-        file = stack.enter_context(open_regular(self.path, follow=not self.among_others))
-        found = archive_files(file, self.part)
-        if self.part == WHOLE:
-            return found
-        return {self.part.shown(name): read for name, read in found.items() if name in self.part}
+        return self.part.of(archive_files(partial(open_regular, self.path)))
 
 
 def _printable(submission: Submission) -> Submission:
@@ -170,30 +164,22 @@ def _files_in(folder: Path, chosen: Mapping[str, str]) -> Files:
     return {shown: partial(read_file, folder, name) for shown, name in names.items()}
 
 
-def _names(folder: Path) -> list[str]:
-    """Every file's path relative to ``folder``, without those that :func:`walked` leaves out."""
-    found = (os.path.join(current, name) for current, names in walked(folder) for name in names)
-    return [os.path.relpath(path, folder).replace(os.sep, "/") for path in found]
-
-
-def walked(folder: Path | str) -> Iterator[tuple[str, list[str]]]:
-    """``folder`` and each folder below it, with the names of its files; no hidden folder, cache or virtual environment.
+def _names(folder: Path) -> Iterator[str]:
+    """Every file's path relative to ``folder``; nothing in hidden folders, caches or virtual environments.
 
     Raises:
         Unreadable: If there are too many files and folders.
     """
     count = 0
-    for number, (current, folders, files) in enumerate(os.walk(folder, followlinks=False)):
+    for current, folders, files in os.walk(folder):
         count += len(folders) + len(files)
         if count > MAX_LISTED:
             raise Unreadable(say("The folder contains more than {n} files and folders", n=MAX_LISTED).then(SRC_ONLY))
-        if number > MAX_FOLDERS:
-            raise Unreadable(say("The folder contains more than {n} folders", n=MAX_FOLDERS).then(SRC_ONLY))
         if ENVIRONMENT in files and current != str(folder):
-            folders[:] = []
+            folders.clear()
             continue
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in CLUTTER)
-        yield current, files
+        folders[:] = (name for name in folders if not name.startswith(".") and name not in CLUTTER)
+        yield from (os.path.relpath(os.path.join(current, name), folder) for name in files)
 
 
 def read_file(folder: Path, name: str, limit: int) -> bytes:

@@ -8,14 +8,14 @@ import stat
 import zipfile
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 
 from grader import SUBMITTED
 from grader.core.extras import extra
 from grader.core.messages import Message, UserError, say
 
-from .archives import listed, name_of, read_entry
+from .archives import read_entry, zip_entries
 from .candidate import Candidate, folded, identifier, read_file, safe_id, unused
 from .kinds import FOREIGN, START_BYTES, archive_kind, is_archive_name
 from .layout import expected_path
@@ -63,8 +63,7 @@ class Listing:
 
     @cached_property
     def _entries(self) -> dict[str, zipfile.ZipInfo]:
-        with self.path.open("rb") as file:
-            return {name_of(entry): entry for entry in listed(file)}
+        return zip_entries(partial(open_regular, self.path))
 
     @property
     def folder(self) -> str:
@@ -96,8 +95,7 @@ class Listing:
         """
         if self.path.is_dir():
             return read_file(self.path, name, limit)
-        with self.path.open("rb") as file:
-            return read_entry(file, self._entries[self.root + name], limit)
+        return read_entry(partial(open_regular, self.path), self._entries[self.root + name], limit)
 
 
 FOLDERS = "folders"
@@ -143,17 +141,25 @@ def discover(
 def _candidates(path: Path, source: str | None, expected: Expected) -> list[Candidate]:
     if not path.exists():
         raise IntakeError(f"{path}: no such file or folder. Give a submission, a folder of submissions, or a zip.")
-    if not path.is_dir() and not _is_archive(path):
+    there = path.resolve()  # a link is followed if a person named it, and not in a folder of students' files
+    whole = [Candidate(identifier(there if path.is_dir() else path), there)]
+    if path.is_dir():
+        if source is None and _is_submission(there, expected):
+            return whole
+    elif not _is_archive(there):
         raise IntakeError(f"{path}: not a zip archive. Give a folder or a .zip file.")
-    if source is None and path.is_dir() and _is_submission(path, expected):
-        return [Candidate(identifier(path.resolve()), path)]
-    if found := _in_export(path, source, expected):
-        return found
-    if source not in (None, FOLDERS):
-        raise IntakeError(f"{path}: not a {source} export. Omit --from to detect the source.")
-    if path.is_file() and source is None:
-        return [Candidate(identifier(path), path)]
-    children = _each(Listing(path), (), expected)
+    try:
+        if found := _in_export(Listing(there), source, expected):
+            return found
+        if source not in (None, FOLDERS):
+            raise IntakeError(f"{path}: not a {source} export. Omit --from to detect the source.")
+        children = whole if path.is_file() and source is None else _each(Listing(there), (), expected)
+    except UserError:
+        raise
+    except Exception as error:  # zipfile may raise anything for damaged or hostile bytes
+        if path.is_file() and source is None:
+            return whole  # reading it says what is wrong
+        raise IntakeError(f"{path}: cannot be read ({error}).") from None
     if not children:
         raise IntakeError(f"{path}: no submission found. Expected src/, or one folder or zip for each student.")
     return children
@@ -162,7 +168,7 @@ def _candidates(path: Path, source: str | None, expected: Expected) -> list[Cand
 def _is_archive(path: Path) -> bool:
     """Whether a file can be opened as an archive; never waits for a pipe."""
     try:
-        with open_regular(path, follow=True) as file:
+        with open_regular(path) as file:
             return archive_kind(file.read(START_BYTES)) in ("zip", "tar") or zipfile.is_zipfile(file)
     except (Unreadable, OSError):
         return False
@@ -190,22 +196,17 @@ def _may_be_submission(path: Path, expected: Expected) -> bool:
     return False
 
 
-def _in_export(path: Path, source: str | None, expected: Expected) -> list[Candidate]:
+def _in_export(top: Listing, source: str | None, expected: Expected) -> list[Candidate]:
     """The submissions of a platform's export, found at its top or in the only folder there; none if it is no export."""
-    sources = [name for name in PLATFORMS if source in (None, name)]
-    if source is None and path.is_file():
-        sources.remove("clones")  # a zip with a clone in it is one student's submission
-    try:
-        top = Listing(path)
-        only = [name for name in top.visible if name.endswith("/")] if len(top.visible) == 1 else []
-        for listing in (top, *map(top.inside, only)):
-            for name in sources:
-                if (platform := extra(name)) and (found := platform.submissions(listing)):
-                    claimed = {entry for each in found for entry in each.claimed}
-                    return [_candidate(each, listing) for each in found] + _each(listing, claimed, expected)
-    except Exception as error:  # zipfile may raise anything for damaged or hostile bytes
-        if path.is_dir():
-            raise IntakeError(f"{path}: cannot be read ({error}).") from None
+    # A zip with a clone in it is one student's submission, unless a person says otherwise.
+    detected = [name for name in PLATFORMS if name != "clones" or top.path.is_dir()]
+    sources = detected if source is None else {*PLATFORMS} & {source}
+    only = [name for name in top.visible if name.endswith("/")] if len(top.visible) == 1 else []
+    for listing in (top, *map(top.inside, only)):
+        for name in sources:
+            if (platform := extra(name)) and (found := platform.submissions(listing)):
+                claimed = {entry for each in found for entry in each.claimed}
+                return [_candidate(each, listing) for each in found] + _each(listing, claimed, expected)
     return []
 
 
@@ -216,7 +217,6 @@ def _candidate(found: Found, listing: Listing) -> Candidate:
         part=listing.rooted(found.part),
         origin=found.origin,
         notices=found.notices,
-        among_others=True,
         reason=_why_unread(listing.path / found.part.below) if found.part.below and listing.path.is_dir() else None,
     )
 
@@ -244,9 +244,9 @@ def _child(listing: Listing, name: str, reason: Message | None) -> Candidate:
     """The submission in one entry of a listing: a folder or an archive, which may be a part of a zip, or one file."""
     path = listing.path / name
     if listing.path.is_dir() and (reason or path.is_dir() or is_archive_name(name)):
-        return Candidate(identifier(path), path, reason=reason, among_others=True)
+        return Candidate(identifier(path), path, reason=reason)
     part = listing.rooted(Part(below=name) if name.endswith("/") else Part(files={name: name}))
-    return Candidate(identifier(path), listing.path, part=part, reason=reason, among_others=True)
+    return Candidate(identifier(path), listing.path, part=part, reason=reason)
 
 
 def _handed_in(name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -13,6 +13,7 @@ from grader.core.messages import Message
 
 Source = Literal["folders", "clones", "canvas", "moodle", "gradescope", "roster"]
 MAX_TEXT = 200
+T = TypeVar("T")
 
 
 class Student(BaseModel):
@@ -68,13 +69,11 @@ class Part:
     below: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
 
-    def __contains__(self, name: str) -> bool:
-        return name in self.files.values() if self.files else name.startswith(self.below)
-
-    def shown(self, name: str) -> str:
-        """The student's name for a file of this part."""
-        own = {place: shown for shown, place in self.files.items()}
-        return own[name] if self.files else name.removeprefix(self.below)
+    def of(self, found: Mapping[str, T]) -> dict[str, T]:
+        """Those of all files that are in this part, by the student's names for them."""
+        if self.files:
+            return {shown: found[path] for shown, path in self.files.items() if path in found}
+        return {path.removeprefix(self.below): own for path, own in found.items() if path.startswith(self.below)}
 
 
 WHOLE = Part()

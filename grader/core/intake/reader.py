@@ -1,31 +1,30 @@
 """Reads submissions in a process with little memory and time, so that a hostile archive costs only its own submission.
 
-One process reads one submission after another, and is replaced when it dies. It returns text, as JSON.
+One process reads one submission after another, and is replaced when it dies. It has the rights of the command and runs
+no student code, so requests and replies are pickles.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
-import pickle
 import resource
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from grader import REPOSITORY
 from grader.core.bounds import bound_memory, bound_time
-from grader.core.messages import as_data, from_data, say
+from grader.core.messages import say
 
 from .candidate import Candidate
 from .discover import IntakeError, discover
-from .origin import Origin, Part, Student
-from .submission import ANYTHING, Concern, Expected, Submission
+from .origin import Student
+from .submission import ANYTHING, Expected, Submission
 
 MEMORY_MIB = 768  # of address space, beyond what the process has at its start
 CPU_S = 30  # for one submission
@@ -64,11 +63,15 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
         if candidate.reason is not None:
             return candidate.read()
         try:
-            return _submission(self._insist(("read", (candidate,)), CPU_S))
+            submission: Submission = self._insist(CPU_S, Candidate.read, candidate)
+        except MemoryError:
+            reason = TOO_MUCH_MEMORY
         except _Died as death:
             ended = say("It crashed the reader twice ({how})", how=str(death)).then(REMEDY)
             reason = TOO_MUCH_TIME if death.of_its_limit else ended
-            return Submission(candidate.id, reason=reason, notices=candidate.notices)
+        else:
+            return submission
+        return Submission(candidate.id, reason=reason, notices=candidate.notices)
 
     def discover(
         self,
@@ -85,40 +88,42 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
         """
         paths = list(paths)
         try:
-            wanted = (paths, source, list(roster), dict(expected), every_attempt)
-            reply = self._insist(("discover", wanted), DISCOVERY_CPU_S)
+            found: list[Candidate] = self._insist(
+                DISCOVERY_CPU_S, discover, paths, source, roster, expected, every_attempt
+            )
+        except MemoryError:
+            problem = f"takes more than {MEMORY_MIB} MiB"
         except _Died as death:
-            listed = ", ".join(map(str, paths))
-            raise IntakeError(
-                f"{listed}: listing it exceeds the limits ({death}). Unpack it, and give the folder."
-            ) from None
-        if isinstance(reply, dict):
-            raise IntakeError(str(reply["refused"]))
-        return [_candidate(fields) for fields in reply]
+            problem = f"exceeds the limits ({death})"
+        else:
+            return found
+        raise IntakeError(f"{', '.join(map(str, paths))}: listing it {problem}. Unpack it, and give the folder.")
 
-    def _insist(self, request: object, cpu_s: int) -> Any:
+    def _insist(self, cpu_s: int, function: Callable[..., Any], *arguments: object) -> Any:
         """Ask, and ask again if the process died without using up its time: the machine may have been the reason."""
         try:
-            return self._ask(request, cpu_s)
+            return self._ask(cpu_s, function, *arguments)
         except _Died as death:
             if death.of_its_limit:
                 raise
-        return self._ask(request, cpu_s)
+        return self._ask(cpu_s, function, *arguments)
 
-    def _ask(self, request: object, cpu_s: int) -> Any:
+    def _ask(self, *request: object) -> Any:
+        """What the function returns or raises in the process."""
         pipe = self._pipe or self._start()
         try:
-            pipe.send_bytes(pickle.dumps((request, cpu_s)))
+            pipe.send(request)
             if not pipe.poll(WALL_S):
+                self.close()
                 raise _Died(f"no answer in {WALL_S:g} s", of_its_limit=True)
-            return json.loads(pipe.recv_bytes())
+            reply = pipe.recv()
         except (EOFError, OSError):
             ended = self.close()
             name = signal.Signals(-ended).name if ended < 0 else f"exit status {ended}"
             raise _Died(name, of_its_limit=ended == -signal.SIGXCPU) from None
-        except _Died:
-            self.close()
-            raise
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
 
     def _start(self) -> Connection:
         ours, theirs = socket.socketpair()
@@ -148,76 +153,21 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
         return ended
 
 
-def _submission(fields: dict[str, Any]) -> Submission:
-    concerns = tuple(Concern(code, from_data(text)) for code, text in fields["concerns"])
-    return Submission(**fields | _messages(fields) | {"concerns": concerns})
-
-
-def _candidate(fields: dict[str, Any]) -> Candidate:
-    origin = Origin.model_validate_json(fields["origin"]) if fields["origin"] else None
-    own = fields | {"path": Path(fields["path"]), "part": Part(**fields["part"]), "origin": origin}
-    return Candidate(**own | _messages(fields))
-
-
-def _messages(fields: dict[str, Any]) -> dict[str, Any]:
-    """Notices and the reason of a submission, from what :func:`_data` made of them."""
-    reason = fields["reason"]
-    return {
-        "notices": tuple(map(from_data, fields["notices"])),
-        "reason": None if reason is None else from_data(reason),
-    }
-
-
-# ── In the process ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def serve(fd: int) -> None:
-    """Answer requests until the other end closes the pipe."""
+    """Answer requests, in the process, until the other end closes the pipe."""
     bound_memory(MEMORY_MIB)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     pipe = Connection(fd)
     while True:
         try:
-            (kind, argument), cpu_s = pickle.loads(pipe.recv_bytes())
+            cpu_s, function, *arguments = pipe.recv()
         except (EOFError, OSError):
             return
         bound_time(cpu_s)
-        pipe.send_bytes(json.dumps(ANSWERS[kind](*argument)).encode())
-
-
-def _read(candidate: Candidate) -> Any:
-    try:
-        submission = candidate.read()
-    except (MemoryError, RecursionError):
-        submission = Submission(candidate.id, reason=TOO_MUCH_MEMORY, notices=candidate.notices)
-    concerns = [(concern.code, as_data(concern.text)) for concern in submission.concerns]
-    return vars(submission) | _data(submission) | {"concerns": concerns}
-
-
-def _discover(
-    paths: list[Path], source: str | None, roster: list[Student], expected: Expected, every_attempt: bool
-) -> Any:
-    try:
-        found = discover(paths, source, roster, expected, every_attempt)
-    except IntakeError as error:
-        return {"refused": str(error)}
-    except (MemoryError, RecursionError):
-        listed = ", ".join(map(str, paths))
-        return {"refused": f"{listed}: listing it takes more than {MEMORY_MIB} MiB. Unpack it, and give the folder."}
-    return [_fields(candidate) for candidate in found]
-
-
-ANSWERS: Mapping[str, Callable[..., Any]] = {"read": _read, "discover": _discover}
-
-
-def _fields(candidate: Candidate) -> dict[str, Any]:
-    origin = candidate.origin.model_dump_json() if candidate.origin else None
-    part = {"below": candidate.part.below, "files": dict(candidate.part.files)}
-    return vars(candidate) | _data(candidate) | {"path": str(candidate.path), "part": part, "origin": origin}
-
-
-def _data(own: Candidate | Submission) -> dict[str, Any]:
-    return {
-        "notices": list(map(as_data, own.notices)),
-        "reason": None if own.reason is None else as_data(own.reason),
-    }
+        try:
+            reply = function(*arguments)
+        except IntakeError as error:
+            reply = error
+        except (MemoryError, RecursionError):
+            reply = MemoryError()
+        pipe.send(reply)

@@ -66,22 +66,14 @@ def _from_folder(folder: Path) -> Iterator[tuple[str, Read]]:
 
 
 def _from_zip(path: Path) -> Iterator[tuple[str, Read]]:
-    with open_regular(path) as file:
-        names = [name for name in zip_files(file) if name.endswith(".ipynb")]
-    for name in names:
-        if not {"__MACOSX", ".ipynb_checkpoints"} & {*name.split("/")}:
-            yield PurePosixPath(name).name, partial(_read_entry, path, name)
+    for name, read in zip_files(partial(open_regular, path)).items():
+        if name.endswith(".ipynb") and not {"__MACOSX", ".ipynb_checkpoints"} & {*name.split("/")}:
+            yield PurePosixPath(name).name, read
 
 
 def _read_file(path: Path, limit: int) -> bytes:
     with open_regular(path) as file:
         return file.read(limit + 1)
-
-
-def _read_entry(path: Path, name: str, limit: int) -> bytes:
-    """Read one notebook of a zip. They are read one by one, since together they may be gigabytes."""
-    with open_regular(path) as file:
-        return zip_files(file)[name](limit)
 
 
 def readied(data: bytes, source: NotebookNode, given: Collection[str]) -> NotebookNode:
