@@ -225,28 +225,24 @@ def _each(listing: Listing, claimed: Collection[str], expected: Expected) -> lis
     """A submission for each folder and archive that is not ``claimed`` already, so that none is left out unnoticed.
 
     Another file that looks handed in, such as a 7z archive, a notebook, or a single file of somebody's work, becomes a
-    submission that cannot be read.
+    submission that cannot be read. But a folder of single files alone, perhaps of one student, is no class.
     """
     others = [name for name in listing.visible if name not in claimed]
-    own = [name for name in others if name.endswith("/") or _handed_in(name)]
-    loose: dict[str, Message] = {}
-    if own or claimed:  # a folder of single files alone, perhaps of one student, is no class
-        loose = {name: LOOSE.filled(called=name) for name in others if name not in own and _may_be_work(name, expected)}
+    own = {name for name in others if name.endswith("/") or _handed_in(name)}
     found = []
     for name in others:
-        reason = (_why_unread(listing.path / name) if listing.path.is_dir() else None) or loose.get(name)
-        if reason or name in own:
-            found.append(_child(listing, name, reason))
+        path, is_folder = listing.path / name, name.endswith("/")
+        reason = _why_unread(path) if listing.path.is_dir() else None
+        if not reason and name not in own and (own or claimed) and _may_be_work(name, expected):
+            reason = LOOSE.filled(called=name)
+        if not reason and name not in own:
+            continue
+        if listing.path.is_dir() and (is_folder or is_archive_name(name)):
+            found.append(Candidate(identifier(path), path, reason=reason))
+        else:
+            part = listing.rooted(Part(below=name) if is_folder else Part(files={name: name}))
+            found.append(Candidate(identifier(path), listing.path, part=part, reason=reason))
     return found
-
-
-def _child(listing: Listing, name: str, reason: Message | None) -> Candidate:
-    """The submission in one entry of a listing: a folder or an archive, which may be a part of a zip, or one file."""
-    path = listing.path / name
-    if listing.path.is_dir() and (reason or path.is_dir() or is_archive_name(name)):
-        return Candidate(identifier(path), path, reason=reason)
-    part = listing.rooted(Part(below=name) if name.endswith("/") else Part(files={name: name}))
-    return Candidate(identifier(path), listing.path, part=part, reason=reason)
 
 
 def _handed_in(name: str) -> bool:

@@ -141,19 +141,22 @@ def with_roster(candidates: Iterable[Candidate], roster: Sequence[Student]) -> l
     named: list[Candidate] = []
     present: set[Student] = set()
     for candidate in candidates:
-        origin = candidate.origin or _by_name(candidate)
-        whose = [_listed(student, origin, roster) for student in origin.students]
-        present.update(listed for listed in whose if listed)
-        if not any(whose):
+        name = clean(candidate.called)  # of a folder or a zip, which may carry its student's name
+        by_name = Origin(source="folders", students=(Student(id=name, name=name.replace("_", " ")),))
+        origin = candidate.origin or by_name
+        everyone = roster if origin.source == "clones" else ()
+        whose = [match(student, roster) or owner(student.id, everyone) for student in origin.students]
+        present.update(filter(None, whose))
+        if any(whose):
+            guessed = origin.source in ("folders", "clones")
+            students = tuple(
+                merged(student, listed, guessed) if listed else student
+                for student, listed in zip(origin.students, whose, strict=True)
+            )
+            named.append(replace(candidate, origin=origin.model_copy(update={"students": students})))
+        else:
             remark = say("No roster entry matches this submission.")
             named.append(replace(candidate, notices=(*candidate.notices, remark)))
-            continue
-        guessed = origin.source in ("folders", "clones")
-        students = [
-            merged(student, listed, guessed) if listed else student
-            for student, listed in zip(origin.students, whose, strict=True)
-        ]
-        named.append(replace(candidate, origin=origin.model_copy(update={"students": tuple(students)})))
     return named + [_absent(student) for student in roster if student not in present]
 
 
@@ -177,16 +180,6 @@ def latest(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 def _moment(candidate: Candidate) -> datetime:
     return datetime.fromisoformat(candidate.origin.submitted_at or "") if candidate.origin else datetime.min
-
-
-def _by_name(candidate: Candidate) -> Origin:
-    """The origin of a folder or zip that carries its student's name."""
-    name = clean(candidate.called)
-    return Origin(source="folders", students=(Student(id=name, name=name.replace("_", " ")),))
-
-
-def _listed(student: Student, origin: Origin, roster: Sequence[Student]) -> Student | None:
-    return match(student, roster) or (owner(student.id, roster) if origin.source == "clones" else None)
 
 
 def _absent(student: Student) -> Candidate:
