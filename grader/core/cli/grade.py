@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -55,7 +56,7 @@ SOURCES = (*PLATFORMS, FOLDERS)
 # Two options that several commands share; each command describes its paths in its own words.
 Source = Annotated[str | None, typer.Option("--from", help=f"Source of PATH: {', '.join(SOURCES)}. Default: detected.")]
 Roster = Annotated[Path | None, typer.Option(metavar="CSV", help="Everyone expected to submit, by name, id or email.")]
-ADVANCED = "Advanced"
+advanced = partial(typer.Option, rich_help_panel="Advanced")
 FULL = " Reports written so far are complete. Free disk space and run again."
 
 
@@ -66,40 +67,30 @@ def grade(
     paths: Annotated[list[Path], typer.Argument(help="A submission, a folder of submissions, or a zip.")],
     out: Annotated[Path, typer.Option(help="Output folder: OUT/<id>/report.json and OUT/summary.json.")],
     jobs: Annotated[int, typer.Option(min=1, help="Judges to run in parallel.")] = os.cpu_count() or 1,
-    executor: Annotated[str, typer.Option(help=f"Where judges run: {CHOICES}.", rich_help_panel=ADVANCED)] = LOCAL,
+    executor: Annotated[str, advanced(help=f"Where judges run: {CHOICES}.")] = LOCAL,
     device: Annotated[
         Literal["auto", "cpu", "cuda"],
-        typer.Option(help="auto adds a second device to the CPU: a GPU, or a simulated one.", rich_help_panel=ADVANCED),
+        advanced(help="auto adds a second device to the CPU: a GPU, or a simulated one."),
     ] = "auto",
     only: Annotated[str | None, typer.Option(metavar="TASK", help="Grade only one task, such as task1.")] = None,
-    seed: Annotated[
-        int, typer.Option(help="Seed of the generated inputs; use one for the whole class.", rich_help_panel=ADVANCED)
-    ] = 0,
+    seed: Annotated[int, advanced(help="Seed of the generated inputs; use one for the whole class.")] = 0,
     source: Source = None,
     roster: Roster = None,
     notebooks: Annotated[
         Path | None, typer.Option(metavar="CSV", help="checks.csv of graded notebooks: adds practice points.")
     ] = None,
     lang: Annotated[str, typer.Option(help="Language of titles and hints: en or zh. Default: the locale.")] = "",
-    require_isolation: Annotated[
-        LevelName, typer.Option(help="Refuse to grade under weaker isolation.", rich_help_panel=ADVANCED)
-    ] = "process",
+    require_isolation: Annotated[LevelName, advanced(help="Refuse to grade under weaker isolation.")] = "process",
     without: Annotated[
         list[str] | None,
-        typer.Option(help=f"Disable one of {', '.join(LAYERS)}, to see the effect.", rich_help_panel=ADVANCED),
+        advanced(help=f"Disable one of {', '.join(LAYERS)}, to see the effect."),
     ] = None,
-    plain: Annotated[
-        bool, typer.Option("--plain", help="Disable record and replay; slower, same reports.", rich_help_panel=ADVANCED)
-    ] = False,
-    request_s: Annotated[
-        float, typer.Option(min=0.1, help="Time limit for one call, in seconds.", rich_help_panel=ADVANCED)
-    ] = Limits.request_s,
+    plain: Annotated[bool, advanced("--plain", help="Disable record and replay; slower, same reports.")] = False,
+    request_s: Annotated[float, advanced(min=0.1, help="Time limit for one call, in seconds.")] = Limits.request_s,
     submission_s: Annotated[
-        float, typer.Option(min=1, help="Time limit for a submission, in seconds.", rich_help_panel=ADVANCED)
+        float, advanced(min=1, help="Time limit for a submission, in seconds.")
     ] = Limits.submission_s,
-    memory_mib: Annotated[
-        int, typer.Option(min=64, help="Memory that student code may add, in MiB.", rich_help_panel=ADVANCED)
-    ] = Limits.memory_mib,
+    memory_mib: Annotated[int, advanced(min=64, help="Memory that student code may add, in MiB.")] = Limits.memory_mib,
     every_attempt: Annotated[
         bool,
         typer.Option("--every-attempt", help="Grade earlier attempts as well; decide sets which counts."),

@@ -12,12 +12,12 @@ import re
 import unicodedata
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 from grader.core.messages import Message, as_data, from_data, quoted, say
 
-from .archives import archive_files
+from .archives import archive_files, zip_files
 from .kinds import without_archive_suffix
 from .origin import WHOLE, Origin, Part, clean
 from .reading import submission_in, unread
@@ -81,18 +81,32 @@ class Candidate:
         submission = Submission(self.id, reason=self.reason)
         if self.reason is None:
             try:
-                submission = submission_in(self.id, self._files(), self.expected, self.taken)
+                submission = submission_in(self.id, self.files(), self.expected, self.taken)
             except MemoryError:
                 raise
             except Exception as error:  # an archive's reader may raise anything for damaged or hostile bytes
                 submission = Submission(self.id, reason=unread(error))
         return _printable(replace(submission, notices=self.notices + submission.notices))
 
-    def _files(self) -> Files:
-        """The files that belong to it."""
+    def files(self) -> Files:
+        """The files that belong to it, each to be read when it is needed.
+
+        Raises:
+            Unreadable: If there are too many files, or a folder is a link.
+            Exception: Any, if an archive is damaged.
+        """
         if self.path.is_dir():
             return _files_in(self.path / self.part.below, self.part.files)
-        return self.part.of(archive_files(partial(open_regular, self.path)))
+        if self.part == WHOLE:
+            return archive_files(partial(open_regular, self.path))
+        changed = self.path.stat()
+        return self.part.of(_export(self.path, changed.st_mtime_ns, changed.st_size))
+
+
+@lru_cache(1)
+def _export(path: Path, *_: int) -> Files:
+    """The files of a platform's zip, listed once for all its submissions, as long as its time and size are the same."""
+    return zip_files(partial(open_regular, path))
 
 
 def _printable(submission: Submission) -> Submission:

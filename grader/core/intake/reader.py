@@ -60,8 +60,6 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
 
     def read(self, candidate: Candidate) -> Submission:
         """Read a submission. Never raises: a submission that cannot be read within the limits has a reason."""
-        if candidate.reason is not None:
-            return candidate.read()
         try:
             submission: Submission = self._insist(CPU_S, Candidate.read, candidate)
         except MemoryError:

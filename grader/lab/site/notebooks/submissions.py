@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import dis
 import re
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path, PurePosixPath
 from types import CodeType
 
 import nbformat
 from nbformat import NotebookNode
 
-from grader.core.intake.archives import zip_files
-from grader.core.intake.candidate import folded, identifier, unused
-from grader.core.intake.submission import Read, open_regular
+from grader.core.intake import discover as intake
+from grader.core.intake.candidate import Candidate
+from grader.core.intake.reading import unread
+from grader.core.intake.submission import Read, without_clutter
 
 MAX_BYTES = 20 * 2**20  # of one notebook with its figures
 
@@ -42,38 +43,20 @@ class HandedIn:
 
 def discover(folder: Path) -> list[HandedIn]:
     """The students, one for each folder or zip, sorted by id; the ids are the same as in the grader's reports."""
-    found: dict[str, HandedIn] = {}
-    for path in sorted(folder.iterdir()):
-        if path.name.startswith((".", "__MACOSX")) or path.is_symlink():
-            continue
-        if path.is_dir() or path.suffix.lower() == ".zip":
-            student = unused(identifier(path), found)
-            found[folded(student)] = _read(path, student)
-    return sorted(found.values(), key=lambda own: own.student)
+    with contextlib.suppress(intake.IntakeError):  # nothing there is a submission
+        return [_read(candidate) for candidate in intake.discover([folder], intake.FOLDERS)]
+    return []
 
 
-def _read(path: Path, student: str) -> HandedIn:
+def _read(candidate: Candidate) -> HandedIn:
     try:
-        return HandedIn(student, dict(_from_folder(path) if path.is_dir() else _from_zip(path)))
+        found = {} if candidate.reason else candidate.files()
     except Exception as error:  # zipfile may raise any exception for a damaged or hostile file
-        return HandedIn(student, reason=f"cannot be read: {error}")
-
-
-def _from_folder(folder: Path) -> Iterator[tuple[str, Read]]:
-    for path in sorted(folder.rglob("*.ipynb"), reverse=True):  # of files with the same name, the last one is used
-        if ".ipynb_checkpoints" not in path.parts:
-            yield path.name, partial(_read_file, path)
-
-
-def _from_zip(path: Path) -> Iterator[tuple[str, Read]]:
-    for name, read in zip_files(partial(open_regular, path)).items():
-        if name.endswith(".ipynb") and not {"__MACOSX", ".ipynb_checkpoints"} & {*name.split("/")}:
-            yield PurePosixPath(name).name, read
-
-
-def _read_file(path: Path, limit: int) -> bytes:
-    with open_regular(path) as file:
-        return file.read(limit + 1)
+        return HandedIn(candidate.id, reason=str(unread(error)))
+    names = [name for name in without_clutter(found) if name.endswith(".ipynb")]
+    # Of files with the same name, the first one is used. Each is read in its turn: together they may be gigabytes.
+    files = {PurePosixPath(name).name: found[name] for name in reversed(names)}
+    return HandedIn(candidate.id, files, str(candidate.reason or ""))
 
 
 def readied(data: bytes, source: NotebookNode, given: Collection[str]) -> NotebookNode:
