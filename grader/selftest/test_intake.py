@@ -126,7 +126,9 @@ def test_a_link_to_a_folder_is_not_followed(tmp_path: Path) -> None:
 def test_a_submission_that_is_a_link_is_not_opened(tmp_path: Path) -> None:
     write_folder(tmp_path / "other", HANDED_IN)
     (tmp_path / "someone").symlink_to(tmp_path / "other")
-    assert Candidate("someone", tmp_path / "someone").read().reason == "The folder cannot be opened: Not a directory."
+    submission = Candidate("someone", tmp_path / "someone").read()
+    assert submission.files == {}
+    assert "src/functional.py cannot be read (Not a directory)" in str(submission.reason)
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:

@@ -121,8 +121,18 @@ def test_a_file_of_another_name_stands_for_the_one_that_staff_names(packed: bool
     write_folder(tmp_path / "ada", {"work.zip": zipped(files)} if packed else files)
     without = Candidate("ada", tmp_path / "ada", expected=EXPECTED)
     assert first not in without.read().files
-    assert replace(without, taken={first: "my work.py"}).read().files == HANDED_IN
+    for name in ("my work.py", "work.zip/hw/my work.py" if packed else "hw/my work.py"):  # short, or as it was offered
+        assert replace(without, taken={first: name}).read().files == HANDED_IN
     assert replace(without, taken={first: "gone.py"}).read().files == without.read().files
+
+
+def test_of_two_versions_the_one_that_staff_names_counts(tmp_path: Path) -> None:
+    files = {**HANDED_IN, "a/norm.py": "x = 1\n", "b/norm.py": HANDED_IN[NORM]}
+    del files[NORM]
+    without = Candidate("ada", write_folder(tmp_path / "ada", dict(files)), expected=EXPECTED)
+    assert NORM not in without.read().files
+    named = replace(without, taken={NORM: "b/norm.py"}).read()
+    assert (dict(named.files), named.concerns) == (HANDED_IN, ())
 
 
 def test_an_empty_archive_is_told_as_what_it_is(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import itertools
 import os
 import re
 import unicodedata
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -92,11 +92,13 @@ class Candidate:
         """The files that belong to it, each to be read when it is needed.
 
         Raises:
-            Unreadable: If there are too many files, or a folder is a link.
+            Unreadable: If there are too many files.
             Exception: Any, if an archive is damaged.
         """
         if self.path.is_dir():
-            return _files_in(self.path / self.part.below, self.part.files)
+            folder = self.path / self.part.below
+            names = self.part.files or {name: name for name in _names(folder)}
+            return {shown: partial(read_file, folder, name) for shown, name in names.items()}
         if self.part == WHOLE:
             return archive_files(partial(open_regular, self.path))
         changed = self.path.stat()
@@ -166,16 +168,6 @@ def safe_id(name: str) -> str:
 
 
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-def _files_in(folder: Path, chosen: Mapping[str, str]) -> Files:
-    """The files of a folder, or only the ``chosen`` ones, by the names that the student gave them."""
-    try:
-        os.close(os.open(folder, _FOLDER))
-    except OSError as error:
-        raise Unreadable(say("The folder cannot be opened: {problem}", problem=str(error.strerror))) from None
-    names = chosen or {name: name for name in _names(folder)}
-    return {shown: partial(read_file, folder, name) for shown, name in names.items()}
 
 
 def _names(folder: Path) -> Iterator[str]:

@@ -183,11 +183,6 @@ class _Search:
 
     def look(self, files: Files, inside: str, depth: int) -> None:
         """Take the loose files, then, if something is missing, open the archives."""
-        for path, called in self._taken.items():
-            if name := next((name for name in sorted(files) if f"/{name}".endswith(f"/{called}")), ""):
-                root = next((other.rpartition("src/")[0] for other in sorted(files) if "/src/" in f"/{other}"), "")
-                files = {other: files[other] for other in files if other != name} | {root + path: files[name]}
-                self.notices.append(say("{called} was graded as {path}.", called=repr(name), path=path))
         names = without_clutter(files)
         packed = {name for name in names if is_archive(name, files[name])}
         loose = {name: files[name] for name in names if name not in packed}
@@ -236,6 +231,10 @@ class _Search:
         """
         roots = roots_in(files, self._expected)
         placed, remarks = places([*files], self._expected, roots)
+        for path, called in self._taken.items():
+            if name := next((name for name in files if f"/{inside}{name}".endswith(f"/{called}")), ""):
+                placed[path] = name
+                remarks.append(say("{called} was graded as {path}.", called=repr(name), path=path))
         self.notices += remarks
         self.loose |= {inside + name: read for name, read in files.items()}
         for path, name in placed.items():
@@ -249,7 +248,7 @@ class _Search:
                 self.concerns.append(left_out(path, problem))
                 continue
             self._take(path, text, inside + name)
-            if path in self._expected:
+            if path in self._expected and path not in self._taken:
                 self._compare(path, name, text, files, inside, roots)
 
     def _take(self, path: str, text: str, name: str) -> None:
