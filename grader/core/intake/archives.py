@@ -10,6 +10,7 @@ import bz2
 import contextlib
 import gzip
 import lzma
+import os
 import stat
 import struct
 import tarfile
@@ -56,7 +57,7 @@ def archive_files(opened: Opened) -> Files:
 
 
 UTF_8 = 0x800  # the flag of an entry whose name is UTF-8
-LOCAL_HEADER = struct.Struct("<4s22xHH")  # signature, …, lengths of name and extra field, which come next
+LOCAL_HEADER = struct.Struct("<26xHH")  # …, lengths of name and extra field, which come next; a checksum tells the rest
 MAX_BLOCK_BYTES = 1 << 20  # bzip2 gives nothing before it has a whole block of 900 kB
 MIN_DICTIONARY = 1 << 12
 MAX_DIRECTORY_BYTES = 8 << 20  # of names, sizes and places: room for a hundred thousand files
@@ -164,11 +165,7 @@ def read_entry(opened: Opened, entry: zipfile.ZipInfo, limit: int) -> bytes:
     try:
         with opened() as file:
             file.seek(entry.header_offset)
-            header = file.read(LOCAL_HEADER.size)
-            if len(header) < LOCAL_HEADER.size or not header.startswith(b"PK\3\4"):
-                raise _damaged(say("its header is missing"))
-            _, name, extra = LOCAL_HEADER.unpack(header)
-            file.seek(name + extra, 1)
+            file.seek(sum(LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))), os.SEEK_CUR)
             # What does not compress grows a little.
             packed = file.read(min(entry.compress_size, most + most // 8 + MAX_BLOCK_BYTES))
         data = _unpacked(entry.compress_type, packed, most)
@@ -200,9 +197,7 @@ def _unpacked(method: int, packed: bytes, most: int) -> bytes:
 
 def _by_lzma(packed: bytes, most: int) -> bytes:
     """LZMA as in a zip, given the header of a .lzma file, and no larger a dictionary than what may be returned."""
-    size, properties, dictionary = struct.unpack_from("<2xHBI", packed)
-    if size != 5:
-        raise _damaged(say("its LZMA header is wrong"))
+    properties, dictionary = struct.unpack_from("<4xBI", packed)
     header = struct.pack("<BIq", properties, max(MIN_DICTIONARY, min(dictionary, most)), -1)
     return lzma.LZMADecompressor(lzma.FORMAT_ALONE).decompress(header + packed[9:], most)
 
@@ -227,10 +222,7 @@ class _TarStream:
         self._file, self._total = unpacking(file) if unpacking else file, 0
 
     def read(self, size: int) -> bytes:
-        try:
-            data: bytes = self._file.read(size)
-        except MemoryError:  # of an xz, whose dictionary would not fit: no reason to give up what lies beside it
-            raise _damaged("Memory usage limit exceeded") from None
+        data: bytes = self._file.read(size)
         self._total += len(data)
         if self._total > MAX_UNPACKED_BYTES:
             raise Unreadable(say("{path} unpacks to more than {n} MiB", n=MAX_UNPACKED_BYTES >> 20).then(SRC_ONLY))
@@ -260,23 +252,19 @@ def _tar_files(file: IO[bytes]) -> Files:
                 data = content.read(most) if content else b""
                 kept += len(data)
                 if kept > MAX_KEPT_BYTES:
-                    raise Unreadable(
-                        say("{path} contains more than {n} MiB of source", n=MAX_KEPT_BYTES >> 20).then(SRC_ONLY)
-                    )
+                    much = say("{path} contains more than {n} MiB of source", n=MAX_KEPT_BYTES >> 20)
+                    raise Unreadable(much.then(SRC_ONLY))
                 # Of equal names the last counts, as with tar.
-                files[name] = partial(_kept, data) if member.isreg() else _refused
+                files[name] = partial(_kept, data if member.isreg() else None)
                 archive.members = []  # type: ignore[attr-defined] # or it would keep all members in memory
-    except (Unreadable, MemoryError):
+    except Unreadable:
         raise
-    except Exception as error:  # tarfile may raise anything for hostile bytes
-        raise _damaged(str(error)) from None
+    except Exception as error:  # tarfile may raise anything for hostile bytes; an xz may ask for gigabytes
+        raise _damaged(str(error) or "Memory usage limit exceeded") from None
     return files
 
 
-def _kept(data: bytes, limit: int) -> bytes:
+def _kept(data: bytes | None, limit: int) -> bytes:
+    if data is None:
+        raise Unreadable(say("{path} is a link or a special file").then(THE_FILE_ITSELF))
     return data[: limit + 1]
-
-
-def _refused(limit: int) -> bytes:
-    del limit
-    raise Unreadable(say("{path} is a link or a special file").then(THE_FILE_ITSELF))
