@@ -65,11 +65,6 @@ class Listing:
     def _entries(self) -> dict[str, zipfile.ZipInfo]:
         return zip_entries(partial(open_regular, self.path))
 
-    @property
-    def folder(self) -> str:
-        """The name of the folder, or of the zip."""
-        return (Path(self.root) if self.root else self.path.resolve()).name
-
     def inside(self, name: str) -> Listing:
         """The listing of a folder in this one."""
         return Listing(self.path / name) if self.path.is_dir() else Listing(self.path, f"{self.root}{name}")

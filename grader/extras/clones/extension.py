@@ -37,7 +37,8 @@ def submissions(listing: Listing) -> list[Found]:
     found = [name for name in folders if listing.has(f"{name}.git")]
     if len(found) <= len(folders) // 2:  # some students hand in their repository as a folder
         return []
-    slug = listing.folder.removesuffix(SUFFIX) if listing.folder.endswith(SUFFIX) else ""
+    called = (listing.path / listing.root).name
+    slug = called.removesuffix(SUFFIX) if called.endswith(SUFFIX) else ""
     return [_found(name, slug, committed_at(listing.inside(name))) for name in found]
 
 
