@@ -42,11 +42,11 @@ class Store:
 class Desk(Candidate):
     """A submission in memory."""
 
-    files: Mapping[str, str] | None = None
+    texts: Mapping[str, str] | None = None
 
     def read(self) -> Submission:
         """The submission."""
-        return Submission(self.id, dict(self.files or {}))
+        return Submission(self.id, dict(self.texts or {}))
 
 
 def verbatim(text: str) -> str:
@@ -96,7 +96,7 @@ DISGUISES: Final[Mapping[str, Callable[[str], str]]] = {
 
 def desks(people: Mapping[str, Mapping[str, str]]) -> list[Desk]:
     """The candidates that ``discover`` would find."""
-    return [Desk(name, Path(name), files=files) for name, files in people.items()]
+    return [Desk(name, Path(name), texts=files) for name, files in people.items()]
 
 
 def copied(files: Mapping[str, str], disguise: str, paths: Iterable[str] = ASSIGNMENT.rubric.expected) -> Files:

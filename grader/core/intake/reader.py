@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from grader import REPOSITORY
 from grader.core.bounds import bound_memory, bound_time
@@ -26,6 +26,7 @@ from .discover import IntakeError, discover
 from .origin import Student
 from .submission import ANYTHING, Expected, Submission
 
+T = TypeVar("T")
 MEMORY_MIB = 768  # of address space, beyond what the process has at its start
 CPU_S = 30  # for one submission
 WALL_S = 600.0  # the backstop for a process that waits without computing, as for a slow disk
@@ -61,14 +62,12 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
     def read(self, candidate: Candidate) -> Submission:
         """Read a submission. Never raises: a submission that cannot be read within the limits has a reason."""
         try:
-            submission: Submission = self._insist(CPU_S, Candidate.read, candidate)
+            return self._insist(CPU_S, Candidate.read, candidate)
         except MemoryError:
             reason = TOO_MUCH_MEMORY
         except _Died as death:
             ended = say("It crashed the reader twice ({how})", how=str(death)).then(REMEDY)
             reason = TOO_MUCH_TIME if death.of_its_limit else ended
-        else:
-            return submission
         return Submission(candidate.id, reason=reason, notices=candidate.notices)
 
     def discover(
@@ -86,18 +85,14 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
         """
         paths = list(paths)
         try:
-            found: list[Candidate] = self._insist(
-                DISCOVERY_CPU_S, discover, paths, source, roster, expected, every_attempt
-            )
+            return self._insist(DISCOVERY_CPU_S, discover, paths, source, roster, expected, every_attempt)
         except MemoryError:
             problem = f"takes more than {MEMORY_MIB} MiB"
         except _Died as death:
             problem = f"exceeds the limits ({death})"
-        else:
-            return found
         raise IntakeError(f"{', '.join(map(str, paths))}: listing it {problem}. Unpack it, and give the folder.")
 
-    def _insist(self, cpu_s: int, function: Callable[..., Any], *arguments: object) -> Any:
+    def _insist(self, cpu_s: int, function: Callable[..., T], *arguments: object) -> T:
         """Ask, and ask again if the process died without using up its time: the machine may have been the reason."""
         try:
             return self._ask(cpu_s, function, *arguments)
@@ -106,15 +101,15 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
                 raise
         return self._ask(cpu_s, function, *arguments)
 
-    def _ask(self, *request: object) -> Any:
+    def _ask(self, cpu_s: int, function: Callable[..., T], *arguments: object) -> T:
         """What the function returns or raises in the process."""
         pipe = self._pipe or self._start()
         try:
-            pipe.send(request)
+            pipe.send((cpu_s, function, arguments))
             if not pipe.poll(WALL_S):
                 self.close()
                 raise _Died(f"no answer in {WALL_S:g} s", of_its_limit=True)
-            reply = pipe.recv()
+            reply: T | Exception = pipe.recv()
         except (EOFError, OSError):
             ended = self.close()
             name = signal.Signals(-ended).name if ended < 0 else f"exit status {ended}"
@@ -158,7 +153,7 @@ def serve(fd: int) -> None:
     pipe = Connection(fd)
     while True:
         try:
-            cpu_s, function, *arguments = pipe.recv()
+            cpu_s, function, arguments = pipe.recv()
         except (EOFError, OSError):
             return
         bound_time(cpu_s)
