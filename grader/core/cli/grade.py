@@ -82,8 +82,7 @@ def grade(
     lang: Annotated[str, typer.Option(help="Language of titles and hints: en or zh. Default: the locale.")] = "",
     require_isolation: Annotated[LevelName, advanced(help="Refuse to grade under weaker isolation.")] = "process",
     without: Annotated[
-        list[str] | None,
-        advanced(help=f"Disable one of {', '.join(LAYERS)}, to see the effect."),
+        list[str] | None, advanced(help=f"Disable one of {', '.join(LAYERS)}, to see the effect.")
     ] = None,
     plain: Annotated[bool, advanced("--plain", help="Disable record and replay; slower, same reports.")] = False,
     request_s: Annotated[float, advanced(min=0.1, help="Time limit for one call, in seconds.")] = Limits.request_s,
@@ -92,8 +91,7 @@ def grade(
     ] = Limits.submission_s,
     memory_mib: Annotated[int, advanced(min=64, help="Memory that student code may add, in MiB.")] = Limits.memory_mib,
     every_attempt: Annotated[
-        bool,
-        typer.Option("--every-attempt", help="Grade earlier attempts as well; decide sets which counts."),
+        bool, typer.Option("--every-attempt", help="Grade earlier attempts as well; decide sets which counts.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show which grades the current rubric would change; write nothing.")
@@ -102,22 +100,30 @@ def grade(
         bool, typer.Option("--replace", help="Leave out earlier submissions in OUT that are not in PATHS.")
     ] = False,
     resume: Annotated[
-        bool,
-        typer.Option("--resume/--fresh", help="Keep results of unchanged submissions, or regrade all."),
+        bool, typer.Option("--resume/--fresh", help="Keep results of unchanged submissions, or regrade all.")
     ] = True,
 ) -> None:
     """Grade submissions; write a report for each, and a summary. Keeps results that are up to date."""
+    rubric = chosen().rubric
+    if unknown := ", ".join(sorted({*(without or ())} - {*LAYERS})):
+        fail(f"--without {unknown}: no such layer. Choose one of {', '.join(LAYERS)}.")
+    if only is not None and only not in (known := [task.id for task in rubric.tasks]):
+        fail(f"--only {only}: no such task. Choose one of {', '.join(known)}.")
+    settings = Settings(
+        chosen(),
+        device,
+        only,
+        seed,
+        language_of(lang),
+        limits=Limits(request_s=request_s, submission_s=submission_s, memory_mib=memory_mib),
+        required_level=Level[require_isolation.upper()],
+        without=tuple(without or ()),
+        plain=plain,
+        command=shlex.join(["grader", *sys.argv[1:]]),
+    )
+    practice = needed("notebook_points", "--notebooks").read_practice(notebooks, rubric.practice) if notebooks else {}
     with Reader() as reader:
         candidates = with_files(out, found(reader, paths, source, roster, every_attempt))
-        limits = Limits(request_s=request_s, submission_s=submission_s, memory_mib=memory_mib)
-        level, left_out = Level[require_isolation.upper()], tuple(without or ())
-        if unknown := ", ".join(sorted({*left_out} - {*LAYERS})):
-            fail(f"--without {unknown}: no such layer. Choose one of {', '.join(LAYERS)}.")
-        settings = replace(
-            _settings(device, only, seed, lang), limits=limits, required_level=level, without=left_out, plain=plain
-        )
-        worth = chosen().rubric.practice
-        practice = needed("notebook_points", "--notebooks").read_practice(notebooks, worth) if notebooks else {}
         if dry_run:
             needed("diff", "--dry-run").print_preview(out, candidates, settings, reader)
             return
@@ -136,13 +142,6 @@ def grade(
         except KeyboardInterrupt:
             fail(f"stopped; {run.written if run else 0} of {len(candidates)} reports are in {out}.", 130)
         _show(out, run, entries, practice)
-
-
-def _settings(device: str, only: str | None, seed: int, lang: str) -> Settings:
-    if only is not None and only not in (known := [task.id for task in chosen().rubric.tasks]):
-        fail(f"--only {only}: no such task. Choose one of {', '.join(known)}.")
-    command = shlex.join(["grader", *sys.argv[1:]])
-    return Settings(chosen(), device, only, seed, language_of(lang), command=command)
 
 
 def grade_waiting(run: Run, settings: Settings, executor: str, jobs: int) -> None:

@@ -142,9 +142,9 @@ def test_submissions_of_the_same_student_are_not_compared(known: Known) -> None:
     ada, bo = Student(id="1", name="Ada"), Student(id="2", name="Bo")
     files = with_own(PLAN)
     room = [
-        Desk("alone", Path(), files=files, origin=Origin(source="canvas", students=(ada,))),
-        Desk("group", Path(), files=files, origin=Origin(source="canvas", students=(ada, bo))),
-        Desk("third", Path(), files=files, origin=Origin(source="canvas", students=(Student(id="3"),))),
+        Desk("alone", Path(), texts=files, origin=Origin(source="canvas", students=(ada,))),
+        Desk("group", Path(), texts=files, origin=Origin(source="canvas", students=(ada, bo))),
+        Desk("third", Path(), texts=files, origin=Origin(source="canvas", students=(Student(id="3"),))),
     ]
     findings = compared([read_work(desk, known, ASSIGNMENT.rubric) for desk in room])
     assert {ids(pair) for pair in findings.pairs} == {frozenset(("alone", "third")), frozenset(("group", "third"))}
