@@ -12,12 +12,12 @@ import pytest
 
 from grader import REPOSITORY
 from grader.core.intake.submission import Concern
-from grader.core.messages import Message, say
+from grader.core.messages import Message, as_data, say
 from grader.core.results import database
 from grader.core.results.database import LEDGER, LedgerError, opened, transaction
 from grader.core.results.ledger import ADDED, Ledger, differing
 from grader.core.results.outcome import RAISED, Outcome
-from grader.core.results.report import Report, json_text, parts_of
+from grader.core.results.report import Report, json_text
 from grader.extras.decisions import extension
 from grader.selftest.reports import FAILED, PASSED, USUAL, report, unreadable
 
@@ -46,7 +46,7 @@ def fill(connection: sqlite3.Connection, reports: Iterable[Report], here: dict[s
 
 def saying(own: Report, message: Message) -> Report:
     """The same report, in which every case says that."""
-    case = {"message": str(message), "parts": parts_of(message)}
+    case = {"message": str(message), "parts": as_data(message)}
     tasks = [
         task.model_copy(
             update={

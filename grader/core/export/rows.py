@@ -11,7 +11,7 @@ from grader.core.grades.decided import DecidedClass, StudentGrade
 from grader.core.grades.model import Ruling, sentence
 from grader.core.intake.origin import Origin, Student, absent
 from grader.core.messages import UserError
-from grader.core.results.language import in_core_words
+from grader.core.results.language import in_words
 from grader.core.results.policy import Grade
 from grader.core.results.report import Report
 from grader.core.rubric import Rubric
@@ -114,7 +114,7 @@ def rows(known: DecidedClass, comment: Callable[[Report], str] | None = None, la
     """A row for each student of each submission that counts; ``comment`` builds the comment on a grade."""
 
     def remark(own: StudentGrade) -> str:
-        policy = in_core_words(own.grade.remark, language) if own.grade else ""
+        policy = in_words(own.grade.remark, None, language) if own.grade else ""
         people = (" ".join(sentence(one.decision, known.rubric, language).split()) for one in own.rulings)
         return " ".join(filter(None, [policy, *people]))
 

@@ -17,7 +17,7 @@ from grader.core.grades.people import students
 from grader.core.intake.submission import Submission
 from grader.core.pages.render import HERE as SHARED
 from grader.core.pages.render import class_content, prepared, templates
-from grader.core.results.language import in_core_words, in_language, repeats
+from grader.core.results.language import in_language, in_words, repeats
 from grader.core.results.report import Report, SummaryLine
 from grader.extras.decisions.alike import Group
 from grader.extras.decisions.placing import parts
@@ -53,7 +53,7 @@ class ReviewPages:
             "root": root,
             "page_of": self.page_of,
         }
-        environment.filters["in_words"] = lambda message: in_core_words(message, language)
+        environment.filters["in_words"] = lambda message: in_words(message, None, language)
         self._template = environment.get_template
 
     def page_of(self, submission: str) -> str:

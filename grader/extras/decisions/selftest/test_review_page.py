@@ -16,9 +16,9 @@ from starlette.types import ASGIApp
 
 from grader.core.grades.model import FILE, Decision
 from grader.core.intake.origin import Origin, Student
-from grader.core.messages import say
+from grader.core.messages import as_data, say
 from grader.core.results.outcome import Outcome
-from grader.core.results.report import Attention, Report, parts_of, write_json
+from grader.core.results.report import Attention, Report, write_json
 from grader.core.results.statistics import TaskPoints, entry
 from grader.core.rubric import LANGUAGES
 from grader.examples.small.grader.assignment import ASSIGNMENT
@@ -99,7 +99,7 @@ def test_a_reason_is_told_in_the_language_of_the_page() -> None:
     """One without parts, as summaries of earlier graders have them, stays English."""
     text = say("Timed out: {names}.", names=LATE)
     attention = [
-        Attention(id="bo", code="timed_out", text=str(text), parts=parts_of(text)),
+        Attention(id="bo", code="timed_out", text=str(text), parts=as_data(text)),
         Attention(id="cy", code="timed_out", text=str(text)),
     ]
     said = [reason.text for _, reason in noticed(attention, ASSIGNMENT, "zh")]
