@@ -95,11 +95,11 @@ def in_words(message: str, assignment: Assignment | None, language: str) -> str:
     """A message in a language, None for a message of the core's own; any other text stays as it is."""
     if language == "en" or not isinstance(message, Message):
         return str(message)
-    return translated(message, chinese(assignment))
+    return translated(message, chinese_words(assignment))
 
 
 @cache
-def chinese(assignment: Assignment | None) -> Words:
+def chinese_words(assignment: Assignment | None) -> Words:
     """The Chinese of the core's messages, and, with an assignment, of those of extras and of the assignment."""
     return read_words(*tables(assignment) if assignment else [CHINESE])
 
