@@ -111,32 +111,22 @@ class StudentGrade:
     excused: bool = False
 
 
-def decided(report: Report, book: Book, rubric: Rubric) -> Report:
-    """A report with the points that people decided on."""
-    return overridden(report, book.points(report.submission.id), rubric)
+def grades(lines: Sequence[SummaryLine], book: Book, policy: Policy) -> dict[str, list[StudentGrade]]:
+    """A grade for each student of each submission, by its id; none if another submission of the student counts.
 
-
-def grades(lines: Sequence[SummaryLine], book: Book, policy: Policy) -> list[StudentGrade]:
-    """A grade for each student of each submission that counts, in the order of the submissions.
-
-    The lines of the summary have the points of :func:`decided`. A student in several submissions gets no grade until a
-    person has decided which one counts.
+    The lines of the summary have the points that people decided on. A student in several submissions gets no grade
+    until a person has decided which one counts.
     """
     found = [one for line in lines for one in _grades(line, book, policy)]
     by_student: dict[Key, list[StudentGrade]] = {}
     for one in found:
         by_student.setdefault(key(one.student), []).append(one)
-    counting = {one for own, theirs in by_student.items() for one in _counting(theirs, book, own)}
-    chosen = {own: [one for one in theirs if one in counting] for own, theirs in by_student.items()}
-    return [_alone(one, chosen[key(one.student)]) for one in found if one in counting]
-
-
-def by_submission(found: Iterable[StudentGrade]) -> dict[str, list[StudentGrade]]:
-    """Grades by the id of the submission that they are for."""
-    ordered: dict[str, list[StudentGrade]] = {}
-    for own in found:
-        ordered.setdefault(own.line.id, []).append(own)
-    return ordered
+    counting = {student: _counting(theirs, book, student) for student, theirs in by_student.items()}
+    made: dict[str, list[StudentGrade]] = {line.id: [] for line in lines}
+    for one in found:
+        if one in (others := counting[key(one.student)]):
+            made[one.line.id].append(_alone(one, others))
+    return made
 
 
 def _grades(line: SummaryLine, book: Book, policy: Policy) -> Iterator[StudentGrade]:
@@ -219,7 +209,7 @@ class DecidedClass:
 
     def report(self, submission: str) -> Report:
         """A report with the points that people decided on."""
-        return decided(self.as_graded(submission), self.book, self.rubric)
+        return overridden(self.as_graded(submission), self.book.points(submission), self.rubric)
 
     def in_force(self, line: SummaryLine) -> SummaryLine:
         """A line of the summary with the points that people decided on."""
@@ -233,8 +223,7 @@ class DecidedClass:
     @cached_property
     def grades(self) -> Mapping[str, Sequence[StudentGrade]]:
         """Grades by submission id; empty if the students' grades come from another submission."""
-        found = by_submission(grades([*map(self.in_force, self.lines)], self.book, self.rubric.policy))
-        return {line.id: found.get(line.id, ()) for line in self.lines}
+        return grades([*map(self.in_force, self.lines)], self.book, self.rubric.policy)
 
     def attention(self, before: Iterable[Attention]) -> list[Attention]:
         """The reasons for a person to look at a submission, with the decisions whose basis has changed by now."""

@@ -84,8 +84,8 @@ class Pages:
         ``own`` holds the grades of this submission's students; it is empty if another of their submissions counts. If
         None, grades are computed without decisions.
         """
-        origin, policy = report.submission.origin, self._rubric.policy
-        found = grades([summary_line(report)], NOTHING, policy) if own is None else own
+        line, policy = summary_line(report), self._rubric.policy
+        found = grades([line], NOTHING, policy)[line.id] if own is None else own
         return self._student.render(
             report=report,
             practice=practice,
@@ -93,7 +93,7 @@ class Pages:
             graded=report.score is not None,
             counted=self._counted(found),
             decided=_decided(found, self._rubric, self._language),
-            late_at_all=days_late(policy, origin) > 0,
+            late_at_all=days_late(policy, line.origin) > 0,
             lost=[prop.id for task in report.tasks for prop in task.properties if prop.points < prop.max_points],
             repeats=repeats(report),
         )
