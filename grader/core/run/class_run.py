@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import itertools
-import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -21,7 +19,7 @@ from grader.core.intake.origin import Origin, absent
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Concern, Submission
 from grader.core.results.attention import attention
-from grader.core.results.database import opened
+from grader.core.results.files import Stamp, stamp
 from grader.core.results.language import viewed
 from grader.core.results.ledger import Ledger, Recorded
 from grader.core.results.report import (
@@ -34,39 +32,17 @@ from grader.core.results.report import (
     json_text,
     with_origin,
     write_json,
-    write_text,
 )
 from grader.core.results.statistics import Entry, entry
 from grader.core.results.written import REPORT, SUMMARY, read_report
 from grader.core.settings import Settings, conditions, view
 
 
-@contextlib.contextmanager
-def begun(
-    out: Path,
-    candidates: Sequence[Candidate],
-    settings: Settings,
-    fresh: bool,
-    reader: Reader,
-    replace: bool = False,
-    every_attempt: bool = False,
-) -> Iterator[Run]:
-    """Begin a run with its ledger open; no other process can grade into that folder until the run ends.
+class Run:
+    """A run over a class, while no other process can grade into its folder, since the ledger is open.
 
     The candidates join the class that is in the folder, or replace it. Earlier submissions of the same students leave
     the class, unless every attempt stays. With ``fresh``, no earlier result of the candidates is kept.
-
-    Raises:
-        LedgerError: If the ledger cannot be used.
-    """
-    with opened(out) as connection:
-        ledger = Ledger(connection, conditions(settings), view(settings))
-        class_ = joined(candidates, {} if replace else ledger.known(), every_attempt)
-        yield Run(out, connection, ledger, class_, settings, fresh, reader)
-
-
-class Run:
-    """A run over a class.
 
     Attributes:
         candidates: What the run grades or keeps.
@@ -91,19 +67,20 @@ class Run:
         self,
         out: Path,
         connection: sqlite3.Connection,
-        ledger: Ledger,
-        class_: Joined,
+        candidates: Sequence[Candidate],
         settings: Settings,
-        fresh: bool,
         reader: Reader,
+        fresh: bool = False,
+        replace: bool = False,
+        every_attempt: bool = False,
     ) -> None:
         """Find out which earlier results are kept. Their submissions are read to see whether they changed."""
-        self._out, self._connection, self._command, self._reader = out, connection, settings.command, reader
+        self._out, self._connection, self._settings, self._reader = out, connection, settings, reader
         self._started, self._clock = datetime.now(UTC), monotonic()
+        self._ledger = ledger = Ledger(connection, conditions(settings), view(settings))
+        class_ = joined(candidates, {} if replace else ledger.known(), every_attempt)
         self.candidates, self.superseded, self.others = class_.candidates, class_.superseded, len(class_.others)
         self._origins = {candidate.id: candidate.origin for candidate in self.candidates}
-        self._assignment, self._only, self._language = settings.assignment, settings.only, settings.language
-        self._ledger = ledger
         ledger.expect(self._origins, fresh, class_.others)
         self.restored: list[str] = []
         self.shown_anew = self.written = self.missing = 0
@@ -130,29 +107,35 @@ class Run:
     def _keep(self, name: str, origin: Origin | None, known: Recorded) -> None:
         """Keep an earlier result. Writes its report again if necessary."""
         path = self._out / name / REPORT
-        untouched, same = _untouched(path, known), known.origin == origin
-        if untouched and same and known.shown:
+        untouched = stamp(path) == known.stamp
+        if untouched and known.origin == origin and known.shown:
             return
         before = self._ledger.report(known.result)
-        if known.shown and not untouched and not _holds(path, json_text(self._view(before, self._language))):
+        if known.shown and not untouched and not _holds(path, json_text(self._view(before, self._settings.language))):
             self.restored.append(name)
         now = self._view(with_origin(before, origin), "en")
         if before.worth != now.worth:
             self._enter(now)
         else:
-            self._ledger.rewritten(known.result, now, _write(path, json_text(self._view(now, self._language))))
+            self._ledger.rewritten(known.result, now, self._write(now)[1])
         self.shown_anew += not known.shown
 
     def _view(self, report: Report, language: str) -> Report:
-        return viewed(report, self._assignment, self._only, language)
+        return viewed(report, self._settings.assignment, self._settings.only, language)
+
+    def _write(self, report: Report) -> tuple[Report, Stamp]:
+        """Write a report in the language of the run; returns it, and the stamp of its file."""
+        shown, path = self._view(report, self._settings.language), self._out / report.submission.id / REPORT
+        path.parent.mkdir(exist_ok=True)
+        write_json(path, shown)
+        return shown, stamp(path)
 
     def _enter(self, report: Report) -> Report:
         """Write a report, and enter it in the ledger; an earlier summary no longer holds, so it is deleted."""
         (self._out / SUMMARY).unlink(missing_ok=True)
-        known, shown = self._view(report, "en"), self._view(report, self._language)
-        file = _write(self._out / report.submission.id / REPORT, json_text(shown))
+        shown, file = self._write(report)
         self.written += 1
-        self._ledger.record(known, file)
+        self._ledger.record(self._view(report, "en"), file)
         return shown
 
     def submissions(self) -> Iterator[Submission]:
@@ -190,7 +173,7 @@ class Run:
         self.duration_s = round(monotonic() - self._clock, 3)
         self.missing = len(self._ledger.known()) - len(entries)
         this_run = {
-            "command": self._command,
+            "command": self._settings.command,
             "started_at": self._started.isoformat(timespec="seconds"),
             "duration_s": self.duration_s,
         }
@@ -211,7 +194,7 @@ class Run:
         """Add stale decisions to the reasons; an error in the decisions file is kept until the run has ended."""
         try:
             read = partial(read_report, self._out)
-            known = read_decided(self._out, lines, read, self._assignment.rubric, self._connection, note=False)
+            known = read_decided(self._out, lines, read, self._settings.assignment.rubric, self._connection, note=False)
         except DecisionError as error:
             self.mistake, self.attention = str(error), reasons
             return reasons
@@ -220,26 +203,11 @@ class Run:
         return everything
 
 
-def _untouched(path: Path, known: Recorded) -> bool:
-    """Whether size and time of a file are those noted in the ledger, as git checks them."""
-    try:
-        file = path.stat()
-    except OSError:
-        return False
-    return (file.st_size, file.st_mtime_ns) == (known.size, known.mtime_ns)
-
-
 def _holds(path: Path, text: str) -> bool:
     try:
         return path.read_bytes() == text.encode()
     except OSError:
         return False
-
-
-def _write(path: Path, text: str) -> os.stat_result:
-    path.parent.mkdir(exist_ok=True)
-    write_text(path, text)
-    return path.stat()
 
 
 # ── How a run joins the class that its folder knows already ─────────────────────────────────────────────────────────
