@@ -150,7 +150,7 @@ def class_content(
         "picture": picture,
         "entries": entries,
         "statistics": class_statistics(entries),
-        "tasks": {task.id: task.max_score for own in entries if own.line.score is not None for task in own.tasks},
+        "tasks": {task: own.tasks[task][1] for own in entries if own.line.score is not None for task in own.tasks},
         "named": any(own.line.origin and own.line.origin.students for own in entries),
         "practised": any(own.line.practice for own in entries),
     }

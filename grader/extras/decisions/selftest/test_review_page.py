@@ -19,7 +19,7 @@ from grader.core.intake.origin import Origin, Student
 from grader.core.messages import as_data, say
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import Attention, Report, write_json
-from grader.core.results.statistics import TaskPoints, entry
+from grader.core.results.statistics import entry
 from grader.core.rubric import LANGUAGES
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.decisions.file import LOCK, append, read
@@ -210,8 +210,8 @@ def test_an_unusual_task_is_told_once_however_many_others_went_well() -> None:
     first, *_ = ASSIGNMENT.rubric.tasks
     lost = dict.fromkeys((prop.id for prop in first.properties), Outcome.FAILED)
     whole = [entry(graded(f"good{n}")) for n in range(10)] + [entry(graded("odd", lost))]
-    third = TaskPoints("third", 1.0, 1.0)
-    told = [*unusual([replace(own, tasks=(*own.tasks, third)) for own in whole], ASSIGNMENT.rubric, "en")]
+    third = {"third": (1.0, 1.0)}
+    told = [*unusual([replace(own, tasks={**own.tasks, **third}) for own in whole], ASSIGNMENT.rubric, "en")]
     assert [submission for submission, _ in told] == ["odd"]
     assert told[0][1].text.startswith(f"{first.id}: 0/")
 
