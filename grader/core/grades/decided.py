@@ -18,7 +18,7 @@ from grader.core.extras import extra
 from grader.core.intake.origin import Student, absent, clean
 from grader.core.messages import say
 from grader.core.results.language import overridden
-from grader.core.results.policy import USUAL, Grade, Terms, grade
+from grader.core.results.policy import Grade, grade
 from grader.core.results.report import Attention, Report, SummaryLine, summary_line
 from grader.core.rubric import Policy, Rubric
 
@@ -97,7 +97,6 @@ class StudentGrade:
     Attributes:
         grade: None where there is none.
         blank: Why there is no grade; empty if there is one.
-        terms: What the student was granted.
         rulings: Every decision about the student or the submission that holds.
         excused: Whether there is no grade because a person excused the student.
     """
@@ -106,7 +105,6 @@ class StudentGrade:
     line: SummaryLine
     grade: Grade | None
     blank: str
-    terms: Terms = USUAL
     rulings: tuple[Ruling, ...] = ()
     excused: bool = False
 
@@ -142,16 +140,15 @@ def _grades(line: SummaryLine, book: Book, policy: Policy) -> Iterator[StudentGr
 def _grade(student: Student, line: SummaryLine, teams: Sequence[Ruling], book: Book, policy: Policy) -> StudentGrade:
     own = key(student)
     due, free, excuse = (book.of(own, slot) for slot in ("due", "late_days", "excuse"))
-    terms = Terms(due.decision.due if due else None, (free.decision.late_days or 0) if free else 0)
     rulings = tuple(dict.fromkeys((*book.about_student(line.id, own), *teams)))
     if excuse:
-        return StudentGrade(student, line, None, f"excused: {excuse.decision.why}", terms, rulings, excused=True)
+        return StudentGrade(student, line, None, f"excused: {excuse.decision.why}", rulings, excused=True)
     if absent(line.origin) and policy.missing == "zero" and line.score is None:
-        return StudentGrade(student, line, Grade(0, 0, 0, say("No submission.")), "", terms, rulings)
+        return StudentGrade(student, line, Grade(0, 0, 0, say("No submission.")), "", rulings)
     if line.score is None or line.bonus is None:
-        return StudentGrade(student, line, None, f"{line.status}: {clean(line.reason or '')}", terms, rulings)
-    earned = grade(policy, line.score, line.bonus, line.origin, terms)
-    return StudentGrade(student, line, earned, "", terms, rulings)
+        return StudentGrade(student, line, None, f"{line.status}: {clean(line.reason or '')}", rulings)
+    granted = due.decision.due if due else None, (free.decision.late_days or 0) if free else 0
+    return StudentGrade(student, line, grade(policy, line.score, line.bonus, line.origin, *granted), "", rulings)
 
 
 def _counting(theirs: Sequence[StudentGrade], book: Book, student: Key) -> Sequence[StudentGrade]:

@@ -115,8 +115,7 @@ class Pages:
             return ""
         points, penalty = f"{own.grade.points:g}", own.grade.penalty
         if penalty:
-            days = days_late(self._rubric.policy, own.line.origin, own.terms)
-            return speak("counts_as", points=points, penalty=f"{penalty:g}", days=days)
+            return speak("counts_as", points=points, penalty=f"{penalty:g}", days=own.grade.days)
         return speak("capped", points=points, counted=f"{own.grade.points - (own.line.score or 0):g}")
 
     def classroom(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from time import monotonic
 
 from grader.core.grades.decided import read_decided
 from grader.core.grades.model import DecisionError, Ruling
-from grader.core.grades.people import key, students
+from grader.core.grades.people import Key, key, students
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.origin import Origin, absent
 from grader.core.intake.reader import Reader
@@ -41,8 +41,8 @@ from grader.core.settings import Settings, conditions, view
 class Run:
     """A run over a class, while no other process can grade into its folder, since the ledger is open.
 
-    The candidates join the class that is in the folder, or replace it. Earlier submissions of the same students leave
-    the class, unless every attempt stays. With ``fresh``, no earlier result of the candidates is kept.
+    The candidates join the class that is in the folder, or, ``alone``, replace it. Earlier submissions of the same
+    students leave the class, unless every attempt stays. With ``fresh``, no earlier result of the candidates is kept.
 
     Attributes:
         candidates: What the run grades or keeps.
@@ -71,17 +71,17 @@ class Run:
         settings: Settings,
         reader: Reader,
         fresh: bool = False,
-        replace: bool = False,
+        alone: bool = False,
         every_attempt: bool = False,
     ) -> None:
         """Find out which earlier results are kept. Their submissions are read to see whether they changed."""
         self._out, self._connection, self._settings, self._reader = out, connection, settings, reader
         self._started, self._clock = datetime.now(UTC), monotonic()
         self._ledger = ledger = Ledger(connection, conditions(settings), view(settings))
-        class_ = joined(candidates, {} if replace else ledger.known(), every_attempt)
-        self.candidates, self.superseded, self.others = class_.candidates, class_.superseded, len(class_.others)
+        self.candidates, others, self.superseded = joined(candidates, {} if alone else ledger.known(), every_attempt)
+        self.others = len(others)
         self._origins = {candidate.id: candidate.origin for candidate in self.candidates}
-        ledger.expect(self._origins, fresh, class_.others)
+        ledger.expect(self._origins, fresh, others)
         self.restored: list[str] = []
         self.shown_anew = self.written = self.missing = 0
         self.duration_s = 0.0
@@ -97,7 +97,7 @@ class Run:
             for own in self.candidates
             if (known := recorded.get(own.id)) and known.is_of(self._read(own))
         }
-        joining = {name: recorded[name].origin for name in class_.others if name in recorded}
+        joining = {name: recorded[name].origin for name in others if name in recorded}
         self.outdated = self.others - len(joining)
         for name, origin in (kept | joining).items():
             self._keep(name, origin, recorded[name])
@@ -194,7 +194,7 @@ class Run:
         """Add stale decisions to the reasons; an error in the decisions file is kept until the run has ended."""
         try:
             read = partial(read_report, self._out)
-            known = read_decided(self._out, lines, read, self._settings.assignment.rubric, self._connection, note=False)
+            known = read_decided(self._out, lines, read, self._settings.assignment.rubric, self._connection)
         except DecisionError as error:
             self.mistake, self.attention = str(error), reasons
             return reasons
@@ -210,29 +210,16 @@ def _holds(path: Path, text: str) -> bool:
         return False
 
 
-# ── How a run joins the class that its folder knows already ─────────────────────────────────────────────────────────
+def joined(
+    candidates: Sequence[Candidate], known: Mapping[str, Origin | None], every_attempt: bool
+) -> tuple[list[Candidate], list[str], list[str]]:
+    """Put a run beside the class that its folder knows already.
 
-
-@dataclasses.dataclass(frozen=True)
-class Joined:
-    """A run beside the submissions of earlier runs.
-
-    Attributes:
-        candidates: Of the run; without those that only say that somebody handed in nothing who did so earlier.
-        others: Ids of earlier submissions that stay in the class.
-        superseded: Ids of earlier submissions whose students have all handed in another one in this run.
+    Returns the candidates, without those that only say that somebody handed in nothing who did so earlier; the ids of
+    earlier submissions that stay; and of those whose students have all handed in another one in this run. With
+    ``every_attempt``, these stay as well.
     """
-
-    candidates: Sequence[Candidate]
-    others: Sequence[str]
-    superseded: Sequence[str]
-
-
-def joined(candidates: Sequence[Candidate], known: Mapping[str, Origin | None], every_attempt: bool) -> Joined:
-    """Put a run beside the class so far; ``every_attempt`` keeps earlier submissions of the same students."""
-    candidates = [
-        one if one.origin else dataclasses.replace(one, origin=_kept(known.get(one.id))) for one in candidates
-    ]
+    candidates = [one if one.origin else replace(one, origin=_kept(known.get(one.id))) for one in candidates]
     earlier = {own for name, origin in known.items() if not absent(origin) for own in _keys(name, origin)}
     own = [one for one in candidates if not (absent(one.origin) and _keys(one.id, one.origin) <= earlier)]
     here = {one.id for one in own}
@@ -243,7 +230,7 @@ def joined(candidates: Sequence[Candidate], known: Mapping[str, Origin | None], 
         for name, origin in rest.items()
         if _keys(name, origin) <= present and (absent(origin) or not every_attempt)
     ]
-    return Joined(own, [name for name in rest if name not in gone], [name for name in gone if not absent(known[name])])
+    return own, [name for name in rest if name not in gone], [name for name in gone if not absent(known[name])]
 
 
 def _kept(origin: Origin | None) -> Origin | None:
@@ -251,5 +238,5 @@ def _kept(origin: Origin | None) -> Origin | None:
     return origin.model_copy(update={"source": "folders"}) if origin and absent(origin) else origin
 
 
-def _keys(name: str, origin: Origin | None) -> set[tuple[str, str]]:
+def _keys(name: str, origin: Origin | None) -> set[Key]:
     return {key(student) for student in students(name, origin)}
