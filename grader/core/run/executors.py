@@ -81,10 +81,10 @@ class JudgePool:
 
     def __init__(self) -> None:
         """Start with no judge: :meth:`grade` starts one when no idle judge has the right settings."""
-        self._changed = threading.Condition()
-        self._starting = self.readied = 0
+        self._lock, self._room = threading.Lock(), threading.Semaphore(STARTING)
         self._idle: dict[JudgeProcess, threading.Timer] = {}
         self._closed = False
+        self.readied = 0
 
     def grade(self, job: Job, abandoned: Callable[[], bool]) -> Report | Failure:
         """Do a job in an idle or a new judge process. A judge that fails is ended.
@@ -118,22 +118,20 @@ class JudgePool:
         Raises:
             Abandoned: As soon as ``abandoned()`` is true.
         """
-        with self._changed:
-            while True:
+        while True:
+            with self._lock:
                 judge = next((judge for judge in self._idle if judge.settings == settings), None)
                 if judge:
                     self._idle.pop(judge).cancel()
                     return judge
-                if self._starting < STARTING:
-                    self._starting += 1
-                    break
-                self._changed.wait(LOOK_S)
-                if abandoned():
-                    raise Abandoned
+            if self._room.acquire(timeout=LOOK_S):
+                break
+            if abandoned():
+                raise Abandoned
         try:
             return JudgeProcess(settings)
         except BaseException:
-            self._has_started()
+            self._room.release()
             raise
 
     def _first_answer(self, judge: JudgeProcess, abandoned: Callable[[], bool]) -> Report | Failure | None:
@@ -143,26 +141,20 @@ class JudgePool:
             self.readied += answer is None
             return answer
         finally:
-            self._has_started()
-
-    def _has_started(self) -> None:
-        with self._changed:
-            self._starting -= 1
-            self._changed.notify_all()
+            self._room.release()
 
     def _keep(self, judge: JudgeProcess) -> None:
         timer = threading.Timer(KEEP_S, self._end, [judge])
         timer.daemon = True
-        with self._changed:
+        with self._lock:
             self._idle[judge] = timer
             timer.start()
-            self._changed.notify()
         if self._closed:
             self._end(judge)
 
     def _end(self, judge: JudgeProcess) -> None:
         """End a judge if it is still idle."""
-        with self._changed:
+        with self._lock:
             timer = self._idle.pop(judge, None)
         if timer:
             timer.cancel()
