@@ -84,11 +84,8 @@ class Message(str):
 
 def say(key: str, /, **fields: Field | Sequence[int]) -> Message:
     """A message of one statement; see :class:`Part`. Lists of numbers, such as shapes, are told as texts."""
-    return Message(Part(key, {name: _simple(field) for name, field in fields.items()}))
-
-
-def _simple(field: Field | Sequence[int]) -> Field:
-    return field if isinstance(field, str | int | float) else str(list(field))
+    simple = {name: own if isinstance(own, str | int | float) else str(list(own)) for name, own in fields.items()}
+    return Message(Part(key, simple))
 
 
 def quoted(text: str) -> Message:

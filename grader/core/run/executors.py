@@ -99,8 +99,14 @@ class JudgePool:
         judge = self._take(settings, abandoned)
         keep = False
         try:
-            if not judge.ready and (failure := self._first_answer(judge, abandoned)):
-                return Failure(failure.reason or "", begun=False)
+            if not judge.ready:
+                try:
+                    failure = judge.answer(START_S, abandoned)
+                finally:
+                    self._room.release()  # for the next judge to start
+                if failure:
+                    return Failure(failure.reason or "", begun=False)
+                self.readied += 1
             judge.ask(job.submission, job.failure if job.given_up else None, job.condemned)
             answer = judge.answer(settings.limits.submission_s * LOAD + MARGIN_S, abandoned)
             assert answer is not None, "only a starting judge reports that it is ready"
@@ -133,15 +139,6 @@ class JudgePool:
         except BaseException:
             self._room.release()
             raise
-
-    def _first_answer(self, judge: JudgeProcess, abandoned: Callable[[], bool]) -> Report | Failure | None:
-        """None once the judge is ready, or how it failed; then the next judge may start."""
-        try:
-            answer = judge.answer(START_S, abandoned)
-            self.readied += answer is None
-            return answer
-        finally:
-            self._room.release()
 
     def _keep(self, judge: JudgeProcess) -> None:
         timer = threading.Timer(KEEP_S, self._end, [judge])
