@@ -14,6 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Union
 
+from typing_extensions import TypedDict  # pydantic takes that of `typing` only from Python 3.12 on
+
 Field = Union[str, int, float, "Message"]
 Words = Mapping[str, str]  # from English templates to those of another language
 
@@ -33,6 +35,16 @@ class Part(NamedTuple):
 
     key: str
     fields: Mapping[str, Field]
+
+
+class MessagePart(TypedDict):
+    """One statement of a message: an English template, and what fills it; a nested message is a list of parts.
+
+    Fields that the template does not name are for programs.
+    """
+
+    key: str
+    fields: dict[str, str | int | float | list[MessagePart]]
 
 
 class Message(str):
@@ -72,11 +84,8 @@ class Message(str):
 
 def say(key: str, /, **fields: Field | Sequence[int]) -> Message:
     """A message of one statement; see :class:`Part`. Lists of numbers, such as shapes, are told as texts."""
-    return Message(Part(key, {name: _simple(field) for name, field in fields.items()}))
-
-
-def _simple(field: Field | Sequence[int]) -> Field:
-    return field if isinstance(field, str | int | float) else str(list(field))
+    simple = {name: own if isinstance(own, str | int | float) else str(list(own)) for name, own in fields.items()}
+    return Message(Part(key, simple))
 
 
 def quoted(text: str) -> Message:
@@ -129,14 +138,14 @@ def _gap(before: str, after: str, is_chinese: bool) -> str:
     return "；" if is_chinese else "; "
 
 
-def as_data(message: str) -> list[dict[str, Any]]:
-    """The parts of a message as plain data; a text that has none gives an empty list."""
+def as_data(message: str) -> list[MessagePart]:
+    """The parts of a message as plain data, as reports have them; a text that has none gives an empty list."""
+
+    def data(field: Field) -> str | int | float | list[MessagePart]:
+        return as_data(field) if isinstance(field, Message) else field
+
     parts = message.parts if isinstance(message, Message) else ()
-    return [{"key": part.key, "fields": {name: _data(field) for name, field in part.fields.items()}} for part in parts]
-
-
-def _data(field: Field) -> Any:
-    return as_data(field) if isinstance(field, Message) else field
+    return [{"key": part.key, "fields": {name: data(field) for name, field in part.fields.items()}} for part in parts]
 
 
 def from_data(data: Any, clean: Callable[[str], str] = str) -> Message:

@@ -228,7 +228,8 @@ def load_rubric(path: Path, reference: Path | None = None) -> Rubric:
 
 def _contradictions(rubric: Rubric, reference: Path | None) -> Iterator[str]:
     """One line for each contradiction: what is wrong, and what is right or how to correct it."""
-    ids = [*_ids(rubric)]
+    properties = (prop for task in rubric.tasks for prop in task.properties)  # each of them, also of the same id
+    ids = [one.id for one in (*rubric.tasks, *properties, *rubric.misconceptions)]
     for identifier in ids:
         if ids.count(identifier) > 1:
             yield f"duplicate id {identifier!r} ({ids.count(identifier)} times); ids must be unique."
@@ -246,9 +247,3 @@ def _contradictions(rubric: Rubric, reference: Path | None) -> Iterator[str]:
     points = sum(task.points for task in rubric.tasks if not task.bonus)
     if points != FULL_POINTS:
         yield f"the tasks without bonus total {points:g} points; they must total {FULL_POINTS}."
-
-
-def _ids(rubric: Rubric) -> Iterator[str]:
-    yield from (task.id for task in rubric.tasks)
-    yield from (prop.id for task in rubric.tasks for prop in task.properties)
-    yield from (misconception.id for misconception in rubric.misconceptions)

@@ -19,7 +19,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from grader.core.messages import UserError
-from grader.core.results.language import ADVICE, all_chinese
+from grader.core.results.language import ADVICE, chinese_words
 
 from .assignment import Assignment
 from .sandbox.limits import Level, Limits
@@ -83,7 +83,7 @@ def view(settings: Settings) -> Conditions:
     """How what was found out is shown in a report, and what it was worth: by which rubric, in which language."""
     rubric, language = settings.assignment.rubric, settings.language
     shown = {"rubric": rubric.sha256, "policy": rubric.policy.model_dump_json(), "language": language}
-    words = json.dumps([ADVICE.texts, sorted(all_chinese(settings.assignment).items()) if language == "zh" else []])
+    words = json.dumps([ADVICE.texts, sorted(chinese_words(settings.assignment).items()) if language == "zh" else []])
     return shown | {"translations": hashlib.sha256(words.encode()).hexdigest()}
 
 

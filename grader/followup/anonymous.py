@@ -22,20 +22,17 @@ from pydantic import Field, ValidationError
 
 from grader.core.grades.decided import DecidedClass, StudentGrade
 from grader.core.intake.origin import Origin, Student
-from grader.core.messages import Message, Part, UserError
+from grader.core.messages import Message, MessagePart, Part, UserError, as_data, from_data
 from grader.core.results.outcome import FRAME, Outcome
 from grader.core.results.policy import days_late
 from grader.core.results.report import (
     Attention,
     CaseReport,
-    MessagePart,
     PropertyReport,
     Record,
     Report,
     SummaryLine,
     first_problem,
-    message_of,
-    parts_of,
     write_text,
 )
 from grader.core.rubric import Rubric
@@ -103,18 +100,18 @@ class Anonymous:
         return prop.model_copy(update={"cases": [self._case(case) for case in prop.cases]})
 
     def _case(self, case: CaseReport) -> CaseReport:
-        told = message_of(case.parts, self.text) if case.outcome in OURS else Message(*self._bare(case.parts))
-        return case.model_copy(update={"message": str(told), "parts": parts_of(told)})
+        told = from_data(case.parts, self.text) if case.outcome in OURS else Message(*self._bare(case.parts))
+        return case.model_copy(update={"message": str(told), "parts": as_data(told)})
 
     def _bare(self, parts: Sequence[MessagePart]) -> Iterator[Part]:
         """Of an exception, its kind and the lines in the files that everyone has: the rest is the student's own."""
         for part in parts:
-            kind, path = part.fields.get("exception"), part.fields.get("path")
+            kind, path = part["fields"].get("exception"), part["fields"].get("path")
             found = getattr(builtins, kind, None) if isinstance(kind, str) else None
             if isinstance(found, type) and issubclass(found, BaseException):
                 yield Part("{exception}", {"exception": found.__name__})
-            if part.key == FRAME and path in self.rubric.expected:
-                yield Part("\n  {path}:{line}", {"path": str(path), "line": str(part.fields.get("line"))})
+            if part["key"] == FRAME and path in self.rubric.expected:
+                yield Part("\n  {path}:{line}", {"path": str(path), "line": str(part["fields"].get("line"))})
 
     def grades(self, own: Sequence[StudentGrade], pseudonym: str) -> list[StudentGrade]:
         """The grades of a submission; of a team, each member has a number. What people said about it is left out."""

@@ -33,8 +33,8 @@ from grader.core.cli.terminal import ERR, follow
 from grader.core.intake.discover import discover
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Submission
-from grader.core.results.database import LEDGER
-from grader.core.run.class_run import begun
+from grader.core.results.database import LEDGER, opened
+from grader.core.run.class_run import Run
 from grader.core.settings import Settings
 from grader.lab import one_line
 from grader.lab.processes import cpu_s, descendants, memory_mib
@@ -195,7 +195,8 @@ def saved(size: int, answer: bytes) -> tuple[Cost, Cost, float, float]:
                 path = folder / f"student-{number:04}" / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(f"{text}# {number}\n", encoding="utf-8")
-        with Reader() as reader, begun(out, discover([folder]), SETTINGS, fresh=False, reader=reader) as run:
+        with Reader() as reader, opened(out) as connection:
+            run = Run(out, connection, discover([folder]), SETTINGS, reader)
             for submission in run.submissions():
                 wall, cpu, report = time.perf_counter(), time.process_time(), pickle.loads(answer)
                 own = {"id": submission.id, "sha256": submission.sha256, "notices": list(submission.notices)}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.core.intake.origin import Origin, Student
 from grader.core.judge.wording import PLACES
-from grader.core.messages import quoted, say
+from grader.core.messages import as_data, quoted, say
 from grader.core.results.language import task_in_language
 from grader.core.results.outcome import FRAME, RAISED, Outcome
 from grader.core.results.report import (
@@ -20,7 +20,6 @@ from grader.core.results.report import (
     SubmissionInfo,
     Summary,
     TaskReport,
-    parts_of,
     summary_line,
     write_json,
 )
@@ -78,13 +77,13 @@ def graded(
 
 def case(identifier: str, outcome: Outcome, message: str) -> CaseReport:
     """A case with a message and what that was made of."""
-    return CaseReport(id=identifier, outcome=outcome, message=str(message), parts=parts_of(message))
+    return CaseReport(id=identifier, outcome=outcome, message=str(message), parts=as_data(message))
 
 
 def ungraded(identifier: str, status: str, reason: str) -> Report:
     """A report of a submission that was not graded."""
     nothing: dict[str, object] = {"status": status, "score": None, "bonus": None, "tasks": []}
-    nothing |= {"reason": str(reason), "reason_parts": parts_of(reason)}
+    nothing |= {"reason": str(reason), "reason_parts": as_data(reason)}
     return graded(identifier, **nothing)  # type: ignore[arg-type] # fields replaced by name
 
 

@@ -13,7 +13,8 @@ from grader.core.assignment import Assignment
 from grader.core.cli import grade
 from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
-from grader.core.results.report import Report, parts_of
+from grader.core.messages import as_data
+from grader.core.results.report import Report
 from grader.core.rubric import Rubric
 from grader.core.settings import Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
@@ -80,7 +81,7 @@ def judged(grader: Judge, known: dict[str, Report], monkeypatch: pytest.MonkeyPa
             digest = submission.reason or submission.sha256
             if digest not in known:
                 known[digest] = grader.grade(submission)
-            notices, parts = list(map(str, submission.notices)), list(map(parts_of, submission.notices))
+            notices, parts = list(map(str, submission.notices)), list(map(as_data, submission.notices))
             info = {"id": submission.id, "notices": notices, "notice_parts": parts}
             own = known[digest].submission.model_copy(update=info)
             tasks = [task for task in known[digest].tasks if chosen.only in (None, task.id)]

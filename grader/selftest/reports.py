@@ -10,6 +10,7 @@ from grader.core.grades.decided import Book, DecidedClass
 from grader.core.grades.people import People
 from grader.core.intake.origin import Origin, Student
 from grader.core.results.database import opened
+from grader.core.results.files import stamp
 from grader.core.results.ledger import Ledger
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import (
@@ -66,7 +67,7 @@ def write_class(folder: Path, *own: Report) -> Path:
             path = folder / each.submission.id / "report.json"
             path.parent.mkdir(exist_ok=True)
             write_json(path, each)
-            ledger.record(each, path.stat())
+            ledger.record(each, stamp(path))
     lines = [summary_line(each) for each in own]
     whole = Summary(assignment="a2", submissions=lines, environment=ENVIRONMENT, provenance=PROVENANCE)
     write_json(folder / "summary.json", whole)

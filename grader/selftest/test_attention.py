@@ -11,11 +11,11 @@ import pytest
 
 from grader.core.intake.origin import Origin, Source
 from grader.core.intake.submission import Concern
-from grader.core.messages import Message, quoted, say
+from grader.core.messages import Message, as_data, from_data, quoted, say
 from grader.core.results.attention import attention
 from grader.core.results.language import told
 from grader.core.results.outcome import FRAME, RAISED, RAISED_INSIDE, SYNTAX_ERROR, Outcome
-from grader.core.results.report import CaseReport, PropertyReport, Report, Status, TaskReport, message_of, parts_of
+from grader.core.results.report import CaseReport, PropertyReport, Report, Status, TaskReport
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.reports import report
 from grader.selftest.term import run
@@ -44,7 +44,7 @@ def graded(
             "submission": report("ada").submission.model_copy(update={"origin": origin}),
             "status": status,
             "reason": str(reason) if none else None,
-            "reason_parts": parts_of(reason) if none else [],
+            "reason_parts": as_data(reason) if none else [],
             "score": score,
             "bonus": None if none else 0.0,
             "max_score": 100.0,
@@ -62,7 +62,7 @@ def _properties(lost: Sequence[tuple[Outcome, Message]]) -> list[PropertyReport]
             points=0.0,
             max_points=1.0,
             outcome=outcome,
-            cases=[CaseReport(id="float32-cpu", outcome=outcome, message=str(message), parts=parts_of(message))],
+            cases=[CaseReport(id="float32-cpu", outcome=outcome, message=str(message), parts=as_data(message))],
         )
         for number, (outcome, message) in enumerate(lost)
     ]
@@ -161,7 +161,7 @@ def test_a_crash_of_which_the_machine_may_be_the_cause_needs_a_person(name: str)
     (one,) = attention(graded(90, task1=32, lost={"task1": [crash, crash], "task2": [crash, crash]}))
     cause = TOLD.get(name, f"the module {name} belongs to Python or torch, but is not installed here.")
     assert (one.code, one.text) == ("environment", f"task1, task2: {cause}")
-    assert message_of(one.parts) == one.text
+    assert from_data(one.parts) == one.text
 
 
 @pytest.mark.parametrize("name", THE_CODE_ITSELF)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 
 import pytest
 
 from grader.core.intake.submission import Submission
 from grader.core.results.report import Report
-from grader.core.run import schedule
-from grader.core.run.executors import PLACE, Executor, Job, LocalExecutor
+from grader.core.run.executors import ATTEMPTS, Executor, Job, JudgePool, LocalExecutor
 from grader.core.run.judge_process import Abandoned, Failure
-from grader.core.run.schedule import ATTEMPTS, GradingFailed, grade_all
+from grader.core.run.schedule import GradingFailed, grade_all
 from grader.core.settings import Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.reports import report
@@ -33,7 +33,7 @@ def judged_by(monkeypatch: pytest.MonkeyPatch, executor: Executor) -> Callable[.
     """``judged_by(job, ids)``: reports of those submissions from a job of the test's own."""
 
     def run(job: Callable[[Job], Answer], ids: Iterator[str]) -> Iterator[Report]:
-        monkeypatch.setattr(schedule, "grade_submission", job)
+        monkeypatch.setattr(JudgePool, "grade", lambda _, one, __: job(one))
         return grade_all(map(Submission, ids), Settings(ASSIGNMENT), executor)
 
     return run
@@ -63,30 +63,28 @@ def test_few_submissions_are_held_at_a_time(judged_by: Callable[..., Iterator[Re
     assert max(held) <= 2 * 3  # reports that are there and not yet taken, and their successors
 
 
-def test_closing_abandons_what_runs_at_once(judged_by: Callable[..., Iterator[Report]]) -> None:
+def test_the_end_of_an_executor_abandons_what_runs_and_begins_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, ended = threading.Semaphore(0), threading.Semaphore(0)
+    jobs: list[str] = []
 
-    def endless(job: Job) -> Report:
+    def grade(_: JudgePool, job: Job, abandoned: Callable[[], bool]) -> Report:
+        jobs.append(job.submission.id)
         if job.submission.id == "first":
             begun.acquire()
             return passed(job)
         begun.release()
-        while not PLACE.get().abandoned():
+        while not abandoned():
             time.sleep(0.01)
         ended.release()
         raise Abandoned
 
-    reports = judged_by(endless, iter(["first", "second", "third"]))
-    assert next(reports).submission.id == "first"
-    reports.close()  # type: ignore[attr-defined] # it is a generator
+    monkeypatch.setattr(JudgePool, "grade", grade)
+    with LocalExecutor(2) as executor:
+        reports = grade_all(map(Submission, ["first", "second", "third", "fourth"]), Settings(ASSIGNMENT), executor)
+        assert next(reports).submission.id == "first"
+        reports.close()
     assert ended.acquire(timeout=60)
-
-
-def test_an_executor_that_ends_takes_its_tasks_along() -> None:
-    with LocalExecutor(1) as executor:
-        futures = [executor.submit(time.sleep, 0.1) for _ in range(3)]
-    assert [future.done() for future in futures] == [True] * 3
-    assert futures[2].cancelled()
+    assert "fourth" not in jobs
 
 
 @pytest.mark.parametrize("bad", [Failure("it died"), ZeroDivisionError("it died")], ids=["answered", "raised"])
@@ -100,7 +98,7 @@ def test_a_failure_is_tried_again_and_then_reported(
         if job.submission.id != "bad":
             return passed(job)
         tries.append(job)
-        if job.failure is not None:
+        if job.given_up:
             return given_up(job)
         if isinstance(bad, Failure):
             return bad
@@ -124,7 +122,7 @@ def test_a_submission_that_takes_workers_along_is_charged_with_it(
     monkeypatch.setattr(LocalExecutor, "killers", (ConnectionError,))
 
     def job(job: Job) -> Answer:
-        if job.failure is not None:
+        if job.given_up:
             return given_up(job)
         raise ConnectionError("four workers have died")
 
@@ -145,16 +143,17 @@ def test_a_submission_is_not_charged_with_what_it_had_no_part_in(judged_by: Call
     assert tries.count("unlucky") == ATTEMPTS
 
 
-def test_an_executor_that_has_gone_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    executor = LocalExecutor(1)
-    executor.gone = "the scheduler has gone"
+def test_an_executor_that_has_gone_says_what_to_do() -> None:
+    class Gone(LocalExecutor):
+        """Cancels whatever is submitted, as one does that can run nothing any more."""
 
-    def endless(_: Job) -> Report:
-        while not PLACE.get().abandoned():
-            time.sleep(0.01)
-        raise Abandoned
+        gone = "the scheduler has gone"
 
-    monkeypatch.setattr(schedule, "grade_submission", endless)
-    threading.Timer(0.2, executor.shutdown).start()
-    with pytest.raises(GradingFailed, match="the scheduler has gone"):
+        def submit(self, job: Job) -> Future[Answer]:  # noqa: ARG002 - none runs
+            never: Future[Answer] = Future()
+            never.cancel()
+            never.set_running_or_notify_cancel()
+            return never
+
+    with Gone(1) as executor, pytest.raises(GradingFailed, match="the scheduler has gone"):
         list(grade_all(map(Submission, "abc"), Settings(ASSIGNMENT), executor))

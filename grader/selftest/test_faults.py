@@ -20,7 +20,7 @@ from grader import __main__ as cli
 from grader.core.intake.reader import Reader
 from grader.core.judge.judge import Judge
 from grader.core.results.report import Report
-from grader.core.run.schedule import ATTEMPTS
+from grader.core.run.executors import ATTEMPTS
 from grader.core.sandbox.handle import Worker
 from grader.core.sandbox.launch import Zygote
 from grader.core.settings import Settings

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import threading
 import time
 from collections.abc import Callable, Collection
@@ -15,7 +14,7 @@ from grader.core.intake.submission import Submission
 from grader.core.results.report import Report
 from grader.core.run import executors, judge_process
 from grader.core.run.executors import Job, JudgePool
-from grader.core.run.judge_process import Abandoned, Failure, JudgeProcess, Position
+from grader.core.run.judge_process import Abandoned, Failure, JudgeProcess
 from grader.core.settings import Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.reports import report
@@ -168,8 +167,8 @@ def test_none_is_kept_by_a_pool_that_has_ended(made: list[Puppet]) -> None:
 
 def test_a_judge_has_its_time_anew_for_each_property_that_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second, *_ = ASSIGNMENT.rubric.properties
-    position = Position(multiprocessing.get_context("spawn"), Settings(ASSIGNMENT))
-    clock = [0.0]
+    ids = ["", *ASSIGNMENT.rubric.properties]
+    at, clock = [0, 0], [0.0]
 
     class Silence:
         """The pipe of a judge that never answers; to wait for it costs no time."""
@@ -179,14 +178,12 @@ def test_a_judge_has_its_time_anew_for_each_property_that_it_begins(monkeypatch:
             clock.append(clock[-1] + seconds)
             for moment, prop in ((0.5, first), (1.2, second)):
                 if clock[-2] < moment <= clock[-1]:
-                    position.begin(prop)
+                    at[:] = [ids.index(prop), at[1] + 1]
             return False
 
     monkeypatch.setattr(judge_process, "time", SimpleNamespace(monotonic=lambda: clock[-1]))
     judge = JudgeProcess.__new__(JudgeProcess)
-    judge._position, judge._pipe = position, Silence()  # type: ignore[assignment] # as much of a pipe as it needs
+    judge.settings, judge._at, judge._pipe = Settings(ASSIGNMENT), at, Silence()  # type: ignore[assignment] # stand-ins
     assert not judge._wait(1.0, lambda: False)
     assert 2.2 <= clock[-1] < 2.5, "A second after the last property, and not after the question."
-    assert (position.begun, position.property_id) == (2, second)
-    position.leave()
-    assert position.property_id == "", "Between submissions it is at none."
+    assert judge._property() == second

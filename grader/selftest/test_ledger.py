@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -12,12 +11,13 @@ import pytest
 
 from grader import REPOSITORY
 from grader.core.intake.submission import Concern
-from grader.core.messages import Message, say
+from grader.core.messages import Message, as_data, say
 from grader.core.results import database
 from grader.core.results.database import LEDGER, LedgerError, opened, transaction
-from grader.core.results.ledger import ADDED, Ledger, differing
+from grader.core.results.files import stamp
+from grader.core.results.ledger import Ledger, differing
 from grader.core.results.outcome import RAISED, Outcome
-from grader.core.results.report import Report, json_text, parts_of
+from grader.core.results.report import Report, json_text
 from grader.extras.decisions import extension
 from grader.selftest.reports import FAILED, PASSED, USUAL, report, unreadable
 
@@ -40,13 +40,13 @@ def fill(connection: sqlite3.Connection, reports: Iterable[Report], here: dict[s
     ledger, known = Ledger(connection, here), list(reports)
     ledger.expect([own.submission.id for own in known], fresh=False)
     for own in known:
-        ledger.record(own, os.stat(__file__))
+        ledger.record(own, stamp(Path(__file__)))
     return ledger
 
 
 def saying(own: Report, message: Message) -> Report:
     """The same report, in which every case says that."""
-    case = {"message": str(message), "parts": parts_of(message)}
+    case = {"message": str(message), "parts": as_data(message)}
     tasks = [
         task.model_copy(
             update={
@@ -94,8 +94,7 @@ def test_the_reports_of_the_class_come_back_by_their_ids(connection: sqlite3.Con
 
 def test_concerns_come_back_with_their_parts(connection: sqlite3.Connection) -> None:
     """Also from a ledger of an earlier grader, which has no column for them."""
-    for table, column in ADDED:
-        connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+    connection.execute("ALTER TABLE results DROP COLUMN concerns")
     ledger = fill(connection, [report("ada"), report("bo")])
     text = say("{path} is missing", path="src/a.py")
     ledger.noticed({"ada": [Concern("left_out", text)]})
@@ -124,7 +123,7 @@ def test_fresh_forgets_at_once_and_for_good(connection: sqlite3.Connection) -> N
     ledger = fill(connection, [report("ada"), report("bo")])
     ledger.expect(["ada"], fresh=True)
     assert ledger.recorded() == {}
-    ledger.record(report("ada"), os.stat(__file__))
+    ledger.record(report("ada"), stamp(Path(__file__)))
     assert ledger.recorded().keys() == {"ada"}
     ledger.expect(["ada", "bo"], fresh=False)
     assert ledger.recorded().keys() == {"ada", "bo"}

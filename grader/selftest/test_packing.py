@@ -17,8 +17,8 @@ from grader.core.intake.candidate import MAX_ID_BYTES, TAKEN, Candidate, folded,
 from grader.core.intake.discover import discover
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import MAX_ENTRIES, MAX_FILES
-from grader.core.messages import Message, translated
-from grader.core.results.language import core_chinese
+from grader.core.messages import Message
+from grader.core.results.language import in_words
 from grader.selftest.submissions import EXPECTED, HANDED_IN, from_folder, write_folder, zipped
 
 Tree = dict[str, str | bytes]
@@ -56,7 +56,7 @@ def test_of_many_kinds_each_is_a_sentence(tmp_path: Path) -> None:
     names = [*(f"{number}.rar" for number in range(4)), "b.pdf", "c.doc", "d.doc"]
     reason = from_folder(tmp_path, dict.fromkeys(names, b"x")).reason or Message()
     assert reason.endswith("A PDF, b.pdf: ask for the Python files of src/. And 2 more.")
-    assert translated(reason, core_chinese()).endswith("PDF b.pdf：请要求提交 src/ 的 Python 文件。另有 2 个。")
+    assert in_words(reason, None, "zh").endswith("PDF b.pdf：请要求提交 src/ 的 Python 文件。另有 2 个。")
 
 
 @pytest.mark.process
@@ -78,7 +78,7 @@ def test_a_reason_is_told_in_chinese_from_its_parts(files: Tree, chinese: str, t
     write_folder(tmp_path / "ada", dict(files))
     with Reader() as reader:
         reason = reader.read(Candidate("ada", tmp_path / "ada", expected=EXPECTED)).reason or Message()
-    assert chinese in translated(reason, core_chinese())
+    assert chinese in in_words(reason, None, "zh")
 
 
 @pytest.mark.parametrize("count", [MAX_FILES + 1, MAX_ENTRIES + 1], ids=["files_of_src", "python_files"])

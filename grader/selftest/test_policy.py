@@ -25,7 +25,7 @@ def handed_in(moment: str) -> Origin:
 
 def test_no_policy_is_in_force_by_default(rubric: Rubric) -> None:
     assert rubric.policy == Policy()
-    assert grade(rubric.policy, 87, 50, FLAGGED) == Grade(raw=137, penalty=0, points=137)
+    assert grade(rubric.policy, 87, 50, FLAGGED) == Grade(raw=137, penalty=0, points=137, days=1)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_whom_nothing_is_known_of_is_told_from_whoever_is_in_time() -> None:
 def test_a_penalty_takes_its_share_for_each_day_and_never_more_than_there_is() -> None:
     daily = Policy(due=DUE, late_penalty=LatePenalty(per_day=0.1))
     assert grade(daily, 80, 20, handed_in("2026-10-04T15:00:00+00:00")) == Grade(
-        raw=100, penalty=20, points=80, remark=quoted("2 days late: 20%, 20 points, deducted.")
+        raw=100, penalty=20, points=80, remark=quoted("2 days late: 20%, 20 points, deducted."), days=2
     )
     assert grade(daily, 80, 20, handed_in("2026-12-04T15:00:00+00:00")).points == 0
     flat = Policy(late_penalty=LatePenalty(flat=0.25))

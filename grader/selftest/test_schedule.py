@@ -19,8 +19,8 @@ from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
 from grader.core.results.report import Report
 from grader.core.run import executors
-from grader.core.run.executors import LocalExecutor
-from grader.core.run.schedule import ATTEMPTS, GradingFailed, grade_all
+from grader.core.run.executors import ATTEMPTS, LocalExecutor
+from grader.core.run.schedule import GradingFailed, grade_all
 from grader.core.sandbox.limits import Limits
 from grader.core.settings import CannotGrade, Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT

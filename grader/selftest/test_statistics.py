@@ -87,7 +87,7 @@ def test_a_submission_holds_a_misconception_once() -> None:
 def test_a_class_of_which_nothing_was_graded_has_no_distribution() -> None:
     statistics = statistics_of(ungraded("ada", "unreadable", "no zip"))
     assert (statistics.score, statistics.bonus, statistics.duration_s) == (None, None, None)
-    assert (statistics.properties, statistics.misconceptions, statistics.outcomes) == ((), (), ())
+    assert (statistics.properties, statistics.misconceptions, statistics.outcomes) == ((), (), {})
 
 
 def test_points_that_nobody_could_earn_have_no_distribution() -> None:

@@ -7,13 +7,15 @@ import re
 from grader.assignment import ASSIGNMENT
 from grader.core.judge.faults import Crashed, fault_from_reply
 from grader.core.messages import say
-from grader.core.results.language import all_chinese, in_words
+from grader.core.results.language import chinese_words, in_words
 
 
 def test_every_phrase_of_several_words_is_chinese() -> None:
     """That it has the same fields, ``grader.lab.missing`` says."""
     chinese = re.compile(r"[\u4e00-\u9fff\u3000-\u303f\uff00-\uffef]")
-    phrases = {english: text for english, text in all_chinese(ASSIGNMENT).items() if re.search("[a-z] [a-z]", english)}
+    phrases = {
+        english: text for english, text in chinese_words(ASSIGNMENT).items() if re.search("[a-z] [a-z]", english)
+    }
     assert len(phrases) > 100
     assert [english for english, text in phrases.items() if not chinese.search(text)] == []
 

@@ -13,9 +13,10 @@ from grader.assignment.diagnose import diagnose
 from grader.assignment.hidden.rope_tables import _told_end
 from grader.assignment.model.turn_words import told_still
 from grader.core.judge.judge import _property_report
+from grader.core.messages import from_data
 from grader.core.results.language import in_words
 from grader.core.results.outcome import Outcome, property_outcome
-from grader.core.results.report import PropertyReport, message_of
+from grader.core.results.report import PropertyReport
 from grader.lab.charges import judged
 from grader.specimens.variants import Variant
 
@@ -88,7 +89,7 @@ def test_a_failure_is_told_beside_what_passes(path: str, old: str, new: str, fai
     report = told(path, old, new, failed)
     messages = [case.message for case in report.cases if case.outcome != Outcome.PASSED]
     assert all(any(part in message for message in messages) for part in said), messages
-    chinese = in_words(message_of(next(case for case in report.cases if case.message).parts), ASSIGNMENT, "zh")
+    chinese = in_words(from_data(next(case for case in report.cases if case.message).parts), ASSIGNMENT, "zh")
     assert "right" not in chinese
 
 

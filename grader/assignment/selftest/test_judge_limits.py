@@ -22,9 +22,9 @@ from grader.core.messages import quoted
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import Report
 from grader.core.run import executors
-from grader.core.run.executors import LocalExecutor
+from grader.core.run.executors import Job, LocalExecutor
 from grader.core.run.judge_process import Failure
-from grader.core.run.schedule import _Turn, grade_all
+from grader.core.run.schedule import grade_all
 from grader.core.sandbox.protocol import MAX_DIMS, MAX_ELEMENTS, ProtocolError, decode, unpack
 from grader.core.settings import Settings
 from grader.selftest import faulty
@@ -148,12 +148,12 @@ def test_who_brings_judges_down_gets_invalid_replies_in_that_task_only(
     ids=["its_own_limit", "once", "twice_there", "twice_elsewhere", "before_any_code_ran", "no_judge"],
 )
 def test_a_broken_machine_condemns_nobody(failures: list[Failure], condemned: bool, number: int) -> None:
-    turn = _Turn(Submission("someone"))
+    job = Job(Submission("someone"), SETTINGS)
     for failure in failures:
-        turn = turn.after(failure, SETTINGS)
+        job = job.after(failure)
     task: Any = ASSIGNMENT.rubric.task_of("norm_groups")
-    assert turn.condemned == (frozenset(prop.id for prop in task.properties) if condemned else frozenset())
-    assert turn.number == number
+    assert job.condemned == (frozenset(prop.id for prop in task.properties) if condemned else frozenset())
+    assert job.number == number
 
 
 @pytest.mark.parametrize("value", [0.12345678, -1.5e-7, float("nan"), 3141592653589793, "0.12345678"], ids=str)

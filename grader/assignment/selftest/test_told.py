@@ -19,7 +19,7 @@ from grader.assignment.model.turn_words import told_pairing
 from grader.core.judge.faults import WrongAnswer
 from grader.core.judge.wording import relation
 from grader.core.messages import quoted, say
-from grader.core.results.language import all_chinese
+from grader.core.results.language import chinese_words
 from grader.core.results.outcome import CaseResult, Outcome
 
 Judge = Callable[..., list[CaseResult]]
@@ -195,7 +195,7 @@ def test_a_cause_explains_every_failing_case_or_is_not_named() -> None:
 
 def test_clues_look_for_statements_that_are_made() -> None:
     """A template that nothing says any longer would be looked for in vain."""
-    known = all_chinese(ASSIGNMENT).keys()
+    known = chinese_words(ASSIGNMENT).keys()
     clues = [clue for table in (EXPLAINED, NEEDED) for own in table.values() for clue in own]
     looked_for = {key for clue in clues for key in (*clue.says, *clue.lacks, clue.within)} - {""}
     assert looked_for <= known

@@ -23,11 +23,12 @@ from grader.core.intake.origin import absent, clean
 from grader.core.intake.reader import Reader
 from grader.core.intake.roster import read_roster
 from grader.core.intake.submission import Expected
+from grader.core.results.database import opened
 from grader.core.results.policy import days_late, undated
 from grader.core.results.report import Practice
 from grader.core.results.statistics import Entry
 from grader.core.results.written import note
-from grader.core.run.class_run import Run, begun
+from grader.core.run.class_run import Run
 from grader.core.run.executors import CHOICES, LOCAL, open_executor
 from grader.core.run.schedule import grade_all
 from grader.core.sandbox.limits import LAYERS, Level, Limits
@@ -132,8 +133,9 @@ def grade(
         try:
             with (
                 ending(out, EXIT_GRADER_ERROR, FULL),
-                begun(out, candidates, settings, not resume, reader, replace_class, every_attempt) as run,
+                opened(out) as connection,
             ):
+                run = Run(out, connection, candidates, settings, reader, not resume, replace_class, every_attempt)
                 note(out, paths, source, roster, every_attempt, replace_class)
                 _say_what_is_known(run)
                 if run.waiting:

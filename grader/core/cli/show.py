@@ -43,10 +43,16 @@ def print_class(entries: Sequence[Entry], console: Console, understood: Mapping[
 
     Columns are aligned here, since tables of rich measure and wrap every cell, which takes seconds for a large class.
     """
-    tasks = next((own.tasks for own in entries if own.tasks), ())
+    tasks = next((own.tasks for own in entries if own.tasks), {})
     practised = ["practice"] * any(own.line.practice for own in entries)
     named = any(map(_name, entries))
-    header = ["submission", *["name"] * named, *(f"{task.id} /{task.max_score:g}" for task in tasks), "score", "bonus"]
+    header = [
+        "submission",
+        *["name"] * named,
+        *(f"{task} /{most:g}" for task, (_, most) in tasks.items()),
+        "score",
+        "bonus",
+    ]
     header += [*practised, *["understood"] * bool(understood)]
     rows = [[own.line.id, *[_name(own)] * named, *_cells(own, len(tasks))] for own in entries]
     for own, row in zip(entries, rows, strict=True):
@@ -77,7 +83,7 @@ def _cells(own: Entry, tasks: int) -> list[str]:
     practice = [f"{line.practice.points:g}"] if line.practice else []
     if line.status != "graded":
         return [*[""] * tasks, line.status, "", *practice]
-    return [*(f"{task.score:g}" for task in own.tasks), f"{line.score:g}", f"{line.bonus:g}", *practice]
+    return [*(f"{score:g}" for score, _ in own.tasks.values()), f"{line.score:g}", f"{line.bonus:g}", *practice]
 
 
 def print_statistics(
@@ -127,7 +133,7 @@ def _overview(statistics: ClassStatistics) -> Iterator[str]:
         if spread:
             ends = f"lowest {spread.lowest:.1f}, highest {spread.highest:.1f}"
             yield f"{name}: mean {spread.mean:.1f}, median {spread.median:.1f}, {ends}"
-    counts = ", ".join(f"{one.outcome} {one.properties} ({one.submissions})" for one in statistics.outcomes)
+    counts = ", ".join(f"{name} {number} ({having})" for name, (number, having) in statistics.outcomes.items())
     yield f"outcomes of properties (number of submissions): {counts}"
     for (devices, isolation), count in statistics.environments.items():
         yield f"{count} on {devices}, isolated by {isolation}"

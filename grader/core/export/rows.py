@@ -8,10 +8,10 @@ from functools import cache
 from typing import NamedTuple
 
 from grader.core.grades.decided import DecidedClass, StudentGrade
-from grader.core.grades.model import Ruling, sentence
-from grader.core.intake.origin import Origin, Student, absent
+from grader.core.grades.model import sentence
+from grader.core.intake.origin import Origin, absent
 from grader.core.messages import UserError
-from grader.core.results.language import in_core_words
+from grader.core.results.language import in_words
 from grader.core.results.policy import Grade
 from grader.core.results.report import Report
 from grader.core.rubric import Rubric
@@ -21,30 +21,21 @@ class ExportError(UserError):
     """No file can be written."""
 
 
-@dataclass(frozen=True)
-class Row:
-    """A student, the report of the student's submission, and the grade.
+@dataclass(frozen=True, kw_only=True)
+class Row(StudentGrade):
+    """The grade of a student with the report of the submission that counts.
 
     Attributes:
-        grade: The grade by the policy; None if there is none.
-        blank: Why there is no grade; empty if there is one.
         refused: Why the platform's file has no place for the grade; empty if it has one.
         there: The number in the student's cell of the downloaded file; None if there is none.
         comment: Feedback to the student, for files that have a column for it.
-        excused: Whether a person decided that there is no grade.
-        rulings: All decisions of people that hold for the student or the submission.
         remark: How the late policy and human decisions changed the grade, for the student to read.
     """
 
     report: Report
-    student: Student
-    grade: Grade | None
-    blank: str = ""
     refused: str = ""
     there: float | None = None
     comment: str = ""
-    excused: bool = False
-    rulings: Sequence[Ruling] = ()
     remark: str = ""
 
     @property
@@ -60,7 +51,7 @@ class Row:
     @property
     def origin(self) -> Origin | None:
         """What the platform says of the submission."""
-        return self.report.submission.origin
+        return self.line.origin
 
     @property
     def source(self) -> str:
@@ -114,25 +105,16 @@ def rows(known: DecidedClass, comment: Callable[[Report], str] | None = None, la
     """A row for each student of each submission that counts; ``comment`` builds the comment on a grade."""
 
     def remark(own: StudentGrade) -> str:
-        policy = in_core_words(own.grade.remark, language) if own.grade else ""
+        policy = in_words(own.grade.remark, None, language) if own.grade else ""
         people = (" ".join(sentence(one.decision, known.rubric, language).split()) for one in own.rulings)
         return " ".join(filter(None, [policy, *people]))
 
+    def row(own: StudentGrade) -> Row:
+        one = report(own.line.id)
+        return Row(**vars(own), report=one, comment=comment(one) if comment else "", remark=remark(own))
+
     report = cache(known.report)
-    return [
-        Row(
-            report(own.line.id),
-            own.student,
-            own.grade,
-            own.blank,
-            comment=comment(report(own.line.id)) if comment else "",
-            excused=own.excused,
-            rulings=own.rulings,
-            remark=remark(own),
-        )
-        for each in known.grades.values()
-        for own in each
-    ]
+    return [row(own) for each in known.grades.values() for own in each]
 
 
 def grouped(what: str, told: Iterable[tuple[str, str]]) -> list[str]:

@@ -18,7 +18,7 @@ from grader.core.extras import extra
 from grader.core.intake.origin import Student, absent, clean
 from grader.core.messages import say
 from grader.core.results.language import overridden
-from grader.core.results.policy import USUAL, Grade, Terms, grade
+from grader.core.results.policy import Grade, grade
 from grader.core.results.report import Attention, Report, SummaryLine, summary_line
 from grader.core.rubric import Policy, Rubric
 
@@ -97,7 +97,6 @@ class StudentGrade:
     Attributes:
         grade: None where there is none.
         blank: Why there is no grade; empty if there is one.
-        terms: What the student was granted.
         rulings: Every decision about the student or the submission that holds.
         excused: Whether there is no grade because a person excused the student.
     """
@@ -106,37 +105,26 @@ class StudentGrade:
     line: SummaryLine
     grade: Grade | None
     blank: str
-    terms: Terms = USUAL
     rulings: tuple[Ruling, ...] = ()
     excused: bool = False
 
 
-def decided(report: Report, book: Book, rubric: Rubric) -> Report:
-    """A report with the points that people decided on."""
-    return overridden(report, book.points(report.submission.id), rubric)
+def grades(lines: Sequence[SummaryLine], book: Book, policy: Policy) -> dict[str, list[StudentGrade]]:
+    """A grade for each student of each submission, by its id; none if another submission of the student counts.
 
-
-def grades(lines: Sequence[SummaryLine], book: Book, policy: Policy) -> list[StudentGrade]:
-    """A grade for each student of each submission that counts, in the order of the submissions.
-
-    The lines of the summary have the points of :func:`decided`. A student in several submissions gets no grade until a
-    person has decided which one counts.
+    The lines of the summary have the points that people decided on. A student in several submissions gets no grade
+    until a person has decided which one counts.
     """
     found = [one for line in lines for one in _grades(line, book, policy)]
     by_student: dict[Key, list[StudentGrade]] = {}
     for one in found:
         by_student.setdefault(key(one.student), []).append(one)
-    counting = {one for own, theirs in by_student.items() for one in _counting(theirs, book, own)}
-    chosen = {own: [one for one in theirs if one in counting] for own, theirs in by_student.items()}
-    return [_alone(one, chosen[key(one.student)]) for one in found if one in counting]
-
-
-def by_submission(found: Iterable[StudentGrade]) -> dict[str, list[StudentGrade]]:
-    """Grades by the id of the submission that they are for."""
-    ordered: dict[str, list[StudentGrade]] = {}
-    for own in found:
-        ordered.setdefault(own.line.id, []).append(own)
-    return ordered
+    counting = {student: _counting(theirs, book, student) for student, theirs in by_student.items()}
+    made: dict[str, list[StudentGrade]] = {line.id: [] for line in lines}
+    for one in found:
+        if one in (others := counting[key(one.student)]):
+            made[one.line.id].append(_alone(one, others))
+    return made
 
 
 def _grades(line: SummaryLine, book: Book, policy: Policy) -> Iterator[StudentGrade]:
@@ -152,16 +140,15 @@ def _grades(line: SummaryLine, book: Book, policy: Policy) -> Iterator[StudentGr
 def _grade(student: Student, line: SummaryLine, teams: Sequence[Ruling], book: Book, policy: Policy) -> StudentGrade:
     own = key(student)
     due, free, excuse = (book.of(own, slot) for slot in ("due", "late_days", "excuse"))
-    terms = Terms(due.decision.due if due else None, (free.decision.late_days or 0) if free else 0)
     rulings = tuple(dict.fromkeys((*book.about_student(line.id, own), *teams)))
     if excuse:
-        return StudentGrade(student, line, None, f"excused: {excuse.decision.why}", terms, rulings, excused=True)
+        return StudentGrade(student, line, None, f"excused: {excuse.decision.why}", rulings, excused=True)
     if absent(line.origin) and policy.missing == "zero" and line.score is None:
-        return StudentGrade(student, line, Grade(0, 0, 0, say("No submission.")), "", terms, rulings)
+        return StudentGrade(student, line, Grade(0, 0, 0, say("No submission.")), "", rulings)
     if line.score is None or line.bonus is None:
-        return StudentGrade(student, line, None, f"{line.status}: {clean(line.reason or '')}", terms, rulings)
-    earned = grade(policy, line.score, line.bonus, line.origin, terms)
-    return StudentGrade(student, line, earned, "", terms, rulings)
+        return StudentGrade(student, line, None, f"{line.status}: {clean(line.reason or '')}", rulings)
+    granted = due.decision.due if due else None, (free.decision.late_days or 0) if free else 0
+    return StudentGrade(student, line, grade(policy, line.score, line.bonus, line.origin, *granted), "", rulings)
 
 
 def _counting(theirs: Sequence[StudentGrade], book: Book, student: Key) -> Sequence[StudentGrade]:
@@ -219,7 +206,7 @@ class DecidedClass:
 
     def report(self, submission: str) -> Report:
         """A report with the points that people decided on."""
-        return decided(self.as_graded(submission), self.book, self.rubric)
+        return overridden(self.as_graded(submission), self.book.points(submission), self.rubric)
 
     def in_force(self, line: SummaryLine) -> SummaryLine:
         """A line of the summary with the points that people decided on."""
@@ -233,8 +220,7 @@ class DecidedClass:
     @cached_property
     def grades(self) -> Mapping[str, Sequence[StudentGrade]]:
         """Grades by submission id; empty if the students' grades come from another submission."""
-        found = by_submission(grades([*map(self.in_force, self.lines)], self.book, self.rubric.policy))
-        return {line.id: found.get(line.id, ()) for line in self.lines}
+        return grades([*map(self.in_force, self.lines)], self.book, self.rubric.policy)
 
     def attention(self, before: Iterable[Attention]) -> list[Attention]:
         """The reasons for a person to look at a submission, with the decisions whose basis has changed by now."""

@@ -187,8 +187,24 @@ say = Sentences(Path(__file__).with_name("words.toml"))
 
 def sentence(own: Decision, rubric: Rubric, language: str) -> str:
     """What was decided and why, for the student."""
-    what = _ended(_say(_key(own, rubric), language, own, rubric), language)
-    return what + say(language, "why", why=_ended(own.why, language)) if own.why else what
+    titles = {task.id: task.title for task in rubric.tasks}
+    titles |= {name: prop.title[language] for name, prop in rubric.properties.items()}
+    kinds = ("property" if own.override in titles else "", "at" if own.at else "", own.attempt, own.override, own.what)
+    path, _, file = (own.file or "").partition("=")
+    what = say(
+        language,
+        next((name for name in kinds if name in say.texts), "property"),
+        own=own,
+        points=own.points or 0,
+        path=path,
+        name=file,
+        title=titles.get(own.override or "", own.override),
+        due=own.due.isoformat(sep=" ", timespec="minutes") if own.due else "",
+        names=", ".join(own.team or ()),
+        reasons=", ".join(own.seen or ()) or "–",
+    )
+    why = say(language, "why", why=_ended(own.why, language)) if own.why else ""
+    return _ended(what, language) + why
 
 
 def for_staff(ruling: Ruling, rubric: Rubric, language: str) -> str:
@@ -202,28 +218,3 @@ def for_staff(ruling: Ruling, rubric: Rubric, language: str) -> str:
 def _ended(text: str, language: str) -> str:
     """The text as a sentence with its end."""
     return text if text.endswith(ENDS) else text + {"en": ".", "zh": "。"}[language]
-
-
-def _key(own: Decision, rubric: Rubric) -> str:
-    if own.override in rubric.properties or own.override in {task.id for task in rubric.tasks}:
-        return "property"
-    known = ("at" if own.at else "", own.attempt or "", own.override or "", own.what)
-    return next((name for name in known if name in say.texts), "property")
-
-
-def _say(name: str, language: str, own: Decision, rubric: Rubric) -> str:
-    known = rubric.properties.get(own.override or "")
-    task = next((task.title for task in rubric.tasks if task.id == own.override), own.override)
-    path, _, file = (own.file or "").partition("=")
-    return say(
-        language,
-        name,
-        own=own,
-        points=own.points or 0,
-        path=path,
-        name=file,
-        title=known.title[language] if known else task,
-        due=own.due.isoformat(sep=" ", timespec="minutes") if own.due else "",
-        names=", ".join(own.team or ()),
-        reasons=", ".join(own.seen or ()) or "–",
-    )

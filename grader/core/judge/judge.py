@@ -15,7 +15,7 @@ import torch
 
 from grader import __version__
 from grader.core.intake.submission import Submission
-from grader.core.messages import Message, say
+from grader.core.messages import Message, as_data, say
 from grader.core.results.language import viewed
 from grader.core.results.outcome import (
     ALSO,
@@ -37,7 +37,6 @@ from grader.core.results.report import (
     Status,
     SubmissionInfo,
     TaskReport,
-    parts_of,
 )
 from grader.core.rubric import Task
 from grader.core.sandbox.handle import InProcessWorker
@@ -167,7 +166,7 @@ class Judge:
             submission=_submission_info(submission),
             status=status,
             reason=str(reason) if reason else None,
-            reason_parts=parts_of(reason),
+            reason_parts=as_data(reason),
             score=nothing,
             max_score=0,
             bonus=nothing,
@@ -216,7 +215,7 @@ def _submission_info(submission: Submission) -> SubmissionInfo:
         sha256=submission.sha256,
         files=files,
         notices=list(map(str, submission.notices)),
-        notice_parts=list(map(parts_of, submission.notices)),
+        notice_parts=list(map(as_data, submission.notices)),
     )
 
 
@@ -274,7 +273,7 @@ def _case_report(case: CaseResult) -> CaseReport:
         limit_ulp=float(f"{case.limit_ulp:.4g}") if case.limit_ulp is not None else None,
         elements=case.elements,
         message=str(case.message),
-        parts=parts_of(case.message),
+        parts=as_data(case.message),
     )
 
 

@@ -84,8 +84,8 @@ class Pages:
         ``own`` holds the grades of this submission's students; it is empty if another of their submissions counts. If
         None, grades are computed without decisions.
         """
-        origin, policy = report.submission.origin, self._rubric.policy
-        found = grades([summary_line(report)], NOTHING, policy) if own is None else own
+        line, policy = summary_line(report), self._rubric.policy
+        found = grades([line], NOTHING, policy)[line.id] if own is None else own
         return self._student.render(
             report=report,
             practice=practice,
@@ -93,7 +93,7 @@ class Pages:
             graded=report.score is not None,
             counted=self._counted(found),
             decided=_decided(found, self._rubric, self._language),
-            late_at_all=days_late(policy, origin) > 0,
+            late_at_all=days_late(policy, line.origin) > 0,
             lost=[prop.id for task in report.tasks for prop in task.properties if prop.points < prop.max_points],
             repeats=repeats(report),
         )
@@ -115,8 +115,7 @@ class Pages:
             return ""
         points, penalty = f"{own.grade.points:g}", own.grade.penalty
         if penalty:
-            days = days_late(self._rubric.policy, own.line.origin, own.terms)
-            return speak("counts_as", points=points, penalty=f"{penalty:g}", days=days)
+            return speak("counts_as", points=points, penalty=f"{penalty:g}", days=own.grade.days)
         return speak("capped", points=points, counted=f"{own.grade.points - (own.line.score or 0):g}")
 
     def classroom(
@@ -150,7 +149,7 @@ def class_content(
         "picture": picture,
         "entries": entries,
         "statistics": class_statistics(entries),
-        "tasks": {task.id: task.max_score for own in entries if own.line.score is not None for task in own.tasks},
+        "tasks": {task: own.tasks[task][1] for own in entries if own.line.score is not None for task in own.tasks},
         "named": any(own.line.origin and own.line.origin.students for own in entries),
         "practised": any(own.line.practice for own in entries),
     }

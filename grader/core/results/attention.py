@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 
 from grader.core.intake.origin import absent
 from grader.core.intake.submission import Concern
-from grader.core.messages import Message, quoted, say
+from grader.core.messages import Message, MessagePart, as_data, from_data, quoted, say
 
 from .outcome import NEVER_ANSWERED, NOT_BEGUN, Outcome
-from .report import Attention, MessagePart, Report, message_of, parts_of
+from .report import Attention, Report
 
 NEAR_ZERO = 0.05  # share of all points; a submission in which one piece works earns more
 OURS = sys.stdlib_module_names | {"torch"}
@@ -21,7 +21,7 @@ NO_THREAD = "can't start new thread"  # as Python says it
 def attention(report: Report, concerns: Sequence[Concern] = ()) -> list[Attention]:
     """Every reason for a person to look at a submission, from its report in English and from what intake noticed."""
     return [
-        Attention.model_validate({"id": report.submission.id, "code": code, "text": str(text), "parts": parts_of(text)})
+        Attention.model_validate({"id": report.submission.id, "code": code, "text": str(text), "parts": as_data(text)})
         for code, text in _reasons(report, concerns)
     ]
 
@@ -53,7 +53,7 @@ def _reasons(report: Report, concerns: Sequence[Concern]) -> Iterator[tuple[str,
 
 def _message(text: str, parts: Sequence[MessagePart]) -> Message:
     """A text of a report with its parts; those of earlier versions have none."""
-    return message_of(parts) if parts else quoted(text)
+    return from_data(parts) if parts else quoted(text)
 
 
 def _with(report: Report, wanted: Outcome) -> str:

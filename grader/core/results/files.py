@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
+Stamp = tuple[int, ...]
 MOMENT = (1980, 1, 1, 0, 0, 0)  # of every file in a zip, so that the same files give the same zip
 
 
@@ -35,8 +36,21 @@ def write_bytes(path: Path, data: bytes, mode: int = 0o644, lasting: bool = Fals
     except BaseException:
         os.unlink(temporary)
         raise
-    if lasting:
-        _sync(path.parent)
+    if lasting:  # until the disk has the names of the folder's files
+        descriptor = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def stamp(path: Path) -> Stamp:
+    """Size and modification time of a file, by which a change is noticed, as git does; empty if it cannot be read."""
+    try:
+        file = path.stat()
+    except OSError:
+        return ()
+    return file.st_size, file.st_mtime_ns
 
 
 def write_zip(files: Mapping[str, bytes], path: Path, top: str = "") -> None:
@@ -54,12 +68,3 @@ def zip_bytes(files: Mapping[str, bytes], top: str = "") -> bytes:
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, data)
     return buffer.getvalue()
-
-
-def _sync(folder: Path) -> None:
-    """Wait until the disk has the names of a folder's files."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

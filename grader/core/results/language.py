@@ -12,11 +12,11 @@ from pathlib import Path
 
 from grader import PACKAGE
 from grader.core.assignment import Assignment
-from grader.core.messages import Message, Sentences, Words, read_words, translated
+from grader.core.messages import Message, MessagePart, Sentences, Words, from_data, read_words, translated
 from grader.core.rubric import Rubric
 
 from .outcome import ALSO, APART, Outcome
-from .report import CaseReport, MessagePart, PropertyReport, Report, TaskReport, message_of
+from .report import CaseReport, PropertyReport, Report, TaskReport
 
 CHINESE = Path(__file__).with_name("chinese.toml")
 CONSEQUENCE = "consequence"  # around a hint without a known mistake, if an earlier basic property of the task failed
@@ -88,31 +88,20 @@ def _case_in_language(case: CaseReport, assignment: Assignment, language: str) -
 
 def told(text: str, parts: Sequence[MessagePart], assignment: Assignment, language: str) -> str:
     """A text in a language, made from its parts; the text as it is, if it has none."""
-    return in_words(message_of(parts), assignment, language) if parts else text
+    return in_words(from_data(parts), assignment, language) if parts else text
 
 
-def in_words(message: str, assignment: Assignment, language: str) -> str:
-    """A message in a language; any other text stays as it is."""
+def in_words(message: str, assignment: Assignment | None, language: str) -> str:
+    """A message in a language, None for a message of the core's own; any other text stays as it is."""
     if language == "en" or not isinstance(message, Message):
         return str(message)
-    return translated(message, all_chinese(assignment))
-
-
-def in_core_words(message: Message, language: str) -> str:
-    """A message of the grader's own in a language."""
-    return translated(message, core_chinese()) if language == "zh" else message
+    return translated(message, chinese_words(assignment))
 
 
 @cache
-def core_chinese() -> Words:
-    """The Chinese of the core's messages, from ``chinese.toml``."""
-    return read_words(CHINESE)
-
-
-@cache
-def all_chinese(assignment: Assignment) -> Words:
-    """The Chinese of all messages: of the core, of extras and of an assignment."""
-    return read_words(*tables(assignment))
+def chinese_words(assignment: Assignment | None) -> Words:
+    """The Chinese of the core's messages, and, with an assignment, of those of extras and of the assignment."""
+    return read_words(*tables(assignment) if assignment else [CHINESE])
 
 
 def tables(assignment: Assignment) -> list[Path]:
@@ -122,7 +111,9 @@ def tables(assignment: Assignment) -> list[Path]:
 
 def _what_happened(case: CaseReport) -> str:
     """A case's message without the conditions under which it fails, which depend on a property's cases."""
-    return str(message_of([part for part in case.parts if part.key not in (APART, ALSO.parts[0].key)]) or case.message)
+    return str(
+        from_data([part for part in case.parts if part["key"] not in (APART, ALSO.parts[0].key)]) or case.message
+    )
 
 
 def repeats(report: Report) -> dict[str, list[PropertyReport]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,6 +18,7 @@ from grader.core.intake.submission import Concern, Submission
 from grader.core.messages import as_data, from_data
 
 from .database import transaction
+from .files import Stamp
 from .outcome import Outcome
 from .report import Report, json_text
 
@@ -31,8 +31,7 @@ class Recorded:
         result: The id of the result's row in the ledger.
         sha256: The digest of the submission's files.
         reason: Why the submission was not graded; None if it was.
-        size: The size of ``report.json``, in bytes, just after it was written.
-        mtime_ns: The modification time of ``report.json``, in nanoseconds, just after it was written.
+        stamp: That of ``report.json`` just after it was written, see :func:`.files.stamp`.
         shown: Whether the report was written with the present rubric and language.
     """
 
@@ -41,17 +40,12 @@ class Recorded:
     notices: tuple[str, ...]
     reason: str | None
     origin: Origin | None
-    size: int
-    mtime_ns: int
+    stamp: Stamp
     shown: bool
 
     def is_of(self, submission: Submission) -> bool:
         """Whether the submission is what was graded then: the same files, with the same notices."""
         return (self.sha256, self.notices, self.reason) == (submission.sha256, submission.notices, submission.reason)
-
-
-# Columns that are made where they are missing, since older ledgers of version 1 lack them.
-ADDED = (("results", "concerns"),)
 
 
 class Ledger:
@@ -67,9 +61,8 @@ class Ledger:
         self, connection: sqlite3.Connection, details: Mapping[str, str], view: Mapping[str, str] | None = None
     ) -> None:
         self._connection = connection
-        for table, column in ADDED:
-            if column not in {name for _, name, *_ in self._connection.execute(f"PRAGMA table_info({table})")}:
-                self._connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT")
+        if "concerns" not in {name for _, name, *_ in connection.execute("PRAGMA table_info(results)")}:
+            connection.execute("ALTER TABLE results ADD COLUMN concerns TEXT")  # older ledgers of version 1 lack it
         self._view = view or {}
         self._now = {**details, **self._view}
         self._details = json.dumps(self._now, sort_keys=True)
@@ -122,9 +115,9 @@ class Ledger:
             (self._details, self._key),
         )
         known = {}
-        for own, result, sha256, notices, reason, origin, size, mtime_ns, shown in found:
+        for own, result, sha256, notices, reason, origin, *stamp, shown in found:
             said, whose = tuple(json.loads(notices)), origin_of(origin)
-            known[own] = Recorded(result, sha256, said, reason, whose, size, mtime_ns, bool(shown))
+            known[own] = Recorded(result, sha256, said, reason, whose, tuple(stamp), bool(shown))
         return known
 
     def differing(self, submissions: Iterable[str]) -> list[str]:
@@ -144,21 +137,33 @@ class Ledger:
         )
         return [json.loads(details) for (details,) in found]
 
-    def record(self, report: Report, file: os.stat_result) -> None:
+    def record(self, report: Report, file: Stamp) -> None:
         """Enter a report, in English, that has just been written; earlier results of its submission stay as history.
 
-        ``file`` has the size and time of ``report.json``, which may be in another language.
+        ``file`` is the stamp of ``report.json``, which may be in another language. The result can be used again unless
+        the grader failed.
         """
-        own = report.submission.id
+        own, how = report.submission, report.provenance
+        row = {
+            "submission": own.id,
+            "reusable": report.status != "grader_error",
+            "conditions": self._conditions(report),
+            "sha256": own.sha256,
+            **report.model_dump(include={"status", "reason", "score", "max_score", "bonus", "max_bonus"}),
+            "notices": json.dumps(own.notices, ensure_ascii=False),
+            "started_at": how.started_at,
+            "duration_s": how.duration_s,
+            **origin_row(own.origin),
+        }
         with transaction(self._connection):
             self._connection.execute(
-                "DELETE FROM copies WHERE result IN (SELECT id FROM results WHERE submission = ?)", (own,)
+                "DELETE FROM copies WHERE result IN (SELECT id FROM results WHERE submission = ?)", (own.id,)
             )
-            self._connection.execute("UPDATE results SET current = 0 WHERE submission = ? AND current", (own,))
-            result = self._insert("results", {**result_row(report), "conditions": self._conditions(report)})
+            self._connection.execute("UPDATE results SET current = 0 WHERE submission = ? AND current", (own.id,))
+            result = self._insert("results", row)
             for position, task in enumerate(report.tasks):
-                row = {"task": task.id, "score": task.score, "max_score": task.max_score}
-                self._insert("tasks", {"result": result, "position": position, **row})
+                points = {"task": task.id, "score": task.score, "max_score": task.max_score}
+                self._insert("tasks", {"result": result, "position": position, **points})
             for prop in property_rows(report):
                 self._insert("properties", {"result": result, **prop})
             self._insert("copies", {"result": result, **_copy(report, file)})
@@ -168,7 +173,7 @@ class Ledger:
         (packed,) = self._connection.execute("SELECT json_zlib FROM copies WHERE result = ?", (result,)).fetchone()
         return _unpacked(packed)
 
-    def rewritten(self, result: int, report: Report, file: os.stat_result) -> None:
+    def rewritten(self, result: int, report: Report, file: Stamp) -> None:
         """Note that ``report.json`` was written again with the same points: another ``origin``, or other words."""
         own = {**origin_row(report.submission.origin), "conditions": self._conditions(report)}
         with transaction(self._connection):
@@ -177,7 +182,9 @@ class Ledger:
 
     def _conditions(self, report: Report) -> int:
         """The id of the row that holds a report's conditions; the row is inserted if there is none."""
-        row = {"key": self._key, "details": self._details, **conditions_row(report)}
+        where, how = report.environment.model_dump(), report.provenance.model_dump(exclude={"started_at", "duration_s"})
+        graded = {"assignment": report.assignment, **how, **where, "devices": json.dumps(report.environment.devices)}
+        row = {"key": self._key, "details": self._details, **graded}
         same = " AND ".join(f"{name} = ?" for name in row)
         found = self._connection.execute(f"SELECT id FROM conditions WHERE {same}", [*row.values()]).fetchone()
         return int(found[0]) if found else self._insert("conditions", row)
@@ -201,34 +208,13 @@ def _unpacked(packed: bytes) -> Report:
     return Report.model_validate_json(zlib.decompress(packed))
 
 
-def _copy(report: Report, file: os.stat_result) -> Row:
-    packed = zlib.compress(json_text(report).encode())
-    return {"size": file.st_size, "mtime_ns": file.st_mtime_ns, "json_zlib": packed}
+def _copy(report: Report, file: Stamp) -> Row:
+    size, mtime_ns = file
+    return {"size": size, "mtime_ns": mtime_ns, "json_zlib": zlib.compress(json_text(report).encode())}
 
 
 MAX_MESSAGE = 500  # characters of a case's message that the ledger keeps; the report has the whole message
 Row = Mapping[str, object]
-
-
-def conditions_row(report: Report) -> Row:
-    """Where and how the submission was graded."""
-    where, how = report.environment.model_dump(), report.provenance.model_dump(exclude={"started_at", "duration_s"})
-    return {"assignment": report.assignment, **how, **where, "devices": json.dumps(report.environment.devices)}
-
-
-def result_row(report: Report) -> Row:
-    """The result of the submission; it can be used again unless the grader failed."""
-    own, how = report.submission, report.provenance
-    return {
-        "submission": own.id,
-        "reusable": report.status != "grader_error",
-        "sha256": own.sha256,
-        **report.model_dump(include={"status", "reason", "score", "max_score", "bonus", "max_bonus"}),
-        "notices": json.dumps(own.notices, ensure_ascii=False),
-        "started_at": how.started_at,
-        "duration_s": how.duration_s,
-        **origin_row(own.origin),
-    }
 
 
 def origin_row(origin: Origin | None) -> Row:

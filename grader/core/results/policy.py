@@ -14,22 +14,6 @@ DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True)
-class Terms:
-    """What a person granted one student.
-
-    Attributes:
-        due: A deadline of the student's own.
-        free_days: Days of lateness that cost nothing.
-    """
-
-    due: datetime | None = None
-    free_days: int = 0
-
-
-USUAL = Terms()
-
-
-@dataclass(frozen=True)
 class Grade:
     """What goes into a gradebook.
 
@@ -38,42 +22,46 @@ class Grade:
         penalty: Points taken off for lateness.
         points: The grade: the score and what counts of the bonus, less the penalty.
         remark: What the policy changed, in plain words; empty if nothing.
+        days: Days of lateness that cost points.
     """
 
     raw: float
     penalty: float
     points: float
     remark: Message = Message()  # noqa: RUF009 - immutable
+    days: int = 0
 
 
-def grade(policy: Policy, score: float, bonus: float, origin: Origin | None, terms: Terms = USUAL) -> Grade:
-    """Apply a policy to the score and bonus that were earned."""
+def grade(
+    policy: Policy, score: float, bonus: float, origin: Origin | None, due: datetime | None = None, free_days: int = 0
+) -> Grade:
+    """Apply a policy to the points earned; a person may have granted a deadline of the student's own, and free days."""
     counted = bonus if policy.bonus_cap is None else min(bonus, policy.bonus_cap)
-    days = days_late(policy, origin, terms)
+    days = days_late(policy, origin, due, free_days)
     share = min(1.0, policy.late_penalty.per_day * days + policy.late_penalty.flat * (days > 0))
     penalty = round(share * (score + counted), 2)
     late = say("{n} days late" if days > 1 else "{n} day late", n=days)
-    if terms.free_days:
-        late = say("{late} beyond {n} free", late=late, n=terms.free_days)
-    if _over(policy, origin, terms.due) is None:
+    if free_days:
+        late = say("{late} beyond {n} free", late=late, n=free_days)
+    if _over(policy, origin, due) is None:
         late = say("Late by an unknown time, counted as 1 day")
     taken = say("{late}: {share}, {points} points, deducted.", late=late, share=f"{share:.0%}", points=f"{penalty:g}")
     capped = say("Bonus points beyond the cap of {n} do not count.", n=f"{counted:g}")
     remark = Message().then(*[capped] * (counted < bonus), *[taken] * bool(share))
-    return Grade(round(score + bonus, 2), penalty, round(score + counted - penalty, 2), remark)
+    return Grade(round(score + bonus, 2), penalty, round(score + counted - penalty, 2), remark, days)
 
 
-def days_late(policy: Policy, origin: Origin | None, terms: Terms = USUAL) -> int:
+def days_late(policy: Policy, origin: Origin | None, due: datetime | None = None, free_days: int = 0) -> int:
     """Days that cost points: those begun after the deadline, less the free ones; none within the minutes of grace.
 
     Where the platform says that a submission is late, but not by how much, one day counts as begun.
     """
-    over = _over(policy, origin, terms.due)
+    over = _over(policy, origin, due)
     if over is None:
         days = int(bool(origin and origin.late))
     else:
         days = max(0, math.ceil(over / DAY)) if over > timedelta(minutes=policy.grace_minutes) else 0
-    return max(0, days - terms.free_days)
+    return max(0, days - free_days)
 
 
 def undated(policy: Policy, origin: Origin | None) -> bool:

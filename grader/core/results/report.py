@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from grader.core.intake.origin import Origin
-from grader.core.messages import Message, as_data, from_data
+from grader.core.messages import MessagePart
 
 from .files import write_text as write_text
 from .outcome import Outcome, is_elsewhere
@@ -42,16 +41,6 @@ class Record(BaseModel):
     """Strict and immutable: no unknown field, no NaN, no number that comes as text."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
-
-
-class MessagePart(Record):
-    """One statement of a message: an English template, and what fills it; a nested message is a list of parts.
-
-    Fields that the template does not name are for programs.
-    """
-
-    key: str
-    fields: dict[str, str | int | float | list[MessagePart]] = {}
 
 
 class SourceFile(Record):
@@ -253,16 +242,6 @@ class Summary(Record):
     attention: list[Attention] = []
 
 
-def parts_of(message: str) -> list[MessagePart]:
-    """What a message was made of, for a report; nothing, if it is any other text."""
-    return [MessagePart.model_validate(part) for part in as_data(message)]
-
-
-def message_of(parts: Sequence[MessagePart], clean: Callable[[str], str] = str) -> Message:
-    """The message that was made of these; ``clean`` is applied to every text in it."""
-    return from_data([part.model_dump() for part in parts], clean)
-
-
 def first_problem(error: ValidationError) -> str:
     """The first error and its place, in one printable line; characters that cannot be printed are replaced."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
@@ -274,17 +253,8 @@ def first_problem(error: ValidationError) -> str:
 
 def summary_line(report: Report, practice: Practice | None = None) -> SummaryLine:
     """The line of the summary for a report, with the student's practice points."""
-    return SummaryLine(
-        id=report.submission.id,
-        status=report.status,
-        score=report.score,
-        bonus=report.bonus,
-        max_score=report.max_score,
-        max_bonus=report.max_bonus,
-        reason=report.reason,
-        practice=practice,
-        origin=report.submission.origin,
-    )
+    same = {name: getattr(report, name) for name in ("status", "score", "bonus", "max_score", "max_bonus", "reason")}
+    return SummaryLine(id=report.submission.id, practice=practice, origin=report.submission.origin, **same)
 
 
 def with_origin(report: Report, origin: Origin | None) -> Report:

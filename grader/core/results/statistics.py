@@ -71,36 +71,26 @@ class Result:
     misconception: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class TaskPoints:
-    """What a task earned."""
-
-    id: str
-    score: float
-    max_score: float
-
-
 @dataclass(frozen=True)
 class Entry:
     """What a class needs of one report; thousands of these fit into memory.
 
     Attributes:
         line: Of the summary.
-        tasks: Empty if nothing was run.
+        tasks: From the id of a task to its points and the most that it can earn; empty if nothing was run.
         properties: From the id of a property to its result; empty if the submission was not graded.
         environment: The devices, and the layers of isolation, each as one text.
     """
 
     line: SummaryLine
-    tasks: tuple[TaskPoints, ...]
+    tasks: Mapping[str, tuple[float, float]]
     properties: Mapping[str, Result]
     duration_s: float
     environment: tuple[str, str]
 
     def points(self, task: str) -> float | None:
         """The points that a task earned; None if it was not graded."""
-        earned = (own.score for own in self.tasks if own.id == task)
-        return None if self.line.score is None else next(earned, None)
+        return None if self.line.score is None or task not in self.tasks else self.tasks[task][0]
 
     @cached_property
     def earned(self) -> float:
@@ -132,15 +122,6 @@ class PropertyStatistic:
 
 
 @dataclass(frozen=True)
-class OutcomeStatistic:
-    """How many properties ended with an outcome, and in how many submissions."""
-
-    outcome: Outcome
-    properties: int
-    submissions: int
-
-
-@dataclass(frozen=True)
 class MisconceptionStatistic:
     """How many submissions hold a misconception, and in which properties it cost points."""
 
@@ -151,7 +132,11 @@ class MisconceptionStatistic:
 
 @dataclass(frozen=True)
 class ClassStatistics:
-    """All statistics of a class. A distribution is None if no submission was graded, or no points could be earned."""
+    """All statistics of a class.
+
+    A distribution is None if no submission was graded, or no points could be earned. For each outcome, ``outcomes`` has
+    the numbers of properties that ended with it, and of submissions with such a property.
+    """
 
     statuses: Mapping[str, int]
     score: Distribution | None
@@ -159,7 +144,7 @@ class ClassStatistics:
     duration_s: Distribution | None
     properties: tuple[PropertyStatistic, ...]
     misconceptions: tuple[MisconceptionStatistic, ...]
-    outcomes: tuple[OutcomeStatistic, ...]
+    outcomes: Mapping[Outcome, tuple[int, int]]
     environments: Mapping[tuple[str, str], int]
 
 
@@ -167,7 +152,7 @@ def entry(report: Report, practice: Practice | None = None) -> Entry:
     """What a class needs of a report."""
     return Entry(
         summary_line(report, practice),
-        tasks=tuple(TaskPoints(task.id, task.score, task.max_score) for task in report.tasks),
+        tasks={task.id: (task.score, task.max_score) for task in report.tasks},
         properties={
             prop.id: Result(prop.points, prop.max_points, prop.outcome, prop.misconception)
             for task in (report.tasks if report.status == "graded" else [])
@@ -231,10 +216,10 @@ def _misconceptions(graded: Iterable[Entry]) -> tuple[MisconceptionStatistic, ..
     return tuple(sorted(found, key=lambda one: (-one.submissions, one.id)))
 
 
-def _outcomes(graded: Sequence[Entry]) -> tuple[OutcomeStatistic, ...]:
+def _outcomes(graded: Sequence[Entry]) -> dict[Outcome, tuple[int, int]]:
+    """In the order of :class:`Outcome`."""
     counts = [Counter(result.outcome for result in entry.properties.values()) for entry in graded]
-    found = (
-        OutcomeStatistic(outcome, sum(count[outcome] for count in counts), sum(outcome in count for count in counts))
-        for outcome in Outcome
-    )
-    return tuple(one for one in found if one.properties)
+    total = sum(counts, Counter[Outcome]())
+    return {
+        outcome: (total[outcome], sum(outcome in count for count in counts)) for outcome in Outcome if total[outcome]
+    }

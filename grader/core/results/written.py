@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from grader.core.messages import UserError
 
@@ -91,6 +91,9 @@ class Runs(Record):
     runs: list[Sources]
 
 
+NOTED: TypeAdapter[Runs | Sources] = TypeAdapter(Runs | Sources)  # earlier versions noted one run alone
+
+
 def note(
     out: Path,
     paths: Iterable[Path],
@@ -114,12 +117,7 @@ def note(
 
 def runs(out: Path) -> list[Sources]:
     """What was noted, the last run at the end; empty where the file is missing or damaged."""
-    try:
-        text = (out / SOURCES).read_bytes()
-    except OSError:
-        return []
-    with contextlib.suppress(ValidationError):
-        return Runs.model_validate_json(text).runs
-    with contextlib.suppress(ValidationError):  # as earlier versions wrote it
-        return [Sources.model_validate_json(text)]
+    with contextlib.suppress(OSError, ValidationError):
+        noted = NOTED.validate_json((out / SOURCES).read_bytes())
+        return noted.runs if isinstance(noted, Runs) else [noted]
     return []

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
 import itertools
-import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -15,13 +13,13 @@ from time import monotonic
 
 from grader.core.grades.decided import read_decided
 from grader.core.grades.model import DecisionError, Ruling
-from grader.core.grades.people import key, students
+from grader.core.grades.people import Key, key, students
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.origin import Origin, absent
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Concern, Submission
 from grader.core.results.attention import attention
-from grader.core.results.database import opened
+from grader.core.results.files import Stamp, stamp
 from grader.core.results.language import viewed
 from grader.core.results.ledger import Ledger, Recorded
 from grader.core.results.report import (
@@ -34,39 +32,17 @@ from grader.core.results.report import (
     json_text,
     with_origin,
     write_json,
-    write_text,
 )
 from grader.core.results.statistics import Entry, entry
 from grader.core.results.written import REPORT, SUMMARY, read_report
 from grader.core.settings import Settings, conditions, view
 
 
-@contextlib.contextmanager
-def begun(
-    out: Path,
-    candidates: Sequence[Candidate],
-    settings: Settings,
-    fresh: bool,
-    reader: Reader,
-    replace: bool = False,
-    every_attempt: bool = False,
-) -> Iterator[Run]:
-    """Begin a run with its ledger open; no other process can grade into that folder until the run ends.
-
-    The candidates join the class that is in the folder, or replace it. Earlier submissions of the same students leave
-    the class, unless every attempt stays. With ``fresh``, no earlier result of the candidates is kept.
-
-    Raises:
-        LedgerError: If the ledger cannot be used.
-    """
-    with opened(out) as connection:
-        ledger = Ledger(connection, conditions(settings), view(settings))
-        class_ = joined(candidates, {} if replace else ledger.known(), every_attempt)
-        yield Run(out, connection, ledger, class_, settings, fresh, reader)
-
-
 class Run:
-    """A run over a class.
+    """A run over a class, while no other process can grade into its folder, since the ledger is open.
+
+    The candidates join the class that is in the folder, or, ``alone``, replace it. Earlier submissions of the same
+    students leave the class, unless every attempt stays. With ``fresh``, no earlier result of the candidates is kept.
 
     Attributes:
         candidates: What the run grades or keeps.
@@ -91,20 +67,21 @@ class Run:
         self,
         out: Path,
         connection: sqlite3.Connection,
-        ledger: Ledger,
-        class_: Joined,
+        candidates: Sequence[Candidate],
         settings: Settings,
-        fresh: bool,
         reader: Reader,
+        fresh: bool = False,
+        alone: bool = False,
+        every_attempt: bool = False,
     ) -> None:
         """Find out which earlier results are kept. Their submissions are read to see whether they changed."""
-        self._out, self._connection, self._command, self._reader = out, connection, settings.command, reader
+        self._out, self._connection, self._settings, self._reader = out, connection, settings, reader
         self._started, self._clock = datetime.now(UTC), monotonic()
-        self.candidates, self.superseded, self.others = class_.candidates, class_.superseded, len(class_.others)
+        self._ledger = ledger = Ledger(connection, conditions(settings), view(settings))
+        self.candidates, others, self.superseded = joined(candidates, {} if alone else ledger.known(), every_attempt)
+        self.others = len(others)
         self._origins = {candidate.id: candidate.origin for candidate in self.candidates}
-        self._assignment, self._only, self._language = settings.assignment, settings.only, settings.language
-        self._ledger = ledger
-        ledger.expect(self._origins, fresh, class_.others)
+        ledger.expect(self._origins, fresh, others)
         self.restored: list[str] = []
         self.shown_anew = self.written = self.missing = 0
         self.duration_s = 0.0
@@ -120,7 +97,7 @@ class Run:
             for own in self.candidates
             if (known := recorded.get(own.id)) and known.is_of(self._read(own))
         }
-        joining = {name: recorded[name].origin for name in class_.others if name in recorded}
+        joining = {name: recorded[name].origin for name in others if name in recorded}
         self.outdated = self.others - len(joining)
         for name, origin in (kept | joining).items():
             self._keep(name, origin, recorded[name])
@@ -130,29 +107,35 @@ class Run:
     def _keep(self, name: str, origin: Origin | None, known: Recorded) -> None:
         """Keep an earlier result. Writes its report again if necessary."""
         path = self._out / name / REPORT
-        untouched, same = _untouched(path, known), known.origin == origin
-        if untouched and same and known.shown:
+        untouched = stamp(path) == known.stamp
+        if untouched and known.origin == origin and known.shown:
             return
         before = self._ledger.report(known.result)
-        if known.shown and not untouched and not _holds(path, json_text(self._view(before, self._language))):
+        if known.shown and not untouched and not _holds(path, json_text(self._view(before, self._settings.language))):
             self.restored.append(name)
         now = self._view(with_origin(before, origin), "en")
         if before.worth != now.worth:
             self._enter(now)
         else:
-            self._ledger.rewritten(known.result, now, _write(path, json_text(self._view(now, self._language))))
+            self._ledger.rewritten(known.result, now, self._write(now)[1])
         self.shown_anew += not known.shown
 
     def _view(self, report: Report, language: str) -> Report:
-        return viewed(report, self._assignment, self._only, language)
+        return viewed(report, self._settings.assignment, self._settings.only, language)
+
+    def _write(self, report: Report) -> tuple[Report, Stamp]:
+        """Write a report in the language of the run; returns it, and the stamp of its file."""
+        shown, path = self._view(report, self._settings.language), self._out / report.submission.id / REPORT
+        path.parent.mkdir(exist_ok=True)
+        write_json(path, shown)
+        return shown, stamp(path)
 
     def _enter(self, report: Report) -> Report:
         """Write a report, and enter it in the ledger; an earlier summary no longer holds, so it is deleted."""
         (self._out / SUMMARY).unlink(missing_ok=True)
-        known, shown = self._view(report, "en"), self._view(report, self._language)
-        file = _write(self._out / report.submission.id / REPORT, json_text(shown))
+        shown, file = self._write(report)
         self.written += 1
-        self._ledger.record(known, file)
+        self._ledger.record(self._view(report, "en"), file)
         return shown
 
     def submissions(self) -> Iterator[Submission]:
@@ -190,7 +173,7 @@ class Run:
         self.duration_s = round(monotonic() - self._clock, 3)
         self.missing = len(self._ledger.known()) - len(entries)
         this_run = {
-            "command": self._command,
+            "command": self._settings.command,
             "started_at": self._started.isoformat(timespec="seconds"),
             "duration_s": self.duration_s,
         }
@@ -211,22 +194,13 @@ class Run:
         """Add stale decisions to the reasons; an error in the decisions file is kept until the run has ended."""
         try:
             read = partial(read_report, self._out)
-            known = read_decided(self._out, lines, read, self._assignment.rubric, self._connection, note=False)
+            known = read_decided(self._out, lines, read, self._settings.assignment.rubric, self._connection)
         except DecisionError as error:
             self.mistake, self.attention = str(error), reasons
             return reasons
         self.unsettled, everything = known.book.unsettled, known.attention(reasons)
         self.attention = known.unseen(everything)
         return everything
-
-
-def _untouched(path: Path, known: Recorded) -> bool:
-    """Whether size and time of a file are those noted in the ledger, as git checks them."""
-    try:
-        file = path.stat()
-    except OSError:
-        return False
-    return (file.st_size, file.st_mtime_ns) == (known.size, known.mtime_ns)
 
 
 def _holds(path: Path, text: str) -> bool:
@@ -236,35 +210,16 @@ def _holds(path: Path, text: str) -> bool:
         return False
 
 
-def _write(path: Path, text: str) -> os.stat_result:
-    path.parent.mkdir(exist_ok=True)
-    write_text(path, text)
-    return path.stat()
+def joined(
+    candidates: Sequence[Candidate], known: Mapping[str, Origin | None], every_attempt: bool
+) -> tuple[list[Candidate], list[str], list[str]]:
+    """Put a run beside the class that its folder knows already.
 
-
-# ── How a run joins the class that its folder knows already ─────────────────────────────────────────────────────────
-
-
-@dataclasses.dataclass(frozen=True)
-class Joined:
-    """A run beside the submissions of earlier runs.
-
-    Attributes:
-        candidates: Of the run; without those that only say that somebody handed in nothing who did so earlier.
-        others: Ids of earlier submissions that stay in the class.
-        superseded: Ids of earlier submissions whose students have all handed in another one in this run.
+    Returns the candidates, without those that only say that somebody handed in nothing who did so earlier; the ids of
+    earlier submissions that stay; and of those whose students have all handed in another one in this run. With
+    ``every_attempt``, these stay as well.
     """
-
-    candidates: Sequence[Candidate]
-    others: Sequence[str]
-    superseded: Sequence[str]
-
-
-def joined(candidates: Sequence[Candidate], known: Mapping[str, Origin | None], every_attempt: bool) -> Joined:
-    """Put a run beside the class so far; ``every_attempt`` keeps earlier submissions of the same students."""
-    candidates = [
-        one if one.origin else dataclasses.replace(one, origin=_kept(known.get(one.id))) for one in candidates
-    ]
+    candidates = [one if one.origin else replace(one, origin=_kept(known.get(one.id))) for one in candidates]
     earlier = {own for name, origin in known.items() if not absent(origin) for own in _keys(name, origin)}
     own = [one for one in candidates if not (absent(one.origin) and _keys(one.id, one.origin) <= earlier)]
     here = {one.id for one in own}
@@ -275,7 +230,7 @@ def joined(candidates: Sequence[Candidate], known: Mapping[str, Origin | None], 
         for name, origin in rest.items()
         if _keys(name, origin) <= present and (absent(origin) or not every_attempt)
     ]
-    return Joined(own, [name for name in rest if name not in gone], [name for name in gone if not absent(known[name])])
+    return own, [name for name in rest if name not in gone], [name for name in gone if not absent(known[name])]
 
 
 def _kept(origin: Origin | None) -> Origin | None:
@@ -283,5 +238,5 @@ def _kept(origin: Origin | None) -> Origin | None:
     return origin.model_copy(update={"source": "folders"}) if origin and absent(origin) else origin
 
 
-def _keys(name: str, origin: Origin | None) -> set[tuple[str, str]]:
+def _keys(name: str, origin: Origin | None) -> set[Key]:
     return {key(student) for student in students(name, origin)}

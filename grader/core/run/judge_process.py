@@ -15,11 +15,12 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Collection
+from ctypes import Array, c_int
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import BaseContext, ForkServerContext, SpawnContext
+from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from multiprocessing.util import get_temp_dir
 
@@ -57,34 +58,6 @@ class Failure:
     of_its_limit: bool = False
 
 
-class Position:
-    """Where a judge is, in memory that it shares with its parent: a message for each property would wake both up."""
-
-    def __init__(self, context: BaseContext, settings: Settings) -> None:
-        """Start at no property."""
-        self._ids: list[str] = ["", *settings.assignment.rubric.properties]
-        self._shared = context.RawArray("i", 2)  # properties begun so far, and which one is the last
-
-    def begin(self, property_id: str) -> None:
-        """Note that the judge starts on a property."""
-        self._shared[1] = self._ids.index(property_id)
-        self._shared[0] += 1
-
-    def leave(self) -> None:
-        """Note that the judge is at no property."""
-        self._shared[1] = 0
-
-    @property
-    def begun(self) -> int:
-        """How many properties the judge has begun in its life."""
-        return int(self._shared[0])
-
-    @property
-    def property_id(self) -> str:
-        """The property that is being judged, or the last; empty before the first of a submission."""
-        return self._ids[int(self._shared[1])]
-
-
 class JudgeProcess:
     """The parent's handle of a judge process, used by one thread at a time."""
 
@@ -94,8 +67,10 @@ class JudgeProcess:
         self.ready = False
         context = _context()
         self._pipe, theirs = context.Pipe()
-        self._position = Position(context, settings)
-        self._process = context.Process(target=_serve, args=(theirs, self._position, settings), daemon=True, name=NAME)
+        # Shared memory, since a message for each property would wake both processes: the number of the property that is
+        # being judged, 0 before the first of a submission, and how many the judge has begun in its life.
+        self._at = context.RawArray("i", 2)
+        self._process = context.Process(target=_serve, args=(theirs, self._at, settings), daemon=True, name=NAME)
         self._handle: int | None = None
         with theirs:
             try:
@@ -106,7 +81,7 @@ class JudgeProcess:
 
     def ask(self, submission: Submission, failure: str | None, condemned: Collection[str] = ()) -> None:
         """Send a submission to grade without the properties ``condemned``, or with the ``failure`` to report."""
-        self._position.leave()
+        self._at[0] = 0
         with contextlib.suppress(BrokenPipeError):  # the judge has just died; `answer` will say so
             self._pipe.send((submission, failure, frozenset(condemned)))
 
@@ -121,25 +96,29 @@ class JudgeProcess:
         """
         try:
             if not self._wait(within_s, abandoned):
-                return Failure("the judge process stalled", at=self._position.property_id)
+                return Failure("the judge process stalled", at=self._property())
             answer: Report | Failure | CannotGrade | None = self._pipe.recv()
         except (EOFError, OSError):
             self._process.join(PARTING_S)
             of_its_limit = self._process.exitcode == -signal.SIGXCPU
-            return Failure("the judge process died", at=self._position.property_id, of_its_limit=of_its_limit)
+            return Failure("the judge process died", at=self._property(), of_its_limit=of_its_limit)
         if isinstance(answer, CannotGrade):
             raise answer
         self.ready = self.ready or answer is None
         return answer
 
+    def _property(self) -> str:
+        """The id of the property that is being judged, or the last; empty before the first of a submission."""
+        return _ids(self.settings)[self._at[0]]
+
     def _wait(self, within_s: float, abandoned: Callable[[], bool]) -> bool:
         """Whether a message arrives within that time after the judge has last begun a property."""
-        begun, end = self._position.begun, time.monotonic() + within_s
+        begun, end = self._at[1], time.monotonic() + within_s
         while not self._pipe.poll(max(0.0, min(LOOK_S, end - time.monotonic()))):
             if abandoned():
                 raise Abandoned
-            if self._position.begun != begun:
-                begun, end = self._position.begun, time.monotonic() + within_s
+            if self._at[1] != begun:
+                begun, end = self._at[1], time.monotonic() + within_s
             elif time.monotonic() >= end:
                 return False
         return True
@@ -155,6 +134,11 @@ class JudgeProcess:
         elif self._process.pid is not None:  # it has been started
             self._process.kill()
             self._process.join()
+
+
+def _ids(settings: Settings) -> list[str]:
+    """Ids of properties, by the numbers that stand for them in shared memory."""
+    return ["", *settings.assignment.rubric.properties]
 
 
 def _handle(process: BaseProcess) -> int | None:
@@ -196,8 +180,13 @@ def _keep_addresses_short() -> None:
             tempfile.tempdir = usual
 
 
-def _serve(pipe: Connection, position: Position, settings: Settings) -> None:
+def _serve(pipe: Connection, at: Array[c_int], settings: Settings) -> None:
     """The judge process: send None when ready, then a report for each submission until the parent closes the pipe."""
+
+    def begin(property_id: str) -> None:
+        at[0] = _ids(settings).index(property_id)
+        at[1] += 1
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
     try:
@@ -210,7 +199,7 @@ def _serve(pipe: Connection, position: Position, settings: Settings) -> None:
             bound_time(CPU_S)
             if settings.device == "cpu":  # with a GPU, its driver reserves gigabytes of address space
                 bound_memory(MEMORY_MIB)
-            graded = partial(judge.grade, submission, condemned, position.begin)
+            graded = partial(judge.grade, submission, condemned, begin)
             pipe.send(graded() if failure is None else judge.give_up(submission.id, failure))
     except CannotGrade as error:
         pipe.send(error)

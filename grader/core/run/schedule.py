@@ -11,17 +11,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
-from dataclasses import dataclass, replace
+from functools import partial
 
 from grader.core.intake.submission import Submission
 from grader.core.messages import UserError
 from grader.core.results.report import Report
 from grader.core.settings import CannotGrade, Settings
 
-from .executors import Executor, Job, grade_submission
+from .executors import ATTEMPTS, Executor, Job
 from .judge_process import Failure
 
-ATTEMPTS = 3
 LOOK_S = 1.0  # between two looks at how many slots there are
 
 
@@ -31,74 +30,38 @@ class GradingFailed(UserError):
     code = 3
 
 
-@dataclass(frozen=True)
-class _Turn:
-    """One attempt at a submission, waiting or under way.
-
-    Attributes:
-        number: Counts attempts from 1. Attempt ``ATTEMPTS + 1`` only reports the failure.
-        failure: How the attempt before failed; empty for the first.
-        suspect: The id of the property at which the judge failed in the attempt before, perhaps by chance.
-        condemned: Ids of properties that count as invalid replies, since judges fail at them.
-    """
-
-    submission: Submission
-    number: int = 1
-    failure: str = ""
-    suspect: str = ""
-    condemned: frozenset[str] = frozenset()
-
-    def job(self, settings: Settings) -> Job:
-        """The job of this attempt. If it only reports a failure, it has no files, since they may be the cause."""
-        if self.number > ATTEMPTS:
-            return Job(Submission(self.submission.id), settings, self.failure)
-        return Job(self.submission, settings, condemned=self.condemned)
-
-    def after(self, failure: Failure, settings: Settings) -> _Turn:
-        """The next attempt at a submission over which a judge has failed.
-
-        Every judge first grades the reference, so the machine can grade. If it then uses up its own CPU time, or dies
-        or stalls at the property where the judge before did, the cause is what this submission sent. All properties of
-        the task are condemned, so that the others do not cost more judges.
-        """
-        if failure.at and (failure.of_its_limit or failure.at == self.suspect):
-            task = settings.assignment.rubric.task_of(failure.at)
-            return replace(self, condemned=self.condemned | {prop.id for prop in task.properties}, suspect="")
-        return replace(self, number=self.number + failure.begun, failure=failure.reason, suspect=failure.at)
-
-
 def grade_all(
     submissions: Iterable[Submission], settings: Settings, executor: Executor
 ) -> Generator[Report, None, None]:
     """Grade every submission; reports come in the order in which they finish.
 
     Submissions are taken one by one as slots become free, so that few of them are in memory at a time. When this
-    generator is closed or raises, it cancels the jobs that are still under way.
+    generator is closed or raises, it cancels the jobs that have not begun; the executor ends the others.
 
     Raises:
         GradingFailed: If judges keep failing before they start on a submission, or the executor has gone.
         CannotGrade: If this machine, or a worker, cannot grade with these settings.
     """
-    waiting = map(_Turn, submissions)
-    again: deque[_Turn] = deque()
-    under_way: dict[Future[Report | Failure], _Turn] = {}
+    waiting = map(partial(Job, settings=settings), submissions)
+    again: deque[Job] = deque()
+    under_way: dict[Future[Report | Failure], Job] = {}
     failures_in_a_row = 0  # of judges without a submission's files, so that no submission can be the cause
     try:
         while True:
             slots = executor.slots
-            while len(under_way) < slots and (turn := next(waiting, None) or (again.popleft() if again else None)):
-                under_way[executor.submit(grade_submission, turn.job(settings))] = turn
+            while len(under_way) < slots and (job := next(waiting, None) or (again.popleft() if again else None)):
+                under_way[executor.submit(job)] = job
             if not under_way:
                 return
             done, _ = wait(under_way, LOOK_S, FIRST_COMPLETED)
             for future in done:
-                turn, answer = under_way.pop(future), _answer(future, executor)
+                job, answer = under_way.pop(future), _answer(future, executor)
                 failure = _failure(answer)
-                if isinstance(answer, Report) and (not failure or turn.number >= ATTEMPTS):
+                if isinstance(answer, Report) and (not failure or job.number >= ATTEMPTS):
                     yield answer
                 else:
-                    again.append(turn.after(answer if isinstance(answer, Failure) else Failure(failure), settings))
-                blameless = isinstance(answer, Failure) and (not answer.begun or turn.number > ATTEMPTS)
+                    again.append(job.after(answer if isinstance(answer, Failure) else Failure(failure)))
+                blameless = isinstance(answer, Failure) and (not answer.begun or job.given_up)
                 failures_in_a_row = failures_in_a_row + 1 if blameless else 0
                 if failures_in_a_row == ATTEMPTS:
                     raise GradingFailed(f"{ATTEMPTS} judges in a row failed without a submission: {failure}")

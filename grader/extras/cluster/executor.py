@@ -10,22 +10,18 @@ import contextlib
 import functools
 import multiprocessing
 import time
-from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, ParamSpec, TypeVar
 
 from distributed import Client, KilledWorker, Reschedule, SpecCluster, Status, get_worker
 
 from grader import __version__
-from grader.core.run.executors import PLACE, Executor, JudgePool, Place, cancel
-from grader.core.run.judge_process import Abandoned
+from grader.core.results.report import Report
+from grader.core.run.executors import Executor, Job, JudgePool
+from grader.core.run.judge_process import Abandoned, Failure
 from grader.core.settings import CannotGrade
 
 LOOK_S = 2.0  # between two counts of the workers
 PARTING_S = 3.0  # for the scheduler to notice cancelled jobs
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 class DaskExecutor(Executor):
@@ -34,7 +30,7 @@ class DaskExecutor(Executor):
     killers = (KilledWorker,)
 
     def __init__(self, client: Client, cluster: SpecCluster | None = None) -> None:
-        """Take over a connected client, and the cluster if one was started for it; ``shutdown`` closes both."""
+        """Take over a connected client, and the cluster if one was started for it; both are closed at the end."""
         self._client = client
         self._executor = client.get_executor(pure=False)  # run every job, even if equal to an earlier one
         self._cluster = cluster
@@ -54,14 +50,17 @@ class DaskExecutor(Executor):
             self._look_at = time.monotonic() + LOOK_S
         return 2 * max(self._threads, 1)
 
-    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Submit the function to a worker."""
+    def submit(self, job: Job) -> Future[Report | Failure]:
+        """Send a job to a worker."""
         if self._client.status != "running":
-            return cancel(Future())
-        submitted: Future[T] = self._executor.submit(_on_worker, __version__, fn, *args, **kwargs)
+            never: Future[Report | Failure] = Future()
+            never.cancel()
+            never.set_running_or_notify_cancel()  # so that `wait` counts it as done
+            return never
+        submitted: Future[Report | Failure] = self._executor.submit(_on_worker, __version__, job)
         return submitted
 
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:  # noqa: ARG002 - never waits long
+    def __exit__(self, *_: object) -> None:
         """Abandon the remaining jobs by closing the client."""
         with contextlib.suppress(Exception):
             if self._cluster:  # a worker that loses scheduler and job in the same moment may hang
@@ -78,8 +77,8 @@ def _judges() -> JudgePool:
     return JudgePool()
 
 
-def _on_worker(wanted: str, fn: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
-    """Call ``fn`` in a thread of a worker, with :data:`PLACE` set.
+def _on_worker(wanted: str, job: Job) -> Report | Failure:
+    """Do a job in a thread of a worker.
 
     Raises:
         Reschedule: If the job is abandoned, so that another worker runs it; no effect on a job that was cancelled.
@@ -99,8 +98,7 @@ def _on_worker(wanted: str, fn: Callable[P, Any], /, *args: P.args, **kwargs: P.
         task = worker.state.tasks.get(key)
         return task is None or task.state != "executing" or worker.status in (Status.closing, Status.closed)
 
-    PLACE.set(Place(_judges(), abandoned))
     try:
-        return fn(*args, **kwargs)
+        return _judges().grade(job, abandoned)
     except Abandoned:
         raise Reschedule from None

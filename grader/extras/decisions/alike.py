@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
+from grader.core.messages import from_data
 from grader.core.results.outcome import NO_MISTAKE, Outcome
-from grader.core.results.report import PropertyReport, Report, message_of
+from grader.core.results.report import PropertyReport, Report
 
 
 def alike(own: Report, properties: Collection[str], classmates: Iterable[Report]) -> dict[str, list[str]]:
@@ -78,6 +79,6 @@ def _cause(prop: PropertyReport) -> str:
     if prop.misconception:
         return f"{prop.outcome} = {prop.misconception}"
     failing = [case for case in prop.cases if case.outcome is not Outcome.PASSED]
-    raised = [str(message_of(case.parts[:1])) if case.outcome is Outcome.CRASHED else "" for case in failing]
+    raised = [str(from_data(case.parts[:1])) if case.outcome is Outcome.CRASHED else "" for case in failing]
     told = sorted(f"{case.id} {case.outcome} {error}" for case, error in zip(failing, raised, strict=True))
     return f"{prop.outcome}: {'; '.join(told)}"

@@ -21,9 +21,10 @@ from grader.core.intake.candidate import Candidate
 from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Expected
 from grader.core.messages import Sentences, UserError
+from grader.core.results.database import opened
 from grader.core.results.report import PropertyReport, Report, summary_line
 from grader.core.results.written import read_report
-from grader.core.run.class_run import begun
+from grader.core.run.class_run import Run
 from grader.core.run.executors import LOCAL
 from grader.core.settings import Settings
 from grader.followup.difference import Cause, Difference, difference
@@ -113,7 +114,8 @@ def appeal(
 def _graded(own: Candidate, settings: Settings, reader: Reader, place: Path) -> Report:
     """The report of a candidate, graded in a new folder."""
     place.mkdir()
-    with begun(place, [own], settings, fresh=False, reader=reader) as run:
+    with opened(place) as connection:
+        run = Run(place, connection, [own], settings, reader)
         grade_waiting(run, settings, LOCAL, 1)
         run.finish({})
     return read_report(place, own.id)

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from grader.core.cli.terminal import fail, read_decided, say
-from grader.core.grades.decided import by_submission, decided, grades
+from grader.core.grades.decided import grades
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.reader import Reader
 from grader.core.results.database import LEDGER, opened
-from grader.core.results.language import viewed
+from grader.core.results.language import overridden, viewed
 from grader.core.results.ledger import Ledger
 from grader.core.results.report import Report, summary_line, with_origin
 from grader.core.rubric import Policy
@@ -32,11 +32,11 @@ def print_preview(out: Path, candidates: Sequence[Candidate], settings: Settings
         policy = policy_of(ledger.details()) or rubric.policy
         reasons = ledger.differing(one.id for one in candidates)
         for pair in _kept(ledger, candidates, settings, reader):
-            old, new = (decided(own, book, rubric) for own in pair)
+            old, new = (overridden(own, book.points(own.submission.id), rubric) for own in pair)
             before.append(summary_line(old))
             after.append(summary_line(new))
             differences[new.submission.id] = difference(old, new)
-    sides = by_submission(grades(before, book, policy)), by_submission(grades(after, book, rubric.policy))
+    sides = grades(before, book, policy), grades(after, book, rubric.policy)
     found = [graded(differences[line.id], line, sides, rubric.policy.thresholds) for line in after]
     unknown = len(candidates) - len(after)
     if found or not unknown:

@@ -11,9 +11,9 @@ import pytest
 
 from grader.core.grades.model import FILE as DECISIONS
 from grader.core.intake.origin import Origin, Student
-from grader.core.messages import quoted, say
+from grader.core.messages import as_data, quoted, say
 from grader.core.results.outcome import FRAME, RAISED, Outcome
-from grader.core.results.report import Attention, Report, Summary, parts_of, write_json
+from grader.core.results.report import Attention, Report, Summary, write_json
 from grader.followup.anonymous import FILE, pseudonyms
 from grader.selftest.class_reports import MESSAGES, drawn, graded, ungraded, write
 from grader.selftest.class_reports import case as case_of
@@ -70,7 +70,7 @@ def signed(number: int, rng: random.Random) -> tuple[Report, list[str]]:
         ]
         whole = whole.model_copy(update={"tasks": tasks})
     notice = quoted(f"{first.name} attention.py was read as src/attention.py: {header}")
-    info = whole.submission.model_copy(update={"notices": [str(notice)], "notice_parts": [parts_of(notice)]})
+    info = whole.submission.model_copy(update={"notices": [str(notice)], "notice_parts": [as_data(notice)]})
     how = whole.provenance.model_copy(update={"command": f"grader grade {identifier}.zip"})
     secrets = [identifier, helper, "Author", "03:14", "student number"]
     secrets += [part for own in team for part in (own.id, own.email, own.email.split("@")[0], *own.name.split())]

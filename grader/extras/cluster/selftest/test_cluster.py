@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,12 @@ def expected() -> Iterator[Callable[[Submission], dict[str, Any]]]:
         yield lambda submission: without_times(grader.grade(submission))
 
 
+def sent(executor: Executor, fn: Callable[..., Any], *args: object) -> Future[Any]:
+    """A call on a worker that is no job."""
+    future: Future[Any] = vars(executor)["_executor"].submit(fn, *args)
+    return future
+
+
 def without_times(report: Report) -> dict[str, Any]:
     """All that two runs have in common."""
     return report.model_dump(mode="json", exclude={"provenance": {"started_at", "duration_s"}})
@@ -90,14 +97,14 @@ def test_a_task_that_is_cancelled_ends_its_judge_and_frees_its_thread(dask: Dask
     with closing(grade_all((someone(f"s{n}", SLOW) for n in range(9)), SETTINGS, executor)) as graded:
         next(graded)
         judges = set(descendants(dask.workers[0].pid)) - before
-    assert executor.submit(os.getpid).result(LEAVE_S) in before
+    assert sent(executor, os.getpid).result(LEAVE_S) in before
     assert survivors(judges, LEAVE_S) == []
 
 
 def test_a_future_never_says_that_it_runs(dask: DaskProcesses, executor: Executor) -> None:
     """So the schedule counts on ``cancel()`` alone, which has to reach a task that runs."""
     before = set(descendants(dask.workers[0].pid))
-    future = executor.submit(time.sleep, 0.5)
+    future = sent(executor, time.sleep, 0.5)
     while not future.done():
         assert not future.running()
         time.sleep(0.02)
@@ -150,10 +157,10 @@ def test_a_first_worker_is_waited_for_and_a_task_that_takes_its_workers_along_is
         open_executor(dask.address, 1) as executor,
     ):
         assert executor.notice == f"{dask.address}: no worker yet; waiting for one."
-        future = executor.submit(os.getpid)
+        future = sent(executor, os.getpid)
         worker = dask.start_worker()
         assert future.result(60) == worker.pid
-        assert isinstance(executor.submit(faulty.die).exception(60), executor.killers)
+        assert isinstance(sent(executor, faulty.die).exception(60), executor.killers)
 
 
 @contextmanager

@@ -11,13 +11,13 @@ from typing import Final
 from urllib.parse import quote
 
 from grader.core.assignment import Assignment
-from grader.core.grades.decided import DecidedClass, decided
+from grader.core.grades.decided import DecidedClass
 from grader.core.grades.model import for_staff
 from grader.core.grades.people import students
 from grader.core.intake.submission import Submission
 from grader.core.pages.render import HERE as SHARED
 from grader.core.pages.render import class_content, prepared, templates
-from grader.core.results.language import in_core_words, in_language, repeats
+from grader.core.results.language import in_language, in_words, overridden, repeats
 from grader.core.results.report import Report, SummaryLine
 from grader.extras.decisions.alike import Group
 from grader.extras.decisions.placing import parts
@@ -53,7 +53,7 @@ class ReviewPages:
             "root": root,
             "page_of": self.page_of,
         }
-        environment.filters["in_words"] = lambda message: in_core_words(message, language)
+        environment.filters["in_words"] = lambda message: in_words(message, None, language)
         self._template = environment.get_template
 
     def page_of(self, submission: str) -> str:
@@ -106,7 +106,7 @@ class ReviewPages:
         """
         rubric, book = self._assignment.rubric, now.known.book
         report = in_language(graded, self._assignment, self.language)
-        final = decided(report, book, rubric)
+        final = overridden(report, book.points(report.submission.id), rubric)
         files, why = ([], found) if isinstance(found, str) else (shown(found, report, rubric), "")
         own = next((own for own in now.queue if own.line.id == line.id), Place(line, ()))
         people = list(map(str, students(line.id, line.origin)))

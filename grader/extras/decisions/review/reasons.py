@@ -68,9 +68,7 @@ def unusual(entries: Sequence[Entry], rubric: Rubric, language: str) -> Iterator
     A task that was not begun is not unusual. Of several tasks in which somebody did well, one is named.
     """
     graded = [own for own in entries if own.line.status == "graded"]
-    shares = {
-        own.line.id: {task.id: task.score / task.max_score for task in own.tasks if task.max_score} for own in graded
-    }
+    shares = {own.line.id: {task: score / most for task, (score, most) in own.tasks.items() if most} for own in graded}
     named = set()
     for high, low in permutations(dict.fromkeys(task for own in shares.values() for task in own), 2):
         good = [own for own in graded if shares[own.line.id].get(high, 0) >= HIGH and low in shares[own.line.id]]
@@ -80,7 +78,7 @@ def unusual(entries: Sequence[Entry], rubric: Rubric, language: str) -> Iterator
         for own in bad:
             if (own.line.id, low) not in named and _begun(own, low, rubric):
                 named.add((own.line.id, low))
-                points = {task.id: f"{task.score:g}/{task.max_score:g}" for task in own.tasks}
+                points = {task: f"{score:g}/{most:g}" for task, (score, most) in own.tasks.items()}
                 text = say(language, "unusual", low=low, few=points[low], high=high, many=points[high], all=len(good))
                 yield own.line.id, Reason(UNUSUAL, text)
 

@@ -83,7 +83,7 @@ def _named(report: Report) -> Places:
     found: dict[tuple[str, int], dict[str, None]] = defaultdict(dict)
     for prop in lost(report):
         for case in prop.cases:
-            for frame in (part.fields for part in case.parts if part.key == FRAME):
+            for frame in (part["fields"] for part in case.parts if part["key"] == FRAME):
                 match frame:
                     case {"path": str(path), "line": int(line)}:
                         found[path, line][prop.id] = None

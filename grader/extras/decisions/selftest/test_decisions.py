@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from grader.core.grades.decided import Book, DecidedClass, StudentGrade, decided
+from grader.core.grades.decided import Book, DecidedClass, StudentGrade
 from grader.core.grades.model import Decision, Ground, Ruling, for_staff, sentence
 from grader.core.grades.people import People
 from grader.core.intake.origin import Origin, Source, Student
+from grader.core.results.language import overridden
 from grader.core.results.report import Report, summary_line
 from grader.core.rubric import LANGUAGES, LatePenalty, Policy
 from grader.examples.small.grader.assignment import ASSIGNMENT
@@ -73,10 +74,12 @@ def stale(reports: Sequence[Report], *decisions: Decision) -> list[str]:
 
 def test_an_override_replaces_the_points_of_a_property_and_the_report_stays() -> None:
     own = report("ada")
-    now = decided(own, settled([own], decision("ada", override="mean", points=2.5)), ASSIGNMENT.rubric)
+    book = settled([own], decision("ada", override="mean", points=2.5))
+    now = overridden(own, book.points("ada"), ASSIGNMENT.rubric)
     assert (own.score, now.score, now.bonus, now.tasks[0].score) == (6, 8.5, 5, 8.5)
     assert [prop.outcome for prop in now.tasks[0].properties] == [PASSED, FAILED]
-    bonus = decided(own, settled([own], decision("ada", override="bonus", points=1)), ASSIGNMENT.rubric)
+    book = settled([own], decision("ada", override="bonus", points=1))
+    bonus = overridden(own, book.points("ada"), ASSIGNMENT.rubric)
     assert (bonus.score, bonus.bonus) == (6, 1)
 
 

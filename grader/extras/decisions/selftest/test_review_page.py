@@ -16,10 +16,10 @@ from starlette.types import ASGIApp
 
 from grader.core.grades.model import FILE, Decision
 from grader.core.intake.origin import Origin, Student
-from grader.core.messages import say
+from grader.core.messages import as_data, say
 from grader.core.results.outcome import Outcome
-from grader.core.results.report import Attention, Report, parts_of, write_json
-from grader.core.results.statistics import TaskPoints, entry
+from grader.core.results.report import Attention, Report, write_json
+from grader.core.results.statistics import entry
 from grader.core.rubric import LANGUAGES
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.decisions.file import LOCK, append, read
@@ -99,7 +99,7 @@ def test_a_reason_is_told_in_the_language_of_the_page() -> None:
     """One without parts, as summaries of earlier graders have them, stays English."""
     text = say("Timed out: {names}.", names=LATE)
     attention = [
-        Attention(id="bo", code="timed_out", text=str(text), parts=parts_of(text)),
+        Attention(id="bo", code="timed_out", text=str(text), parts=as_data(text)),
         Attention(id="cy", code="timed_out", text=str(text)),
     ]
     said = [reason.text for _, reason in noticed(attention, ASSIGNMENT, "zh")]
@@ -210,8 +210,8 @@ def test_an_unusual_task_is_told_once_however_many_others_went_well() -> None:
     first, *_ = ASSIGNMENT.rubric.tasks
     lost = dict.fromkeys((prop.id for prop in first.properties), Outcome.FAILED)
     whole = [entry(graded(f"good{n}")) for n in range(10)] + [entry(graded("odd", lost))]
-    third = TaskPoints("third", 1.0, 1.0)
-    told = [*unusual([replace(own, tasks=(*own.tasks, third)) for own in whole], ASSIGNMENT.rubric, "en")]
+    third = {"third": (1.0, 1.0)}
+    told = [*unusual([replace(own, tasks={**own.tasks, **third}) for own in whole], ASSIGNMENT.rubric, "en")]
     assert [submission for submission, _ in told] == ["odd"]
     assert told[0][1].text.startswith(f"{first.id}: 0/")
 
