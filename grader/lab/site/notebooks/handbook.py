@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import html
 import re
 import shutil
@@ -305,8 +304,7 @@ def _with_solution(cell: NotebookNode, solution: NotebookNode) -> list[NotebookN
 @cache
 def styles() -> str:
     """The style sheet, with the mathematical font in it."""
-    font = base64.b64encode((HERE / "fonts" / "stix-two-math.woff").read_bytes()).decode()
-    sheet = (HERE / "handbook.css").read_text(encoding="utf-8").replace("FONT", font)
+    sheet = (HERE / "handbook.css").read_text(encoding="utf-8").replace("FONT", markdown.font())
     return "\n".join([touch.styles(), sheet])
 
 
