@@ -34,9 +34,7 @@ def write(page: Path, language: str) -> Path:
     if browser is None:
         raise NotPrinted(f"no Chrome, Chromium or Edge found; install one, or print {page.name} from another browser")
     if language == "zh" and not has_chinese_font():
-        raise NotPrinted(
-            "no Chinese font found; install one, such as Noto Serif CJK SC (Debian: fonts-noto-cjk)"
-        )
+        raise NotPrinted("no Chinese font found; install one, such as Noto Serif CJK SC (Debian: fonts-noto-cjk)")
     path = page.with_name("handout.pdf")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         command = [browser, *PRINT, TRUSTED, f"--user-data-dir={profile}", f"--print-to-pdf={path.resolve()}"]
