@@ -14,7 +14,7 @@ try:
     import nbformat
     from nbformat import NotebookNode
 
-    from . import claims, course, execute, handbook, pictures, publish, release, retold, rules, sources, twins, wording
+    from . import course, execute, handbook, pictures, publish, release, retold, rules, sources, wording
     from .grade import NothingToGrade
     from .grade import grade as grade_folder
 except ModuleNotFoundError as error:
@@ -108,7 +108,7 @@ def _run_all(language: str, scripts: Sequence[Path], found: list[str]) -> list[P
         notebook, first = sources.read(script, language), language == sources.LANGUAGES[0]
         found += [f"{script.stem} ({language}): {line}" for line in rules.problems(notebook)]
         if first:
-            found += [f"{script.stem}: {line}" for line in (*twins.problems(script), *claims.unchecked(notebook))]
+            found += [f"{script.stem}: {line}" for line in (*rules.differences(script), *rules.unchecked(notebook))]
         paths.append(BUILD / language / "executed" / f"{script.stem}.ipynb")
         digest = sources.digest(script)
         kept = nbformat.read(paths[-1], as_version=4) if paths[-1].exists() else notebook
