@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dis
 import re
 import warnings
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator
 from functools import partial
 from pathlib import Path, PurePosixPath
 from types import CodeType
@@ -15,8 +15,8 @@ import nbformat
 from nbformat import NotebookNode
 
 from grader.core.intake.archives import zip_files
-from grader.core.intake.candidate import folded, identifier, unused
-from grader.core.intake.submission import Read, open_regular
+from grader.core.intake.candidate import folded, identifier, read_file, unused, walked
+from grader.core.intake.submission import Files, is_clutter, open_regular
 
 MAX_BYTES = 20 * 2**20  # of one notebook with its figures
 
@@ -25,63 +25,34 @@ class NotANotebook(Exception):
     """The file is not a notebook; the text gives the reason."""
 
 
-@dataclass(frozen=True)
-class HandedIn:
-    """The notebooks of one student.
-
-    Attributes:
-        student: The name of the folder or zip.
-        files: From a file's name, without folders, to a function that reads its content.
-        reason: Why the submission could not be read; empty if it could.
-    """
-
-    student: str
-    files: Mapping[str, Read] = field(default_factory=dict)
-    reason: str = ""
-
-
-def discover(folder: Path) -> list[HandedIn]:
-    """The students, one for each folder or zip, sorted by id; the ids are the same as in the grader's reports."""
-    found: dict[str, HandedIn] = {}
+def discover(folder: Path) -> dict[str, Path]:
+    """The folder or zip of each student, by id, sorted; the ids are the same as in the grader's reports."""
+    found: dict[str, tuple[str, Path]] = {}
     for path in sorted(folder.iterdir()):
-        if path.name.startswith((".", "__MACOSX")) or path.is_symlink():
-            continue
-        if path.is_dir() or path.suffix.lower() == ".zip":
+        submitted = path.is_dir() or path.suffix.lower() == ".zip"
+        if submitted and not path.is_symlink() and not is_clutter(path.name):
             student = unused(identifier(path), found)
-            found[folded(student)] = _read(path, student)
-    return sorted(found.values(), key=lambda own: own.student)
+            found[folded(student)] = (student, path)
+    return dict(sorted(found.values()))
 
 
-def _read(path: Path, student: str) -> HandedIn:
-    try:
-        return HandedIn(student, dict(_from_folder(path) if path.is_dir() else _from_zip(path)))
-    except Exception as error:  # zipfile may raise any exception for a damaged or hostile file
-        return HandedIn(student, reason=f"cannot be read: {error}")
+@contextlib.contextmanager
+def notebooks(path: Path) -> Iterator[Files]:
+    """The notebooks of a student by file name, without folders, to be read as long as the block lasts.
 
+    They are read one by one, since together they may be gigabytes. Of files with the same name, the first one is used.
 
-def _from_folder(folder: Path) -> Iterator[tuple[str, Read]]:
-    for path in sorted(folder.rglob("*.ipynb"), reverse=True):  # of files with the same name, the last one is used
-        if ".ipynb_checkpoints" not in path.parts:
-            yield path.name, partial(_read_file, path)
-
-
-def _from_zip(path: Path) -> Iterator[tuple[str, Read]]:
-    with open_regular(path) as file:
-        names = [name for name in zip_files(file) if name.endswith(".ipynb")]
-    for name in names:
-        if not {"__MACOSX", ".ipynb_checkpoints"} & {*name.split("/")}:
-            yield PurePosixPath(name).name, partial(_read_entry, path, name)
-
-
-def _read_file(path: Path, limit: int) -> bytes:
-    with open_regular(path) as file:
-        return file.read(limit + 1)
-
-
-def _read_entry(path: Path, name: str, limit: int) -> bytes:
-    """Read one notebook of a zip. They are read one by one, since together they may be gigabytes."""
-    with open_regular(path) as file:
-        return zip_files(file)[name](limit)
+    Raises:
+        Exception: Any, if the zip is damaged or hostile.
+    """
+    with contextlib.ExitStack() as stack:
+        if path.is_dir():
+            names = [Path(place, name).relative_to(path).as_posix() for place, own in walked(path) for name in own]
+            files: Files = {name: partial(read_file, path, name) for name in names}
+        else:
+            files = zip_files(stack.enter_context(open_regular(path)))
+        theirs = [name for name in files if name.endswith(".ipynb") and not is_clutter(name)]
+        yield {PurePosixPath(name).name: files[name] for name in sorted(theirs, reverse=True)}
 
 
 def readied(data: bytes, source: NotebookNode, given: Collection[str]) -> NotebookNode:
