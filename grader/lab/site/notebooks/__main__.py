@@ -120,9 +120,9 @@ def _run_all(language: str, scripts: Sequence[Path], found: list[str]) -> list[P
             f"[{number}/{len(scripts)}] {language} {script.stem}: changed, {'runs' if first else 'translated'} now"
         )
         if first:  # the code is the same in every language
-            blank = execute.blank_passes(sources.read(script, language), sources.SOURCES, f"{script.stem}, blank")
+            blank = execute.blank_passes(sources.read(script, language), sources.SOURCES)
             found += [f"{script.stem}: {line}" for line in blank]
-            run = execute.execute(notebook, sources.SOURCES, title=script.stem)
+            run = execute.execute(notebook, sources.SOURCES)
         else:
             run = _translated(notebook, script, digest)
         found += [f"{script.stem} ({language}): {line}" for line in run.problems]
