@@ -323,7 +323,7 @@ def test_each_link_to_a_paper_shows_the_work_and_the_page_lists_it_once() -> Non
     assert content.count(f'{link}<span class="card" aria-hidden="true">{work}</span>') == 1
     assert content.count('class="card"') == 2
     assert other in content
-    assert cited == [references.Reference("https://arxiv.org/abs/2104.09864v5", work)]
+    assert cited == {work: "https://arxiv.org/abs/2104.09864v5"}
 
 
 def test_every_paper_that_the_notebooks_link_is_among_the_works_and_every_work_is_linked() -> None:

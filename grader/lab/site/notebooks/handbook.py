@@ -60,7 +60,7 @@ class Page:
         points: Those of each checking cell, of which an exercise may have two.
         emblem: The small picture beside the title, as SVG; may be empty.
         content: The cells below the title, as HTML.
-        references: The works that it cites.
+        references: The works that it cites, with the link to each.
         figures: Those to touch.
         numbers: What its cells have handed over to figures to touch, of this page or another.
     """
@@ -73,7 +73,7 @@ class Page:
     emblem: str
     content: str
     headings: tuple[Heading, ...]
-    references: list[references.Reference]
+    references: dict[str, str]
     figures: list[str]
     numbers: dict[str, object]
 

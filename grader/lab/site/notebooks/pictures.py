@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 SVG, TABLE = "image/svg+xml", "text/html"
 NAMESPACE = "http://www.w3.org/2000/svg"
 ElementTree.register_namespace("", NAMESPACE)
+ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")  # the prefix that a page of HTML knows
 
 _WITH_TEXT = {"text", "th", "td", "caption"}
 _LEFT = re.compile(r"translate\(([-\d.]+)")
