@@ -86,8 +86,8 @@ def test_a_notebook_has_its_small_picture_beside_its_title_and_its_finding_on_th
 
 
 def test_each_notebook_has_a_small_picture_and_a_finding_in_each_language() -> None:
-    assert [*sources.front().findings] == [*(script.stem for script in sources.scripts()), sources.TOOL]
-    assert all([*said] == [*sources.LANGUAGES] for said in sources.front().findings.values())
+    assert [*sources.front()["findings"]] == [*(script.stem for script in sources.scripts()), sources.TOOL]
+    assert all([*said] == [*sources.LANGUAGES] for said in sources.front()["findings"].values())
     for page in sources.pages():
         assert ElementTree.fromstring(sources.emblem(page.stem)).tag == "{http://www.w3.org/2000/svg}svg", page
 
@@ -356,7 +356,7 @@ def test_a_chinese_title_needs_no_break_within_a_word_on_a_phone() -> None:
     """It breaks after a mark or a blank alone; between them is room for ten characters of 32 pixels."""
     titles = [sources.read(script, "zh").cells[0].source.splitlines()[0].lstrip("# ") for script in sources.pages()]
     parts = [
-        part for title in (*titles, sources.front().title["zh"]) for part in re.split(r"(?<=[，、：]) ?|[ ·]", title)
+        part for title in (*titles, sources.front()["title"]["zh"]) for part in re.split(r"(?<=[，、：]) ?|[ ·]", title)
     ]
     widths = {part: sum(1 if ord(sign) > 0x2E00 else 0.6 for sign in part) for part in parts}
     assert {part: width for part, width in widths.items() if width > 10} == {}
@@ -375,31 +375,31 @@ def test_the_first_page_explains_one_hand_and_the_formula_before_it_shows_many(
 
 def test_the_first_page_counts_the_functions_that_are_to_be_written() -> None:
     exercises = sum(len(times.points(sources.read(script, "en"))) for script in sources.scripts())
-    assert all(f" {exercises} " in said for said in sources.front().about.values())
+    assert all(f" {exercises} " in said for said in sources.front()["about"].values())
 
 
 def test_the_first_page_says_what_scaling_adds_where_none_is_needed() -> None:
     measured = json.loads((sources.SOURCES / "smollm2.json").read_bytes())["pieces"]
     unscaled = measured["none"][:16]  # those within the window
     added = [fmean(measured[f"{name} unneeded"]) - fmean(unscaled) for name in ("YaRN", "NTK-aware")]
-    for said in sources.front().about.values():
+    for said in sources.front()["about"].values():
         assert re.findall(r"0\.\d+", said) == [f"{each:.2f}" for each in added]
 
 
 @pytest.mark.parametrize("language", sources.LANGUAGES)
 def test_the_way_to_task_4_takes_an_hour_and_ends_in_the_students_own_module(language: str) -> None:
     minutes = []
-    for step in sources.front().way:
-        if not step.notebook:
-            minutes.append(float(step.minutes))
+    for step in sources.front()["way"]:
+        if "notebook" not in step:
+            minutes.append(float(step["minutes"]))
             continue
-        script = sources.SOURCES / f"{step.notebook}.py"
-        minutes.append(times.of_section(sources.read(script, "en"), step.heading["en"]))
+        script = sources.SOURCES / f"{step['notebook']}.py"
+        minutes.append(times.of_section(sources.read(script, "en"), step["heading"]["en"]))
         prose = "\n".join(cell.source for cell in sources.read(script, language).cells if cell.cell_type == "markdown")
-        assert len(re.findall(rf"(?m)^#+ {re.escape(step.heading[language])}", prose)) == 1
+        assert len(re.findall(rf"(?m)^#+ {re.escape(step['heading'][language])}", prose)) == 1
     assert all(minutes)
     assert 50 <= sum(minutes) <= 60
-    assert "src/modeling/pos_emb.py" in sources.front().way[-1].do[language]
+    assert "src/modeling/pos_emb.py" in sources.front()["way"][-1]["do"][language]
 
 
 def test_the_map_says_how_long_the_whole_and_the_short_way_take() -> None:

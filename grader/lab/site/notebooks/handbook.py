@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import jinja2
 import nbformat
@@ -125,17 +126,17 @@ def write(executed: Path, out: Path, languages: Sequence[str], site: publish.Sit
         first = language == languages[0]
         walk = [page for page in pages if page.name != brief]
         fronts.append(out / ("" if first else language) / "index.html")
-        prose = nbformat.v4.new_markdown_cell(markdown.unbroken(front.about[language]), id="front")
+        prose = nbformat.v4.new_markdown_cell(markdown.unbroken(front["about"][language]), id="front")
         about = body(nbformat.v4.new_notebook(cells=[prose]), language)
         text = _render(
             language,
-            front.title[language],
+            front["title"][language],
             about=about,
             brief=next((page for page in pages if page.name == brief), None),
             tool=next((page for page in pages if page.name == tool), None),
             pages=walk,
             way=_way(front, pages, language),
-            findings={f"{stem}.html": finding[language] for stem, finding in front.findings.items()},
+            findings={f"{stem}.html": finding[language] for stem, finding in front["findings"].items()},
             folder=f"{language}/" if first else "",
             fronts={other: _front(language, other, languages) for other in languages if other != language},
             **publish.public(site, languages, language, "{front}index.html", publish.plain(about)),
@@ -145,25 +146,25 @@ def write(executed: Path, out: Path, languages: Sequence[str], site: publish.Sit
     return [*fronts, *written]
 
 
-def _finding(front: sources.Front, one: Page, language: str) -> str:
+def _finding(front: Mapping[str, Any], one: Page, language: str) -> str:
     """What a page finds, or its first sentences."""
-    return front.findings.get(Path(one.name).stem, {}).get(language) or publish.plain(one.content)
+    return front["findings"].get(Path(one.name).stem, {}).get(language) or publish.plain(one.content)
 
 
-def _way(front: sources.Front, pages: Sequence[Page], language: str) -> list[tuple[str, str, str, int]]:
+def _way(front: Mapping[str, Any], pages: Sequence[Page], language: str) -> list[tuple[str, str, str, int]]:
     """For each step of the hour to the task: the address below the folder, the heading, what to do, and the minutes."""
     steps = []
-    for step in front.way:
-        if not step.notebook:
-            steps.append(("", "", step.do[language], step.minutes))
+    for step in front["way"]:
+        if "notebook" not in step:
+            steps.append(("", "", step["do"][language], step["minutes"]))
             continue
-        page = next((page for page in pages if page.name == f"{step.notebook}.html"), None)
+        page = next((page for page in pages if page.name == f"{step['notebook']}.html"), None)
         if page is None:
             return []  # a handbook of other notebooks
-        heading = next(one for one in page.headings if one.text.startswith(step.heading[language]))
-        english = sources.read(sources.SOURCES / f"{step.notebook}.py", sources.LANGUAGES[0])
-        minutes = round(times.of_section(english, step.heading[sources.LANGUAGES[0]]))
-        steps.append((f"{page.name}#{heading.id}", heading.text, step.do[language], minutes))
+        heading = next(one for one in page.headings if one.text.startswith(step["heading"][language]))
+        english = sources.read(sources.SOURCES / f"{step['notebook']}.py", sources.LANGUAGES[0])
+        minutes = round(times.of_section(english, step["heading"][sources.LANGUAGES[0]]))
+        steps.append((f"{page.name}#{heading.id}", heading.text, step["do"][language], minutes))
     return steps
 
 

@@ -92,7 +92,7 @@ def public(
         "description": description,
         "notebook_path": f"{BRANCH}/{NOTEBOOKS}/{language}/{stem}.ipynb" if page.startswith("{language}/") else "",
         "source": "title.toml" if stem == "index" else f"{stem}.py",
-        "whole": sources.front().title[languages[0]],
+        "whole": sources.front()["title"][languages[0]],
         "changed": changed(),
         "author": author(),
     }
