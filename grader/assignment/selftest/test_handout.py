@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import re
 import shutil
 import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import cast
 
 import pytest
 import torch
-import typst as typst_package
 
 from grader.assignment import ASSIGNMENT
 from grader.core.messages import Sentences
@@ -21,7 +18,7 @@ from grader.core.pages.render import WORDS
 from grader.core.results.outcome import Outcome
 from grader.core.rubric import LANGUAGES
 from grader.lab.release.leaks import leaks
-from grader.lab.site.formulas import UnknownMathematics, mathml, typst
+from grader.lab.site.formulas import UnknownMathematics, mathml
 from grader.lab.site.handout import __main__ as command
 from grader.lab.site.handout import book, web
 from grader.lab.site.handout.agreement import problems
@@ -31,9 +28,7 @@ from ref.modeling import GroupRMSNorm, NTKAwareRoPE, ParallelVocabEmbedding, Voc
 from tests.harness.terminal import Language, say
 
 SOURCE = ASSIGNMENT.root / "handout"
-needs_chinese_font = pytest.mark.skipif(
-    not {*book.CHINESE_FONTS} & {*typst_package.Fonts().families()}, reason="needs a Chinese font, as for the PDF"
-)
+needs_browser = pytest.mark.skipif(not any(map(shutil.which, book.BROWSERS)), reason="prints with a browser")
 
 RUBRIC = ASSIGNMENT.rubric
 
@@ -55,7 +50,7 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The handout as HTML."""
     out = tmp_path_factory.mktemp("handout")
     for language, pages in read_all().items():
-        web.write(pages, out / language)
+        web.write(pages, out / language, RUBRIC.title[language])
     return out
 
 
@@ -265,13 +260,15 @@ def test_links_of_rendered_pages_lead_somewhere(rendered: Path) -> None:
     for path, links in pages_in(rendered):
         local = [target for target in links.targets if not target.startswith("https://")]
         assert local
-        assert [target for target in local if not (path.parent / target).is_file()] == [], path
+        assert [one for one in local if not (path.parent / one).is_file() and one.lstrip("#") not in links.ids] == [], (
+            path
+        )
 
 
 def test_rendered_pages_load_nothing(rendered: Path) -> None:
     for path, links in pages_in(rendered):
         assert links.loads == [], path
-        assert not re.search(r"@import|url\((?!#)", path.read_text(encoding="utf-8")), path
+        assert not re.search(r"@import|url\((?!#|data:)", path.read_text(encoding="utf-8")), path
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -313,21 +310,11 @@ def test_neither_sources_nor_pages_give_a_solution_away(rendered: Path) -> None:
     assert list(leaks(named)) == []
 
 
-def test_formulas_are_written_for_typst_too() -> None:
-    assert typst(r"\sqrt{x_i^2}") == 'sqrt(attach(x, b: i, t: "2"))'
-    assert typst(r"\frac{\mathrm{hd}}{2}") == 'frac(upright(h d), "2")'
-    assert mathml(r"\mathrm{hd}").count("<mi>hd</mi>") == 1
-    assert typst(r"\hat{x}") == 'accent(x, "^")'
-    assert typst(r"\overset{!}{=}") == "attach(=, t: !)"
-    assert typst(r"\sqrt[3]{x}") == 'root("3", x)'
-    assert typst(r"\operatorname{softmax}") == "upright(s o f t m a x)"
-
-
 def test_a_formula_that_cannot_be_written_is_named_with_its_page(
     source: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(UnknownMathematics, match="<menclose> has no counterpart"):
-        typst(r"\boxed{x}")
+    with pytest.raises(UnknownMathematics, match="browsers do not know <menclose>"):
+        mathml(r"\boxed{x}")
     for language in LANGUAGES:
         with (source / language / "submit.md").open("a", encoding="utf-8") as page:
             page.write("\n$$\\begin{aligned} a &= b \\end{aligned}$$\n")
@@ -338,49 +325,40 @@ def test_a_formula_that_cannot_be_written_is_named_with_its_page(
     assert line.startswith(rf"handout: {broken}: latex2mathml cannot parse $\begin{{aligned}} a &= b \end{{aligned}}$")
 
 
-def test_the_same_pages_give_the_same_pdf(tmp_path: Path) -> None:
-    pages = read_all()["en"]
-    first = book.write(pages, tmp_path, "Title").read_bytes()
+@needs_browser
+@pytest.mark.process
+def test_all_pages_are_printed_as_one_with_the_mathematical_font_and_the_same_bytes_each_time(rendered: Path) -> None:
+    first = book.write(rendered / "en" / f"{web.WHOLE}.html", "en").read_bytes()
     assert first.startswith(b"%PDF-")
-    assert book.write(pages, tmp_path, "Title").read_bytes() == first
+    assert re.search(rb"/FontName */[A-Z]{6}\+STIXTwoMath", first), "A part of it is embedded."
+    assert b"/Outlines" in first
+    assert 10 < first.count(b"/Type /Page\n") < 30
+    assert book.write(rendered / "en" / f"{web.WHOLE}.html", "en").read_bytes() == first
 
 
-@pytest.mark.parametrize("language", [pytest.param("en"), pytest.param("zh", marks=needs_chinese_font)])
-def test_the_pdf_has_a_cover_its_own_mathematical_font_and_no_half_empty_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, language: str
+def test_what_is_printed_has_the_cover_every_page_and_no_figure_to_touch(rendered: Path) -> None:
+    text = (rendered / "zh" / f"{web.WHOLE}.html").read_text(encoding="utf-8")
+    assert re.findall(r'<section id="(\w+)">', text) == [page.name for page in read_all()["zh"]]
+    assert RUBRIC.title["zh"] in text[text.index('class="cover"') : text.index("<main>")]
+    assert "<script>" not in text
+
+
+@pytest.mark.parametrize(
+    ("lacks", "said"),
+    [("BROWSERS", "no Chrome, Chromium or Edge found; install one, or print all.html from another browser."),
+     ("has_chinese_font", "no Chinese font found; install one, such as Noto Serif CJK SC (Debian: fonts-noto-cjk).")],
+)  # fmt: skip
+def test_without_a_browser_or_a_font_one_line_says_so_and_all_else_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], lacks: str, said: str
 ) -> None:
-    image = pytest.importorskip("PIL.Image", reason="the extra 'notebooks' is not installed: make notebooks")
-    sources: list[bytes] = []
-    compiled = typst_package.compile
-
-    def kept(text: bytes) -> bytes:
-        sources.append(text)
-        return compiled(text)
-
-    monkeypatch.setattr(typst_package, "compile", kept)
-    fonts = re.findall(rb"/FontName */([\w+-]+)", book.write(read_all()[language], tmp_path, "Title").read_bytes())
-    assert [font for font in fonts if re.fullmatch(rb"[A-Z]{6}\+NewCMMath-Book", font)]  # the letters: a part, embedded
-    cover, *pages = (
-        image.open(io.BytesIO(png)).convert("L").point(lambda ink: 255 * (ink < 200))
-        for png in cast(list[bytes], compiled(sources[0], format="png", ppi=20))
-    )
-    assert cover.getpixel((0, 0))  # the picture goes to the edge
-    for number, page in enumerate(pages[:-1], start=2):
-        body = page.crop((0, 0, page.width, round(page.height * 0.935)))  # without the number of the page
-        assert body.getbbox()[3] > 0.6 * body.height, f"page {number} ends early"
-
-
-def test_without_a_chinese_font_one_line_says_so_and_all_else_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(book, "CHINESE_FONTS", ("No Such Font",))
+    monkeypatch.setattr(book, "BROWSERS", () if lacks == "BROWSERS" else (sys.executable,))
+    monkeypatch.setattr(book, "has_chinese_font", lambda: False)
     monkeypatch.setattr(sys, "argv", ["handout", "--out", str(tmp_path / "out")])
     assert command.main() == 0
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "handout.pdf was not written: no Chinese font found; install one" in line
-    for language, pdf in (("en", True), ("zh", False)):
-        assert (tmp_path / "out" / language / "task4.html").is_file()
-        assert (tmp_path / "out" / language / "handout.pdf").is_file() == pdf
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[-1] == f"handout: {tmp_path / 'out' / 'zh' / 'handout.pdf'} was not written: {said}"
+    assert "and printed nothing" in lines[0] or lacks == "BROWSERS", "It was not a browser."
+    assert all((tmp_path / "out" / language / "all.html").is_file() for language in LANGUAGES)
 
 
 def test_pages_that_disagree_are_not_rendered(

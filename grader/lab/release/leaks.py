@@ -10,15 +10,11 @@ from __future__ import annotations
 
 import ast
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
-
-import torch
 
 from grader import REPOSITORY
 from grader.assignment import ASSIGNMENT
@@ -59,7 +55,7 @@ def leaks(bundle: Mapping[str, bytes], root: Path = REPOSITORY) -> Iterator[str]
             continue
         try:
             pieces = texts_of_weights(data) if path.endswith(WEIGHTS) else [data.decode("utf-8")]
-        except (UnicodeDecodeError, Opaque):
+        except UnicodeDecodeError:
             pieces = []
         if CLOSED.search(path) or (data and not pieces):
             yield f"{path}: cannot be inspected"
@@ -166,38 +162,20 @@ def _dedented(code: str) -> str:
     return "\n".join(line[indent:] for line in lines)
 
 
-DTYPES = {"F16": torch.float16, "BF16": torch.bfloat16, "F32": torch.float32}
 _TEXT = re.compile(rb"[\t\n\x20-\x7e]{24,}")  # no weights look like that by chance
-
-
-class Opaque(Exception):
-    """The file contains bytes of unknown meaning."""
 
 
 def texts_of_weights(data: bytes) -> list[str]:
     """Every text in the header.
 
-    Raises:
-        Opaque: If it is no safetensors file, holds more than the tensors that its header names, or numbers that spell
-            a text.
+    There is none if the file is no safetensors file, or holds more than the tensors that its header names, or a text
+    among the numbers.
     """
     start = 8 + int.from_bytes(data[:8], "little")
     try:
         header = json.loads(data[8:start])
-        entries = [entry for name, entry in header.items() if name != "__metadata__"]
-        spans = sorted(tuple(entry["data_offsets"]) for entry in entries)
+        spans = sorted(tuple(entry["data_offsets"]) for name, entry in header.items() if name != "__metadata__")
         gaps = any(before[1] != after[0] for before, after in pairwise([(0, 0), *spans, (len(data) - start, 0)]))
-        if gaps or _TEXT.search(data, start) or any(_spells(data[start:], entry) for entry in entries):
-            raise Opaque
-    except (AttributeError, KeyError, TypeError, ValueError, RuntimeError):
-        raise Opaque from None
-    return [*strings(header)]
-
-
-def _spells(data: bytes, entry: Mapping[str, Any]) -> bool:
-    """Whether each number of a tensor is the number of a letter."""
-    first, last = entry["data_offsets"]
-    numbers = torch.frombuffer(bytearray(data[first:last]), dtype=DTYPES[entry["dtype"]]).double()
-    if len(numbers) != math.prod(entry["shape"]):
-        raise Opaque
-    return bool(((numbers == numbers.round()) & (numbers >= ord("\t")) & (numbers <= ord("~"))).all())
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return []
+    return [] if gaps or _TEXT.search(data, start) else [*strings(header)]

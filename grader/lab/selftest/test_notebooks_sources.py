@@ -19,7 +19,7 @@ from nbconvert.filters import markdown2html
 from nbformat import NotebookNode
 from traitlets.config import Config
 
-from grader.lab.site.notebooks import claims, execute, release, retold, rules, sources, twins, wording
+from grader.lab.site.notebooks import execute, release, retold, rules, sources, wording
 from grader.selftest.small_notebook import SCRIPT, WORDS, cell, reference, small_walkthrough, write
 
 NAMES = [script.stem for script in sources.pages()]
@@ -68,7 +68,7 @@ def test_a_notebook_keeps_the_rules(name: str, language: str) -> None:
 
 @every_notebook
 def test_both_languages_say_the_same(name: str) -> None:
-    assert [*twins.problems(of(name))] == []
+    assert [*rules.differences(of(name))] == []
 
 
 @every_notebook
@@ -87,7 +87,7 @@ def test_links_lead_to_notebooks_that_exist(name: str) -> None:
 @every_notebook
 def test_every_number_in_the_text_is_made_or_checked_by_a_cell(name: str) -> None:
     """The Chinese text has the same numbers."""
-    assert [*claims.unchecked(book(name))] == []
+    assert [*rules.unchecked(book(name))] == []
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_every_number_in_the_text_is_made_or_checked_by_a_cell(name: str) -> Non
 def test_a_number_that_no_cell_has_is_found(tmp_path: Path, said: str, missing: list[str]) -> None:
     code = "length, theta = 4096, print(4.56)\ntheta = 0.35\nassert round(length / 3277, 2) == 1.25"
     text = f'# %% [markdown] lang="en"\n# {said}\n\n# %%\n{code}\n'
-    found = [*claims.unchecked(from_text(text, tmp_path))]
+    found = [*rules.unchecked(from_text(text, tmp_path))]
     assert [line.split(":")[1].split()[-1] for line in found] == missing
 
 
@@ -318,7 +318,7 @@ def test_hints_are_numbered_and_folded(tmp_path: Path, language: str, word: str,
 
 
 def test_the_small_notebook_breaks_no_rule_and_has_all_its_twins(tmp_path: Path) -> None:
-    assert [*rules.problems(from_text(SCRIPT, tmp_path))] == [*twins.problems(write(tmp_path))] == []
+    assert [*rules.problems(from_text(SCRIPT, tmp_path))] == [*rules.differences(write(tmp_path))] == []
 
 
 def test_code_is_the_same_in_both_languages_but_for_its_words(tmp_path: Path) -> None:
@@ -378,7 +378,7 @@ def test_words_are_replaced_where_they_stand(code: str, words: dict[str, str], e
 )
 def test_what_only_one_language_says_is_found(tmp_path: Path, old: str, new: str, problem: str) -> None:
     assert old in SCRIPT
-    found = [*twins.problems(write(tmp_path, SCRIPT.replace(old, new, 1)))]
+    found = [*rules.differences(write(tmp_path, SCRIPT.replace(old, new, 1)))]
     assert any(problem in line for line in found), found
 
 
@@ -389,19 +389,19 @@ def test_what_only_one_language_says_is_found(tmp_path: Path, old: str, new: str
 )
 def test_twins_have_the_same_formulas(tmp_path: Path, formula: str, same: bool) -> None:
     text = '# %% [markdown] lang="en"\n# $$\n# x + y \\qquad \\text{for all } y .\n# $$\n\n# %% [markdown] lang="zh"\n'
-    found = [*twins.problems(write(tmp_path, f"{text}# $$\n# {formula}\n# $$", words=""))]
+    found = [*rules.differences(write(tmp_path, f"{text}# $$\n# {formula}\n# $$", words=""))]
     assert (found == []) is same, found
 
 
 def test_a_translation_keeps_the_placeholders(tmp_path: Path) -> None:
     words = WORDS + '"It is {x:.1f}." = "是 {y:.1f}。"\n'
-    found = [*twins.problems(write(tmp_path, SCRIPT + '\nprint(f"It is {x:.1f}.")\n', words))]
+    found = [*rules.differences(write(tmp_path, SCRIPT + '\nprint(f"It is {x:.1f}.")\n', words))]
     assert found == ["'It is {x:.1f}.': other placeholders in '是 {y:.1f}。'"]
 
 
 def test_what_figures_say_is_translated_as_it_stands_in_the_code(tmp_path: Path) -> None:
     words = WORDS + '\n[figures]\n"of {n} keys" = "{m} 个键"\n"gone" = "没了"\n'
-    found = [*twins.problems(write(tmp_path, SCRIPT + '\ntitle = f"weight\\nof {n} keys"\n', words))]
+    found = [*rules.differences(write(tmp_path, SCRIPT + '\ntitle = f"weight\\nof {n} keys"\n', words))]
     assert found == [
         "no 'gone' in the code, which [figures] translates",
         "'of {n} keys': other placeholders in '{m} 个键'",

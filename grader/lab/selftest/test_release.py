@@ -178,7 +178,6 @@ PLANTS_IN_WEIGHTS = {
     "after the tensors": weights() + LINE.encode(),
     "before the tensors": weights(LINE.encode() + bytes(2), first=len(LINE)),
     "in the bytes of numbers": weights(LINE.encode() + bytes(len(LINE) % 2)),
-    "a number for each letter": weights(b"".join(struct.pack("<e", ord(letter)) for letter in LINE)),
     "in something else": b"PK" + LINE.encode(),
 }
 

@@ -1,4 +1,4 @@
-"""Formulas from LaTeX to MathML, and on to Typst for the PDF; refuses formulas that browsers render wrong."""
+"""Formulas from LaTeX to MathML; refuses formulas that browsers render wrong."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ _PRIME = "<mi>&#x02032;</mi>"  # fonts have another one for superscripts; a page
 _SLASH = "<mo>&#x0002F;</mo>"
 _BAR = re.compile(r"<mo(?=[^>]*>(?:\||&#x0007C;|&#x02016;)</mo>)(?![^>]*form=)")
 
+_NOT_CORE = {"menclose", "mfenced", "mlabeledtr"}  # MathML of old, whose parts a browser shows as if it were not there
 _PARTS = {"mfrac": 2, "mroot": 2, "msub": 2, "msup": 2, "munder": 2, "mover": 2, "msubsup": 3, "munderover": 3}
 
 
@@ -102,64 +103,11 @@ def _wrong(formula: ElementTree.Element) -> str:
         tag, text = node.tag.rpartition("}")[2], node.text or ""
         if "\\" in text:
             return f"{text} would appear as plain text"
+        if tag in _NOT_CORE:
+            return f"browsers do not know <{tag}>"
         if len(node) != _PARTS.get(tag, len(node)):
             return f"<{tag}> has {len(node)} parts, and needs {_PARTS[tag]}"
         if node.get("mathvariant", "normal") != "normal":
             return f"{text} would lose its style, {node.get('mathvariant')}"
         bars += text in ("|", "‖")
     return r"a bar has no other; between two things, write \mid" if bars % 2 else ""
-
-
-def typst(latex: str) -> str:
-    """A formula in Typst's notation, without the dollar signs.
-
-    Raises:
-        UnknownMathematics: If the formula has no MathML, or this module does not know an element of it.
-    """
-    return _typst(ElementTree.fromstring(mathml(latex)))
-
-
-def _typst(node: ElementTree.Element) -> str:
-    tag = node.tag.rpartition("}")[2]
-    parts = [_typst(child) for child in node]
-    text = node.text or ""
-    match tag:
-        case "math" | "mrow" | "mstyle" | "mtd":
-            return " ".join(parts) or '""'
-        case "mi":
-            upright = len(text) > 1 or node.get("mathvariant") == "normal"
-            return f"upright({' '.join(text)})" if upright else text  # not a string: Typst puts spaces around it
-        case "mn" | "mtext":
-            return f'"{text}"'
-        case "mo":
-            return _operator(text)
-        case "mspace":
-            return f"#h({node.get('width', '0em')})"
-        case "msqrt":
-            return f"sqrt({' '.join(parts)})"
-        case "mroot":
-            return f"root({parts[1]}, {parts[0]})"
-        case "mfrac":
-            return f"frac({parts[0]}, {parts[1]})"
-        case "mover" if len(accent := node[1].text or "") == 1:
-            return f'accent({parts[0]}, "{accent}")'
-        case "msub" | "msup" | "msubsup" | "munder" | "mover" | "munderover":
-            return _attached(tag, parts)
-        case "mtable":
-            return f"mat(delim: #none, {'; '.join(parts)})"
-        case "mtr":
-            return ", ".join(parts)
-    raise UnknownMathematics(f"<{tag}> has no counterpart in grader/lab/site/formulas.py.")
-
-
-def _attached(tag: str, parts: list[str]) -> str:
-    places = {"msub": "b", "msup": "t", "munder": "b", "mover": "t"}.get(tag, "bt")
-    attached = ", ".join(f"{place}: {part}" for place, part in zip(places, parts[1:], strict=True))
-    return f"attach({parts[0]}, {attached})"
-
-
-def _operator(text: str) -> str:
-    """An operator; brackets are escaped, so that Typst neither pairs them nor reports one that is not closed."""
-    if text == "/":
-        return 'class("normal", \\/)'
-    return "".join(f"\\{sign}" if sign in r'()[]{},;/_^&#$"\'`~*-:' else sign for sign in text)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -92,6 +94,12 @@ def finished(page: str) -> str:
 def _held(found: re.Match[str]) -> str:
     before, long, formula, after = found.groups("")
     return f"{long or TIGHT}{before}{formula}{after}</span>" if before or after else found[0]
+
+
+@cache
+def font() -> str:
+    """The font for formulas on pages that bring their own, as base64."""
+    return base64.b64encode((Path(__file__).parent / "fonts" / "stix-two-math.woff").read_bytes()).decode()
 
 
 def formulas(tokens: Iterable[Token]) -> Iterator[str]:

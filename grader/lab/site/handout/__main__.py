@@ -17,7 +17,7 @@ from .pages import HandoutError, read
 
 
 def main() -> int:
-    """Write ``OUT/<language>/*.html`` and ``OUT/<language>/handout.pdf``; a language without a font gets no PDF."""
+    """Write ``OUT/<language>/*.html`` and ``OUT/<language>/handout.pdf``; there is no PDF without a browser."""
     parser = argparse.ArgumentParser(prog="python -m grader.lab.site.handout", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("build/handout"), help="output folder; overwritten")
     parser.add_argument("--source", type=Path, default=ASSIGNMENT.root / "handout", help="folder of the Markdown")
@@ -36,11 +36,11 @@ def main() -> int:
     shutil.rmtree(arguments.out, ignore_errors=True)
     for language, pages in handouts.items():
         folder = arguments.out / language
-        written = web.write(pages, folder)
-        print(f"{len(written)} pages: {folder / 'index.html'}")
+        *written, whole = web.write(pages, folder, rubric.title[language])
+        print(f"{len(written)} pages: {folder / 'index.html'}. All as one: {whole}")
         try:
-            print(f"one PDF: {book.write(pages, folder, rubric.title[language])}")
-        except book.NoFont as problem:
+            print(f"one PDF: {book.write(whole, language)}")
+        except book.NotPrinted as problem:
             print(f"handout: {folder / 'handout.pdf'} was not written: {problem}.", file=sys.stderr)
     return 0
 

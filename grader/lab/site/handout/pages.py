@@ -10,7 +10,7 @@ from markdown_it.token import Token
 
 from grader.core.rubric import Rubric
 from grader.lab.site import markdown
-from grader.lab.site.formulas import UnknownMathematics, typst
+from grader.lab.site.formulas import UnknownMathematics, mathml
 from grader.lab.site.touch import MARKER
 
 FIRST = "index"
@@ -59,7 +59,7 @@ def read(language: str, rubric: Rubric, source: Path) -> list[Page]:
 
     Raises:
         HandoutError: If a page is missing, holds HTML other than the mark of a figure to touch, or has a formula that a
-            browser or the PDF could not show.
+            browser could not show.
     """
     anchors = {prop.title[language]: prop.id for prop in rubric.properties.values()}
     pages = []
@@ -77,7 +77,7 @@ def read(language: str, rubric: Rubric, source: Path) -> list[Page]:
                 raise HandoutError(f"{path}: {said} is HTML, which pages may not contain. Write Markdown.")
         try:
             for latex in markdown.formulas(tokens):
-                typst(latex)
+                mathml(latex)
         except UnknownMathematics as error:
             raise HandoutError(f"{path}: {error}") from None
         pages.append(Page(name, language, path.parent, tokens))

@@ -20,33 +20,49 @@ from grader.lab.site.formulas import mathml
 
 from .pages import Page
 
-TEMPLATE = Path(__file__).with_name("page.html.j2")
+COVER = "figures/cover.svg"  # in the handout's source; what is printed does without, too
+WHOLE = "all"
 OTHER_LANGUAGE = {"en": "English", "zh": "中文"}
 FOLDED = {"Common mistakes": "Show", "常见错误": "展开"}  # sections that would spoil the search for one's own mistake
 LONGEST_WHOLE = 28  # characters; shorter code in a sentence is not broken over two lines
 LIGHT, DARK = "xcode", "github-dark"  # each colour reads well: 4.5 to 1 on the ground of code
 
 
-def write(pages: Sequence[Page], out: Path) -> list[Path]:
-    """Write every page into ``out``, with links to the others and to the languages in folders beside ``out``."""
+def write(pages: Sequence[Page], out: Path, title: str) -> list[Path]:
+    """Write every page into ``out``, with links to the others and to the languages in folders beside ``out``.
+
+    The last is all of them as one, to print.
+    """
     out.mkdir(parents=True, exist_ok=True)
-    template = jinja2.Template(TEMPLATE.read_text(encoding="utf-8"), trim_blocks=True, lstrip_blocks=True)
-    written = []
-    for page in pages:
-        path = out / f"{page.name}.html"
-        text = template.render(
+    language, source = pages[0].language, pages[0].folder.parent
+    templates = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent), trim_blocks=True, lstrip_blocks=True
+    )
+    templates.globals |= {
+        "language": language,
+        "pages": pages,
+        "contents": {
+            page.name: markdown.finished(markdown.html(page.tokens, _Renderer(page.folder))) for page in pages
+        },
+        "others": {code: OTHER_LANGUAGE[code] for code in LANGUAGES if code != language},
+        "light": HtmlFormatter(style=LIGHT).get_style_defs(".code"),
+        "dark": HtmlFormatter(style=DARK).get_style_defs(".code"),
+    }
+    texts = {
+        page.name: templates.get_template("page.html.j2").render(
             page=page,
-            pages=pages,
-            others={code: OTHER_LANGUAGE[code] for code in LANGUAGES if code != page.language},
-            content=markdown.finished(markdown.html(page.tokens, _Renderer(page.folder))),
+            title=page.title,
             script=touch.script(page.touch_folder, page.touches),
             touch_styles=touch.styles() if page.touches else "",
-            light=HtmlFormatter(style=LIGHT).get_style_defs(".code"),
-            dark=HtmlFormatter(style=DARK).get_style_defs(".code"),
         )
-        path.write_text(text, encoding="utf-8")
-        written.append(path)
-    return written
+        for page in pages
+    }
+    cover = (source / COVER).read_text(encoding="utf-8") if (source / COVER).is_file() else ""
+    whole = templates.get_template("book.html.j2").render(title=title, cover=cover, font=markdown.font())
+    texts[WHOLE] = re.sub(r'href="(\w+)\.html(?:#[^"]*)?"', r'href="#\1"', whole)
+    for name, text in texts.items():
+        (out / f"{name}.html").write_text(text, encoding="utf-8")
+    return [out / f"{name}.html" for name in texts]
 
 
 class _Renderer(markdown.Renderer):

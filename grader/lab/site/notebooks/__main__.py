@@ -14,7 +14,7 @@ try:
     import nbformat
     from nbformat import NotebookNode
 
-    from . import claims, course, execute, handbook, pictures, publish, release, retold, rules, sources, twins, wording
+    from . import course, execute, handbook, pictures, publish, release, retold, rules, sources, wording
     from .grade import NothingToGrade
     from .grade import grade as grade_folder
 except ModuleNotFoundError as error:
@@ -108,7 +108,7 @@ def _run_all(language: str, scripts: Sequence[Path], found: list[str]) -> list[P
         notebook, first = sources.read(script, language), language == sources.LANGUAGES[0]
         found += [f"{script.stem} ({language}): {line}" for line in rules.problems(notebook)]
         if first:
-            found += [f"{script.stem}: {line}" for line in (*twins.problems(script), *claims.unchecked(notebook))]
+            found += [f"{script.stem}: {line}" for line in (*rules.differences(script), *rules.unchecked(notebook))]
         paths.append(BUILD / language / "executed" / f"{script.stem}.ipynb")
         digest = sources.digest(script)
         kept = nbformat.read(paths[-1], as_version=4) if paths[-1].exists() else notebook
@@ -120,9 +120,9 @@ def _run_all(language: str, scripts: Sequence[Path], found: list[str]) -> list[P
             f"[{number}/{len(scripts)}] {language} {script.stem}: changed, {'runs' if first else 'translated'} now"
         )
         if first:  # the code is the same in every language
-            blank = execute.blank_passes(sources.read(script, language), sources.SOURCES, f"{script.stem}, blank")
+            blank = execute.blank_passes(sources.read(script, language), sources.SOURCES)
             found += [f"{script.stem}: {line}" for line in blank]
-            run = execute.execute(notebook, sources.SOURCES, title=script.stem)
+            run = execute.execute(notebook, sources.SOURCES)
         else:
             run = _translated(notebook, script, digest)
         found += [f"{script.stem} ({language}): {line}" for line in run.problems]
@@ -188,8 +188,7 @@ def _write_site(site: publish.Site) -> None:
     released = {one: course.release_folder(BUILD / one / "course") for one in sources.LANGUAGES}
     if missing := [str(folder) for folder in released.values() if not folder.exists()]:
         fail(f"no notebooks to open in {', '.join(missing)}: run make notebooks first", 2)
-    names = [page.relative_to(SITE).as_posix() for page in pages]
-    publish.write(site, SITE, names, sources.front().title[sources.LANGUAGES[0]], released)
+    publish.write(site, SITE, released)
     typer.echo(f"{len(pages)} pages for {site.address}, with solutions: {SITE}")
 
 

@@ -45,29 +45,16 @@ class Run:
     problems: tuple[str, ...]
 
 
-SILENCE_S = 20  # after so long, whoever waits is told which cell runs
-
-
-def execute(notebook: NotebookNode, folder: Path, go_on: bool = False, title: str = "") -> Run:
+def execute(notebook: NotebookNode, folder: Path, go_on: bool = False) -> Run:
     """Run every cell in a new kernel.
 
     Args:
         notebook: The notebook; the outputs are written into it.
         folder: The kernel's working directory, which holds the modules that notebooks import.
         go_on: Whether the cells after a failing one run, too.
-        title: What the lines of progress call it; empty for no such lines.
     """
     if not code_cells(notebook):
         return Run(notebook, 0.0, ())
-    told = time.monotonic()
-
-    def begin(cell: NotebookNode, cell_index: int) -> None:
-        del cell
-        nonlocal told
-        if title and time.monotonic() - told > SILENCE_S:
-            told = time.monotonic()
-            print(f"  {title}: cell {cell_index + 1} of {len(notebook.cells)}", flush=True)
-
     client = NotebookClient(
         notebook,
         timeout=CELL_TIMEOUT_S,
@@ -75,7 +62,6 @@ def execute(notebook: NotebookNode, folder: Path, go_on: bool = False, title: st
         allow_errors=go_on,
         resources={"metadata": {"path": str(folder)}},
         extra_arguments=KERNEL_ARGUMENTS + FIGURES,
-        on_cell_start=begin,
     )
     started = time.monotonic()
     with contextlib.suppress(CellExecutionError):  # the cell's outputs hold the error
@@ -132,11 +118,11 @@ def cleared(notebook: NotebookNode) -> NotebookNode:
     return notebook
 
 
-def blank_passes(notebook: NotebookNode, folder: Path, title: str = "") -> Iterator[str]:
+def blank_passes(notebook: NotebookNode, folder: Path) -> Iterator[str]:
     """A line for each check that passes although every exercise is still a stub; it runs what grading runs."""
     code = {number: cell.source for number, cell in enumerate(cleared(notebook).cells) if cell.cell_type == "code"}
     shown = unneeded(code, [number for number in code if "nbgrader" not in notebook.cells[number].metadata])
     notebook.cells = [cell for number, cell in enumerate(notebook.cells) if number not in shown]
-    for cell in code_cells(execute(notebook, folder, go_on=True, title=title).notebook):
+    for cell in code_cells(execute(notebook, folder, go_on=True).notebook):
         if cell.metadata.get("nbgrader", {}).get("grade") and not failed(cell):
             yield f"{cell.id}: passes although the exercise is blank"

@@ -10,13 +10,14 @@ from pathlib import Path
 import nbformat
 
 from grader.core.export.table import written
-from grader.core.intake.submission import Unreadable
+from grader.core.intake.candidate import Candidate
+from grader.core.intake.reading import unread
 from grader.core.results.report import write_text
 
 from . import course as courses
 from . import outcomes, sources
 from .outcomes import Check
-from .submissions import MAX_BYTES, HandedIn, NotANotebook, discover, readied
+from .submissions import MAX_BYTES, NotANotebook, discover, notebooks, readied
 
 COLUMNS = ("student_id", "notebook", "cell", "outcome", "points", "max_points", "message")
 NBGRADER_COLUMNS = (
@@ -58,13 +59,14 @@ def grade(folder: Path, out: Path, language: str = "en", say: Say = print, uncon
         started, source = time.monotonic(), sources.read(script, language)
         given = frozenset(text for each in sources.LANGUAGES for text in sources.given(sources.read(script, each)))
         ready: list[str] = []
-        for student in students:
-            why = _put(student, script.stem, source, given, names, out)
+        for student, candidate in students.items():
+            target = out / "submitted" / student / courses.HOMEWORK / f"{script.stem}.ipynb"
+            why = _put(candidate, target, source, given, names)
             if why is None:
-                ready.append(student.student)
+                ready.append(student)
             else:
                 missing = (why, None) if why else ("not submitted", 0.0)
-                checks += outcomes.not_run(student.student, script.stem, source, *missing)
+                checks += outcomes.not_run(student, script.stem, source, *missing)
         if ready:
             _quietly(out, "autograde", courses.HOMEWORK, "--notebook", script.stem, container=True)
         checks += [check for student in ready for check in outcomes.read(out, student, script.stem, source)]
@@ -80,27 +82,21 @@ def grade(folder: Path, out: Path, language: str = "en", say: Say = print, uncon
 
 
 def _put(
-    student: HandedIn,
-    notebook: str,
-    source: nbformat.NotebookNode,
-    given: Collection[str],
-    names: Collection[str],
-    out: Path,
+    candidate: Candidate, target: Path, source: nbformat.NotebookNode, given: Collection[str], names: Collection[str]
 ) -> str | None:
     """Give a student's notebook to nbgrader. If that fails, return why: an empty text if none was handed in."""
-    read = student.files.get(f"{notebook}.ipynb")
-    if student.reason:
-        return student.reason
-    if read is None:
-        strangers = sorted(student.files.keys() - set(names))
-        return f"no {notebook}.ipynb, but {', '.join(strangers)}: renamed?" if strangers else ""
     try:
-        ready = readied(read(MAX_BYTES), source, given)
-    except (NotANotebook, Unreadable, OSError) as problem:
+        files = notebooks(candidate)
+        if target.name not in files:
+            strangers = sorted(files.keys() - set(names))
+            return f"no {target.name}, but {', '.join(strangers)}: renamed?" if strangers else ""
+        ready = readied(files[target.name](MAX_BYTES), source, given)
+    except NotANotebook as problem:
         return str(problem)
-    path = out / "submitted" / student.student / courses.HOMEWORK / f"{notebook}.ipynb"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(nbformat.writes(ready), encoding="utf-8")
+    except Exception as error:  # zipfile may raise any exception for a damaged or hostile file
+        return str(unread(error))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(nbformat.writes(ready), encoding="utf-8")
     return None
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 import html
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import jinja2
 import nbformat
@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 
 from grader.lab.site import markdown, touch
 
-from . import pictures, publish, references, sources, times, wording
+from . import publish, references, shown, sources, times, wording
 from .execute import cleared
 from .rules import MARKERS
 
@@ -28,19 +28,8 @@ _REMARKS = (
     re.compile(r"(?:(?<=[.:?!*]\s)|(?<=\n\n))(\()([A-Z\[`$][^()]*(?:\([^()]*\)[^()]*)*[.?!])(\))"),
     re.compile(r"(?<=[。：？！\n])(（)([^（）]*(?:（[^（）]*）[^（）]*)*。)(）)"),
 )
-_CODE = re.compile(r'<div class="highlight[^"]*"><pre>(?:(?!</pre>).)*</pre></div>', re.DOTALL)
-_SUMMARIES = {
-    ("figure", "en"): "The code of the figure",
-    ("figure", "zh"): "画图的代码",
-    ("set-up", "en"): "The set-up",
-    ("set-up", "zh"): "准备工作",
-    ("checks", "en"): "The checks of this exercise",
-    ("checks", "zh"): "这道练习的检查",
-    ("claims", "en"): "What the text says, checked",
-    ("claims", "zh"): "正文里的说法，逐条检查",
-    ("solution", "en"): "After my attempt: a solution",
-    ("solution", "zh"): "我试过了：看一种解法",
-}
+TEMPLATE = """{% extends "basic/index.html.j2" %}
+{% block input %}<div class="inner_cell">{{ cell.source | highlight_code }}</div>{% endblock %}"""
 _INDENT = re.compile(r"((?:<[^>]*>)*)( *)(.*)")
 _TITLE = re.compile(r"<h1 .*?</h1>", re.DOTALL)
 _HEADING = re.compile(r'<h([23]) id="([^"]*)">(.*?)</h', re.DOTALL)
@@ -72,7 +61,7 @@ class Page:
         points: Those of each checking cell, of which an exercise may have two.
         emblem: The small picture beside the title, as SVG; may be empty.
         content: The cells below the title, as HTML.
-        references: The works that it cites.
+        references: The works that it cites, with the link to each.
         figures: Those to touch.
         numbers: What its cells have handed over to figures to touch, of this page or another.
     """
@@ -85,7 +74,7 @@ class Page:
     emblem: str
     content: str
     headings: tuple[Heading, ...]
-    references: list[references.Reference]
+    references: dict[str, str]
     figures: list[str]
     numbers: dict[str, object]
 
@@ -137,17 +126,17 @@ def write(executed: Path, out: Path, languages: Sequence[str], site: publish.Sit
         first = language == languages[0]
         walk = [page for page in pages if page.name != brief]
         fronts.append(out / ("" if first else language) / "index.html")
-        prose = nbformat.v4.new_markdown_cell(markdown.unbroken(front.about[language]), id="front")
-        about = body(nbformat.v4.new_notebook(cells=[prose]))
+        prose = nbformat.v4.new_markdown_cell(markdown.unbroken(front["about"][language]), id="front")
+        about = body(nbformat.v4.new_notebook(cells=[prose]), language)
         text = _render(
             language,
-            front.title[language],
+            front["title"][language],
             about=about,
             brief=next((page for page in pages if page.name == brief), None),
             tool=next((page for page in pages if page.name == tool), None),
             pages=walk,
             way=_way(front, pages, language),
-            findings={f"{stem}.html": finding[language] for stem, finding in front.findings.items()},
+            findings={f"{stem}.html": finding[language] for stem, finding in front["findings"].items()},
             folder=f"{language}/" if first else "",
             fronts={other: _front(language, other, languages) for other in languages if other != language},
             **publish.public(site, languages, language, "{front}index.html", publish.plain(about)),
@@ -157,25 +146,25 @@ def write(executed: Path, out: Path, languages: Sequence[str], site: publish.Sit
     return [*fronts, *written]
 
 
-def _finding(front: sources.Front, one: Page, language: str) -> str:
+def _finding(front: Mapping[str, Any], one: Page, language: str) -> str:
     """What a page finds, or its first sentences."""
-    return front.findings.get(Path(one.name).stem, {}).get(language) or publish.plain(one.content)
+    return front["findings"].get(Path(one.name).stem, {}).get(language) or publish.plain(one.content)
 
 
-def _way(front: sources.Front, pages: Sequence[Page], language: str) -> list[tuple[str, str, str, int]]:
+def _way(front: Mapping[str, Any], pages: Sequence[Page], language: str) -> list[tuple[str, str, str, int]]:
     """For each step of the hour to the task: the address below the folder, the heading, what to do, and the minutes."""
     steps = []
-    for step in front.way:
-        if not step.notebook:
-            steps.append(("", "", step.do[language], step.minutes))
+    for step in front["way"]:
+        if "notebook" not in step:
+            steps.append(("", "", step["do"][language], step["minutes"]))
             continue
-        page = next((page for page in pages if page.name == f"{step.notebook}.html"), None)
+        page = next((page for page in pages if page.name == f"{step['notebook']}.html"), None)
         if page is None:
             return []  # a handbook of other notebooks
-        heading = next(one for one in page.headings if one.text.startswith(step.heading[language]))
-        english = sources.read(sources.SOURCES / f"{step.notebook}.py", sources.LANGUAGES[0])
-        minutes = round(times.of_section(english, step.heading[sources.LANGUAGES[0]]))
-        steps.append((f"{page.name}#{heading.id}", heading.text, step.do[language], minutes))
+        heading = next(one for one in page.headings if one.text.startswith(step["heading"][language]))
+        english = sources.read(sources.SOURCES / f"{step['notebook']}.py", sources.LANGUAGES[0])
+        minutes = round(times.of_section(english, step["heading"][sources.LANGUAGES[0]]))
+        steps.append((f"{page.name}#{heading.id}", heading.text, step["do"][language], minutes))
     return steps
 
 
@@ -198,9 +187,9 @@ def page(path: Path, language: str, *, solved: bool = False) -> Page:
     """The page of an executed notebook; ``solved`` shows a solution to those who ask for it."""
     notebook = nbformat.read(path, as_version=4)
     words = {} if language == sources.LANGUAGES[0] else wording.in_figures(sources.SOURCES / f"{path.stem}.py")
-    pictures.show(notebook, language, words)
+    shown.show(notebook, language, words)
     numbers = _taken(notebook)
-    content, cited = references.shown(_TITLE.sub("", body(notebook, solved=solved), count=1))
+    content, cited = references.shown(_TITLE.sub("", body(notebook, language, solved=solved), count=1))
     short = _short(notebook)
     found = _HEADING.findall(content)
     headings = tuple(
@@ -215,7 +204,7 @@ def page(path: Path, language: str, *, solved: bool = False) -> Page:
         short_minutes=times.minutes(english, short=True),
         points=times.points(english),
         emblem=sources.emblem(path.stem),
-        content=_CODE.sub(lambda found: _folded(found[0], language), content),
+        content=content,
         headings=headings,
         references=cited,
         figures=touch.figures(content),
@@ -239,27 +228,23 @@ def exercises(headings: Sequence[Heading]) -> int:
     return sum(heading.text.startswith(("Exercise ", "练习 ")) for heading in headings)
 
 
-def _hanging(code: str) -> str:
-    """Code in which a line that is too long goes on further in than it begins."""
-    opening, _, rest = code.partition("<pre>")
+def _code(highlighted: Callable[[str], str], language: str, source: str, **_: object) -> str:
+    """A cell's code, in which a line that is too long goes on further in than it begins.
+
+    Code that imports, draws a figure, checks an exercise or solves it is behind a line to click on.
+    """
+    opening, _, rest = highlighted(source.removeprefix(f"{times.SOLUTION}\n")).partition("<pre>")
     text, _, closing = rest.rpartition("</pre>")
-    return "".join([opening, "<pre>", *map(_line, text.splitlines()), "</pre>", closing])
+    code = "".join([opening, "<pre>", *map(_line, text.splitlines()), "</pre>", closing])
+    if kind := times.folded(source):
+        return f'<details class="code"><summary>{shown.SAY(language, kind)}</summary>{code}</details>'
+    return code
 
 
 def _line(line: str) -> str:
     """A line of code, whose indent is given to the style sheet: as text, it would be a place to break the line."""
     tags, indent, rest = _INDENT.fullmatch(line).groups()  # type: ignore[union-attr]  # never None: all may be empty
     return f'<span class="line" style="--in:{len(indent)}">{tags}<span class="in">{indent}</span>{rest}\n</span>'
-
-
-def _folded(code: str, language: str) -> str:
-    """Code that imports, draws a figure or checks an exercise, behind a line to click on; other code as it is."""
-    kind = times.folded(html.unescape(re.sub(r"<[^>]*>", "", code)))
-    code = code.replace(f'<span class="c1">{times.SOLUTION}</span>\n', "")  # its summary says that
-    summary = _SUMMARIES.get((kind, language))
-    return (
-        f'<details class="code"><summary>{summary}</summary>{_hanging(code)}</details>' if summary else _hanging(code)
-    )
 
 
 def _short(notebook: NotebookNode) -> list[bool]:
@@ -278,25 +263,27 @@ def title(notebook: NotebookNode) -> str:
     return str(notebook.cells[0].source).splitlines()[0].lstrip("# ")
 
 
-def body(notebook: NotebookNode, *, solved: bool = False) -> str:
+def body(notebook: NotebookNode, language: str, *, solved: bool = False) -> str:
     """A notebook's cells as HTML: the cells as students get them, with the outputs of the solution.
 
     Args:
         notebook: An executed notebook.
+        language: The page's.
         solved: Whether each exercise is followed by its solution.
     """
-    from nbconvert import HTMLExporter  # takes seconds, as does the next
+    from nbconvert import HTMLExporter  # takes seconds, as do the next two
+    from nbconvert.filters import Highlight2HTML
     from nbgrader.preprocessors import ClearHiddenTests
 
-    shown, _ = ClearHiddenTests().preprocess(cleared(nbformat.from_dict(notebook)), {})
+    book, _ = ClearHiddenTests().preprocess(cleared(nbformat.from_dict(notebook)), {})
     if solved:
-        shown.cells = [part for pair in zip(shown.cells, notebook.cells, strict=True) for part in _with_solution(*pair)]
-    for cell in shown.cells:
+        book.cells = [part for pair in zip(book.cells, notebook.cells, strict=True) for part in _with_solution(*pair)]
+    for cell in book.cells:
         if cell.cell_type == "markdown":
             cell.source = cell.metadata.get(sources.IN_HANDBOOK, cell.source)
-    exporter = HTMLExporter(template_name="basic")
-    exporter.register_filter("markdown2html", _prose)
-    text, _ = exporter.from_notebook_node(shown)
+    code = partial(_code, Highlight2HTML(pygments_lexer="ipython3"), language)
+    exporter = HTMLExporter(raw_template=TEMPLATE, filters={"highlight_code": code, "markdown2html": _prose})
+    text, _ = exporter.from_notebook_node(book)
     return markdown.finished(text)
 
 
@@ -307,19 +294,18 @@ def _prose(source: str) -> str:
     return markdown.html(markdown.parser().parse(source))
 
 
-def _with_solution(shown: NotebookNode, solution: NotebookNode) -> list[NotebookNode]:
+def _with_solution(cell: NotebookNode, solution: NotebookNode) -> list[NotebookNode]:
     """A cell as students get it, and after one to write in, a cell with the solution."""
     if not solution.metadata.get("nbgrader", {}).get("solution"):
-        return [shown]
+        return [cell]
     lines = [line for line in solution.source.splitlines() if line.strip() not in MARKERS]
-    return [shown, nbformat.v4.new_code_cell("\n".join([times.SOLUTION, *lines]))]
+    return [cell, nbformat.v4.new_code_cell("\n".join([times.SOLUTION, *lines]))]
 
 
 @cache
 def styles() -> str:
     """The style sheet, with the mathematical font in it."""
-    font = base64.b64encode((HERE / "fonts" / "stix-two-math.woff").read_bytes()).decode()
-    sheet = (HERE / "handbook.css").read_text(encoding="utf-8").replace("FONT", font)
+    sheet = (HERE / "handbook.css").read_text(encoding="utf-8").replace("FONT", markdown.font())
     return "\n".join([touch.styles(), sheet])
 
 

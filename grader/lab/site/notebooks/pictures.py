@@ -1,123 +1,94 @@
-"""Shows a figure that was stored as SVG: its finding as a caption above it, and its words in the page's language."""
+"""The words of figures that were stored as SVG, and of tables: read, and put into another language."""
 
 from __future__ import annotations
 
-import base64
 import html
 import re
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+from xml.etree import ElementTree
 
 from latex2mathml.symbols_parser import convert_symbol
 
 from grader.lab.site.formulas import UnknownMathematics
-from grader.lab.site.markdown import unbroken
-
-from . import panels
-from .described import described
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
 SVG, TABLE = "image/svg+xml", "text/html"
-NO_TITLE = {"en": "A figure; the text beside it says what it shows.", "zh": "一幅图；旁边的文字说明了它的内容。"}
-LABEL = 3  # characters of a bold letter beside an arrow, which is no title
-WIDE = 500  # points of a figure that is shown wider than the text, so that its letters are about as large
+NAMESPACE = "http://www.w3.org/2000/svg"
+ElementTree.register_namespace("", NAMESPACE)
+ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")  # the prefix that a page of HTML knows
 
-# The letters of a picture are those of the page around it.
-_LETTERS = re.compile(r"(?<=font-family: )'DejaVu Sans'[^;\"]*")
-_SANS = re.search(r"--sans: ([^;]*);", Path(__file__).with_name("handbook.css").read_text(encoding="utf-8"))
-
-_TEXT = re.compile(r"(<(?:text[^>]*|t[hd]|caption)>)([^<]*)(</(?:text|t[hd]|caption)>)")  # in a figure or a table
-_GROUP = re.compile(r'<g id="text_\d+">(?:(?!</g>).)*</g>', re.DOTALL)
-_PLACED = re.compile(
-    r'<text style="font-size: ([\d.]+)px;([^>]*?)" transform="translate\(([-\d.]+) ([-\d.]+)\)">([^<]*)<'
-)
-_WITH_MATHEMATICS = re.compile(
-    r'<!-- ((?:(?!-->).)*\$(?:(?!-->).)*) -->(\s*<g (?:style="[^"]*" )?transform="([^"]*)">\s*)'
-    r"<text>((?:(?!</text>).)*)</text>",
-    re.DOTALL,
-)
-_LETTER = re.compile(r'<tspan x="([-\d.]+)" y="[^"]*" style="(?:[^"]*; )?font-size: ([\d.]+)px')
+_WITH_TEXT = {"text", "th", "td", "caption"}
+_LEFT = re.compile(r"translate\(([-\d.]+)")
+_FONT_SIZE = re.compile(r"font-size: ([\d.]+)px")
 _SYMBOL = re.compile(r"([_^])(\{[^}]*\}|.)|\\([a-z]+|,)|([A-Za-z])|(.)")
 _LATIN = re.compile(r"[A-Za-z_]{2,}")
-_FINDING = re.compile(r'<text style="font-weight: 700[^>]*>(.*?)</text>', re.DOTALL)
-_LINE = re.compile(r'(?:translate\([-\d.]+ | y=")([\d.]+)')  # how far down a text stands
-_SIZE = re.compile(r'height="[\d.]+pt" viewBox="0 0 ([\d.]+) ([\d.]+)"')
-_TAG = re.compile(r"<[^>]*>")
 _PLACE = re.compile(r"\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
 
 
-def show(notebook: NotebookNode, language: str, words: Mapping[str, str]) -> None:
-    """Turn every figure of a notebook into HTML, and translate the words in tables, in place; other outputs stay.
+class Line(NamedTuple):
+    """A line of text in a figure, or a cell of a table.
 
-    Args:
-        notebook: An executed notebook.
-        language: The page's.
-        words: What stands in figures, from English to the page's language, placeholders of formatted strings in braces.
+    Attributes:
+        said: What it says; a formula is between dollar signs, as in LaTeX.
+        node: Its element.
+        formula: The comment in which matplotlib says it if it has a formula, whose letters are elements of their own.
+        place: How the group around it is placed.
     """
-    translate = translator(words)
-    for cell in notebook.cells:
-        for output in cell.get("outputs", []):
-            if SVG in output.get("data", {}):
-                output.data = {"text/html": shown(reworded(output.data[SVG], translate), language)}
-            elif TABLE in output.get("data", {}):
-                output.data[TABLE] = reworded(output.data[TABLE], translate)
+
+    said: str
+    node: ElementTree.Element
+    formula: ElementTree.Element | None
+    place: str
 
 
-def shown(svg: str, language: str) -> str:
-    """A figure as HTML; its title, which matplotlib sets in bold at the top, becomes a caption that can wrap."""
-    titles = [found for found in _FINDING.finditer(svg) if len(_words(found[1])) > LABEL]
-    lines = unbroken("\n".join(_words(found[1]) for found in titles))
-    title = html.escape(lines.replace("\n", " "), quote=True)
-    wide = False
-    if size := _SIZE.search(svg):
-        width, height = float(size[1]), float(size[2])
-        cut = max((float(_LINE.findall(found[0])[0]) for found in titles), default=0.0)
-        for found in titles:
-            svg = svg.replace(found[0], "")
-        view = f'height="{height - cut}pt" viewBox="0 {cut} {width} {height - cut}"'
-        svg = svg.replace(size[0], view)
-        wide = width > WIDE
-    svg = _LETTERS.sub(_SANS[1].replace('"', "'") if _SANS else "sans-serif", svg)
-    caption = f"<figcaption>{title}</figcaption>" if title else ""
-    told = html.escape(described(svg, language), quote=True) or title or NO_TITLE[language]
-    image = f'<img alt="{told}" src="{_source(svg)}">'
-    narrow = panels.stacked(svg) if wide else ""
-    if narrow:
-        image = f'<picture><source media="(max-width: 40rem)" srcset="{_source(narrow)}">{image}</picture>'
-    kinds = f"picture{' wide' * wide}{' stacked' * bool(narrow)}"
-    return f'<figure class="{kinds}">{caption}<div>{image}</div></figure>'
+def parsed(markup: str) -> ElementTree.Element:
+    """A figure or a table, with its comments."""
+    builder = ElementTree.TreeBuilder(insert_comments=True)
+    return ElementTree.fromstring(markup, ElementTree.XMLParser(target=builder))
 
 
-def _source(svg: str) -> str:
-    return f"data:{SVG};base64,{base64.b64encode(svg.encode()).decode()}"
+def lines(part: ElementTree.Element) -> Iterator[Line]:
+    """The lines in a part of a figure or of a table, in order."""
+    formula, place = None, ""
+    for node in part.iter():
+        if not isinstance(node.tag, str):
+            formula = node
+        elif (tag := node.tag.rpartition("}")[2]) == "g":
+            place = node.get("transform", "")
+        elif tag in _WITH_TEXT:
+            text = "".join(node.itertext()) if formula is None else formula.text or ""
+            yield Line(text.strip(), node, formula, place)
+            formula = None
 
 
-def _words(text: str) -> str:
-    return html.unescape(_TAG.sub("", text)).strip()
+def reworded(markup: str, translate: Callable[[str], str]) -> str:
+    """A figure or a table with its words translated."""
+    root = parsed(markup)
+    for group in root.iterfind(".//{*}g"):
+        if group.get("id", "").startswith("text_"):
+            _centre([line.node for line in lines(group) if _LEFT.match(line.node.get("transform", ""))])
+    for line in lines(root):
+        if (other := translate(line.said)) == line.said:
+            continue
+        if line.formula is None:
+            line.node.text = other
+        else:
+            line.formula.text = other
+            _set(line.node, other, upright="rotate" not in line.place)
+    return ElementTree.tostring(root, "unicode", "xml" if root.tag.endswith("svg") else "html")
 
 
-def reworded(svg: str, translate: Callable[[str], str]) -> str:
-    """A figure with its words translated."""
-    svg = _GROUP.sub(lambda found: _centred(found[0]), svg)
-    svg = _WITH_MATHEMATICS.sub(lambda found: _with_mathematics(found, translate), svg)
-    return _TEXT.sub(lambda found: found[1] + _put(found[2], translate) + found[3], svg)
-
-
-def _centred(group: str) -> str:
-    """Lines that begin at different places, anchored in the middle: matplotlib centred them by the English words."""
-    if len({found[3] for found in _PLACED.finditer(group)}) < 2:
-        return group
-
-    def anchored(found: re.Match[str]) -> str:
-        size, style, left, down, words = found.groups()
-        middle = float(left) + _width(html.unescape(words), float(size)) / 2
-        place = f'transform="translate({middle:.2f} {down})"'
-        return f'<text style="font-size: {size}px;{style}; text-anchor: middle" {place}>{words}<'
-
-    return _PLACED.sub(anchored, group)
+def _centre(nodes: list[ElementTree.Element]) -> None:
+    """Anchor lines that begin at different places in the middle: matplotlib centred them by the English words."""
+    lefts = [_LEFT.findall(node.get("transform", ""))[0] for node in nodes]
+    for node, left in zip(nodes, lefts if len({*lefts}) > 1 else (), strict=False):
+        style = node.get("style", "")
+        middle = float(left) + _width(node.text or "", float(_FONT_SIZE.findall(style)[0])) / 2
+        node.set("transform", _LEFT.sub(f"translate({middle:.2f}", node.get("transform", "")))
+        node.set("style", f"{style}; text-anchor: middle")
 
 
 def _width(words: str, size: float) -> float:
@@ -128,24 +99,22 @@ def _width(words: str, size: float) -> float:
     return float(text_to_path.get_text_width_height_descent(words, FontProperties(size=size), ismath=False)[0])
 
 
-def _with_mathematics(found: re.Match[str], translate: Callable[[str], str]) -> str:
-    """A text with a formula, which matplotlib puts in letter by letter, and says in a comment what it is."""
-    said = html.unescape(found[1])
-    if (other := translate(said)) == said:
-        return found[0]
-    letters = [(float(x), float(size)) for x, size in _LETTER.findall(found[4])]
-    (_, size), (last, _) = letters[0], max(letters)
-    upright = "rotate" not in found[3]
-    place = 'x="0"' if upright else f'x="{(last + size / 2) / 2:.1f}" text-anchor="middle"'  # along an axis, centred
-    style = f"font-size: {size}px; font-family: 'DejaVu Sans', sans-serif"
-    return f'{found[2]}<text {place} style="{style}">{_set(other)}</text>'
+def _set(node: ElementTree.Element, text: str, *, upright: bool) -> None:
+    """Set a text in which what is between dollar signs is a formula, in the place of letters that stand by themselves.
 
-
-def _set(text: str) -> str:
-    """A text for SVG; text between dollar signs is set as a formula."""
+    Args:
+        node: The text's element.
+        text: The new text.
+        upright: Whether it runs across; along an axis, it is centred.
+    """
+    letters = [(float(x), part.get("style", "")) for part in node for x in (part.get("x") or "0").split()]
+    size = float(_FONT_SIZE.findall(letters[0][1])[0])
+    place = {"x": "0"} if upright else {"x": f"{(max(letters)[0] + size / 2) / 2:.1f}", "text-anchor": "middle"}
     plain, formulas = text.split("$")[::2], text.split("$")[1::2]
     parts = zip(map(html.escape, plain), [*map(_formula, formulas), ""], strict=True)
-    return "".join(part for both in parts for part in both)
+    new = ElementTree.fromstring(f'<text xmlns="{NAMESPACE}">{"".join(part for both in parts for part in both)}</text>')
+    node.text, node[:] = new.text, new[:]
+    node.attrib = place | {"style": f"font-size: {size}px; font-family: 'DejaVu Sans', sans-serif"}
 
 
 def _formula(latex: str) -> str:
@@ -164,12 +133,15 @@ def _formula(latex: str) -> str:
 
 
 def _sign(command: str) -> str:
-    """The character that a command of LaTeX stands for."""
-    if command == ",":
-        return "\u2009"
-    if code := convert_symbol(f"\\{command}"):
-        return chr(int(code, 16))
+    if sign := sign_of(command):
+        return sign
     raise UnknownMathematics(f"\\{command} in the words of a figure has no character of its own. Write another sign.")
+
+
+def sign_of(command: str) -> str:
+    """The character that a command of LaTeX stands for; empty if there is none."""
+    code = "2009" if command == "," else convert_symbol(f"\\{command}")
+    return chr(int(code, 16)) if code else ""
 
 
 def in_english(notebook: NotebookNode, words: Mapping[str, str], known: str) -> list[str]:
@@ -181,20 +153,14 @@ def in_english(notebook: NotebookNode, words: Mapping[str, str], known: str) -> 
         known: What the notebook says in that language; names that are the same in both stand there.
     """
     translate, names = translator(words), {*_LATIN.findall(" ".join([known, *words.values()]))}
-    found = {text: translate(text) for text in _texts(notebook)}
-    return sorted(text for text, other in found.items() if {*_LATIN.findall(re.sub(r"\$.*?\$", "", other))} - names)
+    texts = {line.said for data in drawn(notebook) for line in lines(parsed(data.get(SVG) or data[TABLE]))}
+    return sorted(text for text in texts if {*_LATIN.findall(re.sub(r"\$.*?\$", "", translate(text)))} - names)
 
 
-def _texts(notebook: NotebookNode) -> Iterator[str]:
-    """The texts in the figures and tables of a notebook."""
-    for cell in notebook.cells:
-        for output in cell.get("outputs", []):
-            markup = output.get("data", {}).get(SVG) or output.get("data", {}).get(TABLE, "")
-            for text in (
-                *(text for _, text, _ in _TEXT.findall(markup)),
-                *(one[0] for one in _WITH_MATHEMATICS.findall(markup)),
-            ):
-                yield html.unescape(text).strip()
+def drawn(notebook: NotebookNode) -> list[NotebookNode]:
+    """The data of the figures and tables of a notebook."""
+    outputs = (output for cell in notebook.cells for output in cell.get("outputs", []))
+    return [data for output in outputs if (data := output.get("data", {})).keys() & {SVG, TABLE}]
 
 
 def translator(words: Mapping[str, str]) -> Callable[[str], str]:
@@ -216,8 +182,3 @@ def translator(words: Mapping[str, str]) -> Callable[[str], str]:
         return text
 
     return translate
-
-
-def _put(text: str, translate: Callable[[str], str]) -> str:
-    bare = html.unescape(text)
-    return text.replace(text.strip(), html.escape(translate(bare.strip()), quote=False)) if bare.strip() else text

@@ -5,31 +5,11 @@ from __future__ import annotations
 import html
 import re
 import tomllib
-from dataclasses import dataclass
 
 from . import sources
 
 _LINK = re.compile(r'<a href="(https?://[^"]+)">(.*?)</a>', re.DOTALL)
 _VERSION = re.compile(r"(?<=\d)v\d+$")
-
-
-@dataclass(frozen=True)
-class Reference:
-    """A work that a page cites.
-
-    Attributes:
-        address: Its link, as the page first gives it.
-        work: Authors, year and title.
-    """
-
-    address: str
-    work: str
-
-    @property
-    def place(self) -> str:
-        """Where it is to be found, for paper: its number at arXiv, or its address."""
-        bare = self.address.removeprefix("https://")
-        return bare.replace("arxiv.org/abs/", "arXiv:")
 
 
 def works() -> dict[str, str]:
@@ -44,16 +24,17 @@ def key(address: str) -> str:
     return _VERSION.sub("", address.rstrip("/").rsplit("/", 1)[-1])
 
 
-def shown(content: str) -> tuple[str, list[Reference]]:
-    """A page's content with a card beside each link to a known work, and these works in the order of their authors."""
-    known, cited = works(), dict[str, Reference]()
+def shown(content: str) -> tuple[str, dict[str, str]]:
+    """A page's content with a card beside each link to a known work, and these works by author, with their links."""
+    known, cited = works(), dict[str, str]()
 
     def card(found: re.Match[str]) -> str:
-        work = known.get(key(html.unescape(found[1])))
+        address = html.unescape(found[1])
+        work = known.get(key(address))
         if work is None:
             return found[0]
-        cited.setdefault(work, Reference(html.unescape(found[1]), work))
+        cited.setdefault(work, address)
         # The list has it for those who do not see the card.
         return f'<span class="cite">{found[0]}<span class="card" aria-hidden="true">{html.escape(work)}</span></span>'
 
-    return _LINK.sub(card, content), sorted(cited.values(), key=lambda one: one.work)
+    return _LINK.sub(card, content), dict(sorted(cited.items()))

@@ -11,10 +11,10 @@ import re
 import shutil
 import tomllib
 from copy import deepcopy
-from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import jupytext
 import nbformat
@@ -58,44 +58,9 @@ def helpers() -> list[Path]:
     return sorted({*SOURCES.glob("*.py"), *SOURCES.glob("*.json")} - {*pages()})
 
 
-@dataclass(frozen=True)
-class Step:
-    """A section of a notebook, or what is done without one.
-
-    Attributes:
-        do: What to do there, in a sentence, by language.
-        notebook: The script's stem; empty for a step outside the notebooks.
-        heading: How the section's heading begins, by language.
-        minutes: Of a step outside the notebooks; that of a section is computed.
-    """
-
-    do: dict[str, str]
-    notebook: str = ""
-    heading: dict[str, str] = field(default_factory=dict)
-    minutes: int = 0
-
-
-@dataclass(frozen=True)
-class Front:
-    """The contents of the handbook's first page.
-
-    Attributes:
-        title: What the notebooks are called together, by language.
-        about: How they begin, by language: Markdown, with figures to touch.
-        findings: For a script's stem, what that notebook finds, in a sentence, by language.
-        way: The steps of the hour to the task that the notebooks prepare.
-    """
-
-    title: dict[str, str]
-    about: dict[str, str]
-    findings: dict[str, dict[str, str]] = field(default_factory=dict)
-    way: tuple[Step, ...] = ()
-
-
-def front() -> Front:
-    """The contents of ``title.toml``."""
-    given = tomllib.loads((SOURCES / "title.toml").read_text(encoding="utf-8"))
-    return Front(**given | {"way": tuple(Step(**step) for step in given.get("way", ()))})
+def front() -> dict[str, Any]:
+    """The contents of ``title.toml``, whose comments say what each is for; findings and a way may be missing."""
+    return {"findings": {}, "way": []} | tomllib.loads((SOURCES / "title.toml").read_text(encoding="utf-8"))
 
 
 def emblem(stem: str) -> str:

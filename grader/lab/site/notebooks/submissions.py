@@ -6,8 +6,7 @@ import contextlib
 import dis
 import re
 import warnings
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator
 from pathlib import Path, PurePosixPath
 from types import CodeType
 
@@ -16,8 +15,7 @@ from nbformat import NotebookNode
 
 from grader.core.intake import discover as intake
 from grader.core.intake.candidate import Candidate
-from grader.core.intake.reading import unread
-from grader.core.intake.submission import Read, without_clutter
+from grader.core.intake.submission import Files, without_clutter
 
 MAX_BYTES = 20 * 2**20  # of one notebook with its figures
 
@@ -26,37 +24,27 @@ class NotANotebook(Exception):
     """The file is not a notebook; the text gives the reason."""
 
 
-@dataclass(frozen=True)
-class HandedIn:
-    """The notebooks of one student.
-
-    Attributes:
-        student: The name of the folder or zip.
-        files: From a file's name, without folders, to a function that reads its content.
-        reason: Why the submission could not be read; empty if it could.
-    """
-
-    student: str
-    files: Mapping[str, Read] = field(default_factory=dict)
-    reason: str = ""
-
-
-def discover(folder: Path) -> list[HandedIn]:
-    """The students, one for each folder or zip, sorted by id; the ids are the same as in the grader's reports."""
+def discover(folder: Path) -> dict[str, Candidate]:
+    """The students, one for each folder or zip, by id, sorted; the ids are the same as in the grader's reports."""
     with contextlib.suppress(intake.IntakeError):  # nothing there is a submission
-        return [_read(candidate) for candidate in intake.discover([folder], intake.FOLDERS)]
-    return []
+        return {candidate.id: candidate for candidate in intake.discover([folder], intake.FOLDERS)}
+    return {}
 
 
-def _read(candidate: Candidate) -> HandedIn:
-    try:
-        found = {} if candidate.reason else candidate.files()
-    except Exception as error:  # zipfile may raise any exception for a damaged or hostile file
-        return HandedIn(candidate.id, reason=str(unread(error)))
-    names = [name for name in without_clutter(found) if name.endswith(".ipynb")]
-    # Of files with the same name, the first one is used. Each is read in its turn: together they may be gigabytes.
-    files = {PurePosixPath(name).name: found[name] for name in reversed(names)}
-    return HandedIn(candidate.id, files, str(candidate.reason or ""))
+def notebooks(candidate: Candidate) -> Files:
+    """The notebooks of a student by file name, without folders; of files with the same name, the first one.
+
+    They are read one by one, since together they may be gigabytes.
+
+    Raises:
+        NotANotebook: If the submission has been refused.
+        Exception: Any, if the zip is damaged or hostile.
+    """
+    if candidate.reason:
+        raise NotANotebook(str(candidate.reason))
+    files = candidate.files()
+    names = [name for name in without_clutter(files) if name.endswith(".ipynb")]
+    return {PurePosixPath(name).name: files[name] for name in reversed(names)}
 
 
 def readied(data: bytes, source: NotebookNode, given: Collection[str]) -> NotebookNode:

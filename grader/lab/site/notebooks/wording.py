@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
 import tokenize
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+import asttokens
 
 # A text needs a translation if it has two words; shapes, placeholders and names are the same in every language.
 _SPEECH = re.compile(r"[A-Za-z]{3,}\W+(?:\w+\W+)*?[A-Za-z]{2,}")
@@ -70,27 +71,19 @@ def placeholders(text: str) -> list[str]:
 
 def pieces(code: str) -> Iterator[Piece]:
     """Every piece of text in a cell's code."""
-    starts = [0]
-    for line in code.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
-    yield from _comments(code, starts)
-    tree = ast.parse(code)
-    messages, docstrings = set(_messages(tree)), set(_docstrings(tree))
-    for node in _strings(tree):
-        start, end = _span(node, code, starts)
+    source = asttokens.ASTText(code)
+    for token in asttokens.ASTTokens(code, parse=False).tokens:
+        if token.type == tokenize.COMMENT and not token.string.startswith("###"):
+            text = token.string.lstrip("# ")
+            yield Piece(text, token.endpos - len(text), token.endpos, "comment", _says(text))
+    messages, docstrings = set(_messages(source.tree)), set(_docstrings(source.tree))
+    for node in _strings(source.tree):
+        start, end = source.get_text_range(node)
         if node in docstrings:
             yield from _lines(code, start, end)
         else:
             kind = "formatted" if isinstance(node, ast.JoinedStr) else "string"
             yield Piece(_key(node), start, end, kind, node in messages and _says(_key(node)))
-
-
-def _comments(code: str, starts: list[int]) -> Iterator[Piece]:
-    for token in tokenize.generate_tokens(io.StringIO(code).readline):
-        if token.type == tokenize.COMMENT and not token.string.startswith("###"):
-            start = starts[token.start[0] - 1] + token.start[1]
-            text = token.string.lstrip("# ")
-            yield Piece(text, start + len(token.string) - len(text), start + len(token.string), "comment", _says(text))
 
 
 def _lines(code: str, start: int, end: int) -> Iterator[Piece]:
@@ -130,18 +123,6 @@ def _messages(tree: ast.AST) -> Iterator[ast.AST]:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("print", "show_table"):
             yield from node.args
             yield from (one for heads in node.args if isinstance(heads, ast.List) for one in heads.elts)
-
-
-def _span(node: ast.expr, code: str, starts: list[int]) -> tuple[int, int]:
-    """Where a node begins and ends, in characters; ast counts columns in bytes."""
-    lines = code.splitlines()
-
-    def place(line: int, column: int) -> int:
-        return starts[line - 1] + len(lines[line - 1].encode()[:column].decode())
-
-    assert node.end_lineno is not None
-    assert node.end_col_offset is not None
-    return place(node.lineno, node.col_offset), place(node.end_lineno, node.end_col_offset)
 
 
 def _key(node: ast.expr) -> str:

@@ -1,0 +1,125 @@
+"""Shows a figure as HTML: its finding as a caption above it, and for screen readers its axes and the labels in it."""
+
+from __future__ import annotations
+
+import base64
+import html
+import re
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from xml.etree import ElementTree
+
+from nbformat import NotebookNode
+
+from grader.core.messages import Sentences
+from grader.lab.site.markdown import unbroken
+
+from .pictures import SVG, TABLE, Line, drawn, lines, parsed, reworded, sign_of, translator
+
+SAY = Sentences(Path(__file__).with_name("words.toml"))
+LABEL = 3  # characters of a bold letter beside an arrow, which is no title
+WIDE = 500  # points of a figure that is shown wider than the text, so that its letters are about as large
+
+# The letters of a picture are those of the page around it.
+_LETTERS = re.compile(r"(?<=font-family: )'DejaVu Sans'[^;\"]*")
+_SANS = re.search(r"--sans: ([^;]*);", Path(__file__).with_name("handbook.css").read_text(encoding="utf-8"))
+_DOWN = re.compile(r'(?:translate\([-\d.]+ | y=")([\d.]+)')
+
+_COMMAND = re.compile(r"\\math[a-z]+|\\([A-Za-z]+|,)|(-)|[${}]")
+
+
+def show(notebook: NotebookNode, language: str, words: Mapping[str, str]) -> None:
+    """Turn every figure of a notebook into HTML, and translate the words in tables, in place; other outputs stay.
+
+    Args:
+        notebook: An executed notebook.
+        language: The page's.
+        words: What stands in figures, from English to the page's language, placeholders of formatted strings in braces.
+    """
+    translate = translator(words)
+    for data in drawn(notebook):
+        markup = reworded(data.get(SVG) or data[TABLE], translate)
+        if SVG in data:
+            markup = shown(markup, language)
+            data.clear()
+        data[TABLE] = markup
+
+
+def shown(svg: str, language: str) -> str:
+    """A figure as HTML; its title, which matplotlib sets in bold at the top, becomes a caption that can wrap."""
+    figure = parsed(svg)
+    titles = [line for line in lines(figure) if _is_title(line)]
+    title = html.escape(unbroken("\n".join(line.said for line in titles)).replace("\n", " "), quote=True)
+    wide = False
+    if view := figure.get("viewBox"):
+        width, height = map(float, view.split()[2:])
+        cut = max((float(_DOWN.findall(ElementTree.tostring(line.node, "unicode"))[0]) for line in titles), default=0.0)
+        figure.attrib |= {"height": f"{height - cut}pt", "viewBox": f"0 {cut} {width} {height - cut}"}
+        wide = width > WIDE
+    for line in titles:
+        line.node.clear()
+    told = html.escape(described(figure, language), quote=True) or title or SAY(language, "no_title")
+    drawn = _LETTERS.sub(_SANS[1].replace('"', "'") if _SANS else "sans-serif", ElementTree.tostring(figure, "unicode"))
+    image = f'<img alt="{told}" src="data:{SVG};base64,{base64.b64encode(drawn.encode()).decode()}">'
+    caption = f"<figcaption>{title}</figcaption>" if title else ""
+    return f'<figure class="picture{" wide" * wide}">{caption}<div>{image}</div></figure>'
+
+
+def _is_title(line: Line) -> bool:
+    return line.node.get("style", "").startswith("font-weight: 700") and len(line.said) > LABEL
+
+
+def described(figure: ElementTree.Element, language: str) -> str:
+    """Each panel's axes, and what is named in it; empty where nothing is.
+
+    Args:
+        figure: As matplotlib wrote it, its words in the page's language.
+        language: The page's.
+    """
+    panels = [told for panel in _parts(figure, "axes_") if (told := _panel(panel, language))]
+    if len(panels) > 1:
+        number = partial(SAY, language, "panel", all=len(panels))
+        panels = [number(number=n) + told for n, told in enumerate(panels, 1)]
+    return "".join(panels).strip()
+
+
+def _panel(panel: ElementTree.Element, language: str) -> str:
+    say, said = partial(SAY, language), []
+    for axis in (part for part in panel if part.get("id", "").startswith("matplotlib.axis_")):
+        label, ticks = " ".join(_texts(axis)), [text for tick in axis for text in _texts(tick)]
+        if any(map(_is_word, ticks)):  # they name things
+            label = say("and").join(filter(None, (label, *ticks)))
+        elif label and len(ticks) > 1:
+            label += say("ticks", first=ticks[0], last=ticks[-1])
+        if label:  # matplotlib counts the axes of a whole figure, first that across
+            said.append(say(("up", "across")[int(axis.attrib["id"].rpartition("_")[2]) % 2]) + label)
+    names = [*_texts(panel), *(name for legend in _parts(panel, "legend_") for name in _texts(legend))]
+    if named := say("and").join(filter(_is_word, dict.fromkeys(names))):
+        said.append(say("labels") * bool(said) + named)
+    return "".join(sentence + say("end") for sentence in said)
+
+
+def _is_word(text: str) -> bool:
+    return any(map(str.isalpha, text))
+
+
+def _parts(group: ElementTree.Element, kind: str) -> Iterator[ElementTree.Element]:
+    return (part for part in group.iter() if part.get("id", "").startswith(kind))
+
+
+def _texts(group: ElementTree.Element) -> list[str]:
+    """The texts of a group itself, without those of its axes and ticks."""
+    texts = (part for part in group if part.get("id", "").startswith("text_"))
+    said = ("\n".join(filter(None, map(_said, lines(text)))) for text in texts)
+    return [unbroken(text).replace("\n", " ") for text in said if text]
+
+
+def _said(line: Line) -> str:
+    """A line of text, its formula without LaTeX's signs but for those of a sub- or superscript."""
+    return line.said if line.formula is None else _COMMAND.sub(_spoken, line.said)
+
+
+def _spoken(found: re.Match[str]) -> str:
+    command, minus = found.groups("")
+    return "−" if minus else sign_of(command) or command
