@@ -228,8 +228,8 @@ def load_rubric(path: Path, reference: Path | None = None) -> Rubric:
 
 def _contradictions(rubric: Rubric, reference: Path | None) -> Iterator[str]:
     """One line for each contradiction: what is wrong, and what is right or how to correct it."""
-    properties = (prop for task in rubric.tasks for prop in task.properties)  # each of them, also of the same id
-    ids = [one.id for one in (*rubric.tasks, *properties, *rubric.misconceptions)]
+    ids = [task.id for task in rubric.tasks] + [prop.id for task in rubric.tasks for prop in task.properties]
+    ids += [misconception.id for misconception in rubric.misconceptions]
     for identifier in ids:
         if ids.count(identifier) > 1:
             yield f"duplicate id {identifier!r} ({ids.count(identifier)} times); ids must be unique."

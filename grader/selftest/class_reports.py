@@ -6,9 +6,11 @@ import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from grader.core.grades.decided import NOTHING, StudentGrade, grades
 from grader.core.intake.origin import Origin, Student
 from grader.core.judge.wording import PLACES
 from grader.core.messages import as_data, quoted, say
+from grader.core.pages.render import Pages
 from grader.core.results.language import task_in_language
 from grader.core.results.outcome import FRAME, RAISED, Outcome
 from grader.core.results.report import (
@@ -144,3 +146,19 @@ def write(out: Path, reports: Sequence[Report], practice: Mapping[str, Practice]
     )
     write_json(out / "summary.json", summary)
     return out
+
+
+class PlainPages(Pages):
+    """Pages of students about whom nobody decided anything."""
+
+    def student(
+        self,
+        report: Report,
+        practice: Practice | None = None,
+        found: Sequence[StudentGrade] | None = None,
+        understood: Practice | None = None,
+    ) -> str:
+        """The page with the grades by the policy alone, unless others are given."""
+        line = summary_line(report)
+        alone = grades([line], NOTHING, self._rubric.policy)[line.id]
+        return super().student(report, practice, alone if found is None else found, understood)

@@ -14,9 +14,8 @@ import pytest
 from grader import REPOSITORY
 from grader.core import assignment as parts
 from grader.core import settings as module
-from grader.core.results.ledger import differing
 from grader.core.sandbox.limits import Level, Limits
-from grader.core.settings import Settings, conditions
+from grader.core.settings import Conditions, Settings, conditions
 from grader.examples.small.grader.assignment import ASSIGNMENT
 
 ELSEWHERE = replace(ASSIGNMENT, folder=ASSIGNMENT.folder.parent)  # another package: more files decide
@@ -31,6 +30,11 @@ OTHER: dict[str, Any] = {
     "required_level": Level.LANDLOCK,
     "without": ("landlock",),
 }
+
+
+def differing(one: Conditions, other: Conditions) -> list[str]:
+    """The names of the conditions that differ."""
+    return sorted({name for name, _ in one.items() ^ other.items()})
 
 
 def test_the_same_settings_are_the_same_conditions() -> None:

@@ -15,7 +15,6 @@ import pytest
 
 from grader.core.intake.origin import Origin, Student
 from grader.core.messages import say
-from grader.core.pages.render import Pages
 from grader.core.results.language import in_language
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import Practice, Report, SubmissionInfo
@@ -23,7 +22,7 @@ from grader.core.results.statistics import entry
 from grader.core.rubric import LANGUAGES, LatePenalty, Policy, Rubric
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab.site.handout.pages import read
-from grader.selftest.class_reports import drawn, graded, ungraded, write
+from grader.selftest.class_reports import PlainPages, drawn, graded, ungraded, write
 from grader.selftest.html_page import parse
 from grader.selftest.term import command
 
@@ -37,7 +36,7 @@ def make(rubric: Rubric) -> Make:
     """``make(report)``: the page of one student, in English unless said otherwise."""
 
     def page(report: Report, practice: Practice | None = None, language: str = "en", handout: str = "") -> str:
-        return Pages(rubric, language, handout).student(in_language(report, ASSIGNMENT, language), practice)
+        return PlainPages(rubric, language, handout).student(in_language(report, ASSIGNMENT, language), practice)
 
     return page
 
@@ -113,7 +112,7 @@ def test_every_lost_point_is_explained(make: Make, rubric: Rubric) -> None:
 def test_a_lost_point_has_its_law_and_the_command_that_tries_it(rubric: Rubric, language: str) -> None:
     lost = {"attention_heads": Outcome.FAILED, "attention_causal": Outcome.NOT_IMPLEMENTED}
     report = in_language(graded("ada", lost), ASSIGNMENT, language)
-    page = parse(Pages(rubric, language, laws=ASSIGNMENT.laws).student(report))
+    page = parse(PlainPages(rubric, language, laws=ASSIGNMENT.laws).student(report))
     told, todo = (page.one("article", id=name).text for name in lost)
     law = {"en": "Keys that are 1 apart there get scores", "zh": "这两个特征上相差 1 的 key"}[language]
     assert law in told
@@ -162,7 +161,7 @@ def test_a_fault_of_the_grader_is_no_students_business(make: Make, rubric: Rubri
     assert "The grader failed, not you" in text
     assert "you lose no points" in text
     assert "ZeroDivisionError" not in text
-    assert "ZeroDivisionError" in Pages(rubric, "en").classroom([entry(report)])
+    assert "ZeroDivisionError" in PlainPages(rubric, "en").classroom([entry(report)])
 
 
 def test_practice_lateness_and_notices_are_told(rubric: Rubric) -> None:
@@ -175,7 +174,7 @@ def test_practice_lateness_and_notices_are_told(rubric: Rubric) -> None:
     info = SubmissionInfo(id="pair", sha256="0", files=[], notices=["src/swiglu.py is missing."], origin=origin)
     strict = rubric.model_copy(update={"policy": Policy(late_penalty=LatePenalty(per_day=0.1), bonus_cap=10)})
     practice = Practice(points=7.5, max_points=10, unsettled=["0_small: double"])
-    text = parse(Pages(strict, "en").student(graded("pair", submission=info), practice)).text
+    text = parse(PlainPages(strict, "en").student(graded("pair", submission=info), practice)).text
     for part in (
         "Ada L, Bo pair",
         "Practice 7.5 / 10",
@@ -186,7 +185,7 @@ def test_practice_lateness_and_notices_are_told(rubric: Rubric) -> None:
     ):
         assert part in text
     capped = rubric.model_copy(update={"policy": Policy(bonus_cap=10)})
-    assert "110 points: at most 10 bonus points count." in parse(Pages(capped, "en").student(graded("ada"))).text
+    assert "110 points: at most 10 bonus points count." in parse(PlainPages(capped, "en").student(graded("ada"))).text
 
 
 def test_a_late_flag_without_a_time_is_told(make: Make) -> None:
@@ -207,7 +206,7 @@ def test_hostile_text_stays_text(rubric: Rubric) -> None:
     hostile = hostile.model_copy(update={"submission": info})
     unreadable = graded("y", status="unreadable", score=None, bonus=None, reason=HOSTILE, tasks=[], submission=info)
     for language in LANGUAGES:
-        pages = Pages(rubric, language)
+        pages = PlainPages(rubric, language)
         for text in (
             pages.student(in_language(hostile, ASSIGNMENT, language)),
             pages.student(
@@ -256,7 +255,7 @@ def test_what_the_rubric_no_longer_knows_keeps_its_words(make: Make, rubric: Rub
     assert in_language(report, ASSIGNMENT, "en") == report
     page = parse(make(report))
     assert "Read" not in page.one("article", id="gate_of_old").text
-    assert "gate_of_old" in Pages(rubric, "en").classroom([entry(report)])
+    assert "gate_of_old" in PlainPages(rubric, "en").classroom([entry(report)])
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from grader.core.pages.render import HERE, Pages
+from grader.core.pages.render import HERE
 from grader.core.results.language import in_language
 from grader.core.results.report import Practice
 from grader.core.results.statistics import entry
 from grader.core.rubric import LANGUAGES, Rubric
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.browser import FLAGS, QUIET
-from grader.selftest.class_reports import drawn
+from grader.selftest.class_reports import PlainPages, drawn
 from grader.selftest.html_page import Element, parse
 
 PA11Y, BROWSER = shutil.which("pa11y"), shutil.which("chromium") or shutil.which("google-chrome")
@@ -42,7 +42,7 @@ def texts(rubric: Rubric) -> dict[str, str]:
     found = {}
     reports = drawn(8)
     for language in LANGUAGES:
-        pages, practice = Pages(rubric, language), Practice(points=1, max_points=10)
+        pages, practice = PlainPages(rubric, language), Practice(points=1, max_points=10)
         found[f"class-{language}"] = pages.classroom([entry(report, practice) for report in reports])
         for report in reports:
             name = f"{report.submission.id}-{report.status}-{language}"

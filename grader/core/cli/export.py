@@ -15,8 +15,8 @@ from typing import Annotated
 
 import typer
 
-from grader.core.export.drops import Drop, drops, in_words, remember
-from grader.core.export.rows import Export, Format, Request, blanks, refusals, rows
+from grader.core.export.drops import drops, remember
+from grader.core.export.rows import Export, Format, Request, blanks, grouped, refusals, rows
 from grader.core.export.table import plain
 from grader.core.extras import extra
 from grader.core.grades.decided import DecidedClass
@@ -95,7 +95,7 @@ class Prepared:
 
     known: DecidedClass
     made: Export
-    lower: list[Drop]
+    lower: list[tuple[str, str]]
 
     @property
     def count(self) -> int:
@@ -114,7 +114,7 @@ class Prepared:
 
     def say(self) -> None:
         """Print which grades are changed by the policy or people, blank, lower, or have no place in the file."""
-        for line in (*self.made.remarks, *in_words(self.lower), *refusals(self.made.rows)):
+        for line in (*self.made.remarks, *grouped("would drop", self.lower), *refusals(self.made.rows)):
             warn(line)
 
     def problems(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from grader.core.grades.people import Key, key, students
@@ -13,29 +12,9 @@ from grader.core.results.ledger import origin_of
 from grader.core.results.policy import grade
 from grader.core.rubric import Policy
 
-from .rows import Row, grouped
+from .rows import Row
 
 Before = tuple[float, str]  # the highest grade that a student had, and when that was, or the file that has it, in words
-
-
-@dataclass(frozen=True)
-class Drop:
-    """A grade that is lower than it was, or blank."""
-
-    row: Row
-    before: Before
-
-    @property
-    def what(self) -> str:
-        """The grade before and now, which several students may share."""
-        cell, (points, when) = self.row.cell, self.before
-        now = f"now {cell.points:g}" if cell else "now excused" if self.row.excused else "now blank"
-        return f"{points:g} {when}, {now}"
-
-
-def in_words(found: Iterable[Drop]) -> list[str]:
-    """Each way in which grades are lower, with everyone whom it concerns."""
-    return grouped("would drop", ((own.what, f"{own.row.student} ({own.row.report.submission.id})") for own in found))
 
 
 def drops(
@@ -44,12 +23,13 @@ def drops(
     to: str,
     policy: Policy,
     written: Mapping[Key, Before] | None = None,
-) -> list[Drop]:
+) -> list[tuple[str, str]]:
     """Who would get less than in a file, in the last export to that platform, or in a grading since.
 
     Grades before the last export do not count, since a person has looked at that export and accepted it. Gradings after
     it count although they were never exported, or else an export would hide what a regrade has cost; their grades
     follow the present policy. Rows have what the downloaded file says, and ``written`` is the file to be overwritten.
+    Each comes as the grade before and now, which several students may share, and the student.
     """
     export = ledger.execute(
         "SELECT id, newest_result, exported_at FROM exports WHERE format = ? ORDER BY id DESC LIMIT 1", (to,)
@@ -69,11 +49,16 @@ def drops(
         _raise(best, ((key(student), points, f"graded {started_at[:10]}") for student in students(submission, origin)))
     _raise(best, ((key(row.student), row.there, "in the downloaded file") for row in rows))
     _raise(best, ((own, *before) for own, before in (written or {}).items()))
+    found = ((row, best[key(row.student)]) for row in rows if key(row.student) in best)
     return [
-        Drop(row, before)
-        for row in rows
-        if (before := best.get(key(row.student))) and (row.cell is None or row.cell.points < before[0])
+        (f"{points:g} {when}, now {_now(row)}", f"{row.student} ({row.report.submission.id})")
+        for row, (points, when) in found
+        if row.cell is None or row.cell.points < points
     ]
+
+
+def _now(row: Row) -> str:
+    return f"{row.cell.points:g}" if row.cell else "excused" if row.excused else "blank"
 
 
 def remember(ledger: sqlite3.Connection, rows: Iterable[Row], to: str) -> None:

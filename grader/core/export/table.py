@@ -14,9 +14,9 @@ from .rows import Export, Request, Row
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def written(rows: Iterable[Sequence[str]], delimiter: str = ",") -> str:
+def written(rows: Iterable[Sequence[str]]) -> str:
     """A table of our own as CSV text; no cell in it is a formula."""
-    return joined(([inert(str(cell)) for cell in row] for row in rows), delimiter)
+    return joined(([inert(str(cell)) for cell in row] for row in rows), ",")
 
 
 def joined(rows: Iterable[Sequence[str]], delimiter: str) -> str:

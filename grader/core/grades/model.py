@@ -193,7 +193,7 @@ def sentence(own: Decision, rubric: Rubric, language: str) -> str:
     path, _, file = (own.file or "").partition("=")
     what = say(
         language,
-        next((name for name in kinds if name in say.texts), "property"),
+        next((name for name in kinds if name and name in say.texts), "property"),
         own=own,
         points=own.points or 0,
         path=path,

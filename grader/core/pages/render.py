@@ -15,12 +15,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from grader.core.assignment import Law
-from grader.core.grades.decided import NOTHING, StudentGrade, grades
+from grader.core.grades.decided import StudentGrade
 from grader.core.grades.model import sentence
 from grader.core.messages import Sentences
 from grader.core.results.language import repeats
 from grader.core.results.policy import days_late
-from grader.core.results.report import Attention, Practice, Report, summary_line
+from grader.core.results.report import Attention, Practice, Report
 from grader.core.results.statistics import Entry, class_statistics
 from grader.core.rubric import Rubric
 
@@ -75,17 +75,14 @@ class Pages:
     def student(
         self,
         report: Report,
-        practice: Practice | None = None,
-        own: Sequence[StudentGrade] | None = None,
+        practice: Practice | None,
+        found: Sequence[StudentGrade],
         understood: Practice | None = None,
     ) -> str:
         """The page of one student, which says nothing about any other; the report is in the language of the pages.
 
-        ``own`` holds the grades of this submission's students; it is empty if another of their submissions counts. If
-        None, grades are computed without decisions.
+        ``found`` holds the grades of this submission's students; it is empty if another of their submissions counts.
         """
-        line, policy = summary_line(report), self._rubric.policy
-        found = grades([line], NOTHING, policy)[line.id] if own is None else own
         return self._student.render(
             report=report,
             practice=practice,
@@ -93,7 +90,7 @@ class Pages:
             graded=report.score is not None,
             counted=self._counted(found),
             decided=_decided(found, self._rubric, self._language),
-            late_at_all=days_late(policy, line.origin) > 0,
+            late_at_all=days_late(self._rubric.policy, report.submission.origin) > 0,
             lost=[prop.id for task in report.tasks for prop in task.properties if prop.points < prop.max_points],
             repeats=repeats(report),
         )

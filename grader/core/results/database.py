@@ -89,12 +89,8 @@ def reading(folder: Path) -> Iterator[sqlite3.Connection]:
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """Write everything that the block writes, or nothing of it, even if the process is killed."""
     connection.execute("BEGIN IMMEDIATE")
-    try:
+    with connection:
         yield
-    except BaseException:
-        connection.rollback()
-        raise
-    connection.commit()
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:

@@ -127,7 +127,7 @@ class Ledger:
             "WHERE reusable AND key <> ? AND submission IN (SELECT value FROM json_each(?))",
             (self._key, json.dumps([*submissions])),
         )
-        names = {name for (details,) in found for name in differing(self._now, json.loads(details))}
+        names = {name for (details,) in found for name, _ in self._now.items() ^ json.loads(details).items()}
         return sorted(names - self._view.keys())
 
     def details(self) -> list[dict[str, str]]:
@@ -197,11 +197,6 @@ class Ledger:
     def _update(self, table: str, row: Row, column: str, value: int) -> None:
         changes = ", ".join(f"{name} = ?" for name in row)
         self._connection.execute(f"UPDATE {table} SET {changes} WHERE {column} = ?", [*row.values(), value])
-
-
-def differing(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
-    """The names of the conditions that differ."""
-    return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
 
 
 def _unpacked(packed: bytes) -> Report:

@@ -20,7 +20,7 @@ from grader.core.intake.reader import Reader
 from grader.core.intake.submission import Concern, Submission
 from grader.core.results.attention import attention
 from grader.core.results.files import Stamp, stamp
-from grader.core.results.language import viewed
+from grader.core.results.language import in_language, viewed
 from grader.core.results.ledger import Ledger, Recorded
 from grader.core.results.report import (
     Attention,
@@ -111,21 +111,24 @@ class Run:
         if untouched and known.origin == origin and known.shown:
             return
         before = self._ledger.report(known.result)
-        if known.shown and not untouched and not _holds(path, json_text(self._view(before, self._settings.language))):
+        now = self._view(with_origin(before, origin))
+        if known.shown and not untouched and not _holds(path, json_text(self._shown(with_origin(now, known.origin)))):
             self.restored.append(name)
-        now = self._view(with_origin(before, origin), "en")
         if before.worth != now.worth:
             self._enter(now)
         else:
             self._ledger.rewritten(known.result, now, self._write(now)[1])
         self.shown_anew += not known.shown
 
-    def _view(self, report: Report, language: str) -> Report:
-        return viewed(report, self._settings.assignment, self._settings.only, language)
+    def _view(self, report: Report) -> Report:
+        return viewed(report, self._settings.assignment, self._settings.only, "en")
+
+    def _shown(self, report: Report) -> Report:
+        return in_language(report, self._settings.assignment, self._settings.language)
 
     def _write(self, report: Report) -> tuple[Report, Stamp]:
-        """Write a report in the language of the run; returns it, and the stamp of its file."""
-        shown, path = self._view(report, self._settings.language), self._out / report.submission.id / REPORT
+        """Write a viewed report in the language of the run; returns it, and the stamp of its file."""
+        shown, path = self._shown(report), self._out / report.submission.id / REPORT
         path.parent.mkdir(exist_ok=True)
         write_json(path, shown)
         return shown, stamp(path)
@@ -135,7 +138,7 @@ class Run:
         (self._out / SUMMARY).unlink(missing_ok=True)
         shown, file = self._write(report)
         self.written += 1
-        self._ledger.record(self._view(report, "en"), file)
+        self._ledger.record(report, file)
         return shown
 
     def submissions(self) -> Iterator[Submission]:
@@ -152,7 +155,7 @@ class Run:
 
         This deletes an earlier summary; exports refuse a folder without one.
         """
-        return self._enter(with_origin(report, self._origins[report.submission.id]))
+        return self._enter(self._view(with_origin(report, self._origins[report.submission.id])))
 
     def finish(self, practice: Mapping[str, Practice]) -> list[Entry]:
         """Write the summary of the class, graded now or before; returns an entry for each submission, sorted by id.

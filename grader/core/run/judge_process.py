@@ -109,7 +109,7 @@ class JudgeProcess:
 
     def _property(self) -> str:
         """The id of the property that is being judged, or the last; empty before the first of a submission."""
-        return _ids(self.settings)[self._at[0]]
+        return _ids(self.settings)[int(self._at[0])]
 
     def _wait(self, within_s: float, abandoned: Callable[[], bool]) -> bool:
         """Whether a message arrives within that time after the judge has last begun a property."""
