@@ -14,7 +14,7 @@ try:
     import nbformat
     from nbformat import NotebookNode
 
-    from . import course, execute, handbook, pictures, publish, release, retold, rules, sources, wording
+    from . import course, execute, handbook, pictures, publish, release, rules, sources, wording
     from .grade import NothingToGrade
     from .grade import grade as grade_folder
 except ModuleNotFoundError as error:
@@ -138,7 +138,7 @@ def _translated(notebook: NotebookNode, script: Path, digest: str) -> execute.Ru
     started = time.monotonic()
     executed = nbformat.read(BUILD / sources.LANGUAGES[0] / "executed" / f"{script.stem}.ipynb", as_version=4)
     problems = () if executed.metadata.get(STALE) == digest else ("no run without problems to translate",)
-    done = retold.retold(executed, notebook, wording.table(script))
+    done = pictures.retold(executed, notebook, wording.table(script))
     return execute.Run(done, time.monotonic() - started, problems)
 
 
