@@ -20,6 +20,7 @@ from grader.core.results.language import tables
 from grader.core.rubric import LANGUAGES, Task
 
 MARK = re.compile(r'mark\.rubric\("(\w+)"\)')
+BREAKS, VALID = re.compile(r'\bbreaks="([^"]*)"'), re.compile(r'@valid\("(\w+)')
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 FIELD = re.compile(r"\{(\w+)\}")
 Import = tuple[str, tuple[str, str]]
@@ -29,8 +30,7 @@ STATED = re.compile(r"(?:\b\w+ ?= ?)?\{\w+\}")  # a field, alone or as name=fiel
 def missing(assignment: Assignment) -> Iterator[str]:
     """One line for each missing solution, stub, export, page, test, variant or phrase: the file, and what to write."""
     for number, task in enumerate(assignment.rubric.tasks, start=1):
-        yield from _missing_solution(assignment, task)
-        yield from _missing_stub(assignment, task, number)
+        yield from _missing_code(assignment, task, number)
         yield from _missing_pages(assignment.root / "handout", task)
     yield from _missing_tests(assignment)
     yield from _missing_variants(assignment)
@@ -45,25 +45,21 @@ def main() -> int:
     return bool(lines)
 
 
-def _missing_solution(assignment: Assignment, task: Task) -> Iterator[str]:
+def _missing_code(assignment: Assignment, task: Task, number: int) -> Iterator[str]:
+    """The solution and the stub of each name that a task requires."""
     for name in task.names:
-        path = Path("ref", *Path(task.file_of(name)).parts[1:])
-        if name not in _definitions(assignment.root / path):
-            yield f"{path}: does not define {name}; add the solution of {task.id}."
-        yield from _missing_export(assignment.root, path, name)
-
-
-def _missing_stub(assignment: Assignment, task: Task, number: int) -> Iterator[str]:
-    for name in task.names:
-        path = Path(task.file_of(name))
-        text = _text(assignment.root / path)
+        stub = Path(task.file_of(name))
+        solution = Path("ref", *stub.parts[1:])
+        if name not in _definitions(assignment.root / solution):
+            yield f"{solution}: does not define {name}; add the solution of {task.id}."
         todo = rf'# TODO\(task {number}\)[^\n]*\n\s+raise NotImplementedError\("Task {number}: {name}\b'
-        if not re.search(todo, text):
+        if not re.search(todo, _text(assignment.root / stub)):
             yield (
-                f"{path}: has no stub of {name}; at its place, write `# TODO(task {number}): ...` "
+                f"{stub}: has no stub of {name}; at its place, write `# TODO(task {number}): ...` "
                 f'and `raise NotImplementedError("Task {number}: {name}")`.'
             )
-        yield from _missing_export(assignment.root, path, name)
+        for path in (solution, stub):
+            yield from _missing_export(assignment.root, path, name)
 
 
 def _missing_export(root: Path, path: Path, name: str) -> Iterator[str]:
@@ -109,11 +105,12 @@ def _missing_tests(assignment: Assignment) -> Iterator[str]:
 def _missing_variants(assignment: Assignment) -> Iterator[str]:
     folder = assignment.folder / "corpus" / "variants"
     shown = folder.relative_to(assignment.root)
-    broken = {name for call in _calls(folder / "wrong") for part in call.keywords for name in _words(part, "breaks")}
+    wrong, valid = ("\n".join(map(_text, sorted((folder / kind).glob("*.py")))) for kind in ("wrong", "valid"))
+    broken = " ".join(BREAKS.findall(wrong)).split()
     for name in assignment.rubric.properties:
         if name not in broken:
             yield f"{shown}/wrong: no variant breaks {name}; write one that its hidden tests catch."
-    right = {text.partition(".")[0] for call in _calls(folder / "valid") for part in call.args for text in _words(part)}
+    right = VALID.findall(valid)
     for task in assignment.rubric.tasks:
         for name in task.names:
             if name not in right:
@@ -209,18 +206,6 @@ def _templates(node: ast.expr, constants: Mapping[str, ast.expr]) -> list[str]:
 def _definitions(path: Path) -> set[str]:
     """Classes and functions at the top of a file."""
     return {node.name for node in ast.parse(_text(path)).body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
-
-
-def _calls(folder: Path) -> Iterator[ast.Call]:
-    """All calls in a folder's files."""
-    for path in sorted(folder.glob("*.py")):
-        yield from (node for node in ast.walk(ast.parse(_text(path))) if isinstance(node, ast.Call))
-
-
-def _words(part: ast.expr | ast.keyword, keyword: str | None = None) -> list[str]:
-    """The words of an argument if it is a string literal; of a keyword argument only if its name is ``keyword``."""
-    value = part.value if isinstance(part, ast.keyword) and part.arg == keyword else part
-    return value.value.split() if isinstance(value, ast.Constant) and isinstance(value.value, str) else []
 
 
 def _text(path: Path) -> str:

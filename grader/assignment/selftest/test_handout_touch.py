@@ -40,7 +40,7 @@ def _rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The handout as HTML."""
     out = tmp_path_factory.mktemp("handout")
     for language in LANGUAGES:
-        web.write(read(language, ASSIGNMENT.rubric, SOURCE), out / language)
+        web.write(read(language, ASSIGNMENT.rubric, SOURCE), out / language, ASSIGNMENT.rubric.title[language])
     return out
 
 

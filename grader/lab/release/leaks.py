@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from textwrap import dedent
 
 from grader import REPOSITORY
 from grader.assignment import ASSIGNMENT
@@ -114,7 +115,7 @@ def _secret_code(root: Path, notebooks: Iterable[tuple[Path, str]]) -> Iterator[
             yield from ((path.relative_to(root).as_posix(), *piece) for piece in pieces)
     for path, text in notebooks:
         for part in SECRET_PART.finditer(text):
-            yield path.relative_to(root).as_posix(), _dedented(part[1]), text.count("\n", 0, part.start(1)) + 1
+            yield path.relative_to(root).as_posix(), dedent(part[1]), text.count("\n", 0, part.start(1)) + 1
 
 
 def _notebooks(root: Path) -> Iterator[tuple[Path, str]]:
@@ -140,7 +141,7 @@ def _bodies(text: str) -> Iterator[tuple[str, int]]:
             body = node.body[1:] if ast.get_docstring(node) is not None else node.body
             if body:
                 first, last = body[0].lineno, body[-1].end_lineno or body[-1].lineno
-                yield _dedented("\n".join(source[first - 1 : last])), first
+                yield dedent("\n".join(source[first - 1 : last])), first
 
 
 def _cases(text: str) -> Iterator[tuple[str, int]]:
@@ -153,13 +154,6 @@ def _cases(text: str) -> Iterator[tuple[str, int]]:
         if len(re.findall(r"\b\d", piece)) >= TELLING_NUMBERS:
             told = piece.removeprefix(PARAMETRIZE)
             yield told, node.lineno + (told != piece)
-
-
-def _dedented(code: str) -> str:
-    """The code without the indentation of its first line."""
-    lines = code.splitlines()
-    indent = len(lines[0]) - len(lines[0].lstrip()) if lines else 0
-    return "\n".join(line[indent:] for line in lines)
 
 
 _TEXT = re.compile(rb"[\t\n\x20-\x7e]{24,}")  # no weights look like that by chance

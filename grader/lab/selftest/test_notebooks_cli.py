@@ -84,5 +84,5 @@ def test_a_folder_without_students_ends_with_one_line(in_folder: Path) -> None:
     result = run("grade", in_folder / "empty")
     assert result.exit_code == 2
     assert result.stderr == (
-        f"notebooks: {in_folder / 'empty'}: no submission found. Expected a folder or a zip for each student.\n"
+        f"grader: {in_folder / 'empty'}: no submission found. Expected a folder or a zip for each student.\n"
     )

@@ -16,9 +16,10 @@ pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: 
 
 import nbformat
 
+from grader.core.messages import UserError
 from grader.core.results.outcome import Outcome
 from grader.lab.site.notebooks import course, release, sources
-from grader.lab.site.notebooks.grade import NothingToGrade, grade
+from grader.lab.site.notebooks.grade import grade
 from grader.lab.site.notebooks.outcomes import Check
 from grader.selftest.small_notebook import (
     HARD_CODED,
@@ -189,13 +190,15 @@ def test_a_notebook_that_is_not_released_is_missed(graded: Graded, tmp_path: Pat
 
 
 def test_a_folder_without_students_is_named(tmp_path: Path) -> None:
-    with pytest.raises(NothingToGrade, match=r"no submission found\. Expected a folder or a zip for each student"):
+    with pytest.raises(UserError, match=r"no submission found\. Expected a folder or a zip for each student"):
         grade(tmp_path, tmp_path / "out", uncontained=True)
 
 
 def test_a_failing_nbgrader_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(course, "NBGRADER", (sys.executable, "-c", "raise SystemExit('no such cell')"))
-    with pytest.raises(course.NbgraderFailed, match=r"^nbgrader autograde exited with 1: no such cell$"):
+    with pytest.raises(
+        course.NbgraderFailed, match=r"^nbgrader autograde exited with 1: no such cell \(more in .*\.log\)$"
+    ):
         course.run(tmp_path, "autograde")
 
 

@@ -19,7 +19,7 @@ from nbconvert.filters import markdown2html
 from nbformat import NotebookNode
 from traitlets.config import Config
 
-from grader.lab.site.notebooks import execute, release, retold, rules, sources, wording
+from grader.lab.site.notebooks import execute, pictures, release, rules, sources, wording
 from grader.selftest.small_notebook import SCRIPT, WORDS, cell, reference, small_walkthrough, write
 
 NAMES = [script.stem for script in sources.pages()]
@@ -459,7 +459,7 @@ def test_translated_outputs_are_those_of_a_run_in_the_other_language() -> None:
     runs = [execute.execute(notebook, sources.SOURCES) for notebook in (english, chinese)]
     assert [run.problems for run in runs] == [(), ()]
     printed = [[[output.get("text"), output.get("data")] for output in one.cells[0].outputs]
-               for one in (retold.retold(runs[0].notebook, blank, SAID), runs[1].notebook)]  # fmt: skip
+               for one in (pictures.retold(runs[0].notebook, blank, SAID), runs[1].notebook)]  # fmt: skip
     assert printed[0] == printed[1]
     assert "第一个：2.5 个位置" in printed[0][0][0]
     assert "2.5 步之后多远" in printed[0][1][1]["text/html"]

@@ -59,6 +59,7 @@ def write(pages: Sequence[Page], out: Path, title: str) -> list[Path]:
     }
     cover = (source / COVER).read_text(encoding="utf-8") if (source / COVER).is_file() else ""
     whole = templates.get_template("book.html.j2").render(title=title, cover=cover, font=markdown.font())
+    whole = re.sub(r'(<h\d) id="[^"]*"', r"\1", whole)  # pages have headings of the same name
     texts[WHOLE] = re.sub(r'href="(\w+)\.html(?:#[^"]*)?"', r'href="#\1"', whole)
     for name, text in texts.items():
         (out / f"{name}.html").write_text(text, encoding="utf-8")

@@ -6,16 +6,17 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
+
+from grader.core.cli.terminal import ending, fail
 
 try:
     import nbformat
     from nbformat import NotebookNode
 
-    from . import course, execute, handbook, pictures, publish, release, retold, rules, sources, wording
-    from .grade import NothingToGrade
+    from . import course, execute, handbook, pictures, publish, release, rules, sources, wording
     from .grade import grade as grade_folder
 except ModuleNotFoundError as error:
     extra = "pip install -e '.[grader,handout,notebooks]'"
@@ -37,12 +38,6 @@ def main() -> None:
     """Build, run, release and grade the notebooks of the walk-through."""
 
 
-def fail(message: str, code: int) -> NoReturn:
-    """Print one line to stderr and exit with status ``code``."""
-    typer.echo(f"notebooks: {message}", err=True)
-    raise typer.Exit(code)
-
-
 @app.command()
 def check(
     number: Annotated[str, typer.Argument(help="The notebook, by the start of its name, such as 3 or brief.")],
@@ -50,7 +45,7 @@ def check(
     """Check one notebook: rules, languages, a clean run, and that blank exercises fail."""
     scripts = [script for script in sources.pages() if script.name.startswith(number)]
     if len(scripts) != 1:
-        fail(f"{number}: {len(scripts)} matching notebooks in {sources.SOURCES}.", 2)
+        fail(f"{number}: {len(scripts)} matching notebooks in {sources.SOURCES}.")
     found: list[str] = []
     for language in sources.LANGUAGES:
         _run_all(language, scripts, found)
@@ -85,10 +80,8 @@ def build() -> None:
         folder, started = BUILD / language, time.monotonic()
         executed = _run_all(language, sources.pages(), found)
         typer.echo(f"{language}: nbgrader prepares the release of {len(executed)} pages")
-        try:
+        with ending():
             course.prepare(language, folder / "course")
-        except course.NbgraderFailed as failure:
-            fail(f"{failure} (more in {folder / 'course' / course.LOG})", 3)
         released = course.release_folder(folder / "course")
         found += [
             f"release of {language}: {line}"
@@ -138,7 +131,7 @@ def _translated(notebook: NotebookNode, script: Path, digest: str) -> execute.Ru
     started = time.monotonic()
     executed = nbformat.read(BUILD / sources.LANGUAGES[0] / "executed" / f"{script.stem}.ipynb", as_version=4)
     problems = () if executed.metadata.get(STALE) == digest else ("no run without problems to translate",)
-    done = retold.retold(executed, notebook, wording.table(script))
+    done = pictures.retold(executed, notebook, wording.table(script))
     return execute.Run(done, time.monotonic() - started, problems)
 
 
@@ -150,10 +143,8 @@ def grade(
     uncontained: Annotated[bool, typer.Option(help="Allow running students' code without a container.")] = False,
 ) -> None:
     """Grade students' notebooks: OUT/feedback, OUT/grades.csv, and the result of each check in OUT/checks.csv."""
-    try:
+    with ending():
         checks = grade_folder(folder, out, lang, say=typer.echo, uncontained=uncontained)
-    except (NothingToGrade, course.NotContained, course.NbgraderFailed) as error:
-        fail(str(error), 3 if isinstance(error, course.NbgraderFailed) else 2)
     for line in sorted({f"{c.student}, {c.notebook}: {c.message}" for c in checks if c.points is None}):
         typer.echo(f"! {line}; points left blank")
     typer.echo(f"{len({c.student for c in checks})} students. {out}/grades.csv, checks.csv, feedback/")
@@ -167,7 +158,7 @@ def write_handbook(
 ) -> None:
     """Write the executed notebooks as HTML pages that need no network; with --site, also a public edition."""
     if site and not site.startswith("https://"):
-        fail(f"--site {site}: expected an address such as https://OWNER.github.io/REPOSITORY", 2)
+        fail(f"--site {site}: expected an address such as https://OWNER.github.io/REPOSITORY")
     if not sources.scripts():
         typer.echo(NO_NOTEBOOK)
         return
@@ -187,7 +178,7 @@ def _write_site(site: publish.Site) -> None:
     pages = handbook.write(BUILD, SITE, sources.LANGUAGES, site)
     released = {one: course.release_folder(BUILD / one / "course") for one in sources.LANGUAGES}
     if missing := [str(folder) for folder in released.values() if not folder.exists()]:
-        fail(f"no notebooks to open in {', '.join(missing)}: run make notebooks first", 2)
+        fail(f"no notebooks to open in {', '.join(missing)}: run make notebooks first")
     publish.write(site, SITE, released)
     typer.echo(f"{len(pages)} pages for {site.address}, with solutions: {SITE}")
 

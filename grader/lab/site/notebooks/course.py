@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from grader.core.messages import UserError
+
 from . import UNUSED, sources
 from .execute import KERNEL_ENVIRONMENT
 
@@ -20,12 +22,10 @@ NBGRADER = (
 )
 
 
-class NbgraderFailed(Exception):
-    """A command of nbgrader failed; the text ends with the last line that it printed."""
+class NbgraderFailed(UserError):
+    """A command of nbgrader failed; the text ends with the last line that it printed, and names its log."""
 
-
-class NotContained(Exception):
-    """No container can be made on this machine; the text gives the remedy."""
+    code = 3
 
 
 def prepare(language: str, course: Path) -> None:
@@ -70,17 +70,18 @@ def run(course: Path, *arguments: str, container: bool = False) -> None:
         )
     if ended.returncode:
         said = (course / LOG).read_text(encoding="utf-8", errors="replace")[start:].strip().splitlines()
-        raise NbgraderFailed(f"nbgrader {arguments[0]} exited with {ended.returncode}: {said[-1] if said else ''}")
+        last = said[-1] if said else ""
+        raise NbgraderFailed(f"nbgrader {arguments[0]} exited with {ended.returncode}: {last} (more in {course / LOG})")
 
 
 def require_container(folder: Path) -> None:
     """Check that students' code can run in a container.
 
     Raises:
-        NotContained: If it cannot.
+        UserError: If it cannot; the text gives the remedy.
     """
     if not _container(folder):
-        raise NotContained(
+        raise UserError(
             "students' notebooks would run uncontained, with your account: no container can be created here. "
             "Install bubblewrap and allow user namespaces, or pass --uncontained for notebooks that you trust."
         )

@@ -12,6 +12,7 @@ import nbformat
 from grader.core.export.table import written
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.reading import unread
+from grader.core.messages import UserError
 from grader.core.results.report import write_text
 
 from . import course as courses
@@ -27,10 +28,6 @@ NBGRADER_COLUMNS = (
 Say = Callable[[str], None]
 
 
-class NothingToGrade(Exception):
-    """The folder holds no submission; the text says what was expected."""
-
-
 def grade(folder: Path, out: Path, language: str = "en", say: Say = print, uncontained: bool = False) -> list[Check]:
     """Grade every student of a folder.
 
@@ -42,13 +39,12 @@ def grade(folder: Path, out: Path, language: str = "en", say: Say = print, uncon
         uncontained: Whether students' code may run without a container if this machine cannot make one.
 
     Raises:
-        NothingToGrade: If the folder holds no student.
-        NotContained: If this machine cannot make a container, and ``uncontained`` is false.
+        UserError: If the folder holds no student, or this machine cannot make a container and ``uncontained`` is false.
         NbgraderFailed: If nbgrader refuses the source notebooks.
     """
     students = discover(folder)
     if not students:
-        raise NothingToGrade(f"{folder}: no submission found. Expected a folder or a zip for each student.")
+        raise UserError(f"{folder}: no submission found. Expected a folder or a zip for each student.")
     if not uncontained:
         courses.require_container(folder)
     courses.prepare(language, out)

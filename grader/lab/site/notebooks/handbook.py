@@ -228,7 +228,7 @@ def exercises(headings: Sequence[Heading]) -> int:
     return sum(heading.text.startswith(("Exercise ", "练习 ")) for heading in headings)
 
 
-def _code(highlighted: Callable[[str], str], language: str, source: str, **_: object) -> str:
+def _code(highlighted: Callable[[str], str], language: str, source: str, **_metadata: object) -> str:
     """A cell's code, in which a line that is too long goes on further in than it begins.
 
     Code that imports, draws a figure, checks an exercise or solves it is behind a line to click on.
