@@ -115,7 +115,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "input_changed": (told(checks.AFTER, what="the input"),),
     "parameter_changed": (*PARAMETER_CHANGED, HISTORY),
     "state_shared": (told(checks.ALONE), told(OTHERWISE, RAISES, before=OTHER_BUILT)),
-    "default_argument": (Clue("arguments_have_the_defaults"), Clue("the_rank_is_zero")),
+    "default_argument": (told(checks.OTHER_DEFAULT), told(checks.DTYPE_WHEN, when="by default")),
     "earlier_call_remembered": (Clue("earlier_calls_leave_no_trace"), EVALUATION),
     "not_a_parameter": (NOTHING_REGISTERED, DTYPE_DIFFERS),
     "further_parameter": (told(REGISTERED, n=range(2, 1000)), told("a buffer is registered; this module has none")),

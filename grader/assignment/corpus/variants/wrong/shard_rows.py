@@ -128,6 +128,15 @@ def foreign_ids_give_ones(self, input_ids):
     return self.shard.to(input_ids.device)[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 1)
 
 
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere")
+def foreign_ids_give_the_mean(self, input_ids):
+    """Fills with init_mean, which is zero by default."""
+    rows = input_ids - self.first_id
+    foreign = (rows < 0) | (rows >= self.shard.shape[0])
+    own = self.shard.to(input_ids.device)[rows.masked_fill(foreign, 0)]
+    return own.masked_fill(foreign.unsqueeze(-1), self.init_mean)
+
+
 @wrong(
     "ParallelVocabEmbedding.forward",
     breaks="shard_owned_ids shard_zeros_elsewhere",
