@@ -79,7 +79,6 @@ def _keys(templates: tuple[str, ...]) -> tuple[str, ...]:
 
 
 IN_EVALUATION = "the output in evaluation mode, compared with training mode"
-REGISTERED = "{n} parameters are registered, not {wanted}"
 STRETCHED = ("they run from {low} to {high}", "they have mean {mean} and standard deviation {std}")
 GIVES = "id {id} gives {seen}"
 OTHERS_IDS = "ids of other ranks on rank {rank} of {world}"
@@ -88,7 +87,7 @@ DTYPE_DIFFERS = told(OTHER_DTYPE)
 SHAPE_DIFFERS = told(OTHER_SHAPE)
 HISTORY = Clue("earlier_calls")
 EVALUATION = told(IN_EVALUATION)
-NOTHING_REGISTERED = told(REGISTERED, n=0)
+NOTHING_REGISTERED, SEVERAL_REGISTERED = (told(checks.REGISTERED, n=n) for n in (0, range(2, 1000)))
 OTHER_SIZE = told("the parameter has {n} elements; {wanted} are required", "the parameter has {n} elements")
 PARAMETER_CHANGED = (
     told(checks.AFTER, what=("gamma", "the table", "the shard")),
@@ -118,7 +117,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "default_argument": (told(checks.OTHER_DEFAULT), told(checks.DTYPE_WHEN, when="by default")),
     "earlier_call_remembered": (Clue("earlier_calls_leave_no_trace"), EVALUATION),
     "not_a_parameter": (NOTHING_REGISTERED, DTYPE_DIFFERS),
-    "further_parameter": (told(REGISTERED, n=range(2, 1000)), told("a buffer is registered; this module has none")),
+    "further_parameter": (SEVERAL_REGISTERED, told("a buffer is registered; this module has none")),
     "frozen_parameter": (told("the parameter does not require gradients"),),
     "output_dtype": (told(OTHER_DTYPE, lacks=(checks.REDRAWN,)),),
     "output_shape": (SHAPE_DIFFERS, told("{dtype} output", dtype="float32", case="every_batch_row_and_head_turns")),

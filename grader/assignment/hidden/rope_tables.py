@@ -208,13 +208,13 @@ class Ropes:
 
     def same(self, actual: Tensor, expected: Tensor) -> bool:
         """Whether two outputs agree at the positions that both have."""
-        return are_within(self._errors(*self._in_both(actual, expected)), SAME_LIMIT)
+        return are_within(self._compared(actual, expected)[0], SAME_LIMIT)
 
     def check(self, actual: Tensor, expected: Tensor, what: Message) -> None:
         """Require two outputs to agree where both have positions; the message says which ratio's tables were used."""
-        actual, expected = self._in_both(actual, expected)
+        errors, actual, expected = self._compared(actual, expected)
         try:
-            check_errors(self._errors(actual, expected), SAME_LIMIT, what, actual, expected, self._scale)
+            check_errors(errors, SAME_LIMIT, what, actual, expected, self._scale)
         except WrongAnswer as fault:
             raise fault.with_more(self._told_ratio(actual), _told_end(actual)) from None
 
@@ -234,13 +234,11 @@ class Ropes:
             return say(OF_NO_RATIO, k=max(RATIOS_READ))
         return say(OF_RATIO, k=ratios[0]) if len(ratios) == 1 else None
 
-    def _in_both(self, *outputs: Tensor) -> list[Tensor]:
-        """The outputs at the positions that all of them have."""
-        length = min(map(len, outputs))
-        return [output[len(output) - length if self.asking.at_end else 0 :][:length] for output in outputs]
-
-    def _errors(self, actual: Tensor, expected: Tensor) -> Tensor:
-        return error_in_ulp(actual, expected, self._scale, torch.float32)
+    def _compared(self, *outputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Errors in ulp at the positions that both outputs have, and the outputs there."""
+        length, ends = min(map(len, outputs)), self.asking.at_end
+        actual, expected = (output[len(output) - length if ends else 0 :][:length] for output in outputs)
+        return error_in_ulp(actual, expected, self._scale, torch.float32), actual, expected
 
     def positions_held(self, module: StudentModule) -> float:
         """How many positions buffers and parameters hold, relative to a new module; without any, plain attributes."""

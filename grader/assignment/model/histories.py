@@ -71,11 +71,10 @@ def check_history(make: Make, steps: Sequence[Step], start: Values, excuse: Call
     for end, used, answer in zip(ends, _answers(make(start), steps), wanted, strict=True):
         alike = used is not None and _same(used, answer)
         if end > 1 and not alike:
-            differs = _differs(make, steps[:end], start)
-            shortest = _shorten(make, steps[:end], start) if differs else steps[:end]
-            if not differs or _is_random(make, shortest[-1], start):
-                excuse(WrongAnswer(say("{what} gives a different output each time", what=shortest[-1].told)))
+            if not _differs(make, steps[:end], start) or _is_random(make, steps[end - 1], start):
+                excuse(WrongAnswer(say("{what} gives a different output each time", what=steps[end - 1].told)))
                 continue
+            shortest = _shorten(make, steps[:end], start)
             before = shortest[0].told
             for step in shortest[1:-1]:
                 before = say("{before} then {step}", before=before, step=step.told)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Final, TypeGuard
+from typing import ClassVar, Final
 
 import torch
 from torch import Tensor
@@ -269,7 +269,7 @@ def turned(module: StudentModule, x: Tensor, device: str, convention: Convention
     """
     output, arguments, named = module.recorded(x.to(device))
     by_name = [named[key] for key in sorted(named, key=lambda key: (key == "cos") + 2 * (key == "sin"))]
-    found = [value for value in (*arguments, *by_name) if is_real(value)]
+    found = [value for value in (*arguments, *by_name) if isinstance(value, Tensor) and value.is_floating_point()]
     if not found:
         return numbers(output, output.shape)  # the module turns by itself
     # The stand-in has given its input back, and so has a module that does nothing else.
@@ -282,8 +282,3 @@ def turned(module: StudentModule, x: Tensor, device: str, convention: Convention
         raise WrongAnswer(say("apply_rotary_pos_emb was called with tensors of the shapes {shapes}", shapes=shapes))
     x, cos, sin = (value.detach().cpu().double() for value in (x, cos[: x.shape[1]], sin[: x.shape[1]]))
     return convention.rotate(x, cos, sin)
-
-
-def is_real(value: object) -> TypeGuard[Tensor]:
-    """Whether it is a tensor of real numbers."""
-    return isinstance(value, Tensor) and value.is_floating_point()

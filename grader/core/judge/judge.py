@@ -262,9 +262,9 @@ def _set_apart(cases: Sequence[CaseResult]) -> list[Message]:
         if failing and working and all(len(seen) == 1 for seen in values.values()):
             told[bool(of_test)][say(APART, failing=failing, working=working)] = None
     first = next((case for case in cases if case.outcome not in NOTHING_LOST), None)
-    told_apart = first is None or first.message.fields(OTHER_DTYPE) is not None
-    narrow = not told_apart and bool({"float16", "bfloat16"} & {*first.id.split("-")})
-    return [*(told[True] or told[False]), *[ALSO] * (narrow and False in axes.get(("", ""), {}).get("float32", ()))]
+    narrow = first and {"float16", "bfloat16"} & {*first.id.split("-")} and not first.message.fields(OTHER_DTYPE)
+    also = bool(narrow) and False in axes.get(("", ""), {}).get("float32", ())
+    return [*(told[True] or told[False]), *[ALSO] * also]
 
 
 def _case_report(case: CaseResult) -> CaseReport:
