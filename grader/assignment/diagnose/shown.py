@@ -81,6 +81,7 @@ def _keys(templates: tuple[str, ...]) -> tuple[str, ...]:
 IN_EVALUATION = "the output in evaluation mode, compared with training mode"
 STRETCHED = ("they run from {low} to {high}", "they have mean {mean} and standard deviation {std}")
 GIVES = "id {id} gives {seen}"
+OF_ONE_USE = ("the mean of the gradients of its uses", "the gradient of only one of its uses")
 OTHERS_IDS = "ids of other ranks on rank {rank} of {world}"
 
 DTYPE_DIFFERS = told(OTHER_DTYPE)
@@ -147,9 +148,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "gradient_cut": (told("no gradient reaches {where}"), told(RECEIVES, seen="nothing", only=True, least=2)),
     "one_row_without_gradient": (told("{what}: {n} of {all} rows receive a wrong gradient", n=1, within="nothing"),),
     "shard_foreign_gradients": (told(RECEIVES, seen=str(FOREIGN_TOO)),),
-    "gradient_not_summed": (
-        told(RECEIVES, seen=("the mean of the gradients of its uses", "the gradient of only one of its uses")),
-    ),
+    "gradient_not_summed": (told(RECEIVES, seen=OF_ONE_USE, only=True),),
     "gradient_scaled": (told(SAME_MULTIPLE), told(RECEIVES, within=MULTIPLE)),
     "rope_module_dtype": (told(OTHER_DTYPE, case="every_batch_row_and_head"),),
     "rope_heads": (
