@@ -168,15 +168,15 @@ def _read(student: Student, shape: tuple[int, int, int]) -> Rotation:
 
 def _turned(student: Student, shape: tuple[int, int, int]) -> Rotation:
     rotate: Callable[..., Tensor] = student.apply_rotary_pos_emb
-    x = vector(student.seed).expand(*shape, -1).contiguous()
-    table, turned_further = (_table(angle, shape[1]) for angle in ANGLES)
+    x = vector(student.seed).repeat_interleave(8, -1).expand(*shape, -1).contiguous()  # 64 features: as in real models
+    table, turned_further = ([t.repeat_interleave(8, -1) for t in _table(angle, shape[1])] for angle in ANGLES)
     output, other = (numbers(rotate(x, *tables), x.shape) for tables in (table, turned_further))
     off = {convention: float((output - convention.rotate(x, *table)).abs().max()) / 30 for convention in CONVENTIONS}
     nearest = min(off, key=off.__getitem__)
     convention = nearest if off[nearest] < SAME else None
     crashing = refused(lambda dtype, held: rotate(x.to(dtype), *(values.to(held) for values in table)))
     exact = convention is not None and off[nearest] < EXACT
-    one_head = exact and shape == ONE and _turns_one_head(student, x, nearest)
+    one_head = exact and shape == ONE and _turns_one_head(student, x[..., ::8], nearest)
     return Rotation(
         convention=convention,
         turns=bool(output.any()) and not torch.allclose(output, other, rtol=1e-2),
