@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from grader.core.judge.compare import OTHER_DTYPE
 from grader.core.judge.judge import _set_apart
 from grader.core.messages import say, translated
 from grader.core.results.outcome import CaseResult, Outcome
@@ -32,6 +33,13 @@ def told(**outcomes: str) -> list[str]:
 )
 def test_a_condition_is_told_where_it_decides_every_case(passed: str, failed: str, said: list[str]) -> None:
     assert told(passed=passed, failed=failed) == said
+
+
+def test_a_message_about_dtypes_needs_no_other_dtype() -> None:
+    """The other case may be one of float32 tables that were converted."""
+    wrong = say(OTHER_DTYPE, actual="float32", wanted="float16")
+    cases = [CaseResult("p", id, Outcome.FAILED, wrong) for id in ("t-float16", "u-float32")]
+    assert not _set_apart(cases)
 
 
 @pytest.mark.parametrize(

@@ -166,10 +166,7 @@ def eps(student: Student) -> str | None:
     magnitudes = torch.tensor(MAGNITUDES, dtype=torch.float64).unsqueeze(-1)
     slope = responses[0][-1]
     if not fits(responses[1][-1], slope, slope):  # eps shows in large tokens, too
-        root = magnitudes.expand_as(responses[0])
-        on_reciprocal = [magnitudes * (1 / root + argument) for argument in EPSILONS]
-        same = all(fits(seen, wanted, wanted) for seen, wanted in zip(responses, on_reciprocal, strict=True))
-        return "norm_eps_on_reciprocal" if same else _beside_the_root(responses)
+        return _beside_the_root(responses)
     root = magnitudes / slope  # [magnitudes, h]: the root mean square as the student takes it
     fixed = (magnitudes[0] / responses[0][0]).square()
     laws: list[tuple[str | None, Callable[[float], Tensor]]] = [
@@ -189,12 +186,14 @@ def eps(student: Student) -> str | None:
 
 
 def _beside_the_root(responses: list[Tensor]) -> str | None:
-    """Laws by which eps shows in tokens of any size: added to the output, or multiplied into the root."""
+    """Laws by which eps shows in tokens of any size: added to output or 1 / root, or multiplied into the root."""
     small, large = EPSILONS
     first, second = (seen[MAGNITUDES.index(1.0) :] for seen in responses)
-    added = (large - small) * torch.tensor(SIGNS, dtype=torch.float64).expand_as(first)
-    if fits(second - first, added, large):
-        return "norm_eps_on_output"
+    sizes = torch.tensor(MAGNITUDES[MAGNITUDES.index(1.0) :], dtype=torch.float64).unsqueeze(-1)
+    added = {"norm_eps_on_output": torch.tensor(SIGNS, dtype=torch.float64), "norm_eps_on_reciprocal": sizes}
+    for mistake, of_eps in added.items():
+        if fits((second - first) / (large - small), of_eps, of_eps.abs()):
+            return mistake
     factor = (1 + small) / (1 + large)
     return "norm_eps_multiplies" if fits(second, first * factor, first.abs() * factor) else None
 

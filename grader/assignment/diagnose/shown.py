@@ -79,16 +79,16 @@ def _keys(templates: tuple[str, ...]) -> tuple[str, ...]:
 
 
 IN_EVALUATION = "the output in evaluation mode, compared with training mode"
-REGISTERED = "{n} parameters are registered, not {wanted}"
 STRETCHED = ("they run from {low} to {high}", "they have mean {mean} and standard deviation {std}")
 GIVES = "id {id} gives {seen}"
+OF_ONE_USE = ("the mean of the gradients of its uses", "the gradient of only one of its uses")
 OTHERS_IDS = "ids of other ranks on rank {rank} of {world}"
 
 DTYPE_DIFFERS = told(OTHER_DTYPE)
 SHAPE_DIFFERS = told(OTHER_SHAPE)
 HISTORY = Clue("earlier_calls")
 EVALUATION = told(IN_EVALUATION)
-NOTHING_REGISTERED = told(REGISTERED, n=0)
+NOTHING_REGISTERED, SEVERAL_REGISTERED = (told(checks.REGISTERED, n=n) for n in (0, range(2, 1000)))
 OTHER_SIZE = told("the parameter has {n} elements; {wanted} are required", "the parameter has {n} elements")
 PARAMETER_CHANGED = (
     told(checks.AFTER, what=("gamma", "the table", "the shard")),
@@ -115,10 +115,10 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "input_changed": (told(checks.AFTER, what="the input"),),
     "parameter_changed": (*PARAMETER_CHANGED, HISTORY),
     "state_shared": (told(checks.ALONE), told(OTHERWISE, RAISES, before=OTHER_BUILT)),
-    "default_argument": (Clue("arguments_have_the_defaults"), Clue("the_rank_is_zero")),
+    "default_argument": (told(checks.OTHER_DEFAULT), told(checks.DTYPE_WHEN, when="by default")),
     "earlier_call_remembered": (Clue("earlier_calls_leave_no_trace"), EVALUATION),
     "not_a_parameter": (NOTHING_REGISTERED, DTYPE_DIFFERS),
-    "further_parameter": (told(REGISTERED, n=range(2, 1000)), told("a buffer is registered; this module has none")),
+    "further_parameter": (SEVERAL_REGISTERED, told("a buffer is registered; this module has none")),
     "frozen_parameter": (told("the parameter does not require gradients"),),
     "output_dtype": (told(OTHER_DTYPE, lacks=(checks.REDRAWN,)),),
     "output_shape": (SHAPE_DIFFERS, told("{dtype} output", dtype="float32", case="every_batch_row_and_head_turns")),
@@ -148,9 +148,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "gradient_cut": (told("no gradient reaches {where}"), told(RECEIVES, seen="nothing", only=True, least=2)),
     "one_row_without_gradient": (told("{what}: {n} of {all} rows receive a wrong gradient", n=1, within="nothing"),),
     "shard_foreign_gradients": (told(RECEIVES, seen=str(FOREIGN_TOO)),),
-    "gradient_not_summed": (
-        told(RECEIVES, seen=("the mean of the gradients of its uses", "the gradient of only one of its uses")),
-    ),
+    "gradient_not_summed": (told(RECEIVES, seen=OF_ONE_USE, only=True),),
     "gradient_scaled": (told(SAME_MULTIPLE), told(RECEIVES, within=MULTIPLE)),
     "rope_module_dtype": (told(OTHER_DTYPE, case="every_batch_row_and_head"),),
     "rope_heads": (

@@ -36,6 +36,7 @@ from grader.testing import (
 )
 
 DRAWS: Final = {"uniform": "{dtype} uniform draw with seed {seed}", "normal": "{dtype} normal draw with seed {seed}"}
+REGISTERED = "{n} parameters are registered, not {wanted}"
 DTYPE = "the parameter has dtype {actual}; {wanted} was requested"
 DTYPE_WHEN = "the parameter has dtype {actual} {when}; {wanted} was requested"
 AFTER = say("{what} after the call")
@@ -139,7 +140,7 @@ def check_only_parameter(
 ) -> Tensor:
     """Require one trainable parameter of that many elements, dtype and device; gives its value."""
     parameters = module.parameters()
-    require(len(parameters) == 1, several(len(parameters)))
+    require(len(parameters) == 1, say(REGISTERED, n=len(parameters), wanted=1))
     require(parameters[0].requires_grad, say("the parameter does not require gradients"))
     value = parameters[0].value
     sizes = {"n": value.numel(), "wanted": elements}
@@ -229,11 +230,6 @@ def check_defaults(make: Callable[..., Tensor], **stated: Any) -> None:
     for argument, value in stated.items():
         same = torch.allclose(by_default, make(**{argument: value}), rtol=1e-4)
         require(same or not torch.equal(by_default, make()), say(OTHER_DEFAULT, argument=argument))
-
-
-def several(registered: int) -> Message:
-    """Says that a module has another number of parameters than one."""
-    return say("{n} parameters are registered, not {wanted}", n=registered, wanted=1)
 
 
 def check_refusal(constructor: Callable[..., StudentModule], **sizes: int) -> None:

@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.checks import several, succeeds
+from grader.assignment.hidden.checks import REGISTERED, succeeds
 from grader.testing import (
     Crashed,
     InvalidReply,
@@ -84,11 +84,6 @@ def advice(
         student.excuse(told, charged_to)
 
 
-def about_numbers(fault: StudentFault) -> bool:
-    """Whether a fault is about numbers alone: the output is where it has to be, in its shape and dtype."""
-    return fault.error_ulp is not None
-
-
 @contextmanager
 def may_refuse() -> Iterator[None]:
     """Accept an exception inside: a table is a buffer, which the caller moves with the module."""
@@ -124,7 +119,7 @@ def placed(student: Student, build: Build, device: str, x: Tensor, *charged_to: 
     made, is_there = build(device), False
     with advice(student, device, MADE, lambda _: charged_to):
         parameters = made.parameters()
-        require(bool(parameters), several(0))
+        require(bool(parameters), say(REGISTERED, n=0, wanted=1))
         check_on([parameter.value for parameter in parameters], device, say("the parameter"))
         is_there = True
     if is_there:

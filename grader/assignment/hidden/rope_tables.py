@@ -24,6 +24,7 @@ from grader.assignment.hidden.checks import succeeds
 from grader.assignment.model.normalising import numbers
 from grader.assignment.model.rotation import CONTRACT, NAME, Convention, module_student, turned
 from grader.testing import (
+    ORDER,
     Crashed,
     Message,
     Reading,
@@ -67,6 +68,7 @@ CALL_AFTER = (
 TABLES = say("cosines and sines for {what}, [position, feature]")
 QUARTER = say("position 0 is rotated by a quarter turn: sines in place of cosines")
 TURNED_ALREADY = say("position 0 is already rotated")
+LAST_ROWS = say("a call uses the last rows of the tables, not the first")
 SPEEDS = "pair by pair, the angles are {factors} times the expected values"
 SHIFTED = "position {here} is rotated as position {n} should be, position {next} as position {following}"
 ALIKE_FROM = "all positions from {n} on are rotated alike"
@@ -89,6 +91,7 @@ class Asking(Reading):
         own: Whether new modules have other tables than the contract's, so that calls are compared with new modules.
         sized: Whether these tables depend on how many positions there are: then only modules with as many are alike.
         short: Whether a call has more positions than the tables that it uses: then these are judged, as far as they go.
+        at_end: Whether a call uses the last rows of its tables: then outputs are compared from their ends.
     """
 
     CHARGED_TO: ClassVar = {
@@ -99,6 +102,7 @@ class Asking(Reading):
         "own": ("rope_base",),
         "sized": ("rope_base",),
         "short": ("rope_boundary", "rope_smallest_even_ratio"),
+        "at_end": ("rope_base",),
     }
 
     several: bool = False
@@ -108,6 +112,7 @@ class Asking(Reading):
     own: bool = False
     sized: bool = False
     short: bool = False
+    at_end: bool = False
 
 
 BY_CONTRACT = Asking()
@@ -203,13 +208,13 @@ class Ropes:
 
     def same(self, actual: Tensor, expected: Tensor) -> bool:
         """Whether two outputs agree at the positions that both have."""
-        return are_within(self._errors(actual, expected), SAME_LIMIT)
+        return are_within(self._compared(actual, expected)[0], SAME_LIMIT)
 
     def check(self, actual: Tensor, expected: Tensor, what: Message) -> None:
         """Require two outputs to agree where both have positions; the message says which ratio's tables were used."""
-        errors = self._errors(actual, expected)
+        errors, actual, expected = self._compared(actual, expected)
         try:
-            check_errors(errors, SAME_LIMIT, what, actual[: len(errors)], expected[: len(errors)], self._scale)
+            check_errors(errors, SAME_LIMIT, what, actual, expected, self._scale)
         except WrongAnswer as fault:
             raise fault.with_more(self._told_ratio(actual), _told_end(actual)) from None
 
@@ -229,12 +234,11 @@ class Ropes:
             return say(OF_NO_RATIO, k=max(RATIOS_READ))
         return say(OF_RATIO, k=ratios[0]) if len(ratios) == 1 else None
 
-    def _errors(self, actual: Tensor, expected: Tensor) -> Tensor:
-        """Errors in ulp at the positions that both outputs have."""
-        if len(actual) != len(expected):
-            length = min(len(actual), len(expected))
-            actual, expected = actual[:length], expected[:length]
-        return error_in_ulp(actual, expected, self._scale, torch.float32)
+    def _compared(self, *outputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Errors in ulp at the positions that both outputs have, and the outputs there."""
+        length, ends = min(map(len, outputs)), self.asking.at_end
+        actual, expected = (output[len(output) - length if ends else 0 :][:length] for output in outputs)
+        return error_in_ulp(actual, expected, self._scale, torch.float32), actual, expected
 
     def positions_held(self, module: StudentModule) -> float:
         """How many positions buffers and parameters hold, relative to a new module; without any, plain attributes."""
@@ -294,13 +298,18 @@ def read_asking(student: Student) -> Asking:
 
     def short(asking: Asking) -> bool:
         """Whether a call crashes whose tables have too few positions."""
-        for length in (MS, 2 * MS, 3 * MS + 1):
+        for ratio, length in ((1, MS), (1, 2 * MS), (1, 3 * MS + 1), (2, 5 * MS)):
             try:
-                ropes(asking).turn(ropes(asking).new(), length)
+                ropes(asking).turn(ropes(asking).new(ratio), length)
             except (Crashed, WrongAnswer):
                 cut = ropes(replace(asking, short=True))
-                return len(cut.turn(cut.new(), length)) < length
+                return len(cut.turn(cut.new(ratio), length)) < length
         return False
+
+    def at_end(asking: Asking) -> bool:
+        """Whether a shorter call gives the last rows of a longer one."""
+        few, many = (ropes(asking).turn(ropes(asking).new(2), length) for length in (MS - 1, 2 * MS))
+        return not ropes(asking).same(few, many) and ropes(asking).same(few, many[1 - MS :])
 
     try:
         asking = Asking(several=not answers(Asking()) and answers(Asking(several=True)))
@@ -312,6 +321,7 @@ def read_asking(student: Student) -> Asking:
             return interleaved
         asking = replace(asking, short=short(asking))
         asking = replace(asking, own=own(asking))
+        asking = replace(asking, at_end=asking.own and at_end(asking))
         return replace(asking, sized=asking.own and not asking.in_full and sized(asking))
     except StudentFault:
         return Asking()
@@ -408,7 +418,9 @@ def check_tables(
         check_errors(errors, TABLE_LIMIT, TABLES.filled(what=what), read, expected, 1.0)
     except WrongAnswer as fault:
         first = int((errors > TABLE_LIMIT).any(-1).to(torch.uint8).argmax())
-        raise fault.with_more(*_told_turns(read, angles, first)) from None
+        moved = fault.message.fields(ORDER) is not None  # then single angles say nothing more
+        told = [LAST_ROWS] if ropes.asking.at_end else [] if moved else _told_turns(read, angles, first)
+        raise fault.with_more(*told) from None
 
 
 def tables_shown(ropes: Ropes, module: StudentModule, length: int, dim: int) -> Tensor:

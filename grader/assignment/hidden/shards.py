@@ -29,12 +29,12 @@ def own_rows(rank: int, world: int) -> slice:
     return slice(rank * rows, (rank + 1) * rows)
 
 
-def construct(student: Student, table: Tensor, rank: int, world: int, device: str) -> StudentModule:
+def construct(student: Student, table: Tensor, rank: int, world: int, device: str, **more: float) -> StudentModule:
     """The student's module for one rank, with its rows of the table; or with another table, if it holds that many rows.
 
     It is another one, since a submission that is sent a table and rows of it would know which rows its rank owns.
     """
-    sizes = {"vocab_size": VOCAB, "emb_size": EMB, "rank": rank, "world_size": world}
+    sizes = {"vocab_size": VOCAB, "emb_size": EMB, "rank": rank, "world_size": world, **more}
     module = student.ParallelVocabEmbedding(**sizes, dtype=table.dtype, device=device)
     return module.assign(table[own_rows(rank, world)], other_table(table))
 

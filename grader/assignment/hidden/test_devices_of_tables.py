@@ -16,7 +16,6 @@ from grader.assignment.hidden.devices import (
     MADE,
     PASSED_BACK,
     TABLES,
-    about_numbers,
     advice,
     check_alike,
     check_on,
@@ -60,7 +59,7 @@ def charged(student: Student, *places: tuple[str, str]) -> Callable[[StudentFaul
         return output.device.type == torch.device(device).type
 
     def by(fault: StudentFault) -> tuple[str, ...]:
-        if about_numbers(fault):
+        if fault.error_ulp is not None:  # about numbers alone: place, shape and dtype are right
             return (*KEPT, "rope_buffers")
         return () if all(rotates(*place) for place in places) else ("rotary_dtype",)
 

@@ -32,7 +32,7 @@ from grader.assignment.model.rotation import (
 )
 from grader.assignment.model.turn_words import (
     RIGHT_TOGETHER,
-    told_ends,
+    becomes,
     told_pairing,
     told_pairs,
     told_position,
@@ -109,7 +109,7 @@ def check_quarter(student: Student, seed: int, dim: int, device: str, shape: tup
             return torch.stack([turned(student, unit, cos * ones, sin * ones, device).flatten() for unit in basis])
 
         fault.is_final = not torch.equal(output, x.double())  # what turns one vector wrongly need not be shown several
-        one_pair = told_ends(ends(0.0, 1.0, 2)) if dim == 2 else []
+        one_pair = [becomes(ends(0.0, 1.0, 2), one) for one in range(2) if dim == 2]
         raise fault.with_more(*one_pair, *told_pairing(ends(0.0, 1.0, 4)), *told_still(ends(1.0, 0.0, dim))) from None
 
 

@@ -165,13 +165,13 @@ def check_without_own(student: Student, ids: Tensor, world: int, device: str) ->
 
 
 def check_all_ids(student: Student, seed: int, ranks: Sequence[int], world: int, device: str) -> None:
-    """Require rows for the ids that a rank owns, and zeros for all others, which come in any order."""
+    """Require rows for the ids that a rank owns, and zeros for all others, in any order and whatever ``init_mean``."""
     table = whole_table(seed, torch.float32)
     ids = torch.randperm(VOCAB, generator=generator(seed, "order")).reshape(2, -1)
 
     def check(rank: int, training: bool) -> None:
         own = own_rows(rank, world)
-        output = construct(student, table, rank, world, device).train(training)(ids.to(device))
+        output = construct(student, table, rank, world, device, init_mean=3.0).train(training)(ids.to(device))
         expected = rows_by_contract(table, own).given[ids]
         what = say("ids on rank {rank} of {world}", rank=rank, world=world)
         foreign = (ids < own.start) | (ids >= own.stop)
@@ -303,6 +303,9 @@ def test_shards_add_up_to_what_they_give_alone(
     require_something(*seen)
 
 
+DRAWN = {torch.float32: ((1, 4), (2, 4)), torch.float16: ((2, 4),), torch.bfloat16: ((0, 1),)}  # ranks of how many
+
+
 @pytest.mark.rubric("shard_seed")
 @pytest.mark.parametrize(("mean", "std"), [(0.0, 1.0), (0.25, 0.5)], ids=["standard", "shifted_with_seed_zero"])
 @dtypes
@@ -314,26 +317,27 @@ def test_each_rank_draws_its_own_rows(
     more = {"init_base_seed": base_seed, "init_mean": mean, "init_std": std, "dtype": dtype, "device": device}
     moments = say(MOMENTS, mean=f"{mean:g}", std=f"{std:g}")
 
-    sizes = {"vocab_size": 64, "emb_size": 8, "world_size": 4}
-
-    def built(rank: int) -> StudentModule:
-        return student.ParallelVocabEmbedding(**sizes, rank=rank, **more)
+    def built(rank: int, world: int = 4) -> StudentModule:
+        return student.ParallelVocabEmbedding(vocab_size=16 * world, emb_size=8, rank=rank, world_size=world, **more)
 
     def check(beside: bool) -> None:
-        for rank in (1, 2) if dtype is torch.float32 else (2,):
-            module = built(rank)
-            told, own_seed = [moments, say("{what}, on rank {rank} of {world}", rank=rank, world=4)], base_seed + rank
-            own = slice(16 * rank, 16 * rank + 16)
-            check_rows_drawn(drawn_rows(module, rank, device), (64, 8), own, draw, own_seed, dtype, device, *told)
+        for rank, world in DRAWN[dtype]:
+            module, own_seed = built(rank, world), base_seed + rank
+            told = [moments, say("{what}, on rank {rank} of {world}", rank=rank, world=world)]
+            drawn_as = ((16 * world, 8), slice(16 * rank, 16 * rank + 16), draw, own_seed, dtype, device, *told)
+            check_rows_drawn(drawn_rows(module, rank, device), *drawn_as)
         if beside:
-            student.ParallelVocabEmbedding(**sizes, rank=3, init_mean=9.0, init_std=0.5, init_base_seed=70)
-        module.assign(*layouts(torch.full((16, 8), 7.0), 4)).reset_parameters()
-        check_rows_drawn(drawn_rows(module, 2, device), (64, 8), own, draw, own_seed, dtype, device, *told, RESET)
+            other = {"init_mean": 9.0, "init_std": 0.5, "init_base_seed": 70}
+            student.ParallelVocabEmbedding(vocab_size=64, emb_size=8, rank=3, world_size=4, **other)
+        module.assign(*layouts(torch.full((16, 8), 7.0), world)).reset_parameters()
+        check_rows_drawn(drawn_rows(module, rank, device), *drawn_as, RESET)
 
     try:
         check_beside(student, check)
-    except Crashed:
-        if std:  # as in the other embedding: a deviation of zero may be refused
+    except Crashed as crash:
+        if DRAWN[dtype] == ((0, 1),):
+            student.excuse(crash, ("shard_owned_ids",))  # as it charges for a rank that is refused
+        elif std:  # as in the other embedding: a deviation of zero may be refused
             raise
     except WrongAnswer as fault:
         if fault.error_ulp is None:

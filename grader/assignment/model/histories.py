@@ -71,8 +71,8 @@ def check_history(make: Make, steps: Sequence[Step], start: Values, excuse: Call
     for end, used, answer in zip(ends, _answers(make(start), steps), wanted, strict=True):
         alike = used is not None and _same(used, answer)
         if end > 1 and not alike:
-            if not _differs(make, steps[:end], start):
-                excuse(WrongAnswer(say("{what} gives a different output on each new module", what=steps[end - 1].told)))
+            if not _differs(make, steps[:end], start) or _is_random(make, steps[end - 1], start):
+                excuse(WrongAnswer(say("{what} gives a different output each time", what=steps[end - 1].told)))
                 continue
             shortest = _shorten(make, steps[:end], start)
             before = shortest[0].told
@@ -184,6 +184,12 @@ def _differs(make: Make, steps: Sequence[Step], start: Values) -> bool:
     except StudentFault:
         return True
     return not _same(played, new)
+
+
+def _is_random(make: Make, call: Step, start: Values) -> bool:
+    """Whether a call gives random numbers, which each construction seeds anew, and not what earlier calls left."""
+    seeded = Step(other=lambda: make(start))
+    return _differs(make, [call, call], start) and not _differs(make, [call, seeded, call], start)
 
 
 def _same(used: Tensor, new: Tensor) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Final, TypeGuard
+from typing import ClassVar, Final
 
 import torch
 from torch import Tensor
@@ -168,15 +168,15 @@ def _read(student: Student, shape: tuple[int, int, int]) -> Rotation:
 
 def _turned(student: Student, shape: tuple[int, int, int]) -> Rotation:
     rotate: Callable[..., Tensor] = student.apply_rotary_pos_emb
-    x = vector(student.seed).expand(*shape, -1).contiguous()
-    table, turned_further = (_table(angle, shape[1]) for angle in ANGLES)
+    x = vector(student.seed).repeat_interleave(8, -1).expand(*shape, -1).contiguous()  # 64 features: as in real models
+    table, turned_further = ([t.repeat_interleave(8, -1) for t in _table(angle, shape[1])] for angle in ANGLES)
     output, other = (numbers(rotate(x, *tables), x.shape) for tables in (table, turned_further))
     off = {convention: float((output - convention.rotate(x, *table)).abs().max()) / 30 for convention in CONVENTIONS}
     nearest = min(off, key=off.__getitem__)
     convention = nearest if off[nearest] < SAME else None
     crashing = refused(lambda dtype, held: rotate(x.to(dtype), *(values.to(held) for values in table)))
     exact = convention is not None and off[nearest] < EXACT
-    one_head = exact and shape == ONE and _turns_one_head(student, x, nearest)
+    one_head = exact and shape == ONE and _turns_one_head(student, x[..., ::8], nearest)
     return Rotation(
         convention=convention,
         turns=bool(output.any()) and not torch.allclose(output, other, rtol=1e-2),
@@ -269,7 +269,7 @@ def turned(module: StudentModule, x: Tensor, device: str, convention: Convention
     """
     output, arguments, named = module.recorded(x.to(device))
     by_name = [named[key] for key in sorted(named, key=lambda key: (key == "cos") + 2 * (key == "sin"))]
-    found = [value for value in (*arguments, *by_name) if is_real(value)]
+    found = [value for value in (*arguments, *by_name) if isinstance(value, Tensor) and value.is_floating_point()]
     if not found:
         return numbers(output, output.shape)  # the module turns by itself
     # The stand-in has given its input back, and so has a module that does nothing else.
@@ -282,8 +282,3 @@ def turned(module: StudentModule, x: Tensor, device: str, convention: Convention
         raise WrongAnswer(say("apply_rotary_pos_emb was called with tensors of the shapes {shapes}", shapes=shapes))
     x, cos, sin = (value.detach().cpu().double() for value in (x, cos[: x.shape[1]], sin[: x.shape[1]]))
     return convention.rotate(x, cos, sin)
-
-
-def is_real(value: object) -> TypeGuard[Tensor]:
-    """Whether it is a tensor of real numbers."""
-    return isinstance(value, Tensor) and value.is_floating_point()

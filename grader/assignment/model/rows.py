@@ -29,7 +29,7 @@ class Shown(Reading):
     """
 
     CHARGED_TO: ClassVar = {
-        "owned": ("shard_owned_ids",),
+        "owned": ("shard_owned_ids", "shard_sum_over_ranks"),  # the sum, where an id alone gives its row
         "foreign": ("shard_zeros_elsewhere", "shard_owned_ids"),
         "narrow": ("vocab_dtype_and_registration", "shard_registration_and_arguments"),
     }

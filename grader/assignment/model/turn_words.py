@@ -20,11 +20,6 @@ WAYS = {
 }
 
 
-def told_ends(ends: Tensor) -> list[Message]:
-    """What a quarter turn makes of one pair, for messages; ``ends: [2, 2]``, the output for each feature alone."""
-    return [_becomes(ends, one) for one in range(2)]
-
-
 def told_pairing(ends: Tensor) -> list[Message]:
     """Which features a quarter turn exchanges and which way, or which ones it leaves out, for messages.
 
@@ -51,10 +46,10 @@ def told_pairing(ends: Tensor) -> list[Message]:
 def told_still(still: Tensor) -> list[Message]:
     """What a turn by nothing makes of the first feature that it changes, if any, for messages."""
     moved = ((still - torch.eye(len(still))).abs() > SAME).any(-1).nonzero().flatten().tolist()[:1]
-    return [say("rotated by zero, {told}", told=_becomes(still, one)) for one in moved]
+    return [say("rotated by zero, {told}", told=becomes(still, one)) for one in moved]
 
 
-def _becomes(given: Tensor, one: int) -> Message:
+def becomes(given: Tensor, one: int) -> Message:
     """What becomes of one feature alone, in two digits of the student's own; ``given: [hd, hd]``."""
     shown = ["(" + ", ".join(map(in_two_decimals, row[one].tolist())) + ")" for row in (torch.eye(len(given)), given)]
     return say("{before} becomes {seen}", before=shown[0], seen=shown[1])

@@ -44,6 +44,7 @@ from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import Isolation
 from grader.core.settings import CannotGrade, Settings
 
+from .compare import OTHER_DTYPE
 from .devices import devices, label, on_gpus, simulated
 from .hidden_tests import HiddenTests
 from .replay import Lender
@@ -245,7 +246,7 @@ def _set_apart(cases: Sequence[CaseResult]) -> list[Message]:
 
     A dtype is a condition in whichever test of the property it is, any other word among the cases of its own test. If
     a word tells the cases apart, dtypes are left out: they may go with it by chance. Students read the first failing
-    case; if that one is in 16 bits and float32 cases fail as well, a message says so.
+    case; if that one is in 16 bits and float32 cases fail as well, a message says so, unless it is about dtypes itself.
     """
     axes: dict[tuple[str, str], dict[str, set[bool]]] = {}
     for case in cases:
@@ -259,9 +260,10 @@ def _set_apart(cases: Sequence[CaseResult]) -> list[Message]:
         failing, working = (", ".join(one for one, seen in values.items() if seen == {end}) for end in (False, True))
         if failing and working and all(len(seen) == 1 for seen in values.values()):
             told[bool(of_test)][say(APART, failing=failing, working=working)] = None
-    first = next((case.id.split("-") for case in cases if case.outcome not in NOTHING_LOST), [])
-    narrow = bool({"float16", "bfloat16"} & {*first})
-    return [*(told[True] or told[False]), *[ALSO] * (narrow and False in axes.get(("", ""), {}).get("float32", ()))]
+    first = next((case for case in cases if case.outcome not in NOTHING_LOST), None)
+    narrow = first and {"float16", "bfloat16"} & {*first.id.split("-")} and not first.message.fields(OTHER_DTYPE)
+    also = bool(narrow) and False in axes.get(("", ""), {}).get("float32", ())
+    return [*(told[True] or told[False]), *[ALSO] * also]
 
 
 def _case_report(case: CaseResult) -> CaseReport:

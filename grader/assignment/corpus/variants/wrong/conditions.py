@@ -198,6 +198,18 @@ class TableCopiedInEvaluation(VocabEmbedding):
         return nn.functional.embedding(input_ids, (self.kept + 0 * self.table).to(input_ids.device))
 
 
+@wrong("VocabEmbedding", breaks="vocab_lookup", hint="vocab_rows_in_training")
+class DropoutSeededByTheDraw(VocabEmbedding):
+    """Seeds the global generator for the draw, so that each new module drops the same numbers first."""
+
+    def reset_parameters(self):
+        torch.manual_seed(self.init_seed)
+        nn.init.normal_(self.table, self.init_mean, self.init_std)
+
+    def forward(self, input_ids):
+        return nn.functional.dropout(super().forward(input_ids), 0.1, self.training)
+
+
 @wrong("VocabEmbedding.forward", breaks="vocab_lookup", hint="vocab_lookup_16_bit_ids")
 def ids_in_the_dtype_of_the_table(self, input_ids):
     """Converts the ids to the dtype of the table and back."""

@@ -61,6 +61,23 @@ def steps_of_two_from_the_current_ratio(self, seq_len):
     return ratio
 
 
+@wrong("NTKAwareRoPE.choose_ratio", over=RopeInSteps, breaks="rope_smallest_even_ratio rope_dynamic")
+def ratio_of_the_extended_length(self, seq_len):
+    """Divides by es, so tables that have been scaled come out too short."""
+    return 2 * -(-seq_len // (2 * self.cos.shape[0]))
+
+
+@wrong("NTKAwareRoPE.forward", over=RopeInSteps, breaks="rope_base rope_exact_angles", hint="rope_unscaled_angles")
+def last_rows_of_the_tables(self, input):
+    """Takes as many rows as there are positions from the end of the tables."""
+    seq_len = input.shape[1]
+    cos, sin = self.cos, self.sin
+    if self.must_grow(seq_len):
+        cos, sin = self._tables(self.choose_ratio(seq_len), cos.dtype, cos.device)
+        self.keep(cos, sin)
+    return apply_rotary_pos_emb(input, cos[-seq_len:], sin[-seq_len:])
+
+
 @wrong_ratio()
 def rounded_down(self, seq_len):
     """Drops the remainder, so the tables come out too short."""

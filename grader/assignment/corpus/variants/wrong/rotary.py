@@ -7,6 +7,14 @@ from grader.specimens.variants import wrong
 from . import ROTARY
 
 
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign")
+def pairs_four_apart_at_most(input, cos, sin):
+    """Has the half of eight features written in, which is right for up to eight."""
+    half = min(input.shape[-1] // 2, 4)
+    turned = torch.cat((-input[..., half:], input[..., :half]), dim=-1)
+    return (input * cos[:, None] + turned * sin[:, None]).to(input.dtype)
+
+
 @wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY, hint="rotary_adjacent_pairs")
 def rotates_neighbours_by_tables_for_halves(input, cos, sin):
     """Pairs x_0 with x_1, and takes the tables as they are: the columns of two neighbours belong to two pairs."""

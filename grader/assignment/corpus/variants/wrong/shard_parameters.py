@@ -32,6 +32,12 @@ def seed_minus_rank(self, base_seed):
     return base_seed - self.rank
 
 
+@wrong("ParallelVocabEmbedding.choose_seed", over=ShardInSteps, breaks="shard_seed")
+def seed_ignored_by_one_rank(self, base_seed):
+    """Seeds only where there are several ranks."""
+    return base_seed + self.rank if self.world_size > 1 else 0
+
+
 @wrong("ParallelVocabEmbedding.choose_seed", over=ShardInSteps, breaks="shard_seed", hint="init_seed_ignored")
 def seed_ignored(self, base_seed):
     """Writes the default seed where init_base_seed belongs."""

@@ -128,6 +128,24 @@ def foreign_ids_give_ones(self, input_ids):
     return self.shard.to(input_ids.device)[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 1)
 
 
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere shard_sum_over_ranks shard_backward")
+def mask_of_the_first_row(self, input_ids):
+    """Asks only which ids of the first batch row are foreign."""
+    rows = input_ids - self.first_id
+    foreign = ((rows < 0) | (rows >= self.shard.shape[0]))[:1].expand_as(rows)
+    own = self.shard.to(input_ids.device)[rows.clamp(0, self.shard.shape[0] - 1)]
+    return own.masked_fill(foreign.unsqueeze(-1), 0)
+
+
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere")
+def foreign_ids_give_the_mean(self, input_ids):
+    """Fills with init_mean, which is zero by default."""
+    rows = input_ids - self.first_id
+    foreign = (rows < 0) | (rows >= self.shard.shape[0])
+    own = self.shard.to(input_ids.device)[rows.masked_fill(foreign, 0)]
+    return own.masked_fill(foreign.unsqueeze(-1), self.init_mean)
+
+
 @wrong(
     "ParallelVocabEmbedding.forward",
     breaks="shard_owned_ids shard_zeros_elsewhere",
