@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from grader.core.results.outcome import Outcome
@@ -106,12 +106,15 @@ class Difference:
 
 
 def difference(
-    old: Report | None, new: Report | None, decided: tuple[Decisions, Decisions] = ({}, {})
+    old: Report | None,
+    new: Report | None,
+    decided: tuple[Decisions, Decisions] = ({}, {}),
+    grades: Sequence[GradeMove] = (),
 ) -> Difference | None:
     """How the result of one submission changed, or None if it is the same.
 
     Both reports have the points that people decided on, and one may be missing; ``decided`` is what they decided then
-    and now.
+    and now, and ``grades`` those that changed.
     """
     points = (_points(old), _points(new))
     status = (old.status if old else None, new.status if new else None)
@@ -121,30 +124,19 @@ def difference(
         return Difference(known.submission.id if known else "", kind, *points, *status)
     decisions = _decisions(*decided)
     changes = tuple(_changes(old, new, decisions))
-    same = points[0] == points[1] and status[0] == status[1] and old.reason == new.reason and not changes
-    if same and not decisions:
-        return None
     each = dict.fromkeys([*(reason for change in changes for reason in change.reasons), *decisions.values()])
-    reasons = tuple(each) or _reasons(old, new, _differing(old, new).values())
-    kind = Kind.DECIDED if same else _kind(*points, bool(changes))
-    return Difference(new.submission.id, kind, *points, *status, reasons, changes)
-
-
-def with_grades(
-    found: Difference | None, identifier: str, points: float | None, moves: Sequence[GradeMove]
-) -> Difference | None:
-    """A difference with the grades that changed; a new one if the points did not change, None if nothing did."""
-    if not moves:
-        return found
-    if found and found.kind is not Kind.DECIDED:
-        return replace(found, grades=tuple(moves))
-    changes = [(move.new or 0.0) - (move.old or 0.0) for move in moves]
-    kind = Kind.DROP if min(changes) < 0 else Kind.RISE
-    if found:
-        return replace(found, kind=kind, grades=tuple(moves))
-    graded = None if points is None else "graded"
-    reasons = (Reason(Cause.POLICY),)
-    return Difference(identifier, kind, points, points, graded, graded, reasons, grades=tuple(moves))
+    reasons = tuple(each)
+    if changes or (points[0], status[0], old.reason) != (points[1], status[1], new.reason):
+        kind = _kind(*points, bool(changes))
+        reasons = reasons or _reasons(old, new, _differing(old, new).values())
+    elif grades:
+        kind = Kind.DROP if any((move.new or 0.0) < (move.old or 0.0) for move in grades) else Kind.RISE
+        reasons = reasons or (Reason(Cause.POLICY),)
+    elif decisions:
+        kind = Kind.DECIDED
+    else:
+        return None
+    return Difference(new.submission.id, kind, *points, *status, reasons, changes, tuple(grades))
 
 
 def _decisions(old: Decisions, new: Decisions) -> dict[str, Reason]:
@@ -248,13 +240,3 @@ def _recorded(report: Report) -> dict[Cause, str]:
 def _changed_files(old: Report, new: Report) -> list[str]:
     before, after = ({file.path: file.sha256 for file in own.submission.files} for own in (old, new))
     return sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
-
-
-def moved(student: str, old: float | None, new: float | None, thresholds: Mapping[str, float]) -> GradeMove:
-    """A grade before and now, with the thresholds between them; a missing grade reaches no threshold."""
-    crossed = [(name, least) for name, least in thresholds.items() if _reaches(old, least) != _reaches(new, least)]
-    return GradeMove(student, old, new, tuple(crossed))
-
-
-def _reaches(grade: float | None, least: float) -> bool:
-    return grade is not None and grade >= least

@@ -26,9 +26,9 @@ from grader.core.results.written import read_report
 from grader.core.run.class_run import begun
 from grader.core.run.executors import LOCAL
 from grader.core.settings import Settings
-from grader.followup.difference import Cause, Difference, difference
+from grader.followup.difference import Cause, Difference
 from grader.followup.submissions import Submissions, candidates_of, say_what_differs, settings_then
-from grader.followup.terminal import graded, print_differences
+from grader.followup.terminal import changed, print_differences
 
 from .alike import alike
 from .decide import As, Who, enter
@@ -80,7 +80,9 @@ def appeal(
         if not files:
             say_what_differs(before, reader.read(own))
         now = _graded(replace(own, id=identifier, origin=before.submission.origin), settings, reader, place)
-        found = _difference(known, now)
+        lines = [summary_line(now, own.practice) if own.id == identifier else own for own in known.lines]
+        again = replace(known, lines=lines, as_graded=lambda name: now if name == identifier else known.as_graded(name))
+        found = changed(known, again, identifier, language)
         if found is None:
             say(sentence(language, "same", id=identifier))
         else:
@@ -117,16 +119,6 @@ def _graded(own: Candidate, settings: Settings, reader: Reader, place: Path) -> 
         grade_waiting(run, settings, LOCAL, 1)
         run.finish({})
     return read_report(place, own.id)
-
-
-def _difference(known: DecidedClass, report: Report) -> Difference | None:
-    """The changes of the new grading for the submission's students, with the decisions in force."""
-    identifier = report.submission.id
-    lines = [summary_line(report, own.practice) if own.id == identifier else own for own in known.lines]
-    now = replace(known, lines=lines, as_graded=lambda name: report if name == identifier else known.as_graded(name))
-    found = difference(known.report(identifier), now.report(identifier))
-    line = next((own for own in now.lines if own.id == identifier), now.line(identifier))
-    return graded(found, line, (known.grades, now.grades), known.rubric.policy.thresholds)
 
 
 def given(
