@@ -28,8 +28,8 @@ from grader.core.grades.decided import DecidedClass
 from grader.core.grades.model import EVERYONE, About, for_staff
 
 from .alike import lost, mistake_in
-from .draft import record, repeated
 from .file import undo, written_in
+from .placing import record, repeated
 
 As = Annotated[
     str, typer.Option("--as", metavar="NAME", help="Your file, DIR/decisions/NAME.toml, if several people decide.")

@@ -46,9 +46,8 @@ def review(
     Anyone with the printed URL can read and decide, so keep it private. Ctrl-C stops the server.
     """
     from .app import Review, application  # a server is slow to import
-    from .classroom import Classroom
+    from .classroom import PAIRS, Classroom
     from .pages import ReviewPages
-    from .reasons import PAIRS
     from .server import listening, opened, serve
 
     language, part = language_of(lang), re.fullmatch(r"([1-9]\d?)/([1-9]\d?)", share)

@@ -23,9 +23,8 @@ from grader.extras.decisions.alike import Group
 from grader.extras.decisions.placing import parts
 from grader.followup.anonymous import MARK, SAID, Anonymous, called, own_names
 
-from .classroom import Now, Place
+from .classroom import Now, Place, say
 from .decide import Form, state
-from .reasons import say
 from .work import File, lost, shown
 
 HERE = Path(__file__).parent

@@ -23,8 +23,7 @@ from grader.core.results.statistics import TaskPoints, entry
 from grader.core.rubric import LANGUAGES
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.decisions.file import LOCK, append, read
-from grader.extras.decisions.review.classroom import Classroom
-from grader.extras.decisions.review.reasons import noticed, unusual
+from grader.extras.decisions.review.classroom import Classroom, noticed, unusual
 from grader.extras.decisions.review.server import listening, opened
 from grader.selftest.class_reports import graded
 from grader.selftest.html_page import parse
