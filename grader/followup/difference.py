@@ -238,5 +238,5 @@ def _recorded(report: Report) -> dict[Cause, str]:
 
 
 def _changed_files(old: Report, new: Report) -> list[str]:
-    before, after = ({file.path: file.sha256 for file in own.submission.files} for own in (old, new))
-    return sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+    before, after = ({(file.path, file.sha256) for file in own.submission.files} for own in (old, new))
+    return sorted({path for path, _ in before ^ after})

@@ -67,6 +67,19 @@ def shown(submission: Submission, report: Report, rubric: Rubric) -> list[File]:
     return [_file(n, path, files[path], named, begun) for n, path in enumerate(paths)]
 
 
+def anchors(files: Sequence[File]) -> Mapping[str, Sequence[tuple[str, str, bool]]]:
+    """For each property its places in the files: the anchor, the words, and whether a case names the line."""
+    found: dict[str, list[tuple[str, str, bool]]] = defaultdict(list)
+    for file in files:
+        for line in file.lines:
+            place = (f"f{file.number}-{line.number}", f"{file.path}:{line.number}")
+            for prop in line.by:
+                found[prop].append((*place, True))
+            for prop in line.begins:
+                found[prop].append((*place, False))
+    return {prop: sorted(places, key=lambda own: not own[2]) for prop, places in found.items()}
+
+
 def _file(number: int, path: str, text: str, named: Places, begun: Places) -> File:
     lines = text.removesuffix("\n").split("\n")
     kept = [
