@@ -12,9 +12,8 @@ import numpy as np
 
 from grader.core.messages import Message, say
 
-from .code import NOTHING, Array
 from .library import Finding, first_of_each
-from .work import SHORT, Near, Piece, Work
+from .work import NOTHING, SHORT, Array, Near, Piece, Work
 
 EVERYTHING: Final = ""  # used in place of a path for all files of a pair together
 WORTH: Final = SHORT // 2  # distinctive characters; pairs with fewer are not listed
@@ -74,8 +73,8 @@ class Pair:
     @cached_property
     def whole(self) -> Match:
         """The match of all files together."""
-        lengths, shared = (_totals(each) for each in zip(*((m.lengths, m.shared) for m in self.matches), strict=True))
-        return Match(EVERYTHING, lengths, shared, sum(match.distinctive for match in self.matches))
+        first, second, here, there = map(sum, zip(*((*m.lengths, *m.shared) for m in self.matches), strict=True))
+        return Match(EVERYTHING, (first, second), (here, there), sum(match.distinctive for match in self.matches))
 
     @cached_property
     def strongest(self) -> Match:
@@ -200,8 +199,3 @@ def _weights(piece: Piece, common: Array, rarity: Rarity) -> Array:
     weights = np.zeros(len(piece.code.passages), dtype=np.int64)
     weights[places] = rarity[1][np.searchsorted(rarity[0], piece.code.passages[places])]
     return piece.code.spread(weights) * piece.own
-
-
-def _totals(numbers: Iterable[tuple[int, int]]) -> tuple[int, int]:
-    firsts, seconds = zip(*numbers, strict=True)
-    return sum(firsts), sum(seconds)
