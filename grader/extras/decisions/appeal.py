@@ -29,7 +29,7 @@ from grader.followup.difference import Cause, Difference
 from grader.followup.submissions import Submissions, candidate_of, say_what_differs, settings_then
 from grader.followup.terminal import changed, print_differences
 
-from .alike import alike
+from .alike import alike, causes_of
 from .decide import As, Who, enter
 
 sentence = Sentences(Path(__file__).with_name("words.toml"))
@@ -219,7 +219,7 @@ def _print_alike(known: DecidedClass, before: Report, found: Difference | None, 
     props = {prop.id: prop for task in before.tasks for prop in task.properties}
     lost = {prop.id for prop in props.values() if prop.points < prop.max_points}
     concerned = {change.id for change in found.changes} if found else set()
-    others = alike(before, concerned or lost, (known.as_graded(line.id) for line in known.lines))
+    others = alike(before, concerned or lost, causes_of(known))
     for name, same in others.items():
         prop, rated = props[name], known.rubric.properties.get(name)
         title = rated.title[language] if rated else prop.title
