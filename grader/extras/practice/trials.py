@@ -158,7 +158,9 @@ class _Session:
             return reply["value"]
         if arguments:
             raise WorkerFailed("crashed", say("no outcome"))
-        raise _Unusable(_described(reply["error"]))
+        types, frames = reply["error"].get("types"), reply["error"].get("frames")  # of an import that failed
+        kind = clean(types[0]) if isinstance(types, list) and types else "Exception"
+        raise _Unusable({"type": kind, "line": frames[-1][1] if isinstance(frames, list) and frames else 0})
 
     def _found(self, names: Any) -> dict[str, int]:
         """Each test's number of arguments; every worker must find the same tests."""
@@ -184,10 +186,3 @@ def _failure(reply: Any) -> dict[str, Any] | None:
     told = reply if isinstance(reply, dict) else {}
     line = told.get("line")
     return {"type": clean(told.get("type")) or "Exception", "line": line if isinstance(line, int) else 0}
-
-
-def _described(error: Mapping[str, Any]) -> dict[str, Any]:
-    """The exception that importing the file raised."""
-    types, frames = error.get("types"), error.get("frames")
-    line = frames[-1][1] if isinstance(frames, list) and frames else 0
-    return {"type": clean(types[0]) if isinstance(types, list) and types else "Exception", "line": line}

@@ -14,7 +14,7 @@ from grader.core.assignment import Assignment
 from grader.core.intake.origin import clean
 from grader.core.results.language import in_words
 
-from .pairs import Findings, Match, Pair
+from .pairs import Findings, Pair
 from .work import PASSAGE, SHORT, WORDS, Piece, named
 
 HERE: Final = Path(__file__).parent
@@ -49,19 +49,18 @@ def page(findings: Findings, assignment: Assignment, answers: Sequence[str], top
         assignment=assignment.rubric.title[language],
         tasks={task.id: task.title for task in assignment.rubric.tasks},
         answers=", ".join(answers),
-        sides=[(pair, list(_sides(pair))) for pair in findings.pairs[:top]],
+        sides=[
+            (pair, [(one, found) for one in pair.matches if (found := _matching(pair, one.file))])
+            for pair in findings.pairs[:top]
+        ],
         most=max((pair.strongest.strength for pair in findings.pairs), default=1),
         passage=PASSAGE,
         short=SHORT,
     )
 
 
-def _sides(pair: Pair) -> Iterator[tuple[Match, list[Block]]]:
-    """The matching lines of each file of a pair, where there are any."""
-    for match in pair.matches:
-        found = blocks(pair.first.pieces[match.file], pair.second.pieces[match.file])
-        if found:
-            yield match, found
+def _matching(pair: Pair, file: str) -> list[Block]:
+    return blocks(pair.first.pieces[file], pair.second.pieces[file])
 
 
 def listing(pairs: Sequence[Pair]) -> Iterator[tuple[str, ...]]:

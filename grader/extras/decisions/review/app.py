@@ -102,8 +102,10 @@ class Review:
         if form.get("state") != state(now, [line.id]):
             return self._student(now, line, say(self._pages.language, "meanwhile"), form)
         then = now.beside(line.id, 1)
-        if at := form.get("at", ""):
-            form["code"] = self._code(line.id, at)
+        if form.get("at"):  # the line that a comment is about
+            found, (path, _, number) = self._read(line.id), form["at"].rpartition(":")
+            lines = ["", *found.files.get(path, "").split("\n")] if isinstance(found, Submission) else []
+            form["code"] = lines[int(number)] if number.isdecimal() and int(number) < len(lines) else ""
         try:
             record(now.known, asked(now, line, form), self._who, self._grader)
         except DecisionError as error:
@@ -112,12 +114,6 @@ class Review:
         if form.get("do") == "accept":
             here = self._pages.page_of(then) if then else f"{self._pages.root}/"
         return RedirectResponse(here, 303)
-
-    def _code(self, submission: str, at: str) -> str:
-        """The line of a file that a comment is about."""
-        found, (path, _, number) = self._read(submission), at.rpartition(":")
-        lines = [] if isinstance(found, str) else found.files.get(path, "").split("\n")
-        return lines[int(number) - 1] if number.isdecimal() and 0 < int(number) <= len(lines) else ""
 
     def _group(self, request: Request, problem: str = "", form: Form | None = None) -> Response:
         """The page of a group; the page of the class if there is no such group any more."""

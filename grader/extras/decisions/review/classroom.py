@@ -55,11 +55,6 @@ class Reason:
         """The reason's key in a decision that marks it as seen."""
         return f"{self.code} {self.other}".rstrip()
 
-    @property
-    def rank(self) -> int:
-        """Its position in ``ORDER``; unknown reasons come last."""
-        return ORDER.index(self.code) if self.code in ORDER else len(ORDER)
-
 
 @dataclass(frozen=True)
 class Place:
@@ -207,10 +202,10 @@ def queue(
             found[submission].append(reason)
     places = []
     for line in lines:
-        if needs := sorted(found[line.id], key=lambda own: own.rank):
+        if needs := sorted(found[line.id], key=lambda own: ORDER.index(own.code)):
             covered = {reason.key for reason in needs} <= {*book.looked_at(line.id)}
             places.append(Place(line, needs, book.seen(line.id) if covered else None))
-    return sorted(places, key=lambda own: (own.seen is not None, own.reasons[0].rank))
+    return sorted(places, key=lambda own: (own.seen is not None, ORDER.index(own.reasons[0].code)))
 
 
 def noticed(attention: Iterable[Attention], assignment: Assignment, language: str) -> Iterator[tuple[str, Reason]]:
