@@ -25,7 +25,7 @@ def changed(old: DecidedClass | None, new: DecidedClass | None, submission: str,
     A grading is None where it lacks the submission.
     """
     if not old or not new:
-        return difference(old and old.report(submission), new and new.report(submission))
+        return difference(old.report(submission) if old else None, new.report(submission) if new else None)
     before, now = (
         {str(own.student): own.grade.points if own.grade else None for own in side.grades.get(submission, ())}
         for side in (old, new)

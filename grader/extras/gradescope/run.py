@@ -83,9 +83,9 @@ def results(report: Report, own: Grade | None) -> dict[str, Any]:
     told = {"status": report.status, "environment": report.environment.model_dump()}
     content = _frame(report.provenance.duration_s, told)
     if report.status == "unreadable":
-        unread = {"name": "Your submission can be read", "status": "failed", "output": report.reason}
-        unread |= {"score": 0.0, "max_score": report.max_score, "visibility": "visible", **_TEXT}
-        return content | {"score": 0.0, "output": report.reason, "tests": [unread]}
+        unread = {"name": "Your submission can be read", "status": "failed", "visibility": "visible", **_TEXT}
+        scores = {"score": 0.0, "max_score": report.max_score, "output": report.reason}
+        return content | {"score": 0.0, "output": report.reason, "tests": [{**unread, **scores}]}
     if own is None:
         return content | {"output": FAILURE}
     # A last line says how the score came about; it is hidden with the score.

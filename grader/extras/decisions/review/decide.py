@@ -30,6 +30,7 @@ def asked(now: Now, line: SummaryLine, form: Form) -> list[Said]:
         DecisionError: If it makes no sense; the message is one line.
     """
     book, what, why = now.known.book, form.get("what", ""), form.get("why", "")
+    said: list[Said]
     match form.get("do"):
         case "accept":  # the result, and decisions whose basis has changed
             stale = [own.decision for own in book.about(line) if own.stale]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from queue import Queue
-from socket import create_server
+from socket import create_server, socket
 from threading import Thread
 
 import pytest
