@@ -106,10 +106,11 @@ def entered(ledger: sqlite3.Connection, found: Sequence[Ruling]) -> list[Ruling]
             before[slot] = identity
         for identity in (one for one in earlier if one not in here):
             insert("removed", identity, earlier[identity], identity)
-        grounds = [own.decision.ground or known[own.decision.identity] for own in found]
-    return [
-        replace(own, decision=own.decision.model_copy(update={"ground": Ground.model_validate_json(ground)}))
-        if isinstance(ground, str)
-        else own
-        for own, ground in zip(found, grounds, strict=True)
-    ]
+    return [_with_ground(own, known[own.decision.identity]) for own in found]
+
+
+def _with_ground(own: Ruling, ground: str | None) -> Ruling:
+    if own.decision.ground or ground is None:
+        return own
+    decision = own.decision.model_copy(update={"ground": Ground.model_validate_json(ground)})
+    return replace(own, decision=decision)
