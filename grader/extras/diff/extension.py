@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from grader.core.cli.terminal import fail, read_decided, say
@@ -36,6 +37,7 @@ def print_preview(out: Path, candidates: Sequence[Candidate], settings: Settings
             if (known := recorded.get(own.id)) and known.is_of(reader.read(own))
         }
 
+        @lru_cache(maxsize=1)  # both sides read it, and thousands do not fit into memory
         def before(submission: str) -> Report:
             """The report that a run would reuse, as recorded."""
             return ledger.report(kept[submission][0])
@@ -45,11 +47,11 @@ def print_preview(out: Path, candidates: Sequence[Candidate], settings: Settings
             report = with_origin(before(submission), kept[submission][1])
             return viewed(report, settings.assignment, settings.only, "en")
 
-        sides = [
-            DecidedClass(out, [summary_line(read(own)) for own in kept], book, rules, read)
-            for rules, read in ((rubric.model_copy(update={"policy": policy}), before), (rubric, now))
-        ]
-        found = [changed(sides[0], sides[1], own, language) for own in kept]
+        lines = [(summary_line(before(own)), summary_line(now(own))) for own in kept]
+        then = rubric.model_copy(update={"policy": policy})
+        old = DecidedClass(out, [line for line, _ in lines], book, then, before)
+        new = DecidedClass(out, [line for _, line in lines], book, rubric, now)
+        found = [changed(old, new, own, language) for own in kept]
     unknown = len(candidates) - len(kept)
     if found or not unknown:
         print_differences(in_order(filter(None, found)), found.count(None), rubric, language)
