@@ -27,7 +27,6 @@ from grader.core.results.outcome import FRAME, Outcome
 from grader.core.results.policy import days_late
 from grader.core.results.report import (
     Attention,
-    CaseReport,
     PropertyReport,
     Record,
     Report,
@@ -61,28 +60,19 @@ class Anonymous:
 
     def report(self, report: Report) -> Report:
         """A report that can be shown to people who should not know whose it is."""
-        own, origin = report.submission, report.submission.origin
-        info: dict[str, object] = {
-            "id": self.names[own.id],
-            "sha256": "",
-            "files": [],
-            "notices": [],
-            "notice_parts": [],
-            "origin": self._origin(origin),
+        own, nothing = report.submission, {"files": [], "notices": [], "notice_parts": [], "sha256": ""}
+        identity = {"id": self.names[own.id], "origin": self._origin(own.origin)}
+        changed = {
+            "submission": own.model_copy(update={**nothing, **identity}),
+            "reason": None,
+            "reason_parts": [],
+            "tasks": [
+                task.model_copy(update={"properties": [self._property(prop) for prop in task.properties]})
+                for task in report.tasks
+            ],
+            "provenance": report.provenance.model_copy(update={"command": ""}),
         }
-        tasks = [
-            task.model_copy(update={"properties": [self._property(prop) for prop in task.properties]})
-            for task in report.tasks
-        ]
-        return report.model_copy(
-            update={
-                "submission": own.model_copy(update=info),
-                "reason": None,
-                "reason_parts": [],
-                "tasks": tasks,
-                "provenance": report.provenance.model_copy(update={"command": ""}),
-            }
-        )
+        return report.model_copy(update=changed)
 
     def line(self, line: SummaryLine) -> SummaryLine:
         """A line of the summary under its pseudonym."""
@@ -97,11 +87,11 @@ class Anonymous:
         return origin and Origin(source=origin.source, late=days_late(self.rubric.policy, origin) > 0 or origin.late)
 
     def _property(self, prop: PropertyReport) -> PropertyReport:
-        return prop.model_copy(update={"cases": [self._case(case) for case in prop.cases]})
-
-    def _case(self, case: CaseReport) -> CaseReport:
-        told = from_data(case.parts, self.text) if case.outcome in OURS else Message(*self._bare(case.parts))
-        return case.model_copy(update={"message": str(told), "parts": as_data(told)})
+        cases = []
+        for case in prop.cases:
+            told = from_data(case.parts, self.text) if case.outcome in OURS else Message(*self._bare(case.parts))
+            cases.append(case.model_copy(update={"message": str(told), "parts": as_data(told)}))
+        return prop.model_copy(update={"cases": cases})
 
     def _bare(self, parts: Sequence[MessagePart]) -> Iterator[Part]:
         """Of an exception, its kind and the lines in the files that everyone has: the rest is the student's own."""
@@ -139,12 +129,7 @@ def own_names(line: SummaryLine) -> re.Pattern[str]:
 
 
 def hide(known: DecidedClass) -> Anonymous:
-    """What takes the place of everyone in a class.
-
-    Raises:
-        UserError: If the key is damaged.
-        OSError: If it cannot be read or written.
-    """
+    """What takes the place of everyone in a class; raises as :func:`pseudonyms` does."""
     names = pseudonyms(known.folder, [line.id for line in known.lines])
     return Anonymous(names, known.rubric, _matching(known.lines, cased=0))
 
@@ -183,27 +168,23 @@ def pseudonyms(folder: Path, submissions: Iterable[str]) -> dict[str, str]:
         UserError: If the key is damaged.
         OSError: If it cannot be read or written.
     """
-    key = _key(folder)
-    return {own: _pseudonym(key, own) for own in submissions}
+    path = folder / FILE
+    if not path.exists():
+        write_text(path, _Kept(key=secrets.token_hex(32)).model_dump_json() + "\n", mode=0o600, lasting=True)
+    try:
+        key = bytes.fromhex(_Kept.model_validate_json(path.read_bytes()).key)
+    except ValidationError as error:
+        raise UserError(
+            f"{path}: {first_problem(error)}. Restore the file; without it, everyone gets a new pseudonym."
+        ) from None
+
+    def pseudonym(submission: str) -> str:
+        digest = hmac.new(key, submission.encode("utf-8", "surrogatepass"), hashlib.sha256).digest()
+        return PREFIX + base64.b32encode(digest).decode().lower()[:LENGTH]
+
+    return {own: pseudonym(own) for own in submissions}
 
 
 def known(folder: Path, submissions: Iterable[str]) -> dict[str, str]:
     """The pseudonyms as :func:`pseudonyms` gives them; empty, and no key is made, if the folder has none yet."""
     return pseudonyms(folder, submissions) if (folder / FILE).exists() else {}
-
-
-def _pseudonym(key: bytes, submission: str) -> str:
-    digest = hmac.new(key, submission.encode("utf-8", "surrogatepass"), hashlib.sha256).digest()
-    return PREFIX + base64.b32encode(digest).decode().lower()[:LENGTH]
-
-
-def _key(folder: Path) -> bytes:
-    path = folder / FILE
-    if not path.exists():
-        write_text(path, _Kept(key=secrets.token_hex(32)).model_dump_json() + "\n", mode=0o600, lasting=True)
-    try:
-        return bytes.fromhex(_Kept.model_validate_json(path.read_bytes()).key)
-    except ValidationError as error:
-        raise UserError(
-            f"{path}: {first_problem(error)}. Restore the file; without it, everyone gets a new pseudonym."
-        ) from None

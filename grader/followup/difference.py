@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from grader.core.results.outcome import Outcome
@@ -106,12 +106,15 @@ class Difference:
 
 
 def difference(
-    old: Report | None, new: Report | None, decided: tuple[Decisions, Decisions] = ({}, {})
+    old: Report | None,
+    new: Report | None,
+    decided: tuple[Decisions, Decisions] = ({}, {}),
+    grades: Sequence[GradeMove] = (),
 ) -> Difference | None:
     """How the result of one submission changed, or None if it is the same.
 
     Both reports have the points that people decided on, and one may be missing; ``decided`` is what they decided then
-    and now.
+    and now, and ``grades`` those that changed.
     """
     points = (_points(old), _points(new))
     status = (old.status if old else None, new.status if new else None)
@@ -121,30 +124,19 @@ def difference(
         return Difference(known.submission.id if known else "", kind, *points, *status)
     decisions = _decisions(*decided)
     changes = tuple(_changes(old, new, decisions))
-    same = points[0] == points[1] and status[0] == status[1] and old.reason == new.reason and not changes
-    if same and not decisions:
-        return None
     each = dict.fromkeys([*(reason for change in changes for reason in change.reasons), *decisions.values()])
-    reasons = tuple(each) or _reasons(old, new, _differing(old, new).values())
-    kind = Kind.DECIDED if same else _kind(*points, bool(changes))
-    return Difference(new.submission.id, kind, *points, *status, reasons, changes)
-
-
-def with_grades(
-    found: Difference | None, identifier: str, points: float | None, moves: Sequence[GradeMove]
-) -> Difference | None:
-    """A difference with the grades that changed; a new one if the points did not change, None if nothing did."""
-    if not moves:
-        return found
-    if found and found.kind is not Kind.DECIDED:
-        return replace(found, grades=tuple(moves))
-    changes = [(move.new or 0.0) - (move.old or 0.0) for move in moves]
-    kind = Kind.DROP if min(changes) < 0 else Kind.RISE
-    if found:
-        return replace(found, kind=kind, grades=tuple(moves))
-    graded = None if points is None else "graded"
-    reasons = (Reason(Cause.POLICY),)
-    return Difference(identifier, kind, points, points, graded, graded, reasons, grades=tuple(moves))
+    reasons = tuple(each)
+    if changes or (points[0], status[0], old.reason) != (points[1], status[1], new.reason):
+        kind = _kind(*points, bool(changes))
+        reasons = reasons or tuple(_differing(old, new).values())
+    elif grades:
+        kind = Kind.DROP if any((move.new or 0.0) < (move.old or 0.0) for move in grades) else Kind.RISE
+        reasons = reasons or (Reason(Cause.POLICY),)
+    elif decisions:
+        kind = Kind.DECIDED
+    else:
+        return None
+    return Difference(new.submission.id, kind, *points, *status, reasons, changes, tuple(grades))
 
 
 def _decisions(old: Decisions, new: Decisions) -> dict[str, Reason]:
@@ -182,12 +174,12 @@ def _changes(old: Report, new: Report, decisions: Mapping[str, Reason]) -> Itera
         return
     before, after = _properties(old), _properties(new)
     differing = _differing(old, new)
-    for identifier in (*after, *(own for own in before if own not in after)):
-        sides = before.get(identifier), after.get(identifier)
-        if _rated(sides[0]) != _rated(sides[1]):
-            decided, (one, other) = decisions.get(identifier), sides
+    for identifier in after | before:
+        one, other = before.get(identifier), after.get(identifier)
+        if _rated(one) != _rated(other):
+            decided = decisions.get(identifier)
             only_points = one and other and (one.outcome, one.max_points) == (other.outcome, other.max_points)
-            why = (decided,) if decided and only_points else _why(one, other, differing, old, new)
+            why = (decided,) if decided and only_points else _why(one, other, differing)
             yield PropertyChange(identifier, one, other, why)
 
 
@@ -200,36 +192,29 @@ def _rated(prop: PropertyReport | None) -> tuple[Outcome, float, float] | None:
 
 
 def _why(
-    before: PropertyReport | None,
-    after: PropertyReport | None,
-    differing: Mapping[Cause, Reason],
-    old: Report,
-    new: Report,
+    before: PropertyReport | None, after: PropertyReport | None, differing: Mapping[Cause, Reason]
 ) -> tuple[Reason, ...]:
     """Why a property changed: its worth if its outcome did not, the rubric if a report lacks it, else other causes."""
     if before and after and before.outcome is after.outcome:
         return (Reason(Cause.POINTS, f"{before.max_points:g} → {after.max_points:g}"),)
     by_rubric = before is None or after is None
     found = [reason for cause, reason in differing.items() if (cause is Cause.RUBRIC) == by_rubric]
-    return _reasons(old, new, found or differing.values())
-
-
-def _reasons(old: Report, new: Report, found: Iterable[Reason]) -> tuple[Reason, ...]:
-    """The reasons ``found``; without any, the command line if it differs, or else an unknown cause."""
-    if reasons := tuple(found):
-        return reasons
-    if old.provenance.command != new.provenance.command:
-        return (Reason(Cause.COMMAND, f"{old.provenance.command} → {new.provenance.command}"),)
-    return (Reason(Cause.UNKNOWN),)
+    return tuple(found or differing.values())
 
 
 def _differing(old: Report, new: Report) -> dict[Cause, Reason]:
-    """Each condition in which the two reports differ, with the values of both."""
+    """Each condition in which the reports differ, with both values; without any, the command, or an unknown cause."""
     before, after = _recorded(old), _recorded(new)
-    files = ", ".join(_changed_files(old, new))
+    commands = old.provenance.command, new.provenance.command
+    was, now = ({(file.path, file.sha256) for file in own.submission.files} for own in (old, new))
+    files = ", ".join(sorted({path for path, _ in was ^ now}))
     found = {Cause.FILES: Reason(Cause.FILES, files)} if files else {}
-    changed = [cause for cause in before if before[cause] != after[cause]]
-    return found | {cause: Reason(cause, f"{before[cause]} → {after[cause]}") for cause in changed}
+    found |= {
+        cause: Reason(cause, f"{before[cause]} → {after[cause]}") for cause in before if before[cause] != after[cause]
+    }
+    if not found and commands[0] != commands[1]:
+        return {Cause.COMMAND: Reason(Cause.COMMAND, " → ".join(commands))}
+    return found or {Cause.UNKNOWN: Reason(Cause.UNKNOWN)}
 
 
 def _recorded(report: Report) -> dict[Cause, str]:
@@ -243,18 +228,3 @@ def _recorded(report: Report) -> dict[Cause, str]:
         Cause.ENVIRONMENT: f"Python {where.python}, torch {where.torch}, {where.isolation}",
         Cause.GRADER: how.grader_version,
     }
-
-
-def _changed_files(old: Report, new: Report) -> list[str]:
-    before, after = ({file.path: file.sha256 for file in own.submission.files} for own in (old, new))
-    return sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
-
-
-def moved(student: str, old: float | None, new: float | None, thresholds: Mapping[str, float]) -> GradeMove:
-    """A grade before and now, with the thresholds between them; a missing grade reaches no threshold."""
-    crossed = [(name, least) for name, least in thresholds.items() if _reaches(old, least) != _reaches(new, least)]
-    return GradeMove(student, old, new, tuple(crossed))
-
-
-def _reaches(grade: float | None, least: float) -> bool:
-    return grade is not None and grade >= least

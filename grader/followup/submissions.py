@@ -31,40 +31,33 @@ Submissions = Annotated[
 ]
 
 
-def _sources_of(out: Path, submissions: list[Path] | None) -> list[Sources]:
-    """What ``grade`` was given, from other places if these are named; ends the command if nobody knows any place."""
-    known = [
-        own.model_copy(
-            update={
-                "paths": [os.path.abspath(out / path) for path in own.paths],
-                "roster": own.roster and os.path.abspath(out / own.roster),
-            }
-        )
-        for own in runs(out)
-    ]
-    if not submissions and not known:
-        fail(f"{out}: no record of where its submissions are. Pass their location with --submissions.")
-    last = known[-1] if known else Sources(paths=[])
-    return [last.model_copy(update={"paths": [*map(str, submissions)]})] if submissions else known
-
-
 def candidates_of(out: Path, submissions: list[Path] | None, reader: Reader) -> dict[str, Candidate]:
     """The submissions of a folder of reports, by their ids; ends the command with one line if they cannot be found.
 
     They are looked for where ``grade`` found them, unless they lie elsewhere now.
     """
     known: dict[str, Candidate] = {}
-    for sources in _sources_of(out, submissions):
-        paths = [Path(path) for path in sources.paths]
+    given = runs(out)
+    if not submissions and not given:
+        fail(f"{out}: no record of where its submissions are. Pass their location with --submissions.")
+    for sources in (given or [Sources(paths=[])])[-1 if submissions else 0 :]:
+        paths = submissions or [Path(os.path.abspath(out / path)) for path in sources.paths]
         for path in paths:
             if not path.exists():
                 fail(f"{path}: submissions no longer there. Pass their current location with --submissions.")
-        roster = Path(sources.roster) if sources.roster else None
+        roster = Path(os.path.abspath(out / sources.roster)) if sources.roster else None
         if roster and not roster.exists():
             fail(f"{roster}: the roster is missing, and names may depend on it. Restore it, or regrade.")
         candidates = found(reader, paths, sources.source, roster, sources.every_attempt)
         known |= {own.id: own for own in candidates if own.id not in known or own.reason is None}
     return {own.id: own for own in with_files(out, [*known.values()])}
+
+
+def candidate_of(out: Path, submissions: list[Path] | None, reader: Reader, identifier: str) -> Candidate:
+    """One submission, as :func:`candidates_of` finds it."""
+    return candidates_of(out, submissions, reader).get(identifier) or fail(
+        f"{identifier}: no longer among the submissions. Pass its location with --submissions."
+    )
 
 
 def settings_then(out: Path, report: Report) -> Settings:
@@ -96,17 +89,12 @@ def settings_of(details: Conditions, assignment: Assignment) -> Settings:
 def say_what_differs(report: Report, submission: Submission) -> None:
     """Warn where this is not what was graded."""
     if submission.sha256 != report.submission.sha256:
-        was = {file.path: file.sha256 for file in report.submission.files}
+        was = {(file.path, file.sha256) for file in report.submission.files}
+        now = {(path, hashlib.sha256(text.encode()).hexdigest()) for path, text in submission.files.items()}
         warn(
-            f"{submission.id}: the files changed since grading ({_changed(submission, was)}): "
+            f"{submission.id}: the files changed since grading ({', '.join(sorted({path for path, _ in was ^ now}))}): "
             f"{report.submission.sha256[:12]} then, {submission.sha256[:12]} now. Running the current files.",
             "yellow",
         )
     if report.provenance.rubric_sha256 != chosen().rubric.sha256:
         warn("the rubric changed since grading: wording and points may differ.", "yellow")
-
-
-def _changed(submission: Submission, was: dict[str, str]) -> str:
-    """The paths that differ."""
-    now = {path: hashlib.sha256(text.encode()).hexdigest() for path, text in submission.files.items()}
-    return ", ".join(sorted(path for path in was.keys() | now.keys() if was.get(path) != now.get(path)))

@@ -7,21 +7,39 @@ from pathlib import Path
 from typing import Final
 
 from grader.core.cli.terminal import say
-from grader.core.grades.decided import DecidedClass, StudentGrade
+from grader.core.grades.decided import DecidedClass
 from grader.core.grades.model import for_staff
 from grader.core.messages import Sentences
-from grader.core.results.report import SummaryLine
 from grader.core.rubric import Rubric
 
-from .difference import Decisions, Difference, GradeMove, Kind, PropertyChange, Reason, moved, with_grades
+from .difference import Decisions, Difference, GradeMove, Kind, PropertyChange, Reason, difference
 
 word = Sentences(Path(__file__).with_name("words.toml"))
 NONE: Final = "-"
 STYLES = {Kind.DROP: "red", Kind.GONE: "red", Kind.RISE: "green"}
-Grades = Mapping[str, Sequence[StudentGrade]]  # by submission
 
 
-def said(known: DecidedClass, submission: str, language: str) -> Decisions:
+def changed(old: DecidedClass | None, new: DecidedClass | None, submission: str, language: str) -> Difference | None:
+    """How a submission differs in points, decisions and grades between two gradings of its class; None if it does not.
+
+    A grading is None where it lacks the submission.
+    """
+    if not old or not new:
+        return difference(old.report(submission) if old else None, new.report(submission) if new else None)
+    before, now = (
+        {str(own.student): own.grade.points if own.grade else None for own in side.grades.get(submission, ())}
+        for side in (old, new)
+    )
+    moves = [
+        _moved(student, before[student], grade, new.rubric.policy.thresholds)
+        for student, grade in now.items()
+        if student in before and before[student] != grade
+    ]
+    decided = _said(old, submission, language), _said(new, submission, language)
+    return difference(old.report(submission), new.report(submission), decided, moves)
+
+
+def _said(known: DecidedClass, submission: str, language: str) -> Decisions:
     """What people decided about a submission, in words, by what it is about."""
     found: dict[str, str] = {}
     for ruling in known.book.about(known.line(submission)):
@@ -30,17 +48,13 @@ def said(known: DecidedClass, submission: str, language: str) -> Decisions:
     return found
 
 
-def graded(
-    found: Difference | None, line: SummaryLine, sides: tuple[Grades, Grades], thresholds: Mapping[str, float]
-) -> Difference | None:
-    """A difference of points with the grades that changed, and the thresholds that they cross."""
-    old, new = (
-        {str(own.student): own.grade.points if own.grade else None for own in side.get(line.id, ())} for side in sides
-    )
-    both = [student for student in new if student in old and old[student] != new[student]]
-    moves: list[GradeMove] = [moved(student, old[student], new[student], thresholds) for student in both]
-    points = None if line.score is None else line.score + (line.bonus or 0)
-    return with_grades(found, line.id, points, moves)
+def _moved(student: str, old: float | None, new: float | None, thresholds: Mapping[str, float]) -> GradeMove:
+    """A grade before and now, with the thresholds between them; a missing grade reaches no threshold."""
+    reached = [
+        {name for name, least in thresholds.items() if side is not None and side >= least} for side in (old, new)
+    ]
+    crossed = reached[0] ^ reached[1]
+    return GradeMove(student, old, new, tuple(own for own in thresholds.items() if own[0] in crossed))
 
 
 def print_differences(differences: Sequence[Difference], same: int | None, rubric: Rubric, lang: str) -> None:
@@ -55,13 +69,15 @@ def print_differences(differences: Sequence[Difference], same: int | None, rubri
             number = sum(other.kind is kind for other in differences)
             say(f"{word(lang, f'kind_{kind}')}: {number}", "bold")
         say(f"  {own.id}: {_points(own)} ({own.change:+g})", STYLES.get(own.kind, ""))
-        for grade in _grades(own, lang):
-            say(f"    {grade}")
+        for move in own.grades:  # where they are something else than the points, or cross a threshold
+            if move.crossed or (move.old, move.new) != (own.old, own.new):
+                say(f"    {_grade(move, lang)}")
         for change in own.changes:
-            say(f"    {title(change, rubric, lang)}: {_outcomes(change)}, {_worth(change)}")
-            _print_reasons(_reasons(change.reasons, lang))
+            outcomes = _arrow(str(side.outcome) if side else NONE for side in (change.old, change.new))
+            say(f"    {title(change, rubric, lang)}: {outcomes}, {_worth(change)}")
+            _print_reasons(change.reasons, lang)
         told = {reason for change in own.changes for reason in change.reasons}
-        _print_reasons(_reasons(tuple(reason for reason in own.reasons if reason not in told), lang))
+        _print_reasons((reason for reason in own.reasons if reason not in told), lang)
     if same is None:
         return
     if not differences:
@@ -69,26 +85,15 @@ def print_differences(differences: Sequence[Difference], same: int | None, rubri
     say(word(lang, "same", n=same))
 
 
-def _print_reasons(sentences: Iterable[str]) -> None:
-    for sentence in sentences:
-        say(f"      {sentence}", "dim")
-
-
-def _reasons(found: tuple[Reason, ...], language: str) -> list[str]:
-    """The reasons, a sentence each."""
-    return [word(language, f"why_{reason.cause}", detail=reason.detail) for reason in found]
+def _print_reasons(found: Iterable[Reason], language: str) -> None:
+    for reason in found:
+        say(f"      {word(language, f'why_{reason.cause}', detail=reason.detail)}", "dim")
 
 
 def _points(own: Difference) -> str:
     """The points of a submission before and now, or its status if it has no points."""
     sides = (own.old, own.old_status), (own.new, own.new_status)
     return _arrow(f"{value:g}" if value is not None else status or NONE for value, status in sides)
-
-
-def _grades(own: Difference, language: str) -> list[str]:
-    """The grades that changed, a line each, where they are something else than the points or cross a threshold."""
-    plain = {(own.old, own.new)}
-    return [_grade(move, language) for move in own.grades if move.crossed or (move.old, move.new) not in plain]
 
 
 def _grade(move: GradeMove, language: str) -> str:
@@ -103,11 +108,6 @@ def title(change: PropertyChange, rubric: Rubric, language: str) -> str:
     known = rubric.properties.get(change.id)
     told = change.new or change.old
     return known.title[language] if known else told.title if told else change.id
-
-
-def _outcomes(change: PropertyChange) -> str:
-    """The outcome of a property before and now."""
-    return _arrow(str(side.outcome) if side else NONE for side in (change.old, change.new))
 
 
 def _worth(change: PropertyChange) -> str:

@@ -68,7 +68,7 @@ def test_the_command_ends_with_one_line_if_no_scheduler_answers(
 def test_a_missing_extra_comes_with_the_command_that_installs_it(
     monkeypatch: pytest.MonkeyPatch, choice: str, module: str
 ) -> None:
-    for name in ("executor", "connect", "slurm"):
+    for name in ("executor", "connect"):
         monkeypatch.delitem(sys.modules, f"grader.extras.cluster.{name}", raising=False)
     for name in (module, f"{module}.{choice}"):  # an earlier test may have imported it
         monkeypatch.setitem(sys.modules, name, None)

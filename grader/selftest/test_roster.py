@@ -11,7 +11,7 @@ from grader.core.intake.discover import discover
 from grader.core.intake.origin import Origin, Student
 from grader.core.intake.roster import match, owner, read_roster
 from grader.core.messages import UserError
-from grader.extras.moodle.lateness import read_lateness
+from grader.extras.moodle.extension import read_lateness
 from grader.selftest.exports import class_of, gradebook, worksheet
 from grader.selftest.submissions import write_folder, zipped
 

@@ -33,9 +33,7 @@ class Practice:
         Raises:
             ValueError: If the text that an edit replaces does not occur exactly once.
         """
-        return {name: self._edited(*edit) for name, edit in self.mistakes.items()}
-
-    def _edited(self, of: str, old: str, new: str) -> str:
-        if self.right[of].count(old) != 1:
-            raise ValueError(f"{old!r} must occur exactly once in {of}; fix the edit.")
-        return self.right[of].replace(old, new)
+        for of, old, _ in self.mistakes.values():
+            if self.right[of].count(old) != 1:
+                raise ValueError(f"{old!r} must occur exactly once in {of}; fix the edit.")
+        return {name: self.right[of].replace(old, new) for name, (of, old, new) in self.mistakes.items()}

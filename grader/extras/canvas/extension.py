@@ -124,13 +124,10 @@ def _filled(rows: Sequence[Row], template: Template, assignment_id: str) -> Expo
 
 def _target(template: Template, assignment_id: str) -> int:
     """The column of the assignment, found by the number in parentheses behind its title."""
-    ours = [
-        number
-        for number, cell in enumerate(template.header)
-        if assignment_id and cell.strip().endswith(f"({assignment_id})")
-    ]
+    titles = [cell.strip() for cell in template.header]
+    ours = [place for place, cell in enumerate(titles) if assignment_id and cell.endswith(f"({assignment_id})")]
     if len(ours) != 1:
-        choices = [cell.strip() for cell in template.header if _NUMBERED.search(cell)]
+        choices = [cell for cell in titles if _NUMBERED.search(cell)]
         there = f"Choose the number of one of: {'; '.join(choices)}." if choices else "--template has no assignment."
         raise ExportError(f"--assignment-id {assignment_id!r}: no such assignment in --template. {there}")
     return ours[0]

@@ -14,6 +14,7 @@ import zlib
 from bisect import bisect_left
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import reduce
 
 from grader.core.intake.discover import Listing
 from grader.core.intake.origin import Found, Origin, Part, Student, clean
@@ -109,10 +110,7 @@ def _unpacked(pack: bytes, offset: int) -> bytes:
     """An object of a pack; one stored as differences to an earlier object is put together."""
     deltas: list[bytes] = []
     while len(deltas) < MAX_DELTAS:
-        kind, place = pack[offset] >> 4 & 7, offset
-        while pack[place] & 0x80:
-            place += 1
-        place += 1
+        kind, place = pack[offset] >> 4 & 7, _behind(pack, offset)
         if kind == COMMIT:
             content = _inflated(pack[place : place + MAX_SMALL])
             for delta in reversed(deltas):
@@ -120,25 +118,26 @@ def _unpacked(pack: bytes, offset: int) -> bytes:
             return content
         if kind != OFFSET_DELTA:
             break
-        back = pack[place] & 0x7F
-        while pack[place] & 0x80:
-            place += 1
-            back = (back + 1 << 7) | pack[place] & 0x7F
-        deltas.append(_inflated(pack[place + 1 : place + 1 + MAX_SMALL]))
+        after = _behind(pack, place)
+        back = reduce(lambda back, byte: (back + 1 << 7) | byte & 0x7F, pack[place:after], -1)
+        deltas.append(_inflated(pack[after : after + MAX_SMALL]))
         if not 0 < back <= offset:
             break
         offset -= back
     raise ValueError("no commit")
 
 
+def _behind(data: bytes, place: int) -> int:
+    """The place behind a number, of which all bytes but the last have the highest bit."""
+    while data[place] & 0x80:
+        place += 1
+    return place + 1
+
+
 def _patched(base: bytes, delta: bytes) -> bytes:
     """Apply a git delta: the result consists of pieces of ``base`` and of new pieces."""
     parts: list[bytes] = []
-    place = 0
-    for _ in range(2):  # two sizes
-        while delta[place] & 0x80:
-            place += 1
-        place += 1
+    place = _behind(delta, _behind(delta, 0))  # two sizes
     while place < len(delta):
         order = delta[place]
         place += 1

@@ -1,12 +1,22 @@
-"""Connects to a running dask scheduler; failures are one line in the grader's words instead of dask's."""
+"""Connects to a running dask scheduler, or starts one whose workers are Slurm jobs.
+
+Failures are one line in the grader's words instead of dask's.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import ipaddress
 import logging
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
+import dask.config
 from distributed import Client, Security
 
 from grader.core.settings import CannotGrade
@@ -15,6 +25,8 @@ from .executor import DaskExecutor
 
 CONNECT_S = 5.0
 TLS_HELP = "See grader/docs/cluster.md for TLS."
+WANTED = "--executor slurm"
+SMALLEST = {"cores": 1, "processes": 1, "memory": "4 GiB"}  # unless configured: enough for one judge
 
 
 def connect(address: str) -> DaskExecutor:
@@ -44,12 +56,10 @@ def connect(address: str) -> DaskExecutor:
 
 
 def _host(address: str) -> str:
-    try:
+    with contextlib.suppress(ValueError):  # the port is not a number
         parts = urlsplit(address)
         if parts.hostname and parts.port:
             return parts.hostname
-    except ValueError:  # the port is not a number
-        pass
     raise CannotGrade(f"--executor {address}: no host and port. Use the form tls://grading.example.org:8786.")
 
 
@@ -80,3 +90,55 @@ def quieten() -> None:
     """Silence dask's log of a lost connection, which the command reports in one line."""
     for name in ("distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def submit_workers(jobs: int) -> DaskExecutor:
+    """Submit that many Slurm jobs, configured in dask's ``jobqueue.slurm``: the scheduler runs here, always with TLS.
+
+    Raises:
+        CannotGrade: If this machine has no Slurm, or Slurm refuses the job.
+        ModuleNotFoundError: If certificates are needed and the package ``cryptography`` is missing.
+    """
+    from dask_jobqueue.slurm import SLURMCluster  # a running scheduler needs none
+
+    if shutil.which("sbatch") is None:
+        raise CannotGrade(f"{WANTED}: sbatch not found. Run the command where jobs are submitted.")
+    quieten()
+    security = Security()
+    if not has_certificates(security, WANTED):
+        importlib.import_module("cryptography")  # dask's own message does not say what to install
+        security = Security.temporary()
+    size: dict[str, Any] = {name: _configured(name) or least for name, least in SMALLEST.items()}
+    cluster = SLURMCluster(
+        **size,
+        nanny=False,  # Slurm restarts workers
+        security=security,
+        protocol="tls://",
+        shared_temp_directory=_configured("shared-temp-directory") or str(Path.home()),  # for a worker's certificate
+        scheduler_options={"dashboard": False, "dashboard_address": "127.0.0.1:0"} | _configured("scheduler-options"),
+    )
+    try:
+        _rehearse(cluster.job_script())
+    except CannotGrade:
+        cluster.close()
+        raise
+    cluster.scale(jobs=jobs)
+    executor = DaskExecutor(Client(cluster, set_as_default=False), cluster)
+    executor.notice = f"submitted to Slurm: {jobs} jobs; waiting for it to start them."
+    return executor
+
+
+def _configured(name: str) -> Any:
+    return dask.config.get(f"jobqueue.slurm.{name}")
+
+
+def _rehearse(script: str) -> None:
+    """Have Slurm check the job without running it, because dask waits forever for a refused one."""
+    with tempfile.NamedTemporaryFile("w", suffix=".sh") as file:
+        file.write(script)
+        file.flush()
+        seen = subprocess.run(["sbatch", "--test-only", file.name], capture_output=True, text=True)
+    if seen.returncode:
+        problem = seen.stderr.strip().rpartition("\n")[2]
+        remedy = "grader/docs/cluster.md explains how to set queue, account and time."
+        raise CannotGrade(f"{WANTED}: Slurm rejects such a job ({problem}). {remedy}")

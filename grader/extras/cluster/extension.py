@@ -17,13 +17,9 @@ def open_executor(choice: str, jobs: int) -> Executor:
         CannotGrade: If it cannot be used here; the message has the remedy.
     """
     try:  # imported here, since most runs need neither dask nor Slurm
-        if choice == SLURM:
-            from .slurm import submit_workers
+        from .connect import connect, submit_workers
 
-            return submit_workers(jobs)
-        from .connect import connect
-
-        return connect(choice)
+        return submit_workers(jobs) if choice == SLURM else connect(choice)
     except ModuleNotFoundError as error:
         remedy = 'Install the extra in the project folder: pip install -e ".[grader,cluster]"'
         missing = (error.name or "").partition(".")[0]

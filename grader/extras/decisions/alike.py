@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
+from grader.core.grades.decided import DecidedClass
 from grader.core.messages import from_data
 from grader.core.results.outcome import NO_MISTAKE, Outcome
 from grader.core.results.report import PropertyReport, Report
 
+Causes = Mapping[str, str]  # from a property to how it ended and why
 
-def alike(own: Report, properties: Collection[str], classmates: Iterable[Report]) -> dict[str, list[str]]:
-    """For each of these properties that the code failed, the other submissions that failed it by the same cause.
 
-    They are in the order of the class; the classmates may include the student.
-    """
-    causes = {name: cause for name, cause in lost(own).items() if name in properties}
-    found: dict[str, list[str]] = {}
-    for other in classmates:
-        shared = causes.items() & lost(other).items() if other.submission.id != own.submission.id else ()
-        for name, _ in shared:
-            found.setdefault(name, []).append(other.submission.id)
-    return {name: found[name] for name in causes if name in found}
+def causes_of(known: DecidedClass) -> dict[str, Causes]:
+    """What each submission of a class lost, and why, in the order of the class."""
+    return {line.id: lost(known.as_graded(line.id)) for line in known.lines}
+
+
+def alike(own: Report, properties: Collection[str], everyone: Mapping[str, Causes]) -> dict[str, list[str]]:
+    """For each of these properties that the code failed, the other submissions that failed it by the same cause."""
+    others = {other: causes for other, causes in everyone.items() if other != own.submission.id}
+    same = {
+        name: [other for other, causes in others.items() if causes.get(name) == cause]
+        for name, cause in lost(own).items()
+        if name in properties
+    }
+    return {name: found for name, found in same.items() if found}
 
 
 @dataclass(frozen=True)
@@ -39,9 +44,6 @@ class Group:
     property: str
     mistake: str
     members: Sequence[str]
-
-
-Causes = Mapping[str, str]  # from a property to how it ended and why
 
 
 def groups(everyone: Mapping[str, Causes], decided: Callable[[str, str], bool]) -> list[Group]:

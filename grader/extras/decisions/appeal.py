@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +19,6 @@ from grader.core.grades.decided import DecidedClass
 from grader.core.grades.people import listed
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.reader import Reader
-from grader.core.intake.submission import Expected
 from grader.core.messages import Sentences, UserError
 from grader.core.results.database import opened
 from grader.core.results.report import PropertyReport, Report, summary_line
@@ -27,11 +26,11 @@ from grader.core.results.written import read_report
 from grader.core.run.class_run import Run
 from grader.core.run.executors import LOCAL
 from grader.core.settings import Settings
-from grader.followup.difference import Cause, Difference, difference
-from grader.followup.submissions import Submissions, candidates_of, say_what_differs, settings_then
-from grader.followup.terminal import graded, print_differences
+from grader.followup.difference import Cause, Difference
+from grader.followup.submissions import Submissions, candidate_of, say_what_differs, settings_then
+from grader.followup.terminal import changed, print_differences
 
-from .alike import alike
+from .alike import alike, causes_of
 from .decide import As, Who, enter
 
 sentence = Sentences(Path(__file__).with_name("words.toml"))
@@ -76,12 +75,19 @@ def appeal(
     ):
         place = scratch / "reports"
         files = files or []
-        handed_in = candidates_of(out, submissions, reader).get(identifier) if not files or _single(files) else None
-        own = given(identifier, files, handed_in, reader, chosen().rubric.expected, scratch)
+        own = _given(out, submissions, identifier, files, reader, scratch)
         if not files:
             say_what_differs(before, reader.read(own))
-        now = _graded(replace(own, id=identifier, origin=before.submission.origin), settings, reader, place)
-        found = _difference(known, now)
+        own = replace(own, id=identifier, origin=before.submission.origin)
+        place.mkdir()
+        with opened(place) as connection:
+            run = Run(place, connection, [own], settings, reader)
+            grade_waiting(run, settings, LOCAL, 1)
+            run.finish({})
+        now = read_report(place, identifier)
+        lines = [summary_line(now, own.practice) if own.id == identifier else own for own in known.lines]
+        again = replace(known, lines=lines, as_graded=lambda name: now if name == identifier else known.as_graded(name))
+        found = changed(known, again, identifier, language)
         if found is None:
             say(sentence(language, "same", id=identifier))
         else:
@@ -89,7 +95,7 @@ def appeal(
             if less := losses(before, now):
                 say(sentence(language, "lost", names=", ".join(less)))
         drafted = gains(known.report(identifier), now)
-        _print_alike(_alike(known, before, found), known, before, language)
+        _print_alike(known, before, found, language)
         reasons = [*found.reasons, *(own for change in found.changes for own in change.reasons)] if found else []
         if {reason.cause for reason in reasons} & CHANGES:
             say(sentence(language, "class", out=out))
@@ -111,33 +117,12 @@ def appeal(
         say(shlex.join(["grader", "decide", str(out), identifier, *what]))
 
 
-def _graded(own: Candidate, settings: Settings, reader: Reader, place: Path) -> Report:
-    """The report of a candidate, graded in a new folder."""
-    place.mkdir()
-    with opened(place) as connection:
-        run = Run(place, connection, [own], settings, reader)
-        grade_waiting(run, settings, LOCAL, 1)
-        run.finish({})
-    return read_report(place, own.id)
-
-
-def _difference(known: DecidedClass, report: Report) -> Difference | None:
-    """The changes of the new grading for the submission's students, with the decisions in force."""
-    identifier = report.submission.id
-    lines = [summary_line(report, own.practice) if own.id == identifier else own for own in known.lines]
-    now = replace(known, lines=lines, as_graded=lambda name: report if name == identifier else known.as_graded(name))
-    found = difference(known.report(identifier), now.report(identifier))
-    line = next((own for own in now.lines if own.id == identifier), now.line(identifier))
-    return graded(found, line, (known.grades, now.grades), known.rubric.policy.thresholds)
-
-
-def given(
-    identifier: str, files: Sequence[Path], before: Candidate | None, reader: Reader, expected: Expected, scratch: Path
+def _given(
+    out: Path, submissions: list[Path] | None, identifier: str, files: Sequence[Path], reader: Reader, scratch: Path
 ) -> Candidate:
-    """The submission to grade; ``before`` is the one that was handed in, None if it is no longer there.
+    """The submission to grade: as handed in, or with files in place of those of the same name, or a whole new one.
 
-    ``files`` are none, one folder or archive with everything, or files that replace those of the same name. Copies of
-    these are made in ``scratch``, an empty folder.
+    Copies of single files are made in ``scratch``, an empty folder.
 
     Raises:
         UserError: If there is no such thing.
@@ -146,42 +131,35 @@ def given(
     for path in files:
         if not path.exists():
             raise UserError(f"{path}: no such file or folder.")
-    single = _single(files)
-    if files and not single:
+    single = [path for path in files if path.is_file() and path.suffix in (".py", ".ipynb")]
+    if files and not single:  # a folder or an archive
         if len(files) > 1:
             raise UserError(f"{files[1]}: a folder or zip is a whole submission; give only one.")
-        return _one(files[0], reader, expected)
+        return _only(files[0], reader)
     if len(single) < len(files):
         raise UserError("FILES: either one folder or zip, or single files; not both.")
-    if before is None:
-        raise UserError(f"{identifier}: no longer among the submissions. Pass its location with --submissions.")
-    return _merged(identifier, single, before, reader, expected, scratch) if single else before
+    before = candidate_of(out, submissions, reader, identifier)
+    if not files:
+        return before
+    sent, whole = scratch / "sent", scratch / "handed-in"
+    sent.mkdir()
+    for path in files:
+        shutil.copyfile(path, sent / path.name)
+    new = reader.read(_only(sent, reader))
+    if new.reason is not None or not new.files:
+        raise UserError(f"{', '.join(map(str, files))}: {new.reason or 'none of the required files'}")
+    for name, text in {**reader.read(before).files, **new.files}.items():
+        (whole / name).parent.mkdir(parents=True, exist_ok=True)
+        (whole / name).write_text(text, encoding="utf-8", newline="")
+    return Candidate(identifier, whole, expected=chosen().rubric.expected)
 
 
-def _one(path: Path, reader: Reader, expected: Expected) -> Candidate:
+def _only(path: Path, reader: Reader) -> Candidate:
     """The only submission at a place."""
-    found = reader.discover([path], None, (), expected)
+    found = reader.discover([path], None, (), chosen().rubric.expected)
     if len(found) > 1:
         raise UserError(f"{path}: contains {len(found)} submissions. Give the folder or zip of one student.")
     return found[0]
-
-
-def _merged(
-    identifier: str, single: Sequence[Path], before: Candidate, reader: Reader, expected: Expected, scratch: Path
-) -> Candidate:
-    """The submission with some files replaced, written into the scratch place."""
-    sent, whole = scratch / "sent", scratch / "handed-in"
-    sent.mkdir()
-    for path in single:
-        shutil.copyfile(path, sent / path.name)
-    new = reader.read(_one(sent, reader, expected))
-    if new.reason is not None or not new.files:
-        raise UserError(f"{', '.join(map(str, single))}: {new.reason or 'none of the required files'}")
-    for name, text in {**reader.read(before).files, **new.files}.items():
-        place = whole / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text, encoding="utf-8", newline="")
-    return Candidate(identifier, whole, expected=expected)
 
 
 def gains(before: Report, now: Report) -> list[tuple[str, float]]:
@@ -223,11 +201,6 @@ def _settings(out: Path, before: Report, request_s: float | None, language: str)
     return replace(then, limits=limits, command=f"{then.command} --request-s {request_s:g}")
 
 
-def _single(files: Sequence[Path]) -> list[Path]:
-    """Those that replace files of the old submission; a folder or an archive is a whole new one."""
-    return [path for path in files if path.is_file() and path.suffix in (".py", ".ipynb")]
-
-
 @contextlib.contextmanager
 def _scratch(out: Path, keep: Path | None) -> Iterator[Path]:
     """A folder that is gone afterwards, or one that is kept."""
@@ -243,20 +216,17 @@ def _scratch(out: Path, keep: Path | None) -> Iterator[Path]:
     yield keep
 
 
-def _alike(known: DecidedClass, before: Report, found: Difference | None) -> dict[str, list[str]]:
-    """Who ended as the student did, in what changed; if nothing did, in whatever lost points."""
-    changed = {change.id for change in found.changes} if found else set()
-    lost = {prop.id for task in before.tasks for prop in task.properties if prop.points < prop.max_points}
-    return alike(before, changed or lost, (known.as_graded(line.id) for line in known.lines))
-
-
-def _print_alike(found: Mapping[str, Sequence[str]], known: DecidedClass, before: Report, language: str) -> None:
+def _print_alike(known: DecidedClass, before: Report, found: Difference | None, language: str) -> None:
+    """Print who ended as the student did, in what changed; if nothing did, in whatever lost points."""
     props = {prop.id: prop for task in before.tasks for prop in task.properties}
-    for name, others in found.items():
+    lost = {prop.id for prop in props.values() if prop.points < prop.max_points}
+    concerned = {change.id for change in found.changes} if found else set()
+    others = alike(before, concerned or lost, causes_of(known))
+    for name, same in others.items():
         prop, rated = props[name], known.rubric.properties.get(name)
         title = rated.title[language] if rated else prop.title
         why = ", ".join(filter(None, (prop.outcome, prop.misconception)))
-        say(sentence(language, "alike", count=len(others), title=title, why=why), "bold")
-        say(f"  {listed(others)}")
-    if not found:
+        say(sentence(language, "alike", count=len(same), title=title, why=why), "bold")
+        say(f"  {listed(same)}")
+    if not others:
         say(sentence(language, "nobody"))

@@ -24,12 +24,12 @@ from grader.core.cli.terminal import (
     read_decided,
     say,
 )
-from grader.core.grades.decided import DecidedClass
-from grader.core.grades.model import EVERYONE, About, for_staff
+from grader.core.grades.decided import DecidedClass, StudentGrade
+from grader.core.grades.model import EVERYONE, for_staff
 
-from .alike import lost, mistake_in
-from .draft import record, repeated
+from .alike import causes_of, mistake_in
 from .file import undo, written_in
+from .placing import record, repeated
 
 As = Annotated[
     str, typer.Option("--as", metavar="NAME", help="Your file, DIR/decisions/NAME.toml, if several people decide.")
@@ -108,7 +108,7 @@ def decide(
         "override": override,
         "comment": comment,
         "file": file,
-        "due": _moment(due) if due else None,
+        "due": due and _moment(due),
         "late_days": late_days,
         "excuse": excuse or None,
         "attempt": attempt,
@@ -124,7 +124,7 @@ def decide(
     if override is not None:
         wanted[0]["points"] = points
     if renew and student:
-        wanted += [own | ({"why": why} if why else {}) for own in _renewed(known, student, renew)]
+        wanted += _renewed(known, student, renew, {"why": why} if why else {})
     if all_with:
         if points is None or not why or student:
             fail("--all-with needs --points and --why, and no STUDENT; --except leaves students out.")
@@ -155,8 +155,7 @@ def _all_with(known: DecidedClass, text: str, without: Sequence[str]) -> tuple[s
     """
     name, _, mistake = text.partition(":")
     out = {find(known.folder, one) for one in without}
-    found = ((line.id, lost(known.as_graded(line.id)).get(name)) for line in known.lines)
-    causes = {own: cause for own, cause in found if cause}
+    causes = {own: lost[name] for own, lost in causes_of(known).items() if name in lost}
     those = [own for own, cause in causes.items() if mistake in ("", EVERYONE, mistake_in(cause))]
     if not those or (not mistake and len({*causes.values()}) > 1):
         counts = Counter(mistake_in(cause) or "not recognised" for cause in causes.values())
@@ -172,21 +171,21 @@ def _all_with(known: DecidedClass, text: str, without: Sequence[str]) -> tuple[s
 def enter(known: DecidedClass, wanted: Sequence[Mapping[str, object]], who: str, grader: str = "") -> None:
     """Write decisions down as :func:`record` does, and print the grades that they change.
 
-    Without ``who``, the grader decided; without both, the user who runs the command.
+    Without ``who``, the grader decided; without both, the user who runs the command. For a team, also print which rows
+    of a gradebook its submissions will reach.
     """
     with _moving(known, grader):
         made = record(known, wanted, who or grader or getpass.getuser(), grader)
-    teams = [student for own in made if own.decision.team for student in own.about]
-    if teams:
-        _print_rows(teams, read_decided(known.folder, quiet=True))
-
-
-def _print_rows(students: Sequence[About], now: DecidedClass) -> None:
-    """Print which rows of a gradebook the submissions of a team will reach."""
-    works = {work: None for who in students if isinstance(who, tuple) for work in now.book.people.handed_in[who]}
+    teams = [who for own in made if own.decision.team for who in own.about if isinstance(who, tuple)]
+    works = dict.fromkeys(work for who in teams for work in known.book.people.handed_in[who])
+    now = read_decided(known.folder, quiet=True) if works else known
     for own in (own for work in works for own in now.grades[work]):
-        student, row = own.student, own.student.id or own.student.email or "unknown"
-        say(f"{own.line.id} → row {row}, {student}: {f'{own.grade.points:g}' if own.grade else own.blank}")
+        row = own.student.id or own.student.email or "unknown"
+        say(f"{own.line.id} → row {row}, {own.student}: {_grade(own)}")
+
+
+def _grade(own: StudentGrade) -> str:
+    return f"{own.grade.points:g}" if own.grade else own.blank
 
 
 def _moment(text: str) -> datetime:
@@ -201,14 +200,13 @@ def _moment(text: str) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=due.tzinfo) if due else moment.astimezone()
 
 
-def _renewed(known: DecidedClass, student: str, slot: str) -> list[dict[str, object]]:
-    """The decision there, to be renewed; for comments, all of them."""
+def _renewed(known: DecidedClass, student: str, slot: str, why: Mapping[str, object]) -> list[dict[str, object]]:
+    """The decision there, to be renewed, maybe for another reason; for comments, all of them."""
     held = [ruling.decision for ruling in known.book.about(known.line(find(known.folder, student)))]
-    found = [own for own in held if own.slot == slot]
-    if not found:
-        there = ", ".join(own.slot for own in held) or "none"
-        fail(f"--renew {slot}: no such decision in force. In force: {there}.")
-    return [repeated(own) for own in found]
+    there = ", ".join(own.slot for own in held) or "none"
+    return [{**repeated(own), **why} for own in held if own.slot == slot] or fail(
+        f"--renew {slot}: no such decision in force. In force: {there}."
+    )
 
 
 @contextlib.contextmanager
@@ -227,11 +225,7 @@ def _moving(known: DecidedClass, grader: str) -> Iterator[None]:
 
 def _grades(known: DecidedClass) -> Mapping[tuple[str, str], str]:
     """Every grade as text, by submission and student."""
-    return {
-        (own.line.id, str(own.student)): f"{own.grade.points:g}" if own.grade else own.blank
-        for found in known.grades.values()
-        for own in found
-    }
+    return {(own.line.id, str(own.student)): _grade(own) for found in known.grades.values() for own in found}
 
 
 def _list(known: DecidedClass, student: str | None, language: str) -> None:

@@ -89,29 +89,24 @@ def entered(ledger: sqlite3.Connection, found: Sequence[Ruling]) -> list[Ruling]
         known = standing(ledger)
         here = {own.decision.identity: own for own in found}
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        before = {_slot(Decision.model_validate_json(identity)): identity for identity in known}
+
+        def insert(change: str, identity: str, own: Decision, before: str | None) -> None:
+            facts = (own.student, own.slot, own.who, own.when.isoformat(), own.why or "")
+            row = (now, change, *facts, identity, before, known[identity])
+            ledger.execute(f"INSERT INTO decisions ({COLUMNS}) VALUES ({', '.join('?' * len(row))})", row)
+
+        earlier = {identity: Decision.model_validate_json(identity) for identity in known}
+        before = {(own.student, own.slot): identity for identity, own in earlier.items()}
         for identity, own in here.items():
+            slot = own.decision.student, own.decision.slot
             if identity not in known:
                 ground = own.decision.ground or own.now
                 known[identity] = ground.model_dump_json() if ground else None
-                _insert(ledger, now, "made", identity, before.get(_slot(own.decision)), known[identity])
-            before[_slot(own.decision)] = identity
-        for identity in [own for own in known if own not in here]:
-            _insert(ledger, now, "removed", identity, identity, known[identity])
+                insert("made", identity, own.decision, before.get(slot))
+            before[slot] = identity
+        for identity in (one for one in earlier if one not in here):
+            insert("removed", identity, earlier[identity], identity)
     return [_with_ground(own, known[own.decision.identity]) for own in found]
-
-
-def _slot(own: Decision) -> tuple[str, str]:
-    return own.student, own.slot
-
-
-def _insert(
-    ledger: sqlite3.Connection, now: str, change: str, identity: str, before: str | None, ground: str | None
-) -> None:
-    own = Decision.model_validate_json(identity)
-    facts = (own.student, own.slot, own.who, own.when.isoformat(), own.why or "")
-    row = (now, change, *facts, identity, before, ground)
-    ledger.execute(f"INSERT INTO decisions ({COLUMNS}) VALUES ({', '.join('?' * len(row))})", row)
 
 
 def _with_ground(own: Ruling, ground: str | None) -> Ruling:

@@ -84,14 +84,13 @@ def parse(text: str, place: str) -> list[Ruling]:
         raise DecisionError(f"{place}: {other!r} is outside any entry. Each entry begins with [[{TABLE}]].")
     lines = [text.count("\n", 0, match.start() + len(match[0])) + 1 for match in _HEADER.finditer(text)]
     lines += [1] * (len(found) - len(lines))
-    return [Ruling(_decision(raw, f"{place}:{line}"), line) for raw, line in zip(found, lines, strict=False)]
-
-
-def _decision(raw: object, place: str) -> Decision:
-    try:
-        return Decision.model_validate(raw)
-    except ValidationError as error:
-        raise DecisionError(f"{place}: {first_problem(error)}.") from None
+    rulings = []
+    for raw, line in zip(found, lines, strict=False):
+        try:
+            rulings.append(Ruling(Decision.model_validate(raw), line))
+        except ValidationError as error:
+            raise DecisionError(f"{place}:{line}: {first_problem(error)}.") from None
+    return rulings
 
 
 def _located(error: tomllib.TOMLDecodeError) -> str:

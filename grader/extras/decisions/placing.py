@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import cache
 
-from grader.core.grades.decided import Book, Read
-from grader.core.grades.model import ASKED, BEST, EVERYONE, LAST, SEEN, TOTALS, About, Decision, Ground, Ruling
-from grader.core.grades.people import Key, People, Unknown
+from pydantic import ValidationError
+
+from grader.core.grades.decided import Book, DecidedClass, Read
+from grader.core.grades.model import (
+    ASKED,
+    BEST,
+    EVERYONE,
+    LAST,
+    PERSONAL,
+    SEEN,
+    TOTALS,
+    About,
+    Decision,
+    DecisionError,
+    Ground,
+    Ruling,
+)
+from grader.core.grades.people import People, Unknown, key, students
 from grader.core.results.policy import extendable
-from grader.core.results.report import Report, SummaryLine
+from grader.core.results.report import Report, SummaryLine, first_problem
 from grader.core.rubric import Policy
+
+from .file import append
 
 
 def placed(entries: Sequence[Ruling], people: People, read: Read, policy: Policy) -> list[Ruling]:
@@ -23,13 +41,16 @@ def placed(entries: Sequence[Ruling], people: People, read: Read, policy: Policy
 
 def _placed(ruling: Ruling, people: People, read: Read, policy: Policy) -> Ruling:
     own = ruling.decision
-    about: tuple[About, ...]
     if own.student == EVERYONE:
         return replace(ruling, about=(EVERYONE,))
+    about: tuple[About, ...]
     try:
         if own.personal:
-            about = students = tuple(people.students(own.student))
-            problem, now = _student_problem(own, students, people, policy), _choice(own, students, people)
+            about = known = tuple(people.students(own.student))
+            lines = [people.lines[work] for student in known for work in people.handed_in[student]]
+            ids = ", ".join(sorted({line.id for line in lines}))
+            chosen = own.attempt not in (None, LAST, BEST)
+            problem, now = _student_problem(own, lines, ids, people, policy), Ground(was=ids) if chosen else None
         else:
             about = (work := _one(people.submissions(own.student), own, read),)
             report = read(work)
@@ -46,6 +67,20 @@ def _one(works: Sequence[str], own: Decision, read: Read) -> str:
     if len(then) != 1:
         raise Unknown(f"several submissions: choose one of {', '.join(works)}")
     return then[0]
+
+
+def _student_problem(own: Decision, lines: Sequence[SummaryLine], ids: str, people: People, policy: Policy) -> str:
+    """Why a decision about students with these submissions cannot be followed; empty if it can."""
+    if own.attempt not in (None, LAST, BEST, *(line.id for line in lines)):
+        return f"no submission {own.attempt}; the student has {ids}"
+    if own.due and not all(extendable(policy, line.origin) for line in lines):
+        return "the submission time is unknown: decide late_days, or set due in [policy]"
+    for name in own.team or ():
+        try:
+            people.students(name)
+        except Unknown as error:
+            return f"{name}: {error}; with --roster, grade knows everyone in the course"
+    return ""
 
 
 def _submission_problem(own: Decision, report: Report) -> str:
@@ -92,31 +127,6 @@ def parts(report: Report) -> dict[str, Part]:
         was = report.status if points is None else f"{points:g} of {most:g}"
         found.append(Part(name, "", points or 0.0, most, was))
     return {own.id: own for own in found}
-
-
-def _student_problem(own: Decision, about: Sequence[Key], people: People, policy: Policy) -> str:
-    """Why a decision about students cannot be followed; empty if it can."""
-    works = [people.lines[work] for student in about for work in people.handed_in[student]]
-    if own.attempt not in (None, LAST, BEST) and own.attempt not in [line.id for line in works]:
-        return f"no submission {own.attempt}; the student has {_ids(works)}"
-    if own.due and not all(extendable(policy, line.origin) for line in works):
-        return "the submission time is unknown: decide late_days, or set due in [policy]"
-    for name in own.team or ():
-        try:
-            people.students(name)
-        except Unknown as error:
-            return f"{name}: {error}; with --roster, grade knows everyone in the course"
-    return ""
-
-
-def _choice(own: Decision, about: Sequence[Key], people: People) -> Ground | None:
-    if own.attempt in (None, LAST, BEST):
-        return None
-    return Ground(was=_ids([people.lines[work] for student in about for work in people.handed_in[student]]))
-
-
-def _ids(lines: Sequence[SummaryLine]) -> str:
-    return ", ".join(sorted({line.id for line in lines}))
 
 
 def ground(own: Decision, report: Report) -> Ground | None:
@@ -187,3 +197,78 @@ def _conflict(own: Ruling, before: Sequence[Ruling]) -> str:
         if same and unknown and other.decision.value != own.decision.value:
             return f"{other.decision.who} decided otherwise in {other.file}:{other.line}"
     return ""
+
+
+def drafted(said: Mapping[str, object], book: Book, read: Read, policy: Policy) -> Ruling:
+    """A decision that can be appended to the file, from the fields of a :class:`Decision`, the student as typed.
+
+    Raises:
+        DecisionError: If it makes no sense for this class.
+    """
+    try:
+        decision = Decision.model_validate(said)
+    except ValidationError as error:
+        raise DecisionError(f"{first_problem(error)}.") from None
+    student = decision.student
+    if student != EVERYONE:
+        decision = decision.model_copy(update={"student": _whom(student, decision, book.people)})
+    (own,) = placed([Ruling(decision, 0)], book.people, read, policy)
+    if own.void:
+        raise DecisionError(f"{student}: {decision.slot}: {own.stale}.")
+    held = [ruling.decision for one in own.about for ruling in book.held.get(one, ())]
+    same = [other for other in held if other.slot == decision.slot]
+    if decision.withdraw and not same:
+        raise DecisionError(f"{student}: {decision.slot}: no such decision to withdraw.")
+    if decision.override and decision.points is not None:
+        most = parts(read(str(own.about[0])))[decision.override].most
+        if decision.points > most:
+            raise DecisionError(f"{decision.points:g} points: {decision.override} has only {most:g}.")
+    over = next((other.author for other in same if other.who != decision.who), "")
+    ground = (own.now or Ground()).model_copy(update={"over": over}) if over else own.now
+    return replace(own, decision=decision.model_copy(update={"ground": ground}))
+
+
+def record(known: DecidedClass, wanted: Sequence[Mapping[str, object]], who: str, grader: str) -> list[Ruling]:
+    """Append decisions to the file of a grader, or the one that all share, all of them or none.
+
+    ``wanted`` has the fields of each, but for who decided, and when.
+
+    Raises:
+        DecisionError: If one of them makes no sense for this class.
+        OSError: If the file cannot be written.
+    """
+    common: dict[str, object] = {"who": who, "when": datetime.now(UTC).astimezone()}
+    made = [drafted(common | {**own}, known.book, known.as_graded, known.rubric.policy) for own in wanted]
+    append(known.folder, [own.decision for own in made], _named(known.book.people, made), grader)
+    return made
+
+
+def repeated(own: Decision) -> dict[str, object]:
+    """The decision and its reason, to be repeated by another author, at another time, on a new basis."""
+    return {own.what: getattr(own, own.what), **{name: getattr(own, name) for name in ("points", "why", "at", "code")}}
+
+
+def _named(people: People, made: Sequence[Ruling]) -> list[str]:
+    """The subjects of each decision, for readers of the file: names, and ids of submissions."""
+    each = ([people.known[one].name if isinstance(one, tuple) else one for one in own.about] for own in made)
+    return [", ".join(dict.fromkeys(name for name in names if name and name != EVERYONE)) for names in each]
+
+
+def _whom(text: str, decision: Decision, people: People) -> str:
+    """The student's name in the file: a permanent id instead of the typed text."""
+    try:
+        if decision.slot in PERSONAL:
+            found = [*map(people.name, people.students(text))]
+            several = f"{text}: belongs to several students. Choose one of {', '.join(found)}."
+        else:
+            found = people.submissions(text)
+            several = f"{text}: several submissions. Choose one of {', '.join(found)}."
+    except Unknown as error:
+        raise DecisionError(f"{text}: {error}.") from None
+    if len(found) > 1:
+        raise DecisionError(several)
+    if decision.slot in PERSONAL:
+        return found[0]
+    owners = [key(student) for student in students(found[0], people.lines[found[0]].origin)]
+    # The student, if that means only this submission, whose id may change with the next download; else the id.
+    return people.name(owners[0]) if len(owners) == 1 and people.handed_in[owners[0]] == found else found[0]

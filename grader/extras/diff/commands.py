@@ -14,8 +14,8 @@ from grader.core.grades.decided import DecidedClass
 from grader.core.results.report import Summary
 from grader.core.results.written import SUMMARY, read_written
 from grader.core.rubric import Rubric
-from grader.followup.difference import Difference, difference, in_order
-from grader.followup.terminal import graded, print_differences, said, title, word
+from grader.followup.difference import Difference, in_order
+from grader.followup.terminal import changed, print_differences, title, word
 
 
 def diff(
@@ -25,7 +25,7 @@ def diff(
 ) -> None:
     """Compare two gradings: who changed, in which property, and why; drops first."""
     language, rubric = language_of(lang), chosen().rubric
-    found = [*_compared(old, new, rubric, language)]
+    found = [*_compared(old, new, language)]
     differences, same = in_order(filter(None, found)), found.count(None)
     for text in tallies(differences, rubric, language):
         say(text)
@@ -44,21 +44,16 @@ def tallies(differences: Iterable[Difference], rubric: Rubric, language: str) ->
         yield word(language, "tally", title=titles[name], lost=lost[name], gained=gained[name])
 
 
-def _compared(old: Path, new: Path, rubric: Rubric, language: str) -> Iterator[Difference | None]:
+def _compared(old: Path, new: Path, language: str) -> Iterator[Difference | None]:
     """The difference of each submission in the two summaries, with only two reports in memory at a time.
 
     If a single submission was graded again, as for an appeal, the others are left out.
     """
     sides = _read(old, quiet=True), _read(new, quiet=False)
-    before, after = ({line.id: line for line in side.lines} for side in sides)
-    alone = len(after) == 1 and after.keys() < before.keys()
-    for identifier in sorted(after if alone else before | after):
-        here = [side if identifier in lines else None for side, lines in zip(sides, (before, after), strict=True)]
-        reports = [side.report(identifier) if side else None for side in here]
-        decided = [said(side, identifier, language) if side else {} for side in here]
-        found = difference(reports[0], reports[1], (decided[0], decided[1]))
-        line = (after | before)[identifier]
-        yield graded(found, line, (sides[0].grades, sides[1].grades), rubric.policy.thresholds)
+    before, after = ({line.id for line in side.lines} for side in sides)
+    alone = len(after) == 1 and after < before
+    for own in sorted(after if alone else before | after):
+        yield changed(sides[0] if own in before else None, sides[1] if own in after else None, own, language)
 
 
 def _read(folder: Path, quiet: bool) -> DecidedClass:

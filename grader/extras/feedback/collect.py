@@ -36,8 +36,6 @@ NO_PLACE = {
 }
 NO_ADDRESS = "no email; grade with a roster that has one"
 NO_NAME = "no name; grade with a roster that has one"
-
-
 say = Sentences(Path(__file__).with_name("words.toml"))
 
 PAGE = "feedback.html"
@@ -81,26 +79,23 @@ def collected(
     back = Back()
     for row in rows:
         student, identifier = row.student, row.report.submission.id
-        page = pages / f"{identifier}.html"
+        page, candidate, files = pages / f"{identifier}.html", candidates.get(identifier), {}
         if to == MAIL:
-            why = "" if student.email and student.name else NO_NAME if student.email else NO_ADDRESS
+            why = NO_ADDRESS if not student.email else NO_NAME if not student.name else ""
+        else:
+            if candidate:
+                made = for_canvas if to == CANVAS else for_moodle
+                files = made(candidate, read(page), row.comment)
+            why = "" if files else ABSENT if row.absent else NO_PLACE[to]
+        if why:
+            back.without.append((why, f"{student} ({identifier})"))
+        elif to == MAIL:
             subject = say(language, "subject", title=rubric.title[language])
             text = " ".join(filter(None, [row.comment, row.remark]))
             letter = f"{say(language, 'hello', name=student.name)}\n\n{text}\n"
-            letters = [(student.email, student.name, subject, letter, str(page.resolve()))]
-            back.letters += [] if why else letters
-        else:
-            candidate = candidates.get(identifier)
-            files = _packed(candidate, read(page), row.comment, to) if candidate else {}
-            why = "" if files else ABSENT if row.absent else NO_PLACE[to]
-            back.files |= files
-        if why:
-            back.without.append((why, f"{student} ({identifier})"))
+            back.letters.append((student.email, student.name, subject, letter, str(page.resolve())))
+        back.files |= files
     return back
-
-
-def _packed(candidate: Candidate, page: bytes, comment: str, to: str) -> dict[str, bytes]:
-    return for_canvas(candidate, page, comment) if to == CANVAS else for_moodle(candidate, page)
 
 
 def comment(report: Report, rubric: Rubric, language: str) -> str:
@@ -134,24 +129,17 @@ def for_canvas(candidate: Candidate, page: bytes, comment: str) -> dict[str, byt
     fitting = [name for name in names if _ATTACHED.fullmatch(name) and name.lower().endswith(_KINDS)]
     if not fitting:
         return {}
-    name = min(fitting, key=lambda own: (_kind(own), -copy_number(own), own))
-    return {name: _content(_KINDS[_kind(name)], page, comment)}
+    name = min(fitting, key=lambda own: (_KINDS.index(_kind(own)), -copy_number(own), own))
+    text, kind = f"{comment}\n".encode(), _kind(name)
+    page = zip_bytes({PAGE: page}) if kind == ".zip" else page
+    return {name: {".py": b"# " + text, ".txt": text}.get(kind, page)}
 
 
-def _kind(name: str) -> int:
-    return next(number for number, suffix in enumerate(_KINDS) if name.lower().endswith(suffix))
+def _kind(name: str) -> str:
+    return next(suffix for suffix in _KINDS if name.lower().endswith(suffix))
 
 
-def _content(kind: str, page: bytes, comment: str) -> bytes:
-    """The page, or its text, as a file of that kind."""
-    if kind == ".zip":
-        return zip_bytes({PAGE: page})
-    if kind == ".py":
-        return f"# {comment}\n".encode()
-    return page if kind.startswith(".htm") else f"{comment}\n".encode()
-
-
-def for_moodle(candidate: Candidate, page: bytes) -> dict[str, bytes]:
+def for_moodle(candidate: Candidate, page: bytes, _: str) -> dict[str, bytes]:
     """The page in the folder that Moodle gave the participant; empty where Moodle's download has none."""
     inside = candidate.part.below or next(iter(candidate.part.files.values()), "")
     found = next(filter(None, map(_ENTRY.match, inside.rstrip("/").split("/"))), None)

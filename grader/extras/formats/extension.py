@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element, SubElement
 
 from grader.core.export.rows import Export, Format, Request, Row
 from grader.core.export.table import PLAIN, Columns, table
+from grader.core.results.outcome import Outcome
+from grader.core.results.report import PropertyReport, Report
 from grader.followup.table import in_file as in_file
 
-from . import junit
-
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+KINDS = {Outcome.GRADER_ERROR: "error", Outcome.NOT_ASSESSED: "skipped"}  # all others but "passed" are failures
 NBGRADER: Columns = {
     "assignment": lambda _, request: request.rubric.id,
     "duedate": lambda _, request: due.isoformat() if (due := request.rubric.policy.due) else None,
@@ -39,7 +44,52 @@ def names(name: str) -> tuple[str, str]:
     return last, " ".join(given)
 
 
-FORMATS: Mapping[str, Format] = {
-    "nbgrader": Format(nbgrader),
-    "junit": Format(junit.export),
-}
+def junit(rows: Sequence[Row], request: Request) -> Export:
+    """JUnit XML for continuous integration: a test suite for each submission, a test case for each property."""
+    by_submission = {row.report.submission.id: row for row in rows}
+    root = Element("testsuites", name=request.rubric.id)
+    for row in by_submission.values():
+        root.append(_suite(row))
+    ElementTree.indent(root)
+    return Export(
+        {"junit.xml": '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, "unicode") + "\n"}, rows
+    )
+
+
+def _suite(row: Row) -> Element:
+    report = row.report
+    suite = Element("testsuite", name=report.submission.id, time=f"{report.provenance.duration_s:g}")
+    facts: dict[str, str] = {"status": report.status}
+    if row.grade:
+        facts |= {"score": f"{report.score:g}", "bonus": f"{report.bonus:g}", "grade": f"{row.grade.points:g}"}
+    facts |= {"remark": row.remark} if row.remark else {}
+    properties = SubElement(suite, "properties")
+    for name, value in facts.items():
+        SubElement(properties, "property", name=name, value=_xml(value))
+    if report.status == "graded":
+        for task in report.tasks:
+            suite.extend(_case(prop, report, task.id) for prop in task.properties)
+    else:
+        case = SubElement(suite, "testcase", classname=report.submission.id, name="submission")
+        SubElement(case, "error", type=report.status, message=_xml(report.reason or ""))
+    suite.set("tests", str(len(suite.findall("testcase"))))
+    for kind, plural in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
+        suite.set(plural, str(len(suite.findall(f"testcase/{kind}"))))
+    return suite
+
+
+def _case(prop: PropertyReport, report: Report, task: str) -> Element:
+    case = Element("testcase", classname=f"{report.submission.id}.{task}", name=prop.id)
+    if prop.outcome is not Outcome.PASSED:
+        simplest = prop.simplest_case
+        result = SubElement(case, KINDS.get(prop.outcome, "failure"), type=prop.outcome, message=_xml(prop.hint))
+        result.text = _xml(f"{simplest.id}: {simplest.message}") if simplest and simplest.message else None
+    return case
+
+
+def _xml(text: str) -> str:
+    """The text without the characters that XML forbids."""
+    return _NOT_IN_XML.sub("?", text)
+
+
+FORMATS: Mapping[str, Format] = {"nbgrader": Format(nbgrader), "junit": Format(junit)}

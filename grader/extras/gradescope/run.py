@@ -64,33 +64,37 @@ def origin(path: Path) -> Origin | None:
     """The students and whether they are late, from Gradescope's metadata; None if it is missing or malformed."""
     try:
         data = json.loads(path.read_bytes())
+        submitted = datetime.fromisoformat(data["created_at"])
         return Origin(
             source="gradescope",
-            students=tuple(_student(user) for user in data.get("users", [])),
-            late=datetime.fromisoformat(data["created_at"]) > datetime.fromisoformat(data["assignment"]["due_date"]),
-            submitted_at=datetime.fromisoformat(data["created_at"]).isoformat(timespec="seconds"),
+            students=tuple(
+                Student(id=clean(user.get("sid")), name=clean(user.get("name")), email=clean(user.get("email")))
+                for user in data.get("users", [])
+            ),
+            late=submitted > datetime.fromisoformat(data["assignment"]["due_date"]),
+            submitted_at=submitted.isoformat(timespec="seconds"),
         )
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
 
 
-def _student(user: dict[str, Any]) -> Student:
-    return Student(id=clean(user.get("sid")), name=clean(user.get("name")), email=clean(user.get("email")))
-
-
 def results(report: Report, own: Grade | None) -> dict[str, Any]:
     """What Gradescope shows for one submission, with its grade by the policy."""
-    content = _frame(
-        report.provenance.duration_s, {"status": report.status, "environment": report.environment.model_dump()}
-    )
+    told = {"status": report.status, "environment": report.environment.model_dump()}
+    content = _frame(report.provenance.duration_s, told)
     if report.status == "unreadable":
-        return content | {"score": 0.0, "output": report.reason, "tests": [_unread(report)]}
+        unread = {"name": "Your submission can be read", "status": "failed", "visibility": "visible", **_TEXT}
+        scores = {"score": 0.0, "max_score": report.max_score, "output": report.reason}
+        return content | {"score": 0.0, "output": report.reason, "tests": [{**unread, **scores}]}
     if own is None:
         return content | {"output": FAILURE}
+    # A last line says how the score came about; it is hidden with the score.
+    total = filter(None, (f"Score {report.score:g}/{report.max_score:g}, bonus {report.bonus:g}.", own.remark))
+    last = {"name": "Total", "output": " ".join(total), "visibility": HIDDEN_UNTIL, **_TEXT}
     return content | {
         "score": own.points,
         "output": "\n".join(report.submission.notices),
-        "tests": [*_tests(report), _total(report, own)],
+        "tests": [*_tests(report), last],
     }
 
 
@@ -106,18 +110,6 @@ def _frame(duration_s: float, extra: dict[str, Any]) -> dict[str, Any]:
         "stdout_visibility": "hidden",
         "extra_data": extra,
     }
-
-
-def _unread(report: Report) -> dict[str, Any]:
-    name = "Your submission can be read"
-    scores = {"score": 0.0, "max_score": report.max_score}
-    return _TEXT | scores | {"name": name, "status": "failed", "output": report.reason, "visibility": "visible"}
-
-
-def _total(report: Report, grade: Grade) -> dict[str, Any]:
-    """A last line that says how the score came about; it is hidden with the score."""
-    told = filter(None, (f"Score {report.score:g}/{report.max_score:g}, bonus {report.bonus:g}.", grade.remark))
-    return _TEXT | {"name": "Total", "output": " ".join(told), "visibility": HIDDEN_UNTIL}
 
 
 def _tests(report: Report) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Moodle: whose the files of its export are, and the worksheet of grades that it imports.
+"""Moodle: whose the files of its export are, the worksheet of grades that it imports, and the lateness that this tells.
 
 The worksheet was downloaded from Moodle; grades and comments are filled in. Moodle finds participants by
 ``Identifier``, and ignores rows whose ``Last modified (grade)`` is older than the grade on the site. It refuses a grade
@@ -10,22 +10,29 @@ above ``Maximum Grade``. Headings are in the site's language, the order is alway
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from html import escape
+from pathlib import Path
 
 from grader.core.export.rows import Export, Format, Request, Row, remarks
 from grader.core.export.table import inert, number
+from grader.core.intake.candidate import Candidate
 from grader.core.intake.discover import Listing
-from grader.core.intake.origin import Found, Origin, Part, Student, clean
-from grader.core.intake.roster import PARTICIPANT
+from grader.core.intake.origin import Found, Origin, Part, Student, absent, clean
+from grader.core.intake.roster import PARTICIPANT, match, read_rows, student_of
 from grader.followup.table import GRADE, IDENTIFIER, MODIFIED, place, read_number, read_template
-
-from .lateness import with_lateness as with_lateness
 
 _ENTRY = re.compile(
     r"(?P<name>.*)_(?P<id>\d+)_assignsubmission_(?P<plugin>file|onlinetext)_?(?P<rest>/|[^/]+)", re.DOTALL
 )
+
+STATUS = ("status", "状态")
+SUBMITTED = ("Submitted for grading", "已提交")
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "y": 365 * 86400}
+UNITS |= {"秒": 1, "分": 60, "小": 3600, "时": 3600, "天": 86400, "日": 86400, "年": 365 * 86400}
+_SPAN = r"(?:\d+\s*[^\W\d]+\s*)+"
+_LATE = re.compile(rf"(?P<en>{_SPAN})\blate\b|迟交?\s*(?P<zh>{_SPAN})")
 
 
 def submissions(listing: Listing) -> list[Found]:
@@ -56,6 +63,52 @@ def _of_participant(participant: str, matches: list[re.Match[str]]) -> Found:
     student = Student(id=participant, name="" if name in PARTICIPANT else name)
     claimed = tuple(match.string for match in matches)
     return Found(f"{name} {participant}", part, claimed, Origin(source="moodle", students=(student,)))
+
+
+def with_lateness(candidates: Iterable[Candidate], roster: Path) -> list[Candidate]:
+    """The candidates, with lateness from a worksheet if no time is known; a group is as late as its latest member.
+
+    Raises:
+        UserError: If the roster cannot be read.
+    """
+    late_s = read_lateness(roster)
+    everyone = [*late_s]
+
+    def told(candidate: Candidate) -> Candidate:
+        origin = candidate.origin
+        if origin is None or origin.submitted_at or absent(origin):
+            return candidate
+        listed = filter(None, (match(student, everyone) for student in origin.students))
+        seconds = max((late_s[student] for student in listed), default=None)
+        if seconds is None:
+            return candidate
+        return replace(candidate, origin=origin.model_copy(update={"late": seconds > 0, "late_s": seconds}))
+
+    return [told(candidate) for candidate in candidates]
+
+
+def read_lateness(path: Path) -> dict[Student, float]:
+    """Seconds that each student was late, if the roster is a grading worksheet of Moodle that says so.
+
+    A student whose status is in unknown words is left out, rather than taken to be in time.
+
+    Raises:
+        UserError: If it cannot be read.
+    """
+    known = {}
+    for _, row in read_rows(path):
+        status = next((row[column] for column in STATUS if row.get(column)), "")
+        if (late := _late_s(status)) is not None:
+            known[student_of(row)] = late
+    return known
+
+
+def _late_s(status: str) -> float | None:
+    """The seconds in a status like "Submitted for grading - 1 day 3 hours late"; None if the status does not tell."""
+    if found := _LATE.search(status):
+        spans = re.findall(r"(\d+)\s*([^\W\d])", found["en"] or found["zh"])
+        return float(sum(int(count) * UNITS.get(unit, 0) for count, unit in spans))
+    return 0.0 if any(word in status for word in SUBMITTED) and not re.search(r"\d", status) else None
 
 
 WHAT = "the grading worksheet of the assignment"

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from grader.core.export.table import number, written
 from grader.core.messages import Sentences
@@ -16,8 +15,6 @@ from grader.specimens.practice import Practice
 
 COLUMNS = ("id", "student", "points", "max_points", "caught", "wrong", "tests", "counted", "remark")
 NOBODYS_FAULT = "grader_error"
-
-
 WORDS = Sentences(Path(__file__).with_name("words.toml"))
 
 
@@ -75,36 +72,34 @@ class Result:
         """The result in sentences for the student, without names of implementations."""
         most = number(self.practice.points)
         if self.problem:
-            known = self.runs.broken or {}
-            place = f"{self.practice.file}:{known.get('line')}" if known.get("line") else self.practice.file
+            place = self._place((self.runs.broken or {}).get("line"))
             return say(language, self.problem, place=place, file=self.practice.file, type=self.problem)
         all_ = len(self.practice.mistakes)
         sentences = [say(language, "caught", caught=self.caught, all=all_, points=number(self.points), most=most)]
         for test, why in self.refused.items():
-            place = self._place(test)
+            failures = (self.runs.outcomes.get((name, test)) for name in self.practice.right)
+            place = self._place(next((failure["line"] for failure in failures if failure), 0))
             sentences.append(say(language, f"test_{why}", test=test, place=place, arguments=self.runs.tests[test]))
         return say(language, "space").join(sentences)
 
-    def _place(self, test: str) -> str:
-        failures = (self.runs.outcomes.get((name, test)) for name in self.practice.right)
-        line = next((failure["line"] for failure in failures if failure), 0)
+    def _place(self, line: object) -> str:
         return f"{self.practice.file}:{line}" if line else self.practice.file
 
 
 def table(results: Iterable[Result]) -> str:
     """The class as CSV."""
-    return written([COLUMNS, *map(_row, results)])
-
-
-def _row(own: Result) -> list[str]:
-    counted = len(own.runs.tests) - len(own.refused)
-    numbers = (own.points, own.practice.points, own.caught, len(own.practice.mistakes), len(own.runs.tests), counted)
-    return [own.id, ", ".join(own.students), *map(number, numbers), f"{own.told('en')} {own.reason}".rstrip()]
+    rows: list[Sequence[str]] = [COLUMNS]
+    for own in results:
+        counted, wrong = len(own.runs.tests) - len(own.refused), len(own.practice.mistakes)
+        numbers = (own.points, own.practice.points, own.caught, wrong, len(own.runs.tests), counted)
+        remark = f"{own.told('en')} {own.reason}".rstrip()
+        rows.append([own.id, ", ".join(own.students), *map(number, numbers), remark])
+    return written(rows)
 
 
 def document(results: Iterable[Result], practice: Practice, assignment: str) -> str:
     """The class as JSON, with the tests that catch each implementation."""
-    listed: list[dict[str, Any]] = [
+    listed = [
         {
             "id": own.id,
             "students": list(own.students),

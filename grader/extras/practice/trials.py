@@ -68,11 +68,7 @@ def handed_in_as(practice: Practice) -> str:
 
 
 class _Unusable(Exception):
-    """The file cannot be used; holds the value of ``Runs.broken``."""
-
-    def __init__(self, problem: Mapping[str, Any]) -> None:
-        super().__init__()
-        self.problem = problem
+    """The file cannot be used; the argument is the value of ``Runs.broken``."""
 
 
 def run(text: str, practice: Practice, start: Start) -> Runs:
@@ -81,15 +77,10 @@ def run(text: str, practice: Practice, start: Start) -> Runs:
     Raises:
         RuntimeError: If something outside the grader killed a worker.
     """
-    session = _Session(text, practice, start)
     try:
-        for turn in range(TURNS):
-            for name in session.order(turn):
-                while not session.finished(name, turn):  # a test that ends its worker no longer counts
-                    session.check_patience()
-        return session.runs()
+        return _Session(text, practice, start).runs()
     except _Unusable as end:
-        return Runs(broken=end.problem)
+        return Runs(broken=end.args[0])
 
 
 class _Session:
@@ -103,17 +94,32 @@ class _Session:
         self._outcomes: dict[tuple[int, str, str], dict[str, Any] | None] = {}
         self._spent_s = 0.0
 
-    def order(self, turn: int) -> list[str]:
+    def runs(self) -> Runs:
+        """Run everything, and return the outcomes."""
+        for turn in range(TURNS):
+            for name in self._order(turn):
+                while not self._finished(name, turn):  # a test that ends its worker no longer counts
+                    self._check_patience()
+        first: dict[tuple[str, str], Mapping[str, Any] | None] = {}
+        for (turn, name, test), failure in self._outcomes.items():
+            if not turn:
+                first[name, test] = failure
+            elif test not in self._stopped and bool(first[name, test]) != bool(failure):
+                self._stopped[test] = "unsteady"
+        self._check_patience()  # of many random tests, some would happen to be consistent
+        return Runs(None, self._tests or {}, self._stopped, first)
+
+    def _order(self, turn: int) -> list[str]:
         """The implementations in an order that is fixed per file, but predictable only from all their sources."""
         secret = "\0".join((str(turn), self._text, *self._implementations.values()))
         return sorted(self._implementations, key=lambda name: hashlib.sha256(f"{name}\0{secret}".encode()).digest())
 
-    def check_patience(self) -> None:
+    def _check_patience(self) -> None:
         """Abandon the file once too many of its tests were stopped."""
         if len(self._stopped) > MOST_STOPPED:
             raise _Unusable({"type": "stops"})
 
-    def finished(self, name: str, turn: int) -> bool:
+    def _finished(self, name: str, turn: int) -> bool:
         """Run the remaining tests on one implementation in one worker; returns whether all were run."""
         own = Path(self._practice.file)
         exam = EXAM.format(function=self._practice.function, module=own.stem)
@@ -152,7 +158,9 @@ class _Session:
             return reply["value"]
         if arguments:
             raise WorkerFailed("crashed", say("no outcome"))
-        raise _Unusable(_described(reply["error"]))
+        types, frames = reply["error"].get("types"), reply["error"].get("frames")  # of an import that failed
+        kind = clean(types[0]) if isinstance(types, list) and types else "Exception"
+        raise _Unusable({"type": kind, "line": frames[-1][1] if isinstance(frames, list) and frames else 0})
 
     def _found(self, names: Any) -> dict[str, int]:
         """Each test's number of arguments; every worker must find the same tests."""
@@ -163,16 +171,6 @@ class _Session:
             raise _Unusable({"type": "unsteady"})
         self._tests = tests
         return tests
-
-    def runs(self) -> Runs:
-        """The outcomes of the session."""
-        for (turn, name, test), failure in self._outcomes.items():
-            if turn and test not in self._stopped and bool(self._outcomes[0, name, test]) != bool(failure):
-                self._stopped[test] = "unsteady"
-        self.check_patience()  # of many random tests, some would happen to be consistent
-        first: dict[tuple[str, str], Mapping[str, Any] | None]
-        first = {(name, test): failure for (turn, name, test), failure in self._outcomes.items() if not turn}
-        return Runs(None, self._tests or {}, self._stopped, first)
 
 
 def sealed(source: str) -> str:
@@ -188,10 +186,3 @@ def _failure(reply: Any) -> dict[str, Any] | None:
     told = reply if isinstance(reply, dict) else {}
     line = told.get("line")
     return {"type": clean(told.get("type")) or "Exception", "line": line if isinstance(line, int) else 0}
-
-
-def _described(error: Mapping[str, Any]) -> dict[str, Any]:
-    """The exception that importing the file raised."""
-    types, frames = error.get("types"), error.get("frames")
-    line = frames[-1][1] if isinstance(frames, list) and frames else 0
-    return {"type": clean(types[0]) if isinstance(types, list) and types else "Exception", "line": line}

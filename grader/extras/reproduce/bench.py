@@ -43,29 +43,32 @@ class Exchange:
     reply: Mapping[str, Any] | None
 
 
+@dataclass
 class _Noting:
     """A worker that notes its exchanges: the number ``worker``, which holds the files as handed in if ``own``."""
 
-    def __init__(self, answering: WorkerLike, worker: int, own: bool, noted: list[Exchange]) -> None:
-        self._answering, self._worker, self._own, self._noted = answering, worker, own, noted
+    answering: WorkerLike
+    worker: int
+    own: bool
+    noted: list[Exchange]
 
     @property
     def spent_s(self) -> float:
         """Seconds that the last request was charged."""
-        return self._answering.spent_s
+        return self.answering.spent_s
 
     def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
         """Pass the request on, and note it with its reply."""
         asked, reply = copy.deepcopy(operations), None
         try:
-            reply = self._answering.request(operations, timeout_s)
+            reply = self.answering.request(operations, timeout_s)
             return reply
         finally:
-            self._noted.append(Exchange(self._worker, self._own, asked, reply))
+            self.noted.append(Exchange(self.worker, self.own, asked, reply))
 
     def close(self) -> None:
         """End the worker."""
-        self._answering.close()
+        self.answering.close()
 
 
 @dataclass(frozen=True)
@@ -93,20 +96,15 @@ class Bench:
             CannotGrade: If there is no such device, or less isolation than the settings require.
         """
         torch.set_num_threads(1)
-        self._settings = settings
-        self._devices = devices(settings.device)
-        gpus = on_gpus(self._devices)
-        self._zygote = Zygote(settings.limits, gpus, settings.without, simulated(self._devices), debugger)
-        try:
-            self.isolation = self._zygote.isolation
-            if self.isolation.level < settings.required_level:
-                raise CannotGrade(
-                    f"isolation here is {self.isolation}, weaker than during grading. `grader doctor` shows what is "
-                    "missing."
-                )
-        except BaseException:
-            self._zygote.close()
-            raise
+        self._settings, self._devices = settings, devices(settings.device)
+        self._gpus = on_gpus(self._devices)
+        self._zygote = Zygote(settings.limits, self._gpus, settings.without, simulated(self._devices), debugger)
+        isolation = self._zygote.isolation
+        if isolation.level < settings.required_level:
+            self.close()
+            raise CannotGrade(
+                f"isolation here is {isolation}, weaker than during grading. `grader doctor` shows what is missing."
+            )
 
     def close(self) -> None:
         """End the fork server and its workers."""
@@ -125,7 +123,7 @@ class Bench:
         return alone if behind is None or behind.result.outcome is Outcome.PASSED else behind
 
     def _run(self, files: Mapping[str, str], property_id: str, case_id: str, alone: bool) -> Reproduction | None:
-        """Run a case twice. What tests find out about a submission once, and remember, belongs to no case."""
+        """Run a case; alone, twice: what tests find out about a submission once, and remember, belongs to no case."""
         assignment, limits = self._settings.assignment, self._settings.limits
         case = case_id if alone else None
         tests = HiddenTests(assignment, self._devices, self._settings.seed, [property_id], case)
@@ -137,17 +135,15 @@ class Bench:
 
         student, runs = Student(files, start, assignment.rubric, limits), []
         for _ in range(1 + alone):
-            with _within_the_judges_limits(memory=not on_gpus(self._devices)):
-                runs.append(({result.id: result for result in tests.run(student)}, noted[:]))
+            with _within_the_judges_limits(memory=not self._gpus):
+                results = {result.id: result for result in tests.run(student)}
+            if case_id not in results:
+                return None
+            runs.append((results[case_id], noted[:]))
             noted.clear()
-        results, exchanges = runs[0]
-        if case_id not in results:
-            return None
-        result = results[case_id]
-        for later, own in runs[1:]:
-            if own and (later[case_id].outcome, later[case_id].message) == (result.outcome, result.message):
-                exchanges = own
-        return Reproduction(result, exchanges, alone)
+        (first, exchanges), (last, again) = runs[0], runs[-1]
+        same = (last.outcome, last.message) == (first.outcome, first.message)
+        return Reproduction(first, again if again and same else exchanges, alone)
 
     def debug(
         self, files: Mapping[str, str], reproduction: Reproduction, answer: Callable[[str], str]

@@ -10,12 +10,11 @@ import typer
 
 from grader.core.cli.terminal import EXIT_GRADER_ERROR, chosen, fail, find, language_of
 from grader.core.intake.reader import Reader
-from grader.core.intake.submission import Submission
 from grader.core.results.language import in_language
 from grader.core.results.outcome import NOTHING_LOST
 from grader.core.results.report import PropertyReport, Report
 from grader.core.results.written import read_report
-from grader.followup.submissions import Submissions, candidates_of, say_what_differs, settings_then
+from grader.followup.submissions import Submissions, candidate_of, say_what_differs, settings_then
 
 
 def reproduce(
@@ -45,7 +44,10 @@ def reproduce(
     case = prop.simplest_case
     if case is None:
         fail(f"{identifier}: the report has no case of {prop.id}. Regrade it.", EXIT_GRADER_ERROR)
-    submission = _read(out, before, submissions)
+    with Reader() as reader:
+        submission = reader.read(candidate_of(out, submissions, reader, identifier))
+    if submission.reason is not None:
+        fail(f"{identifier}: {submission.reason}")
     settings = settings_then(out, before)
     say_what_differs(before, submission)
 
@@ -78,29 +80,16 @@ def _property(report: Report, wanted: str | None) -> PropertyReport:
         fail(f"{identifier}: every property passed, so there is no failing case.")
     if wanted is None:
         return lost[0]
-    folded = wanted.casefold()
-    for fits in (lambda prop: prop.id == wanted, lambda prop: folded in f"{prop.id} {prop.title}".casefold()):
-        if found := [prop for prop in everything if fits(prop)]:
-            failing = [prop for prop in found if prop in lost]
-            if len(failing) == 1:
-                return failing[0]
-            if failing:
-                fail(f"{wanted}: ambiguous: {', '.join(prop.id for prop in failing)}. Give more of the id.")
-            fail(f"{found[0].id}: passed, so there is no failing case. {identifier} lost {names}.")
-    fail(f"{wanted}: no such property. {identifier} lost {names}.")
-
-
-def _read(out: Path, report: Report, submissions: list[Path] | None) -> Submission:
-    """The submission as it lies there now."""
-    identifier = report.submission.id
-    with Reader() as reader:
-        found = candidates_of(out, submissions, reader)
-        if identifier not in found:
-            fail(f"{identifier}: no longer among the submissions. Pass its location with --submissions.")
-        submission = reader.read(found[identifier])
-    if submission.reason is not None:
-        fail(f"{identifier}: {submission.reason}")
-    return submission
+    parts = [prop for prop in everything if wanted.casefold() in f"{prop.id} {prop.title}".casefold()]
+    found = [prop for prop in everything if prop.id == wanted] or parts
+    if not found:
+        fail(f"{wanted}: no such property. {identifier} lost {names}.")
+    failing = [prop for prop in found if prop in lost]
+    if not failing:
+        fail(f"{found[0].id}: passed, so there is no failing case. {identifier} lost {names}.")
+    if len(failing) > 1:
+        fail(f"{wanted}: ambiguous: {', '.join(prop.id for prop in failing)}. Give more of the id.")
+    return failing[0]
 
 
 PANEL = "More"

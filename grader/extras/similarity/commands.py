@@ -54,14 +54,19 @@ def similar(
 
 def _show(findings: Findings, out: Path) -> None:
     """The first pairs, what else a person should look at, and where the rest is."""
+    from .work import named  # with numpy
+
+    def name(path: str) -> str:
+        return named(path).rpartition("/")[2]
+
     for number, pair in enumerate(findings.pairs[:SHOWN], 1):
         match = pair.strongest
         here, there = match.shares
-        what = f"{match.distinctive:.0f} distinctive characters in {_name(match.file)}"
+        what = f"{match.distinctive:.0f} distinctive characters in {name(match.file)}"
         share = f"{here:.0%} of the first, {there:.0%} of the second"
         say(f"{number:3}  {pair.first.id}, {pair.second.id}: {what}, {share}")
     for near in findings.near[:SHOWN]:
-        say(f"{near.id}: {near.share:.0%} of what {_name(near.file)} adds to the stub is in {near.answer}")
+        say(f"{near.id}: {near.share:.0%} of what {name(near.file)} adds to the stub is in {near.answer}")
     for identifier, use in findings.library:
         what = f"may do all of {use.task}" if use.task else "is not a required library"
         more = f" (and {use.more} more)" if use.more else ""
@@ -70,12 +75,6 @@ def _show(findings: Findings, out: Path) -> None:
         warn(f"{identifier}: {clean(notice)}")
     rest = f", of which {SHOWN} are shown above" if len(findings.pairs) > SHOWN else ""
     say(f"{len(findings.works)} submissions compared, {len(findings.pairs)} pairs to look at{rest}: {out}/similar.html")
-
-
-def _name(path: str) -> str:
-    from .work import named  # with numpy
-
-    return named(path).rpartition("/")[2]
 
 
 PANEL = "More"

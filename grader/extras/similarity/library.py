@@ -18,8 +18,7 @@ from grader import SUBMITTED
 from grader.core.messages import say
 from grader.core.rubric import Rubric
 
-from .code import MAX_CHARACTERS
-
+MAX_CHARACTERS: Final = 100_000  # of source text; an honest file has less than a tenth of that
 MAX_SHOWN: Final = 120  # characters of a line of source, or of a name
 IMPORTING: Final = ("import_module", "__import__")
 

@@ -14,9 +14,8 @@ from grader.core.assignment import Assignment
 from grader.core.intake.origin import clean
 from grader.core.results.language import in_words
 
-from .code import PASSAGE, Array
-from .pairs import Findings, Match, Pair
-from .work import SHORT, WORDS, Piece, named
+from .pairs import Findings, Pair
+from .work import PASSAGE, SHORT, WORDS, Piece, named
 
 HERE: Final = Path(__file__).parent
 
@@ -50,42 +49,31 @@ def page(findings: Findings, assignment: Assignment, answers: Sequence[str], top
         assignment=assignment.rubric.title[language],
         tasks={task.id: task.title for task in assignment.rubric.tasks},
         answers=", ".join(answers),
-        sides=[(pair, list(_sides(pair))) for pair in findings.pairs[:top]],
+        sides=[
+            (pair, [(one, found) for one in pair.matches if (found := _matching(pair, one.file))])
+            for pair in findings.pairs[:top]
+        ],
         most=max((pair.strongest.strength for pair in findings.pairs), default=1),
         passage=PASSAGE,
         short=SHORT,
     )
 
 
-def _sides(pair: Pair) -> Iterator[tuple[Match, list[Block]]]:
-    """The matching lines of each file of a pair, where there are any."""
-    for match in pair.matches:
-        found = blocks(pair.first.pieces[match.file], pair.second.pieces[match.file])
-        if found:
-            yield match, found
+def _matching(pair: Pair, file: str) -> list[Block]:
+    return blocks(pair.first.pieces[file], pair.second.pieces[file])
 
 
 def listing(pairs: Sequence[Pair]) -> Iterator[tuple[str, ...]]:
     """The header, then a row for each pair and each of its files, the strongest pair first."""
     yield COLUMNS
+    too_short = f"too short to tell: one has fewer than {SHORT} characters of own code"
     for number, pair in enumerate(pairs, 1):
         for match in (pair.whole, *pair.matches):
             strongest = "yes" if match is pair.strongest else ""
-            yield (
-                f"{number}",
-                pair.first.id,
-                pair.second.id,
-                named(match.file),
-                strongest,
-                *_cells(match),
-            )
-
-
-def _cells(match: Match) -> tuple[str, ...]:
-    numbers = (*match.shared, *match.lengths)
-    shares = ("", "") if match.short else tuple(f"{share:.3f}" for share in match.shares)
-    remark = f"too short to tell: one has fewer than {SHORT} characters of own code" if match.short else ""
-    return (f"{match.distinctive:.1f}", *map(str, numbers), *shares, remark)
+            names = (f"{number}", pair.first.id, pair.second.id, named(match.file), strongest)
+            numbers = (f"{match.distinctive:.1f}", *map(str, (*match.shared, *match.lengths)))
+            shares = ("", "") if match.short else tuple(f"{share:.3f}" for share in match.shares)
+            yield (*names, *numbers, *shares, too_short if match.short else "")
 
 
 @dataclass(frozen=True)
@@ -124,29 +112,22 @@ def _runs(first: Piece, second: Piece) -> Iterator[_Run]:
     common = np.intersect1d(first.telling, second.telling, assume_unique=True)
     here_all, there_all = first.code.passages.tolist(), second.code.passages.tolist()
     earliest = {passage: place for place, passage in reversed([*enumerate(there_all)])}
-    begin = end = (0, 0)
+    runs: list[tuple[int, int, int]] = []  # where it begins in both files, and how many passages it has
     for here in np.flatnonzero(np.isin(first.code.passages, common)).tolist():
-        passage = here_all[here]
-        if end[0] != here or there_all[end[1] : end[1] + 1] != [passage]:
-            yield from _run(first, second, begin, end)
-            begin = end = (here, earliest[passage])
-        end = (end[0] + 1, end[1] + 1)
-    yield from _run(first, second, begin, end)
+        begin, there, length = runs[-1] if runs else (-1, -1, 0)
+        if begin + length == here and there_all[there + length : there + length + 1] == [here_all[here]]:
+            runs[-1] = (begin, there, length + 1)
+        else:
+            runs.append((here, earliest[here_all[here]], 1))
+    for here, there, length in runs:
+        lines = _own_lines(first, here, length), _own_lines(second, there, length)
+        if all(lines):
+            yield lines
 
 
-def _run(first: Piece, second: Piece, begin: tuple[int, int], end: tuple[int, int]) -> Iterator[_Run]:
-    lines = [
-        _own_lines(piece, start, stop + PASSAGE - 1)
-        for piece, start, stop in zip((first, second), begin, end, strict=True)
-        if start < stop
-    ]
-    if lines and all(lines):
-        yield lines[0], lines[1]
-
-
-def _own_lines(piece: Piece, start: int, stop: int) -> frozenset[int]:
-    inside: Array = piece.code.lines[start:stop][piece.own[start:stop]]
-    return frozenset(inside.tolist())
+def _own_lines(piece: Piece, start: int, passages: int) -> frozenset[int]:
+    run = slice(start, start + passages + PASSAGE - 1)
+    return frozenset(piece.code.lines[run][piece.own[run]].tolist())
 
 
 def _follows(before: frozenset[int], after: frozenset[int]) -> bool:

@@ -12,9 +12,8 @@ import numpy as np
 
 from grader.core.messages import Message, say
 
-from .code import NOTHING, Array
 from .library import Finding, first_of_each
-from .work import SHORT, Near, Piece, Work
+from .work import NOTHING, SHORT, Array, Near, Piece, Work
 
 EVERYTHING: Final = ""  # used in place of a path for all files of a pair together
 WORTH: Final = SHORT // 2  # distinctive characters; pairs with fewer are not listed
@@ -74,8 +73,8 @@ class Pair:
     @cached_property
     def whole(self) -> Match:
         """The match of all files together."""
-        lengths, shared = (_totals(each) for each in zip(*((m.lengths, m.shared) for m in self.matches), strict=True))
-        return Match(EVERYTHING, lengths, shared, sum(match.distinctive for match in self.matches))
+        first, second, here, there = map(sum, zip(*((*m.lengths, *m.shared) for m in self.matches), strict=True))
+        return Match(EVERYTHING, (first, second), (here, there), sum(match.distinctive for match in self.matches))
 
     @cached_property
     def strongest(self) -> Match:
@@ -125,7 +124,11 @@ def rank(works: Sequence[Work]) -> list[Pair]:
     """Every pair worth listing, the strongest first."""
     files = sorted({path for work in works for path in work.pieces})
     rarity = {path: _rarity([work.pieces[path] for work in works if path in work.pieces]) for path in files}
-    pairs = [_pair(works[i], works[j], rarity) for i, j in _candidates(works, rarity)]
+    pairs = []
+    for first, second in _candidates(works, rarity):
+        both = [path for path in first.pieces if path in second.pieces]
+        matches = (_match(path, first.pieces[path], second.pieces[path], rarity[path]) for path in both)
+        pairs.append(Pair(first, second, tuple(match for match in matches if all(match.lengths))))
     listed = [
         pair for pair in pairs if pair.matches and pair.strongest.strength and pair.strongest.distinctive >= WORTH
     ]
@@ -152,8 +155,8 @@ def _rarity(pieces: Sequence[Piece]) -> Rarity:
     return passages, np.maximum(np.rint(UNIT * weights), 1).astype(np.int64)
 
 
-def _candidates(works: Sequence[Work], rarity: Mapping[str, Rarity]) -> list[tuple[int, int]]:
-    """The pairs of indices with the largest weight of shared passages, in one file or in all files together."""
+def _candidates(works: Sequence[Work], rarity: Mapping[str, Rarity]) -> list[tuple[Work, Work]]:
+    """The pairs with the largest weight of shared passages, in one file or in all files together."""
     upper = np.triu_indices(len(works), 1)
     total = np.zeros(len(upper[0]))
     chosen: set[int] = set()
@@ -162,8 +165,8 @@ def _candidates(works: Sequence[Work], rarity: Mapping[str, Rarity]) -> list[tup
         total += scores[upper]
         chosen |= _largest(scores[upper])
     chosen |= _largest(total)
-    pairs = [(int(upper[0][place]), int(upper[1][place])) for place in sorted(chosen)]
-    return [(i, j) for i, j in pairs if not works[i].people & works[j].people]
+    pairs = ((works[int(upper[0][place])], works[int(upper[1][place])]) for place in sorted(chosen))
+    return [(first, second) for first, second in pairs if not first.people & second.people]
 
 
 def _shared(telling: Sequence[Array], rarity: Rarity) -> Array:
@@ -181,12 +184,6 @@ def _largest(scores: Array) -> set[int]:
     return {int(place) for place in order if scores[place] > 0}
 
 
-def _pair(first: Work, second: Work, rarity: Mapping[str, Rarity]) -> Pair:
-    both = [path for path in first.pieces if path in second.pieces]
-    matches = (_match(path, first.pieces[path], second.pieces[path], rarity[path]) for path in both)
-    return Pair(first, second, tuple(match for match in matches if all(match.lengths)))
-
-
 def _match(path: str, first: Piece, second: Piece, rarity: Rarity) -> Match:
     common = np.intersect1d(first.telling, second.telling, assume_unique=True)
     weights = [_weights(piece, common, rarity) for piece in (first, second)]
@@ -200,8 +197,3 @@ def _weights(piece: Piece, common: Array, rarity: Rarity) -> Array:
     weights = np.zeros(len(piece.code.passages), dtype=np.int64)
     weights[places] = rarity[1][np.searchsorted(rarity[0], piece.code.passages[places])]
     return piece.code.spread(weights) * piece.own
-
-
-def _totals(numbers: Iterable[tuple[int, int]]) -> tuple[int, int]:
-    firsts, seconds = zip(*numbers, strict=True)
-    return sum(firsts), sum(seconds)

@@ -1,15 +1,21 @@
-"""Prepares a submission for comparison: its files are reduced, and the passages marked that all students may have."""
+"""Prepares a submission for comparison: its files are reduced, and the passages marked that all students may have.
+
+Pygments reduces a text: comments and spaces are removed, each name and each string is one letter.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from operator import methodcaller
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
+from pygments.lexers import PythonLexer
+from pygments.token import Comment, Name, String, Text
 
 from grader import SUBMITTED
 from grader.core.assignment import Assignment
@@ -18,8 +24,7 @@ from grader.core.intake.submission import LEFT_OUT, Submission
 from grader.core.messages import Message, Sentences, UserError, say
 from grader.core.rubric import Rubric
 
-from .code import MAX_CHARACTERS, NOTHING, Array, Code, TooLong, read_code
-from .library import Finding, Unparsed, library_use
+from .library import MAX_CHARACTERS, Finding, Unparsed, library_use
 
 REFERENCE: Final = "ref"
 # A file with fewer characters of the student's own, about four statements, is often the same as another by chance.
@@ -27,6 +32,76 @@ SHORT: Final = 100
 NEAR: Final = 0.8  # the part of a file that has to be in a known answer for the file to be reported
 HELPERS: Final = "*"  # used in place of a path for all files that no task asks for, joined
 WORDS: Final = Sentences(Path(__file__).with_name("words.toml"))
+PASSAGE: Final = 25  # so many characters in a row must agree before they count, about two short statements
+REMEMBERED: Final = 512  # texts; many students hand in the same stubs
+
+Array = NDArray[Any]
+NOTHING: Final[Array] = np.zeros(0, dtype=np.int64)
+
+
+class TooLong(Exception):
+    """A text too long to have been written by hand."""
+
+    def __init__(self, characters: int) -> None:
+        """Keep the length of the text."""
+        super().__init__(f"{characters} characters; at most {MAX_CHARACTERS} are compared")
+        self.characters = characters
+
+
+@dataclass(frozen=True, eq=False)
+class Code:
+    """One text and its passages: every ``PASSAGE`` consecutive characters of the reduced text.
+
+    Attributes:
+        text: The text as handed in.
+        passages: A hash of each passage, int64, ``[n]``; hashes differ from process to process.
+        lines: The line of ``text``, from 0, that each reduced character comes from, int64, ``[n + PASSAGE - 1]``.
+    """
+
+    text: str
+    passages: Array
+    lines: Array
+
+    def marked(self, passages: Array) -> Array:
+        """Which reduced characters lie in one of the given passages: bool, shaped as ``lines``."""
+        return self.spread(np.isin(self.passages, passages).astype(np.int64)) > 0
+
+    def spread(self, weights: Array) -> Array:
+        """The largest weight of a passage around each reduced character: from ``[n]`` to the shape of ``lines``."""
+        spread = np.zeros(len(self.lines), dtype=np.int64)
+        for offset in range(PASSAGE if len(weights) else 0):
+            window = spread[offset : offset + len(weights)]
+            np.maximum(window, weights, out=window)
+        return spread
+
+
+@lru_cache(REMEMBERED)
+def read_code(text: str) -> Code:
+    """Reduce a text; it need not be Python that compiles. The same text gives the same object.
+
+    Raises:
+        TooLong: If it has more than ``MAX_CHARACTERS``.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise TooLong(len(text))
+    reduced, places = "", list[int]()
+    for place, kind, value in PythonLexer().get_tokens_unprocessed(text):
+        letters = _letters(kind, value)
+        reduced += letters
+        places += range(place, place + len(letters))
+    passages = [hash(reduced[start : start + PASSAGE]) for start in range(len(reduced) - PASSAGE + 1)]
+    ends_of_lines = [place for place, character in enumerate(text) if character == "\n"]
+    lines = np.searchsorted(np.array(ends_of_lines, dtype=np.int64), np.array(places, dtype=np.int64))
+    return Code(text, np.array(passages, dtype=np.int64), lines)
+
+
+def _letters(kind: tuple[str, ...], value: str) -> str:
+    """What is left of a token; names that Python itself gives are kept, since nobody can change them."""
+    if kind in Text or kind in Comment:
+        return ""
+    if kind in Name and kind not in Name.Builtin:
+        return "V"
+    return "S" if kind in String else value
 
 
 @dataclass(frozen=True)
@@ -53,14 +128,12 @@ def read_known(assignment: Assignment, folders: Iterable[Path] = ()) -> Known:
     Raises:
         UserError: If a folder has no Python file, or one that cannot be read or compared.
     """
+
+    def below(folder: Path) -> Array:
+        return _passages([folder] if folder.is_file() else sorted(folder.rglob("*.py")), str(folder))
+
     answers = {REFERENCE: _passages(assignment.solution_paths(), REFERENCE)}
-    answers |= {str(folder): _below(folder) for folder in folders}
-    return Known(_below(assignment.root / SUBMITTED), answers)
-
-
-def _below(folder: Path) -> Array:
-    paths = [folder] if folder.is_file() else sorted(folder.rglob("*.py"))
-    return _passages(paths, str(folder))
+    return Known(below(assignment.root / SUBMITTED), answers | {str(folder): below(folder) for folder in folders})
 
 
 def _passages(paths: Iterable[Path], called: str) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from threading import Lock
 from urllib.parse import parse_qsl
@@ -20,11 +20,11 @@ from grader.core.intake.submission import Submission
 from grader.core.messages import UserError
 from grader.core.results.report import SummaryLine
 from grader.extras.decisions.file import undo
+from grader.extras.decisions.placing import record
 
-from .classroom import Classroom, Now
-from .decide import Form, state, write, write_group
+from .classroom import Classroom, Now, say
+from .decide import Form, asked, override, state
 from .pages import STATIC, ReviewPages
-from .reasons import say
 from .server import guarded
 
 MEDIA = {"css": "text/css", "js": "text/javascript"}
@@ -50,27 +50,28 @@ class Review:
 
     def routes(self) -> list[Route]:
         """What is shown and done at each address."""
+
+        def show(path: str, page: Callable[[Request], Response]) -> Route:
+            return Route(path, lambda request: self._answer(partial(page, request), ()))
+
+        def do(path: str, deed: Callable[[Request, Sent], Response]) -> Route:
+            async def answer(request: Request) -> Response:
+                body = (await request.body()).decode("utf-8", "replace")
+                sent = [(name, text.replace("\r\n", "\n")) for name, text in parse_qsl(body, keep_blank_values=True)]
+                return await run_in_threadpool(self._answer, partial(deed, request, sent), sent)
+
+            return Route(path, answer, methods=["POST"])
+
         student, group = "/student/{submission:path}", "/group/{key}"
         return [
-            Route("/", self._get(lambda _: HTMLResponse(self._class_page(self._classroom.now())))),
-            Route(student, self._get(lambda request: self._student(*self._find(request)))),
-            Route(student, self._post(self._decide), methods=["POST"]),
-            Route(group, self._get(self._group)),
-            Route(group, self._post(self._decide_group), methods=["POST"]),
-            Route("/undo", self._post(self._undo), methods=["POST"]),
+            show("/", lambda _: HTMLResponse(self._class_page(self._classroom.now()))),
+            show(student, lambda request: self._student(*self._find(request))),
+            do(student, self._decide),
+            show(group, self._group),
+            do(group, self._decide_group),
+            do("/undo", self._undo),
             Route("/static/{name}", _static),
         ]
-
-    def _get(self, show: Callable[[Request], Response]) -> Callable[[Request], Response]:
-        return lambda request: self._answer(partial(show, request), ())
-
-    def _post(self, do: Callable[[Request, Sent], Response]) -> Callable[[Request], Awaitable[Response]]:
-        async def answer(request: Request) -> Response:
-            body = (await request.body()).decode("utf-8", "replace")
-            sent = [(name, text.replace("\r\n", "\n")) for name, text in parse_qsl(body, keep_blank_values=True)]
-            return await run_in_threadpool(self._answer, partial(do, request, sent), sent)
-
-        return answer
 
     def _answer(self, make: Callable[[], Response], sent: Sent) -> Response:
         """A response, or an error page with the reason and what was sent."""
@@ -101,22 +102,18 @@ class Review:
         if form.get("state") != state(now, [line.id]):
             return self._student(now, line, say(self._pages.language, "meanwhile"), form)
         then = now.beside(line.id, 1)
-        if at := form.get("at", ""):
-            form["code"] = self._code(line.id, at)
+        if form.get("at"):  # the line that a comment is about
+            found, (path, _, number) = self._read(line.id), form["at"].rpartition(":")
+            lines = ["", *found.files.get(path, "").split("\n")] if isinstance(found, Submission) else []
+            form["code"] = lines[int(number)] if number.isdecimal() and int(number) < len(lines) else ""
         try:
-            write(now, line, form, self._who, self._grader)
+            record(now.known, asked(now, line, form), self._who, self._grader)
         except DecisionError as error:
             return self._student(now, line, str(error), form)
         here = self._pages.page_of(line.id)
         if form.get("do") == "accept":
             here = self._pages.page_of(then) if then else f"{self._pages.root}/"
         return RedirectResponse(here, 303)
-
-    def _code(self, submission: str, at: str) -> str:
-        """The line of a file that a comment is about."""
-        found, (path, _, number) = self._read(submission), at.rpartition(":")
-        lines = [] if isinstance(found, str) else found.files.get(path, "").split("\n")
-        return lines[int(number) - 1] if number.isdecimal() and 0 < int(number) <= len(lines) else ""
 
     def _group(self, request: Request, problem: str = "", form: Form | None = None) -> Response:
         """The page of a group; the page of the class if there is no such group any more."""
@@ -135,10 +132,13 @@ class Review:
         group = now.group(key)
         if group is None or form.get("state") != state(now, group.members):
             return self._group(request, say(self._pages.language, "meanwhile"), form)
-        chosen = [int(text) for name, text in sent if name == "member" and text.isdecimal()]
-        members = [one for number, one in enumerate(group.members) if number in chosen]
+        chosen = {text for name, text in sent if name == "member"}
+        members = [one for number, one in enumerate(group.members) if str(number) in chosen]
         try:
-            write_group(now, group, members, form, self._who, self._grader)
+            if not members:
+                raise DecisionError("no submission is checked.")
+            said = override(group.property, form)
+            record(now.known, [{"student": one, **said} for one in members], self._who, self._grader)
         except DecisionError as error:
             return self._group(request, str(error), form)
         keys = [one.key for one in now.groups]

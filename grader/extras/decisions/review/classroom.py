@@ -1,27 +1,59 @@
-"""The current state of the class folder, reread after every change of a file."""
+"""The current state of the class folder, reread after every change of a file, with the queue for manual review."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import csv
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
-from os import stat_result
+from itertools import chain, permutations
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 from grader.core.assignment import Assignment
 from grader.core.grades.decided import Book, DecidedClass, read_decided
 from grader.core.grades.model import ASKED, FILE, FOLDER, Ruling
-from grader.core.results.report import Report, SummaryLine
+from grader.core.messages import Sentences
+from grader.core.pages import render
+from grader.core.results.language import told
+from grader.core.results.outcome import NOT_BEGUN
+from grader.core.results.report import Attention, ReasonCode, Report, SummaryLine
 from grader.core.results.statistics import Entry, entry
 from grader.core.results.written import REPORT, SUMMARY, read_attention, read_lines, read_report
+from grader.core.rubric import Rubric
 from grader.extras.decisions.alike import Causes, Group, groups, lost
 from grader.extras.decisions.file import files_in
 
-from .reasons import PAIRS, Reason, noticed, similar, unusual
+say = Sentences(render.WORDS, Path(__file__).with_name("words.toml"))  # of the review, beside those of other pages
+UNUSUAL, SIMILAR = "unusual", "similar"
+ORDER: Final = [*get_args(ReasonCode), UNUSUAL, SIMILAR]
+ORDER.insert(ORDER.index("unreadable") + 1, ASKED)  # an appeal: after what has no grade or rests on changed ground
+HIGH, LOW = 0.8, 0.2  # of a task's points
+MOST_ALIKE = 0.05  # of those who did as well in one task, the part that may do as badly in the other
+FEWEST = 8  # who did well in a task: of fewer, nothing is unusual
+TELLING = 0.8  # of one's own code, the part that the other has too
+PAIRS = "similar.csv"
 
-Stamp = tuple[int, int, int]
-NOWHERE: Final = (0, 0, 0)
+Stamps = Mapping[Path, tuple[int, int, int]]  # change whenever a file is written
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One reason for manual review.
+
+    Attributes:
+        code: One of ``ORDER``.
+        text: In plain words.
+        other: The other submission of a similar pair.
+    """
+
+    code: str
+    text: str
+    other: str = ""
+
+    @property
+    def key(self) -> str:
+        """The reason's key in a decision that marks it as seen."""
+        return f"{self.code} {self.other}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -77,10 +109,10 @@ class Classroom:
     def __init__(
         self, folder: Path, assignment: Assignment, language: str, pairs: Path, share: tuple[int, int] = (1, 1)
     ) -> None:
-        self._share = share
-        self._folder, self._assignment, self._language, self._pairs = folder, assignment, language, pairs
-        self._light: dict[str, tuple[Stamp, Report, Causes]] = {}
-        self._now: tuple[Mapping[Path, Stamp], Now] | None = None
+        self._folder, self._assignment, self._language = folder, assignment, language
+        self._pairs, self._share = pairs / PAIRS, share
+        self._light: dict[str, tuple[Stamps, Report, Causes]] = {}
+        self._now: tuple[Stamps, Now] | None = None
 
     def now(self) -> Now:
         """The current state of the class.
@@ -90,13 +122,12 @@ class Classroom:
             DecisionError: If ``decisions.toml`` has a mistake.
             OSError: If a file cannot be read or written.
         """
-        if self._now is None or self._stamps(self._now[0]) != self._now[0]:
+        if self._now is None or _stamps(self._now[0]) != self._now[0]:
             # Stamps come first: what changes while it is read has another stamp the next time.
             files = [self._folder / FILE, self._folder / FOLDER, *files_in(self._folder)]
-            stamps = self._stamps([self._folder / SUMMARY, *files, self._pairs / PAIRS])
+            stamps = _stamps([self._folder / SUMMARY, *files, self._pairs])
             lines = read_lines(self._folder)
-            stamps |= self._stamps(self._path(line.id) for line in lines)
-            self._now = stamps, self._read(lines)
+            self._now = {**stamps, **_stamps(self._path(line.id) for line in lines)}, self._read(lines)
         return self._now[1]
 
     def report(self, submission: str) -> Report:
@@ -106,18 +137,14 @@ class Classroom:
     def _path(self, submission: str) -> Path:
         return self._folder / submission / REPORT
 
-    def _stamps(self, paths: Iterable[Path]) -> dict[Path, Stamp]:
-        return {path: _stamp(path) for path in paths}
-
     def _read(self, lines: Sequence[SummaryLine]) -> Now:
-        rubric, reports = self._assignment.rubric, self._without_cases
-        known = read_decided(self._folder, lines, reports, rubric)
+        rubric = self._assignment.rubric
+        known = read_decided(self._folder, lines, self._without_cases, rubric)
         book = known.book
         entries = [entry(known.report(line.id), line.practice) for line in lines]
-        attention = known.attention(read_attention(self._folder))
         reasons = chain(
             ((line.id, Reason(ASKED, one.decision.appeal or "")) for line in lines for one in book.asked(line.id)),
-            noticed(attention, self._assignment, self._language),
+            noticed(known.attention(read_attention(self._folder)), self._assignment, self._language),
             unusual(entries, rubric, self._language),
             similar(self._pairs, self._language),
         )
@@ -129,11 +156,23 @@ class Classroom:
 
     def _without_cases(self, submission: str) -> Report:
         """A report without its cases, of which thousands fit into memory."""
-        stamp = _stamp(self._path(submission))
-        if submission not in self._light or self._light[submission][0] != stamp:
+        stamps = _stamps([self._path(submission)])
+        if submission not in self._light or self._light[submission][0] != stamps:
             report = self.report(submission)
-            self._light[submission] = stamp, without_cases(report), lost(report)
+            self._light[submission] = stamps, without_cases(report), lost(report)
         return self._light[submission][1]
+
+
+def _stamps(paths: Iterable[Path]) -> Stamps:
+    return {path: _stamp(path) for path in paths}
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0, 0
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def without_cases(report: Report) -> Report:
@@ -163,16 +202,63 @@ def queue(
             found[submission].append(reason)
     places = []
     for line in lines:
-        if needs := sorted(found[line.id], key=lambda own: own.rank):
+        if needs := sorted(found[line.id], key=lambda own: ORDER.index(own.code)):
             covered = {reason.key for reason in needs} <= {*book.looked_at(line.id)}
             places.append(Place(line, needs, book.seen(line.id) if covered else None))
-    return sorted(places, key=lambda own: (own.seen is not None, own.reasons[0].rank))
+    return sorted(places, key=lambda own: (own.seen is not None, ORDER.index(own.reasons[0].code)))
 
 
-def _stamp(path: Path) -> Stamp:
-    """A value that changes whenever a file is written."""
+def noticed(attention: Iterable[Attention], assignment: Assignment, language: str) -> Iterator[tuple[str, Reason]]:
+    """What grading and decisions have noticed: the submission, and the reason, in Chinese where there are words."""
+    for one in attention:
+        way = " " + say(language, "rename", id=one.id) if one.code == "renamed" else ""
+        yield one.id, Reason(one.code, told(one.text, one.parts, assignment, language) + way)
+
+
+def unusual(entries: Sequence[Entry], rubric: Rubric, language: str) -> Iterator[tuple[str, Reason]]:
+    """Submissions that did well in one task and badly in another, as hardly anybody does who did as well in the first.
+
+    A task that was not begun is not unusual. Of several tasks in which somebody did well, one is named.
+    """
+    graded = [own for own in entries if own.line.status == "graded"]
+    shares = {own.line.id: {task: score / most for task, (score, most) in own.tasks.items() if most} for own in graded}
+    named = set()
+    for high, low in permutations(dict.fromkeys(task for own in shares.values() for task in own), 2):
+        good = [own for own in graded if shares[own.line.id].get(high, 0) >= HIGH and low in shares[own.line.id]]
+        bad = [own for own in good if shares[own.line.id][low] <= LOW]
+        if len(good) < FEWEST or len(bad) > max(1, MOST_ALIKE * len(good)):
+            continue
+        for own in bad:
+            if (own.line.id, low) not in named and _begun(own, low, rubric):
+                named.add((own.line.id, low))
+                points = {task: f"{score:g}/{most:g}" for task, (score, most) in own.tasks.items()}
+                text = say(language, "unusual", low=low, few=points[low], high=high, many=points[high], all=len(good))
+                yield own.line.id, Reason(UNUSUAL, text)
+
+
+def _begun(own: Entry, task: str, rubric: Rubric) -> bool:
+    names = [name for name in own.properties if name in rubric.properties and rubric.task_of(name).id == task]
+    lost = [own.properties[name] for name in names if own.properties[name].points < own.properties[name].max_points]
+    return any(result.outcome not in NOT_BEGUN for result in lost)
+
+
+def similar(path: Path, language: str) -> Iterator[tuple[str, Reason]]:
+    """Both submissions of each pair in ``similar.csv``, as `grader similar` wrote it, that shares most of a file."""
+    if not path.exists():
+        return
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        for row in csv.DictReader(file):
+            shares = {"first": _share(row, "first_share"), "second": _share(row, "second_share")}
+            if row.get("strongest") != "yes" or max(shares.values()) < TELLING:
+                continue
+            for own, other in (("first", "second"), ("second", "first")):
+                here, there = (row[side].removeprefix("'") for side in (own, other))  # a mark against spreadsheets
+                text = say(language, "similar", other=there, share=f"{shares[own]:.0%}", file=row["file"])
+                yield here, Reason(SIMILAR, text, there)
+
+
+def _share(row: Mapping[str, str], name: str) -> float:
     try:
-        found: stat_result = path.stat()
-    except OSError:
-        return NOWHERE
-    return found.st_mtime_ns, found.st_size, found.st_ino
+        return float(row.get(name) or 0)
+    except ValueError:
+        return 0.0

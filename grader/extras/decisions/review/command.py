@@ -7,6 +7,7 @@ import getpass
 import os
 import re
 import secrets
+import socket
 from pathlib import Path
 from typing import Annotated
 
@@ -46,10 +47,9 @@ def review(
     Anyone with the printed URL can read and decide, so keep it private. Ctrl-C stops the server.
     """
     from .app import Review, application  # a server is slow to import
-    from .classroom import Classroom
+    from .classroom import PAIRS, Classroom
     from .pages import ReviewPages
-    from .reasons import PAIRS
-    from .server import listening, opened, serve
+    from .server import LOOPBACK, opened, serve
 
     language, part = language_of(lang), re.fullmatch(r"([1-9]\d?)/([1-9]\d?)", share)
     if not part or int(part[1]) > int(part[2]):
@@ -69,7 +69,7 @@ def review(
             return found.reason or found
 
         try:
-            own = listening(port)
+            own = socket.create_server((LOOPBACK, port))  # a browser may connect at once; port 0 takes a free one
         except OSError as error:
             fail(f"--port {port}: {os.strerror(error.errno or 0)}. Choose another port, or omit the option.")
         token, port = secrets.token_urlsafe(32), own.getsockname()[1]
@@ -79,7 +79,7 @@ def review(
         room = Review(classroom, pages, read, who or grader or getpass.getuser(), grader)
         room.prepare()  # before anybody waits for a page
         app = application(room, token, port)
-        address = f"http://127.0.0.1:{port}{root}/"
+        address = f"http://{LOOPBACK}:{port}{root}/"
         say(address)
         with opened(address) if browser else contextlib.nullcontext():
             serve(app, own)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
 
 from grader.core.grades.model import PERSONAL, SEEN, DecisionError
 from grader.core.grades.people import key, students
 from grader.core.results.report import SummaryLine
-from grader.extras.decisions.alike import Group
-from grader.extras.decisions.draft import record, repeated
+from grader.extras.decisions.placing import repeated
 
 from .classroom import Now
 
@@ -25,74 +23,48 @@ def state(now: Now, submissions: Sequence[str]) -> str:
     return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
-def write(now: Now, line: SummaryLine, form: Form, who: str, grader: str = "") -> None:
-    """Record the decisions of a form about a submission: ``do`` says what, and other fields what that needs.
+def asked(now: Now, line: SummaryLine, form: Form) -> list[Said]:
+    """The decisions that a form about a submission asks for: ``do`` says what, and other fields what that needs.
 
     Raises:
-        DecisionError: If it makes no sense; the message is one line, and nothing was written.
-        OSError: If the file cannot be written.
+        DecisionError: If it makes no sense; the message is one line.
     """
-    if form.get("do") not in ACTIONS:
-        raise DecisionError("do: no such decision.")
-    said = ACTIONS[form["do"]](now, line, form)
-    record(now.known, [{"student": line.id, **own} for own in said], who, grader)
+    book, what, why = now.known.book, form.get("what", ""), form.get("why", "")
+    said: list[Said]
+    match form.get("do"):
+        case "accept":  # the result, and decisions whose basis has changed
+            stale = [own.decision for own in book.about(line) if own.stale]
+            again = [repeated(own) | ({"student": own.student} if own.personal else {}) for own in stale]
+            reasons = next((own.reasons for own in now.queue if own.line.id == line.id), ())
+            said = [*again, {SEEN: tuple(dict.fromkeys(reason.key for reason in reasons))}]
+        case "override":
+            said = [override(what, form)]
+        case "comment":
+            place = {"at": form["at"], "code": form["code"]} if form.get("at") else {}
+            said = [{"comment": form.get("comment", ""), **place}]
+        case "excuse":  # one of the submission's students, whom the form names by their place
+            people = {str(place): own for place, own in enumerate(students(line.id, line.origin))}
+            if form.get("student") not in people:
+                raise DecisionError("student: not an author of this submission.")
+            said = [{"student": book.people.name(key(people[form["student"]])), "excuse": True, "why": why}]
+        case "withdraw":
+            held = [own.decision.student for own in book.everything(line) if own.decision.slot == what]
+            whom = held[0] if held and what in PERSONAL else line.id
+            said = [{"student": whom, "withdraw": what, "why": why}]
+        case _:
+            raise DecisionError("do: no such decision.")
+    return [{"student": line.id, **own} for own in said]
 
 
-def write_group(now: Now, group: Group, members: Sequence[str], form: Form, who: str, grader: str = "") -> None:
-    """Record one decision for all of these members of a group.
+def override(what: str, form: Form) -> Said:
+    """The decision about points in a form.
 
     Raises:
-        DecisionError: As :func:`write` does.
-        OSError: If the file cannot be written.
+        DecisionError: If they are no number.
     """
-    if not members:
-        raise DecisionError("no submission is checked.")
-    said = _override({**form, "what": group.property})
-    record(now.known, [{"student": one, **own} for one in members for own in said], who, grader)
-
-
-def _accept(now: Now, line: SummaryLine, _: Form) -> Sequence[Said]:
-    """Accept the result, and decisions whose basis has changed."""
-    reasons = next((own.reasons for own in now.queue if own.line.id == line.id), ())
-    stale = [own.decision for own in now.known.book.about(line) if own.stale]
-    again = [repeated(own) | ({"student": own.student} if own.personal else {}) for own in stale]
-    return [*again, {SEEN: tuple(dict.fromkeys(reason.key for reason in reasons))}]
-
-
-def _override(form: Form) -> Sequence[Said]:
     text = form.get("points", "").strip().replace(",", ".")
     try:
         points = float(text)
     except ValueError:
         raise DecisionError(f"points {text!r}: not a number. Use the form 3 or 2.5.") from None
-    return [{"override": form.get("what", ""), "points": points, "why": form.get("why", "")}]
-
-
-def _comment(form: Form) -> Sequence[Said]:
-    place = {"at": form["at"], "code": form["code"]} if form.get("at") else {}
-    return [{"comment": form.get("comment", ""), **place}]
-
-
-def _excuse(now: Now, line: SummaryLine, form: Form) -> Sequence[Said]:
-    """One of the submission's students, whom the form names by their place."""
-    people = {str(place): own for place, own in enumerate(students(line.id, line.origin))}
-    if form.get("student") not in people:
-        raise DecisionError("student: not an author of this submission.")
-    student = now.known.book.people.name(key(people[form["student"]]))
-    return [{"student": student, "excuse": True, "why": form.get("why", "")}]
-
-
-def _withdraw(now: Now, line: SummaryLine, form: Form) -> Sequence[Said]:
-    slot = form.get("what", "")
-    held = [own.decision.student for own in now.known.book.everything(line) if own.decision.slot == slot]
-    whom = held[0] if held and slot in PERSONAL else line.id
-    return [{"student": whom, "withdraw": slot, "why": form.get("why", "")}]
-
-
-ACTIONS: Final[Mapping[str, Callable[[Now, SummaryLine, Form], Sequence[Said]]]] = {
-    "accept": _accept,
-    "override": lambda _, __, form: _override(form),
-    "comment": lambda _, __, form: _comment(form),
-    "excuse": _excuse,
-    "withdraw": _withdraw,
-}
+    return {"override": what, "points": points, "why": form.get("why", "")}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -23,10 +22,9 @@ from grader.extras.decisions.alike import Group
 from grader.extras.decisions.placing import parts
 from grader.followup.anonymous import MARK, SAID, Anonymous, called, own_names
 
-from .classroom import Now, Place
+from .classroom import Now, Place, say
 from .decide import Form, state
-from .reasons import say
-from .work import File, lost, shown
+from .work import File, anchors, lost, shown
 
 HERE = Path(__file__).parent
 STATIC: Final = {
@@ -48,11 +46,7 @@ class ReviewPages:
         self._assignment, self.language, self.root, self._hide = assignment, language, root, hide
         self._names: Mapping[str, str] = {}  # pseudonyms by the ids of submissions
         environment = prepared(templates(HERE), assignment.rubric, language)
-        environment.globals |= {
-            "say": partial(say, language),
-            "root": root,
-            "page_of": self.page_of,
-        }
+        environment.globals |= {"say": partial(say, language), "root": root, "page_of": self.page_of}
         environment.filters["in_words"] = lambda message: in_words(message, None, language)
         self._template = environment.get_template
 
@@ -104,24 +98,24 @@ class ReviewPages:
 
         ``problem`` says why a form was refused, whose content is shown again.
         """
-        rubric, book = self._assignment.rubric, now.known.book
+        rubric, book, hidden = self._assignment.rubric, now.known.book, self._hidden(now)
         report = in_language(graded, self._assignment, self.language)
         final = overridden(report, book.points(report.submission.id), rubric)
-        files, why = ([], found) if isinstance(found, str) else (shown(found, report, rubric), "")
-        own = next((own for own in now.queue if own.line.id == line.id), Place(line, ()))
+        place, own = next(
+            ((n, own) for n, own in enumerate(now.queue, 1) if own.line.id == line.id), (0, Place(line, ()))
+        )
         people = list(map(str, students(line.id, line.origin)))
         grades = now.known.grades.get(line.id, ())
         held = book.everything(line)
         told = [(one.decision.slot, for_staff(one, rubric, self.language), bool(one.stale)) for one in held]
-        if hidden := self._hidden(now):
+        files = self._files(found, report, line, hidden)
+        if hidden:
             report, final, own = hidden.report(report), hidden.report(final), _unnamed(own, hidden)
             grades, people = hidden.grades(grades, own.line.id), called(own.line.id, len(people))
             told = [(slot, hidden.text(text), stale) for slot, text, stale in told]
-            files = [file.without(own_names(line), MARK) for file in files]
-            problem, why = hidden.text(problem), ""
+            problem = hidden.text(problem)
         failing, alike = lost(final), repeats(final)
         following = [prop for others in alike.values() for prop in others]
-        place = next((n for n, own in enumerate(now.queue, 1) if own.line.id == line.id), 0)
         return self._template("review_student.html.j2").render(
             line=own.line,
             report=report,
@@ -134,9 +128,9 @@ class ReviewPages:
             state=state(now, [line.id]),
             rulings=told,
             files=files,
-            anchors=_anchors(files),
+            anchors=anchors(files),
             gone=isinstance(found, str),
-            why=why,
+            why=found if isinstance(found, str) and not hidden else "",
             changed=not isinstance(found, str) and found.sha256 != graded.submission.sha256,
             lost=failing,
             first=[prop for prop in failing if prop not in following],
@@ -168,34 +162,30 @@ class ReviewPages:
         The reports are those of the members, in order, as the grader wrote them; the rest is as for :meth:`student`.
         """
         rubric, hidden = self._assignment.rubric, self._hidden(now)
-        props = []
-        for report in reports:
+        lines, members = [now.known.line(one) for one in group.members], []
+        for line, report in zip(lines, reports, strict=True):
             told = in_language(hidden.report(report) if hidden else report, self._assignment, self.language)
-            props.append(next(prop for task in told.tasks for prop in task.properties if prop.id == group.property))
-        files = [] if isinstance(found, str) else shown(found, reports[0], rubric)
-        lines = [now.known.line(one) for one in group.members]
-        if hidden:
-            problem = hidden.text(problem)
-            files = [file.without(own_names(lines[0]), MARK) for file in files]
-        mistake = rubric.misconception(group.mistake).hint[self.language] if group.mistake else ""
+            prop = next(prop for task in told.tasks for prop in task.properties if prop.id == group.property)
+            name = hidden.names[line.id] if hidden else ", ".join(map(str, students(line.id, line.origin)))
+            members.append((name, line.id, prop))
+        files = self._files(found, reports[0], lines[0], hidden)
         return self._template("review_group.html.j2").render(
             group=group,
-            mistake=mistake,
-            members=[
-                (
-                    hidden.names[line.id] if hidden else ", ".join(map(str, students(line.id, line.origin))),
-                    line.id,
-                    prop,
-                )
-                for line, prop in zip(lines, props, strict=True)
-            ],
+            mistake=rubric.misconception(group.mistake).hint[self.language] if group.mistake else "",
+            members=members,
             files=files,
-            anchors=_anchors(files),
+            anchors=anchors(files),
             state=state(now, group.members),
             following=[one for one in now.groups if one.key != group.key][:1],
-            problem=problem,
+            problem=hidden.text(problem) if hidden else problem,
             form=form,
         )
+
+    def _files(
+        self, found: Submission | str, report: Report, line: SummaryLine, hidden: Anonymous | None
+    ) -> Sequence[File]:
+        files = [] if isinstance(found, str) else shown(found, report, self._assignment.rubric)
+        return [file.without(own_names(line), MARK) for file in files] if hidden else files
 
     def broken(self, problem: str, sent: Sequence[tuple[str, str]]) -> str:
         """What is shown where files cannot be read or written: why, and what somebody sent, to be sent again."""
@@ -219,16 +209,3 @@ def _unnamed(own: Place, hidden: Anonymous) -> Place:
         for one in own.reasons
     ]
     return replace(own, line=hidden.line(own.line), reasons=reasons)
-
-
-def _anchors(files: Sequence[File]) -> Mapping[str, Sequence[tuple[str, str, bool]]]:
-    """For each property its places in the files: the anchor, the words, and whether a case names the line."""
-    found: dict[str, list[tuple[str, str, bool]]] = defaultdict(list)
-    for file in files:
-        for line in file.lines:
-            place = (f"f{file.number}-{line.number}", f"{file.path}:{line.number}")
-            for prop in line.by:
-                found[prop].append((*place, True))
-            for prop in line.begins:
-                found[prop].append((*place, False))
-    return {prop: sorted(places, key=lambda own: not own[2]) for prop, places in found.items()}

@@ -83,15 +83,6 @@ def _refusal(scope: Scope, token: str, port: int) -> tuple[int, str] | None:
     return None
 
 
-def listening(port: int) -> socket.socket:
-    """A socket of this machine alone, to which a browser may connect at once; port 0 takes a free one.
-
-    Raises:
-        OSError: If the port is taken.
-    """
-    return socket.create_server((LOOPBACK, port))
-
-
 def serve(app: ASGIApp, own: socket.socket) -> None:
     """Answer requests to a socket until Ctrl-C or SIGTERM."""
     config = uvicorn.Config(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -15,6 +15,8 @@ from grader.core.rubric import Rubric
 
 MAX_LINES: Final = 3000  # of a file
 MAX_WIDTH: Final = 400  # characters of a line
+
+Places = Mapping[tuple[str, int], Sequence[str]]  # from path and number of a line to properties
 
 
 @dataclass(frozen=True)
@@ -58,19 +60,28 @@ def lost(report: Report) -> list[PropertyReport]:
 
 def shown(submission: Submission, report: Report, rubric: Rubric) -> list[File]:
     """The files, those of the tasks first, with the places of everything that was lost."""
-    named, begun = _named(report), _begun(submission.files, report, rubric)
-    asked = [path for path in rubric.expected if path in submission.files]
-    paths = [*asked, *sorted(submission.files.keys() - {*asked})]
-    paths = [path for path in paths if submission.files[path].strip()]
-    return [_file(n, path, submission.files[path], named, begun) for n, path in enumerate(paths)]
+    files = submission.files
+    named, begun = _by_line(_named(report)), _by_line(_begun(files, report, rubric))
+    asked = [path for path in rubric.expected if path in files]
+    paths = [path for path in (*asked, *sorted(files.keys() - {*asked})) if files[path].strip()]
+    return [_file(n, path, files[path], named, begun) for n, path in enumerate(paths)]
 
 
-Places = Mapping[tuple[str, int], Sequence[str]]
+def anchors(files: Sequence[File]) -> Mapping[str, Sequence[tuple[str, str, bool]]]:
+    """For each property its places in the files: the anchor, the words, and whether a case names the line."""
+    found: dict[str, list[tuple[str, str, bool]]] = defaultdict(list)
+    for file in files:
+        for line in file.lines:
+            place = (f"f{file.number}-{line.number}", f"{file.path}:{line.number}")
+            for prop in line.by:
+                found[prop].append((*place, True))
+            for prop in line.begins:
+                found[prop].append((*place, False))
+    return {prop: sorted(places, key=lambda own: not own[2]) for prop, places in found.items()}
 
 
 def _file(number: int, path: str, text: str, named: Places, begun: Places) -> File:
-    lines = text.split("\n")
-    lines = lines[:-1] if lines[-1] == "" else lines
+    lines = text.removesuffix("\n").split("\n")
     kept = [
         Line(n, line[:MAX_WIDTH] + "…" * (len(line) > MAX_WIDTH), named.get((path, n), ()), begun.get((path, n), ()))
         for n, line in enumerate(lines[:MAX_LINES], 1)
@@ -78,28 +89,26 @@ def _file(number: int, path: str, text: str, named: Places, begun: Places) -> Fi
     return File(path, number, kept, max(0, len(lines) - MAX_LINES))
 
 
-def _named(report: Report) -> Places:
-    """The lines in the frames of failing cases: path and number, and the properties."""
-    found: dict[tuple[str, int], dict[str, None]] = defaultdict(dict)
+def _by_line(found: Iterator[tuple[str, int, str]]) -> Places:
+    places: dict[tuple[str, int], dict[str, None]] = defaultdict(dict)
+    for path, line, prop in found:
+        places[path, line][prop] = None
+    return {place: [*properties] for place, properties in places.items()}
+
+
+def _named(report: Report) -> Iterator[tuple[str, int, str]]:
+    """The lines in the frames of failing cases: path, number and property."""
     for prop in lost(report):
-        for case in prop.cases:
-            for frame in (part["fields"] for part in case.parts if part["key"] == FRAME):
-                match frame:
-                    case {"path": str(path), "line": int(line)}:
-                        found[path, line][prop.id] = None
-    return {place: [*properties] for place, properties in found.items()}
+        for part in (part for case in prop.cases for part in case.parts if part["key"] == FRAME):
+            match part["fields"]:
+                case {"path": str(path), "line": int(line)}:
+                    yield path, line, prop.id
 
 
-def _begun(files: Mapping[str, str], report: Report, rubric: Rubric) -> Places:
+def _begun(files: Mapping[str, str], report: Report, rubric: Rubric) -> Iterator[tuple[str, int, str]]:
     """Where the definitions begin that a task asks for, for each property that was lost."""
-    found: dict[tuple[str, int], list[str]] = defaultdict(list)
     for prop in lost(report):
-        if prop.id not in rubric.properties:
-            continue
-        task = rubric.task_of(prop.id)
-        for name in task.names:
-            path = task.file_of(name)
-            match = re.search(rf"^(?:class|def)\s+{re.escape(name)}\b", files.get(path, ""), re.MULTILINE)
-            if match:
-                found[path, files[path].count("\n", 0, match.start()) + 1].append(prop.id)
-    return found
+        task = rubric.task_of(prop.id) if prop.id in rubric.properties else None
+        for path, name in ((task.file_of(name), name) for name in task.names) if task else ():
+            if match := re.search(rf"^(?:class|def)\s+{re.escape(name)}\b", files.get(path, ""), re.MULTILINE):
+                yield path, files[path].count("\n", 0, match.start()) + 1, prop.id

@@ -13,7 +13,7 @@ from grader.core.grades.model import FILE, FOLDER
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import CaseReport, Report
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.extras.decisions.alike import alike
+from grader.extras.decisions.alike import alike, lost
 from grader.extras.decisions.appeal import gains, losses
 from grader.extras.decisions.file import read
 from grader.selftest.class_reports import graded, ungraded
@@ -101,11 +101,12 @@ def failing(
 def test_alike_are_those_with_the_same_mistake_the_same_cases_or_the_same_exception() -> None:
     plain, known = failing("plain"), failing("known", mistake="sees_later_tokens")
     crashed = failing("crashed", Outcome.CRASHED, message="NameError")
-    others = [
+    classmates = [
         *(plain, known, crashed, failing("plain2"), failing("known2", mistake="sees_later_tokens")),
         *(failing("crashed2", Outcome.CRASHED, message="NameError"), failing("hung", Outcome.TIMED_OUT)),
         *(failing("crashed3", Outcome.CRASHED, message="TypeError"), graded("right")),
     ]
+    others = {one.submission.id: lost(one) for one in classmates}
     for own in (plain, known, crashed):
         name = own.submission.id
         assert alike(own, {PROPERTY}, others) == {PROPERTY: [f"{name}2"]}

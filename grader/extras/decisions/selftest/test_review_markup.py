@@ -21,11 +21,9 @@ from grader.core.results.report import Report, summary_line
 from grader.core.results.statistics import entry
 from grader.core.rubric import LANGUAGES
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.extras.decisions.draft import drafted
-from grader.extras.decisions.placing import book, placed
-from grader.extras.decisions.review.classroom import Now, queue, without_cases
+from grader.extras.decisions.placing import book, drafted, placed
+from grader.extras.decisions.review.classroom import Now, Reason, queue, without_cases
 from grader.extras.decisions.review.pages import ReviewPages
-from grader.extras.decisions.review.reasons import Reason
 from grader.selftest.class_reports import case as case_of
 from grader.selftest.class_reports import graded
 from grader.selftest.html_page import Element, parse

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from queue import Queue
-from socket import socket
+from socket import create_server, socket
 from threading import Thread
 
 import pytest
@@ -23,9 +23,8 @@ from grader.core.results.statistics import entry
 from grader.core.rubric import LANGUAGES
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.decisions.file import LOCK, append, read
-from grader.extras.decisions.review.classroom import Classroom
-from grader.extras.decisions.review.reasons import noticed, unusual
-from grader.extras.decisions.review.server import listening, opened
+from grader.extras.decisions.review.classroom import Classroom, noticed, unusual
+from grader.extras.decisions.review.server import LOOPBACK, opened
 from grader.selftest.class_reports import graded
 from grader.selftest.html_page import parse
 from grader.selftest.review_class import (
@@ -565,7 +564,7 @@ def test_a_browser_is_led_to_the_address_by_a_file_that_nobody_else_can_read(mon
 @pytest.mark.process
 def test_a_port_that_is_taken_is_a_line(tmp_path: Path) -> None:
     out = write_review_class(tmp_path / "out")
-    with listening(0) as own:
+    with create_server((LOOPBACK, 0)) as own:
         port = own.getsockname()[1]
         line = refused("review", out, "--port", port, "--no-browser")
     assert f"--port {port}: Address already in use." in line

@@ -11,7 +11,7 @@ from grader.core.intake.candidate import Candidate
 from grader.core.intake.origin import Origin, Student
 from grader.core.messages import UserError, quoted
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.extras.similarity.code import MAX_CHARACTERS
+from grader.extras.similarity.library import MAX_CHARACTERS
 from grader.extras.similarity.page import page
 from grader.extras.similarity.pairs import EVERYTHING, Findings, Pair, compared
 from grader.extras.similarity.work import HELPERS, SHORT, Known, read_known, read_work

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.extras.similarity.code import PASSAGE, read_code
 from grader.extras.similarity.page import MAX_LINES, MAX_WIDTH, blocks
 from grader.extras.similarity.pairs import compared
-from grader.extras.similarity.work import Known, Piece, read_known
+from grader.extras.similarity.work import PASSAGE, Known, Piece, read_code, read_known
 from grader.selftest import LONG
 from grader.selftest.classroom import OTHER, PLAN, read, with_own
 from grader.selftest.submissions import ATTENTION, SWIGLU

@@ -182,10 +182,7 @@ def test_mistakes_take_one_line(room: Path, tmp_path: Path) -> None:
 def test_what_is_not_installed_is_named_with_its_remedy(
     room: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, "grader.extras.similarity.code", raising=False)
-    for name in [
-        name for name in sys.modules if name.startswith("grader.extras.similarity.") and not name.endswith("wording")
-    ]:
+    for name in [name for name in sys.modules if name.startswith("grader.extras.similarity.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "numpy", None)
     line = refused("similar", room, "--out", tmp_path / "out")

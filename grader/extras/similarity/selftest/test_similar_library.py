@@ -9,8 +9,7 @@ import pytest
 
 from grader.core.rubric import load_rubric
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.extras.similarity.code import MAX_CHARACTERS
-from grader.extras.similarity.library import Unparsed, first_of_each, library_use
+from grader.extras.similarity.library import MAX_CHARACTERS, Unparsed, first_of_each, library_use
 
 RUBRIC_PATH = ASSIGNMENT.folder / "rubric.toml"
 
