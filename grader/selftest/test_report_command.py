@@ -28,17 +28,6 @@ def test_a_folder_without_reports_is_named(tmp_path: Path, command: str) -> None
     assert [*tmp_path.iterdir()] == []
 
 
-@pytest.mark.parametrize("command", ["report", "show"])
-def test_what_is_no_report_is_named(out: Path, command: str) -> None:
-    (out / "bo" / "report.json").write_text('{"score": "100"}')
-    assert f"{out / 'bo' / 'report.json'}: not a report of this grader (" in refused(command, out)
-
-
-def test_what_is_no_summary_is_named(out: Path) -> None:
-    (out / "summary.json").write_text("[]")
-    assert f"{out / 'summary.json'}: not a summary of this grader (" in refused("report", out)
-
-
 def test_a_report_that_the_summary_names_and_is_gone_is_named(out: Path) -> None:
     (out / "bo" / "report.json").unlink()
     assert f"{out / 'bo' / 'report.json'}: No such file or directory." in refused("report", out)
@@ -48,14 +37,6 @@ def test_a_place_that_cannot_be_written_to_is_named(out: Path, tmp_path: Path) -
     (tmp_path / "file").touch()
     line = refused("report", out, "--out", tmp_path / "file")
     assert f"--out {tmp_path / 'file' / 'students'}: Not a directory. Choose a writable folder" in line
-
-
-def test_a_full_disk_is_one_line(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device", "index.html")
-
-    monkeypatch.setattr("grader.core.cli.report.write_text", full)
-    assert refused("report", out, code=3) == "grader: index.html: No space left on device."
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import json
 import os
 import random
 import re
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -246,28 +245,6 @@ def test_results_from_several_environments_are_pointed_out(
 
 
 # ── What changed unseen ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_what_changed_behind_the_same_size_and_time_is_graded_again(judged: list[str], place: Path) -> None:
-    run(place)
-    path = place / "class" / "ada" / FILE
-    old = path.stat()
-    path.write_bytes(path.read_bytes().replace(b"1", b"2"))
-    os.utime(path, ns=(old.st_atime_ns, old.st_mtime_ns))
-    judged.clear()
-    run(place)
-    run(place)
-    assert judged == ["ada"]
-
-
-def test_what_was_put_back_from_a_backup_is_kept(judged: list[str], place: Path) -> None:
-    run(place)
-    own = place / "class" / "ada"
-    shutil.copytree(own, place / "backup")
-    shutil.rmtree(own)
-    (place / "backup").rename(own)
-    run(place)
-    assert judged == ["ada", "bo", "cy"]
 
 
 def test_other_notices_about_the_same_files_are_noticed(judged: list[str], place: Path) -> None:

@@ -8,7 +8,7 @@ that are about devices are judged in ``test_device_variants.py``; of the valid o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 import pytest
 
@@ -20,10 +20,11 @@ from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.judge.student import Student
 from grader.core.messages import Message
 from grader.core.results.language import in_words
-from grader.core.results.outcome import FRAME, RAISED, CaseResult, Outcome, property_outcome
+from grader.core.results.outcome import FRAME, RAISED, CaseResult, Outcome
 from grader.core.rubric import Rubric
 from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.limits import Limits
+from grader.lab.charges import lost
 from grader.selftest import LONG
 from grader.specimens.variants import Variant
 
@@ -66,19 +67,6 @@ def parameters(variants: Iterable[Variant]) -> list[object]:
         chosen.append(pytest.param(variant, id=variant.name, marks=[pytest.mark.slow] if signs <= seen else []))
         seen |= signs
     return chosen
-
-
-def lost(results: Sequence[CaseResult]) -> set[str]:
-    """The properties that lose their points; a failure of ours must not pass as one of theirs."""
-    assert [result for result in results if result.outcome is Outcome.GRADER_ERROR] == []
-    by_property: dict[str, list[CaseResult]] = {}
-    for result in results:
-        by_property.setdefault(result.property_id, []).append(result)
-    return {
-        identifier
-        for identifier, cases in by_property.items()
-        if property_outcome(cases) not in (Outcome.PASSED, Outcome.NOT_ASSESSED)
-    }
 
 
 @pytest.mark.parametrize("variant", parameters(SAMPLE))

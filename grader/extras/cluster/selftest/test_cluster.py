@@ -191,7 +191,9 @@ def test_a_scheduler_that_is_lost_ends_the_command_with_one_line(tmp_path: Path)
     assert finished(tmp_path)
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "killed"])
+@pytest.mark.parametrize(
+    "how", [signal.SIGINT, signal.SIGKILL] if LONG else [signal.SIGKILL], ids=signal.Signals.__str__
+)
 def test_a_command_that_ends_leaves_no_judge_at_work(
     dask: DaskProcesses, executor: Executor, tmp_path: Path, how: signal.Signals
 ) -> None:
