@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from grader import REPOSITORY
 from grader.core.cli.terminal import LINE_EVERY
 from grader.core.results.outcome import Outcome
 from grader.examples.small.grader.assignment import ASSIGNMENT
@@ -97,3 +101,12 @@ def test_one_submission_is_explained_in_the_terminal(out: Path) -> None:
     assert any(line.endswith("(crashed, like swiglu_gate)") for line in lines)
     assert lines[-1].startswith("bo: ")  # the total, after everything that it is made of
     assert lines.count("src/attention.py:54，forward 中：x.sofmax()") == 1
+
+
+@pytest.mark.process
+def test_what_the_terminal_cannot_write_is_replaced(out: Path) -> None:
+    shown = [sys.executable, "-W", "ignore", "-m", "grader.selftest.command", "show", str(out), "ada", "--lang", "zh"]
+    environ = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(shown, cwd=REPOSITORY, env=environ, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "?" in done.stdout  # for a title's characters

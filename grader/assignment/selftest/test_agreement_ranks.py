@@ -84,11 +84,5 @@ def test_shards_summed_over_processes_are_the_full_embedding(tmp_path: Path) -> 
     assert torch.equal(torch.cat([rank["gradient"] for rank in ranks]), gradient)
 
 
-def test_a_rank_that_fails_is_told_with_its_own_words(tmp_path: Path) -> None:
-    """One that finds a table it cannot split."""
-    with pytest.raises(AssertionError, match=r"vocab_size=3 does not divide over world_size=2"):
-        run_ranks(2, tmp_path, table=torch.zeros(3, 1), ids=torch.zeros(1, 1).long(), upstream=torch.zeros(1, 1, 1))
-
-
 if __name__ == "__main__":
     main(int(sys.argv[1]), Path(sys.argv[2]))

@@ -26,7 +26,7 @@ from grader.core.sandbox.limits import Limits
 from grader.core.settings import CannotGrade, Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab.processes import descendants
-from grader.selftest import LONG, faulty
+from grader.selftest import LONG, faulty, long_only
 from grader.selftest.dask_processes import DaskProcesses
 from grader.selftest.faulty import Trap, survivors
 from grader.selftest.submissions import ATTENTION, SEES_LATER_TOKENS, edited, write_folder
@@ -114,7 +114,7 @@ def test_a_worker_with_another_grader_is_named(executor: Executor, monkeypatch: 
 # ── What is killed on the way ───────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.skipif(not LONG, reason="starts a cluster of its own with three workers: with GRADER_LONG=1")
+@long_only
 def test_workers_that_go_lose_nothing_and_leave_nothing(
     tmp_path: Path, expected: Callable[[Submission], dict[str, Any]]
 ) -> None:
@@ -175,6 +175,7 @@ def finished(place: Path) -> list[Report]:
     return [Report.model_validate_json(path.read_bytes()) for path in (place / "out").glob("*/report.json")]
 
 
+@long_only
 def test_a_scheduler_that_is_lost_ends_the_command_with_one_line(tmp_path: Path) -> None:
     with DaskProcesses(tmp_path) as dask:
         worker = dask.start_worker()

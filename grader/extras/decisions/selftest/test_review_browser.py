@@ -18,7 +18,7 @@ from grader.core.grades.model import Decision
 from grader.core.results.outcome import Outcome
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.decisions.file import read
-from grader.selftest import LONG
+from grader.selftest import LONG, long_only
 from grader.selftest.browser import PATIENCE_S, chromium, needs_browser, resize, served
 from grader.selftest.class_reports import graded
 from grader.selftest.review_class import LATE, write_review_class
@@ -154,6 +154,7 @@ def test_the_whole_queue_by_keyboard_alone(narrow: Person) -> None:
     assert [own.what for own in person.decided(5)] == ["seen", "comment", "seen", "override", "seen"]
 
 
+@long_only
 def test_the_whole_queue_by_mouse(wide: Person) -> None:
     person = wide
     person.click("#next")
