@@ -61,6 +61,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("result", "rows"), some(CASES, 3))
 def test_doing_nothing_earns_nothing(judge: Judge, result: str, rows: str) -> None:
     files = everywhere(NOTHING.format(result=result, rows=rows))

@@ -48,6 +48,7 @@ def another(variant: Variant, among: Sequence[Variant], key: object) -> Variant:
     return random.Random(f"{variant.name} {key}").choice(others)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answers", ["right", "another_mistake"])
 @pytest.mark.parametrize(("variant", "seed"), CASES, ids=lambda value: getattr(value, "name", value))
 def test_who_answers_every_second_look_in_another_way_gains_nothing(variant: Variant, seed: int, answers: str) -> None:
