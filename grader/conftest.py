@@ -24,6 +24,7 @@ from grader.selftest.fixtures import judge as judge
 from grader.selftest.fixtures import judged as judged
 from grader.selftest.fixtures import known as known
 from grader.selftest.fixtures import page as page
+from grader.selftest.fixtures import reads_here as reads_here
 from grader.selftest.fixtures import rubric as rubric
 from grader.selftest.fixtures import tab as tab
 from grader.selftest.measured import Measured, tracer_of_this_process

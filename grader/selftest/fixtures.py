@@ -19,7 +19,7 @@ from grader.core.settings import Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab.site import notebooks as notebooks  # before any test imports nbformat, which takes seconds otherwise
 from grader.selftest import LONG
-from grader.selftest.term import choose_for
+from grader.selftest.term import choose_for, read_here
 from grader.selftest.warm_judges import RunHiddenTests, hidden_tests_of
 
 if TYPE_CHECKING:
@@ -69,9 +69,19 @@ def known() -> dict[str, Report]:
     return {}
 
 
+@pytest.fixture(scope="module")
+def reads_here() -> Iterator[None]:
+    """Commands read what is handed in, in this process; with ``GRADER_LONG=1`` in one of their own, as always."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not LONG:
+            read_here(patch)
+        yield
+
+
 @pytest.fixture
-def judged(grader: Judge, known: dict[str, Report], monkeypatch: pytest.MonkeyPatch) -> None:
+def judged(reads_here: None, grader: Judge, known: dict[str, Report], monkeypatch: pytest.MonkeyPatch) -> None:
     """Real judges for a large class; else one in this process, which looks at each distinct submission once."""
+    del reads_here
     if LONG:
         return
 

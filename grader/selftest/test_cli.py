@@ -27,7 +27,7 @@ from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import SEES_LATER_TOKENS, edited, write_folder
 from grader.selftest.term import command, refused
 
-pytestmark = pytest.mark.process  # what is handed in is read in a process of its own
+pytestmark = [pytest.mark.process, pytest.mark.usefixtures("reads_here")]
 
 
 @pytest.fixture

@@ -44,6 +44,7 @@ def grade(folder: Path, out: Path) -> Result:
     return CliRunner().invoke(cli.app, ["grade", str(folder), "--out", str(out), *options])
 
 
+@long_only
 def test_a_hidden_test_that_fails_by_itself_is_tried_again_and_then_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

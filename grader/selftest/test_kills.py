@@ -31,8 +31,6 @@ from grader.__main__ import app
 from grader.core.cli import grade
 from grader.core.cli.terminal import choose
 from grader.core.grades.model import FILE
-from grader.core.intake.candidate import Candidate
-from grader.core.intake.discover import discover
 from grader.core.intake.origin import Origin, Student
 from grader.core.intake.submission import Submission
 from grader.core.results.database import LEDGER
@@ -40,13 +38,13 @@ from grader.core.results.outcome import Outcome
 from grader.core.results.report import Report, Summary
 from grader.core.results.written import note
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.extras.decisions import appeal
 from grader.extras.decisions.file import read
 from grader.selftest import LONG
 from grader.selftest.class_reports import graded
 from grader.selftest.commands import read_commands_once
 from grader.selftest.reports import write_class
 from grader.selftest.submissions import write_folder
+from grader.selftest.term import read_here
 
 BY_HAND = """
 [[decision]]
@@ -110,25 +108,6 @@ WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 CHANGING = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.truncate", "os.symlink")
 SAID = ("BEGIN", "INSERT", "UPDATE", "DELETE", "COMMIT", "CREATE", "PRAGMA journal_mode")
 KILLED = -signal.SIGKILL
-
-
-class Here:
-    """Reads submissions in this process."""
-
-    def __enter__(self) -> Here:
-        """Nothing to start."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing to end."""
-
-    def read(self, candidate: Candidate) -> Submission:
-        """The submission."""
-        return candidate.read()
-
-    def discover(self, *arguments: Any) -> list[Candidate]:
-        """As the reading process finds them."""
-        return discover(*arguments)
 
 
 def all_right(submissions: Iterable[Submission], *_: object) -> Iterator[Report]:
@@ -251,7 +230,7 @@ def main(folder: Path, commands: dict[str, tuple[int, Sequence[str]]]) -> None:
     """Do so with each command, and print what came of it."""
     choose(ASSIGNMENT)
     read_commands_once()
-    vars(appeal)["Reader"] = Here  # a reading process for each child would take seconds
+    read_here(pytest.MonkeyPatch())
     vars(grade)["grade_all"] = all_right
     print(json.dumps({name: every_kill(folder, *own) for name, own in commands.items()}))
 

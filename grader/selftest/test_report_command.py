@@ -103,10 +103,23 @@ def test_one_submission_is_explained_in_the_terminal(out: Path) -> None:
     assert lines.count("src/attention.py:54，forward 中：x.sofmax()") == 1
 
 
+SHOW = (sys.executable, "-W", "ignore", "-m", "grader.selftest.command", "show")
+
+
 @pytest.mark.process
 def test_what_the_terminal_cannot_write_is_replaced(out: Path) -> None:
-    shown = [sys.executable, "-W", "ignore", "-m", "grader.selftest.command", "show", str(out), "ada", "--lang", "zh"]
     environ = os.environ | {"PYTHONIOENCODING": "ascii"}
+    shown = [*SHOW, str(out), "ada", "--lang", "zh"]
     done = subprocess.run(shown, cwd=REPOSITORY, env=environ, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "?" in done.stdout  # for a title's characters
+
+
+@pytest.mark.process
+def test_whoever_stops_reading_ends_the_command_well(out: Path) -> None:
+    """``grader show … | head``."""
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as closed:
+        done = subprocess.run([*SHOW, str(out)], stdout=closed, stderr=subprocess.PIPE, cwd=REPOSITORY)
+    assert (done.returncode, done.stderr) == (0, b"")

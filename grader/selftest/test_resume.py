@@ -29,7 +29,7 @@ from grader.selftest import LONG, reports
 from grader.selftest.reports import unreadable
 from grader.selftest.submissions import SEES_LATER_TOKENS, SWIGLU, edited, write_folder
 
-pytestmark = pytest.mark.process  # what is handed in is read in a process of its own
+pytestmark = pytest.mark.usefixtures("reads_here")
 
 FILE = SWIGLU
 SOLUTION = ASSIGNMENT.solution()

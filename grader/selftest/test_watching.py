@@ -80,10 +80,7 @@ def solved(tmp_path: Path) -> Path:
     return write_folder(handed_out(tmp_path / "small"), ASSIGNMENT.solution())
 
 
-WAYS = ["fork", "new Python"]
-
-
-@pytest.fixture
+@pytest.fixture(params=some(["fork", "new Python"], 2))
 def watching(solved: Path, request: pytest.FixtureRequest) -> Iterator[Watching]:
     """A watch over it, whose runs are forks, or new Pythons, as on macOS and Windows."""
     file, choice = solved / "tests" / "harness" / "student.py", 'sys.platform != "darwin"'
@@ -97,7 +94,6 @@ def watching(solved: Path, request: pytest.FixtureRequest) -> Iterator[Watching]
 
 @pytest.mark.process
 @pytest.mark.slow
-@pytest.mark.parametrize("watching", WAYS, indirect=True)
 def test_a_save_runs_the_tests_of_its_task_until_ctrl_c(solved: Path, watching: Watching) -> None:
     first = watching.until(WAITING)
     assert "Task 2" in first
@@ -119,7 +115,6 @@ def test_a_save_runs_the_tests_of_its_task_until_ctrl_c(solved: Path, watching: 
 
 @pytest.mark.process
 @pytest.mark.slow
-@pytest.mark.parametrize("watching", some(WAYS, 2), indirect=True)
 def test_a_save_ends_a_run_that_hangs(solved: Path, watching: Watching) -> None:
     watching.until(WAITING)
     text = (solved / SWIGLU).read_text(encoding="utf-8")

@@ -23,7 +23,7 @@ from grader.specimens.styles import Style
 
 STYLES = [style(number) for number in range(COMBINATIONS)]
 QUICK = [one for one in STYLES if not any("compiled" in option for option in one.options)]
-SAMPLE = STYLES if LONG else QUICK[:: len(QUICK) // 2]
+SAMPLE = STYLES if LONG else QUICK[:: len(QUICK) // 2 + 1]
 
 
 @pytest.fixture(autouse=True)

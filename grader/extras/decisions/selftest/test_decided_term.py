@@ -1,7 +1,6 @@
-"""A term: students of three platforms, all that people decide, an appeal, other points; each number derived twice.
+"""A term: 120 students of three platforms, all that people decide, an appeal, other points; each number derived twice.
 
-Real judges look at each distinct submission once. With ``GRADER_LONG`` there are 120 students, and judges look at all
-of them; everything else is as in a term.
+Real judges look at each distinct submission once (all of them with ``GRADER_LONG``); everything else is as in a term.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ bonus_cap = 15
 thresholds = { pass = 50, merit = 90 }
 """
 PLATFORMS = ("canvas", "moodle", "gradescope")
-SIZE = 40 if LONG else 20  # students on each
+SIZE = 40  # students on each
 GROUPS = 7 if LONG else 2  # decisions for a whole group, on each platform
 KINDS = ("good", "late", "duplicated", "wrong", "late", "hostile", "late", "empty", "duplicated", "good")
 # Minutes: within grace, a day, ten days, four weeks.
@@ -42,7 +41,7 @@ pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 
 def people(platform: str) -> list[Someone]:
-    """Students of every kind, one in a team and one who is absent; numbers are the platform's own."""
+    """Forty students of every kind, one in a team and one who is absent; numbers are the platform's own."""
     first = 2 * SIZE * PLATFORMS.index(platform)
     kinds = [KINDS[number % len(KINDS)] for number in range(SIZE - 1)]
     kinds[10] = "mate"

@@ -22,7 +22,7 @@ from grader.selftest.html_page import parse
 from grader.selftest.submissions import ATTENTION, SWIGLU, write_folder
 from grader.selftest.term import command, refused
 
-pytestmark = pytest.mark.process  # submissions are read in one
+pytestmark = pytest.mark.usefixtures("reads_here")
 
 FOREIGN = "import einops  # </pre><b>\nimport flash_attn\n"
 HOSTILE = '\n# <script>alert(1)</script>\ntext = "<img src=x onerror=alert(2)>"\n' + FOREIGN
