@@ -26,7 +26,7 @@ from grader.extras.gradescope import run as autograder
 from grader.selftest import long_only
 from grader.selftest.submissions import edited, write_folder
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.usefixtures("reads_here")]
 
 NORM = "src/modeling/norm.py"
 METADATA = {
