@@ -36,7 +36,6 @@ NORM = "src/modeling/norm.py"
         ({"a2.rar": b"7z\xbc\xaf\x27\x1c"}, "A 7z archive, a2.rar: ask for a zip."),
         ({"a2.zip": b"Rar!\x1a\x07"}, "a2.zip is a rar archive; ask for a zip; it was left out."),
         ({"text.html": b"I could not."}, "An online text or a link, text.html: ask for a zip of src/."),
-        ({"work.zip": zipped({})}, "work.zip is an empty archive"),
         ({"work.gz": gzip.compress(b"x = 1")}, "A gz file, work.gz: ask for a zip."),  # packed, and no archive
     ],
     ids=[
@@ -127,6 +126,11 @@ def test_a_file_of_another_name_stands_for_the_one_that_staff_names(packed: bool
     assert first not in without.read().files
     assert replace(without, taken={first: "my work.py"}).read().files == HANDED_IN
     assert replace(without, taken={first: "gone.py"}).read().files == without.read().files
+
+
+def test_an_empty_archive_is_told_as_what_it_is(tmp_path: Path) -> None:
+    submission = from_folder(tmp_path, {"work.zip": zipped({})})
+    assert "work.zip is an empty archive" in str(submission.reason)
 
 
 def test_a_tar_and_a_zip_within_may_have_names_of_other_kinds(tmp_path: Path) -> None:
