@@ -38,18 +38,7 @@ NORM = "src/modeling/norm.py"
         ({"text.html": b"I could not."}, "An online text or a link, text.html: ask for a zip of src/."),
         ({"work.gz": gzip.compress(b"x = 1")}, "A gz file, work.gz: ask for a zip."),  # packed, and no archive
     ],
-    ids=[
-        "7z",
-        "rar",
-        "notebook",
-        "text",
-        "name_for_terminals",
-        "7z_named_rar",
-        "rar_named_zip",
-        "typed_in",
-        "empty",
-        "gz",
-    ],
+    ids=["7z", "rar", "notebook", "text", "for_terminals", "7z_as_rar", "rar_as_zip", "typed_in", "gz"],
 )
 def test_what_was_sent_instead_is_named(files: Tree, said: str, tmp_path: Path) -> None:
     assert said in (from_folder(tmp_path, files).reason or "")
