@@ -143,6 +143,7 @@ def test_workers_that_go_lose_nothing_and_leave_nothing(
     assert of == {submission.id: expected(submission) for submission in handed_in}
 
 
+@long_only
 def test_a_first_worker_is_waited_for_and_a_task_that_takes_its_workers_along_is_known(tmp_path: Path) -> None:
     """After four, as dask has it; here after one."""
     with (

@@ -36,6 +36,7 @@ from grader.extras.viva.study import (
     viva_of,
 )
 from grader.lab.release.leaks import leaks
+from grader.selftest import long_only
 
 TITLES = {name: prop.title["en"] for name, prop in ASSIGNMENT.rubric.properties.items()}
 NORM, VOCAB = "src/modeling/norm.py", "src/modeling/vocab_emb.py"
@@ -332,6 +333,7 @@ def test_the_same_seed_gives_the_same_questions_and_another_student_gets_others(
     assert drawn("ada", "anon-abcdefgh", own, 1) != quizzes[0]
 
 
+@long_only
 @process
 def test_nothing_of_the_reference_or_of_hidden_tests_is_in_the_quiz_of_another_solution(
     styled: tuple[list[Study], int],
