@@ -15,11 +15,14 @@ from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
 from grader.core.results.report import Report, parts_of
 from grader.core.rubric import Rubric
+from grader.core.sandbox.launch import Zygote
+from grader.core.sandbox.limits import Limits
 from grader.core.settings import Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab.site import notebooks as notebooks  # before any test imports nbformat, which takes seconds otherwise
 from grader.selftest import LONG
 from grader.selftest.term import choose_for, read_here
+from grader.selftest.warm import WarmPython
 from grader.selftest.warm_judges import RunHiddenTests, hidden_tests_of
 
 if TYPE_CHECKING:
@@ -59,6 +62,22 @@ def judge() -> RunHiddenTests:
 def grader() -> Iterator[Judge]:
     """A judge of whole submissions with its defaults, on the CPU."""
     warm = Judge(Settings(ASSIGNMENT, device="cpu"))
+    yield warm
+    warm.close()
+
+
+@pytest.fixture(scope="session")
+def zygote() -> Iterator[Zygote]:
+    """A fork server with torch imported, for all tests of the session."""
+    server = Zygote(Limits())
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
+    """``run(folder, "tests", "--all")``: ``python -m tests --all`` in a fork of a process that has imported torch."""
+    warm = WarmPython(tmp_path_factory.mktemp("warm"))
     yield warm
     warm.close()
 
