@@ -5,15 +5,13 @@ from __future__ import annotations
 import importlib
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import ModuleType
 
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
-from grader.core.sandbox.launch import Zygote
-from grader.core.sandbox.limits import Limits
 from grader.selftest import LONG
 from grader.selftest.commands import read_commands_once
 from grader.selftest.fixtures import assignment as assignment
@@ -24,11 +22,13 @@ from grader.selftest.fixtures import judge as judge
 from grader.selftest.fixtures import judged as judged
 from grader.selftest.fixtures import known as known
 from grader.selftest.fixtures import page as page
+from grader.selftest.fixtures import reads_here as reads_here
 from grader.selftest.fixtures import rubric as rubric
+from grader.selftest.fixtures import run as run
 from grader.selftest.fixtures import tab as tab
+from grader.selftest.fixtures import zygote as zygote
 from grader.selftest.measured import Measured, tracer_of_this_process
 from grader.selftest.starts import Starts
-from grader.selftest.warm import WarmPython
 
 # The same examples in every run, so that a commit passes or does not (GRADER_LONG: others), also on a busy machine.
 settings.register_profile(
@@ -59,22 +59,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def one_thread() -> None:
     """Keep torch to one thread: tensors are tiny here, and more threads would disturb tests of time limits."""
     torch.set_num_threads(1)
-
-
-@pytest.fixture(scope="session")
-def zygote() -> Iterator[Zygote]:
-    """A fork server with torch imported, for all tests of the session."""
-    server = Zygote(Limits())
-    yield server
-    server.close()
-
-
-@pytest.fixture(scope="session")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
-    """``run(folder, "tests", "--all")``: ``python -m tests --all`` in a fork of a process that has imported torch."""
-    warm = WarmPython(tmp_path_factory.mktemp("warm"))
-    yield warm
-    warm.close()
 
 
 @pytest.fixture(scope="session")

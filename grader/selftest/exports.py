@@ -148,24 +148,21 @@ def gradebook(people: Sequence[Someone]) -> str:
     return written([head, possible, *rows])
 
 
+ENGLISH = ["Identifier", "Full name", "Email address", "Status", "Grade", "Maximum Grade", "Grade can be changed"]
+ENGLISH += ["Last modified (submission)", "Last modified (grade)", "Feedback comments"]
+CHINESE = ["标识符", "全名", "电子邮件地址", "状态", "成绩", "最高分", "成绩可以更改"]
+CHINESE += ["最后修改（提交）", "最后修改（成绩）", "反馈评论"]
+
+
 def worksheet(people: Sequence[Someone], most: str = "150.00", chinese: bool = False) -> str:
     """A Moodle grading worksheet as it is downloaded, from a site in English or in Chinese."""
-    if chinese:
-        return _chinese_worksheet(people, most)
-    head = ["Identifier", "Full name", "Email address", "Status", "Grade", "Maximum Grade", "Grade can be changed"]
-    head += ["Last modified (submission)", "Last modified (grade)", "Feedback comments"]
-    return written(
-        [
-            head,
-            *(
-                [
-                    *(f"Participant {person.user}", person.name, person.email, _status(person)),
-                    *("", most, "Yes", "Friday, 2 October 2026, 9:00 AM", "-", ""),
-                ]
-                for person in people
-            ),
-        ]
+    word, status, changes = ("参与者", _chinese_status, "是") if chinese else ("Participant", _status, "Yes")
+    moment = "2026-10-02" if chinese else "Friday, 2 October 2026, 9:00 AM"
+    rows = (
+        [f"{word} {person.user}", person.name, person.email, status(person), "", most, changes, moment, "-", ""]
+        for person in people
     )
+    return written([CHINESE if chinese else ENGLISH, *rows])
 
 
 PACKS = {  # from published language packs: identifier and its word, full name, grade, last modified (grade)
@@ -197,36 +194,6 @@ def _span(person: Someone, *units: str) -> str:
     minutes = 27 * 60 if person.minutes is None else person.minutes
     counts = (minutes // 1440, minutes // 60 % 24, minutes % 60)
     return " ".join(f"{count} {unit}" for count, unit in zip(counts, units, strict=True) if count)
-
-
-def _chinese_worksheet(people: Sequence[Someone], most: str) -> str:
-    head = [
-        "标识符",
-        "全名",
-        "电子邮件地址",
-        "状态",
-        "成绩",
-        "最高分",
-        "成绩可以更改",
-        "最后修改（提交）",
-        "最后修改（成绩）",
-    ]
-    rows = [
-        [
-            f"参与者 {person.user}",
-            person.name,
-            person.email,
-            _chinese_status(person),
-            "",
-            most,
-            "是",
-            "2026-10-02",
-            "-",
-            "",
-        ]
-        for person in people
-    ]
-    return written([[*head, "反馈评论"], *rows])
 
 
 def _chinese_status(person: Someone) -> str:

@@ -16,11 +16,14 @@ from grader.core.judge.judge import Judge
 from grader.core.messages import as_data
 from grader.core.results.report import Report
 from grader.core.rubric import Rubric
+from grader.core.sandbox.launch import Zygote
+from grader.core.sandbox.limits import Limits
 from grader.core.settings import Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab.site import notebooks as notebooks  # before any test imports nbformat, which takes seconds otherwise
 from grader.selftest import LONG
-from grader.selftest.term import choose_for
+from grader.selftest.term import choose_for, read_here
+from grader.selftest.warm import WarmPython
 from grader.selftest.warm_judges import RunHiddenTests, hidden_tests_of
 
 if TYPE_CHECKING:
@@ -65,14 +68,40 @@ def grader() -> Iterator[Judge]:
 
 
 @pytest.fixture(scope="session")
+def zygote() -> Iterator[Zygote]:
+    """A fork server with torch imported, for all tests of the session."""
+    server = Zygote(Limits())
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
+    """``run(folder, "tests", "--all")``: ``python -m tests --all`` in a fork of a process that has imported torch."""
+    warm = WarmPython(tmp_path_factory.mktemp("warm"))
+    yield warm
+    warm.close()
+
+
+@pytest.fixture(scope="session")
 def known() -> dict[str, Report]:
     """Reports by what was handed in, for all tests."""
     return {}
 
 
+@pytest.fixture(scope="module")
+def reads_here() -> Iterator[None]:
+    """Commands read what is handed in, in this process; with ``GRADER_LONG=1`` in one of their own, as always."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not LONG:
+            read_here(patch)
+        yield
+
+
 @pytest.fixture
-def judged(grader: Judge, known: dict[str, Report], monkeypatch: pytest.MonkeyPatch) -> None:
+def judged(reads_here: None, grader: Judge, known: dict[str, Report], monkeypatch: pytest.MonkeyPatch) -> None:
     """Real judges for a large class; else one in this process, which looks at each distinct submission once."""
+    del reads_here
     if LONG:
         return
 

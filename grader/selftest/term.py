@@ -13,6 +13,8 @@ from typer.testing import CliRunner, Result
 from grader import __main__ as cli
 from grader.core.assignment import Assignment
 from grader.core.cli import terminal
+from grader.core.intake.discover import discover
+from grader.core.intake.reader import Reader
 from grader.core.rubric import load_rubric
 from grader.examples.small.grader.assignment import ASSIGNMENT
 
@@ -20,6 +22,12 @@ from grader.examples.small.grader.assignment import ASSIGNMENT
 def choose_for(patch: pytest.MonkeyPatch, assignment: Assignment) -> None:
     """Let all commands be about an assignment, for as long as the patch lasts."""
     patch.setattr(terminal, "_chosen", [assignment])
+
+
+def read_here(patch: pytest.MonkeyPatch) -> None:
+    """Let commands read what is handed in, in this process: a reading process for each would take half a second."""
+    patch.setattr(Reader, "read", lambda _, candidate: candidate.read())
+    patch.setattr(Reader, "discover", lambda _, *given, **named: discover(*given, **named))
 
 
 def command(*arguments: object) -> Result:

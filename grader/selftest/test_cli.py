@@ -22,13 +22,12 @@ from grader.core.results.report import Practice, Report, Summary
 from grader.core.results.written import SOURCES
 from grader.core.run import class_run as class_run
 from grader.core.run.executors import Executor
-from grader.core.run.schedule import GradingFailed
 from grader.core.settings import Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import SEES_LATER_TOKENS, edited, write_folder
 from grader.selftest.term import command, refused
 
-pytestmark = pytest.mark.process  # what is handed in is read in a process of its own
+pytestmark = [pytest.mark.process, pytest.mark.usefixtures("reads_here")]
 
 
 @pytest.fixture
@@ -86,14 +85,6 @@ def test_a_gpu_that_is_not_there_is_named(ada: Path, tmp_path: Path) -> None:
     """Through a real judge process, which alone can tell."""
     line = refused("grade", ada, "--out", tmp_path / "out", "--device", "cuda", "--jobs", "1")
     assert line == ("grader: --device cuda: torch finds no CUDA device here. Omit the option to grade on the CPU.")
-
-
-def test_a_judge_that_keeps_dying_is_a_grader_error(ada: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def grade_all(*_: object) -> Iterator[Report]:
-        raise GradingFailed("ada: the judge died 3 times.")
-
-    monkeypatch.setattr(grade, "grade_all", grade_all)
-    assert refused("grade", ada, "--out", tmp_path / "out", code=3) == "grader: ada: the judge died 3 times."
 
 
 @pytest.mark.usefixtures("in_process")

@@ -1,25 +1,50 @@
-"""Whatever command is killed, and at whichever write: no decision is lost, and the next command works."""
+"""Whatever command is killed, and at whichever write: no decision is lost, and the next command works.
+
+The test runs this module, ``python -m grader.selftest.test_kills FOLDER COMMANDS``: commands, each killed at each of
+its writes in turn. A write is the opening of a file to write to it (the kill comes before it, and after it), a
+rename, a deletion, a new folder, a flush to the disk, or a statement that the ledger is given: whatever lies between
+two of them cannot change what a kill leaves behind. Each time, the folder is a fresh copy; a child runs the command
+and kills itself at the n-th write, and this process then looks at what is left.
+"""
 
 from __future__ import annotations
 
+import builtins
+import io
 import json
+import os
+import shutil
+import signal
+import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from grader import REPOSITORY
 from grader import __main__ as cli
+from grader.__main__ import app
+from grader.core.cli import grade
+from grader.core.cli.terminal import choose
 from grader.core.grades.model import FILE
 from grader.core.intake.origin import Origin, Student
+from grader.core.intake.submission import Submission
+from grader.core.results.database import LEDGER
 from grader.core.results.outcome import Outcome
+from grader.core.results.report import Report, Summary
 from grader.core.results.written import note
 from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.extras.decisions.file import read
+from grader.selftest import LONG
 from grader.selftest.class_reports import graded
+from grader.selftest.commands import read_commands_once
 from grader.selftest.reports import write_class
 from grader.selftest.submissions import write_folder
+from grader.selftest.term import read_here
 
 BY_HAND = """
 [[decision]]
@@ -68,7 +93,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.process
 @pytest.mark.slow
 def test_a_kill_at_any_write_loses_no_decision(folder: Path) -> None:
-    arguments = [sys.executable, "-W", "ignore", "-m", "grader.selftest.killed", str(folder), json.dumps(COMMANDS)]
+    arguments = [sys.executable, "-W", "ignore", "-m", __name__, str(folder), json.dumps(COMMANDS)]
     done = subprocess.run(arguments, capture_output=True, text=True, cwd=REPOSITORY)
     assert done.returncode == 0, done.stderr[-3000:]
     told = json.loads(done.stdout.splitlines()[-1])
@@ -77,3 +102,138 @@ def test_a_kill_at_any_write_loses_no_decision(folder: Path) -> None:
         kills, written = told[name]["kills"], told[name]["written"]
         assert kills >= 3, name  # so many places to be killed at
         assert (2 <= written <= kills) if new else not written, name  # some before the decision was safe, some after
+
+
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+CHANGING = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.truncate", "os.symlink")
+SAID = ("BEGIN", "INSERT", "UPDATE", "DELETE", "COMMIT", "CREATE", "PRAGMA journal_mode")
+KILLED = -signal.SIGKILL
+
+
+def all_right(submissions: Iterable[Submission], *_: object) -> Iterator[Report]:
+    """A grading in which everything passes."""
+    for own in submissions:
+        report = graded(own.id)
+        info = report.submission.model_copy(update={"sha256": own.sha256})
+        yield report.model_copy(update={"submission": info})
+
+
+def kill_at(number: int, folder: Path) -> None:
+    """From now on, kill this process just before its n-th write below a folder."""
+    left, fsync, connect, opening = number, os.fsync, sqlite3.connect, io.open
+
+    def step() -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open":
+            if _inside(arguments[0], folder) and isinstance(arguments[2], int) and arguments[2] & WRITING:
+                step()
+        elif event in CHANGING and any(_inside(path, folder) for path in arguments):
+            step()
+
+    def flushed(file: Any) -> None:
+        step()
+        fsync(file)
+
+    def connected(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(*arguments, **options)
+        if str(folder) in str(arguments[0]):
+            connection.set_trace_callback(lambda statement: step() if statement.startswith(SAID) else None)
+        return connection
+
+    def opened(file: Any, mode: str = "r", *arguments: Any, **options: Any) -> Any:
+        stream = opening(file, mode, *arguments, **options)
+        if not mode.startswith("r") and (isinstance(file, int) or _inside(file, folder)):
+            step()  # what was there is gone, and nothing is written yet
+        return stream
+
+    vars(os)["fsync"] = flushed
+    vars(io)["open"] = vars(builtins)["open"] = opened
+    sqlite3.connect = connected  # type: ignore[assignment]
+    sys.addaudithook(hook)
+
+
+def _inside(path: object, folder: Path) -> bool:
+    return isinstance(path, str | os.PathLike) and Path(path).is_relative_to(folder)
+
+
+def run(*arguments: str) -> str:
+    """A command that must end well."""
+    result = CliRunner().invoke(app, [*arguments])
+    if result.exit_code:
+        raise AssertionError(f"{arguments}: {result.exit_code}: {result.output}")
+    return result.stdout
+
+
+def killed(number: int, work: Path, command: Sequence[str]) -> bool:
+    """Whether the command was killed before it ended."""
+    child = os.fork()
+    if not child:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        kill_at(number, work)
+        try:
+            app(command, standalone_mode=False)
+        except BaseException as error:
+            print(f"{command}: {error!r}", file=sys.stderr)
+            os._exit(1)
+        os._exit(0)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status not in (0, KILLED):
+        raise AssertionError(f"{command} at write {number}: exit status {status}")
+    return status == KILLED
+
+
+def look(out: Path, before: Sequence[str], new: int, reports: dict[str, bytes]) -> bool:
+    """Check that nothing that people decided is lost; returns whether what was new has been written."""
+    now = [own.decision.identity for own in read(out)]
+    assert now[: len(before)] == [*before], "a decision is lost"
+    assert len(now) - len(before) in (0, new), "decisions that were made together are torn apart"
+    Summary.model_validate_json((out / "summary.json").read_bytes())
+    assert reports == {path.parent.name: path.read_bytes() for path in out.glob("*/report.json")}
+    listed = run("decide", str(out)).splitlines()
+    with sqlite3.connect(out / LEDGER) as ledger:
+        rows = ledger.execute("SELECT change, decision FROM decisions ORDER BY id").fetchall()
+    assert rows == [("made", own) for own in now], "the history is not that of the file"
+    assert len(listed) == len(now)
+    return len(now) > len(before)
+
+
+def every_kill(folder: Path, new: int, command: Sequence[str]) -> dict[str, int]:
+    """Kill a command at each of its writes; tells at how many, and how often the decision was there by then.
+
+    One that decides nothing is killed at every fourth one, or with ``GRADER_LONG=1`` at each.
+    """
+    pristine, work = folder / "pristine", folder / "work"
+    before = [own.decision.identity for own in read(pristine / "out")]
+    reports = {path.parent.name: path.read_bytes() for path in (pristine / "out").glob("*/report.json")}
+    step = 1 if new or LONG else 4
+    number, written, ended = 1 - step, [], False
+    while not ended:
+        number += step
+        shutil.rmtree(work, ignore_errors=True)
+        shutil.copytree(pristine, work)
+        ended = not killed(number, work, [text.replace("WORK", str(work)) for text in command])
+        try:
+            written.append(look(work / "out", before, new, reports))
+        except AssertionError as error:
+            raise AssertionError(f"{command} killed at write {number}: {error}") from error
+    run("export", str(work / "out"), "--to", "csv", "--accept-drops", "--accept-stale")
+    assert written == sorted(written), "a decision that was safe is gone after a later kill"
+    return {"kills": number - 1, "written": sum(written)}
+
+
+def main(folder: Path, commands: dict[str, tuple[int, Sequence[str]]]) -> None:
+    """Do so with each command, and print what came of it."""
+    choose(ASSIGNMENT)
+    read_commands_once()
+    read_here(pytest.MonkeyPatch())
+    vars(grade)["grade_all"] = all_right
+    print(json.dumps({name: every_kill(folder, *own) for name, own in commands.items()}))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), json.loads(sys.argv[2]))

@@ -89,7 +89,7 @@ LEVELS = {  # which layers are left out, and whether all of Python's files are c
 }
 
 
-@pytest.fixture(scope="module", params=[*LEVELS][: None if LONG else 3])
+@pytest.fixture(scope="module", params=[*LEVELS][: None if LONG else 2])
 def server(request: pytest.FixtureRequest) -> Iterator[Zygote]:
     """A fork server for each way of locking a worker; ``GRADER_LONG=1`` adds those that forbid least."""
     without, closed = LEVELS[request.param]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from grader import REPOSITORY
 from grader.core.cli.terminal import LINE_EVERY
 from grader.core.results.outcome import Outcome
 from grader.examples.small.grader.assignment import ASSIGNMENT
@@ -28,17 +32,6 @@ def test_a_folder_without_reports_is_named(tmp_path: Path, command: str) -> None
     assert [*tmp_path.iterdir()] == []
 
 
-@pytest.mark.parametrize("command", ["report", "show"])
-def test_what_is_no_report_is_named(out: Path, command: str) -> None:
-    (out / "bo" / "report.json").write_text('{"score": "100"}')
-    assert f"{out / 'bo' / 'report.json'}: not a report of this grader (" in refused(command, out)
-
-
-def test_what_is_no_summary_is_named(out: Path) -> None:
-    (out / "summary.json").write_text("[]")
-    assert f"{out / 'summary.json'}: not a summary of this grader (" in refused("report", out)
-
-
 def test_a_report_that_the_summary_names_and_is_gone_is_named(out: Path) -> None:
     (out / "bo" / "report.json").unlink()
     assert f"{out / 'bo' / 'report.json'}: No such file or directory." in refused("report", out)
@@ -48,14 +41,6 @@ def test_a_place_that_cannot_be_written_to_is_named(out: Path, tmp_path: Path) -
     (tmp_path / "file").touch()
     line = refused("report", out, "--out", tmp_path / "file")
     assert f"--out {tmp_path / 'file' / 'students'}: Not a directory. Choose a writable folder" in line
-
-
-def test_a_full_disk_is_one_line(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device", "index.html")
-
-    monkeypatch.setattr("grader.core.cli.report.write_text", full)
-    assert refused("report", out, code=3) == "grader: index.html: No space left on device."
 
 
 @pytest.mark.parametrize(
@@ -116,3 +101,25 @@ def test_one_submission_is_explained_in_the_terminal(out: Path) -> None:
     assert any(line.endswith("(crashed, like swiglu_gate)") for line in lines)
     assert lines[-1].startswith("bo: ")  # the total, after everything that it is made of
     assert lines.count("src/attention.py:54，forward 中：x.sofmax()") == 1
+
+
+SHOW = (sys.executable, "-W", "ignore", "-m", "grader.selftest.command", "show")
+
+
+@pytest.mark.process
+def test_what_the_terminal_cannot_write_is_replaced(out: Path) -> None:
+    environ = os.environ | {"PYTHONIOENCODING": "ascii"}
+    shown = [*SHOW, str(out), "ada", "--lang", "zh"]
+    done = subprocess.run(shown, cwd=REPOSITORY, env=environ, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "?" in done.stdout  # for a title's characters
+
+
+@pytest.mark.process
+def test_whoever_stops_reading_ends_the_command_well(out: Path) -> None:
+    """``grader show … | head``."""
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as closed:
+        done = subprocess.run([*SHOW, str(out)], stdout=closed, stderr=subprocess.PIPE, cwd=REPOSITORY)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from grader import REPOSITORY
-from grader.selftest import LONG
+from grader.selftest import LONG, long_only
 from grader.selftest.warm import WarmPython
 
 pytestmark = pytest.mark.slow  # nine commands
@@ -106,6 +106,7 @@ def test_the_grader_proves_itself(course: Path, done: Done) -> None:
     assert "0 of them wrong" in said
 
 
+@long_only
 def test_students_receive_a_handout_and_a_bundle(course: Path, done: Done) -> None:
     done(course, "grader.lab.site.handout")
     made = course / "build" / "handout"

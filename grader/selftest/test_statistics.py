@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
 from grader.core.results.outcome import Outcome
@@ -51,22 +49,6 @@ def test_a_property_that_nobody_could_be_assessed_on_has_no_rate() -> None:
         one for one in statistics_of(graded("ada", {"swiglu_gate": NOT_ASSESSED})).properties if one.assessed == 0
     ]
     assert (prop.id, prop.rate, prop.discrimination) == ("swiglu_gate", None, None)
-
-
-def test_discrimination_is_a_correlation_with_all_other_points() -> None:
-    """By hand: passing is 1, 1, 0; of the other points 0, 30 and 60 are lost. The deviations give 3/sqrt(12)."""
-    reports = [
-        graded("ada"),
-        graded("bo", {"attention_causal": FAILED}),
-        graded("chen", {"swiglu_gate": FAILED, "attention_causal": FAILED, "attention_rotary": FAILED}),
-    ]
-    by_id = {prop.id: prop for prop in statistics_of(*reports).properties}
-    assert by_id["swiglu_gate"].discrimination == pytest.approx(3 / math.sqrt(12))
-    assert by_id["attention_heads"].discrimination is None  # all the same
-    assert statistics_of(reports[0]).properties[0].discrimination is None  # one is too few
-    first, *others = by_id
-    apart = statistics_of(graded("ada", {first: FAILED}), graded("bo", dict.fromkeys(others, FAILED)))
-    assert apart.properties[0].discrimination == pytest.approx(-1)  # everyone who passes it lost all other points
 
 
 def test_a_submission_holds_a_misconception_once() -> None:

@@ -75,18 +75,6 @@ def test_from_canvas_to_canvas(judged: None, tmp_path: Path, people: list[Someon
     check_pages(tmp_path / "out")
 
 
-def test_from_moodle_to_moodle(judged: None, tmp_path: Path, people: list[Someone]) -> None:
-    del judged
-    write_zip(tmp_path / "given.zip", exports.moodle(people))
-    write_folder(tmp_path, {"worksheet.csv": worksheet(people)})
-    run("grade", tmp_path / "given.zip", "--out", tmp_path / "out", "--roster", tmp_path / "worksheet.csv")
-    result = run("export", tmp_path / "out", "--to", "moodle", "--template", tmp_path / "worksheet.csv")
-    grades = column(tmp_path / "out" / "moodle.csv", "Identifier", "Grade")
-    assert grades == {person.user: expected(person) for person in people}
-    assert named(result) == list(grades.values()).count("")
-    check_pages(tmp_path / "out")
-
-
 def test_moodle_says_who_is_late_and_without_its_worksheet_somebody_is_told(
     judged: None, tmp_path: Path, people: list[Someone], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,6 +97,7 @@ def test_moodle_says_who_is_late_and_without_its_worksheet_somebody_is_told(
         points = (SCORES[person.kind] or 0) + BONUS
         late = f"{points * 0.8:g}" if person.kind == "late" else expected(person)
         assert grades[person.user] == late, person
+    check_pages(tmp_path / "out")
 
 
 def test_from_gradescope_to_gradescope_with_a_late_penalty(

@@ -17,6 +17,7 @@ from typing import IO, Any
 import pytest
 
 from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.selftest import some
 from grader.selftest.submissions import ATTENTION, SWIGLU, handed_out, write_folder
 
 PATIENCE_S = 120
@@ -79,7 +80,7 @@ def solved(tmp_path: Path) -> Path:
     return write_folder(handed_out(tmp_path / "small"), ASSIGNMENT.solution())
 
 
-@pytest.fixture(params=["fork", "new Python"])
+@pytest.fixture(params=some(["fork", "new Python"], 2))
 def watching(solved: Path, request: pytest.FixtureRequest) -> Iterator[Watching]:
     """A watch over it, whose runs are forks, or new Pythons, as on macOS and Windows."""
     file, choice = solved / "tests" / "harness" / "student.py", 'sys.platform != "darwin"'

@@ -18,7 +18,6 @@ from ref.position import (
     PositionEncoding,
     Rotary,
     Scaled,
-    causal_mask,
     dynamic_scaling,
     no_scaling,
     rotate_adjacent,
@@ -57,18 +56,6 @@ def step_by_step(attention: CausalSelfAttention, x: Tensor) -> Tensor:
     return torch.cat([attention(token, cache) for token in x.split(1, dim=1)], dim=1)
 
 
-@encodings
-@kv_heads
-def test_no_token_sees_those_after_it(name: str, num_kv_heads: int) -> None:
-    attention = CausalSelfAttention(HIDDEN, HEADS, ENCODINGS[name], num_kv_heads)
-    x = embedded(name, torch.randn(2, 12, HIDDEN))
-    changed = x.clone()
-    changed[:, 8:] += 1
-    before, after = attention(x), attention(changed)
-    assert torch.equal(before[:, :8], after[:, :8])
-    assert (before[:, 8:] != after[:, 8:]).any()
-
-
 @pytest.mark.slow
 @encodings
 @kv_heads
@@ -101,36 +88,6 @@ def test_every_encoding_but_nope_tells_the_order_of_earlier_tokens(name: str) ->
     shuffled = torch.cat((x[:, :11].flip(1), x[:, 11:]), dim=1)
     last, after = (attention(embedded(name, order))[:, -1] for order in (x, shuffled))
     assert (last - after).abs().max() > 1e-3
-
-
-def test_without_positions_earlier_tokens_are_a_bag() -> None:
-    attention = CausalSelfAttention(HIDDEN, HEADS, NoPE())
-    x = torch.randn(2, 12, HIDDEN)
-    shuffled = torch.cat((x[:, :11].flip(1), x[:, 11:]), dim=1)
-    torch.testing.assert_close(attention(shuffled)[:, -1], attention(x)[:, -1])
-
-
-def test_grouped_queries_share_consecutive_heads() -> None:
-    """As a layer whose keys and values are repeated in its weights."""
-    grouped = CausalSelfAttention(HIDDEN, HEADS, NoPE(), num_kv_heads=2)
-    full = CausalSelfAttention(HIDDEN, HEADS, NoPE())
-    repeated = {name: repeat_heads(grouped.state_dict()[name]) for name in ("key.weight", "value.weight")}
-    full.load_state_dict(grouped.state_dict() | repeated)
-    x = torch.randn(2, 12, HIDDEN)
-    torch.testing.assert_close(grouped(x), full(x))
-
-
-def repeat_heads(weight: Tensor) -> Tensor:
-    """Each of two heads twice."""
-    heads: Tensor = weight.unflatten(0, (2, HEAD_DIM)).repeat_interleave(2, dim=0)
-    return heads.flatten(0, 1)
-
-
-def test_the_mask_hides_what_is_ahead() -> None:
-    assert causal_mask(torch.tensor([1, 2]), torch.arange(4)).tolist() == [
-        [False, False, True, True],
-        [False, False, False, True],
-    ]
 
 
 @pytest.mark.parametrize("sizes", [(30, 4, None), (32, 4, 3)], ids=["heads", "kv_heads"])

@@ -11,6 +11,7 @@ import torch
 
 from grader.assignment import ASSIGNMENT, demo
 from grader.assignment.corpus.variants import all_variants
+from grader.selftest import some
 from grader.selftest.submissions import write_folder
 from grader.selftest.warm import WarmPython
 from tests.demo import FILE, load, read
@@ -71,7 +72,7 @@ MISTAKES = {  # name of a variant: what is read there, and how much it is at lea
 
 @pytest.mark.process
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MISTAKES)
+@pytest.mark.parametrize("name", some(MISTAKES, 2))
 def test_a_mistake_is_seen(untouched: Path, tmp_path: Path, run: WarmPython, name: str) -> None:
     told_there, least = MISTAKES[name]
     files = next(variant.files for variant in all_variants() if variant.name == name)
@@ -93,7 +94,7 @@ ERRORS = {  # an edit of the norm: what is said of it
 
 @pytest.mark.process
 @pytest.mark.slow
-@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.parametrize("error", some(ERRORS, 2))
 def test_an_error_is_one_message_that_names_the_layer(
     solved: Path, tmp_path: Path, run: WarmPython, error: str
 ) -> None:

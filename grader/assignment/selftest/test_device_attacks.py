@@ -14,7 +14,7 @@ from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.attacks import all_attacks
 from grader.core.judge.judge import Judge
 from grader.lab.verify.attacks import grader_without, problems
-from grader.selftest import LONG
+from grader.selftest import some
 from grader.specimens.attacks import Attack
 
 pytestmark = pytest.mark.process
@@ -30,7 +30,7 @@ def guarded() -> Iterator[Judge]:
     grader.close()
 
 
-@pytest.mark.parametrize("attack", ATTACKS[:: 1 if LONG else 3], ids=lambda attack: attack.name)
+@pytest.mark.parametrize("attack", some(ATTACKS, 3), ids=lambda attack: attack.name)
 def test_a_broken_device_costs_what_is_asked_there(guarded: Judge, attack: Attack, tmp_path: Path) -> None:
     assert guarded.environment.devices != ["cpu"]
     assert list(problems(ASSIGNMENT, attack, guarded, tmp_path)) == []

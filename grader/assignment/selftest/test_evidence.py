@@ -11,6 +11,7 @@ from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.variants.slips import submission
 from grader.core.results.outcome import CaseResult, Outcome
 from grader.lab.charges import lost
+from grader.selftest import some
 
 Judge = Callable[..., list[CaseResult]]
 
@@ -54,7 +55,14 @@ def everywhere(source: str) -> dict[str, str]:
     return dict.fromkeys(files, source)
 
 
-@pytest.mark.parametrize(("result", "rows"), [*zip(RESULTS.values(), cycle(ROWS.values()))], ids=RESULTS)  # independent
+CASES = [
+    pytest.param(result, rows, id=name)
+    for (name, result), rows in zip(RESULTS.items(), cycle(ROWS.values()), strict=False)  # independent of each other
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("result", "rows"), some(CASES, 3))
 def test_doing_nothing_earns_nothing(judge: Judge, result: str, rows: str) -> None:
     files = everywhere(NOTHING.format(result=result, rows=rows))
     assert lost(judge(files)) == set(ASSIGNMENT.rubric.properties)

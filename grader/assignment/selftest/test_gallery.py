@@ -8,6 +8,7 @@ import pytest
 
 from grader.core.judge.judge import Judge
 from grader.lab import gallery
+from grader.selftest import long_only
 from grader.selftest.submissions import submission
 
 pytestmark = pytest.mark.process
@@ -15,6 +16,7 @@ pytestmark = pytest.mark.process
 NAME = "wrong.norm_groups.sums_the_squares"
 
 
+@long_only
 def test_a_mistake_is_shown_with_what_its_student_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "made" / "gallery.html"
     assert gallery.main(["--out", str(page), "--jobs", "1", NAME]) == 0

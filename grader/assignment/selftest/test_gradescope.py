@@ -23,9 +23,10 @@ from grader.core.intake.origin import Origin, Student
 from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
 from grader.extras.gradescope import run as autograder
+from grader.selftest import long_only
 from grader.selftest.submissions import edited, write_folder
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.usefixtures("reads_here")]
 
 NORM = "src/modeling/norm.py"
 METADATA = {
@@ -93,6 +94,7 @@ def test_a_submission_is_graded_in_a_clean_place(root: Path) -> None:
     assert results["extra_data"]["status"] == "graded"
 
 
+@long_only
 def test_a_harness_that_fails_still_writes_results_without_a_score(root: Path) -> None:
     write_folder(root / "submission", ASSIGNMENT.solution())
     (root / "source" / "ref" / "functional.py").write_text("raise ValueError('broken')\n")

@@ -1,7 +1,7 @@
 """Some twenty mistakes, each told in two steps: a question, then where to look and its name; neither misleads.
 
 The mistakes are written here by hand, as edits of the reference; they are recognised by the signatures of the model of
-mistakes, which writes them in other words: those of the same names and an eighth of the others, or all of them with
+mistakes, which writes them in other words: those of the same names and a sixteenth of the others, or all of them with
 ``GRADER_LONG=1``.
 """
 
@@ -9,24 +9,24 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress, repeat
 from pathlib import Path
 
 import pytest
 
 from grader.assignment import ASSIGNMENT
-from grader.lab.pool import pool
+from grader.assignment.corpus.variants import submission
 from grader.lab.signatures.mistakes import Signatures, Trial, known, more_than_mistakes, written
-from grader.lab.signatures.public_tests import tried
-from grader.selftest import LONG
+from grader.lab.signatures.public_tests import PublicTests
+from grader.selftest import LONG, some
 from grader.selftest.submissions import edited, handed_out, write_folder
 from grader.selftest.warm import WarmPython
 from grader.specimens.variants import Variant
 
 pytestmark = pytest.mark.slow
 
+Tell = Callable[..., str]
 NORM, VOCAB = "src/modeling/norm.py", "src/modeling/vocab_emb.py"
 TURN, ROPE = "src/functional.py", "src/modeling/pos_emb.py"
 CUT = "input.to(compute_dtype).unflatten(-1, (-1, self.group_size))"
@@ -78,42 +78,22 @@ MISTAKES = {
     "a sum in place of the mean": Mistake(
         NORM,
         {MEAN: "groups.pow(2).sum(-1, keepdim=True)"},
-        *(
-            "norm_groups",
-            "divided by, if at all",
-            "The factor is 0.5",
-            "norm_sum_for_mean",
-        ),
+        *("norm_groups", "divided by, if at all", "The factor is 0.5", "norm_sum_for_mean"),
     ),
     "x.var in place of the mean square": Mistake(
         NORM,
         {MEAN: "groups.var(dim=-1, keepdim=True)"},
-        *(
-            "norm_groups",
-            "var takes gz - 1",
-            "The factor is 0.866",
-            "norm_standard_deviation",
-        ),
+        *("norm_groups", "var takes gz - 1", "The factor is 0.866", "norm_standard_deviation"),
     ),
     "the mean of absolute values": Mistake(
         NORM,
         {MEAN: "groups.abs().mean(dim=-1, keepdim=True).square()"},
-        *(
-            "norm_float32_inside",
-            "is the mean taken of the squares",
-            "The factor is 1.8",
-            "norm_mean_magnitude",
-        ),
+        *("norm_float32_inside", "is the mean taken of the squares", "The factor is 1.8", "norm_mean_magnitude"),
     ),
     "eps outside the root": Mistake(
         NORM,
         {ROOT: "(torch.sqrt(mean_square) + self.eps)"},
-        *(
-            "norm_eps_inside_sqrt",
-            "where does eps enter",
-            "The factor is 0.25",
-            "norm_eps_outside",
-        ),
+        *("norm_eps_inside_sqrt", "where does eps enter", "The factor is 0.25", "norm_eps_outside"),
     ),
     "eps forgotten": Mistake(
         NORM,
@@ -244,14 +224,13 @@ MISTAKES = {
 
 def trying(_: str, trials: Sequence[Trial]) -> list[Mapping[str, Signatures]]:
     """What known mistakes are recognised by; nothing of those that are not in the sample."""
-    asked = {mistake.name for mistake in MISTAKES.values()}
-    chosen = [
-        LONG or number % 8 == 0 or (isinstance(of, Variant) and asked & of.hints)
-        for number, (of, _) in enumerate(trials)
-    ]
-    with pool(1) as processes:
-        found = processes.map(tried, repeat(ASSIGNMENT), *zip(*compress(trials, chosen), strict=True))
-        return [next(found) if one else {} for one in chosen]
+    asked = {mistake.name for mistake in some(MISTAKES.values(), 2)}
+    public, found = PublicTests(), list[Mapping[str, Signatures]]()
+    for number, (of, only) in enumerate(trials):
+        variant = of if isinstance(of, Variant) else submission(of)
+        chosen = LONG or number % 16 == 0 or (of is variant and asked & variant.hints)
+        found.append(public.signatures(variant.files, only) if chosen else {})
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -286,13 +265,23 @@ def squeezed(text: str) -> str:
     return re.sub(r"\s", "", text)
 
 
-@pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
-def test_question_place_and_name_are_right(mistake: Mistake, handed: Path, tmp_path: Path, run: WarmPython) -> None:
-    folder = shutil.copytree(handed, tmp_path / "student")
-    write_folder(folder, edited(*((mistake.file, old, new) for old, new in mistake.edits.items()), of=ASSIGNMENT))
+@pytest.fixture
+def tell(handed: Path, tmp_path: Path, run: WarmPython) -> Tell:
+    """``tell(file, edits, *options)``: what the public tests print about the reference with edits in a file."""
+
+    def told(file: str, edits: Mapping[str, str], *options: str) -> str:
+        folder = shutil.copytree(handed, tmp_path / "student")
+        write_folder(folder, edited(*((file, old, new) for old, new in edits.items()), of=ASSIGNMENT))
+        return run(folder, "tests", *options).stdout
+
+    return told
+
+
+@pytest.mark.parametrize("mistake", some(MISTAKES.values(), 2), ids=some(MISTAKES, 2))
+def test_question_place_and_name_are_right(mistake: Mistake, tell: Tell) -> None:
     title = ASSIGNMENT.rubric.properties[mistake.failed].title
     known = ASSIGNMENT.rubric.misconception(mistake.name)
-    told = run(folder, "tests", "--task", str(mistake.task), "--all", "--hint", "2").stdout
+    told = tell(mistake.file, mistake.edits, "--task", str(mistake.task), "--all", "--hint", "2")
     parts = parts_of(told, title["en"])
     assert mistake.asked in parts["question"]
     assert mistake.where in parts.get("where", "")
@@ -302,30 +291,25 @@ def test_question_place_and_name_are_right(mistake: Mistake, handed: Path, tmp_p
     assert named == {mistake.name}  # wherever else a mistake is named, it is this one
 
 
-def test_the_name_is_told_in_chinese(handed: Path, tmp_path: Path, run: WarmPython) -> None:
-    mistake, folder = MISTAKES["gamma of one group shared by all"], shutil.copytree(handed, tmp_path / "student")
-    write_folder(folder, edited(*((mistake.file, old, new) for old, new in mistake.edits.items()), of=ASSIGNMENT))
-    told = run(folder, "tests", "--task", str(mistake.task), "--all", "--hint", "2", "--lang", "zh").stdout
+def test_the_name_is_told_in_chinese(tell: Tell) -> None:
+    mistake = MISTAKES["gamma of one group shared by all"]
+    told = tell(mistake.file, mistake.edits, "--task", "1", "--all", "--hint", "2", "--lang", "zh")
     assert squeezed(ASSIGNMENT.rubric.misconception(mistake.name).hint["zh"]) in squeezed(told)
 
 
-def test_the_first_step_is_a_question_alone(handed: Path, tmp_path: Path, run: WarmPython) -> None:
+def test_the_first_step_is_a_question_alone(tell: Tell) -> None:
     mistake = MISTAKES["eps forgotten"]
-    folder = shutil.copytree(handed, tmp_path / "student")
-    write_folder(folder, edited(*((mistake.file, old, new) for old, new in mistake.edits.items()), of=ASSIGNMENT))
-    title = ASSIGNMENT.rubric.properties[mistake.failed].title["en"]
-    parts = parts_of(told := run(folder, "tests", "--task", "1").stdout, title)
+    told = tell(mistake.file, mistake.edits, "--task", "1")
+    parts = parts_of(told, ASSIGNMENT.rubric.properties[mistake.failed].title["en"])
     assert parts["question"].endswith("?")
     assert not {"where", "mistake"} & parts.keys()
     assert "GroupRMSNorm(hidden_size=16, group_size=4, eps=15.0" in parts["called"]
     assert "(which values are wrong, and which known mistake looks like this): python -m tests --hint 2\n" in told
 
 
-def test_a_line_that_fails_is_not_named_as_a_wrong_result(handed: Path, tmp_path: Path, run: WarmPython) -> None:
+def test_a_line_that_fails_is_not_named_as_a_wrong_result(tell: Tell) -> None:
     """With the number of heads as the length, some cases fail in a line and others give wrong angles."""
-    folder = shutil.copytree(handed, tmp_path / "student")
-    write_folder(folder, edited((ROPE, "seq_len = input.shape[1]", "seq_len = input.shape[2]"), of=ASSIGNMENT))
-    told = run(folder, "tests", "--task", "4", "--hint", "2").stdout
+    told = tell(ROPE, {"seq_len = input.shape[1]": "seq_len = input.shape[2]"}, "--task", "4", "--hint", "2")
     assert "must match the size of tensor b" in told
     assert "rope_unscaled_angles" not in told
 

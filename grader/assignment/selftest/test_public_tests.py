@@ -14,7 +14,7 @@ import pytest
 
 from grader import REPOSITORY
 from grader.core.rubric import Rubric
-from grader.selftest import submissions
+from grader.selftest import some, submissions
 from grader.selftest.submissions import write_folder
 from grader.selftest.warm import WarmPython
 from tests.harness.terminal import width
@@ -22,9 +22,8 @@ from tests.harness.terminal import width
 HAN = re.compile(r"[\u4e00-\u9fff]")
 
 
-@pytest.mark.process
-def test_untouched_stubs_are_all_to_do(untouched: Path, rubric: Rubric) -> None:
-    result = submissions.run(untouched, "tests")  # in a new interpreter; the others share a warm one
+def test_untouched_stubs_are_all_to_do(untouched: Path, rubric: Rubric, run: WarmPython) -> None:
+    result = run(untouched, "tests")
     lines = result.stdout.splitlines()
     assert result.returncode == 0, result.stderr  # nothing is wrong yet
     assert sum(line.startswith("  TODO") for line in lines) == len(rubric.properties)
@@ -45,11 +44,11 @@ def test_the_reference_passes_everything(solved: Path, rubric: Rubric, run: Warm
 def test_one_task_can_be_run_alone(solved: Path, rubric: Rubric, run: WarmPython) -> None:
     result = run(solved, "tests", "--task", "1")
     assert result.returncode == 0, result.stdout
-    first, *others = rubric.tasks
+    first, second, *others = rubric.tasks
     assert f"{first.points:g} / {first.points:g}" in result.stdout
     table, _, following = result.stdout.partition("Next: ")
-    assert not any(task.title in table for task in others)
-    assert others[0].title in following
+    assert not any(task.title in table for task in (second, *others))
+    assert following == f"Task 2  {second.title}, in {second.file}\n\n"
 
 
 def test_a_mistake_is_explained_and_ends_with_1(solved: Path, tmp_path: Path, run: WarmPython) -> None:
@@ -123,10 +122,10 @@ def impatient(folder: Path, timer: str) -> None:
     file.write_text(re.sub(r"(LIMIT\w*_S =) [\d.]+", r"\1 0.5", text), encoding="utf-8")
 
 
-timers = pytest.mark.parametrize("timer", ["signal", "thread"])  # Windows has threads only
+TIMERS = ["signal", "thread"]  # Windows has threads only
 
 
-@timers
+@pytest.mark.parametrize("timer", some(TIMERS, 2))
 def test_an_endless_loop_outside_all_functions_costs_its_file_and_is_shown(
     solved: Path, tmp_path: Path, run: WarmPython, timer: str
 ) -> None:
@@ -141,7 +140,7 @@ def test_an_endless_loop_outside_all_functions_costs_its_file_and_is_shown(
     assert "22 / 22" in told  # other tasks have their turn
 
 
-@timers
+@pytest.mark.parametrize("timer", some(reversed(TIMERS), 2))
 def test_an_endless_loop_costs_three_tests_of_waiting(
     solved: Path, tmp_path: Path, run: WarmPython, timer: str
 ) -> None:
@@ -214,7 +213,7 @@ def test_the_command_to_copy_names_the_environment_of_this_folder(monkeypatch: p
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("module", ["tests", "tests.practice"])
+@pytest.mark.parametrize("module", some(["tests", "tests.practice"], 2))
 def test_python_without_assert_is_refused_and_judges_nothing(untouched: Path, module: str) -> None:
     command = [sys.executable, "-OO", "-m", module]
     result = subprocess.run(command, cwd=untouched, capture_output=True, text=True, timeout=120)
@@ -239,6 +238,6 @@ def test_a_clone_without_symbolic_links_works(tmp_path: Path) -> None:
     shared = tmp_path / "tests/harness/shared"
     shutil.rmtree(shared)
     shared.write_text("../../grader/shared")  # as git writes a link on a system that has none
-    result = submissions.run(tmp_path, "tests")
+    result = submissions.run(tmp_path, "tests")  # in a new interpreter; the others share a warm one
     assert result.returncode == 0, result.stderr
     assert "0 / 100" in result.stdout

@@ -1,8 +1,12 @@
-"""What students read of errors that their code raises, of names that differ from the stub's, and of random draws."""
+"""What students read of errors that their code raises, of names that differ from the stub's, and of random draws.
+
+Every second case here, and all with ``GRADER_LONG=1``.
+"""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -10,11 +14,13 @@ import pytest
 from grader import REPOSITORY
 from grader.assignment import ASSIGNMENT
 from grader.lab.release.leaks import SHARED
+from grader.selftest import some
 from grader.selftest.submissions import edited, handed_out, write_folder
 from grader.selftest.warm import WarmPython
 
 pytestmark = pytest.mark.slow
 
+Tell = Callable[..., str]
 NORM, VOCAB = "src/modeling/norm.py", "src/modeling/vocab_emb.py"
 TURN, ROPE = "src/functional.py", "src/modeling/pos_emb.py"
 MATHEMATICS = ("How many root mean squares", "Reshape [b, s, h]")  # asked and said about groups
@@ -487,94 +493,77 @@ def handed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return handed_out(tmp_path_factory.mktemp("handed"), ASSIGNMENT)
 
 
-@pytest.mark.parametrize(("file", "edits", "task", "said", "unsaid"), CASES.values(), ids=CASES)
+@pytest.fixture
+def tell(handed: Path, tmp_path: Path, run: WarmPython) -> Tell:
+    """``tell(edits, *command)``: what a command prints about the reference with edits; lines are joined."""
+    folder = shutil.copytree(handed, tmp_path / "student")
+
+    def told(edits: Iterable[tuple[str, str, str]], *command: str, second_device: bool = False) -> str:
+        if second_device:
+            shutil.copytree(REPOSITORY / SHARED / "second_device", folder / "tests/harness/shared/second_device")
+        write_folder(folder, edited(*edits, of=ASSIGNMENT))
+        return " ".join(run(folder, *command).stdout.split())
+
+    return told
+
+
+@pytest.mark.parametrize(("file", "edits", "task", "said", "unsaid"), some(CASES.values(), 2), ids=some(CASES, 2))
 def test_what_is_said_leads_to_the_cause(
-    handed: Path,
-    tmp_path: Path,
-    run: WarmPython,
+    tell: Tell,
     file: str,
     edits: dict[str, str],
     task: int,
     said: tuple[str, ...],
     unsaid: tuple[str, ...],
 ) -> None:
-    folder = shutil.copytree(handed, tmp_path / "student")
-    write_folder(folder, edited(*((file, old, new) for old, new in edits.items()), of=ASSIGNMENT))
-    told = " ".join(run(folder, "tests", "--task", str(task), "--hint", "2").stdout.split())
+    told = tell([(file, *edit) for edit in edits.items()], "tests", "--task", str(task), "--hint", "2")
     assert [text for text in said if text not in told] == []
     assert [text for text in unsaid if text in told] == []
 
 
-def test_a_file_of_two_tasks_that_cannot_be_parsed_names_both(handed: Path, tmp_path: Path, run: WarmPython) -> None:
-    folder = shutil.copytree(handed, tmp_path / "student")
-    write_folder(folder, edited((VOCAB, "torch.empty(rows, emb_size", "(torch.empty(rows, emb_size"), of=ASSIGNMENT))
-    told = {language: run(folder, "tests", "--lang", language).stdout for language in ("en", "zh")}
-    said = " ".join(told["en"].split())
+def test_a_file_of_two_tasks_that_cannot_be_parsed_names_both(tell: Tell) -> None:
+    unclosed = [(VOCAB, "torch.empty(rows, emb_size", "(torch.empty(rows, emb_size")]
+    said, chinese = (tell(unclosed, "tests", "--lang", language) for language in ("en", "zh"))
     assert "'(' was never closed: self.shard = nn.Parameter((torch.empty(rows," in said
     assert "(so tests of task 2 and task 3 could not run)" in said
-    assert "（任务 2、3 中有测试因此无法运行）" in told["zh"].replace("\n    ", "")
+    assert "（任务2、3中有测试因此无法运行）" in chinese.replace(" ", "")
 
 
-def test_after_a_complete_task_the_next_one_is_named(handed: Path, tmp_path: Path, run: WarmPython) -> None:
-    folder = shutil.copytree(handed, tmp_path / "student")
-    write_folder(folder, edited(of=ASSIGNMENT))
-    told = run(folder, "tests", "--task", "1").stdout
-    assert told.endswith("Next: Task 2  VocabEmbedding, in src/modeling/vocab_emb.py\n\n")
-    assert "Next:" not in run(folder, "tests").stdout
-
-
-def test_an_import_that_fails_here_and_in_the_grader_is_told_once(
-    handed: Path, tmp_path: Path, run: WarmPython
-) -> None:
-    folder = shutil.copytree(handed, tmp_path / "student")
-    write_folder(folder, edited((ROPE, "from ..functional", "from functional"), of=ASSIGNMENT))
-    told = run(folder, "tests").stdout
+def test_an_import_that_fails_here_and_in_the_grader_is_told_once(tell: Tell) -> None:
+    told = tell([(ROPE, "from ..functional", "from functional")], "tests")
     assert told.count("from ..functional import …") == 1
     assert "Before you submit" not in told
 
 
-def test_plain_pytest_shows_the_line_and_the_question_and_no_line_of_the_harness(
-    handed: Path, tmp_path: Path, run: WarmPython
-) -> None:
-    folder = shutil.copytree(handed, tmp_path / "student")
+def test_plain_pytest_shows_the_line_and_the_question_and_no_line_of_the_harness(tell: Tell) -> None:
     file, edits, *_ = CASES["a shape error"]
-    write_folder(folder, edited(*((file, old, new) for old, new in edits.items()), of=ASSIGNMENT))
-    told = run(folder, "pytest", "-q", "tests/test_pos_emb.py", "-k", "base-10000").stdout
+    edited = [(file, *edit) for edit in edits.items()]
+    told = tell(edited, "pytest", "-q", "tests/test_pos_emb.py", "-k", "base-10000")
     assert "src/functional.py:30: RuntimeError" in told
     assert "tests/harness" not in told
     assert "Is the line itself wrong, or does an earlier one" in told
     assert "With k = 1 nothing is stretched" not in told
 
 
-def test_a_table_that_stays_behind_is_asked_about_before_the_line_where_devices_meet(
-    handed: Path, tmp_path: Path, run: WarmPython
-) -> None:
-    folder = shutil.copytree(handed, tmp_path / "student")
-    shutil.copytree(REPOSITORY / SHARED / "second_device", folder / "tests/harness/shared/second_device")
+def test_a_table_that_stays_behind_is_asked_about_before_the_line_where_devices_meet(tell: Tell) -> None:
     plain = [
         (ROPE, f'self.register_buffer("{name}", {name}, persistent=False)', f"self.{name} = {name}")
         for name in ("cos", "sin")
     ]
-    write_folder(folder, edited(*plain, (TURN, "table.to(input.device)", "table"), of=ASSIGNMENT))
-    told = run(folder, "tests", "--task", "4", "--all", "--verbose").stdout
-    assert "does module.to(device) move?" in " ".join(told.split())
-    assert "Move tensors with .to(input.device)" not in " ".join(told.split())
+    edits = [*plain, (TURN, "table.to(input.device)", "table")]
+    told = tell(edits, "tests", "--task", "4", "--all", "--verbose", second_device=True)
+    assert "does module.to(device) move?" in told
+    assert "Move tensors with .to(input.device)" not in told
 
 
-def test_zeros_of_a_shortcut_are_looked_at_on_a_second_device(handed: Path, tmp_path: Path, run: WarmPython) -> None:
-    folder = shutil.copytree(handed, tmp_path / "student")
-    shutil.copytree(REPOSITORY / SHARED / "second_device", folder / "tests/harness/shared/second_device")
+def test_zeros_of_a_shortcut_are_looked_at_on_a_second_device(tell: Tell) -> None:
     zeros = "torch.zeros(*input_ids.shape, self.shard.shape[1], dtype=self.shard.dtype)"
     shortcut = f"        if foreign.all():\n            return {zeros}\n        embedded = nn"
-    write_folder(folder, edited((VOCAB, "        embedded = nn", shortcut), of=ASSIGNMENT))
-    told = " ".join(run(folder, "tests", "--task", "3").stdout.split())
+    told = tell([(VOCAB, "        embedded = nn", shortcut)], "tests", "--task", "3", second_device=True)
     assert "a moved module answers where it was moved to" in told
     assert "received a tensor on cpu, expected gpu" in told
 
 
-def test_a_named_case_is_told_the_law_of_that_case(handed: Path, tmp_path: Path, run: WarmPython) -> None:
-    folder = shutil.copytree(handed, tmp_path / "student")
+def test_a_named_case_is_told_the_law_of_that_case(tell: Tell) -> None:
     eps = (NORM, "mean_square + self.eps", "mean_square + self.eps * (self.eps < 1)")
-    write_folder(folder, edited(eps, of=ASSIGNMENT))
-    told = " ".join(run(folder, "tests", "--task", "1", "--lang", "zh").stdout.split())
-    assert "sqrt(1² + 15) = 4" in told
+    assert "sqrt(1² + 15) = 4" in tell([eps], "tests", "--task", "1", "--lang", "zh")

@@ -16,6 +16,7 @@ from grader.core.results.outcome import Outcome
 from grader.core.results.report import PropertyReport, Report
 from grader.core.sandbox.limits import Limits
 from grader.core.settings import Settings
+from grader.selftest import long_only
 from grader.selftest.submissions import edited, submission
 from grader.specimens.students import write_class
 
@@ -75,6 +76,7 @@ def test_the_sample_class_gets_what_it_deserves(sample: Sample, identifier: str)
     assert report.status == ("unreadable" if identifier == "pavel" else "graded")
 
 
+@long_only
 @pytest.mark.process
 def test_a_hang_in_growth_costs_what_growth_is_about_on_all_devices(hasty: Judge) -> None:
     """And neither gradients nor buffers, whose cases with growth are left out."""

@@ -23,7 +23,7 @@ from grader.specimens.styles import Style
 
 STYLES = [style(number) for number in range(COMBINATIONS)]
 QUICK = [one for one in STYLES if not any("compiled" in option for option in one.options)]
-SAMPLE = STYLES if LONG else QUICK[:: len(QUICK) // 3]
+SAMPLE = STYLES if LONG else QUICK[:: len(QUICK) // 2 + 1]
 
 
 @pytest.fixture(autouse=True)
@@ -53,6 +53,7 @@ def comparison() -> Comparison:
     return Comparison(Answering, ASSIGNMENT.solution(), None)  # type: ignore[arg-type] # all that is used of a worker
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one", SAMPLE, ids=lambda one: one.name)
 def test_a_style_meets_the_contract_and_keeps_all_points(comparison: Comparison, one: Style) -> None:
     files = one.submission(ASSIGNMENT).files

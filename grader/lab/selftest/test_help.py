@@ -29,3 +29,20 @@ def test_a_tool_prints_its_usage_and_starts_nothing(
     assert ended.value.code == status
     output = capsys.readouterr()
     assert "usage: " in (output.err if status else output.out)
+
+
+def pressed(*_: object) -> None:
+    """Somebody presses Ctrl-C."""
+    raise KeyboardInterrupt
+
+
+@pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")  # another test may have imported it
+@pytest.mark.parametrize("tool", ["gallery", "mutants", "bench"])
+def test_ctrl_c_ends_a_tool_with_one_line(
+    tool: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(assignment, "rubric_or_exit", pressed)
+    monkeypatch.setattr("sys.argv", [tool])
+    with pytest.raises(SystemExit, match="130"):
+        runpy.run_module(f"grader.lab.{tool}", run_name="__main__")
+    assert capsys.readouterr().err == "stopped; nothing was written.\n"

@@ -24,6 +24,7 @@ from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab import verify
 from grader.lab.verify import Attempt, JudgeDied, Round, Verdict, attacks, judged, page, rounds, summary, variants
 from grader.lab.verify.page import largest_share, smallest_excess
+from grader.selftest import long_only
 
 Judge = Callable[..., list[CaseResult]]
 KNOWN = [*variants.known(ASSIGNMENT).values()][2:]  # without the two fixed ends
@@ -159,6 +160,7 @@ def children(process: int) -> list[int]:
     return []
 
 
+@long_only
 @pytest.mark.process
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the judges in /proc")
 def test_ctrl_c_ends_a_proof_with_one_line(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from grader.core.sandbox.limits import Limits
 from grader.core.settings import CannotGrade, Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab.processes import descendants
-from grader.selftest import LONG, faulty
+from grader.selftest import LONG, faulty, long_only
 from grader.selftest.dask_processes import DaskProcesses
 from grader.selftest.faulty import Trap, survivors
 from grader.selftest.submissions import ATTENTION, SEES_LATER_TOKENS, edited, write_folder
@@ -121,7 +121,7 @@ def test_a_worker_with_another_grader_is_named(executor: Executor, monkeypatch: 
 # ── What is killed on the way ───────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.skipif(not LONG, reason="starts a cluster of its own with three workers: with GRADER_LONG=1")
+@long_only
 def test_workers_that_go_lose_nothing_and_leave_nothing(
     tmp_path: Path, expected: Callable[[Submission], dict[str, Any]]
 ) -> None:
@@ -150,6 +150,7 @@ def test_workers_that_go_lose_nothing_and_leave_nothing(
     assert of == {submission.id: expected(submission) for submission in handed_in}
 
 
+@long_only
 def test_a_first_worker_is_waited_for_and_a_task_that_takes_its_workers_along_is_known(tmp_path: Path) -> None:
     """After four, as dask has it; here after one."""
     with (
@@ -182,6 +183,7 @@ def finished(place: Path) -> list[Report]:
     return [Report.model_validate_json(path.read_bytes()) for path in (place / "out").glob("*/report.json")]
 
 
+@long_only
 def test_a_scheduler_that_is_lost_ends_the_command_with_one_line(tmp_path: Path) -> None:
     with DaskProcesses(tmp_path) as dask:
         worker = dask.start_worker()
@@ -198,7 +200,9 @@ def test_a_scheduler_that_is_lost_ends_the_command_with_one_line(tmp_path: Path)
     assert finished(tmp_path)
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "killed"])
+@pytest.mark.parametrize(
+    "how", [signal.SIGINT, signal.SIGKILL] if LONG else [signal.SIGKILL], ids=signal.Signals.__str__
+)
 def test_a_command_that_ends_leaves_no_judge_at_work(
     dask: DaskProcesses, executor: Executor, tmp_path: Path, how: signal.Signals
 ) -> None:

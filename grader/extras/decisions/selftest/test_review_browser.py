@@ -18,6 +18,7 @@ from grader.core.grades.model import Decision
 from grader.core.results.outcome import Outcome
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.decisions.file import read
+from grader.selftest import LONG, long_only
 from grader.selftest.browser import PATIENCE_S, chromium, needs_browser, resize, served
 from grader.selftest.class_reports import graded
 from grader.selftest.review_class import LATE, write_review_class
@@ -153,6 +154,7 @@ def test_the_whole_queue_by_keyboard_alone(narrow: Person) -> None:
     assert [own.what for own in person.decided(5)] == ["seen", "comment", "seen", "override", "seen"]
 
 
+@long_only
 def test_the_whole_queue_by_mouse(wide: Person) -> None:
     person = wide
     person.click("#next")
@@ -190,7 +192,7 @@ def test_the_whole_queue_by_mouse(wide: Person) -> None:
     assert [own.what for own in person.decided(3)] == ["seen", "override", "excuse"]
 
 
-@pytest.mark.parametrize(("language", "width"), [("en", 400), ("zh", 1400)])
+@pytest.mark.parametrize(("language", "width"), [("en", 400), ("zh", 1400)] if LONG else [("zh", 400)])
 def test_a_group_is_decided_and_undone_by_keyboard_alone(
     driver: webdriver.Chrome, tmp_path: Path, language: str, width: int
 ) -> None:

@@ -21,7 +21,7 @@ from grader.selftest.class_reports import graded, ungraded, write
 from grader.selftest.exports import Someone, class_of, gradebook, worksheet, write_zip
 from grader.selftest.term import command
 
-pytestmark = pytest.mark.process  # downloads are read in a process of their own
+pytestmark = pytest.mark.usefixtures("reads_here")
 
 PEOPLE = class_of(6)
 LOST = {"attention_causal": Outcome.FAILED}

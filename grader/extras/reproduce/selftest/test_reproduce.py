@@ -25,7 +25,7 @@ from grader.followup.submissions import settings_of
 from grader.selftest.reports import unreadable, write_class
 from grader.selftest.submissions import ATTENTION, SEES_LATER_TOKENS, SWIGLU, edited, submission, write_folder
 
-pytestmark = [pytest.mark.process, pytest.mark.slow]
+pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.usefixtures("reads_here")]
 
 CRASHES = (SWIGLU, "nn.functional.silu", "nn.functional.sillu")
 FORGETS = (ATTENTION, "def forward(self, input: Tensor) -> Tensor:", "calls = []\n\n    def forward(self, input):")

@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -19,10 +18,11 @@ from grader.extras.similarity import commands, page
 from grader.extras.similarity.page import COLUMNS
 from grader.extras.similarity.work import WORDS
 from grader.selftest.classroom import OTHER, PLAN, with_own
+from grader.selftest.html_page import parse
 from grader.selftest.submissions import ATTENTION, SWIGLU, write_folder
 from grader.selftest.term import command, refused
 
-pytestmark = pytest.mark.process  # submissions are read in one
+pytestmark = pytest.mark.usefixtures("reads_here")
 
 FOREIGN = "import einops  # </pre><b>\nimport flash_attn\n"
 HOSTILE = '\n# <script>alert(1)</script>\ntext = "<img src=x onerror=alert(2)>"\n' + FOREIGN
@@ -81,35 +81,13 @@ def test_the_terminal_shows_pairs_and_what_else_to_look_at(out: Path) -> None:
     assert "eve: src/attention.py: syntax error in line 1" in (out / "stderr").read_text()
 
 
-class Reader(HTMLParser):
-    """Collects what a page is made of, and checks that it is closed properly."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.open: list[str] = []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Remember it."""
-        self.tags.append((tag, dict(attrs)))
-        if tag not in ("meta", "br"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        """It closes the last that is open."""
-        assert self.open.pop() == tag
-
-
 def test_the_page_is_whole_and_needs_nothing(out: Path) -> None:
     text = (out / "similar.html").read_text(encoding="utf-8")
-    reader = Reader(text)
-    assert reader.open == []
-    assert {tag for tag, _ in reader.tags}.isdisjoint({"script", "img", "link", "iframe"})
+    page = parse(text)  # every element is closed
+    assert page.all("script", "img", "link", "iframe") == []
     assert not re.search(r"https?:|//", re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL).replace("</", ""))
-    ids = {attrs["id"] for _, attrs in reader.tags if "id" in attrs}
-    links = {str(attrs["href"]) for tag, attrs in reader.tags if tag == "a"}
+    ids = {one.attributes.get("id") for one in page.all()}
+    links = {str(one.attributes["href"]) for one in page.all("a")}
     assert links == {"#pairs", "#pair-1"}
     assert {link[1:] for link in links} <= ids
 
@@ -187,18 +165,3 @@ def test_what_is_not_installed_is_named_with_its_remedy(
     monkeypatch.setitem(sys.modules, "numpy", None)
     line = refused("similar", room, "--out", tmp_path / "out")
     assert line == "grader: numpy is not installed. Install what similar needs: pip install -e '.[grader,similar]'"
-
-
-@pytest.mark.parametrize(
-    ("problem", "code"), [(KeyboardInterrupt(), 130), (OSError(28, "No space left"), 3)], ids=["stop", "full"]
-)
-def test_an_end_that_comes_early_is_one_line(
-    problem: BaseException, code: int, room: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def write(*_: object) -> None:
-        raise problem
-
-    monkeypatch.setattr(commands, "write_text", write)
-    result = command("similar", room, "--out", tmp_path)
-    assert result.exit_code == code
-    assert result.stderr.splitlines()[-1].startswith("grader: ")

@@ -14,6 +14,7 @@ from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.viva.extension import ANSWERS
 from grader.extras.viva.quiz import KEY, Key
 from grader.extras.viva.selftest.made import key
+from grader.selftest import long_only
 from grader.selftest.browser import Tab, needs_browser
 from grader.selftest.reports import report, unreadable, write_class
 from grader.selftest.term import command
@@ -110,6 +111,7 @@ def test_what_cannot_be_done_is_one_line(arguments: tuple[str, ...], problem: st
     assert found.output.startswith("grader: ")
 
 
+@long_only
 @pytest.mark.process
 def test_two_jobs_write_what_one_job_writes(reports: Path, tmp_path: Path) -> None:
     (tmp_path / "reports").mkdir()

@@ -30,11 +30,13 @@ from grader.extras.viva.study import (
     Study,
     Value,
     Version,
+    Viva,
     studies,
     version,
     viva_of,
 )
 from grader.lab.release.leaks import leaks
+from grader.selftest import long_only
 
 TITLES = {name: prop.title["en"] for name, prop in ASSIGNMENT.rubric.properties.items()}
 NORM, VOCAB = "src/modeling/norm.py", "src/modeling/vocab_emb.py"
@@ -60,10 +62,14 @@ def start() -> Iterator[Counting]:
     zygote.close()
 
 
-def studied(start: Counting, files: Mapping[str, str], of: Assignment = ASSIGNMENT, seed: str = "0") -> list[Study]:
+def declared_by(of: Assignment) -> Viva:
     declared = viva_of(of)
     assert declared is not None
-    return [*studies(start, files, of.rubric, declared, seed)]
+    return declared
+
+
+def studied(start: Counting, files: Mapping[str, str], of: Assignment = ASSIGNMENT, seed: str = "0") -> list[Study]:
+    return [*studies(start, files, of.rubric, declared_by(of), seed)]
 
 
 def pool(found: list[Study], of: Assignment = ASSIGNMENT, language: str = "en", seed: str = "0") -> list[Question]:
@@ -106,9 +112,7 @@ def test_a_right_submission_has_forty_questions_of_six_kinds_and_few_workers_for
 
 @process
 def test_every_law_holds_for_the_reference(reference: list[Study]) -> None:
-    declared = viva_of(ASSIGNMENT)
-    assert declared is not None
-    assert set().union(*(study.holding for study in reference)) == declared.laws.keys()
+    assert set().union(*(study.holding for study in reference)) == declared_by(ASSIGNMENT).laws.keys()
 
 
 @process
@@ -123,8 +127,7 @@ def test_every_law_holds_for_the_reference(reference: list[Study]) -> None:
 def test_laws_of_a_shard_see_its_edges_and_leave_out_what_can_be_argued_about(
     start: Counting, old: str, new: str, breaks: set[str], raises: bool
 ) -> None:
-    declared, files, task = viva_of(ASSIGNMENT), ASSIGNMENT.solution(), ASSIGNMENT.rubric.tasks[2]
-    assert declared is not None
+    declared, files, task = declared_by(ASSIGNMENT), ASSIGNMENT.solution(), ASSIGNMENT.rubric.tasks[2]
     head, below, shard = files[VOCAB].partition("class ParallelVocabEmbedding")
     assert old in shard
     laws = {name: declared.laws[name] for name in ("shard_backward", "shard_seed")}
@@ -136,8 +139,7 @@ def test_laws_of_a_shard_see_its_edges_and_leave_out_what_can_be_argued_about(
 
 def again(start: Counting, study: Study, files: Mapping[str, str]) -> Version:
     """What new workers say."""
-    declared = viva_of(ASSIGNMENT)
-    assert declared is not None
+    declared = declared_by(ASSIGNMENT)
     laws = {name: declared.laws[name] for name in sorted(study.holding)}
     found = version(start, files, study.task, declared.calls, laws)
     assert found is not None
@@ -319,17 +321,19 @@ def test_which_of_three_change_is_told_by_running_the_edited_file_and_each_optio
 def test_the_same_seed_gives_the_same_questions_and_another_student_gets_others(
     start: Counting, reference: list[Study], other: list[Study]
 ) -> None:
-    again = pool(studied(start, ASSIGNMENT.solution()))
-    assert again == pool(reference)
-    pools = {"ada": again, "bo": pool(other, seed="bo")}  # edits are chosen for each student
+    (again,) = studies(start, ASSIGNMENT.solution(), ASSIGNMENT.rubric.only("task1"), declared_by(ASSIGNMENT), "0")
+    assert pool([again]) == pool(reference[:1])
+    own = pool(reference)
+    pools = {"ada": own, "bo": pool(other, seed="bo")}  # edits are chosen for each student
     quizzes = [drawn(name, "anon-abcdefgh", pools[name], 0) for name in ("ada", "ada", "bo")]
     assert quizzes[0] == quizzes[1]
     assert [question.kind for question in quizzes[0].questions] == [*KINDS]
     shared = [question for question in quizzes[0].questions if question in quizzes[2].questions]
     assert len(shared) <= 1
-    assert drawn("ada", "anon-abcdefgh", again, 1) != quizzes[0]
+    assert drawn("ada", "anon-abcdefgh", own, 1) != quizzes[0]
 
 
+@long_only
 @process
 def test_nothing_of_the_reference_or_of_hidden_tests_is_in_the_quiz_of_another_solution(
     styled: tuple[list[Study], int],
@@ -352,12 +356,12 @@ def test_nothing_of_the_reference_or_of_hidden_tests_is_in_the_quiz_of_another_s
 def test_a_wrong_submission_is_asked_about_what_it_does(start: Counting) -> None:
     files = ASSIGNMENT.solution()
     files[NORM] = files[NORM].replace("torch.sqrt(mean_square + self.eps)", "(torch.sqrt(mean_square) + self.eps)")
-    found = studied(start, files)
+    found = [*studies(start, files, ASSIGNMENT.rubric.only("task1"), declared_by(ASSIGNMENT), "0")]
     values = [run.value.text() for call, run in found[0].own.outcomes.items() if "eps=16.0" in call.code]
     assert "float32 [[[0.158, -0.158]]]" in values, "3 / (3 + 16), not 3 / 5"
     assert "norm_eps_inside_sqrt" not in found[0].holding
     title = ASSIGNMENT.rubric.properties["norm_eps_inside_sqrt"].title["en"]
-    asked = pool(found[:1])
+    asked = pool(found)
     assert "why" in {question.kind for question in asked}
     assert not [question for question in asked if any(title in block for block in question.blocks)]
 
@@ -375,9 +379,7 @@ def test_what_unwritten_memory_happens_to_hold_decides_nothing(start: Counting) 
     """Fresh memory is often zero, with which a call may return the same twice, or hide that a law is broken."""
     files = SMALL.solution()
     files["src/swiglu.py"] = files["src/swiglu.py"].replace("self.reset_parameters()\n", "pass\n", 1)
-    declared = viva_of(SMALL)
-    assert declared is not None
-    task = SMALL.rubric.tasks[1]
+    declared, task = declared_by(SMALL), SMALL.rubric.tasks[1]
     laws = {prop.id: declared.laws[prop.id] for prop in task.properties if prop.id in declared.laws}
     assert [version(start, files, task, declared.calls, laws) for _ in range(6)] == [None] * 6
 
@@ -393,10 +395,8 @@ def test_a_submission_that_answers_otherwise_the_second_time_is_asked_nothing(st
 
 @process
 def test_the_small_assignment_has_questions(start: Counting) -> None:
-    declared = viva_of(SMALL)
-    assert declared is not None
-    files, seeds = SMALL.solution(), ("0", "1", "2")  # its functions are short, so one seed may find no line to ask for
-    found = [study for seed in seeds for study in studies(start, files, SMALL.rubric, declared, seed)]
+    seeds = ("0", "1", "2")  # its functions are short, so one seed may find no line to ask for
+    found = [study for seed in seeds for study in studied(start, SMALL.solution(), SMALL, seed)]
     kinds = {question.kind for question in pool(found, SMALL)}
     assert kinds >= {"predict", "shape", "what_if", "find"}  # few lines hold anything in turn, and it has five laws
 
@@ -441,8 +441,7 @@ def test_numbers_are_shown_with_three_digits() -> None:
 
 @pytest.mark.parametrize("of", [ASSIGNMENT, SMALL], ids=["whole", "small"])
 def test_the_file_of_calls_and_laws_names_tasks_and_properties_of_the_rubric(of: Assignment) -> None:
-    declared = viva_of(of)
-    assert declared is not None
+    declared = declared_by(of)
     assert {call.task for call in declared.calls} == {task.id for task in of.rubric.tasks}
     assert declared.laws.keys() <= of.rubric.properties.keys()
     assert viva_of(Assignment(SMALL.package, SMALL.folder / "hidden", SMALL.root)) is None
@@ -502,17 +501,21 @@ class A:
 """
 
 
-@process
-def test_lines_tell_their_value_their_shape_and_what_they_hold_in_turn(start: Counting) -> None:
+def called(start: Counting, more: str, *codes: str) -> list[Outcome]:
+    """What calls give in the second file of the small assignment with more code at its end, its module being ``m``."""
     task = SMALL.rubric.tasks[1]
     path = task.file_of(task.names[0])
-    files = {**SMALL.solution(), path: SMALL.solution()[path] + PROBE}
-    first = files[path].split("\n").index("class A:") + 1
-    code = "import sys\na = sys.modules[SwiGLU.__module__].A()\na.grow(2)\na.grow(3)"
-    calls = [Call(task=task.id, code=code), Call(task=task.id, code=code.replace("grow(3)", "grow(-1)"))]
-    found = version(start, files, task, calls, {})
+    files = {**SMALL.solution(), path: SMALL.solution()[path] + more}
+    before = "import sys\nm = sys.modules[SwiGLU.__module__]\n"
+    found = version(start, files, task, [Call(task=task.id, code=before + code) for code in codes], {})
     assert found is not None
-    run, raised = found.outcomes.values()
+    return [*found.outcomes.values()]
+
+
+@process
+def test_lines_tell_their_value_their_shape_and_what_they_hold_in_turn(start: Counting) -> None:
+    run, raised = called(start, PROBE, "a = m.A()\na.grow(2)\na.grow(3)", "a = m.A()\na.grow(2)\na.grow(-1)")
+    first = (SMALL.solution()["src/swiglu.py"] + PROBE).split("\n").index("class A:") + 1
     assert raised.value == "raises RuntimeError"
     assert raised.told == {}, "the line that raised assigned nothing"
     told = {(kind, line - first): value.text() for (kind, (_, line)), value in run.told.items()}
@@ -544,33 +547,16 @@ def forward(x):
 
 @process
 def test_the_size_of_an_argument_is_known_in_whatever_form(start: Counting) -> None:
-    task = SMALL.rubric.tasks[1]
-    path = task.file_of(task.names[0])
-    files = {**SMALL.solution(), path: SMALL.solution()[path] + SIZED}
-    code = "import sys\nforward = sys.modules[SwiGLU.__module__].forward\nforward(torch.ones(2, 3))"
-    found = version(start, files, task, [Call(task=task.id, code=code)], {})
-    assert found is not None
-    (run,) = found.outcomes.values()
-    assert [(kind, value) for (kind, _), value in run.told.items() if kind == "predict"] == [
-        ("predict", "torch.Size([2])")
-    ]
+    (run,) = called(start, SIZED, "m.forward(torch.ones(2, 3))")
+    assert [value for (kind, _), value in run.told.items() if kind == "predict"] == ["torch.Size([2])"]
 
 
 @process
 def test_each_call_runs_on_a_newly_imported_submission(start: Counting) -> None:
     """A question says nothing of other calls, so what these leave in a cache is no part of the answer."""
-    task = SMALL.rubric.tasks[1]
-    path = task.file_of(task.names[0])
-    files = {**SMALL.solution(), path: SMALL.solution()[path] + CACHED}
-    code = "import sys\ntable = sys.modules[SwiGLU.__module__].table\nlen(table(2))"
-    found = version(
-        start, files, task, [Call(task=task.id, code=code), Call(task=task.id, code=f"{code}, len(table(2))")], {}
-    )
-    assert found is not None
-    first, second = found.outcomes.values()
-    assert tuple(
-        next(value for (one, _), value in first.told.items() if one == kind) for kind in ("shape", "predict")
-    ) == ("float32 [2]", "float32 [1.0, 1.0]")
+    first, second = called(start, CACHED, "len(m.table(2))", "len(m.table(2)), len(m.table(2))")
+    told = {kind: value for (kind, _), value in first.told.items()}
+    assert (told["shape"], told["predict"]) == ("float32 [2]", "float32 [1.0, 1.0]")
     assert second.told == first.told
 
 
