@@ -13,7 +13,7 @@ import pytest
 
 from grader.core.cli.export import FORMATS, exported
 from grader.core.export.rows import Export, ExportError, refusals, rows
-from grader.core.export.table import inert, written
+from grader.core.export.table import inert, joined
 from grader.core.intake.origin import Origin, Source, Student
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import (
@@ -419,7 +419,7 @@ def test_every_format_takes_reports_without_an_origin(rubric: Rubric) -> None:
 def test_a_table_reads_back_with_quotes_commas_and_line_ends() -> None:
     cells = ["O'Neil, Jr", 'Zoë "Z"', "王\n芳", "a;b"]
     for delimiter in (",", ";"):
-        text = written([["one", "two", "three", "four"], cells], delimiter)
+        text = joined([["one", "two", "three", "four"], cells], delimiter)
         template = read_template(text.encode(), "a table")
         assert (template.delimiter, [*template.rows[0]]) == (delimiter, cells)
         assert template.text(template.rows) == text
