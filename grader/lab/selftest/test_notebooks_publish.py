@@ -6,6 +6,7 @@ import json
 import re
 import struct
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -46,7 +47,7 @@ def _pages(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
         paths = handbook.write(tmp_path / "build", tmp_path / "book", sources.LANGUAGES, site)
         names = [path.relative_to(tmp_path / "book").as_posix() for path in paths]
         if site:
-            publish.write(site, tmp_path / "book", released)
+            publish.write(site, tmp_path / "book", names, "Hands", released)
     found = Pages({name: (tmp_path / "book" / name).read_text(encoding="utf-8") for name in names})
     found.book = tmp_path / "book"
     return found
@@ -90,6 +91,16 @@ def test_solutions_are_shown_to_the_public_alone(pages: dict[str, str], shown: i
     assert ("x + x + x" in re.sub(r"<[^>]+>", "", page)) == bool(shown)
     assert "Texts double too." not in page, "Hidden tests are shown to nobody."
     assert ("canonical" in page) == bool(shown)
+
+
+def test_the_map_and_the_feed_are_read_by_programs(pages: Pages) -> None:
+    places = [one.text for one in ElementTree.parse(pages.book / "sitemap.xml").iter() if one.tag.endswith("loc")]
+    assert places == [SITE.of(name) for name in pages]
+    feed = ElementTree.parse(pages.book / "feed.xml").getroot()
+    entries = [one for one in feed if one.tag.endswith("entry")]
+    assert 1 <= len(entries) <= 20
+    titles = [one.text for entry in entries for one in entry if one.tag.endswith("title")]
+    assert titles == [change.what for change in publish.changes()[:20]]
 
 
 def test_what_colab_opens_fetches_its_modules_and_has_no_solution(pages: Pages) -> None:

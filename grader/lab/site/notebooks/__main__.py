@@ -179,7 +179,8 @@ def _write_site(site: publish.Site) -> None:
     released = {one: course.release_folder(BUILD / one / "course") for one in sources.LANGUAGES}
     if missing := [str(folder) for folder in released.values() if not folder.exists()]:
         fail(f"no notebooks to open in {', '.join(missing)}: run make notebooks first")
-    publish.write(site, SITE, released)
+    names = [page.relative_to(SITE).as_posix() for page in pages]
+    publish.write(site, SITE, names, sources.front()["title"][sources.LANGUAGES[0]], released)
     typer.echo(f"{len(pages)} pages for {site.address}, with solutions: {SITE}")
 
 

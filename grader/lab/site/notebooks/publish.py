@@ -1,4 +1,4 @@
-"""What the handbook has beside its pages where the public reads it: addresses, a date, a preview, a citation.
+"""What the handbook has beside its pages where the public reads it: addresses, dates, a preview, a citation, a feed.
 
 Everything follows from the address of the site and from the repository that it is built in, so that the same commit
 gives the same bytes. The course's handbook has none of it.
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import jinja2
 import nbformat
 
 from grader import REPOSITORY
@@ -32,6 +33,15 @@ from urllib.request import urlretrieve
 for name in {names}:
     if not Path(name).exists():
         urlretrieve("{folder}/" + name, name)"""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A commit that changed the notebooks."""
+
+    commit: str
+    date: str
+    what: str
 
 
 @dataclass(frozen=True)
@@ -56,10 +66,16 @@ class Site:
 
 
 @cache
-def changed() -> str:
-    """The date of the last commit that changed the notebooks; empty outside a repository."""
-    command = ["git", "log", "--max-count=1", "--format=%cs", "--", sources.ROOT.relative_to(REPOSITORY).as_posix()]
-    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False).stdout.strip()
+def changes() -> tuple[Change, ...]:
+    """The commits that changed the notebooks, the newest first; none outside a repository."""
+    told = subprocess.run(
+        ["git", "log", "--format=%H%x09%cs%x09%s", "--", sources.ROOT.relative_to(REPOSITORY).as_posix()],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return tuple(Change(*line.split("\t", 2)) for line in told.stdout.splitlines()) if told.returncode == 0 else ()
 
 
 def author() -> str:
@@ -93,7 +109,7 @@ def public(
         "notebook_path": f"{BRANCH}/{NOTEBOOKS}/{language}/{stem}.ipynb" if page.startswith("{language}/") else "",
         "source": "title.toml" if stem == "index" else f"{stem}.py",
         "whole": sources.front()["title"][languages[0]],
-        "changed": changed(),
+        "changes": changes(),
         "author": author(),
     }
 
@@ -104,14 +120,21 @@ def plain(content: str, longest: int = 200) -> str:
     return text.strip() if len(text) <= longest else text.strip()[:longest].rsplit(" ", 1)[0] + " …"
 
 
-def write(site: Site, out: Path, released: Mapping[str, Path]) -> None:
-    """Write what a site has beside its pages: the preview, the licence, and the notebooks to open.
+def write(site: Site, out: Path, pages: Sequence[str], title: str, released: Mapping[str, Path]) -> None:
+    """Write what a site has beside its pages: map, feed, preview, licence, and the notebooks to open.
 
     Args:
         site: Where the pages are read.
         out: The folder of the pages.
+        pages: Their paths below it.
+        title: What the whole is called.
         released: For each language, the folder of the notebooks as students get them.
     """
+    told = {"site": site, "pages": pages, "title": title, "changes": changes(), "author": author()}
+    for name in ("sitemap.xml", "feed.xml"):
+        template = (Path(__file__).parent / f"{name}.j2").read_text(encoding="utf-8")
+        text = jinja2.Template(template, autoescape=True, keep_trailing_newline=True).render(**told)
+        (out / name).write_text(text, encoding="utf-8")
     for path in (sources.SOURCES / "preview.png", REPOSITORY / "LICENSE"):
         shutil.copyfile(path, out / path.name)
     (out / ".nojekyll").touch()
