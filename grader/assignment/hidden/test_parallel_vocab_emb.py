@@ -320,17 +320,20 @@ def test_each_rank_draws_its_own_rows(
     def built(rank: int, world: int = 4) -> StudentModule:
         return student.ParallelVocabEmbedding(vocab_size=16 * world, emb_size=8, rank=rank, world_size=world, **more)
 
+    def check_own(module: StudentModule, rank: int, world: int, *when: Message) -> None:
+        held, own = drawn_rows(module, rank, device), slice(16 * rank, 16 * rank + 16)
+        told = [moments, say("{what}, on rank {rank} of {world}", rank=rank, world=world), *when]
+        check_rows_drawn(held, (16 * world, 8), own, draw, base_seed + rank, dtype, device, *told)
+
     def check(beside: bool) -> None:
         for rank, world in DRAWN[dtype]:
-            module, own_seed = built(rank, world), base_seed + rank
-            told = [moments, say("{what}, on rank {rank} of {world}", rank=rank, world=world)]
-            drawn_as = ((16 * world, 8), slice(16 * rank, 16 * rank + 16), draw, own_seed, dtype, device, *told)
-            check_rows_drawn(drawn_rows(module, rank, device), *drawn_as)
+            module = built(rank, world)
+            check_own(module, rank, world)
         if beside:
             other = {"init_mean": 9.0, "init_std": 0.5, "init_base_seed": 70}
             student.ParallelVocabEmbedding(vocab_size=64, emb_size=8, rank=3, world_size=4, **other)
         module.assign(*layouts(torch.full((16, 8), 7.0), world)).reset_parameters()
-        check_rows_drawn(drawn_rows(module, rank, device), *drawn_as, RESET)
+        check_own(module, rank, world, RESET)
 
     try:
         check_beside(student, check)
