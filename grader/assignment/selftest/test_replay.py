@@ -53,9 +53,10 @@ class Scripted(InProcessWorker):
         assert anew == (requests != SINGLY[1])
         self.posted += 1
 
-    def replies(self, timeout_s: float) -> bytes:
+    def replies(self, timeout_s: float, silence_s: float = 0.5) -> bytes:
         """The next answer of the script."""
         assert timeout_s > 0
+        assert silence_s == 0.5
         assert not self.closed
         answer = self._script.pop(0)
         if isinstance(answer, WorkerFailed):
@@ -65,10 +66,10 @@ class Scripted(InProcessWorker):
     def lend(self, keep: Callable[[Scripted], object]) -> None:
         """A script imports nothing, so there is nothing to import anew."""
 
-    def request_list(self, requests: bytes, timeout_s: float) -> bytes:
+    def request_list(self, requests: bytes, timeout_s: float, silence_s: float = 0.5) -> bytes:
         """Post a list, and give the answer."""
         self.post(requests, anew=requests != SINGLY[1])
-        return self.replies(timeout_s)
+        return self.replies(timeout_s, silence_s)
 
     def close(self) -> None:
         """Remember it."""
@@ -189,34 +190,47 @@ def test_nothing_is_sent_to_a_name_that_has_hung(rubric: Rubric, hanging: Studen
 
 
 def test_timeouts_are_short_after_the_first(hanging: Student) -> None:
-    """The first has all of its time, others little, and then a name that has timed out is not asked again."""
+    """The first has all of its time, others less, and then a name that has timed out is not asked again."""
     told = []
-    for name in ("VocabEmbedding", "VocabEmbedding", "GroupRMSNorm", NAME):
+    for name in ("VocabEmbedding", "VocabEmbedding", "VocabEmbedding", "GroupRMSNorm", NAME):
         hanging.start_afresh()
         hanging._loaded = {name}  # an import of a name that has not hung keeps its time
         with pytest.raises(TimedOut) as fault:
             hanging.request(name, "parameters", target=0)
         told.append(str(fault.value))
-    again = "not tried: {} has timed out before, and calls that time out have taken 3 s"
-    assert told == ["no answer within 1 s", again.format("VocabEmbedding"), "no answer within 1 s", again.format(NAME)]
+    again = "not tried: {} has timed out before, and 3 processes were left without an answer"
+    first, second = "no answer within 1 s", "no answer within 0.25 s"
+    assert told == [first, second, again.format("VocabEmbedding"), first, again.format(NAME)]
     hanging.start_afresh()
     with pytest.raises(TimedOut, match="no answer within 5 s"):
         hanging.request("NTKAwareRoPE", "parameters", target=0)
 
 
-def test_an_endless_call_is_waited_for_twice_and_an_endless_import_longer(rubric: Rubric) -> None:
-    """So a piece that hangs in one property only keeps the others, and an import may be that of a library."""
-    for loaded, limits in ((set[str](), ["5"]), ({NAME}, ["2", "1"])):
-        student = Student({}, Hangs, rubric, Limits())
-        for limit_s in limits:
-            student.start_afresh()
-            student._loaded = set(loaded)
-            with pytest.raises(TimedOut, match=f"no answer within {limit_s} s"):
-                student.request(NAME, "call", target=NAME, arguments=[])
+@pytest.mark.parametrize(
+    ("silent", "limits"), [(False, ["2", "1", "0.25"]), (True, ["1", "0.25"])], ids=["asked_alone", "after_a_replay"]
+)
+def test_an_endless_call_is_waited_for_in_three_processes(rubric: Rubric, silent: bool, limits: list[str]) -> None:
+    """So a piece that hangs in one property only keeps the others. A list that had no answer is one of the three."""
+    student = Student({}, Hangs, rubric, Limits())
+    if silent:
+        assert Trial(rubric, FAILED, student=student).replay.packed("first") is None
+    for limit_s in limits:
         student.start_afresh()
         student._loaded = {NAME}
-        with pytest.raises(TimedOut, match="have taken 3 s"):
+        with pytest.raises(TimedOut, match=f"no answer within {limit_s} s"):
             student.request(NAME, "call", target=NAME, arguments=[])
+    student.start_afresh()
+    student._loaded = {NAME}
+    with pytest.raises(TimedOut, match="3 processes"):
+        student.request(NAME, "call", target=NAME, arguments=[])
+
+
+def test_a_list_whose_worker_died_is_no_sign_of_a_call_without_an_end(rubric: Rubric) -> None:
+    student = Student({}, Hangs, rubric, Limits())
+    assert Trial(rubric, DIED, student=student).replay.packed("first") is None
+    student._loaded = {NAME}
+    with pytest.raises(TimedOut, match="no answer within 2 s"):
+        student.request(NAME, "call", target=NAME, arguments=[])
 
 
 def test_a_slow_name_that_runs_out_of_time_takes_none_from_others(rubric: Rubric) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +15,6 @@ from grader.core.sandbox.protocol import ProtocolError, pack, unpack
 
 from .cases import identity
 
-PATIENCE, LEAST_S, MOST_S = 50, 0.5, 2.0  # the time limit is 50 times what the reference needed, within 0.5 to 2 s
 SAME = 2.0**-12  # of the largest number of a reply: the same code gives the same numbers, up to their last bits
 OF_THE_MACHINE = {"timed_out", "memory_exceeded"}  # errors that another process need not have, too
 
@@ -33,7 +31,6 @@ class Recording:
         loads: The places of the requests that import files.
         packed: All requests, for the worker.
         singly: Each request, as a list of its own.
-        spent_s: Seconds that the reference needed.
     """
 
     names: frozenset[str]
@@ -41,12 +38,6 @@ class Recording:
     loads: Sequence[int]
     packed: bytes
     singly: Sequence[bytes]
-    spent_s: float
-
-    @property
-    def limit_s(self) -> float:
-        """Seconds that a submission gets for it."""
-        return min(max(PATIENCE * self.spent_s, LEAST_S), MOST_S)
 
 
 class Noted:
@@ -65,7 +56,6 @@ class Noted:
         self._names: set[str] = set()
         self._cases: list[list[int]] = []
         self._loads: list[int] = []
-        self._spent_s = 0.0
 
     def around(self, worker: WorkerLike) -> Noted:
         """Stand around a worker."""
@@ -79,14 +69,12 @@ class Noted:
 
     def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
         """Ask the worker, and note its answer."""
-        asked, started = pack([list(operations)]), time.monotonic()
+        asked = pack([list(operations)])
         try:
             reply = self._worker.request(operations, timeout_s)
         except WorkerFailed:
             self.has_ended = True
             raise
-        finally:
-            self._spent_s += time.monotonic() - started
         self.has_ended |= error_kind(reply) in OF_THE_MACHINE
         loaded = {arguments["name"] for operation, arguments in operations if operation == "load"}
         self._names |= loaded
@@ -117,7 +105,7 @@ class Noted:
             packed = pack([request for asked in singly for request in unpack(asked)])
         except ProtocolError:
             return None
-        return Recording(frozenset(self._names), self._cases, self._loads, packed, singly, self._spent_s)
+        return Recording(frozenset(self._names), self._cases, self._loads, packed, singly)
 
 
 class Replies:
@@ -161,10 +149,10 @@ class Replies:
         """Whether other replies say the same."""
         return packed == self._packed or alike(self._given, _unpacked(packed))
 
-    def are_like(self, places: Sequence[int], others: Sequence[bytes]) -> bool:
+    def are_like(self, places: Sequence[int], others: Iterable[bytes]) -> bool:
         """Whether others, each in a list of its own, say the same at these places."""
         given = [self._given[place : place + 1] for place in places]
-        return len(others) == len(given) and all(map(alike, given, map(_unpacked, others)))
+        return all(alike(one, _unpacked(other)) for one, other in zip(given, others, strict=True))
 
 
 def _unpacked(packed: bytes) -> list[Any]:

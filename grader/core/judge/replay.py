@@ -36,10 +36,10 @@ class ReplayWorker(WorkerLike, Protocol):
     def post(self, requests: bytes, *, anew: bool) -> None:
         """Send a list of requests, before which the submission may be imported anew."""
 
-    def replies(self, timeout_s: float) -> bytes:
+    def replies(self, timeout_s: float, silence_s: float = ...) -> bytes:
         """Receive the replies to the list that was posted first and has none yet."""
 
-    def request_list(self, requests: bytes, timeout_s: float) -> bytes:
+    def request_list(self, requests: bytes, timeout_s: float, silence_s: float = ...) -> bytes:
         """Send a list of requests, and receive the replies."""
 
 
@@ -159,7 +159,8 @@ class Replay:
                 for number, place in enumerate(places):
                     worker.post(self._recordings[prop].singly[place], anew=number == 0)
             return all(
-                before[prop].are_like(places, self._answers(worker, prop, places)) for prop, places in asked.items()
+                before[prop].are_like(places, self._answers(worker, prop, len(places)))
+                for prop, places in asked.items()
             )
         except (WorkerFailed, RuntimeError):
             return False
@@ -167,15 +168,11 @@ class Replay:
             if worker is not None:
                 worker.close()
 
-    def _answers(self, worker: ReplayWorker, prop: str, places: Sequence[int]) -> list[bytes]:
-        """The replies to single requests of a property, within its time."""
-        recording, spent_s = self._recordings[prop], 0.0
-        replies: list[bytes] = []
-        while len(replies) < len(places) and spent_s < recording.limit_s:
-            replies.append(worker.replies(recording.limit_s - spent_s))
-            spent_s += worker.spent_s
-        self._student.charge(recording.names, spent_s)
-        return replies
+    def _answers(self, worker: ReplayWorker, prop: str, number: int) -> Iterator[bytes]:
+        """The replies to single requests of a property."""
+        for _ in range(number):
+            yield worker.replies(self._student.silence_s)
+            self._student.charge(self._recordings[prop].names, worker.spent_s)
 
     def _receive(self) -> bytes | None:
         """Wait for the replies to the list that was sent first; its time is charged whether they come or not."""
@@ -183,9 +180,10 @@ class Replay:
         recording = self._recordings[self._sent.popleft()]
         packed = None
         try:
-            packed = self._worker.replies(recording.limit_s)
-        except WorkerFailed:
+            packed = self._worker.replies(self._student.left_s(recording.names), self._student.silence_s)
+        except WorkerFailed as failure:
             self._unanswered |= recording.names
+            self._student.note_silence(failure)
         self._student.charge(recording.names, self._worker.spent_s)
         if packed is None:
             self.close()
