@@ -14,7 +14,7 @@ from grader.core.messages import Message, quoted, say
 
 from .channel import Allowance, Channel, DeadlineExceeded, PeerClosed, Waited
 from .operations import Operations, invalid
-from .protocol import ANEW, DEBUG_CALL, DEBUG_CRASH, GO_ON, MAX_BYTES, MORE, READY, TOO_LARGE, ProtocolError, decode, encode, pack, unpack
+from .protocol import ANEW, DEBUG_CALL, DEBUG_CRASH, GO_ON, MORE, READY, ProtocolError, decode, encode, pack, unpack
 
 START_S = 120.0  # for a worker to be forked and locked, on a machine that may be busy
 GRACE_S = 0.2  # for a worker that has closed its socket, to end by itself, so that the signal it dies of can be told
@@ -128,10 +128,8 @@ class Worker:
             while more:
                 silence = Allowance(self._waited, min(silence_s, timeout_s - allowance.spent_s))
                 if more := (message := self._channel.receive(silence)) == MORE:
-                    message = self._channel.receive(silence)
+                    message = self._channel.receive(silence, sum(map(len, parts)))
                 parts.append(message)
-                if sum(map(len, parts)) > MAX_BYTES:
-                    raise ProtocolError(TOO_LARGE)
             return bytes(parts[0]) if len(parts) == 1 else pack([reply for part in parts for reply in _list(part)])
         except DeadlineExceeded:
             self._kill()
@@ -145,9 +143,7 @@ class Worker:
             before, self._since = self._since, Allowance(self._waited, math.inf)
             self.spent_s = max(allowance.spent_s, min(before.spent_s, timeout_s) if before else 0.0)
 
-    def request_list(
-        self, requests: bytes, timeout_s: float, silence_s: float = math.inf, grace_s: float = 0
-    ) -> bytes:
+    def request_list(self, requests: bytes, timeout_s: float, silence_s: float = math.inf, grace_s: float = 0) -> bytes:
         """Send a list of requests, and wait for the packed replies; as :meth:`post` and :meth:`replies`."""
         self._since = None  # no other list is under way
         self.post(requests, anew=self._is_new)
