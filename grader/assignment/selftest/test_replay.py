@@ -13,7 +13,7 @@ import torch
 from grader.assignment import ASSIGNMENT
 from grader.assignment.selftest.recorded import NAME, PASSING, RECORDING, SINGLY, TABLE, X, packed
 from grader.core.judge.faults import Crashed, NotImplementedYet, StudentFault, TimedOut
-from grader.core.judge.record import Noted, Recording, Replies
+from grader.core.judge.record import Noted, Recording, Replies, raised_at_once
 from grader.core.judge.replay import (
     IN_FLIGHT,
     SAMPLED,
@@ -21,7 +21,7 @@ from grader.core.judge.replay import (
     sampled_requests,
     shuffled,
 )
-from grader.core.judge.student import Student, raised_at_once
+from grader.core.judge.student import Student
 from grader.core.judge.student_objects import StudentModule
 from grader.core.messages import say
 from grader.core.rubric import Rubric

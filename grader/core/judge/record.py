@@ -16,6 +16,7 @@ from grader.core.sandbox.protocol import ProtocolError, pack, unpack
 from .cases import identity
 
 SAME = 2.0**-12  # of the largest number of a reply: the same code gives the same numbers, up to their last bits
+NOT_IMPLEMENTED = "not_implemented"  # the kind of a stub's error
 OF_THE_MACHINE = {"timed_out", "memory_exceeded"}  # errors that another process need not have, too
 
 Exchange = tuple[bytes, Mapping[str, Any]]  # a request, packed, and its reply
@@ -31,6 +32,7 @@ class Recording:
         loads: The places of the requests that import files.
         packed: All requests, for the worker.
         singly: Each request, as a list of its own.
+        raising: The cases in which the reference raises an exception.
     """
 
     names: frozenset[str]
@@ -38,6 +40,7 @@ class Recording:
     loads: Sequence[int]
     packed: bytes
     singly: Sequence[bytes]
+    raising: frozenset[int] = frozenset()
 
 
 class Noted:
@@ -105,7 +108,8 @@ class Noted:
             packed = pack([request for asked in singly for request in unpack(asked)])
         except ProtocolError:
             return None
-        return Recording(frozenset(self._names), self._cases, self._loads, packed, singly)
+        raising = {case for case, own in enumerate(self._cases) for place in own if "error" in self.exchanges[place][1]}
+        return Recording(frozenset(self._names), self._cases, self._loads, packed, singly, frozenset(raising))
 
 
 class Replies:
@@ -127,6 +131,16 @@ class Replies:
     def of_case(self, place: int) -> Iterator[Exchange]:
         """The requests of one case, each with its reply, up to the first that has none."""
         return self._answered(self.recording.cases[place])
+
+    def stub_of(self, case: int) -> Mapping[str, Any] | None:
+        """The first error of a case whose requests all begin with a stub, or need an object that a stub has not made.
+
+        None where the reference raises an exception.
+        """
+        errors = [reply.get("error") for _, reply in self.of_case(case)]
+        if len(errors) < len(self.recording.cases[case]) or case in self.recording.raising:
+            return None
+        return errors[0] if errors and _is_stub(errors[0]) and all(map(_needs_a_stub, errors)) else None
 
     def of_loads(self) -> dict[bytes, Mapping[str, Any]]:
         """The replies to the requests that import files."""
@@ -184,6 +198,21 @@ def error_kind(reply: Mapping[str, Any]) -> str:
     error = reply.get("error")
     kind = error.get("kind") if isinstance(error, dict) else None
     return kind if isinstance(kind, str) else ""
+
+
+def raised_at_once(error: Any) -> bool:
+    """Whether the first operation of a request has raised this error, as far as its worker tells the truth."""
+    place = error.get("place") if isinstance(error, dict) else None
+    return type(place) is int and place == 0
+
+
+def _is_stub(error: Any) -> bool:
+    return raised_at_once(error) and bool(error.get("kind") == NOT_IMPLEMENTED)
+
+
+def _needs_a_stub(error: Any) -> bool:
+    """Whether a stub has raised this error, or none of the student's code: then there is no object to be asked."""
+    return _is_stub(error) or (isinstance(error, dict) and error.get("kind") == "crashed" and error.get("frames") == [])
 
 
 def _same_numbers(first: Tensor, second: Tensor) -> bool:

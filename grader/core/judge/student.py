@@ -17,6 +17,7 @@ from grader.core.sandbox.limits import Limits
 
 from .excuses import Excuse, Reading, Readings, T
 from .faults import Crashed, InvalidReply, MemoryExceeded, StudentFault, TimedOut, fault_from_reply
+from .record import raised_at_once
 from .student_objects import StudentModule, StudentName
 
 NOT_TRIED_AFTER_TIME = say("not tried: an earlier case of this property timed out")
@@ -324,6 +325,10 @@ class Student:
             raise
         self._loaded.add(name)
 
+    def fault(self, error: Any) -> StudentFault:
+        """The fault behind an error that a worker has reported."""
+        return fault_from_reply(error, self.files, self._limits.memory_mib)
+
     def _module_of(self, name: str) -> str:
         """The module of the submission that defines a name."""
         return self._file_of[name].removesuffix(".py").replace("/", ".")
@@ -365,7 +370,7 @@ class Student:
         finally:
             self._left_s[name] -= worker.spent_s
         if "error" in reply:
-            fault = fault_from_reply(reply["error"], self.files, self._limits.memory_mib)
+            fault = self.fault(reply["error"])
             if isinstance(fault, MemoryExceeded):
                 self._hung.setdefault(name, 0)
                 self._gave_out = MemoryExceeded(NOT_TRIED_AFTER_MEMORY)
@@ -373,9 +378,3 @@ class Student:
                 self._refused[construction] = copy(fault)
             raise fault
         return reply["value"]
-
-
-def raised_at_once(error: Any) -> bool:
-    """Whether the first operation of a request has raised this error, as far as its worker tells the truth."""
-    place = error.get("place") if isinstance(error, dict) else None
-    return type(place) is int and place == 0
