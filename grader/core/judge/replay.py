@@ -85,11 +85,6 @@ class Replayed:
         self._loads = replies.of_loads()
         self._rest: Iterator[Exchange] = iter(())
 
-    def start(self, files: Mapping[str, str]) -> Replayed:
-        """Stand for a worker with these files."""
-        del files  # which are always those that were handed in
-        return self
-
     def begin_case(self, place: int) -> None:
         """Go to the first request of a case."""
         self._rest = self._replies.of_case(place)

@@ -23,7 +23,8 @@ class Limits:
         request_s: Seconds that a worker may compute or sleep for one request (``Allowance`` in ``channel.py``).
             Reached: the worker is killed, the case is ``timed_out``.
         import_s: The same for an import, which may be that of a library, too; never less than ``request_s``.
-        retry_s: The same for later requests, once one has timed out; for imports only of what has itself timed out.
+        retry_s: The same for later requests, once a worker was left without an answer, or half of ``request_s`` if that
+            is longer; for imports only of what has itself timed out.
         submission_s: The same for all requests together, in equal shares for the names that are asked for; also the CPU
             seconds of any one worker. Reached: the remaining cases of that name are ``timed_out``.
         memory_mib: Address space in MiB that a worker may add to the fork server's. Reached: ``memory_exceeded``.
