@@ -143,9 +143,9 @@ class Judging:
     def _is_confirmed(self, before: Replies, lender: Lender) -> bool:
         """Whether another worker answers as in the replay, where the tests have asked for nothing else."""
         recording, worker = before.recording, lender.start(self._student.files)
-        left_s = self._student.left_s(recording.names)
+        limits_s = self._student.list_s(recording.names), self._student.silence_s
         try:
-            return before.are_the_same(worker.request_list(recording.packed, left_s, self._student.silence_s))
+            return before.are_the_same(worker.request_list(recording.packed, *limits_s))
         except WorkerFailed:
             return False
         finally:

@@ -175,7 +175,7 @@ class Replay:
         recording = self._recordings[self._sent.popleft()]
         packed = None
         try:
-            packed = self._worker.replies(self._student.left_s(recording.names), self._student.silence_s)
+            packed = self._worker.replies(self._student.list_s(recording.names), self._student.silence_s)
         except WorkerFailed as failure:
             self._unanswered |= recording.names
             self._student.note_silence(failure)

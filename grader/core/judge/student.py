@@ -263,9 +263,9 @@ class Student:
         if failure.kind == "timed_out":
             self._silences.append(failure)
 
-    def left_s(self, names: Iterable[str]) -> float:
-        """Seconds that are left for each of these names."""
-        return min(self._left_s[name] for name in names)
+    def list_s(self, names: Iterable[str]) -> float:
+        """Seconds that a list for these names may take: what each has left, but no less than one request may take."""
+        return max(self._limits.request_s, min(self._left_s[name] for name in names))
 
     def charge(self, names: Collection[str], spent_s: float) -> None:
         """Take time from what these names have left, in equal shares."""
