@@ -102,7 +102,9 @@ class Judging:
             worker.begin_case(place)
             stub = replies.stub_of(place)
             with contextlib.suppress(Unforeseen):
-                decided[test.nodeid] = self._hidden.plugin.run(test, student, None, stub and student.fault(stub))
+                decided[test.nodeid] = self._hidden.plugin.run(
+                    test, student, None, student.fault(stub) if stub else None
+                )
         self._import_faults |= student.import_faults
         if self._pass(prop, decided) and not student.has_read and not any(case.excuses for case in decided.values()):
             self._hidden.passed.keep(key, decided)  # the verdict follows from seed and replies alone
