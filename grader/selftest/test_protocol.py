@@ -144,7 +144,7 @@ def test_nesting_has_an_end() -> None:
         encode(deep, [])
     tree: Any = 1
     for _ in range(MAX_DEPTH + 1):
-        tree = [tree]
+        tree = {"list": [tree]}
     with pytest.raises(ProtocolError, match="nested too deeply"):
         decode(tree, [])
 

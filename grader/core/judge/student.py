@@ -23,7 +23,6 @@ from .student_objects import StudentModule, StudentName
 NOT_TRIED_AFTER_TIME = say("not tried: an earlier case of this property timed out")
 NOT_TRIED_AFTER_MEMORY = say("not tried: an earlier case of this property exceeded the memory limit")
 NOT_TRIED_AGAIN = "not tried: {name} has timed out before, and {n} processes were left without an answer"
-MOST_TIMES = 3  # that a process may be left without an answer
 
 StartWorker = Callable[[Mapping[str, str]], WorkerLike]
 
@@ -33,7 +32,7 @@ class Student:
 
     A request that times out or fills the memory ends its property at once. Each name has an equal share of the
     submission's time, so that one that is slow takes nothing from the others. Once a process has left a list or a
-    request unanswered, requests get less time; after ``MOST_TIMES``, a name that has timed out is not asked again.
+    request unanswered, requests get less time; after a few, a name that has timed out is not asked again.
 
     Args:
         files: Path to source text.
@@ -342,8 +341,8 @@ class Student:
         limits, has_hung, times = self._limits, name in self._hung, len(self._silences) + sum(self._hung.values())
         if self._left_s[name] <= 0:
             raise TimedOut(say("{name} has used up its {time} s", name=name, time=f"{self._share_s:g}"))
-        if has_hung and times >= MOST_TIMES:
-            raise TimedOut(say(NOT_TRIED_AGAIN, name=name, n=MOST_TIMES))
+        if has_hung and times >= limits.timeouts:
+            raise TimedOut(say(NOT_TRIED_AGAIN, name=name, n=limits.timeouts))
         if operation == "load" and not has_hung:
             return max(limits.import_s, limits.request_s)
         if not (has_hung or times):

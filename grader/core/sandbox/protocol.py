@@ -2,9 +2,8 @@
 
 No pickle and no code is sent. Both sides use this module; the judge treats all that it receives as hostile.
 
-A packed value is ``u32 length | JSON header | tensor bytes``. The header is ``[tree, tensors]``. In the tree, a list is
-itself, and an object has one key, which says what it stands for: a tensor, for instance, by its index into the second
-list, whose entries are ``[dtype, device, shape, stride]``.
+A packed value is ``u32 length | JSON header | tensor bytes``. The header is ``[tree, tensors]``: a tensor in the
+tree is an index into the second list, whose entries are ``[dtype, device, shape, stride]``.
 """
 
 from __future__ import annotations
@@ -74,9 +73,11 @@ def encode(value: Any, tensors: list[Tensor], depth: int = 0) -> Any:
     Raises:
         ProtocolError: For a value that the protocol cannot express; the text names its type.
     """
-    kind = type(value)
-    if kind is bool or value is None:
+    if depth > MAX_DEPTH:
+        raise ProtocolError(f"a value nested more than {MAX_DEPTH} levels deep")
+    if value is None or value is True or value is False:
         return value
+    kind = type(value)
     if kind is int:
         if abs(value) >= 1 << 63:
             raise ProtocolError("an integer of more than 64 bits")
@@ -86,20 +87,16 @@ def encode(value: Any, tensors: list[Tensor], depth: int = 0) -> Any:
     if kind is str:
         if len(value) > MAX_TEXT:
             raise ProtocolError(f"a text of {len(value)} characters")
-        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
     if kind is torch.Tensor or kind is torch.nn.Parameter:
         tensors.append(_plain(value))
         return {"tensor": len(tensors) - 1}
     if kind is torch.dtype and value in DTYPE_NAMES:
         return {"dtype": DTYPE_NAMES[value]}
-    if kind in (list, tuple, dict) and value and depth >= MAX_DEPTH:
-        raise ProtocolError(f"a value nested more than {MAX_DEPTH} levels deep")
-    if kind is list:
-        return [encode(item, tensors, depth + 1) for item in value]
-    if kind is tuple:
-        return {"tuple": [encode(item, tensors, depth + 1) for item in value]}
+    if kind in (list, tuple):
+        return {kind.__name__: [encode(item, tensors, depth + 1) for item in value]}
     if kind is dict and not {*map(type, value)} - {str}:
-        return {"dict": {key: encode(item, tensors, depth + 1) for key, item in value.items()}}
+        return {"dict": [[key, encode(item, tensors, depth + 1)] for key, item in value.items()]}
     raise ProtocolError(f"a value of type {kind.__name__[:80]}")
 
 
@@ -130,22 +127,27 @@ def decode(tree: Any, tensors: list[Tensor], depth: int = 0) -> Any:
     kind = type(tree)
     if kind in LEAVES:
         return tree
-    tag, body = ("", tree) if kind is list else next(iter(tree.items()), ("", None))
-    if kind is dict and (not tag or len(tree) > 1):
+    if kind is not dict or len(tree) != 1:
         raise ProtocolError("a malformed value")
-    if depth >= MAX_DEPTH and type(body) in (list, dict) and body:
+    ((tag, body),) = tree.items()
+    if depth >= MAX_DEPTH and type(body) is list and body:
         raise ProtocolError("nested too deeply")
-    if type(body) is list and tag in ("", "tuple"):
-        items = [item if type(item) in LEAVES else decode(item, tensors, depth + 1) for item in body]
-        return tuple(items) if tag else items
-    if type(body) is dict and tag == "dict":
-        return {key: v if type(v) in LEAVES else decode(v, tensors, depth + 1) for key, v in body.items()}
     if tag == "tensor" and type(body) is int and 0 <= body < len(tensors):
         return tensors[body]
     if tag == "float" and body in ("nan", "inf", "-inf"):
         return float(body)
     if tag == "dtype" and isinstance(body, str) and body in DTYPES:
         return DTYPES[body]
+    if type(body) is list and tag in ("list", "tuple"):
+        items = [item if type(item) in LEAVES else decode(item, tensors, depth + 1) for item in body]
+        return items if tag == "list" else tuple(items)
+    if type(body) is list and tag == "dict":
+        found = {}
+        for pair in body:
+            if type(pair) is list and len(pair) == 2 and type(pair[0]) is str:
+                key, item = pair
+                found[key] = item if type(item) in LEAVES else decode(item, tensors, depth + 1)
+        return found
     raise ProtocolError("a malformed value")
 
 
@@ -244,7 +246,7 @@ class Message:
         Raises:
             ProtocolError: If the message is too large.
         """
-        return _packed(self._trees, self._payloads)
+        return _packed({"list": self._trees}, self._payloads)
 
 
 def _packed(tree: Any, payloads: Sequence[tuple[list[Any], bytes]]) -> bytes:
