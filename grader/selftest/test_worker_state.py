@@ -101,7 +101,7 @@ def test_a_list_may_take_long_as_long_as_its_worker_goes_on(zygote: Zygote) -> N
     worker = zygote.start(WAITS)
     try:
         replies = unpack(worker.request_list(calls(*[0.2] * 4), LIMIT_S, SILENCE_S))
-        assert worker.spent_s >= 0.8
+        assert worker.spent_s > SILENCE_S
     finally:
         worker.close()
     assert replies == [{"value": None}, *[{"value": 0.2}] * 4]

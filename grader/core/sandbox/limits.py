@@ -25,7 +25,7 @@ class Limits:
         import_s: The same for an import, which may be that of a library, too; never less than ``request_s``.
         retry_s: The same for later requests, once a worker was left without an answer, or half of ``request_s`` if that
             is longer; for imports only of what has itself timed out.
-        timeouts: How often a worker may be killed for its time. Reached: names that have timed out get no more requests.
+        timeouts: Workers that may be killed for their time. Reached: names that have timed out get no more requests.
         submission_s: The same for all requests together, in equal shares for the names that are asked for; also the CPU
             seconds of any one worker. Reached: the remaining cases of that name are ``timed_out``.
         memory_mib: Address space in MiB that a worker may add to the fork server's. Reached: ``memory_exceeded``.
