@@ -71,7 +71,8 @@ CRASH = {"error": {"kind": "crashed", "types": ["ValueError"], "frames": [["src/
         ([STUB, {"value": 1}], False),
         ([STUB], False),
         ([STUB, {"error": [1]}], False),
-        ([{"error": {**STUB["error"], "place": True}}, STUB], False),
+        *[([{"error": {**STUB["error"], "place": forged}}, STUB], False) for forged in (None, "0", [0], True, X)],
+        *[([{"error": {**STUB["error"], "kind": forged}}, STUB], False) for forged in (None, ["not_implemented"], X)],
     ],
 )
 def test_a_case_that_only_reaches_stubs_is_known_by_its_replies(replies: list[dict[str, Any]], is_stub: bool) -> None:

@@ -8,12 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import torch
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.selftest.recorded import NAME, PASSING, RECORDING, SINGLY, TABLE, X, packed
-from grader.core.judge.faults import Crashed, NotImplementedYet, StudentFault, TimedOut
-from grader.core.judge.record import Noted, Recording, Replies, raised_at_once
+from grader.core.judge.faults import Crashed, StudentFault, TimedOut
+from grader.core.judge.record import Recording, Replies
 from grader.core.judge.replay import (
     IN_FLIGHT,
     SAMPLED,
@@ -22,7 +21,6 @@ from grader.core.judge.replay import (
     shuffled,
 )
 from grader.core.judge.student import Student
-from grader.core.judge.student_objects import StudentModule
 from grader.core.messages import say
 from grader.core.rubric import Rubric
 from grader.core.sandbox.handle import InProcessWorker, Operation, Worker, WorkerFailed
@@ -294,48 +292,6 @@ def test_the_sample_of_a_property_is_some_whole_cases_and_what_they_import() -> 
 
 
 # ── What needs no second question ───────────────────────────────────────────────────────────────────────────────────
-
-
-def noting(files: Mapping[str, str], rubric: Rubric) -> tuple[Student, Noted]:
-    """A submission in this process, and what it is asked for."""
-    student, noted = Student(files, InProcessWorker, rubric, Limits()), Noted()
-    student.begin("", noted.around)
-    noted.begin_case()
-    return student, noted
-
-
-def test_a_constructor_that_refuses_is_asked_once_a_property(rubric: Rubric) -> None:
-    student, noted = noting(ASSIGNMENT.stubs(), rubric)
-
-    def refused(size: int) -> int:
-        """How many requests a second look at a module of that size takes."""
-        before = len(noted.exchanges)
-        for look in (StudentModule.parameters, StudentModule.state_dict):
-            with pytest.raises(NotImplementedYet, match=r"VocabEmbedding\.__init__"):
-                look(student.VocabEmbedding(vocab_size=size, emb_size=2))
-        return len(noted.exchanges) - before
-
-    assert [refused(4), refused(4), refused(8)] == [2, 0, 1]  # the first request imports the file
-    student.begin("", noted.around)
-    assert refused(4) == 2
-
-
-def test_a_call_that_fails_says_nothing_about_its_module(rubric: Rubric) -> None:
-    files = ASSIGNMENT.solution()
-    files[VOCAB] += (
-        "\ndef forward(self, input_ids):\n    raise NotImplementedError('later')\nVocabEmbedding.forward = forward\n"
-    )
-    student, _ = noting(files, rubric)
-    with pytest.raises(NotImplementedYet, match="later"):
-        student.VocabEmbedding(vocab_size=4, emb_size=2)(torch.tensor([[1]]))
-    assert student.VocabEmbedding(vocab_size=4, emb_size=2).parameters()
-
-
-@pytest.mark.parametrize("place", [None, "0", [0], True, torch.zeros(2)], ids=str)
-def test_a_forged_place_of_an_error_is_none(place: object) -> None:
-    assert raised_at_once({"place": 0})
-    assert not raised_at_once({"place": place})
-    assert not raised_at_once(place)
 
 
 CRASHES = "import nothing_of_this_name\n"

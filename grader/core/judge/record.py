@@ -200,14 +200,11 @@ def error_kind(reply: Mapping[str, Any]) -> str:
     return kind if isinstance(kind, str) else ""
 
 
-def raised_at_once(error: Any) -> bool:
-    """Whether the first operation of a request has raised this error, as far as its worker tells the truth."""
-    place = error.get("place") if isinstance(error, dict) else None
-    return type(place) is int and place == 0
-
-
 def _is_stub(error: Any) -> bool:
-    return raised_at_once(error) and bool(error.get("kind") == NOT_IMPLEMENTED)
+    """Whether the first operation of a request has reached a stub, as far as its worker tells the truth."""
+    fields = error if isinstance(error, dict) else {}
+    place = fields.get("place")
+    return type(place) is int and place == 0 and fields.get("kind") == NOT_IMPLEMENTED
 
 
 def _needs_a_stub(error: Any) -> bool:

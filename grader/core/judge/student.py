@@ -6,7 +6,6 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from copy import copy
 from itertools import count
 from typing import Any
 
@@ -17,7 +16,6 @@ from grader.core.sandbox.limits import Limits
 
 from .excuses import Excuse, Reading, Readings, T
 from .faults import Crashed, InvalidReply, MemoryExceeded, StudentFault, TimedOut, fault_from_reply
-from .record import raised_at_once
 from .student_objects import StudentModule, StudentName
 
 NOT_TRIED_AFTER_TIME = say("not tried: an earlier case of this property timed out")
@@ -67,7 +65,6 @@ class Student:
         self._silences: list[WorkerFailed] = []  # lists that had no answer
         self._gave_out: StudentFault | None = None  # once set, every later request of the property raises it
         self.import_faults: dict[str, StudentFault] = {}  # by name
-        self._refused: dict[str, StudentFault] = {}  # by construction
         self._worker: WorkerLike | None = None
         self._around: Callable[[WorkerLike], WorkerLike] = lambda worker: worker
         self._loaded: set[str] = set()
@@ -111,7 +108,7 @@ class Student:
         self.start_case()
         if self._worker is not None:
             self._worker.close()
-        self._worker, self._loaded, self._refused, self._gave_out = None, set(), {}, None
+        self._worker, self._loaded, self._gave_out = None, set(), None
         for sibling in self._stand_ins.values():
             sibling.start_afresh()
 
@@ -351,11 +348,7 @@ class Student:
         return shorter_s / 4 if has_hung and times > 1 and operation != "load" else shorter_s
 
     def _ask(self, name: str, operations: Sequence[Operation]) -> Any:
-        operation, arguments = operations[0]
-        limit_s = self._limit_s(name, operation)
-        construction = repr({**arguments, "number": 0}) if operation == "construct" else ""
-        if construction in self._refused:  # as it will be again: most cases of a stub need no further request
-            raise copy(self._refused[construction])
+        limit_s = self._limit_s(name, operations[0][0])
         worker = self._worker = self._worker or self._around(self._start_worker(self.files))
         try:
             reply = worker.request(operations, min(limit_s, self._left_s[name]))
@@ -373,7 +366,5 @@ class Student:
             if isinstance(fault, MemoryExceeded):
                 self._hung.setdefault(name, 0)
                 self._gave_out = MemoryExceeded(NOT_TRIED_AFTER_MEMORY)
-            elif construction and raised_at_once(reply["error"]):
-                self._refused[construction] = copy(fault)
             raise fault
         return reply["value"]
