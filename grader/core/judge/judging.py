@@ -100,11 +100,10 @@ class Judging:
         student = self._student.met_through(lambda _: worker)
         for place, test in enumerate(self._tests[prop]):
             worker.begin_case(place)
-            stub = replies.stub_of(place)
+            error = replies.stub_of(place)
+            stub = student.fault(error) if error else None
             with contextlib.suppress(Unforeseen):
-                decided[test.nodeid] = self._hidden.plugin.run(
-                    test, student, None, student.fault(stub) if stub else None
-                )
+                decided[test.nodeid] = self._hidden.plugin.run(test, student, None, stub)
         self._import_faults |= student.import_faults
         if self._pass(prop, decided) and not student.has_read and not any(case.excuses for case in decided.values()):
             self._hidden.passed.keep(key, decided)  # the verdict follows from seed and replies alone
