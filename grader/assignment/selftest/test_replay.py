@@ -224,6 +224,16 @@ def test_an_endless_call_is_waited_for_in_three_processes(rubric: Rubric, silent
         student.request(NAME, "call", target=NAME, arguments=[])
 
 
+def test_who_is_given_more_time_keeps_most_of_it(rubric: Rubric) -> None:
+    """An appeal may ask for more; a list may then be silent for longer, too."""
+    student = Student({}, Hangs, rubric, Limits(request_s=10))
+    assert student.silence_s == 2.5
+    student.note_silence(FAILED)
+    student._loaded = {NAME}
+    with pytest.raises(TimedOut, match="no answer within 9 s"):
+        student.request(NAME, "call", target=NAME, arguments=[])
+
+
 def test_a_list_whose_worker_died_is_no_sign_of_a_call_without_an_end(rubric: Rubric) -> None:
     student = Student({}, Hangs, rubric, Limits())
     assert Trial(rubric, DIED, student=student).replay.packed("first") is None

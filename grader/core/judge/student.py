@@ -344,7 +344,7 @@ class Student:
             return max(limits.import_s, limits.request_s)
         if not (has_hung or times):
             return limits.request_s
-        shorter_s = max(limits.retry_s, limits.request_s / 2)
+        shorter_s = max(limits.retry_s, limits.request_s - limits.retry_s)  # of a longer request_s, most stays
         return shorter_s / 4 if has_hung and times > 1 and operation != "load" else shorter_s
 
     def _ask(self, name: str, operations: Sequence[Operation]) -> Any:
