@@ -7,6 +7,7 @@ import textwrap
 import pytest
 import torch
 
+from grader.core.sandbox.handle import WorkerFailed
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.operations import Operations
 from grader.core.sandbox.protocol import Message, unpack
@@ -79,3 +80,43 @@ def test_a_worker_holds_no_request_but_those_of_one_list(zygote: Zygote) -> None
     finally:
         worker.close()
     assert replies[1] == {"value": 0}
+
+
+WAITS = {"src/functional.py": "import time\n\ndef call(seconds):\n    time.sleep(seconds)\n    return seconds\n"}
+SILENCE_S = 0.5
+
+
+def calls(*seconds: float) -> bytes:
+    """A list of requests that take that long."""
+    requests = Message()
+    requests.add([("load", {"module": "src.functional", "name": "call"})])
+    for each in seconds:
+        requests.add([("call", {"target": "call", "arguments": [each]})])
+    return requests.packed()
+
+
+@pytest.mark.process
+def test_a_list_may_take_long_as_long_as_its_worker_goes_on(zygote: Zygote) -> None:
+    """The replies are those of a list that is answered at once."""
+    worker = zygote.start(WAITS)
+    try:
+        replies = unpack(worker.request_list(calls(*[0.2] * 4), LIMIT_S, SILENCE_S))
+        assert worker.spent_s > SILENCE_S
+    finally:
+        worker.close()
+    assert replies == [{"value": None}, *[{"value": 0.2}] * 4]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("seconds", "limit_s"), [([0.2, 600], LIMIT_S), ([0.2] * 9, 1.0)], ids=["silent", "too_long"])
+def test_a_worker_that_is_silent_or_has_no_time_left_is_ended(
+    zygote: Zygote, seconds: list[float], limit_s: float
+) -> None:
+    worker = zygote.start(WAITS)
+    try:
+        with pytest.raises(WorkerFailed, match="no answer in time") as failure:
+            worker.request_list(calls(*seconds), limit_s, SILENCE_S)
+        assert failure.value.kind == "timed_out"
+        assert SILENCE_S <= worker.spent_s < LIMIT_S / 2
+    finally:
+        worker.close()

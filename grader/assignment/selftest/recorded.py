@@ -24,5 +24,5 @@ def packed(*values: object) -> bytes:
 
 
 SINGLY = [packed(LOAD), packed(CALL)]
-RECORDING = Recording(frozenset({NAME}), [[1]], [0], packed(LOAD, CALL), SINGLY, 1.0)
+RECORDING = Recording(frozenset({NAME}), [[1]], [0], packed(LOAD, CALL), SINGLY)
 PASSING = packed({"value": None}, {"value": X})

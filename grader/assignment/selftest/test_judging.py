@@ -9,8 +9,8 @@ from functools import cache
 import pytest
 
 from grader.assignment import ASSIGNMENT
-from grader.core.judge import record
 from grader.core.judge.judge import Judge
+from grader.core.judge.student import Student
 from grader.core.results.report import Report
 from grader.core.rubric import Rubric
 from grader.core.sandbox.handle import Worker
@@ -27,8 +27,7 @@ CRASHES = "import nothing_of_this_name\n"
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[Zygote]:
     """One entry for each worker that is started; none is given up for being slow, as on a busy machine it may be."""
-    monkeypatch.setattr(record, "LEAST_S", 60.0)
-    monkeypatch.setattr(record, "MOST_S", 60.0)
+    monkeypatch.setattr(Student, "silence_s", 60.0)
     workers: list[Zygote] = []
     start = Zygote.start
 

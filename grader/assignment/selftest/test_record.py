@@ -54,6 +54,35 @@ def test_a_property_that_asks_a_second_worker_cannot_be_replayed(rubric: Rubric)
     assert noted.recording() is None
 
 
+STUB = {"error": {"kind": "not_implemented", "message": "Task 3", "frames": [["src/a.py", 1, "f"]], "place": 0}}
+NO_OBJECT = {"error": {"kind": "crashed", "types": ["KeyError"], "frames": [], "place": 0}}
+LATER = {"error": {**STUB["error"], "place": 1}}
+CRASH = {"error": {"kind": "crashed", "types": ["ValueError"], "frames": [["src/a.py", 1, "f"]], "place": 0}}
+
+
+@pytest.mark.parametrize(
+    ("replies", "is_stub"),
+    [
+        ([STUB, STUB], True),
+        ([STUB, NO_OBJECT], True),
+        ([NO_OBJECT, STUB], False),
+        ([STUB, LATER], False),
+        ([STUB, CRASH], False),
+        ([STUB, {"value": 1}], False),
+        ([STUB], False),
+        ([STUB, {"error": [1]}], False),
+        *[([{"error": {**STUB["error"], "place": forged}}, STUB], False) for forged in (None, "0", [0], True, X)],
+        *[([{"error": {**STUB["error"], "kind": forged}}, STUB], False) for forged in (None, ["not_implemented"], X)],
+    ],
+)
+def test_a_case_that_only_reaches_stubs_is_known_by_its_replies(replies: list[dict[str, Any]], is_stub: bool) -> None:
+    """A stub that a call reaches later may be another's, which an excuse passes over."""
+    recording = replace(RECORDING, cases=[[1, 2]], singly=[*SINGLY, SINGLY[1]])
+    given = packed({"value": None}, *replies)
+    assert Replies(recording, given).stub_of(0) == (STUB["error"] if is_stub else None)
+    assert Replies(replace(recording, raising=frozenset({0})), given).stub_of(0) is None
+
+
 # ── What replies are good for ───────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -20,7 +20,7 @@ from grader.shared import second_device
 
 from .cases import Latest
 from .compare import PASSED
-from .devices import NONE, others, simulated, whole_suite
+from .devices import NONE, is_elsewhere, others, simulated, whole_suite
 from .excuses import settled
 from .faults import StudentFault
 from .judging import Judging, Results
@@ -84,7 +84,9 @@ class Plugin:
         items[:] = [item for tests in self.tests.values() for item in tests]
         self.plain = {item.nodeid: item for item in items if _is_plain(item)}
 
-    def run(self, test: pytest.Item, student: Student, following: pytest.Item | None) -> CaseResult:
+    def run(
+        self, test: pytest.Item, student: Student, following: pytest.Item | None, stub: StudentFault | None = None
+    ) -> CaseResult:
         """One case of a submission.
 
         A plain test is a function of a student, a seed and parameters, and is called as such: pytest's set-up and
@@ -94,6 +96,7 @@ class Plugin:
             test: The case.
             student: The submission.
             following: The next test of the property, for which pytest keeps fixtures of a wider scope.
+            stub: What a plain test comes to, if all that it asks for begins with a stub; then it is not called.
 
         Raises:
             Unforeseen: If a replay does not have what a plain test asks for.
@@ -108,6 +111,8 @@ class Plugin:
             return self._result
         if skip := plain.get_closest_marker("skip"):
             return _result(test, student, pytest.skip.Exception(skip.kwargs["reason"]))
+        if stub and not is_elsewhere(_case_id(test)):  # a case on another device may be left out instead
+            return _result(test, student, stub)
         arguments = {"student": student, "seed": self._seed} | _parameters(plain)
         try:
             plain.obj(**{name: arguments[name] for name in plain.fixturenames})

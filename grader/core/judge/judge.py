@@ -228,7 +228,8 @@ def _task_report(task: Task, properties: Mapping[str, PropertyReport]) -> TaskRe
 
 def _property_report(name: str, outcome: Outcome, cases: Sequence[CaseResult], mistake: str | None) -> PropertyReport:
     """A property's report, still without points, title and hint."""
-    apart, told = _set_apart(cases), (Outcome.FAILED, Outcome.CRASHED)
+    told = (Outcome.FAILED, Outcome.CRASHED)
+    apart = _set_apart(cases) if any(case.outcome in told for case in cases) else []
     cases = [replace(case, message=case.message.then(*apart)) if case.outcome in told else case for case in cases]
     return PropertyReport(
         id=name,

@@ -65,14 +65,19 @@ class Judging:
         self._in_doubt = not student.fails_to_import_again()
         # Only now, as lists under way would be charged for what is waited for here; and backwards, so that no property
         # is asked behind the same ones as in the replay.
-        # A task begins in a new process, so that no file, in a reading, say, spoils another task.
+        # A task that is asked for more than lists has its own process: no file, in a reading, say, spoils another task.
         backwards = list(self._tests)[::-1]
         for _, of_task in groupby(sorted(backwards, key=self._hidden.task_of), self._hidden.task_of):
-            lender.end_idle()
-            for prop in of_task:
+            props = list(of_task)
+            is_asked = not all(self._pass(prop, self._replayed[prop]) or self._is_decided(prop) for prop in props)
+            if is_asked:
+                lender.end_idle()
+            for prop in props:
                 student.announce(prop)
                 self._decide(prop, lender)
                 student.start_afresh()  # gives a lent worker back
+            if is_asked:
+                lender.end_idle()
         lender.end_idle()
         self._ask_for_what_is_unpaid(backwards)
         is_doubtful = self._in_doubt or self._answers_otherwise(replay)
@@ -92,11 +97,13 @@ class Judging:
         if (known := self._hidden.passed.recall(key)) is not None:
             return replies, known
         worker, decided = Replayed(replies), {}
-        student = self._student.met_through(worker.start)
+        student = self._student.met_through(lambda _: worker)
         for place, test in enumerate(self._tests[prop]):
             worker.begin_case(place)
+            error = replies.stub_of(place)
+            stub = student.fault(error) if error else None
             with contextlib.suppress(Unforeseen):
-                decided[test.nodeid] = self._hidden.plugin.run(test, student, None)
+                decided[test.nodeid] = self._hidden.plugin.run(test, student, None, stub)
         self._import_faults |= student.import_faults
         if self._pass(prop, decided) and not student.has_read and not any(case.excuses for case in decided.values()):
             self._hidden.passed.keep(key, decided)  # the verdict follows from seed and replies alone
@@ -105,6 +112,12 @@ class Judging:
     def _pass(self, prop: str, cases: Results) -> bool:
         """Whether these are all cases of a property, and all have passed."""
         return len(cases) == len(self._tests[prop]) and all(case.outcome in NOTHING_LOST for case in cases.values())
+
+    def _is_decided(self, prop: str) -> bool:
+        """Whether the replay has decided all cases of a property, so that to confirm its list is enough."""
+        before = self._replies[prop]
+        is_whole = before is not None and before.are_whole and not self._student.gives_up(before.recording.names)
+        return is_whole and len(self._replayed[prop]) == len(self._tests[prop])
 
     def _decide(self, prop: str, lender: Lender) -> None:
         """Decide a property; where it does not pass on the replay, by another worker than the one of the replay."""
@@ -120,7 +133,7 @@ class Judging:
         else:
             self._standing |= cases
             self._in_doubt |= not self._is_confirmed(before, lender)
-            if len(cases) < len(self._tests[prop]):
+            if not self._is_decided(prop):
                 self.ask(prop, before)
 
     def _cannot_be_imported(self, prop: str) -> bool:
@@ -131,8 +144,9 @@ class Judging:
     def _is_confirmed(self, before: Replies, lender: Lender) -> bool:
         """Whether another worker answers as in the replay, where the tests have asked for nothing else."""
         recording, worker = before.recording, lender.start(self._student.files)
+        limits_s = self._student.list_s(recording.names), self._student.silence_s
         try:
-            return before.are_the_same(worker.request_list(recording.packed, recording.limit_s))
+            return before.are_the_same(worker.request_list(recording.packed, *limits_s))
         except WorkerFailed:
             return False
         finally:

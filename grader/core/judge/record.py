@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,8 +15,8 @@ from grader.core.sandbox.protocol import ProtocolError, pack, unpack
 
 from .cases import identity
 
-PATIENCE, LEAST_S, MOST_S = 50, 0.5, 2.0  # the time limit is 50 times what the reference needed, within 0.5 to 2 s
 SAME = 2.0**-12  # of the largest number of a reply: the same code gives the same numbers, up to their last bits
+NOT_IMPLEMENTED = "not_implemented"  # the kind of a stub's error
 OF_THE_MACHINE = {"timed_out", "memory_exceeded"}  # errors that another process need not have, too
 
 Exchange = tuple[bytes, Mapping[str, Any]]  # a request, packed, and its reply
@@ -33,7 +32,7 @@ class Recording:
         loads: The places of the requests that import files.
         packed: All requests, for the worker.
         singly: Each request, as a list of its own.
-        spent_s: Seconds that the reference needed.
+        raising: The cases in which the reference raises an exception.
     """
 
     names: frozenset[str]
@@ -41,12 +40,7 @@ class Recording:
     loads: Sequence[int]
     packed: bytes
     singly: Sequence[bytes]
-    spent_s: float
-
-    @property
-    def limit_s(self) -> float:
-        """Seconds that a submission gets for it."""
-        return min(max(PATIENCE * self.spent_s, LEAST_S), MOST_S)
+    raising: frozenset[int] = frozenset()
 
 
 class Noted:
@@ -65,7 +59,6 @@ class Noted:
         self._names: set[str] = set()
         self._cases: list[list[int]] = []
         self._loads: list[int] = []
-        self._spent_s = 0.0
 
     def around(self, worker: WorkerLike) -> Noted:
         """Stand around a worker."""
@@ -79,14 +72,12 @@ class Noted:
 
     def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
         """Ask the worker, and note its answer."""
-        asked, started = pack([list(operations)]), time.monotonic()
+        asked = pack([list(operations)])
         try:
             reply = self._worker.request(operations, timeout_s)
         except WorkerFailed:
             self.has_ended = True
             raise
-        finally:
-            self._spent_s += time.monotonic() - started
         self.has_ended |= error_kind(reply) in OF_THE_MACHINE
         loaded = {arguments["name"] for operation, arguments in operations if operation == "load"}
         self._names |= loaded
@@ -117,7 +108,8 @@ class Noted:
             packed = pack([request for asked in singly for request in unpack(asked)])
         except ProtocolError:
             return None
-        return Recording(frozenset(self._names), self._cases, self._loads, packed, singly, self._spent_s)
+        raising = {case for case, own in enumerate(self._cases) for place in own if "error" in self.exchanges[place][1]}
+        return Recording(frozenset(self._names), self._cases, self._loads, packed, singly, frozenset(raising))
 
 
 class Replies:
@@ -140,6 +132,16 @@ class Replies:
         """The requests of one case, each with its reply, up to the first that has none."""
         return self._answered(self.recording.cases[place])
 
+    def stub_of(self, case: int) -> Mapping[str, Any] | None:
+        """The first error of a case whose requests all begin with a stub, or need an object that a stub has not made.
+
+        None where the reference raises an exception.
+        """
+        errors = [reply.get("error") for _, reply in self.of_case(case)]
+        if len(errors) < len(self.recording.cases[case]) or case in self.recording.raising:
+            return None
+        return errors[0] if errors and _is_stub(errors[0]) and all(map(_needs_a_stub, errors)) else None
+
     def of_loads(self) -> dict[bytes, Mapping[str, Any]]:
         """The replies to the requests that import files."""
         return dict(self._answered(self.recording.loads))
@@ -161,10 +163,10 @@ class Replies:
         """Whether other replies say the same."""
         return packed == self._packed or alike(self._given, _unpacked(packed))
 
-    def are_like(self, places: Sequence[int], others: Sequence[bytes]) -> bool:
+    def are_like(self, places: Sequence[int], others: Iterable[bytes]) -> bool:
         """Whether others, each in a list of its own, say the same at these places."""
         given = [self._given[place : place + 1] for place in places]
-        return len(others) == len(given) and all(map(alike, given, map(_unpacked, others)))
+        return all(alike(one, _unpacked(other)) for one, other in zip(given, others, strict=True))
 
 
 def _unpacked(packed: bytes) -> list[Any]:
@@ -196,6 +198,18 @@ def error_kind(reply: Mapping[str, Any]) -> str:
     error = reply.get("error")
     kind = error.get("kind") if isinstance(error, dict) else None
     return kind if isinstance(kind, str) else ""
+
+
+def _is_stub(error: Any) -> bool:
+    """Whether the first operation of a request has reached a stub, as far as its worker tells the truth."""
+    fields = error if isinstance(error, dict) else {}
+    place = fields.get("place")
+    return type(place) is int and place == 0 and fields.get("kind") == NOT_IMPLEMENTED
+
+
+def _needs_a_stub(error: Any) -> bool:
+    """Whether a stub has raised this error, or none of the student's code: then there is no object to be asked."""
+    return _is_stub(error) or (isinstance(error, dict) and error.get("kind") == "crashed" and error.get("frames") == [])
 
 
 def _same_numbers(first: Tensor, second: Tensor) -> bool:

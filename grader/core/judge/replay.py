@@ -15,9 +15,9 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, Self
+from typing import Any
 
-from grader.core.sandbox.handle import Operation, WorkerFailed, WorkerLike
+from grader.core.sandbox.handle import Operation, Worker, WorkerFailed
 from grader.core.sandbox.protocol import pack
 
 from .record import OF_THE_MACHINE, Exchange, Recording, Replies, error_kind
@@ -26,24 +26,7 @@ from .student import Student
 IN_FLIGHT = 4  # lists of requests: while the judge looks at the replies to one, the worker answers the next
 SAMPLED = 5  # requests of a property that are asked for again, in whole cases
 
-
-class ReplayWorker(WorkerLike, Protocol):
-    """A worker that answers lists of requests, too; see :class:`~grader.core.sandbox.handle.Worker`."""
-
-    def lend(self, keep: Callable[[Self], object]) -> None:
-        """Have the submission imported anew; give the worker to ``keep`` when it is closed."""
-
-    def post(self, requests: bytes, *, anew: bool) -> None:
-        """Send a list of requests, before which the submission may be imported anew."""
-
-    def replies(self, timeout_s: float) -> bytes:
-        """Receive the replies to the list that was posted first and has none yet."""
-
-    def request_list(self, requests: bytes, timeout_s: float) -> bytes:
-        """Send a list of requests, and receive the replies."""
-
-
-StartReplay = Callable[[Mapping[str, str]], ReplayWorker]
+StartReplay = Callable[[Mapping[str, str]], Worker]
 
 
 class Unforeseen(Exception):
@@ -60,9 +43,9 @@ class Lender:
     def __init__(self, start: StartReplay) -> None:
         """Start nothing yet; ``start`` gives a new process."""
         self.new = start
-        self._idle: list[ReplayWorker] = []
+        self._idle: list[Worker] = []
 
-    def start(self, files: Mapping[str, str]) -> ReplayWorker:
+    def start(self, files: Mapping[str, str]) -> Worker:
         """A worker for these files, which are always those that were handed in."""
         worker = self._idle.pop() if self._idle else self.new(files)
         worker.lend(self._idle.append)
@@ -84,11 +67,6 @@ class Replayed:
         self._replies = replies
         self._loads = replies.of_loads()
         self._rest: Iterator[Exchange] = iter(())
-
-    def start(self, files: Mapping[str, str]) -> Replayed:
-        """Stand for a worker with these files."""
-        del files  # which are always those that were handed in
-        return self
 
     def begin_case(self, place: int) -> None:
         """Go to the first request of a case."""
@@ -132,7 +110,7 @@ class Replay:
         self._recordings, self._student, self.start_worker = recordings, student, start_worker
         self._waiting = deque(prop for prop in properties if prop in recordings)
         self._sent: deque[str] = deque()
-        self._worker: ReplayWorker | None = None
+        self._worker: Worker | None = None
         self._unanswered: set[str] = set()  # names of a list without an answer: no more lists with these are sent
 
     def packed(self, prop: str) -> bytes | None:
@@ -152,14 +130,15 @@ class Replay:
             key: Which cases are chosen follows from it.
         """
         asked = {prop: sampled_requests(self._recordings[prop], f"{key} {prop}") for prop in before}
-        worker: ReplayWorker | None = None
+        worker: Worker | None = None
         try:
             worker = self.start_worker(self._student.files)
             for prop, places in asked.items():
                 for number, place in enumerate(places):
                     worker.post(self._recordings[prop].singly[place], anew=number == 0)
             return all(
-                before[prop].are_like(places, self._answers(worker, prop, places)) for prop, places in asked.items()
+                before[prop].are_like(places, self._answers(worker, prop, len(places)))
+                for prop, places in asked.items()
             )
         except (WorkerFailed, RuntimeError):
             return False
@@ -167,15 +146,11 @@ class Replay:
             if worker is not None:
                 worker.close()
 
-    def _answers(self, worker: ReplayWorker, prop: str, places: Sequence[int]) -> list[bytes]:
-        """The replies to single requests of a property, within its time."""
-        recording, spent_s = self._recordings[prop], 0.0
-        replies: list[bytes] = []
-        while len(replies) < len(places) and spent_s < recording.limit_s:
-            replies.append(worker.replies(recording.limit_s - spent_s))
-            spent_s += worker.spent_s
-        self._student.charge(recording.names, spent_s)
-        return replies
+    def _answers(self, worker: Worker, prop: str, number: int) -> Iterator[bytes]:
+        """The replies to single requests of a property."""
+        for _ in range(number):
+            yield worker.replies(self._student.silence_s)
+            self._student.charge(self._recordings[prop].names, worker.spent_s)
 
     def _receive(self) -> bytes | None:
         """Wait for the replies to the list that was sent first; its time is charged whether they come or not."""
@@ -183,9 +158,10 @@ class Replay:
         recording = self._recordings[self._sent.popleft()]
         packed = None
         try:
-            packed = self._worker.replies(recording.limit_s)
-        except WorkerFailed:
+            packed = self._worker.replies(self._student.list_s(recording.names), self._student.silence_s)
+        except WorkerFailed as failure:
             self._unanswered |= recording.names
+            self._student.note_silence(failure)
         self._student.charge(recording.names, self._worker.spent_s)
         if packed is None:
             self.close()

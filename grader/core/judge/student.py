@@ -6,7 +6,6 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from copy import copy
 from itertools import count
 from typing import Any
 
@@ -21,7 +20,7 @@ from .student_objects import StudentModule, StudentName
 
 NOT_TRIED_AFTER_TIME = say("not tried: an earlier case of this property timed out")
 NOT_TRIED_AFTER_MEMORY = say("not tried: an earlier case of this property exceeded the memory limit")
-NOT_TRIED_AGAIN = "not tried: {name} has timed out before, and calls that time out have taken {time} s"
+NOT_TRIED_AGAIN = "not tried: {name} has timed out before, and {n} processes were left without an answer"
 
 StartWorker = Callable[[Mapping[str, str]], WorkerLike]
 
@@ -30,9 +29,8 @@ class Student:
     """One submission, newly imported for each property.
 
     A request that times out or fills the memory ends its property at once. Each name has an equal share of the
-    submission's time, so that one that is slow takes nothing from the others. After the first request that times out,
-    all others but imports get less time; once timeouts have taken half a share, and two of them at least, the names
-    that have timed out are not asked again.
+    submission's time, so that one that is slow takes nothing from the others. Once a process has left a list or a
+    request unanswered, requests get less time; after a few, a name that has timed out is not asked again.
 
     Args:
         files: Path to source text.
@@ -63,10 +61,10 @@ class Student:
         self._limits = limits
         self._share_s = limits.submission_s / len(self._file_of)
         self._left_s = dict.fromkeys(self._file_of, self._share_s)
-        self._hung: dict[str, float] = {}  # names that timed out or filled the memory; seconds of full timeouts
+        self._hung: dict[str, int] = {}  # names that timed out or filled the memory; how often for all of their time
+        self._silences: list[WorkerFailed] = []  # lists that had no answer
         self._gave_out: StudentFault | None = None  # once set, every later request of the property raises it
         self.import_faults: dict[str, StudentFault] = {}  # by name
-        self._refused: dict[str, StudentFault] = {}  # by construction
         self._worker: WorkerLike | None = None
         self._around: Callable[[WorkerLike], WorkerLike] = lambda worker: worker
         self._loaded: set[str] = set()
@@ -110,7 +108,7 @@ class Student:
         self.start_case()
         if self._worker is not None:
             self._worker.close()
-        self._worker, self._loaded, self._refused, self._gave_out = None, set(), {}, None
+        self._worker, self._loaded, self._gave_out = None, set(), None
         for sibling in self._stand_ins.values():
             sibling.start_afresh()
 
@@ -190,7 +188,8 @@ class Student:
     def _alike(self) -> Student:
         """The same submission in another worker, with this one's time, and what is known to hang or not to import."""
         other = self.met_through(self._start_worker)
-        other._left_s, other._hung, other.import_faults = self._left_s, self._hung, self.import_faults
+        other._left_s, other._hung, other._silences = self._left_s, self._hung, self._silences
+        other.import_faults = self.import_faults
         return other
 
     def start_case(self) -> None:
@@ -250,6 +249,20 @@ class Student:
     def _is_spent(self, name: str) -> bool:
         return name in self._hung or self._left_s[name] <= 0
 
+    @property
+    def silence_s(self) -> float:
+        """Seconds for which a worker that answers a list may say nothing: one request gets more when asked alone."""
+        return self._limits.request_s / 4
+
+    def note_silence(self, failure: WorkerFailed) -> None:
+        """Note that a list had no answer."""
+        if failure.kind == "timed_out":
+            self._silences.append(failure)
+
+    def list_s(self, names: Iterable[str]) -> float:
+        """Seconds that a list for these names may take: what each has left, but no less than one request may take."""
+        return max(self._limits.request_s, min(self._left_s[name] for name in names))
+
     def charge(self, names: Collection[str], spent_s: float) -> None:
         """Take time from what these names have left, in equal shares."""
         for name in names:
@@ -308,6 +321,10 @@ class Student:
             raise
         self._loaded.add(name)
 
+    def fault(self, error: Any) -> StudentFault:
+        """The fault behind an error that a worker has reported."""
+        return fault_from_reply(error, self.files, self._limits.memory_mib)
+
     def _module_of(self, name: str) -> str:
         """The module of the submission that defines a name."""
         return self._file_of[name].removesuffix(".py").replace("/", ".")
@@ -318,45 +335,36 @@ class Student:
         Raises:
             TimedOut: If there is no time left.
         """
-        limits, has_hung, timeouts_s = self._limits, name in self._hung, sum(self._hung.values())
+        limits, has_hung, times = self._limits, name in self._hung, len(self._silences) + sum(self._hung.values())
         if self._left_s[name] <= 0:
             raise TimedOut(say("{name} has used up its {time} s", name=name, time=f"{self._share_s:g}"))
-        if has_hung and timeouts_s >= (most_s := max(self._share_s / 2, limits.request_s + limits.retry_s)):
-            raise TimedOut(say(NOT_TRIED_AGAIN, name=name, time=f"{most_s:g}"))
+        if has_hung and times >= limits.timeouts:
+            raise TimedOut(say(NOT_TRIED_AGAIN, name=name, n=limits.timeouts))
         if operation == "load" and not has_hung:
             return max(limits.import_s, limits.request_s)
-        return limits.retry_s if has_hung or timeouts_s else limits.request_s
+        if not (has_hung or times):
+            return limits.request_s
+        shorter_s = max(limits.retry_s, limits.request_s - limits.retry_s)  # of a longer request_s, most stays
+        return shorter_s / 4 if has_hung and times > 1 and operation != "load" else shorter_s
 
     def _ask(self, name: str, operations: Sequence[Operation]) -> Any:
-        operation, arguments = operations[0]
-        limit_s = self._limit_s(name, operation)
-        construction = repr({**arguments, "number": 0}) if operation == "construct" else ""
-        if construction in self._refused:  # as it will be again: most cases of a stub need no further request
-            raise copy(self._refused[construction])
+        limit_s = self._limit_s(name, operations[0][0])
         worker = self._worker = self._worker or self._around(self._start_worker(self.files))
         try:
             reply = worker.request(operations, min(limit_s, self._left_s[name]))
         except WorkerFailed as failure:
             self._worker, self._loaded = None, set()
             if failure.kind == "timed_out":
-                self._hung[name] = self._hung.get(name, 0.0) + worker.spent_s * (limit_s <= self._left_s[name])
+                self._hung[name] = self._hung.get(name, 0) + (limit_s <= self._left_s[name])
                 self._gave_out = TimedOut(NOT_TRIED_AFTER_TIME)
                 raise TimedOut(say("no answer within {time} s", time=f"{limit_s:g}")) from None
             raise (Crashed if failure.kind == "crashed" else InvalidReply)(failure.message) from None
         finally:
             self._left_s[name] -= worker.spent_s
         if "error" in reply:
-            fault = fault_from_reply(reply["error"], self.files, self._limits.memory_mib)
+            fault = self.fault(reply["error"])
             if isinstance(fault, MemoryExceeded):
-                self._hung.setdefault(name, 0.0)
+                self._hung.setdefault(name, 0)
                 self._gave_out = MemoryExceeded(NOT_TRIED_AFTER_MEMORY)
-            elif construction and raised_at_once(reply["error"]):
-                self._refused[construction] = copy(fault)
             raise fault
         return reply["value"]
-
-
-def raised_at_once(error: Any) -> bool:
-    """Whether the first operation of a request has raised this error, as far as its worker tells the truth."""
-    place = error.get("place") if isinstance(error, dict) else None
-    return type(place) is int and place == 0

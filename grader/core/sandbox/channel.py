@@ -140,8 +140,8 @@ class Channel:
         except PeerClosed:
             self._unsent = NOTHING
 
-    def receive(self, deadline: Deadline = None) -> bytearray:
-        """Receive one message before ``deadline``.
+    def receive(self, deadline: Deadline = None, so_far: int = 0) -> bytearray:
+        """Receive one message before ``deadline``, which continues others of ``so_far`` bytes.
 
         Raises:
             ProtocolError: If it is too large.
@@ -149,7 +149,7 @@ class Channel:
             DeadlineExceeded: If no whole message arrives in time.
         """
         (size,) = _LENGTH.unpack(self._read(_LENGTH.size, deadline))
-        if size > MAX_BYTES:
+        if so_far + size > MAX_BYTES:
             raise ProtocolError(TOO_LARGE)
         return self._read(size, deadline)
 

@@ -14,7 +14,7 @@ from grader.core.messages import Message, quoted, say
 
 from .channel import Allowance, Channel, DeadlineExceeded, PeerClosed, Waited
 from .operations import Operations, invalid
-from .protocol import ANEW, DEBUG_CALL, DEBUG_CRASH, GO_ON, READY, ProtocolError, decode, encode, pack, unpack
+from .protocol import ANEW, DEBUG_CALL, DEBUG_CRASH, GO_ON, MORE, READY, ProtocolError, decode, encode, pack, unpack
 
 START_S = 120.0  # for a worker to be forked and locked, on a machine that may be busy
 GRACE_S = 0.2  # for a worker that has closed its socket, to end by itself, so that the signal it dies of can be told
@@ -77,7 +77,7 @@ class Worker:
                 memory. Neither is the student's fault.
         """
         try:
-            return _only(self.request_list(pack([list(operations)]), timeout_s, GRACE_S))
+            return _only(self.request_list(pack([list(operations)]), timeout_s, grace_s=GRACE_S))
         except ProtocolError as error:
             self._kill()
             raise WorkerFailed("invalid_reply", say("the reply was {problem}", problem=str(error))) from None
@@ -111,20 +111,26 @@ class Worker:
         self._since = self._since or Allowance(self._waited, math.inf)
         self._channel.post((ANEW if anew else GO_ON) + requests)
 
-    def replies(self, timeout_s: float, grace_s: float = 0) -> bytes:
+    def replies(self, timeout_s: float, silence_s: float = math.inf, grace_s: float = 0) -> bytes:
         """The packed replies to the list that was posted first and has none yet; perhaps fewer than requests.
 
         Args:
             timeout_s: As in :meth:`request`.
+            silence_s: For each part of the replies, where the worker sends them in several.
             grace_s: For a process that has closed its socket, to end by itself, so that the signal it dies of is known.
 
         Raises:
             WorkerFailed: If no replies come in time, or they are malformed. The process has been ended by then.
             RuntimeError: If someone else has killed the process; not without a grace.
         """
-        allowance = Allowance(self._waited, timeout_s)
+        allowance, parts, more = Allowance(self._waited, timeout_s), list[bytearray](), True
         try:
-            return bytes(self._channel.receive(allowance))
+            while more:
+                silence = Allowance(self._waited, min(silence_s, timeout_s - allowance.spent_s))
+                if more := (message := self._channel.receive(silence)) == MORE:
+                    message = self._channel.receive(silence, sum(map(len, parts)))
+                parts.append(message)
+            return bytes(parts[0]) if len(parts) == 1 else pack([reply for part in parts for reply in _list(part)])
         except DeadlineExceeded:
             self._kill()
             raise WorkerFailed("timed_out", say("no answer in time")) from None
@@ -137,12 +143,12 @@ class Worker:
             before, self._since = self._since, Allowance(self._waited, math.inf)
             self.spent_s = max(allowance.spent_s, min(before.spent_s, timeout_s) if before else 0.0)
 
-    def request_list(self, requests: bytes, timeout_s: float, grace_s: float = 0) -> bytes:
+    def request_list(self, requests: bytes, timeout_s: float, silence_s: float = math.inf, grace_s: float = 0) -> bytes:
         """Send a list of requests, and wait for the packed replies; as :meth:`post` and :meth:`replies`."""
         self._since = None  # no other list is under way
         self.post(requests, anew=self._is_new)
         self._is_new = False
-        return self.replies(timeout_s, grace_s)
+        return self.replies(timeout_s, silence_s, grace_s)
 
     def _wait_until_ready(self) -> None:
         """Wait until the worker says that it is ready, which it does before it runs any student code.
@@ -231,13 +237,17 @@ def is_reply(reply: object) -> TypeGuard[dict[str, Any]]:
     return isinstance(reply, dict) and reply.keys() in ({"value"}, {"error"})
 
 
-def _only(replies: bytes | bytearray) -> dict[str, Any]:
-    """The one reply in packed replies.
+def _list(replies: bytes | bytearray) -> list[Any]:
+    """Packed replies; raises ``ProtocolError`` if they are no list."""
+    unpacked = unpack(replies)
+    if type(unpacked) is not list:
+        raise ProtocolError("a malformed reply")
+    return unpacked
 
-    Raises:
-        ProtocolError: If there is not one.
-    """
-    match unpack(replies):
+
+def _only(replies: bytes | bytearray) -> dict[str, Any]:
+    """The one reply in packed replies; raises ``ProtocolError`` if there is not one."""
+    match _list(replies):
         case [dict(reply)] if is_reply(reply):
             return reply
     raise ProtocolError("a malformed reply")

@@ -23,7 +23,9 @@ class Limits:
         request_s: Seconds that a worker may compute or sleep for one request (``Allowance`` in ``channel.py``).
             Reached: the worker is killed, the case is ``timed_out``.
         import_s: The same for an import, which may be that of a library, too; never less than ``request_s``.
-        retry_s: The same for later requests, once one has timed out; for imports only of what has itself timed out.
+        retry_s: The same for later requests, once a worker was left without an answer, or ``request_s`` less it if that
+            is longer; for imports only of what has itself timed out.
+        timeouts: Workers that may be killed for their time. Reached: names that have timed out get no more requests.
         submission_s: The same for all requests together, in equal shares for the names that are asked for; also the CPU
             seconds of any one worker. Reached: the remaining cases of that name are ``timed_out``.
         memory_mib: Address space in MiB that a worker may add to the fork server's. Reached: ``memory_exceeded``.
@@ -33,6 +35,7 @@ class Limits:
     request_s: float = 2.0
     import_s: float = 5.0
     retry_s: float = 1.0
+    timeouts: int = 3
     submission_s: float = 30.0
     memory_mib: int = 1024
     open_files: int = 64

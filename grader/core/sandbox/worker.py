@@ -10,6 +10,7 @@ import os
 import random
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -20,9 +21,10 @@ from grader.shared import second_device
 from .channel import Channel, PeerClosed
 from .limits import GPU_VARIABLES
 from .operations import OUT_OF_MEMORY, Operations, invalid
-from .protocol import ANEW, DEBUG_CALL, DEBUG_CRASH, READY, Message, ProtocolError, pack, unpack
+from .protocol import ANEW, DEBUG_CALL, DEBUG_CRASH, MORE, READY, Message, ProtocolError, pack, unpack
 
 REQUESTS_FD = 60  # above all that the fork server has open, below the limit on descriptors
+PART_S = 0.05  # after so long, the replies so far are sent: a worker that goes on with a list shows that it does
 ALLOCATIONS = 10_000  # between two garbage collections: one batch of requests alone is more than Python's 700
 SEED = 20_261_009  # not the default of any module
 MAX_DESCRIPTORS = 256  # the fork server opens a handful
@@ -59,25 +61,32 @@ def serve(fd: int, *, gpus: bool = False) -> None:
 
                 operations = debugging.Debugged(operations, files, channel, how == DEBUG_CRASH)
             message.clear()
-            channel.send(_replies(operations, requests))
+            channel.send(_replies(operations, requests, channel.send))
 
 
-def _replies(operations: Operations, requests: Iterator[Any]) -> bytes:
-    """Answer requests, up to the first that finds no memory or has too large a reply; returns the replies, packed."""
-    replies, number = Message(), 0
-    for number, request in enumerate(requests, 1):
-        reply = operations.perform(request)
-        try:
-            replies.add(reply)
-        except ProtocolError as error:
-            if number > 1:
-                break  # it may be too much only beside the others: the judge asks again, for one thing after another
-            replies.add(invalid(error))
-        except MemoryError:
-            replies.add(OUT_OF_MEMORY)
-        if reply is OUT_OF_MEMORY:
-            break
+def _replies(operations: Operations, requests: Iterator[Any], send: Callable[[bytes], object]) -> bytes:
+    """Answer requests, up to the first that finds no memory or has too large a reply; returns the replies, packed.
+
+    The replies so far are sent from time to time, if there are more requests.
+    """
+    replies, number, began = Message(), 0, time.monotonic()
     try:
+        for number, request in enumerate(requests, 1):
+            if number > 1 and time.monotonic() - began > PART_S:
+                part, replies, began = replies.packed(), Message(), time.monotonic()
+                send(MORE)
+                send(part)
+            reply = operations.perform(request)
+            try:
+                replies.add(reply)
+            except ProtocolError as error:
+                if number > 1:
+                    break  # it may be too much only beside the others: the judge asks again, one thing after another
+                replies.add(invalid(error))
+            except MemoryError:
+                replies.add(OUT_OF_MEMORY)
+            if reply is OUT_OF_MEMORY:
+                break
         return replies.packed()
     except ProtocolError as error:
         return pack([invalid(error)] if number == 1 else [])

@@ -22,7 +22,7 @@ from grader.lab.processes import descendants
 from grader.specimens.attacks import Attack, attacks_of
 
 # Shorter than for a class, since many attacks hang, but long enough for an attack that hangs in every property.
-LIMITS = Limits(request_s=2, import_s=2, retry_s=0.25, submission_s=50)
+LIMITS = Limits(request_s=2, import_s=2, timeouts=40, submission_s=50)
 MOST_S = 300.0  # for one attack: its limits allow a minute of computing, several on a busy machine
 MOST_BYTES = 300_000  # of one report
 SHORTEST = 24  # characters of a line of source that a report must not show
