@@ -19,20 +19,23 @@ MOST_STEPS = 400  # lines of the submission that are followed for a call; of a l
 MOST_NUMBERS = 64  # of a tensor whose numbers are recorded
 
 
-def run(homes: Mapping[str, str], codes: Sequence[str], asked: int, is_first: bool) -> dict[str, Any]:
+def run(
+    homes: Mapping[str, str], codes: Sequence[str], asked: int, may_raise: Sequence[str], is_first: bool
+) -> dict[str, Any]:
     """The outcome of each call, in a dictionary, since of a list a worker sends the first item only.
 
-    ``homes`` says which module defines a name. Only in the first ``asked`` codes are lines followed. In a worker that
-    ``is_first``, memory that nobody has written to holds nan, in the other one 7, so that what reads it always differs.
+    ``homes`` says which module defines a name. Only in the first ``asked`` codes are lines followed. The first code
+    that raises and is not among ``may_raise`` ends it all. In a worker that ``is_first``, memory that nobody has
+    written to holds nan, in the other one 7, so that what reads it always differs.
     """
     torch.set_deterministic_debug_mode("warn" if is_first else "default")
     for owner, name in () if is_first else ((torch, "empty"), (torch, "empty_like"), (torch.Tensor, "new_empty")):
         make = getattr(owner, name)
         setattr(owner, name, torch.no_grad()(lambda *a, make=make, **k: make(*a, **k).fill_(7)))
-    return {"outcomes": [_outcome(code, homes, n < asked) for n, code in enumerate(codes)]}
+    return {"outcomes": [_outcome(code, homes, n < asked, code in may_raise) for n, code in enumerate(codes)]}
 
 
-def _outcome(code: str, homes: Mapping[str, str], is_followed: bool) -> dict[str, Any]:
+def _outcome(code: str, homes: Mapping[str, str], is_followed: bool, may_raise: bool) -> dict[str, Any]:
     for module in [name for name in sys.modules if name.partition(".")[0] == "src" and name != __name__]:
         del sys.modules[module]  # so that caches hold nothing of earlier calls
     names = {"torch": torch, **{name: getattr(importlib.import_module(home), name) for name, home in homes.items()}}
@@ -45,6 +48,8 @@ def _outcome(code: str, homes: Mapping[str, str], is_followed: bool) -> dict[str
         value = eval(ast.unparse(last), names)
         text, told = _described(value)[1] or repr(value), [*trace.told(value)]
     except Exception as error:  # then the line that raised it holds what it held before
+        if not may_raise:
+            raise
         text, told = f"raises {type(error).__name__}", []
     finally:
         sys.settrace(None)

@@ -109,14 +109,15 @@ class Maker:
             left = [one for one in left if one not in three]
 
     def _find(self, edit: Edit, version: Version) -> Iterator[Question]:
-        """Which edit makes a law fail; the others break nothing that it breaks, and rather another law than none."""
-        if version.broken and version.broken != self._study.holding:
-            others = sorted(self._shuffled(self._study.edited), key=lambda one: not one[1].broken)
-            edits = [edit, *(one for one, other in others if not other.broken & version.broken)][:OPTIONS]
-            if len(edits) == OPTIONS:
-                law, slips = self._titles[self._rng.choice(sorted(version.broken))], sorted({one.slip for one in edits})
-                options = [self._say("line", line=one.place[1]) for one in edits]
-                yield self._ask("find", edits, slips, [], options, self._say("broken", laws=law), law=law)
+        """Which edit makes a law fail; no other option breaks it, and rather another law than none."""
+        for law in self._shuffled(sorted(version.broken)):
+            others = [(one, other) for one, other in self._study.edited if law not in other.broken]
+            others = sorted(self._shuffled(others), key=lambda one: not one[1].broken)[: OPTIONS - 1]
+            if len(edits := [edit, *(one for one, _ in others)]) == OPTIONS:
+                slips, options = {one.slip for one in edits}, [self._say("line", line=one.place[1]) for one in edits]
+                why, title = self._say("broken", laws=self._titles[law]), self._titles[law]
+                yield self._ask("find", edits, sorted(slips), [], options, why, law=title)
+                return
 
     def _ask(self, kind: str, edits: Edits, slips: Texts, code: Texts, texts: Texts, why: str, **law: str) -> Question:
         """A question about lines, or an edit, in words for several slips; of its options, the first is the answer."""
@@ -130,8 +131,9 @@ class Maker:
         outcomes, places, new = self._study.own.outcomes, {edit.place for edit in edits}, edits[0].new
         runs = [run.steps for call, run in outcomes.items() if {call.code.strip(), call.whole} & {*code}]
         runs = runs or [min((run.steps for run in outcomes.values() if one in run.steps), key=len) for one in places]
-        ran = {one for run in runs for one in run[: 1 + max(n for n, one in enumerate(run) if new or one in places)]}
-        return Question(kind, prompt, blocks, ordered, texts[0], why, edits, len(ran | places))
+        at = [[n for n, one in enumerate(run) if one in places] for run in runs]
+        ran = [run[some[0] :] if new else run[: some[-1] + 1] for run, some in zip(runs, at, strict=True) if some]
+        return Question(kind, prompt, blocks, ordered, texts[0], why, edits, len(places.union(*ran)))
 
     def _shuffled(self, items: Sequence[T]) -> list[T]:
         return self._rng.sample(items, len(items))

@@ -8,11 +8,12 @@ from __future__ import annotations
 import random
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import compress, islice
+from itertools import chain, compress, islice
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from grader.core.results.report import Record
 from grader.core.rubric import Rubric, Task
 from grader.core.sandbox.handle import WorkerFailed, WorkerLike
 
+from .quiz import OPTIONS
 from .source import CALL, PASS, Edit, Place, edits_of, lines_of
 
 Files = Mapping[str, str]
@@ -30,9 +32,9 @@ EXAM = Path(__file__).with_name("exam.py").read_text(encoding="utf-8")
 FLOAT = r"-?\d+(?:\.\d+)?e[-+]?\d+|-?\d+\.\d+"
 MOST_TEXT = 75  # characters of a value, which is one line of an option
 MOST_FRACTIONS = 2  # different numbers that two digits after the point do not write
-LIMIT_S = 1.0  # of a worker's time for all calls on one version
-MOST_GROUPS, MOST_TRIED = 2, 9  # edits; each costs two workers, or one if it raises something new
-ENOUGH_EDITS, MOST_EDITS, CALLS_OF_EDITS = 4, 6, 9  # of a task
+LIMIT_S, LIMIT_OF_EDIT_S = 2.0, 0.4  # of a worker's time for all calls on one version; many edits never end
+MOST_TRIED, TRIES_OF_TASK = 9, 13  # edits of a group and of a task; each costs two workers, or one if it raises
+MOST_EDITS, CALLS_OF_EDITS = 6, 9  # of a task
 
 
 class Call(Record):
@@ -119,19 +121,31 @@ def viva_of(assignment: Assignment) -> Viva | None:
 
 def studies(start: Start, files: Files, rubric: Rubric, viva: Viva, seed: str) -> Iterator[Study]:
     """What there is to ask about each task that can be imported and that does something; the seed chooses edits."""
-    lines = lines_of(files)
+    lines, tries = lines_of(files), iter(range(0))
     for task in rubric.tasks:
         laws = {prop.id: viva.laws[prop.id] for prop in task.properties if prop.id in viva.laws}
         if own := version(start, files, task, viva.calls, laws):
             rng, edited = random.Random(f"{seed}:{task.id}"), list[tuple[Edit, Version]]()
             calls = rng.sample([*own.outcomes], min(len(own.outcomes), CALLS_OF_EDITS))
             holding = {name: law for name, law in laws.items() if name not in own.broken}
-            for alike in islice(_alike(lines, own, rng), MOST_GROUPS):
-                tried = ((edit, version(start, edit.applied(files), task, calls, holding, own)) for edit in alike)
-                edited = max(edited, [*islice(((edit, one) for edit, one in tried if one), MOST_EDITS)], key=len)
-                if len(edited) >= ENOUGH_EDITS:
+            tries = chain(tries, range(TRIES_OF_TASK))  # after what earlier tasks have left
+            for alike in _alike(lines, own, rng):
+                tried = (
+                    (edit, version(start, edit.applied(files), task, calls, holding, own))
+                    for edit, _ in zip(alike, tries, strict=False)
+                )
+                edited = max(edited, [*islice(((edit, one) for edit, one in tried if one), MOST_EDITS)], key=_worth)
+                if _worth(edited)[0] == 2:
                     break
             yield Study(task, lines, own, frozenset(holding), edited)
+
+
+def _worth(edited: Sequence[tuple[Edit, Version]]) -> tuple[int, int]:
+    """How many kinds of questions about properties they are enough for, and how many edits there are."""
+    ways = {one.broken for _, one in edited} - {frozenset()}
+    broken = Counter(law for _, one in edited for law in one.broken)
+    to_find = any(number + OPTIONS <= len(edited) + 1 for number in broken.values())
+    return to_find + (len(ways) > 1), len(edited)
 
 
 def version(
@@ -146,17 +160,17 @@ def version(
     codes = [*(call.whole for call in asked), *laws.values()]
     homes = {name: task.file_of(name).removesuffix(".py").replace("/", ".") for name in task.names}
     loads = [("load", {"module": module, "name": name}) for name, module in (*homes.items(), ("run", "src._exam"))]
-    found = list[list[Outcome]]()
+    found, limit_s = list[list[Outcome]](), LIMIT_OF_EDIT_S if own else LIMIT_S
     for is_first in (True, False):
-        arguments = [homes, codes, 0 if own else len(asked), is_first]
+        arguments = [homes, codes, 0 if own else len(asked), sorted(own.raising) if own else codes, is_first]
         try:
             with closing(start({**files, "src/_exam.py": EXAM})) as worker:
-                reply = worker.request([*loads, ("call", {"target": "run", "arguments": arguments})], LIMIT_S)
+                reply = worker.request([*loads, ("call", {"target": "run", "arguments": arguments})], limit_s)
             found.append([_outcome(one) for one in reply["value"]["outcomes"]])
         except (WorkerFailed, AttributeError, TypeError, ValueError, KeyError):  # a submission may have any reply sent
             return None
         raising = frozenset(compress(codes, (one.value.startswith("raises ") for one in found[-1])))
-        if raising >= {*codes[: len(asked)]} or (own and raising - own.raising):
+        if raising >= {*codes[: len(asked)]}:
             return None
     first, second = found
     if len(first) != len(codes) or [one.value for one in first] != [one.value for one in second]:
@@ -176,10 +190,16 @@ def _outcome(reply: Mapping[str, Any]) -> Outcome:
 
 
 def _alike(lines: Mapping[Place, str], own: Version, rng: random.Random) -> Iterator[Sequence[Edit]]:
-    """Edits of lines that ran, by file, and calls apart from words, which so tell nothing; likelier ones come first."""
-    ran = {place for run in own.outcomes.values() for place in run.steps}
-    edits = [edit for place in sorted(ran & lines.keys()) for edit in edits_of(place, lines[place])]
+    """Edits of lines that ran, by file, and calls apart from words, which so tell nothing.
+
+    Likelier groups come first, and in a group the half of the edits after which more lines follow.
+    """
+    runs = [run.steps for run in own.outcomes.values()]
+    after = {place: max(len({*run[run.index(place) :]}) for run in runs if place in run) for place in {*chain(*runs)}}
+    edits = [edit for place in sorted(after.keys() & lines.keys()) for edit in edits_of(place, lines[place])]
     groups = dict[tuple[bool, str], list[Edit]]()
     for edit in rng.sample(edits, len(edits)):
         groups.setdefault((edit.slip in (CALL, PASS), edit.place[0]), []).append(edit)
-    return (some[:MOST_TRIED] for some in groups.values())
+    for some in groups.values():
+        middle = sorted(after[edit.place] for edit in some)[len(some) // 2]
+        yield sorted(some, key=lambda edit: after[edit.place] < middle)[:MOST_TRIED]
