@@ -14,28 +14,29 @@ from typing import Any
 
 import torch
 
+Texts = Sequence[str]
 HOLDS = re.compile(r"\s*(?:(\w+)(?:\.(\w+))?(?:: [^=]+)? [-+*/]?= |return )")  # a name, an attribute, or a result
 MOST_STEPS = 400  # lines of the submission that are followed for a call; of a longer one, no line is asked about
 MOST_NUMBERS = 64  # of a tensor whose numbers are recorded
 
 
 def run(
-    homes: Mapping[str, str], codes: Sequence[str], asked: int, may_raise: Sequence[str], is_first: bool
+    homes: Mapping[str, str], codes: Sequence[str], may_raise: Sequence[str] | None, is_first: bool
 ) -> dict[str, Any]:
     """The outcome of each call, in a dictionary, since of a list a worker sends the first item only.
 
-    ``homes`` says which module defines a name. Only in the first ``asked`` codes are lines followed. The first code
-    that raises and is not among ``may_raise`` ends it all. In a worker that ``is_first``, memory that nobody has
-    written to holds nan, in the other one 7, so that what reads it always differs.
+    ``homes`` says which module defines a name. With ``may_raise``, no lines are followed, and the first other code that
+    raises ends it all. In a worker that ``is_first``, memory that nobody has written to holds nan, in the other one 7,
+    so that what reads it always differs.
     """
     torch.set_deterministic_debug_mode("warn" if is_first else "default")
     for owner, name in () if is_first else ((torch, "empty"), (torch, "empty_like"), (torch.Tensor, "new_empty")):
         make = getattr(owner, name)
         setattr(owner, name, torch.no_grad()(lambda *a, make=make, **k: make(*a, **k).fill_(7)))
-    return {"outcomes": [_outcome(code, homes, n < asked, code in may_raise) for n, code in enumerate(codes)]}
+    return {"outcomes": [_outcome(code, homes, may_raise) for code in codes]}
 
 
-def _outcome(code: str, homes: Mapping[str, str], is_followed: bool, may_raise: bool) -> dict[str, Any]:
+def _outcome(code: str, homes: Mapping[str, str], may_raise: Texts | None) -> dict[str, Any]:
     for module in [name for name in sys.modules if name.partition(".")[0] == "src" and name != __name__]:
         del sys.modules[module]  # so that caches hold nothing of earlier calls
     names = {"torch": torch, **{name: getattr(importlib.import_module(home), name) for name, home in homes.items()}}
@@ -43,12 +44,12 @@ def _outcome(code: str, homes: Mapping[str, str], is_followed: bool, may_raise: 
     torch.default_generator.manual_seed(0)
     trace = Trace({"forward", *homes})
     try:
-        sys.settrace(trace.entered if is_followed else None)
+        sys.settrace(trace.entered if may_raise is None else None)
         exec(compile(ast.Module(lines, []), "<call>", "exec"), names)
         value = eval(ast.unparse(last), names)
         text, told = _described(value)[1] or repr(value), [*trace.told(value)]
     except Exception as error:  # then the line that raised it holds what it held before
-        if not may_raise:
+        if may_raise is not None and code not in may_raise:
             raise
         text, told = f"raises {type(error).__name__}", []
     finally:

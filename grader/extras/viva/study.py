@@ -130,11 +130,9 @@ def studies(start: Start, files: Files, rubric: Rubric, viva: Viva, seed: str) -
             holding = {name: law for name, law in laws.items() if name not in own.broken}
             tries = chain(tries, range(TRIES_OF_TASK))  # after what earlier tasks have left
             for alike in _alike(lines, own, rng):
-                tried = (
-                    (edit, version(start, edit.applied(files), task, calls, holding, own))
-                    for edit, _ in zip(alike, tries, strict=False)
-                )
-                edited = max(edited, [*islice(((edit, one) for edit, one in tried if one), MOST_EDITS)], key=_worth)
+                few = (edit for edit, _ in zip(alike, tries, strict=False))
+                tried = ((edit, version(start, edit.applied(files), task, calls, holding, own)) for edit in few)
+                edited = max(edited, [*islice(((edit, run) for edit, run in tried if run), MOST_EDITS)], key=_worth)
                 if _worth(edited)[0] == 2:
                     break
             yield Study(task, lines, own, frozenset(holding), edited)
@@ -142,10 +140,9 @@ def studies(start: Start, files: Files, rubric: Rubric, viva: Viva, seed: str) -
 
 def _worth(edited: Sequence[tuple[Edit, Version]]) -> tuple[int, int]:
     """How many kinds of questions about properties they are enough for, and how many edits there are."""
-    ways = {one.broken for _, one in edited} - {frozenset()}
     broken = Counter(law for _, one in edited for law in one.broken)
     to_find = any(number + OPTIONS <= len(edited) + 1 for number in broken.values())
-    return to_find + (len(ways) > 1), len(edited)
+    return to_find + (len({one.broken for _, one in edited} - {frozenset()}) > 1), len(edited)
 
 
 def version(
@@ -162,7 +159,7 @@ def version(
     loads = [("load", {"module": module, "name": name}) for name, module in (*homes.items(), ("run", "src._exam"))]
     found, limit_s = list[list[Outcome]](), LIMIT_OF_EDIT_S if own else LIMIT_S
     for is_first in (True, False):
-        arguments = [homes, codes, 0 if own else len(asked), sorted(own.raising) if own else codes, is_first]
+        arguments = [homes, codes, sorted(own.raising) if own else None, is_first]
         try:
             with closing(start({**files, "src/_exam.py": EXAM})) as worker:
                 reply = worker.request([*loads, ("call", {"target": "run", "arguments": arguments})], limit_s)
