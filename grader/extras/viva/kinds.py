@@ -111,13 +111,13 @@ class Maker:
     def _find(self, edit: Edit, version: Version) -> Iterator[Question]:
         """Which edit makes a law fail; no other option breaks it, and rather another law than none."""
         for law in self._shuffled(sorted(version.broken)):
-            others = [(one, other) for one, other in self._study.edited if law not in other.broken]
-            others = sorted(self._shuffled(others), key=lambda one: not one[1].broken)[: OPTIONS - 1]
-            if len(edits := [edit, *(one for one, _ in others)]) == OPTIONS:
-                slips, options = {one.slip for one in edits}, [self._say("line", line=one.place[1]) for one in edits]
-                why, title = self._say("broken", laws=self._titles[law]), self._titles[law]
-                yield self._ask("find", edits, sorted(slips), [], options, why, law=title)
-                return
+            others = [one for one in self._shuffled(self._study.edited) if law not in one[1].broken]
+            edits = [edit, *(one for one, _ in sorted(others, key=lambda one: not one[1].broken))][:OPTIONS]
+            if len(edits) == OPTIONS:
+                options, title = [self._say("line", line=one.place[1]) for one in edits], self._titles[law]
+                slips, why = sorted({one.slip for one in edits}), self._say("broken", laws=title)
+                yield self._ask("find", edits, slips, [], options, why, law=title)
+                break
 
     def _ask(self, kind: str, edits: Edits, slips: Texts, code: Texts, texts: Texts, why: str, **law: str) -> Question:
         """A question about lines, or an edit, in words for several slips; of its options, the first is the answer."""

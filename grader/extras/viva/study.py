@@ -8,12 +8,10 @@ from __future__ import annotations
 import random
 import re
 import tomllib
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import chain, compress, islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +74,7 @@ class Value(str):
         """As options show it; two values that two digits do not tell apart are one to a reader."""
         return re.sub(FLOAT, lambda number: str(float(f"{float(number[0]):.{digits}g}") + 0.0), self)
 
-    @cached_property
+    @property
     def is_readable(self) -> bool:
         """Whether a person could have computed it: no long, huge, tiny or random numbers, no state."""
         text = self.text()
@@ -95,11 +93,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Version:
-    """What code for a task does with each call, the properties that it breaks, and which calls and laws raise."""
+    """What code for a task does with each call, and the properties that it breaks."""
 
     outcomes: Mapping[Call, Outcome]
     broken: frozenset[str]
-    raising: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -133,16 +130,15 @@ def studies(start: Start, files: Files, rubric: Rubric, viva: Viva, seed: str) -
                 few = (edit for edit, _ in zip(alike, tries, strict=False))
                 tried = ((edit, version(start, edit.applied(files), task, calls, holding, own)) for edit in few)
                 edited = max(edited, [*islice(((edit, run) for edit, run in tried if run), MOST_EDITS)], key=_worth)
-                if _worth(edited)[0] == 2:
+                if _worth(edited)[0] > 1:
                     break
             yield Study(task, lines, own, frozenset(holding), edited)
 
 
 def _worth(edited: Sequence[tuple[Edit, Version]]) -> tuple[int, int]:
-    """How many kinds of questions about properties they are enough for, and how many edits there are."""
-    broken = Counter(law for _, one in edited for law in one.broken)
-    to_find = any(number + OPTIONS <= len(edited) + 1 for number in broken.values())
-    return to_find + (len({one.broken for _, one in edited} - {frozenset()}) > 1), len(edited)
+    """How many properties break with one edit but not with three others, and how many edits there are."""
+    broken = [law for _, one in edited for law in one.broken]
+    return sum(broken.count(law) + OPTIONS <= len(edited) + 1 for law in {*broken}), len(edited)
 
 
 def version(
@@ -157,27 +153,24 @@ def version(
     codes = [*(call.whole for call in asked), *laws.values()]
     homes = {name: task.file_of(name).removesuffix(".py").replace("/", ".") for name in task.names}
     loads = [("load", {"module": module, "name": name}) for name, module in (*homes.items(), ("run", "src._exam"))]
+    may_raise = own and [call.whole for call, run in own.outcomes.items() if run.value.startswith("raises ")]
     found, limit_s = list[list[Outcome]](), LIMIT_OF_EDIT_S if own else LIMIT_S
     for is_first in (True, False):
-        arguments = [homes, codes, sorted(own.raising) if own else None, is_first]
+        arguments = [homes, codes, may_raise, is_first]
         try:
             with closing(start({**files, "src/_exam.py": EXAM})) as worker:
                 reply = worker.request([*loads, ("call", {"target": "run", "arguments": arguments})], limit_s)
             found.append([_outcome(one) for one in reply["value"]["outcomes"]])
         except (WorkerFailed, AttributeError, TypeError, ValueError, KeyError):  # a submission may have any reply sent
             return None
-        raising = frozenset(compress(codes, (one.value.startswith("raises ") for one in found[-1])))
-        if raising >= {*codes[: len(asked)]}:
+        if all(one.value.startswith("raises ") for one in found[-1][: len(asked)]):
             return None
     first, second = found
     if len(first) != len(codes) or [one.value for one in first] != [one.value for one in second]:
         return None
-    agreed = [
-        replace(a, told={key: value for key, value in a.told.items() if b.told.get(key) == value and key[1] in a.steps})
-        for a, b in zip(first, second, strict=True)
-    ]
+    agreed = [replace(a, told=dict(a.told.items() & b.told.items())) for a, b in zip(first, second, strict=True)]
     broken = frozenset(name for name, one in zip(laws, first[len(asked) :], strict=True) if one.value != "True")
-    return Version(dict(zip(asked, agreed, strict=False)), broken, raising)
+    return Version(dict(zip(asked, agreed, strict=False)), broken)
 
 
 def _outcome(reply: Mapping[str, Any]) -> Outcome:
@@ -187,16 +180,10 @@ def _outcome(reply: Mapping[str, Any]) -> Outcome:
 
 
 def _alike(lines: Mapping[Place, str], own: Version, rng: random.Random) -> Iterator[Sequence[Edit]]:
-    """Edits of lines that ran, by file, and calls apart from words, which so tell nothing.
-
-    Likelier groups come first, and in a group the half of the edits after which more lines follow.
-    """
-    runs = [run.steps for run in own.outcomes.values()]
-    after = {place: max(len({*run[run.index(place) :]}) for run in runs if place in run) for place in {*chain(*runs)}}
-    edits = [edit for place in sorted(after.keys() & lines.keys()) for edit in edits_of(place, lines[place])]
+    """Edits of lines that ran, by file, and calls apart from words, which so tell nothing; likelier ones come first."""
+    ran = {place for run in own.outcomes.values() for place in run.steps}
+    edits = [edit for place in sorted(ran & lines.keys()) for edit in edits_of(place, lines[place])]
     groups = dict[tuple[bool, str], list[Edit]]()
     for edit in rng.sample(edits, len(edits)):
         groups.setdefault((edit.slip in (CALL, PASS), edit.place[0]), []).append(edit)
-    for some in groups.values():
-        middle = sorted(after[edit.place] for edit in some)[len(some) // 2]
-        yield sorted(some, key=lambda edit: after[edit.place] < middle)[:MOST_TRIED]
+    return (some[:MOST_TRIED] for some in groups.values())
