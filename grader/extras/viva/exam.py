@@ -49,7 +49,6 @@ def run(homes: Mapping[str, str], codes: list[str], may_raise: list[str] | None,
             text, told = f"raises {type(error).__name__}", []
         finally:
             sys.settrace(None)
-        told = told if len(trace.steps) < MOST_STEPS else []
         outcomes.append({"value": text, "steps": trace.steps, "told": told})
     return {"outcomes": outcomes}
 
@@ -85,7 +84,7 @@ class Trace:
     def told(self, result: Any) -> Iterator[tuple[str, str, int, str]]:
         """What may be asked about a line: its value and shape, if it has one only, and what it holds each time."""
         self._know(result)
-        for place, runs in self._held.items():
+        for place, runs in self._held.items() if len(self.steps) < MOST_STEPS else ():
             shapes, values = zip(*runs, strict=True)
             for kind, turns in (("predict", {*values}), ("shape", {*shapes}), ("growth", [a or b for a, b in runs])):
                 if (len(turns) == 1 or kind == "growth") and all(turns) and not {*map(_bare, turns)} <= self._known:

@@ -20,7 +20,6 @@ from grader.core.results.report import Record
 from grader.core.rubric import Rubric, Task
 from grader.core.sandbox.handle import WorkerFailed, WorkerLike
 
-from .quiz import OPTIONS
 from .source import CALL, PASS, Edit, Place, edits_of, lines_of
 
 Files = Mapping[str, str]
@@ -32,7 +31,7 @@ MOST_TEXT = 75  # characters of a value, which is one line of an option
 MOST_FRACTIONS = 2  # different numbers that two digits after the point do not write
 LIMIT_S, LIMIT_OF_EDIT_S = 2.0, 0.4  # of a worker's time for all calls on one version; many edits never end
 MOST_TRIED, TRIES_OF_TASK = 9, 13  # edits of a group and of a task; each costs two workers, or one if it raises
-MOST_EDITS, CALLS_OF_EDITS = 6, 9  # of a task
+ENOUGH_EDITS, ENOUGH_WAYS, MOST_EDITS, CALLS_OF_EDITS = 4, 3, 6, 9  # of a task
 
 
 class Call(Record):
@@ -129,16 +128,11 @@ def studies(start: Start, files: Files, rubric: Rubric, viva: Viva, seed: str) -
             for alike in _alike(lines, own, rng):
                 few = (edit for edit, _ in zip(alike, tries, strict=False))
                 tried = ((edit, version(start, edit.applied(files), task, calls, holding, own)) for edit in few)
-                edited = max(edited, [*islice(((edit, run) for edit, run in tried if run), MOST_EDITS)], key=_worth)
-                if _worth(edited)[0] > 1:
+                found = [*islice(((edit, run) for edit, run in tried if run), MOST_EDITS)]
+                edited = max(edited, found, key=lambda some: (len({run.broken for _, run in some}), len(some)))
+                if len(edited) >= ENOUGH_EDITS and len({run.broken for _, run in edited}) >= ENOUGH_WAYS:
                     break
             yield Study(task, lines, own, frozenset(holding), edited)
-
-
-def _worth(edited: Sequence[tuple[Edit, Version]]) -> tuple[int, int]:
-    """How many properties break with one edit but not with three others, and how many edits there are."""
-    broken = [law for _, one in edited for law in one.broken]
-    return sum(broken.count(law) + OPTIONS <= len(edited) + 1 for law in {*broken}), len(edited)
 
 
 def version(
