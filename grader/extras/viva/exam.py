@@ -8,7 +8,7 @@ import importlib
 import linecache
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import Any
 
@@ -19,36 +19,38 @@ MOST_STEPS = 400  # lines of the submission that are followed for a call; of a l
 MOST_NUMBERS = 64  # of a tensor whose numbers are recorded
 
 
-def run(homes: Mapping[str, str], codes: Sequence[str], asked: int, is_first: bool) -> dict[str, Any]:
+def run(homes: Mapping[str, str], codes: list[str], may_raise: list[str] | None, is_first: bool) -> dict[str, Any]:
     """The outcome of each call, in a dictionary, since of a list a worker sends the first item only.
 
-    ``homes`` says which module defines a name. Only in the first ``asked`` codes are lines followed. In a worker that
-    ``is_first``, memory that nobody has written to holds nan, in the other one 7, so that what reads it always differs.
+    ``homes`` says which module defines a name. With ``may_raise``, no line is followed, and other code that raises ends
+    it all. In a worker that ``is_first``, memory that nobody has written to holds nan, in the other one 7, so that what
+    reads it always differs.
     """
+    outcomes = []
     torch.set_deterministic_debug_mode("warn" if is_first else "default")
     for owner, name in () if is_first else ((torch, "empty"), (torch, "empty_like"), (torch.Tensor, "new_empty")):
         make = getattr(owner, name)
         setattr(owner, name, torch.no_grad()(lambda *a, make=make, **k: make(*a, **k).fill_(7)))
-    return {"outcomes": [_outcome(code, homes, n < asked) for n, code in enumerate(codes)]}
-
-
-def _outcome(code: str, homes: Mapping[str, str], is_followed: bool) -> dict[str, Any]:
-    for module in [name for name in sys.modules if name.partition(".")[0] == "src" and name != __name__]:
-        del sys.modules[module]  # so that caches hold nothing of earlier calls
-    names = {"torch": torch, **{name: getattr(importlib.import_module(home), name) for name, home in homes.items()}}
-    *lines, last = ast.parse(code).body
-    torch.default_generator.manual_seed(0)
-    trace = Trace({"forward", *homes})
-    try:
-        sys.settrace(trace.entered if is_followed else None)
-        exec(compile(ast.Module(lines, []), "<call>", "exec"), names)
-        value = eval(ast.unparse(last), names)
-        text, told = _described(value)[1] or repr(value), [*trace.told(value)]
-    except Exception as error:  # then the line that raised it holds what it held before
-        text, told = f"raises {type(error).__name__}", []
-    finally:
-        sys.settrace(None)
-    return {"value": text, "steps": trace.steps, "told": told if len(trace.steps) < MOST_STEPS else []}
+    for code in codes:
+        for module in [name for name in sys.modules if name.partition(".")[0] == "src" and name != __name__]:
+            del sys.modules[module]  # so that caches hold nothing of earlier calls
+        names = {"torch": torch, **{name: getattr(importlib.import_module(home), name) for name, home in homes.items()}}
+        *lines, last = ast.parse(code).body
+        torch.default_generator.manual_seed(0)
+        trace = Trace({"forward", *homes})
+        try:
+            sys.settrace(trace.entered if may_raise is None else None)
+            exec(compile(ast.Module(lines, []), "<call>", "exec"), names)
+            value = eval(ast.unparse(last), names)
+            text, told = _described(value)[1] or repr(value), [*trace.told(value)]
+        except Exception as error:  # then the line that raised it holds what it held before
+            if may_raise is not None and code not in may_raise:
+                raise
+            text, told = f"raises {type(error).__name__}", []
+        finally:
+            sys.settrace(None)
+        outcomes.append({"value": text, "steps": trace.steps, "told": told})
+    return {"outcomes": outcomes}
 
 
 class Trace:
@@ -82,7 +84,7 @@ class Trace:
     def told(self, result: Any) -> Iterator[tuple[str, str, int, str]]:
         """What may be asked about a line: its value and shape, if it has one only, and what it holds each time."""
         self._know(result)
-        for place, runs in self._held.items():
+        for place, runs in self._held.items() if len(self.steps) < MOST_STEPS else ():
             shapes, values = zip(*runs, strict=True)
             for kind, turns in (("predict", {*values}), ("shape", {*shapes}), ("growth", [a or b for a, b in runs])):
                 if (len(turns) == 1 or kind == "growth") and all(turns) and not {*map(_bare, turns)} <= self._known:

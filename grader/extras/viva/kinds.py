@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, combinations, starmap
-from typing import TypeVar
 
 from grader.core.rubric import Rubric
 
@@ -20,7 +19,6 @@ from .quiz import OPTIONS, Question, say
 from .source import CALL, PASS, Edit, Place
 from .study import Call, Study, Version
 
-T = TypeVar("T")
 Texts = Sequence[str]
 Edits = Sequence[Edit]
 Numbers = tuple[int, ...]
@@ -69,7 +67,8 @@ class Maker:
             for (one, place), value in sorted(told.items())  # a submission may have anything sent
             if one == kind and value.is_readable and place in lines and not COPY.fullmatch(f"{kind} {lines[place]}")
         }
-        left, asked = {fits[place].text(2): place for place in self._shuffled([*fits])}.values(), list[Place]()
+        shuffled = self._rng.sample([*fits], len(fits))
+        left, asked = {fits[place].text(2): place for place in shuffled}.values(), list[Place]()
         for pair in sorted(combinations(left, 2), key=lambda two: (two[0][0] != two[1][0], abs(two[0][1] - two[1][1]))):
             asked += pair if not {*pair} & {*asked} else ()
         for number, first in enumerate(asked if len(asked) >= OPTIONS else []):
@@ -96,27 +95,29 @@ class Maker:
 
     def _compared(self, kind: str, texts: Texts, hits: Sequence[Mapping[str, str]]) -> Iterator[Question]:
         """Which of three calls or laws each edit hits; each set is the answer once, so as often as other options."""
-        left = self._shuffled(texts)
+        left = self._rng.sample(texts, len(texts))
         while found := [one for one in _threes(left, [*map(list, hits)]) if not one[0] or len(left) == len(texts)]:
             _, three, ways, made = min(found, key=lambda one: (one[0], -len(one[2])))
             code = three if kind == "what_if" else ["\n".join(f"{n}. {law}" for n, law in enumerate(three, 1))]
             slips = sorted({self._study.edited[number][0].slip for number in ways.values()})
             for right, number in ways.items():
-                sets = [right, *self._shuffled([one for one in ways if one != right]), *made][:OPTIONS]
+                sets = [right, *self._rng.sample(sorted({*ways} - {right}), len(ways) - 1), *made][:OPTIONS]
                 options = [", ".join(map(str, numbers)) or self._say("no_call") for numbers in sets]
                 why = "; ".join(f"{n}: {hits[number][three[n - 1]]}" for n in right) or "-"
                 yield self._ask(kind, [self._study.edited[number][0]], slips, code, options, why)
             left = [one for one in left if one not in three]
 
     def _find(self, edit: Edit, version: Version) -> Iterator[Question]:
-        """Which edit makes a law fail; the others break nothing that it breaks, and rather another law than none."""
-        if version.broken and version.broken != self._study.holding:
-            others = sorted(self._shuffled(self._study.edited), key=lambda one: not one[1].broken)
-            edits = [edit, *(one for one, other in others if not other.broken & version.broken)][:OPTIONS]
+        """Which edit makes a law fail; no other option breaks it, and rather another law than none."""
+        laws, edited = sorted(version.broken), self._study.edited
+        for law in self._rng.sample(laws, len(laws)):
+            others = [one for one in self._rng.sample(edited, len(edited)) if law not in one[1].broken]
+            edits = [edit, *(one for one, _ in sorted(others, key=lambda one: not one[1].broken))][:OPTIONS]
             if len(edits) == OPTIONS:
-                law, slips = self._titles[self._rng.choice(sorted(version.broken))], sorted({one.slip for one in edits})
-                options = [self._say("line", line=one.place[1]) for one in edits]
-                yield self._ask("find", edits, slips, [], options, self._say("broken", laws=law), law=law)
+                options, title = [self._say("line", line=one.place[1]) for one in edits], self._titles[law]
+                slips, why = sorted({one.slip for one in edits}), self._say("broken", laws=title)
+                yield self._ask("find", edits, slips, [], options, why, law=title)
+                break
 
     def _ask(self, kind: str, edits: Edits, slips: Texts, code: Texts, texts: Texts, why: str, **law: str) -> Question:
         """A question about lines, or an edit, in words for several slips; of its options, the first is the answer."""
@@ -130,8 +131,6 @@ class Maker:
         outcomes, places, new = self._study.own.outcomes, {edit.place for edit in edits}, edits[0].new
         runs = [run.steps for call, run in outcomes.items() if {call.code.strip(), call.whole} & {*code}]
         runs = runs or [min((run.steps for run in outcomes.values() if one in run.steps), key=len) for one in places]
-        ran = {one for run in runs for one in run[: 1 + max(n for n, one in enumerate(run) if new or one in places)]}
-        return Question(kind, prompt, blocks, ordered, texts[0], why, edits, len(ran | places))
-
-    def _shuffled(self, items: Sequence[T]) -> list[T]:
-        return self._rng.sample(items, len(items))
+        at = [[n for n, one in enumerate(run) if one in places] for run in runs]
+        ran = [run[some[0] :] if new else run[: some[-1] + 1] for run, some in zip(runs, at, strict=True) if some]
+        return Question(kind, prompt, blocks, ordered, texts[0], why, edits, len(places.union(*ran)))

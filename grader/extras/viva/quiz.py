@@ -81,6 +81,6 @@ def drawn(identifier: str, name: str, pool: Sequence[Question], seed: int) -> Qu
     for kind in [*reversed(KINDS)][: len(pool)]:  # first the kinds with the fewest questions
         used = set[Place | str]().union(*(one.about for one in chosen))
         steps = sorted(one.difficulty for one in left if one.kind == kind) or [0]
-        left.sort(key=lambda one: (one.kind != kind, len(used & one.about), one.difficulty < steps[len(steps) // 2]))
+        left.sort(key=lambda one: (one.kind != kind, one.difficulty < steps[len(steps) // 2], len(used & one.about)))
         chosen.append(left.pop(0))
     return Quiz(id=identifier, name=name, pool=len(pool), questions=sorted(chosen, key=lambda q: KINDS.index(q.kind)))

@@ -16,7 +16,7 @@ float32 float64"""  # words that may take the place of each other
 PARTNERS = {a: b for pair in PAIRS.split(",") for one in [pair.split()] for a, b in (one, one[::-1])}
 CALL, PASS, NEXT = "call", "pass", "n → n + 1 (n = 0, 1, …)"  # the last call goes, or the line; a number grows by one
 MODULES = {"torch", "nn", "F", "math", "init", "functional", "self", "super()"}  # all else has methods
-NEEDED = r"super\(\)|manual_seed|device|long|int64"  # without a seed, a move, a cast of ids, calls show too little
+NEEDED = r"super\(\)|manual_seed|device|long|int64|normal_|uniform_|\.reset_|\.register_"  # else calls show too little
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 

@@ -11,8 +11,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import compress, islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +29,9 @@ EXAM = Path(__file__).with_name("exam.py").read_text(encoding="utf-8")
 FLOAT = r"-?\d+(?:\.\d+)?e[-+]?\d+|-?\d+\.\d+"
 MOST_TEXT = 75  # characters of a value, which is one line of an option
 MOST_FRACTIONS = 2  # different numbers that two digits after the point do not write
-LIMIT_S = 1.0  # of a worker's time for all calls on one version
-MOST_GROUPS, MOST_TRIED = 2, 9  # edits; each costs two workers, or one if it raises something new
-ENOUGH_EDITS, MOST_EDITS, CALLS_OF_EDITS = 4, 6, 9  # of a task
+LIMIT_S, LIMIT_OF_EDIT_S = 2.0, 0.4  # of a worker's time for all calls on one version; many edits never end
+MOST_TRIED, TRIES_OF_TASK = 9, 13  # edits of a group and of a task; each costs two workers, or one if it raises
+ENOUGH_EDITS, ENOUGH_WAYS, MOST_EDITS, CALLS_OF_EDITS = 4, 3, 6, 9  # of a task
 
 
 class Call(Record):
@@ -74,7 +73,7 @@ class Value(str):
         """As options show it; two values that two digits do not tell apart are one to a reader."""
         return re.sub(FLOAT, lambda number: str(float(f"{float(number[0]):.{digits}g}") + 0.0), self)
 
-    @cached_property
+    @property
     def is_readable(self) -> bool:
         """Whether a person could have computed it: no long, huge, tiny or random numbers, no state."""
         text = self.text()
@@ -93,11 +92,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Version:
-    """What code for a task does with each call, the properties that it breaks, and which calls and laws raise."""
+    """What code for a task does with each call, and the properties that it breaks."""
 
     outcomes: Mapping[Call, Outcome]
     broken: frozenset[str]
-    raising: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -119,17 +117,20 @@ def viva_of(assignment: Assignment) -> Viva | None:
 
 def studies(start: Start, files: Files, rubric: Rubric, viva: Viva, seed: str) -> Iterator[Study]:
     """What there is to ask about each task that can be imported and that does something; the seed chooses edits."""
-    lines = lines_of(files)
+    lines, tries = lines_of(files), iter(range(0))
     for task in rubric.tasks:
         laws = {prop.id: viva.laws[prop.id] for prop in task.properties if prop.id in viva.laws}
         if own := version(start, files, task, viva.calls, laws):
             rng, edited = random.Random(f"{seed}:{task.id}"), list[tuple[Edit, Version]]()
             calls = rng.sample([*own.outcomes], min(len(own.outcomes), CALLS_OF_EDITS))
             holding = {name: law for name, law in laws.items() if name not in own.broken}
-            for alike in islice(_alike(lines, own, rng), MOST_GROUPS):
-                tried = ((edit, version(start, edit.applied(files), task, calls, holding, own)) for edit in alike)
-                edited = max(edited, [*islice(((edit, one) for edit, one in tried if one), MOST_EDITS)], key=len)
-                if len(edited) >= ENOUGH_EDITS:
+            tries = chain(tries, range(TRIES_OF_TASK))  # after what earlier tasks have left
+            for alike in _alike(lines, own, rng):
+                few = (edit for edit, _ in zip(alike, tries, strict=False))
+                tried = ((edit, version(start, edit.applied(files), task, calls, holding, own)) for edit in few)
+                found = [*islice(((edit, run) for edit, run in tried if run), MOST_EDITS)]
+                edited = max(edited, found, key=lambda some: (len({run.broken for _, run in some}), len(some)))
+                if len(edited) >= ENOUGH_EDITS and len({run.broken for _, run in edited}) >= ENOUGH_WAYS:
                     break
             yield Study(task, lines, own, frozenset(holding), edited)
 
@@ -146,27 +147,24 @@ def version(
     codes = [*(call.whole for call in asked), *laws.values()]
     homes = {name: task.file_of(name).removesuffix(".py").replace("/", ".") for name in task.names}
     loads = [("load", {"module": module, "name": name}) for name, module in (*homes.items(), ("run", "src._exam"))]
-    found = list[list[Outcome]]()
+    may_raise = own and [call.whole for call, run in own.outcomes.items() if run.value.startswith("raises ")]
+    found, limit_s = list[list[Outcome]](), LIMIT_OF_EDIT_S if own else LIMIT_S
     for is_first in (True, False):
-        arguments = [homes, codes, 0 if own else len(asked), is_first]
+        arguments = [homes, codes, may_raise, is_first]
         try:
             with closing(start({**files, "src/_exam.py": EXAM})) as worker:
-                reply = worker.request([*loads, ("call", {"target": "run", "arguments": arguments})], LIMIT_S)
+                reply = worker.request([*loads, ("call", {"target": "run", "arguments": arguments})], limit_s)
             found.append([_outcome(one) for one in reply["value"]["outcomes"]])
         except (WorkerFailed, AttributeError, TypeError, ValueError, KeyError):  # a submission may have any reply sent
             return None
-        raising = frozenset(compress(codes, (one.value.startswith("raises ") for one in found[-1])))
-        if raising >= {*codes[: len(asked)]} or (own and raising - own.raising):
+        if all(one.value.startswith("raises ") for one in found[-1][: len(asked)]):
             return None
     first, second = found
     if len(first) != len(codes) or [one.value for one in first] != [one.value for one in second]:
         return None
-    agreed = [
-        replace(a, told={key: value for key, value in a.told.items() if b.told.get(key) == value and key[1] in a.steps})
-        for a, b in zip(first, second, strict=True)
-    ]
+    agreed = [replace(a, told=dict(a.told.items() & b.told.items())) for a, b in zip(first, second, strict=True)]
     broken = frozenset(name for name, one in zip(laws, first[len(asked) :], strict=True) if one.value != "True")
-    return Version(dict(zip(asked, agreed, strict=False)), broken, raising)
+    return Version(dict(zip(asked, agreed, strict=False)), broken)
 
 
 def _outcome(reply: Mapping[str, Any]) -> Outcome:
