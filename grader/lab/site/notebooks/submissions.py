@@ -27,7 +27,8 @@ class NotANotebook(Exception):
 def discover(folder: Path) -> dict[str, Candidate]:
     """The students, one for each folder or zip, by id, sorted; the ids are the same as in the grader's reports."""
     with contextlib.suppress(intake.IntakeError):  # nothing there is a submission
-        return {candidate.id: candidate for candidate in intake.discover([folder], intake.FOLDERS)}
+        found = intake.discover([folder], intake.FOLDERS)
+        return {one.id: one for one in found if one.path.is_dir() or one.path.suffix.lower() == ".zip"}
     return {}
 
 
