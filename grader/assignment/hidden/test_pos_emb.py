@@ -146,13 +146,14 @@ def test_the_cached_tables_serve_up_to_es_positions(ropes: Ropes, ratio: int, dy
     require(not ropes.same(wanted[:1], wanted[1:2]), ALIKE)
     for length in sorted({1, MS, min(ratio, 2) * MS, ratio * MS - 1, ratio * MS}):
         turned = ropes.turn(ropes.new(ratio, dynamic=dynamic), length)
-        require_rows(turned, length)
+        require_rows(turned, length, ratio)
         ropes.check(turned, wanted, told(length, ratio, dynamic=dynamic))
 
 
-def require_rows(turned: Tensor, length: int) -> None:
+def require_rows(turned: Tensor, length: int, ratio: int) -> None:
     """Require tables of as many rows as a call has positions."""
-    require(len(turned) == length, say("the tables have {n} rows, too few for s = {s}", n=len(turned), s=length))
+    few = say("with ratio={ratio}, the tables have {n} rows, too few for s = {s}", ratio=ratio, n=len(turned), s=length)
+    require(len(turned) == length, few)
 
 
 @pytest.mark.rubric("rope_boundary")
@@ -242,7 +243,7 @@ def test_longer_sequences_use_the_smallest_even_ratio(ropes: Ropes, length: int)
         if length <= ratio * MS:
             continue  # within the tables, or at their end
         turned = ropes.turn(ropes.new(ratio), length)
-        require_rows(turned, length)
+        require_rows(turned, length, ratio)
         if ropes.same(turned, ropes.by_contract(wanted, length)):
             continue
         if not ropes.same(ropes.of_ratio(wanted, length), ropes.of_ratio(wanted + 2, length)):
