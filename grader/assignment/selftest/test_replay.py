@@ -155,11 +155,20 @@ def test_time_is_charged_whether_replies_come_or_not(rubric: Rubric) -> None:
     share_s = Limits().submission_s / len([name for task in rubric.tasks for name in task.names])
     for answer in (PASSING, DIED):
         trial = Trial(rubric, answer)
-        trial.student.charge([NAME], share_s - 1.5 * SPENT_S)
         trial.replay.packed("first")
+        trial.student.charge([NAME], share_s - 1.5 * SPENT_S)
         assert not trial.student.gives_up([NAME])
         trial.student.charge([NAME], SPENT_S)
         assert trial.student.gives_up([NAME])
+
+
+def test_a_slow_name_keeps_its_time_for_what_decides(rubric: Rubric) -> None:
+    """What fails is asked for again; a list of everything before would take twice the time."""
+    trial = Trial(rubric, PASSING)
+    trial.student.charge([NAME], Limits().submission_s / 5 / 3 + SPENT_S)
+    assert not trial.student.gives_up([NAME])
+    assert trial.replay.packed("first") is None
+    assert trial.workers == []
 
 
 def test_where_no_worker_starts_asking_request_by_request_will_say_so(rubric: Rubric) -> None:

@@ -172,7 +172,8 @@ class Replay:
         while len(self._sent) < IN_FLIGHT and self._waiting:
             prop = self._waiting.popleft()
             recording = self._recordings[prop]
-            if self._unanswered & recording.names or self._student.gives_up(recording.names):
+            names, student = recording.names, self._student
+            if self._unanswered & names or student.gives_up(names) or student.is_slow(names):
                 continue
             self._sent.append(prop)
             try:

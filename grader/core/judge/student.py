@@ -249,6 +249,10 @@ class Student:
     def _is_spent(self, name: str) -> bool:
         return name in self._hung or self._left_s[name] <= 0
 
+    def is_slow(self, names: Iterable[str]) -> bool:
+        """Whether one of the names has used a third of its time: the rest is for requests, which decide what fails."""
+        return any(self._left_s[name] < self._share_s * 2 / 3 for name in names)
+
     @property
     def silence_s(self) -> float:
         """Seconds for which a worker that answers a list may say nothing: one request gets more when asked alone."""
