@@ -40,6 +40,21 @@ WAYS: dict[str, dict[str, str]] = {
         "src/part/__init__.py": "import sys, types\nsys.modules['prepared'] = types.SimpleNamespace(two=2)",
         "src/part/piece.py": "import prepared\ndef work(): return prepared.two",
     },
+    "a_function_named_like_its_file": {
+        "src/part/tools/__init__.py": "from .twice import twice",
+        "src/part/tools/twice.py": "def twice(x): return 2 * x",
+        "src/part/piece.py": "from .tools import twice\ndef work(): return twice(1)",
+    },
+    "a_function_named_like_its_file_which_is_imported_before": {
+        "src/part/tools/__init__.py": "from .twice import twice",
+        "src/part/tools/twice.py": "def twice(x): return 2 * x\ndef once(x): return x",
+        "src/part/piece.py": "from .tools.twice import once\nfrom .tools import twice\nwork = lambda: twice(once(1))",
+    },
+    "a_function_named_like_its_file_among_all": {
+        "src/part/tools/__init__.py": "from .twice import *",
+        "src/part/tools/twice.py": "def twice(x): return 2 * x",
+        "src/part/piece.py": "from .tools import twice\ndef work(): return twice(1)",
+    },
     "a_broken_sibling": {**BROKEN, "src/part/piece.py": "def work(): return 2"},
     "a_tool_that_looks_at_modules": {
         **BROKEN,

@@ -8,6 +8,7 @@ system's loader can load. Where nothing is closed, nothing is read.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib.abc
 import importlib.machinery
@@ -74,11 +75,18 @@ class MemoryImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Run the module's text; that of a package may wait."""
-        if not self.lazy or module.__name__ not in self._packages:
+        if not self.lazy or module.__name__ not in self._packages or self._hides_a_file(module.__name__):
             self._run(module)
         elif module.__name__ in self._sources:
             self._waiting[module.__name__] = module
             vars(module)["__getattr__"] = lambda name: self._attribute(module, name)
+
+    def _hides_a_file(self, package: str) -> bool:
+        """Whether its text gives the name of one of its files to something else: ``from .turn import turn``."""
+        names = bound(self._sources.get(package, ("", ""))[1])
+        if "*" in names:
+            names = names.union(*(bound(text) for name, (_, text) in self._sources.items() if name.startswith(package)))
+        return any(f"{package}.{name}" in self.names for name in names)
 
     def _attribute(self, package: ModuleType, name: str) -> Any:
         """What a package whose text waits does not have; a submodule is for ``import`` to find.
@@ -117,6 +125,20 @@ class MemoryImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 def compiled(path: str, text: str) -> CodeType:
     """The code of a file; hostile text may make the compiler raise any exception."""
     return compile(text, path, "exec", dont_inherit=True)
+
+
+@lru_cache(256)
+def bound(text: str) -> frozenset[str]:
+    """What a file defines, or imports from other files, by name; nothing if it cannot be parsed."""
+    try:
+        tree = ast.parse(text)
+    except Exception:  # hostile text may raise any exception
+        return frozenset()
+    imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module)
+    names = {alias.asname or alias.name for node in imports for alias in node.names}
+    names |= {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    assigned = (target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets)
+    return frozenset(names | {target.id for target in assigned if isinstance(target, ast.Name)})
 
 
 def places() -> Iterator[tuple[Path, Path]]:
