@@ -171,9 +171,14 @@ class Report(Rated):
     provenance: Provenance
 
     @property
+    def properties(self) -> dict[str, PropertyReport]:
+        """The properties of all tasks by their ids, in order."""
+        return {prop.id: prop for task in self.tasks for prop in task.properties}
+
+    @property
     def worth(self) -> tuple[object, ...]:
         """All points of the report, each with the most that can be earned."""
-        parts = [(prop.id, prop.points, prop.max_points) for task in self.tasks for prop in task.properties]
+        parts = [(prop.id, prop.points, prop.max_points) for prop in self.properties.values()]
         return self.score, self.max_score, self.bonus, self.max_bonus, parts
 
 

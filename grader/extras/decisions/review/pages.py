@@ -165,9 +165,8 @@ class ReviewPages:
         lines, members = [now.known.line(one) for one in group.members], []
         for line, report in zip(lines, reports, strict=True):
             told = in_language(hidden.report(report) if hidden else report, self._assignment, self.language)
-            prop = next(prop for task in told.tasks for prop in task.properties if prop.id == group.property)
             name = hidden.names[line.id] if hidden else ", ".join(map(str, students(line.id, line.origin)))
-            members.append((name, line.id, prop))
+            members.append((name, line.id, told.properties[group.property]))
         files = self._files(found, reports[0], lines[0], hidden)
         return self._template("review_group.html.j2").render(
             group=group,
