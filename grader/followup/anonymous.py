@@ -66,13 +66,9 @@ class Anonymous:
             "submission": own.model_copy(update={**nothing, **identity}),
             "reason": None,
             "reason_parts": [],
-            "tasks": [
-                task.model_copy(update={"properties": [self._property(prop) for prop in task.properties]})
-                for task in report.tasks
-            ],
             "provenance": report.provenance.model_copy(update={"command": ""}),
         }
-        return report.model_copy(update=changed)
+        return report.with_properties(self._property).model_copy(update=changed)
 
     def line(self, line: SummaryLine) -> SummaryLine:
         """A line of the summary under its pseudonym."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -174,6 +175,11 @@ class Report(Rated):
     def properties(self) -> dict[str, PropertyReport]:
         """The properties of all tasks by their ids, in order."""
         return {prop.id: prop for task in self.tasks for prop in task.properties}
+
+    def with_properties(self, change: Callable[[PropertyReport], PropertyReport]) -> Report:
+        """The same report with each property changed; its points are not added up again."""
+        tasks = [task.model_copy(update={"properties": [*map(change, task.properties)]}) for task in self.tasks]
+        return self.model_copy(update={"tasks": tasks})
 
     @property
     def worth(self) -> tuple[object, ...]:

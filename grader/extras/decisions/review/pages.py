@@ -135,7 +135,7 @@ class ReviewPages:
             lost=failing,
             first=[prop for prop in failing if prop not in following],
             alike=alike,
-            held=sum(len(task.properties) for task in final.tasks) - len(failing),
+            held=len(final.properties) - len(failing),
             overridable=sorted(  # properties come first, and of these what was lost
                 (one for one in parts(final).values() if one.most),
                 key=lambda one: one.points >= one.most if one.id in rubric.properties else 2,
