@@ -62,7 +62,7 @@ class Anonymous:
         """A report that can be shown to people who should not know whose it is."""
         own, nothing = report.submission, {"files": [], "notices": [], "notice_parts": [], "sha256": ""}
         identity = {"id": self.names[own.id], "origin": self._origin(own.origin)}
-        changed = {
+        changed: dict[str, object] = {
             "submission": own.model_copy(update={**nothing, **identity}),
             "reason": None,
             "reason_parts": [],
