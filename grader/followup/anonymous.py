@@ -62,17 +62,13 @@ class Anonymous:
         """A report that can be shown to people who should not know whose it is."""
         own, nothing = report.submission, {"files": [], "notices": [], "notice_parts": [], "sha256": ""}
         identity = {"id": self.names[own.id], "origin": self._origin(own.origin)}
-        changed = {
+        changed: dict[str, object] = {
             "submission": own.model_copy(update={**nothing, **identity}),
             "reason": None,
             "reason_parts": [],
-            "tasks": [
-                task.model_copy(update={"properties": [self._property(prop) for prop in task.properties]})
-                for task in report.tasks
-            ],
             "provenance": report.provenance.model_copy(update={"command": ""}),
         }
-        return report.model_copy(update=changed)
+        return report.with_properties(self._property).model_copy(update=changed)
 
     def line(self, line: SummaryLine) -> SummaryLine:
         """A line of the summary under its pseudonym."""

@@ -172,7 +172,7 @@ def _changes(old: Report, new: Report, decisions: Mapping[str, Reason]) -> Itera
     """The properties that changed, in the order of the new report; then those that only the old one has."""
     if (old.status, new.status) != ("graded", "graded"):  # a submission that is not graded has no properties to compare
         return
-    before, after = _properties(old), _properties(new)
+    before, after = old.properties, new.properties
     differing = _differing(old, new)
     for identifier in after | before:
         one, other = before.get(identifier), after.get(identifier)
@@ -181,10 +181,6 @@ def _changes(old: Report, new: Report, decisions: Mapping[str, Reason]) -> Itera
             only_points = one and other and (one.outcome, one.max_points) == (other.outcome, other.max_points)
             why = (decided,) if decided and only_points else _why(one, other, differing)
             yield PropertyChange(identifier, one, other, why)
-
-
-def _properties(report: Report) -> dict[str, PropertyReport]:
-    return {prop.id: prop for task in report.tasks for prop in task.properties}
 
 
 def _rated(prop: PropertyReport | None) -> tuple[Outcome, float, float] | None:

@@ -76,8 +76,8 @@ def graded(variants: Mapping[str, Variant], jobs: int) -> dict[str, Report]:
 
 def feedback(report: Report) -> Iterator[tuple[PropertyReport, PropertyReport]]:
     """Each property that lost its points, in both languages."""
-    chinese = {prop.id: prop for task in in_language(report, ASSIGNMENT, "zh").tasks for prop in task.properties}
-    lost = (prop for task in report.tasks for prop in task.properties if prop.outcome is not Outcome.PASSED)
+    chinese = in_language(report, ASSIGNMENT, "zh").properties
+    lost = (prop for prop in report.properties.values() if prop.outcome is not Outcome.PASSED)
     return ((prop, chinese[prop.id]) for prop in lost)
 
 

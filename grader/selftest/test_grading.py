@@ -14,7 +14,7 @@ from grader.core.assignment import Assignment
 from grader.core.intake.discover import discover
 from grader.core.judge.judge import Judge
 from grader.core.results.outcome import Outcome
-from grader.core.results.report import PropertyReport, Report
+from grader.core.results.report import Report
 from grader.core.rubric import Rubric
 from grader.core.sandbox.limits import Limits
 from grader.core.settings import CannotGrade, Settings
@@ -34,33 +34,28 @@ def hasty(assignment: Assignment) -> Iterator[Judge]:
     warm.close()
 
 
-def properties(report: Report) -> dict[str, PropertyReport]:
-    """Every property of a report by its id."""
-    return {prop.id: prop for task in report.tasks for prop in task.properties}
-
-
 def lost(report: Report) -> dict[str, Outcome]:
     """What became of the properties that did not earn their points."""
-    return {name: prop.outcome for name, prop in properties(report).items() if prop.points < prop.max_points}
+    return {name: prop.outcome for name, prop in report.properties.items() if prop.points < prop.max_points}
 
 
 def test_the_reference_earns_everything_and_is_told_nothing(grader: Judge, assignment: Assignment) -> None:
     report = grader.grade(submission(assignment.solution()))
     assert (report.score, report.bonus) == (report.max_score, report.max_bonus)
-    assert {prop.hint for prop in properties(report).values()} == {""}
+    assert {prop.hint for prop in report.properties.values()} == {""}
 
 
 def test_stubs_earn_nothing_and_are_told_so(grader: Judge, assignment: Assignment) -> None:
     report = grader.grade(submission(assignment.stubs()))
     assert (report.score, report.bonus) == (0, 0)
-    assert {prop.outcome for prop in properties(report).values()} == {Outcome.NOT_IMPLEMENTED}
+    assert {prop.outcome for prop in report.properties.values()} == {Outcome.NOT_IMPLEMENTED}
     assert assignment.stubs().keys() == {file.path for file in report.submission.files}
 
 
 def test_a_mistake_costs_its_property_and_is_named(grader: Judge, rubric: Rubric) -> None:
     report = grader.grade(submission(edited(SEES_LATER_TOKENS)))
     assert lost(report) == {"attention_causal": Outcome.FAILED}
-    wrong = properties(report)["attention_causal"]
+    wrong = report.properties["attention_causal"]
     assert wrong.misconception == "attention_sees_later_tokens"
     assert wrong.hint == rubric.misconception(wrong.misconception).hint["en"]
     assert any(case.outcome is Outcome.FAILED and case.message for case in wrong.cases)
@@ -69,7 +64,7 @@ def test_a_mistake_costs_its_property_and_is_named(grader: Judge, rubric: Rubric
 def test_a_hang_costs_its_properties_only(hasty: Judge) -> None:
     report = hasty.grade(submission(edited(HANGS)))
     assert lost(report) == {"swiglu_gate": Outcome.TIMED_OUT}
-    assert properties(report)["swiglu_gate"].hint.startswith("你的代码没有按时给出结果")
+    assert report.properties["swiglu_gate"].hint.startswith("你的代码没有按时给出结果")
 
 
 def test_grading_again_gives_the_same_bytes_but_for_the_time(grader: Judge) -> None:
@@ -87,7 +82,7 @@ def test_a_package_whose_sibling_fails_costs_the_sibling_only(grader: Judge) -> 
     files["src/__init__.py"] = "from . import attention, swiglu\n"
     report = grader.grade(submission(files))
     assert (report.score, report.bonus) == (0, report.max_bonus)
-    assert "SyntaxError" in properties(report)["attention_heads"].cases[0].message
+    assert "SyntaxError" in report.properties["attention_heads"].cases[0].message
 
 
 def test_helper_modules_and_further_arguments_are_welcome(grader: Judge) -> None:

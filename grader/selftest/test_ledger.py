@@ -47,18 +47,9 @@ def fill(connection: sqlite3.Connection, reports: Iterable[Report], here: dict[s
 def saying(own: Report, message: Message) -> Report:
     """The same report, in which every case says that."""
     case = {"message": str(message), "parts": as_data(message)}
-    tasks = [
-        task.model_copy(
-            update={
-                "properties": [
-                    prop.model_copy(update={"cases": [one.model_copy(update=case) for one in prop.cases]})
-                    for prop in task.properties
-                ]
-            }
-        )
-        for task in own.tasks
-    ]
-    return own.model_copy(update={"tasks": tasks})
+    return own.with_properties(
+        lambda prop: prop.model_copy(update={"cases": [one.model_copy(update=case) for one in prop.cases]})
+    )
 
 
 def view(connection: sqlite3.Connection, name: str, columns: str = "*") -> list[tuple[object, ...]]:

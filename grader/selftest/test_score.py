@@ -71,18 +71,14 @@ def test_a_lost_property_costs_its_own_points_only(lost: str) -> None:
     rubric, earned = ASSIGNMENT.rubric, scored({lost: FAILED})
     total = sum(task.score for task in earned.tasks)
     assert total == sum(task.points for task in rubric.tasks) - rubric.properties[lost].points
-    assert {prop.id for task in earned.tasks for prop in task.properties if prop.points == 0} == {lost}
+    assert {name for name, prop in earned.properties.items() if prop.points == 0} == {lost}
 
 
 def scored(outcomes: Mapping[str, Outcome]) -> Report:
     """A report as a judge makes it: outcomes first, which then are given the rubric's points."""
-    report = graded("someone", outcomes)
     nothing = {"points": 0.0, "max_points": 0.0}
-    bare = [
-        task.model_copy(update={"properties": [prop.model_copy(update=nothing) for prop in task.properties]})
-        for task in report.tasks
-    ]
-    return viewed(report.model_copy(update={"tasks": bare, "score": 0.0, "bonus": 0.0}), ASSIGNMENT, None, "en")
+    bare = graded("someone", outcomes).with_properties(lambda prop: prop.model_copy(update=nothing))
+    return viewed(bare.model_copy(update={"score": 0.0, "bonus": 0.0}), ASSIGNMENT, None, "en")
 
 
 def test_results_of_a_property_outside_the_rubric_are_no_silent_zero(rubric: Rubric) -> None:

@@ -138,7 +138,7 @@ def graded(judge: Judge, forward: str, reset: str = "") -> Report:
 
 def outcomes(report: Report) -> dict[str, str]:
     """By property."""
-    return {prop.id: str(prop.outcome) for task in report.tasks for prop in task.properties}
+    return {name: str(prop.outcome) for name, prop in report.properties.items()}
 
 
 def same_but_for_times(reports: Sequence[Report]) -> bool:

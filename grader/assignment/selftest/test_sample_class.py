@@ -13,7 +13,7 @@ from grader.assignment.corpus.students import STUDENTS
 from grader.core.intake.discover import discover
 from grader.core.judge.judge import Judge
 from grader.core.results.outcome import Outcome
-from grader.core.results.report import PropertyReport, Report
+from grader.core.results.report import Report
 from grader.core.sandbox.limits import Limits
 from grader.core.settings import Settings
 from grader.selftest import long_only
@@ -63,15 +63,10 @@ def hasty() -> Iterator[Judge]:
     warm.close()
 
 
-def properties(report: Report) -> dict[str, PropertyReport]:
-    """Every property of a report by its id."""
-    return {prop.id: prop for task in report.tasks for prop in task.properties}
-
-
 @pytest.mark.parametrize("identifier", EXPECTED)
 def test_the_sample_class_gets_what_it_deserves(sample: Sample, identifier: str) -> None:
     report = sample(identifier)
-    named = {prop.misconception for prop in properties(report).values()} - {None}
+    named = {prop.misconception for prop in report.properties.values()} - {None}
     assert (report.score, report.bonus, named) == EXPECTED[identifier]
     assert report.status == ("unreadable" if identifier == "pavel" else "graded")
 
@@ -82,26 +77,26 @@ def test_a_hang_in_growth_costs_what_growth_is_about_on_all_devices(hasty: Judge
     """And neither gradients nor buffers, whose cases with growth are left out."""
     endless = (ROPE, "        if seq_len > cos.shape[0]:", "        while seq_len > self.cos.shape[0]:")
     report = hasty.grade(submission(edited(endless, of=ASSIGNMENT), "lena"))
-    hung = {prop.id for prop in properties(report).values() if prop.outcome is Outcome.TIMED_OUT}
+    hung = {prop.id for prop in report.properties.values() if prop.outcome is Outcome.TIMED_OUT}
     assert hung == {"rope_smallest_even_ratio", "rope_static"}
     assert (report.bonus, report.max_bonus, report.score) == (37, 50, 0)
-    assert properties(report)["rope_static"].hint.startswith("你的代码没有按时给出结果")
+    assert report.properties["rope_static"].hint.startswith("你的代码没有按时给出结果")
 
 
 def test_hints_are_in_the_language_asked_for(hasty: Judge, sample: Sample) -> None:
     odd = (ROPE, "2 * -(-seq_len // (2 * self.max_seq_len))", "-(-seq_len // self.max_seq_len)")
     (chinese,) = [
         p
-        for p in properties(hasty.grade(submission(edited(odd, of=ASSIGNMENT)))).values()
+        for p in hasty.grade(submission(edited(odd, of=ASSIGNMENT))).properties.values()
         if p.outcome is not Outcome.PASSED
     ]
     assert chinese.misconception == "rope_odd_ratio"
     assert chinese.hint.startswith("你取了最小的 k'")
-    assert properties(sample("ines"))["rope_smallest_even_ratio"].hint.startswith("You take the smallest k', odd ones")
+    assert sample("ines").properties["rope_smallest_even_ratio"].hint.startswith("You take the smallest k', odd ones")
 
 
 def test_every_lost_point_comes_with_a_hint_and_a_case_that_says_why(sample: Sample) -> None:
-    lost = [p for name in EXPECTED for p in properties(sample(name)).values() if p.points < p.max_points]
+    lost = [p for name in EXPECTED for p in sample(name).properties.values() if p.points < p.max_points]
     assert len(lost) > 50
     for prop in lost:
         assert prop.hint, prop.id
@@ -109,7 +104,7 @@ def test_every_lost_point_comes_with_a_hint_and_a_case_that_says_why(sample: Sam
 
 
 def test_a_full_property_comes_without_a_hint(sample: Sample) -> None:
-    assert {prop.hint for prop in properties(sample("ada")).values()} == {""}
+    assert {prop.hint for prop in sample("ada").properties.values()} == {""}
 
 
 def test_messages_hold_no_number_that_a_test_has_computed(sample: Sample) -> None:
@@ -119,7 +114,7 @@ def test_messages_hold_no_number_that_a_test_has_computed(sample: Sample) -> Non
     ``test_compare`` shows the other half: errors in ulp say the same whatever value was expected.
     """
     for name in EXPECTED:
-        for prop in properties(sample(name)).values():
+        for prop in sample(name).properties.values():
             for case in prop.cases:
                 message = re.sub(r"the grader runs Python \d+\.\d+", "", case.message)
                 known = [number for number in (case.error_ulp, case.limit_ulp) if number is not None]

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated
 
 import typer
@@ -32,13 +31,11 @@ MARKS = {
     Outcome.GRADER_ERROR: ("!", "magenta"),
 }
 
-NOT_ASKED: Mapping[str, Practice] = MappingProxyType({})
-NONE_UNNAMED: Mapping[str, int] = MappingProxyType({})
 MAX_NAME = 30
 LEAST_NAME = 8  # columns that are left of names and ids in a narrow terminal
 
 
-def print_class(entries: Sequence[Entry], console: Console, understood: Mapping[str, Practice] = NOT_ASKED) -> None:
+def print_class(entries: Sequence[Entry], console: Console, understood: Mapping[str, Practice]) -> None:
     """Print a row for each submission, with a column for each task, and for points beside the score if there are any.
 
     Columns are aligned here, since tables of rich measure and wrap every cell, which takes seconds for a large class.
@@ -87,11 +84,7 @@ def _cells(own: Entry, tasks: int) -> list[str]:
 
 
 def print_statistics(
-    statistics: ClassStatistics,
-    rubric: Rubric,
-    language: str,
-    console: Console,
-    unnamed: Mapping[str, int] = NONE_UNNAMED,
+    statistics: ClassStatistics, rubric: Rubric, language: str, console: Console, unnamed: Mapping[str, int]
 ) -> None:
     """Print the statistics of a class, as on the class page; ``unnamed`` counts lost properties without a mistake."""
     properties = Table(Column("property", overflow="fold"), box=None, header_style="bold", padding=(0, 1))
@@ -215,7 +208,7 @@ def show(
         return
     entries = [entry(known.report(line.id), line.practice) for line in known.lines]
     viva = extra("viva")
-    print_class(entries, OUT, viva.understood(out) if viva else NOT_ASKED)
+    print_class(entries, OUT, viva.understood(out) if viva else {})
     lost = ((name, own) for one in entries for name, own in one.properties.items() if own.outcome not in NO_MISTAKE)
     unnamed = Counter(name for name, own in lost if not own.misconception)
     print_statistics(class_statistics(entries), rubric, language, OUT, dict(unnamed.most_common()))

@@ -158,6 +158,9 @@ def lacks_suffix(name: str) -> bool:
 def open_regular(path: Path | str, folder: int | None = None) -> IO[bytes]:
     """Open a regular file for reading, below the folder of a descriptor if one is given. Never waits for a pipe.
 
+    Someone who replaces the file between check and opening gains nothing: a link is refused, and a pipe only gives what
+    is already in it.
+
     Raises:
         Unreadable: If it is a link, a pipe, a device or a folder.
         OSError: If the system refuses.

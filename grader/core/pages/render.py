@@ -91,7 +91,7 @@ class Pages:
             counted=self._counted(found),
             decided=_decided(found, self._rubric, self._language),
             late_at_all=days_late(self._rubric.policy, report.submission.origin) > 0,
-            lost=[prop.id for task in report.tasks for prop in task.properties if prop.points < prop.max_points],
+            lost=[name for name, prop in report.properties.items() if prop.points < prop.max_points],
             repeats=repeats(report),
         )
 

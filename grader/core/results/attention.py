@@ -58,7 +58,7 @@ def _message(text: str, parts: Sequence[MessagePart]) -> Message:
 
 def _with(report: Report, wanted: Outcome) -> str:
     """The properties with that outcome."""
-    return ", ".join(prop.id for task in report.tasks for prop in task.properties if prop.outcome is wanted)
+    return ", ".join(name for name, prop in report.properties.items() if prop.outcome is wanted)
 
 
 def _elsewhere(report: Report) -> Iterator[tuple[str, Message]]:

@@ -76,7 +76,7 @@ def extendable(policy: Policy, origin: Origin | None) -> bool:
 
 
 def _over(policy: Policy, origin: Origin | None, due: datetime | None = None) -> timedelta | None:
-    """The time from the deadline to the hand-in; negative if it was before the deadline, None where nobody knows.
+    """The time from the deadline to the submission; negative if it came before the deadline, None where nobody knows.
 
     What the platform says about lateness counts more than the deadline of the policy, and ``due``, the student's own
     deadline, more than both.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -171,9 +172,19 @@ class Report(Rated):
     provenance: Provenance
 
     @property
+    def properties(self) -> dict[str, PropertyReport]:
+        """The properties of all tasks by their ids, in order."""
+        return {prop.id: prop for task in self.tasks for prop in task.properties}
+
+    def with_properties(self, change: Callable[[PropertyReport], PropertyReport]) -> Report:
+        """The same report with each property changed; its points are not added up again."""
+        tasks = [task.model_copy(update={"properties": [*map(change, task.properties)]}) for task in self.tasks]
+        return self.model_copy(update={"tasks": tasks})
+
+    @property
     def worth(self) -> tuple[object, ...]:
         """All points of the report, each with the most that can be earned."""
-        parts = [(prop.id, prop.points, prop.max_points) for task in self.tasks for prop in task.properties]
+        parts = [(prop.id, prop.points, prop.max_points) for prop in self.properties.values()]
         return self.score, self.max_score, self.bonus, self.max_bonus, parts
 
 

@@ -154,9 +154,8 @@ def entry(report: Report, practice: Practice | None = None) -> Entry:
         summary_line(report, practice),
         tasks={task.id: (task.score, task.max_score) for task in report.tasks},
         properties={
-            prop.id: Result(prop.points, prop.max_points, prop.outcome, prop.misconception)
-            for task in (report.tasks if report.status == "graded" else [])
-            for prop in task.properties
+            name: Result(prop.points, prop.max_points, prop.outcome, prop.misconception)
+            for name, prop in (report.properties if report.status == "graded" else {}).items()
         },
         duration_s=report.provenance.duration_s,
         environment=(", ".join(report.environment.devices), report.environment.isolation),

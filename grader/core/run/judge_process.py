@@ -137,7 +137,7 @@ class JudgeProcess:
 
 
 def _ids(settings: Settings) -> list[str]:
-    """Ids of properties, by the numbers that stand for them in shared memory."""
+    """Ids of properties; shared memory holds an index into this list."""
     return ["", *settings.assignment.rubric.properties]
 
 

@@ -71,9 +71,7 @@ def mistake_in(cause: str) -> str:
 
 def lost(report: Report) -> Causes:
     """How each property that the code failed ended, and why; what nobody wrote is no mistake to decide about."""
-    return {
-        prop.id: _cause(prop) for task in report.tasks for prop in task.properties if prop.outcome not in NO_MISTAKE
-    }
+    return {name: _cause(prop) for name, prop in report.properties.items() if prop.outcome not in NO_MISTAKE}
 
 
 def _cause(prop: PropertyReport) -> str:

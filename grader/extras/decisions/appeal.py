@@ -186,10 +186,10 @@ def losses(before: Report, now: Report) -> list[str]:
 
 def _changed(before: Report, now: Report) -> Iterator[tuple[PropertyReport, PropertyReport]]:
     """Each property with another outcome than before: the old result and the new one."""
-    known = {prop.id: prop for task in before.tasks for prop in task.properties}
-    for prop in (prop for task in now.tasks for prop in task.properties):
-        if prop.id in known and prop.outcome is not known[prop.id].outcome:
-            yield known[prop.id], prop
+    known = before.properties
+    for name, prop in now.properties.items():
+        if name in known and prop.outcome is not known[name].outcome:
+            yield known[name], prop
 
 
 def _settings(out: Path, before: Report, request_s: float | None, language: str) -> Settings:
@@ -218,8 +218,8 @@ def _scratch(out: Path, keep: Path | None) -> Iterator[Path]:
 
 def _print_alike(known: DecidedClass, before: Report, found: Difference | None, language: str) -> None:
     """Print who ended as the student did, in what changed; if nothing did, in whatever lost points."""
-    props = {prop.id: prop for task in before.tasks for prop in task.properties}
-    lost = {prop.id for prop in props.values() if prop.points < prop.max_points}
+    props = before.properties
+    lost = {name for name, prop in props.items() if prop.points < prop.max_points}
     concerned = {change.id for change in found.changes} if found else set()
     others = alike(before, concerned or lost, causes_of(known))
     for name, same in others.items():

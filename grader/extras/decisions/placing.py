@@ -116,8 +116,7 @@ def parts(report: Report) -> dict[str, Part]:
     """Everything that can be overridden, by its id: properties, then tasks, then totals."""
     found = [
         Part(own.id, own.title, own.points, own.max_points, f"{own.outcome}, {own.points:g} of {own.max_points:g}")
-        for task in report.tasks
-        for own in task.properties
+        for own in report.properties.values()
     ]
     for task in report.tasks:
         was = f"{task.score:g} of {task.max_score:g}"

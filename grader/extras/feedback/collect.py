@@ -108,8 +108,7 @@ def comment(report: Report, rubric: Rubric, language: str) -> str:
     bonus = say(language, "bonus", bonus=report.bonus, most=report.max_bonus) if report.max_bonus else ""
     lost = [
         rubric.properties[prop.id].title[language] if prop.id in rubric.properties else prop.title
-        for task in report.tasks
-        for prop in task.properties
+        for prop in report.properties.values()
         if prop.points < prop.max_points
     ]
     told = [

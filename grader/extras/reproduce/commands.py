@@ -73,15 +73,14 @@ def _property(report: Report, wanted: str | None) -> PropertyReport:
     identifier = report.submission.id
     if report.status != "graded" and not report.tasks:
         fail(f"{identifier}: {report.status}, so no case was run. {report.reason or ''}".rstrip())
-    everything = [prop for task in report.tasks for prop in task.properties]
-    lost = [prop for prop in everything if prop.outcome not in NOTHING_LOST]
+    lost = [prop for prop in report.properties.values() if prop.outcome not in NOTHING_LOST]
     names = ", ".join(prop.id for prop in lost)
     if not lost:
         fail(f"{identifier}: every property passed, so there is no failing case.")
     if wanted is None:
         return lost[0]
-    parts = [prop for prop in everything if wanted.casefold() in f"{prop.id} {prop.title}".casefold()]
-    found = [prop for prop in everything if prop.id == wanted] or parts
+    parts = [prop for prop in report.properties.values() if wanted.casefold() in f"{prop.id} {prop.title}".casefold()]
+    found = [report.properties[wanted]] if wanted in report.properties else parts
     if not found:
         fail(f"{wanted}: no such property. {identifier} lost {names}.")
     failing = [prop for prop in found if prop in lost]

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from jinja2 import Environment, FileSystemLoader
 
 from grader.core.assignment import Assignment
 from grader.core.intake.origin import clean
+from grader.core.pages.render import templates
 from grader.core.results.language import in_words
 
 from .pairs import Findings, Pair
@@ -35,14 +35,14 @@ def page(findings: Findings, assignment: Assignment, answers: Sequence[str], top
     ``answers`` names the known answers that were left out of the comparison, as the stubs were.
     """
     words = {key: texts[language] for key, texts in WORDS.texts.items()}
-    templates = Environment(loader=FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    templates.filters |= {
+    environment = templates(HERE)
+    environment.filters |= {
         "said": lambda message: in_words(message, assignment, language),
         "percent": "{:.0%}".format,
         "clean": clean,
         "file": lambda path: words.get(path) or path.rpartition("/")[2],
     }
-    return templates.get_template("page.html.j2").render(
+    return environment.get_template("page.html.j2").render(
         w=words,
         tag={"en": "en", "zh": "zh-CN"}[language],
         findings=findings,

@@ -115,8 +115,8 @@ def misjudged(report: Report, score: float | None, bonus: float | None) -> Itera
     if report.status != status:
         yield f"is {report.status}, not {status}: {report.reason}"
     elif (report.score, report.bonus) != (score, bonus):
-        properties = [prop for task in report.tasks for prop in task.properties if prop.points < prop.max_points]
-        lost = ", ".join(f"{prop.id} {prop.outcome}" for prop in properties)
+        properties = report.properties.values()
+        lost = ", ".join(f"{prop.id} {prop.outcome}" for prop in properties if prop.points < prop.max_points)
         yield f"gets {report.score} and {report.bonus}, not {score} and {bonus}; without points: {lost or 'nothing'}"
 
 
@@ -134,7 +134,7 @@ def exposed(report: Report) -> Iterator[str]:
 
 def _texts(report: Report) -> list[str]:
     """The texts of a report that a submission may have chosen."""
-    texts = [case.message for task in report.tasks for prop in task.properties for case in prop.cases]
+    texts = [case.message for prop in report.properties.values() for case in prop.cases]
     return [*texts, report.reason or "", *report.submission.notices, *(file.path for file in report.submission.files)]
 
 

@@ -62,9 +62,8 @@ def judge(assignment: Assignment, name: str, seed: int) -> Comparison:
 
 def _outcomes(report: Report) -> dict[str, Any]:
     """Status, points and outcomes of a report, which must not depend on time."""
-    properties = {prop.id: prop for task in report.tasks for prop in task.properties}
-    cases = {f"{name}, {case.id}": case.outcome for name, prop in properties.items() for case in prop.cases}
-    points = {name: (prop.points, prop.outcome) for name, prop in properties.items()}
+    cases = {f"{name}, {case.id}": case.outcome for name, prop in report.properties.items() for case in prop.cases}
+    points = {name: (prop.points, prop.outcome) for name, prop in report.properties.items()}
     return {"status": report.status, "score": (report.score, report.bonus), **points, **cases}
 
 

@@ -137,7 +137,7 @@ def judge_style(assignment: Assignment, number: int, way: str) -> Verdict:
         forget_modules()
         return _of_style(style, way, run(assignment, submission.files, number), number)
     report = _grader(assignment, without).grade(submission)
-    return _of_style(style, way, {prop.id: prop.cases for task in report.tasks for prop in task.properties}, 0)
+    return _of_style(style, way, {name: prop.cases for name, prop in report.properties.items()}, 0)
 
 
 def _of_style(style: Style, way: str, cases: Mapping[str, Sequence[Any]], seed: int) -> Verdict:

@@ -57,18 +57,9 @@ def signed(number: int, rng: random.Random) -> tuple[Report, list[str]]:
     else:
         whole = graded(identifier, {"attention_causal": outcome}, origin=origin)
         case = case_of("some_case", outcome, messages.get(outcome, crash))
-        tasks = [
-            task.model_copy(
-                update={
-                    "properties": [
-                        prop.model_copy(update={"cases": [case]}) if prop.outcome is outcome else prop
-                        for prop in task.properties
-                    ]
-                }
-            )
-            for task in whole.tasks
-        ]
-        whole = whole.model_copy(update={"tasks": tasks})
+        whole = whole.with_properties(
+            lambda prop: prop.model_copy(update={"cases": [case]}) if prop.outcome is outcome else prop
+        )
     notice = quoted(f"{first.name} attention.py was read as src/attention.py: {header}")
     info = whole.submission.model_copy(update={"notices": [str(notice)], "notice_parts": [as_data(notice)]})
     how = whole.provenance.model_copy(update={"command": f"grader grade {identifier}.zip"})

@@ -104,8 +104,8 @@ class Review:
         then = now.beside(line.id, 1)
         if form.get("at"):  # the line that a comment is about
             found, (path, _, number) = self._read(line.id), form["at"].rpartition(":")
-            lines = ["", *found.files.get(path, "").split("\n")] if isinstance(found, Submission) else []
-            form["code"] = lines[int(number)] if number.isdecimal() and int(number) < len(lines) else ""
+            lines = found.files.get(path, "").split("\n") if isinstance(found, Submission) else []
+            form["code"] = {str(place): line for place, line in enumerate(lines, start=1)}.get(number, "")
         try:
             record(now.known, asked(now, line, form), self._who, self._grader)
         except DecisionError as error:

@@ -177,12 +177,7 @@ def _stamp(path: Path) -> tuple[int, int, int]:
 
 def without_cases(report: Report) -> Report:
     """A report in which no property has a case, message or hint."""
-    bare = {"cases": [], "hint": ""}
-    tasks = [
-        task.model_copy(update={"properties": [prop.model_copy(update=bare) for prop in task.properties]})
-        for task in report.tasks
-    ]
-    return report.model_copy(update={"tasks": tasks})
+    return report.with_properties(lambda prop: prop.model_copy(update={"cases": [], "hint": ""}))
 
 
 def queue(

@@ -135,7 +135,7 @@ class ReviewPages:
             lost=failing,
             first=[prop for prop in failing if prop not in following],
             alike=alike,
-            held=sum(len(task.properties) for task in final.tasks) - len(failing),
+            held=len(final.properties) - len(failing),
             overridable=sorted(  # properties come first, and of these what was lost
                 (one for one in parts(final).values() if one.most),
                 key=lambda one: one.points >= one.most if one.id in rubric.properties else 2,
@@ -165,9 +165,8 @@ class ReviewPages:
         lines, members = [now.known.line(one) for one in group.members], []
         for line, report in zip(lines, reports, strict=True):
             told = in_language(hidden.report(report) if hidden else report, self._assignment, self.language)
-            prop = next(prop for task in told.tasks for prop in task.properties if prop.id == group.property)
             name = hidden.names[line.id] if hidden else ", ".join(map(str, students(line.id, line.origin)))
-            members.append((name, line.id, prop))
+            members.append((name, line.id, told.properties[group.property]))
         files = self._files(found, reports[0], lines[0], hidden)
         return self._template("review_group.html.j2").render(
             group=group,

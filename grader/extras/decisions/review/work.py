@@ -55,7 +55,7 @@ class File:
 
 def lost(report: Report) -> list[PropertyReport]:
     """The properties that did not pass, in order."""
-    return [prop for task in report.tasks for prop in task.properties if prop.outcome is not Outcome.PASSED]
+    return [prop for prop in report.properties.values() if prop.outcome is not Outcome.PASSED]
 
 
 def shown(submission: Submission, report: Report, rubric: Rubric) -> list[File]:

@@ -126,12 +126,9 @@ def test_a_draft_gives_points_and_takes_none() -> None:
 
 def test_a_property_that_is_only_worth_more_is_left_to_a_regrade_of_the_class() -> None:
     before = graded("ada", {PROPERTY: Outcome.FAILED})
-    worth = [
-        task.model_copy(update={"properties": [p.model_copy(update={"points": 99.0, "max_points": 99.0})
-                                               for p in task.properties]})
-        for task in graded("ada").tasks
-    ]  # fmt: skip
-    assert gains(before, graded("ada", tasks=worth)) == [(PROPERTY, WORTH)]  # not more than there was to earn
+    worth = {"points": 99.0, "max_points": 99.0}
+    now = graded("ada").with_properties(lambda prop: prop.model_copy(update=worth))
+    assert gains(before, now) == [(PROPERTY, WORTH)]  # not more than there was to earn
 
 
 # ── The command ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -85,18 +85,10 @@ def _with_messages(report: Report, text: str) -> Report:
     frame = say(FRAME, path="src/attention.py", line=2, function="f", code=text)
     case = case_of("case", Outcome.CRASHED, quoted(text).then(frame))
     info = report.submission.model_copy(update={"notices": [text]})
-    tasks = [
-        task.model_copy(
-            update={
-                "properties": [
-                    prop if prop.outcome is Outcome.PASSED else prop.model_copy(update={"cases": [case, case]})
-                    for prop in task.properties
-                ]
-            }
-        )
-        for task in report.tasks
-    ]
-    return report.model_copy(update={"tasks": tasks, "submission": info})
+    told = report.with_properties(
+        lambda prop: prop if prop.outcome is Outcome.PASSED else prop.model_copy(update={"cases": [case, case]})
+    )
+    return told.model_copy(update={"submission": info})
 
 
 def outline(page: Element) -> list[tuple[str, tuple[str, ...]]]:

@@ -486,6 +486,8 @@ def test_a_comment_on_a_line_reaches_the_student_beside_the_code_and_others_find
     assert [who for who, texts in bank.items() if "Look at the mask." in texts] == ["bo", "cy"]
     assert desk.post("bo", "comment", comment="There is none.", at=f"{path}:99999")[0] == 303
     assert desk.decisions()[-1].code == ""
+    status, said = desk.post("bo", "comment", comment="Too far.", at=f"{path}:{'9' * 5000}")
+    assert (status, "at: " in said) == (409, True)
 
 
 def test_a_queue_that_is_dealt_out_leaves_nobody_out(tmp_path: Path) -> None:

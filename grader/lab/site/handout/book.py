@@ -15,7 +15,7 @@ BROWSERS = (
     r"C:\Program Files (x86)\Microsoft\Edge\Application\msedge.exe",
 )
 PRINT = ("--headless", "--disable-gpu", "--no-pdf-header-footer", "--generate-pdf-document-outline")
-TRUSTED = "--no-sandbox"  # it opens one file, of ours; its sandbox needs rights that a container lacks
+TRUSTED = "--no-sandbox"  # it opens only a file that we wrote; its sandbox needs rights that a container lacks
 TIMEOUT_S = 120
 _DATE = re.compile(rb"D:\d{14}")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import nbformat
 
-from grader.core.export.table import written
+from grader.core.export.table import number, written
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.reading import unread
 from grader.core.messages import UserError
@@ -51,7 +51,7 @@ def grade(folder: Path, out: Path, language: str = "en", say: Say = print, uncon
     checks: list[Check] = []
     scripts = sources.scripts()
     names = {f"{script.stem}.ipynb" for script in scripts}
-    for number, script in enumerate(scripts, 1):
+    for nth, script in enumerate(scripts, 1):
         started, source = time.monotonic(), sources.read(script, language)
         given = frozenset(text for each in sources.LANGUAGES for text in sources.given(sources.read(script, each)))
         ready: list[str] = []
@@ -67,7 +67,7 @@ def grade(folder: Path, out: Path, language: str = "en", say: Say = print, uncon
             _quietly(out, "autograde", courses.HOMEWORK, "--notebook", script.stem, container=True)
         checks += [check for student in ready for check in outcomes.read(out, student, script.stem, source)]
         say(
-            f"[{number}/{len(scripts)}] {script.stem}: {len(ready)} of {len(students)} students, "
+            f"[{nth}/{len(scripts)}] {script.stem}: {len(ready)} of {len(students)} students, "
             f"{time.monotonic() - started:.1f} s"
         )
     if (out / "autograded").exists():
@@ -111,7 +111,7 @@ def write(out: Path, checks: Sequence[Check]) -> None:
     In ``grades.csv`` a student with a check that never ran has a blank score, so that no gradebook takes it for a zero.
     """
     lines = (
-        (c.student, c.notebook, c.cell, str(c.outcome), _number(c.points), _number(c.max_points), c.message)
+        (c.student, c.notebook, c.cell, str(c.outcome), number(c.points), number(c.max_points), c.message)
         for c in checks
     )
     write_text(out / "checks.csv", written([COLUMNS, *lines]))
@@ -120,11 +120,7 @@ def write(out: Path, checks: Sequence[Check]) -> None:
     for student in dict.fromkeys(check.student for check in checks):
         own = [check for check in checks if check.student == student]
         points = [check.points for check in own if check.points is not None]
-        score = _number(sum(points)) if len(points) == len(own) else ""
-        most = _number(sum(check.max_points for check in own))
+        score = number(sum(points)) if len(points) == len(own) else ""
+        most = number(sum(check.max_points for check in own))
         rows.append((courses.HOMEWORK, "", now, student, "", "", "", score, "0", score, most))
     write_text(out / "grades.csv", written([NBGRADER_COLUMNS, *rows]))
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:g}"

@@ -12,8 +12,8 @@ from nbformat import NotebookNode
 
 from grader.lab.release.fingerprints import shape, strings
 
+from . import sources
 from .rules import MARKERS
-from .sources import helpers
 
 
 def leaks(release: Path, built: Path) -> Iterator[str]:
@@ -24,7 +24,7 @@ def leaks(release: Path, built: Path) -> Iterator[str]:
         built: The folder of the notebooks with solutions and hidden tests that it was generated from.
     """
     notebooks = {path.name: nbformat.read(path, as_version=4) for path in sorted(built.glob("*.ipynb"))}
-    allowed = {*notebooks, *(helper.name for helper in helpers())}
+    allowed = {*notebooks, *(helper.name for helper in sources.helpers())}
     secret = secrets(notebooks.values())
     for path in sorted(release.rglob("*")):
         name = path.relative_to(release).as_posix()
@@ -32,7 +32,7 @@ def leaks(release: Path, built: Path) -> Iterator[str]:
             yield f"{name}: is not a notebook, nor a file that one needs"
         elif path.is_file():
             yield from (f"{name}: {line}" for line in _in_file(path, secret))
-    yield from given_away(notebooks, {path.name: path.read_text(encoding="utf-8") for path in helpers()})
+    yield from given_away(notebooks, {path.name: path.read_text(encoding="utf-8") for path in sources.helpers()})
     yield from (f"{name}: is missing" for name in sorted(allowed) if not (release / name).is_file())
 
 
@@ -79,16 +79,12 @@ def given_away(notebooks: Mapping[str, NotebookNode], modules: Mapping[str, str]
             if (mark := cell.metadata.get("nbgrader", {})).get("solution"):
                 asked |= {shape: (name, mark["grade_id"]) for shape, _ in _shapes(cell.source)}
     given = [(name, text) for name, text in modules.items() if name.endswith(".py")]
-    given += [(name, cell.source) for name, notebook in notebooks.items() for cell in notebook.cells if _given(cell)]
+    given += [(name, text) for name, notebook in notebooks.items() for text in sources.given(notebook)]
     for name, text in given:
         for found, code in _shapes(text):
             if found in asked and asked[found][0] != name:
                 notebook_of, exercise = asked[found]
                 yield f"{name}: has {code!r}, which {exercise} in {Path(notebook_of).stem} asks for"
-
-
-def _given(cell: NotebookNode) -> bool:
-    return cell.cell_type == "code" and "nbgrader" not in cell.metadata
 
 
 def _shapes(code: str) -> Iterator[tuple[str, str]]:

@@ -18,7 +18,7 @@ from grader.lab.site.markdown import unbroken
 from .pictures import SVG, TABLE, Line, drawn, lines, parsed, reworded, sign_of, translator
 
 SAY = Sentences(Path(__file__).with_name("words.toml"))
-LABEL = 3  # characters of a bold letter beside an arrow, which is no title
+LABEL = 3  # characters; bold text this short is a label, such as the letter beside an arrow, rather than a title
 WIDE = 500  # points of a figure that is shown wider than the text, so that its letters are about as large
 
 # The letters of a picture are those of the page around it.
