@@ -27,6 +27,8 @@ from grader.selftest.fixtures import rubric as rubric
 from grader.selftest.fixtures import run as run
 from grader.selftest.fixtures import tab as tab
 from grader.selftest.fixtures import zygote as zygote
+from grader.selftest.fork_servers import ForkServers
+from grader.selftest.fork_servers import own_fork_servers as own_fork_servers
 from grader.selftest.measured import Measured, tracer_of_this_process
 from grader.selftest.starts import Starts
 
@@ -45,6 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     read_commands_once()
+    config.pluginmanager.register(ForkServers(), "fork servers")
     config.pluginmanager.register(Measured(tracer_of_this_process()), "measured")
     config.pluginmanager.register(Starts(strict="not process" in str(config.getoption("markexpr"))), "starts")
 

@@ -182,7 +182,7 @@ def test_judges_that_do_not_start_stop_everything(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.fixture
-def running(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+def running(tmp_path: Path, own_fork_servers: None) -> Iterator[subprocess.Popen[str]]:
     """The command at work on six slow submissions, just after its first report."""
     for number in range(6):
         write_folder(tmp_path / "class" / f"s{number}", edited(SLOW))
