@@ -115,7 +115,7 @@ def kill_the_fork_server() -> None:
 
 
 def _fork_server() -> int:
-    """The fork server of workers: what this judge has borrowed, or the last process below it while there is no worker."""
+    """The fork server of workers: the one borrowed last, or the last process below this judge, which has no worker."""
     return PIDS[-1] if PIDS else descendants(os.getpid())[-1]
 
 
