@@ -20,6 +20,7 @@ from grader.selftest.fixtures import commands_are_about_the_assignment as comman
 from grader.selftest.fixtures import grader as grader
 from grader.selftest.fixtures import judge as judge
 from grader.selftest.fixtures import judged as judged
+from grader.selftest.fixtures import judges as judges
 from grader.selftest.fixtures import known as known
 from grader.selftest.fixtures import page as page
 from grader.selftest.fixtures import reads_here as reads_here

@@ -10,7 +10,6 @@ import socket
 import struct
 import subprocess
 import sys
-from collections.abc import Sequence
 from multiprocessing import forkserver
 from pathlib import Path
 from types import SimpleNamespace
@@ -45,12 +44,13 @@ def start(cuda: bool = False, contained: bool = True) -> Started:
     return Started(cast("subprocess.Popen[bytes]", process), control, problem if contained else None)
 
 
-def _preload(modules: Sequence[str], preload: object = forkserver.set_forkserver_preload) -> None:
-    preload([__name__, *modules])
+def _preload(modules: list[str]) -> None:
+    _PRELOAD([__name__, *modules])
 
 
+_PRELOAD = forkserver.set_forkserver_preload
 if sys.platform == "linux":
-    started.start = start
-    if "grader.core.sandbox.launch" in sys.modules:
-        vars(sys.modules["grader.core.sandbox.launch"])["start"] = start
     forkserver.set_forkserver_preload = _preload
+    for name in ("started", "launch"):
+        if module := sys.modules.get(f"grader.core.sandbox.{name}"):
+            vars(module)["start"] = start

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +30,8 @@ from grader.selftest.warm_judges import RunHiddenTests, hidden_tests_of
 
 if TYPE_CHECKING:
     from grader.selftest.browser import Tab
+
+Judges = Callable[[Settings], Judge]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -60,11 +64,16 @@ def judge() -> RunHiddenTests:
 
 
 @pytest.fixture(scope="session")
-def grader() -> Iterator[Judge]:
-    """A judge of whole submissions with its defaults, on the CPU."""
-    warm = Judge(Settings(ASSIGNMENT, device="cpu"))
-    yield warm
-    warm.close()
+def judges() -> Iterator[Judges]:
+    """``judges(settings)``: a judge of whole submissions, the same for all tests that ask for these settings."""
+    with ExitStack() as to_close:
+        yield cache(lambda settings: to_close.enter_context(closing(Judge(settings))))
+
+
+@pytest.fixture(scope="session")
+def grader(judges: Judges) -> Judge:
+    """A judge with its defaults, on the CPU."""
+    return judges(Settings(ASSIGNMENT, device="cpu"))
 
 
 @pytest.fixture(scope="session")

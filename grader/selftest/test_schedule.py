@@ -26,6 +26,7 @@ from grader.lab.processes import descendants
 from grader.selftest import faulty
 from grader.selftest.at_work import LEAVE_S, SLOW, at_work, finished, started, without_times
 from grader.selftest.faulty import Trap, survivors
+from grader.selftest.fixtures import Judges
 from grader.selftest.submissions import SEES_LATER_TOKENS, edited, write_folder
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")]
@@ -95,11 +96,9 @@ def _command(pid: int) -> str:
 
 
 @pytest.fixture(scope="module")
-def undisturbed() -> Iterator[Judge]:
+def undisturbed(judges: Judges) -> Judge:
     """The same grader in this process, which nothing happens to."""
-    warm = Judge(SETTINGS)
-    yield warm
-    warm.close()
+    return judges(SETTINGS)
 
 
 def test_nothing_is_lost_or_doubled(disturbed: Disturbed) -> None:

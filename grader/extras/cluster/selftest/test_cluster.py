@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from grader.core.intake.submission import Submission
-from grader.core.judge.judge import Judge
 from grader.core.messages import quoted
 from grader.core.run.executors import Executor, open_executor
 from grader.core.run.schedule import grade_all
@@ -28,6 +27,7 @@ from grader.selftest import LONG, faulty, long_only
 from grader.selftest.at_work import LEAVE_S, SLOW, at_work, finished, without_times
 from grader.selftest.dask_processes import DaskProcesses
 from grader.selftest.faulty import Trap, survivors
+from grader.selftest.fixtures import Judges
 from grader.selftest.submissions import SEES_LATER_TOKENS, edited
 
 pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
@@ -52,10 +52,9 @@ def executor(dask: DaskProcesses) -> Iterator[Executor]:
 
 
 @pytest.fixture(scope="module")
-def expected() -> Iterator[Callable[[Submission], dict[str, Any]]]:
+def expected(judges: Judges) -> Callable[[Submission], dict[str, Any]]:
     """The report of the same grader in this process, which nothing happens to."""
-    with closing(Judge(SETTINGS)) as grader:
-        yield lambda submission: without_times(grader.grade(submission))
+    return lambda submission: without_times(judges(SETTINGS).grade(submission))
 
 
 def sent(executor: Executor, fn: Callable[..., Any], *args: object) -> Future[Any]:
