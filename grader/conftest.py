@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import signal
 from collections import Counter
-from collections.abc import Callable
-from types import ModuleType
 
 import pytest
 import torch
@@ -27,6 +24,7 @@ from grader.selftest.fixtures import reads_here as reads_here
 from grader.selftest.fixtures import rubric as rubric
 from grader.selftest.fixtures import run as run
 from grader.selftest.fixtures import tab as tab
+from grader.selftest.fixtures import transformers as transformers
 from grader.selftest.fixtures import zygote as zygote
 from grader.selftest.fork_servers import ForkServers
 from grader.selftest.fork_servers import own_fork_servers as own_fork_servers
@@ -63,18 +61,3 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def one_thread() -> None:
     """Keep torch to one thread: tensors are tiny here, and more threads would disturb tests of time limits."""
     torch.set_num_threads(1)
-
-
-@pytest.fixture(scope="session")
-def transformers() -> Callable[[str], ModuleType]:
-    """``transformers("models.llama.modeling_llama")``: that module of the installed release, imported offline.
-
-    The import takes seconds, so it happens when a test asks for it, not when tests are collected.
-    """
-
-    def module(name: str) -> ModuleType:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("HF_HUB_OFFLINE", "1")  # read once, when the library is first imported
-            return importlib.import_module(f"transformers.{name}")
-
-    return module

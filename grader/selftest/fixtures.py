@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pytest
@@ -151,3 +153,18 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
 
     with chromium(tmp_path_factory.mktemp("profile")) as driver:
         yield Tab(driver)
+
+
+@pytest.fixture(scope="session")
+def transformers() -> Callable[[str], ModuleType]:
+    """``transformers("models.llama.modeling_llama")``: that module of the installed release, imported offline.
+
+    The import takes seconds, so it happens when a test asks for it, not when tests are collected.
+    """
+
+    def module(name: str) -> ModuleType:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("HF_HUB_OFFLINE", "1")  # read once, when the library is first imported
+            return importlib.import_module(f"transformers.{name}")
+
+    return module
