@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import signal
 from collections import Counter
-from collections.abc import Callable
-from types import ModuleType
 
 import pytest
 import torch
@@ -20,13 +17,17 @@ from grader.selftest.fixtures import commands_are_about_the_assignment as comman
 from grader.selftest.fixtures import grader as grader
 from grader.selftest.fixtures import judge as judge
 from grader.selftest.fixtures import judged as judged
+from grader.selftest.fixtures import judges as judges
 from grader.selftest.fixtures import known as known
 from grader.selftest.fixtures import page as page
 from grader.selftest.fixtures import reads_here as reads_here
 from grader.selftest.fixtures import rubric as rubric
 from grader.selftest.fixtures import run as run
 from grader.selftest.fixtures import tab as tab
+from grader.selftest.fixtures import transformers as transformers
 from grader.selftest.fixtures import zygote as zygote
+from grader.selftest.fork_servers import ForkServers
+from grader.selftest.fork_servers import own_fork_servers as own_fork_servers
 from grader.selftest.measured import Measured, tracer_of_this_process
 from grader.selftest.starts import Starts
 
@@ -45,6 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     read_commands_once()
+    config.pluginmanager.register(ForkServers(), "fork servers")
     config.pluginmanager.register(Measured(tracer_of_this_process()), "measured")
     config.pluginmanager.register(Starts(strict="not process" in str(config.getoption("markexpr"))), "starts")
 
@@ -59,18 +61,3 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def one_thread() -> None:
     """Keep torch to one thread: tensors are tiny here, and more threads would disturb tests of time limits."""
     torch.set_num_threads(1)
-
-
-@pytest.fixture(scope="session")
-def transformers() -> Callable[[str], ModuleType]:
-    """``transformers("models.llama.modeling_llama")``: that module of the installed release, imported offline.
-
-    The import takes seconds, so it happens when a test asks for it, not when tests are collected.
-    """
-
-    def module(name: str) -> ModuleType:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("HF_HUB_OFFLINE", "1")  # read once, when the library is first imported
-            return importlib.import_module(f"transformers.{name}")
-
-    return module

@@ -16,6 +16,7 @@ import torch
 from grader.core.intake.submission import Submission
 from grader.core.run.judge_process import NAME
 from grader.lab.processes import descendants
+from grader.selftest.borrowed import PIDS
 
 
 @dataclass(frozen=True)
@@ -109,8 +110,13 @@ def find_no_memory_for_the_replies() -> None:
 
 
 def kill_the_fork_server() -> None:
-    """Kill the fork server of workers: the last process below a judge while there is no worker."""
-    os.kill(descendants(os.getpid())[-1], signal.SIGKILL)
+    """Kill the fork server of workers."""
+    os.kill(_fork_server(), signal.SIGKILL)
+
+
+def _fork_server() -> int:
+    """The fork server of workers: the one borrowed last, or the last process below this judge, which has no worker."""
+    return PIDS[-1] if PIDS else descendants(os.getpid())[-1]
 
 
 def kill_the_server_of_judges() -> None:
@@ -121,10 +127,10 @@ def kill_the_server_of_judges() -> None:
 
 def kill_the_first_worker() -> None:
     """Kill the next worker soon after it has begun to run student code."""
-    before = descendants(os.getpid())
+    fork_server = _fork_server()
 
     def strike() -> None:
-        while len(now := descendants(os.getpid())) == len(before):
+        while len(now := descendants(fork_server)) == 1:
             time.sleep(0.01)
         time.sleep(0.1)
         os.kill(now[-1], signal.SIGKILL)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pytest
@@ -28,6 +32,8 @@ from grader.selftest.warm_judges import RunHiddenTests, hidden_tests_of
 
 if TYPE_CHECKING:
     from grader.selftest.browser import Tab
+
+Judges = Callable[[Settings], Judge]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -60,11 +66,16 @@ def judge() -> RunHiddenTests:
 
 
 @pytest.fixture(scope="session")
-def grader() -> Iterator[Judge]:
-    """A judge of whole submissions with its defaults, on the CPU."""
-    warm = Judge(Settings(ASSIGNMENT, device="cpu"))
-    yield warm
-    warm.close()
+def judges() -> Iterator[Judges]:
+    """``judges(settings)``: a judge of whole submissions, the same for all tests that ask for these settings."""
+    with ExitStack() as to_close:
+        yield cache(lambda settings: to_close.enter_context(closing(Judge(settings))))
+
+
+@pytest.fixture(scope="session")
+def grader(judges: Judges) -> Judge:
+    """A judge with its defaults, on the CPU."""
+    return judges(Settings(ASSIGNMENT, device="cpu"))
 
 
 @pytest.fixture(scope="session")
@@ -142,3 +153,18 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
 
     with chromium(tmp_path_factory.mktemp("profile")) as driver:
         yield Tab(driver)
+
+
+@pytest.fixture(scope="session")
+def transformers() -> Callable[[str], ModuleType]:
+    """``transformers("models.llama.modeling_llama")``: that module of the installed release, imported offline.
+
+    The import takes seconds, so it happens when a test asks for it, not when tests are collected.
+    """
+
+    def module(name: str) -> ModuleType:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("HF_HUB_OFFLINE", "1")  # read once, when the library is first imported
+            return importlib.import_module(f"transformers.{name}")
+
+    return module

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from grader.core.results.report import Report
 from grader.core.rubric import Rubric
 from grader.core.sandbox.limits import Limits
 from grader.core.settings import CannotGrade, Settings
+from grader.selftest.fixtures import Judges
 from grader.selftest.submissions import ATTENTION, SEES_LATER_TOKENS, SWIGLU, edited, submission
 
 pytestmark = pytest.mark.process
@@ -26,12 +26,10 @@ HANGS = (SWIGLU, "        gate = nn.functional.silu", "        while True: pass\
 
 
 @pytest.fixture(scope="module")
-def hasty(assignment: Assignment) -> Iterator[Judge]:
+def hasty(judges: Judges, assignment: Assignment) -> Judge:
     """A judge of the bonus task with little patience, whose hints are Chinese."""
     limits = Limits(request_s=1.5, retry_s=0.5, submission_s=60)
-    warm = Judge(Settings(assignment, device="cpu", only="task2", language="zh", limits=limits))
-    yield warm
-    warm.close()
+    return judges(Settings(assignment, device="cpu", only="task2", language="zh", limits=limits))
 
 
 def lost(report: Report) -> dict[str, Outcome]:

@@ -10,11 +10,9 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from grader import REPOSITORY
 from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
 from grader.core.results.report import Report
@@ -26,15 +24,15 @@ from grader.core.settings import CannotGrade, Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab.processes import descendants
 from grader.selftest import faulty
+from grader.selftest.at_work import LEAVE_S, SLOW, at_work, finished, started, without_times
 from grader.selftest.faulty import Trap, survivors
-from grader.selftest.submissions import ATTENTION, SEES_LATER_TOKENS, edited, write_folder
+from grader.selftest.fixtures import Judges
+from grader.selftest.submissions import SEES_LATER_TOKENS, edited, write_folder
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")]
 
 SETTINGS = Settings(ASSIGNMENT, device="cpu", only="task1", limits=Limits(submission_s=16))
 PATIENCE = {"START_S": 100, "MARGIN_S": 1, "LOAD": 1}  # 17 s for a property, which takes a third of one
-SLOW = (ATTENTION, "import torch\n", "import torch\nimport time\ntime.sleep(0.2)\n")  # at every import
-LEAVE_S = 60.0  # for all processes to be gone once nobody needs them, on a busy machine
 
 
 @dataclass(frozen=True)
@@ -98,18 +96,9 @@ def _command(pid: int) -> str:
 
 
 @pytest.fixture(scope="module")
-def undisturbed() -> Iterator[Judge]:
+def undisturbed(judges: Judges) -> Judge:
     """The same grader in this process, which nothing happens to."""
-    warm = Judge(SETTINGS)
-    yield warm
-    warm.close()
-
-
-def without_times(report: Report) -> dict[str, Any]:
-    """All that two runs have in common."""
-    data = report.model_dump(mode="json")
-    del data["provenance"]["started_at"], data["provenance"]["duration_s"]
-    return data
+    return judges(SETTINGS)
 
 
 def test_nothing_is_lost_or_doubled(disturbed: Disturbed) -> None:
@@ -182,30 +171,13 @@ def test_judges_that_do_not_start_stop_everything(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.fixture
-def running(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """The command at work on six slow submissions, just after its first report."""
-    for number in range(6):
-        write_folder(tmp_path / "class" / f"s{number}", edited(SLOW))
-    with subprocess.Popen(
-        command(tmp_path, jobs=2), cwd=REPOSITORY, stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as process:
-        assert process.stderr is not None
-        assert process.stderr.readline().endswith(": 100/100, bonus 0/0\n")
-        while not finished(tmp_path):  # it is written just after that line
+def running(tmp_path: Path, own_fork_servers: None) -> Iterator[subprocess.Popen[str]]:
+    """The command at work, just after it has written its first report."""
+    del own_fork_servers
+    with at_work(tmp_path, "--jobs", 2) as process:
+        while not finished(tmp_path):  # it is written just after the line that says so
             time.sleep(0.01)
         yield process
-        process.kill()
-
-
-def command(place: Path, jobs: int) -> list[str]:
-    """Grades ``class`` in that place into ``out``."""
-    options = ["--out", str(place / "out"), "--device", "cpu", "--only", "task1", "--jobs", str(jobs)]
-    return [sys.executable, "-W", "ignore", "-m", "grader.selftest.command", "grade", str(place / "class"), *options]
-
-
-def finished(place: Path) -> list[Report]:
-    """All reports in a folder; each must be whole."""
-    return [Report.model_validate_json(path.read_bytes()) for path in (place / "out").glob("*/report.json")]
 
 
 def test_ctrl_c_ends_everything_at_once(running: subprocess.Popen[str], tmp_path: Path) -> None:
@@ -229,12 +201,11 @@ def test_a_killed_command_leaves_no_process_and_whole_reports(running: subproces
     assert finished(tmp_path)
 
 
+@pytest.mark.usefixtures("own_fork_servers")
 def test_ctrl_c_while_judges_start_is_as_quick_and_quiet(tmp_path: Path) -> None:
     for name in ("a", "b", "c"):
         write_folder(tmp_path / "class" / name, ASSIGNMENT.solution())
-    with subprocess.Popen(
-        command(tmp_path, jobs=1), cwd=REPOSITORY, stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as process:
+    with started(tmp_path, "--jobs", 1) as process:
         while len(family := descendants(process.pid)) < 3:  # the fork server of multiprocessing imports torch now
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGINT)

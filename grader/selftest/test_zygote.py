@@ -24,7 +24,7 @@ from grader.lab.processes import descendants
 
 from .faulty import survivors
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.usefixtures("own_fork_servers")]
 
 SPIN = {"src/work.py": "def spin(): \n    while True: pass\n"}
 LOAD = ("load", {"module": "src.work", "name": "spin"})

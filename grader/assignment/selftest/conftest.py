@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from grader.core.assignment import Assignment
 from grader.core.judge.judge import Judge
 from grader.core.rubric import Rubric
 from grader.core.settings import Settings
+from grader.selftest.fixtures import Judges
 from grader.selftest.submissions import handed_out, write_folder
 from grader.selftest.warm_judges import RunHiddenTests, hidden_tests_of
 
@@ -35,11 +35,9 @@ def judge() -> RunHiddenTests:
 
 
 @pytest.fixture(scope="session")
-def grader() -> Iterator[Judge]:
+def grader(judges: Judges) -> Judge:
     """A judge with default settings, on the CPU."""
-    warm = Judge(Settings(ASSIGNMENT, device="cpu"))
-    yield warm
-    warm.close()
+    return judges(Settings(ASSIGNMENT, device="cpu"))
 
 
 @pytest.fixture(scope="module")

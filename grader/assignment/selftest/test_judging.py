@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -16,6 +14,7 @@ from grader.core.rubric import Rubric
 from grader.core.sandbox.handle import Worker
 from grader.core.sandbox.launch import Zygote
 from grader.core.settings import Settings
+from grader.selftest.fixtures import Judges
 from grader.selftest.submissions import submission
 from grader.specimens.variants import variants_of
 
@@ -63,9 +62,9 @@ def test_failing_properties_share_a_process(
     files: Mapping[str, str], processes: int, started: list[Zygote], judges: Judges
 ) -> None:
     """One for the replay, one for what fails, one when a test reads what its piece does, and one for the sample."""
-    judges(False).grade(submission(ASSIGNMENT.solution()))
+    judges(judging()).grade(submission(ASSIGNMENT.solution()))
     started.clear()
-    report = judges(False).grade(submission(files))
+    report = judges(judging()).grade(submission(files))
     assert sum(outcome != "passed" for outcome in outcomes(report).values()) > 1
     assert len(started) <= processes
 
@@ -100,26 +99,14 @@ def test_what_is_excused_by_properties_that_pass_is_asked_for_with_these_alone(
     assert len(started) <= 5
 
 
-Judges = Callable[[bool], Judge]
-
-
-@pytest.fixture(scope="module")
-def judges() -> Iterator[Judges]:
-    """``judges(plain)``: a judge of task 2, which asks for all request by request, or only for what does not pass."""
-    with contextlib.ExitStack() as open_ones:
-
-        @cache
-        def judge(plain: bool) -> Judge:
-            return open_ones.enter_context(
-                contextlib.closing(Judge(Settings(ASSIGNMENT, device="cpu", only="task2", plain=plain)))
-            )
-
-        yield judge
+def judging(plain: bool = False) -> Settings:
+    """Task 2, where all is asked for request by request, or only what does not pass."""
+    return Settings(ASSIGNMENT, device="cpu", only="task2", plain=plain)
 
 
 @pytest.mark.process
 def test_plainly_there_is_another_for_each_property(started: list[Zygote], judges: Judges, rubric: Rubric) -> None:
-    report = judges(True).grade(submission(ASSIGNMENT.solution()))
+    report = judges(judging(plain=True)).grade(submission(ASSIGNMENT.solution()))
     assert report.score == report.max_score
     assert len(started) == 2 + len(rubric.only("task2").properties)
 
@@ -152,9 +139,9 @@ def same_but_for_times(reports: Sequence[Report]) -> bool:
 def test_who_guesses_twice_gets_the_worse_of_both(judges: Judges) -> None:
     """Wrong from the second import on, right in each new process; the first property is first in one order only."""
     forward = "return self.table[input_ids] if torch.imports < 2 else self.table[input_ids] * 2"
-    reports = [graded(judges(plain), forward) for plain in (False, True)]
+    reports = [graded(judges(judging(plain)), forward) for plain in (False, True)]
     assert outcomes(reports[0])["vocab_lookup"] == "inconsistent"
-    honest = graded(judges(False), "return self.table[input_ids] * 2")
+    honest = graded(judges(judging()), "return self.table[input_ids] * 2")
     assert reports[0].score is not None
     assert honest.score is not None
     assert reports[0].score <= honest.score
@@ -165,7 +152,7 @@ def test_who_guesses_twice_gets_the_worse_of_both(judges: Judges) -> None:
 def test_who_is_right_only_later_is_found_by_the_sample(judges: Judges) -> None:
     forward = "return self.table[input_ids] if torch.imports > 1 else self.table[input_ids] * 2"
     reset = "self.table.data.mul_(1 if torch.imports > 1 else 2)"
-    reports = [graded(judges(plain), forward, reset) for plain in (False, True)]
+    reports = [graded(judges(judging(plain)), forward, reset) for plain in (False, True)]
     assert {prop for prop, outcome in outcomes(reports[0]).items() if outcome != "passed"} == {
         "vocab_lookup",
         "vocab_init_and_reset",
@@ -178,7 +165,7 @@ def test_what_fails_in_a_used_process_alone_is_shown_to_a_person(judges: Judges)
     """The process that serves again fails as the replay does, but first it is new, and differs."""
     once = "\nif getattr(torch, 'is_taken', False):\n    raise RuntimeError('twice')\ntorch.is_taken = True\n"
     path = "src/modeling/vocab_emb.py"
-    report = judges(False).grade(submission({**ASSIGNMENT.solution(), path: ASSIGNMENT.solution()[path] + once}))
+    report = judges(judging()).grade(submission({**ASSIGNMENT.solution(), path: ASSIGNMENT.solution()[path] + once}))
     assert set(outcomes(report).values()) == {"inconsistent"}
 
 
@@ -195,5 +182,5 @@ def test_an_endless_loop_in_one_piece_costs_no_other_task_anything(grader: Judge
 def test_settings_that_stay_behind_cost_nothing(judges: Judges) -> None:
     """Defaults of torch and random numbers are as in a new process whenever the submission is imported anew."""
     forward = "torch.set_default_dtype(torch.float64); torch.manual_seed(3); return self.table[input_ids]"
-    report = graded(judges(False), forward)
+    report = graded(judges(judging()), forward)
     assert report.score == report.max_score

@@ -7,11 +7,10 @@ process. Neither may earn more than its honest twin, which is always wrong.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import random
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -22,7 +21,6 @@ from torch import Tensor
 from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.variants import all_variants
 from grader.core.judge.hidden_tests import HiddenTests
-from grader.core.judge.judge import Judge
 from grader.core.judge.student import Student
 from grader.core.results.outcome import CaseResult, Outcome, by_property, property_outcome
 from grader.core.results.report import Report
@@ -30,6 +28,7 @@ from grader.core.sandbox.handle import InProcessWorker, Operation
 from grader.core.sandbox.limits import Limits
 from grader.core.settings import Settings
 from grader.selftest import LONG
+from grader.selftest.fixtures import Judges
 from grader.selftest.submissions import submission
 from grader.specimens.variants import Variant
 
@@ -59,22 +58,6 @@ def test_who_answers_every_second_look_in_another_way_gains_nothing(variant: Var
     assert lying.points <= honest.points, f"{sorted(honest.lost)} became {sorted(lying.lost)}"
 
 
-Judges = Callable[[str, bool], Judge]
-
-
-@pytest.fixture(scope="module")
-def judges() -> Iterator[Judges]:
-    """``judges(task, plain)``."""
-    with contextlib.ExitStack() as open_ones:
-
-        @cache
-        def judge(task: str, plain: bool) -> Judge:
-            settings = Settings(ASSIGNMENT, device="cpu", only=task, plain=plain)
-            return open_ones.enter_context(contextlib.closing(Judge(settings)))
-
-        yield judge
-
-
 def points(report: Report) -> float:
     """Of the only task."""
     return sum(task.score for task in report.tasks)
@@ -88,10 +71,11 @@ def test_who_guesses_twice_earns_no_more_than_the_better_guess(judges: Judges, n
     first = choice.choice(GUESSES)
     second, signal = another(first, GUESSES, number), choice.choice(list(SIGNALS))
     task = task_of(first.piece)
-    honest = max(points(judges(task, False).grade(submission(dict(each.files)))) for each in (first, second))
+    judge, plainly = (judges(Settings(ASSIGNMENT, device="cpu", only=task, plain=plain)) for plain in (False, True))
+    honest = max(points(judge.grade(submission(dict(each.files)))) for each in (first, second))
     both = submission(guessing_twice(first.files, first.piece, second.files, signal))
-    for plain in (False, True):
-        assert points(judges(task, plain).grade(both)) <= honest, f"{first.name}, {second.name}, {signal}"
+    for each in (judge, plainly):
+        assert points(each.grade(both)) <= honest, f"{first.name}, {second.name}, {signal}"
 
 
 OTHER = "other"  # the package below src/ that holds what a liar answers with

@@ -21,6 +21,7 @@ from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import Limits
 from grader.core.settings import Settings
 from grader.lab.processes import descendants
+from grader.selftest.fixtures import Judges
 from grader.selftest.submissions import edited
 
 pytestmark = [
@@ -40,11 +41,9 @@ WAITS = {
 
 
 @pytest.fixture(scope="module")
-def judge() -> Iterator[Judge]:
+def judge(judges: Judges) -> Judge:
     """A judge with hardly any time for a submission."""
-    warm = Judge(Settings(ASSIGNMENT, device="cpu", limits=TIGHT))
-    yield warm
-    warm.close()
+    return judges(Settings(ASSIGNMENT, device="cpu", limits=TIGHT))
 
 
 @pytest.fixture(scope="module")

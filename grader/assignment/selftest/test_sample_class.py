@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 
 import pytest
@@ -17,6 +17,7 @@ from grader.core.results.report import Report
 from grader.core.sandbox.limits import Limits
 from grader.core.settings import Settings
 from grader.selftest import long_only
+from grader.selftest.fixtures import Judges
 from grader.selftest.submissions import edited, submission
 from grader.specimens.students import write_class
 
@@ -55,12 +56,10 @@ def sample(grader: Judge, tmp_path_factory: pytest.TempPathFactory) -> Sample:
 
 
 @pytest.fixture(scope="module")
-def hasty() -> Iterator[Judge]:
+def hasty(judges: Judges) -> Judge:
     """A grader of the bonus task with little patience and a second device, whose hints are Chinese."""
     limits = Limits(request_s=1.5, retry_s=0.5, submission_s=60)
-    warm = Judge(Settings(ASSIGNMENT, device="auto", only="task4", language="zh", limits=limits))
-    yield warm
-    warm.close()
+    return judges(Settings(ASSIGNMENT, device="auto", only="task4", language="zh", limits=limits))
 
 
 @pytest.mark.parametrize("identifier", EXPECTED)

@@ -163,6 +163,7 @@ def children(process: int) -> list[int]:
 @long_only
 @pytest.mark.process
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the judges in /proc")
+@pytest.mark.usefixtures("own_fork_servers")
 def test_ctrl_c_ends_a_proof_with_one_line(tmp_path: Path) -> None:
     """It reaches the judges too, at the same moment, whatever they are at."""
     command = [sys.executable, "-W", "ignore", "-m", "grader.selftest.command", "verify"]

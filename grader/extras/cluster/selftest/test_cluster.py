@@ -5,22 +5,18 @@ from __future__ import annotations
 import importlib
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from grader import REPOSITORY
 from grader.core.intake.submission import Submission
-from grader.core.judge.judge import Judge
 from grader.core.messages import quoted
-from grader.core.results.report import Report
 from grader.core.run.executors import Executor, open_executor
 from grader.core.run.schedule import grade_all
 from grader.core.sandbox.limits import Limits
@@ -28,16 +24,16 @@ from grader.core.settings import CannotGrade, Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab.processes import descendants
 from grader.selftest import LONG, faulty, long_only
+from grader.selftest.at_work import LEAVE_S, SLOW, at_work, finished, without_times
 from grader.selftest.dask_processes import DaskProcesses
 from grader.selftest.faulty import Trap, survivors
-from grader.selftest.submissions import ATTENTION, SEES_LATER_TOKENS, edited, write_folder
+from grader.selftest.fixtures import Judges
+from grader.selftest.submissions import SEES_LATER_TOKENS, edited
 
 pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
 pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")]
 
-SLOW = (ATTENTION, "import torch\n", "import torch\nimport time\ntime.sleep(0.3)\n")  # at every import
 SETTINGS = Settings(ASSIGNMENT, device="cpu", only="task1", limits=Limits(submission_s=60))
-LEAVE_S = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -56,21 +52,15 @@ def executor(dask: DaskProcesses) -> Iterator[Executor]:
 
 
 @pytest.fixture(scope="module")
-def expected() -> Iterator[Callable[[Submission], dict[str, Any]]]:
+def expected(judges: Judges) -> Callable[[Submission], dict[str, Any]]:
     """The report of the same grader in this process, which nothing happens to."""
-    with closing(Judge(SETTINGS)) as grader:
-        yield lambda submission: without_times(grader.grade(submission))
+    return lambda submission: without_times(judges(SETTINGS).grade(submission))
 
 
 def sent(executor: Executor, fn: Callable[..., Any], *args: object) -> Future[Any]:
     """A call on a worker that is no job."""
     future: Future[Any] = vars(executor)["_executor"].submit(fn, *args)
     return future
-
-
-def without_times(report: Report) -> dict[str, Any]:
-    """All that two runs have in common."""
-    return report.model_dump(mode="json", exclude={"provenance": {"started_at", "duration_s"}})
 
 
 def someone(identifier: str, *edits: tuple[str, str, str]) -> Submission:
@@ -122,6 +112,7 @@ def test_a_worker_with_another_grader_is_named(executor: Executor, monkeypatch: 
 
 
 @long_only
+@pytest.mark.usefixtures("own_fork_servers")
 def test_workers_that_go_lose_nothing_and_leave_nothing(
     tmp_path: Path, expected: Callable[[Submission], dict[str, Any]]
 ) -> None:
@@ -164,30 +155,11 @@ def test_a_first_worker_is_waited_for_and_a_task_that_takes_its_workers_along_is
         assert isinstance(sent(executor, faulty.die).exception(60), executor.killers)
 
 
-@contextmanager
-def running(place: Path, address: str) -> Iterator[subprocess.Popen[str]]:
-    """The command at work on six slow submissions, just after its first report."""
-    for number in range(6):
-        write_folder(place / "class" / f"s{number}", edited(SLOW))
-    options = ["--out", str(place / "out"), "--device", "cpu", "--only", "task1", "--executor", address]
-    command = [sys.executable, "-W", "ignore", "-m", "grader.selftest.command", "grade", str(place / "class"), *options]
-    with subprocess.Popen(command, cwd=REPOSITORY, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        assert process.stderr.readline().endswith(": 100/100, bonus 0/0\n")
-        yield process
-        process.kill()
-
-
-def finished(place: Path) -> list[Report]:
-    """All reports in a folder; each must be whole."""
-    return [Report.model_validate_json(path.read_bytes()) for path in (place / "out").glob("*/report.json")]
-
-
 @long_only
 def test_a_scheduler_that_is_lost_ends_the_command_with_one_line(tmp_path: Path) -> None:
     with DaskProcesses(tmp_path) as dask:
         worker = dask.start_worker()
-        with running(tmp_path, dask.address) as process:
+        with at_work(tmp_path, "--executor", dask.address) as process:
             family = descendants(worker.pid)
             dask.scheduler.kill()
             _, errors = process.communicate(timeout=LEAVE_S)
@@ -208,7 +180,7 @@ def test_a_command_that_ends_leaves_no_judge_at_work(
 ) -> None:
     list(grade_all([someone("ada")], SETTINGS, executor))  # which starts multiprocessing's servers
     before = set(descendants(dask.workers[0].pid))
-    with running(tmp_path, dask.address) as process:
+    with at_work(tmp_path, "--executor", dask.address) as process:
         assert set(descendants(dask.workers[0].pid)) - before
         process.send_signal(how)
         _, errors = process.communicate(timeout=LEAVE_S)

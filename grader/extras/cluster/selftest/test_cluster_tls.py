@@ -16,7 +16,7 @@ from grader.core.results.report import Report
 from grader.core.run.executors import open_executor
 from grader.core.settings import CannotGrade
 from grader.selftest import LONG
-from grader.selftest.dask_processes import DaskProcesses
+from grader.selftest.dask_processes import BORROWING, DaskProcesses
 from grader.selftest.faulty import survivors
 from grader.selftest.submissions import edited, write_folder
 
@@ -54,7 +54,7 @@ def command(place: Path, executor: str, **environment: str) -> subprocess.Comple
     options = ["--out", str(place / "out"), "--device", "cpu", "--only", "task1", "--jobs", "1"]
     arguments = ["-W", "ignore", "-m", "grader.selftest.command", "grade", str(place / "class"), *options]
     arguments += ["--executor", executor, "--fresh"]
-    everything = os.environ | environment
+    everything = os.environ | BORROWING | environment
     return subprocess.run(
         [sys.executable, *arguments], cwd=REPOSITORY, env=everything, capture_output=True, text=True, timeout=120
     )

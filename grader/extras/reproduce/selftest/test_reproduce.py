@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -15,11 +12,9 @@ from typer.testing import CliRunner, Result
 from grader.__main__ import app
 from grader.core.judge.judge import Judge
 from grader.core.results.written import SOURCES, note
-from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import Level, Limits
 from grader.core.settings import Settings, conditions
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.extras.reproduce import bench
 from grader.extras.reproduce.shown import brief
 from grader.followup.submissions import settings_of
 from grader.selftest.reports import unreadable, write_class
@@ -44,24 +39,6 @@ def folder(grader: Judge, tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_class(top / "out", *reports, unreadable("eve"))
     note(top / "out", [top / "class"], None, None)
     return top
-
-
-@pytest.fixture(scope="module", autouse=True)
-def fork_servers() -> Iterator[None]:
-    """Those that one command has started serve the next as well: each takes a second to start."""
-    started: list[Zygote] = []
-
-    with pytest.MonkeyPatch.context() as patch:
-
-        def start(*settings: Any) -> Zygote:
-            started.append(Zygote(*settings))
-            patch.setattr(started[-1], "close", lambda: None)
-            return started[-1]
-
-        patch.setattr(bench, "Zygote", cache(start))
-        yield
-    for server in started:
-        server.close()
 
 
 def reproduce(folder: Path, *arguments: object, typed: str = "") -> Result:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, cycle
 from typing import Any
@@ -15,7 +15,6 @@ from grader.assignment import ASSIGNMENT
 from grader.core.assignment import Assignment
 from grader.core.sandbox.handle import WorkerLike
 from grader.core.sandbox.launch import Zygote
-from grader.core.sandbox.limits import Limits
 from grader.examples.small.grader.assignment import ASSIGNMENT as SMALL
 from grader.extras.viva.files import written
 from grader.extras.viva.kinds import COPY, Maker
@@ -54,10 +53,8 @@ class Counting:
 
 
 @pytest.fixture(scope="module")
-def start() -> Iterator[Counting]:
-    zygote = Zygote(Limits())
-    yield Counting(zygote)
-    zygote.close()
+def start(zygote: Zygote) -> Counting:
+    return Counting(zygote)
 
 
 def declared_by(of: Assignment) -> Viva:
