@@ -12,7 +12,16 @@ from typing import Any, Final
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.hidden import checks
-from grader.assignment.hidden.rope_tables import CALL, CALL_AFTER, MS, OF_NO_RATIO, OF_RATIO, SPEEDS
+from grader.assignment.hidden.rope_tables import (
+    CALL,
+    CALL_AFTER,
+    FEW_ROWS,
+    MS,
+    OF_NO_RATIO,
+    OF_RATIO,
+    SHIFTED,
+    SPEEDS,
+)
 from grader.assignment.model import draw_words as draws
 from grader.assignment.model.histories import OTHER_BUILT, OTHERWISE, RAISES
 from grader.assignment.model.rotation import NOTHING
@@ -64,8 +73,8 @@ class Clue:
 
 def _is(value: object, wanted: str | int | Container[int] | tuple[str, ...]) -> bool:
     """Whether a field has a wanted value, or one of several."""
-    plain = str(value) if isinstance(value, str) else value
-    return plain == wanted if isinstance(wanted, str | int) else plain in wanted
+    told = [str(value), *(part.key for part in value.parts[:1])] if isinstance(value, Message) else [value]
+    return any(one == wanted if isinstance(wanted, str | int) else one in wanted for one in told)
 
 
 def told(*says: str, **more: Any) -> Clue:
@@ -102,6 +111,7 @@ SHORT_AFTER_LONG = told(CALL_AFTER, s=MS - 1, within=OF_RATIO)
 EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_persistent_tables": (told("state_dict() lists {names}"),),
     "vocab_rows_in_training": (told(checks.ONE_MODE),),
+    "shard_one_mode": (told(checks.ONE_MODE),),
     "ids_changed_in_place": (told(checks.AFTER, what="input_ids"),),
     "norm_rounded_to_gamma": (Clue("a_float32_input_is_not_rounded"),),
     "norm_mode": (EVALUATION,),
@@ -110,7 +120,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "norm_eps_scaled": (told(checks.SHARE),),
     "lookup_rows_scaled": (ROWS_SCALED, Clue("ids_beyond_16_bits")),
     "shard_neighbour_answered": (told("{what}: {n} of {all} ids give a wrong row", n=1, within=OTHERS_IDS),),
-    "shard_filled_otherwise": (told(GIVES, seen=(str(ONE_NUMBER), "numbers that are not finite"), within=OTHERS_IDS),),
+    "shard_filled_otherwise": (told(GIVES, seen=(ONE_NUMBER, "numbers that are not finite"), within=OTHERS_IDS),),
     "rope_table_dtype": (told(case="tables_have_the_dtype", lacks=(checks.ALONE,)),),
     "input_changed": (told(checks.AFTER, what="the input"),),
     "parameter_changed": (*PARAMETER_CHANGED, HISTORY),
@@ -155,11 +165,13 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         told("{dtype} output for shape {shape}: a head is rotated differently beside others than on its own"),
     ),
     "rope_growth_at_es": tuple(told(CALL, ratio=ratio, s=ratio * MS) for ratio in (1, 3, 5)),
+    "rope_ratio_unheard": (told(OF_RATIO, k=1),),
     "rope_growth_beyond_ms": (told(CALL, ratio=(3, 5), s=2 * MS, within=OF_RATIO),),
+    "rope_positions_go_on": (told(CALL_AFTER, within=SHIFTED),),
     "rope_static_keeps_growth": (SHORT_AFTER_LONG,),
     "rope_dynamic_forgets_growth": (SHORT_AFTER_LONG,),
     "rope_growth_piles_up": (told(CALL_AFTER, s=range(3 * MS + 1, 9 * MS), within=OF_NO_RATIO),),  # a call that grows
-    "rope_growth_of_initial_ratio": (told(CALL, ratio=3, within=OF_RATIO),),
+    "rope_growth_of_initial_ratio": (told(CALL, ratio=3, within=OF_RATIO), told(FEW_ROWS, ratio=3)),
     "rope_scaling": (told(case="the_ratio_stretches", ratio=(2, 4), lacks=(checks.ALONE,)),),
     "rope_base_ignored": (told(base=16, ratio=(1, 2, 4), within=SPEEDS, lacks=(checks.ALONE,)),),
     "rope_unscaled_angles": (told(case="the_ratio_stretches", lacks=(checks.ALONE,)),),

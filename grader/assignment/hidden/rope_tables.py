@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, ClassVar
@@ -20,7 +20,7 @@ from torch import Tensor
 
 from grader import testing
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import succeeds
+from grader.assignment.hidden.checks import stating, succeeds
 from grader.assignment.model.normalising import numbers
 from grader.assignment.model.rotation import CONTRACT, NAME, Convention, module_student, turned
 from grader.testing import (
@@ -73,6 +73,8 @@ SPEEDS = "pair by pair, the angles are {factors} times the expected values"
 SHIFTED = "position {here} is rotated as position {n} should be, position {next} as position {following}"
 ALIKE_FROM = "all positions from {n} on are rotated alike"
 OF_RATIO = "they are the tables of ratio {k}"
+FEW_ROWS = "with ratio={ratio}, the tables have {n} rows, too few for s = {s}"
+ALONE_RIGHT = "after s = {s} alone it is right"
 OF_NO_RATIO = "they match the tables of no ratio from 1 to {k}"
 PAIRS_TOLD = 4
 UNGROWN = "after a call with s = {s}, a shorter call and the tables are as in a new module: no growth is kept"
@@ -231,8 +233,19 @@ class Ropes:
         except StudentFault:
             return None
         if not ratios:
-            return say(OF_NO_RATIO, k=max(RATIOS_READ))
+            return self._told_start(turned) or say(OF_NO_RATIO, k=max(RATIOS_READ))
         return say(OF_RATIO, k=ratios[0]) if len(ratios) == 1 else None
+
+    def _told_start(self, turned: Tensor) -> Message | None:
+        """Which position the first vector was taken for, if any but 0, for messages; ``turned: [s, hd]``."""
+        if len(turned) < 2 or self.same(turned[:1], self.by_contract(1, 1)):
+            return None
+        for ratio in RATIOS_READ:
+            tables = self.by_contract(ratio, max(RATIOS_READ) * MS)
+            for first in range(1, len(tables) - len(turned) + 1):
+                if self.same(turned, tables[first : first + len(turned)]):
+                    return say(SHIFTED, here=0, n=first, next=1, following=first + 1)
+        return TURNED_ALREADY
 
     def _compared(self, *outputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Errors in ulp at the positions that both outputs have, and the outputs there."""
@@ -480,4 +493,8 @@ def check_after(
             place += 1
     turned = last(needed)
     if turned is not None:
-        ropes.check(turned, wanted, what.filled(when=", ".join(map(str, needed))))
+        longest = max(needed)
+        alone = last([longest]) if len(needed) > 1 else None
+        right = alone is not None and ropes.same(alone, wanted)
+        with stating(say(ALONE_RIGHT, s=longest)) if right else nullcontext():
+            ropes.check(turned, wanted, what.filled(when=", ".join(map(str, needed))))

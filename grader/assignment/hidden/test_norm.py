@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import SHARE, UNCHANGED, stating
+from grader.assignment.hidden.checks import RIGHT_FOR, SHARE, UNCHANGED, stating
 from grader.assignment.hidden.norm_inputs import (
     FORWARD,
     GROUPINGS,
@@ -65,7 +65,6 @@ MOST_LISTED = 8  # features whose gammas a message lists
 ROOTS = {"one": (0.75, [0.5]), "four_eight": (15.0, [1.0, 7.0]), "small": (0.75, [0.5, 0.125])}  # eps, magnitudes
 
 OF_SIZES = "{dtype} output for hidden_size={hidden_size}, group_size={group_size}"
-RIGHT_FOR = "for {sizes} it is right"
 OF_GAMMA = "output for a {dtype} gamma, hidden_size={hidden_size}, group_size={group_size}"
 OF_LAYOUT = "{dtype} output for {layout} memory, group_size={group_size}"
 OF_16_BITS = "{dtype} output for group_size={group_size}, eps={eps}, compared with float32"

@@ -114,7 +114,7 @@ def test_gamma_is_drawn_uniformly_with_the_seed(
     try:
         check_beside(student, check)
     except WrongAnswer as fault:
-        raise fault.with_more(unseeded(student, lambda: drawn_gamma(student, make(), device))) from None
+        raise fault.with_more(unseeded(student, lambda: drawn_gamma(student, make(), device), fault)) from None
 
 
 @pytest.mark.rubric("norm_registration_and_arguments")

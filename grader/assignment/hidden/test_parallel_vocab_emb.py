@@ -18,6 +18,7 @@ from grader.assignment.hidden.checks import (
     AFTER,
     MOMENTS,
     RESET,
+    WIDE_RIGHT,
     check_beside,
     check_defaults,
     check_drawn,
@@ -149,7 +150,7 @@ def test_ids_beyond_16_bits_give_their_own_rows(student: Student, device: str) -
         check(torch.bfloat16)
     except Crashed as crash:
         check(torch.float32)
-        student.excuse(crash, (LAYOUT,))  # as it charges for a module that crashes with a 16-bit shard
+        student.excuse(crash.with_more(WIDE_RIGHT), (LAYOUT,))  # as it charges for one that crashes with 16-bit shards
 
 
 def zeros_by_contract(student: Student, seed: int, world: int, device: str) -> None:
@@ -347,7 +348,7 @@ def test_each_rank_draws_its_own_rows(
             raise
         drawn_by = [drawn_rows(built(rank), rank, device) for rank in range(4)]
         told_by = told_seeds(drawn_by, draw, base_seed, device)
-        raise fault.with_more(told_by, unseeded(student, lambda: drawn_rows(built(2), 2, device))) from None
+        raise fault.with_more(told_by, unseeded(student, lambda: drawn_rows(built(2), 2, device), fault)) from None
 
 
 def drawn_rows(module: StudentModule, rank: int, device: str) -> Tensor:

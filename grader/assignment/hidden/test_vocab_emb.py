@@ -18,6 +18,7 @@ from grader.assignment.hidden.checks import (
     AFTER,
     MOMENTS,
     RESET,
+    WIDE_RIGHT,
     check_beside,
     check_defaults,
     check_drawn,
@@ -130,7 +131,7 @@ def test_ids_beyond_16_bits_give_their_own_rows(student: Student, device: str) -
         check_lookup(student, table, ids, device, what)
     except Crashed as crash:
         check_lookup(student, table.float(), ids, device, what)
-        student.excuse(crash, REFUSES_16_BITS)
+        student.excuse(crash.with_more(WIDE_RIGHT), REFUSES_16_BITS)
 
 
 @pytest.mark.rubric("vocab_init_and_reset")
@@ -161,7 +162,7 @@ def test_the_table_is_drawn_normally_with_the_seed(
         if std:  # torch.distributions.Normal refuses a deviation of zero, and nothing forbids to draw with it
             raise
     except WrongAnswer as fault:
-        raise fault.with_more(unseeded(student, lambda: drawn_table(make(), device))) from None
+        raise fault.with_more(unseeded(student, lambda: drawn_table(make(), device), fault)) from None
 
 
 def drawn_table(module: StudentModule, device: str) -> Tensor:

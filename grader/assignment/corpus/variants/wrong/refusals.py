@@ -69,7 +69,7 @@ class ShardOfSeveralPositions(ParallelVocabEmbedding):
         return super().forward(input_ids)
 
 
-@wrong("ParallelVocabEmbedding", breaks="shard_zeros_elsewhere", hint="vocab_rows_in_training")
+@wrong("ParallelVocabEmbedding", breaks="shard_zeros_elsewhere", hint="shard_one_mode")
 class ForeignRowsInEvaluation(ParallelVocabEmbedding):
     """Looks up a row for every id in evaluation mode."""
 

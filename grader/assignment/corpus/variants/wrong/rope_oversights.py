@@ -130,3 +130,27 @@ class DynamicKeepsTheRatioOnly(NTKAwareRoPE):
 
     def choose_ratio(self, seq_len):
         return max(getattr(self, "ratio", 0), super().choose_ratio(seq_len))
+
+
+@wrong("NTKAwareRoPE", breaks="rope_static rope_dynamic", also=ROPE_GROWTH, hint="rope_positions_go_on")
+class PositionsGoOn(NTKAwareRoPE):
+    """Starts where the last call ended, as long as the tables reach so far."""
+
+    def forward(self, input):
+        length, rows = input.shape[1], self.cos.shape[0]
+        if length > rows:
+            return super().forward(input)
+        start = getattr(self, "seen", 0)
+        start = start if start + length <= rows else 0
+        self.seen = start + length
+        return apply_rotary_pos_emb(input, self.cos[start : self.seen], self.sin[start : self.seen])
+
+
+@wrong("NTKAwareRoPE", breaks="rope_exact_angles rope_boundary", also=ROPE, hint="rope_ratio_unheard")
+class RatioUnheard(NTKAwareRoPE):
+    """Computes the first tables for a ratio of 1, with room for as many positions as the ratio asks for."""
+
+    def __init__(self, dim, max_seq_len, base=10000, ratio=1, dynamic=False, dtype=torch.float32, device="cpu"):
+        super().__init__(dim, max_seq_len, base, ratio, dynamic, dtype, device)
+        first = NTKAwareRoPE(dim, max_seq_len * ratio, base, 1, dynamic, dtype, device)
+        self.cos, self.sin = first.cos, first.sin
