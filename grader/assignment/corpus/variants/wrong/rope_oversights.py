@@ -152,5 +152,22 @@ class RatioUnheard(NTKAwareRoPE):
 
     def __init__(self, dim, max_seq_len, base=10000, ratio=1, dynamic=False, dtype=torch.float32, device="cpu"):
         super().__init__(dim, max_seq_len, base, ratio, dynamic, dtype, device)
-        first = NTKAwareRoPE(dim, max_seq_len * ratio, base, 1, dynamic, dtype, device)
-        self.cos, self.sin = first.cos, first.sin
+        self.max_seq_len = max_seq_len * ratio
+        self.cos, self.sin = self._tables(1, dtype, torch.device(device))
+        self.max_seq_len = max_seq_len
+
+
+@wrong("NTKAwareRoPE.scaled_base", over=RopeInSteps, breaks="rope_base", also=ROPE, hint="rope_scaling")
+def whole_exponent(self, ratio):
+    """Divides in whole numbers, which is right for four features."""
+    return self.base * ratio ** (self.dim // (self.dim - 2))
+
+
+@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_dynamic", also=ROPE_GROWTH)
+class OnlyTheFirstGrowthIsKept(NTKAwareRoPE):
+    """Keeps the tables of one growth, and computes further ones anew each time."""
+
+    def keep(self, cos, sin):
+        if not hasattr(self, "grew"):
+            super().keep(cos, sin)
+            self.grew = True
