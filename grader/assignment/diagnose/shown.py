@@ -91,6 +91,7 @@ IN_EVALUATION = "the output in evaluation mode, compared with training mode"
 STRETCHED = ("they run from {low} to {high}", "they have mean {mean} and standard deviation {std}")
 GIVES = "id {id} gives {seen}"
 OF_ONE_USE = ("the mean of the gradients of its uses", "the gradient of only one of its uses")
+SOME_IDS = "ids on rank {rank} of {world}"
 OTHERS_IDS = "ids of other ranks on rank {rank} of {world}"
 
 DTYPE_DIFFERS = told(OTHER_DTYPE)
@@ -120,7 +121,10 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "norm_eps_scaled": (told(checks.SHARE),),
     "lookup_rows_scaled": (ROWS_SCALED, Clue("ids_beyond_16_bits")),
     "shard_neighbour_answered": (told("{what}: {n} of {all} ids give a wrong row", n=1, within=OTHERS_IDS),),
-    "shard_filled_otherwise": (told(GIVES, seen=(ONE_NUMBER, "numbers that are not finite"), within=OTHERS_IDS),),
+    "shard_filled_otherwise": tuple(
+        told(GIVES, seen=(ONE_NUMBER, "numbers that are not finite"), within=what, only=what == SOME_IDS)
+        for what in (OTHERS_IDS, SOME_IDS)
+    ),
     "rope_table_dtype": (told(case="tables_have_the_dtype", lacks=(checks.ALONE,)),),
     "input_changed": (told(checks.AFTER, what="the input"),),
     "parameter_changed": (*PARAMETER_CHANGED, HISTORY),
@@ -165,7 +169,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         told("{dtype} output for shape {shape}: a head is rotated differently beside others than on its own"),
     ),
     "rope_growth_at_es": tuple(told(CALL, ratio=ratio, s=ratio * MS) for ratio in (1, 3, 5)),
-    "rope_ratio_unheard": (told(OF_RATIO, k=1),),
+    "rope_ratio_unheard": (told(OF_RATIO, k=1), Clue("an_odd_initial_ratio")),
     "rope_growth_beyond_ms": (told(CALL, ratio=(3, 5), s=2 * MS, within=OF_RATIO),),
     "rope_positions_go_on": (told(CALL_AFTER, within=SHIFTED),),
     "rope_static_keeps_growth": (SHORT_AFTER_LONG,),
@@ -182,6 +186,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
 
 # From a cause to clues of which at least one of its cases fits one.
 NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
+    "rope_ratio_unheard": (told(OF_RATIO, k=1),),
     "output_shape": (SHAPE_DIFFERS,),
     "few_digits": (Clue("float32_outputs_are_exact"),),
     "lookup_rows_scaled": (ROWS_SCALED,),

@@ -52,6 +52,7 @@ RIGHT_FOR = "for {sizes} it is right"
 WIDE_RIGHT = say(
     "\nThis table is bfloat16, with ids from 257 on; with a float32 table, the same ids give their own rows."
 )
+FIRST_TOO = say("the first draw, by the constructor, is wrong as well")
 UNCHANGED = say("it is the input, unchanged")
 ONE_MODE = say("\nThis fails in {mode} mode only; in {other} mode it passes.")
 T = TypeVar("T")
@@ -245,6 +246,12 @@ def check_refusal(constructor: Callable[..., StudentModule], **sizes: int) -> No
         raise WrongAnswer(
             say("{sizes} raises {kind}; expected a ValueError or an AssertionError", sizes=told, kind=kind)
         )
+
+
+def told_refused(constructor: Callable[..., StudentModule], *others: Mapping[str, int]) -> list[Message]:
+    """Which of some sizes are refused, for messages."""
+    refused = [sizes for sizes in others if not succeeds(lambda sizes=sizes: constructor(**sizes).parameters())]
+    return [say("{sizes} is refused", sizes=stated(**sizes)) for sizes in refused]
 
 
 def check_sizes_named(constructor: Callable[..., StudentModule], **sizes: int) -> None:

@@ -82,10 +82,15 @@ def groups_by_contract(student: Student, seed: int, device: str) -> None:
 @pytest.mark.rubric("norm_groups")
 @contract_first(groups_by_contract, *FORWARD)
 def test_each_group_is_divided_by_its_own_root_mean_square(student: Student, seed: int, device: str) -> None:
+    right: list[Message] = []
     for shape in GROUPINGS:
         x = grouped_input(seed, shape)
         output = quotients(student, x, shape[3], device)
-        check_law(output, oracle.rms_norm(x, torch.ones(shape[2]), shape[3], 1e-5), sizes(shape))
+        try:
+            check_law(output, oracle.rms_norm(x, torch.ones(shape[2]), shape[3], 1e-5), sizes(shape))
+        except WrongAnswer as fault:
+            raise fault.with_more(*(say(RIGHT_FOR, sizes=one) for one in right)) from None
+        right.append(stated(hidden_size=shape[2], group_size=shape[3]))
 
 
 def sizes(shape: tuple[int, int, int, int]) -> Message:
