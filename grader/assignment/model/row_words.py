@@ -60,7 +60,7 @@ def _order(actual: Tensor, expected: Tensor, ids: Tensor) -> Message | None:
         (say("column by column"), places.reshape(places.T.shape).T),
         (say("with the first row last"), places.flip(0)),
         (say("from right to left"), places.flip(1)),
-        (say("each row sorted by id"), places.gather(1, ids.argsort(-1, stable=True))),
+        (say("sorted by id within each row"), places.gather(1, ids.reshape(places.shape).argsort(dim=-1, stable=True))),
         (say("sorted by id"), ids.flatten().argsort(stable=True)),
     )
     rows, given = expected.flatten(0, -2), actual.flatten(0, -2)
