@@ -73,6 +73,12 @@ def test_gradients_are_told_by_what_reaches_a_row(received: list[float], said: s
         check_received(torch.tensor([received]), expected, torch.tensor([7]), uses_of, quoted("gradient"))
 
 
+def test_rows_in_another_order_are_told_with_the_order() -> None:
+    ids = torch.tensor([[2, 0, 1], [1, 2, 0]])
+    with pytest.raises(WrongAnswer, match="the right rows, but sorted by id within each row"):
+        check_rows(TABLE[ids.sort(-1).values], TABLE[ids], ids, TABLE, quoted("ids"))
+
+
 def test_the_ids_that_each_rank_answers_are_a_range_or_a_list_or_none() -> None:
     ranks = torch.tensor([[[0.0], [1.0], [1.0], [1.0]], [[1.0], [0.0], [1.0], [0.0]], [[0.0]] * 4])
     assert answered([*ranks]) == "ids that give nonzero rows, with 3 ranks: rank 0: 1–3 | rank 1: 0, 2 | rank 2: -"
@@ -179,6 +185,9 @@ TOLD = {
     "wrong.rope_oversights.ratio_unheard": "1, 2 times the expected values; they are the tables of ratio 1",
     "wrong.rope_oversights.whole_exponent": "for dim=4, base=10000 it is right",
     "wrong.rope_oversights.only_the_first_growth_is_kept": "after s = 43 alone it is right",
+    "wrong.conditions.table_copied_in_evaluation": "it still uses the parameter's value from before the update",
+    "wrong.refusals.only_too_large_groups_are_refused": "hidden_size=8, group_size=16 is refused",
+    "wrong.refusals.hot_rows_of_the_ids_met": "The table has 11 rows; the largest id of this call is ",
     "wrong.rope_tables.positions_counted_to_four_thousand": "position 4096 is rotated as position 0 should be",
 }
 
