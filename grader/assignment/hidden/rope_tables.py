@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, ClassVar
@@ -20,7 +20,7 @@ from torch import Tensor
 
 from grader import testing
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import stating, succeeds
+from grader.assignment.hidden.checks import succeeds
 from grader.assignment.model.normalising import numbers
 from grader.assignment.model.rotation import CONTRACT, NAME, Convention, module_student, turned
 from grader.testing import (
@@ -74,7 +74,6 @@ SHIFTED = "position {here} is rotated as position {n} should be, position {next}
 ALIKE_FROM = "all positions from {n} on are rotated alike"
 OF_RATIO = "they are the tables of ratio {k}"
 FEW_ROWS = "with ratio={ratio}, the tables have {n} rows, too few for s = {s}"
-ALONE_RIGHT = "after s = {s} alone it is right"
 OF_NO_RATIO = "they match the tables of no ratio from 1 to {k}"
 PAIRS_TOLD = 4
 UNGROWN = "after a call with s = {s}, a shorter call and the tables are as in a new module: no growth is kept"
@@ -466,35 +465,3 @@ def _told_turns(read: Tensor, angles: Tensor, first: int) -> list[Message]:
     if len(found) == 2 and found != [first, first + 1]:
         return [say(SHIFTED, here=first, n=found[0], next=first + 1, following=found[1])]
     return [TURNED_ALREADY] * (first == 0 and bool(turned.isfinite().all()))
-
-
-def check_after(
-    ropes: Ropes, build: Callable[[], StudentModule], wanted: Tensor, history: Sequence[int], length: int, what: Message
-) -> None:
-    """Require a call after others to agree; the message names as few of the earlier ones as still change it.
-
-    ``what`` is filled with the history; a dynamic module's longest call is kept, since it decides what is wanted.
-    """
-
-    def last(earlier: Sequence[int]) -> Tensor | None:
-        module = build()
-        try:
-            return [ropes.turn(module, called) for called in (*earlier, length)][-1]
-        except StudentFault:
-            return None
-
-    needed, place = list(history), 0
-    while place < len(needed):
-        fewer = needed[:place] + needed[place + 1 :]
-        turned = last(fewer) if fewer and max(fewer) == max(needed) else None
-        if turned is not None and not ropes.same(turned, wanted):
-            needed = fewer
-        else:
-            place += 1
-    turned = last(needed)
-    if turned is not None:
-        longest = max(needed)
-        alone = last([longest]) if len(needed) > 1 else None
-        right = alone is not None and ropes.same(alone, wanted)
-        with stating(say(ALONE_RIGHT, s=longest)) if right else nullcontext():
-            ropes.check(turned, wanted, what.filled(when=", ".join(map(str, needed))))

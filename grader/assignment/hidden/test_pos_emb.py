@@ -7,8 +7,8 @@ long as the tables.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
 from functools import partial
 
 import pytest
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import AFTER, OTHER_DEFAULT, RIGHT_FOR, check_beside, succeeds
+from grader.assignment.hidden.checks import AFTER, OTHER_DEFAULT, RIGHT_FOR, check_beside, stating, succeeds
 from grader.assignment.hidden.devices import check_on
 from grader.assignment.hidden.rope_tables import (
     BASE,
@@ -31,7 +31,6 @@ from grader.assignment.hidden.rope_tables import (
     UNGROWN,
     UNSEEN,
     Ropes,
-    check_after,
     check_tables,
     contract_first,
     growing,
@@ -63,6 +62,7 @@ from grader.testing import (
 SHORT, MIDDLE, LONG = MS - 1, 3 * MS + 1, 7 * MS + 1
 SIZES = "dim={dim}, max_seq_len={max_seq_len}, base={base}, ratio={ratio}, s = {s}"
 SIZES_DTYPE = "dim={dim}, max_seq_len={max_seq_len}, base={base}, ratio={ratio}, dtype={dtype}, s = {s}"
+ALONE_RIGHT = "after s = {s} alone it is right"
 MORE_DIGITS = "tables for dtype={dtype} are not {dtype}: they are more precise"
 MORE_DIGITS_GROWN = "tables for dtype={dtype} after growth to s = {s} are not {dtype}: they are more precise"
 ROW_RIGHT = say("in a batch of one it is right")
@@ -298,6 +298,38 @@ def test_a_static_module_forgets_a_long_sequence(ropes: Ropes, ratio: int, train
         history.append(length)
     grows = not ropes.same(first[long], first[SHORT])
     require(grows or ropes.positions_held(module) == ropes.positions_held(ropes.new(ratio)) > 0, UNSEEN)
+
+
+def check_after(
+    ropes: Ropes, build: Callable[[], StudentModule], wanted: Tensor, history: Sequence[int], length: int, what: Message
+) -> None:
+    """Require a call after others to agree; the message names as few of the earlier ones as still change it.
+
+    ``what`` is filled with the history; a dynamic module's longest call is kept, since it decides what is wanted.
+    """
+
+    def last(earlier: Sequence[int]) -> Tensor | None:
+        module = build()
+        try:
+            return [ropes.turn(module, called) for called in (*earlier, length)][-1]
+        except StudentFault:
+            return None
+
+    needed, place = list(history), 0
+    while place < len(needed):
+        fewer = needed[:place] + needed[place + 1 :]
+        turned = last(fewer) if fewer and max(fewer) == max(needed) else None
+        if turned is not None and not ropes.same(turned, wanted):
+            needed = fewer
+        else:
+            place += 1
+    turned = last(needed)
+    if turned is not None:
+        longest = max(needed)
+        alone = last([longest]) if len(needed) > 1 else None
+        right = alone is not None and ropes.same(alone, wanted)
+        with stating(say(ALONE_RIGHT, s=longest)) if right else nullcontext():
+            ropes.check(turned, wanted, what.filled(when=", ".join(map(str, needed))))
 
 
 def answered(ropes: Ropes, *, dynamic: bool) -> tuple[int, int]:
