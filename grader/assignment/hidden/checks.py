@@ -250,7 +250,7 @@ def check_refusal(constructor: Callable[..., StudentModule], **sizes: int) -> No
 
 def told_refused(constructor: Callable[..., StudentModule], *others: Mapping[str, int]) -> list[Message]:
     """Which of some sizes are refused, for messages."""
-    refused = [sizes for sizes in others if not succeeds(lambda sizes=sizes: constructor(**sizes).parameters())]
+    refused = [sizes for sizes in others if not succeeds(constructor(**sizes).parameters)]
     return [say("{sizes} is refused", sizes=stated(**sizes)) for sizes in refused]
 
 

@@ -350,7 +350,9 @@ def test_each_rank_draws_its_own_rows(
             raise
         drawn_by = [drawn_rows(built(rank), rank, device) for rank in range(4)]
         told_by = told_seeds(drawn_by, draw, base_seed, device)
-        right = DRAWN[dtype] == ((0, 1),) and succeeds(lambda: [check_own(built(rank), rank, 4) for rank in range(4)])
+        right = DRAWN[dtype] == ((0, 1),) and all(
+            succeeds(partial(check_own, built(rank), rank, 4)) for rank in range(4)
+        )
         told_by = say(RIGHT_FOR, sizes=stated(world_size=4)) if right else told_by
         raise fault.with_more(told_by, unseeded(student, lambda: drawn_rows(built(2), 2, device), fault)) from None
 

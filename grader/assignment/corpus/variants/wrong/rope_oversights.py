@@ -146,7 +146,7 @@ class PositionsGoOn(NTKAwareRoPE):
         return apply_rotary_pos_emb(input, self.cos[start : self.seen], self.sin[start : self.seen])
 
 
-@wrong("NTKAwareRoPE", breaks="rope_exact_angles rope_boundary", also=ROPE, hint="rope_ratio_unheard")
+@wrong("NTKAwareRoPE", breaks="rope_base rope_exact_angles", also=ROPE, hint="rope_ratio_unheard")
 class RatioUnheard(NTKAwareRoPE):
     """Computes the first tables for a ratio of 1, with room for as many positions as the ratio asks for."""
 
