@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.hidden import checks
-from grader.assignment.hidden.rope_tables import CALL, CALL_AFTER, MS, OF_NO_RATIO, OF_RATIO, SPEEDS
+from grader.assignment.hidden import rope_tables as rope
 from grader.assignment.model import draw_words as draws
 from grader.assignment.model.histories import OTHER_BUILT, OTHERWISE, RAISES
 from grader.assignment.model.rotation import NOTHING
@@ -64,8 +64,8 @@ class Clue:
 
 def _is(value: object, wanted: str | int | Container[int] | tuple[str, ...]) -> bool:
     """Whether a field has a wanted value, or one of several."""
-    plain = str(value) if isinstance(value, str) else value
-    return plain == wanted if isinstance(wanted, str | int) else plain in wanted
+    told = [str(value), *(part.key for part in value.parts[:1])] if isinstance(value, Message) else [value]
+    return any(one == wanted if isinstance(wanted, str | int) else one in wanted for one in told)
 
 
 def told(*says: str, **more: Any) -> Clue:
@@ -96,12 +96,14 @@ PARAMETER_CHANGED = (
 )
 WITHOUT_SPREAD = told(checks.MOMENTS, std="0")  # every draw is the same
 ROWS_SCALED = told(ROWS_TIMES, ROWS_TIMES_SOME)
-SHORT_AFTER_LONG = told(CALL_AFTER, s=MS - 1, within=OF_RATIO)
+GROWS = range(3 * rope.MS + 1, 9 * rope.MS)  # lengths of calls that grow
+SHORT_AFTER_LONG = told(rope.CALL_AFTER, s=rope.MS - 1, within=rope.OF_RATIO)
 
 # From a cause that no probe looks for to clues of which each of its cases fits one; the most specific causes first.
 EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_persistent_tables": (told("state_dict() lists {names}"),),
     "vocab_rows_in_training": (told(checks.ONE_MODE),),
+    "shard_one_mode": (told(checks.ONE_MODE),),
     "ids_changed_in_place": (told(checks.AFTER, what="input_ids"),),
     "norm_rounded_to_gamma": (Clue("a_float32_input_is_not_rounded"),),
     "norm_mode": (EVALUATION,),
@@ -110,7 +112,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "norm_eps_scaled": (told(checks.SHARE),),
     "lookup_rows_scaled": (ROWS_SCALED, Clue("ids_beyond_16_bits")),
     "shard_neighbour_answered": (told("{what}: {n} of {all} ids give a wrong row", n=1, within=OTHERS_IDS),),
-    "shard_filled_otherwise": (told(GIVES, seen=(str(ONE_NUMBER), "numbers that are not finite"), within=OTHERS_IDS),),
+    "shard_filled_otherwise": (told(GIVES, seen=(ONE_NUMBER, "numbers that are not finite"), only=True),),
     "rope_table_dtype": (told(case="tables_have_the_dtype", lacks=(checks.ALONE,)),),
     "input_changed": (told(checks.AFTER, what="the input"),),
     "parameter_changed": (*PARAMETER_CHANGED, HISTORY),
@@ -154,14 +156,16 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_heads": (
         told("{dtype} output for shape {shape}: a head is rotated differently beside others than on its own"),
     ),
-    "rope_growth_at_es": tuple(told(CALL, ratio=ratio, s=ratio * MS) for ratio in (1, 3, 5)),
-    "rope_growth_beyond_ms": (told(CALL, ratio=(3, 5), s=2 * MS, within=OF_RATIO),),
+    "rope_growth_at_es": tuple(told(rope.CALL, ratio=ratio, s=ratio * rope.MS) for ratio in (1, 3, 5)),
+    "rope_ratio_unheard": (told(rope.OF_RATIO, k=1), Clue("an_odd_initial_ratio")),
+    "rope_growth_beyond_ms": (told(rope.CALL, ratio=(3, 5), s=2 * rope.MS, within=rope.OF_RATIO),),
+    "rope_positions_go_on": (told(rope.CALL_AFTER, within=rope.SHIFTED),),
     "rope_static_keeps_growth": (SHORT_AFTER_LONG,),
     "rope_dynamic_forgets_growth": (SHORT_AFTER_LONG,),
-    "rope_growth_piles_up": (told(CALL_AFTER, s=range(3 * MS + 1, 9 * MS), within=OF_NO_RATIO),),  # a call that grows
-    "rope_growth_of_initial_ratio": (told(CALL, ratio=3, within=OF_RATIO),),
+    "rope_growth_piles_up": (told(rope.CALL_AFTER, s=GROWS, within=rope.OF_NO_RATIO),),
+    "rope_growth_of_initial_ratio": (told(rope.CALL, ratio=3, within=rope.OF_RATIO), told(rope.FEW_ROWS, ratio=3)),
     "rope_scaling": (told(case="the_ratio_stretches", ratio=(2, 4), lacks=(checks.ALONE,)),),
-    "rope_base_ignored": (told(base=16, ratio=(1, 2, 4), within=SPEEDS, lacks=(checks.ALONE,)),),
+    "rope_base_ignored": (told(base=16, ratio=(1, 2, 4), within=rope.SPEEDS, lacks=(checks.ALONE,)),),
     "rope_unscaled_angles": (told(case="the_ratio_stretches", lacks=(checks.ALONE,)),),
     "rotary_tables_changed": (told(checks.AFTER, "{what} has a different shape after the call", what=("cos", "sin")),),
     "norm_group_of_one": (told(checks.UNCHANGED, case="dimensions_of_size_one"),),
@@ -170,6 +174,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
 
 # From a cause to clues of which at least one of its cases fits one.
 NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
+    "rope_ratio_unheard": (told(rope.OF_RATIO, k=1),),
     "output_shape": (SHAPE_DIFFERS,),
     "few_digits": (Clue("float32_outputs_are_exact"),),
     "lookup_rows_scaled": (ROWS_SCALED,),
@@ -179,7 +184,7 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "parameter_dtype": (told(checks.DTYPE, checks.DTYPE_WHEN),),
     "parameter_size": (OTHER_SIZE, Clue("the_table_is_the_only")),
     "rope_static_keeps_growth": (told(ratio=1),),
-    "rope_dynamic_forgets_growth": (told(OF_RATIO, k=1),),
+    "rope_dynamic_forgets_growth": (told(rope.OF_RATIO, k=1),),
     "rope_base_ignored": (told(base=16, ratio=(1, 2)),),
     "rope_unscaled_angles": (told(ratio=1),),
 }

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.model.draw_words import Draw, told_draw
+from grader.assignment.model.draw_words import UNKNOWN, Draw, told_draw
 from grader.assignment.model.parameters import rows_held
 from grader.testing import (
     DTYPES,
@@ -47,6 +47,12 @@ REDRAWN = "after module.to({dtype}) and reset_parameters(), which has to draw in
 RESET = say("{what} after reset_parameters()")
 ALONE = say("alone, in a new process, these are right: other modules or earlier calls change them")
 UNSEEDED = say("two new modules with this seed hold different numbers")
+SEEDED = say("two new modules with this seed hold the same numbers: they depend on a seed, but are not its first ones")
+RIGHT_FOR = "for {sizes} it is right"
+WIDE_RIGHT = say(
+    "\nThis table is bfloat16, with ids from 257 on; with a float32 table, the same ids give their own rows."
+)
+FIRST_TOO = say("the first draw, by the constructor, is wrong as well")
 UNCHANGED = say("it is the input, unchanged")
 ONE_MODE = say("\nThis fails in {mode} mode only; in {other} mode it passes.")
 T = TypeVar("T")
@@ -167,12 +173,12 @@ def check_beside(student: Student, check: Callable[[bool], None]) -> None:
         raise fault.with_more(ALONE if alone else None) from None
 
 
-def unseeded(student: Student, make: Callable[[], Tensor]) -> Message | None:
-    """Says if two new modules, the first ones of a process, do not hold the same numbers."""
+def unseeded(student: Student, make: Callable[[], Tensor], fault: WrongAnswer) -> Message | None:
+    """Says if two new modules, the first of a process, differ; if nobody knows their numbers, also if they do not."""
     student.start_afresh()
     one, other = make(), make()
     same = one.shape == other.shape and torch.allclose(one, other, rtol=0, atol=0, equal_nan=True)
-    return None if same else UNSEEDED
+    return UNSEEDED if not same else SEEDED if fault.message.fields(UNKNOWN) is not None else None
 
 
 def succeeds(ask: Callable[[], object]) -> bool:
@@ -240,6 +246,12 @@ def check_refusal(constructor: Callable[..., StudentModule], **sizes: int) -> No
         raise WrongAnswer(
             say("{sizes} raises {kind}; expected a ValueError or an AssertionError", sizes=told, kind=kind)
         )
+
+
+def told_refused(constructor: Callable[..., StudentModule], *others: Mapping[str, int]) -> list[Message]:
+    """Which of some sizes are refused, for messages."""
+    refused = [sizes for sizes in others if not succeeds(constructor(**sizes).parameters)]
+    return [say("{sizes} is refused", sizes=stated(**sizes)) for sizes in refused]
 
 
 def check_sizes_named(constructor: Callable[..., StudentModule], **sizes: int) -> None:

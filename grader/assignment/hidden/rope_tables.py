@@ -73,6 +73,7 @@ SPEEDS = "pair by pair, the angles are {factors} times the expected values"
 SHIFTED = "position {here} is rotated as position {n} should be, position {next} as position {following}"
 ALIKE_FROM = "all positions from {n} on are rotated alike"
 OF_RATIO = "they are the tables of ratio {k}"
+FEW_ROWS = "with ratio={ratio}, the tables have {n} rows, too few for s = {s}"
 OF_NO_RATIO = "they match the tables of no ratio from 1 to {k}"
 PAIRS_TOLD = 4
 UNGROWN = "after a call with s = {s}, a shorter call and the tables are as in a new module: no growth is kept"
@@ -231,8 +232,19 @@ class Ropes:
         except StudentFault:
             return None
         if not ratios:
-            return say(OF_NO_RATIO, k=max(RATIOS_READ))
+            return self._told_start(turned) or say(OF_NO_RATIO, k=max(RATIOS_READ))
         return say(OF_RATIO, k=ratios[0]) if len(ratios) == 1 else None
+
+    def _told_start(self, turned: Tensor) -> Message | None:
+        """Which position the first vector was taken for, if any but 0, for messages; ``turned: [s, hd]``."""
+        if len(turned) < 2 or self.same(turned[:1], self.by_contract(1, 1)):
+            return None
+        for ratio in RATIOS_READ:
+            tables = self.by_contract(ratio, max(RATIOS_READ) * MS)
+            for first in range(1, len(tables) - len(turned) + 1):
+                if self.same(turned, tables[first : first + len(turned)]):
+                    return say(SHIFTED, here=0, n=first, next=1, following=first + 1)
+        return TURNED_ALREADY
 
     def _compared(self, *outputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Errors in ulp at the positions that both outputs have, and the outputs there."""
@@ -453,31 +465,3 @@ def _told_turns(read: Tensor, angles: Tensor, first: int) -> list[Message]:
     if len(found) == 2 and found != [first, first + 1]:
         return [say(SHIFTED, here=first, n=found[0], next=first + 1, following=found[1])]
     return [TURNED_ALREADY] * (first == 0 and bool(turned.isfinite().all()))
-
-
-def check_after(
-    ropes: Ropes, build: Callable[[], StudentModule], wanted: Tensor, history: Sequence[int], length: int, what: Message
-) -> None:
-    """Require a call after others to agree; the message names as few of the earlier ones as still change it.
-
-    ``what`` is filled with the history; a dynamic module's longest call is kept, since it decides what is wanted.
-    """
-
-    def last(earlier: Sequence[int]) -> Tensor | None:
-        module = build()
-        try:
-            return [ropes.turn(module, called) for called in (*earlier, length)][-1]
-        except StudentFault:
-            return None
-
-    needed, place = list(history), 0
-    while place < len(needed):
-        fewer = needed[:place] + needed[place + 1 :]
-        turned = last(fewer) if fewer and max(fewer) == max(needed) else None
-        if turned is not None and not ropes.same(turned, wanted):
-            needed = fewer
-        else:
-            place += 1
-    turned = last(needed)
-    if turned is not None:
-        ropes.check(turned, wanted, what.filled(when=", ".join(map(str, needed))))

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import SHARE, UNCHANGED, stating
+from grader.assignment.hidden.checks import RIGHT_FOR, SHARE, UNCHANGED, stating
 from grader.assignment.hidden.norm_inputs import (
     FORWARD,
     GROUPINGS,
@@ -65,7 +65,6 @@ MOST_LISTED = 8  # features whose gammas a message lists
 ROOTS = {"one": (0.75, [0.5]), "four_eight": (15.0, [1.0, 7.0]), "small": (0.75, [0.5, 0.125])}  # eps, magnitudes
 
 OF_SIZES = "{dtype} output for hidden_size={hidden_size}, group_size={group_size}"
-RIGHT_FOR = "for {sizes} it is right"
 OF_GAMMA = "output for a {dtype} gamma, hidden_size={hidden_size}, group_size={group_size}"
 OF_LAYOUT = "{dtype} output for {layout} memory, group_size={group_size}"
 OF_16_BITS = "{dtype} output for group_size={group_size}, eps={eps}, compared with float32"
@@ -83,10 +82,15 @@ def groups_by_contract(student: Student, seed: int, device: str) -> None:
 @pytest.mark.rubric("norm_groups")
 @contract_first(groups_by_contract, *FORWARD)
 def test_each_group_is_divided_by_its_own_root_mean_square(student: Student, seed: int, device: str) -> None:
+    right: list[Message] = []
     for shape in GROUPINGS:
         x = grouped_input(seed, shape)
         output = quotients(student, x, shape[3], device)
-        check_law(output, oracle.rms_norm(x, torch.ones(shape[2]), shape[3], 1e-5), sizes(shape))
+        try:
+            check_law(output, oracle.rms_norm(x, torch.ones(shape[2]), shape[3], 1e-5), sizes(shape))
+        except WrongAnswer as fault:
+            raise fault.with_more(*(say(RIGHT_FOR, sizes=one) for one in right)) from None
+        right.append(stated(hidden_size=shape[2], group_size=shape[3]))
 
 
 def sizes(shape: tuple[int, int, int, int]) -> Message:

@@ -14,6 +14,7 @@ from torch import Tensor
 from grader.assignment import oracle
 from grader.assignment.hidden.checks import (
     AFTER,
+    FIRST_TOO,
     RESET,
     check_beside,
     check_defaults,
@@ -24,6 +25,7 @@ from grader.assignment.hidden.checks import (
     in_mode,
     in_turns,
     succeeds,
+    told_refused,
     unseeded,
 )
 from grader.assignment.hidden.devices import check_on
@@ -71,6 +73,7 @@ from grader.testing import (
 BAD_SIZES = pytest.mark.parametrize(
     ("hidden", "group_size"), [(26, 4), (100, 7), (8, 16)], ids=["26_by_4", "100_by_7", "8_by_16"]
 )
+TOO_LARGE = {"hidden_size": 8, "group_size": 16}
 OF_INPUT = "{dtype} gradient of the input, hidden_size={hidden_size}, group_size={group_size}"
 OF_GAMMA = "{dtype} gradient of gamma, hidden_size={hidden_size}, group_size={group_size}"
 OF_ZEROS = say("it is wrong only for the first group, whose features are all zero in this input")
@@ -103,7 +106,7 @@ def test_gamma_is_drawn_uniformly_with_the_seed(
         sizes = {"hidden_size": 64, "group_size": 8, "init_range": bounds, "init_seed": init_seed}
         return student.GroupRMSNorm(**sizes, dtype=dtype, device=device)
 
-    def check(beside: bool) -> None:
+    def check(beside: bool, again: bool = again) -> None:
         module = make()
         if beside:
             student.GroupRMSNorm(hidden_size=16, group_size=4, init_range=(8.0, 9.0), init_seed=3)
@@ -114,7 +117,8 @@ def test_gamma_is_drawn_uniformly_with_the_seed(
     try:
         check_beside(student, check)
     except WrongAnswer as fault:
-        raise fault.with_more(unseeded(student, lambda: drawn_gamma(student, make(), device))) from None
+        first = FIRST_TOO if again and not succeeds(lambda: check(False, False)) else None
+        raise fault.with_more(first, unseeded(student, lambda: drawn_gamma(student, make(), device), fault)) from None
 
 
 @pytest.mark.rubric("norm_registration_and_arguments")
@@ -163,7 +167,10 @@ def test_arguments_have_the_defaults_of_the_stub(student: Student) -> None:
 @pytest.mark.rubric("norm_registration_and_arguments")
 @BAD_SIZES
 def test_a_group_size_that_does_not_divide_is_refused(student: Student, hidden: int, group_size: int) -> None:
-    check_refusal(student.GroupRMSNorm, hidden_size=hidden, group_size=group_size)
+    try:
+        check_refusal(student.GroupRMSNorm, hidden_size=hidden, group_size=group_size)
+    except WrongAnswer as fault:
+        raise fault.with_more(*told_refused(student.GroupRMSNorm, TOO_LARGE)) from None
 
 
 @pytest.mark.rubric("norm_sizes_named")

@@ -18,6 +18,8 @@ from grader.assignment.hidden.checks import (
     AFTER,
     MOMENTS,
     RESET,
+    RIGHT_FOR,
+    WIDE_RIGHT,
     check_beside,
     check_defaults,
     check_drawn,
@@ -29,6 +31,7 @@ from grader.assignment.hidden.checks import (
     digits,
     in_mode,
     succeeds,
+    told_refused,
     unseeded,
 )
 from grader.assignment.hidden.devices import check_on
@@ -149,7 +152,7 @@ def test_ids_beyond_16_bits_give_their_own_rows(student: Student, device: str) -
         check(torch.bfloat16)
     except Crashed as crash:
         check(torch.float32)
-        student.excuse(crash, (LAYOUT,))  # as it charges for a module that crashes with a 16-bit shard
+        student.excuse(crash.with_more(WIDE_RIGHT), (LAYOUT,))  # as it charges for one that crashes with 16-bit shards
 
 
 def zeros_by_contract(student: Student, seed: int, world: int, device: str) -> None:
@@ -347,7 +350,11 @@ def test_each_rank_draws_its_own_rows(
             raise
         drawn_by = [drawn_rows(built(rank), rank, device) for rank in range(4)]
         told_by = told_seeds(drawn_by, draw, base_seed, device)
-        raise fault.with_more(told_by, unseeded(student, lambda: drawn_rows(built(2), 2, device))) from None
+        right = DRAWN[dtype] == ((0, 1),) and all(
+            succeeds(partial(check_own, built(rank), rank, 4)) for rank in range(4)
+        )
+        told_by = say(RIGHT_FOR, sizes=stated(world_size=4)) if right else told_by
+        raise fault.with_more(told_by, unseeded(student, lambda: drawn_rows(built(2), 2, device), fault)) from None
 
 
 def drawn_rows(module: StudentModule, rank: int, device: str) -> Tensor:
@@ -450,7 +457,10 @@ def test_the_output_has_the_dtype_of_the_shard(student: Student, seed: int, dtyp
 @pytest.mark.rubric("shard_registration_and_arguments")
 @BAD_SIZES
 def test_a_vocabulary_that_does_not_divide_is_refused(student: Student, vocab: int, world: int) -> None:
-    check_refusal(second_of(student), vocab_size=vocab, world_size=world)
+    try:
+        check_refusal(second_of(student), vocab_size=vocab, world_size=world)
+    except WrongAnswer as fault:
+        raise fault.with_more(*told_refused(second_of(student), {"vocab_size": 7, "world_size": 8})) from None
 
 
 @pytest.mark.rubric("shard_sizes_named")

@@ -7,28 +7,30 @@ long as the tables.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
+from functools import partial
 
 import pytest
 import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import AFTER, OTHER_DEFAULT, check_beside
+from grader.assignment.hidden.checks import AFTER, OTHER_DEFAULT, RIGHT_FOR, check_beside, stating, succeeds
 from grader.assignment.hidden.devices import check_on
 from grader.assignment.hidden.rope_tables import (
     BASE,
     DIM,
+    FEW_ROWS,
     GREW,
     GROWTH,
     KEPT,
     MS,
+    OF_RATIO,
     TURNED,
     UNGROWN,
     UNSEEN,
     Ropes,
-    check_after,
     check_tables,
     contract_first,
     growing,
@@ -41,6 +43,7 @@ from grader.testing import (
     DTYPES,
     Crashed,
     InvalidReply,
+    Message,
     StudentFault,
     StudentModule,
     WrongAnswer,
@@ -52,12 +55,14 @@ from grader.testing import (
     normal,
     require,
     say,
+    stated,
 )
 
 # Between 3 and 4, and between 7 and 8 times ``MS``: every known rule for the ratio, right or wrong, chooses 4 and 8.
 SHORT, MIDDLE, LONG = MS - 1, 3 * MS + 1, 7 * MS + 1
 SIZES = "dim={dim}, max_seq_len={max_seq_len}, base={base}, ratio={ratio}, s = {s}"
 SIZES_DTYPE = "dim={dim}, max_seq_len={max_seq_len}, base={base}, ratio={ratio}, dtype={dtype}, s = {s}"
+ALONE_RIGHT = "after s = {s} alone it is right"
 MORE_DIGITS = "tables for dtype={dtype} are not {dtype}: they are more precise"
 MORE_DIGITS_GROWN = "tables for dtype={dtype} after growth to s = {s} are not {dtype}: they are more precise"
 ROW_RIGHT = say("in a batch of one it is right")
@@ -74,16 +79,26 @@ modes = pytest.mark.parametrize(
 @pytest.mark.parametrize("ratio", [1, 2, 4], ids=["ratio_one", "ratio_two", "ratio_four"])
 def test_the_ratio_stretches_the_base(ropes: Ropes, ratio: int) -> None:
     """The tables of new modules, up to the longest training sequence."""
-    for longest, dim, base in ((32, 4, 10000), (32, 8, 16), (32, 8, 500000), (32, 64, 10000)):
-        sizes = {"dim": dim, "max_seq_len": longest, "base": base, "ratio": ratio}
-        length = longest * ratio if ropes.asking.in_full else longest - 1
-        angles = oracle.ntk_angles(dim, base, ratio, length)
 
-        def check(_: bool, sizes: Mapping[str, int] = sizes, angles: Tensor = angles) -> None:
-            module = ropes.student.NTKAwareRoPE(**sizes, dynamic=False, device=ropes.device)
-            check_tables(ropes, module, angles, say(SIZES, s=len(angles), **sizes))
+    def check(dim: int, base: int, _: bool, used: int = ratio) -> None:
+        sizes = {"dim": dim, "max_seq_len": 32, "base": base, "ratio": ratio}
+        angles = oracle.ntk_angles(dim, base, used, 32 * ratio if ropes.asking.in_full else 31)
+        module = ropes.student.NTKAwareRoPE(**sizes, dynamic=False, device=ropes.device)
+        check_tables(ropes, module, angles, say(SIZES, s=len(angles), **sizes))
 
-        check_beside(ropes.student, check)  # those of earlier turns and cases
+    ways = ((4, 10000), (8, 16), (8, 500000), (64, 10000))
+    for dim, base in ways:
+        try:
+            check_beside(ropes.student, partial(check, dim, base))  # beside those of earlier turns and cases
+        except WrongAnswer as fault:
+            unscaled = of_ratio_one(partial(check, dim, base, True, 1))
+            right = [stated(dim=dim, base=base) for dim, base in ways if succeeds(partial(check, dim, base, True))]
+            raise fault.with_more(unscaled, *(say(RIGHT_FOR, sizes=sizes) for sizes in right)) from None
+
+
+def of_ratio_one(check: Callable[[], None]) -> Message | None:
+    """Says if wrong tables are those of ratio 1, for which ``check`` looks; tables of ratio 1 are checked before."""
+    return say(OF_RATIO, k=1) if succeeds(check) else None
 
 
 @pytest.mark.rubric("rope_exact_angles")
@@ -100,6 +115,10 @@ def test_far_positions_are_exact(ropes: Ropes, dtype: torch.dtype) -> None:
         what = say(SIZES_DTYPE, s=length, dtype=name(dtype), **sizes)
         try:
             check_tables(ropes, module, oracle.ntk_angles(4, base, 2, length), what, dtype)
+        except WrongAnswer as fault:
+            first = oracle.ntk_angles(4, base, 1, length)
+            told_ratio = of_ratio_one(partial(check_tables, ropes, module, first, what, dtype))
+            raise fault.with_more(told_ratio) from None
         except Crashed as crash:
             if dtype is torch.float32 or ropes.is_by_contract:
                 raise
@@ -152,8 +171,7 @@ def test_the_cached_tables_serve_up_to_es_positions(ropes: Ropes, ratio: int, dy
 
 def require_rows(turned: Tensor, length: int, ratio: int) -> None:
     """Require tables of as many rows as a call has positions."""
-    few = say("with ratio={ratio}, the tables have {n} rows, too few for s = {s}", ratio=ratio, n=len(turned), s=length)
-    require(len(turned) == length, few)
+    require(len(turned) == length, say(FEW_ROWS, ratio=ratio, n=len(turned), s=length))
 
 
 @pytest.mark.rubric("rope_boundary")
@@ -280,6 +298,38 @@ def test_a_static_module_forgets_a_long_sequence(ropes: Ropes, ratio: int, train
         history.append(length)
     grows = not ropes.same(first[long], first[SHORT])
     require(grows or ropes.positions_held(module) == ropes.positions_held(ropes.new(ratio)) > 0, UNSEEN)
+
+
+def check_after(
+    ropes: Ropes, build: Callable[[], StudentModule], wanted: Tensor, history: Sequence[int], length: int, what: Message
+) -> None:
+    """Require a call after others to agree; the message names as few of the earlier ones as still change it.
+
+    ``what`` is filled with the history; a dynamic module's longest call is kept, since it decides what is wanted.
+    """
+
+    def last(earlier: Sequence[int]) -> Tensor | None:
+        module = build()
+        try:
+            return [ropes.turn(module, called) for called in (*earlier, length)][-1]
+        except StudentFault:
+            return None
+
+    needed, place = list(history), 0
+    while place < len(needed):
+        fewer = needed[:place] + needed[place + 1 :]
+        turned = last(fewer) if fewer and max(fewer) == max(needed) else None
+        if turned is not None and not ropes.same(turned, wanted):
+            needed = fewer
+        else:
+            place += 1
+    turned = last(needed)
+    if turned is not None:
+        longest = max(needed)
+        alone = last([longest]) if len(needed) > 1 else None
+        right = alone is not None and ropes.same(alone, wanted)
+        with stating(say(ALONE_RIGHT, s=longest)) if right else nullcontext():
+            ropes.check(turned, wanted, what.filled(when=", ".join(map(str, needed))))
 
 
 def answered(ropes: Ropes, *, dynamic: bool) -> tuple[int, int]:

@@ -16,8 +16,10 @@ from torch import Tensor
 
 from grader.assignment.hidden.checks import (
     AFTER,
+    FIRST_TOO,
     MOMENTS,
     RESET,
+    WIDE_RIGHT,
     check_beside,
     check_defaults,
     check_drawn,
@@ -68,6 +70,7 @@ from grader.testing import (
 
 SIZES = ((5, 2), (7, 3), (16, 40), (1000, 8))  # (v, e); a student reads about the first that fails: smallest first
 ALL = slice(None)
+SIZES_MET = "\nThe table has {n} rows; the largest id of this call is {id}."
 REFUSES_16_BITS = ("vocab_dtype_and_registration",)  # charges for a module that crashes with a 16-bit table
 NARROW = pytest.mark.parametrize("dtype", DTYPES[1:], ids=name)
 
@@ -85,7 +88,10 @@ def check_lookup(
     """Require each id's row."""
 
     def check(training: bool) -> None:
-        output = construct(student, table, device).train(training)(ids.to(device))
+        try:
+            output = construct(student, table, device).train(training)(ids.to(device))
+        except Crashed as crash:
+            raise crash.with_more(say(SIZES_MET, n=len(table), id=int(ids.max()))) from None
         check_rows(output, table[ids], ids, table, what)
 
     in_mode(check, training)
@@ -130,7 +136,7 @@ def test_ids_beyond_16_bits_give_their_own_rows(student: Student, device: str) -
         check_lookup(student, table, ids, device, what)
     except Crashed as crash:
         check_lookup(student, table.float(), ids, device, what)
-        student.excuse(crash, REFUSES_16_BITS)
+        student.excuse(crash.with_more(WIDE_RIGHT), REFUSES_16_BITS)
 
 
 @pytest.mark.rubric("vocab_init_and_reset")
@@ -147,7 +153,7 @@ def test_the_table_is_drawn_normally_with_the_seed(
         arguments = {"init_mean": mean, "init_std": std, "init_seed": init_seed, "dtype": dtype, "device": device}
         return student.VocabEmbedding(vocab_size=16, emb_size=12, **arguments)
 
-    def check(beside: bool) -> None:
+    def check(beside: bool, again: bool = again) -> None:
         module = make()
         if beside:
             student.VocabEmbedding(vocab_size=8, emb_size=4, init_mean=9.0, init_std=0.5, init_seed=3)
@@ -161,7 +167,8 @@ def test_the_table_is_drawn_normally_with_the_seed(
         if std:  # torch.distributions.Normal refuses a deviation of zero, and nothing forbids to draw with it
             raise
     except WrongAnswer as fault:
-        raise fault.with_more(unseeded(student, lambda: drawn_table(make(), device))) from None
+        first = FIRST_TOO if again and not succeeds(lambda: check(False, False)) else None
+        raise fault.with_more(first, unseeded(student, lambda: drawn_table(make(), device), fault)) from None
 
 
 def drawn_table(module: StudentModule, device: str) -> Tensor:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Final, Literal
 
 import torch
@@ -18,10 +17,12 @@ SEEDS: Final = (*range(48), 123, 1234)  # beside those near the right one; the s
 NEAR: Final = 8
 FARTHEST: Final = 64  # what a rank may add to a seed
 EARLIER: Final = 3  # draws of the same size
+LARGEST: Final = 1 << 10  # numbers that are looked for after any number of earlier ones, not after whole draws only
 OF_SEED: Final = "they are the numbers of seed {seed}"
 NEXT_SEED: Final = "they are the numbers of seed {seed}, right beside this one"
-AFTER_DRAWS: Final = "they are the numbers of seed {seed} after {n} earlier draws"
-LATER: Final = "they are this seed's numbers after {n} earlier draws"
+AFTER_DRAWS: Final = "they are the numbers of seed {seed}, with {n} drawn before them"
+LATER: Final = "they are this seed's numbers, with {n} drawn before them"
+UNKNOWN: Final = say("not the numbers of this draw")
 RANKS_SEEDS: Final = "rank by rank, {world} ranks draw with seeds {seeds}"
 ONE_SEED: Final = "all {world} ranks draw with seed {seed}"
 ROWS_OF_TABLE: Final = "rank by rank, {world} ranks hold their rows of whole tables drawn with seeds {seeds}"
@@ -51,12 +52,11 @@ class Draw:
         return abs(self.first) if self.kind == "normal" else max(abs(self.first), abs(self.second))
 
     def numbers(self, shape: Sequence[int], seed: int, dtype: torch.dtype, device: str, earlier: int = 0) -> Tensor:
-        """The draw in that dtype, after so many earlier ones of the same shape."""
+        """The draw in that dtype, after so many numbers of an earlier one."""
         source = torch.Generator(device).manual_seed(seed)
         out = torch.empty(shape, dtype=dtype, device=device)
         fill = out.normal_ if self.kind == "normal" else out.uniform_
-        for _ in range(earlier):
-            fill(self.first, self.second, generator=source)
+        torch.rand(earlier, generator=source, device=device)
         return fill(self.first, self.second, generator=source)
 
 
@@ -76,7 +76,7 @@ def told_draw(value: Tensor, wrong: Tensor, law: Draw, other: Draw, seed: int, d
         return [look]
     moments = {"mean": in_two_decimals(float(value.mean())), "std": in_two_decimals(float(value.std()))}
     others = [
-        say("not the numbers of this draw"),
+        UNKNOWN,
         say("their mean is {mean}, their standard deviation {std}", **moments),
     ]
     if law.kind == "normal" and not law.second:
@@ -145,9 +145,12 @@ def _candidates(
     for tried in dict.fromkeys((*nearby, *SEEDS)):
         told = say(NEXT_SEED if abs(tried - seed) == 1 else OF_SEED, seed=tried)
         yield from ((numbers, told) for numbers in drawn(tried))
-    for start, earlier in product(dict.fromkeys((seed, *nearby, 42)), range(1, EARLIER + 1)):
-        told = say(LATER if start == seed else AFTER_DRAWS, seed=start, n=earlier * math.prod(shape))
-        yield from ((numbers, told) for numbers in drawn(start, earlier=earlier))
+    size = math.prod(shape)
+    for start in dict.fromkeys((*nearby, 42, seed)):
+        step = 1 if start == seed and size <= LARGEST else size
+        for earlier in range(step, EARLIER * size + 1, step):
+            told = say(LATER if start == seed else AFTER_DRAWS, seed=start, n=earlier)
+            yield from ((numbers, told) for numbers in drawn(start, earlier=earlier))
 
 
 def _fitted(value: Tensor, numbers: Tensor) -> tuple[float, float] | None:

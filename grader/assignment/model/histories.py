@@ -151,9 +151,10 @@ def _told(make: Make, steps: Sequence[Step], every: Sequence[Step], start: Value
     is_again, is_stale = [], []
     for last in lasts:
         *before, answer = _answers(make(start), [*steps[:-1], last])
-        (stale,) = _answers(make(start), [*(step for step in steps if step.mode is not None), last])
+        olds = [start, *(step.update for step in steps if step.update is not None)][:-1]
+        stale = [next(_answers(make(old), [*(step for step in steps if step.mode is not None), last])) for old in olds]
         is_again.append(any(_equal(answer, one) for one in before))
-        is_stale.append(_equal(answer, stale) and any(step.update is not None for step in steps))
+        is_stale.append(any(_equal(answer, one) for one in stale))
     if all(is_stale) and (len(lasts) > 1 or not is_again[0]):
         return [say("it still uses the parameter's value from before the update")]
     return [say("it is the output of an earlier call")] if is_again[0] and not all(is_stale) else []

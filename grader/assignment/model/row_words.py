@@ -12,7 +12,7 @@ from grader.testing import Message, WrongAnswer, check_shape, in_two_decimals, l
 SAME_FACTOR = 2.0**-6  # relative: 16-bit rows are rounded that much
 SUM = "the sum of the rows of ids {one} and {other}"
 MEAN = "the mean of the rows of ids {one} and {other}"
-ONE_NUMBER = say("one number in every feature")
+ONE_NUMBER = "{number} in every feature"
 SCALED = say("its own row times a number")
 ROWS_TIMES = "each id gives its own row times {factor}"
 ROWS_TIMES_SOME = say("each id gives its own row times a number")
@@ -60,6 +60,7 @@ def _order(actual: Tensor, expected: Tensor, ids: Tensor) -> Message | None:
         (say("column by column"), places.reshape(places.T.shape).T),
         (say("with the first row last"), places.flip(0)),
         (say("from right to left"), places.flip(1)),
+        (say("sorted by id within each row"), places.gather(1, ids.reshape(places.shape).argsort(dim=-1, stable=True))),
         (say("sorted by id"), ids.flatten().argsort(stable=True)),
     )
     rows, given = expected.flatten(0, -2), actual.flatten(0, -2)
@@ -76,7 +77,7 @@ def _seen(given: Tensor, identifier: int, table: Tensor) -> str:
     if bool((same := (table == given).all(-1)).any()):
         return say("the row of id {id}", id=int(same.to(torch.uint8).argmax()))
     if bool((given == given[0]).all()) and len(given) > 1:
-        return ONE_NUMBER
+        return say(ONE_NUMBER, number=f"{float(given[0]):.4g}")
     own = table[identifier]
     if bool(((given - own).abs() <= SAME_FACTOR * own.abs()).all()):
         return say("its own row, rounded")

@@ -40,7 +40,7 @@ BY_NAME = {slip.name: slip for slip in SLIPS}
         (TABLE + TABLE[:2].mean(0), "id 0 gives no row of the table"),
         (TABLE.flip(-1), "id 0 gives no row of the table"),
         (TABLE / 0, "id 0 gives numbers that are not finite"),
-        (torch.full_like(TABLE, 4.0), "id 0 gives one number in every feature"),
+        (torch.full_like(TABLE, 4.0), "id 0 gives 4 in every feature"),
     ],
 )
 def test_rows_are_told_by_whose_they_are(given: torch.Tensor, said: str) -> None:
@@ -71,6 +71,12 @@ def test_gradients_are_told_by_what_reaches_a_row(received: list[float], said: s
     check_received(expected, expected, torch.tensor([7]), uses_of, quoted("gradient"))
     with pytest.raises(WrongAnswer, match=f"the row of id 7 receives {said}$"):
         check_received(torch.tensor([received]), expected, torch.tensor([7]), uses_of, quoted("gradient"))
+
+
+def test_rows_in_another_order_are_told_with_the_order() -> None:
+    ids = torch.tensor([[2, 0, 1], [1, 2, 0]])
+    with pytest.raises(WrongAnswer, match="the right rows, but sorted by id within each row"):
+        check_rows(TABLE[ids.sort(-1).values], TABLE[ids], ids, TABLE, quoted("ids"))
 
 
 def test_the_ids_that_each_rank_answers_are_a_range_or_a_list_or_none() -> None:
@@ -128,7 +134,12 @@ ASKED, OTHER = Draw("normal", 0.5, 2.0), Draw("uniform", 0.5, 2.0)
     ("value", "said"),
     [
         (ASKED.numbers((8, 16), 9, torch.float32, "cpu"), "they are the numbers of seed 9$"),
-        (ASKED.numbers((8, 16), 7, torch.float32, "cpu", 2), "they are this seed's numbers after 256 earlier draws"),
+        (
+            ASKED.numbers((8, 16), 7, torch.float32, "cpu", 256),
+            "they are this seed's numbers, with 256 drawn before them",
+        ),
+        (ASKED.numbers((8, 16), 7, torch.float32, "cpu", 1), "they are this seed's numbers, with 1 drawn before them"),
+        (ASKED.numbers((8, 16), 9, torch.float32, "cpu", 128), "the numbers of seed 9, with 128 drawn before them"),
         (ASKED.numbers((8, 16), 7, torch.float32, "cpu").bfloat16(), "they are the right random numbers, rounded"),
         (ASKED.numbers((8, 16), 7, torch.float64, "cpu").float(), "they are this seed's numbers for a draw in float64"),
         (ASKED.numbers((16, 8), 7, torch.float32, "cpu").T, "they are the right random numbers in another order"),
@@ -169,6 +180,14 @@ TOLD = {
     "wrong.shared.eps_of_the_latest_module": "after the construction of a module with other arguments",
     "wrong.shared.seed_of_the_latest_rank": "alone, in a new process, these are right",
     "wrong.shared.base_of_the_latest_module": "alone, in a new process, these are right",
+    "wrong.conditions.ids_in_the_dtype_of_the_table": "with a float32 table, the same ids give their own rows",
+    "wrong.rope_oversights.positions_go_on": "position 0 is rotated as position 5 should be, position 1 as position 6",
+    "wrong.rope_oversights.ratio_unheard": "1, 2 times the expected values; they are the tables of ratio 1",
+    "wrong.rope_oversights.whole_exponent": "for dim=4, base=10000 it is right",
+    "wrong.rope_oversights.only_the_first_growth_is_kept": "after s = 43 alone it is right",
+    "wrong.conditions.table_copied_in_evaluation": "it still uses the parameter's value from before the update",
+    "wrong.refusals.only_too_large_groups_are_refused": "hidden_size=8, group_size=16 is refused",
+    "wrong.refusals.hot_rows_of_the_ids_met": "The table has 11 rows; the largest id of this call is ",
     "wrong.rope_tables.positions_counted_to_four_thousand": "position 4096 is rotated as position 0 should be",
 }
 

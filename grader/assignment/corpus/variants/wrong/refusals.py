@@ -1,6 +1,7 @@
 """Code that is right but for one condition of a call, under which it raises or is wrong: each costs one property."""
 
 import torch
+from torch import nn
 
 from grader.specimens.variants import wrong
 from ref.modeling.norm import GroupRMSNorm
@@ -69,7 +70,7 @@ class ShardOfSeveralPositions(ParallelVocabEmbedding):
         return super().forward(input_ids)
 
 
-@wrong("ParallelVocabEmbedding", breaks="shard_zeros_elsewhere", hint="vocab_rows_in_training")
+@wrong("ParallelVocabEmbedding", breaks="shard_zeros_elsewhere", hint="shard_one_mode")
 class ForeignRowsInEvaluation(ParallelVocabEmbedding):
     """Looks up a row for every id in evaluation mode."""
 
@@ -127,3 +128,29 @@ class RopeWithoutGradientInItsTables(NTKAwareRoPE):
     def forward(self, input):
         output = super().forward(input)
         return output.detach() if input.shape[1] <= self.max_seq_len else output
+
+
+@wrong(
+    "GroupRMSNorm",
+    breaks="norm_registration_and_arguments norm_sizes_named",
+    hint="bad_sizes_accepted",
+)
+class OnlyTooLargeGroupsAreRefused(GroupRMSNorm):
+    """Looks at the larger size, not at the remainder."""
+
+    def __init__(self, hidden_size, group_size, eps=1e-5, **more):
+        if group_size > hidden_size:
+            raise ValueError(f"{group_size=} is more than {hidden_size=}")
+        super().__init__(hidden_size, hidden_size, eps, **more)
+        self.group_size = group_size
+
+
+@wrong(
+    "VocabEmbedding.forward",
+    breaks="vocab_lookup",
+    also="vocab_dtype_and_registration vocab_purity vocab_backward vocab_mixed_devices",
+)
+def hot_rows_of_the_ids_met(self, input_ids):
+    """Multiplies by one-hot rows that are as long as the largest id, not as the table."""
+    table = self.table.to(input_ids.device)
+    return nn.functional.one_hot(input_ids).to(table.dtype) @ table

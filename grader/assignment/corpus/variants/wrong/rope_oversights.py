@@ -130,3 +130,44 @@ class DynamicKeepsTheRatioOnly(NTKAwareRoPE):
 
     def choose_ratio(self, seq_len):
         return max(getattr(self, "ratio", 0), super().choose_ratio(seq_len))
+
+
+@wrong("NTKAwareRoPE", breaks="rope_static rope_dynamic", also=ROPE_GROWTH, hint="rope_positions_go_on")
+class PositionsGoOn(NTKAwareRoPE):
+    """Starts where the last call ended, as long as the tables reach so far."""
+
+    def forward(self, input):
+        length, rows = input.shape[1], self.cos.shape[0]
+        if length > rows:
+            return super().forward(input)
+        start = getattr(self, "seen", 0)
+        start = start if start + length <= rows else 0
+        self.seen = start + length
+        return apply_rotary_pos_emb(input, self.cos[start : self.seen], self.sin[start : self.seen])
+
+
+@wrong("NTKAwareRoPE", breaks="rope_base rope_exact_angles", also=ROPE, hint="rope_ratio_unheard")
+class RatioUnheard(NTKAwareRoPE):
+    """Computes the first tables for a ratio of 1, with room for as many positions as the ratio asks for."""
+
+    def __init__(self, dim, max_seq_len, base=10000, ratio=1, dynamic=False, dtype=torch.float32, device="cpu"):
+        super().__init__(dim, max_seq_len, base, ratio, dynamic, dtype, device)
+        self.max_seq_len = max_seq_len * ratio
+        self.cos, self.sin = self._tables(1, dtype, torch.device(device))
+        self.max_seq_len = max_seq_len
+
+
+@wrong("NTKAwareRoPE.scaled_base", over=RopeInSteps, breaks="rope_base", also=ROPE, hint="rope_scaling")
+def whole_exponent(self, ratio):
+    """Divides in whole numbers, which is right for four features."""
+    return self.base * ratio ** (self.dim // (self.dim - 2))
+
+
+@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_dynamic", also=ROPE_GROWTH)
+class OnlyTheFirstGrowthIsKept(NTKAwareRoPE):
+    """Keeps the tables of one growth, and computes further ones anew each time."""
+
+    def keep(self, cos, sin):
+        if not hasattr(self, "grew"):
+            super().keep(cos, sin)
+            self.grew = True
