@@ -16,6 +16,7 @@ from grader.core.results.outcome import Outcome, property_outcome
 from grader.core.rubric import Rubric
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import Limits
+from grader.core.sandbox.operations import describe_exception
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import SWIGLU, WORK
 
@@ -211,3 +212,29 @@ def test_a_method_that_hangs_costs_its_property_only(zygote: Zygote, rubric: Rub
     }
     assert outcomes.pop("swiglu_weights") is Outcome.TIMED_OUT
     assert set(outcomes.values()) == {Outcome.PASSED}
+
+
+def test_describing_an_exception_walks_a_deep_trace_once():
+    """A recursion without end has 10,000 frames, and each request that meets it is charged for their description."""
+    depth, events = 2_000, 0
+
+    def sink(left: int) -> None:
+        if not left:
+            raise RecursionError
+        sink(left - 1)
+
+    def count_event(*_: object) -> None:
+        nonlocal events
+        events += 1
+
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(2 * depth)
+    try:
+        with pytest.raises(RecursionError) as raised:
+            sink(depth)
+        sys.setprofile(count_event)
+        describe_exception(raised.value, {})
+    finally:
+        sys.setprofile(None)
+        sys.setrecursionlimit(before)
+    assert depth < events < 6 * depth  # a generator's call and return for each frame, twice; a second walk adds eight

@@ -184,3 +184,14 @@ def test_settings_that_stay_behind_cost_nothing(judges: Judges) -> None:
     forward = "torch.set_default_dtype(torch.float64); torch.manual_seed(3); return self.table[input_ids]"
     report = graded(judges(judging()), forward)
     assert report.score == report.max_score
+
+
+@pytest.mark.process
+def test_a_draw_that_nothing_seeds_is_charged_once(grader: Judge) -> None:
+    """Its numbers depend on how many were drawn before in the process: no case may be asked for only by what it got."""
+    never_seeded = "\ndef draw(self):\n    nn.init.normal_({})\n\n{}.reset_parameters = draw\n"
+    text = ASSIGNMENT.solution()[VOCAB] + never_seeded.format("self.shard", "ParallelVocabEmbedding")
+    report = grader.grade(submission({**ASSIGNMENT.solution(), VOCAB: text}))
+    assert {
+        name: outcome for name, outcome in outcomes(report).items() if outcome not in ("passed", "not_assessed")
+    } == {"shard_seed": "failed"}

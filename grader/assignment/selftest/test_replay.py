@@ -215,10 +215,13 @@ def test_timeouts_are_short_after_the_first(hanging: Student) -> None:
 
 
 @pytest.mark.parametrize(
-    ("silent", "limits"), [(False, ["2", "1", "0.25"]), (True, ["1", "0.25"])], ids=["asked_alone", "after_a_replay"]
+    ("silent", "limits"), [(False, ["2", "1", "0.25"]), (True, ["1.5", "0.25"])], ids=["asked_alone", "after_a_replay"]
 )
 def test_an_endless_call_is_waited_for_in_three_processes(rubric: Rubric, silent: bool, limits: list[str]) -> None:
-    """So a piece that hangs in one property only keeps the others. A list that had no answer is one of the three."""
+    """So a piece that hangs in one property only keeps the others. A list that had no answer is one of the three.
+
+    After a list alone, a call has what is left of 2 s: it may be the first call of a process that takes so long.
+    """
     student = Student({}, Hangs, rubric, Limits())
     if silent:
         assert Trial(rubric, FAILED, student=student).replay.packed("first") is None
@@ -239,7 +242,7 @@ def test_who_is_given_more_time_keeps_most_of_it(rubric: Rubric) -> None:
     assert student.silence_s == 2.5
     student.note_silence(FAILED)
     student._loaded = {NAME}
-    with pytest.raises(TimedOut, match="no answer within 9 s"):
+    with pytest.raises(TimedOut, match=r"no answer within 7\.5 s"):
         student.request(NAME, "call", target=NAME, arguments=[])
 
 

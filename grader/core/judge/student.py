@@ -339,15 +339,16 @@ class Student:
         Raises:
             TimedOut: If there is no time left.
         """
-        limits, has_hung, times = self._limits, name in self._hung, len(self._silences) + sum(self._hung.values())
+        limits, has_hung, hangs = self._limits, name in self._hung, sum(self._hung.values())
+        times = len(self._silences) + hangs
         if self._left_s[name] <= 0:
             raise TimedOut(say("{name} has used up its {time} s", name=name, time=f"{self._share_s:g}"))
         if has_hung and times >= limits.timeouts:
             raise TimedOut(say(NOT_TRIED_AGAIN, name=name, n=limits.timeouts))
         if operation == "load" and not has_hung:
             return max(limits.import_s, limits.request_s)
-        if not (has_hung or times):
-            return limits.request_s
+        if not (has_hung or hangs):  # a silent list alone takes off what it waited: perhaps only first calls are slow
+            return limits.request_s - (self.silence_s if times else 0)
         shorter_s = max(limits.retry_s, limits.request_s - limits.retry_s)  # of a longer request_s, most stays
         return shorter_s / 4 if has_hung and times > 1 and operation != "load" else shorter_s
 

@@ -408,7 +408,7 @@ def describe_exception(error: BaseException, files: Mapping[str, str]) -> dict[s
     return {
         **({"lacking": lacking[0]} if lacking else {}),
         **more,
-        "kind": "not_implemented" if _is_stub(error) else "crashed",
+        "kind": "not_implemented" if _is_stub(error, trace) else "crashed",
         "types": [base.__name__ for base in type(error).__mro__ if base is not object][:8],
         "message": message,
         "frames": [frame for frame in frames if frame[0] in files][-MAX_FRAMES:],
@@ -424,7 +424,6 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _is_stub(error: BaseException) -> bool:
+def _is_stub(error: BaseException, trace: traceback.StackSummary) -> bool:
     """Whether a ``raise NotImplementedError`` was reached; torch raises that class too, for missing kernels."""
-    frames = traceback.extract_tb(error.__traceback__, limit=-1)
-    return isinstance(error, NotImplementedError) and (frames[-1].line or "").startswith("raise")
+    return isinstance(error, NotImplementedError) and (trace[-1].line or "").startswith("raise")
