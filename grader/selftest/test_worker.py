@@ -214,7 +214,7 @@ def test_a_method_that_hangs_costs_its_property_only(zygote: Zygote, rubric: Rub
     assert set(outcomes.values()) == {Outcome.PASSED}
 
 
-def test_describing_an_exception_walks_a_deep_trace_once():
+def test_describing_an_exception_walks_a_deep_trace_once() -> None:
     """A recursion without end has 10,000 frames, and each request that meets it is charged for their description."""
     depth, events = 2_000, 0
 
