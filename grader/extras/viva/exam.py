@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 HOLDS = re.compile(r"\s*(?:(\w+)(?:\.(\w+))?(?:: [^=]+)? [-+*/]?= |return )")  # a name, an attribute, or a result
+EACH = r"^\((.+)(, \1)+\)$"  # of a tuple whose items are alike
 MOST_STEPS = 400  # lines of the submission that are followed for a call; of a longer one, no line is asked about
 MOST_NUMBERS = 64  # of a tensor whose numbers are recorded
 
@@ -95,8 +96,8 @@ def _described(value: Any) -> tuple[str, str]:
     """Dtype and shape of a tensor or several, and dtype and numbers; empty for most else."""
     if type(value) is tuple and value and all(isinstance(one, torch.Tensor) for one in value):
         pairs = zip(*map(_described, value), strict=True)
-        shapes, numbers = (re.sub(r"^\((.+)(, \1)+\)$", r"each \1", f"({', '.join(one)})") * all(one) for one in pairs)
-        return shapes, numbers
+        shapes, numbers = (f"({', '.join(one)}{',' * (len(one) == 1)})" * all(one) for one in pairs)
+        return re.sub(EACH, r"each \1", shapes), re.sub(EACH, r"each \1", numbers)
     if not isinstance(value, torch.Tensor):
         return "", repr(value) if type(value) in (bool, int, float, torch.dtype, torch.Size) else ""
     dtype, numbers = str(value.dtype)[6:], ""

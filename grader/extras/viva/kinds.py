@@ -22,6 +22,7 @@ from .study import Call, Study, Version
 Texts = Sequence[str]
 Edits = Sequence[Edit]
 Numbers = tuple[int, ...]
+Hits = Sequence[Mapping[str, str]]  # for each edit, what becomes of a call or law that it hits; empty if arguable
 CAST = r"(?:\.(?:to|float|double|half|long|type|type_as|clone|detach|contiguous)\((?:[^()]|\([^()]*\))*\))*"
 COPY = re.compile(rf"(?!shape.*= self\.\w+$)\w+ (?:[\w.]+(?:: [^=]+)? = |return )(float\()?(?:[\w.\]]|\[-?)+{CAST}\)?")
 COMPARED = 3  # calls or laws of a question about an edit
@@ -29,14 +30,17 @@ SETS = [*chain.from_iterable(combinations(range(1, COMPARED + 1), size) for size
 HELD = {False: ("predict", "shape"), True: ("shape", "growth")}  # kinds about calls without and with a history
 
 
-def _threes(texts: Texts, hits: Sequence[Texts]) -> Iterator[tuple[int, Texts, dict[Numbers, int], Sequence[Numbers]]]:
+def _threes(texts: Texts, hits: Hits) -> Iterator[tuple[int, Texts, dict[Numbers, int], Sequence[Numbers]]]:
     """Three calls or laws that edits hit in several ways, and wrong answers, where there are fewer ways than options.
+
+    An edit counts only where nobody could argue about any of the three.
 
     First of all, how much these look unlike the ways: by how often each of the three is hit, and how many at once. If
     they do, this is better than no such question about the task, but not than a second one.
     """
     for three in combinations(texts, COMPARED):
-        ways = {tuple(n for n, one in enumerate(three, 1) if one in hit): edit for edit, hit in enumerate(hits)}
+        clear = [(edit, hit) for edit, hit in enumerate(hits) if all(hit.get(one, "-") for one in three)]
+        ways = {tuple(n for n, one in enumerate(three, 1) if one in hit): edit for edit, hit in clear}
         if len(ways) < OPTIONS:  # then none of them would be the answer too often
             ways.pop((), None)
         for made in combinations(sorted({*SETS} - {*ways}), max(0, OPTIONS - len(ways))) if len(ways) > 1 else ():
@@ -70,33 +74,37 @@ class Maker:
         shuffled = self._rng.sample([*fits], len(fits))
         left, asked = {fits[place].text(2): place for place in shuffled}.values(), list[Place]()
         for pair in sorted(combinations(left, 2), key=lambda two: (two[0][0] != two[1][0], abs(two[0][1] - two[1][1]))):
-            asked += pair if not {*pair} & {*asked} else ()
+            asked += pair if not {*pair} & {*asked} and len({fits[one].count(";") for one in pair}) == 1 else ()
         for number, first in enumerate(asked if len(asked) >= OPTIONS else []):
-            other = (number + len(asked) // 4 * 2) % len(asked)
-            places = first, asked[other], asked[number ^ 1], asked[other ^ 1]
+            other = number + len(asked) // 4 * 2
+            other = other % len(asked) ^ (other >= len(asked))  # so that no two lines are asked about twice
+            pairs = sorted([(first, asked[number ^ 1]), (asked[other], asked[other ^ 1])])
+            places = [pair[n] for n in (0, 1) for pair in pairs]
             heads = [self._say("line", line=line) for _, line in places[:2]] * 2
-            a, b, c, d = (f"{head}: {fits[place].text()}" for head, place in zip(heads, places, strict=True))
+            texts = [fits[place].text().replace("each ", self._say("each")) for place in places]
+            a, b, c, d = (f"{head}: {text}" for head, text in zip(heads, texts, strict=True))
             options = [f"{one}\n{two}" for one in (a, c) for two in (b, d)]
             edits = [Edit(place, lines[place]) for place in places[:2]]
             yield self._ask(kind, edits, [], [call.code.strip()], options, self._say("by_running"))
 
     def _what_if(self) -> Iterator[Question]:
-        """Which of three calls have another value with an edit of a line; calls that it rounds otherwise are out."""
+        """Which of three calls have another value with an edit of a line; rounded, the two must differ, too."""
         own, edited = self._study.own.outcomes, self._study.edited
         pairs = [{call.whole: (own[call].value, run.value) for call, run in one.outcomes.items()} for _, one in edited]
-        unclear = {call for one in pairs for call, (a, b) in one.items() if a != b and a.text() == b.text()}
-        changes = [{call: f"{a.text()} → {b.text()}" for call, (a, b) in one.items() if a != b} for one in pairs]
-        return self._compared("what_if", [call for one in pairs[:1] for call in one if call not in unclear], changes)
+        texts = [{call: (a.text(), b.text()) for call, (a, b) in one.items() if a != b} for one in pairs]
+        changes = [{call: f"{a} → {b}" * (a != b) for call, (a, b) in one.items()} for one in texts]
+        return self._compared("what_if", [call for one in pairs[:1] for call in one], changes)
 
     def _why(self) -> Iterator[Question]:
         """Which of three laws fail with an edit of a line."""
-        broken = [{self._titles[law]: "✗" for law in version.broken} for _, version in self._study.edited]
+        ran = [version for _, version in self._study.edited]
+        broken = [{self._titles[law]: "✗" * (law in one.broken) for law in one.broken | one.unclear} for one in ran]
         return self._compared("why", [self._titles[law] for law in sorted(self._study.holding)], broken)
 
-    def _compared(self, kind: str, texts: Texts, hits: Sequence[Mapping[str, str]]) -> Iterator[Question]:
+    def _compared(self, kind: str, texts: Texts, hits: Hits) -> Iterator[Question]:
         """Which of three calls or laws each edit hits; each set is the answer once, so as often as other options."""
         left = self._rng.sample(texts, len(texts))
-        while found := [one for one in _threes(left, [*map(list, hits)]) if not one[0] or len(left) == len(texts)]:
+        while found := [one for one in _threes(left, hits) if not one[0] or len(left) == len(texts)]:
             _, three, ways, made = min(found, key=lambda one: (one[0], -len(one[2])))
             code = three if kind == "what_if" else ["\n".join(f"{n}. {law}" for n, law in enumerate(three, 1))]
             slips = sorted({self._study.edited[number][0].slip for number in ways.values()})
@@ -111,7 +119,7 @@ class Maker:
         """Which edit makes a law fail; no other option breaks it, and rather another law than none."""
         laws, edited = sorted(version.broken), self._study.edited
         for law in self._rng.sample(laws, len(laws)):
-            others = [one for one in self._rng.sample(edited, len(edited)) if law not in one[1].broken]
+            others = [one for one in self._rng.sample(edited, len(edited)) if law not in one[1].broken | one[1].unclear]
             edits = [edit, *(one for one, _ in sorted(others, key=lambda one: not one[1].broken))][:OPTIONS]
             if len(edits) == OPTIONS:
                 options, title = [self._say("line", line=one.place[1]) for one in edits], self._titles[law]

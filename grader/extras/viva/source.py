@@ -9,14 +9,19 @@ import re
 import tokenize
 from collections.abc import Mapping
 from dataclasses import dataclass
+from keyword import kwlist
 
 Place = tuple[str, int]  # path and line
-PAIRS = """+ -, * /, // %, < <=, > >=, == !=, and or, & |, True False, mean sum, sqrt square, uniform_ normal_,
+PAIRS = """+ -, * /, // %, < <=, > >=, == !=, and or, & |, True False, mean sum, sqrt square,
 float32 float64"""  # words that may take the place of each other
+DOUBTFUL = re.compile(r".*[-+*/%<>&|].*|\d.*\D.*|register_buffer")  # **, +=, 1.0, and False of buffers
+OPERAND = re.compile(rf"(?!(?:{'|'.join(kwlist)})$).*[\w)\]}}'\"]")  # what stands left of a sign between two
 PARTNERS = {a: b for pair in PAIRS.split(",") for one in [pair.split()] for a, b in (one, one[::-1])}
-CALL, PASS, NEXT = "call", "pass", "n → n + 1 (n = 0, 1, …)"  # the last call goes, or the line; a number grows by one
+CALL, PASS, NEXT = "call", "pass", "0 → 1, 1 → 2, …"  # the last call goes, or the line; a number grows by one
 MODULES = {"torch", "nn", "F", "math", "init", "functional", "self", "super()"}  # all else has methods
-NEEDED = r"super\(\)|manual_seed|device|long|int64|normal_|uniform_|\.reset_|\.register_"  # else calls show too little
+NEEDED = (  # else calls show too little; a tensor as the argument of `to` names a device, too
+    r"super\(\)|manual_seed|device|type_as|\.to\((?!\w*type)\w+\)$|long|int64|normal_|uniform_|\.reset_|\.register_"
+)
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
@@ -74,13 +79,20 @@ def _parsed(text: str) -> ast.stmt | None:
 
 
 def _swapped(text: str) -> tuple[str, str]:
-    """The line with its first word of a pair, or its first whole number, whichever comes first, replaced."""
+    """The line with its first word of a pair, or its first whole number, whichever comes first, replaced.
+
+    It stays where one could argue whether something further left is meant: a sign of one number, ``**``, ``+=``, 1.0.
+    """
+    before = "="
     for kind, word, start, end, _ in tokenize.generate_tokens(io.StringIO(text).readline):
-        if kind == getattr(tokenize, "FSTRING_START", None):  # from Python 3.12, what is in it is tokens, too
-            break
-        if by := str(int(word) + 1) if word.isdecimal() else PARTNERS.get(word):
+        is_sign = word in ("+", "-", "*") and not OPERAND.fullmatch(before)
+        if by := str(int(word) + 1) if word.isdecimal() else PARTNERS.get(word) if not is_sign else None:
             slip = NEXT if word.isdecimal() else " ↔ ".join(sorted((word, by)))
             return text[: start[1]] + by + text[end[1] :], slip
+        starts_text = kind == getattr(tokenize, "FSTRING_START", None)  # from Python 3.12, what is in it is tokens, too
+        if starts_text or (kind != tokenize.STRING and DOUBTFUL.fullmatch(word)):
+            break
+        before = word
     return "", ""
 
 
@@ -93,6 +105,7 @@ def _shortened(statement: ast.stmt, text: str) -> tuple[str, str]:
                 ends[int(call.func.end_col_offset or 0) - len(name) - 1] = int(call.end_col_offset or 0)
     if ends:
         dot, end = max(ends.items())
-        return "" if re.search(NEEDED, row[dot:end].decode()) else (row[:dot] + row[end:]).decode(), CALL
+        stays = end < max(ends.values()) or re.search(NEEDED, row[dot:end].decode())  # another one ends further right
+        return "" if stays else (row[:dot] + row[end:]).decode(), CALL
     can_go = isinstance(statement, ast.Raise | ast.AugAssign | ast.Expr) and not re.search(NEEDED, text)
     return PASS * can_go, PASS
