@@ -9,19 +9,20 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import partial
 from itertools import chain, combinations, starmap
 
 from grader.core.rubric import Rubric
 
 from .quiz import OPTIONS, Question, say
-from .source import CALL, PASS, Edit, Place
+from .source import CALL, NEXT, PASS, Edit, Place
 from .study import Call, Study, Version
 
 Texts = Sequence[str]
 Edits = Sequence[Edit]
 Numbers = tuple[int, ...]
+Slips = Set[str]
 Hits = Sequence[Mapping[str, str]]  # for each edit, what becomes of a call or law that it hits; empty if arguable
 CAST = r"(?:\.(?:to|float|double|half|long|type|type_as|clone|detach|contiguous)\((?:[^()]|\([^()]*\))*\))*"
 COPY = re.compile(rf"(?!shape.*= self\.\w+$)\w+ (?:[\w.]+(?:: [^=]+)? = |return )(float\()?(?:[\w.\]]|\[-?)+{CAST}\)?")
@@ -85,7 +86,7 @@ class Maker:
             a, b, c, d = (f"{head}: {text}" for head, text in zip(heads, texts, strict=True))
             options = [f"{one}\n{two}" for one in (a, c) for two in (b, d)]
             edits = [Edit(place, lines[place]) for place in places[:2]]
-            yield self._ask(kind, edits, [], [call.code.strip()], options, self._say("by_running"))
+            yield self._ask(kind, edits, {*()}, [call.code.strip()], options, self._say("by_running"))
 
     def _what_if(self) -> Iterator[Question]:
         """Which of three calls have another value with an edit of a line; rounded, the two must differ, too."""
@@ -107,7 +108,7 @@ class Maker:
         while found := [one for one in _threes(left, hits) if not one[0] or len(left) == len(texts)]:
             _, three, ways, made = min(found, key=lambda one: (one[0], -len(one[2])))
             code = three if kind == "what_if" else ["\n".join(f"{n}. {law}" for n, law in enumerate(three, 1))]
-            slips = sorted({self._study.edited[number][0].slip for number in ways.values()})
+            slips = {self._study.edited[number][0].slip for number in ways.values()}
             for right, number in ways.items():
                 sets = [right, *self._rng.sample(sorted({*ways} - {right}), len(ways) - 1), *made][:OPTIONS]
                 options = [", ".join(map(str, numbers)) or self._say("no_call") for numbers in sets]
@@ -123,16 +124,17 @@ class Maker:
             edits = [edit, *(one for one, _ in sorted(others, key=lambda one: not one[1].broken))][:OPTIONS]
             if len(edits) == OPTIONS:
                 options, title = [self._say("line", line=one.place[1]) for one in edits], self._titles[law]
-                slips, why = sorted({one.slip for one in edits}), self._say("broken", laws=title)
+                slips, why = {one.slip for one in edits}, self._say("broken", laws=title)
                 yield self._ask("find", edits, slips, [], options, why, law=title)
                 break
 
-    def _ask(self, kind: str, edits: Edits, slips: Texts, code: Texts, texts: Texts, why: str, **law: str) -> Question:
+    def _ask(self, kind: str, edits: Edits, slips: Slips, code: Texts, texts: Texts, why: str, **law: str) -> Question:
         """A question about lines, or an edit, in words for several slips; of its options, the first is the answer."""
         (path, line), (other_path, other_line) = edits[0].place, edits[-1].place
         where = {"path": self._names[path], "line": line, "other_path": self._names[other_path], "other": other_line}
         lines = self._say("lines" if path == other_path else "places", **where)
-        slip = self._say(f"slip_{'_'.join(sorted({CALL, PASS} & {*slips})) or 'words'}", words=", ".join(slips))
+        words = ", ".join(sorted(slips, key=lambda slip: (slip == NEXT, slip)))
+        slip = self._say(f"slip_{'_'.join(sorted({CALL, PASS} & slips)) or 'words'}", words=words)
         prompt = self._say(f"ask_{kind}", **where, lines=lines, slip=slip, **law)
         blocks = [f"# {n}\n" * (len(code) > 1) + text for n, text in enumerate(code, 1)]
         ordered = sorted(texts, key=lambda option: re.sub(r"\d+", lambda digits: digits[0].zfill(9), option))

@@ -43,10 +43,8 @@ def edits(text: str) -> list[Edit]:
         ("y = seed + rank", "y = seed - rank"),
         ("y = x.mean(-1, keepdim=True)", "y = x.sum(-1, keepdim=True)"),
         ("y = f(x, keepdim=True)", "y = f(x, keepdim=False)"),
-        ("y = -x", "y = +x"),
         ("y = x // n", "y = x % n"),
         ("y = x[..., 1]", "y = x[..., 2]"),
-        ("nn.init.normal_(table)", "nn.init.uniform_(table)"),
         ("while n > 0:", "while n >= 0:"),
         ("y = y.float()", "y = y"),
         ("fill(table)", "pass"),
@@ -91,12 +89,12 @@ def test_a_call_without_which_nothing_is_left_or_seen_stays(line: str) -> None:
     ("line", "slip", "new"),
     [
         ("y = a + b - c", "+ ↔ -", "y = a - b - c"),
-        ("y = x[1.5, 2, 3] + 1", NEXT, "y = x[1.5, 3, 3] + 1"),
+        ("y = x[2, 3, 1.5] + 1", NEXT, "y = x[3, 3, 1.5] + 1"),
+        ("y = x[n] - -1", "+ ↔ -", "y = x[n] + -1"),
         ("y = sum(x) + 1", "mean ↔ sum", "y = mean(x) + 1"),
         ("y = mean(x) + 1", "mean ↔ sum", "y = sum(x) + 1"),
         ("y = a < b < c", "< ↔ <=", "y = a <= b < c"),
         ("y = x.a().b()", CALL, "y = x.a()"),
-        ("y = x.a(z.b())", CALL, "y = x.a(z)"),
         ("y = é.a(é)", CALL, "y = é"),
         ("f(x.a())", CALL, "f(x)"),
         ("f(x)", PASS, "pass"),
@@ -105,6 +103,39 @@ def test_a_call_without_which_nothing_is_left_or_seen_stays(line: str) -> None:
 def test_of_several_parts_of_a_line_it_is_clear_which_is_meant(line: str, slip: str, new: str) -> None:
     """A question says what was done, such as to the first of some signs and words, and does not show it."""
     assert [edit.new for edit in edits(line) if edit.slip == slip] == [new]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "y = -x + 1",
+        "y = f(-1) * 2",
+        "return -n + 1",
+        "y = x**2 * n",
+        "y = f(*x, 1)",
+        "y //= x * 2",
+        "y = 1.0 / x",
+        "y = 1e-5 + x",
+        'self.register_buffer("sin", table, persistent=False)',
+        "y = x.a(z.b())",
+        "y = x.to(z)",
+    ],
+    ids=[
+        "a sign of a name",
+        "a sign of a number",
+        "a sign after a keyword",
+        "a power beside a product",
+        "a star before arguments",
+        "a sum that is assigned",
+        "a number with a point",
+        "a number with an exponent",
+        "a buffer: the property about buffers would name it",
+        "the call that begins last is not the one that ends last",
+        "a call that also moves to a device",
+    ],
+)
+def test_a_line_stays_where_one_could_argue_what_is_meant_or_what_it_does(line: str) -> None:
+    assert [edit for edit in edits(line) if edit.slip != PASS] == []
 
 
 def test_every_edit_of_the_reference_changes_its_line_alone_and_is_valid() -> None:
@@ -117,7 +148,7 @@ def test_every_edit_of_the_reference_changes_its_line_alone_and_is_valid() -> No
             ast.parse(changed[path])
             assert "#" not in edit.new
             count += 1
-    assert count > 50
+    assert count > 35
 
 
 def test_lines_are_whole_statements_without_comments() -> None:
