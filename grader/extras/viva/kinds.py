@@ -9,20 +9,19 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, combinations, starmap
+from itertools import chain, combinations, product, starmap
 
 from grader.core.rubric import Rubric
 
 from .quiz import OPTIONS, Question, say
-from .source import CALL, NEXT, PASS, Edit, Place
+from .source import CALL, PASS, Edit, Place
 from .study import Call, Study, Version
 
 Texts = Sequence[str]
 Edits = Sequence[Edit]
 Numbers = tuple[int, ...]
-Slips = Set[str]
 Hits = Sequence[Mapping[str, str]]  # for each edit, what becomes of a call or law that it hits; empty if arguable
 CAST = r"(?:\.(?:to|float|double|half|long|type|type_as|clone|detach|contiguous)\((?:[^()]|\([^()]*\))*\))*"
 COPY = re.compile(rf"(?!shape.*= self\.\w+$)\w+ (?:[\w.]+(?:: [^=]+)? = |return )(float\()?(?:[\w.\]]|\[-?)+{CAST}\)?")
@@ -32,9 +31,7 @@ HELD = {False: ("predict", "shape"), True: ("shape", "growth")}  # kinds about c
 
 
 def _threes(texts: Texts, hits: Hits) -> Iterator[tuple[int, Texts, dict[Numbers, int], Sequence[Numbers]]]:
-    """Three calls or laws that edits hit in several ways, and wrong answers, where there are fewer ways than options.
-
-    An edit counts only where nobody could argue about any of the three.
+    """Three calls or laws that edits hit in several plain ways, and wrong answers, where they are fewer than options.
 
     First of all, how much these look unlike the ways: by how often each of the three is hit, and how many at once. If
     they do, this is better than no such question about the task, but not than a second one.
@@ -62,7 +59,10 @@ class Maker:
     def questions(self) -> list[Question]:
         """All of them."""
         held = [self._held(kind, call) for call in self._study.own.outcomes for kind in HELD[call.history]]
-        return [*chain(*held, self._what_if(), *starmap(self._find, self._study.edited), self._why())]
+        calls = [call.whole for _, version in self._study.edited[:1] for call in version.outcomes]
+        laws = [self._titles[law] for law in sorted(self._study.holding)]
+        what_if, why = self._compared("what_if", calls), self._compared("why", laws)
+        return [*chain(*held, what_if, *starmap(self._find, self._study.edited), why)]
 
     def _held(self, kind: str, call: Call) -> Iterator[Question]:
         """Predict, shape, growth: what two lines hold; each value is as often wrong, beside a neighbour's, as right."""
@@ -73,42 +73,30 @@ class Maker:
             if one == kind and value.is_readable and place in lines and not COPY.fullmatch(f"{kind} {lines[place]}")
         }
         shuffled = self._rng.sample([*fits], len(fits))
-        left, asked = {fits[place].text(2): place for place in shuffled}.values(), list[Place]()
+        left, asked = {fits[place].text(2): place for place in shuffled}.values(), list[tuple[Place, ...]]()
         for pair in sorted(combinations(left, 2), key=lambda two: (two[0][0] != two[1][0], abs(two[0][1] - two[1][1]))):
-            asked += pair if not {*pair} & {*asked} and len({fits[one].count(";") for one in pair}) == 1 else ()
-        for number, first in enumerate(asked if len(asked) >= OPTIONS else []):
-            other = number + len(asked) // 4 * 2
-            other = other % len(asked) ^ (other >= len(asked))  # so that no two lines are asked about twice
-            pairs = sorted([(first, asked[number ^ 1]), (asked[other], asked[other ^ 1])])
-            places = [pair[n] for n in (0, 1) for pair in pairs]
-            heads = [self._say("line", line=line) for _, line in places[:2]] * 2
-            texts = [fits[place].text().replace("each ", self._say("each")) for place in places]
-            a, b, c, d = (f"{head}: {text}" for head, text in zip(heads, texts, strict=True))
-            options = [f"{one}\n{two}" for one in (a, c) for two in (b, d)]
-            edits = [Edit(place, lines[place]) for place in places[:2]]
-            yield self._ask(kind, edits, {*()}, [call.code.strip()], options, self._say("by_running"))
+            asked += [pair] * (not {*pair} & {*chain(*asked)} and len({fits[one].count(";") for one in pair}) == 1)
+        asked += [pair[::-1] for pair in asked]  # each value is right once, and no two lines are asked about twice
+        for number, pair in enumerate(asked if len(asked) >= OPTIONS else []):
+            pairs = sorted([pair, asked[number - len(asked) // 4]])
+            columns = [[f"{self._say('line', line=two[0][1])}: {fits[one].text()}" for one in two] for two in pairs]
+            edits = [Edit(place, lines[place]) for place, _ in pairs]
+            options = [*map("\n".join, product(*columns))]
+            yield self._ask(kind, edits, [], [call.code.strip()], options, self._say("by_running"))
 
-    def _what_if(self) -> Iterator[Question]:
-        """Which of three calls have another value with an edit of a line; rounded, the two must differ, too."""
-        own, edited = self._study.own.outcomes, self._study.edited
-        pairs = [{call.whole: (own[call].value, run.value) for call, run in one.outcomes.items()} for _, one in edited]
-        texts = [{call: (a.text(), b.text()) for call, (a, b) in one.items() if a != b} for one in pairs]
-        changes = [{call: f"{a} → {b}" * (a != b) for call, (a, b) in one.items()} for one in texts]
-        return self._compared("what_if", [call for one in pairs[:1] for call in one], changes)
+    def _hits(self, version: Version) -> Mapping[str, str]:
+        """What becomes of each call that it changes and each law that it breaks; empty where one could argue."""
+        runs = [(call.whole, self._study.own.outcomes[call].value, run.value) for call, run in version.outcomes.items()]
+        calls = {call: f"{a.text()} → {b.text()}" * (a.text() != b.text()) for call, a, b in runs if a != b}
+        return calls | {self._titles[law]: "✗" * (law in version.broken) for law in version.broken | version.unclear}
 
-    def _why(self) -> Iterator[Question]:
-        """Which of three laws fail with an edit of a line."""
-        ran = [version for _, version in self._study.edited]
-        broken = [{self._titles[law]: "✗" * (law in one.broken) for law in one.broken | one.unclear} for one in ran]
-        return self._compared("why", [self._titles[law] for law in sorted(self._study.holding)], broken)
-
-    def _compared(self, kind: str, texts: Texts, hits: Hits) -> Iterator[Question]:
+    def _compared(self, kind: str, texts: Texts) -> Iterator[Question]:
         """Which of three calls or laws each edit hits; each set is the answer once, so as often as other options."""
-        left = self._rng.sample(texts, len(texts))
+        left, hits = self._rng.sample(texts, len(texts)), [self._hits(version) for _, version in self._study.edited]
         while found := [one for one in _threes(left, hits) if not one[0] or len(left) == len(texts)]:
             _, three, ways, made = min(found, key=lambda one: (one[0], -len(one[2])))
             code = three if kind == "what_if" else ["\n".join(f"{n}. {law}" for n, law in enumerate(three, 1))]
-            slips = {self._study.edited[number][0].slip for number in ways.values()}
+            slips = sorted({self._study.edited[number][0].slip for number in ways.values()})
             for right, number in ways.items():
                 sets = [right, *self._rng.sample(sorted({*ways} - {right}), len(ways) - 1), *made][:OPTIONS]
                 options = [", ".join(map(str, numbers)) or self._say("no_call") for numbers in sets]
@@ -124,17 +112,16 @@ class Maker:
             edits = [edit, *(one for one, _ in sorted(others, key=lambda one: not one[1].broken))][:OPTIONS]
             if len(edits) == OPTIONS:
                 options, title = [self._say("line", line=one.place[1]) for one in edits], self._titles[law]
-                slips, why = {one.slip for one in edits}, self._say("broken", laws=title)
+                slips, why = sorted({one.slip for one in edits}), self._say("broken", laws=title)
                 yield self._ask("find", edits, slips, [], options, why, law=title)
                 break
 
-    def _ask(self, kind: str, edits: Edits, slips: Slips, code: Texts, texts: Texts, why: str, **law: str) -> Question:
+    def _ask(self, kind: str, edits: Edits, slips: Texts, code: Texts, texts: Texts, why: str, **law: str) -> Question:
         """A question about lines, or an edit, in words for several slips; of its options, the first is the answer."""
         (path, line), (other_path, other_line) = edits[0].place, edits[-1].place
         where = {"path": self._names[path], "line": line, "other_path": self._names[other_path], "other": other_line}
         lines = self._say("lines" if path == other_path else "places", **where)
-        words = ", ".join(sorted(slips, key=lambda slip: (slip == NEXT, slip)))
-        slip = self._say(f"slip_{'_'.join(sorted({CALL, PASS} & slips)) or 'words'}", words=words)
+        slip = self._say(f"slip_{'_'.join(sorted({CALL, PASS} & {*slips})) or 'words'}", words=", ".join(slips))
         prompt = self._say(f"ask_{kind}", **where, lines=lines, slip=slip, **law)
         blocks = [f"# {n}\n" * (len(code) > 1) + text for n, text in enumerate(code, 1)]
         ordered = sorted(texts, key=lambda option: re.sub(r"\d+", lambda digits: digits[0].zfill(9), option))

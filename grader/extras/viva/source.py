@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import io
 import re
 import tokenize
 from collections.abc import Mapping
 from dataclasses import dataclass
-from keyword import kwlist
+from keyword import iskeyword
 
 Place = tuple[str, int]  # path and line
-PAIRS = """+ -, * /, // %, < <=, > >=, == !=, and or, & |, True False, mean sum, sqrt square,
-float32 float64"""  # words that may take the place of each other
-DOUBTFUL = re.compile(r".*[-+*/%<>&|].*|\d.*\D.*|register_buffer")  # **, +=, 1.0, and False of buffers
-OPERAND = re.compile(rf"(?!(?:{'|'.join(kwlist)})$).*[\w)\]}}'\"]")  # what stands left of a sign between two
-PARTNERS = {a: b for pair in PAIRS.split(",") for one in [pair.split()] for a, b in (one, one[::-1])}
+PAIRS = "+ - * / // % < <= > >= == != and or & | True False mean sum sqrt square float32 float64"
+PARTNERS = {word: PAIRS.split()[n ^ 1] for n, word in enumerate(PAIRS.split())}  # each may take the other's place
 CALL, PASS, NEXT = "call", "pass", "0 → 1, 1 → 2, …"  # the last call goes, or the line; a number grows by one
 MODULES = {"torch", "nn", "F", "math", "init", "functional", "self", "super()"}  # all else has methods
-NEEDED = (  # else calls show too little; a tensor as the argument of `to` names a device, too
-    r"super\(\)|manual_seed|device|type_as|\.to\((?!\w*type)\w+\)$|long|int64|normal_|uniform_|\.reset_|\.register_"
-)
+# Else calls show too little; a tensor as the argument of `to` names a device, too.
+NEEDED = r"super\(\)|seed\(|device|type_as|\.to\((?!\w*type)\w+\)$|long|int64|normal_|uniform_|\.reset_|\.register_"
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
@@ -79,20 +74,17 @@ def _parsed(text: str) -> ast.stmt | None:
 
 
 def _swapped(text: str) -> tuple[str, str]:
-    """The line with its first word of a pair, or its first whole number, whichever comes first, replaced.
-
-    It stays where one could argue whether something further left is meant: a sign of one number, ``**``, ``+=``, 1.0.
-    """
+    """The line with its first word of a pair, or its first whole number, whichever comes first, replaced."""
     before = "="
-    for kind, word, start, end, _ in tokenize.generate_tokens(io.StringIO(text).readline):
-        is_sign = word in ("+", "-", "*") and not OPERAND.fullmatch(before)
-        if by := str(int(word) + 1) if word.isdecimal() else PARTNERS.get(word) if not is_sign else None:
-            slip = NEXT if word.isdecimal() else " ↔ ".join(sorted((word, by)))
-            return text[: start[1]] + by + text[end[1] :], slip
-        starts_text = kind == getattr(tokenize, "FSTRING_START", None)  # from Python 3.12, what is in it is tokens, too
-        if starts_text or (kind != tokenize.STRING and DOUBTFUL.fullmatch(word)):
-            break
-        before = word
+    for kind, word, start, end, _ in tokenize.generate_tokens(iter([text]).__next__):
+        if kind == getattr(tokenize, "FSTRING_START", None) or word == "register_buffer":  # a property names buffers
+            break  # from Python 3.12, what is in a text is tokens, too
+        is_value = re.search(r"[\w)\]}'\"]$", before) and not iskeyword(before)
+        is_sign = word == "**" or (word in ("+", "-", "*") and not is_value)
+        by = str(int(word) + 1) if before and word.isdecimal() else PARTNERS.get(word)
+        if by and not is_sign:
+            return text[: start[1]] + by + text[end[1] :], NEXT if word.isdecimal() else " ↔ ".join(sorted((word, by)))
+        before = "" if is_sign else word  # neither a sign of one value counts nor its number, as a question says
     return "", ""
 
 

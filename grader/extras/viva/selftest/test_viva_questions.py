@@ -193,16 +193,6 @@ def test_code_in_questions_has_no_comment_in_one_language(of: Assignment) -> Non
     assert [text for text in comments if re.search(r"[a-z]{2} [a-z]{2}", text)] == []
 
 
-@pytest.mark.parametrize(("language", "each"), [("en", "each "), ("zh", "各为 ")])
-def test_tensors_that_are_alike_are_described_once_in_the_reader_s_language(language: str, each: str) -> None:
-    task, places = ASSIGNMENT.rubric.tasks[3], [("a.py", 9 * number) for number in range(1, 5)]
-    told = {("shape", place): Value(f"each float32 [{place[1]}]") for place in places}
-    own = Version({Call(task=task.id, code="1"): Outcome(Value("1"), places, told)}, frozenset(), frozenset())
-    asked = pool([Study(task, dict.fromkeys(places, "x = f(x)"), own, frozenset(), [])], language=language)
-    assert asked
-    assert all(f"{each}float32 [9]" in "".join(one.options) for one in asked if one.edits[0].place[1] == 9)
-
-
 def again(start: Counting, study: Study, files: Mapping[str, str]) -> Version:
     """What new workers say."""
     declared = declared_by(ASSIGNMENT)
@@ -569,6 +559,7 @@ class A:
         )
         pair = total, torch.ones(n)
         same = torch.ones(n), torch.ones(n)
+        lone = (torch.ones(n),)
         size = total, n
         return torch.ones(n)
 """
@@ -595,8 +586,9 @@ def test_lines_tell_their_value_their_shape_and_what_they_hold_in_turn(start: Co
     assert told == {
         ("growth", 2): "3; 4",
         ("growth", 7): "(int64 [2], float32 [2]); (int64 [3], float32 [3])",
-        ("growth", 8): "each float32 [2]; each float32 [3]",
-        ("growth", 10): "float32 [2]; float32 [3]",
+        ("growth", 8): "(float32 [2], float32 [2]); (float32 [3], float32 [3])",
+        ("growth", 9): "(float32 [2],); (float32 [3],)",
+        ("growth", 11): "float32 [2]; float32 [3]",
     }
 
 
