@@ -73,10 +73,10 @@ class Maker:
             if one == kind and value.is_readable and place in lines and not COPY.fullmatch(f"{kind} {lines[place]}")
         }
         shuffled = self._rng.sample([*fits], len(fits))
-        left, asked = {fits[place].text(2): place for place in shuffled}.values(), list[tuple[Place, ...]]()
+        left, asked = {fits[place].text(2): place for place in shuffled}.values(), list[tuple[Place, Place]]()
         for pair in sorted(combinations(left, 2), key=lambda two: (two[0][0] != two[1][0], abs(two[0][1] - two[1][1]))):
             asked += [pair] * (not {*pair} & {*chain(*asked)} and len({fits[one].count(";") for one in pair}) == 1)
-        asked += [pair[::-1] for pair in asked]  # each value is right once, and no two lines are asked about twice
+        asked += [(b, a) for a, b in asked]  # each value is right once, and no two lines are asked about twice
         for number, pair in enumerate(asked if len(asked) >= OPTIONS else []):
             pairs = sorted([pair, asked[number - len(asked) // 4]])
             columns = [[f"{self._say('line', line=two[0][1])}: {fits[one].text()}" for one in two] for two in pairs]
