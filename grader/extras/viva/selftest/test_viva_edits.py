@@ -12,6 +12,7 @@ import pytest
 
 import grader
 from grader.assignment import ASSIGNMENT
+from grader.extras.viva.quiz import say
 from grader.extras.viva.source import CALL, NEXT, PARTNERS, PASS, Edit, edits_of, lines_of
 
 FILES = ASSIGNMENT.solution()
@@ -137,16 +138,22 @@ def test_what_a_question_says_does_not_count_is_passed_over(line: str, new: str)
     assert [edit.new for edit in edits(line) if edit.slip not in (CALL, PASS)] == [new]
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("part", ["f(-1)", "f(*x)", "x**2", "1.0", "+="])
+def test_a_question_says_what_does_not_count(part: str, language: str) -> None:
+    assert part in say(language, "slip_words", words="")
+    line = "y += x" if part == "+=" else f"y = {part}"
+    assert [edit for edit in edits(line) if edit.slip != PASS] == []
+
+
 @pytest.mark.parametrize(
     "line",
     [
-        "y = f(-1)",
         'self.register_buffer("sin", table, persistent=False)',
         "y = x.a(z.b())",
         "y = x.to(z)",
     ],
     ids=[
-        "a number with its sign",
         "a buffer: the property about buffers would name it",
         "the call that begins last is not the one that ends last",
         "a call that also moves to a device",
