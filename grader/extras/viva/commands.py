@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
-from queue import SimpleQueue
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -66,21 +65,19 @@ def _ask(folder: Path, out: Path, given: list[Path] | None, seed: int, language:
     names = pseudonyms(folder, read)
     if (declared := viva_of(assignment)) is None:
         terminal.fail("this assignment has no corpus/viva.toml, so nothing can be asked.")
-    idle = SimpleQueue[Any]()
     with ExitStack() as stack:
-        for _ in range(jobs):  # a fork server serves one thread
-            server = stack.enter_context(closing(Zygote(Limits())))
-            if server.isolation.level < level:
-                terminal.fail(f"isolation here is {server.isolation}, weaker than required; see `grader doctor`.")
-            idle.put(server.start)
+        servers = [stack.enter_context(closing(Zygote(Limits()))) for _ in range(jobs)]  # each serves one thread
+        for weak in (server.isolation for server in servers if server.isolation.level < level):
+            terminal.fail(f"isolation here is {weak}, weaker than required; see `grader doctor`.")
+        idle = [server.start for server in servers]
 
         def quiz(identifier: str) -> Quiz:
-            start, own = idle.get(), f"{seed}:{identifier}"
+            start, own = idle.pop(), f"{seed}:{identifier}"
             try:
                 found = studies(start, read[identifier].files, assignment.rubric, declared, own)
                 pool = [one for study in found for one in Maker(study, assignment.rubric, language, own).questions()]
             finally:
-                idle.put(start)
+                idle.append(start)
             return drawn(identifier, names[identifier], pool, seed)
 
         try:

@@ -79,8 +79,7 @@ def graded(key: Key, answers: Mapping[str, str]) -> dict[str, Practice]:
     """The points of everyone who answered any question; a question without an answer is wrong."""
     found = {}
     for quiz in key.quizzes:
-        given = [(code, one.answer, _chosen(one, answers[code])) for code, one in quiz.numbered if code in answers]
-        if given:
+        if given := [(code, one.answer, _chosen(one, answers[code])) for code, one in quiz.numbered if code in answers]:
             right, unsettled = sum(a == b for _, a, b in given), [code for code, _, choice in given if choice is None]
             found[quiz.id] = Practice(points=right, max_points=len(quiz.questions), unsettled=unsettled)
     return found

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, combinations, starmap
+from itertools import chain, combinations, product, starmap
 
 from grader.core.rubric import Rubric
 
@@ -22,6 +22,7 @@ from .study import Call, Study, Version
 Texts = Sequence[str]
 Edits = Sequence[Edit]
 Numbers = tuple[int, ...]
+Hits = Sequence[Mapping[str, str]]  # for each edit, what becomes of a call or law that it hits; empty if arguable
 CAST = r"(?:\.(?:to|float|double|half|long|type|type_as|clone|detach|contiguous)\((?:[^()]|\([^()]*\))*\))*"
 COPY = re.compile(rf"(?!shape.*= self\.\w+$)\w+ (?:[\w.]+(?:: [^=]+)? = |return )(float\()?(?:[\w.\]]|\[-?)+{CAST}\)?")
 COMPARED = 3  # calls or laws of a question about an edit
@@ -29,14 +30,15 @@ SETS = [*chain.from_iterable(combinations(range(1, COMPARED + 1), size) for size
 HELD = {False: ("predict", "shape"), True: ("shape", "growth")}  # kinds about calls without and with a history
 
 
-def _threes(texts: Texts, hits: Sequence[Texts]) -> Iterator[tuple[int, Texts, dict[Numbers, int], Sequence[Numbers]]]:
-    """Three calls or laws that edits hit in several ways, and wrong answers, where there are fewer ways than options.
+def _threes(texts: Texts, hits: Hits) -> Iterator[tuple[int, Texts, dict[Numbers, int], Sequence[Numbers]]]:
+    """Three calls or laws that edits hit in several plain ways, and wrong answers, where they are fewer than options.
 
     First of all, how much these look unlike the ways: by how often each of the three is hit, and how many at once. If
     they do, this is better than no such question about the task, but not than a second one.
     """
     for three in combinations(texts, COMPARED):
-        ways = {tuple(n for n, one in enumerate(three, 1) if one in hit): edit for edit, hit in enumerate(hits)}
+        clear = [(edit, hit) for edit, hit in enumerate(hits) if all(hit.get(one, "-") for one in three)]
+        ways = {tuple(n for n, one in enumerate(three, 1) if one in hit): edit for edit, hit in clear}
         if len(ways) < OPTIONS:  # then none of them would be the answer too often
             ways.pop((), None)
         for made in combinations(sorted({*SETS} - {*ways}), max(0, OPTIONS - len(ways))) if len(ways) > 1 else ():
@@ -57,7 +59,10 @@ class Maker:
     def questions(self) -> list[Question]:
         """All of them."""
         held = [self._held(kind, call) for call in self._study.own.outcomes for kind in HELD[call.history]]
-        return [*chain(*held, self._what_if(), *starmap(self._find, self._study.edited), self._why())]
+        calls = [call.whole for _, version in self._study.edited[:1] for call in version.outcomes]
+        laws = [self._titles[law] for law in sorted(self._study.holding)]
+        what_if, why = self._compared("what_if", calls), self._compared("why", laws)
+        return [*chain(*held, what_if, *starmap(self._find, self._study.edited), why)]
 
     def _held(self, kind: str, call: Call) -> Iterator[Question]:
         """Predict, shape, growth: what two lines hold; each value is as often wrong, beside a neighbour's, as right."""
@@ -68,35 +73,27 @@ class Maker:
             if one == kind and value.is_readable and place in lines and not COPY.fullmatch(f"{kind} {lines[place]}")
         }
         shuffled = self._rng.sample([*fits], len(fits))
-        left, asked = {fits[place].text(2): place for place in shuffled}.values(), list[Place]()
+        left, asked = {fits[place].text(2): place for place in shuffled}.values(), list[tuple[Place, Place]]()
         for pair in sorted(combinations(left, 2), key=lambda two: (two[0][0] != two[1][0], abs(two[0][1] - two[1][1]))):
-            asked += pair if not {*pair} & {*asked} else ()
-        for number, first in enumerate(asked if len(asked) >= OPTIONS else []):
-            other = (number + len(asked) // 4 * 2) % len(asked)
-            places = first, asked[other], asked[number ^ 1], asked[other ^ 1]
-            heads = [self._say("line", line=line) for _, line in places[:2]] * 2
-            a, b, c, d = (f"{head}: {fits[place].text()}" for head, place in zip(heads, places, strict=True))
-            options = [f"{one}\n{two}" for one in (a, c) for two in (b, d)]
-            edits = [Edit(place, lines[place]) for place in places[:2]]
+            asked += [pair] * (not {*pair} & {*chain(*asked)} and len({fits[one].count(";") for one in pair}) == 1)
+        asked += [(b, a) for a, b in asked]  # each value is right once, and no two lines are asked about twice
+        for number, pair in enumerate(asked if len(asked) >= OPTIONS else []):
+            pairs = sorted([pair, asked[number - len(asked) // 4]])
+            columns = [[f"{self._say('line', line=two[0][1])}: {fits[one].text()}" for one in two] for two in pairs]
+            edits = [Edit(place, lines[place]) for place, _ in pairs]
+            options = [*map("\n".join, product(*columns))]
             yield self._ask(kind, edits, [], [call.code.strip()], options, self._say("by_running"))
 
-    def _what_if(self) -> Iterator[Question]:
-        """Which of three calls have another value with an edit of a line; calls that it rounds otherwise are out."""
-        own, edited = self._study.own.outcomes, self._study.edited
-        pairs = [{call.whole: (own[call].value, run.value) for call, run in one.outcomes.items()} for _, one in edited]
-        unclear = {call for one in pairs for call, (a, b) in one.items() if a != b and a.text() == b.text()}
-        changes = [{call: f"{a.text()} → {b.text()}" for call, (a, b) in one.items() if a != b} for one in pairs]
-        return self._compared("what_if", [call for one in pairs[:1] for call in one if call not in unclear], changes)
+    def _hits(self, version: Version) -> Mapping[str, str]:
+        """What becomes of each call that it changes and each law that it breaks; empty where one could argue."""
+        runs = [(call.whole, self._study.own.outcomes[call].value, run.value) for call, run in version.outcomes.items()]
+        calls = {call: f"{a.text()} → {b.text()}" * (a.text() != b.text()) for call, a, b in runs if a != b}
+        return calls | {self._titles[law]: "✗" * (law in version.broken) for law in version.broken | version.unclear}
 
-    def _why(self) -> Iterator[Question]:
-        """Which of three laws fail with an edit of a line."""
-        broken = [{self._titles[law]: "✗" for law in version.broken} for _, version in self._study.edited]
-        return self._compared("why", [self._titles[law] for law in sorted(self._study.holding)], broken)
-
-    def _compared(self, kind: str, texts: Texts, hits: Sequence[Mapping[str, str]]) -> Iterator[Question]:
+    def _compared(self, kind: str, texts: Texts) -> Iterator[Question]:
         """Which of three calls or laws each edit hits; each set is the answer once, so as often as other options."""
-        left = self._rng.sample(texts, len(texts))
-        while found := [one for one in _threes(left, [*map(list, hits)]) if not one[0] or len(left) == len(texts)]:
+        left, hits = self._rng.sample(texts, len(texts)), [self._hits(version) for _, version in self._study.edited]
+        while found := [one for one in _threes(left, hits) if not one[0] or len(left) == len(texts)]:
             _, three, ways, made = min(found, key=lambda one: (one[0], -len(one[2])))
             code = three if kind == "what_if" else ["\n".join(f"{n}. {law}" for n, law in enumerate(three, 1))]
             slips = sorted({self._study.edited[number][0].slip for number in ways.values()})
@@ -111,7 +108,7 @@ class Maker:
         """Which edit makes a law fail; no other option breaks it, and rather another law than none."""
         laws, edited = sorted(version.broken), self._study.edited
         for law in self._rng.sample(laws, len(laws)):
-            others = [one for one in self._rng.sample(edited, len(edited)) if law not in one[1].broken]
+            others = [one for one in self._rng.sample(edited, len(edited)) if law not in one[1].broken | one[1].unclear]
             edits = [edit, *(one for one, _ in sorted(others, key=lambda one: not one[1].broken))][:OPTIONS]
             if len(edits) == OPTIONS:
                 options, title = [self._say("line", line=one.place[1]) for one in edits], self._titles[law]

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import io
 import re
 import tokenize
 from collections.abc import Mapping
 from dataclasses import dataclass
+from keyword import iskeyword
 
 Place = tuple[str, int]  # path and line
-PAIRS = """+ -, * /, // %, < <=, > >=, == !=, and or, & |, True False, mean sum, sqrt square, uniform_ normal_,
-float32 float64"""  # words that may take the place of each other
-PARTNERS = {a: b for pair in PAIRS.split(",") for one in [pair.split()] for a, b in (one, one[::-1])}
-CALL, PASS, NEXT = "call", "pass", "n → n + 1 (n = 0, 1, …)"  # the last call goes, or the line; a number grows by one
+PAIRS = "+ - * / // % < <= > >= == != and or & | True False mean sum sqrt square float32 float64"
+PARTNERS = {word: PAIRS.split()[n ^ 1] for n, word in enumerate(PAIRS.split())}  # each may take the other's place
+CALL, PASS, NEXT = "call", "pass", "0 → 1, 1 → 2, …"  # the last call goes, or the line; a number grows by one
 MODULES = {"torch", "nn", "F", "math", "init", "functional", "self", "super()"}  # all else has methods
-NEEDED = r"super\(\)|manual_seed|device|long|int64|normal_|uniform_|\.reset_|\.register_"  # else calls show too little
+# Else calls show too little; a tensor as the argument of `to` names a device, too.
+NEEDED = r"super\(\)|seed\(|device|type_as|\.to\((?!\w*type)\w+\)$|long|int64|normal_|uniform_|\.reset_|\.register_"
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
@@ -75,12 +75,16 @@ def _parsed(text: str) -> ast.stmt | None:
 
 def _swapped(text: str) -> tuple[str, str]:
     """The line with its first word of a pair, or its first whole number, whichever comes first, replaced."""
-    for kind, word, start, end, _ in tokenize.generate_tokens(io.StringIO(text).readline):
-        if kind == getattr(tokenize, "FSTRING_START", None):  # from Python 3.12, what is in it is tokens, too
-            break
-        if by := str(int(word) + 1) if word.isdecimal() else PARTNERS.get(word):
-            slip = NEXT if word.isdecimal() else " ↔ ".join(sorted((word, by)))
-            return text[: start[1]] + by + text[end[1] :], slip
+    before = "="
+    for kind, word, start, end, _ in tokenize.generate_tokens(iter([text]).__next__):
+        if kind == getattr(tokenize, "FSTRING_START", None) or word == "register_buffer":  # a property names buffers
+            break  # from Python 3.12, what is in a text is tokens, too
+        is_value = re.search(r"[\w)\]}'\"]$", before) and not iskeyword(before)
+        is_sign = word == "**" or (word in ("+", "-", "*") and not is_value)
+        by = str(int(word) + 1) if before and word.isdecimal() else PARTNERS.get(word)
+        if by and not is_sign:
+            return text[: start[1]] + by + text[end[1] :], NEXT if word.isdecimal() else " ↔ ".join(sorted((word, by)))
+        before = "" if is_sign else word  # neither a sign of one value counts nor its number, as a question says
     return "", ""
 
 
@@ -93,6 +97,7 @@ def _shortened(statement: ast.stmt, text: str) -> tuple[str, str]:
                 ends[int(call.func.end_col_offset or 0) - len(name) - 1] = int(call.end_col_offset or 0)
     if ends:
         dot, end = max(ends.items())
-        return "" if re.search(NEEDED, row[dot:end].decode()) else (row[:dot] + row[end:]).decode(), CALL
+        stays = end < max(ends.values()) or re.search(NEEDED, row[dot:end].decode())  # another one ends further right
+        return "" if stays else (row[:dot] + row[end:]).decode(), CALL
     can_go = isinstance(statement, ast.Raise | ast.AugAssign | ast.Expr) and not re.search(NEEDED, text)
     return PASS * can_go, PASS

@@ -92,10 +92,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Version:
-    """What code for a task does with each call, and the properties that it breaks."""
+    """What code for a task does with each call, and the properties that it breaks, or of which that can be disputed."""
 
     outcomes: Mapping[Call, Outcome]
     broken: frozenset[str]
+    unclear: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class Study:
     lines: Mapping[Place, str]
     own: Version  # the submission as it is
     holding: frozenset[str]  # the properties whose law holds for it
-    edited: Sequence[tuple[Edit, Version]]  # with one edit each, after which no more calls and laws raise
+    edited: Sequence[tuple[Edit, Version]]  # with one edit each, after which no more calls raise
 
 
 def viva_of(assignment: Assignment) -> Viva | None:
@@ -123,7 +124,7 @@ def studies(start: Start, files: Files, rubric: Rubric, viva: Viva, seed: str) -
         if own := version(start, files, task, viva.calls, laws):
             rng, edited = random.Random(f"{seed}:{task.id}"), list[tuple[Edit, Version]]()
             calls = rng.sample([*own.outcomes], min(len(own.outcomes), CALLS_OF_EDITS))
-            holding = {name: law for name, law in laws.items() if name not in own.broken}
+            holding = {name: law for name, law in laws.items() if name not in own.broken | own.unclear}
             tries = chain(tries, range(TRIES_OF_TASK))  # after what earlier tasks have left
             for alike in _alike(lines, own, rng):
                 few = (edit for edit, _ in zip(alike, tries, strict=False))
@@ -147,24 +148,27 @@ def version(
     codes = [*(call.whole for call in asked), *laws.values()]
     homes = {name: task.file_of(name).removesuffix(".py").replace("/", ".") for name in task.names}
     loads = [("load", {"module": module, "name": name}) for name, module in (*homes.items(), ("run", "src._exam"))]
-    may_raise = own and [call.whole for call, run in own.outcomes.items() if run.value.startswith("raises ")]
+    calm = {call for call in asked if own and not own.outcomes[call].value.startswith("raises ")}
     found, limit_s = list[list[Outcome]](), LIMIT_OF_EDIT_S if own else LIMIT_S
     for is_first in (True, False):
-        arguments = [homes, codes, may_raise, is_first]
+        arguments = [homes, codes, not own, is_first]
         try:
             with closing(start({**files, "src/_exam.py": EXAM})) as worker:
                 reply = worker.request([*loads, ("call", {"target": "run", "arguments": arguments})], limit_s)
             found.append([_outcome(one) for one in reply["value"]["outcomes"]])
         except (WorkerFailed, AttributeError, TypeError, ValueError, KeyError):  # a submission may have any reply sent
             return None
-        if all(one.value.startswith("raises ") for one in found[-1][: len(asked)]):
+        raising = {call for call, one in zip(asked, found[-1], strict=False) if one.value.startswith("raises ")}
+        if raising >= {*asked} or raising & calm:
             return None
     first, second = found
     if len(first) != len(codes) or [one.value for one in first] != [one.value for one in second]:
         return None
     agreed = [replace(a, told=dict(a.told.items() & b.told.items())) for a, b in zip(first, second, strict=True)]
-    broken = frozenset(name for name, one in zip(laws, first[len(asked) :], strict=True) if one.value != "True")
-    return Version(dict(zip(asked, agreed, strict=False)), broken)
+    held = {name: one.value for name, one in zip(laws, first[len(asked) :], strict=True)}
+    unclear = frozenset(name for name, value in held.items() if value.startswith("raises "))
+    broken = frozenset(name for name, value in held.items() if value != "True") - unclear
+    return Version(dict(zip(asked, agreed, strict=False)), broken, unclear)
 
 
 def _outcome(reply: Mapping[str, Any]) -> Outcome:

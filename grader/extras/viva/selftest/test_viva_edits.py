@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 from pathlib import Path
 from tokenize import generate_tokens
 
@@ -11,6 +12,7 @@ import pytest
 
 import grader
 from grader.assignment import ASSIGNMENT
+from grader.extras.viva.quiz import say
 from grader.extras.viva.source import CALL, NEXT, PARTNERS, PASS, Edit, edits_of, lines_of
 
 FILES = ASSIGNMENT.solution()
@@ -43,10 +45,8 @@ def edits(text: str) -> list[Edit]:
         ("y = seed + rank", "y = seed - rank"),
         ("y = x.mean(-1, keepdim=True)", "y = x.sum(-1, keepdim=True)"),
         ("y = f(x, keepdim=True)", "y = f(x, keepdim=False)"),
-        ("y = -x", "y = +x"),
         ("y = x // n", "y = x % n"),
         ("y = x[..., 1]", "y = x[..., 2]"),
-        ("nn.init.normal_(table)", "nn.init.uniform_(table)"),
         ("while n > 0:", "while n >= 0:"),
         ("y = y.float()", "y = y"),
         ("fill(table)", "pass"),
@@ -91,12 +91,12 @@ def test_a_call_without_which_nothing_is_left_or_seen_stays(line: str) -> None:
     ("line", "slip", "new"),
     [
         ("y = a + b - c", "+ ↔ -", "y = a - b - c"),
-        ("y = x[1.5, 2, 3] + 1", NEXT, "y = x[1.5, 3, 3] + 1"),
+        ("y = x[2, 3, 1.5] + 1", NEXT, "y = x[3, 3, 1.5] + 1"),
+        ("y = x[n] - -1", "+ ↔ -", "y = x[n] + -1"),
         ("y = sum(x) + 1", "mean ↔ sum", "y = mean(x) + 1"),
         ("y = mean(x) + 1", "mean ↔ sum", "y = sum(x) + 1"),
         ("y = a < b < c", "< ↔ <=", "y = a <= b < c"),
         ("y = x.a().b()", CALL, "y = x.a()"),
-        ("y = x.a(z.b())", CALL, "y = x.a(z)"),
         ("y = é.a(é)", CALL, "y = é"),
         ("f(x.a())", CALL, "f(x)"),
         ("f(x)", PASS, "pass"),
@@ -105,6 +105,62 @@ def test_a_call_without_which_nothing_is_left_or_seen_stays(line: str) -> None:
 def test_of_several_parts_of_a_line_it_is_clear_which_is_meant(line: str, slip: str, new: str) -> None:
     """A question says what was done, such as to the first of some signs and words, and does not show it."""
     assert [edit.new for edit in edits(line) if edit.slip == slip] == [new]
+
+
+@pytest.mark.parametrize(
+    ("line", "new"),
+    [
+        ("y = -x + 1", "y = -x - 1"),
+        ("y = f(-1) * 2", "y = f(-1) / 2"),
+        ("return -n + 1", "return -n - 1"),
+        ("y = x**2 * n", "y = x**2 / n"),
+        ("y = x**-n * n", "y = x**-n / n"),
+        ("y = f(*x, 1)", "y = f(*x, 2)"),
+        ("y //= x * 2", "y //= x / 2"),
+        ("y = 1.0 / x", "y = 1.0 * x"),
+        ("y = 1e-5 + x", "y = 1e-5 - x"),
+        ("y = -mean(x)", "y = -sum(x)"),
+    ],
+    ids=[
+        "a sign of a name",
+        "a sign of a number, and this number",
+        "a sign after a keyword",
+        "a power beside a product",
+        "a sign of an exponent",
+        "a star before arguments",
+        "a quotient that is assigned",
+        "a number with a point",
+        "a number with an exponent",
+        "a name after a sign does count",
+    ],
+)
+def test_what_a_question_says_does_not_count_is_passed_over(line: str, new: str) -> None:
+    assert [edit.new for edit in edits(line) if edit.slip not in (CALL, PASS)] == [new]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("part", ["f(-1)", "f(*x)", "x**2", "1.0", "+="])
+def test_a_question_says_what_does_not_count(part: str, language: str) -> None:
+    assert part in say(language, "slip_words", words="")
+    line = "y += x" if part == "+=" else f"y = {part}"
+    assert [edit for edit in edits(line) if edit.slip != PASS] == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'self.register_buffer("sin", table, persistent=False)',
+        "y = x.a(z.b())",
+        "y = x.to(z)",
+    ],
+    ids=[
+        "a buffer: the property about buffers would name it",
+        "the call that begins last is not the one that ends last",
+        "a call that also moves to a device",
+    ],
+)
+def test_a_line_stays_where_one_could_argue_what_is_meant_or_what_it_does(line: str) -> None:
+    assert [edit for edit in edits(line) if edit.slip != PASS] == []
 
 
 def test_every_edit_of_the_reference_changes_its_line_alone_and_is_valid() -> None:
@@ -117,7 +173,7 @@ def test_every_edit_of_the_reference_changes_its_line_alone_and_is_valid() -> No
             ast.parse(changed[path])
             assert "#" not in edit.new
             count += 1
-    assert count > 50
+    assert count > 35
 
 
 def test_lines_are_whole_statements_without_comments() -> None:
@@ -155,7 +211,8 @@ def test_of_the_words_that_a_question_names_the_first_in_a_line_is_exchanged() -
     ]
     slips = {word: edit.slip for edit in found for word in edit.slip.split(" ↔ ")}
     for edit in found:
-        tokens = [token.string for token in generate_tokens(io.StringIO(edit.old).readline)]
+        counted = re.sub(r"\*\*-?\w+|[-*](?=[a-z])|-\d+", "", edit.old)  # here, signs of two have blanks
+        tokens = [token.string for token in generate_tokens(io.StringIO(counted).readline)]
         assert next(slips.get(one, NEXT) for one in tokens if one in slips or one.isdecimal()) == edit.slip
     assert len({edit.slip for edit in found}) > 5
 
