@@ -70,6 +70,17 @@ def test_failing_properties_share_a_process(
 
 
 @pytest.mark.process
+def test_a_stub_takes_nothing_from_what_is_written_beside_it(grader: Judge) -> None:
+    """A rotation beside the stub of its module has all of its points, those about gradients through both included."""
+    files = {**ASSIGNMENT.solution(), "src/modeling/pos_emb.py": ASSIGNMENT.stubs()["src/modeling/pos_emb.py"]}
+    found = outcomes(grader.grade(submission(files)))
+    rotary = {name: outcome for name, outcome in found.items() if name.startswith("rotary_")}
+    assert rotary
+    assert {*rotary.values()} == {"passed"}
+    assert {outcome for name, outcome in found.items() if name.startswith("rope_")} == {"not_implemented"}
+
+
+@pytest.mark.process
 def test_a_crash_at_import_is_one_cause_for_all_properties(started: list[Zygote], grader: Judge) -> None:
     """One process for the replay, one to confirm it, and one for what a module calls where the rotation is missing."""
     report = grader.grade(submission({path: CRASHES + text for path, text in ASSIGNMENT.solution().items()}))
