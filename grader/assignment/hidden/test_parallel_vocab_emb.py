@@ -279,7 +279,7 @@ def beyond_own(student: Student, table: Tensor, rank: int, world: int, device: s
     return (rows.given.unsqueeze(1) == further).all(-1).any(-1) & (further == further[:, :1]).all()
 
 
-def sum_by_contract(student: Student, seed: int, split: tuple[int, int], device: str) -> None:
+def sum_by_contract(student: Student, seed: int, split: tuple[int, ...], device: str) -> None:
     table = whole_table(seed, torch.float32)
     for world in split:
         ids = ids_to_sum(seed, world)
@@ -298,9 +298,9 @@ def ids_to_sum(seed: int, world: int) -> Tensor:
 
 @pytest.mark.rubric("shard_sum_over_ranks")
 @contract_first(sum_by_contract, *ROWS)
-@pytest.mark.parametrize("split", [(1, 3), (1, 4)], ids=["three_ranks", "four_ranks"])
+@pytest.mark.parametrize("split", [(1, 3), (4,)], ids=["three_ranks", "four_ranks"])
 def test_shards_add_up_to_what_they_give_alone(
-    student: Student, seed: int, split: tuple[int, int], device: str
+    student: Student, seed: int, split: tuple[int, ...], device: str
 ) -> None:
     """If each id alone gives its row on one rank and zero on the others, the sum is the whole embedding."""
     table = whole_table(seed, torch.float32)
