@@ -232,6 +232,7 @@ TOLD = {
     "wrong.refusals.only_too_large_groups_are_refused": "hidden_size=8, group_size=16 is refused",
     "wrong.shard_rows.mask_of_the_first_row": "each rank gives zeros or not as for the id at [0, j]",
     "wrong.shard_rows.rows_halved_where_all_are_owned": "its own ids give the right rows",
+    "wrong.shard_rows.shard_size_from_the_rank": "its shape is [24, 5]",
     "wrong.shard_rows.foreign_ids_give_the_mean": "init_mean=3",
     "wrong.rope_growth.counted_from_the_extended_length": "s = 24, 25, 30, 36, 49, 72 are 6, 6, 6, 6, 12, 12 in this",
     "wrong.refusals.hot_rows_of_the_ids_met": "The table has 11 rows; the largest id of this call is ",
