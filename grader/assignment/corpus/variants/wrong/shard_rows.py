@@ -146,7 +146,7 @@ def mask_of_the_first_row(self, input_ids):
     return own.masked_fill(foreign.unsqueeze(-1), 0)
 
 
-@wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere")
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", hint="shard_filled_otherwise")
 def foreign_ids_give_the_mean(self, input_ids):
     """Fills with init_mean, which is zero by default."""
     rows = input_ids - self.first_id
