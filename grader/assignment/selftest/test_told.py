@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import torch
@@ -13,6 +15,7 @@ from grader.assignment.corpus.variants import all_variants
 from grader.assignment.corpus.variants.slips import SLIPS, submission
 from grader.assignment.diagnose.shown import EXPLAINED, IN_EVALUATION, NEEDED, explains, shown
 from grader.assignment.hidden.checks import check_drawn
+from grader.assignment.hidden.devices import advice
 from grader.assignment.model.draw_words import Draw, told_seeds
 from grader.assignment.model.row_words import answered, check_received, check_rows
 from grader.assignment.model.turn_words import told_pairing, told_pairs
@@ -21,6 +24,7 @@ from grader.core.judge.wording import relation
 from grader.core.messages import quoted, say
 from grader.core.results.language import chinese_words
 from grader.core.results.outcome import CaseResult, Outcome
+from grader.testing import Student, check_equal, check_shape
 
 Judge = Callable[..., list[CaseResult]]
 TABLE = torch.tensor([[1.0, 2.0], [3.0, 5.0], [7.0, 11.0]])
@@ -266,3 +270,11 @@ def test_clues_look_for_statements_that_are_made() -> None:
     clues = [clue for table in (EXPLAINED, NEEDED) for own in table.values() for clue in own]
     looked_for = {key for clue in clues for key in (*clue.says, *clue.lacks, clue.within)} - {""}
     assert looked_for <= known
+
+
+def test_a_wrong_shape_is_no_matter_of_devices() -> None:
+    student = cast("Student", SimpleNamespace(files={}, is_about_import=lambda _: False))
+    with pytest.raises(WrongAnswer, match=r"move it$"), advice(student, "cpu", "move it"):
+        check_equal(torch.zeros(3), torch.ones(3), quoted("output"))
+    with pytest.raises(WrongAnswer, match=r"not \[3\]$"), advice(student, "cpu", "move it"):
+        check_shape(torch.zeros(2), [3])
