@@ -15,7 +15,7 @@ from torch import Tensor
 from grader.assignment.hidden.rope_tables import BASE, MS, Ropes, check_tables, tables_shown
 from grader.assignment.model.normalising import numbers
 from grader.assignment.model.rotation import rotation
-from grader.assignment.model.turn_words import told_pairs
+from grader.assignment.model.turn_words import OVERWRITTEN, told_pairs
 from grader.assignment.oracle import ntk_angles, smallest_even_ratio
 from grader.testing import DTYPES, Student, StudentModule, WrongAnswer, quoted
 
@@ -75,7 +75,7 @@ def _of_each_pair(student: Student) -> str | None:
     right = cosines + sines * torch.tensor([-1.0, 1.0]).repeat_interleave(4)
     if _same(given.where(~still, 0), right.where(~still, 0), 1.0):
         return "rotary_part_stands_still" if bool(still.any()) else None
-    if told_pairs(given.sum(0), torch.ones(8), cos, sin):
+    if told_pairs(given.sum(0), torch.ones(8), cos, sin) not in (None, OVERWRITTEN):
         return "rotary_other_angles"
     one_sign = any(_same(given, cosines + sign * sines, 1.0) for sign in (1, -1))
     return "rotary_one_sign" if one_sign else "rotary_other_turn"

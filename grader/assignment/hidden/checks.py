@@ -150,7 +150,8 @@ def check_only_parameter(
     require(parameters[0].requires_grad, say("the parameter does not require gradients"))
     value = parameters[0].value
     sizes = {"n": value.numel(), "wanted": elements}
-    require(value.numel() == elements, say("the parameter has {n} elements; {wanted} are required", **sizes))
+    told = say("the parameter has {n} elements; {wanted} are required", **sizes)
+    require(value.numel() == elements, told.then(say("its shape is {shape}", shape=list(value.shape))))
     dtypes = {"actual": name(value.dtype), "wanted": name(dtype)}
     require(value.dtype == dtype, say(DTYPE_WHEN, when=when, **dtypes) if when else say(DTYPE, **dtypes))
     require(value.device.type == torch.device(device).type, elsewhere(say("the parameter"), value.device, device))

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from grader.assignment.hidden.checks import REGISTERED, succeeds
 from grader.testing import (
+    OTHER_SHAPE,
     Crashed,
     InvalidReply,
     Message,
@@ -78,7 +79,8 @@ def advice(
             raise
         if reason := why_not_assessed(fault, device, student.files):
             pytest.skip(reason)
-        told = fault.with_more(say("\nOn {here}: {advice}", here=label(device), advice=text))
+        of_shape = isinstance(fault, WrongAnswer) and fault.message.fields(OTHER_SHAPE) is not None
+        told = fault.with_more(None if of_shape else say("\nOn {here}: {advice}", here=label(device), advice=text))
         if not (charged_to := charged and charged(fault)):
             raise told from None
         student.excuse(told, charged_to)

@@ -1,14 +1,11 @@
-"""Task 1: inputs that show one mistake and hide the others, and the comparison that its tests share."""
+"""Task 1: inputs that show one mistake and hide the others, and the comparison with a law."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment import oracle
 from grader.assignment.model.normalising import BY_CONTRACT, LARGE, LAW, Normalising, filled, normalising, numbers
 from grader.testing import (
     DTYPES,
@@ -16,12 +13,9 @@ from grader.testing import (
     Student,
     StudentModule,
     check_close,
-    check_like,
     kept,
     name,
     normal,
-    say,
-    signs,
 )
 
 # (b, s, h, gz); the smallest first, since a student reads about the first that fails. Several groups, one group, large
@@ -82,33 +76,6 @@ def quotients(student: Student, x: Tensor, group_size: int, device: str, eps: fl
     return output(x) * tokens[0, 0].sign() / output(tokens)[0, 0]
 
 
-def check_contract(
-    student: Student, x: Tensor, group_size: int, device: str, *, limit: float | None = None, **arguments: Any
-) -> None:
-    """Require the output that the contract asks for, in the input's shape and dtype.
-
-    Args:
-        student: The submission.
-        x: The input.
-        group_size: That of the module.
-        device: Where module and input are.
-        limit: In ulp of the input's dtype; None for the tolerance of a law.
-        arguments: The module's ``gamma``, ``gamma_dtype`` and ``eps``; see :func:`build`.
-    """
-    module = build(student, group_size, device, hidden=x.shape[-1], reading=BY_CONTRACT, **arguments)
-    output = module(x.to(device))
-    check_like(output, x.to(device))
-    gamma = arguments.get("gamma")
-    expected = oracle.rms_norm(
-        x.cpu(), torch.ones(x.shape[-1]) if gamma is None else gamma, group_size, arguments.get("eps", 1e-5)
-    )
-    what = say("{dtype} output for group_size={group_size}", dtype=name(x.dtype), group_size=group_size)
-    if limit is None:
-        check_law(numbers(output, x.shape), expected, what)
-    else:
-        check_close(output, expected, expected.abs(), x.dtype, limit, what)
-
-
 def check_law(actual: Tensor, expected: Tensor, what: Message) -> None:
     """Require an output to follow a law, with a tolerance for 16-bit arithmetic, which another property charges for."""
     size = expected.abs().clamp(min=float(expected.abs().max()) * 2.0**-6)
@@ -124,11 +91,3 @@ def grouped_input(seed: int, shape: tuple[int, int, int, int]) -> Tensor:
     batch, seq, hidden, group_size = shape
     scales = torch.exp2(1 + torch.arange(hidden // group_size) % 3).repeat_interleave(group_size)  # [h]
     return (normal(seed, "groups", shape=(batch, seq, hidden)) + 0.5) * scales
-
-
-def flat_tokens(seed: int, magnitudes: list[float], hidden: int, dtype: torch.dtype) -> Tensor:
-    """Tokens whose features have one magnitude and balanced signs, so every group has the same root mean square."""
-    pattern = torch.tensor([1.0, -1.0]).repeat(hidden // 2)  # [h], mean zero over every consecutive group
-    flip = signs(seed, "flat", shape=(len(magnitudes), 1))
-    tokens = (torch.tensor(magnitudes).unsqueeze(-1) * pattern * flip).to(dtype)  # [s, h]
-    return torch.stack((tokens, -tokens))  # [2, s, h]

@@ -6,6 +6,8 @@ inexact computation: it compares 16-bit outputs with the student's own float32 o
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
@@ -18,9 +20,7 @@ from grader.assignment.hidden.norm_inputs import (
     LAW_LIMIT,
     NARROW,
     build,
-    check_contract,
     check_law,
-    flat_tokens,
     gamma_dtypes,
     grouped_input,
     quotients,
@@ -72,6 +72,41 @@ DIVISOR = "the divisor for features of magnitude {names}, group_size={group_size
 
 ONE_ROUNDING = 0.55  # ulp: 0.5 for the rounding of the output, and a little for float32's rounding
 MOST_ROUNDED = 16.0  # ulp: several roundings in a row are off by less, an overflow by more
+
+
+def check_contract(
+    student: Student, x: Tensor, group_size: int, device: str, *, limit: float | None = None, **arguments: Any
+) -> None:
+    """Require the output that the contract asks for, in the input's shape and dtype.
+
+    Args:
+        student: The submission.
+        x: The input.
+        group_size: That of the module.
+        device: Where module and input are.
+        limit: In ulp of the input's dtype; None for the tolerance of a law.
+        arguments: The module's ``gamma``, ``gamma_dtype`` and ``eps``; see :func:`build`.
+    """
+    module = build(student, group_size, device, hidden=x.shape[-1], reading=BY_CONTRACT, **arguments)
+    output = module(x.to(device))
+    check_like(output, x.to(device))
+    gamma = arguments.get("gamma")
+    expected = oracle.rms_norm(
+        x.cpu(), torch.ones(x.shape[-1]) if gamma is None else gamma, group_size, arguments.get("eps", 1e-5)
+    )
+    what = say("{dtype} output for group_size={group_size}", dtype=name(x.dtype), group_size=group_size)
+    if limit is None:
+        check_law(numbers(output, x.shape), expected, what)
+    else:
+        check_close(output, expected, expected.abs(), x.dtype, limit, what)
+
+
+def flat_tokens(seed: int, magnitudes: list[float], hidden: int, dtype: torch.dtype) -> Tensor:
+    """Tokens whose features have one magnitude and balanced signs, so every group has the same root mean square."""
+    pattern = torch.tensor([1.0, -1.0]).repeat(hidden // 2)  # [h], mean zero over every consecutive group
+    flip = signs(seed, "flat", shape=(len(magnitudes), 1))
+    tokens = (torch.tensor(magnitudes).unsqueeze(-1) * pattern * flip).to(dtype)  # [s, h]
+    return torch.stack((tokens, -tokens))  # [2, s, h]
 
 
 def groups_by_contract(student: Student, seed: int, device: str) -> None:

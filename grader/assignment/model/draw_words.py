@@ -24,6 +24,7 @@ AFTER_DRAWS: Final = "they are the numbers of seed {seed}, with {n} drawn before
 LATER: Final = "they are this seed's numbers, with {n} drawn before them"
 UNKNOWN: Final = say("not the numbers of this draw")
 RANKS_SEEDS: Final = "rank by rank, {world} ranks draw with seeds {seeds}"
+RANKS_SPREADS: Final = "rank by rank, {world} ranks draw with standard deviations {spreads}"
 ONE_SEED: Final = "all {world} ranks draw with seed {seed}"
 ROWS_OF_TABLE: Final = "rank by rank, {world} ranks hold their rows of whole tables drawn with seeds {seeds}"
 OTHER_ORDER: Final = say("they are the right random numbers in another order")
@@ -93,7 +94,9 @@ def told_draw(value: Tensor, wrong: Tensor, law: Draw, other: Draw, seed: int, d
 
 
 def told_seeds(values: Sequence[Tensor], law: Draw, base: int, device: str) -> Message | None:
-    """Which seed each rank draws its rows with, or a whole table; None if some rank's is unknown, or all are right.
+    """Which seed each rank draws its rows with, or a whole table; where all are right, with which deviation.
+
+    None if some rank's is unknown, or all is right.
 
     Args:
         values: What the ranks from 0 on hold.
@@ -106,17 +109,22 @@ def told_seeds(values: Sequence[Tensor], law: Draw, base: int, device: str) -> M
     tried, world = dict.fromkeys((*range(base - NEAR, base + FARTHEST), *SEEDS)), len(values)
     values = [value.detach().cpu().double() for value in values]
 
-    def drawn(seed: int, rank: int, *, whole: bool = False) -> bool:
+    def fitted(seed: int, rank: int, *, whole: bool = False) -> tuple[float, float] | None:
         shape = (world if whole else 1, *values[rank].shape)
         numbers = law.numbers(shape, seed, torch.float32, device).cpu().double()
-        return _fitted(values[rank], numbers[rank if whole else 0]) is not None
+        return _fitted(values[rank], numbers[rank if whole else 0])
 
     right = [base + rank for rank in range(world)]
     for seeds in (right, [base] * world):
-        if all(drawn(seed, rank, whole=True) for rank, seed in enumerate(seeds)):
+        if all(fitted(seed, rank, whole=True) for rank, seed in enumerate(seeds)):
             return say(ROWS_OF_TABLE, world=world, seeds=", ".join(map(str, seeds)))
-    found = [next((seed for seed in tried if drawn(seed, rank)), None) for rank in range(world)]
-    if None in found or found == right:
+    found = [next((seed for seed in tried if fitted(seed, rank)), None) for rank in range(world)]
+    if found == right:
+        factors = [fit[0] for rank, seed in enumerate(right) if (fit := fitted(seed, rank))]
+        spreads = ", ".join(in_two_decimals(factor * law.second) for factor in factors)
+        alike = all(abs(factor - 1) < STATED for factor in factors)
+        return None if alike else say(RANKS_SPREADS, world=world, spreads=spreads)
+    if None in found:
         return None
     if len({*found}) == 1:
         return say(ONE_SEED, world=world, seed=str(found[0]))

@@ -19,6 +19,11 @@ ROWS_TIMES_SOME = say("each id gives its own row times a number")
 RECEIVES = "the row of id {id} receives {seen}"
 FOREIGN_TOO = say("the gradients of ids that give zeros as well")
 MULTIPLE = "{factor} times the expected gradient"
+CHANGES = (
+    (say("the rows are the right ones, but their negative numbers are 0"), torch.relu),
+    (say("the rows are the right ones, but without the signs of their numbers"), torch.abs),
+)
+OWN_HERE = say("its own row, but in other calls another output")
 TOLD = 3  # ids that a message names
 ADDED = 64  # rows of a table in which sums of two are looked for
 EXACT = 2.0**-20  # relative: the rounding of such a sum
@@ -42,11 +47,15 @@ def check_rows(output: Tensor, expected: Tensor, ids: Tensor, table: Tensor, wha
     wrong = (actual != expected.cpu().double()).any(-1)
     if bool(wrong.any()):
         seen = {int(i): _seen(row, int(i), table.double()) for i, row in zip(ids[wrong], actual[wrong], strict=True)}
+        nonzero = {int(i) for i in ids[(expected.cpu() != 0).any(-1)]}
+        seen |= {i: OWN_HERE for i, row in seen.items() if i in nonzero and row == say("the row of id {id}", id=i)}
         some = [say("id {id} gives {seen}", id=identifier, seen=row) for identifier, row in [*seen.items()][:TOLD]]
         if set(seen.values()) == {SCALED}:
             factors = (actual[wrong] / table.double()[ids[wrong]]).median(-1).values
             alike = bool(((factors - factors[0]).abs() <= SAME_FACTOR * factors[0].abs()).all())
             some = [say(ROWS_TIMES, factor=in_two_decimals(float(factors[0]))) if alike else ROWS_TIMES_SOME]
+        changed = [told for told, way in CHANGES if torch.equal(actual, way(expected.cpu().double()))]
+        some = changed or some
         wrong_ones = say("{what}: {n} of {all} ids give a wrong row", what=what, n=int(wrong.sum()), all=wrong.numel())
         order = _order(actual, expected.cpu().double(), ids)
         raise WrongAnswer(wrong_ones.then(*some, *filter(None, [order])), elements=table.numel())

@@ -11,6 +11,9 @@ from grader.testing import Message, in_two_decimals, say
 NOT_BACK = say("it is rotated by +angle, as the input is; it must turn back, by -angle: the sine changes its sign")
 POSITIONS = "successive positions use the angles of positions {first} in the first batch row, {last} in the last"
 RIGHT_TOGETHER = say("where batch, sequence and heads are all larger than one, it is right")
+SERVED = "pairs 0 to {n}: their first features use the angles of pairs {first}, their second features those of {second}"
+BACKWARDS = "all pairs are right but {pairs}, rotated the other way: just those whose sine is negative"
+OVERWRITTEN = say("the second half is computed from the first half's result, in place of its input: it was overwritten")
 MOST_PAIRS = 8  # that a message lists
 WAYS = {
     (1, -1): say("each pair turns by +angle"),
@@ -56,15 +59,28 @@ def becomes(given: Tensor, one: int) -> Message:
 
 
 def told_pairs(output: Tensor, x: Tensor, cos: Tensor, sin: Tensor) -> Message | None:
-    """By which pair's angle each pair is turned, where these are others than their own, for messages."""
-    first, second = (torch.complex(*half.flatten().double().chunk(2)) for half in (x, output))
-    turns, angles = second / first, torch.complex(cos[0], sin[0]).to(torch.complex128)[: len(first)]
-    same = (turns.unsqueeze(1) - angles).abs() <= SAME  # [pair, whose angle]
-    own = bool(same.diagonal().all())
-    if len(first) > MOST_PAIRS or own or not bool((same.sum(-1) == 1).all()):
+    """By which pairs' angles features are turned, or which the other way, for messages; None if by their own."""
+    one, two = x.flatten().double().chunk(2)
+    c, s = (table[0].double()[: len(one)] for table in (cos, sin))
+    given, limit = output.flatten().double().unsqueeze(1), SAME * torch.hypot(one, two).repeat(2).unsqueeze(1)
+
+    def turned_by(s: Tensor) -> Tensor:
+        """``[hd, hd/2]``: which pair's angles turn each feature."""
+        return (given - torch.cat((one.outer(c) - two.outer(s), two.outer(c) + one.outer(s)))).abs() <= limit
+
+    same, own = turned_by(s), torch.eye(len(one), dtype=torch.bool).repeat(2, 1)
+    wrong = ~(same & own).any(-1)  # [feature]
+    top, bottom = wrong.chunk(2)
+    if len(one) > MOST_PAIRS or not bool(wrong.any()):
         return None
-    served = ", ".join(map(str, same.to(torch.uint8).argmax(-1).tolist()))
-    return say("pairs 0 to {n} are rotated by the angles of pairs {served}", n=len(first) - 1, served=served)
+    if torch.equal(top, bottom) and torch.equal(top, s < 0) and bool((turned_by(-s) & own).any(-1)[wrong].all()):
+        return say(BACKWARDS, pairs=", ".join(f"({i}, {i + len(one)})" for i in top.nonzero().flatten().tolist()))
+    first, second = given.flatten().chunk(2)
+    if not bool(top.any()) and bool(((second - two * c - first * s).abs() <= SAME).all()):
+        return OVERWRITTEN
+    served = same.where(wrong.unsqueeze(1), own).to(torch.uint8).argmax(-1).chunk(2)
+    by = {"first": served[0].tolist(), "second": served[1].tolist()}
+    return say(SERVED, n=len(one) - 1, **by) if bool(same.any(-1).all()) else None
 
 
 def told_position(output: Tensor, convention: Convention, x: Tensor, cos: Tensor, sin: Tensor) -> Message | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import torch
@@ -13,17 +15,20 @@ from grader.assignment.corpus.variants import all_variants
 from grader.assignment.corpus.variants.slips import SLIPS, submission
 from grader.assignment.diagnose.shown import EXPLAINED, IN_EVALUATION, NEEDED, explains, shown
 from grader.assignment.hidden.checks import check_drawn
+from grader.assignment.hidden.devices import advice
 from grader.assignment.model.draw_words import Draw, told_seeds
 from grader.assignment.model.row_words import answered, check_received, check_rows
-from grader.assignment.model.turn_words import told_pairing
+from grader.assignment.model.turn_words import told_pairing, told_pairs
 from grader.core.judge.faults import WrongAnswer
 from grader.core.judge.wording import relation
 from grader.core.messages import quoted, say
 from grader.core.results.language import chinese_words
 from grader.core.results.outcome import CaseResult, Outcome
+from grader.testing import Student, check_equal, check_shape
 
 Judge = Callable[..., list[CaseResult]]
 TABLE = torch.tensor([[1.0, 2.0], [3.0, 5.0], [7.0, 11.0]])
+SIGNED = TABLE * torch.tensor([[1.0, -1.0], [-1.0, 1.0], [1.0, -1.0]])
 IDS = torch.tensor([[0, 1, 2]])
 BY_NAME = {slip.name: slip for slip in SLIPS}
 
@@ -41,12 +46,23 @@ BY_NAME = {slip.name: slip for slip in SLIPS}
         (TABLE.flip(-1), "id 0 gives no row of the table"),
         (TABLE / 0, "id 0 gives numbers that are not finite"),
         (torch.full_like(TABLE, 4.0), "id 0 gives 4 in every feature"),
+        (SIGNED.relu(), "the rows are the right ones, but their negative numbers are 0$"),
+        (SIGNED.abs(), "the rows are the right ones, but without the signs of their numbers$"),
     ],
 )
 def test_rows_are_told_by_whose_they_are(given: torch.Tensor, said: str) -> None:
-    check_rows(TABLE[IDS], TABLE[IDS], IDS, TABLE, quoted("ids"))
+    table = SIGNED if "the right ones" in said else TABLE
+    check_rows(table[IDS], table[IDS], IDS, table, quoted("ids"))
     with pytest.raises(WrongAnswer, match=said):
-        check_rows(given.unsqueeze(0), TABLE[IDS], IDS, TABLE, quoted("ids"))
+        check_rows(given.unsqueeze(0), table[IDS], IDS, table, quoted("ids"))
+
+
+def test_a_row_that_only_some_calls_give_is_no_row_of_another_id() -> None:
+    given, elsewhere = TABLE[IDS], TABLE[torch.tensor([[1, 1, 2]])]
+    with pytest.raises(WrongAnswer, match=r"id 0 gives its own row, but in other calls another output$"):
+        check_rows(given, elsewhere, IDS, TABLE, quoted("ids"))
+    with pytest.raises(WrongAnswer, match="id 0 gives the row of id 0"):
+        check_rows(given, torch.zeros_like(given), IDS, TABLE, quoted("ids"))
 
 
 @pytest.mark.parametrize(
@@ -111,6 +127,37 @@ def test_seeds_are_told_where_those_of_all_ranks_are_known_and_some_are_wrong() 
     assert told_seeds(drawn(7, 11, 15), ASKED, 7, "cpu") == "rank by rank, 3 ranks draw with seeds 7, 11, 15"
     assert told_seeds(drawn(7, 8, 9), ASKED, 7, "cpu") is None
     assert told_seeds(drawn(7, 5000), ASKED, 7, "cpu") is None
+
+
+def test_spreads_are_told_rank_by_rank_where_the_seeds_are_right() -> None:
+    halved = [ASKED.numbers((8, 16), 7 + rank, torch.float32, "cpu") / (1 + rank) for rank in range(3)]
+    assert told_seeds(halved, ASKED, 7, "cpu") == "rank by rank, 3 ranks draw with standard deviations 2, 1, 0.67"
+
+
+ANGLES = torch.tensor([0.3, 0.8, -1.1, 1.4])
+COS, SIN = (table.repeat(2) for table in (ANGLES.cos(), ANGLES.sin()))
+VECTOR = torch.arange(1.0, 9.0)
+PARTNER = torch.cat((-VECTOR[4:], VECTOR[:4]))
+TURNED = VECTOR * COS + PARTNER * SIN
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        (TURNED, ""),
+        (VECTOR * COS - PARTNER * SIN, ""),
+        (VECTOR * COS + PARTNER * SIN.abs(), "but (2, 6), rotated the other way: just those whose sine is negative"),
+        (torch.cat((TURNED[:4], VECTOR[4:] * COS[4:] + TURNED[:4] * SIN[4:])), "it was overwritten"),
+        (
+            torch.cat((TURNED[:4], VECTOR[4:] * COS[:4].flip(0) + VECTOR[:4] * SIN[:4].flip(0))),
+            "first features use the angles of pairs [0, 1, 2, 3], their second features those of [3, 2, 1, 0]",
+        ),
+    ],
+)
+def test_pairs_are_told_by_the_angles_of_each_half(output: torch.Tensor, said: str) -> None:
+    told = told_pairs(output, VECTOR, COS.unsqueeze(0), SIN.unsqueeze(0))
+    assert said in (told or ""), told
+    assert bool(told) == bool(said)
 
 
 @pytest.mark.parametrize("seeds", [(7, 8, 9), (7, 7, 7)])
@@ -187,6 +234,11 @@ TOLD = {
     "wrong.rope_oversights.only_the_first_growth_is_kept": "after s = 43 alone it is right",
     "wrong.conditions.table_copied_in_evaluation": "it still uses the parameter's value from before the update",
     "wrong.refusals.only_too_large_groups_are_refused": "hidden_size=8, group_size=16 is refused",
+    "wrong.shard_rows.mask_of_the_first_row": "each rank gives zeros or not as for the id at [0, j]",
+    "wrong.shard_rows.rows_halved_where_all_are_owned": "its own ids give the right rows",
+    "wrong.shard_rows.shard_size_from_the_rank": "its shape is [24, 5]",
+    "wrong.shard_rows.foreign_ids_give_the_mean": "init_mean=3",
+    "wrong.rope_growth.counted_from_the_extended_length": "s = 24, 25, 30, 36, 49, 72 are 6, 6, 6, 6, 12, 12 in this",
     "wrong.refusals.hot_rows_of_the_ids_met": "The table has 11 rows; the largest id of this call is ",
     "wrong.rope_tables.positions_counted_to_four_thousand": "position 4096 is rotated as position 0 should be",
 }
@@ -218,3 +270,11 @@ def test_clues_look_for_statements_that_are_made() -> None:
     clues = [clue for table in (EXPLAINED, NEEDED) for own in table.values() for clue in own]
     looked_for = {key for clue in clues for key in (*clue.says, *clue.lacks, clue.within)} - {""}
     assert looked_for <= known
+
+
+def test_a_wrong_shape_is_no_matter_of_devices() -> None:
+    student = cast("Student", SimpleNamespace(files={}, is_about_import=lambda _: False))
+    with pytest.raises(WrongAnswer, match=r"move it$"), advice(student, "cpu", "move it"):
+        check_equal(torch.zeros(3), torch.ones(3), quoted("output"))
+    with pytest.raises(WrongAnswer, match=r"not \[3\]$"), advice(student, "cpu", "move it"):
+        check_shape(torch.zeros(2), [3])

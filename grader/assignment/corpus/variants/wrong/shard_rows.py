@@ -39,6 +39,15 @@ def rows_in_reverse(self, input_ids):
     return self.shard.to(input_ids.device)[rows.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
 
 
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_owned_ids", also=SHARD_OUTPUT, hint="lookup_rows_scaled")
+def rows_halved_where_all_are_owned(self, input_ids):
+    """Halves the rows of a call that has no foreign id."""
+    rows = input_ids - self.first_id
+    foreign = (rows < 0) | (rows >= self.shard.shape[0])
+    own = self.shard.to(input_ids.device)[rows.masked_fill(foreign, 0)]
+    return own.masked_fill(foreign.unsqueeze(-1), 0) if bool(foreign.any()) else own / 2
+
+
 @wrong("ParallelVocabEmbedding.forward", breaks="shard_owned_ids", also=SHARD_OUTPUT)
 def start_not_subtracted(self, input_ids):
     """Masks rightly and looks up the global id, which the shard does not have."""
@@ -137,7 +146,7 @@ def mask_of_the_first_row(self, input_ids):
     return own.masked_fill(foreign.unsqueeze(-1), 0)
 
 
-@wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere")
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_zeros_elsewhere", hint="shard_filled_otherwise")
 def foreign_ids_give_the_mean(self, input_ids):
     """Fills with init_mean, which is zero by default."""
     rows = input_ids - self.first_id

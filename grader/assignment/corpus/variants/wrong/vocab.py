@@ -174,3 +174,10 @@ def last_gradient_wins(self, input_ids):
             return grad
 
     return Lookup.apply(self.table.to(input_ids.device))
+
+
+@wrong("VocabEmbedding.forward", breaks="vocab_lookup", also="vocab_mixed_devices", hint="output_shape")
+def features_before_many_positions(self, input_ids):
+    """Swaps the last two dimensions where there are at least as many positions as features."""
+    rows = self.table.to(input_ids.device)[input_ids]
+    return rows.mT if input_ids.shape[-1] >= rows.shape[-1] else rows
