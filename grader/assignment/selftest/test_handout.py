@@ -343,6 +343,7 @@ def test_what_is_printed_has_the_cover_every_page_and_no_figure_to_touch(rendere
     assert "<script>" not in text
 
 
+@pytest.mark.process  # a browser prints the English PDF
 @pytest.mark.parametrize(
     ("lacks", "said"),
     [("BROWSERS", "no Chrome, Chromium or Edge found; install one, or print all.html from another browser."),
