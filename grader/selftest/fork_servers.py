@@ -1,8 +1,8 @@
-"""Fork servers that tests borrow: each forked from one process that has imported torch, not started.
+"""Fork servers for tests, forked from one process that has imported torch already.
 
-Nearly all that a fork server costs, 1.4 of 1.6 CPU seconds, is the import of torch. So each test process keeps one
-process that has been started as a fork server is, in the same container if there can be one, and that forks a fork
-server for whoever connects to its socket (:mod:`.borrowed`): tests, judges that they start, and commands. Tests of the
+Importing torch takes 1.4 of the 1.6 CPU seconds that a fork server needs to start. So each test process keeps one
+process, started like a fork server and in the same container if there is one, which forks a fork server for every
+connection to its socket (:mod:`.borrowed`). Tests, the judges that they start, and commands connect to it. Tests of the
 start itself use the fixture ``own_fork_servers``, or change ``started.START``.
 """
 
@@ -69,7 +69,7 @@ class ForkServers:
             os.environ[ADDRESS] = str(folder)
 
     def pytest_unconfigure(self) -> None:
-        """End the process; a fork server ends with whoever has borrowed it."""
+        """End the process. Each fork server that it has forked ends when its connection is closed."""
         if self._lender:
             self._lender.control.close()
             self._lender.process.kill()

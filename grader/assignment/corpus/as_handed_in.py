@@ -1,6 +1,7 @@
 """A class as it is handed in, combined from the rest of the corpus by a fixed seed, for ``make bench`` to grade.
 
-``MIX`` says how many of each kind there are. It stays as it is, so that figures of different versions compare.
+``MIX`` says how many of each kind there are, and stays as it is. Which submissions are drawn changes as the corpus
+grows, so figures of two versions compare only by kind, and roughly.
 """
 
 from __future__ import annotations

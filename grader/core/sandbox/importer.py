@@ -85,8 +85,9 @@ class MemoryImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """Whether its text gives the name of one of its files to something else: ``from .turn import turn``."""
         names = bound(self._sources.get(package, ("", ""))[1])
         if "*" in names:
-            names = names.union(*(bound(text) for name, (_, text) in self._sources.items() if name.startswith(package)))
-        return any(f"{package}.{name}" in self.names for name in names)
+            inside = (text for name, (_, text) in self._sources.items() if name.startswith(f"{package}."))
+            names = names.union(*map(bound, inside))
+        return not self.names.isdisjoint(f"{package}.{name}" for name in names)
 
     def _attribute(self, package: ModuleType, name: str) -> Any:
         """What a package whose text waits does not have; a submodule is for ``import`` to find.
