@@ -3,7 +3,7 @@
 import warnings
 from pathlib import Path
 
-__version__ = "1.0.0"
+__version__ = "2.0.0"
 PACKAGE = Path(__file__).parent
 REPOSITORY = PACKAGE.parent
 SUBMITTED = "src"  # the folder of a submission's code; the reference has the same files in the folder ``ref``
