@@ -36,7 +36,8 @@ from torch.nn import functional
 
 from .harness.terminal import Language, end_with
 from .models.layers import Desk, Sizes, Slots
-from .models.show import Section, Speech, parser, say, show
+from .models.page import Section, Speech, say
+from .models.show import parser, show
 
 
 class LanguageModel(nn.Module):
