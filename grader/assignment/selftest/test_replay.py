@@ -156,16 +156,16 @@ def test_time_is_charged_whether_replies_come_or_not(rubric: Rubric) -> None:
     for answer in (PASSING, DIED):
         trial = Trial(rubric, answer)
         trial.replay.packed("first")
-        trial.student.charge([NAME], share_s - 1.5 * SPENT_S)
+        trial.student.time.charge([NAME], share_s - 1.5 * SPENT_S)
         assert not trial.student.gives_up([NAME])
-        trial.student.charge([NAME], SPENT_S)
+        trial.student.time.charge([NAME], SPENT_S)
         assert trial.student.gives_up([NAME])
 
 
 def test_a_slow_name_keeps_its_time_for_what_decides(rubric: Rubric) -> None:
     """What fails is asked for again; a list of everything before would take twice the time."""
     trial = Trial(rubric, PASSING)
-    trial.student.charge([NAME], Limits().submission_s / 5 / 3 + SPENT_S)
+    trial.student.time.charge([NAME], Limits().submission_s / 5 / 3 + SPENT_S)
     assert not trial.student.gives_up([NAME])
     assert trial.replay.packed("first") is None
     assert trial.workers == []
@@ -239,8 +239,8 @@ def test_an_endless_call_is_waited_for_in_three_processes(rubric: Rubric, silent
 def test_who_is_given_more_time_keeps_most_of_it(rubric: Rubric) -> None:
     """An appeal may ask for more; a list may then be silent for longer, too."""
     student = Student({}, Hangs, rubric, Limits(request_s=10))
-    assert student.silence_s == 2.5
-    student.note_silence(FAILED)
+    assert student.time.silence_s == 2.5
+    student.time.note_silence(FAILED)
     student._loaded = {NAME}
     with pytest.raises(TimedOut, match=r"no answer within 7\.5 s"):
         student.request(NAME, "call", target=NAME, arguments=[])
@@ -256,7 +256,7 @@ def test_a_list_whose_worker_died_is_no_sign_of_a_call_without_an_end(rubric: Ru
 
 def test_a_slow_name_that_runs_out_of_time_takes_none_from_others(rubric: Rubric) -> None:
     student = Student({}, Hangs, rubric, Limits())
-    student.charge([NAME], Limits().submission_s / len(student._left_s) - 1)
+    student.time.charge([NAME], Limits().submission_s / len(student.time._left_s) - 1)
     with pytest.raises(TimedOut, match="no answer"):
         student.request(NAME, "call", target=NAME, arguments=[])
     student.start_afresh()
@@ -267,7 +267,7 @@ def test_a_slow_name_that_runs_out_of_time_takes_none_from_others(rubric: Rubric
 
 def test_a_name_without_time_is_asked_for_nothing(rubric: Rubric) -> None:
     student = Student({}, _no_worker, rubric, Limits())
-    student.charge([NAME], Limits().submission_s)
+    student.time.charge([NAME], Limits().submission_s)
     assert student.gives_up([NAME])
     assert not student.gives_up(["VocabEmbedding"])
     with pytest.raises(StudentFault, match="has used up its"):

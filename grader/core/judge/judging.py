@@ -144,13 +144,13 @@ class Judging:
     def _is_confirmed(self, before: Replies, lender: Lender) -> bool:
         """Whether another worker answers as in the replay, where the tests have asked for nothing else."""
         recording, worker = before.recording, lender.start(self._student.files)
-        limits_s = self._student.list_s(recording.names), self._student.silence_s
+        limits_s = self._student.time.list_s(recording.names), self._student.time.silence_s
         try:
             return before.are_the_same(worker.request_list(recording.packed, *limits_s))
         except WorkerFailed:
             return False
         finally:
-            self._student.charge(recording.names, worker.spent_s)
+            self._student.time.charge(recording.names, worker.spent_s)
             worker.close()
 
     def ask(self, prop: str, before: Replies | None) -> Noted:

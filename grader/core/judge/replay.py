@@ -149,8 +149,8 @@ class Replay:
     def _answers(self, worker: Worker, prop: str, number: int) -> Iterator[bytes]:
         """The replies to single requests of a property."""
         for _ in range(number):
-            yield worker.replies(self._student.silence_s)
-            self._student.charge(self._recordings[prop].names, worker.spent_s)
+            yield worker.replies(self._student.time.silence_s)
+            self._student.time.charge(self._recordings[prop].names, worker.spent_s)
 
     def _receive(self) -> bytes | None:
         """Wait for the replies to the list that was sent first; its time is charged whether they come or not."""
@@ -158,11 +158,11 @@ class Replay:
         recording = self._recordings[self._sent.popleft()]
         packed = None
         try:
-            packed = self._worker.replies(self._student.list_s(recording.names), self._student.silence_s)
+            packed = self._worker.replies(self._student.time.list_s(recording.names), self._student.time.silence_s)
         except WorkerFailed as failure:
             self._unanswered |= recording.names
-            self._student.note_silence(failure)
-        self._student.charge(recording.names, self._worker.spent_s)
+            self._student.time.note_silence(failure)
+        self._student.time.charge(recording.names, self._worker.spent_s)
         if packed is None:
             self.close()
         return packed
@@ -173,7 +173,7 @@ class Replay:
             prop = self._waiting.popleft()
             recording = self._recordings[prop]
             names, student = recording.names, self._student
-            if self._unanswered & names or student.gives_up(names) or student.is_slow(names):
+            if self._unanswered & names or student.gives_up(names) or student.time.is_short(names):
                 continue
             self._sent.append(prop)
             try:

@@ -17,10 +17,10 @@ from grader.core.sandbox.limits import Limits
 from .excuses import Excuse, Reading, Readings, T
 from .faults import Crashed, InvalidReply, MemoryExceeded, StudentFault, TimedOut, fault_from_reply
 from .student_objects import StudentModule, StudentName
+from .time_left import TimeLeft
 
 NOT_TRIED_AFTER_TIME = say("not tried: an earlier case of this property timed out")
 NOT_TRIED_AFTER_MEMORY = say("not tried: an earlier case of this property exceeded the memory limit")
-NOT_TRIED_AGAIN = "not tried: {name} has timed out before, and {n} processes were left without an answer"
 
 StartWorker = Callable[[Mapping[str, str]], WorkerLike]
 
@@ -28,9 +28,7 @@ StartWorker = Callable[[Mapping[str, str]], WorkerLike]
 class Student:
     """One submission, newly imported for each property.
 
-    A request that times out or fills the memory ends its property at once. Each name has an equal share of the
-    submission's time, so that one that is slow takes nothing from the others. Once a process has left a list or a
-    request unanswered, requests get less time; after a few, a name that has timed out is not asked again.
+    A request that times out or fills the memory ends its property at once.
 
     Args:
         files: Path to source text.
@@ -39,6 +37,9 @@ class Student:
         limits: What the submission may use.
         condemned: Properties during which a judge has died: each of their requests gets an invalid reply.
         announce: Called with each property's id before the property is judged.
+
+    Attributes:
+        time: What time each name has left.
     """
 
     def __init__(
@@ -59,10 +60,7 @@ class Student:
         self._recorded: tuple[str, str] | None = None  # module and name of the function that is recorded
         self._file_of = {name: task.file_of(name) for task in rubric.tasks for name in task.names}
         self._limits = limits
-        self._share_s = limits.submission_s / len(self._file_of)
-        self._left_s = dict.fromkeys(self._file_of, self._share_s)
-        self._hung: dict[str, int] = {}  # names that timed out or filled the memory; how often for all of their time
-        self._silences: list[WorkerFailed] = []  # lists that had no answer
+        self.time = TimeLeft(limits, self._file_of)
         self._gave_out: StudentFault | None = None  # once set, every later request of the property raises it
         self.import_faults: dict[str, StudentFault] = {}  # by name
         self._worker: WorkerLike | None = None
@@ -141,14 +139,14 @@ class Student:
             self.read.append(found)
         return found
 
+    def has_given_out(self, name: str) -> bool:
+        """Whether a request to that name has had no answer in time, or filled the memory."""
+        return self.time.has_hung(name)
+
     @property
     def may_be_asked(self) -> bool:
         """Whether this property may ask for more."""
         return self._gave_out is None
-
-    def has_given_out(self, name: str) -> bool:
-        """Whether a request to that name has had no answer in time, or filled the memory."""
-        return name in self._hung
 
     def excuse(self, fault: StudentFault, *charges: tuple[str, ...]) -> None:
         """Pass over a fault in this case, as long as other properties charge for it.
@@ -188,8 +186,7 @@ class Student:
     def _alike(self) -> Student:
         """The same submission in another worker, with this one's time, and what is known to hang or not to import."""
         other = self.met_through(self._start_worker)
-        other._left_s, other._hung, other._silences = self._left_s, self._hung, self._silences
-        other.import_faults = self.import_faults
+        other.time, other.import_faults = self.time, self.import_faults
         return other
 
     def start_case(self) -> None:
@@ -240,37 +237,11 @@ class Student:
 
     def lacks(self, names: Iterable[str]) -> bool:
         """Whether one of the names stands in a file that cannot be imported, and none has hung or has no time left."""
-        return any(name in self.import_faults for name in names) and not any(map(self._is_spent, names))
+        return any(name in self.import_faults for name in names) and not any(map(self.time.is_over, names))
 
     def gives_up(self, names: Iterable[str]) -> bool:
         """Whether one of the names has hung, has no time left, or stands in a file that cannot be imported."""
-        return any(name in self.import_faults or self._is_spent(name) for name in names)
-
-    def _is_spent(self, name: str) -> bool:
-        return name in self._hung or self._left_s[name] <= 0
-
-    def is_slow(self, names: Iterable[str]) -> bool:
-        """Whether one of the names has used a third of its time: the rest is for requests, which decide what fails."""
-        return any(self._left_s[name] < self._share_s * 2 / 3 for name in names)
-
-    @property
-    def silence_s(self) -> float:
-        """Seconds for which a worker that answers a list may say nothing: one request gets more when asked alone."""
-        return self._limits.request_s / 4
-
-    def note_silence(self, failure: WorkerFailed) -> None:
-        """Note that a list had no answer."""
-        if failure.kind == "timed_out":
-            self._silences.append(failure)
-
-    def list_s(self, names: Iterable[str]) -> float:
-        """Seconds that a list for these names may take: what each has left, but no less than one request may take."""
-        return max(self._limits.request_s, min(self._left_s[name] for name in names))
-
-    def charge(self, names: Collection[str], spent_s: float) -> None:
-        """Take time from what these names have left, in equal shares."""
-        for name in names:
-            self._left_s[name] -= spent_s / len(names)
+        return any(name in self.import_faults or self.time.is_over(name) for name in names)
 
     # ── How requests reach a worker ─────────────────────────────────────────────────────────────────────────────────
 
@@ -333,43 +304,24 @@ class Student:
         """The module of the submission that defines a name."""
         return self._file_of[name].removesuffix(".py").replace("/", ".")
 
-    def _limit_s(self, name: str, operation: str) -> float:
-        """Seconds that a request may take, which begins with that operation; an honest import may need more than most.
-
-        Raises:
-            TimedOut: If there is no time left.
-        """
-        limits, has_hung, hangs = self._limits, name in self._hung, sum(self._hung.values())
-        times = len(self._silences) + hangs
-        if self._left_s[name] <= 0:
-            raise TimedOut(say("{name} has used up its {time} s", name=name, time=f"{self._share_s:g}"))
-        if has_hung and times >= limits.timeouts:
-            raise TimedOut(say(NOT_TRIED_AGAIN, name=name, n=limits.timeouts))
-        if operation == "load" and not has_hung:
-            return max(limits.import_s, limits.request_s)
-        if not (has_hung or hangs):  # a silent list alone takes off what it waited: perhaps only first calls are slow
-            return limits.request_s - (self.silence_s if times else 0)
-        shorter_s = max(limits.retry_s, limits.request_s - limits.retry_s)  # of a longer request_s, most stays
-        return shorter_s / 4 if has_hung and times > 1 and operation != "load" else shorter_s
-
     def _ask(self, name: str, operations: Sequence[Operation]) -> Any:
-        limit_s = self._limit_s(name, operations[0][0])
+        limit_s = self.time.limit_s(name, is_import=operations[0][0] == "load")
         worker = self._worker = self._worker or self._around(self._start_worker(self.files))
         try:
-            reply = worker.request(operations, min(limit_s, self._left_s[name]))
+            reply = worker.request(operations, min(limit_s, self.time.left_s(name)))
         except WorkerFailed as failure:
             self._worker, self._loaded = None, set()
             if failure.kind == "timed_out":
-                self._hung[name] = self._hung.get(name, 0) + (limit_s <= self._left_s[name])
+                self.time.note_hung(name, limit_s)
                 self._gave_out = TimedOut(NOT_TRIED_AFTER_TIME)
                 raise TimedOut(say("no answer within {time} s", time=f"{limit_s:g}")) from None
             raise (Crashed if failure.kind == "crashed" else InvalidReply)(failure.message) from None
         finally:
-            self._left_s[name] -= worker.spent_s
+            self.time.charge([name], worker.spent_s)
         if "error" in reply:
             fault = self.fault(reply["error"])
             if isinstance(fault, MemoryExceeded):
-                self._hung.setdefault(name, 0)
+                self.time.note_full(name)
                 self._gave_out = MemoryExceeded(NOT_TRIED_AFTER_MEMORY)
             raise fault
         return reply["value"]
