@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from grader.core.intake import archives
+from grader.core.intake.archives import START_BYTES
 from grader.core.intake.candidate import Candidate
-from grader.core.intake.kinds import START_BYTES
 from grader.core.intake.submission import MAX_FILE_BYTES, Expected, is_source_path
 from grader.selftest.submissions import read_archive as read
 from grader.selftest.submissions import zipped

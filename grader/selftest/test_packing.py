@@ -34,7 +34,7 @@ NORM = "src/modeling/norm.py"
         ({"answer.txt": b"I could not."}, "A text, answer.txt: ask for the Python files of src/."),
         ({"a\x1b[2J\n.7z": b"7z"}, "A 7z archive, a [2J .7z: ask for a zip."),
         ({"a2.rar": b"7z\xbc\xaf\x27\x1c"}, "A 7z archive, a2.rar: ask for a zip."),
-        ({"a2.zip": b"Rar!\x1a\x07"}, "a2.zip is a rar archive; ask for a zip; it was left out."),
+        ({"a2.zip": b"Rar!\x1a\x07"}, "a2.zip is a rar file; ask for a zip; it was left out."),
         ({"text.html": b"I could not."}, "An online text or a link, text.html: ask for a zip of src/."),
         ({"work.gz": gzip.compress(b"x = 1")}, "A gz file, work.gz: ask for a zip."),  # packed, and no archive
     ],
@@ -55,7 +55,7 @@ def test_of_many_kinds_each_is_a_sentence(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "chinese"),
     [
-        ({"a2.zip": b"Rar!\x1a\x07"}, "a2.zip 是 rar 压缩包；请要求提交 zip；已忽略它。"),
+        ({"a2.zip": b"Rar!\x1a\x07"}, "a2.zip 是 rar 文件；请要求提交 zip；已忽略它。"),
         ({"a2.zip": b"PK"}, "a2.zip 无法读取（它不是 zip 文件）；已忽略它。"),
         ({NORM: b"\xff\xfe"}, f"{NORM} 是 UTF-16 或 UTF-32 编码，Python 不读取；请保存为 UTF-8；已忽略它。"),
         (

@@ -1,28 +1,24 @@
-"""Lists and reads archives in memory: nothing is extracted to disk, and no size that an archive claims is believed.
+"""Tells archives from other kinds of files, and lists and reads them in memory.
 
-A zip's entries are read when they are asked for. A tar archive, compressed or not, is read in one pass, and only files
-that may be needed are kept.
+Nothing is extracted to disk, and no size that an archive claims is believed. A zip's entries are read when they are
+asked for. A tar archive, compressed or not, is read in one pass, and only files that may be needed are kept. What an
+archive unpacks to may be huge: the limits of the process that reads it (``reader.py``) end that.
 """
 
 from __future__ import annotations
 
-import bz2
 import contextlib
-import gzip
-import lzma
 import os
 import stat
 import struct
 import tarfile
 import zipfile
-import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import IO, Any
+from typing import IO
 
-from grader.core.messages import Field, say
+from grader.core.messages import Message, say
 
-from .kinds import BZIP2, GZIP, IS, START_BYTES, XZ, ZIP, archive_kind, has_name_of_any_archive
 from .submission import (
     MAX_ARCHIVE_BYTES,
     MAX_FILE_BYTES,
@@ -36,7 +32,95 @@ from .submission import (
     may_be_source,
 )
 
+START_BYTES = 512
+ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz", ".tar")
+OTHERS = (".7z", ".rar", ".zst", ".gz", ".xz")  # archives of other kinds, unless their content says that they are none
+ZIP = say("ask for a zip")
+SOURCES = say("ask for the Python files of src/")
+SRC_ZIPPED = say("ask for a zip of src/")
+FOREIGN: Mapping[str, tuple[Message, Message]] = {  # by suffix: what the file is called, and what to hand in instead
+    ".7z": (say("A 7z archive"), ZIP),
+    ".rar": (say("A rar archive"), ZIP),
+    ".zst": (say("A zst archive"), ZIP),
+    ".gz": (say("A gz file"), ZIP),
+    ".xz": (say("An xz file"), ZIP),
+    ".ipynb": (say("A notebook"), SOURCES),
+    ".pdf": (say("A PDF"), SOURCES),
+    **dict.fromkeys((".docx", ".doc"), (say("A Word file"), SOURCES)),
+    **dict.fromkeys((".png", ".jpg", ".jpeg", ".heic"), (say("A picture"), SOURCES)),
+    ".pyc": (say("Compiled Python"), say("ask for the source, a .py file")),
+    **dict.fromkeys((".txt", ".md"), (say("A text"), SOURCES)),
+    ".html": (say("An online text or a link"), SRC_ZIPPED),
+    **dict.fromkeys((".url", ".webloc"), (say("A link"), SRC_ZIPPED)),
+}
+KINDS: Mapping[bytes, str] = {  # by how a file begins; a compressed file is taken for a tar
+    **dict.fromkeys((b"PK\3\4", b"PK\5\6"), "zip"),
+    **dict.fromkeys((b"\x1f\x8b", b"BZh", b"\xfd7zXZ"), "tar"),
+    b"7z\xbc\xaf\x27\x1c": ".7z",
+    b"Rar!\x1a\x07": ".rar",
+    b"\x28\xb5\x2f\xfd": ".zst",
+    b"%PDF": ".pdf",
+}
+TAR_MARK = slice(257, 262)  # where a tar that is not compressed has the word ustar
+MOST_NAMED = 5
+
+
+def is_archive_name(name: str) -> bool:
+    """Whether a file's name ends as that of an archive that can be opened here."""
+    return name.lower().endswith(ARCHIVES)
+
+
+def has_name_of_any_archive(name: str) -> bool:
+    """Whether a file's name ends as that of an archive of any kind, whether it can be opened here or not."""
+    return name.lower().endswith((*ARCHIVES, *OTHERS))
+
+
+def is_archive(name: str, read: Read) -> bool:
+    """Whether a file can be opened as an archive, by its name, or by its content if it is named as another kind."""
+    if is_archive_name(name) or not has_name_of_any_archive(name):
+        return is_archive_name(name)
+    return _kind(read) in (("zip",) if name.lower().endswith((".gz", ".xz")) else ("zip", "tar"))  # packed, but no tar
+
+
+def _kind(read: Read) -> str:
+    """The kind of a file by its first bytes, as :func:`archive_kind` tells it; empty if it cannot be read."""
+    with contextlib.suppress(Unreadable, OSError):
+        return archive_kind(read(START_BYTES))
+    return ""
+
+
+def without_archive_suffix(name: str) -> str:
+    """A file's name without the suffix of an archive, of Python or of a kind in ``FOREIGN``; others as they are."""
+    suffix = next((suffix for suffix in (*ARCHIVES, *FOREIGN, ".py") if name.lower().endswith(suffix)), "")
+    return name[: len(name) - len(suffix)] or name
+
+
+def archive_kind(start: bytes) -> str:
+    """``zip``, ``tar``, or the suffix of another kind by a file's first bytes, such as ``.rar``; empty if unknown."""
+    tar = "tar" if start[TAR_MARK] == b"ustar" else ""
+    return next((kind for mark, kind in KINDS.items() if start.startswith(mark)), tar)
+
+
+def named(files: Files) -> Message | None:
+    """What cannot be graded, such as "A 7z archive, src.7z: ask for a zip."; None if no file is of a known kind."""
+    known = []
+    for name, read in files.items():
+        suffix = next((suffix for suffix in FOREIGN if name.lower().endswith(suffix)), "")
+        if suffix:
+            what, remedy = FOREIGN[suffix]
+            if suffix in OTHERS and (kind := _kind(read)) not in ("", "zip", "tar"):
+                what, _ = FOREIGN[kind]
+            known.append(say("{what}, {called}: {remedy}.", what=what, called=name, remedy=remedy))
+    if len(known) > MOST_NAMED:
+        known[MOST_NAMED:] = [say("And {n} more.", n=len(known) - MOST_NAMED)]
+    return known[0].then(*known[1:]) if known else None
+
+
 Opened = Callable[[], IO[bytes]]  # opens an archive anew, for each file that is read
+UTF_8 = 0x800  # the flag of an entry whose name is UTF-8
+LOCAL_HEADER = struct.Struct("<26xHH")  # …, lengths of name and extra field, which come next
+TOO_LARGE = say("it does not fit into memory")
+TOO_MANY = say("{path} contains more than {n} files and folders", n=MAX_LISTED).then(SRC_ONLY)
 
 
 def archive_files(opened: Opened) -> Files:
@@ -52,35 +136,8 @@ def archive_files(opened: Opened) -> Files:
             file.seek(0)
             return _tar_files(file)
     if kind not in ("", "zip"):
-        raise Unreadable(say(IS[kind]).then(ZIP))
+        raise Unreadable(say("{path} is a {kind} file", kind=kind[1:]).then(ZIP))
     return zip_files(opened)
-
-
-UTF_8 = 0x800  # the flag of an entry whose name is UTF-8
-LOCAL_HEADER = struct.Struct("<26xHH")  # …, lengths of name and extra field, which come next; a checksum tells the rest
-MAX_BLOCK_BYTES = 1 << 20  # bzip2 gives nothing before it has a whole block of 900 kB
-MIN_DICTIONARY = 1 << 12
-MAX_DIRECTORY_BYTES = 8 << 20  # of names, sizes and places: room for a hundred thousand files
-TOO_MANY = say("{path} contains more than {n} files and folders", n=MAX_LISTED).then(SRC_ONLY)
-
-
-class _Bounded:
-    """A file that refuses reads larger than a table of contents may be: zipfile reads the whole table unchecked."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._file.read(min(size, MAX_DIRECTORY_BYTES + 1) if size >= 0 else MAX_DIRECTORY_BYTES + 1)
-        if len(data) > MAX_DIRECTORY_BYTES:
-            raise Unreadable(TOO_MANY)
-        return data
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        return self._file.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._file.tell()
 
 
 def zip_files(opened: Opened) -> Files:
@@ -93,13 +150,11 @@ def zip_entries(opened: Opened) -> dict[str, zipfile.ZipInfo]:
     """Files and folders of a zip by name; a folder's name ends in a slash.
 
     Raises:
-        Unreadable: If its table of contents is too long, or lists a file twice.
+        Unreadable: If it lists too many files, or one of them twice.
         Exception: Any, from zipfile, if the zip is damaged.
     """
-    with opened() as file:
-        bounded: Any = _Bounded(file)
-        with zipfile.ZipFile(bounded) as archive:
-            listed = archive.infolist()
+    with opened() as file, zipfile.ZipFile(file) as archive:
+        listed = archive.infolist()
     if len(listed) > MAX_LISTED:
         raise Unreadable(TOO_MANY)
     entries: dict[str, zipfile.ZipInfo] = {}
@@ -149,97 +204,38 @@ def _is_chinese(name: str, data: bytes) -> bool:
 
 
 def read_entry(opened: Opened, entry: zipfile.ZipInfo, limit: int) -> bytes:
-    """Read at most ``limit + 1`` bytes of one entry of a zip.
-
-    zipfile's own reader limits what it returns, but not what it unpacks before that with bzip2 or LZMA: a kilobyte
-    may unpack to gigabytes.
+    """Read at most ``limit + 1`` bytes of one entry of a zip, without listing the others again.
 
     Raises:
-        Unreadable: If it is a link, encrypted or damaged.
+        Unreadable: If it is a link, encrypted or damaged, or unpacks to more than fits into memory.
     """
     if stat.S_ISLNK(entry.external_attr >> 16):
         raise Unreadable(say("{path} is a link").then(THE_FILE_ITSELF))
     if entry.flag_bits & 1:
         raise Unreadable(say("{path} is encrypted").then(say("submit a zip without a password")))
-    most = limit + 1
     try:
         with opened() as file:
             file.seek(entry.header_offset)
             file.seek(sum(LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))), os.SEEK_CUR)
-            # What does not compress grows a little.
-            packed = file.read(min(entry.compress_size, most + most // 8 + MAX_BLOCK_BYTES))
-        data = _unpacked(entry.compress_type, packed, most)
-    except (Unreadable, MemoryError):
-        raise
+            return zipfile.ZipExtFile(file, "r", entry).read(limit + 1)
     except Exception as error:  # each decompressor raises its own, as LZMAError
-        raise _damaged(str(error)) from None
-    if len(data) < most and zlib.crc32(data) != entry.CRC:
-        raise _damaged(say("its checksum is wrong"))
-    return data
+        raise _damaged(error) from None
 
 
-def _damaged(problem: Field) -> Unreadable:
+def _damaged(error: Exception) -> Unreadable:
+    problem = TOO_LARGE if isinstance(error, MemoryError) else str(error)
     return Unreadable(say("{path} is damaged ({problem})", problem=problem))
-
-
-def _unpacked(method: int, packed: bytes, most: int) -> bytes:
-    """The first ``most`` bytes that an entry unpacks to."""
-    if method == zipfile.ZIP_STORED:
-        return packed[:most]
-    if method == zipfile.ZIP_DEFLATED:
-        return zlib.decompressobj(-15).decompress(packed, most)
-    if method == zipfile.ZIP_BZIP2:
-        return bz2.BZ2Decompressor().decompress(packed, most)
-    if method == zipfile.ZIP_LZMA:
-        return _by_lzma(packed, most)
-    raise _damaged(say("compression method {n} is not supported", n=method))
-
-
-def _by_lzma(packed: bytes, most: int) -> bytes:
-    """LZMA as in a zip, given the header of a .lzma file, and no larger a dictionary than what may be returned."""
-    properties, dictionary = struct.unpack_from("<4xBI", packed)
-    header = struct.pack("<BIq", properties, max(MIN_DICTIONARY, min(dictionary, most)), -1)
-    return lzma.LZMADecompressor(lzma.FORMAT_ALONE).decompress(header + packed[9:], most)
-
-
-MAX_UNPACKED_BYTES = 512 << 20  # a tar has to be read from its start, large files that nobody needs included
-MAX_KEPT_BYTES = 64 << 20
-# What unpacks a compressed tar, by how it begins: never more than is asked for.
-UNPACKING: dict[bytes, Callable[[IO[bytes]], Any]] = {
-    GZIP: lambda file: gzip.GzipFile(fileobj=file),
-    BZIP2: bz2.BZ2File,
-    XZ: lzma.LZMAFile,
-}
-
-
-class _TarStream:
-    """The bytes that a compressed or plain file unpacks to, with a limit on their sum."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        start = file.read(START_BYTES)
-        file.seek(0)
-        unpacking = next((unpacking for mark, unpacking in UNPACKING.items() if start.startswith(mark)), None)
-        self._file, self._total = unpacking(file) if unpacking else file, 0
-
-    def read(self, size: int) -> bytes:
-        data: bytes = self._file.read(size)
-        self._total += len(data)
-        if self._total > MAX_UNPACKED_BYTES:
-            raise Unreadable(say("{path} unpacks to more than {n} MiB", n=MAX_UNPACKED_BYTES >> 20).then(SRC_ONLY))
-        return data
 
 
 def _tar_files(file: IO[bytes]) -> Files:
     """The files of a tar archive; of those that are neither source nor archive by their names, only the name is kept.
 
     Raises:
-        Unreadable: If it is too large, or damaged.
+        Unreadable: If it lists too many files, is damaged, or does not fit into memory.
     """
     files: dict[str, Read] = {}
-    kept = 0
-    unpacked: Any = _TarStream(file)
     try:
-        with tarfile.open(fileobj=unpacked, mode="r|") as archive:
+        with tarfile.open(fileobj=file) as archive:
             for number, member in enumerate(archive):
                 if number >= MAX_LISTED:
                     raise Unreadable(TOO_MANY)
@@ -250,17 +246,13 @@ def _tar_files(file: IO[bytes]) -> Files:
                 content = archive.extractfile(member) if wanted else None
                 most = MAX_FILE_BYTES + 1 if name.endswith(".py") else MAX_ARCHIVE_BYTES
                 data = content.read(most) if content else b""
-                kept += len(data)
-                if kept > MAX_KEPT_BYTES:
-                    much = say("{path} contains more than {n} MiB of source", n=MAX_KEPT_BYTES >> 20)
-                    raise Unreadable(much.then(SRC_ONLY))
                 # Of equal names the last counts, as with tar.
                 files[name] = partial(_kept, data if member.isreg() else None)
                 archive.members = []  # type: ignore[attr-defined] # or it would keep all members in memory
     except Unreadable:
         raise
     except Exception as error:  # tarfile may raise anything for hostile bytes; an xz may ask for gigabytes
-        raise _damaged(str(error) or "Memory usage limit exceeded") from None
+        raise _damaged(error) from None
     return files
 
 

@@ -17,8 +17,7 @@ from pathlib import Path
 
 from grader.core.messages import Message, as_data, from_data, quoted, say
 
-from .archives import archive_files, zip_files
-from .kinds import without_archive_suffix
+from .archives import archive_files, without_archive_suffix, zip_files
 from .origin import WHOLE, Origin, Part, clean
 from .reading import submission_in, unread
 from .submission import (

@@ -15,9 +15,8 @@ from grader import SUBMITTED
 from grader.core.extras import extra
 from grader.core.messages import Message, UserError, say
 
-from .archives import read_entry, zip_entries
+from .archives import FOREIGN, START_BYTES, archive_kind, is_archive_name, read_entry, zip_entries
 from .candidate import Candidate, folded, identifier, read_file, safe_id, unused
-from .kinds import FOREIGN, START_BYTES, archive_kind, is_archive_name
 from .layout import expected_path
 from .origin import Found, Part, Student
 from .roster import latest, with_roster

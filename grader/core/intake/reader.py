@@ -62,7 +62,7 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
     def read(self, candidate: Candidate) -> Submission:
         """Read a submission. Never raises: a submission that cannot be read within the limits has a reason."""
         try:
-            return self._insist(CPU_S, Candidate.read, candidate)
+            return self.ask(CPU_S, Candidate.read, candidate)
         except MemoryError:
             reason = TOO_MUCH_MEMORY
         except _Died as death:
@@ -85,24 +85,26 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
         """
         paths = list(paths)
         try:
-            return self._insist(DISCOVERY_CPU_S, discover, paths, source, roster, expected, every_attempt)
+            return self.ask(DISCOVERY_CPU_S, discover, paths, source, roster, expected, every_attempt)
         except MemoryError:
             problem = f"takes more than {MEMORY_MIB} MiB"
         except _Died as death:
             problem = f"exceeds the limits ({death})"
         raise IntakeError(f"{', '.join(map(str, paths))}: listing it {problem}. Unpack it, and give the folder.")
 
-    def _insist(self, cpu_s: int, function: Callable[..., T], *arguments: object) -> T:
-        """Ask, and ask again if the process died without using up its time: the machine may have been the reason."""
+    def ask(self, cpu_s: int, function: Callable[..., T], *arguments: object) -> T:
+        """What the function returns or raises in the process.
+
+        If the process dies without using up its time, it is asked again: the machine may have been the reason.
+        """
         try:
-            return self._ask(cpu_s, function, *arguments)
+            return self._once(cpu_s, function, *arguments)
         except _Died as death:
             if death.of_its_limit:
                 raise
-        return self._ask(cpu_s, function, *arguments)
+        return self._once(cpu_s, function, *arguments)
 
-    def _ask(self, cpu_s: int, function: Callable[..., T], *arguments: object) -> T:
-        """What the function returns or raises in the process."""
+    def _once(self, cpu_s: int, function: Callable[..., T], *arguments: object) -> T:
         pipe = self._pipe or self._start()
         try:
             pipe.send((cpu_s, function, arguments))
@@ -159,8 +161,8 @@ def serve(fd: int) -> None:
         bound_time(cpu_s)
         try:
             reply = function(*arguments)
-        except IntakeError as error:
-            reply = error
         except (MemoryError, RecursionError):
             reply = MemoryError()
+        except Exception as error:
+            reply = error
         pipe.send(reply)

@@ -11,8 +11,7 @@ from pathlib import PurePosixPath
 from grader.core.messages import Field, Message, say
 from grader.shared.source_rules import Refused, decoded, modules_of, own_imports, relative_name
 
-from .archives import archive_files
-from .kinds import has_name_of_any_archive, is_archive, named
+from .archives import archive_files, has_name_of_any_archive, is_archive, named
 from .layout import (
     STUB,
     Roots,
@@ -293,4 +292,4 @@ def _text(read: Read) -> str:
 
 
 def _said_by(error: Exception) -> Field:
-    return say(NO_ZIP) if str(error) == NO_ZIP else str(error)
+    return say(NO_ZIP) if str(error) == NO_ZIP else str(error) or type(error).__name__

@@ -11,6 +11,7 @@ import nbformat
 
 from grader.core.export.table import number, written
 from grader.core.intake.candidate import Candidate
+from grader.core.intake.reader import CPU_S, Reader
 from grader.core.intake.reading import unread
 from grader.core.messages import UserError
 from grader.core.results.report import write_text
@@ -18,7 +19,7 @@ from grader.core.results.report import write_text
 from . import course as courses
 from . import outcomes, sources
 from .outcomes import Check
-from .submissions import MAX_BYTES, NotANotebook, discover, notebooks, readied
+from .submissions import NotANotebook, discover, notebook, readied
 
 COLUMNS = ("student_id", "notebook", "cell", "outcome", "points", "max_points", "message")
 NBGRADER_COLUMNS = (
@@ -82,11 +83,12 @@ def _put(
 ) -> str | None:
     """Give a student's notebook to nbgrader. If that fails, return why: an empty text if none was handed in."""
     try:
-        files = notebooks(candidate)
-        if target.name not in files:
-            strangers = sorted(files.keys() - set(names))
+        with Reader() as reader:
+            found, data = reader.ask(CPU_S, notebook, candidate, target.name)
+        if target.name not in found:
+            strangers = sorted({*found} - set(names))
             return f"no {target.name}, but {', '.join(strangers)}: renamed?" if strangers else ""
-        ready = readied(files[target.name](MAX_BYTES), source, given)
+        ready = readied(data, source, given)
     except NotANotebook as problem:
         return str(problem)
     except Exception as error:  # zipfile may raise any exception for a damaged or hostile file

@@ -15,7 +15,7 @@ from nbformat import NotebookNode
 
 from grader.core.intake import discover as intake
 from grader.core.intake.candidate import Candidate
-from grader.core.intake.submission import Files, without_clutter
+from grader.core.intake.submission import without_clutter
 
 MAX_BYTES = 20 * 2**20  # of one notebook with its figures
 
@@ -32,10 +32,10 @@ def discover(folder: Path) -> dict[str, Candidate]:
     return {}
 
 
-def notebooks(candidate: Candidate) -> Files:
-    """The notebooks of a student by file name, without folders; of files with the same name, the first one.
+def notebook(candidate: Candidate, name: str) -> tuple[list[str], bytes]:
+    """The names of a student's notebooks, without folders, and the content of one; nothing if it is not among them.
 
-    They are read one by one, since together they may be gigabytes.
+    Called in the reading process: an archive may unpack to gigabytes. Of files with the same name, the first counts.
 
     Raises:
         NotANotebook: If the submission has been refused.
@@ -44,8 +44,9 @@ def notebooks(candidate: Candidate) -> Files:
     if candidate.reason:
         raise NotANotebook(str(candidate.reason))
     files = candidate.files()
-    names = [name for name in without_clutter(files) if name.endswith(".ipynb")]
-    return {PurePosixPath(name).name: files[name] for name in reversed(names)}
+    names = [own for own in without_clutter(files) if own.endswith(".ipynb")]
+    found = {PurePosixPath(own).name: files[own] for own in reversed(names)}
+    return [*found], found[name](MAX_BYTES) if name in found else b""
 
 
 def readied(data: bytes, source: NotebookNode, given: Collection[str]) -> NotebookNode:
