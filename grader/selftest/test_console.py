@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,13 +12,11 @@ from rich.text import Text
 
 from grader.core.cli import show
 from grader.core.cli.show import print_class, print_report, print_statistics
-from grader.core.cli.terminal import ending, track
+from grader.core.cli.terminal import ending, follow
 from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
-from grader.core.messages import quoted
 from grader.core.results.database import LedgerError
 from grader.core.results.language import in_language
-from grader.core.results.report import Report
 from grader.core.results.statistics import class_statistics, entry
 from grader.core.run.schedule import GradingFailed
 from grader.examples.small.grader.assignment import ASSIGNMENT
@@ -28,19 +25,12 @@ from grader.selftest.term import refused
 pytestmark = pytest.mark.process
 
 
-def test_the_bar_says_what_is_done_what_runs_and_what_failed(grader: Judge) -> None:
-    unreadable = grader.grade(Submission("nobody", reason=quoted("there is nothing")))
-    graded = grader.grade(Submission("ada", ASSIGNMENT.solution()))
-    screen = Console(file=io.StringIO(), force_terminal=True, width=120)
-
-    def reports() -> Iterator[Report]:
-        yield graded
-        yield unreadable
-
-    assert list(track(reports(), 3, 2, screen)) == [graded, unreadable]
+@pytest.mark.parametrize(("terminal", "parts"), [(True, ("grading", "2/3")), (False, ("[1/3] a told", "[2/3] b told"))])
+def test_progress_says_what_is_done(terminal: bool, parts: tuple[str, ...]) -> None:
+    screen = Console(file=io.StringIO(), force_terminal=terminal, width=120)
+    assert list(follow(iter("ab"), "grading", 3, screen, "{} told".format)) == ["a", "b"]
     shown = screen.file.getvalue()  # type: ignore[attr-defined] # a StringIO
-    for part in ("grading with 2 jobs", "2/3", "1 running", "1 not graded"):
-        assert part in shown
+    assert all(part in shown for part in parts)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -25,7 +25,7 @@ from grader.core.intake.roster import read_roster
 from grader.core.intake.submission import Expected
 from grader.core.results.database import opened
 from grader.core.results.policy import days_late, undated
-from grader.core.results.report import Practice
+from grader.core.results.report import Practice, Report
 from grader.core.results.statistics import Entry
 from grader.core.results.written import note
 from grader.core.run.class_run import Run
@@ -44,11 +44,11 @@ from .terminal import (
     describe,
     ending,
     fail,
+    follow,
     language_of,
     needed,
     prepare,
     say,
-    track,
     warn,
 )
 
@@ -154,8 +154,13 @@ def grade_waiting(run: Run, settings: Settings, executor: str, jobs: int) -> Non
     ):
         if pool.notice:
             warn(pool.notice, "yellow")
-        for _ in track(map(run.save, graded), len(run.waiting), jobs, ERR):
+        title = f"grading with {jobs} jobs"
+        for _ in follow(map(run.save, graded), title, len(run.waiting), ERR, _told):
             pass
+
+
+def _told(report: Report) -> str:
+    return f"{report.submission.id}: {describe(report)}"
 
 
 def _say_what_is_known(run: Run) -> None:

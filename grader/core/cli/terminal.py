@@ -6,7 +6,7 @@ import contextlib
 import locale
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -65,39 +65,23 @@ def fail(message: str, code: int = EXIT_BAD_INPUT) -> NoReturn:
     raise typer.Exit(code)
 
 
-def track(reports: Iterable[Report], total: int, jobs: int, console: Console) -> Iterator[Report]:
-    """Pass reports on while a bar shows the progress; without a terminal, a line for each report."""
-    if not console.is_terminal:
-        for number, report in enumerate(reports, 1):
-            console.print(
-                f"[{number}/{total}] {report.submission.id}: {describe(report)}", markup=False, highlight=False
-            )
-            yield report
-        return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TextColumn("{task.fields[rate]}"), TimeRemainingColumn(), console=console) as progress:
-        bar = progress.add_task(f"grading with {jobs} jobs", total=total, rate="")
-        failed = 0
-        for report in reports:
-            failed += report.status != "graded"
-            speed = progress.tasks[0].finished_speed or progress.tasks[0].speed
-            running = min(jobs, total - int(progress.tasks[0].completed) - 1)
-            parts = [f"{running} running", f"{speed:.1f}/s" if speed else "", f"{failed} not graded" if failed else ""]
-            progress.update(bar, advance=1, rate=", ".join(filter(None, parts)))
-            yield report
+def follow(
+    results: Iterable[T], title: str, total: int, console: Console, tell: Callable[[T], str] | None = None
+) -> Iterator[T]:
+    """Pass results on while a bar shows the progress.
 
-
-def follow(results: Iterable[T], title: str, total: int, console: Console) -> Iterator[T]:
-    """Pass results on while a bar shows the progress; without a terminal, a line for every ``LINE_EVERY`` results."""
-    if not console.is_terminal:
-        for number, result in enumerate(results, 1):
-            if number % LINE_EVERY == 0 or number == total:
-                console.print(f"[{number}/{total}] {title}", markup=False, highlight=False)
-            yield result
+    Without a terminal, a line for each result, as ``tell`` gives it, or one for every ``LINE_EVERY`` results.
+    """
+    if console.is_terminal:
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
+            yield from progress.track(results, total=total, description=title)
         return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
-        yield from progress.track(results, total=total, description=title)
+    for number, result in enumerate(results, 1):
+        if tell or number % LINE_EVERY == 0 or number == total:
+            told = tell(result) if tell else title
+            console.print(f"[{number}/{total}] {told}", markup=False, highlight=False)
+        yield result
 
 
 def describe(report: Report | SummaryLine) -> str:
