@@ -27,7 +27,7 @@ class Puppet:
     answers: list[Report | Failure]
 
     def __init__(self, settings: Settings) -> None:
-        self.settings, self.ready, self.ended = settings, False, threading.Event()
+        self.settings, self.ready, self.ended, self.alive = settings, False, threading.Event(), True
         self.made.append(self)
 
     def ask(self, submission: Submission, failure: str | None, condemned: Collection[str]) -> None:
@@ -85,23 +85,25 @@ def test_a_judge_is_ended_after_a_failure(made: list[Puppet], answer: Report | F
     assert not made[1].ended.is_set()
 
 
-def test_an_idle_judge_ends_after_a_while(made: list[Puppet], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executors, "KEEP_S", 0.05)
+@pytest.mark.process
+def test_an_idle_judge_ends_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judge_process, "KEEP_S", 0.05)
+    judge = JudgeProcess(Settings(ASSIGNMENT, device="cpu"))
+    try:
+        assert judge.answer(300, lambda: False) is None
+        judge._process.join(300)
+        assert not judge.alive
+    finally:
+        judge.end()
+
+
+def test_a_judge_that_has_ended_while_idle_is_not_taken(made: list[Puppet]) -> None:
     pool = JudgePool()
     grade(pool)
-    assert made[0].ended.wait(60)
+    made[0].alive = False
     grade(pool)
+    assert made[0].ended.is_set()
     assert len(made) == 2
-
-
-def test_a_judge_at_work_does_not_end_because_it_was_idle_before(
-    made: list[Puppet], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(executors, "KEEP_S", 2.0)
-    pool = JudgePool()
-    grade(pool)
-    assert pool._take(Settings(ASSIGNMENT), lambda: False)  # as the next task does
-    assert not made[0].ended.wait(2.5)
 
 
 class Slow(Puppet):

@@ -22,7 +22,6 @@ from grader.core.settings import CannotGrade, Settings
 from .judge_process import LOOK_S, Abandoned, Failure, JudgeProcess
 
 ATTEMPTS = 3
-KEEP_S = 30.0  # after so many seconds an idle judge ends, since it holds some 100 MiB
 # Wall-clock seconds after which a judge counts as stalled.
 START_S = 600.0  # to import torch, start its fork server, and grade the reference
 MARGIN_S = 60.0  # for the judge's own work on one property, added to the submission's time limit
@@ -82,7 +81,7 @@ class JudgePool:
     def __init__(self) -> None:
         """Start with no judge: :meth:`grade` starts one when no idle judge has the right settings."""
         self._lock, self._room = threading.Lock(), threading.Semaphore(STARTING)
-        self._idle: dict[JudgeProcess, threading.Timer] = {}
+        self._idle: list[JudgeProcess] = []
         self._closed = False
         self.readied = 0
 
@@ -113,9 +112,10 @@ class JudgePool:
             keep = isinstance(answer, Report) and answer.status != "grader_error"
             return answer
         finally:
-            if keep:
-                self._keep(judge)
-            else:
+            with self._lock:
+                keep = keep and not self._closed
+                self._idle += [judge] * keep
+            if not keep:
                 judge.end()
 
     def _take(self, settings: Settings, abandoned: Callable[[], bool]) -> JudgeProcess:
@@ -126,10 +126,11 @@ class JudgePool:
         """
         while True:
             with self._lock:
-                judge = next((judge for judge in self._idle if judge.settings == settings), None)
-                if judge:
-                    self._idle.pop(judge).cancel()
-                    return judge
+                for judge in [judge for judge in self._idle if judge.settings == settings]:
+                    self._idle.remove(judge)
+                    if judge.alive:
+                        return judge
+                    judge.end()
             if self._room.acquire(timeout=LOOK_S):
                 break
             if abandoned():
@@ -140,28 +141,12 @@ class JudgePool:
             self._room.release()
             raise
 
-    def _keep(self, judge: JudgeProcess) -> None:
-        timer = threading.Timer(KEEP_S, self._end, [judge])
-        timer.daemon = True
-        with self._lock:
-            self._idle[judge] = timer
-            timer.start()
-        if self._closed:
-            self._end(judge)
-
-    def _end(self, judge: JudgeProcess) -> None:
-        """End a judge if it is still idle."""
-        with self._lock:
-            timer = self._idle.pop(judge, None)
-        if timer:
-            timer.cancel()
-            judge.end()
-
     def close(self) -> None:
         """End the idle judges; those at work end after their job."""
-        self._closed = True
-        for judge in list(self._idle):
-            self._end(judge)
+        with self._lock:
+            self._closed, idle, self._idle = True, self._idle, []
+        for judge in idle:
+            judge.end()
 
 
 LOCAL = "local"

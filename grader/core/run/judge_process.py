@@ -30,6 +30,7 @@ from grader.core.results.report import Report
 from grader.core.settings import CannotGrade, Settings
 
 NAME = "judge"
+KEEP_S = 30.0  # after so many seconds without a submission a judge ends, since it holds some 100 MiB
 CPU_S = 120  # CPU time of the judge itself for one submission; the reference takes a tenth of a second
 MEMORY_MIB = 1024  # of address space that judging one submission may add
 PARTING_S = 5.0  # how long to wait for the exit code of a judge that has closed its pipe
@@ -70,7 +71,9 @@ class JudgeProcess:
         # Shared memory, since a message for each property would wake both processes: the number of the property that is
         # being judged, 0 before the first of a submission, and how many the judge has begun in its life.
         self._at = context.RawArray("i", 2)
-        self._process = context.Process(target=_serve, args=(theirs, self._at, settings), daemon=True, name=NAME)
+        self._process = context.Process(
+            target=_serve, args=(theirs, self._at, settings, KEEP_S), daemon=True, name=NAME
+        )
         self._handle: int | None = None
         with theirs:
             try:
@@ -78,6 +81,11 @@ class JudgeProcess:
                 self._handle = _handle(self._process)
             except (EOFError, OSError):  # the fork server is dying; `answer` says so, and the next judge gets a new one
                 time.sleep(1)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process is there; an idle judge ends by itself after ``KEEP_S``."""
+        return self._process.is_alive()
 
     def ask(self, submission: Submission, failure: str | None, condemned: Collection[str] = ()) -> None:
         """Send a submission to grade without the properties ``condemned``, or with the ``failure`` to report."""
@@ -180,8 +188,8 @@ def _keep_addresses_short() -> None:
             tempfile.tempdir = usual
 
 
-def _serve(pipe: Connection, at: Array[c_int], settings: Settings) -> None:
-    """The judge process: send None when ready, then a report for each submission until the parent closes the pipe."""
+def _serve(pipe: Connection, at: Array[c_int], settings: Settings, keep_s: float) -> None:
+    """The judge process: send None when ready, then a report for each submission, until none comes for ``keep_s``."""
 
     def begin(property_id: str) -> None:
         at[0] = _ids(settings).index(property_id)
@@ -194,7 +202,7 @@ def _serve(pipe: Connection, at: Array[c_int], settings: Settings) -> None:
 
         judge = Judge(settings)
         pipe.send(None)
-        while True:
+        while pipe.poll(keep_s):
             submission, failure, condemned = pipe.recv()
             bound_time(CPU_S)
             if settings.device == "cpu":  # with a GPU, its driver reserves gigabytes of address space
