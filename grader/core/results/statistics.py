@@ -12,7 +12,7 @@ from operator import itemgetter
 from statistics import StatisticsError, correlation, fmean, median
 
 from .outcome import Outcome
-from .report import Practice, Report, SummaryLine, summary_line
+from .report import Practice, PropertyReport, Report, SummaryLine, summary_line
 
 MOST_BINS = 10
 
@@ -61,16 +61,6 @@ def _round_width(top: float) -> float:
     return next(width for factor in (1, 2, 5, 10) if top / (width := factor * power) <= MOST_BINS)
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """The result of one property in one submission."""
-
-    points: float
-    max_points: float
-    outcome: Outcome
-    misconception: str | None
-
-
 @dataclass(frozen=True)
 class Entry:
     """What a class needs of one report; thousands of these fit into memory.
@@ -78,13 +68,13 @@ class Entry:
     Attributes:
         line: Of the summary.
         tasks: From the id of a task to its points and the most that it can earn; empty if nothing was run.
-        properties: From the id of a property to its result; empty if the submission was not graded.
+        properties: By their ids, without their cases; empty if the submission was not graded.
         environment: The devices, and the layers of isolation, each as one text.
     """
 
     line: SummaryLine
     tasks: Mapping[str, tuple[float, float]]
-    properties: Mapping[str, Result]
+    properties: Mapping[str, PropertyReport]
     duration_s: float
     environment: tuple[str, str]
 
@@ -154,7 +144,7 @@ def entry(report: Report, practice: Practice | None = None) -> Entry:
         summary_line(report, practice),
         tasks={task.id: (task.score, task.max_score) for task in report.tasks},
         properties={
-            name: Result(prop.points, prop.max_points, prop.outcome, prop.misconception)
+            name: prop.model_copy(update={"cases": []})
             for name, prop in (report.properties if report.status == "graded" else {}).items()
         },
         duration_s=report.provenance.duration_s,
