@@ -7,12 +7,13 @@ import io
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
 
-from grader.core.cli.export import FORMATS, exported
-from grader.core.export.rows import Export, ExportError, refusals, rows
+from grader.core.cli.export import FORMATS
+from grader.core.export.rows import Export, ExportError, Request, blanks, refusals, rows
 from grader.core.export.table import inert, joined
 from grader.core.intake.origin import Origin, Source, Student
 from grader.core.results.outcome import Outcome
@@ -78,10 +79,14 @@ def sent(
     policy: Policy | None = None,
     template: str | None = None,
     assignment_id: str = "",
+    language: str = "en",
 ) -> Export:
-    """An export under a policy."""
+    """An export under a policy; the last remarks name students without a grade."""
     own = rubric.model_copy(update={"policy": policy or Policy()})
-    return exported(known_class(reports, own), to, template.encode() if template is not None else None, assignment_id)
+    students = rows(known_class(reports, own), language=language)
+    request = Request(own, template.encode() if template is not None else None, assignment_id)
+    made = FORMATS[to].make(students, request)
+    return replace(made, remarks=[*made.remarks, *blanks(students)])
 
 
 def table(made: Export) -> list[dict[str, str]]:
@@ -201,8 +206,7 @@ def test_moodle_comments_say_what_the_policy_did(rubric: Rubric) -> None:
 
 def test_a_student_is_told_of_the_policy_in_the_language_of_the_page(rubric: Rubric) -> None:
     late = of(PEOPLE, "moodle", late=True)
-    own = rubric.model_copy(update={"policy": LATE})
-    made = exported(known_class(late, own), "moodle", worksheet(PEOPLE).encode(), language="zh")
+    made = sent(late, "moodle", rubric, LATE, template=worksheet(PEOPLE), language="zh")
     said = "附加分超出上限 20 的部分不计。迟交时间不明，按 1 天计：扣 10%，即 8 分。"
     assert table(made)[0]["Feedback comments"] == said
 

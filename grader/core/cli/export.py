@@ -47,27 +47,6 @@ FORMATS: dict[str, Format] = {
 FORMATS |= {PLAIN: Format(plain)}
 
 
-def exported(
-    known: DecidedClass,
-    to: str,
-    template: bytes | None = None,
-    assignment_id: str = "",
-    comment: Callable[[Report], str] | None = None,
-    language: str = "en",
-) -> Export:
-    """The files of one of ``FORMATS``, with grades by the policy and by people.
-
-    The last remarks name students without a grade. Template and ``assignment_id`` are those of :class:`Request`;
-    ``comment`` builds the comment on a student's grade, where the file has a place for it; remarks are in a language.
-
-    Raises:
-        ExportError: If the platform would refuse the file.
-    """
-    students = rows(known, comment, language)
-    made = FORMATS[to].make(students, Request(known.rubric, template, assignment_id))
-    return replace(made, remarks=[*made.remarks, *blanks(students)])
-
-
 Template = Annotated[
     Path | None, typer.Option(metavar="CSV", help="Canvas gradebook or Moodle worksheet, as downloaded.")
 ]
@@ -154,8 +133,9 @@ def prepared(
     """Prepare the grades of a folder of reports, and compare them with what went to that platform before.
 
     They are compared with the downloaded template, and with the file that would be overwritten: ``file``, or the usual
-    one in the folder. The format is the one called ``to``, unless ``format_`` names another. ``comment`` builds the
-    comment on a student's grade, remarks are in ``language``, and ``partial`` accepts results of a single task.
+    one in the folder. The format is the one called ``to``, unless ``format_`` names another; template and
+    ``assignment_id`` are those of :class:`Request`. ``comment`` builds the comment on a student's grade, where the file
+    has a place for it; remarks are in ``language``, and ``partial`` accepts results of a single task.
 
     Raises:
         ExportError: If the platform would refuse the file.
@@ -164,7 +144,9 @@ def prepared(
     lines = read_written(out / SUMMARY, Summary).submissions
     refuse_partial(out, lines, partial)
     known = read_decided(out, lines, ledger)
-    made = exported(known, format_ or to, template, assignment_id, comment, language)
+    students = rows(known, comment, language)
+    made = FORMATS[format_ or to].make(students, Request(known.rubric, template, assignment_id))
+    made = replace(made, remarks=[*made.remarks, *blanks(students)])
     formats, path = extra("formats"), file or out / next(iter(made.files))
     written = formats.in_file(path, made.rows) if formats else {}
     lower = drops(ledger, made.rows, to, known.rubric.policy, written)
