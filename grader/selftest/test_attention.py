@@ -194,7 +194,7 @@ def test_the_list_is_in_the_summary_in_the_output_and_on_the_page(tmp_path: Path
     ada, bo, following = result.stdout.splitlines()[head + 1 :]
     assert following == f"Next: grader review {out}"
     assert ada.startswith("ada: unreadable: ")
-    assert "A 7z archive, ada.7z: ask for a zip." in ada
+    assert "ada.7z cannot be graded: ask for a zip." in ada
     assert bo == "bo: unreadable: The zip cannot be read: File is not a zip file."
     summary = json.loads((out / "summary.json").read_text())
     assert [(one["id"], one["code"]) for one in summary["attention"]] == [("ada", "unreadable"), ("bo", "unreadable")]

@@ -28,17 +28,16 @@ NORM = "src/modeling/norm.py"
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        ({"src.7z": b"7z"}, "A 7z archive, src.7z: ask for a zip."),
-        ({"a2.rar": b"Rar!"}, "A rar archive, a2.rar: ask for a zip."),
-        ({"a2.ipynb": b"{}"}, "A notebook, a2.ipynb: ask for the Python files of src/."),
-        ({"answer.txt": b"I could not."}, "A text, answer.txt: ask for the Python files of src/."),
-        ({"a\x1b[2J\n.7z": b"7z"}, "A 7z archive, a [2J .7z: ask for a zip."),
-        ({"a2.rar": b"7z\xbc\xaf\x27\x1c"}, "A 7z archive, a2.rar: ask for a zip."),
+        ({"src.7z": b"7z"}, "src.7z cannot be graded: ask for a zip."),
+        ({"a2.ipynb": b"{}"}, "a2.ipynb cannot be graded: ask for the Python files of src/."),
+        ({"answer.txt": b"I could not."}, "answer.txt cannot be graded: ask for the Python files of src/."),
+        ({"a\x1b[2J\n.7z": b"7z"}, "a [2J .7z cannot be graded: ask for a zip."),
+        ({"a2.rar": b"7z\xbc\xaf\x27\x1c"}, "a2.rar cannot be graded: ask for a zip."),
         ({"a2.zip": b"Rar!\x1a\x07"}, "a2.zip is a rar file; ask for a zip; it was left out."),
-        ({"text.html": b"I could not."}, "An online text or a link, text.html: ask for a zip of src/."),
-        ({"work.gz": gzip.compress(b"x = 1")}, "A gz file, work.gz: ask for a zip."),  # packed, and no archive
+        ({"text.html": b"I could not."}, "text.html cannot be graded: ask for the Python files of src/."),
+        ({"work.gz": gzip.compress(b"x = 1")}, "work.gz cannot be graded: ask for a zip."),  # packed, and no archive
     ],
-    ids=["7z", "rar", "notebook", "text", "for_terminals", "7z_as_rar", "rar_as_zip", "typed_in", "gz"],
+    ids=["7z", "notebook", "text", "for_terminals", "rar", "rar_as_zip", "typed_in", "gz"],
 )
 def test_what_was_sent_instead_is_named(files: Tree, said: str, tmp_path: Path) -> None:
     assert said in (from_folder(tmp_path, files).reason or "")
@@ -47,8 +46,8 @@ def test_what_was_sent_instead_is_named(files: Tree, said: str, tmp_path: Path) 
 def test_of_many_kinds_each_is_a_sentence(tmp_path: Path) -> None:
     names = [*(f"{number}.rar" for number in range(4)), "b.pdf", "c.doc", "d.doc"]
     reason = from_folder(tmp_path, dict.fromkeys(names, b"x")).reason or Message()
-    assert reason.endswith("A PDF, b.pdf: ask for the Python files of src/. And 2 more.")
-    assert in_words(reason, None, "zh").endswith("PDF b.pdf：请要求提交 src/ 的 Python 文件。另有 2 个。")
+    assert reason.endswith("b.pdf cannot be graded: ask for the Python files of src/. And 2 more.")
+    assert in_words(reason, None, "zh").endswith("b.pdf 无法评分：请要求提交 src/ 的 Python 文件。另有 2 个。")
 
 
 @pytest.mark.process

@@ -13,7 +13,7 @@ import stat
 import struct
 import tarfile
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import IO
 
@@ -35,24 +35,11 @@ from .submission import (
 START_BYTES = 512
 ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz", ".tar")
 OTHERS = (".7z", ".rar", ".zst", ".gz", ".xz")  # archives of other kinds, unless their content says that they are none
+# What students send in place of Python files; beside submissions, files of the second kinds may be the staff's.
+INSTEAD = (".ipynb", ".pyc", ".heic", ".webloc")
+TEXTS = (".html", ".txt", ".md", ".pdf", ".docx", ".doc", ".png", ".jpg", ".jpeg", ".url")
 ZIP = say("ask for a zip")
 SOURCES = say("ask for the Python files of src/")
-SRC_ZIPPED = say("ask for a zip of src/")
-FOREIGN: Mapping[str, tuple[Message, Message]] = {  # by suffix: what the file is called, and what to hand in instead
-    ".7z": (say("A 7z archive"), ZIP),
-    ".rar": (say("A rar archive"), ZIP),
-    ".zst": (say("A zst archive"), ZIP),
-    ".gz": (say("A gz file"), ZIP),
-    ".xz": (say("An xz file"), ZIP),
-    ".ipynb": (say("A notebook"), SOURCES),
-    ".pdf": (say("A PDF"), SOURCES),
-    **dict.fromkeys((".docx", ".doc"), (say("A Word file"), SOURCES)),
-    **dict.fromkeys((".png", ".jpg", ".jpeg", ".heic"), (say("A picture"), SOURCES)),
-    ".pyc": (say("Compiled Python"), say("ask for the source, a .py file")),
-    **dict.fromkeys((".txt", ".md"), (say("A text"), SOURCES)),
-    ".html": (say("An online text or a link"), SRC_ZIPPED),
-    **dict.fromkeys((".url", ".webloc"), (say("A link"), SRC_ZIPPED)),
-}
 KINDS: Mapping[bytes, str] = {  # by how a file begins; a compressed file is taken for a tar
     **dict.fromkeys((b"PK\3\4", b"PK\5\6"), "zip"),
     **dict.fromkeys((b"\x1f\x8b", b"BZh", b"\xfd7zXZ"), "tar"),
@@ -79,19 +66,17 @@ def is_archive(name: str, read: Read) -> bool:
     """Whether a file can be opened as an archive, by its name, or by its content if it is named as another kind."""
     if is_archive_name(name) or not has_name_of_any_archive(name):
         return is_archive_name(name)
-    return _kind(read) in (("zip",) if name.lower().endswith((".gz", ".xz")) else ("zip", "tar"))  # packed, but no tar
-
-
-def _kind(read: Read) -> str:
-    """The kind of a file by its first bytes, as :func:`archive_kind` tells it; empty if it cannot be read."""
-    with contextlib.suppress(Unreadable, OSError):
-        return archive_kind(read(START_BYTES))
-    return ""
+    kinds = ("zip",) if name.lower().endswith((".gz", ".xz")) else ("zip", "tar")  # packed, but no tar
+    try:
+        return archive_kind(read(START_BYTES)) in kinds
+    except (Unreadable, OSError):
+        return False
 
 
 def without_archive_suffix(name: str) -> str:
-    """A file's name without the suffix of an archive, of Python or of a kind in ``FOREIGN``; others as they are."""
-    suffix = next((suffix for suffix in (*ARCHIVES, *FOREIGN, ".py") if name.lower().endswith(suffix)), "")
+    """A file's name without the suffix of an archive, of Python or of what is sent in its place; others as they are."""
+    suffixes = (*ARCHIVES, *OTHERS, *INSTEAD, *TEXTS, ".py")
+    suffix = next((suffix for suffix in suffixes if name.lower().endswith(suffix)), "")
     return name[: len(name) - len(suffix)] or name
 
 
@@ -101,18 +86,13 @@ def archive_kind(start: bytes) -> str:
     return next((kind for mark, kind in KINDS.items() if start.startswith(mark)), tar)
 
 
-def named(files: Files) -> Message | None:
-    """What cannot be graded, such as "A 7z archive, src.7z: ask for a zip."; None if no file is of a known kind."""
-    known = []
-    for name, read in files.items():
-        suffix = next((suffix for suffix in FOREIGN if name.lower().endswith(suffix)), "")
-        if suffix:
-            what, remedy = FOREIGN[suffix]
-            if suffix in OTHERS and (kind := _kind(read)) not in ("", "zip", "tar"):
-                what, _ = FOREIGN[kind]
-            known.append(say("{what}, {called}: {remedy}.", what=what, called=name, remedy=remedy))
-    if len(known) > MOST_NAMED:
-        known[MOST_NAMED:] = [say("And {n} more.", n=len(known) - MOST_NAMED)]
+def named(files: Iterable[str]) -> Message | None:
+    """What cannot be graded, such as "src.7z cannot be graded: ask for a zip."; None if nothing is known to be such."""
+    sent = [name for name in files if name.lower().endswith((*OTHERS, *INSTEAD, *TEXTS))]
+    remedies = ((name, ZIP if name.lower().endswith(OTHERS) else SOURCES) for name in sent[:MOST_NAMED])
+    known = [say("{called} cannot be graded: {remedy}.", called=name, remedy=remedy) for name, remedy in remedies]
+    if len(sent) > MOST_NAMED:
+        known.append(say("And {n} more.", n=len(sent) - MOST_NAMED))
     return known[0].then(*known[1:]) if known else None
 
 

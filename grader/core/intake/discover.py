@@ -15,7 +15,7 @@ from grader import SUBMITTED
 from grader.core.extras import extra
 from grader.core.messages import Message, UserError, say
 
-from .archives import FOREIGN, START_BYTES, archive_kind, is_archive_name, read_entry, zip_entries
+from .archives import INSTEAD, OTHERS, START_BYTES, archive_kind, is_archive_name, read_entry, zip_entries
 from .candidate import Candidate, folded, identifier, read_file, safe_id, unused
 from .layout import expected_path
 from .origin import Found, Part, Student
@@ -93,8 +93,6 @@ class Listing:
 
 
 FOLDERS = "folders"
-# Beside submissions, files of these kinds are no submissions: staff may have put them there.
-TEXTS = {".html", ".txt", ".md", ".pdf", ".docx", ".doc", ".png", ".jpg", ".jpeg", ".url"}
 LOOSE = say("{called} is a single file outside every submission. Move it into its student's folder.")
 # The extras of platforms in the order in which they are tried: those with more distinctive file names first.
 PLATFORMS = ("gradescope", "moodle", "canvas", "clones")
@@ -241,7 +239,7 @@ def _each(listing: Listing, claimed: Collection[str], expected: Expected) -> lis
 
 def _handed_in(name: str) -> bool:
     """Whether a file in a folder of submissions may be one: an archive, or a file that students send in its place."""
-    return is_archive_name(name) or PurePosixPath(name).suffix.lower() in FOREIGN.keys() - TEXTS
+    return is_archive_name(name) or name.lower().endswith((*OTHERS, *INSTEAD))
 
 
 def _may_be_work(name: str, expected: Expected) -> bool:
