@@ -91,11 +91,14 @@ class Candidate:
         """The files that belong to it, each to be read when it is needed.
 
         Raises:
-            Unreadable: If there are too many files.
+            Unreadable: If there are too many files, or its folder or archive is a link.
             Exception: Any, if an archive is damaged.
         """
+        folder = self.path / self.part.below
+        if folder.is_symlink():
+            linked = say("{called} is a link, which may point to someone else's submission", called=folder.name)
+            raise Unreadable(linked.then(say("submit the folder or zip itself")))
         if self.path.is_dir():
-            folder = self.path / self.part.below
             names = self.part.files or {name: name for name in _names(folder)}
             return {shown: partial(read_file, folder, name) for shown, name in names.items()}
         if self.part == WHOLE:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
 import zipfile
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from grader import SUBMITTED
 from grader.core.extras import extra
-from grader.core.messages import Message, UserError, say
+from grader.core.messages import UserError, say
 
 from .archives import INSTEAD, OTHERS, START_BYTES, archive_kind, is_archive_name, read_entry, zip_entries
 from .candidate import Candidate, folded, identifier, read_file, safe_id, unused
@@ -40,7 +39,7 @@ class Listing:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """All names, sorted; folders end in a slash, and what macOS adds is left out.
+        """All names, sorted; folders and links end in a slash, and what macOS adds is left out.
 
         Raises:
             Unreadable: If a zip lists too many files.
@@ -49,7 +48,7 @@ class Listing:
         """
         if self.path.is_dir():
             with os.scandir(self.path) as entries:
-                found = {entry.name + "/" * entry.is_dir() for entry in entries}
+                found = {entry.name + "/" * (entry.is_dir() or entry.is_symlink()) for entry in entries}
         else:
             inside = (name.removeprefix(self.root) for name in self._entries if name.startswith(self.root))
             found = {first + slash for first, slash, _ in (name.partition("/") for name in inside) if first}
@@ -203,14 +202,8 @@ def _in_export(top: Listing, source: str | None, expected: Expected) -> list[Can
 
 
 def _candidate(found: Found, listing: Listing) -> Candidate:
-    return Candidate(
-        safe_id(found.id),
-        listing.path,
-        part=listing.rooted(found.part),
-        origin=found.origin,
-        notices=found.notices,
-        reason=_why_unread(listing.path / found.part.below) if found.part.below and listing.path.is_dir() else None,
-    )
+    part = listing.rooted(found.part)
+    return Candidate(safe_id(found.id), listing.path, part=part, origin=found.origin, notices=found.notices)
 
 
 def _each(listing: Listing, claimed: Collection[str], expected: Expected) -> list[Candidate]:
@@ -224,11 +217,10 @@ def _each(listing: Listing, claimed: Collection[str], expected: Expected) -> lis
     found = []
     for name in others:
         path, is_folder = listing.path / name, name.endswith("/")
-        reason = _why_unread(path) if listing.path.is_dir() else None
-        if not reason and name not in own and (own or claimed) and _may_be_work(name, expected):
-            reason = LOOSE.filled(called=name)
-        if not reason and name not in own:
+        loose = name not in own and (own or claimed) and _may_be_work(name, expected)
+        if name not in own and not loose:
             continue
+        reason = LOOSE.filled(called=name) if loose else None
         if listing.path.is_dir() and (is_folder or is_archive_name(name)):
             found.append(Candidate(identifier(path), path, reason=reason))
         else:
@@ -247,19 +239,3 @@ def _may_be_work(name: str, expected: Expected) -> bool:
     path = PurePosixPath(name.lower())
     called = any(PurePosixPath(wanted).stem.lower() in path.stem for wanted in expected)
     return ".py" in path.name or (called and path.suffix in ("", ".txt"))
-
-
-def _why_unread(path: Path) -> Message | None:
-    """Why an entry of a folder of submissions is not read; None if it is."""
-    mode = os.lstat(path).st_mode
-    if stat.S_ISLNK(mode):
-        return say(
-            "{called} is a link, which may point to someone else's submission. Submit the folder or zip itself.",
-            called=path.name,
-        )
-    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        return say(
-            "{called} is neither a file nor a folder, but a pipe, a socket or a device. Submit a zip.",
-            called=path.name,
-        )
-    return None
