@@ -40,9 +40,10 @@ INSTEAD = (".ipynb", ".pyc", ".heic", ".webloc")
 TEXTS = (".html", ".txt", ".md", ".pdf", ".docx", ".doc", ".png", ".jpg", ".jpeg", ".url")
 ZIP = say("ask for a zip")
 SOURCES = say("ask for the Python files of src/")
+PACKED: Mapping[bytes, str] = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ": "xz"}  # as tarfile calls them
 KINDS: Mapping[bytes, str] = {  # by how a file begins; a compressed file is taken for a tar
     **dict.fromkeys((b"PK\3\4", b"PK\5\6"), "zip"),
-    **dict.fromkeys((b"\x1f\x8b", b"BZh", b"\xfd7zXZ"), "tar"),
+    **dict.fromkeys(PACKED, "tar"),
     b"7z\xbc\xaf\x27\x1c": ".7z",
     b"Rar!\x1a\x07": ".rar",
     b"\x28\xb5\x2f\xfd": ".zst",
@@ -111,10 +112,11 @@ def archive_files(opened: Opened) -> Files:
         Exception: Any, if the archive is damaged.
     """
     with opened() as file:
-        kind = archive_kind(file.read(START_BYTES))
+        start = file.read(START_BYTES)
+        kind = archive_kind(start)
         if kind == "tar":
             file.seek(0)
-            return _tar_files(file)
+            return _tar_files(file, next((how for mark, how in PACKED.items() if start.startswith(mark)), ""))
     if kind not in ("", "zip"):
         raise Unreadable(say("{path} is a {kind} file", kind=kind[1:]).then(ZIP))
     return zip_files(opened)
@@ -207,7 +209,7 @@ def _damaged(error: Exception) -> Unreadable:
     return Unreadable(say("{path} is damaged ({problem})", problem=problem))
 
 
-def _tar_files(file: IO[bytes]) -> Files:
+def _tar_files(file: IO[bytes], packed: str) -> Files:
     """The files of a tar archive; of those that are neither source nor archive by their names, only the name is kept.
 
     Raises:
@@ -215,7 +217,7 @@ def _tar_files(file: IO[bytes]) -> Files:
     """
     files: dict[str, Read] = {}
     try:
-        with tarfile.open(fileobj=file) as archive:
+        with tarfile.open(fileobj=file, mode=f"r:{packed}") as archive:
             for number, member in enumerate(archive):
                 if number >= MAX_LISTED:
                     raise Unreadable(TOO_MANY)
