@@ -15,7 +15,7 @@ import tarfile
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import IO
+from typing import IO, Literal
 
 from grader.core.messages import Message, say
 
@@ -40,7 +40,8 @@ INSTEAD = (".ipynb", ".pyc", ".heic", ".webloc")
 TEXTS = (".html", ".txt", ".md", ".pdf", ".docx", ".doc", ".png", ".jpg", ".jpeg", ".url")
 ZIP = say("ask for a zip")
 SOURCES = say("ask for the Python files of src/")
-PACKED: Mapping[bytes, str] = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ": "xz"}  # as tarfile calls them
+Mode = Literal["r:", "r:gz", "r:bz2", "r:xz"]  # by which tarfile reads
+PACKED: Mapping[bytes, Mode] = {b"\x1f\x8b": "r:gz", b"BZh": "r:bz2", b"\xfd7zXZ": "r:xz"}
 KINDS: Mapping[bytes, str] = {  # by how a file begins; a compressed file is taken for a tar
     **dict.fromkeys((b"PK\3\4", b"PK\5\6"), "zip"),
     **dict.fromkeys(PACKED, "tar"),
@@ -116,7 +117,7 @@ def archive_files(opened: Opened) -> Files:
         kind = archive_kind(start)
         if kind == "tar":
             file.seek(0)
-            return _tar_files(file, next((how for mark, how in PACKED.items() if start.startswith(mark)), ""))
+            return _tar_files(file, next((mode for mark, mode in PACKED.items() if start.startswith(mark)), "r:"))
     if kind not in ("", "zip"):
         raise Unreadable(say("{path} is a {kind} file", kind=kind[1:]).then(ZIP))
     return zip_files(opened)
@@ -209,7 +210,7 @@ def _damaged(error: Exception) -> Unreadable:
     return Unreadable(say("{path} is damaged ({problem})", problem=problem))
 
 
-def _tar_files(file: IO[bytes], packed: str) -> Files:
+def _tar_files(file: IO[bytes], mode: Mode) -> Files:
     """The files of a tar archive; of those that are neither source nor archive by their names, only the name is kept.
 
     Raises:
@@ -217,7 +218,7 @@ def _tar_files(file: IO[bytes], packed: str) -> Files:
     """
     files: dict[str, Read] = {}
     try:
-        with tarfile.open(fileobj=file, mode=f"r:{packed}") as archive:
+        with tarfile.open(fileobj=file, mode=mode) as archive:
             for number, member in enumerate(archive):
                 if number >= MAX_LISTED:
                     raise Unreadable(TOO_MANY)

@@ -39,7 +39,7 @@ class Listing:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """All names, sorted; folders and links end in a slash, and what macOS adds is left out.
+        """All names, sorted; folders end in a slash, and what macOS adds is left out.
 
         Raises:
             Unreadable: If a zip lists too many files.
@@ -48,7 +48,7 @@ class Listing:
         """
         if self.path.is_dir():
             with os.scandir(self.path) as entries:
-                found = {entry.name + "/" * (entry.is_dir() or entry.is_symlink()) for entry in entries}
+                found = {entry.name + "/" * entry.is_dir() for entry in entries}
         else:
             inside = (name.removeprefix(self.root) for name in self._entries if name.startswith(self.root))
             found = {first + slash for first, slash, _ in (name.partition("/") for name in inside) if first}
@@ -213,7 +213,7 @@ def _each(listing: Listing, claimed: Collection[str], expected: Expected) -> lis
     submission that cannot be read. But a folder of single files alone, perhaps of one student, is no class.
     """
     others = [name for name in listing.visible if name not in claimed]
-    own = {name for name in others if name.endswith("/") or _handed_in(name)}
+    own = {name for name in others if name.endswith("/") or _handed_in(name) or (listing.path / name).is_symlink()}
     found = []
     for name in others:
         path, is_folder = listing.path / name, name.endswith("/")
@@ -221,7 +221,7 @@ def _each(listing: Listing, claimed: Collection[str], expected: Expected) -> lis
         if name not in own and not loose:
             continue
         reason = LOOSE.filled(called=name) if loose else None
-        if listing.path.is_dir() and (is_folder or is_archive_name(name)):
+        if listing.path.is_dir() and (is_folder or is_archive_name(name) or path.is_symlink()):
             found.append(Candidate(identifier(path), path, reason=reason))
         else:
             part = listing.rooted(Part(below=name) if is_folder else Part(files={name: name}))
