@@ -64,7 +64,7 @@ def opened(folder: Path) -> Iterator[sqlite3.Connection]:
 
 @contextlib.contextmanager
 def reading(folder: Path) -> Iterator[sqlite3.Connection]:
-    """Open the ledger that is in a folder to read from it; its file stays as it is, and nobody can write meanwhile.
+    """Open the ledger that is in a folder to read from it; its file stays as it is.
 
     Raises:
         LedgerError: If a run is under way, or the file is not a ledger of this version.
@@ -75,13 +75,8 @@ def reading(folder: Path) -> Iterator[sqlite3.Connection]:
         with opened(folder):
             pass
     address = f"{path.resolve().as_uri()}?mode=ro"
-    with (
-        _in_one_line(path),
-        contextlib.closing(sqlite3.connect(address, uri=True, timeout=WAIT_S, isolation_level=None)) as connection,
-    ):
+    with _in_one_line(path), contextlib.closing(sqlite3.connect(address, uri=True, timeout=WAIT_S)) as connection:
         _check(connection, path)
-        connection.execute("BEGIN")
-        connection.execute("SELECT count(*) FROM results").fetchone()  # nobody can write from here on
         yield connection
 
 
