@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable, Iterable, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -164,5 +165,6 @@ def serve(fd: int) -> None:
         except (MemoryError, RecursionError):
             reply = MemoryError()
         except Exception as error:
+            error.add_note(traceback.format_exc())  # where it was raised, which a pickle does not say
             reply = error
         pipe.send(reply)
