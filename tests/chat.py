@@ -23,8 +23,7 @@ from .harness.compare import ranges
 from .harness.terminal import Language, end_with
 from .models.layers import Slots, Stopped
 from .models.llama import LENGTH, LONG_BASE, SHORT_BASE, WINDOW, Llama, Look, Pieces, Turns, facts_of, look, wrong_rows
-from .models.page import Curve, Plot, Section, Speech, say
-from .models.show import parser, show
+from .models.show import Curve, Plot, Section, Speech, parser, say, show
 
 SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"  # as in the model's own template
 MOST, MOST_AT_ONCE = 200, 24  # tokens of an answer, and of one of several answers side by side

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from .harness import rubric, student
-from .harness.calls import debug_last_call, forget_calls, watch_calls
 from .harness.compare import MismatchError
 from .harness.feedback import PACKAGE_ERRORS, property_of
 from .harness.hints import question_for
+from .harness.raised import debug_last_call, forget_calls, watch_calls
 from .harness.rubric import MINE, SOURCE
 from .harness.shared.source_rules import asks_for_cuda
 from .harness.terminal import language_of, say

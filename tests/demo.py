@@ -36,8 +36,7 @@ from torch.nn import functional
 
 from .harness.terminal import Language, end_with
 from .models.layers import Desk, Sizes, Slots
-from .models.page import Section, Speech, say
-from .models.show import parser, show
+from .models.show import Section, Speech, parser, say, show
 
 
 class LanguageModel(nn.Module):

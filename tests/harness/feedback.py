@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from . import student
-from .calls import last_call, returned
 from .compare import MismatchError
 from .hints import CLEAR, Look, asked_of, look_of, question_for, rank
-from .raised import describe, kind_of, place_of, values_at, way_to
+from .raised import describe, kind_of, last_call, place_of, returned, values_at, way_to
 from .rubric import ROOT, SOURCE, TESTS, Property, Rubric, Task
 from .shared.source_rules import relative_name
 from .student import LIMIT_AFTER_TIMEOUT_S, TIME_LIMIT_S, time_limit

@@ -1,23 +1,28 @@
-"""What an exception says of the student's code: its kind, the lines that led to it, and what their names stood for."""
+"""What a test saw of the student's code: the last call with its arguments, and what an exception tells."""
 
 import ast
 import difflib
+import importlib
 import inspect
 import linecache
+import pdb
 import re
 import sys
 import traceback
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial, wraps
 from itertools import islice
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from torch import Tensor, nn
 
+from . import rubric
 from .compare import MismatchError, shown
 from .rubric import ROOT, SOURCE, TESTS
+from .student import module_of
 from .terminal import Language, say
 
 MOST_STEPS = 4  # of the calls that led to an error, in code that calls itself
@@ -33,6 +38,117 @@ ABOUT_GRADIENTS = "does not require grad"  # likewise, of an output that depends
 CALLED_OTHERWISE = re.compile(r"(?:(\w+)\.)?(\w+)\(\) (?:got an unexpected keyword argument '(\w+)'|missing \d|takes )")
 NEEDED = ("__init__", "forward")  # methods that torch has for a class that lacks them
 LIKE = 0.5  # how alike two names are, at least, if one may be meant by the other
+SHOWN_VALUES = 6
+
+_built: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
+_last: list[tuple[str, partial]] = []  # of one element: the last call, as a text and to be made again
+_returned: list[object] = []  # of one element: what the last call returned, if it has ended
+
+
+def watch_calls() -> None:
+    """Note from now on what tests build and call of the names that the rubric asks for."""
+    for task in rubric.load().tasks:
+        for name, file in task.names.items():
+            try:
+                home = importlib.import_module(module_of(file))
+            except (Exception, SystemExit):
+                continue  # the tests of this file say so
+            piece = getattr(home, name, None)
+            if isinstance(piece, type) and issubclass(piece, nn.Module) and "__init__" in vars(piece):
+                piece.__init__ = _noting(piece.__init__, _built_text)
+                if "reset_parameters" in vars(piece):
+                    piece.reset_parameters = _noting(piece.reset_parameters, _reset_text)
+            elif inspect.isfunction(piece):
+                setattr(home, name, _noting(piece, partial(_call_text, name)))
+    nn.modules.module.register_module_forward_pre_hook(_note_forward)
+    nn.modules.module.register_module_forward_hook(_note_result)
+
+
+def forget_calls() -> None:
+    """Forget the calls of the test before."""
+    _last.clear()
+    _returned.clear()
+
+
+def last_call() -> str:
+    """The last call as a text, like ``Norm(size=4)(float32 [2, 4]: 1, 1, 2, 2, …)``; empty if there was none."""
+    return "".join(text for text, _ in _last)
+
+
+def returned() -> str:
+    """What the last call returned: the dtype and shape of a tensor, else the type."""
+    return "".join(shown(result) or type(result).__name__ for result in _returned).removeprefix("= ") or "…"
+
+
+def debug_last_call() -> None:
+    """Make the last call again in Python's debugger, which stops at the first line of the student's code.
+
+    Raises:
+        bdb.BdbQuit: If the debugger is left before the call ends.
+    """
+    for text, call in _last:
+        print(f"\n{text}")
+        pdb.Pdb().runcall(call.func, *call.args, **call.keywords)
+
+
+def _noting(function: Callable[..., Any], text_of: Callable[[tuple, dict], str]) -> Callable[..., Any]:
+    """A function that is the last call from then on, as the text of its arguments says; not if there is none."""
+
+    @wraps(function)
+    def noting(*arguments, **named):
+        __tracebackhide__ = True
+        if text := text_of(arguments, named):
+            _last[:] = [(text, partial(function, *arguments, **named))]
+        result = function(*arguments, **named)
+        if not (arguments and isinstance(arguments[0], nn.Module)):  # these methods give nothing
+            _returned[:] = [result]
+        return result
+
+    return noting
+
+
+def _built_text(arguments: tuple, named: dict[str, object]) -> str:
+    """Of a constructor: what it builds; nothing for one of a base class, which it calls."""
+    module, *others = arguments
+    if module in _built:
+        return ""
+    _built[module] = _call_text(type(module).__name__, others, named)
+    return _built[module]
+
+
+def _reset_text(arguments: tuple, _: dict[str, object]) -> str:
+    """Of a reset: nothing if the constructor calls it."""
+    known = arguments[0] in _built and _is_in(sys._getframe(2).f_code.co_filename, TESTS)
+    return f"{_built[arguments[0]]}.reset_parameters()" if known else ""
+
+
+def _note_forward(module: nn.Module, arguments: tuple) -> None:
+    if module in _built:
+        _last[:] = [(_call_text(_built[module], arguments, {}), partial(module.forward, *arguments))]
+
+
+def _note_result(module: nn.Module, _: tuple, result: object) -> None:
+    if module in _built:
+        _returned[:] = [result]
+
+
+def _call_text(name: str, arguments: Sequence[object], named: dict[str, object]) -> str:
+    parts = [_argument_text(value) for value in arguments]
+    parts += [f"{key}={text}" for key, value in named.items() if (text := _argument_text(value)) != "cpu"]
+    return f"{name}({', '.join(parts)})"
+
+
+def _argument_text(value: object) -> str:
+    if not isinstance(value, Tensor):
+        return str(value).removeprefix("torch.")
+    row = value.detach()[(0,) * (value.dim() - 1)] if value.numel() and value.dim() else value.detach().reshape(-1)
+    numbers = row[:SHOWN_VALUES].cpu().tolist()
+    shown = [str(number) if isinstance(number, int) else f"{number:.4g}" for number in numbers]
+    more = ["…"] * (value.numel() > len(shown))
+    return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}: {', '.join([*shown, *more])}"
+
+
+# ── What an exception tells ──
 
 
 def kind_of(error: BaseException) -> str:
@@ -124,13 +240,13 @@ def _steps(error: BaseException, folder: Path = SOURCE) -> list[TracebackType]:
     """The steps of a traceback that are in the student's code, or in another folder."""
     steps, step = [], error.__traceback__
     while step is not None:
-        steps += [step] if is_in(step.tb_frame.f_code.co_filename, folder) else []
+        steps += [step] if _is_in(step.tb_frame.f_code.co_filename, folder) else []
         step = step.tb_next
     return steps
 
 
 @cache  # a traceback through pytest has a hundred steps, and each is asked about many times
-def is_in(file: str, folder: Path) -> bool:
+def _is_in(file: str, folder: Path) -> bool:
     """Whether a file is in a folder; of the tests' own folder only the test files count."""
     path = Path(file)
     return path.parent == folder and path.name.startswith("test_") if folder == TESTS else path.is_relative_to(folder)
@@ -151,7 +267,7 @@ def _last_frame(error: BaseException) -> FrameType | None:
 def _raised_by_torch(error: BaseException) -> bool:
     """Whether a Python function of torch raised an error; an unknown attribute of a module is Python's all the same."""
     frame = _last_frame(error)
-    return frame is not None and not is_in(frame.f_code.co_filename, SOURCE) and not isinstance(error, AttributeError)
+    return frame is not None and not _is_in(frame.f_code.co_filename, SOURCE) and not isinstance(error, AttributeError)
 
 
 # ── What met there ──────────────────────────────────────────────────────────────────────────────────────────────────
