@@ -41,7 +41,7 @@ def test_an_author_reads_what_is_wrong(in_folder: Path) -> None:
     assert f"figures: {in_folder}/build/zh/executed/0_small-*.png" in good.stdout
     assert good.stdout.endswith("✓ no problem found\n")
     assert bad.exit_code == 1
-    assert "✗ 0_small: no 'Twice x.' in the code, which the table translates" in bad.stdout
+    assert "✗ 0_small (en): no 'Twice x.' in the code, which the table translates" in bad.stdout
     assert (none.exit_code, none.stderr.count("\n")) == (2, 1)
 
 

@@ -226,19 +226,19 @@ def test_a_formula_in_a_figure_is_set_among_chinese_words() -> None:
 
 
 def test_english_that_is_left_in_a_figure_is_found() -> None:
-    notebook = reference()
     texts = "".join(f"<text>{text}</text>" for text in ("18 of 64", "RoPE", "the key", "x", "key_for(1)", "new"))
-    svg = f"<svg>{BUILT}{texts}</svg>"
-    notebook.cells[1].outputs = [nbformat.v4.new_output("display_data", {pictures.SVG: svg})]
-    left = pictures.in_english(notebook, {"the key": "键"}, "RoPE 和 `key_for`，new_name")
-    assert left == ["18 of 64", "built from $M_{-3}$", "new"]
+    drawn = nbformat.v4.new_output("display_data", {pictures.SVG: f"<svg>{BUILT}{texts}</svg>"})
+    prose = nbformat.v4.new_markdown_cell("RoPE 和 `key_for`，new_name")
+    notebook = nbformat.v4.new_notebook(cells=[prose, nbformat.v4.new_code_cell("draw()", outputs=[drawn])])
+    left = "\n".join(pictures.in_english(notebook, {"the key": "键"}))
+    assert re.findall("'(.*)'", left) == ["18 of 64", "built from $M_{-3}$", "new"]
 
 
 def test_the_words_in_a_table_are_translated_as_those_in_a_figure() -> None:
     notebook = reference()
     table = "<table><tr><td></td><th>loss</th></tr><tr><th>the key</th><td>new 2.0</td></tr></table>"
     notebook.cells[1].outputs = [nbformat.v4.new_output("display_data", {pictures.TABLE: table})]
-    assert pictures.in_english(notebook, {"the key": "键"}, "") == ["loss", "new 2.0"]
+    assert re.findall("'(.*)'", "\n".join(pictures.in_english(notebook, {"the key": "键"}))) == ["loss", "new 2.0"]
     shown.show(notebook, "zh", {"the key": "键", "loss": "损失", "new 2.0": "新"})
     translated = notebook.cells[1].outputs[0].data[pictures.TABLE]
     assert translated == table.replace("the key", "键").replace("loss", "损失").replace("new 2.0", "新")
