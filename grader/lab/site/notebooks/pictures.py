@@ -70,9 +70,6 @@ def lines(part: ElementTree.Element) -> Iterator[Line]:
 def reworded(markup: str, translate: Callable[[str], str]) -> str:
     """A figure or a table with its words translated."""
     root = parsed(markup)
-    for group in root.iterfind(".//{*}g"):
-        if group.get("id", "").startswith("text_"):
-            _centre([line.node for line in lines(group) if _LEFT.match(line.node.get("transform", ""))])
     for line in lines(root):
         if (other := translate(line.said)) == line.said:
             continue
@@ -82,24 +79,6 @@ def reworded(markup: str, translate: Callable[[str], str]) -> str:
             line.formula.text = other
             _set(line.node, other, upright="rotate" not in line.place)
     return ElementTree.tostring(root, "unicode", "xml" if root.tag.endswith("svg") else "html")
-
-
-def _centre(nodes: list[ElementTree.Element]) -> None:
-    """Anchor lines that begin at different places in the middle: matplotlib centred them by the English words."""
-    lefts = [_LEFT.findall(node.get("transform", ""))[0] for node in nodes]
-    for node, left in zip(nodes, lefts if len({*lefts}) > 1 else (), strict=False):
-        style = node.get("style", "")
-        middle = float(left) + _width(node.text or "", float(_FONT_SIZE.findall(style)[0])) / 2
-        node.set("transform", _LEFT.sub(f"translate({middle:.2f}", node.get("transform", "")))
-        node.set("style", f"{style}; text-anchor: middle")
-
-
-def _width(words: str, size: float) -> float:
-    """How wide matplotlib takes them to be, in points."""
-    from matplotlib.font_manager import FontProperties  # takes a second
-    from matplotlib.textpath import text_to_path
-
-    return float(text_to_path.get_text_width_height_descent(words, FontProperties(size=size), ismath=False)[0])
 
 
 def _set(node: ElementTree.Element, text: str, *, upright: bool) -> None:
