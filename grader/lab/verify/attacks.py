@@ -6,10 +6,11 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from grader import PACKAGE
 from grader.core.assignment import Assignment
@@ -55,7 +56,7 @@ class Attempt:
 def judge(assignment: Assignment, name: str, without: tuple[str, ...]) -> Attempt:
     """Try one attack with all layers that this machine offers, except those in ``without``."""
     device = "auto" if name.startswith("devices.") else "cpu"  # a second device makes no difference to other attacks
-    attack, grader = known(assignment)[name], _grader(assignment, without, device)
+    attack, grader = known(assignment)[name], grader_for(assignment, device=device, limits=LIMITS, without=without)
     isolation = grader.isolation
     if not covers(isolation, attack):
         return Attempt(name, str(isolation), covered=False)
@@ -65,7 +66,7 @@ def judge(assignment: Assignment, name: str, without: tuple[str, ...]) -> Attemp
     except Exception as error:  # a fault of the grader; the next attack gets a new grader
         found = f"makes the grader fail: {error!r}"
         grader.close()
-        _grader.cache_clear()
+        grader_for.cache_clear()
     return Attempt(name, str(isolation), covered=True, problem=found)
 
 
@@ -80,9 +81,10 @@ def covers(isolation: Isolation, attack: Attack) -> bool:
     return attack.needs in ("", *isolation.held) or "seccomp" in isolation.held
 
 
-def grader_without(assignment: Assignment, layers: Collection[str], device: str = "cpu") -> Judge:
-    """A judge with the limits for attacks, and without some layers of isolation."""
-    return Judge(Settings(assignment, device=device, limits=LIMITS, without=tuple(layers)))
+@cache
+def grader_for(assignment: Assignment, **settings: Any) -> Judge:
+    """A judge in this process, kept for the next submission with the same settings."""
+    return Judge(Settings(assignment, **settings))
 
 
 def problems(assignment: Assignment, attack: Attack, grader: Judge, folder: Path) -> Iterator[str]:
@@ -151,8 +153,3 @@ def given_away(report: Report, files: Mapping[str, str], own: Lines) -> Iterator
     handed_in = squeezed("".join(files.values()))
     if line := next((line for line in found if line not in handed_in), ""):
         yield f"shows source of the grader: {line[:100]!r}"
-
-
-@cache
-def _grader(assignment: Assignment, without: tuple[str, ...], device: str) -> Judge:
-    return grader_without(assignment, without, device)
