@@ -50,8 +50,8 @@ def test_a_build_executes_once_and_says_where_the_release_is(in_folder: Path, mo
     """Nbgrader itself is tried elsewhere; here a copy of the sources stands for a release that leaks."""
 
     def prepare(language: str, folder: Path) -> None:
-        sources.build(language, course.source_folder(folder))
-        sources.build(language, course.release_folder(folder))
+        sources.build(language, folder / course.SOURCE)
+        sources.build(language, folder / course.RELEASE)
 
     monkeypatch.setattr(course, "prepare", prepare)
     with small_walkthrough(in_folder / "source"):

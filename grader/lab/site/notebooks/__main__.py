@@ -72,10 +72,9 @@ def build() -> None:
         typer.echo(f"{language}: nbgrader prepares the release")
         with ending():
             course.prepare(language, folder / "course")
-        released = course.release_folder(folder / "course")
+        released = folder / "course" / course.RELEASE
         found += [
-            f"release of {language}: {line}"
-            for line in release.leaks(released, course.source_folder(folder / "course"))
+            f"release of {language}: {line}" for line in release.leaks(released, folder / "course" / course.SOURCE)
         ]
         typer.echo(f"{language}: {len(sources.pages())} pages, {time.monotonic() - started:.1f} s. Release: {released}")
     _end(found)
@@ -160,7 +159,7 @@ def write_handbook(
 def _write_site(site: publish.Site) -> None:
     """Write the pages for the public, which have solutions, in a folder of their own: never in the students' bundle."""
     pages = handbook.write(BUILD, SITE, sources.LANGUAGES, site)
-    released = {one: course.release_folder(BUILD / one / "course") for one in sources.LANGUAGES}
+    released = {one: BUILD / one / "course" / course.RELEASE for one in sources.LANGUAGES}
     if missing := [str(folder) for folder in released.values() if not folder.exists()]:
         fail(f"no notebooks to open in {', '.join(missing)}: run make notebooks first")
     names = [page.relative_to(SITE).as_posix() for page in pages]

@@ -76,11 +76,6 @@ def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def failed(cell: NotebookNode) -> bool:
-    """Whether a cell raised an exception."""
-    return any(output.output_type == "error" for output in cell.outputs)
-
-
 def save(notebook: NotebookNode, path: Path) -> None:
     """Write an executed notebook, and each of its figures beside it as PNG."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -107,5 +102,6 @@ def blank_passes(notebook: NotebookNode, folder: Path) -> Iterator[str]:
     shown = unneeded(code, [number for number in code if "nbgrader" not in notebook.cells[number].metadata])
     notebook.cells = [cell for number, cell in enumerate(notebook.cells) if number not in shown]
     for cell in code_cells(execute(notebook, folder, go_on=True)):
-        if cell.metadata.get("nbgrader", {}).get("grade") and not failed(cell):
+        failed = any(output.output_type == "error" for output in cell.outputs)
+        if cell.metadata.get("nbgrader", {}).get("grade") and not failed:
             yield f"{cell.id}: passes although the exercise is blank"
