@@ -5,9 +5,10 @@ from __future__ import annotations
 import html
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import pairwise
 from pathlib import Path
 from posixpath import dirname, relpath
 from typing import Any
@@ -33,7 +34,6 @@ TEMPLATE = """{% extends "basic/index.html.j2" %}
 {% block input %}<div class="inner_cell">{{ cell.source | highlight_code }}</div>{% endblock %}"""
 _INDENT = re.compile(r"((?:<[^>]*>)*)( *)(.*)")
 _TITLE = re.compile(r"<h1 .*?</h1>", re.DOTALL)
-_HEADING = re.compile(r'<h([23]) id="([^"]*)">(.*?)</h', re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -187,12 +187,6 @@ def page(path: Path, language: str, *, solved: bool = False) -> Page:
     shown.show(notebook, language, words)
     numbers = _taken(notebook)
     content, cited = references.shown(_TITLE.sub("", body(notebook, language, solved=solved), count=1))
-    short = _short(notebook)
-    found = _HEADING.findall(content)
-    headings = tuple(
-        Heading(int(level), anchor, html.unescape(re.sub(r"<[^>]+>", "", text)).strip(), on_the_way)
-        for (level, anchor, text), on_the_way in zip(found, short, strict=True)
-    )
     english = sources.read(sources.SOURCES / f"{path.stem}.py", sources.LANGUAGES[0])
     return Page(
         name=f"{path.stem}.html",
@@ -202,11 +196,21 @@ def page(path: Path, language: str, *, solved: bool = False) -> Page:
         points=times.points(english),
         emblem=sources.emblem(path.stem),
         content=content,
-        headings=headings,
+        headings=tuple(_headings(notebook)),
         references=cited,
         figures=touch.figures(content),
         numbers=numbers,
     )
+
+
+def _headings(notebook: NotebookNode) -> Iterator[Heading]:
+    """The headings below the title."""
+    for cell in notebook.cells:
+        tokens = markdown.parser().parse(cell.source) if cell.cell_type == "markdown" else []
+        for token, line in pairwise(tokens):
+            if token.type == "heading_open" and token.tag in ("h2", "h3"):
+                text = html.unescape(re.sub(r"<[^>]+>", "", markdown.html([line]))).strip()
+                yield Heading(int(token.tag[1]), str(token.attrs["id"]), text, bool(cell.metadata.get("short")))
 
 
 def _taken(notebook: NotebookNode) -> dict[str, object]:
@@ -242,17 +246,6 @@ def _line(line: str) -> str:
     """A line of code, whose indent is given to the style sheet: as text, it would be a place to break the line."""
     tags, indent, rest = _INDENT.fullmatch(line).groups()  # type: ignore[union-attr]  # never None: all may be empty
     return f'<span class="line" style="--in:{len(indent)}">{tags}<span class="in">{indent}</span>{rest}\n</span>'
-
-
-def _short(notebook: NotebookNode) -> list[bool]:
-    """For each heading below the title, whether its cell is on the shortcut."""
-    return [
-        bool(cell.metadata.get("short"))
-        for cell in notebook.cells
-        if cell.cell_type == "markdown"
-        for line in re.sub(r"```.*?```", "", cell.source, flags=re.DOTALL).splitlines()
-        if re.match(r"#{2,3} ", line)
-    ]
 
 
 def title(notebook: NotebookNode) -> str:
