@@ -20,8 +20,9 @@ from grader.assignment.corpus.attacks import all_attacks
 from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
 from grader.core.sandbox.limits import LAYERS, Isolation
+from grader.core.settings import Settings
 from grader.lab.verify import attacks
-from grader.lab.verify.attacks import covers, exposed, grader_without, misjudged, problems
+from grader.lab.verify.attacks import LIMITS, covers, exposed, misjudged, problems
 from grader.selftest import LONG
 from grader.selftest.submissions import submission
 from grader.specimens.attacks import Attack
@@ -48,7 +49,7 @@ def name(attack: Attack) -> str:
 def warm(*without: str) -> Iterator[Judge]:
     """A grader without some layers; warnings that students provoke are no errors of ours."""
     with warnings.catch_warnings(action="ignore"):
-        grader = grader_without(ASSIGNMENT, without)
+        grader = Judge(Settings(ASSIGNMENT, device="cpu", limits=LIMITS, without=without))
         yield grader
         grader.close()
 
@@ -129,14 +130,14 @@ def test_an_attack_that_breaks_the_grader_is_told_and_the_next_one_gets_a_new_gr
         def close(self) -> None:
             Fragile.closed += 1
 
-    monkeypatch.setattr(attacks, "grader_without", lambda *_: Fragile())
+    monkeypatch.setattr(attacks, "Judge", lambda _: Fragile())
     try:
         for times in (1, 2):
             attempt = attacks.judge(ASSIGNMENT, ATTACKS[0].name, ())
             assert attempt.problem == "makes the grader fail: RuntimeError('the fork server has died of attack')"
             assert Fragile.closed == times
     finally:
-        attacks._grader.cache_clear()
+        attacks.grader_for.cache_clear()
 
 
 def test_processes_that_are_left_behind_are_told(guarded: Judge) -> None:

@@ -13,7 +13,8 @@ import pytest
 from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.attacks import all_attacks
 from grader.core.judge.judge import Judge
-from grader.lab.verify.attacks import grader_without, problems
+from grader.core.settings import Settings
+from grader.lab.verify.attacks import LIMITS, problems
 from grader.selftest import some
 from grader.specimens.attacks import Attack
 
@@ -25,7 +26,7 @@ ATTACKS = [attack for attack in all_attacks() if attack.name.startswith("devices
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[Judge]:
     """All layers that this machine offers, and the second device."""
-    grader = grader_without(ASSIGNMENT, (), device="auto")
+    grader = Judge(Settings(ASSIGNMENT, device="auto", limits=LIMITS))
     yield grader
     grader.close()
 

@@ -70,15 +70,15 @@ def test_the_same_reports_ahead_and_plainly_are_no_problem() -> None:
 
 @pytest.mark.process
 def test_a_pass_that_only_one_of_the_two_ways_gives_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    own = both_ways._judge
-    passing = own(ASSIGNMENT, 0, False).grade(Submission("reference", ASSIGNMENT.solution()))
+    own = attacks.grader_for
+    passing = own(ASSIGNMENT).grade(Submission("reference", ASSIGNMENT.solution()))
 
     class Mistaken:
         def grade(self, submission: Submission) -> Report:
             assert submission.id == WRONG.name
             return passing
 
-    monkeypatch.setattr(both_ways, "_judge", lambda *key: own(*key) if key[-1] else Mistaken())
+    monkeypatch.setattr(attacks, "grader_for", lambda of, **key: own(of, **key) if key["plain"] else Mistaken())
     problem = both_ways.judge(ASSIGNMENT, WRONG.name, 0).problem
     assert f"{BROKEN}: " in problem
     (line,) = [line for line in summary([Comparison(WRONG.name, 0, problem)]) if "--plain" in line]

@@ -137,7 +137,7 @@ def _follows(before: frozenset[int], after: frozenset[int]) -> bool:
 
 def _shown(piece: Piece, matching: frozenset[int]) -> tuple[Line, ...]:
     """The matching lines, with at most ``NEAR_LINES`` lines between two of them, and at most ``MAX_LINES`` in all."""
-    text = piece.code.text.split("\n")
+    text = piece.code.text.expandtabs(4).split("\n")
     shown: list[Line] = []
     before = min(matching)
     for line in sorted(matching):
@@ -145,13 +145,11 @@ def _shown(piece: Piece, matching: frozenset[int]) -> tuple[Line, ...]:
         if len(between) > NEAR_LINES:
             shown.append(Line(None, GAP))
         else:
-            shown += [Line(number + 1, _printable(text[number])) for number in between]
-        shown.append(Line(line + 1, _printable(text[line]), matching=True))
+            shown += [Line(number + 1, _cut(text[number])) for number in between]
+        shown.append(Line(line + 1, _cut(text[line]), matching=True))
         before = line
     return (*shown[:MAX_LINES], Line(None, GAP)) if len(shown) > MAX_LINES else tuple(shown)
 
 
-def _printable(text: str) -> str:
-    """The line without characters that could reverse or hide other text."""
-    cut = f"{text[:MAX_WIDTH]}{GAP}" if len(text) > MAX_WIDTH else text
-    return "".join(char if char.isprintable() else "\ufffd" for char in cut.expandtabs(4))
+def _cut(text: str) -> str:
+    return f"{text[:MAX_WIDTH]}{GAP}" if len(text) > MAX_WIDTH else text

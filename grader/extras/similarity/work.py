@@ -39,13 +39,8 @@ Array = NDArray[Any]
 NOTHING: Final[Array] = np.zeros(0, dtype=np.int64)
 
 
-class TooLong(Exception):
+class TooLong(ValueError):
     """A text too long to have been written by hand."""
-
-    def __init__(self, characters: int) -> None:
-        """Keep the length of the text."""
-        super().__init__(f"{characters} characters; at most {MAX_CHARACTERS} are compared")
-        self.characters = characters
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +78,7 @@ def read_code(text: str) -> Code:
         TooLong: If it has more than ``MAX_CHARACTERS``.
     """
     if len(text) > MAX_CHARACTERS:
-        raise TooLong(len(text))
+        raise TooLong(f"{len(text)} characters; at most {MAX_CHARACTERS} are compared")
     reduced, places = "", list[int]()
     for place, kind, value in PythonLexer().get_tokens_unprocessed(text):
         letters = _letters(kind, value)
@@ -141,7 +136,7 @@ def _passages(paths: Iterable[Path], called: str) -> Array:
     for path in paths:
         try:
             found.append(read_code(path.read_text(encoding="utf-8")).passages)
-        except (OSError, ValueError, TooLong) as error:
+        except (OSError, ValueError) as error:
             raise UserError(f"--subtract {path}: cannot be subtracted ({error}).") from None
     if len(found) == 1:
         raise UserError(f"--subtract {called}: no Python file to subtract. Give a folder with Python files.")
@@ -217,8 +212,8 @@ def read_work(
     for path, text in _texts(submission, rubric).items():
         try:
             code = read_code(text)
-        except TooLong as problem:
-            long = say("{path}: {n} characters", path=named(path), n=problem.characters)
+        except TooLong:
+            long = say("{path}: {n} characters", path=named(path), n=len(text))
             notices.append(long.then(say("at most {n} are compared", n=MAX_CHARACTERS), LEFT_OUT))
             continue
         pieces[path] = Piece(code, ~code.marked(known.everything), np.setdiff1d(code.passages, known.everything))

@@ -16,6 +16,7 @@ from grader import REPOSITORY
 from grader.core.rubric import LANGUAGES
 from grader.lab.site.notebooks.pictures import SVG, reworded, translator
 from grader.lab.site.notebooks.wording import in_figures
+from grader.specimens.students import write_files
 
 from .leaks import CLUTTER, SHARED, SIGNATURES, leaks
 
@@ -141,10 +142,7 @@ def write_repository(files: Mapping[str, bytes], folder: Path) -> str:
         subprocess.CalledProcessError: If git fails.
     """
     shutil.rmtree(folder, ignore_errors=True)
-    for name, data in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+    write_files(files, folder)
     identity = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in AUTHOR.items()}
     environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
 

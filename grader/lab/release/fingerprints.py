@@ -7,24 +7,23 @@ import base64
 import html
 import json
 import re
-from collections.abc import Iterator
+from bisect import bisect
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from html.parser import HTMLParser
+from itertools import accumulate
 
 LEAST_CHARACTERS = 24  # of a line; two authors may write the same shorter line by chance
 LEAST_NODES = 16  # of a statement's tree; two authors may write the same smaller statement by chance
 _COMMENT = re.compile(r"\s+#.*$")
-_DECORATION = re.compile(
-    r"^(?:[#>|*+@-]|\.\.\.|\d+[.:])\s*"
-)  # comments, quotes, decorators, prompts, lists, line numbers
-_TAG = re.compile(r"<[^<>]*>")
-_PICTURE = re.compile(r"!\[(.*?)\]\(", re.DOTALL)
+_ONE_NAME = re.compile(r"\W*\w+\W*")  # as a list has it; others may name the same thing
+_TAG = re.compile(r"<[^<>\n]*>")
 _STRING = re.compile(r"""(["'`])((?:\\.|(?!\1).)*)\1""", re.DOTALL)  # of JavaScript
 _ESCAPE = re.compile(r"\\(?:u\{?([0-9a-fA-F]{4})\}?|x([0-9a-fA-F]{2})|(.))", re.DOTALL)
-_REMARK = re.compile(r"(?://|/\*)(.*)")  # of JavaScript
-_STATEMENT = re.compile(r"^\s*(?:(?:const|let|var)\s+)?(.*?);?\s*$")  # of JavaScript
+_SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)
 _PRE = re.compile(r"<pre[^>]*>(.*?)</pre>", re.DOTALL)
 _DRAWN = re.compile(r"data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)")
+_DATA = re.compile(r"(?<=;base64,)[A-Za-z0-9+/=]+")
 _FENCE = re.compile(r"^ *```[^\n]*\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 
 
@@ -36,15 +35,36 @@ class Fingerprint:
     line: int
 
 
-def of_text(text: str) -> Iterator[Fingerprint]:
-    """A fingerprint of each line that is long enough, without spaces, comments, quoting or markup."""
-    for number, line in enumerate(text.splitlines(), start=1):
-        bare = html.unescape(_TAG.sub("", line)).strip()
-        while (shorter := _DECORATION.sub("", bare)) != bare:
-            bare = shorter
-        squeezed = re.sub(r"\s+", "", _COMMENT.sub("", bare))
-        if len(squeezed) >= LEAST_CHARACTERS:
-            yield Fingerprint(squeezed, number)
+def squeezed(text: str) -> str:
+    """The text without spaces."""
+    return "".join(text.split())
+
+
+def of_lines(code: str) -> Iterator[Fingerprint]:
+    """A fingerprint of each line of code that is long enough, without spaces and the comment behind it."""
+    for number, line in enumerate(code.splitlines(), start=1):
+        bare = squeezed(_COMMENT.sub("", line.lstrip(" #>|*+@-.")))
+        if len(bare) >= LEAST_CHARACTERS and not _ONE_NAME.fullmatch(bare):
+            yield Fingerprint(bare, number)
+
+
+class Lines:
+    """Fingerprints of lines, to be found anywhere in a text: in a comment, a string, markup or a longer line."""
+
+    def __init__(self, prints: Iterable[str]) -> None:
+        """Sort the fingerprints by how they begin."""
+        self._beginning: dict[str, list[str]] = defaultdict(list)
+        for found in prints:
+            self._beginning[found[:LEAST_CHARACTERS]].append(found)
+
+    def within(self, text: str) -> Iterator[Fingerprint]:
+        """Those that a text holds, each with the line on which it begins."""
+        lines = [*map(squeezed, text.split("\n"))]
+        ends, whole = [*accumulate(map(len, lines))], "".join(lines)
+        for start in range(len(whole) - LEAST_CHARACTERS + 1):
+            for found in self._beginning.get(whole[start : start + LEAST_CHARACTERS], ()):
+                if whole.startswith(found, start):
+                    yield Fingerprint(found, bisect(ends, start) + 1)
 
 
 def of_code(source: str) -> Iterator[Fingerprint]:
@@ -108,63 +128,32 @@ def code_in(path: str, text: str) -> Iterator[tuple[str, str]]:
     else:
         yield from ((path, code) for code in _FENCE.findall(text))
     if not path.endswith((".py", ".ipynb")):
-        yield from ((f"{path}, script", literal) for literal in _literals(_script(path, text)))
+        yield from ((f"{path}, script", literal) for literal in _literals(path, text))
 
 
 def text_in(path: str, text: str) -> Iterator[tuple[str, str]]:
     """The texts in a file, each after the name of its place: cells and outputs of a notebook, or the whole file.
 
-    Text that an HTML page contains but does not show is a piece of its own: attributes, comments, and pictures in them;
-    of its scripts, the statements without what JavaScript puts around them, the comments, and the strings, alone and
-    joined.
+    A text with markup is there with and without it. Beside the page there are its pictures, and the strings of its
+    scripts, one after the other.
     """
     if path.endswith(".ipynb"):
         book = json.loads(text)
-        for number, cell in enumerate(book.pop("cells"), start=1):
-            yield from ((f"{path}, cell {number}", piece) for piece in strings(cell))
-        yield from ((f"{path}, metadata", piece) for piece in strings(book))
-        return
-    yield path, text
-    if path.endswith((".html", ".svg")):
-        yield from ((f"{path}, unseen", piece) for piece in _Unseen(text).pieces)
-        for picture in _DRAWN.findall(text):
-            yield f"{path}, a picture", base64.b64decode(picture).decode("utf-8", errors="replace")
-    elif path.endswith(".md"):
-        yield from ((f"{path}, a picture's text", piece) for piece in _PICTURE.findall(text))
-    if script := _script(path, text):
-        statements = "\n".join(_STATEMENT.sub(r"\1", line) for line in script.splitlines())
-        comments, literals = "\n".join(_REMARK.findall(script)), _literals(script)
-        yield from ((f"{path}, script", piece) for piece in (statements, comments, *literals, "".join(literals)))
+        places = [(f"{path}, cell {number}", cell) for number, cell in enumerate(book.pop("cells"), start=1)]
+        pieces = [(place, "\n".join(strings(part))) for place, part in (*places, (f"{path}, metadata", book))]
+    else:
+        pictures = (base64.b64decode(found).decode("utf-8", errors="replace") for found in _DRAWN.findall(text))
+        pieces = [(path, _DATA.sub("", text)), *((f"{path}, a picture", picture) for picture in pictures)]
+        pieces.append((f"{path}, script", "".join(_literals(path, text))))
+    for place, piece in pieces:
+        yield place, html.unescape(piece)
+        if "<" in piece:
+            yield place, html.unescape(_TAG.sub("", piece))
 
 
-class _Unseen(HTMLParser):
-    """Collects what an HTML page contains but does not show."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.pieces: list[str] = []
-        self.script = ""
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, _: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.pieces += [value for _, value in attrs if value]
-
-    def handle_comment(self, data: str) -> None:
-        self.pieces.append(data)
-
-    def handle_data(self, data: str) -> None:
-        if self.cdata_elem == "script":
-            self.script += data
-
-
-def _script(path: str, text: str) -> str:
-    """The JavaScript in a file."""
-    return text if path.endswith(".js") else _Unseen(text).script if path.endswith((".html", ".svg")) else ""
-
-
-def _literals(script: str) -> list[str]:
-    """The strings in a script, which one after the other may be a text as well."""
+def _literals(path: str, text: str) -> list[str]:
+    """The strings in the JavaScript of a file, which one after the other may be a text as well."""
+    script = text if path.endswith(".js") else "\n".join(_SCRIPT.findall(text))
     return [_ESCAPE.sub(_unescaped, found[2]) for found in _STRING.finditer(script)]
 
 

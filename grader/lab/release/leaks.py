@@ -22,7 +22,7 @@ from grader.assignment import ASSIGNMENT
 from grader.lab.signatures.mistakes import more_than_mistakes
 from grader.lab.site.notebooks import wording
 
-from .fingerprints import code_in, of_code, of_text, strings, text_in
+from .fingerprints import Lines, code_in, of_code, of_lines, strings, text_in
 
 CLUTTER = ("__pycache__", ".pytest_cache", ".ipynb_checkpoints", ".DS_Store")  # in no bundle
 SECRET_FOLDERS = ("ref", "grader")
@@ -46,7 +46,7 @@ def leaks(bundle: Mapping[str, bytes], root: Path = REPOSITORY) -> Iterator[str]
         bundle: The files by path.
         root: The repository.
     """
-    lines, statements = _secrets(root, tuple(ASSIGNMENT.solution_paths()))
+    origins, lines, statements = _secrets(root, tuple(ASSIGNMENT.solution_paths()))
     for path, data in sorted(bundle.items()):
         if path == SIGNATURES:
             yield from (f"{path}: {more}" for more in more_than_mistakes(data, ASSIGNMENT.rubric))
@@ -62,44 +62,46 @@ def leaks(bundle: Mapping[str, bytes], root: Path = REPOSITORY) -> Iterator[str]
             yield f"{path}: cannot be inspected"
             continue
         for text in pieces:
-            yield from _in_text(path, text, lines)
+            yield from _in_text(path, text, lines, origins)
             for place, code in [(path, text)] if path.endswith(WEIGHTS) else code_in(path, text):
                 for found in of_code(code):
                     if origin := statements.get(found.print):
                         yield f"{place}:{found.line}: the same statement as {origin}"
 
 
-def _in_text(path: str, text: str, secret: Mapping[str, str]) -> Iterator[str]:
+def _in_text(path: str, text: str, lines: Lines, origins: Mapping[str, str]) -> Iterator[str]:
     """The leaks in the text of one file."""
-    hits: dict[str, list[str]] = {}
+    hits: dict[str, dict[str, None]] = {}  # a text is searched with and without its markup
     for place, piece in text_in(path, text):
-        for found in of_text(piece):
-            if origin := secret.get(found.print):
-                hits.setdefault(origin.rpartition(":")[0], []).append(
-                    f"{place}:{found.line}: the same line as {origin}"
-                )
+        for found in lines.within(piece):
+            file = origins[found.print].rpartition(":")[0]
+            hits.setdefault(file, {})[f"{place}:{found.line}: the same line as {origins[found.print]}"] = None
     for file, found_lines in hits.items():
-        if (
-            len(found_lines) >= PASSAGE
-            or not file.startswith("grader/")
-            or file.startswith("grader/assignment/hidden/")
-        ):
+        telling = not file.startswith("grader/") or file.startswith("grader/assignment/hidden/")
+        if telling or len(found_lines) >= PASSAGE:
             yield from found_lines
 
 
 @cache
-def _secrets(root: Path, solution: tuple[Path, ...]) -> tuple[dict[str, str], dict[str, str]]:
-    """From fingerprints of secret lines, and of secret statements, to their places; cached for further bundles."""
-    lines: dict[str, str] = {}
+def _secrets(root: Path, solution: tuple[Path, ...]) -> tuple[dict[str, str], Lines, dict[str, str]]:
+    """The places of secret lines, these lines to search for, and the places of secret statements; for further bundles.
+
+    What notebooks show to students is no secret, except where it solves a task.
+    """
+    origins: dict[str, str] = {}
     statements: dict[str, str] = {}
     notebooks = [*_notebooks(root)]
-    shown = _shown(notebooks)
-    for origin, code, start in _secret_code(root, notebooks):
-        for secret, prints in ((lines, of_text(code)), (statements, of_code(code))):
-            for found in prints:
-                if found.print not in shown or root / origin in solution:
-                    secret.setdefault(found.print, f"{origin}:{start + found.line - 1}")
-    return lines, statements
+    found = [
+        (secret, one.print, f"{origin}:{start + one.line - 1}", root / origin in solution)
+        for origin, code, start in _secret_code(root, notebooks)
+        for secret, prints in ((origins, of_lines(code)), (statements, of_code(code)))
+        for one in prints
+    ]
+    shown = _shown(notebooks, Lines(fingerprint for secret, fingerprint, *_ in found if secret is origins))
+    for secret, fingerprint, place, solves in found:
+        if solves or fingerprint not in shown:
+            secret.setdefault(fingerprint, place)
+    return origins, Lines(origins), statements
 
 
 def _secret_code(root: Path, notebooks: Iterable[tuple[Path, str]]) -> Iterator[tuple[str, str, int]]:
@@ -127,10 +129,10 @@ def _notebooks(root: Path) -> Iterator[tuple[Path, str]]:
             yield path, wording.translated(text, words)
 
 
-def _shown(notebooks: Iterable[tuple[Path, str]]) -> set[str]:
+def _shown(notebooks: Iterable[tuple[Path, str]], lines: Lines) -> set[str]:
     """Fingerprints of what notebooks show to students, without their solutions and hidden tests."""
     cells = (cell for _, text in notebooks for cell in SECRET_PART.sub("", text).split("\n# %%"))
-    return {found.print for cell in cells for found in (*of_text(cell), *of_code(cell))}
+    return {found.print for cell in cells for found in (*lines.within(cell), *of_code(cell))}
 
 
 def _bodies(text: str) -> Iterator[tuple[str, int]]:

@@ -41,7 +41,7 @@ def test_an_author_reads_what_is_wrong(in_folder: Path) -> None:
     assert f"figures: {in_folder}/build/zh/executed/0_small-*.png" in good.stdout
     assert good.stdout.endswith("✓ no problem found\n")
     assert bad.exit_code == 1
-    assert "✗ 0_small: no 'Twice x.' in the code, which the table translates" in bad.stdout
+    assert "✗ 0_small (en): no 'Twice x.' in the code, which the table translates" in bad.stdout
     assert (none.exit_code, none.stderr.count("\n")) == (2, 1)
 
 
@@ -50,8 +50,8 @@ def test_a_build_executes_once_and_says_where_the_release_is(in_folder: Path, mo
     """Nbgrader itself is tried elsewhere; here a copy of the sources stands for a release that leaks."""
 
     def prepare(language: str, folder: Path) -> None:
-        sources.build(language, course.source_folder(folder))
-        sources.build(language, course.release_folder(folder))
+        sources.build(language, folder / course.SOURCE)
+        sources.build(language, folder / course.RELEASE)
 
     monkeypatch.setattr(course, "prepare", prepare)
     with small_walkthrough(in_folder / "source"):

@@ -50,7 +50,7 @@ class Graded:
     def __init__(self, folder: Path) -> None:
         """Grade whatever is handed in by the students below."""
         work, self.out = folder / "work", folder / "out"
-        self.release, self.built = course.release_folder(self.out), course.source_folder(self.out)
+        self.release, self.built = self.out / course.RELEASE, self.out / course.SOURCE
         solved = reference()
         hand_in(work, "ada", solved)
         hand_in(work, "blank", blank(reference()))
@@ -202,8 +202,8 @@ def test_a_failing_nbgrader_is_quoted(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_every_notebook_gives_full_marks_or_none(tmp_path: Path, language: str) -> None:
     course.prepare(language, tmp_path / "course")
     work = tmp_path / "work"
-    shutil.copytree(course.source_folder(tmp_path / "course"), work / "reference")
-    shutil.copytree(course.release_folder(tmp_path / "course"), work / "blank")
+    shutil.copytree(tmp_path / "course" / course.SOURCE, work / "reference")
+    shutil.copytree(tmp_path / "course" / course.RELEASE, work / "blank")
     checks = grade(work, tmp_path / "out", language, uncontained=True)
     assert {check.student for check in checks} == {"reference", "blank"}
     wrong = [check for check in checks if check.points != (check.max_points if check.student == "reference" else 0)]

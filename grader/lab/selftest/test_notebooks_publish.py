@@ -53,6 +53,14 @@ def _pages(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
     return found
 
 
+def test_a_page_with_solutions_has_the_same_bytes_every_time(pages: Pages, tmp_path: Path) -> None:
+    path = pages.book.parent / "build" / "en" / "executed" / f"{NAME}.ipynb"
+    with small_walkthrough(tmp_path / "source"):
+        one, other = (handbook.page(path, "en", solved=True).content for _ in range(2))
+    assert one == other
+    assert SOLUTION in one
+
+
 def test_every_page_has_its_address_its_twin_a_description_and_a_picture(pages: dict[str, str]) -> None:
     assert [*pages] == ["index.html", "zh/index.html", f"en/{NAME}.html", f"zh/{NAME}.html"]
     for name, page in pages.items():

@@ -55,7 +55,7 @@ def notebook(*sources: str, kind: str = "code") -> str:
     return json.dumps({"cells": [{"cell_type": kind, "source": source.splitlines(True)} for source in sources]})
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_bundle_without_notebooks_mentions_no_handbook(
     built: dict[str, Path], signatures: Path, tmp_path: Path
 ) -> None:

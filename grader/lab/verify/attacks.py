@@ -6,10 +6,11 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from grader import PACKAGE
 from grader.core.assignment import Assignment
@@ -19,13 +20,13 @@ from grader.core.results.report import Report
 from grader.core.sandbox.limits import Isolation, Limits
 from grader.core.settings import Settings
 from grader.lab.processes import descendants
+from grader.lab.release.fingerprints import Lines, of_lines, squeezed
 from grader.specimens.attacks import Attack, attacks_of
 
 # Shorter than for a class, since many attacks hang, but long enough for an attack that hangs in every property.
 LIMITS = Limits(request_s=2, import_s=2, timeouts=40, submission_s=50)
 MOST_S = 300.0  # for one attack: its limits allow a minute of computing, several on a busy machine
 MOST_BYTES = 300_000  # of one report
-SHORTEST = 24  # characters of a line of source that a report must not show
 NUMBER = re.compile(r"\d\.\d{3}")  # the grader rounds to three digits; a longer number comes from an input
 UNSAFE = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]")
 
@@ -55,7 +56,7 @@ class Attempt:
 def judge(assignment: Assignment, name: str, without: tuple[str, ...]) -> Attempt:
     """Try one attack with all layers that this machine offers, except those in ``without``."""
     device = "auto" if name.startswith("devices.") else "cpu"  # a second device makes no difference to other attacks
-    attack, grader = known(assignment)[name], _grader(assignment, without, device)
+    attack, grader = known(assignment)[name], grader_for(assignment, device=device, limits=LIMITS, without=without)
     isolation = grader.isolation
     if not covers(isolation, attack):
         return Attempt(name, str(isolation), covered=False)
@@ -65,7 +66,7 @@ def judge(assignment: Assignment, name: str, without: tuple[str, ...]) -> Attemp
     except Exception as error:  # a fault of the grader; the next attack gets a new grader
         found = f"makes the grader fail: {error!r}"
         grader.close()
-        _grader.cache_clear()
+        grader_for.cache_clear()
     return Attempt(name, str(isolation), covered=True, problem=found)
 
 
@@ -80,9 +81,10 @@ def covers(isolation: Isolation, attack: Attack) -> bool:
     return attack.needs in ("", *isolation.held) or "seccomp" in isolation.held
 
 
-def grader_without(assignment: Assignment, layers: Collection[str], device: str = "cpu") -> Judge:
-    """A judge with the limits for attacks, and without some layers of isolation."""
-    return Judge(Settings(assignment, device=device, limits=LIMITS, without=tuple(layers)))
+@cache
+def grader_for(assignment: Assignment, **settings: Any) -> Judge:
+    """A judge in this process, kept for the next submission with the same settings."""
+    return Judge(Settings(assignment, **settings))
 
 
 def problems(assignment: Assignment, attack: Attack, grader: Judge, folder: Path) -> Iterator[str]:
@@ -139,28 +141,15 @@ def _texts(report: Report) -> list[str]:
 
 
 @cache
-def _own_lines(assignment: Assignment) -> dict[str, list[str]]:
-    """Lines of the source of the grader and of the reference, by their beginnings."""
-    lines: dict[str, list[str]] = {}
-    for folder in (PACKAGE, assignment.root / "ref"):
-        for path in folder.rglob("*.py"):
-            for line in map(str.strip, path.read_text(encoding="utf-8").splitlines()):
-                if len(line) >= SHORTEST:
-                    lines.setdefault(line[:SHORTEST], []).append(line)
-    return lines
+def _own_lines(assignment: Assignment) -> Lines:
+    """Lines of the source of the grader and of the reference."""
+    paths = (path for folder in (PACKAGE, assignment.root / "ref") for path in folder.rglob("*.py"))
+    return Lines(line.print for path in paths for line in of_lines(path.read_text(encoding="utf-8")))
 
 
-def given_away(report: Report, files: Mapping[str, str], own: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def given_away(report: Report, files: Mapping[str, str], own: Lines) -> Iterator[str]:
     """The leak of source in a report: a line of the grader that is not in the submission."""
-    handed_in = "\n".join(files.values())
-    for text in _texts(report):
-        for start in range(len(text) - SHORTEST + 1):
-            for line in own.get(text[start : start + SHORTEST], ()):
-                if text.startswith(line, start) and line not in handed_in:
-                    yield f"shows source of the grader: {line[:100]!r}"
-                    return
-
-
-@cache
-def _grader(assignment: Assignment, without: tuple[str, ...], device: str) -> Judge:
-    return grader_without(assignment, without, device)
+    found = (line.print for text in _texts(report) for line in own.within(text))
+    handed_in = squeezed("".join(files.values()))
+    if line := next((line for line in found if line not in handed_in), ""):
+        yield f"shows source of the grader: {line[:100]!r}"

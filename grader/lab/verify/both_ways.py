@@ -13,13 +13,10 @@ from typing import Any
 from grader.core.assignment import Assignment
 from grader.core.intake.discover import discover
 from grader.core.intake.submission import Submission
-from grader.core.judge.judge import Judge
 from grader.core.results.report import Report
-from grader.core.settings import Settings
 from grader.specimens.students import write_class
 
 from . import attacks, variants
-from .attacks import LIMITS
 
 
 @dataclass(frozen=True)
@@ -52,10 +49,11 @@ def items(assignment: Assignment, seeds: Sequence[int]) -> list[tuple[Assignment
 def judge(assignment: Assignment, name: str, seed: int) -> Comparison:
     """Grade one of ``items()`` both ways, on the cases of one seed."""
     submission = _submission(assignment, name)
-    replayed, plain = (_judge(assignment, seed, plain).grade(submission) for plain in (False, True))
+    ways = [attacks.grader_for(assignment, seed=seed, limits=attacks.LIMITS, plain=plain) for plain in (False, True)]
+    replayed, plain = (way.grade(submission) for way in ways)
     if _outcomes(replayed) != _outcomes(plain):
         return Comparison(name, seed, "; ".join(_differences(replayed, plain)))
-    if _all(replayed) == _all(plain) or _all(_judge(assignment, seed, True).grade(submission)) != _all(plain):
+    if _all(replayed) == _all(plain) or _all(ways[1].grade(submission)) != _all(plain):
         return Comparison(name, seed)  # no problem if two plain reports differ, too: the submission is random
     return Comparison(name, seed, "the same outcomes, but other messages or numbers")
 
@@ -92,8 +90,3 @@ def _sample_class(assignment: Assignment) -> dict[str, Submission]:
     with tempfile.TemporaryDirectory() as folder:
         write_class(assignment, Path(folder))
         return {candidate.id: candidate.read() for candidate in discover([Path(folder)])}
-
-
-@cache
-def _judge(assignment: Assignment, seed: int, plain: bool) -> Judge:
-    return Judge(Settings(assignment, seed=seed, limits=LIMITS, plain=plain))

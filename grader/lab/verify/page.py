@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from grader.core.assignment import Assignment
@@ -23,15 +23,19 @@ def _of(kind: type[Kind], results: Iterable[Result]) -> list[Kind]:
 
 def smallest_excess(verdicts: Iterable[Verdict]) -> Verdict | None:
     """The wrong variant that came closest to passing, each by its clearest failing case."""
-    return min((v for v in verdicts if _is_wrong(v) and v.margin is not None), key=_margin_of, default=None)
+    return min(filter(_is_wrong, _measured(verdicts)), key=_margin, default=None)
 
 
 def largest_share(verdicts: Iterable[Verdict]) -> Verdict | None:
     """The right submission that came closest to failing."""
-    return max((v for v in verdicts if v.valid and v.margin is not None), key=_margin_of, default=None)
+    return max((v for v in _measured(verdicts) if v.valid), key=_margin, default=None)
 
 
-def _margin_of(verdict: Verdict) -> float:
+def _measured(verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
+    return (verdict for verdict in verdicts if verdict.margin is not None)
+
+
+def _margin(verdict: Verdict) -> float:
     return verdict.margin or 0.0
 
 
@@ -113,9 +117,7 @@ def _by_property(assignment: Assignment, wrong: Sequence[Verdict]) -> list[str]:
         breaking = [verdict for verdict in wrong if identifier in breaks[verdict.name]]
         caught = {verdict.name for verdict in wrong if identifier in verdict.lost}
         closest = smallest_excess(v for v in breaking if breaks[v.name] == {identifier})
-        lines.append(
-            _row(identifier, len({v.name for v in breaking}), len(caught), _size(closest.margin if closest else None))
-        )
+        lines.append(_row(identifier, len({v.name for v in breaking}), len(caught), _size(closest)))
     return lines
 
 
@@ -130,7 +132,7 @@ def _wrong(assignment: Assignment, by_name: Mapping[str, list[Verdict]]) -> list
         lost = ", ".join(sorted(frozenset().union(*(verdict.lost for verdict in verdicts))))
         dtypes = [dtype for dtype in ALL_DTYPES if any(dtype in verdict.dtypes for verdict in verdicts)]
         cells = (variant.description, lost + _remarks(verdicts), variant.hint or "", ", ".join(dtypes))
-        lines.append(_row(name, *cells, _size(_margin(verdicts, min))))
+        lines.append(_row(name, *cells, _size(smallest_excess(verdicts))))
     return lines
 
 
@@ -138,7 +140,7 @@ def _right(by_name: Mapping[str, list[Verdict]]) -> list[str]:
     """A line for each right submission: the largest share of a limit over all seeds, and every problem."""
     lines = ["| work | times its limit |", "|---|---|"]
     for name, verdicts in by_name.items():
-        lines.append(_row(name + _remarks(verdicts), _size(_margin(verdicts, max))))
+        lines.append(_row(name + _remarks(verdicts), _size(largest_share(verdicts))))
     return lines
 
 
@@ -166,13 +168,8 @@ def _remarks(verdicts: Sequence[Verdict]) -> str:
     return "".join(f" **{verdict.problem} (seed {verdict.seed})**" for verdict in verdicts if verdict.problem)
 
 
-def _margin(verdicts: Iterable[Verdict], choose: Callable[[list[float]], float]) -> float | None:
-    shares = [verdict.margin for verdict in verdicts if verdict.margin is not None]
-    return choose(shares) if shares else None
-
-
-def _size(share: float | None) -> str:
-    return "" if share is None else "not finite" if math.isinf(share) else f"{share:.3g}"
+def _size(verdict: Verdict | None) -> str:
+    return "" if verdict is None else "not finite" if math.isinf(_margin(verdict)) else f"{_margin(verdict):.3g}"
 
 
 def _row(*cells: object) -> str:

@@ -19,14 +19,14 @@ from grader.core.judge.compare import DTYPES
 from grader.core.judge.compare import name as dtype_name
 from grader.core.judge.devices import devices
 from grader.core.judge.hidden_tests import HiddenTests
-from grader.core.judge.judge import Judge
 from grader.core.judge.student import Student
-from grader.core.results.outcome import NOTHING_LOST, CaseResult, Outcome, property_outcome
+from grader.core.results.outcome import NOTHING_LOST, CaseResult, Outcome, by_property, property_outcome
 from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.limits import LAYERS, Limits
-from grader.core.settings import Settings
 from grader.specimens.styles import Style, forget_modules
 from grader.specimens.variants import Variant, variants_of
+
+from .attacks import grader_for
 
 ALL_DTYPES = tuple(map(dtype_name, DTYPES))
 REFERENCE, STUBS = "reference", "stubs"
@@ -104,10 +104,8 @@ def largest(cases: Sequence[CaseResult]) -> float | None:
 
 def run(assignment: Assignment, files: Mapping[str, str], seed: int) -> Cases:
     """The hidden tests on a submission in this process, with the cases of one seed."""
-    by_property: dict[str, list[CaseResult]] = {}
-    for result in _hidden_tests(assignment, seed).run(Student(files, InProcessWorker, assignment.rubric, Limits())):
-        by_property.setdefault(result.property_id, []).append(result)
-    return by_property
+    student = Student(files, InProcessWorker, assignment.rubric, Limits())
+    return by_property(assignment.rubric, _hidden_tests(assignment, seed).run(student))
 
 
 @cache
@@ -136,7 +134,7 @@ def judge_style(assignment: Assignment, number: int, way: str) -> Verdict:
     if without is None:
         forget_modules()
         return _of_style(style, way, run(assignment, submission.files, number), number)
-    report = _grader(assignment, without).grade(submission)
+    report = grader_for(assignment, without=without).grade(submission)
     return _of_style(style, way, {name: prop.cases for name, prop in report.properties.items()}, 0)
 
 
@@ -147,8 +145,3 @@ def _of_style(style: Style, way: str, cases: Mapping[str, Sequence[Any]], seed: 
     problem = problem and f"{problem} ({', '.join(style.options)})"
     closest = largest([case for own in cases.values() for case in own])
     return Verdict(f"{style.name}, {way}", seed, True, frozenset(failing), closest, problem=problem)
-
-
-@cache
-def _grader(assignment: Assignment, without: tuple[str, ...]) -> Judge:
-    return Judge(Settings(assignment, without=without))

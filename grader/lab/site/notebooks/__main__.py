@@ -14,7 +14,6 @@ from grader.core.cli.terminal import ending, fail
 
 try:
     import nbformat
-    from nbformat import NotebookNode
 
     from . import course, execute, handbook, pictures, publish, release, rules, sources, wording
     from .grade import grade as grade_folder
@@ -53,15 +52,6 @@ def check(
     _end(found)
 
 
-def _in_english(script: Path, executed: NotebookNode, language: str) -> list[str]:
-    """A line for each text that would be in English in a figure of a page in another language."""
-    if language == sources.LANGUAGES[0]:
-        return []
-    prose = " ".join(cell.source for cell in executed.cells if cell.cell_type == "markdown")
-    texts = pictures.in_english(executed, wording.in_figures(script), prose)
-    return [f"[{wording.FIGURES}] has no translation of {text!r}, which a figure shows" for text in texts]
-
-
 def _end(found: list[str]) -> None:
     for line in found:
         typer.echo(f"✗ {line}")
@@ -78,61 +68,54 @@ def build() -> None:
     found: list[str] = []
     for language in sources.LANGUAGES:
         folder, started = BUILD / language, time.monotonic()
-        executed = _run_all(language, sources.pages(), found)
-        typer.echo(f"{language}: nbgrader prepares the release of {len(executed)} pages")
+        _run_all(language, sources.pages(), found)
+        typer.echo(f"{language}: nbgrader prepares the release")
         with ending():
             course.prepare(language, folder / "course")
-        released = course.release_folder(folder / "course")
+        released = folder / "course" / course.RELEASE
         found += [
-            f"release of {language}: {line}"
-            for line in release.leaks(released, course.source_folder(folder / "course"))
+            f"release of {language}: {line}" for line in release.leaks(released, folder / "course" / course.SOURCE)
         ]
-        typer.echo(f"{language}: {len(executed)} pages, {time.monotonic() - started:.1f} s. Release: {released}")
+        typer.echo(f"{language}: {len(sources.pages())} pages, {time.monotonic() - started:.1f} s. Release: {released}")
     _end(found)
 
 
-def _run_all(language: str, scripts: Sequence[Path], found: list[str]) -> list[Path]:
-    """Execute those notebooks that changed; return the paths of all, and append problems to ``found``.
+def _run_all(language: str, scripts: Sequence[Path], found: list[str]) -> None:
+    """Execute those notebooks that changed, and append problems to ``found``.
 
     Those of another language than the first, which comes before it, get their outputs from that run.
     """
-    paths = []
+    first = language == sources.LANGUAGES[0]
     for number, script in enumerate(scripts, 1):
-        notebook, first = sources.read(script, language), language == sources.LANGUAGES[0]
-        found += [f"{script.stem} ({language}): {line}" for line in rules.problems(notebook)]
+        notebook, digest, path = sources.read(script, language), sources.digest(script), _executed(script, language)
+        problems = [*rules.problems(notebook)]
         if first:
-            found += [f"{script.stem}: {line}" for line in (*rules.differences(script), *rules.unchecked(notebook))]
-        paths.append(BUILD / language / "executed" / f"{script.stem}.ipynb")
-        digest = sources.digest(script)
-        kept = nbformat.read(paths[-1], as_version=4) if paths[-1].exists() else notebook
-        if kept.metadata.get(STALE) == digest:
-            found += [f"{script.stem}: {line}" for line in _in_english(script, kept, language)]
-            typer.echo(f"[{number}/{len(scripts)}] {language} {script.stem}: unchanged")
-            continue
-        typer.echo(
-            f"[{number}/{len(scripts)}] {language} {script.stem}: changed, {'runs' if first else 'translated'} now"
-        )
-        if first:  # the code is the same in every language
-            blank = execute.blank_passes(sources.read(script, language), sources.SOURCES)
-            found += [f"{script.stem}: {line}" for line in blank]
-            run = execute.execute(notebook, sources.SOURCES)
+            problems += [*rules.differences(script), *rules.unchecked(notebook)]
+        title = f"[{number}/{len(scripts)}] {language} {script.stem}"
+        if path.exists() and (kept := nbformat.read(path, as_version=4)).metadata.get(STALE) == digest:
+            notebook = kept
+            typer.echo(f"{title}: unchanged")
         else:
-            run = _translated(notebook, script, digest)
-        found += [f"{script.stem} ({language}): {line}" for line in run.problems]
-        found += [f"{script.stem}: {line}" for line in _in_english(script, run.notebook, language)]
-        run.notebook.metadata[STALE] = digest if not run.problems else ""
-        execute.save(run, paths[-1])
-        typer.echo(f"[{number}/{len(scripts)}] {language} {script.stem}: {run.seconds:.1f} s")
-    return paths
+            typer.echo(f"{title}: changed, {'runs' if first else 'translated'} now")
+            started = time.monotonic()
+            if first:  # the code is the same in every language
+                problems += execute.blank_passes(sources.read(script, language), sources.SOURCES)
+                wrong = [*execute.complaints(execute.execute(notebook, sources.SOURCES))]
+            else:
+                executed = nbformat.read(_executed(script, sources.LANGUAGES[0]), as_version=4)
+                wrong = ["no run without problems to translate"] * (executed.metadata.get(STALE) != digest)
+                pictures.retold(executed, notebook, wording.table(script))
+            problems += wrong
+            notebook.metadata[STALE] = "" if wrong else digest
+            execute.save(notebook, path)
+            typer.echo(f"{title}: {time.monotonic() - started:.1f} s")
+        if not first:
+            problems += pictures.in_english(notebook, wording.in_figures(script))
+        found += [f"{script.stem} ({language}): {line}" for line in problems]
 
 
-def _translated(notebook: NotebookNode, script: Path, digest: str) -> execute.Run:
-    """The notebook with the outputs of its run in the first language, translated."""
-    started = time.monotonic()
-    executed = nbformat.read(BUILD / sources.LANGUAGES[0] / "executed" / f"{script.stem}.ipynb", as_version=4)
-    problems = () if executed.metadata.get(STALE) == digest else ("no run without problems to translate",)
-    done = pictures.retold(executed, notebook, wording.table(script))
-    return execute.Run(done, time.monotonic() - started, problems)
+def _executed(script: Path, language: str) -> Path:
+    return BUILD / language / "executed" / f"{script.stem}.ipynb"
 
 
 @app.command()
@@ -176,7 +159,7 @@ def write_handbook(
 def _write_site(site: publish.Site) -> None:
     """Write the pages for the public, which have solutions, in a folder of their own: never in the students' bundle."""
     pages = handbook.write(BUILD, SITE, sources.LANGUAGES, site)
-    released = {one: course.release_folder(BUILD / one / "course") for one in sources.LANGUAGES}
+    released = {one: BUILD / one / "course" / course.RELEASE for one in sources.LANGUAGES}
     if missing := [str(folder) for folder in released.values() if not folder.exists()]:
         fail(f"no notebooks to open in {', '.join(missing)}: run make notebooks first")
     names = [page.relative_to(SITE).as_posix() for page in pages]

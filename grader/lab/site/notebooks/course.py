@@ -14,6 +14,8 @@ from . import UNUSED, sources
 from .execute import KERNEL_ENVIRONMENT
 
 HOMEWORK = "position"  # what nbgrader calls the walk-through
+# In a course folder after ``prepare``: the notebooks with solutions and hidden tests, and the students' versions.
+SOURCE, RELEASE = f"source/{HOMEWORK}", f"release/{HOMEWORK}"
 CONFIG = sources.ROOT / "nbgrader_config.py"
 LOG = "nbgrader.log"
 NBGRADER = (
@@ -35,7 +37,7 @@ def prepare(language: str, course: Path) -> None:
         NbgraderFailed: If nbgrader refuses the sources.
     """
     shutil.rmtree(course, ignore_errors=True)
-    sources.build(language, course / "source" / HOMEWORK)
+    sources.build(language, course / SOURCE)
     shutil.copyfile(CONFIG, course / CONFIG.name)
     run(course, "generate_assignment", HOMEWORK, "--force")
 
@@ -99,13 +101,3 @@ def _container(course: Path) -> list[str]:
         wrapper += ["--ro-bind-try", f"{folder}/{name}", f"{folder}/{name}"]
     trial = subprocess.run([*wrapper, sys.executable, "-c", ""], capture_output=True, check=False)
     return wrapper if trial.returncode == 0 else []
-
-
-def release_folder(course: Path) -> Path:
-    """The folder of the students' versions after ``prepare``."""
-    return course / "release" / HOMEWORK
-
-
-def source_folder(course: Path) -> Path:
-    """The folder of the notebooks with solutions and hidden tests after ``prepare``."""
-    return course / "source" / HOMEWORK

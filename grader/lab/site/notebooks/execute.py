@@ -5,9 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import os
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from unicodedata import east_asian_width
 
@@ -31,30 +29,16 @@ KERNEL_ARGUMENTS = ["--HistoryManager.hist_file=:memory:", "--IPKernelApp.log_le
 STUB = {"python": '# TODO\nraise NotImplementedError("TODO")'}  # as in nbgrader_config.py
 
 
-@dataclass(frozen=True)
-class Run:
-    """A notebook with its outputs.
-
-    Attributes:
-        seconds: Wall-clock time from the start of the kernel to its end.
-        problems: A line for each cell that failed or wrote to stderr.
-    """
-
-    notebook: NotebookNode
-    seconds: float
-    problems: tuple[str, ...]
-
-
-def execute(notebook: NotebookNode, folder: Path, go_on: bool = False) -> Run:
-    """Run every cell in a new kernel.
+def execute(notebook: NotebookNode, folder: Path, go_on: bool = False) -> NotebookNode:
+    """Run every cell in a new kernel; returns the notebook itself, with outputs.
 
     Args:
-        notebook: The notebook; the outputs are written into it.
+        notebook: The notebook.
         folder: The kernel's working directory, which holds the modules that notebooks import.
         go_on: Whether the cells after a failing one run, too.
     """
     if not code_cells(notebook):
-        return Run(notebook, 0.0, ())
+        return notebook
     client = NotebookClient(
         notebook,
         timeout=CELL_TIMEOUT_S,
@@ -63,10 +47,9 @@ def execute(notebook: NotebookNode, folder: Path, go_on: bool = False) -> Run:
         resources={"metadata": {"path": str(folder)}},
         extra_arguments=KERNEL_ARGUMENTS + FIGURES,
     )
-    started = time.monotonic()
     with contextlib.suppress(CellExecutionError):  # the cell's outputs hold the error
         client.execute(env=os.environ | KERNEL_ENVIRONMENT | FIGURE_ENVIRONMENT)
-    return Run(notebook, time.monotonic() - started, tuple(complaints(notebook)))
+    return notebook
 
 
 def complaints(notebook: NotebookNode) -> Iterator[str]:
@@ -93,18 +76,13 @@ def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def failed(cell: NotebookNode) -> bool:
-    """Whether a cell raised an exception."""
-    return any(output.output_type == "error" for output in cell.outputs)
-
-
-def save(run: Run, path: Path) -> None:
+def save(notebook: NotebookNode, path: Path) -> None:
     """Write an executed notebook, and each of its figures beside it as PNG."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(nbformat.writes(run.notebook) + "\n", encoding="utf-8")
+    path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
     for stale in path.parent.glob(f"{path.stem}-*.png"):
         stale.unlink()
-    outputs = (output for cell in code_cells(run.notebook) for output in cell.outputs)
+    outputs = (output for cell in code_cells(notebook) for output in cell.outputs)
     images = (output.data["image/png"] for output in outputs if "image/png" in output.get("data", {}))
     for number, image in enumerate(images, 1):
         path.with_name(f"{path.stem}-{number}.png").write_bytes(base64.b64decode(image))
@@ -123,6 +101,7 @@ def blank_passes(notebook: NotebookNode, folder: Path) -> Iterator[str]:
     code = {number: cell.source for number, cell in enumerate(cleared(notebook).cells) if cell.cell_type == "code"}
     shown = unneeded(code, [number for number in code if "nbgrader" not in notebook.cells[number].metadata])
     notebook.cells = [cell for number, cell in enumerate(notebook.cells) if number not in shown]
-    for cell in code_cells(execute(notebook, folder, go_on=True).notebook):
-        if cell.metadata.get("nbgrader", {}).get("grade") and not failed(cell):
+    for cell in code_cells(execute(notebook, folder, go_on=True)):
+        failed = any(output.output_type == "error" for output in cell.outputs)
+        if cell.metadata.get("nbgrader", {}).get("grade") and not failed:
             yield f"{cell.id}: passes although the exercise is blank"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import html
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import pairwise
 from pathlib import Path
+from posixpath import dirname, relpath
 from typing import Any
 
 import jinja2
@@ -32,7 +34,6 @@ TEMPLATE = """{% extends "basic/index.html.j2" %}
 {% block input %}<div class="inner_cell">{{ cell.source | highlight_code }}</div>{% endblock %}"""
 _INDENT = re.compile(r"((?:<[^>]*>)*)( *)(.*)")
 _TITLE = re.compile(r"<h1 .*?</h1>", re.DOTALL)
-_HEADING = re.compile(r'<h([23]) id="([^"]*)">(.*?)</h', re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -94,61 +95,62 @@ def write(executed: Path, out: Path, languages: Sequence[str], site: publish.Sit
         site: Where the public reads the pages, which then have solutions; the course's pages have none.
     """
     shutil.rmtree(out, ignore_errors=True)
-    index: dict[str, list[Page]] = {}
+    fronts = {one: "index.html" if one == languages[0] else f"{one}/index.html" for one in languages}
+    first, then = dict[str, str](), dict[str, str]()
     for language in languages:
         paths = sorted((executed / language / "executed").glob("*.ipynb"), key=_brief_first)
-        index[language] = [page(path, language, solved=site is not None) for path in paths]
-    numbers = {
-        language: {figure: given for page in pages for figure, given in page.numbers.items()}
-        for language, pages in index.items()
-    }
-    written, front = [], sources.front()
-    for language, pages in index.items():
-        (out / language).mkdir(parents=True, exist_ok=True)
-        for number, one in enumerate(pages):
-            written.append(out / language / one.name)
-            text = _render(
+        pages = [page(path, language, solved=site is not None) for path in paths]
+        first[fronts[language]] = _front(site, language, fronts, pages)
+        numbers = _numbers(pages)
+        for before, one, after in zip([None, *pages], pages, [*pages[1:], None], strict=False):
+            twins = {other: f"{other}/{one.name}" for other in languages}
+            then[twins[language]] = _render(
                 language,
                 one.title,
                 others=[other for other in languages if other != language],
-                front="../index.html" if language == languages[0] else "index.html",
-                previous=pages[number - 1] if number else None,
-                next=pages[number + 1] if number + 1 < len(pages) else None,
+                front=relpath(fronts[language], language),
+                previous=before,
+                next=after,
                 exercises=exercises(one.headings),
-                script=(HERE / "contents.js").read_text(encoding="utf-8") + _script(one.figures, numbers[language]),
-                **publish.public(site, languages, language, "{language}/" + one.name, _finding(front, one, language)),
+                script=(HERE / "contents.js").read_text(encoding="utf-8") + _script(one.figures, numbers),
+                **publish.public(site, language, twins, _finding(one, language)),
                 **vars(one),
             )
-            written[-1].write_text(text, encoding="utf-8")
-    brief, tool = f"{sources.BRIEF}.html", f"{sources.TOOL}.html"
-    fronts = []
-    for language, pages in index.items():
-        first = language == languages[0]
-        walk = [page for page in pages if page.name != brief]
-        fronts.append(out / ("" if first else language) / "index.html")
-        prose = nbformat.v4.new_markdown_cell(markdown.unbroken(front["about"][language]), id="front")
-        about = body(nbformat.v4.new_notebook(cells=[prose]), language)
-        text = _render(
-            language,
-            front["title"][language],
-            about=about,
-            brief=next((page for page in pages if page.name == brief), None),
-            tool=next((page for page in pages if page.name == tool), None),
-            pages=walk,
-            way=_way(front, pages, language),
-            findings={f"{stem}.html": finding[language] for stem, finding in front["findings"].items()},
-            folder=f"{language}/" if first else "",
-            fronts={other: _front(language, other, languages) for other in languages if other != language},
-            **publish.public(site, languages, language, "{front}index.html", publish.plain(about)),
-            script=_script(touch.figures(about), numbers[language]),
-        )
-        fronts[-1].write_text(text, encoding="utf-8")
-    return [*fronts, *written]
+    for name, text in (first | then).items():
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).write_text(text, encoding="utf-8")
+    return [out / name for name in first | then]
 
 
-def _finding(front: Mapping[str, Any], one: Page, language: str) -> str:
+def _front(site: publish.Site | None, language: str, fronts: Mapping[str, str], pages: Sequence[Page]) -> str:
+    """A language's first page: what the whole is about, the way to the task, and a map of the pages."""
+    front, own, named = sources.front(), fronts[language], {page.name.removesuffix(".html"): page for page in pages}
+    prose = nbformat.v4.new_markdown_cell(markdown.unbroken(front["about"][language]), id="front")
+    about = body(nbformat.v4.new_notebook(cells=[prose]), language)
+    return _render(
+        language,
+        front["title"][language],
+        about=about,
+        brief=named.get(sources.BRIEF),
+        tool=named.get(sources.TOOL),
+        pages=[page for stem, page in named.items() if stem != sources.BRIEF],
+        way=_way(front, pages, language),
+        findings={f"{stem}.html": finding[language] for stem, finding in front["findings"].items()},
+        folder=f"{language}/".removeprefix(f"{dirname(own)}/"),
+        fronts={other: relpath(path, dirname(own) or ".") for other, path in fronts.items() if other != language},
+        **publish.public(site, language, fronts, publish.plain(about)),
+        script=_script(touch.figures(about), _numbers(pages)),
+    )
+
+
+def _numbers(pages: Sequence[Page]) -> dict[str, object]:
+    """What cells of all pages have handed over to figures to touch."""
+    return {figure: given for page in pages for figure, given in page.numbers.items()}
+
+
+def _finding(one: Page, language: str) -> str:
     """What a page finds, or its first sentences."""
-    return front["findings"].get(Path(one.name).stem, {}).get(language) or publish.plain(one.content)
+    return sources.front()["findings"].get(Path(one.name).stem, {}).get(language) or publish.plain(one.content)
 
 
 def _way(front: Mapping[str, Any], pages: Sequence[Page], language: str) -> list[tuple[str, str, str, int]]:
@@ -178,11 +180,6 @@ def _script(figures: Sequence[str], numbers: Mapping[str, object]) -> str:
     return touch.script(sources.TOUCHES, figures, {name: numbers[name] for name in figures if name in numbers})
 
 
-def _front(here: str, there: str, languages: Sequence[str]) -> str:
-    """The way from one language's first page to another's."""
-    return ("" if here == languages[0] else "../") + ("" if there == languages[0] else f"{there}/") + "index.html"
-
-
 def page(path: Path, language: str, *, solved: bool = False) -> Page:
     """The page of an executed notebook; ``solved`` shows a solution to those who ask for it."""
     notebook = nbformat.read(path, as_version=4)
@@ -190,12 +187,6 @@ def page(path: Path, language: str, *, solved: bool = False) -> Page:
     shown.show(notebook, language, words)
     numbers = _taken(notebook)
     content, cited = references.shown(_TITLE.sub("", body(notebook, language, solved=solved), count=1))
-    short = _short(notebook)
-    found = _HEADING.findall(content)
-    headings = tuple(
-        Heading(int(level), anchor, html.unescape(re.sub(r"<[^>]+>", "", text)).strip(), on_the_way)
-        for (level, anchor, text), on_the_way in zip(found, short, strict=True)
-    )
     english = sources.read(sources.SOURCES / f"{path.stem}.py", sources.LANGUAGES[0])
     return Page(
         name=f"{path.stem}.html",
@@ -205,11 +196,21 @@ def page(path: Path, language: str, *, solved: bool = False) -> Page:
         points=times.points(english),
         emblem=sources.emblem(path.stem),
         content=content,
-        headings=headings,
+        headings=tuple(_headings(notebook)),
         references=cited,
         figures=touch.figures(content),
         numbers=numbers,
     )
+
+
+def _headings(notebook: NotebookNode) -> Iterator[Heading]:
+    """The headings below the title."""
+    for cell in notebook.cells:
+        tokens = markdown.parser().parse(cell.source) if cell.cell_type == "markdown" else []
+        for token, line in pairwise(tokens):
+            if token.type == "heading_open" and token.tag in ("h2", "h3"):
+                text = html.unescape(re.sub(r"<[^>]+>", "", markdown.html([line]))).strip()
+                yield Heading(int(token.tag[1]), str(token.attrs["id"]), text, bool(cell.metadata.get("short")))
 
 
 def _taken(notebook: NotebookNode) -> dict[str, object]:
@@ -245,17 +246,6 @@ def _line(line: str) -> str:
     """A line of code, whose indent is given to the style sheet: as text, it would be a place to break the line."""
     tags, indent, rest = _INDENT.fullmatch(line).groups()  # type: ignore[union-attr]  # never None: all may be empty
     return f'<span class="line" style="--in:{len(indent)}">{tags}<span class="in">{indent}</span>{rest}\n</span>'
-
-
-def _short(notebook: NotebookNode) -> list[bool]:
-    """For each heading below the title, whether its cell is on the shortcut."""
-    return [
-        bool(cell.metadata.get("short"))
-        for cell in notebook.cells
-        if cell.cell_type == "markdown"
-        for line in re.sub(r"```.*?```", "", cell.source, flags=re.DOTALL).splitlines()
-        if re.match(r"#{2,3} ", line)
-    ]
 
 
 def title(notebook: NotebookNode) -> str:
@@ -299,7 +289,7 @@ def _with_solution(cell: NotebookNode, solution: NotebookNode) -> list[NotebookN
     if not solution.metadata.get("nbgrader", {}).get("solution"):
         return [cell]
     lines = [line for line in solution.source.splitlines() if line.strip() not in MARKERS]
-    return [cell, nbformat.v4.new_code_cell("\n".join([times.SOLUTION, *lines]))]
+    return [cell, nbformat.v4.new_code_cell("\n".join([times.SOLUTION, *lines]), id=f"{cell.id}-solution")]
 
 
 @cache

@@ -13,6 +13,8 @@ from latex2mathml.symbols_parser import convert_symbol
 
 from grader.lab.site.formulas import UnknownMathematics
 
+from .wording import FIGURES
+
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
@@ -68,9 +70,6 @@ def lines(part: ElementTree.Element) -> Iterator[Line]:
 def reworded(markup: str, translate: Callable[[str], str]) -> str:
     """A figure or a table with its words translated."""
     root = parsed(markup)
-    for group in root.iterfind(".//{*}g"):
-        if group.get("id", "").startswith("text_"):
-            _centre([line.node for line in lines(group) if _LEFT.match(line.node.get("transform", ""))])
     for line in lines(root):
         if (other := translate(line.said)) == line.said:
             continue
@@ -80,24 +79,6 @@ def reworded(markup: str, translate: Callable[[str], str]) -> str:
             line.formula.text = other
             _set(line.node, other, upright="rotate" not in line.place)
     return ElementTree.tostring(root, "unicode", "xml" if root.tag.endswith("svg") else "html")
-
-
-def _centre(nodes: list[ElementTree.Element]) -> None:
-    """Anchor lines that begin at different places in the middle: matplotlib centred them by the English words."""
-    lefts = [_LEFT.findall(node.get("transform", ""))[0] for node in nodes]
-    for node, left in zip(nodes, lefts if len({*lefts}) > 1 else (), strict=False):
-        style = node.get("style", "")
-        middle = float(left) + _width(node.text or "", float(_FONT_SIZE.findall(style)[0])) / 2
-        node.set("transform", _LEFT.sub(f"translate({middle:.2f}", node.get("transform", "")))
-        node.set("style", f"{style}; text-anchor: middle")
-
-
-def _width(words: str, size: float) -> float:
-    """How wide matplotlib takes them to be, in points."""
-    from matplotlib.font_manager import FontProperties  # takes a second
-    from matplotlib.textpath import text_to_path
-
-    return float(text_to_path.get_text_width_height_descent(words, FontProperties(size=size), ismath=False)[0])
 
 
 def _set(node: ElementTree.Element, text: str, *, upright: bool) -> None:
@@ -145,17 +126,20 @@ def sign_of(command: str) -> str:
     return chr(int(code, 16)) if code else ""
 
 
-def in_english(notebook: NotebookNode, words: Mapping[str, str], known: str) -> list[str]:
-    """The texts in figures that have, translated, a word of two Latin letters or more that is not in ``known``.
+def in_english(notebook: NotebookNode, words: Mapping[str, str]) -> list[str]:
+    """A line for each text that would be in English in a figure of a page in another language.
+
+    It has, translated, a word of two Latin letters or more that the prose of the notebook does not have either.
 
     Args:
-        notebook: An executed notebook.
-        words: What stands in figures, from English to another language.
-        known: What the notebook says in that language; names that are the same in both stand there.
+        notebook: An executed notebook in the other language.
+        words: What stands in figures, from English to that language.
     """
-    translate, names = translator(words), {*_LATIN.findall(" ".join([known, *words.values()]))}
+    prose = " ".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    translate, names = translator(words), {*_LATIN.findall(" ".join([prose, *words.values()]))}
     texts = {line.said for data in drawn(notebook) for line in lines(parsed(data.get(SVG) or data[TABLE]))}
-    return sorted(text for text in texts if {*_LATIN.findall(re.sub(r"\$.*?\$", "", translate(text)))} - names)
+    foreign = (text for text in texts if {*_LATIN.findall(re.sub(r"\$.*?\$", "", translate(text)))} - names)
+    return [f"[{FIGURES}] has no translation of {text!r}, which a figure shows" for text in sorted(foreign)]
 
 
 def drawn(notebook: NotebookNode) -> list[NotebookNode]:
@@ -189,12 +173,12 @@ def translator(words: Mapping[str, str]) -> Callable[[str], str]:
 # has the same placeholders: what it prints is a string of its table of words, with numbers and names in them.
 
 
-def retold(executed: NotebookNode, notebook: NotebookNode, words: Mapping[str, str]) -> NotebookNode:
-    """The notebook in another language, with outputs.
+def retold(executed: NotebookNode, notebook: NotebookNode, words: Mapping[str, str]) -> None:
+    """Write the outputs of a notebook into the same one in another language.
 
     Args:
         executed: The notebook in the first language, after a run.
-        notebook: The same in the other language; the outputs are written into it.
+        notebook: The same in the other language.
         words: The words of its code, from the first language to the other.
     """
     lines = {text: other for text, other in words.items() if text.count("\n") == other.count("\n")}
@@ -204,7 +188,6 @@ def retold(executed: NotebookNode, notebook: NotebookNode, words: Mapping[str, s
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = [_output(deepcopy(output), translate) for output in outputs[cell.id]]
-    return notebook
 
 
 def _output(output: NotebookNode, translate: Callable[[str], str]) -> NotebookNode:

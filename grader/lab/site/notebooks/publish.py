@@ -85,30 +85,26 @@ def author() -> str:
     return found[1] if found else ""
 
 
-def public(
-    site: Site | None, languages: Sequence[str], language: str, page: str, description: str
-) -> dict[str, object]:
+def public(site: Site | None, language: str, pages: Mapping[str, str], description: str) -> dict[str, object]:
     """What the template of a page needs where the public reads it; nothing without a site.
 
     Args:
         site: Where it is read.
-        languages: All of them, the first one first.
         language: The page's.
-        page: Its path, with ``{language}`` or ``{front}`` in the place of its folder.
+        pages: The paths of it and of its twins, by language.
         description: It in a sentence or two.
     """
     if site is None:
         return {}
-    paths = {one: page.format(language=one, front="" if one == languages[0] else f"{one}/") for one in languages}
-    stem = Path(paths[language]).stem
+    page = Path(pages[language])
     return {
         "site": site,
-        "address": site.of(paths[language]),
-        "twins": {one: site.of(paths[one]) for one in sorted(languages, key=lambda one: one != language)},
+        "address": site.of(pages[language]),
+        "twins": {one: site.of(pages[one]) for one in sorted(pages, key=lambda one: one != language)},
         "description": description,
-        "notebook_path": f"{BRANCH}/{NOTEBOOKS}/{language}/{stem}.ipynb" if page.startswith("{language}/") else "",
-        "source": "title.toml" if stem == "index" else f"{stem}.py",
-        "whole": sources.front()["title"][languages[0]],
+        "notebook_path": "" if page.stem == "index" else f"{BRANCH}/{NOTEBOOKS}/{page.with_suffix('.ipynb')}",
+        "source": "title.toml" if page.stem == "index" else f"{page.stem}.py",
+        "whole": sources.front()["title"][sources.LANGUAGES[0]],
         "changes": changes(),
         "author": author(),
     }

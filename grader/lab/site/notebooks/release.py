@@ -11,6 +11,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from grader.lab.release.fingerprints import shape, strings
+from grader.lab.release.leaks import SECRET_PART
 
 from . import sources
 from .rules import MARKERS
@@ -38,17 +39,14 @@ def leaks(release: Path, built: Path) -> Iterator[str]:
 
 def secrets(notebooks: Iterable[NotebookNode]) -> set[str]:
     """The lines of solutions and hidden tests that are nowhere else in the source notebooks."""
-    inside: set[str] = set()
-    outside: set[str] = set()
-    for notebook in notebooks:
-        for cell in notebook.cells:
-            hidden = False
-            for line in map(str.strip, cell.source.splitlines()):
-                if line in MARKERS:
-                    hidden = line.startswith("### BEGIN")
-                elif line:
-                    (inside if hidden else outside).add(line)
-    return inside - outside
+    cells = [cell.source for notebook in notebooks for cell in notebook.cells]
+    inside = (part for source in cells for part in SECRET_PART.findall(source))
+    outside = (SECRET_PART.sub("", source) for source in cells)
+    return _lines(inside) - _lines(outside) - {""}
+
+
+def _lines(texts: Iterable[str]) -> set[str]:
+    return {line.strip() for text in texts for line in text.splitlines()}
 
 
 def _in_file(path: Path, secret: set[str]) -> Iterator[str]:
