@@ -104,4 +104,5 @@ def _described(value: Any) -> tuple[str, str]:
 
 def _bare(text: str) -> str:
     """The numbers of a text, after 0 for a tensor or its size, so that neither a cast nor a view makes a difference."""
-    return " ".join(re.findall(r"-?\d[\d.e+-]*", re.sub(r"^(?:\w+ |torch\.Size)", "0 ", text)))
+    numbers = re.findall(r"-?\d[\d.e+-]*", re.sub(r"^(?:\w+ |torch\.Size)", "0 ", text))
+    return " ".join(number.removesuffix(".0") for number in numbers)

@@ -318,8 +318,9 @@ def test_an_option_is_short_lines_and_its_other_values_are_held_close_to_the_lin
                 {text.count(";") for text in column} for column in zip(*map(halves, question.options), strict=True)
             ]
             assert all(len(one) == 1 for one in times), "nor does how often the line runs"
-            for column in zip(*map(halves, question.options), strict=True):
-                assert len({text[0] in "-0123456789" for text in column}) == 1, "a number stands out among tensors"
+            columns = [*zip(*map(halves, question.options), strict=True)]
+            numbers = [{text[0] in "-0123456789" for text in column} for column in columns]
+            assert all(len(one) == 1 for one in numbers), "nor is one of them a number, and the other a tensor"
             runs = [run for call, run in study.own.outcomes.items() if call.code.strip() == question.blocks[0]]
             for edit, texts in zip(question.edits, zip(*map(halves, question.options), strict=True), strict=True):
                 held = [(place, value.text()) for run in runs for (_, place), value in run.told.items()]
@@ -619,6 +620,7 @@ KEPT = """
 class Kept:
     def __init__(self, rows=7):
         self.rows = rows
+        self.exact = rows * 1.0
         self.more = rows + 1
 """
 
