@@ -36,7 +36,7 @@ def run(homes: Mapping[str, str], codes: list[str], is_traced: bool, is_first: b
         names = {"torch": torch, **{name: getattr(importlib.import_module(home), name) for name, home in homes.items()}}
         *lines, last = ast.parse(code).body
         torch.default_generator.manual_seed(0)
-        trace = Trace({"forward", *homes})
+        trace = Trace({"forward", "__init__", *homes})
         try:
             sys.settrace(trace.entered if is_traced else None)
             exec(compile(ast.Module(lines, []), "<call>", "exec"), names)
@@ -104,4 +104,5 @@ def _described(value: Any) -> tuple[str, str]:
 
 def _bare(text: str) -> str:
     """The numbers of a text, after 0 for a tensor or its size, so that neither a cast nor a view makes a difference."""
-    return " ".join(re.findall(r"-?\d[\d.e+-]*", re.sub(r"^(?:\w+ |torch\.Size)", "0 ", text)))
+    numbers = re.findall(r"-?\d[\d.e+-]*", re.sub(r"^(?:\w+ |torch\.Size)", "0 ", text))
+    return " ".join(number.removesuffix(".0") for number in numbers)

@@ -75,7 +75,8 @@ class Maker:
         shuffled = self._rng.sample([*fits], len(fits))
         left, asked = {fits[place].text(2): place for place in shuffled}.values(), list[tuple[Place, Place]]()
         for pair in sorted(combinations(left, 2), key=lambda two: (two[0][0] != two[1][0], abs(two[0][1] - two[1][1]))):
-            asked += [pair] * (not {*pair} & {*chain(*asked)} and len({fits[one].count(";") for one in pair}) == 1)
+            sorts = {(fits[one].count(";"), re.match(r"[-\d]", fits[one]) is None) for one in pair}
+            asked += [pair] * (not {*pair} & {*chain(*asked)} and len(sorts) == 1)  # a number stands out among tensors
         asked += [(b, a) for a, b in asked]  # each value is right once, and no two lines are asked about twice
         for number, pair in enumerate(asked if len(asked) >= OPTIONS else []):
             pairs = sorted([pair, asked[number - len(asked) // 4]])

@@ -318,6 +318,9 @@ def test_an_option_is_short_lines_and_its_other_values_are_held_close_to_the_lin
                 {text.count(";") for text in column} for column in zip(*map(halves, question.options), strict=True)
             ]
             assert all(len(one) == 1 for one in times), "nor does how often the line runs"
+            columns = [*zip(*map(halves, question.options), strict=True)]
+            numbers = [{text[0] in "-0123456789" for text in column} for column in columns]
+            assert all(len(one) == 1 for one in numbers), "nor is one of them a number, and the other a tensor"
             runs = [run for call, run in study.own.outcomes.items() if call.code.strip() == question.blocks[0]]
             for edit, texts in zip(question.edits, zip(*map(halves, question.options), strict=True), strict=True):
                 held = [(place, value.text()) for run in runs for (_, place), value in run.told.items()]
@@ -611,6 +614,22 @@ def forward(x):
 def test_the_size_of_an_argument_is_known_in_whatever_form(start: Counting) -> None:
     (run,) = called(start, SIZED, "m.forward(torch.ones(2, 3))")
     assert [value for (kind, _), value in run.told.items() if kind == "predict"] == ["torch.Size([2])"]
+
+
+KEPT = """
+class Kept:
+    def __init__(self, rows=7):
+        self.rows = rows
+        self.exact = rows * 1.0
+        self.more = rows + 1
+"""
+
+
+@process
+def test_an_argument_of_a_constructor_is_known_even_if_it_is_the_default(start: Counting) -> None:
+    """The handout gives both, so whoever has read it need not know the line."""
+    (run,) = called(start, KEPT, "m.Kept() and 1")
+    assert [value for (kind, _), value in run.told.items() if kind == "predict"] == ["8"]
 
 
 @process
