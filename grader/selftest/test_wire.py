@@ -15,7 +15,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.core.sandbox.channel import Channel, DeadlineExceeded, PeerClosed
+from grader.core.sandbox.channel import Allowance, Channel, DeadlineExceeded, PeerClosed, Waited
 from grader.core.sandbox.protocol import MAX_BYTES, MAX_HEADER_BYTES, MAX_TENSORS, Message, ProtocolError, pack, unpack
 
 
@@ -233,3 +233,14 @@ def test_what_a_peer_said_before_it_went_is_heard_though_it_no_longer_listens() 
     with pytest.raises(PeerClosed, match=r"^$"):
         channel.receive()
     channel.close()
+
+
+def test_what_a_worker_computes_is_charged_also_while_the_judge_waits_for_a_core() -> None:
+    """Else an endless loop takes many times its allowance on a busy machine."""
+    waited = Waited(None)
+    allowance = Allowance(waited, 60.0)
+    waited.computed_s = 59.0
+    assert allowance.left_s() > 0
+    waited.computed_s = 60.0
+    with pytest.raises(DeadlineExceeded):
+        allowance.left_s()

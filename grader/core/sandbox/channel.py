@@ -30,16 +30,20 @@ class DeadlineExceeded(Exception):
 
 
 class Waited:
-    """Seconds for which a worker, and this thread, were ready to run and had no core."""
+    """Seconds for which a worker, and this thread, were ready to run and had no core.
+
+    Attributes:
+        computed_s: Seconds for which the worker had a core, as of the last look; 0 where the system does not tell.
+    """
 
     def __init__(self, pid: int | None) -> None:
         """Watch a worker from now on, by its process number in this process's own namespace; None where unknown."""
-        self._last: dict[int, float] = {}  # by descriptor
-        self._sum, self._read_at = 0.0, -math.inf
+        self._last: dict[int, list[float]] = {}  # by descriptor, the worker's first
+        self._sum, self.computed_s, self._read_at = 0.0, 0.0, -math.inf
         if pid is not None:
             with contextlib.suppress(OSError):
                 for path in (f"/proc/{pid}/schedstat", "/proc/thread-self/schedstat"):
-                    self._last[os.open(path, os.O_RDONLY | os.O_CLOEXEC)] = 0.0
+                    self._last[os.open(path, os.O_RDONLY | os.O_CLOEXEC)] = [0.0, 0.0]
 
     @property
     def seconds(self) -> float:
@@ -47,8 +51,9 @@ class Waited:
         if self._last and (now := time.monotonic()) - self._read_at >= FRESH_S:
             for descriptor in self._last:
                 with contextlib.suppress(OSError):  # the process has ended: what was read last stays
-                    self._last[descriptor] = int(os.pread(descriptor, SCHEDSTAT_BYTES, 0).split()[1]) / 1e9
-            self._sum, self._read_at = sum(self._last.values()), now
+                    self._last[descriptor] = [int(ns) / 1e9 for ns in os.pread(descriptor, SCHEDSTAT_BYTES, 0).split()]
+            self._sum, self._read_at = sum(waited for _, waited, *_ in self._last.values()), now
+            self.computed_s = next(iter(self._last.values()))[0]
         return self._sum
 
     def close(self) -> None:
@@ -68,7 +73,7 @@ class Allowance:
     def __init__(self, waited: Waited, allowed_s: float) -> None:
         """Begin now."""
         self._waited, self._allowed_s = waited, allowed_s
-        self._began, self._waited_before = time.monotonic(), waited.seconds
+        self._began, self._waited_before, self._computed_before = time.monotonic(), waited.seconds, waited.computed_s
 
     @property
     def spent_s(self) -> float:
@@ -81,7 +86,8 @@ class Allowance:
         Raises:
             DeadlineExceeded: If the allowance is spent, or ``WALL_FACTOR`` times as much by the wall clock.
         """
-        spent = self.spent_s
+        computed_s = self._waited.computed_s - self._computed_before  # perhaps while the judge waited
+        spent = max(self.spent_s, computed_s)
         if spent >= self._allowed_s or time.monotonic() - self._began >= self._allowed_s * WALL_FACTOR:
             raise DeadlineExceeded
         return min(LOOK_S, self._allowed_s - spent)

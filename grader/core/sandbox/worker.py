@@ -30,8 +30,10 @@ SEED = 20_261_009  # not the default of any module
 MAX_DESCRIPTORS = 256  # the fork server opens a handful
 
 
-def serve(fd: int, *, gpus: bool = False) -> None:
+def serve(fd: int, state: State, *, gpus: bool = False) -> None:
     """Answer requests that arrive on the socket ``fd``; the first message holds the submission's files.
+
+    ``state`` is that of the fork server, which this process begins with.
 
     The first message back says that this process is locked and has run no student code yet: if it dies before that, it
     is the grader's fault. Every later message has a list of requests, and whether to import the submission anew before
@@ -43,12 +45,13 @@ def serve(fd: int, *, gpus: bool = False) -> None:
     if gpus and torch.cuda.is_available():
         exercise("cuda")  # so that no request is charged for the driver's start, which takes a second or more
         seed()
+        state = State()
     linecache.clearcache()  # what this process has read so far is the grader's
     channel = Channel(fd)
     channel.send(READY)
     with contextlib.suppress(PeerClosed):
         files = json.loads(channel.receive())
-        state, operations = State(), Operations(files)
+        operations = Operations(files)
         while True:
             message = channel.receive()
             how, requests = bytes(message[:1]), iter(unpack(message[1:]))
