@@ -98,21 +98,15 @@ class State:
     def __init__(self) -> None:
         """Note it, before any student code has run."""
         self._random = [(give_back, state()) for state, give_back in _random_numbers()]
-        self._waiting = [(vars(device._lazy_seed_tracker), dict(vars(device._lazy_seed_tracker))) for device in _LATER]
 
     def restore(self) -> None:
         """Put all of it back, as in a new process."""
         for give_back, state in self._random:
             give_back(state)
-        for waiting, old in self._waiting:
-            waiting.update(old)
         torch.set_default_dtype(torch.float32)
         torch.set_default_device(None)
         torch.set_grad_enabled(True)
         torch.set_flush_denormal(False)
-
-
-_LATER: tuple[Any, ...] = (torch.cuda, torch.xpu, torch.mtia)  # devices for which a seed waits until they are used
 
 
 def _random_numbers() -> Iterator[tuple[Callable[[], Any], Callable[[Any], object]]]:
@@ -146,7 +140,7 @@ def seed() -> None:
 # ── What the fork server does once ──────────────────────────────────────────────────────────────────────────────────
 
 
-def prepare() -> None:
+def prepare(*, gpus: bool) -> None:
     """Do once, in the fork server, what every worker would have to do: after a fork, each change copies a page."""
     for number in signal.valid_signals():
         if signal.getsignal(number) not in (signal.SIG_DFL, signal.SIG_IGN, None):
@@ -161,12 +155,18 @@ def prepare() -> None:
     torch.set_num_threads(1)
     torch.set_num_threads = _keep_one_thread  # type: ignore[assignment] # the parameter has another name there
     torch.compile = _leave_uncompiled
+    for device in (torch.xpu, torch.mtia) if gpus else (torch.cuda, torch.xpu, torch.mtia):
+        device.manual_seed_all = _seed_no_device  # type: ignore[attr-defined] # none of them is here
     torch.backends.cudnn.allow_tf32 = False  # else a float32 convolution on a GPU rounds to 10 bits
 
 
 def _leave_uncompiled(model: Any = None, **_: Any) -> Any:
     """Stands in for ``torch.compile``, also as a decorator: to compile takes files, processes and minutes."""
     return (lambda function: function) if model is None else model
+
+
+def _seed_no_device(seed: int) -> None:
+    """Stands in for what ``torch.manual_seed`` calls for each kind of GPU: it would write down the whole stack."""
 
 
 def _keep_one_thread(number: int) -> None:

@@ -59,7 +59,7 @@ def main(control_fd: int) -> None:
     if wanted["debugger"]:
         importlib.import_module(f"{__package__}.debugging")  # a worker cannot import what is ours
     _forget_the_repository()
-    worker.prepare()
+    worker.prepare(gpus=gpus)
     problems = layers_that_hold(wanted["layers"], limits, hidden)
     lockdown = Lockdown([layer for layer, problem in problems.items() if not problem], limits, hidden, gpus)
     if closed := closed_to_workers(places(), lockdown):
