@@ -7,7 +7,6 @@ import gc
 import json
 import linecache
 import os
-import random
 import signal
 import sys
 import time
@@ -16,17 +15,14 @@ from typing import Any
 
 import torch
 
-from grader.shared import second_device
-
 from .channel import Channel, PeerClosed
 from .limits import GPU_VARIABLES
-from .operations import OUT_OF_MEMORY, Operations, invalid
+from .operations import OUT_OF_MEMORY, Operations, invalid, seed
 from .protocol import ANEW, DEBUG_CALL, DEBUG_CRASH, MORE, READY, Message, ProtocolError, pack, unpack
 
 REQUESTS_FD = 60  # above all that the fork server has open, below the limit on descriptors
 PART_S = 0.05  # after so long, the replies so far are sent: a worker that goes on with a list shows that it does
 ALLOCATIONS = 10_000  # between two garbage collections: one batch of requests alone is more than Python's 700
-SEED = 20_261_009  # not the default of any module
 MAX_DESCRIPTORS = 256  # the fork server opens a handful
 
 
@@ -48,13 +44,13 @@ def serve(fd: int, *, gpus: bool = False) -> None:
     channel.send(READY)
     with contextlib.suppress(PeerClosed):
         files = json.loads(channel.receive())
-        state, operations = State(), Operations(files)
+        operations = Operations(files)
         while True:
             message = channel.receive()
             how, requests = bytes(message[:1]), iter(unpack(message[1:]))
             if how == ANEW:
                 operations.forget()
-                state.restore()
+                renew()
                 operations = Operations(files)
             if how in (DEBUG_CALL, DEBUG_CRASH):
                 from . import debugging  # which the fork server has imported, if it was told to
@@ -92,31 +88,13 @@ def _replies(operations: Operations, requests: Iterator[Any], send: Callable[[by
         return pack([invalid(error)] if number == 1 else [])
 
 
-class State:
-    """What ordinary code changes in its process: random numbers, and a few settings of torch."""
-
-    def __init__(self) -> None:
-        """Note it, before any student code has run."""
-        self._random = [(give_back, state()) for state, give_back in _random_numbers()]
-
-    def restore(self) -> None:
-        """Put all of it back, as in a new process."""
-        for give_back, state in self._random:
-            give_back(state)
-        torch.set_default_dtype(torch.float32)
-        torch.set_default_device(None)
-        torch.set_grad_enabled(True)
-        torch.set_flush_denormal(False)
-
-
-def _random_numbers() -> Iterator[tuple[Callable[[], Any], Callable[[Any], object]]]:
-    """For each source of random numbers, the function that gets its state and the one that sets it."""
-    yield random.getstate, random.setstate
-    yield torch.get_rng_state, torch.set_rng_state
-    if torch.cuda.is_initialized():
-        yield torch.cuda.get_rng_state, torch.cuda.set_rng_state
-    if device := getattr(torch, second_device.NAME, None):
-        yield device.get_rng_state, device.set_rng_state
+def renew() -> None:
+    """Put back what ordinary code changes in its process: random numbers, and a few settings of torch."""
+    seed()
+    torch.set_default_dtype(torch.float32)
+    torch.set_default_device(None)
+    torch.set_grad_enabled(True)
+    torch.set_flush_denormal(False)
 
 
 def become_worker(rpc_fd: int) -> int:
@@ -129,12 +107,6 @@ def become_worker(rpc_fd: int) -> int:
     for wanted in (0, 1, 2):
         os.dup2(null, wanted)
     return REQUESTS_FD
-
-
-def seed() -> None:
-    """Begin with the same random numbers in every worker, so that unseeded code gets the same report each time."""
-    random.seed(SEED)
-    torch.manual_seed(SEED)  # on other devices, too
 
 
 # ── What the fork server does once ──────────────────────────────────────────────────────────────────────────────────

@@ -37,6 +37,7 @@ from . import worker
 from .importer import Library, places
 from .limits import Limits
 from .lockdown import LINUX, Lockdown
+from .operations import seed
 from .trial import closed_to_workers, layers_that_hold
 
 HAS_DOCSTRING = 0x4000000  # a flag of code since Python 3.13; before, the first constant is the docstring or None
@@ -185,7 +186,7 @@ def _no_file_to_be_opened() -> Iterator[None]:
 def _settle(lockdown: Lockdown) -> None:
     """Make ready for forks, after imports."""
     _drop_docstrings()
-    worker.seed()
+    seed()
     if LINUX and len(os.listdir("/proc/self/task")) > 1:
         raise RuntimeError("the fork server has a second thread: a worker would inherit its locks")
     lockdown.measure()
