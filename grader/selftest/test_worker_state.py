@@ -56,6 +56,25 @@ def test_what_ordinary_code_leaves_behind_changes_nothing_later(zygote: Zygote, 
     assert first == second
 
 
+def test_each_case_begins_with_the_same_random_numbers_and_goes_on_with_others() -> None:
+    text = "import torch\n\nclass Drawn(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    text += "        self.register_buffer('drawn', torch.rand(3))\n"
+    operations = Operations({"src/drawn.py": text})
+
+    def drawn(number: int) -> list[float]:
+        made = ("construct", {"number": number, "name": "Drawn", "arguments": {}})
+        (buffer,) = operations.perform([made, ("buffers", {"target": number})])["value"]
+        numbers: list[float] = buffer["value"].tolist()
+        return numbers
+
+    try:
+        operations.perform([("load", {"module": "src.drawn", "name": "Drawn"})])
+        cases = [[drawn(number) for number in range(objects)] for objects in (1, 2, 1)]
+    finally:
+        operations.forget()
+    assert cases[0] == cases[1][:1] == cases[2] != cases[1][1:]
+
+
 @pytest.mark.process
 def test_a_worker_holds_no_request_but_those_of_one_list(zygote: Zygote) -> None:
     """Of the list that comes later, and is sent already, nothing is among the objects of the process."""

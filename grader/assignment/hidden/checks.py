@@ -233,8 +233,7 @@ def check_defaults(make: Callable[..., Tensor], **stated: Any) -> None:
 
     Whether that is right, other cases judge. Nothing is required of a submission that gives something else each time.
     """
-    # Asked again of every submission: what only some are asked is no part of a replay, and a process that is asked for
-    # this case alone draws other numbers where nothing seeds them, which would look like an answer that depends on it.
+    # Asked again of every submission: what only some are asked is no part of a replay.
     by_default, again = make(), make()
     for argument, value in stated.items():
         same = torch.allclose(by_default, make(**{argument: value}), rtol=1e-4)

@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import itertools
 import os
+import random
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ MAX_FRAMES = 12
 MAX_CAUSES = 8  # of an exception, that are searched
 MAX_DEPTH = 200  # of innermost frames that are searched: after a recursion there may be a million
 TORCH = os.path.dirname(torch.__file__)
+SEED = 20_261_009  # not the default of any module
 OUT_OF_MEMORY = {"error": {"kind": "memory_exceeded"}}
 
 
@@ -125,7 +127,12 @@ class Operations:
     # ── Student objects ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def _construct(self, number: int, name: str, arguments: dict[str, Any], turned: bool = False) -> None:
-        """Build an object of the class ``name`` and keep it under ``number``, with turned numbers if asked for."""
+        """Build an object of the class ``name`` and keep it under ``number``, with turned numbers if asked for.
+
+        Where nothing is seeded, each case begins with the same random numbers, whatever was asked before it.
+        """
+        if number == 0:  # the first object of a case
+            seed()
         if turned:
             arguments = {key: Turned(value) if type(value) is int else value for key, value in arguments.items()}
         self._modules[number] = self._names[name](**arguments)
@@ -345,6 +352,12 @@ def _fill(tensors: list[Tensor], value: Tensor | float) -> None:
         value = value.T
     for tensor, piece in zip(tensors, value.flatten().split(tensors[0].numel()), strict=True):
         tensor.copy_(piece.reshape(tensor.shape))
+
+
+def seed() -> None:
+    """Begin with the same random numbers in every worker, so that unseeded code gets the same report each time."""
+    random.seed(SEED)
+    torch.manual_seed(SEED)  # on other devices, too
 
 
 def unload() -> None:

@@ -7,7 +7,6 @@ import gc
 import json
 import linecache
 import os
-import random
 import signal
 import sys
 import time
@@ -16,24 +15,19 @@ from typing import Any
 
 import torch
 
-from grader.shared import second_device
-
 from .channel import Channel, PeerClosed
 from .limits import GPU_VARIABLES
-from .operations import OUT_OF_MEMORY, Operations, invalid
+from .operations import OUT_OF_MEMORY, Operations, invalid, seed
 from .protocol import ANEW, DEBUG_CALL, DEBUG_CRASH, MORE, READY, Message, ProtocolError, pack, unpack
 
 REQUESTS_FD = 60  # above all that the fork server has open, below the limit on descriptors
 PART_S = 0.05  # after so long, the replies so far are sent: a worker that goes on with a list shows that it does
 ALLOCATIONS = 10_000  # between two garbage collections: one batch of requests alone is more than Python's 700
-SEED = 20_261_009  # not the default of any module
 MAX_DESCRIPTORS = 256  # the fork server opens a handful
 
 
-def serve(fd: int, state: State, *, gpus: bool = False) -> None:
+def serve(fd: int, *, gpus: bool = False) -> None:
     """Answer requests that arrive on the socket ``fd``; the first message holds the submission's files.
-
-    ``state`` is that of the fork server, which this process begins with.
 
     The first message back says that this process is locked and has run no student code yet: if it dies before that, it
     is the grader's fault. Every later message has a list of requests, and whether to import the submission anew before
@@ -45,7 +39,6 @@ def serve(fd: int, state: State, *, gpus: bool = False) -> None:
     if gpus and torch.cuda.is_available():
         exercise("cuda")  # so that no request is charged for the driver's start, which takes a second or more
         seed()
-        state = State()
     linecache.clearcache()  # what this process has read so far is the grader's
     channel = Channel(fd)
     channel.send(READY)
@@ -57,7 +50,7 @@ def serve(fd: int, state: State, *, gpus: bool = False) -> None:
             how, requests = bytes(message[:1]), iter(unpack(message[1:]))
             if how == ANEW:
                 operations.forget()
-                state.restore()
+                renew()
                 operations = Operations(files)
             if how in (DEBUG_CALL, DEBUG_CRASH):
                 from . import debugging  # which the fork server has imported, if it was told to
@@ -95,37 +88,13 @@ def _replies(operations: Operations, requests: Iterator[Any], send: Callable[[by
         return pack([invalid(error)] if number == 1 else [])
 
 
-class State:
-    """What ordinary code changes in its process: random numbers, and a few settings of torch."""
-
-    def __init__(self) -> None:
-        """Note it, before any student code has run."""
-        self._random = [(give_back, state()) for state, give_back in _random_numbers()]
-        self._waiting = [(vars(device._lazy_seed_tracker), dict(vars(device._lazy_seed_tracker))) for device in _LATER]
-
-    def restore(self) -> None:
-        """Put all of it back, as in a new process."""
-        for give_back, state in self._random:
-            give_back(state)
-        for waiting, old in self._waiting:
-            waiting.update(old)
-        torch.set_default_dtype(torch.float32)
-        torch.set_default_device(None)
-        torch.set_grad_enabled(True)
-        torch.set_flush_denormal(False)
-
-
-_LATER: tuple[Any, ...] = (torch.cuda, torch.xpu, torch.mtia)  # devices for which a seed waits until they are used
-
-
-def _random_numbers() -> Iterator[tuple[Callable[[], Any], Callable[[Any], object]]]:
-    """For each source of random numbers, the function that gets its state and the one that sets it."""
-    yield random.getstate, random.setstate
-    yield torch.get_rng_state, torch.set_rng_state
-    if torch.cuda.is_initialized():
-        yield torch.cuda.get_rng_state, torch.cuda.set_rng_state
-    if device := getattr(torch, second_device.NAME, None):
-        yield device.get_rng_state, device.set_rng_state
+def renew() -> None:
+    """Put back what ordinary code changes in its process: random numbers, and a few settings of torch."""
+    seed()
+    torch.set_default_dtype(torch.float32)
+    torch.set_default_device(None)
+    torch.set_grad_enabled(True)
+    torch.set_flush_denormal(False)
 
 
 def become_worker(rpc_fd: int) -> int:
@@ -140,16 +109,10 @@ def become_worker(rpc_fd: int) -> int:
     return REQUESTS_FD
 
 
-def seed() -> None:
-    """Begin with the same random numbers in every worker, so that unseeded code gets the same report each time."""
-    random.seed(SEED)
-    torch.manual_seed(SEED)  # on other devices, too
-
-
 # ── What the fork server does once ──────────────────────────────────────────────────────────────────────────────────
 
 
-def prepare() -> None:
+def prepare(*, gpus: bool) -> None:
     """Do once, in the fork server, what every worker would have to do: after a fork, each change copies a page."""
     for number in signal.valid_signals():
         if signal.getsignal(number) not in (signal.SIG_DFL, signal.SIG_IGN, None):
@@ -164,12 +127,18 @@ def prepare() -> None:
     torch.set_num_threads(1)
     torch.set_num_threads = _keep_one_thread  # type: ignore[assignment] # the parameter has another name there
     torch.compile = _leave_uncompiled
+    for device in (torch.xpu, torch.mtia) if gpus else (torch.cuda, torch.xpu, torch.mtia):
+        device.manual_seed_all = _seed_no_device  # type: ignore[attr-defined] # none of them is here
     torch.backends.cudnn.allow_tf32 = False  # else a float32 convolution on a GPU rounds to 10 bits
 
 
 def _leave_uncompiled(model: Any = None, **_: Any) -> Any:
     """Stands in for ``torch.compile``, also as a decorator: to compile takes files, processes and minutes."""
     return (lambda function: function) if model is None else model
+
+
+def _seed_no_device(seed: int) -> None:
+    """Stands in for what ``torch.manual_seed`` calls for each kind of GPU: it would write down the whole stack."""
 
 
 def _keep_one_thread(number: int) -> None:

@@ -14,7 +14,6 @@ commands; each is answered by a line before the next:
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import importlib
 import inspect
@@ -38,9 +37,9 @@ from . import worker
 from .importer import Library, places
 from .limits import Limits
 from .lockdown import LINUX, Lockdown
+from .operations import seed
 from .trial import closed_to_workers, layers_that_hold
 
-MADV_COLLAPSE = 25  # in <linux/mman.h>; unlike MADV_HUGEPAGE it acts at once, on memory that is there already
 HAS_DOCSTRING = 0x4000000  # a flag of code since Python 3.13; before, the first constant is the docstring or None
 USEFUL_MODULES = (  # so that no worker spends time on them
     *("abc", "bisect", "cmath", "collections", "contextlib", "copy", "dataclasses", "decimal", "enum", "fractions"),
@@ -61,7 +60,7 @@ def main(control_fd: int) -> None:
     if wanted["debugger"]:
         importlib.import_module(f"{__package__}.debugging")  # a worker cannot import what is ours
     _forget_the_repository()
-    worker.prepare()
+    worker.prepare(gpus=gpus)
     problems = layers_that_hold(wanted["layers"], limits, hidden)
     lockdown = Lockdown([layer for layer, problem in problems.items() if not problem], limits, hidden, gpus)
     if closed := closed_to_workers(places(), lockdown):
@@ -70,17 +69,17 @@ def main(control_fd: int) -> None:
         importlib.import_module(name)
     _warm_up(gpus, bool(wanted["second_device"]))
     gc.enable()  # the command that started this process has turned it off
-    state = _settled(lockdown)
+    _settle(lockdown)
     running: set[int] = set()
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the judge has ended
         _answer(control, {"problems": problems})
-        _obey(control, lockdown, state, limits, running)
+        _obey(control, lockdown, limits, running)
     for pid in running:
         _reap(pid, 0, limits)
     os._exit(0)
 
 
-def _obey(control: socket.socket, lockdown: Lockdown, state: worker.State, limits: Limits, running: set[int]) -> None:
+def _obey(control: socket.socket, lockdown: Lockdown, limits: Limits, running: set[int]) -> None:
     """Carry out commands until the judge closes the socket; ``running`` then holds the workers that are left."""
     while True:
         line, descriptors = _line(control)
@@ -91,8 +90,8 @@ def _obey(control: socket.socket, lockdown: Lockdown, state: worker.State, limit
             if command["dynamo"] and "torch._dynamo" not in sys.modules:
                 with contextlib.suppress(Exception):  # then the student's import of it says why
                     importlib.import_module("torch._dynamo")
-                state = _settled(lockdown)
-            pid = _start(control, lockdown, state, *descriptors)
+                _settle(lockdown)
+            pid = _start(control, lockdown, *descriptors)
             running.add(pid)
             answer: dict[str, Any] = {"pid": pid}
         else:
@@ -117,7 +116,7 @@ def _answer(control: socket.socket, answer: Mapping[str, Any]) -> None:
     control.sendall(json.dumps(answer).encode() + b"\n")
 
 
-def _start(control: socket.socket, lockdown: Lockdown, state: worker.State, rpc_fd: int) -> int:
+def _start(control: socket.socket, lockdown: Lockdown, rpc_fd: int) -> int:
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
@@ -126,7 +125,7 @@ def _start(control: socket.socket, lockdown: Lockdown, state: worker.State, rpc_
             control.close()
             rpc_fd = worker.become_worker(rpc_fd)
             lockdown.apply(parent)
-            worker.serve(rpc_fd, state, gpus=lockdown.gpus)
+            worker.serve(rpc_fd, gpus=lockdown.gpus)
             status = 0
         finally:
             os._exit(status)  # whatever happens, a worker never runs the fork server's code below
@@ -184,33 +183,15 @@ def _no_file_to_be_opened() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def _settled(lockdown: Lockdown) -> worker.State:
-    """Make ready for forks, after imports; returns what each worker begins with."""
-    worker.seed()  # which may note the stack, and so read source
-    state = worker.State()
+def _settle(lockdown: Lockdown) -> None:
+    """Make ready for forks, after imports."""
     _drop_docstrings()
+    seed()
     if LINUX and len(os.listdir("/proc/self/task")) > 1:
         raise RuntimeError("the fork server has a second thread: a worker would inherit its locks")
     lockdown.measure()
     gc.collect()
     gc.freeze()
-    if LINUX:
-        _move_to_huge_pages()
-    return state
-
-
-def _move_to_huge_pages() -> None:
-    """Put this process's own memory on huge pages, where the kernel can: a fork copies, and an exit frees, far fewer.
-
-    glibc's heap may be on some already; Python's own allocator asks for none.
-    """
-    madvise = ctypes.CDLL(None).madvise
-    with open("/proc/self/maps") as file:
-        for line in file:
-            edges, rights, _, _, inode, *name = line.split()
-            if (rights, inode) == ("rw-p", "0") and name in ([], ["[heap]"]):
-                begin, end = (int(edge, 16) for edge in edges.split("-"))
-                madvise(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), MADV_COLLAPSE)  # before Linux 6.1: EINVAL
 
 
 def _drop_docstrings() -> None:
