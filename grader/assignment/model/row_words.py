@@ -71,6 +71,8 @@ def told_conversion(output: Tensor, ids: Tensor, rows: Tensor, start: int = 0) -
         rows: What each id should give, ``[v, e]``.
         start: The first id that the module owns.
     """
+    if output.shape != (*ids.shape, rows.shape[1]):
+        return None
     for dtype in (torch.bfloat16, torch.float16, torch.int16, torch.uint8, torch.int8):
         for first in {0, start}:
             there = first + (ids - first).to(dtype).double()
