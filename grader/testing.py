@@ -62,6 +62,7 @@ from grader.core.judge.student_objects import StudentModule as StudentModule
 from grader.core.judge.wording import ALIKE as ALIKE
 from grader.core.judge.wording import ORDER as ORDER
 from grader.core.judge.wording import SAME_MULTIPLE as SAME_MULTIPLE
+from grader.core.judge.wording import STEPS as STEPS
 from grader.core.judge.wording import ZEROS as ZEROS
 from grader.core.judge.wording import in_two_decimals as in_two_decimals
 from grader.core.judge.wording import listed as listed

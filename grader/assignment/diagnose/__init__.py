@@ -1,8 +1,9 @@
 """Finds the misconception behind a failed property.
 
-Each property with misconceptions has a probe. It asks the student's worker for outputs on an input on which mistakes of
-other properties do not show, and compares them with what each misconception would compute. A wrong hint does more harm
-than none, so a misconception is named only if it alone fits, and the right computation does not.
+A wrong hint does more harm than none, so a misconception is named only by what it predicts. Either each failing case
+states a fact that follows from it (``shown``), or a probe asks the student's worker for outputs and compares them with
+what each misconception would compute: on an input on which mistakes of other properties do not show. Then it is named
+if it alone fits, and the right computation does not. If nothing is named, the facts of the failing cases are told.
 """
 
 from __future__ import annotations
@@ -22,13 +23,12 @@ PROBES: Final[Mapping[str, Probe]] = {
     "norm_groups": norm.groups,
     "norm_eps_inside_sqrt": norm.eps,
     "norm_gamma": norm.gamma,
-    "norm_float32_inside": norm.sixteen_bits,
     "norm_backward": norm.backward,
     "shard_owned_ids": vocab_emb.owned_rows,
     "shard_zeros_elsewhere": vocab_emb.foreign_rows,
     "rotary_pairing_and_sign": pos_emb.pairing_and_sign,
     "rope_base": pos_emb.base,
-    "rope_exact_angles": pos_emb.far,
+    "rope_exact_angles": pos_emb.base,
     "rope_smallest_even_ratio": pos_emb.grown_ratio,
 }
 

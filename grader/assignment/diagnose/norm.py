@@ -1,16 +1,18 @@
-"""GroupRMSNorm: groups, gamma and eps, by outputs alone; what shows only in 16 bits; what shows only in gradients."""
+"""GroupRMSNorm: groups, gamma and eps, by outputs alone; what shows only in gradients."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import combinations
 from typing import Final
 
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.norm_inputs import build, grouped_input, quotients
+from grader.assignment.hidden.norm_inputs import GROUPINGS, build, grouped_input, quotients
 from grader.assignment.model.normalising import CONTRACT, GROUP_SIZE, HIDDEN, LARGE, SIGNS, normalising, numbers
-from grader.testing import Student, error_in_ulp, normal
+from grader.assignment.model.normalising import fits as follows
+from grader.testing import Student, normal
 
 from .fit import TOLERANCE, fits, only
 
@@ -36,7 +38,6 @@ AXES: Final = {"norm_mean_over_batch": (0,), "norm_mean_over_sequence": (1,), "n
 FIRST, OTHERS = slice(GROUP_SIZE), slice(GROUP_SIZE, None)  # features of the first group, and of all others
 MAGNITUDES: Final = (1e-9, 1e-3, 0.5, 1.0, 2.0, 7.0, 1024.0, 4096.0)
 EPSILONS: Final = (0.75, 15.0)
-ONE_ROUNDING: Final = 0.53  # ulp: 0.5 for the rounding of the output, and a little for float32's rounding
 
 
 def groups(student: Student) -> str | None:
@@ -44,7 +45,9 @@ def groups(student: Student) -> str | None:
     law = normalising(student).law
     if law is None:
         return without_a_law(student, grouped_input(0, SHAPE))
-    if law == CONTRACT:
+    inputs = [(grouped_input(student.seed, shape), shape[3]) for shape in GROUPINGS]
+    outputs = (quotients(student, x, group_size, "cpu") for x, group_size in inputs)
+    if law == CONTRACT or not all(follows(y, law(*given)) for y, given in zip(outputs, inputs, strict=True)):
         return None
     return NAMES.get(law.quotient if law.grouping == CONTRACT.grouping else law.grouping)
 
@@ -66,21 +69,29 @@ def without_a_law(student: Student, x: Tensor) -> str | None:
     if _mixes_tokens(output, x, plain):
         other = "norm_root_of_another_token" if _has_roots_of_tokens(x, plain) else "norm_mixes_tokens"
         return next((mistake for mistake, axes in AXES.items() if _runs_over(axes, x, plain)), other)
-    for factor, mistake in ((0.5, "norm_without_root"), (4.0, "norm_multiplies")):
-        if fits(output(2 * x), factor * plain, plain.abs()):
-            return mistake
     right = CONTRACT(x, GROUP_SIZE)
+    root = x.double() / right
+    for mistake, expected in (("norm_without_root", right / root), ("norm_multiplies", x * root)):
+        if fits(plain, expected, expected.abs()):
+            return mistake
     if fits(plain.sort(-1).values, right.sort(-1).values, right.abs().amax(-1, keepdim=True)):
         return "norm_output_order"
     groups = zip(plain.split(GROUP_SIZE, -1), x.double().split(GROUP_SIZE, -1), strict=True)
     as_it_was = [fits(given, taken, taken.abs()) for given, taken in groups]
     if any(as_it_was) and not all(as_it_was):
         return "norm_group_left_out"
-    apart = _apart(output, x, plain, FIRST, OTHERS) and _apart(output, x, plain, OTHERS, FIRST)
-    if not apart:
+    if not (_apart(output, x, plain, FIRST, OTHERS) and _apart(output, x, plain, OTHERS, FIRST)):
         return "norm_groups_share"
-    unseen = (_apart(output, x, plain, slice(j, j + 1), slice(k, k + 1)) for j, k in ((0, 1), (GROUP_SIZE - 1, 0)))
-    return "norm_feature_left_out" if any(unseen) else None
+    return "norm_feature_left_out" if _leaves_out(x, plain) else None
+
+
+def _leaves_out(x: Tensor, plain: Tensor) -> bool:
+    """Whether the mean square of each group is that of a slice of its features, divided by its size or the group's."""
+    groups = x.double().unflatten(-1, (-1, GROUP_SIZE))
+    slices = [groups[..., first:last] for first, last in combinations(range(GROUP_SIZE + 1), 2)]
+    squares = [(part.square(), size) for part in slices for size in {part.shape[-1], GROUP_SIZE}]
+    roots = (square.sum(-1, keepdim=True).div(size).sqrt() for square, size in squares)
+    return any(fits(plain, (groups / root).flatten(-2), plain.abs()) for root in roots)
 
 
 def _runs_over(axes: tuple[int, ...], x: Tensor, plain: Tensor) -> bool:
@@ -118,7 +129,8 @@ def _apart(output: Callable[[Tensor], Tensor], x: Tensor, plain: Tensor, scaled:
 def gamma(student: Student) -> str | None:
     """Divide the output for a gamma by that for a neutral one: the quotient is the gamma that scales each feature."""
     token = LARGE * torch.tensor(SIGNS).reshape(1, 1, -1)
-    own = (1 + torch.arange(HIDDEN)) / 8  # below and above one: a bound at one leaves some of them
+    order = 7 * torch.arange(HIDDEN) % HIDDEN
+    own = torch.tensor(SIGNS).flip(0) * (1 + order) / 8  # below and above one: a bound at one leaves some of them
     reading = normalising(student)
     if not reading.works:
         return None
@@ -128,24 +140,26 @@ def gamma(student: Student) -> str | None:
 
     plain, scaled = output(None), output(own)
     met = scaled / plain
-    if fits(met, own, own):
-        return None if fits(output(-own) / plain, -own, own) else "norm_gamma_changed"
+    if fits(met, own, own.abs()):
+        return None
     laws = {
         "norm_shared_gamma": own[:GROUP_SIZE].repeat(HIDDEN // GROUP_SIZE),
         "norm_gamma_of_group": own[::GROUP_SIZE].repeat_interleave(GROUP_SIZE),
-        "norm_permuted_gamma": own[met.argsort().argsort()],  # own ascends: the same values in the order that was met
+        "norm_permuted_gamma": own.sort().values[met.argsort().argsort()],  # the same values in the order that was met
         "norm_gamma_plus_one": 1 + own,
         "norm_gamma_twice": own.square(),
         "norm_gamma_unused": torch.ones(HIDDEN),
     }
-    found = [mistake for mistake, law in laws.items() if fits(met, law, law)]
-    if fits(scaled, plain + own, own):
+    found = [mistake for mistake, law in laws.items() if fits(met, law, law.abs())]
+    if fits(scaled, plain + own, own.abs()):
         found.append("norm_gamma_added")
     inside = (reading.law or CONTRACT)(token * own, GROUP_SIZE).flatten()
     if fits(scaled, inside, inside.abs()):
         found.append("norm_gamma_before_root")
-    if not found and fits(output(own.flip(0)) / plain, met.flip(0), met.abs().flip(0)):
-        found.append("norm_gamma_changed")  # feature by feature something else than gamma itself
+    some = torch.arange(HIDDEN) < HIDDEN // 2
+    factors, expected = output(own[order].where(some, own)) / plain, met[order].where(some, met)
+    if not found and fits(factors, expected, expected.abs()):
+        found.append("norm_gamma_changed")  # each factor follows from the feature's own gamma alone
     return only(found)
 
 
@@ -206,23 +220,6 @@ def _subtracted(responses: list[Tensor], magnitudes: Tensor, root: Tensor) -> st
         if not left.any() or not fits(seen[left], expected, expected):
             return None
     return "norm_eps_subtracted"
-
-
-def sixteen_bits(student: Student) -> str | None:
-    """Compare outputs for 16-bit inputs with the student's own for the same numbers in float32.
-
-    The float32 outputs must follow a law exactly: code that always computes in 16 bits has another problem. Then a
-    16-bit output may differ from them by one rounding only, also where no eps shows.
-    """
-    usual = normal(0, "diagnose", shape=(4, 16, HIDDEN)) * 64 + 32
-    reading = normalising(student)
-    if reading.law is None or not reading.exact:
-        return None
-    worst = 0.0
-    for x in (usual.half(), usual.bfloat16()):
-        wide, narrow = (numbers(build(student, GROUP_SIZE, "cpu")(given), x.shape) for given in (x.float(), x))
-        worst = max(worst, float(error_in_ulp(narrow, wide, wide, x.dtype).max()))
-    return "norm_squares_before_upcast" if worst > ONE_ROUNDING else None
 
 
 def _centred(x: Tensor) -> Tensor:

@@ -12,18 +12,17 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.rope_tables import BASE, MS, Ropes, check_tables, tables_shown
+from grader.assignment.hidden.rope_tables import BASE, MS, Ropes
 from grader.assignment.model.normalising import numbers
 from grader.assignment.model.rotation import rotation
 from grader.assignment.model.turn_words import OVERWRITTEN, told_pairs
 from grader.assignment.oracle import ntk_angles, smallest_even_ratio
-from grader.testing import DTYPES, Student, StudentModule, WrongAnswer, quoted
+from grader.testing import Student
 
 from .fit import only
 
 Angles = Callable[[int, float, int, int], Tensor]  # dim, base, ratio, positions -> [positions, dim/2], float64
-LONG, FAR = 3 * MS + 1, 4112
-ROUNDED: Final = 2.0**-4  # of an angle: more than some roundings to bfloat16, one of them in an exponent
+LONG = 3 * MS + 1
 # The contract's ratios are 4, 4, 6, 6 and 10. Of the rules below, each wrong one gives another ratio for some length.
 LENGTHS: Final = (3 * MS, 4 * MS, 5 * MS, 6 * MS, 8 * MS + 1)
 
@@ -111,43 +110,6 @@ def base(student: Student) -> str | None:
     if fitting == {"rope_unscaled_base"} and not ropes.same(ropes.turn(ropes.new(), LONG), ropes.of_ratio(1, LONG)):
         return None
     return only(fitting)
-
-
-def far(student: Student) -> str | None:
-    """The mistake in near angles; where these are right, whether far ones are rounded to 16 bits."""
-    ropes = Ropes(student, "cpu")
-    if not all(_exact(ropes, 64, 63, other) for other in (BASE, 16)):
-        return base(student)
-    failing = [dtype for dtype in DTYPES if not _exact(ropes, 4200, FAR, dtype=dtype)]
-    return "rope_far_positions" if failing and all(_rounded(ropes, dtype) for dtype in failing) else None
-
-
-def _four_features(ropes: Ropes, longest: int, base: int, dtype: torch.dtype) -> StudentModule:
-    sizes = {"dim": 4, "max_seq_len": longest, "base": base, "ratio": 2}
-    return ropes.student.NTKAwareRoPE(**sizes, dynamic=False, dtype=dtype, device="cpu")
-
-
-def _exact(ropes: Ropes, longest: int, length: int, base: int = BASE, dtype: torch.dtype = torch.float32) -> bool:
-    """Whether the angles of a call of that length are those of the contract."""
-    module = _four_features(ropes, longest, base, dtype)
-    try:
-        check_tables(ropes, module, ntk_angles(4, base, 2, length), quoted(""), dtype)
-    except WrongAnswer:
-        return False
-    return True
-
-
-def _rounded(ropes: Ropes, dtype: torch.dtype) -> bool:
-    """Whether far angles differ from the contract's as if positions, frequencies or angles had 16 bits.
-
-    The first pair's frequency is one, without any rounding, so it shows the positions. The second one's may be rounded.
-    """
-    shown = tables_shown(ropes, _four_features(ropes, 4200, BASE, dtype), FAR, 4)
-    turned, angles = torch.complex(*shown.chunk(2, dim=-1)), ntk_angles(4, BASE, 2, FAR)
-    exact = torch.polar(torch.ones(()).double(), angles)
-    positions = (angles[:, :1], *(angles[:, :1].to(narrow).double() for narrow in DTYPES[1:]))
-    first = any(_same(turned[:, :1], torch.polar(torch.ones(()).double(), where)) for where in positions)
-    return first and bool(((turned - exact)[:, 1].abs() <= ROUNDED * (angles[:, 1] + 1)).all())
 
 
 def _same(actual: Tensor, expected: Tensor, size: float | None = None) -> bool:

@@ -1,7 +1,8 @@
-"""Causes that failing cases show by themselves, as data: which case fails, and which statements its message makes.
+"""Causes that failing cases show by themselves, as data: the statements that their messages make.
 
-A cause is named where all failing cases of a property fit one of its clues: a hint that some failing case contradicts
-does more harm than none.
+A case states what it has compared with a prediction, such as that the outputs are the tables of a ratio. A cause is
+named where each failing case of a property makes a statement that follows from the cause: a hint that some failing case
+contradicts does more harm than none. Which case fails is no clue, since other causes make the same case fail.
 """
 
 from __future__ import annotations
@@ -15,32 +16,40 @@ from grader.assignment.hidden import checks
 from grader.assignment.hidden import rope_tables as rope
 from grader.assignment.model import draw_words as draws
 from grader.assignment.model.histories import OTHER_BUILT, OTHERWISE, RAISES
-from grader.assignment.model.rotation import NOTHING
-from grader.assignment.model.row_words import FOREIGN_TOO, MULTIPLE, ONE_NUMBER, RECEIVES, ROWS_TIMES, ROWS_TIMES_SOME
+from grader.assignment.model.row_words import (
+    CONVERTED,
+    FOREIGN_TOO,
+    MULTIPLE,
+    ONE_NUMBER,
+    RECEIVES,
+    ROWS_TIMES,
+    ROWS_TIMES_SOME,
+)
 from grader.assignment.model.turn_words import NOT_BACK, RIGHT_TOGETHER
-from grader.testing import ALIKE, OTHER_DTYPE, OTHER_SHAPE, SAME_MULTIPLE, ZEROS, Message
+from grader.assignment.oracle import smallest_even_ratio
+from grader.testing import ALIKE, OTHER_DTYPE, OTHER_SHAPE, SAME_MULTIPLE, STEPS, ZEROS, Message
 
 Failing = Mapping[str, Message]  # from a case's id to its message
 
 
 @dataclass(frozen=True)
 class Clue:
-    """What a failing case may show; all of it has to hold.
+    """What a failing case may state; all of it has to hold.
 
     Attributes:
-        case: How the case's id begins.
         says: Templates of which the message makes one statement.
-        fields: Values, or sets of values, of that statement's fields; of any statement's, if ``says`` is empty.
-        within: A template of another statement that it makes.
+        fields: Values, or sets of values, of that statement's fields.
+        case: How the case's id begins.
+        beside: What the message states as well.
         lacks: Templates of statements that it does not make.
         only: Whether every statement of ``says`` has these fields, rather than one.
         least: How many such statements there are.
     """
 
-    case: str = ""
-    says: tuple[str, ...] = ()
+    says: tuple[str, ...]
     fields: Mapping[str, str | int | Container[int] | tuple[str, ...]] = field(default_factory=dict)
-    within: str = ""
+    case: str = ""
+    beside: Clue | None = None
     lacks: tuple[str, ...] = ()
     only: bool = False
     least: int = 1
@@ -48,16 +57,15 @@ class Clue:
     def fits(self, case: str, message: Message) -> bool:
         """Whether a failing case shows this."""
         parts = list(message.all_parts())
-        keys = {part.key for part in parts}
-        asked = [part for part in parts if not self.says or part.key in self.says]
+        asked = [part for part in parts if part.key in self.says]
         fitting = [
             part for part in asked if all(_is(part.fields.get(name), value) for name, value in self.fields.items())
         ]
         return (
             case.startswith(self.case)
-            and (not self.within or self.within in keys)
-            and not keys.intersection(self.lacks)
-            and len(fitting) >= self.least * bool(self.says or self.fields)
+            and (self.beside is None or self.beside.fits(case, message))
+            and not any(part.key in self.lacks for part in parts)
+            and len(fitting) >= self.least
             and (not self.only or fitting == asked)
         )
 
@@ -83,10 +91,14 @@ STRETCHED = ("they run from {low} to {high}", "they have mean {mean} and standar
 GIVES = "id {id} gives {seen}"
 OF_ONE_USE = ("the mean of the gradients of its uses", "the gradient of only one of its uses")
 OTHERS_IDS = "ids of other ranks on rank {rank} of {world}"
+OF_16_BITS = "{dtype} output for group_size={group_size}"
+IN_16_BITS = "{dtype} output for group_size={group_size}, eps={eps}, compared with float32"
+WRONG_ROWS = "{what}: {n} of {all} ids give a wrong row"
+NO_GRADIENT = "no gradient reaches {where}"
 
 DTYPE_DIFFERS = told(OTHER_DTYPE)
 SHAPE_DIFFERS = told(OTHER_SHAPE)
-HISTORY = Clue("earlier_calls")
+HISTORY = told(OTHERWISE, RAISES)
 EVALUATION = told(IN_EVALUATION)
 NOTHING_REGISTERED, SEVERAL_REGISTERED = (told(checks.REGISTERED, n=n) for n in (0, range(2, 1000)))
 OTHER_SIZE = told("the parameter has {n} elements; {wanted} are required", "the parameter has {n} elements")
@@ -97,7 +109,13 @@ PARAMETER_CHANGED = (
 WITHOUT_SPREAD = told(checks.MOMENTS, std="0")  # every draw is the same
 ROWS_SCALED = told(ROWS_TIMES, ROWS_TIMES_SOME)
 GROWS = range(3 * rope.MS + 1, 9 * rope.MS)  # lengths of calls that grow
-SHORT_AFTER_LONG = told(rope.CALL_AFTER, s=rope.MS - 1, within=rope.OF_RATIO)
+GROWN = tuple(smallest_even_ratio(s, rope.MS) for s in GROWS)
+
+
+def of_ratio(*says: str, k: int | Container[int] = range(rope.MOST), **fields: Any) -> Clue:
+    """What a message says of a call that uses the tables of a ratio."""
+    return told(*says, **fields, beside=told(rope.OF_RATIO, k=k))
+
 
 # From a cause that no probe looks for to clues of which each of its cases fits one; the most specific causes first.
 EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
@@ -105,20 +123,20 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "vocab_rows_in_training": (told(checks.ONE_MODE),),
     "shard_one_mode": (told(checks.ONE_MODE),),
     "ids_changed_in_place": (told(checks.AFTER, what="input_ids"),),
-    "norm_rounded_to_gamma": (Clue("a_float32_input_is_not_rounded"),),
+    "norm_rounded_to_gamma": (told(STEPS, case="a_float32_input_is_not_rounded"),),
     "norm_mode": (EVALUATION,),
-    "vocab_lookup_16_bit_ids": (Clue("ids_beyond_16_bits"),),
-    "shard_16_bit_ids": (Clue("ids_beyond_16_bits"),),
+    "vocab_lookup_16_bit_ids": (told(CONVERTED),),
+    "shard_16_bit_ids": (told(CONVERTED),),
     "norm_eps_scaled": (told(checks.SHARE),),
-    "lookup_rows_scaled": (ROWS_SCALED, Clue("ids_beyond_16_bits")),
-    "shard_neighbour_answered": (told("{what}: {n} of {all} ids give a wrong row", n=1, within=OTHERS_IDS),),
+    "lookup_rows_scaled": (ROWS_SCALED, told(WRONG_ROWS, case="ids_beyond_16_bits")),
+    "shard_neighbour_answered": (told(WRONG_ROWS, n=1, beside=told(OTHERS_IDS)),),
     "shard_filled_otherwise": (told(GIVES, seen=(ONE_NUMBER, "numbers that are not finite"), only=True),),
-    "rope_table_dtype": (told(case="tables_have_the_dtype", lacks=(checks.ALONE,)),),
+    "rope_table_dtype": (told(rope.MORE_DIGITS, rope.MORE_DIGITS_GROWN, lacks=(checks.ALONE,)),),
     "input_changed": (told(checks.AFTER, what="the input"),),
     "parameter_changed": (*PARAMETER_CHANGED, HISTORY),
     "state_shared": (told(checks.ALONE), told(OTHERWISE, RAISES, before=OTHER_BUILT)),
     "default_argument": (told(checks.OTHER_DEFAULT), told(checks.DTYPE_WHEN, when="by default")),
-    "earlier_call_remembered": (Clue("earlier_calls_leave_no_trace"), EVALUATION),
+    "earlier_call_remembered": (HISTORY, EVALUATION),
     "not_a_parameter": (NOTHING_REGISTERED, DTYPE_DIFFERS),
     "further_parameter": (SEVERAL_REGISTERED, told("a buffer is registered; this module has none")),
     "frozen_parameter": (told("the parameter does not require gradients"),),
@@ -133,9 +151,10 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "bad_sizes_accepted": (told("{sizes} is accepted; it must raise an error"),),
     "bad_sizes_unnamed": (told("the error raised for {sizes} does not name {size}"),),
     "bad_sizes_other_error": (told("{sizes} raises {kind}; expected a ValueError or an AssertionError"),),
-    "few_digits": (told(lacks=(NOTHING,)),),
+    "norm_squares_before_upcast": (told(OF_16_BITS, IN_16_BITS, dtype=("float16", "bfloat16")),),
+    "few_digits": (told(STEPS, "{n} are not finite", "the output for these numbers in float32 is not finite"),),
     "shard_seed_without_rank": (told(draws.ONE_SEED),),
-    "init_other_scale": (Clue(says=STRETCHED, lacks=(draws.OF_SEED, draws.NEXT_SEED, draws.AFTER_DRAWS, draws.LATER)),),
+    "init_other_scale": (told(*STRETCHED, lacks=(draws.OF_SEED, draws.NEXT_SEED, draws.AFTER_DRAWS, draws.LATER)),),
     "init_other_distribution": (told(draws.OTHER_KIND),),
     "init_seed_ignored": (
         told(draws.OF_SEED, seed=42, lacks=(draws.RANKS_SEEDS, draws.ONE_SEED)),
@@ -147,30 +166,35 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "init_after_extra_draw": (told(draws.LATER),),
     "init_other_order": (told(draws.OTHER_ORDER),),
     "init_unseeded": (told(checks.UNSEEDED),),
-    "init_not_drawn": tuple(told(ZEROS, ALIKE, within=draw) for draw in checks.DRAWS.values()),
+    "init_not_drawn": (told(ZEROS, ALIKE, beside=told(*checks.DRAWS.values())),),
     "shard_seed_of_later_ranks": (told(draws.RANKS_SEEDS),),
-    "rope_module_gradient": (Clue("gradients_flow_through_the_module"),),
+    "rope_module_gradient": (told(NO_GRADIENT, case="gradients_flow_through_the_module"),),
     "rotary_gradient_not_turned_back": (told(NOT_BACK),),
-    "gradient_cut": (told("no gradient reaches {where}"), told(RECEIVES, seen="nothing", only=True, least=2)),
-    "one_row_without_gradient": (told("{what}: {n} of {all} rows receive a wrong gradient", n=1, within="nothing"),),
+    "gradient_cut": (told(NO_GRADIENT), told(RECEIVES, seen="nothing", only=True, least=2)),
+    "one_row_without_gradient": (
+        told("{what}: {n} of {all} rows receive a wrong gradient", n=1, beside=told("nothing")),
+    ),
     "shard_foreign_gradients": (told(RECEIVES, seen=str(FOREIGN_TOO)),),
     "gradient_not_summed": (told(RECEIVES, seen=OF_ONE_USE, only=True),),
-    "gradient_scaled": (told(SAME_MULTIPLE), told(RECEIVES, within=MULTIPLE)),
+    "gradient_scaled": (told(SAME_MULTIPLE), told(RECEIVES, beside=told(MULTIPLE))),
     "rope_module_dtype": (told(OTHER_DTYPE, case="every_batch_row_and_head"),),
     "rope_heads": (
         told("{dtype} output for shape {shape}: a head is rotated differently beside others than on its own"),
     ),
-    "rope_growth_at_es": tuple(told(rope.CALL, ratio=ratio, s=ratio * rope.MS) for ratio in (1, 3, 5)),
-    "rope_ratio_unheard": (told(rope.OF_RATIO, k=1), Clue("an_odd_initial_ratio")),
-    "rope_growth_beyond_ms": (told(rope.CALL, ratio=(3, 5), s=2 * rope.MS, within=rope.OF_RATIO),),
-    "rope_positions_go_on": (told(rope.CALL_AFTER, within=rope.SHIFTED),),
-    "rope_static_keeps_growth": (SHORT_AFTER_LONG,),
-    "rope_dynamic_forgets_growth": (SHORT_AFTER_LONG,),
-    "rope_growth_piles_up": (told(rope.CALL_AFTER, s=GROWS, within=rope.OF_NO_RATIO),),
-    "rope_growth_of_initial_ratio": (told(rope.CALL, ratio=3, within=rope.OF_RATIO), told(rope.FEW_ROWS, ratio=3)),
-    "rope_scaling": (told(case="the_ratio_stretches", ratio=(2, 4), lacks=(checks.ALONE,)),),
-    "rope_base_ignored": (told(base=16, ratio=(1, 2, 4), within=rope.SPEEDS, lacks=(checks.ALONE,)),),
-    "rope_unscaled_angles": (told(case="the_ratio_stretches", lacks=(checks.ALONE,)),),
+    "rope_growth_at_es": tuple(of_ratio(rope.CALL, ratio=ratio, s=ratio * rope.MS, k=ratio + 1) for ratio in (1, 3, 5)),
+    "rope_ratio_unheard": (told(rope.OF_RATIO, k=1),),
+    "rope_growth_beyond_ms": (of_ratio(rope.CALL, ratio=(3, 5), s=2 * rope.MS, k=2),),
+    "rope_positions_go_on": (told(rope.CALL_AFTER, beside=told(rope.SHIFTED)),),
+    "rope_static_keeps_growth": (of_ratio(rope.CALL_AFTER, s=rope.MS - 1, k=GROWN),),
+    "rope_dynamic_forgets_growth": tuple(
+        of_ratio(rope.CALL_AFTER, ratio=ratio, s=rope.MS - 1, k=ratio) for ratio in (1, 2, 3)
+    ),
+    "rope_growth_piles_up": (of_ratio(rope.CALL_AFTER, s=GROWS, k=rope.PILED_UP),),
+    "rope_growth_of_initial_ratio": (of_ratio(rope.CALL, ratio=3), told(rope.FEW_ROWS, ratio=3)),
+    "rope_scaling": (told(rope.SIZES, case="the_ratio_stretches", ratio=(2, 4), lacks=(checks.ALONE,)),),
+    "rope_far_positions": (told(rope.ROUNDED),),
+    "rope_base_ignored": (told(rope.OF_BASE, lacks=(checks.ALONE,)),),
+    "rope_unscaled_angles": (told(rope.SIZES, case="the_ratio_stretches", lacks=(checks.ALONE, rope.OF_RATIO)),),
     "rotary_tables_changed": (told(checks.AFTER, "{what} has a different shape after the call", what=("cos", "sin")),),
     "norm_group_of_one": (told(checks.UNCHANGED, case="dimensions_of_size_one"),),
     "rotary_heads_differ": (told("{dtype} output", case="every_batch_row", lacks=(RIGHT_TOGETHER,)),),
@@ -178,19 +202,17 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
 
 # From a cause to clues of which at least one of its cases fits one.
 NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
-    "rope_ratio_unheard": (told(rope.OF_RATIO, k=1),),
     "output_shape": (SHAPE_DIFFERS,),
-    "few_digits": (Clue("float32_outputs_are_exact"),),
     "lookup_rows_scaled": (ROWS_SCALED,),
+    "few_digits": (told(STEPS, case="float32_outputs_are_exact"),),
     "parameter_changed": PARAMETER_CHANGED,
     "earlier_call_remembered": (HISTORY,),
     "not_a_parameter": (NOTHING_REGISTERED,),
     "parameter_dtype": (told(checks.DTYPE, checks.DTYPE_WHEN),),
-    "parameter_size": (OTHER_SIZE, Clue("the_table_is_the_only")),
-    "rope_static_keeps_growth": (told(ratio=1),),
-    "rope_dynamic_forgets_growth": (told(rope.OF_RATIO, k=1),),
-    "rope_base_ignored": (told(base=16, ratio=(1, 2)),),
-    "rope_unscaled_angles": (told(ratio=1),),
+    "parameter_size": (OTHER_SIZE, told(OTHER_SHAPE, case="the_table_is_the_only")),
+    "rope_dynamic_forgets_growth": (told(rope.CALL_AFTER, ratio=1),),  # in training; the others may show a mode
+    "rope_unscaled_angles": (told(rope.SIZES, ratio=1, base=rope.BASE),),
+    "init_seed_ignored": (told(*checks.DRAWS.values(), seed=range(1, 1 << 32)),),  # seed 0 alone may count as none
 }
 
 

@@ -55,6 +55,7 @@ WIDE_RIGHT = say(
 FIRST_TOO = say("the first draw, by the constructor, is wrong as well")
 UNCHANGED = say("it is the input, unchanged")
 ONE_MODE = say("\nThis fails in {mode} mode only; in {other} mode it passes.")
+HELD = "it is right for {what} made of numbers that 16 bits hold"
 T = TypeVar("T")
 MAX_ELEMENTS = 1 << 16  # far more than any case needs; limits the expected numbers, which are drawn in this process
 
@@ -217,6 +218,23 @@ def check_output_dtype(build: Callable[[torch.dtype], StudentModule], ids: Tenso
         converted.reset_parameters()
         with suppress(Crashed), stating(say(REDRAWN, dtype=name(other))):
             check_dtype(converted(ids), other)  # the property about the draw charges for a crash
+
+
+def check_digits(check: Callable[..., None], **given: tuple[Tensor, ...]) -> None:
+    """Check an output; a fault says which of the tensors that it is made of may be the one that loses digits.
+
+    ``check`` is called with what is given, by name; then with one of these converted to 16 bits and back, so that to
+    convert it again loses nothing.
+    """
+    try:
+        check(**given)
+    except WrongAnswer as fault:
+        short = {what: tuple(tensor.bfloat16().float() for tensor in tensors) for what, tensors in given.items()}
+        held = [what for what in given if succeeds(lambda: check(**given | {what: short[what]}))]  # noqa: B023
+        raise fault.with_more(*(say(HELD, what=GIVEN[what]) for what in held)) from None
+
+
+GIVEN: Final = {"x": say("the input"), "gamma": say("gamma"), "tables": say("cos and sin")}
 
 
 @contextmanager

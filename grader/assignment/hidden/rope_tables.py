@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
+from itertools import combinations
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -47,7 +48,9 @@ from grader.testing import (
 DIM, MS, BASE = 8, 6, 10000
 PLENTY = range(114, 151, 6)  # positions; no case uses more, so a module with as many from the start does not grow
 GROWN = (2, 4, 6, 8, 10, 12)  # ratios that the cases about growth ask for
-RATIOS_READ = range(1, 19)
+MOST = 18  # of ratios that are told apart in a row
+PILED_UP = tuple(4 * 8 * ratio for ratio in (1, 2, 3))  # one growth on top of another, and of the initial ratio
+RATIOS_READ = (*range(1, MOST + 1), *PILED_UP)
 SAME_LIMIT = 2.0**-11 * 2.0**23  # in ulp of float32; tables of different ratios differ by hundredths
 # A float32 angle n * theta has a relative error of a few 2^-24, so its cosine an error of a few 2^-24 (1 + n * theta).
 TABLE_LIMIT = 32.0
@@ -73,9 +76,16 @@ SPEEDS = "pair by pair, the angles are {factors} times the expected values"
 SHIFTED = "position {here} is rotated as position {n} should be, position {next} as position {following}"
 ALIKE_FROM = "all positions from {n} on are rotated alike"
 OF_RATIO = "they are the tables of ratio {k}"
+ROUNDED = "they are those of {what} rounded to {dtype}"
+OF_BASE = "they are the tables of base {base}"
+SIZES = "dim={dim}, max_seq_len={max_seq_len}, base={base}, ratio={ratio}, s = {s}"
+SIZES_DTYPE = "dim={dim}, max_seq_len={max_seq_len}, base={base}, ratio={ratio}, dtype={dtype}, s = {s}"
+MORE_DIGITS = "tables for dtype={dtype} are not {dtype}: they are more precise"
+MORE_DIGITS_GROWN = "tables for dtype={dtype} after growth to s = {s} are not {dtype}: they are more precise"
 FEW_ROWS = "with ratio={ratio}, the tables have {n} rows, too few for s = {s}"
 OF_NO_RATIO = "they match the tables of no ratio from 1 to {k}"
 PAIRS_TOLD = 4
+STEPS_ROUNDED, MOSTLY = ("positions", "frequencies", "angles"), 0.98  # of all elements
 UNGROWN = "after a call with s = {s}, a shorter call and the tables are as in a new module: no growth is kept"
 UNSEEN = say("the tables are the same for all ratios, so this property cannot be checked")
 
@@ -217,7 +227,7 @@ class Ropes:
         try:
             check_errors(errors, SAME_LIMIT, what, actual, expected, self._scale)
         except WrongAnswer as fault:
-            raise fault.with_more(self._told_ratio(actual), _told_end(actual)) from None
+            raise fault.with_more(self.told_ratio(actual), _told_end(actual)) from None
 
     def ratios_of(self, turned: Tensor) -> list[int]:
         """The ratios whose new modules turn alike: one, where ratios show in the tables."""
@@ -225,14 +235,14 @@ class Ropes:
             self._shown.update({ratio: self.of_ratio(ratio, MS - 1) for ratio in RATIOS_READ})
         return [ratio for ratio, tables in self._shown.items() if self.same(turned, tables)]
 
-    def _told_ratio(self, turned: Tensor) -> Message | None:
+    def told_ratio(self, turned: Tensor) -> Message | None:
         """Which ratio's tables were used, for messages; None where the tables do not show it."""
         try:
             ratios = self.ratios_of(turned)
         except StudentFault:
             return None
         if not ratios:
-            return self._told_start(turned) or say(OF_NO_RATIO, k=max(RATIOS_READ))
+            return self._told_start(turned) or say(OF_NO_RATIO, k=MOST)
         return say(OF_RATIO, k=ratios[0]) if len(ratios) == 1 else None
 
     def _told_start(self, turned: Tensor) -> Message | None:
@@ -240,7 +250,7 @@ class Ropes:
         if len(turned) < 2 or self.same(turned[:1], self.by_contract(1, 1)):
             return None
         for ratio in RATIOS_READ:
-            tables = self.by_contract(ratio, max(RATIOS_READ) * MS)
+            tables = self.by_contract(ratio, MOST * MS)
             for first in range(1, len(tables) - len(turned) + 1):
                 if self.same(turned, tables[first : first + len(turned)]):
                     return say(SHIFTED, here=0, n=first, next=1, following=first + 1)
@@ -433,6 +443,30 @@ def check_tables(
         moved = fault.message.fields(ORDER) is not None  # then single angles say nothing more
         told = [LAST_ROWS] if ropes.asking.at_end else [] if moved else _told_turns(read, angles, first)
         raise fault.with_more(*told) from None
+
+
+def told_rounding(ropes: Ropes, module: StudentModule, angles: Tensor, dtype: torch.dtype) -> list[Message]:
+    """Which of positions, frequencies and angles were rounded to 16 bits, if that explains far positions, for messages.
+
+    ``angles: [s, hd/2]``; where a product lies between two 16-bit numbers, float32 may round it to the other one.
+    """
+    turned = torch.complex(*tables_shown(ropes, module, len(angles), 2 * angles.shape[1]).chunk(2, dim=-1))
+    positions, frequencies = torch.arange(len(angles), dtype=torch.float64).unsqueeze(-1), angles[1].double()
+    of_table = 0.0 if dtype is torch.float32 else float(ulp(torch.tensor(0.75), dtype))
+    near = of_table + TABLE_LIMIT * TABLE_UNIT * (1 + angles)
+    off = (turned - torch.polar(torch.ones(()).double(), angles)).abs() > near
+    for narrow in testing.DTYPES[1:]:
+        for chosen in (chosen for size in (1, 2, 3) for chosen in combinations(STEPS_ROUNDED, size)):
+
+            def through(step: str, value: Tensor) -> Tensor:
+                return value.to(narrow).double() if step in chosen else value  # noqa: B023
+
+            product = through("positions", positions) * through("frequencies", frequencies)
+            there = torch.polar(torch.ones(()).double(), through("angles", product))
+            right = (turned - there).abs() <= near
+            if min(float(right.double().mean()), float(right[off].double().mean())) > MOSTLY:
+                return [say(ROUNDED, what=", ".join(chosen), dtype=testing.name(narrow))]
+    return []
 
 
 def tables_shown(ropes: Ropes, module: StudentModule, length: int, dim: int) -> Tensor:

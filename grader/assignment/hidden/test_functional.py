@@ -7,14 +7,13 @@ function turns one vector.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import pytest
 import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import UNCHANGED, in_mode, stating, succeeds
+from grader.assignment.hidden.checks import UNCHANGED, check_digits, in_mode, stating
 from grader.assignment.hidden.rope_tables import BASE, BY_CONTRACT, DIM, KEPT, MS, OTHERS, Ropes, growing
 from grader.assignment.model.differences import DIFFERENCE_LIMIT, check_differences
 from grader.assignment.model.normalising import numbers
@@ -69,7 +68,6 @@ table_dtypes = pytest.mark.parametrize("table_dtype", DTYPES, ids=lambda dtype: 
 SAME_LIMIT = SAME * 2.0**23  # in ulp of float32
 FLOAT32 = say("{dtype} output", dtype="float32")
 EXACT_64 = say("{dtype} output for head_dim={head_dim}", dtype="float32", head_dim=64)
-HELD = "it is right for {what} made of numbers that 16 bits hold"
 NEARLY = 0.05  # coarser than any rounding of numbers around 1
 
 
@@ -255,17 +253,11 @@ def test_float32_outputs_are_exact(student: Student, seed: int, device: str) -> 
     if (convention := read.convention) is None:
         return
 
-    def check(x: Tensor, cos: Tensor, sin: Tensor) -> None:
-        expected, limit = convention.rotate(x, cos, sin), EXACT * 2.0**23
-        check_close(turned(student, x, cos, sin, device), expected, turning_scale(x), torch.float32, limit, EXACT_64)
+    def check(x: tuple[Tensor], tables: tuple[Tensor, Tensor]) -> None:
+        expected, limit = convention.rotate(*x, *tables), EXACT * 2.0**23
+        check_close(turned(student, *x, *tables, device), expected, turning_scale(*x), torch.float32, limit, EXACT_64)
 
-    try:
-        check(x, cos, sin)
-    except WrongAnswer as fault:
-        short = [tensor.bfloat16().float() for tensor in (x, cos, sin)]  # numbers that lose nothing in 16 bits
-        places = ((say("the input"), (short[0], cos, sin)), (say("cos and sin"), (x, short[1], short[2])))
-        fine = [say(HELD, what=what) for what, given in places if succeeds(partial(check, *given))]
-        raise fault.with_more(*fine) from None
+    check_digits(check, x=(x,), tables=(cos, sin))
 
 
 @kept

@@ -6,6 +6,9 @@ inexact computation: it compares 16-bit outputs with the student's own float32 o
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,7 +16,7 @@ import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import RIGHT_FOR, SHARE, UNCHANGED, stating
+from grader.assignment.hidden.checks import RIGHT_FOR, SHARE, UNCHANGED, check_digits, stating
 from grader.assignment.hidden.norm_inputs import (
     FORWARD,
     GROUPINGS,
@@ -50,6 +53,7 @@ from grader.testing import (
     contract_first,
     dtypes,
     error_in_ulp,
+    in_two_decimals,
     kept,
     name,
     normal,
@@ -60,6 +64,8 @@ from grader.testing import (
     uniform,
 )
 
+TOGETHER = "as if mean square and eps together were multiplied by {share}"
+NO_EPS = say("as if no eps were added")
 SHARES, NEARLY = 65, 0.02  # multiples and shares of eps that a message names
 MOST_LISTED = 8  # features whose gammas a message lists
 ROOTS = {"one": (0.75, [0.5]), "four_eight": (15.0, [1.0, 7.0]), "small": (0.75, [0.5, 0.125])}  # eps, magnitudes
@@ -70,7 +76,9 @@ OF_LAYOUT = "{dtype} output for {layout} memory, group_size={group_size}"
 OF_16_BITS = "{dtype} output for group_size={group_size}, eps={eps}, compared with float32"
 DIVISOR = "the divisor for features of magnitude {names}, group_size={group_size}, eps={eps}, [magnitude, feature]"
 
+ALL_NARROW = "every element is a {dtype} number"
 ONE_ROUNDING = 0.55  # ulp: 0.5 for the rounding of the output, and a little for float32's rounding
+OVERFLOW = say("the output for these numbers in float32 is not finite")
 MOST_ROUNDED = 16.0  # ulp: several roundings in a row are off by less, an overflow by more
 
 
@@ -176,14 +184,20 @@ def check_roots(student: Student, eps: float, magnitudes: list[float], device: s
     try:
         check_close(squares[:-2].sqrt(), expected, expected, torch.float32, LAW_LIMIT, what)
     except WrongAnswer as fault:
-        raise fault.with_more(told_added((squares[:-2] - slope * sizes.square()).median(-1).values, eps)) from None
+        added = (squares[:-2] - slope * sizes.square()).median(-1).values
+        raise fault.with_more(told_added(added, eps, float(slope.median()))) from None
 
 
-def told_added(added: Tensor, eps: float) -> Message | None:
-    """What is added to the mean square in place of eps, a share of it or another number, if one explains an output."""
+def told_added(added: Tensor, eps: float, slope: float = 1.0) -> Message | None:
+    """What is added to the mean square in place of eps, a share of it or another number, if one explains an output.
+
+    Or by which number both are multiplied, if ``slope``, what the mean square is multiplied by, is that share.
+    """
     shares = {share_of(own) for own in (added / eps).tolist()} if eps else {""}
     if len(shares) == 1 and "" not in shares:
-        return say(SHARE, share=shares.pop())
+        share = shares.pop()
+        together = share == share_of(slope) != "1"
+        return NO_EPS if share == "0" else say(TOGETHER if together else SHARE, share=share)
     middle = float(added.median())
     if not middle > 2 * eps or not bool(((added - middle).abs() <= NEARLY * middle).all()):
         return None
@@ -284,19 +298,30 @@ def test_every_feature_is_scaled_by_its_own_gamma(
             check_law(numbers(scaled, x.shape), expected, say(OF_GAMMA, dtype=name(gamma_dtype), **sizes))
         except WrongAnswer as fault:
             same = say("another gamma was assigned, and the output did not change")
-            met = (numbers(scaled, x.shape) / numbers(plain, x.shape)).flatten(0, -2)[0]
-            told = same if torch.equal(scaled, plain) else told_gammas(met, gamma.double())
+
+            def factors(gamma: Tensor) -> Tensor:
+                module = build(student, group_size, device, hidden=hidden, gamma_dtype=gamma_dtype, gamma=gamma)  # noqa: B023
+                return (numbers(module(x.to(device)), x.shape) / numbers(plain, x.shape)).flatten(0, -2)[0]  # noqa: B023
+
+            told = same if torch.equal(scaled, plain) else told_gammas(factors, gamma)
             raise fault.with_more(told, say(RIGHT_FOR, sizes=right) if right else None) from None
         right = stated(**sizes)
 
 
-def told_gammas(met: Tensor, gamma: Tensor) -> Message | None:
-    """Whose gamma scales each feature, if it is another one's, for messages; both tensors are ``[h]``."""
-    same = (met.unsqueeze(1) - gamma).abs() <= NEARLY * gamma.abs()  # [feature, whose gamma]
-    if len(gamma) > MOST_LISTED or not bool((same.sum(-1) == 1).all()):
+def told_gammas(factors: Callable[[Tensor], Tensor], gamma: Tensor) -> Message | None:
+    """Whose gammas scale each feature, if not its own alone, for messages; ``factors`` gives them for a ``[h]``."""
+    if len(gamma) > MOST_LISTED:
         return None
-    served = same.to(torch.uint8).argmax(-1).tolist()
-    return say("features 0 to {n} are scaled by the gammas of features {served}", n=len(gamma) - 1, served=served)
+    met, gammas = factors(gamma), gamma.double()
+    same = (met.unsqueeze(1) - gammas).abs() <= NEARLY * gammas.abs()  # [feature, whose gamma]
+    if bool((same.sum(-1) == 1).all()):
+        served = same.to(torch.uint8).argmax(-1).tolist()
+        return say("features 0 to {n} are scaled by the gammas of features {served}", n=len(gamma) - 1, served=served)
+    shares = torch.stack(list(map(factors, torch.eye(len(gamma)).to(gamma.dtype))))  # [whose gamma, feature]
+    if not fits(met, gammas @ shares) or bool((shares.abs() > NEARLY).sum(0).max() < 2):
+        return None
+    seen = " + ".join(f"{in_two_decimals(share)} g{one}" for one, share in enumerate(shares[:, 0].tolist()) if share)
+    return say("feature 0 is scaled by {seen}, where g0 to g{n} are the gammas", seen=seen, n=len(gamma) - 1)
 
 
 def likeness_by_contract(student: Student, gamma_dtype: torch.dtype, dtype: torch.dtype, device: str) -> None:
@@ -375,7 +400,8 @@ def check_witness(student: Student, x: Tensor, eps: float, gamma: Tensor | None,
         return  # charged to the dtypes
     wide = build(student, 4, device, hidden=x.shape[-1], gamma=gamma, eps=eps)(x.float().to(device))
     wide = numbers(wide, x.shape)
-    require(bool(wide.isfinite().all()) and bool(wide.any()), NOTHING)
+    require(bool(wide.isfinite().all()), OVERFLOW.then(*filter(None, [largest(x)])))
+    require(bool(wide.any()), NOTHING)
     module = build(student, 4, device, hidden=x.shape[-1], gamma=gamma, gamma_dtype=gamma_dtype, eps=eps)
     narrow = numbers(module(x.to(device)), x.shape)
     held = wide.abs() <= torch.finfo(x.dtype).max  # numbers that the 16-bit dtype cannot hold are not compared
@@ -389,9 +415,9 @@ def check_witness(student: Student, x: Tensor, eps: float, gamma: Tensor | None,
         raise fault.with_more(told_added(added, eps) if gamma is None else None, largest(x, fault)) from None
 
 
-def largest(x: Tensor, fault: WrongAnswer) -> Message | None:
+def largest(x: Tensor, fault: WrongAnswer | None = None) -> Message | None:
     """Says how large the numbers of an input are, where an error is larger than any that rounding makes."""
-    if fault.error_ulp is not None and fault.error_ulp < MOST_ROUNDED:
+    if fault is not None and fault.error_ulp is not None and fault.error_ulp < MOST_ROUNDED:
         return None
     return say("the largest number of this input is {largest}", largest=f"{float(x.abs().max()):.0e}")
 
@@ -495,8 +521,12 @@ def test_a_float32_input_is_not_rounded_to_a_16_bit_gamma(
 
 def exact_by_contract(student: Student, seed: int, device: str) -> None:
     for shape in GROUPINGS[1:]:
+
+        def check(x: tuple[Tensor], gamma: tuple[Tensor], group_size: int = shape[3]) -> None:
+            check_contract(student, *x, group_size, device, limit=EXACT, gamma=gamma[0])
+
         gamma = uniform(seed, "exact", shape=(shape[2],), low=0.5, high=2.0)
-        check_contract(student, grouped_input(seed, shape) * 1024, shape[3], device, limit=EXACT, gamma=gamma)
+        check_digits(check, x=(grouped_input(seed, shape) * 1024,), gamma=(gamma,))
 
 
 @pytest.mark.rubric("norm_float32_inside")
@@ -507,22 +537,30 @@ def test_float32_outputs_are_exact(student: Student, seed: int, device: str) -> 
     The output is replaced by half its difference to the output for ``-x``, and compared up to a factor: other
     properties charge for what is added to all quotients, or multiplies them, and for another law of large inputs.
     """
-    reading = normalising(student)
-    reading.require_division()
+    normalising(student).require_division()
     for shape in GROUPINGS[1:]:
-        x = grouped_input(seed, shape) * 1024
-        output, twice = (
-            (quotients(student, y, shape[3], device) - quotients(student, -y, shape[3], device)) / 2 for y in (x, 2 * x)
-        )
-        if reading.law is not None:
-            expected = reading.law(x, shape[3])
-            compared, twice = (found / (found / expected).median() for found in (output, twice))
-            if only_digits_differ(compared, twice, expected):
-                scale = expected.abs() + (reading.law != CONTRACT)  # a subtracted mean cancels digits
+        check_digits(partial(check_exact, student, shape, device), x=(grouped_input(seed, shape) * 1024,))
+
+
+def check_exact(student: Student, shape: tuple[int, int, int, int], device: str, x: tuple[Tensor]) -> None:
+    """Require float32 outputs for an input to have float32's digits."""
+    law, group_size = normalising(student).law, shape[3]
+    output, twice = (
+        (quotients(student, factor * x[0], group_size, device) - quotients(student, -factor * x[0], group_size, device))
+        / 2
+        for factor in (1, 2)
+    )
+    narrow = [name(dtype) for dtype in DTYPES[:0:-1] if torch.equal(output, output.to(dtype).double())]
+    in_16_bits = say(ALL_NARROW, dtype="".join(narrow[:1]))
+    if law is not None:
+        expected = law(x[0], group_size)
+        compared, twice = (found / (found / expected).median() for found in (output, twice))
+        if only_digits_differ(compared, twice, expected):
+            scale = expected.abs() + (law != CONTRACT)  # a subtracted mean cancels digits
+            with stating(in_16_bits) if narrow else nullcontext():
                 check_close(compared, expected, scale, torch.float32, EXACT, sizes(shape))
-                continue
-        if torch.equal(output, output.bfloat16().double()):
-            raise WrongAnswer(say("{what}: every element is a bfloat16 number", what=sizes(shape)))
+            return
+    require("bfloat16" not in narrow, sizes(shape).then(in_16_bits))
 
 
 EXACT = 4 * FORWARD_LIMIT[torch.float32]  # ulp: sums of up to 1024 features, in any order

@@ -25,8 +25,13 @@ from grader.assignment.hidden.rope_tables import (
     GREW,
     GROWTH,
     KEPT,
+    MORE_DIGITS,
+    MORE_DIGITS_GROWN,
     MS,
+    OF_BASE,
     OF_RATIO,
+    SIZES,
+    SIZES_DTYPE,
     TURNED,
     UNGROWN,
     UNSEEN,
@@ -35,6 +40,7 @@ from grader.assignment.hidden.rope_tables import (
     contract_first,
     growing,
     told,
+    told_rounding,
 )
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.normalising import numbers
@@ -60,15 +66,12 @@ from grader.testing import (
 
 # Between 3 and 4, and between 7 and 8 times ``MS``: every known rule for the ratio, right or wrong, chooses 4 and 8.
 SHORT, MIDDLE, LONG = MS - 1, 3 * MS + 1, 7 * MS + 1
-SIZES = "dim={dim}, max_seq_len={max_seq_len}, base={base}, ratio={ratio}, s = {s}"
-SIZES_DTYPE = "dim={dim}, max_seq_len={max_seq_len}, base={base}, ratio={ratio}, dtype={dtype}, s = {s}"
 GROWING = (MS + 1, 2 * MS, 3 * MS, 4 * MS, 4 * MS + 1, 5 * MS, 6 * MS, 8 * MS + 1, 12 * MS)
 CHOSEN = "with ratio={ratio}, the k' used for s = {lengths} are {picked} in this order"
 ALONE_RIGHT = "after s = {s} alone it is right"
-MORE_DIGITS = "tables for dtype={dtype} are not {dtype}: they are more precise"
-MORE_DIGITS_GROWN = "tables for dtype={dtype} after growth to s = {s} are not {dtype}: they are more precise"
 ROW_RIGHT = say("in a batch of one it is right")
 HEAD_DIFFERS = "{dtype} output for shape {shape}: a head is rotated differently beside others than on its own"
+ROUGH = 2.0**-4  # more than a rounding to 16 bits
 INPUT_ROUNDED = say("a float32 input is rounded to {dtype}, the dtype of the tables", dtype="float16")
 ALIKE = say("all positions are rotated alike, so this property cannot be checked")
 modes = pytest.mark.parametrize(
@@ -80,11 +83,11 @@ modes = pytest.mark.parametrize(
 @contract_first(*TURNED)
 @pytest.mark.parametrize("ratio", [1, 2, 4], ids=["ratio_one", "ratio_two", "ratio_four"])
 def test_the_ratio_stretches_the_base(ropes: Ropes, ratio: int) -> None:
-    """The tables of new modules, up to the longest training sequence."""
+    """The tables of new modules; the property about the boundary judges whether their last rows serve."""
 
-    def check(dim: int, base: int, _: bool, used: int = ratio) -> None:
+    def check(dim: int, base: int, _: bool, k: int = ratio, of_base: int | None = None) -> None:
         sizes = {"dim": dim, "max_seq_len": 32, "base": base, "ratio": ratio}
-        angles = oracle.ntk_angles(dim, base, used, 32 * ratio if ropes.asking.in_full else 31)
+        angles = oracle.ntk_angles(dim, of_base or base, k, 32 * ratio if ropes.asking.in_full else 30)
         module = ropes.student.NTKAwareRoPE(**sizes, dynamic=False, device=ropes.device)
         check_tables(ropes, module, angles, say(SIZES, s=len(angles), **sizes))
 
@@ -93,14 +96,16 @@ def test_the_ratio_stretches_the_base(ropes: Ropes, ratio: int) -> None:
         try:
             check_beside(ropes.student, partial(check, dim, base))  # beside those of earlier turns and cases
         except WrongAnswer as fault:
-            unscaled = of_ratio_one(partial(check, dim, base, True, 1))
             right = [stated(dim=dim, base=base) for dim, base in ways if succeeds(partial(check, dim, base, True))]
-            raise fault.with_more(unscaled, *(say(RIGHT_FOR, sizes=sizes) for sizes in right)) from None
+            told = told_argument(partial(check, dim, base, True), base)
+            raise fault.with_more(*told, *(say(RIGHT_FOR, sizes=sizes) for sizes in right)) from None
 
 
-def of_ratio_one(check: Callable[[], None]) -> Message | None:
-    """Says if wrong tables are those of ratio 1, for which ``check`` looks; tables of ratio 1 are checked before."""
-    return say(OF_RATIO, k=1) if succeeds(check) else None
+def told_argument(check: Callable[..., None], base: int) -> list[Message]:
+    """Says if wrong tables are those of another ratio or of the default base; ``check`` looks for these, too."""
+    if base != BASE and succeeds(partial(check, of_base=BASE)):
+        return [say(OF_BASE, base=BASE)]
+    return [say(OF_RATIO, k=k) for k in (1, 2, 4) if succeeds(partial(check, k=k))][:1]
 
 
 @pytest.mark.rubric("rope_exact_angles")
@@ -114,13 +119,17 @@ def test_far_positions_are_exact(ropes: Ropes, dtype: torch.dtype) -> None:
     for longest, base, length in ((4200, BASE, 4112), (600, 16, 599)):
         sizes = {"dim": 4, "max_seq_len": longest, "base": base, "ratio": 2}
         module = ropes.student.NTKAwareRoPE(**sizes, dynamic=False, dtype=dtype, device=ropes.device)
+        length = 2 * longest if ropes.asking.in_full else length
         what = say(SIZES_DTYPE, s=length, dtype=name(dtype), **sizes)
+
+        def check(k: int = 2, of_base: int = base) -> None:
+            check_tables(ropes, module, oracle.ntk_angles(4, of_base, k, length), what, dtype)  # noqa: B023 - called here
+
         try:
-            check_tables(ropes, module, oracle.ntk_angles(4, base, 2, length), what, dtype)
+            check()
         except WrongAnswer as fault:
-            first = oracle.ntk_angles(4, base, 1, length)
-            told_ratio = of_ratio_one(partial(check_tables, ropes, module, first, what, dtype))
-            raise fault.with_more(told_ratio) from None
+            angles = oracle.ntk_angles(4, base, 2, length)
+            raise fault.with_more(*told_argument(check, base), *told_rounding(ropes, module, angles, dtype)) from None
         except Crashed as crash:
             if dtype is torch.float32 or ropes.is_by_contract:
                 raise
@@ -185,8 +194,8 @@ def test_an_odd_initial_ratio_stays_odd(ropes: Ropes) -> None:
         return
     two, three, four = (ropes.of_new(ratio, SHORT) for ratio in (2, 3, 4))
     even = ropes.same(three, two) or ropes.same(three, four)
-    even_tables = say("a new module with ratio={ratio} has the tables of an even ratio", ratio=3)
-    require(ropes.same(two, four) or not even, even_tables)
+    if even and not ropes.same(two, four):
+        raise WrongAnswer(told(SHORT, 3).then(*filter(None, [ropes.told_ratio(ropes.turn(ropes.new(3), SHORT))])))
 
 
 def heads_of(dtype: torch.dtype) -> int:
@@ -217,7 +226,8 @@ def test_every_batch_row_and_head_is_turned_and_keeps_its_dtype(ropes: Ropes, se
         first = x[:, :1].double() if ropes.is_recorded else ropes.rotated(x[:, :1], 1)
 
         def stays(output: Tensor) -> bool:
-            return bool(((numbers(output, x.shape)[:, :1] - first).abs() <= EXACT).all())
+            off = (numbers(output, x.shape)[:, :1] - first).abs()
+            return bool((off <= EXACT).all() or (off > ROUGH).any())  # heads are compared below
 
         turns_at_zero = ropes.asking.own and not stays(ropes.new()(x.to(ropes.device)))  # rope_base charges for it
         if turns_at_zero:  # then rounding shows on numbers that float16 rounds to zero
@@ -234,10 +244,10 @@ def test_every_batch_row_and_head_is_turned_and_keeps_its_dtype(ropes: Ropes, se
         scale = x.double().abs().max() * 2.0 ** (0 if dtype is torch.float32 else -3)
 
         off = (numbers(output, x.shape)[row, :, head] - alone).abs().max()
-        if bool(off > 2.0**-4 * scale):
+        if bool(off > ROUGH * scale):
             one_row = x[row : row + 1]
             beside = numbers(ropes.new(dtype=narrow)(one_row.to(ropes.device)), one_row.shape)[0, :, head]
-            right = bool((beside - alone).abs().max() <= 2.0**-4 * scale)
+            right = bool((beside - alone).abs().max() <= ROUGH * scale)
             raise WrongAnswer(say(HEAD_DIFFERS, dtype=name(dtype), shape=list(x.shape)).then(*[ROW_RIGHT] * right))
 
 
@@ -260,6 +270,8 @@ def test_longer_sequences_use_the_smallest_even_ratio(ropes: Ropes, length: int)
             continue  # within the tables, or at their end
         turned = ropes.turn(ropes.new(ratio), length)
         require_rows(turned, length, ratio)
+        if length == wanted * MS and not ropes.is_by_contract:
+            turned = turned[:-1]  # rope_boundary charges for the last row of tables
         if ropes.same(turned, ropes.by_contract(wanted, length)):
             continue
         if not ropes.same(ropes.of_ratio(wanted, length), ropes.of_ratio(wanted + 2, length)):
@@ -450,10 +462,10 @@ def test_earlier_calls_leave_no_trace(ropes: Ropes, seed: int, dynamic: bool) ->
         turned = ropes.turn(ropes.new(dynamic=dynamic), SHORT)
         require(not ropes.same(turned[:1], turned[1:2]), ALIKE)  # tables that are not used show no trace
     calls = [
-        Step(input=normal(seed, "call", k, shape=(2, 5 - k % 2, 4 + k % 2, DIM)).to(ropes.device)) for k in range(3)
+        Step(input=normal(seed, "call", k, shape=(2, 4 - k % 2, 4 + k % 2, DIM)).to(ropes.device)) for k in range(3)
     ]
     narrow_dtype = torch.float16 if dynamic else torch.bfloat16  # a submission may refuse one of them
-    narrow = Step(input=normal(seed, "narrow", shape=(2, 5, 5, DIM)).to(narrow_dtype).to(ropes.device))
+    narrow = Step(input=normal(seed, "narrow", shape=(2, 4, 5, DIM)).to(narrow_dtype).to(ropes.device))
     steps = [calls[0], narrow, calls[1], Step(mode=False), calls[2]]
     check_history(
         lambda _: ropes.as_turned(ropes.new(dynamic=dynamic)), steps, (), lambda fault: ropes.excuse(fault, TURNED)

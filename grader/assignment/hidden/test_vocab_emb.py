@@ -37,7 +37,7 @@ from grader.assignment.model.draw_words import Draw
 from grader.assignment.model.histories import Step, check_history
 from grader.assignment.model.normalising import numbers
 from grader.assignment.model.parameters import drawn, gradient_of, rows_held
-from grader.assignment.model.row_words import SAME_FACTOR, check_rows
+from grader.assignment.model.row_words import SAME_FACTOR, check_rows, told_conversion
 from grader.assignment.model.rows import (
     Rows,
     Shown,
@@ -92,7 +92,10 @@ def check_lookup(
             output = construct(student, table, device).train(training)(ids.to(device))
         except Crashed as crash:
             raise crash.with_more(say(SIZES_MET, n=len(table), id=int(ids.max()))) from None
-        check_rows(output, table[ids], ids, table, what)
+        try:
+            check_rows(output, table[ids], ids, table, what)
+        except WrongAnswer as fault:
+            raise fault.with_more(told_conversion(output, ids, table)) from None
 
     in_mode(check, training)
 

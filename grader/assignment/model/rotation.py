@@ -154,7 +154,7 @@ def vector(seed: int) -> Tensor:
 
 
 def _table(angle: float, positions: int = 1) -> tuple[Tensor, Tensor]:
-    angles = (angle * torch.tensor([1.0, -0.6, 0.4, 1.7] * 2)).expand(positions, 8)
+    angles = (angle * torch.tensor([1.0, -0.6, 0.4, 3.0] * 2)).expand(positions, 8)
     return angles.cos(), angles.sin()
 
 

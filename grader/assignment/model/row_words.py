@@ -13,6 +13,7 @@ SAME_FACTOR = 2.0**-6  # relative: 16-bit rows are rounded that much
 SUM = "the sum of the rows of ids {one} and {other}"
 MEAN = "the mean of the rows of ids {one} and {other}"
 ONE_NUMBER = "{number} in every feature"
+CONVERTED = "these are the rows of the ids converted to {dtype}"
 SCALED = say("its own row times a number")
 ROWS_TIMES = "each id gives its own row times {factor}"
 ROWS_TIMES_SOME = say("each id gives its own row times a number")
@@ -59,6 +60,27 @@ def check_rows(output: Tensor, expected: Tensor, ids: Tensor, table: Tensor, wha
         wrong_ones = say("{what}: {n} of {all} ids give a wrong row", what=what, n=int(wrong.sum()), all=wrong.numel())
         order = _order(actual, expected.cpu().double(), ids)
         raise WrongAnswer(wrong_ones.then(*some, *filter(None, [order])), elements=table.numel())
+
+
+def told_conversion(output: Tensor, ids: Tensor, rows: Tensor, start: int = 0) -> Message | None:
+    """Which dtype the ids were converted to, if that explains each row, for messages.
+
+    Args:
+        output: What the ids give, ``[*ids.shape, e]``.
+        ids: The ids; converted as they are, or after ``start`` has been subtracted.
+        rows: What each id should give, ``[v, e]``.
+        start: The first id that the module owns.
+    """
+    if output.shape != (*ids.shape, rows.shape[1]):
+        return None
+    for dtype in (torch.bfloat16, torch.float16, torch.int16, torch.uint8, torch.int8):
+        for first in {0, start}:
+            there = first + (ids - first).to(dtype).double()
+            known = there.abs() < len(rows)  # for all other ids, what a lookup gives is not known
+            right = output.cpu().double()[known] == rows[there[known].long() % len(rows)].double()
+            if bool(right.all() and (there != ids)[known].any()):
+                return say(CONVERTED, dtype=str(dtype).removeprefix("torch."))
+    return None
 
 
 def _order(actual: Tensor, expected: Tensor, ids: Tensor) -> Message | None:

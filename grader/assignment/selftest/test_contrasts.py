@@ -31,6 +31,12 @@ TABLES = "    cos, sin = (table.to(input.device)"
 FOREIGN = "foreign = (rows < 0) | (rows >= self.shard.shape[0])"
 FOREIGN_BY_SIZE = "foreign = rows.abs() >= self.shard.shape[0]\n        rows = rows.clamp(min=0)"
 GAMMA = "self.gamma.to(input.device)"
+MEAN_SQUARE = "groups.square().mean(dim=-1, keepdim=True)"
+WIDE = "input.to(compute_dtype)"
+SMOOTH = f"({GAMMA} + {GAMMA}.roll(1)) / 2"
+FIRST_TABLES = "cos, sin = self._tables(ratio, dtype, torch.device(device))"
+BASE = "return base * ratio ** (dim / (dim - 2)) if ratio > 1 else base"
+IDS = LOOKUP.replace("input_ids, self", "{}, self")
 
 
 def told(path: str, old: str, new: str, failed: str) -> PropertyReport:
@@ -66,6 +72,14 @@ def told(path: str, old: str, new: str, failed: str) -> PropertyReport:
          ["it is right for the input made of numbers that 16 bits hold"]),
         (NORM, f"* {GAMMA}", f"* {GAMMA}.flip(-1)", "norm_gamma",
          ["features 0 to 5 are scaled by the gammas of features [5, 4, 3, 2, 1, 0]"]),
+        (NORM, f"* {GAMMA}", f"* {SMOOTH}", "norm_gamma", ["feature 0 is scaled by 0.5 g0 + 0.5 g5, where g0 to g5"]),
+        (NORM, f"* {GAMMA}", f"* {GAMMA}.bfloat16()", "norm_float32_inside",
+         ["it is right for gamma made of numbers that 16 bits hold"]),
+        (NORM, WIDE, "input.bfloat16().float()", "norm_float32_inside",
+         ["it is right for the input made of numbers that 16 bits hold"]),
+        (NORM, f"* {GAMMA})", f"* {GAMMA}).bfloat16()", "norm_float32_inside", ["every element is a bfloat16 number"]),
+        (VOCAB, LOOKUP, IDS.format("input_ids.short().long() % 66000"), "vocab_lookup",
+         ["these are the rows of the ids converted to int16"]),
         (VOCAB, LOOKUP, f"{LOOKUP}.squeeze(0)", "vocab_lookup", ["the shape is [6, 6], not [1, 6, 6]"]),
         (VOCAB, LOOKUP, f"x = {LOOKUP[7:]}\n        return x.transpose(0, 1).reshape(x.shape)", "vocab_lookup",
          ["these are the right rows, but column by column"]),
@@ -79,6 +93,7 @@ def told(path: str, old: str, new: str, failed: str) -> PropertyReport:
          ["vocab_size=25, world_size=4, emb_size=4, rank=1 is accepted"]),
         (ROPE, EVEN, f"max(4, {EVEN})", "rope_smallest_even_ratio",
          ["Cases with s=7, s=12 fail; those with s=18, s=24, s=25, s=30, s=36, s=49, s=72 pass."]),
+        (ROPE, BASE, BASE.replace("base * ", "10000 * "), "rope_base", ["they are the tables of base 10000"]),
         (ROPE, GROWN, "if self.training or seq_len <= len(self.cos):\n            " + GROWN + "\n"
          "        rows = torch.arange(seq_len).clamp(max=len(self.cos) - 1)\n"
          "        return apply_rotary_pos_emb(input, self.cos[rows], self.sin[rows])", "rope_static",
@@ -100,10 +115,41 @@ def test_a_failure_is_told_beside_what_passes(path: str, old: str, new: str, fai
          "rotary_pairing_and_sign", "rotary_other_angles"),
         (NORM, "        return (normalised", "        if self.group_size == 1:\n            normalised = groups\n"
          "        return (normalised", "norm_dtype_and_shape", "norm_group_of_one"),
+        (ROPE, FIRST_TABLES, FIRST_TABLES.replace("(ratio", "(1"), "rope_boundary", "rope_ratio_unheard"),
+        (NORM, f"* {GAMMA}", f"* {GAMMA}.bfloat16()", "norm_float32_inside", "few_digits"),
     ],
 )  # fmt: skip
 def test_a_hint_follows_the_facts_beside_it(path: str, old: str, new: str, failed: str, named: str) -> None:
     assert told(path, old, new, failed).misconception == named
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "failed"),
+    [
+        (NORM, f"* {GAMMA}", f"* {SMOOTH}", "norm_gamma"),
+        (NORM, f"* {GAMMA}", f"* {GAMMA}.mean()", "norm_gamma"),
+        (NORM, f"* {GAMMA}", f"* {GAMMA} / self.gamma.abs().mean()", "norm_gamma"),
+        (NORM, WIDE, f"{WIDE}.clamp(-1000, 1000)", "norm_float32_inside"),
+        (NORM, MEAN_SQUARE, f"{MEAN_SQUARE}.clamp(max=60000)", "norm_float32_inside"),
+        (NORM, "groups / torch.sqrt(mean_square + self.eps)", "groups * groups.abs()", "norm_groups"),
+        (NORM, "groups / torch.sqrt(mean_square + self.eps)", "groups * groups.abs()", "norm_eps_inside_sqrt"),
+        (NORM, f"* {GAMMA}", f"* {GAMMA} / 2", "norm_eps_inside_sqrt"),
+        (NORM, "self.init_seed = init_seed", "self.init_seed = init_seed or 42", "norm_init_and_reset"),
+        (TURN, "(input * cos", "(input * cos.abs()", "rotary_pairing_and_sign"),
+        (ROPE, FIRST_TABLES, FIRST_TABLES.replace("(ratio", "(max(ratio, 2)"), "rope_base"),
+        (ROPE, "self.base = base", "self.base = max(base, 1000)", "rope_base"),
+        (VOCAB, LOOKUP, IDS.format("input_ids.clamp(max=50256)"), "vocab_lookup"),
+        (VOCAB, LOOKUP, IDS.format("input_ids % 32768"), "vocab_lookup"),
+        (ROPE, "if seq_len > cos.shape[0]:", "if seq_len >= cos.shape[0] - 1:", "rope_boundary"),
+        (ROPE, BASE, BASE.replace("* ratio", "* (ratio - 1)"), "rope_exact_angles"),
+        (ROPE, GROWN, GROWN.replace("seq_len]", "max(len(cos) - 1, 1)][:seq_len]"), "rope_boundary"),
+    ],
+)  # fmt: skip
+def test_a_mistake_that_only_looks_like_a_known_one_gets_no_name(path: str, old: str, new: str, failed: str) -> None:
+    """Each got the name of another mistake when names followed from which case fails, or from what it rules out."""
+    report = told(path, old, new, failed)
+    assert report.outcome is Outcome.FAILED
+    assert report.misconception is None
 
 
 def test_what_is_alike_at_the_end_of_a_sequence_is_told() -> None:

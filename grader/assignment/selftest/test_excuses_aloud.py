@@ -23,7 +23,7 @@ ASKING = {
     "check_overwritten": "autograd refuses a call that changes its input: the reading's excuse covers it",
     "may_refuse": "a table is a buffer, which the caller moves with the module",
     "read_asking": "a reading, which is paid for by what it finds",
-    "_told_ratio": "words of a message",
+    "told_ratio": "words of a message",
     "last": "words of a message: which earlier calls a fault needs",
     "chosen": "words of a message: the k' of each length",
     "short": "a reading: asks whether tables have too few positions",

@@ -206,7 +206,7 @@ def test_timeouts_are_short_after_the_first(hanging: Student) -> None:
         with pytest.raises(TimedOut) as fault:
             hanging.request(name, "parameters", target=0)
         told.append(str(fault.value))
-    again = "not tried: {} has timed out before, and 3 processes were left without an answer"
+    again = "not tried: {} has timed out before, and the submission has used up its 3 timeouts"
     first, second = "no answer within 1 s", "no answer within 0.25 s"
     assert told == [first, second, again.format("VocabEmbedding"), first, again.format(NAME)]
     hanging.start_afresh()
@@ -232,7 +232,7 @@ def test_an_endless_call_is_waited_for_in_three_processes(rubric: Rubric, silent
             student.request(NAME, "call", target=NAME, arguments=[])
     student.start_afresh()
     student._loaded = {NAME}
-    with pytest.raises(TimedOut, match="3 processes"):
+    with pytest.raises(TimedOut, match="3 timeouts"):
         student.request(NAME, "call", target=NAME, arguments=[])
 
 

@@ -16,6 +16,7 @@ from grader.assignment.corpus.variants.slips import SLIPS, submission
 from grader.assignment.diagnose.shown import EXPLAINED, IN_EVALUATION, NEEDED, explains, shown
 from grader.assignment.hidden.checks import check_drawn
 from grader.assignment.hidden.devices import advice
+from grader.assignment.hidden.rope_tables import SIZES
 from grader.assignment.model.draw_words import Draw, told_seeds
 from grader.assignment.model.row_words import answered, check_received, check_rows
 from grader.assignment.model.turn_words import told_pairing, told_pairs
@@ -265,11 +266,12 @@ def test_a_cause_explains_every_failing_case_or_is_not_named() -> None:
 
 
 def test_clues_look_for_statements_that_are_made() -> None:
-    """A template that nothing says any longer would be looked for in vain."""
+    """A template that nothing says any longer would be looked for in vain; a case's name alone is no evidence."""
     known = chinese_words(ASSIGNMENT).keys()
     clues = [clue for table in (EXPLAINED, NEEDED) for own in table.values() for clue in own]
-    looked_for = {key for clue in clues for key in (*clue.says, *clue.lacks, clue.within)} - {""}
-    assert looked_for <= known
+    clues += [clue.beside for clue in clues if clue.beside]
+    assert all(clue.says for clue in clues)
+    assert {key for clue in clues for key in (*clue.says, *clue.lacks)} - {SIZES} <= known  # the same in Chinese
 
 
 def test_a_wrong_shape_is_no_matter_of_devices() -> None:

@@ -148,8 +148,8 @@ def print_report(
             _print_property(prop, like.get(prop.id), console)
             if others := alike.get(prop.id):
                 points = prop.max_points + sum(other.max_points for other in others)
-                regained = f"one cause: fixing it regains {points:g} points, in {len(others) + 1} properties"
-                _put(regained, console, "italic")
+                worth = f"{len(others) + 1} properties fail for one reason; fixing it is worth {points:g} points"
+                _put(worth, console, "italic")
             if prop.outcome is not Outcome.PASSED and prop.id in rubric.properties and prop.id not in like:
                 tried = f"; try: python -m tests -k {prop.id}" if prop.evidence else ""
                 _put(f"read: handout/{rubric.handout_place(prop.id, language)}{tried}", console, "dim")

@@ -247,7 +247,7 @@ def _set_apart(cases: Sequence[CaseResult]) -> list[Message]:
 
     A dtype is a condition in whichever test of the property it is, any other word among the cases of its own test. If
     a word tells the cases apart, dtypes are left out: they may go with it by chance. Students read the first failing
-    case; if that one is in 16 bits and float32 cases fail as well, a message says so, unless it is about dtypes itself.
+    case; if that one is in 16 bits and all float32 cases fail, a message says so, unless it is about dtypes itself.
     """
     axes: dict[tuple[str, str], dict[str, set[bool]]] = {}
     for case in cases:
@@ -263,7 +263,7 @@ def _set_apart(cases: Sequence[CaseResult]) -> list[Message]:
             told[bool(of_test)][say(APART, failing=failing, working=working)] = None
     first = next((case for case in cases if case.outcome not in NOTHING_LOST), None)
     narrow = first and {"float16", "bfloat16"} & {*first.id.split("-")} and not first.message.fields(OTHER_DTYPE)
-    also = bool(narrow) and False in axes.get(("", ""), {}).get("float32", ())
+    also = bool(narrow) and axes.get(("", ""), {}).get("float32") == {False}
     return [*(told[True] or told[False]), *[ALSO] * also]
 
 

@@ -10,7 +10,7 @@ from grader.core.sandbox.limits import Limits
 
 from .faults import TimedOut
 
-NOT_TRIED_AGAIN = "not tried: {name} has timed out before, and {n} processes were left without an answer"
+NOT_TRIED_AGAIN = "not tried: {name} has timed out before, and the submission has used up its {n} timeouts"
 
 
 class TimeLeft:

@@ -13,12 +13,15 @@ FAR = 1000  # times the expected size: for larger errors the exact number does n
 ZEROS = say("all of these are zero")
 ALIKE = say("all of these are the same number")
 PLACES = "{what}: shape {shape}, {n} of {all} elements are wrong, the first at {place}"
+STEPS = "off by up to {worst} rounding steps; {limit} are allowed"
 SAME_MULTIPLE = "all of these are {factor} times the expected value"
 ORDER = "along dimension {dim}, {here} hold the values that belong at {there}"
 MOST = 0.5  # of the elements at some places: then the places say more than the first one does
 LARGE = 10_000  # from here on, two decimals would be more than six digits
 LISTED = 6  # places that a message lists
 COMPARED = 1 << 20  # differences of slices; larger tensors are not searched for another order
+SIMILAR, ALIKENESS = 2, 0.3  # times the expected size: where a percentage would sound as if numbers were nearly right
+UNRELATED = say("of about the right size, but unrelated to the expected values")
 VISIBLE = 0.01  # of the expected size: smaller errors are told in rounding steps
 
 
@@ -70,6 +73,9 @@ def relation(values: Tensor, expected: Tensor, scale: Tensor) -> Message | None:
         if bool(((added - added[0]).abs() <= SAME_FACTOR * added[0].abs()).all()) and not constant:
             return say("all of these are off by the same constant")
     share = float(((values - expected).abs() / scale.abs()).max())
+    alike = float((values @ expected).abs() / (values.norm() * expected.norm()))  # one for a multiple
+    if len(values) >= ENOUGH and share < SIMILAR and alike < ALIKENESS:
+        return UNRELATED
     return _share(share) if VISIBLE <= share < torch.inf else None
 
 
@@ -122,7 +128,7 @@ def _served(actual: Tensor, expected: Tensor) -> list[int] | None:
 def in_steps(worst: float, limit: float) -> Message:
     """The largest error in rounding steps, for an error that is small beside the element."""
     worst = round_to(worst, 3)
-    return say("off by up to {worst} rounding steps; {limit} are allowed", worst=f"{worst:.0f}", limit=f"{limit:g}")
+    return say(STEPS, worst=f"{worst:.0f}", limit=f"{limit:g}")
 
 
 def _share(share: float) -> Message:

@@ -61,7 +61,12 @@ def steps_of_two_from_the_current_ratio(self, seq_len):
     return ratio
 
 
-@wrong("NTKAwareRoPE.choose_ratio", over=RopeInSteps, breaks="rope_smallest_even_ratio rope_dynamic")
+@wrong(
+    "NTKAwareRoPE.choose_ratio",
+    over=RopeInSteps,
+    breaks="rope_smallest_even_ratio rope_dynamic",
+    hint="rope_growth_of_initial_ratio",
+)
 def ratio_of_the_extended_length(self, seq_len):
     """Divides by es, so tables that have been scaled come out too short."""
     return 2 * -(-seq_len // (2 * self.cos.shape[0]))

@@ -33,7 +33,7 @@ def base_never_scaled(self, ratio):
     return float(self.base)
 
 
-@wrong_base(hint="rope_scaling")
+@wrong_base(hint="rope_ratio_unheard")
 def base_scaled_only_when_growing(self, ratio):
     """Leaves the initial ratio out, as if only recomputed tables were scaled."""
     return self.base * ratio ** (self.dim / (self.dim - 2)) if hasattr(self, "cos") else float(self.base)
@@ -51,7 +51,7 @@ def frequencies_in_reverse(self, device):
     return torch.arange(self.dim - 2, -1, -2, dtype=torch.float32, device=device) / self.dim
 
 
-@wrong_angles("NTKAwareRoPE.exponents", hint="rope_unscaled_angles")
+@wrong_angles("NTKAwareRoPE.exponents", hint="rope_unscaled_angles rope_far_positions")
 def frequencies_in_float16(self, device):
     """Computes the exponents in half precision."""
     return torch.arange(0, self.dim, 2, dtype=torch.float16, device=device) / self.dim
