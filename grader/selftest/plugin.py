@@ -14,7 +14,7 @@ import torch
 from hypothesis import HealthCheck, settings
 
 from grader.selftest import LONG
-from grader.selftest.commands import read_commands_once
+from grader.selftest.commands import compile_templates_once, read_commands_once
 from grader.selftest.fixtures import assignment as assignment
 from grader.selftest.fixtures import book as book
 from grader.selftest.fixtures import commands_are_about_the_assignment as commands_are_about_the_assignment
@@ -50,6 +50,7 @@ settings.load_profile("ours")
 def pytest_configure(config: pytest.Config) -> None:
     """Register the plugins that are objects."""
     read_commands_once()
+    compile_templates_once()
     config.pluginmanager.register(ForkServers(), "fork servers")
     config.pluginmanager.register(Measured(tracer_of_this_process()), "measured")
     config.pluginmanager.register(Starts(strict="not process" in str(config.getoption("markexpr"))), "starts")
