@@ -23,7 +23,7 @@ def read_commands_once() -> None:
 def compile_templates_once() -> None:
     """Have Jinja keep what it has compiled, for all environments with the same syntax and the same guards."""
     compiled: dict[object, Any] = {}
-    compile_anew = jinja2.Environment.compile
+    compile_anew: Any = jinja2.Environment.compile
 
     def compile_once(own: jinja2.Environment, source: Any, name: Any = None, filename: Any = None, **how: bool) -> Any:
         key = (source, name, filename, *how.items(), own.autoescape, own.trim_blocks, own.lstrip_blocks, own.finalize)
@@ -31,4 +31,4 @@ def compile_templates_once() -> None:
             compiled[key] = compile_anew(own, source, name, filename, **how)
         return compiled[key]
 
-    jinja2.Environment.compile = compile_once  # type: ignore[method-assign] # for all tests
+    jinja2.Environment.compile = compile_once  # type: ignore[assignment, method-assign] # for all tests
