@@ -118,16 +118,14 @@ SUITE   := $(wildcard grader/assignment/selftest) grader/selftest grader/extras 
 PYTEST   = env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
   -o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true
 
-# For two cores. Tests that start processes wait a third of the time, so that a third worker fits in.
+# For two cores. mypy computes on one core alone, so the tests run beside it. Tests that start processes wait a third of the time, so that a third worker fits in.
 quick: WORKERS ?= 2
 check: WORKERS ?= 3
 
-quick: lint ## first check of a change, about a minute: lint, types, and the fast tests that start no process
-	@$(VENV)/bin/mypy
-	@$(PYTEST) -m "not slow and not process" $(SUITE)
+quick: lint ## first check of a change, under a minute: lint, types, and the fast tests that start no process
+	@$(VENV)/bin/mypy & types=$$!; $(PYTEST) -m "not slow and not process" $(SUITE); tests=$$?; wait $$types && exit $$tests
 
 # Coverage costs half as much again, so it is measured where a test can add to it: grader/selftest/measured.py.
-# mypy computes on one core alone, so the tests run beside it.
 check: lint ## everything that CI runs: lint, types, import rules, all tests, and coverage of the fast ones
 	@$(PY) -m coverage erase
 	@$(MAKE) --no-print-directory --jobs=2 types tested WORKERS=$(WORKERS)

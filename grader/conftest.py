@@ -1,63 +1,15 @@
-"""Fixtures that all self-tests share, so that a process which takes seconds to start is started once."""
+"""Loads what all self-tests share where tests run: it imports torch, for which pytest-xdist's controller has no use."""
 
 from __future__ import annotations
 
 import signal
-from collections import Counter
 
 import pytest
-import torch
-from hypothesis import HealthCheck, settings
-
-from grader.selftest import LONG
-from grader.selftest.commands import read_commands_once
-from grader.selftest.fixtures import assignment as assignment
-from grader.selftest.fixtures import book as book
-from grader.selftest.fixtures import commands_are_about_the_assignment as commands_are_about_the_assignment
-from grader.selftest.fixtures import grader as grader
-from grader.selftest.fixtures import judge as judge
-from grader.selftest.fixtures import judged as judged
-from grader.selftest.fixtures import judges as judges
-from grader.selftest.fixtures import known as known
-from grader.selftest.fixtures import page as page
-from grader.selftest.fixtures import reads_here as reads_here
-from grader.selftest.fixtures import rubric as rubric
-from grader.selftest.fixtures import run as run
-from grader.selftest.fixtures import tab as tab
-from grader.selftest.fixtures import transformers as transformers
-from grader.selftest.fixtures import zygote as zygote
-from grader.selftest.fork_servers import ForkServers
-from grader.selftest.fork_servers import own_fork_servers as own_fork_servers
-from grader.selftest.measured import Measured, tracer_of_this_process
-from grader.selftest.starts import Starts
-
-# The same examples in every run, so that a commit passes or does not (GRADER_LONG: others), also on a busy machine.
-settings.register_profile(
-    "ours",
-    derandomize=not LONG,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
-settings.load_profile("ours")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register :class:`Measured` and :class:`Starts`; let Ctrl-C work where a script runs pytest in the background."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    """Load the plugin, unless this process only hands out tests."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # where a script runs pytest in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    read_commands_once()
-    config.pluginmanager.register(ForkServers(), "fork servers")
-    config.pluginmanager.register(Measured(tracer_of_this_process()), "measured")
-    config.pluginmanager.register(Starts(strict="not process" in str(config.getoption("markexpr"))), "starts")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with files that have many dear tests, so that no worker has one left when the others have finished."""
-    dear = Counter(item.path for item in items if any(map(item.get_closest_marker, ("slow", "process"))))
-    items.sort(key=lambda item: -dear[item.path])
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_thread() -> None:
-    """Keep torch to one thread: tensors are tiny here, and more threads would disturb tests of time limits."""
-    torch.set_num_threads(1)
+    if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
+        config.pluginmanager.import_plugin("grader.selftest.plugin")

@@ -73,13 +73,6 @@ def stumble() -> None:
     raise ZeroDivisionError("of our own making")
 
 
-def break_the_oracle() -> None:
-    """Have the hidden tests make a mistake."""
-    from grader.examples.small.grader.assignment import oracle
-
-    oracle.attention = lambda *_: stumble()  # type: ignore[assignment] # that is the point
-
-
 def die_over_the_replies() -> None:
     """Die as soon as an output is to be judged, as a judge does that finds no end in one."""
     from grader.assignment import oracle

@@ -22,7 +22,6 @@ from grader.core.judge.compare import (
     coarser,
     error_in_ulp,
     name,
-    require,
     ulp,
 )
 from grader.core.judge.faults import WrongAnswer
@@ -121,12 +120,6 @@ def test_likeness_is_of_shape_dtype_and_device() -> None:
         check_like(torch.ones(2).half(), torch.ones(2))
     with pytest.raises(WrongAnswer, match="the output is on meta, not on cpu"):
         check_like(torch.ones(2, device="meta"), torch.ones(2))
-
-
-def test_a_requirement_that_does_not_hold_gives_its_message() -> None:
-    require(True, quoted("it must"))
-    with pytest.raises(WrongAnswer, match=r"^it must$"):
-        require(False, quoted("it must"))
 
 
 def seen(values: Tensor, expected: Tensor) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from xml.etree import ElementTree
@@ -431,8 +430,3 @@ def test_a_table_reads_back_with_quotes_commas_and_line_ends() -> None:
 
 def test_a_row_that_is_cut_short_is_filled_up() -> None:
     assert read_template(b"a,b,c\n1\n\n1,2,3,4\n", "a table").rows == (("1", "", ""), ("1", "2", "3"))
-
-
-def test_numbers_are_finite(rubric: Rubric) -> None:
-    with pytest.raises(ValueError, match="finite"):
-        sent([report("ada", math.nan)], "csv", rubric)

@@ -14,10 +14,8 @@ from pydantic import ValidationError
 
 from grader import REPOSITORY
 from grader.core.judge.judge import Judge
-from grader.core.results.outcome import Outcome
 from grader.core.results.report import (
     SCHEMA_VERSION,
-    CaseReport,
     Report,
     Summary,
     SummaryLine,
@@ -57,11 +55,6 @@ def test_a_report_refuses_what_it_does_not_mean(fields: Mapping[str, Any], named
         report("someone", **fields)
 
 
-def test_a_field_that_is_missing_is_refused() -> None:
-    with pytest.raises(ValidationError, match="Field required"):
-        CaseReport()  # type: ignore[call-arg] # that is the point
-
-
 def test_a_report_cannot_be_changed() -> None:
     with pytest.raises(ValidationError, match="frozen"):
         report("someone").score = 100.0
@@ -90,22 +83,17 @@ def test_the_published_schema_is_that_of_the_model(model: type[Report] | type[Su
     assert published == json_schema(model, ASSIGNMENT.rubric.id) | {"$id": published["$id"]}
 
 
-@models
-def test_the_published_schema_is_a_schema(model: type[Report] | type[Summary]) -> None:
-    jsonschema().Draft202012Validator.check_schema(json_schema(model, ASSIGNMENT.rubric.id))
-
-
 def test_a_real_report_obeys_the_published_schema(grader: Judge, tmp_path: Path) -> None:
     real = grader.grade(submission(edited(SEES_LATER_TOKENS)))
     write_json(tmp_path / "report.json", real)
     data = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
-    validator = jsonschema().Draft202012Validator(json.loads((SCHEMAS / "report-1.1.json").read_text(encoding="utf-8")))
-    validator.validate(data)
+    schema = json.loads((SCHEMAS / "report-1.1.json").read_text(encoding="utf-8"))
+    jsonschema().validate(data, schema)  # which checks the schema first
     assert Report.model_validate_json((tmp_path / "report.json").read_bytes()) == real
     with pytest.raises(jsonschema().ValidationError, match="'many' is not valid under any"):
-        validator.validate(data | {"score": "many"})
+        jsonschema().validate(data | {"score": "many"}, schema)
     with pytest.raises(jsonschema().ValidationError, match="Additional properties are not allowed"):
-        validator.validate(data | {"grade": "A"})
+        jsonschema().validate(data | {"grade": "A"}, schema)
 
 
 def test_a_summary_obeys_the_published_schema() -> None:
@@ -154,10 +142,3 @@ def test_what_is_no_json_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="Out of range float values"):
         write_json(tmp_path / "report.json", {"score": math.nan})
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_outcome_reads_back_from_its_name() -> None:
-    case = CaseReport.model_validate_json('{"id": "case", "outcome": "timed_out"}')
-    assert case.outcome is Outcome.TIMED_OUT
-    with pytest.raises(ValidationError, match="Input should be 'passed'"):
-        CaseReport.model_validate_json('{"id": "case", "outcome": "excellent"}')

@@ -1,19 +1,23 @@
-"""Fixtures that several tests of this assignment share."""
+"""Fixtures that several tests of this assignment share.
+
+pytest-xdist's controller loads this file, too, so what needs torch is imported by the fixtures that use it.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from grader.assignment import ASSIGNMENT
-from grader.core.assignment import Assignment
-from grader.core.judge.judge import Judge
-from grader.core.rubric import Rubric
-from grader.core.settings import Settings
-from grader.selftest.fixtures import Judges
-from grader.selftest.submissions import handed_out, write_folder
-from grader.selftest.warm_judges import RunHiddenTests, hidden_tests_of
+
+if TYPE_CHECKING:
+    from grader.core.assignment import Assignment
+    from grader.core.judge.judge import Judge
+    from grader.core.rubric import Rubric
+    from grader.selftest.fixtures import Judges
+    from grader.selftest.warm_judges import RunHiddenTests
 
 
 @pytest.fixture(scope="session")
@@ -31,22 +35,30 @@ def rubric() -> Rubric:
 @pytest.fixture(scope="session")
 def judge() -> RunHiddenTests:
     """``judge(files, task=None)`` runs the hidden tests in this process, on code that this project wrote."""
+    from grader.selftest.warm_judges import hidden_tests_of
+
     return hidden_tests_of(ASSIGNMENT)
 
 
 @pytest.fixture(scope="session")
 def grader(judges: Judges) -> Judge:
     """A judge with default settings, on the CPU."""
+    from grader.core.settings import Settings
+
     return judges(Settings(ASSIGNMENT, device="cpu"))
 
 
 @pytest.fixture(scope="module")
 def untouched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The repository as it is handed out."""
+    from grader.selftest.submissions import handed_out
+
     return handed_out(tmp_path_factory.mktemp("untouched"), ASSIGNMENT)
 
 
 @pytest.fixture(scope="module")
 def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same, with the reference's files over the stubs."""
+    from grader.selftest.submissions import handed_out, write_folder
+
     return write_folder(handed_out(tmp_path_factory.mktemp("solved"), ASSIGNMENT), ASSIGNMENT.solution())

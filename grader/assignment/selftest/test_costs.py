@@ -6,10 +6,13 @@ A mistake declares what it breaks, which is checked where it is judged: ``test_v
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from grader.assignment import ASSIGNMENT
 from grader.lab.charges import judged, lost, subjects
+from grader.specimens.variants import Variant
 
 # For each class the least and the most points, and mistakes of it, by the last part of their names.
 COSTS = {
@@ -65,14 +68,21 @@ COSTS = {
         "bfloat16_through_float16 ids_in_the_dtype_of_the_table eps_in_gamma_dtype rope_input_rounded",
     ),
 }
-SUBJECTS = {found.name.rpartition(".")[2]: found for _, found in subjects(("variants", "slips"), 1)}
 CASES = [(name, least, most) for least, most, names in COSTS.values() for name in names.split()]
 
 
+@pytest.fixture(scope="module")
+def mistakes() -> Mapping[str, Variant]:
+    """All of them, by the last part of their names."""
+    return {found.name.rpartition(".")[2]: found for _, found in subjects(("variants", "slips"), 1)}
+
+
 @pytest.mark.parametrize(("name", "least", "most"), CASES, ids=[name for name, _, _ in CASES])
-def test_a_mistake_costs_what_a_lecturer_would_sign(name: str, least: float, most: float) -> None:
+def test_a_mistake_costs_what_a_lecturer_would_sign(
+    mistakes: Mapping[str, Variant], name: str, least: float, most: float
+) -> None:
     points = {identifier: prop.points for identifier, prop in ASSIGNMENT.rubric.properties.items()}
-    mistake = SUBJECTS[name]
+    mistake = mistakes[name]
     least_lost, most_lost = (
         sum(map(points.__getitem__, own)) for own in (mistake.breaks, mistake.breaks | mistake.also)
     )

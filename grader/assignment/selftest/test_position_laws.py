@@ -165,7 +165,7 @@ ROTARY, LATENT = 8, 10
 
 
 def test_the_latent_cache_is_small_and_enough() -> None:
-    """What is computed, with or without it, is held against DeepSeek's in test_agreement_modules."""
+    """What is computed, with or without it, is held against DeepSeek's in test_agreement."""
     attention, x = LatentAttention(32, 4, 6, ROTARY, LATENT, no_scaling(ROTARY)), random(2, 12, 32)
     cached = attention.compress(x, torch.arange(12))
     assert cached.shape == (2, 12, LATENT + ROTARY)
