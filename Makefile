@@ -118,7 +118,8 @@ SUITE   := $(wildcard grader/assignment/selftest) grader/selftest grader/extras 
 PYTEST   = env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
   -o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true
 
-# For two cores. mypy computes on one core alone, so the tests run beside it. Tests that start processes wait a third of the time, so that a third worker fits in.
+# For two cores. mypy computes on one core alone, so the tests run beside it. Tests that start processes wait a third of
+# the time, so that a third worker fits in.
 quick: WORKERS ?= 2
 check: WORKERS ?= 3
 
