@@ -86,7 +86,6 @@ def _keys(templates: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(one.parts[0].key if isinstance(one, Message) else one for one in templates)
 
 
-IN_EVALUATION = "the output in evaluation mode, compared with training mode"
 STRETCHED = ("they run from {low} to {high}", "they have mean {mean} and standard deviation {std}")
 GIVES = "id {id} gives {seen}"
 OF_ONE_USE = ("the mean of the gradients of its uses", "the gradient of only one of its uses")
@@ -99,7 +98,7 @@ NO_GRADIENT = "no gradient reaches {where}"
 DTYPE_DIFFERS = told(OTHER_DTYPE)
 SHAPE_DIFFERS = told(OTHER_SHAPE)
 HISTORY = told(OTHERWISE, RAISES)
-EVALUATION = told(IN_EVALUATION)
+EVALUATION = told(checks.IN_EVALUATION)
 NOTHING_REGISTERED, SEVERAL_REGISTERED = (told(checks.REGISTERED, n=n) for n in (0, range(2, 1000)))
 OTHER_SIZE = told("the parameter has {n} elements; {wanted} are required", "the parameter has {n} elements")
 PARAMETER_CHANGED = (
@@ -120,11 +119,10 @@ def of_ratio(*says: str, k: int | Container[int] = range(rope.MOST), **fields: A
 # From a cause that no probe looks for to clues of which each of its cases fits one; the most specific causes first.
 EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_persistent_tables": (told("state_dict() lists {names}"),),
-    "vocab_rows_in_training": (told(checks.ONE_MODE),),
     "shard_one_mode": (told(checks.ONE_MODE),),
     "ids_changed_in_place": (told(checks.AFTER, what="input_ids"),),
     "norm_rounded_to_gamma": (told(STEPS, case="a_float32_input_is_not_rounded"),),
-    "norm_mode": (EVALUATION,),
+    "mode_matters": (EVALUATION, told(checks.ONE_MODE)),
     "vocab_lookup_16_bit_ids": (told(CONVERTED),),
     "shard_16_bit_ids": (told(CONVERTED),),
     "norm_eps_scaled": (told(checks.SHARE),),
@@ -184,7 +182,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_growth_at_es": tuple(of_ratio(rope.CALL, ratio=ratio, s=ratio * rope.MS, k=ratio + 1) for ratio in (1, 3, 5)),
     "rope_ratio_unheard": (told(rope.OF_RATIO, k=1),),
     "rope_growth_beyond_ms": (of_ratio(rope.CALL, ratio=(3, 5), s=2 * rope.MS, k=2),),
-    "rope_positions_go_on": (told(rope.CALL_AFTER, beside=told(rope.SHIFTED)),),
+    "rope_positions_go_on": (told(rope.CALL_AFTER, beside=told(rope.SHIFTED, rope.TAKEN_FOR)),),
     "rope_static_keeps_growth": (of_ratio(rope.CALL_AFTER, s=rope.MS - 1, k=GROWN),),
     "rope_dynamic_forgets_growth": tuple(
         of_ratio(rope.CALL_AFTER, ratio=ratio, s=rope.MS - 1, k=ratio) for ratio in (1, 2, 3)

@@ -13,8 +13,8 @@ import torch
 from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.variants import all_variants
 from grader.assignment.corpus.variants.slips import SLIPS, submission
-from grader.assignment.diagnose.shown import EXPLAINED, IN_EVALUATION, NEEDED, explains, shown
-from grader.assignment.hidden.checks import check_drawn
+from grader.assignment.diagnose.shown import EXPLAINED, NEEDED, explains, shown
+from grader.assignment.hidden.checks import IN_EVALUATION, check_drawn
 from grader.assignment.hidden.devices import advice
 from grader.assignment.hidden.rope_tables import SIZES
 from grader.assignment.model.draw_words import Draw, told_seeds
@@ -261,7 +261,7 @@ def test_a_cause_explains_every_failing_case_or_is_not_named() -> None:
     assert shown("norm_backward", cut) == "gradient_cut"
     assert shown("norm_backward", {**cut, "b": say("the shape is {actual}, not {wanted}")}) is None
     assert shown("norm_backward", {}) is None
-    assert not explains("earlier_call_remembered", {"a": say(IN_EVALUATION)})
+    assert not explains("earlier_call_remembered", {"a": IN_EVALUATION})
     assert NEEDED.keys() <= EXPLAINED.keys()
 
 
