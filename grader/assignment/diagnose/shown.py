@@ -169,9 +169,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_module_gradient": (told(NO_GRADIENT, case="gradients_flow_through_the_module"),),
     "rotary_gradient_not_turned_back": (told(NOT_BACK),),
     "gradient_cut": (told(NO_GRADIENT), told(RECEIVES, seen="nothing", only=True, least=2)),
-    "one_row_without_gradient": (
-        told("{what}: {n} of {all} rows receive a wrong gradient", n=1, beside=told("nothing")),
-    ),
+    "one_row_without_gradient": (told("{what}: {n} of {all} rows with a wrong gradient", n=1, beside=told("nothing")),),
     "shard_foreign_gradients": (told(RECEIVES, seen=str(FOREIGN_TOO)),),
     "gradient_not_summed": (told(RECEIVES, seen=OF_ONE_USE, only=True),),
     "gradient_scaled": (told(SAME_MULTIPLE), told(RECEIVES, beside=told(MULTIPLE))),

@@ -19,6 +19,7 @@ from grader.assignment.hidden.checks import (
     check_only_parameter,
     check_rows_drawn,
     stating,
+    succeeds,
 )
 from grader.assignment.hidden.devices import (
     ANSWERED,
@@ -200,11 +201,15 @@ def test_the_parameter_is_made_on_the_device_that_is_asked_for(
 @pieces("drawn")
 def test_the_parameter_is_drawn_on_its_own_device(student: Student, piece: Piece, other_device: str) -> None:
     """Wherever the parameter is, and in whatever layout: another case charges for these."""
-    with advice(student, other_device, DRAWN):
-        module = piece.new(student, other_device)
+
+    def check(device: str) -> None:
+        module = piece.new(student, device)
         piece.check_drawn(student, module)
         module.assign(7.0).reset_parameters()
         piece.check_drawn(student, module, RESET)
+
+    with advice(student, other_device, DRAWN, is_right=lambda: succeeds(lambda: check("cpu"))):
+        check(other_device)
 
 
 @pieces("answered")

@@ -402,7 +402,7 @@ def test_the_shard_is_the_only_parameter(student: Student, dtype: torch.dtype, d
         except Crashed as crash:
             others = succeeds(lambda: student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB).parameters())
             raise crash.with_more(say(CALLED, sizes=stated(**sizes)) if others else None) from None
-        check_shape(shard, [VOCAB // world, EMB])
+        check_shape(shard, [VOCAB // world, EMB], say("the parameter"))
 
 
 def check_shard_by_default(student: Student) -> Tensor:

@@ -304,6 +304,8 @@ def chosen(ropes: Ropes, ratio: int) -> Message | None:
     except StudentFault:
         return None
     picked = ", ".join(str(found[0]) if len(found) == 1 else "?" for found in read)
+    if not picked.strip("?, "):
+        return None
     return say(CHOSEN, ratio=ratio, lengths=", ".join(map(str, lengths)), picked=picked)
 
 

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from grader.testing import (
     DTYPES,
+    OTHER_SHAPE,
     Crashed,
     InvalidReply,
     Reading,
@@ -112,7 +113,8 @@ def numbers(output: Tensor, shape: torch.Size | tuple[int, ...]) -> Tensor:
     if not output.is_floating_point():
         raise InvalidReply(say("not a real tensor"))
     if output.numel() != math.prod(shape):
-        raise WrongAnswer(say("the shape is {actual}, not {wanted}", actual=list(output.shape), wanted=list(shape)))
+        shapes = {"actual": list(output.shape), "wanted": list(shape)}
+        raise WrongAnswer(say(OTHER_SHAPE, what=say("the output"), **shapes))
     return output.detach().cpu().double().reshape(shape)
 
 

@@ -80,7 +80,7 @@ def told(path: str, old: str, new: str, failed: str) -> PropertyReport:
         (NORM, f"* {GAMMA})", f"* {GAMMA}).bfloat16()", "norm_float32_inside", ["every element is a bfloat16 number"]),
         (VOCAB, LOOKUP, IDS.format("input_ids.short().long() % 66000"), "vocab_lookup",
          ["these are the rows of the ids converted to int16"]),
-        (VOCAB, LOOKUP, f"{LOOKUP}.squeeze(0)", "vocab_lookup", ["the shape is [6, 6], not [1, 6, 6]"]),
+        (VOCAB, LOOKUP, f"{LOOKUP}.squeeze(0)", "vocab_lookup", ["has shape [6, 6], not [1, 6, 6]"]),
         (VOCAB, LOOKUP, f"x = {LOOKUP[7:]}\n        return x.transpose(0, 1).reshape(x.shape)", "vocab_lookup",
          ["these are the right rows, but column by column"]),
         (VOCAB, LOOKUP, f"x = {LOOKUP[7:]}\n        x.register_hook(lambda g: g / len(g)) if x.requires_grad else 0\n"

@@ -37,7 +37,7 @@ BY_NAME = {slip.name: slip for slip in SLIPS}
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (TABLE[[1, 1, 2]], "1 of 3 ids give a wrong row; id 0 gives the row of id 1"),
+        (TABLE[[1, 1, 2]], "1 of 3 ids with a wrong row; id 0 gives the row of id 1"),
         (TABLE * torch.tensor([[1.0], [0.0], [1.0]]), "id 1 gives zeros"),
         (TABLE * 2, "each id gives its own row times 2"),
         (TABLE / TABLE.norm(dim=-1, keepdim=True), "each id gives its own row times a number"),
@@ -98,7 +98,7 @@ def test_rows_in_another_order_are_told_with_the_order() -> None:
 
 def test_the_ids_that_each_rank_answers_are_a_range_or_a_list_or_none() -> None:
     ranks = torch.tensor([[[0.0], [1.0], [1.0], [1.0]], [[1.0], [0.0], [1.0], [0.0]], [[0.0]] * 4])
-    assert answered([*ranks]) == "ids that give nonzero rows, with 3 ranks: rank 0: 1–3 | rank 1: 0, 2 | rank 2: -"
+    assert answered([*ranks]) == "ids that give nonzero rows, with world_size=3: rank 0: 1–3 | rank 1: 0, 2 | rank 2: -"
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ TOLD = {
     "both_plus": "(1, 0) becomes (0, 1); (0, 1) becomes (1, 0)",
     "adjacent_pairs": "with 4 features, the pairs are (0, 1), (2, 3); each pair turns by +angle",
     "reversed_positions": "positions use the angles of positions [1, 0]",
-    "start_one_late": "ids that give nonzero rows, with 3 ranks: rank 0: 1–8 | rank 1: 9–16 | rank 2: 17–23",
+    "start_one_late": "ids that give nonzero rows, with world_size=3: rank 0: 1–8 | rank 1: 9–16 | rank 2: 17–23",
     "eps_squared": "for features of magnitude 0.5, group_size=4, eps=0.75",
     "vocab_seed_ignored": "they are the numbers of seed 42",
     "vocab_cached": "then an update of the parameter; it is the output of an earlier call",
@@ -259,7 +259,7 @@ def test_a_case_says_what_it_saw(judge: Judge, name: str, said: str) -> None:
 def test_a_cause_explains_every_failing_case_or_is_not_named() -> None:
     cut = {"a": say("no gradient reaches {where}", where="gamma")}
     assert shown("norm_backward", cut) == "gradient_cut"
-    assert shown("norm_backward", {**cut, "b": say("the shape is {actual}, not {wanted}")}) is None
+    assert shown("norm_backward", {**cut, "b": say("{what} has shape {actual}, not {wanted}")}) is None
     assert shown("norm_backward", {}) is None
     assert not explains("earlier_call_remembered", {"a": IN_EVALUATION})
     assert NEEDED.keys() <= EXPLAINED.keys()
