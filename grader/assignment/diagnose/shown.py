@@ -92,7 +92,7 @@ OF_ONE_USE = ("the mean of the gradients of its uses", "the gradient of only one
 OTHERS_IDS = "ids of other ranks on rank {rank} of {world}"
 OF_16_BITS = "{dtype} output for group_size={group_size}"
 IN_16_BITS = "{dtype} output for group_size={group_size}, eps={eps}, compared with float32"
-WRONG_ROWS = "{what}: {n} of {all} ids give a wrong row"
+WRONG_ROWS = "{what}: {n} of {all} ids with a wrong row"
 NO_GRADIENT = "no gradient reaches {where}"
 
 DTYPE_DIFFERS = told(OTHER_DTYPE)
