@@ -150,7 +150,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "bad_sizes_unnamed": (told("the error raised for {sizes} does not name {size}"),),
     "bad_sizes_other_error": (told("{sizes} raises {kind}; expected a ValueError or an AssertionError"),),
     "norm_squares_before_upcast": (told(OF_16_BITS, IN_16_BITS, dtype=("float16", "bfloat16")),),
-    "few_digits": (told(STEPS, "{n} are not finite", "the output for these numbers in float32 is not finite"),),
+    "few_digits": (told(STEPS, "not finite: {n}", "the output for these numbers in float32 is not finite"),),
     "shard_seed_without_rank": (told(draws.ONE_SEED),),
     "init_other_scale": (told(*STRETCHED, lacks=(draws.OF_SEED, draws.NEXT_SEED, draws.AFTER_DRAWS, draws.LATER)),),
     "init_other_distribution": (told(draws.OTHER_KIND),),

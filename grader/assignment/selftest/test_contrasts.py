@@ -86,7 +86,7 @@ def told(path: str, old: str, new: str, failed: str) -> PropertyReport:
         (VOCAB, LOOKUP, f"x = {LOOKUP[7:]}\n        x.register_hook(lambda g: g / len(g)) if x.requires_grad else 0\n"
          "        return x", "vocab_backward", ["where input_ids has one row in place of two, it is right"]),
         (VOCAB, FOREIGN, FOREIGN_BY_SIZE, "shard_zeros_elsewhere",
-         ["with 3 ranks: rank 0: 0–7 | rank 1: 1–15 | rank 2: 9–23"]),
+         ["with world_size=3: rank 0: 0–7 | rank 1: 1–15 | rank 2: 9–23"]),
         (VOCAB, SIZES, OTHER_SIZES, "shard_registration_and_arguments",
          ["The constructor was called with vocab_size=24, emb_size=5, rank=1, world_size=3."]),
         (VOCAB, SIZES, OTHER_SIZES, "shard_sizes_named",
