@@ -29,7 +29,7 @@ class Part(NamedTuple):
     r"""One statement.
 
     Attributes:
-        key: The English template, such as ``"{n} are not finite"``; ``"\\n"`` at its beginning starts a new line.
+        key: The English template, such as ``"not finite: {n}"``; ``"\\n"`` at its beginning starts a new line.
         fields: What fills it. Fields that the template does not name are for programs.
     """
 
@@ -110,7 +110,7 @@ def translated(message: Message, words: Words) -> str:
 
 def _text(parts: Sequence[Part], words: Words) -> str:
     text = ""
-    for part in parts:
+    for part in sorted(parts, key=lambda part: part.key.startswith("\n")):  # what has a line of its own comes last
         told = _filled(words.get(part.key, part.key), part.fields, words)
         text += (_gap(text, told, bool(words)) if text else "") + told
     return text

@@ -99,7 +99,7 @@ def test_every_lost_point_is_explained(make: Make, rubric: Rubric) -> None:
     explained = {article.attributes["id"]: article.text for article in page.all("article")}
     assert [*explained] == [*lost]
     assert "Recognised mistake " + rubric.misconception("attention_unscaled").hint["en"] in explained["attention_heads"]
-    assert "4 of 6 elements are wrong" in explained["attention_heads"]
+    assert "4 of 6 elements wrong" in explained["attention_heads"]
     assert "src/attention.py:54 in forward" in explained["swiglu_gate"]
     assert rubric.properties["attention_causal"].hint["en"] in explained["attention_causal"]
     for name, text in explained.items():

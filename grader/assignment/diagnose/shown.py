@@ -86,20 +86,19 @@ def _keys(templates: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(one.parts[0].key if isinstance(one, Message) else one for one in templates)
 
 
-IN_EVALUATION = "the output in evaluation mode, compared with training mode"
 STRETCHED = ("they run from {low} to {high}", "they have mean {mean} and standard deviation {std}")
 GIVES = "id {id} gives {seen}"
 OF_ONE_USE = ("the mean of the gradients of its uses", "the gradient of only one of its uses")
 OTHERS_IDS = "ids of other ranks on rank {rank} of {world}"
 OF_16_BITS = "{dtype} output for group_size={group_size}"
 IN_16_BITS = "{dtype} output for group_size={group_size}, eps={eps}, compared with float32"
-WRONG_ROWS = "{what}: {n} of {all} ids give a wrong row"
+WRONG_ROWS = "{what}: {n} of {all} ids with a wrong row"
 NO_GRADIENT = "no gradient reaches {where}"
 
 DTYPE_DIFFERS = told(OTHER_DTYPE)
 SHAPE_DIFFERS = told(OTHER_SHAPE)
 HISTORY = told(OTHERWISE, RAISES)
-EVALUATION = told(IN_EVALUATION)
+EVALUATION = told(checks.IN_EVALUATION)
 NOTHING_REGISTERED, SEVERAL_REGISTERED = (told(checks.REGISTERED, n=n) for n in (0, range(2, 1000)))
 OTHER_SIZE = told("the parameter has {n} elements; {wanted} are required", "the parameter has {n} elements")
 PARAMETER_CHANGED = (
@@ -120,11 +119,10 @@ def of_ratio(*says: str, k: int | Container[int] = range(rope.MOST), **fields: A
 # From a cause that no probe looks for to clues of which each of its cases fits one; the most specific causes first.
 EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_persistent_tables": (told("state_dict() lists {names}"),),
-    "vocab_rows_in_training": (told(checks.ONE_MODE),),
     "shard_one_mode": (told(checks.ONE_MODE),),
     "ids_changed_in_place": (told(checks.AFTER, what="input_ids"),),
     "norm_rounded_to_gamma": (told(STEPS, case="a_float32_input_is_not_rounded"),),
-    "norm_mode": (EVALUATION,),
+    "mode_matters": (EVALUATION, told(checks.ONE_MODE)),
     "vocab_lookup_16_bit_ids": (told(CONVERTED),),
     "shard_16_bit_ids": (told(CONVERTED),),
     "norm_eps_scaled": (told(checks.SHARE),),
@@ -152,7 +150,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "bad_sizes_unnamed": (told("the error raised for {sizes} does not name {size}"),),
     "bad_sizes_other_error": (told("{sizes} raises {kind}; expected a ValueError or an AssertionError"),),
     "norm_squares_before_upcast": (told(OF_16_BITS, IN_16_BITS, dtype=("float16", "bfloat16")),),
-    "few_digits": (told(STEPS, "{n} are not finite", "the output for these numbers in float32 is not finite"),),
+    "few_digits": (told(STEPS, "not finite: {n}", "the output for these numbers in float32 is not finite"),),
     "shard_seed_without_rank": (told(draws.ONE_SEED),),
     "init_other_scale": (told(*STRETCHED, lacks=(draws.OF_SEED, draws.NEXT_SEED, draws.AFTER_DRAWS, draws.LATER)),),
     "init_other_distribution": (told(draws.OTHER_KIND),),
@@ -171,9 +169,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_module_gradient": (told(NO_GRADIENT, case="gradients_flow_through_the_module"),),
     "rotary_gradient_not_turned_back": (told(NOT_BACK),),
     "gradient_cut": (told(NO_GRADIENT), told(RECEIVES, seen="nothing", only=True, least=2)),
-    "one_row_without_gradient": (
-        told("{what}: {n} of {all} rows receive a wrong gradient", n=1, beside=told("nothing")),
-    ),
+    "one_row_without_gradient": (told("{what}: {n} of {all} rows with a wrong gradient", n=1, beside=told("nothing")),),
     "shard_foreign_gradients": (told(RECEIVES, seen=str(FOREIGN_TOO)),),
     "gradient_not_summed": (told(RECEIVES, seen=OF_ONE_USE, only=True),),
     "gradient_scaled": (told(SAME_MULTIPLE), told(RECEIVES, beside=told(MULTIPLE))),
@@ -184,7 +180,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_growth_at_es": tuple(of_ratio(rope.CALL, ratio=ratio, s=ratio * rope.MS, k=ratio + 1) for ratio in (1, 3, 5)),
     "rope_ratio_unheard": (told(rope.OF_RATIO, k=1),),
     "rope_growth_beyond_ms": (of_ratio(rope.CALL, ratio=(3, 5), s=2 * rope.MS, k=2),),
-    "rope_positions_go_on": (told(rope.CALL_AFTER, beside=told(rope.SHIFTED)),),
+    "rope_positions_go_on": (told(rope.CALL_AFTER, beside=told(rope.SHIFTED, rope.TAKEN_FOR)),),
     "rope_static_keeps_growth": (of_ratio(rope.CALL_AFTER, s=rope.MS - 1, k=GROWN),),
     "rope_dynamic_forgets_growth": tuple(
         of_ratio(rope.CALL_AFTER, ratio=ratio, s=rope.MS - 1, k=ratio) for ratio in (1, 2, 3)

@@ -54,6 +54,7 @@ WIDE_RIGHT = say(
 )
 FIRST_TOO = say("the first draw, by the constructor, is wrong as well")
 UNCHANGED = say("it is the input, unchanged")
+IN_EVALUATION = say("the output in evaluation mode, compared with training mode")
 ONE_MODE = say("\nThis fails in {mode} mode only; in {other} mode it passes.")
 HELD = "it is right for {what} made of numbers that 16 bits hold"
 T = TypeVar("T")
@@ -198,8 +199,13 @@ def in_mode(check: Callable[[bool], T], training: bool) -> T:
         return check(training)
     except (WrongAnswer, Crashed) as fault:
         alone = succeeds(lambda: check(not training)) and not succeeds(lambda: check(training))  # not by chance
-        mode, other = ("train", "eval") if training else ("eval", "train")
-        raise fault.with_more(ONE_MODE.filled(mode=mode, other=other) if alone else None) from None
+        raise fault.with_more(failing_in(training) if alone else None) from None
+
+
+def failing_in(training: bool) -> Message:
+    """Says in which mode alone a check fails."""
+    mode, other = ("train", "eval") if training else ("eval", "train")
+    return ONE_MODE.filled(mode=mode, other=other)
 
 
 def check_output_dtype(build: Callable[[torch.dtype], StudentModule], ids: Tensor, dtype: torch.dtype) -> None:

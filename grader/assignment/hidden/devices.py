@@ -58,7 +58,11 @@ Build = Callable[[str], StudentModule]
 
 @contextmanager
 def advice(
-    student: Student, device: str, text: str, charged: Callable[[StudentFault], tuple[str, ...]] | None = None
+    student: Student,
+    device: str,
+    text: str,
+    charged: Callable[[StudentFault], tuple[str, ...]] | None = None,
+    is_right: Callable[[], bool] = lambda: True,
 ) -> Iterator[None]:
     """Add the device and what to do to the message of a case that fails inside; skip it if the simulation is to blame.
 
@@ -71,6 +75,8 @@ def advice(
         charged: For a fault that is no matter of devices, the properties of which one charges for it: it counts here
             only if none of them does. Called once the case has failed, so it may ask the submission for more. Without
             it, the case itself charges for whatever it finds.
+        is_right: Called once the case has failed: whether the same is right on the CPU. If not, devices are not at
+            fault, and the message says nothing of them.
     """
     try:
         yield
@@ -80,7 +86,8 @@ def advice(
         if reason := why_not_assessed(fault, device, student.files):
             pytest.skip(reason)
         of_shape = isinstance(fault, WrongAnswer) and fault.message.fields(OTHER_SHAPE) is not None
-        told = fault.with_more(None if of_shape else say("\nOn {here}: {advice}", here=label(device), advice=text))
+        no_advice = of_shape or not is_right()
+        told = fault.with_more(None if no_advice else say("\nOn {here}: {advice}", here=label(device), advice=text))
         if not (charged_to := charged and charged(fault)):
             raise told from None
         student.excuse(told, charged_to)

@@ -18,6 +18,7 @@ from grader.testing import (
     normal,
 )
 
+Shape = tuple[int, int, int, int]
 # (b, s, h, gz); the smallest first, since a student reads about the first that fails. Several groups, one group, large
 # groups; never as many groups as a group has features. No dimensions of size one: norm_dtype_and_shape has these.
 GROUPINGS = ((2, 2, 6, 2), (2, 3, 24, 4), (2, 5, 16, 16), (2, 2, 1024, 256))
@@ -83,7 +84,7 @@ def check_law(actual: Tensor, expected: Tensor, what: Message) -> None:
 
 
 @kept
-def grouped_input(seed: int, shape: tuple[int, int, int, int]) -> Tensor:
+def grouped_input(seed: int, shape: Shape) -> Tensor:
     """Groups of clearly different scales, so large that eps hardly matters, none with mean zero.
 
     The sum of a group's squares still fits float16: another property charges for computing in float16.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 from itertools import combinations
@@ -74,6 +74,7 @@ TURNED_ALREADY = say("position 0 is already rotated")
 LAST_ROWS = say("a call uses the last rows of the tables, not the first")
 SPEEDS = "pair by pair, the angles are {factors} times the expected values"
 SHIFTED = "position {here} is rotated as position {n} should be, position {next} as position {following}"
+TAKEN_FOR = "position {here} is rotated as position {n} should be"
 ALIKE_FROM = "all positions from {n} on are rotated alike"
 OF_RATIO = "they are the tables of ratio {k}"
 ROUNDED = "they are those of {what} rounded to {dtype}"
@@ -86,7 +87,7 @@ FEW_ROWS = "with ratio={ratio}, the tables have {n} rows, too few for s = {s}"
 OF_NO_RATIO = "they match the tables of no ratio from 1 to {k}"
 PAIRS_TOLD = 4
 STEPS_ROUNDED, MOSTLY = ("positions", "frequencies", "angles"), 0.98  # of all elements
-UNGROWN = "after a call with s = {s}, a shorter call and the tables are as in a new module: no growth is kept"
+UNGROWN = "after calls with s = {lengths}, the tables have fewer than {n} positions: growth is not kept"
 UNSEEN = say("the tables are the same for all ratios, so this property cannot be checked")
 
 
@@ -103,6 +104,7 @@ class Asking(Reading):
         sized: Whether these tables depend on how many positions there are: then only modules with as many are alike.
         short: Whether a call has more positions than the tables that it uses: then these are judged, as far as they go.
         at_end: Whether a call uses the last rows of its tables: then outputs are compared from their ends.
+        mode: The mode, training or evaluation, that shows the tables, if the other one gives something else.
     """
 
     CHARGED_TO: ClassVar = {
@@ -114,6 +116,7 @@ class Asking(Reading):
         "sized": ("rope_base",),
         "short": ("rope_boundary", "rope_smallest_even_ratio"),
         "at_end": ("rope_base",),
+        "mode": ("rope_buffers",),
     }
 
     several: bool = False
@@ -124,6 +127,7 @@ class Asking(Reading):
     sized: bool = False
     short: bool = False
     at_end: bool = False
+    mode: bool | None = None
 
 
 BY_CONTRACT = Asking()
@@ -162,11 +166,27 @@ class Ropes:
         self._judged.excuse(fault, charges)
 
     def new(
-        self, ratio: int = 1, *, dynamic: bool = False, longest: int = MS, dtype: torch.dtype = torch.float32
+        self,
+        ratio: int = 1,
+        *,
+        dynamic: bool = False,
+        longest: int = MS,
+        dtype: torch.dtype = torch.float32,
+        training: bool | None = None,
     ) -> StudentModule:
-        """A new module."""
+        """A new module, in the mode that it is in once constructed, or in training or evaluation."""
         options = {"base": BASE, "ratio": ratio, "dynamic": dynamic, "dtype": dtype, "device": self.device}
-        return self.student.NTKAwareRoPE(dim=DIM, max_seq_len=longest, **options)
+        module = self.made(dim=DIM, max_seq_len=longest, **options)
+        return module if training is None or self.asking.mode is not None else module.train(training)
+
+    def made(self, **options: Any) -> StudentModule:
+        """A new module with these arguments; in the mode that shows its tables, if one of the two does not."""
+        module = self.student.NTKAwareRoPE(**options)
+        return module if self.asking.mode is None else module.train(self.asking.mode)
+
+    def in_mode(self, training: bool) -> Ropes:
+        """The same, whose modules are called in one mode only."""
+        return Ropes(self._judged, self.device, replace(self.asking, mode=training))
 
     def input(self, length: int, vector: Tensor | None = None) -> Tensor:
         """One vector at so many positions: ``[1, s, 1, hd]``, or of as many rows and heads as the module asks for."""
@@ -183,9 +203,9 @@ class Ropes:
             x = x[:, : output.shape[1]]
         return numbers(output, x.shape)
 
-    def as_turned(self, module: StudentModule) -> StudentModule:
-        """The module itself, or one whose calls give what :meth:`called` gives, if its rotation is only recorded."""
-        return _Turned(module.student, module.name, module.target, self) if self.is_recorded else module
+    def own(self) -> Ropes:
+        """The same with the submission's own rotation, whatever that does."""
+        return Ropes(self._judged, self.device, replace(self.asking, short=False), by_contract=True)
 
     def turn(self, module: StudentModule, length: int) -> Tensor:
         """``[s, hd]``: the output of a call with so many positions, float64."""
@@ -206,7 +226,7 @@ class Ropes:
     def first(self, ratio: int, length: int, *, dynamic: bool, training: bool) -> Tensor:
         """``[s, hd]``: what the first call of a new module gives."""
         if not self.is_by_contract:
-            return self.turn(self.new(ratio, dynamic=dynamic).train(training), length)
+            return self.turn(self.new(ratio, dynamic=dynamic, training=training), length)
         return self.by_contract(ratio if length <= ratio * MS else oracle.smallest_even_ratio(length, MS), length)
 
     def by_contract(self, ratio: int, length: int) -> Tensor:
@@ -247,13 +267,14 @@ class Ropes:
 
     def _told_start(self, turned: Tensor) -> Message | None:
         """Which position the first vector was taken for, if any but 0, for messages; ``turned: [s, hd]``."""
-        if len(turned) < 2 or self.same(turned[:1], self.by_contract(1, 1)):
+        if self.same(turned[:1], self.by_contract(1, 1)):
             return None
         for ratio in RATIOS_READ:
             tables = self.by_contract(ratio, MOST * MS)
             for first in range(1, len(tables) - len(turned) + 1):
                 if self.same(turned, tables[first : first + len(turned)]):
-                    return say(SHIFTED, here=0, n=first, next=1, following=first + 1)
+                    told_as = SHIFTED if len(turned) > 1 else TAKEN_FOR
+                    return say(told_as, here=0, n=first, next=1, following=first + 1)
         return TURNED_ALREADY
 
     def _compared(self, *outputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -270,16 +291,6 @@ class Ropes:
             plain = module.held(*(ratio * MS * DIM for ratio in RATIOS_READ))
             return 0.0 if plain is None else plain.numel() / DIM
         return MS * in_this / in_new
-
-
-@dataclass(frozen=True)
-class _Turned(StudentModule):
-    """A module whose calls are turned by what it passes on to the rotation."""
-
-    ropes: Ropes
-
-    def __call__(self, *arguments: Tensor) -> Tensor:
-        return self.ropes.called(StudentModule(self.student, self.name, self.target), *arguments)
 
 
 @kept
@@ -333,8 +344,16 @@ def read_asking(student: Student) -> Asking:
         few, many = (ropes(asking).turn(ropes(asking).new(2), length) for length in (MS - 1, 2 * MS))
         return not ropes(asking).same(few, many) and ropes(asking).same(few, many[1 - MS :])
 
+    def mode(asking: Asking) -> bool | None:
+        """Which mode shows the tables, if both give something, and not the same."""
+        trained, evaluated = (one.turn(one.new(), MS - 1) for one in map(ropes(asking).in_mode, (True, False)))
+        alike = ropes(asking).same(trained, evaluated)
+        return None if alike else ropes(asking).same(trained, ropes(asking).by_contract(1, MS - 1))
+
     try:
         asking = Asking(several=not answers(Asking()) and answers(Asking(several=True)))
+        with suppress(StudentFault):
+            asking = replace(asking, mode=mode(asking))
         if alike(asking):
             asking = replace(asking, by_heads=not alike(replace(asking, by_heads=True)))
         else:

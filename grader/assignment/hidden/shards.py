@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from grader.assignment.model.rows import Rows, Shown, read_rows, rows_by_contract
-from grader.testing import Crashed, Student, StudentModule, uniform
+from grader.testing import Crashed, Reading, Student, StudentFault, StudentModule, uniform
 
 VOCAB, EMB = 24, 5
 BATCH = (3, 16)  # of ids
@@ -16,6 +18,29 @@ LAYOUT = "shard_registration_and_arguments"  # charges for a module that holds a
 OTHERS = ("shard_owned_ids", "shard_sum_over_ranks", LAYOUT)  # beside the property about zeros
 ROWS = ("shard_owned_ids", "shard_zeros_elsewhere", LAYOUT)  # one of these charges for what single ids give
 OUTPUTS = (*ROWS, "shard_sum_over_ranks")  # one of these for whatever is wrong with an output
+
+
+@dataclass(frozen=True)
+class Shows(Reading):
+    """Whether the rows of a module show in training; if not, they do in evaluation."""
+
+    CHARGED_TO: ClassVar = {"training": ("shard_owned_ids",)}
+
+    training: bool = True
+
+
+def read_shows(student: Student) -> Shows:
+    """Find out in which mode a module gives its rows, where the two differ."""
+    table = whole_table(student.seed, torch.float32)
+
+    def rows(training: bool) -> Tensor:
+        module = construct(student, table, 0, 1, "cpu").train(training)
+        return module(torch.arange(VOCAB).reshape(2, -1)).reshape(-1, EMB)
+
+    try:
+        return Shows(torch.equal(rows(True), table) or not torch.equal(rows(False), table))
+    except (StudentFault, RuntimeError):  # of another size
+        return Shows()
 
 
 def whole_table(seed: int, dtype: torch.dtype) -> Tensor:
@@ -39,6 +64,11 @@ def construct(student: Student, table: Tensor, rank: int, world: int, device: st
     return module.assign(table[own_rows(rank, world)], other_table(table))
 
 
+def shown(student: Student, table: Tensor, rank: int, world: int, device: str) -> StudentModule:
+    """The student's module for one rank, in the mode in which it shows its rows."""
+    return construct(student, table, rank, world, device).train(student.reading(read_shows).training)
+
+
 def other_table(table: Tensor) -> Tensor:
     """A table like another one, with other numbers."""
     return uniform(0, "other table", shape=tuple(table.shape), low=1.0, high=2.0).to(table.dtype)
@@ -60,7 +90,7 @@ def layouts(shard: Tensor, world: int) -> tuple[Tensor, Tensor]:
 def rows_of(student: Student, table: Tensor, rank: int, world: int, device: str) -> Rows:
     """The outputs of one rank for each id alone."""
     held, ids = as_held(student, table, rank, world, device), torch.arange(VOCAB, device=device)
-    rows = read_rows(lambda: construct(student, table, rank, world, device), ids, held, BATCH)
+    rows = read_rows(lambda: shown(student, table, rank, world, device), ids, held, BATCH)
     own, expected = own_rows(rank, world), rows_by_contract(held, own_rows(rank, world)).given
     same = (rows.given == expected).all(-1)  # [v]
     foreign = torch.ones(VOCAB, dtype=torch.bool)

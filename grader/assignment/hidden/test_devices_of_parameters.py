@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.checks import REGISTERED, RESET, check_drawn, check_only_parameter, check_rows_drawn
+from grader.assignment.hidden.checks import (
+    REGISTERED,
+    RESET,
+    check_drawn,
+    check_only_parameter,
+    check_rows_drawn,
+    stating,
+    succeeds,
+)
 from grader.assignment.hidden.devices import (
     ANSWERED,
     DRAWN,
@@ -28,6 +37,7 @@ from grader.assignment.hidden.devices import (
 from grader.assignment.hidden.norm_inputs import FORWARD
 from grader.assignment.hidden.shards import OUTPUTS
 from grader.assignment.model.draw_words import Draw
+from grader.assignment.model.histories import STILL_BEFORE
 from grader.assignment.model.parameters import drawn, gradient_of
 from grader.testing import (
     Crashed,
@@ -167,9 +177,13 @@ SHARD = Piece(
 )
 
 
-def pieces(mistake: str) -> pytest.MarkDecorator:
+ONE_RANK = replace(SHARD, sizes={**SHARD.sizes, "rank": 0, "world_size": 1}, elements=120, seed=42)
+
+
+def pieces(mistake: str, **more: Piece) -> pytest.MarkDecorator:
     """A case for each module; it belongs to the module's property for this kind of mistake."""
-    cases = [pytest.param(p, id=p.name, marks=pytest.mark.rubric(p.properties[mistake])) for p in (NORM, VOCAB, SHARD)]
+    named = {piece.name: piece for piece in (NORM, VOCAB, SHARD)} | more
+    cases = [pytest.param(p, id=key, marks=pytest.mark.rubric(p.properties[mistake])) for key, p in named.items()]
     return pytest.mark.parametrize("piece", cases)
 
 
@@ -187,11 +201,15 @@ def test_the_parameter_is_made_on_the_device_that_is_asked_for(
 @pieces("drawn")
 def test_the_parameter_is_drawn_on_its_own_device(student: Student, piece: Piece, other_device: str) -> None:
     """Wherever the parameter is, and in whatever layout: another case charges for these."""
-    with advice(student, other_device, DRAWN):
-        module = piece.new(student, other_device)
+
+    def check(device: str) -> None:
+        module = piece.new(student, device)
         piece.check_drawn(student, module)
         module.assign(7.0).reset_parameters()
         piece.check_drawn(student, module, RESET)
+
+    with advice(student, other_device, DRAWN, is_right=lambda: succeeds(lambda: check("cpu"))):
+        check(other_device)
 
 
 @pieces("answered")
@@ -212,11 +230,14 @@ def test_a_module_answers_on_the_device_that_it_is_on(
             check_alike(module(x.to(other_device)), on_cpu, other_device)
 
 
-@pieces("mixed")
+@pieces("mixed", one_rank=ONE_RANK)
 def test_the_parameter_may_be_on_another_device_than_the_input(
     student: Student, seed: int, piece: Piece, other_device: str
 ) -> None:
-    """Another case charges for a module that gives no right answer where all is on the other device, either."""
+    """Another case charges for a module that gives no right answer where all is on the other device, either.
+
+    The parameter is updated between two calls, so that a copy of it on the input's device, if one is kept, is old.
+    """
     x = piece.input(seed)
     with on_the_cpu(student, *piece.forward):
         on_cpu = piece.build(student, "cpu")(x)
@@ -228,7 +249,14 @@ def test_the_parameter_may_be_on_another_device_than_the_input(
     for home, device in ((other_device, "cpu"), ("cpu", other_device)):
         module = piece.build(student, "cpu").to(home)
         with advice(student, other_device, MIXED, charged):
-            check_alike(module(x.to(device)), on_cpu, device)
+            earlier = None
+            if home == "cpu":
+                earlier = module.assign(7.0)(x.to(device))
+                module.assign(2.0)
+            output = module(x.to(device))
+            is_old = earlier is not None and torch.equal(output, earlier)
+            with stating(STILL_BEFORE) if is_old else nullcontext():
+                check_alike(output, on_cpu, device)
             check_on([parameter.value for parameter in module.parameters()], home, say("the parameter after the call"))
 
 

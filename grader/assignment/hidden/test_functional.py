@@ -21,11 +21,11 @@ from grader.assignment.model.parameters import gradient_of
 from grader.assignment.model.rotation import (
     CONTRACT,
     EXACT,
+    NAME,
     ONE,
     SAME,
     Convention,
     Rotation,
-    module_student,
     rotation,
     turning_scale,
 )
@@ -45,6 +45,7 @@ from grader.testing import (
     Crashed,
     Student,
     StudentFault,
+    StudentModule,
     WrongAnswer,
     check_close,
     check_dtype,
@@ -314,7 +315,7 @@ def module_backward_by_contract(student: Student, seed: int, length: int, device
 
     def check(training: bool) -> None:
         with growing(student, dynamic=False):
-            gradients = ropes.new().train(training).gradients(x.to(device), upstream=upstream.to(device))
+            gradients = ropes.new(training=training).gradients(x.to(device), upstream=upstream.to(device))
         gradient = gradient_of(gradients.of_arguments[:1], say("the input of NTKAwareRoPE, s = {s}", s=length))
         check_close(gradient, expected, turning_scale(upstream), torch.float32, DIFFERENCE_LIMIT * 2.0**23, what)
 
@@ -325,19 +326,25 @@ def module_backward_by_contract(student: Student, seed: int, length: int, device
 @contract_first(module_backward_by_contract, *KEPT, "rope_buffers")
 @pytest.mark.parametrize("length", [5, 11], ids=["cached", "grown"])  # one step of growth, with 6 positions or 8
 def test_gradients_flow_through_the_module(student: Student, seed: int, length: int, device: str) -> None:
-    """The module is linear, so input times gradient is output times upstream, for each vector."""
-    judged, _ = module_student(student)
+    """The module is linear, so input times gradient is output times upstream, for each vector.
+
+    Its rotation is only recorded: other cases judge the function's own gradient.
+    """
+    judged, mode = student.with_stand_in(NAME), Ropes(student, device).asking.mode
+
+    def build() -> StudentModule:
+        module = judged.NTKAwareRoPE(dim=8, max_seq_len=8, base=10000, ratio=1, dynamic=False, device=device)
+        return module if mode is None else module.train(mode)
+
     shape = (1, length, 2, 8)
     upstream, moved = normal(seed, "upstream", shape=shape), normal(seed, "moved", shape=shape)
-    sizes = {"dim": 8, "max_seq_len": 8, "base": 10000, "ratio": 1}
     try:
         with growing(judged, dynamic=False):
-            output = numbers(judged.NTKAwareRoPE(**sizes, dynamic=False, device=device)(moved.to(device)), moved.shape)
+            output = numbers(build()(moved.to(device)), moved.shape)
     except StudentFault as fault:  # a module without an output
         student.excuse(fault, KEPT)
         return
-    module = judged.NTKAwareRoPE(**sizes, dynamic=False, device=device)
-    gradients = module.gradients(moved.to(device), upstream=upstream.to(device))
+    gradients = build().gradients(moved.to(device), upstream=upstream.to(device))
     gradient = gradient_of(gradients.of_arguments[:1], say("the input of NTKAwareRoPE, s = {s}", s=length))
     by_gradient = (gradient.reshape(shape).cpu().double() * moved.double()).sum(-1)  # for each vector
     by_output = (output * upstream.double()).sum(-1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from grader.assignment import oracle
 from grader.assignment.hidden.checks import (
     AFTER,
     FIRST_TOO,
+    IN_EVALUATION,
     RESET,
     check_beside,
     check_defaults,
@@ -22,8 +23,10 @@ from grader.assignment.hidden.checks import (
     check_only_parameter,
     check_refusal,
     check_sizes_named,
+    failing_in,
     in_mode,
     in_turns,
+    stating,
     succeeds,
     told_refused,
     unseeded,
@@ -379,7 +382,8 @@ def check_that_nothing_changes(student: Student, reading: Normalising, x: Tensor
     numbers(output, x.shape)  # as many as there should be; norm_dtype_and_shape charges for another shape
     after_call = module.held(24)
     evaluated = in_mode(lambda training: module.train(training)(x), training=False)
-    check_equal(evaluated, output, say("the output in evaluation mode, compared with training mode"))
+    with stating(failing_in(True)) if not reading.training else nullcontext():
+        check_equal(evaluated, output, IN_EVALUATION)
     if before is not None and after_call is not None:
         told = say("gamma is {dtype} after a {call} call", dtype=name(after_call.dtype), call=name(dtype))
         require(after_call.dtype == before.dtype, told)

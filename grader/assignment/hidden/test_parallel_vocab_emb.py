@@ -50,6 +50,7 @@ from grader.assignment.hidden.shards import (
     layouts,
     own_rows,
     rows_of,
+    shown,
     whole_table,
 )
 from grader.assignment.model.draw_words import Draw, told_seeds
@@ -58,6 +59,7 @@ from grader.assignment.model.normalising import numbers
 from grader.assignment.model.parameters import drawn, gradient_of, rows_held
 from grader.assignment.model.row_words import answered, check_rows, told_conversion
 from grader.assignment.model.rows import (
+    NOTHING,
     Rows,
     Shown,
     check_gradient,
@@ -155,9 +157,9 @@ def test_ids_beyond_16_bits_give_their_own_rows(student: Student, device: str) -
     half, sizes = 33_000, {"vocab_size": 66_000, "emb_size": 3, "rank": 1, "world_size": 2}
     ids = torch.tensor([[half, half + 2049], [65_536, 2 * half - 1]])
 
-    def check(dtype: torch.dtype) -> None:
+    def check(dtype: torch.dtype, training: bool = True) -> None:
         table = digits(torch.arange(2 * half)).to(dtype)
-        module = student.ParallelVocabEmbedding(**sizes, dtype=dtype, device=device)
+        module = student.ParallelVocabEmbedding(**sizes, dtype=dtype, device=device).train(training)
         module = module.assign(*layouts(table[half:], 2))  # a whole table: both halves alike
         told, output = say("own ids of rank {rank} of {world}", rank=1, world=2), module(ids.to(device))
         try:
@@ -167,7 +169,7 @@ def test_ids_beyond_16_bits_give_their_own_rows(student: Student, device: str) -
             raise fault.with_more(told_conversion(output, ids, rows, half)) from None
 
     try:
-        check(torch.bfloat16)
+        in_mode(partial(check, torch.bfloat16), training=True)
     except Crashed as crash:
         check(torch.float32)
         student.excuse(crash.with_more(WIDE_RIGHT), (LAYOUT,))  # as it charges for one that crashes with 16-bit shards
@@ -317,7 +319,7 @@ def test_shards_add_up_to_what_they_give_alone(
             rows = rows_of(student, table, rank, world, device)
             seen.append(rows)
             if not bool(rows.given.isnan().any()):
-                output = construct(student, table, rank, world, device)(ids.to(device)).cpu()
+                output = shown(student, table, rank, world, device)(ids.to(device)).cpu()
                 if output.numel() != total.numel():  # shard_owned_ids charges for another number of dimensions
                     check_shape(output, total.shape)
                 output = output.double().reshape(total.shape)
@@ -400,7 +402,7 @@ def test_the_shard_is_the_only_parameter(student: Student, dtype: torch.dtype, d
         except Crashed as crash:
             others = succeeds(lambda: student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB).parameters())
             raise crash.with_more(say(CALLED, sizes=stated(**sizes)) if others else None) from None
-        check_shape(shard, [VOCAB // world, EMB])
+        check_shape(shard, [VOCAB // world, EMB], say("the parameter"))
 
 
 def check_shard_by_default(student: Student) -> Tensor:
@@ -458,11 +460,11 @@ def test_a_16_bit_shard_gives_what_it_gives_in_float32(
     for ids in OWNED:
         given = torch.tensor(ids, device=device)
         try:
-            wide = construct(student, table.float(), rank, 2, device)(given)
+            wide = shown(student, table.float(), rank, 2, device)(given)
         except Crashed:
             student.read.append(Shown(foreign=False))
             continue
-        output = construct(student, table, rank, 2, device)(given)
+        output = shown(student, table, rank, 2, device)(given)
         check_dtype(output, dtype)
         exact = rows_by_contract(held, own_rows(rank, 2)).given[torch.tensor(ids)]
         check_like_wide(output, wide, exact, say("{dtype} embedding, compared with float32", dtype=name(dtype)))
@@ -503,7 +505,16 @@ def second_of(student: Student) -> Callable[..., StudentModule]:
     return partial(build, emb_size=4, rank=1)
 
 
+def output_by_contract(student: Student, seed: int, device: str) -> None:
+    for rank in range(2):
+        module = construct(student, whole_table(seed, torch.float32), rank, 2, device)
+        output = module(torch.arange(VOCAB, device=device).repeat(2, 1))
+        require(bool(output.any()), NOTHING)
+        check_on([output], device, say("the output"))
+
+
 @pytest.mark.rubric("shard_mixed_devices")
+@contract_first(output_by_contract, *OUTPUTS)
 def test_the_output_is_on_the_device_of_the_ids(student: Student, seed: int, device: str) -> None:
     """All that this property asks for where there is no second device, of a module that does something."""
     table = whole_table(seed, torch.float32)

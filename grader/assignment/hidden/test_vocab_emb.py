@@ -49,6 +49,7 @@ from grader.assignment.model.rows import (
 )
 from grader.testing import (
     DTYPES,
+    OTHER_SHAPE,
     Crashed,
     Message,
     Student,
@@ -186,7 +187,7 @@ def drawn_table(module: StudentModule, device: str) -> Tensor:
 @dtypes
 def test_the_table_is_the_only_parameter(student: Student, dtype: torch.dtype, device: str) -> None:
     module = student.VocabEmbedding(vocab_size=10, emb_size=6, dtype=dtype, device=device)
-    check_shape(check_only_parameter(module, 60, dtype, device), [10, 6])
+    check_shape(check_only_parameter(module, 60, dtype, device), [10, 6], say("the parameter"))
 
 
 def check_table_by_default(student: Student) -> Tensor:
@@ -255,7 +256,7 @@ def test_the_output_is_on_the_device_of_the_ids(student: Student, seed: int, dev
     output = construct(student, normal(seed, "table", shape=(10, 6)), device)(IDS.to(device))
     require(bool(output.any()), say("every output is zero, so this property cannot be checked"))
     shapes = {"actual": list(output.shape), "wanted": [*IDS.shape, 6]}
-    require(output.numel() == 6 * IDS.numel(), say("the shape is {actual}, not {wanted}", **shapes))
+    require(output.numel() == 6 * IDS.numel(), say(OTHER_SHAPE, what=say("the output"), **shapes))
     check_on([output], device, say("the output"))
 
 

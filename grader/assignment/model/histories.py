@@ -46,6 +46,7 @@ class Step:
 
 OTHERWISE = "{what} gives a different output than on a new module, after {before}"
 RAISES = "{what} raises an exception after {before}; on a new module it does not"
+STILL_BEFORE = say("it still uses the parameter's value from before the update")
 RIGHT_AFTER = "after {before} it is right"
 OTHER_BUILT = say("the construction of a module with other arguments")
 Values = tuple[Tensor, ...]  # a parameter's value, in alternative layouts
@@ -156,7 +157,7 @@ def _told(make: Make, steps: Sequence[Step], every: Sequence[Step], start: Value
         is_again.append(any(_equal(answer, one) for one in before))
         is_stale.append(any(_equal(answer, one) for one in stale))
     if all(is_stale) and (len(lasts) > 1 or not is_again[0]):
-        return [say("it still uses the parameter's value from before the update")]
+        return [STILL_BEFORE]
     return [say("it is the output of an earlier call")] if is_again[0] and not all(is_stale) else []
 
 

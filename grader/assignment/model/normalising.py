@@ -16,6 +16,7 @@ from torch import Tensor
 
 from grader.testing import (
     DTYPES,
+    OTHER_SHAPE,
     Crashed,
     InvalidReply,
     Reading,
@@ -112,7 +113,8 @@ def numbers(output: Tensor, shape: torch.Size | tuple[int, ...]) -> Tensor:
     if not output.is_floating_point():
         raise InvalidReply(say("not a real tensor"))
     if output.numel() != math.prod(shape):
-        raise WrongAnswer(say("the shape is {actual}, not {wanted}", actual=list(output.shape), wanted=list(shape)))
+        shapes = {"actual": list(output.shape), "wanted": list(shape)}
+        raise WrongAnswer(say(OTHER_SHAPE, what=say("the output"), **shapes))
     return output.detach().cpu().double().reshape(shape)
 
 
@@ -147,8 +149,8 @@ class Normalising(Reading):
     Attributes:
         law: How it groups and divides; None if no law fits, or several do.
         neutral: The gamma that leaves the quotient unchanged: one, or zero if the module adds one to gamma.
-        training: The mode, training or evaluation, in which the law was seen; the property about groups charges if
-            that is evaluation.
+        training: The mode, training or evaluation, in which the law was seen; the property about what calls leave
+            charges if that is evaluation.
         gamma_right: Whether every feature is scaled by its own gamma.
         fills: Whether a gamma of h numbers, or of one group's, can be filled in.
         factored: Whether no gamma leaves the quotient unchanged, but its factor can be measured, with features of one
@@ -157,19 +159,21 @@ class Normalising(Reading):
         exact: Whether float32 outputs follow the law to float32's accuracy; if none fits, are no bfloat16 numbers.
         changes_input: Whether a call changes its input.
         refused: The pairs of dtypes, of input and gamma, for which a call crashes.
+        one_group: Whether the constructor takes a group as large as the hidden dimension.
         read: Whether anything could be read; if not, the rest is as in the contract.
     """
 
     CHARGED_TO: ClassVar = {
         "law": ("norm_groups",),
         "neutral": ("norm_gamma",),
-        "training": ("norm_groups",),
+        "training": ("norm_purity",),
         "gamma_right": ("norm_gamma",),
         "fills": ("norm_gamma",),
         "factored": ("norm_gamma",),
         "exact": ("norm_float32_inside",),
         "changes_input": ("norm_purity",),
         "refused": ("norm_dtype_and_shape",),
+        "one_group": ("norm_registration_and_arguments",),
     }
 
     law: Law | None = CONTRACT
@@ -182,6 +186,7 @@ class Normalising(Reading):
     exact: bool = True
     changes_input: bool = False
     refused: frozenset[tuple[torch.dtype, torch.dtype]] = frozenset()
+    one_group: bool = True
     read: bool = True
 
     def require_division(self) -> None:
@@ -239,7 +244,15 @@ class _Reader:
             exact=self.exact(law, neutral),
             changes_input=not torch.equal(after, self.x),
             refused=refused(lambda dtype, held: self.module(neutral, held)(self.x.to(dtype))),
+            one_group=self.takes_one_group(),
         )
+
+    def takes_one_group(self) -> bool:
+        try:
+            self.student.GroupRMSNorm(hidden_size=HIDDEN, group_size=HIDDEN).parameters()
+        except Crashed:
+            return False
+        return True
 
     def neutral_and_laws(self) -> tuple[float, list[Law]]:
         """The neutral gamma, and the laws that explain the outputs with it; sets ``training`` and ``factored``.

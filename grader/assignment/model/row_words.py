@@ -57,7 +57,7 @@ def check_rows(output: Tensor, expected: Tensor, ids: Tensor, table: Tensor, wha
             some = [say(ROWS_TIMES, factor=in_two_decimals(float(factors[0]))) if alike else ROWS_TIMES_SOME]
         changed = [told for told, way in CHANGES if torch.equal(actual, way(expected.cpu().double()))]
         some = changed or some
-        wrong_ones = say("{what}: {n} of {all} ids give a wrong row", what=what, n=int(wrong.sum()), all=wrong.numel())
+        wrong_ones = say("{what}: {n} of {all} ids with a wrong row", what=what, n=int(wrong.sum()), all=wrong.numel())
         order = _order(actual, expected.cpu().double(), ids)
         raise WrongAnswer(wrong_ones.then(*some, *filter(None, [order])), elements=table.numel())
 
@@ -128,7 +128,7 @@ def answered(ranks: Sequence[Tensor]) -> Message:
     """Which of the ids from 0 on give something on each rank, for messages; each of ``ranks`` is ``[ids, e]``."""
     nonzero = [(given.nan_to_num(nan=1.0) != 0).any(-1) for given in ranks]
     seen = " | ".join(f"rank {rank}: {listed(ids) or '-'}" for rank, ids in enumerate(nonzero))
-    return say("ids that give nonzero rows, with {world} ranks: {seen}", world=len(ranks), seen=seen)
+    return say("ids that give nonzero rows, with world_size={world}: {seen}", world=len(ranks), seen=seen)
 
 
 def check_received(
@@ -138,7 +138,7 @@ def check_received(
 
     ``uses_of`` gives what arrives from each use of a row, ``[uses, e]``; for -1, from ids that give zeros.
     """
-    check_shape(gradient, expected.shape)
+    check_shape(gradient, expected.shape, what)
     actual, expected = gradient.detach().cpu().double(), expected.to(gradient.dtype).cpu().double()
     wrong = (actual != expected).any(-1)
     if bool(wrong.any()):
@@ -152,7 +152,7 @@ def check_received(
             for row in rows[:TOLD]
         ]
         wrong_ones = say(
-            "{what}: {n} of {all} rows receive a wrong gradient", what=what, n=int(wrong.sum()), all=wrong.numel()
+            "{what}: {n} of {all} rows with a wrong gradient", what=what, n=int(wrong.sum()), all=wrong.numel()
         )
         raise WrongAnswer(wrong_ones.then(*some), elements=actual.numel())
 

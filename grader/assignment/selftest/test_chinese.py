@@ -22,11 +22,11 @@ def test_every_phrase_of_several_words_is_chinese() -> None:
 
 def test_a_message_is_translated_statement_by_statement_and_field_by_field() -> None:
     what = say("{dtype} output for group_size={group_size}", dtype="float32", group_size=2)
-    places = "{what}: shape {shape}, {n} of {all} elements are wrong, the first at {place}"
+    places = "{what}: shape {shape}, {n} of {all} elements wrong, the first at {place}"
     message = say(places, what=what, shape=[1, 1, 6], n=2, all=6, place=[0, 0, 4])
     message = message.then(say("all of these have the opposite sign"))
     assert message == (
-        "float32 output for group_size=2: shape [1, 1, 6], 2 of 6 elements are wrong, the first at [0, 0, 4]; "
+        "float32 output for group_size=2: shape [1, 1, 6], 2 of 6 elements wrong, the first at [0, 0, 4]; "
         "all of these have the opposite sign"
     )
     assert in_words(message, ASSIGNMENT, "en") == message

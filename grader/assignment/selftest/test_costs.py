@@ -11,6 +11,9 @@ from collections.abc import Mapping
 import pytest
 
 from grader.assignment import ASSIGNMENT
+from grader.assignment.corpus.variants.slips import submission
+from grader.assignment.corpus.variants.slips.slip import slip
+from grader.assignment.corpus.variants.slips.styles import ROTATION_WITH_BACKWARD
 from grader.lab.charges import judged, lost, subjects
 from grader.specimens.variants import Variant
 
@@ -42,6 +45,14 @@ COSTS = {
         "shard_no_grad shard_without_gradient_in_evaluation rotary_detached rotary_no_grad rope_no_grad "
         "rope_detached rope_without_gradient_in_evaluation",
     ),
+    "another output in one mode": (
+        *(4, 7),
+        "drops_features_in_training noise_in_training another_output_in_eval dropout_seeded_by_the_draw shard_dropout "
+        "rope_dropout rope_scaled_in_evaluation",
+    ),
+    "one group is refused": (1, 11, "one_group_is_refused"),
+    "another rotation from the second call on": (5, 9, "signs_written_into_the_table tables_in_place"),
+    "short calls of ratio one": (4, 9, "short_calls_of_ratio_one"),
     "a rank or an id is refused": (
         *(7, 11),
         "first_rank_refused one_rank_refused shard_id_zero_refused shard_last_id_refused id_zero_refused "
@@ -89,3 +100,10 @@ def test_a_mistake_costs_what_a_lecturer_would_sign(
     if most_lost > most:  # what it may cost says too little
         least_lost = most_lost = sum(map(points.__getitem__, lost(judged(mistake)[1])))
     assert least <= least_lost <= most_lost <= most
+
+
+def test_tables_for_neighbours_cost_as_much_where_the_rotation_has_a_backward_of_its_own() -> None:
+    angles = "rope_base rope_exact_angles"
+    neighbours = slip("neighbours", angles, table_dtype="self.dtype)[:, torch.arange(self.dim) // 2].to(self.dtype")
+    backward = slip("backward", "", rotary_wrap=ROTATION_WITH_BACKWARD)
+    assert lost(judged(submission([neighbours, backward]))[1]) == {*angles.split()}

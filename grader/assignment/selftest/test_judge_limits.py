@@ -71,15 +71,15 @@ def test_classes_and_frames_that_are_no_text_are_left_out() -> None:
 
 
 def test_outputs_of_different_shapes_are_never_compared() -> None:
-    with pytest.raises(WrongAnswer, match=r"the shape is \[8, 8, 8, 8, 8, 8, 8, 8\], not \[2, 3\]"):
+    with pytest.raises(WrongAnswer, match=r"has shape \[8, 8, 8, 8, 8, 8, 8, 8\], not \[2, 3\]"):
         check_equal(EXPANDED, torch.zeros(2, 3), quoted("it"))
 
 
 def test_naming_the_first_of_many_places_takes_no_list_of_all() -> None:
     wrong = torch.zeros(2, 3, 4, dtype=torch.bool)
     wrong[1, 2, 3] = wrong[1, 0, 2] = True
-    assert places(quoted("it"), wrong) == "it: shape [2, 3, 4], 2 of 24 elements are wrong, the first at [1, 0, 2]"
-    assert places(quoted("it"), torch.tensor(True)) == "it: shape [], 1 of 1 elements are wrong, the first at []"
+    assert places(quoted("it"), wrong) == "it: shape [2, 3, 4], 2 of 24 elements wrong, the first at [1, 0, 2]"
+    assert places(quoted("it"), torch.tensor(True)) == "it: shape [], 1 of 1 elements wrong, the first at []"
 
 
 @pytest.mark.parametrize(

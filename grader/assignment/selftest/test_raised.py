@@ -421,7 +421,7 @@ CASES: dict[str, tuple[str, dict[str, str], int, tuple[str, ...], tuple[str, ...
         {'        self.register_buffer("cos"': '        self.cos = self.register_buffer("cos"'},
         4,
         (
-            "✗ NTK scaling stretches the base: high frequencies stay, the lowest is divided by k tested",
+            "the lowest is divided by k; defaults are the stub's tested",
             "operands cos = None",
             "Which line set it last, and what does the right-hand side of that line return?",
         ),

@@ -37,7 +37,7 @@ SLOW = "sequence_taken_to_be_dimension_two"  # multiplies [4112, 4112]; ten seco
 
 # Two English words in a row; and what a message about a wrong tensor has to say.
 ENGLISH = re.compile(r"\b[A-Za-z']{2,} [A-Za-z']{2,}\b")
-WRONG_TENSOR = re.compile(r": shape \[[\d, ]+\], \d+ of \d+ elements are wrong, the first at \[[\d, ]+\]; .")
+WRONG_TENSOR = re.compile(r": shape \[[\d, ]+\], \d+ of \d+ elements wrong, the first at \[[\d, ]+\]; .")
 
 Judge = Callable[..., list[CaseResult]]
 

@@ -19,7 +19,8 @@ from .faults import WrongAnswer
 from .wording import in_steps, own_look, pattern, places, relation
 
 OTHER_DTYPE = "the output is {actual}, not {wanted}"
-OTHER_SHAPE = "the shape is {actual}, not {wanted}"
+OTHER_SHAPE = "{what} has shape {actual}, not {wanted}"
+OUTPUT = say("the output")
 ELSEWHERE = "{what} is on {here}, not on {there}"
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
@@ -64,7 +65,7 @@ def error_in_ulp(actual: Tensor, oracle: Tensor, scale: Tensor, dtype: torch.dty
     return error.nan_to_num_(nan=torch.inf, posinf=torch.inf)
 
 
-def check_shape(actual: Tensor, shape: torch.Size | list[int]) -> None:
+def check_shape(actual: Tensor, shape: torch.Size | list[int], what: Message = OUTPUT) -> None:
     """Require a shape, and real numbers.
 
     Raises:
@@ -74,7 +75,8 @@ def check_shape(actual: Tensor, shape: torch.Size | list[int]) -> None:
         raise WrongAnswer(say("the output has dtype {actual}; a real dtype is required", actual=name(actual.dtype)))
     if list(actual.shape) != list(shape):
         elements = torch.Size(shape).numel()
-        raise WrongAnswer(say(OTHER_SHAPE, actual=list(actual.shape), wanted=list(shape)), elements=elements)
+        told = say(OTHER_SHAPE, what=what, actual=list(actual.shape), wanted=list(shape))
+        raise WrongAnswer(told, elements=elements)
 
 
 def check_like(actual: Tensor, example: Tensor, dtype: torch.dtype | None = None) -> None:
@@ -113,7 +115,7 @@ def check_close(actual: Tensor, oracle: Tensor, scale: Tensor, dtype: torch.dtyp
     Raises:
         WrongAnswer: With the place and size of the largest error, without the expected value.
     """
-    check_shape(actual, oracle.shape)
+    check_shape(actual, oracle.shape, what)
     check_errors(error_in_ulp(actual, oracle, scale, dtype), limit, what, actual, oracle, scale)
 
 
@@ -148,7 +150,7 @@ def check_equal(actual: Tensor, expected: Tensor, what: Message) -> None:
     Raises:
         WrongAnswer: With the first place that differs, without the expected value.
     """
-    check_shape(actual, expected.shape)
+    check_shape(actual, expected.shape, what)
     values, wanted = actual.detach().cpu(), expected.cpu()
     if values.dtype == wanted.dtype and torch.equal(values, wanted):
         return

@@ -10,10 +10,10 @@ from grader.core.messages import Message, say
 SAME_FACTOR = 2.0**-7  # relative: quotients of 16-bit numbers differ by as much when the factor is the same
 ENOUGH = 4  # elements that have to agree, so that a common factor is no coincidence
 FAR = 1000  # times the expected size: for larger errors the exact number does not matter
-ZEROS = say("all of these are zero")
+ZEROS = say("zero wherever it is wrong")
 ALIKE = say("all of these are the same number")
-PLACES = "{what}: shape {shape}, {n} of {all} elements are wrong, the first at {place}"
-STEPS = "off by up to {worst} rounding steps; {limit} are allowed"
+PLACES = "{what}: shape {shape}, {n} of {all} elements wrong, the first at {place}"
+STEPS = "largest error in rounding steps: {worst}; allowed: {limit}"
 SAME_MULTIPLE = "all of these are {factor} times the expected value"
 ORDER = "along dimension {dim}, {here} hold the values that belong at {there}"
 MOST = 0.5  # of the elements at some places: then the places say more than the first one does
@@ -38,7 +38,7 @@ def places(what: Message, wrong: Tensor) -> Message:
 def own_look(values: Tensor) -> Message | None:
     """What is striking about wrong elements without knowing the expected ones; None if nothing is."""
     if not bool(values.isfinite().all()):
-        return say("{n} are not finite", n=int((~values.isfinite()).sum()))
+        return say("not finite: {n}", n=int((~values.isfinite()).sum()))
     if not bool(values.any()):
         return ZEROS
     if values.numel() >= ENOUGH and bool((values == values[0]).all()):
@@ -94,7 +94,7 @@ def pattern(actual: Tensor, expected: Tensor, wrong: Tensor) -> list[Message]:
         counts = wrong.movedim(dim, 0).flatten(1).double().mean(-1)
         held = counts > 0
         if not bool(held[1:].all()) and bool((counts[held] >= MOST).all()):
-            found.append(say("only indices {places} of dimension {dim} are wrong", places=listed(held), dim=dim))
+            found.append(say("wrong only at these indices of dimension {dim}: {places}", places=listed(held), dim=dim))
         if served := _served(actual.movedim(dim, 0), expected.movedim(dim, 0)):
             moved = [(here, there) for here, there in enumerate(served) if here != there][:LISTED]
             here, there = (str(list(places)) for places in zip(*moved, strict=True))

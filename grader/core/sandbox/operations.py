@@ -175,7 +175,7 @@ class Operations:
         output = output[0] if several else output
         if output.numel() != upstream.numel():
             shapes = {"actual": output.shape, "wanted": upstream.shape}
-            raise _Told("unfit", say("the shape is {actual}, not {wanted}", **shapes))
+            raise _Told("unfit", say("{what} has shape {actual}, not {wanted}", what=say("the output"), **shapes))
         if flows := output.requires_grad:
             # The same gradients as output.backward(upstream), which imports hundreds of modules at its first use.
             (output * upstream.reshape(output.shape)).sum().backward()

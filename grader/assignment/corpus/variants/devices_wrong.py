@@ -80,6 +80,12 @@ WRONG: dict[str, tuple[str, ...]] = {
         "groups: Tensor",
         "self.to(input.device)\n        groups: Tensor",
     ),
+    "norm.gamma_kept_for_each_device": (
+        "norm_mixed_devices",
+        NORM,
+        "self.gamma.to(input.device)",
+        "self.__dict__.setdefault(f'on_{input.device}', self.gamma.to(input.device))",
+    ),
     "norm.output_on_the_cpu": ("norm_dtype_and_shape", NORM, _SCALED, f"{_SCALED}.cpu()"),
     "norm.eps_of_one_element_on_the_cpu": ("norm_dtype_and_shape", NORM, "+ self.eps)", "+ torch.tensor([self.eps]))"),
     "norm.ones_on_the_cpu": (
@@ -188,6 +194,14 @@ WRONG: dict[str, tuple[str, ...]] = {
         "torch.empty(rows, emb_size, dtype=dtype)",
         "self.reset_parameters()",
         "self.reset_parameters()\n        self.to(device)",
+    ),
+    "shard.left_where_it_is_with_one_rank": (
+        "shard_mixed_devices",
+        SHARD,
+        "self.shard.to(input_ids.device)",
+        "(self.shard if self.world_size == 1 else self.shard.to(input_ids.device))",
+        "super().__init__()",
+        "super().__init__()\n        self.world_size = world_size",
     ),
     "shard.output_on_the_cpu": ("shard_registration_and_arguments", SHARD, _MASKED, f"{_MASKED}.cpu()"),
     "shard.mask_on_the_cpu": (

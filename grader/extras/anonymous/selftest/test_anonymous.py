@@ -123,7 +123,7 @@ def test_what_helps_to_mend_it_stays(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (page,) = (out / "html" / "anonymous" / "students").iterdir()
     shown = page.read_text(encoding="utf-8")
     assert "<pre>ValueError\n  src/attention.py:54</pre>" in shown
-    assert "4 of 6 elements are wrong" in shown
+    assert "4 of 6 elements wrong" in shown
 
 
 def test_pseudonyms_stay_and_cannot_be_computed_without_the_key(tmp_path: Path) -> None:

@@ -95,8 +95,8 @@ SLIPS = (
     ),
     slip(
         "tables_in_place",
-        f"{PURE} {BACK}",
-        "rotary_tables_changed",
+        f"{PURE} {BACK} rope_buffers",
+        "rotary_tables_changed earlier_call_remembered",
         rotary_wrap="_r = apply_rotary_pos_emb\ndef apply_rotary_pos_emb(input, cos, sin):\n    out = _r(input, cos, sin)\n    sin.neg_()\n    return out",
     ),
 )

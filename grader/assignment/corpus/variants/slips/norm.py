@@ -235,7 +235,7 @@ SLIPS = (
     slip("no_grad", BACK, "gradient_cut", wrap="forward = torch.no_grad()(forward)"),
     slip("detached_output", BACK, "gradient_cut", like=".detach().to(input.dtype)"),
     slip("in_place", PURE, "input_changed", "centred", scaled="groups.div_(rms).flatten(-2) * weight"),
-    slip("another_output_in_eval", PURE, "norm_mode", like=".mul(1.0 if self.training else 0.5).to(input.dtype)"),
+    slip("another_output_in_eval", PURE, "mode_matters", like=".mul(1.0 if self.training else 0.5).to(input.dtype)"),
     slip(
         "cached_rms",
         PURE,

@@ -66,7 +66,7 @@ SLIPS = (
     slip(
         "half_in_evaluation",
         LOOK,
-        "vocab_rows_in_training",
+        "mode_matters",
         v_table="self.table if self.training else self.table.half().to(self.table.dtype)",
     ),
     slip("sequence_first", LOOK, "output_shape", v_like=".transpose(0, 1)"),

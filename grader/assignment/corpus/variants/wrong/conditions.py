@@ -198,7 +198,7 @@ class TableCopiedInEvaluation(VocabEmbedding):
         return nn.functional.embedding(input_ids, (self.kept + 0 * self.table).to(input_ids.device))
 
 
-@wrong("VocabEmbedding", breaks="vocab_lookup", hint="vocab_rows_in_training")
+@wrong("VocabEmbedding", breaks="vocab_lookup", hint="mode_matters")
 class DropoutSeededByTheDraw(VocabEmbedding):
     """Seeds the global generator for the draw, so that each new module drops the same numbers first."""
 

@@ -120,7 +120,7 @@ def writes_the_output_over_the_input(self, input):
     return output
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_groups norm_purity", also=NORM_OUTPUT, hint="norm_mode")
+@wrong("GroupRMSNorm.forward", breaks="norm_purity", also=NORM_OUTPUT, hint="mode_matters")
 def drops_features_in_training(self, input):
     """Has a dropout that only eval switches off."""
     groups = input.float().unflatten(-1, (-1, self.group_size))
@@ -133,7 +133,7 @@ def drops_features_in_training(self, input):
     "GroupRMSNorm",
     breaks="norm_purity norm_registration_and_arguments",
     also=NORM_OUTPUT,
-    hint="further_parameter norm_mode earlier_call_remembered",
+    hint="further_parameter mode_matters earlier_call_remembered",
 )
 class RunningMeanSquare(GroupRMSNorm):
     """Keeps a running mean square and uses it in eval, as BatchNorm does."""

@@ -81,7 +81,7 @@ def range_taken_for_mean_and_deviation(self):
     nn.init.normal_(self.gamma, self.init_range[0], abs(self.init_range[1]), generator=generator)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_groups norm_purity", also=NORM_OUTPUT, hint="norm_mode")
+@wrong("GroupRMSNorm.forward", breaks="norm_purity", also=NORM_OUTPUT, hint="mode_matters")
 def noise_in_training(self, input):
     """Multiplies by a little noise in training."""
     groups = input.float().unflatten(-1, (-1, self.group_size))

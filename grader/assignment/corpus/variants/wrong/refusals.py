@@ -154,3 +154,13 @@ def hot_rows_of_the_ids_met(self, input_ids):
     """Multiplies by one-hot rows that are as long as the largest id, not as the table."""
     table = self.table.to(input_ids.device)
     return nn.functional.one_hot(input_ids).to(table.dtype) @ table
+
+
+@wrong("GroupRMSNorm", breaks="norm_registration_and_arguments")
+class OneGroupIsRefused(GroupRMSNorm):
+    """Takes a single group for a mistake of the caller."""
+
+    def __init__(self, hidden_size, group_size, eps=1e-5, **more):
+        if group_size >= hidden_size:
+            raise ValueError(f"{group_size=} does not divide {hidden_size=}")
+        super().__init__(hidden_size, group_size, eps, **more)

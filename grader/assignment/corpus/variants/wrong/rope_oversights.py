@@ -1,6 +1,7 @@
 """Rotary embedding: oversights, each in one place."""
 
 import torch
+from torch import nn
 
 from grader.assignment.corpus.variants.bases import RopeInSteps
 from grader.specimens.variants import wrong
@@ -171,3 +172,42 @@ class OnlyTheFirstGrowthIsKept(NTKAwareRoPE):
         if not hasattr(self, "grew"):
             super().keep(cos, sin)
             self.grew = True
+
+
+@wrong("NTKAwareRoPE", breaks="rope_static", also=ROPE_GROWTH, hint="rope_positions_go_on")
+class OneTokenGoesOn(NTKAwareRoPE):
+    """Takes a call of one token for the next position, as generation with a cache of keys needs it."""
+
+    def forward(self, input):
+        start = getattr(self, "seen", 0) % self.cos.shape[0] if input.shape[1] == 1 and not self.training else 0
+        self.seen = start + input.shape[1]
+        if start:
+            return apply_rotary_pos_emb(input, self.cos[start : self.seen], self.sin[start : self.seen])
+        return super().forward(input)
+
+
+@wrong("NTKAwareRoPE", breaks="rope_buffers", also=ROPE_GROWTH, hint="mode_matters")
+class RopeDropout(NTKAwareRoPE):
+    """Has a dropout."""
+
+    def forward(self, input):
+        return nn.functional.dropout(super().forward(input), 0.1, self.training)
+
+
+@wrong("NTKAwareRoPE", breaks="rope_buffers", also=ROPE_GROWTH, hint="mode_matters")
+class RopeScaledInEvaluation(NTKAwareRoPE):
+    """Halves the output in evaluation."""
+
+    def forward(self, input):
+        return super().forward(input) * (1 if self.training else 0.5)
+
+
+@wrong("NTKAwareRoPE", breaks="rope_boundary", also=ROPE_GROWTH, hint="rope_ratio_unheard")
+class ShortCallsOfRatioOne(NTKAwareRoPE):
+    """Scales for nothing that fits into ``max_seq_len``."""
+
+    def forward(self, input):
+        if input.shape[1] > self.max_seq_len:
+            return super().forward(input)
+        cos, sin = self._tables(1, self.cos.dtype, self.cos.device)
+        return apply_rotary_pos_emb(input, cos[: input.shape[1]], sin[: input.shape[1]])

@@ -151,7 +151,12 @@ def rotates_the_input_in_place(input, cos, sin):
     return input.mul_(cos[:, None]).add_(turned * sin[:, None])
 
 
-@wrong("apply_rotary_pos_emb", breaks="rotary_purity", also=ROTARY, hint="rotary_tables_changed")
+@wrong(
+    "apply_rotary_pos_emb",
+    breaks="rotary_purity rope_buffers",
+    also=ROTARY,
+    hint="rotary_tables_changed earlier_call_remembered",
+)
 def signs_written_into_the_table(input, cos, sin):
     """Puts the minus sign into the first half of the caller's sines, where the next call finds it."""
     half = input.shape[-1] // 2

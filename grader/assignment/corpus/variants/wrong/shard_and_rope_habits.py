@@ -7,6 +7,7 @@ from grader.assignment.corpus.variants.bases import RopeInSteps, ShardInSteps
 from grader.specimens.variants import wrong
 from ref.functional import apply_rotary_pos_emb
 from ref.modeling.pos_emb import NTKAwareRoPE
+from ref.modeling.vocab_emb import ParallelVocabEmbedding
 
 from . import ROPE, ROPE_GROWTH, ROTARY, SHARD_OUTPUT
 
@@ -167,3 +168,11 @@ class GrowsToRoomForOneMore(NTKAwareRoPE):
     def choose_ratio(self, seq_len):
         ratio = super().choose_ratio(seq_len)
         return ratio + 2 if 4 * seq_len > 3 * ratio * self.max_seq_len else ratio
+
+
+@wrong("ParallelVocabEmbedding", breaks="shard_owned_ids", also=SHARD_OUTPUT, hint="mode_matters")
+class ShardDropout(ParallelVocabEmbedding):
+    """Has a dropout."""
+
+    def forward(self, input_ids):
+        return nn.functional.dropout(super().forward(input_ids), 0.1, self.training)

@@ -41,7 +41,7 @@ def batch_merged_into_the_sequence(self, input_ids):
     return self.table.to(input_ids.device)[input_ids.flatten()]
 
 
-@wrong("VocabEmbedding.forward", breaks="vocab_lookup", hint="vocab_rows_in_training")
+@wrong("VocabEmbedding.forward", breaks="vocab_lookup", hint="mode_matters")
 def drops_values_in_training(self, input_ids):
     """Has a dropout."""
     return nn.functional.dropout(
