@@ -273,8 +273,9 @@ class Ropes:
             tables = self.by_contract(ratio, MOST * MS)
             for first in range(1, len(tables) - len(turned) + 1):
                 if self.same(turned, tables[first : first + len(turned)]):
-                    told_as = SHIFTED if len(turned) > 1 else TAKEN_FOR
-                    return say(told_as, here=0, n=first, next=1, following=first + 1)
+                    if len(turned) == 1:
+                        return say(TAKEN_FOR, here=0, n=first)
+                    return say(SHIFTED, here=0, n=first, next=1, following=first + 1)
         return TURNED_ALREADY
 
     def _compared(self, *outputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:

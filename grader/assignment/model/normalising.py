@@ -16,7 +16,6 @@ from torch import Tensor
 
 from grader.testing import (
     DTYPES,
-    OTHER_SHAPE,
     Crashed,
     InvalidReply,
     Reading,
@@ -24,6 +23,7 @@ from grader.testing import (
     StudentFault,
     StudentModule,
     WrongAnswer,
+    check_shape,
     kept,
     normal,
     require,
@@ -113,8 +113,7 @@ def numbers(output: Tensor, shape: torch.Size | tuple[int, ...]) -> Tensor:
     if not output.is_floating_point():
         raise InvalidReply(say("not a real tensor"))
     if output.numel() != math.prod(shape):
-        shapes = {"actual": list(output.shape), "wanted": list(shape)}
-        raise WrongAnswer(say(OTHER_SHAPE, what=say("the output"), **shapes))
+        check_shape(output, list(shape))
     return output.detach().cpu().double().reshape(shape)
 
 
