@@ -10,7 +10,7 @@ from typing import Final, Literal
 import torch
 from torch import Tensor
 
-from grader.testing import Message, in_two_decimals, name, own_look, say
+from grader.testing import Message, in_two_decimals, kept, name, own_look, say
 
 ALONG: Final = 0.9999  # correlation: of two draws it is far lower
 SEEDS: Final = (*range(48), 123, 1234)  # beside those near the right one; the submission's time runs meanwhile
@@ -61,7 +61,8 @@ class Draw:
         return fill(self.first, self.second, generator=source)
 
 
-def told_draw(value: Tensor, wrong: Tensor, law: Draw, other: Draw, seed: int, device: str) -> list[Message]:
+@kept
+def told_draw(value: Tensor, wrong: Tensor, law: Draw, other: Draw, seed: int, device: str) -> tuple[Message, ...]:
     """What wrong random numbers are.
 
     Args:
@@ -74,22 +75,22 @@ def told_draw(value: Tensor, wrong: Tensor, law: Draw, other: Draw, seed: int, d
     """
     dtype, value = value.dtype, value.double()
     if law.second and (look := own_look(value[wrong])):
-        return [look]
+        return (look,)
     moments = {"mean": in_two_decimals(float(value.mean())), "std": in_two_decimals(float(value.std()))}
-    others = [
+    others = (
         UNKNOWN,
         say("their mean is {mean}, their standard deviation {std}", **moments),
-    ]
+    )
     if law.kind == "normal" and not law.second:
         return others  # every seed gives the same
     right = law.numbers(value.shape, seed, torch.float32, device).cpu().double()
     if told := _partly(value, wrong, right, law):
-        return [told]
+        return (told,)
     for numbers, what in _candidates(value.shape, law, other, seed, dtype, device):
         if fitted := _fitted(value, numbers):
             stretched = [] if what == OTHER_KIND.filled(kind=other.kind) else _stretched(law, *fitted)
             rounded = what == ANOTHER_SCALE and not stretched
-            return [say("they are the right random numbers, rounded") if rounded else what, *stretched]
+            return (say("they are the right random numbers, rounded") if rounded else what, *stretched)
     return others
 
 

@@ -12,11 +12,13 @@ from typing import Any, ParamSpec, TypeVar
 import torch
 from torch import Tensor
 
+from grader.core.messages import Message
+
 MOST_KEPT = 1024  # results of one function; all cases together need fewer
 MOST_BYTES = 1 << 17  # of a tensor among the arguments: larger ones are not looked up
 
 P = ParamSpec("P")
-R = TypeVar("R", Tensor, tuple[Tensor, ...])
+R = TypeVar("R", Tensor, tuple[Tensor, ...], tuple[Message, ...])
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
@@ -65,7 +67,9 @@ def kept(function: Callable[P, R]) -> Callable[P, R]:
         if result is None:
             result = function(*args, **kwargs)
             results.keep(key, result)
-        return result.clone() if isinstance(result, Tensor) else tuple(map(Tensor.clone, result))
+        if isinstance(result, Tensor):
+            return result.clone()
+        return tuple(part.clone() if isinstance(part, Tensor) else part for part in result)
 
     return copied
 
