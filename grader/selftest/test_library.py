@@ -16,7 +16,7 @@ import pytest
 
 from grader.core.sandbox import started as starting
 from grader.core.sandbox.importer import Library
-from grader.core.sandbox.launch import Zygote
+from grader.core.sandbox.launch import USES_DYNAMO, Zygote
 from grader.core.sandbox.limits import Limits
 from grader.selftest import LONG
 
@@ -66,6 +66,7 @@ class OfTorch:
         layer = nn.Linear(1, 1, bias=False)
         nn.init.constant_(layer.weight, 2.0)
         assert [*torch.compile(layer).state_dict()] == ["weight"]
+        assert torch.compiler.disable(torch.compiler.disable(recursive=False)(layer)) is layer
         layer.compile()
         return layer(x)
 
@@ -145,6 +146,21 @@ def test_nothing_of_the_project_can_be_imported(server: Zygote) -> None:
     ]
     refused = str(asked(server, IMPORTS, "refused", names)).splitlines()
     assert [problem.partition(":")[0] for problem in refused] == names
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("@torch.compiler.disable", False),
+        ("if torch.compiler.is_compiling():", False),
+        ("torch.func.functional_call(layer, weights, x)", False),
+        ("@torch.compiler.allow_in_graph", True),
+        ("torch.func.jvp(f, x, v)", True),
+        ("from torch.utils.checkpoint import checkpoint", True),
+    ],
+)
+def test_the_compiler_is_imported_only_for_what_uses_it(text: str, expected: bool) -> None:
+    assert (USES_DYNAMO.search(text) is not None) == expected
 
 
 WAYS = [line.split()[0] for line in WORK.splitlines() if "= lambda" in line] + ["module", "optimised"]

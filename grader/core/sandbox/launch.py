@@ -18,7 +18,10 @@ from .limits import LAYERS, Isolation, Limits
 from .started import start, taken_over
 
 # What imports torch._dynamo at its first use. A worker without it imports it by itself, and takes a second more.
-USES_DYNAMO = re.compile(r"checkpoint|dynamo|torch\.compiler|torch\.optim|torch\.func\b|flex_attention|gradcheck")
+USES_DYNAMO = re.compile(
+    r"checkpoint|dynamo|torch\.compiler\b(?!\.(disable|is_))|torch\.optim|torch\.func\b(?!\.functional_call)"
+    r"|flex_attention|gradcheck"
+)
 
 
 class Zygote:

@@ -127,6 +127,7 @@ def prepare(*, gpus: bool) -> None:
     torch.set_num_threads(1)
     torch.set_num_threads = _keep_one_thread  # type: ignore[assignment] # the parameter has another name there
     torch.compile = _leave_uncompiled
+    torch.compiler.disable = lambda fn=None, *_, **__: _leave_uncompiled(fn)  # torch's own imports torch._dynamo
     for device in (torch.xpu, torch.mtia) if gpus else (torch.cuda, torch.xpu, torch.mtia):
         device.manual_seed_all = _seed_no_device  # type: ignore[attr-defined] # none of them is here
     torch.backends.cudnn.allow_tf32 = False  # else a float32 convolution on a GPU rounds to 10 bits
