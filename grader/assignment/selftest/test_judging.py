@@ -8,7 +8,7 @@ import pytest
 
 from grader.assignment import ASSIGNMENT
 from grader.core.judge.judge import Judge
-from grader.core.judge.student import Student
+from grader.core.judge.time_left import TimeLeft
 from grader.core.results.report import Report
 from grader.core.rubric import Rubric
 from grader.core.sandbox.handle import Worker
@@ -26,7 +26,7 @@ CRASHES = "import nothing_of_this_name\n"
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[Zygote]:
     """One entry for each worker that is started; none is given up for being slow, as on a busy machine it may be."""
-    monkeypatch.setattr(Student, "silence_s", 60.0)
+    monkeypatch.setattr(TimeLeft, "silence_s", 60.0)
     workers: list[Zygote] = []
     start = Zygote.start
 
