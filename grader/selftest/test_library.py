@@ -152,10 +152,8 @@ def test_nothing_of_the_project_can_be_imported(server: Zygote) -> None:
     ("text", "expected"),
     [
         ("@torch.compiler.disable", False),
-        ("if torch.compiler.is_compiling():", False),
-        ("torch.func.functional_call(layer, weights, x)", False),
         ("@torch.compiler.allow_in_graph", True),
-        ("torch.func.jvp(f, x, v)", True),
+        ("torch.func.functional_call(layer, weights, x)", True),
         ("from torch.utils.checkpoint import checkpoint", True),
     ],
 )
