@@ -17,10 +17,10 @@ from .handle import Worker
 from .limits import LAYERS, Isolation, Limits
 from .started import start, taken_over
 
-# What imports torch._dynamo at its first use; torch.func.functional_call does for a module on the device "meta". A
-# worker without it imports it by itself, and takes a second more.
+# What imports torch._dynamo at its first use; to fill a table with random numbers on the device "meta" does, too. A
+# worker without it imports it by itself, which takes a second more, and perhaps longer than a request may.
 USES_DYNAMO = re.compile(
-    r"checkpoint|dynamo|torch\.compiler\b(?!\.disable)|torch\.optim|torch\.func\b|flex_attention|gradcheck"
+    r"checkpoint|dynamo|torch\.compiler\b(?!\.disable)|torch\.optim|torch\.func\b|flex_attention|gradcheck|[\"']meta[\"']"
 )
 
 
