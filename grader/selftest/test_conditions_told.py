@@ -27,7 +27,8 @@ def told(**outcomes: str) -> list[str]:
         ("t-cached u-grown", "t-grown", ["Cases with grown fail; those with cached pass."]),
         ("t-cached-1 t-grown-1", "t-cached-2 t-grown-2", []),
         ("t-s=7 t-s=12", "t-s=25", ["Cases with s=25 fail; those with s=7, s=12 pass."]),
-        ("t-float32", "t-float16-again u-float32-again", ["Cases with float32 fail as well."]),
+        ("t-float64", "t-float16-again u-float32-again", ["Cases with float32 fail as well."]),
+        ("t-float32", "t-float16-again u-float32-again", []),
         ("", "t-cached t-grown", []),
     ],
 )

@@ -92,6 +92,7 @@ OF_ONE_USE = ("the mean of the gradients of its uses", "the gradient of only one
 OTHERS_IDS = "ids of other ranks on rank {rank} of {world}"
 OF_16_BITS = "{dtype} output for group_size={group_size}"
 IN_16_BITS = "{dtype} output for group_size={group_size}, eps={eps}, compared with float32"
+OTHER_EPS = "as if {seen} were added in place of eps"
 WRONG_ROWS = "{what}: {n} of {all} ids with a wrong row"
 NO_GRADIENT = "no gradient reaches {where}"
 
@@ -149,7 +150,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "bad_sizes_accepted": (told("{sizes} is accepted; it must raise an error"),),
     "bad_sizes_unnamed": (told("the error raised for {sizes} does not name {size}"),),
     "bad_sizes_other_error": (told("{sizes} raises {kind}; expected a ValueError or an AssertionError"),),
-    "norm_squares_before_upcast": (told(OF_16_BITS, IN_16_BITS, dtype=("float16", "bfloat16")),),
+    "norm_squares_before_upcast": (told(OF_16_BITS, IN_16_BITS, dtype=("float16", "bfloat16"), lacks=(OTHER_EPS,)),),
     "few_digits": (told(STEPS, "not finite: {n}", "the output for these numbers in float32 is not finite"),),
     "shard_seed_without_rank": (told(draws.ONE_SEED),),
     "init_other_scale": (told(*STRETCHED, lacks=(draws.OF_SEED, draws.NEXT_SEED, draws.AFTER_DRAWS, draws.LATER)),),

@@ -69,7 +69,8 @@ def test_a_mistake_with_devices_shows_on_a_second_one(judge_there: Judge, varian
     judged = {result.property_id for result in results}
     assert variant.breaks & judged <= lost(results) <= variant.breaks | variant.also
     advised = [result.message for result in results if result.message.fields("\nOn {here}: {advice}")]
-    assert advised
+    there = {result.outcome for result in results if "simulated" in result.id}
+    assert advised or there == {Outcome.CRASHED}, "what crashes on the CPU, too, is no matter of devices"
     assert [
         told for told in advised if in_words(told, ASSIGNMENT, "zh").splitlines()[-1] == told.splitlines()[-1]
     ] == []
