@@ -7,12 +7,14 @@ archive unpacks to may be huge: the limits of the process that reads it (``reade
 
 from __future__ import annotations
 
+import bz2
 import contextlib
 import os
 import stat
 import struct
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import IO, Literal
@@ -101,6 +103,8 @@ def named(files: Iterable[str]) -> Message | None:
 Opened = Callable[[], IO[bytes]]  # opens an archive anew, for each file that is read
 UTF_8 = 0x800  # the flag of an entry whose name is UTF-8
 LOCAL_HEADER = struct.Struct("<26xHH")  # …, lengths of name and extra field, which come next
+STEP_BYTES = 4096  # as many packed bytes are unpacked at a time: LZMA makes up to 30 MiB of them
+BLOCK_BYTES = 1 << 20  # bzip2 gives nothing before it has a whole block of 900 kB
 TOO_LARGE = say("it does not fit into memory")
 TOO_MANY = say("{path} contains more than {n} files and folders", n=MAX_LISTED).then(SRC_ONLY)
 
@@ -200,9 +204,23 @@ def read_entry(opened: Opened, entry: zipfile.ZipInfo, limit: int) -> bytes:
         with opened() as file:
             file.seek(entry.header_offset)
             file.seek(sum(LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))), os.SEEK_CUR)
-            return zipfile.ZipExtFile(file, "r", entry).read(limit + 1)
+            if entry.compress_type == zipfile.ZIP_BZIP2:
+                packed = file.read(min(entry.compress_size, 2 * limit + BLOCK_BYTES))
+                return _unpacked_blocks(packed, entry.CRC, limit + 1)
+            unpacked, data = zipfile.ZipExtFile(file, "r", entry), bytearray()
+            while len(data) <= limit and (piece := unpacked.read(STEP_BYTES)):
+                data += piece
+            return bytes(data[: limit + 1])
     except Exception as error:  # each decompressor raises its own, as LZMAError
         raise _damaged(error) from None
+
+
+def _unpacked_blocks(packed: bytes, checksum: int, most: int) -> bytes:
+    """The first ``most`` bytes of what bzip2 has packed; zipfile would unpack all that a few bytes become first."""
+    data = bz2.BZ2Decompressor().decompress(packed, most)
+    if len(data) < most and zlib.crc32(data) != checksum:
+        raise zipfile.BadZipFile("Bad CRC-32")
+    return data
 
 
 def _damaged(error: Exception) -> Unreadable:
