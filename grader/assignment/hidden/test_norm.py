@@ -400,24 +400,25 @@ def test_any_memory_layout_works(student: Student, dtype: torch.dtype, device: s
         check_close(output, wanted, wanted.abs(), dtype, FORWARD_LIMIT[dtype], what)
 
 
-def check_witness(student: Student, x: Tensor, eps: float, gamma: Tensor | None, limit: float, device: str) -> None:
+def check_witness(
+    student: Student, x: Tensor, eps: float, gamma: Tensor | None, gamma_dtype: torch.dtype, device: str
+) -> None:
     """Compare a 16-bit output with the submission's own output for the same numbers in float32."""
-    reading = normalising(student)
-    gamma_dtype = torch.float32 if reading.takes(x.dtype, torch.float32) else x.dtype
-    if not reading.takes(x.dtype, gamma_dtype):
+    taken = [dtype for dtype in (gamma_dtype, torch.float32, x.dtype) if normalising(student).takes(x.dtype, dtype)]
+    if not taken:
         return  # charged to the dtypes
     wide = build(student, 4, device, hidden=x.shape[-1], gamma=gamma, eps=eps)(x.float().to(device))
     wide = numbers(wide, x.shape)
     require(bool(wide.isfinite().all()), OVERFLOW.then(*filter(None, [largest(x)])))
     require(bool(wide.any()), NOTHING)
-    module = build(student, 4, device, hidden=x.shape[-1], gamma=gamma, gamma_dtype=gamma_dtype, eps=eps)
+    module = build(student, 4, device, hidden=x.shape[-1], gamma=gamma, gamma_dtype=taken[0], eps=eps)
     narrow = numbers(module(x.to(device)), x.shape)
     held = wide.abs() <= torch.finfo(x.dtype).max  # numbers that the 16-bit dtype cannot hold are not compared
     narrow, wide = narrow[held], wide[held]
     errors = error_in_ulp(narrow, wide, wide, x.dtype)
     what = say(OF_16_BITS, dtype=name(x.dtype), group_size=4, eps=f"{eps:g}")
     try:
-        check_errors(errors, limit, what, narrow, wide, wide.abs())
+        check_errors(errors, ONE_ROUNDING, what, narrow, wide, wide.abs())
     except WrongAnswer as fault:
         added = x[held].double().square() * (narrow.square().reciprocal() - 1)  # of flat tokens
         raise fault.with_more(told_added(added, eps) if gamma is None else None, largest(x, fault)) from None
@@ -437,7 +438,8 @@ def far_from_one(seed: int, scale: float) -> Tensor:
 
 
 def range_by_contract(student: Student, seed: int, scale: float, eps: float, device: str) -> None:
-    check_contract(student, far_from_one(seed, scale), 4, device, limit=ONE_ROUNDING, eps=eps)
+    x = far_from_one(seed, scale)
+    check_contract(student, x, 4, device, limit=ONE_ROUNDING, gamma_dtype=x.dtype, eps=eps)
 
 
 @pytest.mark.rubric("norm_float32_inside")
@@ -446,9 +448,13 @@ def range_by_contract(student: Student, seed: int, scale: float, eps: float, dev
 def test_squares_neither_overflow_nor_vanish(
     student: Student, seed: int, scale: float, eps: float, device: str
 ) -> None:
-    """Squares of these numbers, or eps, are no float16 numbers; tokens are flat, so groups do not matter."""
+    """Squares of these numbers, or eps, are no float16 numbers; tokens are flat, so groups do not matter.
+
+    Gamma is float16 as well, as in a module after ``half()``: no operand widens the arithmetic.
+    """
     normalising(student).require_division()
-    check_witness(student, far_from_one(seed, scale), eps, None, ONE_ROUNDING, device)
+    x = far_from_one(seed, scale)
+    check_witness(student, x, eps, None, x.dtype, device)
 
 
 @kept
@@ -463,10 +469,13 @@ def to_be_rounded(seed: int, dtype: torch.dtype) -> Tensor:
     return ((normal(seed, "rounding", shape=(4, 16, 16)) + 0.25) * size).to(dtype)
 
 
+BESIDE = {torch.float16: torch.float32, torch.bfloat16: torch.bfloat16}  # input and gamma: unlike, and alike
+
+
 def rounding_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    x = to_be_rounded(seed, dtype)
+    x, gamma_dtype = to_be_rounded(seed, dtype), BESIDE[dtype]
     try:
-        check_contract(student, x, 4, device, limit=ONE_ROUNDING, gamma=powers_of_two(16))
+        check_contract(student, x, 4, device, limit=ONE_ROUNDING, gamma=powers_of_two(16), gamma_dtype=gamma_dtype)
     except WrongAnswer as fault:
         raise fault.with_more(largest(x, fault)) from None
 
@@ -480,7 +489,7 @@ def test_only_the_output_is_rounded_to_16_bits(student: Student, seed: int, dtyp
     reading.require_division()
     x = to_be_rounded(seed, dtype)
     gamma = powers_of_two(16) if reading.gamma_right else None
-    check_witness(student, x, 1e-5, gamma, ONE_ROUNDING, device)
+    check_witness(student, x, 1e-5, gamma, BESIDE[dtype], device)
 
 
 SOME_EPS = 0.1  # no 16-bit number

@@ -35,7 +35,7 @@ from grader.assignment.hidden.devices import check_on
 from grader.assignment.hidden.norm_inputs import FORWARD, build, check_law, gamma_dtypes
 from grader.assignment.model.differences import check_differences
 from grader.assignment.model.draw_words import Draw
-from grader.assignment.model.histories import Step, check_history
+from grader.assignment.model.histories import Step, check_history, updated_in_both_modes
 from grader.assignment.model.normalising import (
     BY_CONTRACT,
     CONTRACT,
@@ -394,14 +394,11 @@ def check_that_nothing_changes(student: Student, reading: Normalising, x: Tensor
 @pytest.mark.rubric("norm_purity")
 def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) -> None:
     gammas = [uniform(seed, "history", which, shape=(24,), low=0.5, high=2.0).bfloat16() for which in range(2)]
-    shapes = ((2, 3, 24), (2, 3, 24), (3, 2, 24))  # of as many elements; the last call has fewer
-    calls = [Step(input=(normal(seed, "call", k, shape=shapes[k]) * 4.0**k).to(device)) for k in range(3)]
-    narrow = Step(input=calls[2].input.bfloat16() if calls[2].input is not None else None)
-    fewer = Step(input=normal(seed, "fewer", shape=(2, 2, 24)).to(device))
-    update = Step(update=(gammas[1], gammas[1][:4]))
-    back = Step(update=(gammas[0], gammas[0][:4]))
+    more, narrow = (normal(seed, "more", shape=shape).to(device) for shape in ((3, 3, 24), (3, 2, 24)))
+    calls = [(normal(seed, "call", k, shape=(2, 3, 24)) * 4.0**k).to(device) for k in range(2)]
+    updates = [Step(update=(gamma, gamma[:4])) for gamma in (gammas[1], gammas[0])]
     other = Step(other=lambda: student.GroupRMSNorm(hidden_size=16, group_size=8, eps=0.75))
-    steps = [other, calls[2], narrow, calls[1], update, calls[1], Step(mode=False), calls[0], back, fewer]
+    steps = [other, Step(input=more), Step(input=narrow.bfloat16()), *updated_in_both_modes(calls, updates)]
     check_history(
         lambda values: build(student, 4, device, gamma=values[0], gamma_dtype=torch.bfloat16, reading=BY_CONTRACT),
         steps,

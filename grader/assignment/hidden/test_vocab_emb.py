@@ -34,7 +34,7 @@ from grader.assignment.hidden.checks import (
 )
 from grader.assignment.hidden.devices import check_on
 from grader.assignment.model.draw_words import Draw
-from grader.assignment.model.histories import Step, check_history
+from grader.assignment.model.histories import Step, check_history, updated_in_both_modes
 from grader.assignment.model.normalising import numbers
 from grader.assignment.model.parameters import drawn, gradient_of, rows_held
 from grader.assignment.model.row_words import SAME_FACTOR, check_rows, told_conversion
@@ -298,11 +298,11 @@ def check_vocab_history(
 ) -> None:
     """Require every call of a history to answer as on a new module."""
     first, second = (normal(seed, "history", which, shape=(9, 4)).to(dtype) for which in range(2))
-    shapes = enumerate(((2, 3), (2, 3), (3, 2), (2, 2)))  # of as many ids, and of fewer
-    calls = [Step(input=integers(seed, "call", k, shape=shape, low=0, high=9).to(device)) for k, shape in shapes]
+    shapes = enumerate(((3, 3), (2, 3), (2, 3)))
+    more, *calls = (integers(seed, "call", k, shape=shape, low=0, high=9).to(device) for k, shape in shapes)
     updates = [Step(update=(table,)) for table in (second, first)]
     other = Step(other=lambda: student.VocabEmbedding(vocab_size=11, emb_size=4))
-    steps = [other, calls[0], updates[0], calls[0], Step(mode=False), calls[1], updates[1], calls[3], calls[2]]
+    steps = [other, Step(input=more), *updated_in_both_modes(calls, updates)]
     check_history(lambda tables: construct(student, tables[0], device), steps, (first,), excuse)
 
 

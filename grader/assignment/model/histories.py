@@ -53,6 +53,16 @@ Values = tuple[Tensor, ...]  # a parameter's value, in alternative layouts
 Make = Callable[[Values], StudentModule]  # builds a new module with a parameter's value
 
 
+def updated_in_both_modes(calls: Sequence[Tensor], updates: Sequence[Step]) -> list[Step]:
+    """In training, then in evaluation: a call, an update, and the same call; the calls differ in nothing but values.
+
+    A kept output or parameter shows in either mode; evaluation runs without gradients.
+    """
+    trained, evaluated = (Step(input=call) for call in calls)
+    first, second = updates
+    return [trained, first, trained, Step(mode=False), evaluated, second, evaluated]
+
+
 def check_history(make: Make, steps: Sequence[Step], start: Values, excuse: Callable[[StudentFault], None]) -> None:
     """Require every call of a history to answer as on a new module.
 
