@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - what everybody calls it
 from torch import Tensor, nn
 
-from grader.core.judge.devices import why_not_assessed
+from grader.core.judge.devices import why_not_assessed, with_imports
 from grader.core.judge.faults import Crashed, StudentFault, WrongAnswer, fault_from_reply
 from grader.core.messages import quoted
 from grader.core.sandbox.operations import describe_exception
@@ -173,3 +173,29 @@ def test_code_that_asks_for_cuda_is_not_charged_there(text: str, asks: bool) -> 
     told = "assessed on a GPU only: src/b.py checks for CUDA, and the simulated device is not CUDA"
     assert reason == (told if asks else None)
     assert why_not_assessed(WrongAnswer(quoted("other numbers")), "cuda:0", {"src/b.py": text}) is None
+
+
+IMPORTS = (
+    "from .used import helper",
+    "from . import used",
+    "from src.modeling.used import helper as h",
+    "import src.modeling.used",
+    "from src.modeling import middle",
+)
+IMPORTS_NOT = ("", "from .norm import GroupRMSNorm", "import torch.nn.functional as used", "from torch.nn import used")
+
+
+@pytest.mark.parametrize(
+    ("text", "excuses"), [*((text, True) for text in IMPORTS), *((text, False) for text in IMPORTS_NOT)]
+)
+def test_only_code_that_the_failing_file_imports_may_excuse_it(text: str, excuses: bool) -> None:
+    files = {
+        "src/modeling/__init__.py": "from .norm import GroupRMSNorm",
+        "src/modeling/vocab_emb.py": text,
+        "src/modeling/used.py": ASKS[0],
+        "src/modeling/middle.py": "from .used import *",
+        "src/modeling/norm.py": "from .vocab_emb import VocabEmbedding",
+    }
+    behind = with_imports(["src/modeling/vocab_emb.py", "src/absent.py"], files)
+    assert (why_not_assessed(WrongAnswer(quoted("other numbers")), HERE, behind) is not None) == excuses
+    assert behind["src/modeling/vocab_emb.py"] == text

@@ -83,7 +83,7 @@ def advice(
     except StudentFault as fault:
         if student.is_about_import(fault):
             raise
-        if reason := why_not_assessed(fault, device, student.files):
+        if reason := why_not_assessed(fault, device, student.files_of_task):
             pytest.skip(reason)
         of_shape = isinstance(fault, WrongAnswer) and fault.message.fields(OTHER_SHAPE) is not None
         no_advice = of_shape or not is_right()

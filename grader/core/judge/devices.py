@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import ast
+from collections.abc import Collection, Mapping, Sequence
 
 import torch
 
@@ -11,7 +12,7 @@ from grader.core.results.outcome import is_elsewhere as is_elsewhere
 from grader.core.settings import CannotGrade
 from grader.shared import second_device
 from grader.shared.second_device.backend import LABEL
-from grader.shared.source_rules import asks_for_cuda
+from grader.shared.source_rules import asks_for_cuda, nodes_of
 
 from .faults import Crashed, StudentFault
 
@@ -75,7 +76,7 @@ def why_not_assessed(fault: StudentFault, device: str, files: Mapping[str, str])
     Args:
         fault: What became of a case on that device.
         device: Its name.
-        files: The submission, path to source text.
+        files: What may be behind the fault, path to source text.
     """
     if not second_device.is_here(device):
         return None
@@ -86,3 +87,29 @@ def why_not_assessed(fault: StudentFault, device: str, files: Mapping[str, str])
         )
     asking = next((path for path, text in files.items() if asks_for_cuda(text)), "")
     return say(ASKS_FOR_CUDA, path=asking) if asking else None
+
+
+def with_imports(paths: Collection[str], files: Mapping[str, str]) -> dict[str, str]:
+    """Those of these files that there are, and the files that they import, directly or not, by whatever name."""
+    found: dict[str, str] = {}
+    waiting = [path for path in paths if path in files]
+    while waiting:
+        path = waiting.pop()
+        found[path] = files[path]
+        modules = {name.rpartition(".")[2] for node in nodes_of(files[path]) for name in _imported(node)}
+        named = {other: other.removesuffix(".py").removesuffix("/__init__").rpartition("/")[2] for other in files}
+        waiting += [other for other, name in named.items() if name in modules and other not in found]
+    return found
+
+
+def _imported(node: ast.AST) -> list[str]:
+    """The names of what may be modules of the submission."""
+    match node:
+        case ast.Import(names=aliases):
+            names = [alias.name for alias in aliases]
+        case ast.ImportFrom(module=module, level=level, names=aliases):
+            within = "." * level + (module or "")
+            names = [within, *(f"{within}.{alias.name}" for alias in aliases)]
+        case _:
+            return []
+    return [name for name in names if name.partition(".")[0] != "torch"]  # torch.nn.functional is no file of src/

@@ -14,6 +14,7 @@ from grader.core.rubric import Rubric
 from grader.core.sandbox.handle import Operation, WorkerFailed, WorkerLike
 from grader.core.sandbox.limits import Limits
 
+from .devices import with_imports
 from .excuses import Excuse, Reading, Readings, T
 from .faults import Crashed, InvalidReply, MemoryExceeded, StudentFault, TimedOut, fault_from_reply
 from .student_objects import StudentModule, StudentName
@@ -226,6 +227,12 @@ class Student:
         """Say which property is judged next."""
         self.property_id = property_id
         self._announce(property_id)
+
+    @property
+    def files_of_task(self) -> dict[str, str]:
+        """The files that define the names of the judged property's task, and what these import: path to source text."""
+        task = self._rubric.task_of(self.property_id)
+        return with_imports([task.file_of(name) for name in task.names], self.files)
 
     def is_about_import(self, fault: StudentFault) -> bool:
         """Whether a fault says that a file cannot be imported, or lacks a name; each case that needs it raises it."""
