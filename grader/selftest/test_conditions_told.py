@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from grader.core.judge.compare import OTHER_DTYPE
-from grader.core.judge.judge import _set_apart
+from grader.core.judge.judge import _property_report, _set_apart
 from grader.core.messages import say, translated
 from grader.core.results.outcome import CaseResult, Outcome
 
@@ -14,7 +16,7 @@ def told(**outcomes: str) -> list[str]:
     """The conditions told of cases, by the ids of those that pass and those that fail."""
     by_outcome = {"passed": Outcome.PASSED, "failed": Outcome.FAILED}
     cases = [CaseResult("p", id, by_outcome[key]) for key, ids in outcomes.items() for id in ids.split()]
-    return [message.strip() for message in _set_apart(cases)]
+    return [message.strip() for message in itertools.chain(*_set_apart(cases))]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +42,15 @@ def test_a_message_about_dtypes_needs_no_other_dtype() -> None:
     """The other case may be one of float32 tables that were converted."""
     wrong = say(OTHER_DTYPE, actual="float32", wanted="float16")
     cases = [CaseResult("p", id, Outcome.FAILED, wrong) for id in ("t-float16", "u-float32")]
-    assert not _set_apart(cases)
+    assert not any(_set_apart(cases))
+
+
+def test_a_dtype_is_told_only_in_cases_that_name_one() -> None:
+    """A case without a dtype in its id is one of float32, which a line about 16 bits would contradict."""
+    ends = {"t-cpu-float16": Outcome.PASSED, "t-cpu-bfloat16": Outcome.FAILED, "exact-cpu": Outcome.FAILED}
+    report = _property_report("p", Outcome.FAILED, [CaseResult("p", id, end) for id, end in ends.items()], None)
+    told = [case.message.strip() for case in report.cases]
+    assert told == ["", "Cases with bfloat16 fail; those with float16 pass.", ""]
 
 
 @pytest.mark.parametrize(

@@ -229,8 +229,15 @@ def _task_report(task: Task, properties: Mapping[str, PropertyReport]) -> TaskRe
 def _property_report(name: str, outcome: Outcome, cases: Sequence[CaseResult], mistake: str | None) -> PropertyReport:
     """A property's report, still without points, title and hint."""
     told = (Outcome.FAILED, Outcome.CRASHED)
-    apart = _set_apart(cases) if any(case.outcome in told for case in cases) else []
-    cases = [replace(case, message=case.message.then(*apart)) if case.outcome in told else case for case in cases]
+    by_words, by_dtypes = _set_apart(cases) if any(case.outcome in told for case in cases) else ([], [])
+    cases = [
+        replace(
+            case, message=case.message.then(*by_words, *by_dtypes * any(map(DTYPE_NAMED.search, case.id.split("-"))))
+        )
+        if case.outcome in told
+        else case
+        for case in cases
+    ]
     return PropertyReport(
         id=name,
         title="",
@@ -242,12 +249,15 @@ def _property_report(name: str, outcome: Outcome, cases: Sequence[CaseResult], m
     )
 
 
-def _set_apart(cases: Sequence[CaseResult]) -> list[Message]:
+def _set_apart(cases: Sequence[CaseResult]) -> tuple[list[Message], list[Message]]:
     """What the ids of failing cases say and those of passing ones do not, such as a mode, a dtype or ``s=25``.
 
     A dtype is a condition in whichever test of the property it is, any other word among the cases of its own test. If
     a word tells the cases apart, dtypes are left out: they may go with it by chance. Students read the first failing
     case; if that one is in 16 bits and all float32 cases fail, a message says so, unless it is about dtypes itself.
+
+    Returns:
+        What words say, and what dtypes say, which holds for the cases that are named after a dtype.
     """
     axes: dict[tuple[str, str], dict[str, set[bool]]] = {}
     for case in cases:
@@ -264,7 +274,7 @@ def _set_apart(cases: Sequence[CaseResult]) -> list[Message]:
     first = next((case for case in cases if case.outcome not in NOTHING_LOST), None)
     narrow = first and {"float16", "bfloat16"} & {*first.id.split("-")} and not first.message.fields(OTHER_DTYPE)
     also = bool(narrow) and axes.get(("", ""), {}).get("float32") == {False}
-    return [*(told[True] or told[False]), *[ALSO] * also]
+    return [*told[True]], [*({} if told[True] else told[False]), *[ALSO] * also]
 
 
 def _case_report(case: CaseResult) -> CaseReport:
