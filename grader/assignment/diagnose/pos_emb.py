@@ -32,13 +32,14 @@ def _with_base(scaled_base: Callable[[int, float, int], float]) -> Angles:
 
 
 # Ways to stretch the angles by a ratio; the right one has the name None.
-ANGLES: Final[Mapping[str | None, Angles]] = {
-    None: ntk_angles,
-    "rope_scaled_positions": lambda dim, base, ratio, positions: ntk_angles(dim, base, 1, positions) / ratio,
-    "rope_base_times_ratio": _with_base(lambda _, base, ratio: base * ratio),
-    "rope_beta_factor_on_base": _with_base(lambda dim, base, ratio: base * ratio ** (2 / (dim - 2))),
-    "rope_unscaled_base": lambda dim, base, _, positions: ntk_angles(dim, base, 1, positions),
-}
+ANGLES: Final[tuple[tuple[str | None, Angles], ...]] = (
+    (None, ntk_angles),
+    ("rope_scaled_positions", lambda dim, base, ratio, positions: ntk_angles(dim, base, 1, positions) / ratio),
+    ("rope_scaled_positions", lambda dim, base, ratio, positions: ntk_angles(dim, base, ratio, positions) / ratio),
+    ("rope_base_times_ratio", _with_base(lambda _, base, ratio: base * ratio)),
+    ("rope_beta_factor_on_base", _with_base(lambda dim, base, ratio: base * ratio ** (2 / (dim - 2)))),
+    ("rope_unscaled_base", lambda dim, base, _, positions: ntk_angles(dim, base, 1, positions)),
+)
 
 # Rules that choose the ratio for a length; the right one has the name None.
 RATIOS: Final[Mapping[str | None, Callable[[int], int]]] = {
@@ -97,14 +98,14 @@ def base(student: Student) -> str | None:
     ``rope_unscaled_base`` is named only if the angles do not change by growth, either.
     """
     ropes = Ropes(student, "cpu")
-    fitting = set(ANGLES)
+    fitting = {name for name, _ in ANGLES}
     for dim, ratio in ((8, 2), (4, 4)):
         x = _vector(dim).expand(1, 63, 1, dim).contiguous()
         module = ropes.student.NTKAwareRoPE(dim=dim, max_seq_len=64, base=BASE, ratio=ratio, dynamic=False)
         output = ropes.called(module, x)[0, :, 0]
         fitting &= {
             name
-            for name, law in ANGLES.items()
+            for name, law in ANGLES
             if any(_same(output, turned) for turned in _turns(ropes, law(dim, BASE, ratio, 63), dim))
         }
     if fitting == {"rope_unscaled_base"} and not ropes.same(ropes.turn(ropes.new(), LONG), ropes.of_ratio(1, LONG)):

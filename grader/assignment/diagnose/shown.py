@@ -106,6 +106,7 @@ PARAMETER_CHANGED = (
     told(checks.AFTER, what=("gamma", "the table", "the shard")),
     told("gamma is {dtype} after a {call} call"),
 )
+ONE_NUMBER_DRAWN = told(ZEROS, ALIKE, beside=told(*checks.DRAWS.values()))
 WITHOUT_SPREAD = told(checks.MOMENTS, std="0")  # every draw is the same
 ROWS_SCALED = told(ROWS_TIMES, ROWS_TIMES_SOME)
 GROWS = range(3 * rope.MS + 1, 9 * rope.MS)  # lengths of calls that grow
@@ -122,7 +123,11 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_persistent_tables": (told("state_dict() lists {names}"),),
     "shard_one_mode": (told(checks.ONE_MODE),),
     "ids_changed_in_place": (told(checks.AFTER, what="input_ids"),),
-    "norm_rounded_to_gamma": (told(STEPS, case="a_float32_input_is_not_rounded"),),
+    "norm_rounded_to_gamma": (
+        told(STEPS, case="a_float32_input_is_not_rounded"),
+        told(OF_16_BITS, IN_16_BITS, case="squares_neither"),  # with a gamma of the input's dtype
+        told(OF_16_BITS, IN_16_BITS, case="only_the_output", dtype="bfloat16"),  # as well
+    ),
     "mode_matters": (EVALUATION, told(checks.ONE_MODE)),
     "vocab_lookup_16_bit_ids": (told(CONVERTED),),
     "shard_16_bit_ids": (told(CONVERTED),),
@@ -153,7 +158,10 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "norm_squares_before_upcast": (told(OF_16_BITS, IN_16_BITS, dtype=("float16", "bfloat16"), lacks=(OTHER_EPS,)),),
     "few_digits": (told(STEPS, "not finite: {n}", "the output for these numbers in float32 is not finite"),),
     "shard_seed_without_rank": (told(draws.ONE_SEED),),
-    "init_other_scale": (told(*STRETCHED, lacks=(draws.OF_SEED, draws.NEXT_SEED, draws.AFTER_DRAWS, draws.LATER)),),
+    "init_other_scale": (
+        told(*STRETCHED, lacks=(draws.OF_SEED, draws.NEXT_SEED, draws.AFTER_DRAWS, draws.LATER)),
+        ONE_NUMBER_DRAWN,  # a mean of zero in place of the deviation
+    ),
     "init_other_distribution": (told(draws.OTHER_KIND),),
     "init_seed_ignored": (
         told(draws.OF_SEED, seed=42, lacks=(draws.RANKS_SEEDS, draws.ONE_SEED)),
@@ -165,7 +173,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "init_after_extra_draw": (told(draws.LATER),),
     "init_other_order": (told(draws.OTHER_ORDER),),
     "init_unseeded": (told(checks.UNSEEDED),),
-    "init_not_drawn": (told(ZEROS, ALIKE, beside=told(*checks.DRAWS.values())),),
+    "init_not_drawn": (ONE_NUMBER_DRAWN,),
     "shard_seed_of_later_ranks": (told(draws.RANKS_SEEDS),),
     "rope_module_gradient": (told(NO_GRADIENT, case="gradients_flow_through_the_module"),),
     "rotary_gradient_not_turned_back": (told(NOT_BACK),),
@@ -188,6 +196,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     ),
     "rope_growth_piles_up": (of_ratio(rope.CALL_AFTER, s=GROWS, k=rope.PILED_UP),),
     "rope_growth_of_initial_ratio": (of_ratio(rope.CALL, ratio=3), told(rope.FEW_ROWS, ratio=3)),
+    "rope_tables_scaled": (told(rope.TIMES_ONE_FACTOR),),
     "rope_scaling": (told(rope.SIZES, case="the_ratio_stretches", ratio=(2, 4), lacks=(checks.ALONE,)),),
     "rope_far_positions": (told(rope.ROUNDED),),
     "rope_base_ignored": (told(rope.OF_BASE, lacks=(checks.ALONE,)),),
@@ -201,6 +210,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
 NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "output_shape": (SHAPE_DIFFERS,),
     "lookup_rows_scaled": (ROWS_SCALED,),
+    "norm_rounded_to_gamma": (told(STEPS, case="a_float32_input_is_not_rounded"),),
     "few_digits": (told(STEPS, case="float32_outputs_are_exact"),),
     "parameter_changed": PARAMETER_CHANGED,
     "earlier_call_remembered": (HISTORY,),
@@ -209,6 +219,7 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "parameter_size": (OTHER_SIZE, told(OTHER_SHAPE, case="the_table_is_the_only")),
     "rope_dynamic_forgets_growth": (told(rope.CALL_AFTER, ratio=1),),  # in training; the others may show a mode
     "rope_unscaled_angles": (told(rope.SIZES, ratio=1, base=rope.BASE),),
+    "init_other_scale": (told(*STRETCHED),),
     "init_seed_ignored": (told(*checks.DRAWS.values(), seed=range(1, 1 << 32)),),  # seed 0 alone may count as none
 }
 

@@ -71,6 +71,7 @@ CALL_AFTER = (
 TABLES = say("cosines and sines for {what}, [position, feature]")
 QUARTER = say("position 0 is rotated by a quarter turn: sines in place of cosines")
 TURNED_ALREADY = say("position 0 is already rotated")
+TIMES_ONE_FACTOR = "cosines and sines are multiplied by {factor}: the squares of the two no longer add up to 1"
 LAST_ROWS = say("a call uses the last rows of the tables, not the first")
 SPEEDS = "pair by pair, the angles are {factors} times the expected values"
 SHIFTED = "position {here} is rotated as position {n} should be, position {next} as position {following}"
@@ -276,7 +277,11 @@ class Ropes:
                     if len(turned) == 1:
                         return say(TAKEN_FOR, here=0, n=first)
                     return say(SHIFTED, here=0, n=first, next=1, following=first + 1)
-        return TURNED_ALREADY
+        start, own = turned[0], self.by_contract(1, 1)[0]
+        factor = float(start @ own / own.square().sum())
+        return (
+            say(TIMES_ONE_FACTOR, factor=in_two_decimals(factor)) if self.same(start, factor * own) else TURNED_ALREADY
+        )
 
     def _compared(self, *outputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Errors in ulp at the positions that both outputs have, and the outputs there."""
@@ -504,6 +509,9 @@ def _told_end(turned: Tensor) -> Message | None:
 def _told_turns(read: Tensor, angles: Tensor, first: int) -> list[Message]:
     """By which turns the tables are wrong from their first wrong position on, for messages; nothing if none fits."""
     turned = torch.complex(*read.chunk(2, dim=-1))  # [s, hd/2]
+    sizes, factor = turned.abs(), float(turned.abs().median())
+    if abs(factor - 1) > SPEED and bool(((sizes - factor).abs() <= SPEED * factor).all()):
+        return [say(TIMES_ONE_FACTOR, factor=in_two_decimals(factor))]
     if first == 1:
         quotients = (turned[1].angle() / angles[1]).tolist()
         factors = ", ".join(map(in_two_decimals, quotients[:PAIRS_TOLD]))
@@ -518,4 +526,4 @@ def _told_turns(read: Tensor, angles: Tensor, first: int) -> list[Message]:
     found = [int(places[row.to(torch.uint8).argmax()]) for row in same if bool(row.any())]
     if len(found) == 2 and found != [first, first + 1]:
         return [say(SHIFTED, here=first, n=found[0], next=first + 1, following=found[1])]
-    return [TURNED_ALREADY] * (first == 0 and bool(turned.isfinite().all()))
+    return [TURNED_ALREADY] * (first == 0 and bool((turned[0].angle().abs() > SPEED).any() and turned.isfinite().all()))

@@ -298,11 +298,11 @@ def check_vocab_history(
 ) -> None:
     """Require every call of a history to answer as on a new module."""
     first, second = (normal(seed, "history", which, shape=(9, 4)).to(dtype) for which in range(2))
-    shapes = enumerate(((3, 3), (2, 3), (2, 3)))
-    more, *calls = (integers(seed, "call", k, shape=shape, low=0, high=9).to(device) for k, shape in shapes)
+    shapes = enumerate(((3, 2), (2, 3), (2, 3)))
+    as_many, *calls = (integers(seed, "call", k, shape=shape, low=0, high=9).to(device) for k, shape in shapes)
     updates = [Step(update=(table,)) for table in (second, first)]
     other = Step(other=lambda: student.VocabEmbedding(vocab_size=11, emb_size=4))
-    steps = [other, Step(input=more), *updated_in_both_modes(calls, updates)]
+    steps = [other, Step(input=as_many), *updated_in_both_modes(calls, updates)]
     check_history(lambda tables: construct(student, tables[0], device), steps, (first,), excuse)
 
 
@@ -375,11 +375,12 @@ def check_gradients(
         upstream = integers(seed, "upstream", shape=(len(where), 5), low=-8, high=9).to(dtype)
         what = say("{dtype} gradient of the table for ids {rows}", dtype=name(dtype), rows=ids)
         check = partial(check_one_gradient, student, rows, table, where, given, upstream, what, device)
+        training = not by_contract or number % 2 == 0
         try:
-            in_mode(check, not by_contract or number % 2 == 0)
+            in_mode(check, training)
         except WrongAnswer as fault:
             row = where.unsqueeze(0).to(device)
-            alone = partial(check_one_gradient, student, rows, table, where, row, upstream, what, device, True)
+            alone = partial(check_one_gradient, student, rows, table, where, row, upstream, what, device, training)
             fine = by_contract and succeeds(alone)
             raise fault.with_more(ONE_ROW if fine else None) from None
 

@@ -180,7 +180,7 @@ def test_angle_laws_are_far_from_each_other() -> None:
     """For one of the two head dimensions that are looked at."""
     laws = [
         torch.cat([law(dim, 10000, ratio, 63).flatten() for dim, ratio in ((8, 2), (4, 4))])
-        for law in pos_emb.ANGLES.values()
+        for _, law in pos_emb.ANGLES
     ]
     assert min(float((a.cos() - b.cos()).abs().max()) for a, b in combinations(laws, 2)) > 8 * 2.0**-8
 

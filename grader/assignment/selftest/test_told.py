@@ -218,7 +218,7 @@ TOLD = {
     "wrong.conditions.rows_of_the_last_ids": "it is the output of an earlier call",
     "wrong.conditions.norm_raises_in_evaluation": "This fails in eval mode only; in train mode it passes.",
     "wrong.conditions.norm_without_gradient_in_evaluation": "no gradient reaches the input\nThis fails in eval mode",
-    "wrong.conditions.table_without_gradient_in_evaluation": "it is right\nThis fails in eval mode",
+    "wrong.conditions.table_without_gradient_in_evaluation": "reaches the table\nThis fails in eval mode",
     "wrong.conditions.rope_without_gradient_in_evaluation": "s = 11\nThis fails in eval mode only",
     "wrong.refusals.foreign_rows_in_evaluation": "gives the row of id 12\nThis fails in eval mode only",
     "wrong.conditions.mask_of_as_many_elements": "on a new module it does not; after a call with float32 input",
@@ -275,7 +275,7 @@ def test_clues_look_for_statements_that_are_made() -> None:
 
 
 def test_a_wrong_shape_is_no_matter_of_devices() -> None:
-    student = cast("Student", SimpleNamespace(files={}, is_about_import=lambda _: False))
+    student = cast("Student", SimpleNamespace(files_of_task={}, is_about_import=lambda _: False))
     with pytest.raises(WrongAnswer, match=r"move it$"), advice(student, "cpu", "move it"):
         check_equal(torch.zeros(3), torch.ones(3), quoted("output"))
     with pytest.raises(WrongAnswer, match=r"not \[3\]$"), advice(student, "cpu", "move it"):

@@ -167,6 +167,13 @@ SLIPS = (
         "norm_squares_before_upcast",
         root="(mean_square + self.eps).sqrt().to(input.dtype).float()",
     ),
+    slip(
+        "in_the_wider_dtype",
+        WIDE,
+        "norm_squares_before_upcast",
+        "dtype_ignored gamma_rewritten",
+        convert="input.to(torch.promote_types(input.dtype, self.gamma.dtype))",
+    ),
     slip("eps_in_gamma_dtype", WIDE, "norm_rounded_to_gamma", keep_eps="torch.tensor(eps, dtype=dtype).item()"),
     slip("eps_in_input_dtype", WIDE, root="(mean_square + torch.tensor(self.eps, dtype=input.dtype)).sqrt()"),
     slip("rounded_before_gamma", WIDE, "few_digits", scaled="(groups / rms).flatten(-2).bfloat16().float() * weight"),
@@ -241,6 +248,12 @@ SLIPS = (
         PURE,
         "earlier_call_remembered",
         root="(self.__dict__.setdefault('r', {}).setdefault(tuple(mean_square.shape), (mean_square + self.eps).sqrt()))",
+    ),
+    slip(
+        "kept_in_evaluation",
+        PURE,
+        "earlier_call_remembered",
+        scaled="(groups / rms).flatten(-2) * (weight if self.training else self.__dict__.setdefault(str(x), weight * 1))",
     ),
     slip("gamma_rewritten", PURE, "parameter_changed", before="self.gamma.data = self.gamma.data.to(input.dtype)"),
 )

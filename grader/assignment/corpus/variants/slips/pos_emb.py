@@ -79,6 +79,7 @@ SLIPS = (
     slip(
         "scaled_positions", ANGLES, "rope_scaled_positions", base="self.base", positions=RIGHT["positions"] + ".div(k)"
     ),
+    slip("scaled_positions_and_base", ANGLES, "rope_scaled_positions", positions=RIGHT["positions"] + ".div(k)"),
     slip("base_times_ratio", ANGLES, "rope_base_times_ratio", base="(self.base * k)"),
     slip("beta_factor", ANGLES, "rope_beta_factor_on_base", base="(self.base * k ** (2 / (self.dim - 2)))"),
     slip("inverse_exponent", ANGLES, "rope_scaling", base="(self.base * k ** ((self.dim - 2) / self.dim))"),
@@ -126,6 +127,12 @@ SLIPS = (
         initial_rows="self.ms * (ratio + ratio % 2 if ratio > 1 else 1)",
     ),
     slip("one_step_only", f"{EVEN} {DYNAMIC}", ratio="len(cos) // self.ms // 2 * 2 + 2"),
+    slip(
+        "ratio_of_es_that_crashes",
+        f"{EVEN} {DYNAMIC}",
+        ratio="2 * -(-s // (2 * len(cos)))",
+        grown="cos.narrow(0, 0, s)",
+    ),
     slip("odd_ratio", EVEN, "rope_odd_ratio", ratio="-(-s // self.ms)"),
     slip("one_step_too_far", EVEN, "rope_one_step_too_far", ratio="2 * (s // (2 * self.ms) + 1)"),
     slip("two_steps_too_far", EVEN, ratio="2 * -(-s // (2 * self.ms)) + 2"),
@@ -205,6 +212,13 @@ SLIPS = (
         "earlier_call_remembered",
         "rope_input_rounded",
         rope_before="self.cos, self.sin = self.cos.to(input.dtype), self.sin.to(input.dtype)",
+    ),
+    slip(
+        "rope_kept_in_evaluation",
+        BUFFERS,
+        "earlier_call_remembered",
+        "tables_cast_to_the_input rope_input_rounded rope_input_in_place",
+        rope_input="(input if self.training else self.__dict__.setdefault(str(input.shape), input * 1))",
     ),
     slip(
         "rope_input_in_place",

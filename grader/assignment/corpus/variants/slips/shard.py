@@ -5,7 +5,7 @@ from .slip import slip
 TEMPLATE = """
 
 class ParallelVocabEmbedding(nn.Module):
-    def __init__(self, vocab_size, emb_size, {rank}, world_size=1, init_mean=0.0, init_std=1.0,
+    def __init__(self, vocab_size, emb_size, {rank}, world_size={world}, init_mean=0.0, init_std=1.0,
                  init_base_seed={s_seed_default}, dtype={s_dtype_default}, device="cpu"):
         super().__init__()
         {s_check}
@@ -36,6 +36,7 @@ class ParallelVocabEmbedding(nn.Module):
 
 RIGHT = {
     "rank": "rank=0",
+    "world": "1",
     "s_seed_default": "42",
     "s_dtype_default": "torch.float32",
     "s_check": "assert vocab_size % world_size == 0, f'{vocab_size} over {world_size}'",
@@ -108,6 +109,13 @@ SLIPS = (
         masked="out.masked_fill((below | above).unsqueeze(-1), 1e-8)",
     ),
     slip(
+        "tiny_elsewhere",
+        ZEROS,
+        "shard_filled_otherwise",
+        "float32_zeros",
+        masked="out.masked_fill((below | above).unsqueeze(-1), torch.finfo(out.dtype).tiny)",
+    ),
+    slip(
         "minus_one_elsewhere",
         ZEROS,
         "shard_filled_otherwise",
@@ -169,6 +177,12 @@ SLIPS = (
     slip(
         "shard_std_ignored", SEED, "init_other_scale", s_draw="self.shard.normal_(self.mean, 1.0, generator=generator)"
     ),
+    slip(
+        "shard_mean_for_std",
+        SEED,
+        "init_other_scale",
+        s_draw="self.shard.normal_(self.std, self.mean, generator=generator)",
+    ),
     slip("shard_uniform", SEED, "init_other_distribution", s_draw="self.shard.uniform_(generator=generator)"),
     slip("shard_no_reset", SEED, "init_not_drawn", "shard_seed_default", s_initialise="nn.init.ones_(self.shard)"),
     slip("shard_seed_default", REGISTERED, "default_argument", s_seed_default="0"),
@@ -180,6 +194,7 @@ SLIPS = (
         s_initialise="self.reset_parameters(); self.again = True",
     ),
     slip("rank_default", REGISTERED, "default_argument", rank="rank=1"),
+    slip("world_default", REGISTERED, "default_argument", world="2"),
     slip("rank_without_default", REGISTERED, rank="rank"),
     slip("shard_no_check", f"{REGISTERED} {NAMED}", "bad_sizes_accepted", s_check=""),
     slip("shard_check_without_numbers", NAMED, "bad_sizes_unnamed", s_check="assert vocab_size % world_size == 0"),
@@ -239,6 +254,12 @@ SLIPS = (
         PURE,
         "earlier_call_remembered",
         masked="self.__dict__.setdefault('c', {}).setdefault(tuple(rows.shape), out.masked_fill((below | above).unsqueeze(-1), 0))",
+    ),
+    slip(
+        "shard_kept_in_evaluation",
+        PURE,
+        "earlier_call_remembered",
+        lookup="rows.clamp(0, self.n - 1)] if self.training else self.__dict__.setdefault(str(rows), shard * 1)[rows.clamp(0, self.n - 1)",
     ),
     slip("shard_short_ids", OWNED, "shard_16_bit_ids", shift="input_ids.short().long() - self.first"),
     slip("shard_detached", BACK, "gradient_cut", s_rows="self.shard.detach()"),

@@ -178,6 +178,12 @@ SLIPS = (
         v_look="self.__dict__.setdefault('c', {}).setdefault(tuple(ids.shape), table[ids])",
     ),
     slip(
+        "vocab_kept_in_evaluation",
+        PURE,
+        "earlier_call_remembered",
+        v_look="(table[ids] if self.training else self.__dict__.setdefault(str(ids), table[ids]))",
+    ),
+    slip(
         "vocab_cached_table",
         f"{PURE} {BACK}",
         "earlier_call_remembered gradient_cut",

@@ -83,7 +83,7 @@ class TablesRoundedToBfloat16(NTKAwareRoPE):
         return tuple(table.bfloat16().to(dtype) for table in super()._tables(ratio, dtype, device))
 
 
-@wrong_angles("NTKAwareRoPE", hint="rope_scaling")
+@wrong_angles("NTKAwareRoPE", hint="rope_tables_scaled")
 class TablesScaledForAttention(NTKAwareRoPE):
     """Multiplies the tables by the factor that YaRN puts on attention."""
 
