@@ -71,6 +71,7 @@ class Tab:
         self._driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": medium, "features": features})
         self._driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not scripts})
         self._driver.get(page.resolve().as_uri())
+        self.wait_for("document.readyState === 'complete'")  # get may return before, on a busy machine
 
     def resize(self, width: int) -> None:
         """Another width of the page that is open."""
