@@ -123,7 +123,7 @@ PYTEST   = env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest -q -n $(WORKERS) --dis
 quick: WORKERS ?= 2
 check: WORKERS ?= 3
 
-quick: lint ## first check of a change, under a minute: lint, types, and the fast tests that start no process
+quick: lint ## first check of a change, a minute or two: lint, types, and the fast tests that start no process
 	@$(VENV)/bin/mypy & types=$$!; $(PYTEST) -m "not slow and not process" $(SUITE); tests=$$?; wait $$types && exit $$tests
 
 # Coverage costs half as much again, so it is measured where a test can add to it: grader/selftest/measured.py.

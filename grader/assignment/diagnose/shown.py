@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.hidden import checks
+from grader.assignment.hidden import norm_inputs as norm
 from grader.assignment.hidden import rope_tables as rope
 from grader.assignment.model import draw_words as draws
 from grader.assignment.model.histories import OTHER_BUILT, OTHERWISE, RAISES
@@ -24,6 +25,7 @@ from grader.assignment.model.row_words import (
     RECEIVES,
     ROWS_TIMES,
     ROWS_TIMES_SOME,
+    WRONG_ROWS,
 )
 from grader.assignment.model.turn_words import NOT_BACK, RIGHT_TOGETHER
 from grader.assignment.oracle import smallest_even_ratio
@@ -90,10 +92,6 @@ STRETCHED = ("they run from {low} to {high}", "they have mean {mean} and standar
 GIVES = "id {id} gives {seen}"
 OF_ONE_USE = ("the mean of the gradients of its uses", "the gradient of only one of its uses")
 OTHERS_IDS = "ids of other ranks on rank {rank} of {world}"
-OF_16_BITS = "{dtype} output for group_size={group_size}"
-IN_16_BITS = "{dtype} output for group_size={group_size}, eps={eps}, compared with float32"
-OTHER_EPS = "as if {seen} were added in place of eps"
-WRONG_ROWS = "{what}: {n} of {all} ids with a wrong row"
 NO_GRADIENT = "no gradient reaches {where}"
 
 DTYPE_DIFFERS = told(OTHER_DTYPE)
@@ -125,8 +123,8 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "ids_changed_in_place": (told(checks.AFTER, what="input_ids"),),
     "norm_rounded_to_gamma": (
         told(STEPS, case="a_float32_input_is_not_rounded"),
-        told(OF_16_BITS, IN_16_BITS, case="squares_neither"),  # with a gamma of the input's dtype
-        told(OF_16_BITS, IN_16_BITS, case="only_the_output", dtype="bfloat16"),  # as well
+        told(norm.OF_GROUPS, norm.BESIDE_FLOAT32, case="squares_neither"),  # with a gamma of the input's dtype
+        told(norm.OF_GROUPS, norm.BESIDE_FLOAT32, case="only_the_output", dtype="bfloat16"),  # as well
     ),
     "mode_matters": (EVALUATION, told(checks.ONE_MODE)),
     "vocab_lookup_16_bit_ids": (told(CONVERTED),),
@@ -155,8 +153,10 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "bad_sizes_accepted": (told("{sizes} is accepted; it must raise an error"),),
     "bad_sizes_unnamed": (told("the error raised for {sizes} does not name {size}"),),
     "bad_sizes_other_error": (told("{sizes} raises {kind}; expected a ValueError or an AssertionError"),),
-    "norm_squares_before_upcast": (told(OF_16_BITS, IN_16_BITS, dtype=("float16", "bfloat16"), lacks=(OTHER_EPS,)),),
-    "few_digits": (told(STEPS, "not finite: {n}", "the output for these numbers in float32 is not finite"),),
+    "norm_squares_before_upcast": (
+        told(norm.OF_GROUPS, norm.BESIDE_FLOAT32, dtype=("float16", "bfloat16"), lacks=(norm.OTHER_EPS,)),
+    ),
+    "few_digits": (told(STEPS, "not finite: {n}", norm.OVERFLOW),),
     "shard_seed_without_rank": (told(draws.ONE_SEED),),
     "init_other_scale": (
         told(*STRETCHED, lacks=(draws.OF_SEED, draws.NEXT_SEED, draws.AFTER_DRAWS, draws.LATER)),

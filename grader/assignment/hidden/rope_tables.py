@@ -279,9 +279,9 @@ class Ropes:
                     return say(SHIFTED, here=0, n=first, next=1, following=first + 1)
         start, own = turned[0], self.by_contract(1, 1)[0]
         factor = float(start @ own / own.square().sum())
-        return (
-            say(TIMES_ONE_FACTOR, factor=in_two_decimals(factor)) if self.same(start, factor * own) else TURNED_ALREADY
-        )
+        if self.same(start, factor * own):
+            return say(TIMES_ONE_FACTOR, factor=in_two_decimals(factor))
+        return TURNED_ALREADY
 
     def _compared(self, *outputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Errors in ulp at the positions that both outputs have, and the outputs there."""

@@ -18,10 +18,14 @@ from torch import Tensor
 from grader.assignment import oracle
 from grader.assignment.hidden.checks import RIGHT_FOR, SHARE, UNCHANGED, check_digits, stating, succeeds
 from grader.assignment.hidden.norm_inputs import (
+    BESIDE_FLOAT32,
     FORWARD,
     GROUPINGS,
     LAW_LIMIT,
     NARROW,
+    OF_GROUPS,
+    OTHER_EPS,
+    OVERFLOW,
     Shape,
     build,
     check_law,
@@ -74,12 +78,10 @@ ROOTS = {"one": (0.75, [0.5]), "four_eight": (15.0, [1.0, 7.0]), "small": (0.75,
 OF_SIZES = "{dtype} output for hidden_size={hidden_size}, group_size={group_size}"
 OF_GAMMA = "output for a {dtype} gamma, hidden_size={hidden_size}, group_size={group_size}"
 OF_LAYOUT = "{dtype} output for {layout} memory, group_size={group_size}"
-OF_16_BITS = "{dtype} output for group_size={group_size}, eps={eps}, compared with float32"
 DIVISOR = "the divisor for features of magnitude {names}, group_size={group_size}, eps={eps}, [magnitude, feature]"
 
 ALL_NARROW = "every element is a {dtype} number"
 ONE_ROUNDING = 0.55  # ulp: 0.5 for the rounding of the output, and a little for float32's rounding
-OVERFLOW = say("the output for these numbers in float32 is not finite")
 MOST_ROUNDED = 16.0  # ulp: several roundings in a row are off by less, an overflow by more
 
 
@@ -103,7 +105,7 @@ def check_contract(
     expected = oracle.rms_norm(
         x.cpu(), torch.ones(x.shape[-1]) if gamma is None else gamma, group_size, arguments.get("eps", 1e-5)
     )
-    what = say("{dtype} output for group_size={group_size}", dtype=name(x.dtype), group_size=group_size)
+    what = say(OF_GROUPS, dtype=name(x.dtype), group_size=group_size)
     if limit is None:
         check_law(numbers(output, x.shape), expected, what)
     else:
@@ -207,7 +209,7 @@ def told_added(added: Tensor, eps: float, slope: float = 1.0) -> Message | None:
     middle = float(added.median())
     if not middle > 2 * eps or not bool(((added - middle).abs() <= NEARLY * middle).all()):
         return None
-    return say("as if {seen} were added in place of eps", seen=f"{middle:.0e}")
+    return say(OTHER_EPS, seen=f"{middle:.0e}")
 
 
 def share_of(times: float) -> str:
@@ -420,7 +422,7 @@ def check_witness(
     narrow = narrow[held]
 
     def check(wide: Tensor) -> None:
-        what = say(OF_16_BITS, dtype=name(x.dtype), group_size=4, eps=f"{eps:g}")
+        what = say(BESIDE_FLOAT32, dtype=name(x.dtype), group_size=4, eps=f"{eps:g}")
         check_errors(error_in_ulp(narrow, wide, wide, x.dtype), ONE_ROUNDING, what, narrow, wide, wide.abs())
 
     try:

@@ -13,6 +13,7 @@ SAME_FACTOR = 2.0**-6  # relative: 16-bit rows are rounded that much
 SUM = "the sum of the rows of ids {one} and {other}"
 MEAN = "the mean of the rows of ids {one} and {other}"
 ONE_NUMBER = "{number} in every feature"
+WRONG_ROWS = "{what}: {n} of {all} ids with a wrong row"
 CONVERTED = "these are the rows of the ids converted to {dtype}"
 SCALED = say("its own row times a number")
 ROWS_TIMES = "each id gives its own row times {factor}"
@@ -57,7 +58,7 @@ def check_rows(output: Tensor, expected: Tensor, ids: Tensor, table: Tensor, wha
             some = [say(ROWS_TIMES, factor=in_two_decimals(float(factors[0]))) if alike else ROWS_TIMES_SOME]
         changed = [told for told, way in CHANGES if torch.equal(actual, way(expected.cpu().double()))]
         some = changed or some
-        wrong_ones = say("{what}: {n} of {all} ids with a wrong row", what=what, n=int(wrong.sum()), all=wrong.numel())
+        wrong_ones = say(WRONG_ROWS, what=what, n=int(wrong.sum()), all=wrong.numel())
         order = _order(actual, expected.cpu().double(), ids)
         raise WrongAnswer(wrong_ones.then(*some, *filter(None, [order])), elements=table.numel())
 

@@ -1,8 +1,8 @@
 """Tells archives from other kinds of files, and lists and reads them in memory.
 
 Nothing is extracted to disk, and no size that an archive claims is believed. A zip's entries are read when they are
-asked for. A tar archive, compressed or not, is read in one pass, and only files that may be needed are kept. What an
-archive unpacks to may be huge: the limits of the process that reads it (``reader.py``) end that.
+asked for, in steps. A tar archive, compressed or not, is read in one pass, and only files that may be needed are kept:
+it may unpack to anything, which the limits of the process that reads it (``reader.py``) end.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def read_entry(opened: Opened, entry: zipfile.ZipInfo, limit: int) -> bytes:
     """Read at most ``limit + 1`` bytes of one entry of a zip, without listing the others again.
 
     Raises:
-        Unreadable: If it is a link, encrypted or damaged, or unpacks to more than fits into memory.
+        Unreadable: If it is a link, encrypted or damaged.
     """
     if stat.S_ISLNK(entry.external_attr >> 16):
         raise Unreadable(say("{path} is a link").then(THE_FILE_ITSELF))

@@ -93,11 +93,11 @@ def with_imports(paths: Collection[str], files: Mapping[str, str]) -> dict[str, 
     """Those of these files that there are, and the files that they import, directly or not, by whatever name."""
     found: dict[str, str] = {}
     waiting = [path for path in paths if path in files]
+    named = {path: path.removesuffix(".py").removesuffix("/__init__").rpartition("/")[2] for path in files}
     while waiting:
         path = waiting.pop()
         found[path] = files[path]
         modules = {name.rpartition(".")[2] for node in nodes_of(files[path]) for name in _imported(node)}
-        named = {other: other.removesuffix(".py").removesuffix("/__init__").rpartition("/")[2] for other in files}
         waiting += [other for other, name in named.items() if name in modules and other not in found]
     return found
 

@@ -230,14 +230,12 @@ def _property_report(name: str, outcome: Outcome, cases: Sequence[CaseResult], m
     """A property's report, still without points, title and hint."""
     told = (Outcome.FAILED, Outcome.CRASHED)
     by_words, by_dtypes = _set_apart(cases) if any(case.outcome in told for case in cases) else ([], [])
-    cases = [
-        replace(
-            case, message=case.message.then(*by_words, *by_dtypes * any(map(DTYPE_NAMED.search, case.id.split("-"))))
-        )
-        if case.outcome in told
-        else case
-        for case in cases
-    ]
+
+    def set_apart(case: CaseResult) -> CaseResult:
+        names_a_dtype = any(map(DTYPE_NAMED.search, case.id.split("-")))
+        return replace(case, message=case.message.then(*by_words, *by_dtypes * names_a_dtype))
+
+    cases = [set_apart(case) if case.outcome in told else case for case in cases]
     return PropertyReport(
         id=name,
         title="",

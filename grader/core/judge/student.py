@@ -140,10 +140,6 @@ class Student:
             self.read.append(found)
         return found
 
-    def has_given_out(self, name: str) -> bool:
-        """Whether a request to that name has had no answer in time, or filled the memory."""
-        return self.time.has_hung(name)
-
     @property
     def may_be_asked(self) -> bool:
         """Whether this property may ask for more."""

@@ -627,7 +627,7 @@ class Kept:
 
 @process
 def test_an_argument_of_a_constructor_is_known_even_if_it_is_the_default(start: Counting) -> None:
-    """The handout gives both, so whoever has read it need not know the line."""
+    """The handout gives both, so a reader of the handout could answer without knowing the line."""
     (run,) = called(start, KEPT, "m.Kept() and 1")
     assert [value for (kind, _), value in run.told.items() if kind == "predict"] == ["8"]
 
