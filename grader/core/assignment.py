@@ -119,9 +119,9 @@ class Assignment:
         engine = [path for path in core.rglob("*.py") if path.relative_to(core).parts[0] not in NOT_DECIDING_IN_CORE]
         engine += [*(PACKAGE / "shared").rglob("*.py"), PACKAGE / "testing.py"]
         parts = self.folder.rglob("*.py")
-        own = [path for path in parts if not set(path.relative_to(self.folder).parts) & {*NOT_DECIDING}]
+        sources = [path for path in parts if not set(path.relative_to(self.folder).parts) & {*NOT_DECIDING}]
         digest = hashlib.sha256(self.rubric.deciding.encode())
-        for root, paths in ((PACKAGE, engine), (self.root, [*own, *self.solution_paths()])):
+        for root, paths in ((PACKAGE, engine), (self.root, [*sources, *self.solution_paths()])):
             for path in sorted(paths):
                 digest.update(f"{path.relative_to(root)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
         return digest.hexdigest()

@@ -84,7 +84,7 @@ class Message(str):
 
 def say(key: str, /, **fields: Field | Sequence[int]) -> Message:
     """A message of one statement; see :class:`Part`. Lists of numbers, such as shapes, are told as texts."""
-    simple = {name: own if isinstance(own, str | int | float) else str(list(own)) for name, own in fields.items()}
+    simple = {name: item if isinstance(item, str | int | float) else str(list(item)) for name, item in fields.items()}
     return Message(Part(key, simple))
 
 

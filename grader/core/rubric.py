@@ -149,7 +149,9 @@ class Rubric(Record):
     def expected(self) -> dict[str, tuple[str, ...]]:
         """The files that a submission should have, sorted, and the names that each is to define."""
         named = [(task.file_of(name), name) for task in self.tasks for name in task.names]
-        return {file: tuple(name for own, name in named if own == file) for file in sorted({own for own, _ in named})}
+        return {
+            file: tuple(name for path, name in named if path == file) for file in sorted({path for path, _ in named})
+        }
 
     @cached_property
     def properties(self) -> dict[str, Property]:

@@ -60,10 +60,10 @@ class Anonymous:
 
     def report(self, report: Report) -> Report:
         """A report that can be shown to people who should not know whose it is."""
-        own, nothing = report.submission, {"files": [], "notices": [], "notice_parts": [], "sha256": ""}
-        identity = {"id": self.names[own.id], "origin": self._origin(own.origin)}
+        submission, nothing = report.submission, {"files": [], "notices": [], "notice_parts": [], "sha256": ""}
+        identity = {"id": self.names[submission.id], "origin": self._origin(submission.origin)}
         changed: dict[str, object] = {
-            "submission": own.model_copy(update={**nothing, **identity}),
+            "submission": submission.model_copy(update={**nothing, **identity}),
             "reason": None,
             "reason_parts": [],
             "provenance": report.provenance.model_copy(update={"command": ""}),
@@ -99,9 +99,9 @@ class Anonymous:
             if part["key"] == FRAME and path in self.rubric.expected:
                 yield Part("\n  {path}:{line}", {"path": str(path), "line": str(part["fields"].get("line"))})
 
-    def grades(self, own: Sequence[StudentGrade], pseudonym: str) -> list[StudentGrade]:
+    def grades(self, graded: Sequence[StudentGrade], pseudonym: str) -> list[StudentGrade]:
         """The grades of a submission; of a team, each member has a number. What people said about it is left out."""
-        pairs = zip(own, called(pseudonym, len(own)), strict=True)
+        pairs = zip(graded, called(pseudonym, len(graded)), strict=True)
         return [replace(one, student=Student(id=name), rulings=(), blank="") for one, name in pairs]
 
     def attention(self, found: Iterable[Attention]) -> list[Attention]:
@@ -178,7 +178,7 @@ def pseudonyms(folder: Path, submissions: Iterable[str]) -> dict[str, str]:
         digest = hmac.new(key, submission.encode("utf-8", "surrogatepass"), hashlib.sha256).digest()
         return PREFIX + base64.b32encode(digest).decode().lower()[:LENGTH]
 
-    return {own: pseudonym(own) for own in submissions}
+    return {name: pseudonym(name) for name in submissions}
 
 
 def known(folder: Path, submissions: Iterable[str]) -> dict[str, str]:

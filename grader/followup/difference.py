@@ -151,7 +151,7 @@ def _decisions(old: Decisions, new: Decisions) -> dict[str, Reason]:
 def in_order(differences: Iterable[Difference]) -> list[Difference]:
     """Sort differences by kind, drops first; within a kind by the size of the change, largest first, then by id."""
     kinds = [*Kind]
-    return sorted(differences, key=lambda own: (kinds.index(own.kind), -abs(own.change), own.id))
+    return sorted(differences, key=lambda one: (kinds.index(one.kind), -abs(one.change), one.id))
 
 
 def _kind(old: float | None, new: float | None, moved: bool) -> Kind:
@@ -202,7 +202,7 @@ def _differing(old: Report, new: Report) -> dict[Cause, Reason]:
     """Each condition in which the reports differ, with both values; without any, the command, or an unknown cause."""
     before, after = _recorded(old), _recorded(new)
     commands = old.provenance.command, new.provenance.command
-    was, now = ({(file.path, file.sha256) for file in own.submission.files} for own in (old, new))
+    was, now = ({(file.path, file.sha256) for file in submission.submission.files} for submission in (old, new))
     files = ", ".join(sorted({path for path, _ in was ^ now}))
     found = {Cause.FILES: Reason(Cause.FILES, files)} if files else {}
     found |= {

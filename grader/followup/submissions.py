@@ -49,8 +49,8 @@ def candidates_of(out: Path, submissions: list[Path] | None, reader: Reader) -> 
         if roster and not roster.exists():
             fail(f"{roster}: the roster is missing, and names may depend on it. Restore it, or regrade.")
         candidates = found(reader, paths, sources.source, roster, sources.every_attempt)
-        known |= {own.id: own for own in candidates if own.id not in known or own.reason is None}
-    return {own.id: own for own in with_files(out, [*known.values()])}
+        known |= {one.id: one for one in candidates if one.id not in known or one.reason is None}
+    return {one.id: one for one in with_files(out, [*known.values()])}
 
 
 def candidate_of(out: Path, submissions: list[Path] | None, reader: Reader, identifier: str) -> Candidate:

@@ -59,7 +59,7 @@ class Template:
 
     def find(self, names: Iterable[str]) -> int | None:
         """The number of the column whose heading is one of these names; None if there is none."""
-        return next((self.headings.index(own) for own in map(heading, names) if own in self.headings), None)
+        return next((self.headings.index(label) for label in map(heading, names) if label in self.headings), None)
 
     @cached_property
     def headings(self) -> tuple[str, ...]:
@@ -78,8 +78,8 @@ class Template:
 
     def only(self, columns: Sequence[int]) -> Template:
         """The same table with these columns alone."""
-        rows = (tuple(row[own] for own in columns) for row in self.rows)
-        return replace(self, header=tuple(self.header[own] for own in columns), rows=tuple(rows))
+        rows = (tuple(row[column] for column in columns) for row in self.rows)
+        return replace(self, header=tuple(self.header[column] for column in columns), rows=tuple(rows))
 
 
 def place(row: Row, people: Mapping[Student, int], platform: str) -> int | None:
@@ -130,5 +130,5 @@ def in_file(path: Path, rows: Iterable[Row]) -> dict[Key, Before]:
     everyone = table.students(IDENTIFIER if table.find(MODIFIED) is not None else "") if places else {}
     known = {student: table.rows[line][places[0]] for student, line in everyone.items()}
     found = ((key(row.student), match(row.student, [*known])) for row in rows)
-    told = ((own, read_number(known[student])) for own, student in found if student)
+    told = ((who, read_number(known[student])) for who, student in found if student)
     return {own: (points, f"in {path.name} of an earlier export") for own, points in told if points is not None}

@@ -27,7 +27,7 @@ def changed(old: DecidedClass | None, new: DecidedClass | None, submission: str,
     if not old or not new:
         return difference(old.report(submission) if old else None, new.report(submission) if new else None)
     before, now = (
-        {str(own.student): own.grade.points if own.grade else None for own in side.grades.get(submission, ())}
+        {str(each.student): each.grade.points if each.grade else None for each in side.grades.get(submission, ())}
         for side in (old, new)
     )
     moves = [
@@ -54,7 +54,7 @@ def _moved(student: str, old: float | None, new: float | None, thresholds: Mappi
         {name for name, least in thresholds.items() if side is not None and side >= least} for side in (old, new)
     ]
     crossed = reached[0] ^ reached[1]
-    return GradeMove(student, old, new, tuple(own for own in thresholds.items() if own[0] in crossed))
+    return GradeMove(student, old, new, tuple(threshold for threshold in thresholds.items() if threshold[0] in crossed))
 
 
 def print_differences(differences: Sequence[Difference], same: int | None, rubric: Rubric, lang: str) -> None:
@@ -63,21 +63,21 @@ def print_differences(differences: Sequence[Difference], same: int | None, rubri
     At the end, the number of those that stayed the same, unless it is None.
     """
     kind = None
-    for own in differences:
-        if own.kind is not kind:
-            kind = own.kind
+    for found in differences:
+        if found.kind is not kind:
+            kind = found.kind
             number = sum(other.kind is kind for other in differences)
             say(f"{word(lang, f'kind_{kind}')}: {number}", "bold")
-        say(f"  {own.id}: {_points(own)} ({own.change:+g})", STYLES.get(own.kind, ""))
-        for move in own.grades:  # where they are something else than the points, or cross a threshold
-            if move.crossed or (move.old, move.new) != (own.old, own.new):
+        say(f"  {found.id}: {_points(found)} ({found.change:+g})", STYLES.get(found.kind, ""))
+        for move in found.grades:  # where they are something else than the points, or cross a threshold
+            if move.crossed or (move.old, move.new) != (found.old, found.new):
                 say(f"    {_grade(move, lang)}")
-        for change in own.changes:
+        for change in found.changes:
             outcomes = _arrow(str(side.outcome) if side else NONE for side in (change.old, change.new))
             say(f"    {title(change, rubric, lang)}: {outcomes}, {_worth(change)}")
             _print_reasons(change.reasons, lang)
-        told = {reason for change in own.changes for reason in change.reasons}
-        _print_reasons((reason for reason in own.reasons if reason not in told), lang)
+        told = {reason for change in found.changes for reason in change.reasons}
+        _print_reasons((reason for reason in found.reasons if reason not in told), lang)
     if same is None:
         return
     if not differences:
@@ -90,9 +90,9 @@ def _print_reasons(found: Iterable[Reason], language: str) -> None:
         say(f"      {word(language, f'why_{reason.cause}', detail=reason.detail)}", "dim")
 
 
-def _points(own: Difference) -> str:
+def _points(difference: Difference) -> str:
     """The points of a submission before and now, or its status if it has no points."""
-    sides = (own.old, own.old_status), (own.new, own.new_status)
+    sides = (difference.old, difference.old_status), (difference.new, difference.new_status)
     return _arrow(f"{value:g}" if value is not None else status or NONE for value, status in sides)
 
 

@@ -199,8 +199,8 @@ def saved(size: int, answer: bytes) -> tuple[Cost, Cost, float, float]:
             run = Run(out, connection, discover([folder]), SETTINGS, reader)
             for submission in run.submissions():
                 wall, cpu, report = time.perf_counter(), time.process_time(), pickle.loads(answer)
-                own = {"id": submission.id, "sha256": submission.sha256, "notices": list(submission.notices)}
-                run.save(report.model_copy(update={"submission": report.submission.model_copy(update=own)}))
+                facts = {"id": submission.id, "sha256": submission.sha256, "notices": list(submission.notices)}
+                run.save(report.model_copy(update={"submission": report.submission.model_copy(update=facts)}))
                 spent.append(Cost(time.perf_counter() - wall, time.process_time() - cpu))
             run.finish({})
         used_mib, one = memory_mib([os.getpid()]), middle(spent[-40:])

@@ -123,11 +123,11 @@ def missing_phrases(assignment: Assignment) -> Iterator[str]:
     nodes = {path: [*ast.walk(ast.parse(_text(path)))] for path in files}  # once: a walk of the grader takes long
     tabled = [(path, *phrase) for path in tables(assignment) for phrase in read_words(path).items()]
     chinese = {english: text for _, english, text in tabled}
-    own = {path: _constants(nodes[path][0]) for path in files}
-    everywhere = {(_module(path), name): value for path in own for name, value in own[path].items()}
+    constants = {path: _constants(nodes[path][0]) for path in files}
+    everywhere = {(_module(path), name): value for path in constants for name, value in constants[path].items()}
     for path in files:
         imported = [*_imported(nodes[path])]
-        known = own[path] | {name: everywhere[at] for name, at in imported if at in everywhere}
+        known = constants[path] | {name: everywhere[at] for name, at in imported if at in everywhere}
         for call in _said(nodes[path], imported):
             place = f"{_shown(path, assignment)}:{call.lineno}"
             templates = _templates(call.args[0], known)

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from typing import Any
 
 
-def close(own: Any, right: Any) -> bool:
+def close(given: Any, right: Any) -> bool:
     """Whether a float, a list or a tensor of floats is right but for rounding: off by 1e-12, in 32 bits by 1e-6."""
     import torch
 
-    own, right = (x if isinstance(x, torch.Tensor) else torch.tensor(x, dtype=torch.float64) for x in (own, right))
-    off = 1e-6 if own.dtype in (torch.float32, torch.complex64) else 1e-12
-    return own.shape == right.shape and torch.allclose(own, right.to(own.dtype), rtol=off, atol=off)
+    given, right = (x if isinstance(x, torch.Tensor) else torch.tensor(x, dtype=torch.float64) for x in (given, right))
+    off = 1e-6 if given.dtype in (torch.float32, torch.complex64) else 1e-12
+    return given.shape == right.shape and torch.allclose(given, right.to(given.dtype), rtol=off, atol=off)
 
 
 @contextlib.contextmanager

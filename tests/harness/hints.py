@@ -64,9 +64,9 @@ def question_for(item: pytest.Item, error: BaseException, prop: Property) -> Wor
     if kind in CLEAR:
         return None
     marks = list(item.iter_markers("hint"))
-    own = next((mark.kwargs for mark in marks if kind in mark.args), None)
+    marked = next((mark.kwargs for mark in marks if kind in mark.args), None)
     general = next((mark.kwargs for mark in marks if not mark.args), prop.question)
-    return own or asked_of(kind) or general
+    return marked or asked_of(kind) or general
 
 
 UNIT = 2.0**-5  # values are rounded to multiples of this, far more coarsely than correct formulas differ

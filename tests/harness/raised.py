@@ -361,5 +361,5 @@ def _methods(piece: type) -> list[str]:
 
 def _piece(name: str) -> Any:
     """A class or function of the student's, by its name; None if there is none."""
-    own = (vars(module) for path, module in [*sys.modules.items()] if path.partition(".")[0] == SOURCE.name)
-    return next((names[name] for names in own if name in names), None)
+    modules = (vars(module) for path, module in [*sys.modules.items()] if path.partition(".")[0] == SOURCE.name)
+    return next((names[name] for names in modules if name in names), None)

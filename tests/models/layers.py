@@ -188,12 +188,12 @@ class Desk:
 
 def filled(module: nn.Module, *choices: Tensor) -> nn.Module:
     """Write those of the weights in ``choices`` into a module that it has room for, whatever its parameters are."""
-    own = list(module.parameters())
-    room = sum(parameter.numel() for parameter in own)
+    parameters = list(module.parameters())
+    room = sum(parameter.numel() for parameter in parameters)
     for weights in choices:
         if weights.numel() == room:
-            parts = weights.flatten().split([parameter.numel() for parameter in own])
-            for parameter, part in zip(own, parts, strict=True):
+            parts = weights.flatten().split([parameter.numel() for parameter in parameters])
+            for parameter, part in zip(parameters, parts, strict=True):
                 set_values(parameter, part)
             return module
     found = listing(module.named_parameters())

@@ -184,7 +184,7 @@ def _say_what_is_known(run: Run) -> None:
 def _show(out: Path, run: Run, entries: Sequence[Entry], practice: Mapping[str, Practice]) -> None:
     """Show the table, and say what went wrong."""
     print_class(entries, OUT, {})
-    for isolation in sorted({own.isolation for own in run.environments}):
+    for isolation in sorted({environment.isolation for environment in run.environments}):
         if not {"landlock", "namespaces"} & set(isolation.split("+")):
             warn(f"isolation is only {isolation!r}; `grader doctor` shows what is missing.", "yellow")
     if (places := len(run.environments)) > 1:
@@ -194,14 +194,14 @@ def _show(out: Path, run: Run, entries: Sequence[Entry], practice: Mapping[str, 
     rate = f" ({graded / run.duration_s:.1f}/s)" if graded else ""
     kept = f", {number - graded} of them kept," if number > graded else ""
     say(f"{number} submissions{kept} in {run.duration_s:.1f} s{rate}. Reports: {out}")
-    lines, listed = [own.line for own in entries], {one.id for one in run.attention}
+    lines, listed = [one.line for one in entries], {one.id for one in run.attention}
     for line in lines:
         if line.practice and line.practice.unsettled:
             unsettled = ", ".join(line.practice.unsettled)
             say(f"{line.id}: notebook checks never ran: {unsettled}")
         if line.status != "graded" and line.id not in listed and not absent(line.origin):
             say(f"{line.id}: {describe(line)}")
-    if missing := [str(own) for line in lines if absent(line.origin) for own in students(line.id, line.origin)]:
+    if missing := [str(student) for line in lines if absent(line.origin) for student in students(line.id, line.origin)]:
         say(f"{len(missing)} in the roster did not submit: {'; '.join(missing)}")
     if alone := sorted(practice.keys() - {line.id for line in lines}):
         say(f"notebooks only, no submission: {', '.join(alone)}")

@@ -40,8 +40,8 @@ def print_class(entries: Sequence[Entry], console: Console, understood: Mapping[
 
     Columns are aligned here, since tables of rich measure and wrap every cell, which takes seconds for a large class.
     """
-    tasks = next((own.tasks for own in entries if own.tasks), {})
-    practised = ["practice"] * any(own.line.practice for own in entries)
+    tasks = next((one.tasks for one in entries if one.tasks), {})
+    practised = ["practice"] * any(one.line.practice for one in entries)
     named = any(map(_name, entries))
     header = [
         "submission",
@@ -51,10 +51,10 @@ def print_class(entries: Sequence[Entry], console: Console, understood: Mapping[
         "bonus",
     ]
     header += [*practised, *["understood"] * bool(understood)]
-    rows = [[own.line.id, *[_name(own)] * named, *_cells(own, len(tasks))] for own in entries]
-    for own, row in zip(entries, rows, strict=True):
-        if own.line.id in understood:
-            row += ["" for _ in range(len(header) - len(row) - 1)] + [f"{understood[own.line.id].points:g}"]
+    rows = [[one.line.id, *[_name(one)] * named, *_cells(one, len(tasks))] for one in entries]
+    for one, row in zip(entries, rows, strict=True):
+        if one.line.id in understood:
+            row += ["" for _ in range(len(header) - len(row) - 1)] + [f"{understood[one.line.id].points:g}"]
     widths = [max(map(cell_len, column)) for column in zip_longest(header, *rows, fillvalue="")]
     if console.is_terminal and (over := sum(widths) + 2 * len(widths) - 2 - console.width) > 0:
         header = [word.partition(" ")[0] for word in header]  # how much there is to earn, each report says as well
@@ -70,17 +70,17 @@ def print_class(entries: Sequence[Entry], console: Console, understood: Mapping[
     console.out("\n".join(lines[1:]), highlight=False)
 
 
-def _name(own: Entry) -> str:
+def _name(one: Entry) -> str:
     """The students' names, cut off so that a row of the table stays one line."""
-    return ", ".join(student.name for student in own.line.origin.students)[:MAX_NAME] if own.line.origin else ""
+    return ", ".join(student.name for student in one.line.origin.students)[:MAX_NAME] if one.line.origin else ""
 
 
-def _cells(own: Entry, tasks: int) -> list[str]:
-    line = own.line
+def _cells(one: Entry, tasks: int) -> list[str]:
+    line = one.line
     practice = [f"{line.practice.points:g}"] if line.practice else []
     if line.status != "graded":
         return [*[""] * tasks, line.status, "", *practice]
-    return [*(f"{score:g}" for score, _ in own.tasks.values()), f"{line.score:g}", f"{line.bonus:g}", *practice]
+    return [*(f"{score:g}" for score, _ in one.tasks.values()), f"{line.score:g}", f"{line.bonus:g}", *practice]
 
 
 def print_statistics(
@@ -209,8 +209,8 @@ def show(
     entries = [entry(known.report(line.id), line.practice) for line in known.lines]
     viva = extra("viva")
     print_class(entries, OUT, viva.understood(out) if viva else {})
-    lost = ((name, own) for one in entries for name, own in one.properties.items() if own.outcome not in NO_MISTAKE)
-    unnamed = Counter(name for name, own in lost if not own.misconception)
+    lost = ((name, prop) for one in entries for name, prop in one.properties.items() if prop.outcome not in NO_MISTAKE)
+    unnamed = Counter(name for name, prop in lost if not prop.misconception)
     print_statistics(class_statistics(entries), rubric, language, OUT, dict(unnamed.most_common()))
 
 

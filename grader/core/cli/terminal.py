@@ -214,7 +214,7 @@ def refuse_partial(folder: Path, lines: Iterable[SummaryLine], partial: bool) ->
     """End the command if submissions were graded for one task alone, unless the person says that this is meant."""
     rubric = chosen().rubric
     whole = (rubric.max_score, rubric.max_bonus)
-    alone = {(own.max_score, own.max_bonus): task.id for task in rubric.tasks for own in (rubric.only(task.id),)}
+    alone = {(part.max_score, part.max_bonus): task.id for task in rubric.tasks for part in (rubric.only(task.id),)}
     found = [alone[worth] for line in lines if (worth := (line.max_score, line.max_bonus)) in alone.keys() - {whole}]
     if found and not partial:
         tasks = ", ".join(sorted({*found}))

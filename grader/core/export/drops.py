@@ -48,7 +48,7 @@ def drops(
         points = grade(policy, score, bonus, origin).points
         _raise(best, ((key(student), points, f"graded {started_at[:10]}") for student in students(submission, origin)))
     _raise(best, ((key(row.student), row.there, "in the downloaded file") for row in rows))
-    _raise(best, ((own, *before) for own, before in (written or {}).items()))
+    _raise(best, ((student, *before) for student, before in (written or {}).items()))
     found = ((row, best[key(row.student)]) for row in rows if key(row.student) in best)
     return [
         (f"{points:g} {when}, now {_now(row)}", f"{row.student} ({row.report.submission.id})")
@@ -78,6 +78,6 @@ def remember(ledger: sqlite3.Connection, rows: Iterable[Row], to: str) -> None:
 
 
 def _raise(best: dict[Key, Before], found: Iterable[tuple[Key, float | None, str]]) -> None:
-    for own, points, when in found:
-        if points is not None and (own not in best or points > best[own][0]):
-            best[own] = points, when
+    for student, points, when in found:
+        if points is not None and (student not in best or points > best[student][0]):
+            best[student] = points, when

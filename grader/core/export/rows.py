@@ -104,17 +104,17 @@ class Format(NamedTuple):
 def rows(known: DecidedClass, comment: Callable[[Report], str] | None = None, language: str = "en") -> list[Row]:
     """A row for each student of each submission that counts; ``comment`` builds the comment on a grade."""
 
-    def remark(own: StudentGrade) -> str:
-        policy = in_words(own.grade.remark, None, language) if own.grade else ""
-        people = (" ".join(sentence(one.decision, known.rubric, language).split()) for one in own.rulings)
+    def remark(graded: StudentGrade) -> str:
+        policy = in_words(graded.grade.remark, None, language) if graded.grade else ""
+        people = (" ".join(sentence(one.decision, known.rubric, language).split()) for one in graded.rulings)
         return " ".join(filter(None, [policy, *people]))
 
-    def row(own: StudentGrade) -> Row:
-        one = report(own.line.id)
-        return Row(**vars(own), report=one, comment=comment(one) if comment else "", remark=remark(own))
+    def row(graded: StudentGrade) -> Row:
+        one = report(graded.line.id)
+        return Row(**vars(graded), report=one, comment=comment(one) if comment else "", remark=remark(graded))
 
     report = cache(known.report)
-    return [row(own) for each in known.grades.values() for own in each]
+    return [row(graded) for each in known.grades.values() for graded in each]
 
 
 def grouped(what: str, told: Iterable[tuple[str, str]]) -> list[str]:

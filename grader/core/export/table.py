@@ -56,7 +56,7 @@ PLAIN: Columns = {
     "grade": lambda row, _: getattr(row.grade, "points", None),
     "remark": lambda row, _: row.remark,
     "decided_by": lambda row, _: "; ".join(
-        f"{own.decision.who}, {own.decision.when.date()}: {own.decision.slot}" for own in row.rulings
+        f"{ruling.decision.who}, {ruling.decision.when.date()}: {ruling.decision.slot}" for ruling in row.rulings
     ),
 }
 

@@ -84,7 +84,7 @@ class Book:
     def points(self, submission: str) -> dict[str, float]:
         """The points that were decided on, by id of a property, or for ``score`` and ``bonus``."""
         held = (ruling.decision for ruling in self.held.get(submission, ()))
-        return {own.override: own.points for own in held if own.override and own.points is not None}
+        return {one.override: one.points for one in held if one.override and one.points is not None}
 
 
 NOTHING = Book()
@@ -129,7 +129,7 @@ def grades(lines: Sequence[SummaryLine], book: Book, policy: Policy) -> dict[str
 
 def _grades(line: SummaryLine, book: Book, policy: Policy) -> Iterator[StudentGrade]:
     owners = students(line.id, line.origin)
-    teams = [team for own in owners if (team := book.of(key(own), "team"))]
+    teams = [team for owner in owners if (team := book.of(key(owner), "team"))]
     members = {key(student): student for student in owners}
     mates = [mate for team in teams for name in team.decision.team or () for mate in book.people.students(name)]
     members |= {mate: book.people.known[mate] for mate in mates if mate not in members}
@@ -138,9 +138,9 @@ def _grades(line: SummaryLine, book: Book, policy: Policy) -> Iterator[StudentGr
 
 
 def _grade(student: Student, line: SummaryLine, teams: Sequence[Ruling], book: Book, policy: Policy) -> StudentGrade:
-    own = key(student)
-    due, free, excuse = (book.of(own, slot) for slot in ("due", "late_days", "excuse"))
-    rulings = tuple(dict.fromkeys((*book.about_student(line.id, own), *teams)))
+    who = key(student)
+    due, free, excuse = (book.of(who, slot) for slot in ("due", "late_days", "excuse"))
+    rulings = tuple(dict.fromkeys((*book.about_student(line.id, who), *teams)))
     if excuse:
         return StudentGrade(student, line, None, f"excused: {excuse.decision.why}", rulings, excused=True)
     if absent(line.origin) and policy.missing == "zero" and line.score is None:

@@ -185,34 +185,40 @@ class DecisionError(UserError):
 say = Sentences(Path(__file__).with_name("words.toml"))
 
 
-def sentence(own: Decision, rubric: Rubric, language: str) -> str:
+def sentence(decision: Decision, rubric: Rubric, language: str) -> str:
     """What was decided and why, for the student."""
     titles = {task.id: task.title for task in rubric.tasks}
     titles |= {name: prop.title[language] for name, prop in rubric.properties.items()}
-    kinds = ("property" if own.override in titles else "", "at" if own.at else "", own.attempt, own.override, own.what)
-    path, _, file = (own.file or "").partition("=")
+    kinds = (
+        "property" if decision.override in titles else "",
+        "at" if decision.at else "",
+        decision.attempt,
+        decision.override,
+        decision.what,
+    )
+    path, _, file = (decision.file or "").partition("=")
     what = say(
         language,
         next((name for name in kinds if name and name in say.texts), "property"),
-        own=own,
-        points=own.points or 0,
+        decision=decision,
+        points=decision.points or 0,
         path=path,
         name=file,
-        title=titles.get(own.override or "", own.override),
-        due=own.due.isoformat(sep=" ", timespec="minutes") if own.due else "",
-        names=", ".join(own.team or ()),
-        reasons=", ".join(own.seen or ()) or "–",
+        title=titles.get(decision.override or "", decision.override),
+        due=decision.due.isoformat(sep=" ", timespec="minutes") if decision.due else "",
+        names=", ".join(decision.team or ()),
+        reasons=", ".join(decision.seen or ()) or "–",
     )
-    why = say(language, "why", why=_ended(own.why, language)) if own.why else ""
+    why = say(language, "why", why=_ended(decision.why, language)) if decision.why else ""
     return _ended(what, language) + why
 
 
 def for_staff(ruling: Ruling, rubric: Rubric, language: str) -> str:
     """A decision in one line, with who decided when, and whether somebody should look at it again."""
-    own = ruling.decision
-    by = say(language, "by", who=own.who, when=own.when.date())
+    decision = ruling.decision
+    by = say(language, "by", who=decision.who, when=decision.when.date())
     again = say(language, "stale", stale=ruling.stale) if ruling.stale else ""
-    return f"{' '.join(sentence(own, rubric, language).split())}{by}{again}"
+    return f"{' '.join(sentence(decision, rubric, language).split())}{by}{again}"
 
 
 def _ended(text: str, language: str) -> str:

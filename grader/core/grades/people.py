@@ -40,14 +40,14 @@ class People:
         self.known: dict[Key, Student] = {}
         self.handed_in: dict[Key, list[str]] = {}
         self._called: dict[str, dict[Key, None]] = {}  # students by everything that they are called
-        self._works = {folded(own): own for own in self.lines}
+        self._works = {folded(name): name for name in self.lines}
         for line in self.lines.values():
             for student in students(line.id, line.origin):
-                own = key(student)
-                self.known.setdefault(own, student)
-                self.handed_in.setdefault(own, []).append(line.id)
+                who = key(student)
+                self.known.setdefault(who, student)
+                self.handed_in.setdefault(who, []).append(line.id)
                 for text in called(student):
-                    self._called.setdefault(text, {})[own] = None
+                    self._called.setdefault(text, {})[who] = None
 
     def find(self, text: str) -> Key | None:
         """The one student of that id, address or name; None if there is none, or if several share it."""
@@ -92,14 +92,14 @@ class People:
         except Unknown:
             part = folded(text)
             works = [work for called, work in self._works.items() if part in called]
-            students = [own for called, found in self._called.items() if part in called for own in found]
-            works += [work for own in students for work in self.handed_in[own]]
+            students = [student for called, found in self._called.items() if part in called for student in found]
+            works += [work for student in students for work in self.handed_in[student]]
             if not works:
                 raise
             return [work for work in self.lines if work in works]
 
     def name(self, student: Key) -> str:
         """The id, address or name that means only this student; if each is shared, the id of a submission."""
-        own = self.known[student]
-        texts = (text for text in (own.id, own.email, own.name) if self.find(text) == student)
+        person = self.known[student]
+        texts = (text for text in (person.id, person.email, person.name) if self.find(text) == student)
         return next(texts, self.handed_in[student][0])

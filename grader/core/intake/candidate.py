@@ -133,12 +133,12 @@ def _cleaned(message: Message) -> Message:
 def unused(wanted: str, taken: Container[str]) -> str:
     """The wanted id, with a number added if it is among the ``taken`` ids, which are as :func:`folded` returns them."""
     ids = itertools.chain([wanted], (f"{wanted}-{number}" for number in itertools.count(2)))
-    return next(own for own in ids if folded(own) not in taken)
+    return next(name for name in ids if folded(name) not in taken)
 
 
-def folded(own: str) -> str:
+def folded(name: str) -> str:
     """An id for comparison: the same text for two ids that a file system may not tell apart, such as A and a."""
-    return unicodedata.normalize("NFKD", own).casefold()
+    return unicodedata.normalize("NFKD", name).casefold()
 
 
 def identifier(path: Path) -> str:
@@ -160,13 +160,13 @@ def spelled(name: str) -> str:
 def safe_id(name: str) -> str:
     """An id from any name: always the same, never too long, and never the name of a file that the grader writes."""
     whole = unicodedata.normalize("NFC", spelled(name))
-    own = re.sub(r"[^\w.@+-]+", "_", whole).strip("._") or "submission"
-    if TAKEN.fullmatch(own):
-        own = f"{own.replace('.', '_')}_"
-    if len(own.encode("utf-8", "replace")) > MAX_ID_BYTES:
+    safe = re.sub(r"[^\w.@+-]+", "_", whole).strip("._") or "submission"
+    if TAKEN.fullmatch(safe):
+        safe = f"{safe.replace('.', '_')}_"
+    if len(safe.encode("utf-8", "replace")) > MAX_ID_BYTES:
         mark = hashlib.sha256(whole.encode("utf-8", "backslashreplace")).hexdigest()[:MARK]
-        own = f"{own.encode()[: MAX_ID_BYTES - MARK - 1].decode(errors='ignore')}-{mark}"
-    return own
+        safe = f"{safe.encode()[: MAX_ID_BYTES - MARK - 1].decode(errors='ignore')}-{mark}"
+    return safe
 
 
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

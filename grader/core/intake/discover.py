@@ -124,8 +124,8 @@ def discover(
     found: dict[str, Candidate] = {}
     named = with_roster(candidates, roster) if roster else candidates
     for candidate in named if every_attempt else latest(named):
-        own = unused(candidate.id, found)
-        found[folded(own)] = replace(candidate, id=own, expected=expected)
+        name = unused(candidate.id, found)
+        found[folded(name)] = replace(candidate, id=name, expected=expected)
     return sorted(found.values(), key=lambda candidate: candidate.id)
 
 
@@ -213,12 +213,12 @@ def _each(listing: Listing, claimed: Collection[str], expected: Expected) -> lis
     submission that cannot be read. But a folder of single files alone, perhaps of one student, is no class.
     """
     others = [name for name in listing.visible if name not in claimed]
-    own = {name for name in others if name.endswith("/") or _handed_in(name) or (listing.path / name).is_symlink()}
+    works = {name for name in others if name.endswith("/") or _handed_in(name) or (listing.path / name).is_symlink()}
     found = []
     for name in others:
         path, is_folder = listing.path / name, name.endswith("/")
-        loose = name not in own and (own or claimed) and _may_be_work(name, expected)
-        if name not in own and not loose:
+        loose = name not in works and (works or claimed) and _may_be_work(name, expected)
+        if name not in works and not loose:
             continue
         reason = LOOSE.filled(called=name) if loose else None
         if listing.path.is_dir() and (is_folder or is_archive_name(name) or path.is_symlink()):

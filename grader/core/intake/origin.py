@@ -73,7 +73,7 @@ class Part:
         """Those of all files that are in this part, by the student's names for them."""
         if self.files:
             return {shown: found[path] for shown, path in self.files.items() if path in found}
-        return {path.removeprefix(self.below): own for path, own in found.items() if path.startswith(self.below)}
+        return {path.removeprefix(self.below): file for path, file in found.items() if path.startswith(self.below)}
 
 
 WHOLE = Part()

@@ -222,8 +222,8 @@ def _submission_info(submission: Submission) -> SubmissionInfo:
 
 def _task_report(task: Task, properties: Mapping[str, PropertyReport]) -> TaskReport:
     """A task's report, still without points."""
-    own = [properties[prop.id] for prop in task.properties]
-    return TaskReport(id=task.id, title=task.title, score=0, max_score=0, properties=own)
+    results = [properties[prop.id] for prop in task.properties]
+    return TaskReport(id=task.id, title=task.title, score=0, max_score=0, properties=results)
 
 
 def _property_report(name: str, outcome: Outcome, cases: Sequence[CaseResult], mistake: str | None) -> PropertyReport:

@@ -108,7 +108,9 @@ class Noted:
             packed = pack([request for asked in singly for request in unpack(asked)])
         except ProtocolError:
             return None
-        raising = {case for case, own in enumerate(self._cases) for place in own if "error" in self.exchanges[place][1]}
+        raising = {
+            case for case, held in enumerate(self._cases) for place in held if "error" in self.exchanges[place][1]
+        }
         return Recording(frozenset(self._names), self._cases, self._loads, packed, singly, frozenset(raising))
 
 

@@ -103,17 +103,17 @@ class Pages:
         alike = len({text for _, text in told}) == 1
         return [text if alike else f"{one.student}: {text}" for one, text in told[: 1 if alike else None] if text]
 
-    def _counts(self, own: StudentGrade) -> str:
+    def _counts(self, graded: StudentGrade) -> str:
         """What the gradebook gets for one student; empty if it gets the points as they are."""
         speak = partial(say, self._language)
-        if own.excused:
+        if graded.excused:
             return speak("excused")
-        if own.grade is None or own.grade.points == own.grade.raw:
+        if graded.grade is None or graded.grade.points == graded.grade.raw:
             return ""
-        points, penalty = f"{own.grade.points:g}", own.grade.penalty
+        points, penalty = f"{graded.grade.points:g}", graded.grade.penalty
         if penalty:
-            return speak("counts_as", points=points, penalty=f"{penalty:g}", days=own.grade.days)
-        return speak("capped", points=points, counted=f"{own.grade.points - (own.line.score or 0):g}")
+            return speak("counts_as", points=points, penalty=f"{penalty:g}", days=graded.grade.days)
+        return speak("capped", points=points, counted=f"{graded.grade.points - (graded.line.score or 0):g}")
 
     def classroom(
         self,
@@ -146,9 +146,9 @@ def class_content(
         "picture": picture,
         "entries": entries,
         "statistics": class_statistics(entries),
-        "tasks": {task: own.tasks[task][1] for own in entries if own.line.score is not None for task in own.tasks},
-        "named": any(own.line.origin and own.line.origin.students for own in entries),
-        "practised": any(own.line.practice for own in entries),
+        "tasks": {task: one.tasks[task][1] for one in entries if one.line.score is not None for task in one.tasks},
+        "named": any(one.line.origin and one.line.origin.students for one in entries),
+        "practised": any(one.line.practice for one in entries),
     }
 
 

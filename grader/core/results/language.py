@@ -29,12 +29,12 @@ def in_language(report: Report, assignment: Assignment, language: str) -> Report
     Properties and misconceptions that the rubric no longer has keep their words, and so do texts without parts, as
     reports before version 1.1 have them.
     """
-    own = report.submission
-    parts = [*own.notice_parts, *([] for _ in own.notices)]
-    notices = [told(*pair, assignment, language) for pair in zip(own.notices, parts, strict=False)]
+    submission = report.submission
+    parts = [*submission.notice_parts, *([] for _ in submission.notices)]
+    notices = [told(*pair, assignment, language) for pair in zip(submission.notices, parts, strict=False)]
     words = {
         "tasks": [task_in_language(task, assignment, language) for task in report.tasks],
-        "submission": own.model_copy(update={"notices": notices}),
+        "submission": submission.model_copy(update={"notices": notices}),
         "reason": told(report.reason, report.reason_parts, assignment, language) if report.reason else None,
     }
     return report.model_copy(update=words)

@@ -75,10 +75,10 @@ class Ledger:
         """
         with transaction(self._connection):
             self._connection.execute("DELETE FROM class")
-            self._connection.executemany("INSERT INTO class VALUES (?)", ((own,) for own in submissions))
+            self._connection.executemany("INSERT INTO class VALUES (?)", ((name,) for name in submissions))
             if fresh:
                 self._connection.execute("UPDATE results SET reusable = 0 WHERE submission IN (SELECT * FROM class)")
-            self._connection.executemany("INSERT INTO class VALUES (?)", ((own,) for own in others))
+            self._connection.executemany("INSERT INTO class VALUES (?)", ((name,) for name in others))
 
     def known(self) -> dict[str, Origin | None]:
         """The submissions of the class so far, and whose they are."""
@@ -97,7 +97,7 @@ class Ledger:
     def concerns(self) -> dict[str, list[Concern]]:
         """What :meth:`noticed` kept about the class, by the ids of submissions."""
         found = self._connection.execute("SELECT submission, concerns FROM latest WHERE concerns IS NOT NULL")
-        return {own: [Concern(code, from_data(text)) for code, text in json.loads(kept)] for own, kept in found}
+        return {name: [Concern(code, from_data(text)) for code, text in json.loads(kept)] for name, kept in found}
 
     def reports(self) -> Iterator[Report]:
         """The report of each submission of the class that has a result, in English, by their ids."""
@@ -115,9 +115,9 @@ class Ledger:
             (self._details, self._key),
         )
         known = {}
-        for own, result, sha256, notices, reason, origin, *stamp, shown in found:
+        for name, result, sha256, notices, reason, origin, *stamp, shown in found:
             said, whose = tuple(json.loads(notices)), origin_of(origin)
-            known[own] = Recorded(result, sha256, said, reason, whose, tuple(stamp), bool(shown))
+            known[name] = Recorded(result, sha256, said, reason, whose, tuple(stamp), bool(shown))
         return known
 
     def differing(self, submissions: Iterable[str]) -> list[str]:
@@ -143,23 +143,23 @@ class Ledger:
         ``file`` is the stamp of ``report.json``, which may be in another language. The result can be used again unless
         the grader failed.
         """
-        own, how = report.submission, report.provenance
+        work, how = report.submission, report.provenance
         row = {
-            "submission": own.id,
+            "submission": work.id,
             "reusable": report.status != "grader_error",
             "conditions": self._conditions(report),
-            "sha256": own.sha256,
+            "sha256": work.sha256,
             **report.model_dump(include={"status", "reason", "score", "max_score", "bonus", "max_bonus"}),
-            "notices": json.dumps(own.notices, ensure_ascii=False),
+            "notices": json.dumps(work.notices, ensure_ascii=False),
             "started_at": how.started_at,
             "duration_s": how.duration_s,
-            **origin_row(own.origin),
+            **origin_row(work.origin),
         }
         with transaction(self._connection):
             self._connection.execute(
-                "DELETE FROM copies WHERE result IN (SELECT id FROM results WHERE submission = ?)", (own.id,)
+                "DELETE FROM copies WHERE result IN (SELECT id FROM results WHERE submission = ?)", (work.id,)
             )
-            self._connection.execute("UPDATE results SET current = 0 WHERE submission = ? AND current", (own.id,))
+            self._connection.execute("UPDATE results SET current = 0 WHERE submission = ? AND current", (work.id,))
             result = self._insert("results", row)
             for position, task in enumerate(report.tasks):
                 points = {"task": task.id, "score": task.score, "max_score": task.max_score}
@@ -175,10 +175,10 @@ class Ledger:
 
     def rewritten(self, result: int, report: Report, file: Stamp) -> None:
         """Note that ``report.json`` was written again with the same points: another ``origin``, or other words."""
-        own = {**origin_row(report.submission.origin), "conditions": self._conditions(report)}
+        changed = {**origin_row(report.submission.origin), "conditions": self._conditions(report)}
         with transaction(self._connection):
             self._update("copies", _copy(report, file), "result", result)
-            self._update("results", own, "id", result)
+            self._update("results", changed, "id", result)
 
     def _conditions(self, report: Report) -> int:
         """The id of the row that holds a report's conditions; the row is inserted if there is none."""

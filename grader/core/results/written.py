@@ -111,7 +111,7 @@ def note(
     relative = [os.path.relpath(path, here) for path in paths]
     kept = os.path.relpath(roster, here) if roster else None
     last = Sources(paths=relative, source=source, roster=kept, every_attempt=every_attempt)
-    earlier = [] if replace else [own for own in runs(out) if own.paths != last.paths]
+    earlier = [] if replace else [run for run in runs(out) if run.paths != last.paths]
     write_json(out / SOURCES, Runs(runs=[*earlier, last]))
 
 

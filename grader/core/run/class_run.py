@@ -93,15 +93,15 @@ class Run:
         self.reasons = ledger.differing(self._origins)
         recorded = ledger.recorded()
         kept = {
-            own.id: own.origin
-            for own in self.candidates
-            if (known := recorded.get(own.id)) and known.is_of(self._read(own))
+            candidate.id: candidate.origin
+            for candidate in self.candidates
+            if (known := recorded.get(candidate.id)) and known.is_of(self._read(candidate))
         }
         joining = {name: recorded[name].origin for name in others if name in recorded}
         self.outdated = self.others - len(joining)
         for name, origin in (kept | joining).items():
             self._keep(name, origin, recorded[name])
-        self.waiting = [own for own in self.candidates if own.id not in kept]
+        self.waiting = [candidate for candidate in self.candidates if candidate.id not in kept]
         self.kept = self.written = len(kept)
 
     def _keep(self, name: str, origin: Origin | None, known: Recorded) -> None:
@@ -169,9 +169,9 @@ class Run:
         reports = self._ledger.reports()
         first = next(reports)
         for report in itertools.chain([first], reports):
-            own = report.submission.id
-            entries.append(entry(report, practice.get(own)))
-            reasons += attention(report, noticed.get(own, ()))
+            name = report.submission.id
+            entries.append(entry(report, practice.get(name)))
+            reasons += attention(report, noticed.get(name, ()))
             environments.setdefault(report.environment.model_dump_json(), report.environment)
         self.duration_s = round(monotonic() - self._clock, 3)
         self.missing = len(self._ledger.known()) - len(entries)
@@ -180,7 +180,7 @@ class Run:
             "started_at": self._started.isoformat(timespec="seconds"),
             "duration_s": self.duration_s,
         }
-        lines = [own.line for own in entries]
+        lines = [one.line for one in entries]
         whole = Summary(
             assignment=first.assignment,
             submissions=lines,
@@ -223,17 +223,17 @@ def joined(
     ``every_attempt``, these stay as well.
     """
     candidates = [one if one.origin else replace(one, origin=_kept(known.get(one.id))) for one in candidates]
-    earlier = {own for name, origin in known.items() if not absent(origin) for own in _keys(name, origin)}
-    own = [one for one in candidates if not (absent(one.origin) and _keys(one.id, one.origin) <= earlier)]
-    here = {one.id for one in own}
-    present = {student for one in own if not absent(one.origin) for student in _keys(one.id, one.origin)}
+    earlier = {student for name, origin in known.items() if not absent(origin) for student in _keys(name, origin)}
+    counted = [one for one in candidates if not (absent(one.origin) and _keys(one.id, one.origin) <= earlier)]
+    here = {one.id for one in counted}
+    present = {student for one in counted if not absent(one.origin) for student in _keys(one.id, one.origin)}
     rest = {name: origin for name, origin in known.items() if name not in here}
     gone = [
         name
         for name, origin in rest.items()
         if _keys(name, origin) <= present and (absent(origin) or not every_attempt)
     ]
-    return own, [name for name in rest if name not in gone], [name for name in gone if not absent(known[name])]
+    return counted, [name for name in rest if name not in gone], [name for name in gone if not absent(known[name])]
 
 
 def _kept(origin: Origin | None) -> Origin | None:

@@ -201,8 +201,8 @@ class Channel:
         if not hasattr(socket, "SO_PASSCRED"):
             return None
         self._wait(select.POLLIN, deadline)
-        with socket.socket(fileno=os.dup(self._fd)) as own:
-            _, ancillary, _, _ = own.recvmsg(1, socket.CMSG_SPACE(_CREDENTIALS.size), socket.MSG_PEEK)
+        with socket.socket(fileno=os.dup(self._fd)) as peeked:
+            _, ancillary, _, _ = peeked.recvmsg(1, socket.CMSG_SPACE(_CREDENTIALS.size), socket.MSG_PEEK)
         for level, kind, data in ancillary:
             if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
                 return int(_CREDENTIALS.unpack(data[: _CREDENTIALS.size])[0]) or None

@@ -69,8 +69,8 @@ class Debugger(pdb.Pdb):
     ) -> tuple[list[tuple[FrameType, int]], int]:
         """The frames of an exception, and which of them to show first: the innermost one of the submission."""
         stack, place = super().get_stack(frame, trace)
-        own = [number for number, (each, _) in enumerate(stack) if each.f_code.co_filename in self._files]
-        return (stack, own[-1]) if trace and own else (stack, place)
+        students = [number for number, (each, _) in enumerate(stack) if each.f_code.co_filename in self._files]
+        return (stack, students[-1]) if trace and students else (stack, place)
 
 
 class Debugged(Operations):

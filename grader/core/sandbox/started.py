@@ -70,8 +70,8 @@ def _environment(cuda: bool) -> dict[str, str]:
     """
     threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     heap = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
-    own = {name: os.environ[name] for name in GPU_VARIABLES if name in os.environ}
-    devices = own if cuda else {"CUDA_VISIBLE_DEVICES": ""}
+    gpu = {name: os.environ[name] for name in GPU_VARIABLES if name in os.environ}
+    devices = gpu if cuda else {"CUDA_VISIBLE_DEVICES": ""}
     macos = {"OBJC_DISABLE_INITIALIZE_FORK_SAFETY": "YES"}  # else macOS ends a forked process that starts no program
     return {"PATH": os.defpath, "LANG": "C.UTF-8", **devices, **threads, **heap, **macos}
 
@@ -138,8 +138,8 @@ def taken_over(cuda: bool, contained: bool) -> Started | None:
     """The process that was started ahead for this one, if it was started in the same way; None at a second call."""
     if not _AHEAD:
         return None
-    own = _AHEAD.pop()
+    started = _AHEAD.pop()
     if not cuda and contained:
-        return own
-    own.control.close()  # so that it ends
+        return started
+    started.control.close()  # so that it ends
     return None

@@ -104,7 +104,7 @@ def _filled(rows: Sequence[Row], template: Template, assignment_id: str) -> Expo
     if template.find(["SIS User ID"]) is not None:
         template.column(["SIS Login ID"], WHAT)  # without it, Canvas refuses the file
     target = _target(template, assignment_id)
-    known = {own for name in IDENTITY if (own := template.find([name])) is not None}
+    known = {column for name in IDENTITY if (column := template.find([name])) is not None}
     slim = template.only([*sorted(known), target])
     people = {student: line for student, line in slim.students().items() if student.id}
     cells = [[*map(inert, row[:-1]), row[-1]] for row in slim.rows]

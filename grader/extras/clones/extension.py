@@ -46,8 +46,8 @@ def submissions(listing: Listing) -> list[Found]:
 def _found(folder: str, slug: str, when: str | None) -> Found:
     """The clone of one student or team; the id is the repository's name without the slug."""
     repository = folder.rstrip("/")
-    own = repository.removeprefix(f"{slug}-") if slug else repository
-    origin = Origin(source="clones", students=(Student(id=clean(own)),), submitted_at=when)
+    name = repository.removeprefix(f"{slug}-") if slug else repository
+    origin = Origin(source="clones", students=(Student(id=clean(name)),), submitted_at=when)
     return Found(repository, Part(below=folder), (folder,), origin)
 
 

@@ -19,12 +19,12 @@ def causes_of(known: DecidedClass) -> dict[str, Causes]:
     return {line.id: lost(known.as_graded(line.id)) for line in known.lines}
 
 
-def alike(own: Report, properties: Collection[str], everyone: Mapping[str, Causes]) -> dict[str, list[str]]:
+def alike(report: Report, properties: Collection[str], everyone: Mapping[str, Causes]) -> dict[str, list[str]]:
     """For each of these properties that the code failed, the other submissions that failed it by the same cause."""
-    others = {other: causes for other, causes in everyone.items() if other != own.submission.id}
+    others = {other: causes for other, causes in everyone.items() if other != report.submission.id}
     same = {
         name: [other for other, causes in others.items() if causes.get(name) == cause]
-        for name, cause in lost(own).items()
+        for name, cause in lost(report).items()
         if name in properties
     }
     return {name: found for name, found in same.items() if found}

@@ -75,17 +75,17 @@ def appeal(
     ):
         place = scratch / "reports"
         files = files or []
-        own = _given(out, submissions, identifier, files, reader, scratch)
+        submission = _given(out, submissions, identifier, files, reader, scratch)
         if not files:
-            say_what_differs(before, reader.read(own))
-        own = replace(own, id=identifier, origin=before.submission.origin)
+            say_what_differs(before, reader.read(submission))
+        submission = replace(submission, id=identifier, origin=before.submission.origin)
         place.mkdir()
         with opened(place) as connection:
-            run = Run(place, connection, [own], settings, reader)
+            run = Run(place, connection, [submission], settings, reader)
             grade_waiting(run, settings, LOCAL, 1)
             run.finish({})
         now = read_report(place, identifier)
-        lines = [summary_line(now, own.practice) if own.id == identifier else own for own in known.lines]
+        lines = [summary_line(now, line.practice) if line.id == identifier else line for line in known.lines]
         again = replace(known, lines=lines, as_graded=lambda name: now if name == identifier else known.as_graded(name))
         found = changed(known, again, identifier, language)
         if found is None:
@@ -96,7 +96,7 @@ def appeal(
                 say(sentence(language, "lost", names=", ".join(less)))
         drafted = gains(known.report(identifier), now)
         _print_alike(known, before, found, language)
-        reasons = [*found.reasons, *(own for change in found.changes for own in change.reasons)] if found else []
+        reasons = [*found.reasons, *(reason for change in found.changes for reason in change.reasons)] if found else []
         if {reason.cause for reason in reasons} & CHANGES:
             say(sentence(language, "class", out=out))
         if keep:
@@ -173,15 +173,15 @@ def gains(before: Report, now: Report) -> list[tuple[str, float]]:
     if before.status != "graded":
         return [("score", now.score), *([("bonus", now.bonus)] if now.bonus else [])]
     return [
-        (own.id, points)
-        for was, own in _changed(before, now)
-        if (points := min(own.points, was.max_points)) > was.points
+        (result.id, points)
+        for was, result in _changed(before, now)
+        if (points := min(result.points, was.max_points)) > was.points
     ]
 
 
 def losses(before: Report, now: Report) -> list[str]:
     """The properties for which the new grading gives less, although they are worth the same."""
-    return [own.id for was, own in _changed(before, now) if own.points < was.points]
+    return [result.id for was, result in _changed(before, now) if result.points < was.points]
 
 
 def _changed(before: Report, now: Report) -> Iterator[tuple[PropertyReport, PropertyReport]]:

@@ -129,7 +129,7 @@ def decide(
         if points is None or not why or student:
             fail("--all-with needs --points and --why, and no STUDENT; --except leaves students out.")
         name, those = _all_with(known, all_with, without or ())
-        wanted = [{"student": own, "override": name, "points": points, "why": why} for own in those]
+        wanted = [{"student": one, "override": name, "points": points, "why": why} for one in those]
         enter(known, wanted, who, grader)
         say(f"{len(wanted)} decisions; --undo takes them back.")
         return
@@ -143,7 +143,7 @@ def decide(
     people = known.book.people
     exact = student == EVERYONE or student in people.lines or people.find(student)
     whom = student if exact else find(out, student)
-    enter(known, [{"student": whom, **own} for own in wanted], who, grader)
+    enter(known, [{"student": whom, **one} for one in wanted], who, grader)
     if file or withdraw in chosen().rubric.expected:
         say("Grade again to apply this; only submissions that change are graded.")
 
@@ -155,17 +155,17 @@ def _all_with(known: DecidedClass, text: str, without: Sequence[str]) -> tuple[s
     """
     name, _, mistake = text.partition(":")
     out = {find(known.folder, one) for one in without}
-    causes = {own: lost[name] for own, lost in causes_of(known).items() if name in lost}
-    those = [own for own, cause in causes.items() if mistake in ("", EVERYONE, mistake_in(cause))]
+    causes = {submission: lost[name] for submission, lost in causes_of(known).items() if name in lost}
+    those = [submission for submission, cause in causes.items() if mistake in ("", EVERYONE, mistake_in(cause))]
     if not those or (not mistake and len({*causes.values()}) > 1):
         counts = Counter(mistake_in(cause) or "not recognised" for cause in causes.values())
         there = ", ".join(f"{one} ({count})" for one, count in counts.most_common()) or "no submission failed it"
         near = get_close_matches(name, known.rubric.properties, n=1) if not causes else []
         meant = f" Did you mean {near[0]}?" if near and near[0] != name else ""
         fail(f"--all-with {text}: name one mistake, or {name}:* for all. Mistakes: {there}.{meant}")
-    for own in (own for own in those if name in known.book.points(own)):
-        say(f"{own}: already decided, unchanged")
-    return name, [own for own in those if own not in out and name not in known.book.points(own)]
+    for submission in (submission for submission in those if name in known.book.points(submission)):
+        say(f"{submission}: already decided, unchanged")
+    return name, [one for one in those if one not in out and name not in known.book.points(one)]
 
 
 def enter(known: DecidedClass, wanted: Sequence[Mapping[str, object]], who: str, grader: str = "") -> None:
@@ -176,16 +176,16 @@ def enter(known: DecidedClass, wanted: Sequence[Mapping[str, object]], who: str,
     """
     with _moving(known, grader):
         made = record(known, wanted, who or grader or getpass.getuser(), grader)
-    teams = [who for own in made if own.decision.team for who in own.about if isinstance(who, tuple)]
+    teams = [who for ruling in made if ruling.decision.team for who in ruling.about if isinstance(who, tuple)]
     works = dict.fromkeys(work for who in teams for work in known.book.people.handed_in[who])
     now = read_decided(known.folder, quiet=True) if works else known
-    for own in (own for work in works for own in now.grades[work]):
-        row = own.student.id or own.student.email or "unknown"
-        say(f"{own.line.id} → row {row}, {own.student}: {_grade(own)}")
+    for graded in (graded for work in works for graded in now.grades[work]):
+        row = graded.student.id or graded.student.email or "unknown"
+        say(f"{graded.line.id} → row {row}, {graded.student}: {_grade(graded)}")
 
 
-def _grade(own: StudentGrade) -> str:
-    return f"{own.grade.points:g}" if own.grade else own.blank
+def _grade(graded: StudentGrade) -> str:
+    return f"{graded.grade.points:g}" if graded.grade else graded.blank
 
 
 def _moment(text: str) -> datetime:
@@ -203,8 +203,8 @@ def _moment(text: str) -> datetime:
 def _renewed(known: DecidedClass, student: str, slot: str, why: Mapping[str, object]) -> list[dict[str, object]]:
     """The decision there, to be renewed, maybe for another reason; for comments, all of them."""
     held = [ruling.decision for ruling in known.book.about(known.line(find(known.folder, student)))]
-    there = ", ".join(own.slot for own in held) or "none"
-    return [{**repeated(own), **why} for own in held if own.slot == slot] or fail(
+    there = ", ".join(decision.slot for decision in held) or "none"
+    return [{**repeated(decision), **why} for decision in held if decision.slot == slot] or fail(
         f"--renew {slot}: no such decision in force. In force: {there}."
     )
 
@@ -216,7 +216,7 @@ def _moving(known: DecidedClass, grader: str) -> Iterator[None]:
     with ending(known.folder, EXIT_GRADER_ERROR):
         yield
     after = _grades(read_decided(known.folder))
-    moved = [own for own in dict.fromkeys((*before, *after)) if before.get(own) != after.get(own)]
+    moved = [place for place in dict.fromkeys((*before, *after)) if before.get(place) != after.get(place)]
     for submission, student in moved:
         sides = (side.get((submission, student), "does not count") for side in (before, after))
         say(f"{student} ({submission}): {' → '.join(sides)}")
@@ -225,7 +225,7 @@ def _moving(known: DecidedClass, grader: str) -> Iterator[None]:
 
 def _grades(known: DecidedClass) -> Mapping[tuple[str, str], str]:
     """Every grade as text, by submission and student."""
-    return {(own.line.id, str(own.student)): _grade(own) for found in known.grades.values() for own in found}
+    return {(each.line.id, str(each.student)): _grade(each) for found in known.grades.values() for each in found}
 
 
 def _list(known: DecidedClass, student: str | None, language: str) -> None:

@@ -36,11 +36,11 @@ def with_files(folder: Path, candidates: Sequence[Candidate]) -> list[Candidate]
     """
     taken: dict[str, dict[str, str]] = {}
     people = People(SummaryLine.model_construct(id=one.id, origin=one.origin) for one in candidates)
-    for own in (entry.decision for entry in read(folder)):
+    for decision in (entry.decision for entry in read(folder)):
         with contextlib.suppress(Unknown):
-            for work in people.submissions(own.student) if own.file or own.withdraw else ():
-                path, _, name = (own.file or "").partition("=")
-                taken.setdefault(work, {})[path or own.slot] = name
+            for work in people.submissions(decision.student) if decision.file or decision.withdraw else ():
+                path, _, name = (decision.file or "").partition("=")
+                taken.setdefault(work, {})[path or decision.slot] = name
     return [
         replace(one, taken={path: name for path, name in taken.get(one.id, {}).items() if name}) for one in candidates
     ]
@@ -69,8 +69,8 @@ def decisions_of(
             )
         found = entered(ledger, found)
     elif there and note:
-        with contextlib.suppress(LedgerError, OSError), opened(folder) as own:
-            found = entered(own, found)
+        with contextlib.suppress(LedgerError, OSError), opened(folder) as database:
+            found = entered(database, found)
     return book(found, people)
 
 
@@ -87,30 +87,30 @@ def entered(ledger: sqlite3.Connection, found: Sequence[Ruling]) -> list[Ruling]
     """
     with transaction(ledger):
         known = standing(ledger)
-        here = {own.decision.identity: own for own in found}
+        here = {ruling.decision.identity: ruling for ruling in found}
         now = datetime.now(UTC).isoformat(timespec="seconds")
 
-        def insert(change: str, identity: str, own: Decision, before: str | None) -> None:
-            facts = (own.student, own.slot, own.who, own.when.isoformat(), own.why or "")
+        def insert(change: str, identity: str, decision: Decision, before: str | None) -> None:
+            facts = (decision.student, decision.slot, decision.who, decision.when.isoformat(), decision.why or "")
             row = (now, change, *facts, identity, before, known[identity])
             ledger.execute(f"INSERT INTO decisions ({COLUMNS}) VALUES ({', '.join('?' * len(row))})", row)
 
         earlier = {identity: Decision.model_validate_json(identity) for identity in known}
-        before = {(own.student, own.slot): identity for identity, own in earlier.items()}
-        for identity, own in here.items():
-            slot = own.decision.student, own.decision.slot
+        before = {(decision.student, decision.slot): identity for identity, decision in earlier.items()}
+        for identity, ruling in here.items():
+            slot = ruling.decision.student, ruling.decision.slot
             if identity not in known:
-                ground = own.decision.ground or own.now
+                ground = ruling.decision.ground or ruling.now
                 known[identity] = ground.model_dump_json() if ground else None
-                insert("made", identity, own.decision, before.get(slot))
+                insert("made", identity, ruling.decision, before.get(slot))
             before[slot] = identity
         for identity in (one for one in earlier if one not in here):
             insert("removed", identity, earlier[identity], identity)
-    return [_with_ground(own, known[own.decision.identity]) for own in found]
+    return [_with_ground(ruling, known[ruling.decision.identity]) for ruling in found]
 
 
-def _with_ground(own: Ruling, ground: str | None) -> Ruling:
-    if own.decision.ground or ground is None:
-        return own
-    decision = own.decision.model_copy(update={"ground": Ground.model_validate_json(ground)})
-    return replace(own, decision=decision)
+def _with_ground(ruling: Ruling, ground: str | None) -> Ruling:
+    if ruling.decision.ground or ground is None:
+        return ruling
+    decision = ruling.decision.model_copy(update={"ground": Ground.model_validate_json(ground)})
+    return replace(ruling, decision=decision)

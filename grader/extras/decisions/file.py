@@ -51,10 +51,10 @@ def read(folder: Path) -> list[Ruling]:
     entries: list[tuple[datetime, Ruling]] = []
     for path in files_in(folder):
         latest = _EARLIEST
-        for own in _read(path):
-            latest = max(latest, own.decision.when)
-            entries.append((latest, replace(own, file=path.relative_to(folder).as_posix())))
-    return [own for _, own in sorted(entries, key=lambda entry: entry[0])]
+        for ruling in _read(path):
+            latest = max(latest, ruling.decision.when)
+            entries.append((latest, replace(ruling, file=path.relative_to(folder).as_posix())))
+    return [ruling for _, ruling in sorted(entries, key=lambda entry: entry[0])]
 
 
 def _read(path: Path) -> list[Ruling]:
@@ -113,7 +113,7 @@ def append(folder: Path, decisions: Sequence[Decision], about: Sequence[str] = (
         _read(path)
         remarks = (f"# {clean(names)}\n" if names else "" for names in about)
         before = path.read_bytes().decode() if path.exists() else WORDS
-        added = [f"\n{next(remarks, '')}{entry(own)}" for own in decisions]
+        added = [f"\n{next(remarks, '')}{entry(decision)}" for decision in decisions]
         text = before + "\n" * (not before.endswith("\n")) + "".join(added)
         parse(text, str(path))  # nothing is written that could not be read again
         path.parent.mkdir(exist_ok=True)
@@ -129,18 +129,18 @@ def undo(folder: Path, grader: str = "") -> list[Decision]:
     path = written_in(folder, grader)
     with _alone(folder):
         entries = _read(path)
-        last = [own for own in entries if own.decision.author == entries[-1].decision.author]
+        last = [ruling for ruling in entries if ruling.decision.author == entries[-1].decision.author]
         if not last:
             raise DecisionError(f"{path}: nothing to undo.")
         lines = path.read_text(encoding="utf-8").split("\n")
         start = last[0].line - 1
-        written = "".join(entry(own.decision) for own in last).split("\n")
+        written = "".join(entry(ruling.decision) for ruling in last).split("\n")
         if _bare(lines[start:]) != _bare(written) or entries[-len(last) :] != last:
             raise DecisionError(f"{path}:{last[0].line}: edited by hand; withdraw it instead.")
         start -= bool(start and lines[start - 1].startswith("# "))  # whom it is about
         start -= bool(start and not lines[start - 1])
         write_text(path, "\n".join([*lines[:start], ""]), lasting=True)
-        return [own.decision for own in last]
+        return [ruling.decision for ruling in last]
 
 
 def _bare(lines: Sequence[str]) -> list[str]:
@@ -173,5 +173,5 @@ def _value(value: object) -> str:
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, bool | int | str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # JSON allows it, TOML does not
-    ground = {name: own for name, own in vars(value).items() if own}
-    return f"{{ {', '.join(f'{name} = {_value(own)}' for name, own in ground.items())} }}"
+    ground = {name: fact for name, fact in vars(value).items() if fact}
+    return f"{{ {', '.join(f'{name} = {_value(fact)}' for name, fact in ground.items())} }}"

@@ -36,46 +36,46 @@ from .file import append
 def placed(entries: Sequence[Ruling], people: People, read: Read, policy: Policy) -> list[Ruling]:
     """Find the subject of each decision, and its present basis; they stay in the order of the file."""
     read = cache(read)
-    return [_placed(own, people, read, policy) for own in entries]
+    return [_placed(ruling, people, read, policy) for ruling in entries]
 
 
 def _placed(ruling: Ruling, people: People, read: Read, policy: Policy) -> Ruling:
-    own = ruling.decision
-    if own.student == EVERYONE:
+    decision = ruling.decision
+    if decision.student == EVERYONE:
         return replace(ruling, about=(EVERYONE,))
     about: tuple[About, ...]
     try:
-        if own.personal:
-            about = known = tuple(people.students(own.student))
+        if decision.personal:
+            about = known = tuple(people.students(decision.student))
             lines = [people.lines[work] for student in known for work in people.handed_in[student]]
             ids = ", ".join(sorted({line.id for line in lines}))
-            chosen = own.attempt not in (None, LAST, BEST)
-            problem, now = _student_problem(own, lines, ids, people, policy), Ground(was=ids) if chosen else None
+            chosen = decision.attempt not in (None, LAST, BEST)
+            problem, now = _student_problem(decision, lines, ids, people, policy), Ground(was=ids) if chosen else None
         else:
-            about = (work := _one(people.submissions(own.student), own, read),)
+            about = (work := _one(people.submissions(decision.student), decision, read),)
             report = read(work)
-            problem, now = _submission_problem(own, report), ground(own, report)
+            problem, now = _submission_problem(decision, report), ground(decision, report)
     except Unknown as error:
         return replace(ruling, stale=f"{error}", void=True)
     return replace(ruling, stale=problem, void=bool(problem), about=about, now=now)
 
 
-def _one(works: Sequence[str], own: Decision, read: Read) -> str:
+def _one(works: Sequence[str], decision: Decision, read: Read) -> str:
     """The only submission of a student; of several, the one whose files were reviewed."""
-    files = own.ground and own.ground.files
+    files = decision.ground and decision.ground.files
     then = works if len(works) == 1 else [one for one in works if read(one).submission.sha256 == files]
     if len(then) != 1:
         raise Unknown(f"several submissions: choose one of {', '.join(works)}")
     return then[0]
 
 
-def _student_problem(own: Decision, lines: Sequence[SummaryLine], ids: str, people: People, policy: Policy) -> str:
+def _student_problem(decision: Decision, lines: Sequence[SummaryLine], ids: str, people: People, policy: Policy) -> str:
     """Why a decision about students with these submissions cannot be followed; empty if it can."""
-    if own.attempt not in (None, LAST, BEST, *(line.id for line in lines)):
-        return f"no submission {own.attempt}; the student has {ids}"
-    if own.due and not all(extendable(policy, line.origin) for line in lines):
+    if decision.attempt not in (None, LAST, BEST, *(line.id for line in lines)):
+        return f"no submission {decision.attempt}; the student has {ids}"
+    if decision.due and not all(extendable(policy, line.origin) for line in lines):
         return "the submission time is unknown: decide late_days, or set due in [policy]"
-    for name in own.team or ():
+    for name in decision.team or ():
         try:
             people.students(name)
         except Unknown as error:
@@ -83,17 +83,17 @@ def _student_problem(own: Decision, lines: Sequence[SummaryLine], ids: str, peop
     return ""
 
 
-def _submission_problem(own: Decision, report: Report) -> str:
+def _submission_problem(decision: Decision, report: Report) -> str:
     """Why a decision about a submission cannot be followed; empty if it can."""
-    if own.override in (None, *TOTALS):
+    if decision.override in (None, *TOTALS):
         return ""
     if report.status != "graded":
         return f"the submission is {report.status} and has no properties: override the score"
     known = parts(report)
-    if own.override in known:
+    if decision.override in known:
         return ""
-    near = get_close_matches(own.override or "", [*known], n=1)
-    return f"no property {own.override} in the report{f' (did you mean {near[0]}?)' if near else ''}"
+    near = get_close_matches(decision.override or "", [*known], n=1)
+    return f"no property {decision.override} in the report{f' (did you mean {near[0]}?)' if near else ''}"
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,10 @@ class Part:
 def parts(report: Report) -> dict[str, Part]:
     """Everything that can be overridden, by its id: properties, then tasks, then totals."""
     found = [
-        Part(own.id, own.title, own.points, own.max_points, f"{own.outcome}, {own.points:g} of {own.max_points:g}")
-        for own in report.properties.values()
+        Part(
+            prop.id, prop.title, prop.points, prop.max_points, f"{prop.outcome}, {prop.points:g} of {prop.max_points:g}"
+        )
+        for prop in report.properties.values()
     ]
     for task in report.tasks:
         was = f"{task.score:g} of {task.max_score:g}"
@@ -125,30 +127,30 @@ def parts(report: Report) -> dict[str, Part]:
         points, most = (getattr(report, field) for field in (name, f"max_{name}"))
         was = report.status if points is None else f"{points:g} of {most:g}"
         found.append(Part(name, "", points or 0.0, most, was))
-    return {own.id: own for own in found}
+    return {part.id: part for part in found}
 
 
-def ground(own: Decision, report: Report) -> Ground | None:
+def ground(decision: Decision, report: Report) -> Ground | None:
     """The present basis of an override, a comment or a review; None for a withdrawal, an appeal or a file."""
-    if own.withdraw or own.appeal or own.file:
+    if decision.withdraw or decision.appeal or decision.file:
         return None
-    files, slot = report.submission.sha256, own.override
-    if own.seen is not None:
+    files, slot = report.submission.sha256, decision.override
+    if decision.seen is not None:
         earned, most = (report.score or 0) + (report.bonus or 0), report.max_score + report.max_bonus
         return Ground(files=files, was=f"{earned:g} of {most:g}" if report.status == "graded" else report.status)
     part = parts(report).get(slot or "")
     return Ground(files=files, was=part.was if part else "")
 
 
-def _replaces(own: Decision, other: Decision) -> bool:
+def _replaces(decision: Decision, other: Decision) -> bool:
     """Whether a decision ends an earlier one in its slot; a different comment or appeal does not, since these add up.
 
     A look answers the appeals before it, and an appeal after it needs another look.
     """
-    if {own.slot, other.slot} == {ASKED, SEEN}:
+    if {decision.slot, other.slot} == {ASKED, SEEN}:
         return True
-    added = own.comment or own.appeal
-    return own.slot == other.slot and (added is None or added == (other.comment or other.appeal))
+    added = decision.comment or decision.appeal
+    return decision.slot == other.slot and (added is None or added == (other.comment or other.appeal))
 
 
 def changed(then: Ground | None, now: Ground | None) -> str:
@@ -187,13 +189,13 @@ def book(found: Sequence[Ruling], people: People) -> Book:
     return Book(held, sorted({*unsettled, *stale}, key=lambda ruling: ruling.place), people)
 
 
-def _conflict(own: Ruling, before: Sequence[Ruling]) -> str:
+def _conflict(ruling: Ruling, before: Sequence[Ruling]) -> str:
     """The other decision about the same thing, if another grader made it and this one did not know of it."""
-    ground = own.decision.ground or Ground()
+    ground = ruling.decision.ground or Ground()
     for other in before:
-        same = _replaces(own.decision, other.decision) and own.decision.what == other.decision.what != SEEN
-        unknown = other.file != own.file and ground.over != other.decision.author
-        if same and unknown and other.decision.value != own.decision.value:
+        same = _replaces(ruling.decision, other.decision) and ruling.decision.what == other.decision.what != SEEN
+        unknown = other.file != ruling.file and ground.over != other.decision.author
+        if same and unknown and other.decision.value != ruling.decision.value:
             return f"{other.decision.who} decided otherwise in {other.file}:{other.line}"
     return ""
 
@@ -211,20 +213,20 @@ def drafted(said: Mapping[str, object], book: Book, read: Read, policy: Policy) 
     student = decision.student
     if student != EVERYONE:
         decision = decision.model_copy(update={"student": _whom(student, decision, book.people)})
-    (own,) = placed([Ruling(decision, 0)], book.people, read, policy)
-    if own.void:
-        raise DecisionError(f"{student}: {decision.slot}: {own.stale}.")
-    held = [ruling.decision for one in own.about for ruling in book.held.get(one, ())]
+    (alone,) = placed([Ruling(decision, 0)], book.people, read, policy)
+    if alone.void:
+        raise DecisionError(f"{student}: {decision.slot}: {alone.stale}.")
+    held = [ruling.decision for one in alone.about for ruling in book.held.get(one, ())]
     same = [other for other in held if other.slot == decision.slot]
     if decision.withdraw and not same:
         raise DecisionError(f"{student}: {decision.slot}: no such decision to withdraw.")
     if decision.override and decision.points is not None:
-        most = parts(read(str(own.about[0])))[decision.override].most
+        most = parts(read(str(alone.about[0])))[decision.override].most
         if decision.points > most:
             raise DecisionError(f"{decision.points:g} points: {decision.override} has only {most:g}.")
     over = next((other.author for other in same if other.who != decision.who), "")
-    ground = (own.now or Ground()).model_copy(update={"over": over}) if over else own.now
-    return replace(own, decision=decision.model_copy(update={"ground": ground}))
+    ground = (alone.now or Ground()).model_copy(update={"over": over}) if over else alone.now
+    return replace(alone, decision=decision.model_copy(update={"ground": ground}))
 
 
 def record(known: DecidedClass, wanted: Sequence[Mapping[str, object]], who: str, grader: str) -> list[Ruling]:
@@ -237,19 +239,22 @@ def record(known: DecidedClass, wanted: Sequence[Mapping[str, object]], who: str
         OSError: If the file cannot be written.
     """
     common: dict[str, object] = {"who": who, "when": datetime.now(UTC).astimezone()}
-    made = [drafted(common | {**own}, known.book, known.as_graded, known.rubric.policy) for own in wanted]
-    append(known.folder, [own.decision for own in made], _named(known.book.people, made), grader)
+    made = [drafted(common | {**fields}, known.book, known.as_graded, known.rubric.policy) for fields in wanted]
+    append(known.folder, [ruling.decision for ruling in made], _named(known.book.people, made), grader)
     return made
 
 
-def repeated(own: Decision) -> dict[str, object]:
+def repeated(decision: Decision) -> dict[str, object]:
     """The decision and its reason, to be repeated by another author, at another time, on a new basis."""
-    return {own.what: getattr(own, own.what), **{name: getattr(own, name) for name in ("points", "why", "at", "code")}}
+    return {
+        decision.what: getattr(decision, decision.what),
+        **{name: getattr(decision, name) for name in ("points", "why", "at", "code")},
+    }
 
 
 def _named(people: People, made: Sequence[Ruling]) -> list[str]:
     """The subjects of each decision, for readers of the file: names, and ids of submissions."""
-    each = ([people.known[one].name if isinstance(one, tuple) else one for one in own.about] for own in made)
+    each = ([people.known[one].name if isinstance(one, tuple) else one for one in ruling.about] for ruling in made)
     return [", ".join(dict.fromkeys(name for name in names if name and name != EVERYONE)) for names in each]
 
 

@@ -35,7 +35,7 @@ def diff(
 def tallies(differences: Iterable[Difference], rubric: Rubric, language: str) -> Iterator[str]:
     """A line per changed property: how many students lost and gained points by it, most losers first."""
     titles, lost, gained = {}, Counter[str](), Counter[str]()
-    for change in (change for own in differences for change in own.changes):
+    for change in (change for difference in differences for change in difference.changes):
         titles[change.id] = title(change, rubric, language)
         gain = (change.new.points if change.new else 0) - (change.old.points if change.old else 0)
         lost[change.id] += gain < 0
@@ -52,8 +52,8 @@ def _compared(old: Path, new: Path, language: str) -> Iterator[Difference | None
     sides = _read(old, quiet=True), _read(new, quiet=False)
     before, after = ({line.id for line in side.lines} for side in sides)
     alone = len(after) == 1 and after < before
-    for own in sorted(after if alone else before | after):
-        yield changed(sides[0] if own in before else None, sides[1] if own in after else None, own, language)
+    for work in sorted(after if alone else before | after):
+        yield changed(sides[0] if work in before else None, sides[1] if work in after else None, work, language)
 
 
 def _read(folder: Path, quiet: bool) -> DecidedClass:

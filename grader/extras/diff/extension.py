@@ -32,9 +32,9 @@ def print_preview(out: Path, candidates: Sequence[Candidate], settings: Settings
         recorded, policy = ledger.recorded(), policy_of(ledger.details()) or rubric.policy
         reasons = ledger.differing(one.id for one in candidates)
         kept = {
-            own.id: (known.result, own.origin)
-            for own in candidates
-            if (known := recorded.get(own.id)) and known.is_of(reader.read(own))
+            candidate.id: (known.result, candidate.origin)
+            for candidate in candidates
+            if (known := recorded.get(candidate.id)) and known.is_of(reader.read(candidate))
         }
 
         @lru_cache(maxsize=1)  # both sides read it, and thousands do not fit into memory
@@ -47,11 +47,11 @@ def print_preview(out: Path, candidates: Sequence[Candidate], settings: Settings
             report = with_origin(before(submission), kept[submission][1])
             return viewed(report, settings.assignment, settings.only, "en")
 
-        lines = [(summary_line(before(own)), summary_line(now(own))) for own in kept]
+        lines = [(summary_line(before(name)), summary_line(now(name))) for name in kept]
         then = rubric.model_copy(update={"policy": policy})
         old = DecidedClass(out, [line for line, _ in lines], book, then, before)
         new = DecidedClass(out, [line for _, line in lines], book, rubric, now)
-        found = [changed(old, new, own, language) for own in kept]
+        found = [changed(old, new, name, language) for name in kept]
     unknown = len(candidates) - len(kept)
     if found or not unknown:
         print_differences(in_order(filter(None, found)), found.count(None), rubric, language)
@@ -67,7 +67,7 @@ def policy_of(details: Sequence[Conditions]) -> Policy | None:
 
     Rules that have ended since, which older ledgers name, are left out.
     """
-    found = {own.get("policy", "") for own in details}
+    found = {conditions.get("policy", "") for conditions in details}
     if len(found) != 1 or found == {""}:
         return None
     noted = json.loads(*found)

@@ -128,7 +128,7 @@ def for_canvas(candidate: Candidate, page: bytes, comment: str) -> dict[str, byt
     fitting = [name for name in names if _ATTACHED.fullmatch(name) and name.lower().endswith(_KINDS)]
     if not fitting:
         return {}
-    name = min(fitting, key=lambda own: (_KINDS.index(_kind(own)), -copy_number(own), own))
+    name = min(fitting, key=lambda name: (_KINDS.index(_kind(name)), -copy_number(name), name))
     text, kind = f"{comment}\n".encode(), _kind(name)
     page = zip_bytes({PAGE: page}) if kind == ".zip" else page
     return {name: {".py": b"# " + text, ".txt": text}.get(kind, page)}

@@ -45,10 +45,10 @@ def main(root: Path, assignment: Assignment) -> int:
     except Exception as error:
         write_json(folder / "results.json", failure(f"{type(error).__name__}: {error}"))
         return 3
-    own = None
+    given = None
     if report.score is not None and report.bonus is not None:
-        own = grade(assignment.rubric.policy, report.score, report.bonus, report.submission.origin)
-    write_json(folder / "results.json", results(report, own))
+        given = grade(assignment.rubric.policy, report.score, report.bonus, report.submission.origin)
+    write_json(folder / "results.json", results(report, given))
     return 3 if report.status == "grader_error" else 0
 
 
@@ -78,7 +78,7 @@ def origin(path: Path) -> Origin | None:
         return None
 
 
-def results(report: Report, own: Grade | None) -> dict[str, Any]:
+def results(report: Report, given: Grade | None) -> dict[str, Any]:
     """What Gradescope shows for one submission, with its grade by the policy."""
     told = {"status": report.status, "environment": report.environment.model_dump()}
     content = _frame(report.provenance.duration_s, told)
@@ -86,13 +86,13 @@ def results(report: Report, own: Grade | None) -> dict[str, Any]:
         unread = {"name": "Your submission can be read", "status": "failed", "visibility": "visible", **_TEXT}
         scores = {"score": 0.0, "max_score": report.max_score, "output": report.reason}
         return content | {"score": 0.0, "output": report.reason, "tests": [{**unread, **scores}]}
-    if own is None:
+    if given is None:
         return content | {"output": FAILURE}
     # A last line says how the score came about; it is hidden with the score.
-    total = filter(None, (f"Score {report.score:g}/{report.max_score:g}, bonus {report.bonus:g}.", own.remark))
+    total = filter(None, (f"Score {report.score:g}/{report.max_score:g}, bonus {report.bonus:g}.", given.remark))
     last = {"name": "Total", "output": " ".join(total), "visibility": HIDDEN_UNTIL, **_TEXT}
     return content | {
-        "score": own.points,
+        "score": given.points,
         "output": "\n".join(report.submission.notices),
         "tests": [*_tests(report), last],
     }

@@ -134,14 +134,14 @@ def export(rows: Sequence[Row], request: Request) -> Export:
             continue
         cells = filled[line]
         most = cells[target + 1] if target + 1 < len(cells) else ""
-        own = replace(row, there=read_number(cells[target]), refused=_refused(row, most))
-        told.append(own)
-        if own.cell:
-            points = number(own.cell.points)
+        updated = replace(row, there=read_number(cells[target]), refused=_refused(row, most))
+        told.append(updated)
+        if updated.cell:
+            points = number(updated.cell.points)
             cells[target] = points.replace(".", ",") if "," in most else points
         if comments < len(cells):
-            remark = own.remark if own.cell or own.excused else ""
-            added = [escape(own.comment, quote=False), remark]  # the column holds HTML
+            remark = updated.remark if updated.cell or updated.excused else ""
+            added = [escape(updated.comment, quote=False), remark]  # the column holds HTML
             new = [text for text in added if text and text not in cells[comments]]
             cells[comments] = inert(" ".join(filter(None, [cells[comments], *new]))) if new else cells[comments]
     return Export({"moodle.csv": template.text(filled)}, told, remarks(told))

@@ -24,7 +24,7 @@ def read_practice(path: Path, worth: float) -> dict[str, Practice]:
             students: dict[str, list[dict[str, str]]] = {}
             for row in csv.DictReader(file):
                 students.setdefault(row["student_id"].removeprefix("'"), []).append(row)
-        return {student: _practice(own, worth) for student, own in students.items()}
+        return {student: _practice(checks, worth) for student, checks in students.items()}
     except OSError as error:
         raise UserError(f"--notebooks {path}: {error.strerror}. Give the checks.csv of graded notebooks.") from None
     except (KeyError, TypeError, ValueError, csv.Error) as error:

@@ -49,10 +49,10 @@ def practice(
             results = [*follow(judging, "running tests", len(candidates), ERR)]
             write_text(out / "practice.csv", table(results))
             write_text(out / "practice.json", document(results, exercise, chosen().rubric.id))
-    for own in results:
-        say(f"{own.id}: {number(own.points) or '-'}  {own.told(language)}")
+    for result in results:
+        say(f"{result.id}: {number(result.points) or '-'}  {result.told(language)}")
     say(f"{len(results)} submissions: {out}/practice.csv")
-    if any(own.points is None for own in results):
+    if any(result.points is None for result in results):
         fail("the grader failed to judge some tests; run again.", EXIT_GRADER_ERROR)
 
 

@@ -89,11 +89,11 @@ class Result:
 def table(results: Iterable[Result]) -> str:
     """The class as CSV."""
     rows: list[Sequence[str]] = [COLUMNS]
-    for own in results:
-        counted, wrong = len(own.runs.tests) - len(own.refused), len(own.practice.mistakes)
-        numbers = (own.points, own.practice.points, own.caught, wrong, len(own.runs.tests), counted)
-        remark = f"{own.told('en')} {own.reason}".rstrip()
-        rows.append([own.id, ", ".join(own.students), *map(number, numbers), remark])
+    for result in results:
+        counted, wrong = len(result.runs.tests) - len(result.refused), len(result.practice.mistakes)
+        numbers = (result.points, result.practice.points, result.caught, wrong, len(result.runs.tests), counted)
+        remark = f"{result.told('en')} {result.reason}".rstrip()
+        rows.append([result.id, ", ".join(result.students), *map(number, numbers), remark])
     return written(rows)
 
 
@@ -101,16 +101,16 @@ def document(results: Iterable[Result], practice: Practice, assignment: str) -> 
     """The class as JSON, with the tests that catch each implementation."""
     listed = [
         {
-            "id": own.id,
-            "students": list(own.students),
-            "points": own.points,
-            "problem": own.problem or None,
-            "caught": own.catching,
-            "refused": own.refused,
-            "reason": own.reason,
-            "told": {language: own.told(language) for language in LANGUAGES},
+            "id": result.id,
+            "students": list(result.students),
+            "points": result.points,
+            "problem": result.problem or None,
+            "caught": result.catching,
+            "refused": result.refused,
+            "reason": result.reason,
+            "told": {language: result.told(language) for language in LANGUAGES},
         }
-        for own in results
+        for result in results
     ]
     whole = {"assignment": assignment, "max_points": practice.points, "submissions": listed}
     return json.dumps(whole, ensure_ascii=False, indent=1) + "\n"

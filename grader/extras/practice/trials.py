@@ -121,11 +121,11 @@ class _Session:
 
     def _finished(self, name: str, turn: int) -> bool:
         """Run the remaining tests on one implementation in one worker; returns whether all were run."""
-        own = Path(self._practice.file)
-        exam = EXAM.format(function=self._practice.function, module=own.stem)
+        written = Path(self._practice.file)
+        exam = EXAM.format(function=self._practice.function, module=written.stem)
         implementation = sealed(self._implementations[name])
         shared = {"trial.py": getsource(trial), "exam.py": exam}
-        files = {own.name: self._text, **shared, "implementation.py": implementation}
+        files = {written.name: self._text, **shared, "implementation.py": implementation}
         worker = self._start({f"{SUBMITTED}/{path}": text for path, text in files.items()})
         doing = None
         try:

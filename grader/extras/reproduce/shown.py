@@ -118,15 +118,15 @@ def transcript(exchanges: Sequence[Exchange]) -> list[str]:
     modules: dict[int, str] = {}  # by the numbers that the requests give them
     outputs = itertools.count(1)
     for one in exchanges[-MOST_REQUESTS:]:
-        for operation, own in one.operations if one.own else ():
+        for operation, fields in one.operations if one.own else ():
             if operation == "load":
-                line = f"from {own['module']} import {own['name']}"
+                line = f"from {fields['module']} import {fields['name']}"
                 lines += [line] * (line not in imports)
                 imports.add(line)
                 continue
-            known = {key: own[key] for key in ("number", "target") if isinstance(own.get(key), int)}
+            known = {key: fields[key] for key in ("number", "target") if isinstance(fields.get(key), int)}
             named = {key: modules.setdefault(place, f"module_{len(modules) + 1}") for key, place in known.items()}
-            line = _line(operation, {**own, **named})
+            line = _line(operation, {**fields, **named})
             lines.append(line if operation in SILENT else f"output_{next(outputs)} = {line}")
         if one.reply is None:
             lines.append("→ no answer")
@@ -135,12 +135,12 @@ def transcript(exchanges: Sequence[Exchange]) -> list[str]:
     return lines
 
 
-def _line(operation: str, own: Mapping[str, Any]) -> str:
+def _line(operation: str, fields: Mapping[str, Any]) -> str:
     """One operation as an expression, or a statement if it is silent."""
-    arguments = own.get("arguments", ())
+    arguments = fields.get("arguments", ())
     named = arguments if isinstance(arguments, Mapping) else {}
     listed = [f"{key}={brief(value)}" for key, value in named.items()] if named else map(brief, arguments)
-    told = {key: value if key in VERBATIM else brief(value) for key, value in own.items()}
+    told = {key: value if key in VERBATIM else brief(value) for key, value in fields.items()}
     return LINES[operation].format(**told, listed=", ".join(listed))
 
 
@@ -153,7 +153,7 @@ def brief(value: Any) -> str:
         case Tensor():
             kind = f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}"
             first = value.detach().cpu().flatten()[:SHOWN].tolist()
-            numbers = [f"{own:.4g}" if isinstance(own, float) else repr(own) for own in first]
+            numbers = [f"{number:.4g}" if isinstance(number, float) else repr(number) for number in first]
             return f"<{kind}: {', '.join(numbers)}{', …' * (value.numel() > SHOWN)}>"
         case str() if is_here(value):
             return repr("cuda")

@@ -141,7 +141,7 @@ def groups(pairs: Iterable[Pair]) -> list[list[str]]:
     for pair in pairs:
         if min(pair.strongest.shares) >= LINKED and pair.strongest.distinctive >= SHORT:
             ids = (pair.first.id, pair.second.id)
-            joined = set(ids).union(*(group_of.get(own, set()) for own in ids))
+            joined = set(ids).union(*(group_of.get(one, set()) for one in ids))
             group_of.update(dict.fromkeys(joined, joined))
     found = {tuple(sorted(group)) for group in group_of.values() if len(group) > 2}
     return [list(group) for group in sorted(found, key=lambda group: (-len(group), group))]
@@ -174,7 +174,7 @@ def _shared(telling: Sequence[Array], rarity: Rarity) -> Array:
     scores = np.zeros((len(telling), len(telling)))
     for start in range(0, len(rarity[0]), CHUNK):
         passages, weights = (each[start : start + CHUNK] for each in rarity)
-        has = np.stack([np.isin(passages, own, assume_unique=True) for own in telling]).astype(np.float64)
+        has = np.stack([np.isin(passages, piece, assume_unique=True) for piece in telling]).astype(np.float64)
         scores += (has * weights) @ has.T
     return scores
 

@@ -72,10 +72,10 @@ def _ask(folder: Path, out: Path, given: list[Path] | None, seed: int, language:
         idle = [server.start for server in servers]
 
         def quiz(identifier: str) -> Quiz:
-            start, own = idle.pop(), f"{seed}:{identifier}"
+            start, chance = idle.pop(), f"{seed}:{identifier}"
             try:
-                found = studies(start, read[identifier].files, assignment.rubric, declared, own)
-                pool = [one for study in found for one in Maker(study, assignment.rubric, language, own).questions()]
+                found = studies(start, read[identifier].files, assignment.rubric, declared, chance)
+                pool = [one for study in found for one in Maker(study, assignment.rubric, language, chance).questions()]
             finally:
                 idle.append(start)
             return drawn(identifier, names[identifier], pool, seed)
@@ -113,9 +113,9 @@ def _grade(folder: Path, files: list[Path]) -> None:
     path, remedy = folder / ANSWERS, "Delete it, and read the answers again."
     before = read_written(path, Understood, remedy).submissions if path.exists() else {}
     write_json(path, Understood(submissions=dict(sorted({**before, **found}.items()))))
-    for identifier, own in found.items():
-        terminal.say(f"{identifier}: {own.points:g} of {own.max_points:g} right")
-        for code in own.unsettled:
+    for identifier, result in found.items():
+        terminal.say(f"{identifier}: {result.points:g} of {result.max_points:g} right")
+        for code in result.unsettled:
             terminal.warn(f"{code}: the answer is none of the options, so it counts as wrong; look at it.", "yellow")
     terminal.say(f"{len(found)} students answered; `grader report {folder}` shows it beside the grade.")
 

@@ -41,7 +41,7 @@ def picture(entries: Sequence[Entry], points: Mapping[str, Practice], language: 
     """A section of the class page: right code against understood code; empty without answers."""
     from grader.core.pages.render import templates  # slow to import, and every command imports this file
 
-    graded = [own.line for own in entries if own.line.score is not None and own.line.id in points]
+    graded = [one.line for one in entries if one.line.score is not None and one.line.id in points]
     pairs = sorted(Counter((line.score, points[line.id].points) for line in graded).items())
     template = templates(Path(__file__).parent).get_template("picture.html.j2")
     most = max((line.max_score for line in graded), default=0)

@@ -121,37 +121,37 @@ def studies(start: Start, files: Files, rubric: Rubric, viva: Viva, seed: str) -
     lines, tries = lines_of(files), iter(range(0))
     for task in rubric.tasks:
         laws = {prop.id: viva.laws[prop.id] for prop in task.properties if prop.id in viva.laws}
-        if own := version(start, files, task, viva.calls, laws):
+        if base := version(start, files, task, viva.calls, laws):
             rng, edited = random.Random(f"{seed}:{task.id}"), list[tuple[Edit, Version]]()
-            calls = rng.sample([*own.outcomes], min(len(own.outcomes), CALLS_OF_EDITS))
-            holding = {name: law for name, law in laws.items() if name not in own.broken | own.unclear}
+            calls = rng.sample([*base.outcomes], min(len(base.outcomes), CALLS_OF_EDITS))
+            holding = {name: law for name, law in laws.items() if name not in base.broken | base.unclear}
             tries = chain(tries, range(TRIES_OF_TASK))  # after what earlier tasks have left
-            for alike in _alike(lines, own, rng):
+            for alike in _alike(lines, base, rng):
                 few = (edit for edit, _ in zip(alike, tries, strict=False))
-                tried = ((edit, version(start, edit.applied(files), task, calls, holding, own)) for edit in few)
+                tried = ((edit, version(start, edit.applied(files), task, calls, holding, base)) for edit in few)
                 found = [*islice(((edit, run) for edit, run in tried if run), MOST_EDITS)]
                 edited = max(edited, found, key=lambda some: (len({run.broken for _, run in some}), len(some)))
                 if len(edited) >= ENOUGH_EDITS and len({run.broken for _, run in edited}) >= ENOUGH_WAYS:
                     break
-            yield Study(task, lines, own, frozenset(holding), edited)
+            yield Study(task, lines, base, frozenset(holding), edited)
 
 
 def version(
-    start: Start, files: Files, task: Task, calls: Sequence[Call], laws: Mapping[str, str], own: Version | None = None
+    start: Start, files: Files, task: Task, calls: Sequence[Call], laws: Mapping[str, str], base: Version | None = None
 ) -> Version | None:
-    """Run code for a task; None if it cannot be imported, does not end, varies, or raises more than ``own``.
+    """Run code for a task; None if it cannot be imported, does not end, varies, or raises more than ``base``.
 
-    Without ``own``, lines are traced. Two workers run the code. If a call gives different values in them, the result is
+    Without ``base``, lines are traced. Two workers run the code. If a call gives two values in them, the result is
     None; a line that holds different values is left out. In the first worker, uninitialised memory reads as nan.
     """
     asked = [call for call in calls if call.task == task.id]
     codes = [*(call.whole for call in asked), *laws.values()]
     homes = {name: task.file_of(name).removesuffix(".py").replace("/", ".") for name in task.names}
     loads = [("load", {"module": module, "name": name}) for name, module in (*homes.items(), ("run", "src._exam"))]
-    calm = {call for call in asked if own and not own.outcomes[call].value.startswith("raises ")}
-    found, limit_s = list[list[Outcome]](), LIMIT_OF_EDIT_S if own else LIMIT_S
+    calm = {call for call in asked if base and not base.outcomes[call].value.startswith("raises ")}
+    found, limit_s = list[list[Outcome]](), LIMIT_OF_EDIT_S if base else LIMIT_S
     for is_first in (True, False):
-        arguments = [homes, codes, not own, is_first]
+        arguments = [homes, codes, not base, is_first]
         try:
             with closing(start({**files, "src/_exam.py": EXAM})) as worker:
                 reply = worker.request([*loads, ("call", {"target": "run", "arguments": arguments})], limit_s)
@@ -177,9 +177,9 @@ def _outcome(reply: Mapping[str, Any]) -> Outcome:
     return Outcome(Value(reply["value"].encode(), "utf-8"), steps, told)
 
 
-def _alike(lines: Mapping[Place, str], own: Version, rng: random.Random) -> Iterator[Sequence[Edit]]:
+def _alike(lines: Mapping[Place, str], base: Version, rng: random.Random) -> Iterator[Sequence[Edit]]:
     """Edits of lines that ran, by file, and calls apart from words, which so tell nothing; likelier ones come first."""
-    ran = {place for run in own.outcomes.values() for place in run.steps}
+    ran = {place for run in base.outcomes.values() for place in run.steps}
     edits = [edit for place in sorted(ran & lines.keys()) for edit in edits_of(place, lines[place])]
     groups = dict[tuple[bool, str], list[Edit]]()
     for edit in rng.sample(edits, len(edits)):

@@ -135,12 +135,12 @@ def page(verdicts: Sequence[Verdict], table: Mapping[str, Sequence[str]]) -> str
     lines = [HEADER, "| original | wrong edits | quietly wrong | caught | not caught | equivalent | charged |"]
     lines.append("|---|--:|--:|--:|--:|--:|--:|")
     for source in [*dict.fromkeys(verdict.mutant.source for verdict in verdicts), "all"]:
-        own = [verdict for verdict in verdicts if source in ("all", verdict.mutant.source)]
-        wrong = [verdict for verdict in own if verdict.differing]
+        chosen = [verdict for verdict in verdicts if source in ("all", verdict.mutant.source)]
+        wrong = [verdict for verdict in chosen if verdict.differing]
         quiet = sum("value" in verdict.differing.values() for verdict in wrong)
         caught = sum(bool(verdict.charged) for verdict in wrong)
-        charged = sum(bool(verdict.charged) for verdict in own) - caught
-        counts = (len(wrong), quiet, caught, len(wrong) - caught, len(own) - len(wrong), charged)
+        charged = sum(bool(verdict.charged) for verdict in chosen) - caught
+        counts = (len(wrong), quiet, caught, len(wrong) - caught, len(chosen) - len(wrong), charged)
         lines.append(f"| {source} | {' | '.join(map(str, counts))} |")
     by_name = {verdict.mutant.name: verdict.mutant for verdict in verdicts if not verdict.is_right}
     for why, names in table.items():

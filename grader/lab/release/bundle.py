@@ -68,9 +68,9 @@ def bundle(
     files.pop(f"{PARTS[SHARED]}/__init__.py", None)  # the grader's import rules need it; tests/harness has none either
     for language, folder in (executed or {}).items():
         for path in sorted(folder.glob("*.ipynb")):
-            if (own := f"notebooks/{language}/{path.name}") in files:
+            if (inside := f"notebooks/{language}/{path.name}") in files:
                 words = {} if language == LANGUAGES[0] else in_figures(root / SCRIPTS / f"{path.stem}.py")
-                files[own] = with_figures(files[own], path.read_bytes(), translator(words))
+                files[inside] = with_figures(files[inside], path.read_bytes(), translator(words))
     readme = (root / README).read_text(encoding="utf-8")
     files["README.md"] = (readme if "handbook" in built else _OF_HANDBOOK.sub("", readme)).encode()
     files[STUDENTS_RUBRIC] = _for_students((root / RUBRIC).read_text(encoding="utf-8")).encode()

@@ -115,8 +115,8 @@ def _json(whole: Mapping[str, Any]) -> str:
 
 def _named(names: Names, property_id: str, assignment: Assignment) -> Names:
     """Of a mistake's names those that belong to the property; if none does, all."""
-    own = {name for name in names if property_id in assignment.rubric.misconception(name).properties}
-    return frozenset(own) or names
+    fitting = {name for name in names if property_id in assignment.rubric.misconception(name).properties}
+    return frozenset(fitting) or names
 
 
 def _all(assignment: Assignment, trying: Trying, pairs: bool) -> Iterator[_Seen]:

@@ -147,9 +147,9 @@ def _own_lines(assignment: Assignment) -> Lines:
     return Lines(line.print for path in paths for line in of_lines(path.read_text(encoding="utf-8")))
 
 
-def given_away(report: Report, files: Mapping[str, str], own: Lines) -> Iterator[str]:
+def given_away(report: Report, files: Mapping[str, str], hidden: Lines) -> Iterator[str]:
     """The leak of source in a report: a line of the grader that is not in the submission."""
-    found = (line.print for text in _texts(report) for line in own.within(text))
+    found = (line.print for text in _texts(report) for line in hidden.within(text))
     handed_in = squeezed("".join(files.values()))
     if line := next((line for line in found if line not in handed_in), ""):
         yield f"shows source of the grader: {line[:100]!r}"

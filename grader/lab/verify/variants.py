@@ -140,8 +140,10 @@ def judge_style(assignment: Assignment, number: int, way: str) -> Verdict:
 
 def _of_style(style: Style, way: str, cases: Mapping[str, Sequence[Any]], seed: int) -> Verdict:
     """What is wrong: the first case of each property that does not pass, and all options."""
-    failing = {name: case for name, own in cases.items() for case in reversed(own) if case.outcome not in NOTHING_LOST}
+    failing = {
+        name: case for name, some in cases.items() for case in reversed(some) if case.outcome not in NOTHING_LOST
+    }
     problem = "; ".join(f"{name} {case.outcome}, {case.id}: {case.message}" for name, case in failing.items())
     problem = problem and f"{problem} ({', '.join(style.options)})"
-    closest = largest([case for own in cases.values() for case in own])
+    closest = largest([case for some in cases.values() for case in some])
     return Verdict(f"{style.name}, {way}", seed, True, frozenset(failing), closest, problem=problem)

@@ -94,10 +94,10 @@ class Now:
 
     def beside(self, submission: str, step: int) -> str | None:
         """The next or previous unreviewed submission in the queue; None if there is no other."""
-        ids = [own.line.id for own in self.queue]
+        ids = [place.line.id for place in self.queue]
         start = ids.index(submission) if submission in ids else min(step, 0)
         around = [self.queue[(start + step * n) % len(ids)] for n in range(submission in ids, len(ids))]
-        return next((own.line.id for own in around if own.seen is None and own.line.id != submission), None)
+        return next((place.line.id for place in around if place.seen is None and place.line.id != submission), None)
 
 
 class Classroom:
@@ -151,7 +151,7 @@ class Classroom:
         causes = {line.id: self._light[line.id][2] for line in lines}
         same = groups(causes, lambda submission, name: name in book.points(submission))
         named = {mistake.id for mistake in rubric.misconceptions}  # a report may be older than the rubric
-        same = [own if own.mistake in named else replace(own, mistake="") for own in same]
+        same = [group if group.mistake in named else replace(group, mistake="") for group in same]
         return Now(known, entries, queue([*map(known.in_force, lines)], book, reasons, self._share), causes, same)
 
     def _without_cases(self, submission: str) -> Report:
@@ -197,10 +197,10 @@ def queue(
             found[submission].append(reason)
     places = []
     for line in lines:
-        if needs := sorted(found[line.id], key=lambda own: ORDER.index(own.code)):
+        if needs := sorted(found[line.id], key=lambda reason: ORDER.index(reason.code)):
             covered = {reason.key for reason in needs} <= {*book.looked_at(line.id)}
             places.append(Place(line, needs, book.seen(line.id) if covered else None))
-    return sorted(places, key=lambda own: (own.seen is not None, ORDER.index(own.reasons[0].code)))
+    return sorted(places, key=lambda place: (place.seen is not None, ORDER.index(place.reasons[0].code)))
 
 
 def noticed(attention: Iterable[Attention], assignment: Assignment, language: str) -> Iterator[tuple[str, Reason]]:
@@ -215,25 +215,25 @@ def unusual(entries: Sequence[Entry], rubric: Rubric, language: str) -> Iterator
 
     A task that was not begun is not unusual. Of several tasks in which somebody did well, one is named.
     """
-    graded = [own for own in entries if own.line.status == "graded"]
-    shares = {own.line.id: {task: score / most for task, (score, most) in own.tasks.items() if most} for own in graded}
+    graded = [one for one in entries if one.line.status == "graded"]
+    shares = {one.line.id: {task: score / most for task, (score, most) in one.tasks.items() if most} for one in graded}
     named = set()
-    for high, low in permutations(dict.fromkeys(task for own in shares.values() for task in own), 2):
-        good = [own for own in graded if shares[own.line.id].get(high, 0) >= HIGH and low in shares[own.line.id]]
-        bad = [own for own in good if shares[own.line.id][low] <= LOW]
+    for high, low in permutations(dict.fromkeys(task for share in shares.values() for task in share), 2):
+        good = [one for one in graded if shares[one.line.id].get(high, 0) >= HIGH and low in shares[one.line.id]]
+        bad = [one for one in good if shares[one.line.id][low] <= LOW]
         if len(good) < FEWEST or len(bad) > max(1, MOST_ALIKE * len(good)):
             continue
-        for own in bad:
-            if (own.line.id, low) not in named and _begun(own, low, rubric):
-                named.add((own.line.id, low))
-                points = {task: f"{score:g}/{most:g}" for task, (score, most) in own.tasks.items()}
+        for one in bad:
+            if (one.line.id, low) not in named and _begun(one, low, rubric):
+                named.add((one.line.id, low))
+                points = {task: f"{score:g}/{most:g}" for task, (score, most) in one.tasks.items()}
                 text = say(language, "unusual", low=low, few=points[low], high=high, many=points[high], all=len(good))
-                yield own.line.id, Reason(UNUSUAL, text)
+                yield one.line.id, Reason(UNUSUAL, text)
 
 
-def _begun(own: Entry, task: str, rubric: Rubric) -> bool:
-    names = [name for name in own.properties if name in rubric.properties and rubric.task_of(name).id == task]
-    lost = [own.properties[name] for name in names if own.properties[name].points < own.properties[name].max_points]
+def _begun(one: Entry, task: str, rubric: Rubric) -> bool:
+    names = [name for name in one.properties if name in rubric.properties and rubric.task_of(name).id == task]
+    lost = [one.properties[name] for name in names if one.properties[name].points < one.properties[name].max_points]
     return any(result.outcome not in NOT_BEGUN for result in lost)
 
 
@@ -246,9 +246,9 @@ def similar(path: Path, language: str) -> Iterator[tuple[str, Reason]]:
             shares = {"first": _share(row, "first_share"), "second": _share(row, "second_share")}
             if row.get("strongest") != "yes" or max(shares.values()) < TELLING:
                 continue
-            for own, other in (("first", "second"), ("second", "first")):
-                here, there = (row[side].removeprefix("'") for side in (own, other))  # a mark against spreadsheets
-                text = say(language, "similar", other=there, share=f"{shares[own]:.0%}", file=row["file"])
+            for mine, other in (("first", "second"), ("second", "first")):
+                here, there = (row[side].removeprefix("'") for side in (mine, other))  # a mark against spreadsheets
+                text = say(language, "similar", other=there, share=f"{shares[mine]:.0%}", file=row["file"])
                 yield here, Reason(SIMILAR, text, there)
 
 

@@ -69,10 +69,10 @@ def review(
             return found.reason or found
 
         try:
-            own = socket.create_server((LOOPBACK, port))  # a browser may connect at once; port 0 takes a free one
+            listening = socket.create_server((LOOPBACK, port))  # a browser may connect at once; port 0 takes a free one
         except OSError as error:
             fail(f"--port {port}: {os.strerror(error.errno or 0)}. Choose another port, or omit the option.")
-        token, port = secrets.token_urlsafe(32), own.getsockname()[1]
+        token, port = secrets.token_urlsafe(32), listening.getsockname()[1]
         root = f"/{token}"
         classroom = Classroom(out, chosen(), language, pairs or out, (int(part[1]), int(part[2])))
         pages = ReviewPages(chosen(), language, root, hide if anonymous else None)
@@ -82,6 +82,6 @@ def review(
         address = f"http://{LOOPBACK}:{port}{root}/"
         say(address)
         with opened(address) if browser else contextlib.nullcontext():
-            serve(app, own)
+            serve(app, listening)
     say(f"decisions: {written_in(out, grader)}")
     say(next_step(out, known.lines))

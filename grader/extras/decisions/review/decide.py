@@ -18,8 +18,8 @@ Said = dict[str, object]
 
 def state(now: Now, submissions: Sequence[str]) -> str:
     """A short text that changes with these submissions and with every decision about one of them."""
-    held = [own for one in submissions for own in now.known.book.everything(now.known.line(one))]
-    told = "\n".join((*submissions, *(own.decision.identity for own in held)))
+    held = [ruling for one in submissions for ruling in now.known.book.everything(now.known.line(one))]
+    told = "\n".join((*submissions, *(ruling.decision.identity for ruling in held)))
     return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
@@ -33,9 +33,9 @@ def asked(now: Now, line: SummaryLine, form: Form) -> list[Said]:
     said: list[Said]
     match form.get("do"):
         case "accept":  # the result, and decisions whose basis has changed
-            stale = [own.decision for own in book.about(line) if own.stale]
-            again = [repeated(own) | ({"student": own.student} if own.personal else {}) for own in stale]
-            reasons = next((own.reasons for own in now.queue if own.line.id == line.id), ())
+            stale = [ruling.decision for ruling in book.about(line) if ruling.stale]
+            again = [repeated(old) | ({"student": old.student} if old.personal else {}) for old in stale]
+            reasons = next((place.reasons for place in now.queue if place.line.id == line.id), ())
             said = [*again, {SEEN: tuple(dict.fromkeys(reason.key for reason in reasons))}]
         case "override":
             said = [override(what, form)]
@@ -43,17 +43,17 @@ def asked(now: Now, line: SummaryLine, form: Form) -> list[Said]:
             place = {"at": form["at"], "code": form["code"]} if form.get("at") else {}
             said = [{"comment": form.get("comment", ""), **place}]
         case "excuse":  # one of the submission's students, whom the form names by their place
-            people = {str(place): own for place, own in enumerate(students(line.id, line.origin))}
+            people = {str(place): student for place, student in enumerate(students(line.id, line.origin))}
             if form.get("student") not in people:
                 raise DecisionError("student: not an author of this submission.")
             said = [{"student": book.people.name(key(people[form["student"]])), "excuse": True, "why": why}]
         case "withdraw":
-            held = [own.decision.student for own in book.everything(line) if own.decision.slot == what]
+            held = [ruling.decision.student for ruling in book.everything(line) if ruling.decision.slot == what]
             whom = held[0] if held and what in PERSONAL else line.id
             said = [{"student": whom, "withdraw": what, "why": why}]
         case _:
             raise DecisionError("do: no such decision.")
-    return [{"student": line.id, **own} for own in said]
+    return [{"student": line.id, **one} for one in said]
 
 
 def override(what: str, form: Form) -> Said:

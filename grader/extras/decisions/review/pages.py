@@ -57,7 +57,7 @@ class ReviewPages:
     def meant(self, shown: str, now: Now) -> str:
         """The id of the submission whose page has this address suffix."""
         hidden = self._hidden(now)
-        return next((own for own, name in hidden.names.items() if name == shown), "") if hidden else shown
+        return next((submission for submission, name in hidden.names.items() if name == shown), "") if hidden else shown
 
     def _hidden(self, now: Now) -> Anonymous | None:
         """The replacements for names on anonymous pages."""
@@ -71,15 +71,15 @@ class ReviewPages:
         entries, queue, told = now.entries, now.queue, now.known.told(self.language)
         void = [str(ruling) for ruling in now.known.book.unsettled if ruling.void]
         if hidden:
-            entries = sorted((replace(own, line=hidden.line(own.line)) for own in entries), key=lambda own: own.line.id)
-            queue, told, void = [_unnamed(own, hidden) for own in queue], [], []
+            entries = sorted((replace(one, line=hidden.line(one.line)) for one in entries), key=lambda one: one.line.id)
+            queue, told, void = [_unnamed(place, hidden) for place in queue], [], []
         content = class_content(entries)
         statistics = content["statistics"]
-        hardest = sorted(statistics.properties, key=lambda own: 2.0 if own.rate is None else own.rate)
+        hardest = sorted(statistics.properties, key=lambda prop: 2.0 if prop.rate is None else prop.rate)
         return self._template("review_class.html.j2").render(
             **content | {"statistics": replace(statistics, properties=tuple(hardest))},
             queue=queue,
-            waiting=[own for own in queue if own.seen is None],
+            waiting=[place for place in queue if place.seen is None],
             void=void,
             decisions=told,
             groups=now.groups,
@@ -101,8 +101,8 @@ class ReviewPages:
         rubric, book, hidden = self._assignment.rubric, now.known.book, self._hidden(now)
         report = in_language(graded, self._assignment, self.language)
         final = overridden(report, book.points(report.submission.id), rubric)
-        place, own = next(
-            ((n, own) for n, own in enumerate(now.queue, 1) if own.line.id == line.id), (0, Place(line, ()))
+        place, entry = next(
+            ((n, entry) for n, entry in enumerate(now.queue, 1) if entry.line.id == line.id), (0, Place(line, ()))
         )
         people = list(map(str, students(line.id, line.origin)))
         grades = now.known.grades.get(line.id, ())
@@ -110,19 +110,19 @@ class ReviewPages:
         told = [(one.decision.slot, for_staff(one, rubric, self.language), bool(one.stale)) for one in held]
         files = self._files(found, report, line, hidden)
         if hidden:
-            report, final, own = hidden.report(report), hidden.report(final), _unnamed(own, hidden)
-            grades, people = hidden.grades(grades, own.line.id), called(own.line.id, len(people))
+            report, final, entry = hidden.report(report), hidden.report(final), _unnamed(entry, hidden)
+            grades, people = hidden.grades(grades, entry.line.id), called(entry.line.id, len(people))
             told = [(slot, hidden.text(text), stale) for slot, text, stale in told]
             problem = hidden.text(problem)
         failing, alike = lost(final), repeats(final)
         following = [prop for others in alike.values() for prop in others]
         return self._template("review_student.html.j2").render(
-            line=own.line,
+            line=entry.line,
             report=report,
             final=final,
             people=people,
             grades=grades,
-            own=own,
+            entry=entry,
             place=place,
             all=len(now.queue),
             state=state(now, [line.id]),
@@ -196,15 +196,15 @@ class ReviewPages:
 def _bank(now: Now, submission: str) -> list[str]:
     """The comments so far on submissions with a mistake that this one has, too."""
     mine = now.causes.get(submission, {}).items()
-    alike = [own for own, causes in now.causes.items() if own != submission and causes.items() & mine]
-    told = (ruling.decision.comment for own in alike for ruling in now.known.book.held.get(own, ()))
+    alike = [other for other, causes in now.causes.items() if other != submission and causes.items() & mine]
+    told = (ruling.decision.comment for other in alike for ruling in now.known.book.held.get(other, ()))
     return [*dict.fromkeys(filter(None, told))]
 
 
-def _unnamed(own: Place, hidden: Anonymous) -> Place:
+def _unnamed(place: Place, hidden: Anonymous) -> Place:
     """A queue entry under a pseudonym, without reasons that name a file or a person."""
     reasons = [
         replace(one, text=one.text if one.code in SAID else "", other=hidden.names.get(one.other, ""))
-        for one in own.reasons
+        for one in place.reasons
     ]
-    return replace(own, line=hidden.line(own.line), reasons=reasons)
+    return replace(place, line=hidden.line(place.line), reasons=reasons)

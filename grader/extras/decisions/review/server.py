@@ -83,7 +83,7 @@ def _refusal(scope: Scope, token: str, port: int) -> tuple[int, str] | None:
     return None
 
 
-def serve(app: ASGIApp, own: socket.socket) -> None:
+def serve(app: ASGIApp, listening: socket.socket) -> None:
     """Answer requests to a socket until Ctrl-C or SIGTERM."""
     config = uvicorn.Config(
         app, access_log=False, log_level="warning", lifespan="off", ws="none", http="h11", server_header=False
@@ -91,7 +91,7 @@ def serve(app: ASGIApp, own: socket.socket) -> None:
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn ends first, and then raises it again
     try:
         with contextlib.suppress(KeyboardInterrupt):
-            uvicorn.Server(config).run(sockets=[own])
+            uvicorn.Server(config).run(sockets=[listening])
     finally:
         signal.signal(signal.SIGTERM, before)
 

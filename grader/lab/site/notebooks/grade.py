@@ -120,9 +120,9 @@ def write(out: Path, checks: Sequence[Check]) -> None:
     now = datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
     rows = []
     for student in dict.fromkeys(check.student for check in checks):
-        own = [check for check in checks if check.student == student]
-        points = [check.points for check in own if check.points is not None]
-        score = number(sum(points)) if len(points) == len(own) else ""
-        most = number(sum(check.max_points for check in own))
+        theirs = [check for check in checks if check.student == student]
+        points = [check.points for check in theirs if check.points is not None]
+        score = number(sum(points)) if len(points) == len(theirs) else ""
+        most = number(sum(check.max_points for check in theirs))
         rows.append((courses.HOMEWORK, "", now, student, "", "", "", score, "0", score, most))
     write_text(out / "grades.csv", written([NBGRADER_COLUMNS, *rows]))

@@ -124,7 +124,7 @@ def write(executed: Path, out: Path, languages: Sequence[str], site: publish.Sit
 
 def _front(site: publish.Site | None, language: str, fronts: Mapping[str, str], pages: Sequence[Page]) -> str:
     """A language's first page: what the whole is about, the way to the task, and a map of the pages."""
-    front, own, named = sources.front(), fronts[language], {page.name.removesuffix(".html"): page for page in pages}
+    front, cover, named = sources.front(), fronts[language], {page.name.removesuffix(".html"): page for page in pages}
     prose = nbformat.v4.new_markdown_cell(markdown.unbroken(front["about"][language]), id="front")
     about = body(nbformat.v4.new_notebook(cells=[prose]), language)
     return _render(
@@ -136,8 +136,8 @@ def _front(site: publish.Site | None, language: str, fronts: Mapping[str, str], 
         pages=[page for stem, page in named.items() if stem != sources.BRIEF],
         way=_way(front, pages, language),
         findings={f"{stem}.html": finding[language] for stem, finding in front["findings"].items()},
-        folder=f"{language}/".removeprefix(f"{dirname(own)}/"),
-        fronts={other: relpath(path, dirname(own) or ".") for other, path in fronts.items() if other != language},
+        folder=f"{language}/".removeprefix(f"{dirname(cover)}/"),
+        fronts={other: relpath(path, dirname(cover) or ".") for other, path in fronts.items() if other != language},
         **publish.public(site, language, fronts, publish.plain(about)),
         script=_script(touch.figures(about), _numbers(pages)),
     )

@@ -44,7 +44,7 @@ def notebook(candidate: Candidate, name: str) -> tuple[list[str], bytes]:
     if candidate.reason:
         raise NotANotebook(str(candidate.reason))
     files = candidate.files()
-    names = [own for own in without_clutter(files) if own.endswith(".ipynb")]
+    names = [path for path in without_clutter(files) if path.endswith(".ipynb")]
     found = {PurePosixPath(own).name: files[own] for own in reversed(names)}
     return [*found], found[name](MAX_BYTES) if name in found else b""
 
