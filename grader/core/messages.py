@@ -21,6 +21,7 @@ Words = Mapping[str, str]  # from English templates to those of another language
 
 _PLACE = re.compile(r"\{(\w+)\}")
 _WIDE = re.compile("(?<=[\u3000-\uffff]) ?\0 ?(?=[\u3000-\uffff])")  # where a field begins or ends among Chinese
+_LIST = re.compile(r"[\w.–]+(, [\w.–]+)+( …)?")  # such as ``0, 2, 5 …``, which Chinese writes with other commas
 _LATIN = re.compile("(?<=[\u4e00-\u9fff])\0(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])\0(?=[\u4e00-\u9fff])")
 ENDS = (".", "!", "?", "。", "！", "？")
 
@@ -121,7 +122,9 @@ def _filled(template: str, fields: Mapping[str, Field], words: Words) -> str:
 
     def field(place: re.Match[str]) -> str:
         value = fields.get(place[1], place[0])
-        return _text(value.parts, words) if isinstance(value, Message) else str(value)
+        if isinstance(value, Message):
+            return _text(value.parts, words)
+        return str(value).replace(", ", "、") if words and _LIST.fullmatch(str(value)) else str(value)
 
     if not words:
         return _PLACE.sub(field, template)
