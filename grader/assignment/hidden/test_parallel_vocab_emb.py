@@ -170,7 +170,7 @@ def answered_by_all(student: Student, table: Tensor, world: int, device: str) ->
     splits = sorted({world, 3}) if world < VOCAB else [3]
     read = {ranks: [rows_of(student, table, rank, ranks, device) for rank in range(ranks)] for ranks in splits}
     remainder = told_remainder(torch.stack([rows.source for rows in read[3]]))
-    return [*(answered([rows.given for rows in ranks]) for ranks in read.values()), *[remainder] * bool(remainder)]
+    return [*(answered([rows.given for rows in ranks]) for ranks in read.values()), *filter(None, [remainder])]
 
 
 @pytest.mark.rubric("shard_owned_ids")
