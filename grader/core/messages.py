@@ -95,7 +95,7 @@ def quoted(text: str) -> Message:
 
 
 def stated(**values: Field) -> Message:
-    """Names with their values, as in ``b=2, s=3``, which read the same in every language."""
+    """Names with their values, as in ``b=2, s=3``, which read the same in every language, but for the comma."""
     return say(", ".join(f"{name}={{{name}}}" for name in values), **values)
 
 
@@ -112,7 +112,8 @@ def translated(message: Message, words: Words) -> str:
 def _text(parts: Sequence[Part], words: Words) -> str:
     text = ""
     for part in sorted(parts, key=lambda part: part.key.startswith("\n")):  # what has a line of its own comes last
-        told = _filled(words.get(part.key, part.key), part.fields, words)
+        same = part.key.replace(", ", "，") if words else part.key  # such as names with their values
+        told = _filled(words.get(part.key, same), part.fields, words)
         text += (_gap(text, told, bool(words)) if text else "") + told
     return text
 
