@@ -108,7 +108,7 @@ PARAMETER_CHANGED = (
 )
 ONE_NUMBER_DRAWN = told(ZEROS, ALIKE, beside=told(*checks.DRAWS.values()))
 WITHOUT_SPREAD = told(checks.MOMENTS, std="0")  # every draw is the same
-CUT_IN_PART = told(ZEROS, case="gradients_")  # zero wherever it is wrong
+CUT_IN_PART = told(ZEROS, case="gradients_", lacks=(norm.OF_ZEROS,))  # zero wherever it is wrong
 ROWS_SCALED = told(ROWS_TIMES, ROWS_TIMES_SOME)
 GROWS = range(3 * rope.MS + 1, 9 * rope.MS)  # lengths of calls that grow
 GROWN = tuple(smallest_even_ratio(s, rope.MS) for s in GROWS)
