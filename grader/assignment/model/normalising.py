@@ -35,7 +35,7 @@ HIDDEN, GROUP_SIZE = 24, 4  # six groups of four, so that the number of groups i
 # Features of one magnitude have that root mean square in any group; these signs add up to zero in each group.
 SIGNS: Final = (1.0, 1.0, -1.0, -1.0, 1.0, -1.0, 1.0, -1.0, -1.0, 1.0, 1.0, -1.0) * 2
 LARGE: Final = 128.0  # so large that no usual eps matters, while its square is still a float16 number
-UNLIKE: Final = 1 + torch.arange(HIDDEN) % 5  # scales features so that no root of any law grows as all of them do
+UNLIKE: Final = -(1 + torch.arange(HIDDEN) % 5)  # factors of features: the output of any law changes, also its absolute
 NOTHING: Final = say(
     "the output is not finite, zero, random, constant or a multiple of the input, so this property cannot be checked"
 )
