@@ -21,6 +21,7 @@ Words = Mapping[str, str]  # from English templates to those of another language
 
 _PLACE = re.compile(r"\{(\w+)\}")
 _WIDE = re.compile("(?<=[\u3000-\uffff]) ?\0 ?(?=[\u3000-\uffff])")  # where a field begins or ends among Chinese
+_LIST = re.compile(r"[\w.–]+(, [\w.–]+)+( …)?")  # such as ``0, 2, 5 …``, which Chinese writes with other commas
 _LATIN = re.compile("(?<=[\u4e00-\u9fff])\0(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])\0(?=[\u4e00-\u9fff])")
 ENDS = (".", "!", "?", "。", "！", "？")
 
@@ -94,7 +95,7 @@ def quoted(text: str) -> Message:
 
 
 def stated(**values: Field) -> Message:
-    """Names with their values, as in ``b=2, s=3``, which read the same in every language."""
+    """Names with their values, as in ``b=2, s=3``, which read the same in every language, but for the comma."""
     return say(", ".join(f"{name}={{{name}}}" for name in values), **values)
 
 
@@ -111,7 +112,8 @@ def translated(message: Message, words: Words) -> str:
 def _text(parts: Sequence[Part], words: Words) -> str:
     text = ""
     for part in sorted(parts, key=lambda part: part.key.startswith("\n")):  # what has a line of its own comes last
-        told = _filled(words.get(part.key, part.key), part.fields, words)
+        same = part.key.replace(", ", "，") if words else part.key  # such as names with their values
+        told = _filled(words.get(part.key, same), part.fields, words)
         text += (_gap(text, told, bool(words)) if text else "") + told
     return text
 
@@ -121,7 +123,9 @@ def _filled(template: str, fields: Mapping[str, Field], words: Words) -> str:
 
     def field(place: re.Match[str]) -> str:
         value = fields.get(place[1], place[0])
-        return _text(value.parts, words) if isinstance(value, Message) else str(value)
+        if isinstance(value, Message):
+            return _text(value.parts, words)
+        return str(value).replace(", ", "、") if words and _LIST.fullmatch(str(value)) else str(value)
 
     if not words:
         return _PLACE.sub(field, template)

@@ -8,7 +8,7 @@ import pytest
 
 from grader.core.judge.compare import OTHER_DTYPE
 from grader.core.judge.judge import _property_report, _set_apart
-from grader.core.messages import say, translated
+from grader.core.messages import say, stated, translated
 from grader.core.results.outcome import CaseResult, Outcome
 
 
@@ -61,3 +61,16 @@ def test_a_space_stands_beside_latin_letters_only(field: str, chinese: str) -> N
     words = {"on {here}": "在 {here} 上的{here}", "a device": "设备"}
     assert translated(say("on {here}", here=field), words) == chinese
     assert translated(say("on {here}", here=field), {}) == f"on {field}"
+
+
+@pytest.mark.parametrize(
+    ("field", "chinese"),
+    [
+        ("0, 2, 3–5 …", "在 0、2、3–5 … 上"),
+        (stated(b=2, s=3), "在 b=2，s=3 上"),
+        ("[0, 2]", "在 [0, 2] 上"),
+        ("a text, with a comma", "在 a text, with a comma 上"),
+    ],
+)
+def test_lists_have_chinese_commas_and_code_has_its_own(field: str, chinese: str) -> None:
+    assert translated(say("on {here}", here=field), {"on {here}": "在 {here} 上"}) == chinese

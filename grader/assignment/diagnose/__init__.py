@@ -23,7 +23,6 @@ PROBES: Final[Mapping[str, Probe]] = {
     "norm_groups": norm.groups,
     "norm_eps_inside_sqrt": norm.eps,
     "norm_gamma": norm.gamma,
-    "norm_backward": norm.backward,
     "shard_owned_ids": vocab_emb.owned_rows,
     "shard_zeros_elsewhere": vocab_emb.foreign_rows,
     "rotary_pairing_and_sign": pos_emb.pairing_and_sign,

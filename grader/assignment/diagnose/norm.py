@@ -1,4 +1,4 @@
-"""GroupRMSNorm: groups, gamma and eps, by outputs alone; what shows only in gradients."""
+"""GroupRMSNorm: groups, gamma and eps, by outputs alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor
 from grader.assignment.hidden.norm_inputs import GROUPINGS, build, grouped_input, quotients
 from grader.assignment.model.normalising import CONTRACT, GROUP_SIZE, HIDDEN, LARGE, SIGNS, normalising, numbers
 from grader.assignment.model.normalising import fits as follows
-from grader.testing import Student, normal
+from grader.testing import Student
 
 from .fit import TOLERANCE, fits, only
 
@@ -189,6 +189,7 @@ def eps(student: Student) -> str | None:
         ("norm_eps_squared", lambda argument: magnitudes / (root.square() + argument**2).sqrt()),
         ("norm_eps_as_floor", lambda argument: magnitudes / root.square().clamp(min=argument).sqrt()),
         ("norm_eps_as_floor", lambda argument: magnitudes / root.clamp(min=argument)),
+        ("norm_eps_as_floor", lambda argument: magnitudes / root.clamp(min=argument / GROUP_SIZE**0.5)),  # of the norm
         ("norm_eps_absent", lambda _: slope.expand_as(root)),
         ("norm_eps_constant", lambda _: magnitudes / (root.square() + fixed).sqrt()),  # the last: zero fits it as well
     ]
@@ -220,29 +221,3 @@ def _subtracted(responses: list[Tensor], magnitudes: Tensor, root: Tensor) -> st
         if not left.any() or not fits(seen[left], expected, expected):
             return None
     return "norm_eps_subtracted"
-
-
-def _centred(x: Tensor) -> Tensor:
-    """Shift every group to mean zero, so that subtracting the mean has no effect on values or gradients."""
-    means = x.reshape(-1, GROUP_SIZE).mean(-1).repeat_interleave(GROUP_SIZE)
-    return x - means.reshape(x.shape)
-
-
-def backward(student: Student) -> str | None:
-    """Compare the input's gradient with ``upstream * output / x``: what it is if the divisor counts as a constant.
-
-    The output is the student's own, so it does not matter what the code divides by, as long as it divides: twice the
-    input must give the same output.
-    """
-    x = _centred(grouped_input(0, SHAPE))
-    upstream = _centred(normal(0, "diagnose upstream", shape=x.shape))
-    module = build(student, GROUP_SIZE, "cpu")
-    output = numbers(module(x), x.shape)
-    if not fits(numbers(module(2 * x), x.shape), output):
-        return None
-    of_arguments = module.gradients(x, upstream=upstream).of_arguments
-    if not of_arguments or of_arguments[0] is None:
-        return None
-    gradient = numbers(of_arguments[0], x.shape)
-    constant_divisor = upstream.double() * output / x.double()
-    return "norm_detached_rms" if fits(gradient, constant_divisor, constant_divisor.abs()) else None

@@ -16,10 +16,13 @@ from grader.assignment.hidden import checks
 from grader.assignment.hidden import norm_inputs as norm
 from grader.assignment.hidden import rope_tables as rope
 from grader.assignment.model import draw_words as draws
+from grader.assignment.model import gradient_words as gradients
 from grader.assignment.model.histories import OTHER_BUILT, OTHERWISE, RAISES
 from grader.assignment.model.row_words import (
     CONVERTED,
+    CUT,
     FOREIGN_TOO,
+    GIVES,
     MULTIPLE,
     ONE_NUMBER,
     RECEIVES,
@@ -89,7 +92,6 @@ def _keys(templates: tuple[str, ...]) -> tuple[str, ...]:
 
 
 STRETCHED = ("they run from {low} to {high}", "they have mean {mean} and standard deviation {std}")
-GIVES = "id {id} gives {seen}"
 OF_ONE_USE = ("the mean of the gradients of its uses", "the gradient of only one of its uses")
 OTHERS_IDS = "ids of other ranks on rank {rank} of {world}"
 NO_GRADIENT = "no gradient reaches {where}"
@@ -106,6 +108,7 @@ PARAMETER_CHANGED = (
 )
 ONE_NUMBER_DRAWN = told(ZEROS, ALIKE, beside=told(*checks.DRAWS.values()))
 WITHOUT_SPREAD = told(checks.MOMENTS, std="0")  # every draw is the same
+CUT_IN_PART = told(ZEROS, case="gradients_", lacks=(norm.OF_ZEROS,))  # zero wherever it is wrong
 ROWS_SCALED = told(ROWS_TIMES, ROWS_TIMES_SOME)
 GROWS = range(3 * rope.MS + 1, 9 * rope.MS)  # lengths of calls that grow
 GROWN = tuple(smallest_even_ratio(s, rope.MS) for s in GROWS)
@@ -177,7 +180,9 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "shard_seed_of_later_ranks": (told(draws.RANKS_SEEDS),),
     "rope_module_gradient": (told(NO_GRADIENT, case="gradients_flow_through_the_module"),),
     "rotary_gradient_not_turned_back": (told(NOT_BACK),),
-    "gradient_cut": (told(NO_GRADIENT), told(RECEIVES, seen="nothing", only=True, least=2)),
+    "norm_detached_rms": (told(gradients.THROUGH, share="0"),),
+    "norm_backward_formula": (told(*gradients.OF_FORMULAS),),
+    "gradient_cut": (told(NO_GRADIENT), told(RECEIVES, seen=("nothing", CUT), only=True, least=2), CUT_IN_PART),
     "one_row_without_gradient": (told("{what}: {n} of {all} rows with a wrong gradient", n=1, beside=told("nothing")),),
     "shard_foreign_gradients": (told(RECEIVES, seen=str(FOREIGN_TOO)),),
     "gradient_not_summed": (told(RECEIVES, seen=OF_ONE_USE, only=True),),

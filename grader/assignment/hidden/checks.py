@@ -274,10 +274,11 @@ def check_refusal(constructor: Callable[..., StudentModule], **sizes: int) -> No
         )
 
 
-def told_refused(constructor: Callable[..., StudentModule], *others: Mapping[str, int]) -> list[Message]:
-    """Which of some sizes are refused, for messages."""
-    refused = [sizes for sizes in others if not succeeds(constructor(**sizes).parameters)]
-    return [say("{sizes} is refused", sizes=stated(**sizes)) for sizes in refused]
+def told_refused(constructor: Callable[..., StudentModule], **too_large: int) -> Message | None:
+    """Whether sizes are refused where one is too large, for messages."""
+    if succeeds(constructor(**too_large).parameters):
+        return None
+    return say("{sizes}, which is too large, is refused, as it should be", sizes=stated(**too_large))
 
 
 def check_sizes_named(constructor: Callable[..., StudentModule], **sizes: int) -> None:

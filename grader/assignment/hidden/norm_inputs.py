@@ -23,6 +23,7 @@ OF_GROUPS = "{dtype} output for group_size={group_size}"
 BESIDE_FLOAT32 = "{dtype} output for group_size={group_size}, eps={eps}, compared with float32"
 OTHER_EPS = "as if {seen} were added in place of eps"
 OVERFLOW = say("the output for these numbers in float32 is not finite")
+OF_ZEROS = say("it is wrong only for the first group, whose features are all zero in this input")
 Shape = tuple[int, int, int, int]
 # (b, s, h, gz); the smallest first, since a student reads about the first that fails. Several groups, one group, large
 # groups; never as many groups as a group has features. No dimensions of size one: norm_dtype_and_shape has these.

@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import reduce, wraps
 from itertools import combinations
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
@@ -87,7 +87,8 @@ MORE_DIGITS_GROWN = "tables for dtype={dtype} after growth to s = {s} are not {d
 FEW_ROWS = "with ratio={ratio}, the tables have {n} rows, too few for s = {s}"
 OF_NO_RATIO = "they match the tables of no ratio from 1 to {k}"
 PAIRS_TOLD = 4
-STEPS_ROUNDED, MOSTLY = ("positions", "frequencies", "angles"), 0.98  # of all elements
+STEPS_ROUNDED = (say("positions"), say("frequencies"), say("angles"))
+MOSTLY = 0.98  # of all elements
 UNGROWN = "after calls with s = {lengths}, the tables have fewer than {n} positions: growth is not kept"
 UNSEEN = say("the tables are the same for all ratios, so this property cannot be checked")
 
@@ -490,7 +491,8 @@ def told_rounding(ropes: Ropes, module: StudentModule, angles: Tensor, dtype: to
             there = torch.polar(torch.ones(()).double(), through("angles", product))
             right = (turned - there).abs() <= near
             if min(float(right.double().mean()), float(right[off].double().mean())) > MOSTLY:
-                return [say(ROUNDED, what=", ".join(chosen), dtype=testing.name(narrow))]
+                told = reduce(lambda first, other: say("{first}, {other}", first=first, other=other), chosen)
+                return [say(ROUNDED, what=told, dtype=testing.name(narrow))]
     return []
 
 

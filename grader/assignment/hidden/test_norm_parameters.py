@@ -32,9 +32,10 @@ from grader.assignment.hidden.checks import (
     unseeded,
 )
 from grader.assignment.hidden.devices import check_on
-from grader.assignment.hidden.norm_inputs import FORWARD, build, check_law, gamma_dtypes
+from grader.assignment.hidden.norm_inputs import FORWARD, OF_ZEROS, build, check_law, gamma_dtypes
 from grader.assignment.model.differences import check_differences
 from grader.assignment.model.draw_words import Draw
+from grader.assignment.model.gradient_words import THROUGH, told_of_gamma, told_of_input
 from grader.assignment.model.histories import Step, check_history, updated_in_both_modes
 from grader.assignment.model.normalising import (
     BY_CONTRACT,
@@ -42,6 +43,7 @@ from grader.assignment.model.normalising import (
     LARGE,
     NOTHING,
     SIGNS,
+    UNLIKE,
     Law,
     Normalising,
     filled,
@@ -76,10 +78,8 @@ from grader.testing import (
 BAD_SIZES = pytest.mark.parametrize(
     ("hidden", "group_size"), [(26, 4), (100, 7), (8, 16)], ids=["26_by_4", "100_by_7", "8_by_16"]
 )
-TOO_LARGE = {"hidden_size": 8, "group_size": 16}
 OF_INPUT = "{dtype} gradient of the input, hidden_size={hidden_size}, group_size={group_size}"
 OF_GAMMA = "{dtype} gradient of gamma, hidden_size={hidden_size}, group_size={group_size}"
-OF_ZEROS = say("it is wrong only for the first group, whose features are all zero in this input")
 EPS = 1e-5
 ROUGH = 2.0**-4  # of a gradient's size: the error of 16-bit arithmetic, which norm_float32_inside charges for
 
@@ -173,7 +173,7 @@ def test_a_group_size_that_does_not_divide_is_refused(student: Student, hidden: 
     try:
         check_refusal(student.GroupRMSNorm, hidden_size=hidden, group_size=group_size)
     except WrongAnswer as fault:
-        raise fault.with_more(*told_refused(student.GroupRMSNorm, TOO_LARGE)) from None
+        raise fault.with_more(told_refused(student.GroupRMSNorm, hidden_size=8, group_size=16)) from None
 
 
 @pytest.mark.rubric("norm_sizes_named")
@@ -191,9 +191,10 @@ def test_the_error_names_the_sizes(student: Student, hidden: int, group_size: in
 def test_the_output_is_on_the_device_of_the_input(student: Student, device: str) -> None:
     """All that this property asks for where there is no second device, of a module that does something."""
     x = LARGE * torch.tensor(SIGNS).repeat(2, 2, 1)
-    outputs = [build(student, 4, device, reading=BY_CONTRACT)((factor * x).to(device)) for factor in (1, 2, -1)]
-    plain, twice, opposite = (numbers(output, x.shape) for output in outputs)
-    require(bool((plain - opposite).nan_to_num(0.0).any()) and not fits(twice, 2 * plain), NOTHING)
+    inputs = (x, 2 * x, x * UNLIKE)
+    outputs = [build(student, 4, device, reading=BY_CONTRACT)(one.to(device)) for one in inputs]
+    plain, twice, other = (numbers(output, x.shape) for output in outputs)
+    require(bool((plain - other).nan_to_num(0.0).any()) and not fits(twice, 2 * plain), NOTHING)
     check_on(outputs, device, say("the output"))
 
 
@@ -253,10 +254,15 @@ def gradients_by(
             found, wanted, size = (tensor[..., group_size:] for tensor in (of_input, wanted_of_input, input_size))
             others = partial(check_gradient, found, wanted, size, unit, limit, rough, what)
             of_zeros = reading is BY_CONTRACT and succeeds(others)
-            raise fault.with_more(OF_ZEROS if of_zeros else None) from None
+            more = partial(law_gradients, law, x, upstream=upstream, group_size=group_size)
+            told = told_of_input(of_input, more, law(x, group_size), x, gamma, upstream)
+            raise fault.with_more(OF_ZEROS if of_zeros else None, *told) from None
         of_gamma = gradient_of(gradients.of_parameters, "gamma").flatten()
         what = say(OF_GAMMA, dtype=name(gamma_dtype), **sizes)
-        check_gradient(of_gamma, wanted_of_gamma, gamma_size, unit, PARAMETER_GRADIENT_LIMIT[unit], rough, what)
+        try:
+            check_gradient(of_gamma, wanted_of_gamma, gamma_size, unit, PARAMETER_GRADIENT_LIMIT[unit], rough, what)
+        except WrongAnswer as fault:
+            raise fault.with_more(*told_of_gamma(of_gamma, x, upstream)) from None
 
 
 @pytest.mark.rubric("norm_backward")
@@ -338,7 +344,9 @@ def check_gradients_by_differences(student: Student, seed: int, device: str) -> 
     of_input = gradient_of(gradients.of_arguments[:1], say("the input")).reshape(x.shape)
     by_input = partial(output_for, student, gamma, device)
     if reading.exact:  # or steps of rounding are all that differences show
-        check_differences(of_input, by_input, x, upstream, say("the gradient of {where}", where=say("the input")))
+        constant = upstream.double() * by_input(x) / x.double()  # what arrives if the divisor counts as a constant
+        with stating(say(THROUGH, share="0")) if fits(of_input.cpu().double(), constant) else nullcontext():
+            check_differences(of_input, by_input, x, upstream, say("the gradient of {where}", where=say("the input")))
     pieces = gradients.of_parameters
     if gamma is not None and reading.exact:
         of_gamma = gradient_of(pieces, "gamma") if any(g is not None for g in pieces) else torch.zeros(24)

@@ -58,7 +58,7 @@ from grader.assignment.model.draw_words import Draw, told_seeds
 from grader.assignment.model.histories import Step, check_history, updated_in_both_modes
 from grader.assignment.model.normalising import numbers
 from grader.assignment.model.parameters import drawn, gradient_of, rows_held
-from grader.assignment.model.row_words import answered, check_rows, told_conversion
+from grader.assignment.model.row_words import GIVES, ROW_OF, TOLD, answered, check_rows, told_conversion, told_remainder
 from grader.assignment.model.rows import (
     NOTHING,
     Rows,
@@ -132,11 +132,29 @@ def test_owned_ids_give_their_rows(student: Student, seed: int, world: int, devi
     for rank in range(world):
         try:
             check_owned(student, table, as_held(student, table, rank, world, device), rank, world, device)
+        except Crashed as crash:
+            raise crash.with_more(*told_alone(student, table, rank, world, device)) from None
         except WrongAnswer as fault:
             ranks = max(world, 2)
             right = succeeds(partial(check_owned_among, student, table, rank, ranks, device))
             told = say(RIGHT_AMONG, world=ranks) if right else None
             raise fault.with_more(told, *answered_by_all(student, table, world, device)) from None
+
+
+def told_alone(student: Student, table: Tensor, rank: int, world: int, device: str) -> list[Message]:
+    """Which of a rank's own ids raise an exception, if not all do, and which wrong rows others give, for messages."""
+    rows, own = rows_of(student, table, rank, world, device), torch.arange(VOCAB)[own_rows(rank, world)]
+    crashing = rows.given[own].isnan().any(-1)
+    if bool(crashing.all()):
+        return []
+    ids = ", ".join(map(str, own[crashing].tolist()))
+    shifted = own[(rows.source[own] != own) & (rows.source[own] >= 0)].tolist()
+    some = [say(GIVES, id=one, seen=say(ROW_OF, id=int(rows.source[one]))) for one in shifted[:TOLD]]
+    return (
+        [say(RAISE, rank=rank, world=world, ids=ids)] * bool(ids)
+        + some
+        + answered_by_all(student, table, world, device)
+    )
 
 
 def check_owned_among(student: Student, table: Tensor, rank: int, world: int, device: str) -> None:
@@ -150,7 +168,9 @@ def check_owned_among(student: Student, table: Tensor, rank: int, world: int, de
 def answered_by_all(student: Student, table: Tensor, world: int, device: str) -> list[Message]:
     """Which ids each rank answers, for messages: in this split and in one over three, since two leave rules open."""
     splits = sorted({world, 3}) if world < VOCAB else [3]
-    return [answered([rows_of(student, table, rank, ranks, device).given for rank in range(ranks)]) for ranks in splits]
+    read = {ranks: [rows_of(student, table, rank, ranks, device) for rank in range(ranks)] for ranks in splits}
+    remainder = told_remainder(torch.stack([rows.source for rows in read[3]]))
+    return [*(answered([rows.given for rows in ranks]) for ranks in read.values()), *filter(None, [remainder])]
 
 
 @pytest.mark.rubric("shard_owned_ids")
@@ -326,7 +346,7 @@ def test_shards_add_up_to_what_they_give_alone(
                     check_shape(output, total.shape)
                 output = output.double().reshape(total.shape)
                 total, wanted = total + output, wanted + rows.given
-                by_first &= bool(((output != 0).any(-1) == (output[:1] != 0).any(-1)).all())
+                by_first &= bool(output.any() and ((output != 0).any(-1) == (output[:1] != 0).any(-1)).all())
         with stating(BY_FIRST_ROW) if by_first else nullcontext():
             check_rows(total, wanted[ids], ids, table, SUM.filled(world_size=world, n=48))
     require_something(*seen)
@@ -499,7 +519,7 @@ def test_a_vocabulary_that_does_not_divide_is_refused(student: Student, vocab: i
     try:
         check_refusal(second_of(student), vocab_size=vocab, world_size=world)
     except WrongAnswer as fault:
-        raise fault.with_more(*told_refused(second_of(student), {"vocab_size": 7, "world_size": 8})) from None
+        raise fault.with_more(told_refused(second_of(student), vocab_size=7, world_size=8)) from None
 
 
 @pytest.mark.rubric("shard_sizes_named")

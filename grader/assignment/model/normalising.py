@@ -35,8 +35,9 @@ HIDDEN, GROUP_SIZE = 24, 4  # six groups of four, so that the number of groups i
 # Features of one magnitude have that root mean square in any group; these signs add up to zero in each group.
 SIGNS: Final = (1.0, 1.0, -1.0, -1.0, 1.0, -1.0, 1.0, -1.0, -1.0, 1.0, 1.0, -1.0) * 2
 LARGE: Final = 128.0  # so large that no usual eps matters, while its square is still a float16 number
+UNLIKE: Final = -(1 + torch.arange(HIDDEN) % 5)  # factors of features: the output of any law changes, also its absolute
 NOTHING: Final = say(
-    "the output is only the input times a number: nothing is normalised, so this property cannot be checked"
+    "the output is not finite, zero, random, constant or a multiple of the input, so this property cannot be checked"
 )
 
 # From features in order, [h], and the group size, to groups [number, size].
@@ -229,9 +230,10 @@ class _Reader:
     def read(self) -> Normalising:
         neutral, laws = self.neutral_and_laws()
         law = laws[0] if len(laws) == 1 else None
-        plain, twice, opposite = (self.output(neutral, factor * self.token) for factor in (1, 2, -1))
+        plain, again, twice = (self.output(neutral, factor * self.token) for factor in (1, 1, 2))
+        one, other = (self.output(neutral, x) for x in (self.x, self.x * UNLIKE))
         _, (after,) = self.module(neutral).observe(self.x)
-        follows = bool(plain.any()) and fits(opposite, -plain)
+        follows = bool(plain.any()) and fits(again, plain) and not fits(one, other)
         return Normalising(
             law=law,
             neutral=neutral,

@@ -13,13 +13,18 @@ SAME_FACTOR = 2.0**-6  # relative: 16-bit rows are rounded that much
 SUM = "the sum of the rows of ids {one} and {other}"
 MEAN = "the mean of the rows of ids {one} and {other}"
 ONE_NUMBER = "{number} in every feature"
+GIVES = "id {id} gives {seen}"
+ROW_OF = "the row of id {id}"
 WRONG_ROWS = "{what}: {n} of {all} ids with a wrong row"
+RANKED = "these are the rows of the ids' ranks in this call, as unique() numbers them, from row {start} on"
 CONVERTED = "these are the rows of the ids converted to {dtype}"
 SCALED = say("its own row times a number")
 ROWS_TIMES = "each id gives its own row times {factor}"
 ROWS_TIMES_SOME = say("each id gives its own row times a number")
 RECEIVES = "the row of id {id} receives {seen}"
 FOREIGN_TOO = say("the gradients of ids that give zeros as well")
+REMAINDER = "on each rank, an id of its own gives row id % {n} of the shard"
+CUT = "the right gradient, but nothing in features {places}"
 MULTIPLE = "{factor} times the expected gradient"
 CHANGES = (
     (say("the rows are the right ones, but their negative numbers are 0"), torch.relu),
@@ -50,8 +55,8 @@ def check_rows(output: Tensor, expected: Tensor, ids: Tensor, table: Tensor, wha
     if bool(wrong.any()):
         seen = {int(i): _seen(row, int(i), table.double()) for i, row in zip(ids[wrong], actual[wrong], strict=True)}
         nonzero = {int(i) for i in ids[(expected.cpu() != 0).any(-1)]}
-        seen |= {i: OWN_HERE for i, row in seen.items() if i in nonzero and row == say("the row of id {id}", id=i)}
-        some = [say("id {id} gives {seen}", id=identifier, seen=row) for identifier, row in [*seen.items()][:TOLD]]
+        seen |= {i: OWN_HERE for i, row in seen.items() if i in nonzero and row == say(ROW_OF, id=i)}
+        some = [say(GIVES, id=identifier, seen=row) for identifier, row in [*seen.items()][:TOLD]]
         if set(seen.values()) == {SCALED}:
             factors = (actual[wrong] / table.double()[ids[wrong]]).median(-1).values
             alike = bool(((factors - factors[0]).abs() <= SAME_FACTOR * factors[0].abs()).all())
@@ -59,7 +64,7 @@ def check_rows(output: Tensor, expected: Tensor, ids: Tensor, table: Tensor, wha
         changed = [told for told, way in CHANGES if torch.equal(actual, way(expected.cpu().double()))]
         some = changed or some
         wrong_ones = say(WRONG_ROWS, what=what, n=int(wrong.sum()), all=wrong.numel())
-        order = _order(actual, expected.cpu().double(), ids)
+        order = _order(actual, expected.cpu().double(), ids) or _ranked(actual, ids, table.double())
         raise WrongAnswer(wrong_ones.then(*some, *filter(None, [order])), elements=table.numel())
 
 
@@ -100,6 +105,14 @@ def _order(actual: Tensor, expected: Tensor, ids: Tensor) -> Message | None:
     return next((say("these are the right rows, but {order}", order=told) for told in found), None)
 
 
+def _ranked(actual: Tensor, ids: Tensor, table: Tensor) -> Message | None:
+    """Whether each id gives the row of its rank among the ids of the call, from row 0 or the smallest id on."""
+    smallest, (used, ranks) = int(ids.min()), ids.unique(return_inverse=True)
+    starts = [start for start in (0, smallest) if torch.equal(actual, table[(start + ranks) % len(table)])]
+    apart = int(used[-1]) - smallest >= len(used)  # ranks of ids in a row are these ids, shifted
+    return say(RANKED, start=starts[0]) if starts and apart else None
+
+
 def _seen(given: Tensor, identifier: int, table: Tensor) -> str:
     """What an id gives, ``[e]``, in words."""
     if not bool(given.isfinite().all()):
@@ -107,7 +120,7 @@ def _seen(given: Tensor, identifier: int, table: Tensor) -> str:
     if not bool(given.any()):
         return say("zeros")
     if bool((same := (table == given).all(-1)).any()):
-        return say("the row of id {id}", id=int(same.to(torch.uint8).argmax()))
+        return say(ROW_OF, id=int(same.to(torch.uint8).argmax()))
     if bool((given == given[0]).all()) and len(given) > 1:
         return say(ONE_NUMBER, number=f"{float(given[0]):.4g}")
     own = table[identifier]
@@ -123,6 +136,20 @@ def _seen(given: Tensor, identifier: int, table: Tensor) -> str:
             if float(off.min()) <= EXACT * float(given.abs().max()):
                 return say(SUM if parts == 1 else MEAN, one=one, other=other)
     return say("no row of the table")
+
+
+def told_remainder(sources: Tensor) -> Message | None:
+    """Of which remainder of an id the shard's row is that each rank gives its own ids, if it has such a row.
+
+    ``sources: [ranks, v]`` are rows of the whole table, -1 for none. Among three ranks, a remainder is no shift.
+    """
+    own = torch.arange(sources.shape[1]).reshape(len(sources), -1)  # [ranks, count]
+    given, count = sources.gather(1, own) - own[:, :1], own.shape[1]
+    for n in range(2, own.numel()):
+        known = own % n < count
+        if n != count and bool((given == own % n)[known].all() and (given < 0)[~known].all()):
+            return say(REMAINDER, n=n)
+    return None
 
 
 def answered(ranks: Sequence[Tensor]) -> Message:
@@ -165,6 +192,9 @@ def _shared(actual: Tensor, expected: Tensor, uses: list[Tensor]) -> Message | N
         is_mean = all(len(own) > 1 and abs(float(factor) * len(own) - 1) < SAME_FACTOR for own in uses)
         if bool(((actual - factor * expected).abs() <= SAME_FACTOR * expected.abs()).all()) and not is_mean:
             return say(MULTIPLE, factor=in_two_decimals(float(factor)))
+    cut = (actual == 0).all(0) & (expected != 0).any(0)  # [e]
+    if len(actual) > 1 and 0 < int(cut.sum()) < len(cut) and torch.equal(actual, expected.masked_fill(cut, 0)):
+        return say(CUT, places=listed(cut))
     bound = float(actual.abs().max())
     for at in {bound, *actual.abs().flatten().tolist()} - {0.0}:
         if all(torch.equal(own.clamp(-at, at).sum(0), row) for own, row in zip(uses, actual, strict=True)):

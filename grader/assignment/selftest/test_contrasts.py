@@ -133,7 +133,7 @@ def test_a_hint_follows_the_facts_beside_it(path: str, old: str, new: str, faile
         (NORM, MEAN_SQUARE, f"{MEAN_SQUARE}.clamp(max=60000)", "norm_float32_inside"),
         (NORM, "groups / torch.sqrt(mean_square + self.eps)", "groups * groups.abs()", "norm_groups"),
         (NORM, "groups / torch.sqrt(mean_square + self.eps)", "groups * groups.abs()", "norm_eps_inside_sqrt"),
-        (NORM, f"* {GAMMA}", f"* {GAMMA} / 2", "norm_eps_inside_sqrt"),
+        (NORM, f"* {GAMMA}", f"* {GAMMA} / 2", "norm_groups"),
         (NORM, "self.init_seed = init_seed", "self.init_seed = init_seed or 42", "norm_init_and_reset"),
         (TURN, "(input * cos", "(input * cos.abs()", "rotary_pairing_and_sign"),
         (ROPE, FIRST_TABLES, FIRST_TABLES.replace("(ratio", "(max(ratio, 2)"), "rope_base"),

@@ -80,8 +80,8 @@ SPOILED = {
     ),
     "a title": (
         "zh/task2.md",
-        "不修改 id，也不修改表",
-        "不改 id，也不改表",
+        "调用不改变 id 和表",
+        "调用不改动 id 和表",
         "zh/task2: the requirements are not the rubric's",
     ),
     "all points": ("en/task3.md", "36 points", "Some points", "en/task3: the first lines do not name the 36 points"),

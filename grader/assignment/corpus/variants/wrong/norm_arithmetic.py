@@ -110,6 +110,43 @@ def root_mean_square_of_the_data(self, input):
     return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
+@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", also=NORM_OUTPUT, hint="few_digits")
+def mean_in_bfloat16(self, input):
+    """Takes the mean as autocast does a matrix product."""
+    groups = input.float().unflatten(-1, (-1, self.group_size))
+    mean_square = groups.square().bfloat16().mean(dim=-1, keepdim=True).float()
+    return ((groups / torch.sqrt(mean_square + self.eps)).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_backward", hint="norm_backward_formula")
+def own_backward_with_a_sum_for_the_mean(self, input):
+    """Has a backward of its own, which sums over a group where it should average."""
+
+    class Divide(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, eps):
+            inverse = (x.square().mean(-1, keepdim=True) + eps).rsqrt()
+            ctx.save_for_backward(x, inverse)
+            return x * inverse
+
+        @staticmethod
+        def backward(ctx, upstream):
+            x, inverse = ctx.saved_tensors
+            return inverse * (upstream - x * inverse.square() * (upstream * x).sum(-1, keepdim=True)), None
+
+    groups = input.float().unflatten(-1, (-1, self.group_size))
+    return (Divide.apply(groups, self.eps).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_backward", hint="gradient_cut")
+def first_half_without_gradient(self, input):
+    """Keeps the first half of the output from learning."""
+    groups = input.float().unflatten(-1, (-1, self.group_size))
+    divided = (groups / torch.sqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)).flatten(-2)
+    frozen, learning = divided.tensor_split(2, dim=-1)
+    return (torch.cat((frozen.detach(), learning), dim=-1) * self.gamma.to(input.device)).to(input.dtype)
+
+
 @wrong("GroupRMSNorm.forward", breaks="norm_purity", also=NORM_OUTPUT, hint="input_changed")
 def writes_the_output_over_the_input(self, input):
     """Stores the result in input.data to save memory."""

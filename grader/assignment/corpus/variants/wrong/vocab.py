@@ -176,6 +176,19 @@ def last_gradient_wins(self, input_ids):
     return Lookup.apply(self.table.to(input_ids.device))
 
 
+@wrong("VocabEmbedding.forward", breaks="vocab_backward", hint="gradient_cut")
+def first_half_without_gradient(self, input_ids):
+    """Keeps the first half of the features from learning."""
+    frozen, learning = self.table.to(input_ids.device)[input_ids].tensor_split(2, dim=-1)
+    return torch.cat((frozen.detach(), learning), dim=-1)
+
+
+@wrong("VocabEmbedding.forward", breaks="vocab_lookup")
+def ranks_of_ids_for_ids(self, input_ids):
+    """Leaves repeats out, and takes the places of the ids that are left for ids."""
+    return self.table.to(input_ids.device)[input_ids.unique(return_inverse=True)[1]]
+
+
 @wrong("VocabEmbedding.forward", breaks="vocab_lookup", also="vocab_mixed_devices", hint="output_shape")
 def features_before_many_positions(self, input_ids):
     """Swaps the last two dimensions where there are at least as many positions as features."""

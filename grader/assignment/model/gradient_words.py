@@ -1,0 +1,66 @@
+"""Wrong gradients of a normalisation in words: which part of the right one arrives, or what they would fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from grader.testing import Message, in_two_decimals, say
+
+from .normalising import fits
+
+CLOSE: Final = 2.0**-6  # of a gradient's size: 16-bit rounding is finer
+THROUGH: Final = "the part through the root mean square is {share} times what it should be"
+WITHOUT_GAMMA: Final = say("as if gamma were 1")
+WITHOUT_GAMMA_THROUGH: Final = say("as if gamma were 1 in the part through the root mean square")
+OF_INPUT: Final = say("as if gamma were multiplied by the input, not by the normalised input")
+OF_ONE: Final = say("as if gamma were added, not multiplied")
+OF_FORMULAS: Final = (THROUGH, WITHOUT_GAMMA, WITHOUT_GAMMA_THROUGH, OF_INPUT, OF_ONE)  # of a backward of one's own
+Gradient = Callable[[Tensor], tuple[Tensor, ...]]  # of the input, of a law, for a gamma; and its size
+
+
+def told_of_input(
+    found: Tensor, of_input: Gradient, normalised: Tensor, x: Tensor, gamma: Tensor, upstream: Tensor
+) -> list[Message]:
+    """How a wrong gradient of the input follows from the right one's parts: direct, and through the root mean square.
+
+    Args:
+        found: The wrong one, ``[b, s, h]``.
+        of_input: Gives the right one.
+        normalised: The output for a gamma of one.
+        x: The input.
+        gamma: ``[h]``.
+        upstream: The gradient of the output.
+    """
+
+    def parts(gamma: Tensor) -> tuple[Tensor, Tensor]:
+        whole = of_input(gamma)[0]
+        direct = (upstream.double() * gamma.double() * normalised / x.double()).where(x != 0, whole)
+        return direct, whole - direct
+
+    size = of_input(gamma)[1]
+    (direct, through), (plain, plain_through) = parts(gamma), parts(torch.ones_like(gamma))
+
+    def is_close(other: Tensor) -> bool:
+        return bool(((found.cpu().double() - other).abs() <= CLOSE * size).all())
+
+    share = float(((found.cpu().double() - direct) * through).sum() / through.square().sum())
+    told = {
+        say(THROUGH, share=in_two_decimals(share)): direct + share * through,
+        WITHOUT_GAMMA: plain + plain_through,
+        WITHOUT_GAMMA_THROUGH: direct + plain_through,
+    }
+    return [message for message, other in told.items() if is_close(other)][:1]
+
+
+def told_of_gamma(found: Tensor, x: Tensor, upstream: Tensor) -> list[Message]:
+    """What a wrong gradient of gamma, ``[h]``, is the gradient of, if this explains it."""
+    factors = {OF_INPUT: x.double(), OF_ONE: torch.ones_like(x).double()}
+    return [
+        message
+        for message, factor in factors.items()
+        if fits(found.cpu().double(), (upstream.double() * factor).flatten(0, -2).sum(0), CLOSE)
+    ]
