@@ -32,7 +32,7 @@ def pair_norm(x: Tensor) -> Tensor:
 
 
 @kept
-def ntk_angles(dim: int, base: float, ratio: int, positions: int) -> Tensor:
+def ntk_angles(dim: int, base: float, ratio: float, positions: int) -> Tensor:
     """Angles ``[positions, dim/2]`` of rotary embedding on the base ``base * ratio^(dim/(dim-2))``, float64."""
     scaled = float(base) * float(ratio) ** (dim / (dim - 2))
     theta = scaled ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)

@@ -12,10 +12,10 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from grader.assignment.hidden.rope_tables import BASE, MS, Ropes
+from grader.assignment.hidden.rope_tables import BASE, DIM, MS, Ropes
 from grader.assignment.model.normalising import numbers
 from grader.assignment.model.rotation import rotation
-from grader.assignment.model.turn_words import OVERWRITTEN, told_pairs
+from grader.assignment.model.turn_words import OVERWRITTEN, SERVED, told_pairs, told_places
 from grader.assignment.oracle import ntk_angles, smallest_even_ratio
 from grader.testing import Student
 
@@ -42,9 +42,11 @@ ANGLES: Final[tuple[tuple[str | None, Angles], ...]] = (
 )
 
 # Rules that choose the ratio for a length; the right one has the name None.
-RATIOS: Final[Mapping[str | None, Callable[[int], int]]] = {
+RATIOS: Final[Mapping[str | None, Callable[[int], float]]] = {
     None: lambda length: smallest_even_ratio(length, MS),
     "rope_odd_ratio": lambda length: -(-length // MS),
+    "rope_odd_steps": lambda length: 1 + 2 * -(-(length - MS) // (2 * MS)),
+    "rope_exact_ratio": lambda length: length / MS,
     "rope_one_step_too_far": lambda length: smallest_even_ratio(length + 1, MS),
     "rope_power_of_two_ratio": lambda length: 1 << (-(-length // MS) - 1).bit_length(),
 }
@@ -75,21 +77,22 @@ def _of_each_pair(student: Student) -> str | None:
     right = cosines + sines * torch.tensor([-1.0, 1.0]).repeat_interleave(4)
     if _same(given.where(~still, 0), right.where(~still, 0), 1.0):
         return "rotary_part_stands_still" if bool(still.any()) else None
-    if told_pairs(given.sum(0), torch.ones(8), cos, sin) not in (None, OVERWRITTEN):
+    if told_places(given.sum(0), right.sum(0)):
+        return "rotary_other_places"
+    told = told_pairs(given.sum(0), torch.ones(8), cos, sin)
+    if told == OVERWRITTEN:
+        return "rotary_overwritten"
+    if told is not None and told.fields(SERVED) is not None:
         return "rotary_other_angles"
     one_sign = any(_same(given, cosines + sign * sines, 1.0) for sign in (1, -1))
     return "rotary_one_sign" if one_sign else "rotary_other_turn"
 
 
-def _turns(ropes: Ropes, angles: Tensor, dim: int) -> list[Tensor]:
-    """A fixed vector, turned by these angles: ``[s, hd]`` for each of the two layouts of the tables."""
-    vector = _vector(dim).expand(1, len(angles), 1, dim)
+def _turns(ropes: Ropes, angles: Tensor, vector: Tensor) -> list[Tensor]:
+    """A vector ``[hd]``, turned by these angles: ``[s, hd]`` for each of the two layouts of the tables."""
+    vector = vector.expand(1, len(angles), 1, -1)
     layouts = (angles.repeat(1, 2), angles.repeat_interleave(2, dim=-1))
     return [ropes.convention.rotate(vector, table.cos(), table.sin())[0, :, 0] for table in layouts]
-
-
-def _vector(dim: int) -> Tensor:
-    return torch.linspace(1.0, 2.0, dim)
 
 
 def base(student: Student) -> str | None:
@@ -100,13 +103,13 @@ def base(student: Student) -> str | None:
     ropes = Ropes(student, "cpu")
     fitting = {name for name, _ in ANGLES}
     for dim, ratio in ((8, 2), (4, 4)):
-        x = _vector(dim).expand(1, 63, 1, dim).contiguous()
+        x = torch.linspace(1.0, 2.0, dim).expand(1, 63, 1, dim).contiguous()
         module = ropes.student.NTKAwareRoPE(dim=dim, max_seq_len=64, base=BASE, ratio=ratio, dynamic=False)
         output = ropes.called(module, x)[0, :, 0]
         fitting &= {
             name
             for name, law in ANGLES
-            if any(_same(output, turned) for turned in _turns(ropes, law(dim, BASE, ratio, 63), dim))
+            if any(_same(output, turned) for turned in _turns(ropes, law(dim, BASE, ratio, 63), x[0, 0, 0]))
         }
     if fitting == {"rope_unscaled_base"} and not ropes.same(ropes.turn(ropes.new(), LONG), ropes.of_ratio(1, LONG)):
         return None
@@ -119,11 +122,14 @@ def _same(actual: Tensor, expected: Tensor, size: float | None = None) -> bool:
 
 
 def grown_ratio(student: Student) -> str | None:
-    """Find the ratio that is used for each of several lengths, and compare all of them with each rule."""
+    """Compare the ratios used for several lengths with each rule, then their tables with each way to stretch angles."""
     ropes = Ropes(student, "cpu")
-    served = [ropes.ratios_of(ropes.turn(ropes.new(), length)) for length in LENGTHS]
-    return only(
-        name
-        for name, rule in RATIOS.items()
-        if all(ratios == [rule(length)] for ratios, length in zip(served, LENGTHS, strict=True))
-    )
+    outputs = {length: ropes.turn(ropes.new(), length) for length in LENGTHS}
+    served = {length: ropes.ratios_of(output) for length, output in outputs.items()}
+    by_rule = {name for name, rule in RATIOS.items() if all(served[s] == [rule(s)] for s in LENGTHS)}
+
+    def stretched(law: Angles, length: int) -> bool:
+        angles = law(DIM, BASE, smallest_even_ratio(length, MS), length)
+        return any(ropes.same(outputs[length], turned) for turned in _turns(ropes, angles, ropes.vector))
+
+    return only(by_rule or (name for name, law in ANGLES if all(stretched(law, s) for s in LENGTHS)))

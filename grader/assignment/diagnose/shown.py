@@ -30,7 +30,7 @@ from grader.assignment.model.row_words import (
     ROWS_TIMES_SOME,
     WRONG_ROWS,
 )
-from grader.assignment.model.turn_words import NOT_BACK, RIGHT_TOGETHER
+from grader.assignment.model.turn_words import NOT_BACK, OVERWRITTEN, PLACED, RIGHT_TOGETHER, SIGN_LOST, STILL, THROUGH
 from grader.assignment.oracle import smallest_even_ratio
 from grader.testing import ALIKE, OTHER_DTYPE, OTHER_SHAPE, SAME_MULTIPLE, STEPS, ZEROS, Message
 
@@ -182,7 +182,12 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rotary_gradient_not_turned_back": (told(NOT_BACK),),
     "norm_detached_rms": (told(gradients.THROUGH, share="0"),),
     "norm_backward_formula": (told(*gradients.OF_FORMULAS),),
-    "gradient_cut": (told(NO_GRADIENT), told(RECEIVES, seen=("nothing", CUT), only=True, least=2), CUT_IN_PART),
+    "gradient_cut": (
+        told(NO_GRADIENT),
+        told(THROUGH),
+        told(RECEIVES, seen=("nothing", CUT), only=True, least=2),
+        CUT_IN_PART,
+    ),
     "one_row_without_gradient": (told("{what}: {n} of {all} rows with a wrong gradient", n=1, beside=told("nothing")),),
     "shard_foreign_gradients": (told(RECEIVES, seen=str(FOREIGN_TOO)),),
     "gradient_not_summed": (told(RECEIVES, seen=OF_ONE_USE, only=True),),
@@ -195,12 +200,25 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_ratio_unheard": (told(rope.OF_RATIO, k=1),),
     "rope_growth_beyond_ms": (of_ratio(rope.CALL, ratio=(3, 5), s=2 * rope.MS, k=2),),
     "rope_positions_go_on": (told(rope.CALL_AFTER, beside=told(rope.SHIFTED, rope.TAKEN_FOR)),),
-    "rope_static_keeps_growth": (of_ratio(rope.CALL_AFTER, s=rope.MS - 1, k=GROWN),),
+    "rope_static_keeps_growth": tuple(
+        of_ratio(rope.CALL_AFTER, s=s, k=range(smallest_even_ratio(s, rope.MS) + 2, max(GROWN) + 1, 2))
+        for s in (rope.MS - 1, *GROWS)
+    ),
     "rope_dynamic_forgets_growth": tuple(
         of_ratio(rope.CALL_AFTER, ratio=ratio, s=rope.MS - 1, k=ratio) for ratio in (1, 2, 3)
     ),
+    "rope_dynamic_shrinks": tuple(
+        of_ratio(rope.CALL_AFTER, s=s, k=smallest_even_ratio(s, rope.MS), lacks=(rope.ALONE_RIGHT,)) for s in GROWS
+    ),
     "rope_growth_piles_up": (of_ratio(rope.CALL_AFTER, s=GROWS, k=rope.PILED_UP),),
     "rope_growth_of_initial_ratio": (of_ratio(rope.CALL, ratio=3), told(rope.FEW_ROWS, ratio=3)),
+    "rope_interleaved_tables": (told(rope.INTERLEAVED),),
+    "rope_tables_pieced": (told(rope.IN_PARTS),),
+    "rope_growth_unregistered": (told(rope.FEW_NUMBERS, length=GROWS),),
+    "rotary_overwritten": (told(OVERWRITTEN),),
+    "rotary_other_places": (told(PLACED),),
+    "rotary_sign_lost": (told(SIGN_LOST),),
+    "rotary_part_stands_still": (told(STILL),),
     "rope_tables_scaled": (told(rope.TIMES_ONE_FACTOR),),
     "rope_scaling": (told(rope.SIZES, case="the_ratio_stretches", ratio=(2, 4), lacks=(checks.ALONE,)),),
     "rope_far_positions": (told(rope.ROUNDED),),

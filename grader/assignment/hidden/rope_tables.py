@@ -41,6 +41,7 @@ from grader.testing import (
     integers,
     kept,
     normal,
+    places,
     say,
     ulp,
 )
@@ -72,6 +73,10 @@ TABLES = say("cosines and sines for {what}, [position, feature]")
 QUARTER = say("position 0 is rotated by a quarter turn: sines in place of cosines")
 TURNED_ALREADY = say("position 0 is already rotated")
 TIMES_ONE_FACTOR = "cosines and sines are multiplied by {factor}: the squares of the two no longer add up to 1"
+INTERLEAVED = say("the angle of each pair is at two neighbouring columns, not at the same column of both halves")
+ALONE_RIGHT = "after s = {s} alone it is right"
+HEADS_TAKEN = say("as many rows of the tables are used as there are heads, not positions")
+IN_PARTS = "from position to position, they are the tables of other ratios: {parts}"
 LAST_ROWS = say("a call uses the last rows of the tables, not the first")
 SPEEDS = "pair by pair, the angles are {factors} times the expected values"
 SHIFTED = "position {here} is rotated as position {n} should be, position {next} as position {following}"
@@ -85,10 +90,12 @@ SIZES_DTYPE = "dim={dim}, max_seq_len={max_seq_len}, base={base}, ratio={ratio},
 MORE_DIGITS = "tables for dtype={dtype} are not {dtype}: they are more precise"
 MORE_DIGITS_GROWN = "tables for dtype={dtype} after growth to s = {s} are not {dtype}: they are more precise"
 FEW_ROWS = "with ratio={ratio}, the tables have {n} rows, too few for s = {s}"
-OF_NO_RATIO = "they match the tables of no ratio from 1 to {k}"
+OF_NO_RATIO = "they match the tables of no integer ratio from 1 to {k}"
 PAIRS_TOLD = 4
+MOST_PARTS = 4  # that a message lists
 STEPS_ROUNDED = (say("positions"), say("frequencies"), say("angles"))
 MOSTLY = 0.98  # of all elements
+FEW_NUMBERS = "the registered buffers hold {n} numbers, too few for {length} positions"
 UNGROWN = "after calls with s = {lengths}, the tables have fewer than {n} positions: growth is not kept"
 UNSEEN = say("the tables are the same for all ratios, so this property cannot be checked")
 
@@ -231,11 +238,11 @@ class Ropes:
             return self.turn(self.new(ratio, dynamic=dynamic, training=training), length)
         return self.by_contract(ratio if length <= ratio * MS else oracle.smallest_even_ratio(length, MS), length)
 
-    def by_contract(self, ratio: int, length: int) -> Tensor:
+    def by_contract(self, ratio: float, length: int) -> Tensor:
         """``[s, hd]``: the output with the contract's angles."""
         return self.rotated(self.vector.expand(1, length, 1, DIM), ratio)[0, :, 0]
 
-    def rotated(self, x: Tensor, ratio: int) -> Tensor:
+    def rotated(self, x: Tensor, ratio: float) -> Tensor:
         """``x: [b, s, nh, hd]``, turned by the contract's tables for a ratio."""
         return _by_contract(self.convention, x, ratio, self.asking.interleaved)
 
@@ -243,29 +250,52 @@ class Ropes:
         """Whether two outputs agree at the positions that both have."""
         return are_within(self._compared(actual, expected)[0], SAME_LIMIT)
 
-    def check(self, actual: Tensor, expected: Tensor, what: Message) -> None:
-        """Require two outputs to agree where both have positions; the message says which ratio's tables were used."""
+    def check(self, actual: Tensor, expected: Tensor, what: Message, *, but_last: bool = False) -> None:
+        """Require two outputs to agree where both have positions; the message says which ratio's tables were used.
+
+        With ``but_last``, the last position counts as the one before it does.
+        """
         errors, actual, expected = self._compared(actual, expected)
+        if but_last:
+            errors[-1] = errors[-2]
         try:
             check_errors(errors, SAME_LIMIT, what, actual, expected, self._scale)
         except WrongAnswer as fault:
             raise fault.with_more(self.told_ratio(actual), _told_end(actual)) from None
 
-    def ratios_of(self, turned: Tensor) -> list[int]:
-        """The ratios whose new modules turn alike: one, where ratios show in the tables."""
+    def ratios_of(self, turned: Tensor) -> list[float]:
+        """The ratios whose new modules turn alike: one, where ratios show in the tables. A fraction is that of s."""
         if not self._shown:
             self._shown.update({ratio: self.of_ratio(ratio, MS - 1) for ratio in RATIOS_READ})
-        return [ratio for ratio, tables in self._shown.items() if self.same(turned, tables)]
+        found: list[float] = [ratio for ratio, tables in self._shown.items() if self.same(turned, tables)]
+        exact = len(turned) / MS
+        return found or [exact] * (exact > 1 and self.same(turned, self.by_contract(exact, MS - 1)))
 
     def told_ratio(self, turned: Tensor) -> Message | None:
         """Which ratio's tables were used, for messages; None where the tables do not show it."""
         try:
             ratios = self.ratios_of(turned)
+            parts = self._told_parts(turned) if len(ratios) == 1 and ratios[0] in RATIOS_READ else None
         except StudentFault:
             return None
         if not ratios:
             return self._told_start(turned) or say(OF_NO_RATIO, k=MOST)
-        return say(OF_RATIO, k=ratios[0]) if len(ratios) == 1 else None
+        return parts or (say(OF_RATIO, k=shown_ratio(ratios[0])) if len(ratios) == 1 else None)
+
+    def _told_parts(self, turned: Tensor) -> Message | None:
+        """Which positions are turned by which ratio's tables, for messages, if there are several."""
+        tables = {ratio: self.of_ratio(ratio, len(turned)) for ratio in RATIOS_READ}
+        right = {k: (self._compared(turned, table)[0] <= SAME_LIMIT).all(-1) for k, table in tables.items()}
+        parts: list[str] = []
+        start, end = 0, len(turned)
+        while start < end and len(parts) < MOST_PARTS:
+            runs = {k: int(one[start:].int().cumprod(0).sum()) for k, one in right.items()}
+            ratio = max(runs, key=runs.__getitem__)
+            if not runs[ratio]:
+                return None
+            parts.append(f"{start}–{start + runs[ratio] - 1}: {ratio}")
+            start += runs[ratio]
+        return say(IN_PARTS, parts=", ".join(parts)) if start == end and len(parts) > 1 else None
 
     def _told_start(self, turned: Tensor) -> Message | None:
         """Which position the first vector was taken for, if any but 0, for messages; ``turned: [s, hd]``."""
@@ -301,7 +331,7 @@ class Ropes:
 
 
 @kept
-def _by_contract(convention: Convention, x: Tensor, ratio: int, interleaved: bool) -> Tensor:
+def _by_contract(convention: Convention, x: Tensor, ratio: float, interleaved: bool) -> Tensor:
     angles = oracle.ntk_angles(DIM, BASE, ratio, x.shape[1])
     angles = angles.repeat_interleave(2, dim=-1) if interleaved else angles.repeat(1, 2)
     return convention.rotate(x, angles.cos(), angles.sin())
@@ -423,6 +453,11 @@ def growing(student: Student, *, dynamic: bool) -> Iterator[None]:
         raise
 
 
+def shown_ratio(ratio: float) -> int | str:
+    """A ratio in a message."""
+    return int(ratio) if ratio == int(ratio) else in_two_decimals(ratio)
+
+
 def construct(student: Student, device: str, ratio: int = 1, *, dynamic: bool = False) -> StudentModule:
     """A small module with the student's own rotation, for cases that compare it with itself on another device."""
     return student.NTKAwareRoPE(dim=DIM, max_seq_len=MS, ratio=ratio, dynamic=dynamic, device=device)
@@ -465,9 +500,16 @@ def check_tables(
     try:
         check_errors(errors, TABLE_LIMIT, TABLES.filled(what=what), read, expected, 1.0)
     except WrongAnswer as fault:
-        first = int((errors > TABLE_LIMIT).any(-1).to(torch.uint8).argmax())
+        first, second = (torch.arange(dim) // 2).chunk(2)  # the pair of each column; some read one half alone
+        layouts = [_tables_read(angles, first, sines)[0] for sines in (first, second)]
+        side_by_side = any(bool(((read - layout).abs() <= SPEED).all()) for layout in layouts)
+        if side_by_side or ropes.asking.by_heads:  # then the order of columns, or of rows, says nothing more
+            where = places(TABLES.filled(what=what), errors > TABLE_LIMIT)
+            message = where.then(INTERLEAVED if side_by_side else HEADS_TAKEN)
+            raise WrongAnswer(message, fault.error_ulp, fault.limit_ulp, fault.elements) from None
+        wrong_from = int((errors > TABLE_LIMIT).any(-1).to(torch.uint8).argmax())
         moved = fault.message.fields(ORDER) is not None  # then single angles say nothing more
-        told = [LAST_ROWS] if ropes.asking.at_end else [] if moved else _told_turns(read, angles, first)
+        told = [LAST_ROWS] if ropes.asking.at_end else [] if moved else _told_turns(read, angles, wrong_from)
         raise fault.with_more(*told) from None
 
 

@@ -7,13 +7,14 @@ function turns one vector.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import pytest
 import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import UNCHANGED, check_digits, in_mode, stating
+from grader.assignment.hidden.checks import RIGHT_FOR, UNCHANGED, check_digits, in_mode, stating, succeeds
 from grader.assignment.hidden.rope_tables import BASE, BY_CONTRACT, DIM, KEPT, MS, OTHERS, Ropes, growing
 from grader.assignment.model.differences import DIFFERENCE_LIMIT, check_differences
 from grader.assignment.model.normalising import numbers
@@ -30,10 +31,12 @@ from grader.assignment.model.rotation import (
     turning_scale,
 )
 from grader.assignment.model.turn_words import (
+    OVERWRITTEN,
     RIGHT_TOGETHER,
     becomes,
     told_pairing,
     told_pairs,
+    told_places,
     told_position,
     told_still,
     told_turn,
@@ -66,6 +69,8 @@ from grader.testing import (
 )
 
 table_dtypes = pytest.mark.parametrize("table_dtype", DTYPES, ids=lambda dtype: f"tables_{name(dtype)}")
+PAIRED = (2, 8, 64, 128)  # head dimensions
+LEFT = say("where it is wrong, it is the input, unchanged")
 SAME_LIMIT = SAME * 2.0**23  # in ulp of float32
 FLOAT32 = say("{dtype} output", dtype="float32")
 EXACT_64 = say("{dtype} output for head_dim={head_dim}", dtype="float32", head_dim=64)
@@ -109,7 +114,13 @@ def check_quarter(student: Student, seed: int, dim: int, device: str, shape: tup
 
         fault.is_final = not torch.equal(output, x.double())  # what turns one vector wrongly need not be shown several
         one_pair = [becomes(ends(0.0, 1.0, 2), one) for one in range(2) if dim == 2]
-        raise fault.with_more(*one_pair, *told_pairing(ends(0.0, 1.0, 4)), *told_still(ends(1.0, 0.0, dim))) from None
+        told = [*one_pair, *told_pairing(ends(0.0, 1.0, 4)), *told_still(ends(1.0, 0.0, dim))]
+        if shape == ONE:  # by other angles, since a quarter turn shows no cosine
+            x, cos, sin = turns(seed, "x", 8, torch.float32, torch.float32, ONE)
+            output = turned(student, x, cos, sin, device)
+            overwritten = told_pairs(output, x, cos, sin) == OVERWRITTEN
+            told = told_places(output, oracle.rotate(x, cos, sin)) or [OVERWRITTEN] * overwritten or told
+        raise fault.with_more(*told) from None
 
 
 def quarter_by_contract(student: Student, seed: int, dim: int, device: str) -> None:
@@ -124,7 +135,15 @@ def test_a_quarter_turn_moves_each_pair(student: Student, seed: int, dim: int, d
     check_quarter(student, seed, dim, device, rotation(student).shape)
 
 
-def check_pairs(student: Student, seed: int, dim: int, device: str, shape: tuple[int, int, int]) -> None:
+def check_pairs(
+    student: Student,
+    seed: int,
+    dim: int,
+    device: str,
+    shape: tuple[int, int, int],
+    others: Sequence[int] = PAIRED,
+) -> None:
+    """A fault says for which of the other head dimensions the same is right."""
     x, cos, sin = turns(seed, "x", dim, torch.float32, torch.float32, shape)
     expected, what = oracle.rotate(x, cos, sin), say("output for head_dim={head_dim}", head_dim=dim)
     output = turned(student, x, cos, sin, device)
@@ -132,7 +151,10 @@ def check_pairs(student: Student, seed: int, dim: int, device: str, shape: tuple
         check_close(output, expected, turning_scale(x), torch.float32, SAME_LIMIT, what)
     except WrongAnswer as fault:
         fault.is_final = not torch.equal(output, x.double())
-        raise fault.with_more(told_pairs(output[:1, :1, :1], x[:1, :1, :1], cos, sin)) from None
+        right = [n for n in others if n != dim and succeeds(partial(check_pairs, student, seed, n, device, shape, ()))]
+        alone = [say(RIGHT_FOR, sizes="head_dim=" + ", ".join(map(str, right)))] * bool(right)
+        first, told = output[:1, :1, :1], told_places(output[:1, :1, :1], expected[:1, :1, :1])
+        raise fault.with_more(*told, told_pairs(first, x[:1, :1, :1], cos, sin), *alone) from None
 
 
 def pairs_by_contract(student: Student, seed: int, dim: int, device: str) -> None:
@@ -141,7 +163,7 @@ def pairs_by_contract(student: Student, seed: int, dim: int, device: str) -> Non
 
 @pytest.mark.rubric("rotary_pairing_and_sign")
 @contract_first(pairs_by_contract, "rotary_broadcast")
-@pytest.mark.parametrize("dim", [2, 8, 64, 128])
+@pytest.mark.parametrize("dim", PAIRED)
 def test_pairs_turn_by_their_angles(student: Student, seed: int, dim: int, device: str) -> None:
     check_pairs(student, seed, dim, device, rotation(student).shape)
 
@@ -200,7 +222,9 @@ def test_every_batch_row_and_head_turns_alike(
             raise fault.with_more(UNCHANGED if stays else None, RIGHT_TOGETHER) from None
         if fault.error_ulp is None or read.convention is None:
             raise
-        raise fault.with_more(told_position(output, read.convention, x, cos, sin)) from None
+        off = (output.detach().cpu().double() - expected).abs() > SAME * turning_scale(x)
+        stays = torch.equal(output.detach().cpu()[off], x[off])
+        raise fault.with_more(LEFT if stays else told_position(output, read.convention, x, cos, sin)) from None
 
 
 def likeness_by_contract(

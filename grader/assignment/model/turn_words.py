@@ -5,15 +5,18 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from grader.assignment.model.rotation import SAME, Convention, turning_scale
-from grader.testing import Message, in_two_decimals, say
+from grader.assignment.model.rotation import EXACT, SAME, Convention, turning_scale
+from grader.testing import Message, in_two_decimals, listed, say
 
 NOT_BACK = say("it is rotated by +angle, as the input is; it must turn back, by -angle: the sine changes its sign")
 POSITIONS = "successive positions use the angles of positions {first} in the first batch row, {last} in the last"
 RIGHT_TOGETHER = say("where batch, sequence and heads are all larger than one, it is right")
 SERVED = "pairs 0 to {n}: their first features use the angles of pairs {first}, their second features those of {second}"
-BACKWARDS = "all pairs are right but {pairs}, rotated the other way: just those whose sine is negative"
+SIGN_LOST = "all pairs are right but those whose {which} is negative: it counts as positive"
+STILL = "with {n} features, those at {places} stay as they were"
+THROUGH = say("only the part through {what} arrives")
 OVERWRITTEN = say("the second half is computed from the first half's result, in place of its input: it was overwritten")
+PLACED = "the results are right, but come at other places: those of features {order}, in this order"
 MOST_PAIRS = 8  # that a message lists
 WAYS = {
     (1, -1): say("each pair turns by +angle"),
@@ -30,8 +33,7 @@ def told_pairing(ends: Tensor) -> list[Message]:
     """
     own = (ends - torch.eye(len(ends))).abs() <= SAME
     if bool((still := own.all(0)).any()):
-        left = ", ".join(map(str, still.nonzero().flatten().tolist()))
-        return [say("with 4 features, a quarter turn leaves those at {places} as they were", places=left)]
+        return [say(STILL, n=len(ends), places=listed(still))]
     if not bool(ends.isfinite().all() and ((ends.abs() > SAME).sum(-1) == 1).all()):
         return []
     partner, signs = ends.abs().argmax(-1).tolist(), ends.sum(-1).sign().int().tolist()
@@ -59,28 +61,42 @@ def becomes(given: Tensor, one: int) -> Message:
 
 
 def told_pairs(output: Tensor, x: Tensor, cos: Tensor, sin: Tensor) -> Message | None:
-    """By which pairs' angles features are turned, or which the other way, for messages; None if by their own."""
+    """By which pairs' angles features are turned, or which way or not at all, for messages; None if by their own."""
     one, two = x.flatten().double().chunk(2)
     c, s = (table[0].double()[: len(one)] for table in (cos, sin))
     given, limit = output.flatten().double().unsqueeze(1), SAME * torch.hypot(one, two).repeat(2).unsqueeze(1)
 
-    def turned_by(s: Tensor) -> Tensor:
+    def turned_by(c: Tensor, s: Tensor) -> Tensor:
         """``[hd, hd/2]``: which pair's angles turn each feature."""
         return (given - torch.cat((one.outer(c) - two.outer(s), two.outer(c) + one.outer(s)))).abs() <= limit
 
-    same, own = turned_by(s), torch.eye(len(one), dtype=torch.bool).repeat(2, 1)
+    same, own = turned_by(c, s), torch.eye(len(one), dtype=torch.bool).repeat(2, 1)
     wrong = ~(same & own).any(-1)  # [feature]
-    top, bottom = wrong.chunk(2)
-    if len(one) > MOST_PAIRS or not bool(wrong.any()):
+    if not bool(wrong.any()):
         return None
-    if torch.equal(top, bottom) and torch.equal(top, s < 0) and bool((turned_by(-s) & own).any(-1)[wrong].all()):
-        return say(BACKWARDS, pairs=", ".join(f"({i}, {i + len(one)})" for i in top.nonzero().flatten().tolist()))
+    for which, table, way in ((say("sine"), s, (c, s.abs())), (say("cosine"), c, (c.abs(), s))):
+        if bool((table < 0).repeat(2)[wrong].all() and (turned_by(*way) & own).any(-1).all()):
+            return say(SIGN_LOST, which=which)
+    still = (given == x.double().reshape(given.shape)).flatten()  # exactly: of many features, some come near
+    if bool(still.any() and not still.all()):
+        return say(STILL, n=len(still), places=listed(still))
     first, second = given.flatten().chunk(2)
-    if not bool(top.any()) and bool(((second - two * c - first * s).abs() <= SAME).all()):
+    if not bool(wrong.chunk(2)[0].any()) and bool(((second - two * c - first * s).abs() <= SAME).all()):
         return OVERWRITTEN
+    if len(one) > MOST_PAIRS:
+        return None
     served = same.where(wrong.unsqueeze(1), own).to(torch.uint8).argmax(-1).chunk(2)
     by = {"first": served[0].tolist(), "second": served[1].tolist()}
     return say(SERVED, n=len(one) - 1, **by) if bool(same.any(-1).all()) else None
+
+
+def told_places(output: Tensor, expected: Tensor) -> list[Message]:
+    """In which order the features of a rotated vector come, for messages, if it is another one."""
+    given, wanted = output.flatten().double(), expected.flatten()
+    off, order = (given.unsqueeze(1) - wanted).abs().min(-1)
+    moved = bool((off <= EXACT * wanted.abs().max()).all()) and 1 < len(order.unique()) == len(order)
+    shown = ", ".join(map(str, order.tolist()[:MOST_PAIRS])) + " …" * (len(order) > MOST_PAIRS)
+    return [say(PLACED, order=shown)] * (moved and not torch.equal(order, torch.arange(len(order))))
 
 
 def told_position(output: Tensor, convention: Convention, x: Tensor, cos: Tensor, sin: Tensor) -> Message | None:
@@ -107,11 +123,14 @@ def told_position(output: Tensor, convention: Convention, x: Tensor, cos: Tensor
 def told_turn(gradient: Tensor, convention: Convention, upstream: Tensor, cos: Tensor, sin: Tensor) -> Message | None:
     """What became of the gradient that arrives, where it is no turn back, for messages."""
     nothing = torch.zeros_like(cos)
+    first = torch.arange(upstream.shape[-1]) < upstream.shape[-1] // 2
     ways = (
         (NOT_BACK, convention.rotate(upstream, cos, sin)),
         (say("it is passed on unchanged"), upstream),
-        (say("only the part through the cosines arrives"), convention.rotate(upstream, cos, nothing)),
-        (say("only the part through the sines arrives"), convention.rotate(upstream, nothing, -sin)),
+        (THROUGH.filled(what=say("the cosines")), convention.rotate(upstream, cos, nothing)),
+        (THROUGH.filled(what=say("the sines")), convention.rotate(upstream, nothing, -sin)),
+        (THROUGH.filled(what=say("the first half of the output")), convention.rotate(upstream * first, cos, -sin)),
+        (THROUGH.filled(what=say("the second half of the output")), convention.rotate(upstream * ~first, cos, -sin)),
     )
     off = 2 * SAME * turning_scale(upstream)
     given = gradient.cpu().double()

@@ -19,7 +19,7 @@ from grader.assignment.hidden.devices import advice
 from grader.assignment.hidden.rope_tables import SIZES
 from grader.assignment.model.draw_words import Draw, told_seeds
 from grader.assignment.model.row_words import answered, check_received, check_rows
-from grader.assignment.model.turn_words import told_pairing, told_pairs
+from grader.assignment.model.turn_words import told_pairing, told_pairs, told_places
 from grader.core.judge.faults import WrongAnswer
 from grader.core.judge.wording import relation
 from grader.core.messages import quoted, say
@@ -108,7 +108,10 @@ def test_the_ids_that_each_rank_answers_are_a_range_or_a_list_or_none() -> None:
         (((0, 0, -1, 0), (0, 0, 0, -1), (1, 0, 0, 0), (0, 1, 0, 0)), ["the pairs are (0, 2), (1, 3)", "by -angle"]),
         (((0, 0, 0, 1), (0, 0, 1, 0), (0, 1, 0, 0), (1, 0, 0, 0)), ["the pairs are (0, 3), (1, 2)", "are added"]),
         (((0, 0, 1, 0), (0, 0, 0, -1), (-1, 0, 0, 0), (0, 1, 0, 0)), ["(x0, x1, x2, x3) becomes (-x2, x3, x0, -x1)"]),
-        (((0, 0, 0, 0), (0, 0, 0, 0), (-1, 0, 1, 0), (0, -1, 0, 1)), ["leaves those at 2, 3 as they were"]),
+        (
+            ((0, 0, 0, 0), (0, 0, 0, 0), (-1, 0, 1, 0), (0, -1, 0, 1)),
+            ["with 4 features, those at 2, 3 stay as they were"],
+        ),
         (((0, 1, 1, 0), (0, 0, 1, 1), (1, 0, 0, 0), (0, 0, 0, 0)), []),
         (((math.nan, 1, 0, 0), (-1, 0, 0, 0), (0, 0, 0, 1), (0, 0, -1, 0)), []),
     ],
@@ -135,7 +138,7 @@ def test_spreads_are_told_rank_by_rank_where_the_seeds_are_right() -> None:
     assert told_seeds(halved, ASKED, 7, "cpu") == "rank by rank, 3 ranks draw with standard deviations 2, 1, 0.67"
 
 
-ANGLES = torch.tensor([0.3, 0.8, -1.1, 1.4])
+ANGLES = torch.tensor([0.3, 2.2, -1.1, 1.4])
 COS, SIN = (table.repeat(2) for table in (ANGLES.cos(), ANGLES.sin()))
 VECTOR = torch.arange(1.0, 9.0)
 PARTNER = torch.cat((-VECTOR[4:], VECTOR[:4]))
@@ -147,7 +150,10 @@ TURNED = VECTOR * COS + PARTNER * SIN
     [
         (TURNED, ""),
         (VECTOR * COS - PARTNER * SIN, ""),
-        (VECTOR * COS + PARTNER * SIN.abs(), "but (2, 6), rotated the other way: just those whose sine is negative"),
+        (VECTOR * COS + PARTNER * SIN.abs(), "but those whose sine is negative"),
+        (VECTOR * COS.abs() + PARTNER * SIN, "but those whose cosine is negative"),
+        (VECTOR * COS + PARTNER * SIN * torch.tensor([1.0, 0, 1, 1] * 2), ""),
+        (torch.where(torch.arange(8) % 4 == 1, VECTOR, TURNED), "with 8 features, those at 1, 5 stay as they were"),
         (torch.cat((TURNED[:4], VECTOR[4:] * COS[4:] + TURNED[:4] * SIN[4:])), "it was overwritten"),
         (
             torch.cat((TURNED[:4], VECTOR[4:] * COS[:4].flip(0) + VECTOR[:4] * SIN[:4].flip(0))),
@@ -159,6 +165,15 @@ def test_pairs_are_told_by_the_angles_of_each_half(output: torch.Tensor, said: s
     told = told_pairs(output, VECTOR, COS.unsqueeze(0), SIN.unsqueeze(0))
     assert said in (told or ""), told
     assert bool(told) == bool(said)
+
+
+@pytest.mark.parametrize(
+    ("order", "said"), [([0, 4, 1, 5, 2, 6, 3, 7], "0, 4, 1, 5, 2, 6, 3, 7"), ([*range(8)], ""), ([0] * 8, "")]
+)
+def test_right_results_at_other_places_are_told_in_their_order(order: list[int], said: str) -> None:
+    told = told_places(TURNED[order], TURNED)
+    assert bool(told) == bool(said)
+    assert all(said in message for message in told)
 
 
 @pytest.mark.parametrize("seeds", [(7, 8, 9), (7, 7, 7)])
@@ -204,10 +219,21 @@ def test_random_numbers_are_told_by_where_they_come_from(value: torch.Tensor, sa
 
 TOLD = {
     "grows_at_equality": "they are the tables of ratio 2",
-    "exact_fraction": "they match the tables of no ratio from 1 to 18",
+    "exact_fraction": "they are the tables of ratio 1.17",
     "positions_from_one": "position 0 is rotated as position 1 should be, position 1 as position 2",
     "exponents_not_doubled": "pair by pair, the angles are 1, ",
     "both_plus": "(1, 0) becomes (0, 1); (0, 1) becomes (1, 0)",
+    "halves_returned_swapped": "come at other places: those of features 4, 5, 6, 7, 0, 1, 2, 3, in this order",
+    "wrong.rotary.only_the_first_head": "where it is wrong, it is the input, unchanged",
+    "wrong.rotary.only_the_first_half_rotated": "with 128 features, those at 64–127 stay as they were",
+    "wrong.rotary.pairs_four_apart_at_most": "for head_dim=2, 8 it is right",
+    "wrong.rotary.second_half_from_the_new_first": "it was overwritten",
+    "wrong.rotary.turned_half_detached": "only the part through the cosines arrives",
+    "wrong.rope_growth.growth_appends_rows": "the tables of other ratios: 0–5: 1, 6–23: 4, 24–42: 8",
+    "wrong.rope_growth.steps_of_two_from_the_current_ratio": "with ratio=2, the k' used for s = 18, 24, 25, 30",
+    "wrong.rope_tables.plain_tensors_after_growth": "the registered buffers hold 0 numbers, too few for 43 positions",
+    "wrong.rope_tables.sequence_length_of_the_heads": "as many rows of the tables are used as there are heads",
+    "wrong.rope_tables.tables_for_neighbouring_pairs": "the angle of each pair is at two neighbouring columns",
     "adjacent_pairs": "with 4 features, the pairs are (0, 1), (2, 3); each pair turns by +angle",
     "reversed_positions": "positions use the angles of positions [1, 0]",
     "start_one_late": "ids that give nonzero rows, with world_size=3: rank 0: 1–8 | rank 1: 9–16 | rank 2: 17–23",
@@ -231,7 +257,7 @@ TOLD = {
     "wrong.conditions.ids_in_the_dtype_of_the_table": "with a float32 table, the same ids give their own rows",
     "wrong.rope_oversights.positions_go_on": "position 0 is rotated as position 5 should be, position 1 as position 6",
     "wrong.rope_oversights.ratio_unheard": "1, 2 times the expected values; they are the tables of ratio 1",
-    "wrong.rope_oversights.whole_exponent": "for dim=4, base=10000 it is right",
+    "wrong.rope_oversights.whole_exponent": "for dim=4, base=500000 it is right",
     "wrong.rope_oversights.only_the_first_growth_is_kept": "after s = 43 alone it is right",
     "wrong.conditions.table_copied_in_evaluation": "it still uses the parameter's value from before the update",
     "wrong.refusals.only_too_large_groups_are_refused": "group_size=16, which is too large, is refused",

@@ -54,7 +54,7 @@ SLIPS = (
     slip(
         "halves_returned_swapped",
         PAIRS,
-        "rotary_other_turn",
+        "rotary_other_places",
         rotary_like=".roll(out.shape[-1] // 2, -1).to(input.dtype)",
     ),
     slip("along_heads", SPREAD, spread=""),

@@ -150,12 +150,14 @@ SLIPS = (
     slip(
         "exact_fraction",
         f"{EVEN} {DYNAMIC}",
+        "rope_exact_ratio",
         grown="cos, sin = self.tables(s / self.ms, s) if False else self.exact(s)",
         rope_more="self.exact = lambda s: (lambda t: (t.cos().to(self.cos), t.sin().to(self.cos)))(torch.outer(torch.arange(s).float(), (self.base * (s / self.ms) ** (self.dim / (self.dim - 2))) ** -(torch.arange(0, self.dim, 2) / self.dim)).repeat(1, 2))",
     ),
     slip(
         "growth_keeps_the_base",
         EVEN,
+        "rope_unscaled_base",
         grown="cos, sin = self.plain(self.ms * k)",
         rope_more="self.plain = lambda rows: (lambda t: (t.cos().to(self.cos), t.sin().to(self.cos)))(torch.outer(torch.arange(rows).float(), (self.base * self.k0 ** (self.dim / (self.dim - 2))) ** -(torch.arange(0, self.dim, 2) / self.dim)).repeat(1, 2))",
     ),

@@ -2,6 +2,8 @@
 
 from functools import partial
 
+import torch
+
 from grader.assignment.corpus.variants.bases import RopeInSteps
 from grader.specimens.variants import wrong
 from ref.functional import apply_rotary_pos_emb
@@ -52,7 +54,7 @@ def counted_from_the_extended_length(self, seq_len):
     return length // self.max_seq_len * 2 * -(-seq_len // (2 * length))
 
 
-@wrong_ratio()
+@wrong_ratio(hint="rope_odd_steps")
 def steps_of_two_from_the_current_ratio(self, seq_len):
     """Adds two until it fits, so an odd ratio stays odd."""
     ratio = self.cos.shape[0] // self.max_seq_len
@@ -89,7 +91,7 @@ def rounded_down(self, seq_len):
     return max(2, seq_len // self.max_seq_len // 2 * 2)
 
 
-@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_smallest_even_ratio", also=ROPE)
+@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_smallest_even_ratio", also=ROPE, hint="rope_exact_ratio")
 class ScalesByTheExactLength(NTKAwareRoPE):
     """Uses the fraction s / ms as the ratio, as dynamic NTK does elsewhere."""
 
@@ -110,7 +112,7 @@ class BaseScaledInPlace(NTKAwareRoPE):
         return self.base
 
 
-@wrong("NTKAwareRoPE.forward", breaks="rope_static", also=ROPE_GROWTH)
+@wrong("NTKAwareRoPE.forward", breaks="rope_static", also=ROPE_GROWTH, hint="rope_static_keeps_growth")
 def reuses_longer_tables(self, input):
     """Caches the tables of the last long call and lets them serve other long calls."""
     seq_len = input.shape[1]
@@ -148,7 +150,7 @@ class DynamicTheOtherWayRound(NTKAwareRoPE):
             self.cos, self.sin = cos, sin
 
 
-@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_dynamic", also=ROPE_GROWTH)
+@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_dynamic", also=ROPE_GROWTH, hint="rope_dynamic_shrinks")
 class GrownTablesOldLimit(NTKAwareRoPE):
     """Keeps the tables and not their length, so a middle-length input shrinks them again."""
 
@@ -174,3 +176,25 @@ class NewLimitOldTables(NTKAwareRoPE):
     def keep(self, cos, sin):
         if self.dynamic:
             self.limit = cos.shape[0]
+
+
+@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_dynamic", also=ROPE_GROWTH, hint="rope_tables_pieced")
+class GrowthAppendsRows(NTKAwareRoPE):
+    """Keeps the rows that it has, and appends those that are missing."""
+
+    def _tables(self, ratio, dtype, device):
+        made = super()._tables(ratio, dtype, device)
+        if not self.dynamic or not hasattr(self, "sin"):
+            return made
+        return tuple(torch.cat((old, new[len(old) :])) for old, new in zip((self.cos, self.sin), made, strict=True))
+
+
+@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_smallest_even_ratio", also=ROPE, hint="rope_scaled_positions")
+class GrowthDividesPositions(NTKAwareRoPE):
+    """Stretches the base in the constructor, and divides the positions where tables grow."""
+
+    def positions(self, ratio, device):
+        return super().positions(ratio, device) / (ratio if hasattr(self, "cos") else 1)
+
+    def scaled_base(self, ratio):
+        return float(self.base) if hasattr(self, "cos") else super().scaled_base(ratio)

@@ -87,7 +87,13 @@ class OutputAlwaysFloat32(NTKAwareRoPE):
         return super().forward(input).float()
 
 
-@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_buffers", also=f"{ROPE_GROWTH} rope_buffers")
+@wrong(
+    "NTKAwareRoPE",
+    over=RopeInSteps,
+    breaks="rope_buffers",
+    also=f"{ROPE_GROWTH} rope_buffers",
+    hint="rope_growth_unregistered",
+)
 class GrownTablesBesideTheBuffers(NTKAwareRoPE):
     """Keeps grown tables as plain attributes, and the first ones as buffers."""
 

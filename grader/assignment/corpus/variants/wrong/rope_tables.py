@@ -69,7 +69,7 @@ def positions_in_bfloat16(self, ratio, device):
     return torch.arange(self.max_seq_len * ratio, device=device).bfloat16().float()
 
 
-@wrong_angles("NTKAwareRoPE.spread", hint="rope_unscaled_angles")
+@wrong_angles("NTKAwareRoPE.spread", hint="rope_interleaved_tables")
 def tables_for_neighbouring_pairs(self, angles):
     """Repeats each angle for neighbours, where the rotation pairs x_i with x_{i+hd/2}."""
     return angles.repeat_interleave(2, dim=-1)
@@ -149,7 +149,7 @@ class PersistentFrequencies(NTKAwareRoPE):
         self.register_buffer("inv_freq", base ** -(torch.arange(0, dim, 2) / dim))
 
 
-@wrong("NTKAwareRoPE.keep", over=RopeInSteps, breaks="rope_buffers")
+@wrong("NTKAwareRoPE.keep", over=RopeInSteps, breaks="rope_buffers", hint="rope_growth_unregistered")
 def plain_tensors_after_growth(self, cos, sin):
     """Deletes the buffers when the tables grow, so plain attributes take their place."""
     if self.dynamic:

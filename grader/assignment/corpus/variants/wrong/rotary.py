@@ -55,7 +55,7 @@ def every_second_column_of_the_tables(input, cos, sin):
     return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1).to(input.dtype)
 
 
-@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY)
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY, hint="rotary_part_stands_still")
 def only_the_first_half_rotated(input, cos, sin):
     """Rotates the first half of the features among themselves and passes the rest through."""
     rotated, passed = input.chunk(2, dim=-1)
@@ -83,7 +83,12 @@ def pairs_from_both_ends(input, cos, sin):
     return (input * cos[:, None] + signs * input.flip(-1) * sin[:, None]).to(input.dtype)
 
 
-@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign rotary_backward", also=ROTARY, hint="rotary_other_turn")
+@wrong(
+    "apply_rotary_pos_emb",
+    breaks="rotary_pairing_and_sign rotary_backward",
+    also=ROTARY,
+    hint="rotary_overwritten",
+)
 def second_half_from_the_new_first(input, cos, sin):
     """Overwrites the first half before the second is computed from it."""
     half = input.shape[-1] // 2
@@ -135,7 +140,7 @@ def only_the_first_of_the_batch(input, cos, sin):
     return (input[:1] * cos[:, None] + turned * sin[:, None]).to(input.dtype).expand_as(input)
 
 
-@wrong("apply_rotary_pos_emb", breaks="rotary_backward", also=ROTARY)
+@wrong("apply_rotary_pos_emb", breaks="rotary_backward", also=ROTARY, hint="gradient_cut")
 def turned_half_detached(input, cos, sin):
     """Lets only half of the gradient through."""
     first, second = input.detach().chunk(2, dim=-1)
@@ -162,3 +167,11 @@ def signs_written_into_the_table(input, cos, sin):
     half = input.shape[-1] // 2
     sin[:, :half] *= -1
     return (input * cos[:, None] + input.roll(half, dims=-1) * sin[:, None]).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY, hint="rotary_sign_lost")
+def sines_from_the_cosines(input, cos, sin):
+    """Computes the sine as a root, which has no sign."""
+    first, second = input.chunk(2, dim=-1)
+    sin = (1 - cos.float().square()).clamp(min=0).sqrt().to(sin.dtype)
+    return (input * cos[:, None] + torch.cat((-second, first), dim=-1) * sin[:, None]).to(input.dtype)
