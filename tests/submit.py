@@ -105,7 +105,7 @@ def _look_at(file: str, problem: str, language: Language) -> Piece:
     if problem:
         return Piece(file, problem)
     text = source_rules.decoded(path.read_bytes())
-    nodes = ast.walk(ast.parse(text, file))  # it could be imported
+    nodes = source_rules.nodes_of(text)
     todos = sorted(node.lineno for node in nodes if isinstance(node, ast.Raise) and _is_stub(node))
     return Piece(file, "", tuple(todos), len(text.splitlines()))
 
@@ -181,10 +181,7 @@ def warnings(language: Language) -> dict[str, str]:
 
 def other_packages(text: str) -> tuple[str, ...]:
     """Imported packages other than Python's own, torch and ``src``, which the grader may not have installed."""
-    try:
-        nodes = list(ast.walk(ast.parse(text)))
-    except (SyntaxError, ValueError):
-        return ()  # reported with the file itself
+    nodes = source_rules.nodes_of(text)
     found = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     found |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
     return tuple(sorted({name.partition(".")[0] for name in found} - {*sys.stdlib_module_names, "torch", SOURCE.name}))

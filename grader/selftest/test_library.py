@@ -135,6 +135,13 @@ def test_a_module_can_be_the_first_to_be_imported(server: Zygote, name: str) -> 
 
 
 @pytest.mark.process
+def test_a_package_that_workers_cannot_open_is_not_found(server: Zygote) -> None:
+    """Such as ``triton``, which ``torch._dynamo`` of a build for GPUs does without only if no module has that name."""
+    refused = asked(server, IMPORTS, "refused", ["pluggy"])
+    assert refused in ("", "pluggy: ModuleNotFoundError: No module named 'pluggy'")
+
+
+@pytest.mark.process
 def test_nothing_of_the_project_can_be_imported(server: Zygote) -> None:
     names = [
         "ref",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader.core.intake.submission import Submission, is_source_path
-from grader.shared.source_rules import MAX_FILE_BYTES, Refused, decoded
+from grader.shared.source_rules import MAX_FILE_BYTES, Refused, decoded, newer_syntax
 
 NORM, FUNCTIONAL = "src/modeling/norm.py", "src/functional.py"
 
@@ -22,6 +22,11 @@ NORM, FUNCTIONAL = "src/modeling/norm.py", "src/functional.py"
 )
 def test_source_is_read_as_python_reads_it(data: bytes, text: str) -> None:
     assert decoded(data) == text
+
+
+def test_a_warning_of_the_parser_is_no_newer_syntax() -> None:
+    """Here warnings are errors; from Python 3.12 on this one is printed, unless it is silenced."""
+    assert newer_syntax("x = '\\d'\n") is None
 
 
 def test_a_file_as_large_as_allowed_is_taken() -> None:

@@ -107,6 +107,13 @@ def test_packages_that_may_be_missing_when_it_is_graded_are_named(solved: Path, 
     assert "src/helper.py  imports pytest; only Python and torch are guaranteed during grading" in result.stdout
 
 
+def test_code_that_cannot_be_parsed_or_only_with_a_warning_ends_nothing(solved: Path, run: WarmPython) -> None:
+    write_folder(solved, {"src/deep.py": f"x = {'-' * 30_000}1\n", "src/helper.py": "import pytest\nx = '\\d'\n"})
+    for result in (run(solved, "tests"), run(solved, "tests.submit")):
+        assert "src/helper.py  imports pytest" in result.stdout
+        assert (result.returncode, result.stderr) == (0, "")
+
+
 @pytest.mark.parametrize(
     ("text", "what"),
     [

@@ -152,7 +152,8 @@ def newer_syntax(text: str) -> Problem | None:
     if not (nodes := nodes_of(text)):
         return None
     try:
-        ast.parse(text, feature_version=OLDEST_PYTHON)
+        with warnings.catch_warnings(action="ignore"):
+            ast.parse(text, feature_version=OLDEST_PYTHON)
     except SyntaxError as error:
         return Problem("newer_syntax", error.lineno or 1, {"what": _one_line(error.msg)})
     templates = (getattr(node, "lineno", 1) for node in nodes if type(node).__name__ == "TemplateStr")

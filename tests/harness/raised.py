@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from . import rubric
 from .compare import MismatchError, shown
 from .rubric import ROOT, SOURCE, TESTS
+from .shared.source_rules import nodes_of
 from .student import module_of
 from .terminal import Language, say
 
@@ -296,12 +297,9 @@ def _ifs_above(step: TracebackType) -> list[ast.If]:
     return [one for one in ifs if isinstance(one.body[-1], ast.Raise) and one.body[-1].lineno == step.tb_lineno]
 
 
-def _nodes(step: TracebackType) -> Iterable[ast.AST]:
+def _nodes(step: TracebackType) -> list[ast.AST]:
     """The syntax tree of a step's file; nothing if the file was saved since and cannot be parsed."""
-    try:
-        return ast.walk(ast.parse("".join(linecache.getlines(step.tb_frame.f_code.co_filename))))
-    except SyntaxError:
-        return ()
+    return nodes_of("".join(linecache.getlines(step.tb_frame.f_code.co_filename)))
 
 
 def _value(frame: FrameType, node: ast.expr) -> object:

@@ -160,9 +160,10 @@ class Library(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self._files: dict[str, str] = {}  # by a module's name
         self._code: dict[str, bytes] = {}  # by a file's name
         self._sources: dict[str, bytes] = {}
-        extensions: list[str] = []
+        extensions, roots = list[str](), set[Path]()
         for folder in closed:
             prefix = [] if str(folder) in sys.path else [folder.name]
+            roots.add(folder.parent if prefix else folder)
             for file, name in _modules(folder, prefix):
                 if file.name.endswith(EXTENSION):
                     extensions.append(name)
@@ -176,6 +177,8 @@ class Library(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         for name in extensions:
             with contextlib.suppress(Exception):  # not every one can be imported everywhere, nor need it be
                 importlib.import_module(name)
+        # Of other packages there a worker may know the names, but it could not open them.
+        sys.path[:] = [entry for entry in sys.path if Path(entry) not in roots]
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None

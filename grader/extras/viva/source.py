@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import re
 import tokenize
 from collections.abc import Mapping
 from dataclasses import dataclass
 from keyword import iskeyword
+
+from grader.shared.source_rules import nodes_of
 
 Place = tuple[str, int]  # path and line
 PAIRS = "+ - * / // % < <= > >= == != and or & | True False mean sum sqrt square float32 float64"
@@ -17,7 +18,6 @@ CALL, PASS, NEXT = "call", "pass", "0 → 1, 1 → 2, …"  # the last call goes
 MODULES = {"torch", "nn", "F", "math", "init", "functional", "self", "super()"}  # all else has methods
 # Else calls show too little; a tensor as the argument of `to` names a device, too.
 NEEDED = r"super\(\)|seed\(|device|type_as|\.to\((?!\w*type)\w+\)$|long|int64|normal_|uniform_|\.reset_|\.register_"
-UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 @dataclass(frozen=True)
@@ -47,15 +47,14 @@ def lines_of(files: Mapping[str, str]) -> dict[Place, str]:
     """Statements of one line, and heads of ``if`` and loops, without their comments, which may hold names."""
     found = {}
     for path, text in files.items():
-        with contextlib.suppress(*UNREADABLE):
-            rows = text.split("\n")
-            for one in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt)):
-                head = {ast.If: "test", ast.While: "test", ast.For: "iter"}.get(type(one))
-                last = getattr(one, head) if head else one
-                row, start, end = rows[one.lineno - 1].encode(), one.col_offset, last.end_col_offset
-                is_whole = last.end_lineno == one.lineno and not row[:start].strip()
-                if is_whole and row[end:].lstrip()[:1] in ((b":",) if head else (b"", b"#")):
-                    found[path, one.lineno] = row[start:end].decode() + ":" * bool(head)
+        rows = text.split("\n")
+        for one in (node for node in nodes_of(text) if isinstance(node, ast.stmt)):
+            head = {ast.If: "test", ast.While: "test", ast.For: "iter"}.get(type(one))
+            last = getattr(one, head) if head else one
+            row, start, end = rows[one.lineno - 1].encode(), one.col_offset, last.end_col_offset
+            is_whole = last.end_lineno == one.lineno and not row[:start].strip()
+            if is_whole and row[end:].lstrip()[:1] in ((b":",) if head else (b"", b"#")):
+                found[path, one.lineno] = row[start:end].decode() + ":" * bool(head)
     return found
 
 
@@ -68,9 +67,8 @@ def edits_of(place: Place, old: str) -> list[Edit]:
 
 
 def _parsed(text: str) -> ast.stmt | None:
-    with contextlib.suppress(*UNREADABLE):
-        return ast.parse(text + " pass" * text.endswith(":")).body[0]
-    return None
+    nodes = nodes_of(text + " pass" * text.endswith(":"))
+    return next((node for node in nodes if isinstance(node, ast.stmt)), None)
 
 
 def _swapped(text: str) -> tuple[str, str]:
