@@ -117,6 +117,7 @@ def test_a_failure_is_told_beside_what_passes(path: str, old: str, new: str, fai
          "        return (normalised", "norm_dtype_and_shape", "norm_group_of_one"),
         (ROPE, FIRST_TABLES, FIRST_TABLES.replace("(ratio", "(1"), "rope_boundary", "rope_ratio_unheard"),
         (NORM, f"* {GAMMA}", f"* {GAMMA}.bfloat16()", "norm_float32_inside", "few_digits"),
+        (TURN, "(input * cos", "(input * cos.abs()", "rotary_pairing_and_sign", "rotary_sign_lost"),
     ],
 )  # fmt: skip
 def test_a_hint_follows_the_facts_beside_it(path: str, old: str, new: str, failed: str, named: str) -> None:
@@ -135,7 +136,6 @@ def test_a_hint_follows_the_facts_beside_it(path: str, old: str, new: str, faile
         (NORM, "groups / torch.sqrt(mean_square + self.eps)", "groups * groups.abs()", "norm_eps_inside_sqrt"),
         (NORM, f"* {GAMMA}", f"* {GAMMA} / 2", "norm_groups"),
         (NORM, "self.init_seed = init_seed", "self.init_seed = init_seed or 42", "norm_init_and_reset"),
-        (TURN, "(input * cos", "(input * cos.abs()", "rotary_pairing_and_sign"),
         (ROPE, FIRST_TABLES, FIRST_TABLES.replace("(ratio", "(max(ratio, 2)"), "rope_base"),
         (ROPE, "self.base = base", "self.base = max(base, 1000)", "rope_base"),
         (VOCAB, LOOKUP, IDS.format("input_ids.clamp(max=50256)"), "vocab_lookup"),
