@@ -82,10 +82,10 @@ def case(identifier: str, outcome: Outcome, message: str) -> CaseReport:
     return CaseReport(id=identifier, outcome=outcome, message=str(message), parts=as_data(message))
 
 
-def ungraded(identifier: str, status: str, reason: str) -> Report:
+def ungraded(identifier: str, status: str, reason: str, origin: Origin | None = None) -> Report:
     """A report of a submission that was not graded."""
     nothing: dict[str, object] = {"status": status, "score": None, "bonus": None, "tasks": []}
-    nothing |= {"reason": str(reason), "reason_parts": as_data(reason)}
+    nothing |= {"reason": str(reason), "reason_parts": as_data(reason), "origin": origin}
     return graded(identifier, **nothing)  # type: ignore[arg-type] # fields replaced by name
 
 

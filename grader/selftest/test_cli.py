@@ -6,23 +6,18 @@ import errno
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
-import torch
 
 from grader import __main__ as cli
 from grader import __version__
 from grader.core.cli import grade
-from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
 from grader.core.results.database import LEDGER
+from grader.core.results.outcome import Outcome
 from grader.core.results.report import Practice, Report, Summary
 from grader.core.results.written import SOURCES
-from grader.core.run import class_run as class_run
-from grader.core.run.executors import Executor
-from grader.core.settings import Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import SEES_LATER_TOKENS, edited, write_folder
 from grader.selftest.term import command, refused
@@ -39,13 +34,7 @@ def ada(tmp_path: Path) -> Path:
 @pytest.fixture
 def in_process(grader: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     """Grading without judge processes."""
-
-    def grade_all(submissions: Iterable[Submission], settings: Settings, executor: Executor) -> Iterator[Report]:
-        assert settings.seed == 0
-        assert executor.slots >= 1
-        return (grader.grade(submission) for submission in submissions)
-
-    monkeypatch.setattr(grade, "grade_all", grade_all)
+    monkeypatch.setattr(grade, "grade_all", lambda submissions, *_: map(grader.grade, submissions))
 
 
 def test_the_path_from_the_deadline_to_the_students_has_a_heading_of_its_own() -> None:
@@ -53,38 +42,26 @@ def test_the_path_from_the_deadline_to_the_students_has_a_heading_of_its_own() -
     assert everyday == ["grade", "review", "export", "return"]
 
 
-def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
-    line = refused("grade", tmp_path / "gone", "--out", tmp_path / "out")
-    assert f"{tmp_path / 'gone'}: no such file or folder. Give a submission" in line
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_place_that_cannot_be_written_to_is_named(ada: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    line = refused("grade", ada, "--out", tmp_path / "file" / "out")
-    assert f"--out {tmp_path / 'file' / 'out'}: Not a directory. Choose a writable folder." in line
-
-
+@pytest.mark.usefixtures("ada")
 @pytest.mark.parametrize(
-    ("option", "value", "advice"),
+    ("arguments", "line"),
     [
-        ("--only", "task9", "no such task. Choose one of task1, task2."),
-        ("--lang", "fr", "not a language of the rubric. Choose one of en, zh."),
-        ("--without", "walls", "no such layer. Choose one of namespaces, user, landlock, seccomp."),
+        (("gone",), "gone: no such file or folder. Give a submission"),
+        (("ada", "--out", "file/out"), "--out file/out: Not a directory. Choose a writable folder."),
+        (("ada", "--only", "task9"), "--only task9: no such task. Choose one of task1, task2."),
+        (("ada", "--lang", "fr"), "--lang fr: not a language of the rubric. Choose one of en, zh."),
+        (("ada", "--without", "walls"), "--without walls: no such layer. Choose one of namespaces, user, landlock,"),
+        (("ada", "--notebooks", "gone.csv"), "--notebooks gone.csv: No such file or directory. Give the checks"),
     ],
-    ids=["only", "lang", "without"],
+    ids=["path", "out", "only", "lang", "without", "notebooks"],
 )
-def test_an_option_with_a_wrong_value_is_named(ada: Path, tmp_path: Path, option: str, value: str, advice: str) -> None:
-    line = refused("grade", ada, "--out", tmp_path / "out", option, value)
-    assert f"{option} {value}: {advice}" in line
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here, so asking for one is no mistake")
-@pytest.mark.process
-def test_a_gpu_that_is_not_there_is_named(ada: Path, tmp_path: Path) -> None:
-    """Through a real judge process, which alone can tell."""
-    line = refused("grade", ada, "--out", tmp_path / "out", "--device", "cuda", "--jobs", "1")
-    assert line == ("grader: --device cuda: torch finds no CUDA device here. Omit the option to grade on the CPU.")
+def test_a_mistake_on_the_command_line_is_named_with_its_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], line: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    assert refused("grade", "--out", "out", *arguments).startswith(f"grader: {line}")
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.usefixtures("in_process")
@@ -116,13 +93,9 @@ def test_a_full_disk_costs_no_finished_report(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.usefixtures("in_process")
 def test_a_class_is_graded_and_shown(ada: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    write_folder(tmp_path / "bo", edited(SEES_LATER_TOKENS))
-    (tmp_path / "nobody.zip").touch()
-    result = command("grade", ada, tmp_path / "bo", tmp_path / "empty.zip", "--out", out)
-    assert result.exit_code == 2  # that path is not there
-    (tmp_path / "class").mkdir()
-    for name in ("ada", "bo", "nobody.zip"):
-        (tmp_path / name).rename(tmp_path / "class" / name)
+    write_folder(tmp_path / "class" / "bo", edited(SEES_LATER_TOKENS))
+    ada.rename(tmp_path / "class" / "ada")
+    (tmp_path / "class" / "nobody.zip").touch()
     result = command("grade", tmp_path / "class", "--out", out)
     assert result.exit_code == 0, result.output
     assert [line for line in result.stderr.splitlines() if line.startswith("[")] == [
@@ -179,11 +152,6 @@ def test_practice_points_stand_beside_the_score(ada: Path, tmp_path: Path) -> No
     assert line.practice == Practice(points=4, max_points=10, unsettled=["0_small: triple"])
 
 
-def test_a_file_that_holds_no_checks_is_named(ada: Path, tmp_path: Path) -> None:
-    line = refused("grade", ada, "--out", tmp_path / "out", "--notebooks", tmp_path / "gone.csv")
-    assert line.startswith(f"grader: --notebooks {tmp_path / 'gone.csv'}: No such file or directory. Give the checks")
-
-
 @pytest.mark.usefixtures("in_process")
 def test_our_own_failure_is_shown_and_ends_with_3(ada: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
@@ -194,11 +162,11 @@ def test_our_own_failure_is_shown_and_ends_with_3(ada: Path, tmp_path: Path, mon
     result = command("grade", ada, "--out", tmp_path / "out")
     assert result.exit_code == 3
     assert result.stderr.splitlines()[-1].startswith("grader: the grader failed on some submissions")
-    data = json.loads((tmp_path / "out" / "summary.json").read_text())
-    assert data["submissions"] == [
-        {"id": "ada", "status": "grader_error", "score": None, "bonus": None, "max_score": 100.0, "max_bonus": 20.0}
-        | {"reason": data["submissions"][0]["reason"], "practice": None, "origin": None}
-    ]
+    (line,) = json.loads((tmp_path / "out" / "summary.json").read_text())["submissions"]
+    assert (line["status"], line["score"], line["bonus"]) == ("grader_error", None, None)
+    report = Report.model_validate_json((tmp_path / "out" / "ada" / "report.json").read_bytes())
+    assert re.match(r"(?s)attention_causal, .*ZeroDivisionError: of our own making", str(report.reason))
+    assert report.properties["attention_causal"].outcome is Outcome.GRADER_ERROR
 
 
 def test_the_version_is_printed() -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import socket
 import sys
+from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from grader import __main__ as cli
 from grader.core.run.executors import LocalExecutor, open_executor
 from grader.core.settings import CannotGrade
 from grader.selftest.submissions import edited, write_folder
+from grader.selftest.term import refused
 
 CHOICES = "local, tcp://HOST:PORT, tls://HOST:PORT or slurm"
 
@@ -50,18 +50,15 @@ def test_the_default_is_this_machine() -> None:
 
 @pytest.mark.process
 def test_the_command_ends_with_one_line_if_no_scheduler_answers(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("distributed")
     from grader.extras.cluster import connect
 
     monkeypatch.setattr(connect, "CONNECT_S", 0.5)
-    place = tmp_path_factory.mktemp("nobody")
-    ada, address = write_folder(place / "ada", edited()), f"tcp://127.0.0.1:{unused_port()}"
-    result = CliRunner().invoke(cli.app, ["grade", str(ada), "--out", str(place / "out"), "--executor", address])
-    assert result.exit_code == 2
-    assert result.stderr.count("\n") == 1
-    assert result.stderr.startswith(f"grader: --executor {address}: no scheduler answered within 0.5 s. Start it with")
+    ada, address = write_folder(tmp_path / "ada", edited()), f"tcp://127.0.0.1:{unused_port()}"
+    line = refused("grade", ada, "--out", tmp_path / "out", "--executor", address)
+    assert line.startswith(f"grader: --executor {address}: no scheduler answered within 0.5 s. Start it with")
 
 
 @pytest.mark.parametrize(("choice", "module"), [("tcp://127.0.0.1:1", "distributed"), ("slurm", "dask_jobqueue")])

@@ -17,7 +17,6 @@ from grader.core.judge.student import Student
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import LAYERS, REMEDIES, Isolation, Level, Limits
 from grader.core.sandbox.lockdown import readable_paths
-from grader.lab.processes import descendants
 from grader.selftest.submissions import WORK
 
 pytestmark = pytest.mark.process
@@ -155,22 +154,6 @@ def test_here_no_readable_folder_holds_what_is_excluded() -> None:
     packages = Path(sysconfig.get_path("purelib"))
     assert not any(packages.is_relative_to(path) for path in readable)
     assert any(path.name == "torch" for path in readable)
-
-
-def test_two_hundred_workers_leave_no_process_and_no_descriptor(zygote: Zygote) -> None:
-    def descriptors() -> int:
-        return len(os.listdir("/proc/self/fd"))
-
-    def processes() -> int:
-        return len(descendants(os.getpid()))
-
-    files = {"src/work.py": "def work(input):\n    return input\n"}
-    before = descriptors(), processes()
-    for _ in range(200):
-        student = Student(files, zygote.start, WORK, Limits())
-        student.work(ONES)
-        student.start_afresh()
-    assert (descriptors(), processes()) == before
 
 
 @pytest.mark.parametrize(
