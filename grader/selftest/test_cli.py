@@ -34,7 +34,7 @@ def ada(tmp_path: Path) -> Path:
 @pytest.fixture
 def in_process(grader: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     """Grading without judge processes."""
-    monkeypatch.setattr(grade, "grade_all", lambda submissions, *_: map(grader.grade, submissions))
+    monkeypatch.setattr(grade, "grade_all", lambda submissions, *_: (grader.grade(own) for own in submissions))
 
 
 def test_the_path_from_the_deadline_to_the_students_has_a_heading_of_its_own() -> None:

@@ -52,7 +52,7 @@ def test_each_setting_is_a_condition_but_the_command_line_and_the_language(name:
 @pytest.fixture
 def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """The engine and the assignment in a folder of their own, to be changed."""
-    ignored = shutil.ignore_patterns("selftest", "assignment", "docs", "__pycache__")
+    ignored = shutil.ignore_patterns("selftest", "assignment", "docs", "extras", "lab", "examples", "__pycache__")
     shutil.copytree(REPOSITORY / "grader", tmp_path / "grader", ignore=ignored)
     shutil.copytree(ASSIGNMENT.root / "ref", tmp_path / "ref")
     folder = tmp_path / "grader" / "assignment"
