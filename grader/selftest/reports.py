@@ -54,7 +54,27 @@ def report(identifier: str, ended: Ended = USUAL, files: str = "0", name: str = 
         name: The name of the student.
         fields: Fields to replace, of the report, its environment or its provenance.
     """
-    return _made(identifier, ended, files, name, **fields)
+    tasks = [_task("task1", {own: end for own, end in ended.items() if own != BONUS})]
+    tasks += [_task("task2", {own: end for own, end in ended.items() if own == BONUS})]
+    origin = Origin(source="canvas", students=(Student(id=f"c-{identifier}", name=name),), late=False) if name else None
+    info = SubmissionInfo(
+        id=identifier, sha256=files * 64, files=[SourceFile(path="src/a.py", sha256=files * 64)], origin=origin
+    )
+    environment = {own: fields.pop(own) for own in Environment.model_fields if own in fields}
+    provenance = {own: fields.pop(own) for own in Provenance.model_fields if own in fields}
+    whole: dict[str, Any] = {
+        "assignment": "a2",
+        "submission": info,
+        "status": "graded",
+        "score": tasks[0].score,
+        "max_score": tasks[0].max_score,
+        "bonus": tasks[1].score,
+        "max_bonus": tasks[1].max_score,
+        "tasks": tasks,
+        "environment": ENVIRONMENT.model_copy(update=environment),
+        "provenance": PROVENANCE.model_copy(update=provenance),
+    }
+    return Report(**(whole | fields))
 
 
 def write_class(folder: Path, *own: Report) -> Path:
@@ -81,34 +101,10 @@ def known_class(reports: Sequence[Report], rubric: Rubric) -> DecidedClass:
     return DecidedClass(Path(), lines, Book(people=People(lines)), rubric, by_id.__getitem__)
 
 
-def _made(identifier: str, ended: Ended = USUAL, files: str = "0", name: str = "", **fields: Any) -> Report:
-    tasks = [_task("task1", {own: end for own, end in ended.items() if own != BONUS})]
-    tasks += [_task("task2", {own: end for own, end in ended.items() if own == BONUS})]
-    origin = Origin(source="canvas", students=(Student(id=f"c-{identifier}", name=name),), late=False) if name else None
-    info = SubmissionInfo(
-        id=identifier, sha256=files * 64, files=[SourceFile(path="src/a.py", sha256=files * 64)], origin=origin
-    )
-    environment = {own: fields.pop(own) for own in Environment.model_fields if own in fields}
-    provenance = {own: fields.pop(own) for own in Provenance.model_fields if own in fields}
-    whole: dict[str, Any] = {
-        "assignment": "a2",
-        "submission": info,
-        "status": "graded",
-        "score": tasks[0].score,
-        "max_score": tasks[0].max_score,
-        "bonus": tasks[1].score,
-        "max_bonus": tasks[1].max_score,
-        "tasks": tasks,
-        "environment": ENVIRONMENT.model_copy(update=environment),
-        "provenance": PROVENANCE.model_copy(update=provenance),
-    }
-    return Report(**(whole | fields))
-
-
 def unreadable(identifier: str, reason: str = "The zip cannot be read.", **fields: Any) -> Report:
     """A report of a submission that is unreadable."""
     none: dict[str, Any] = {"status": "unreadable", "reason": reason, "score": None, "bonus": None, "tasks": []}
-    return _made(identifier, **(none | fields))
+    return report(identifier, **(none | fields))
 
 
 def _task(identifier: str, ended: Ended) -> TaskReport:

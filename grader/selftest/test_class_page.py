@@ -16,7 +16,7 @@ from grader.core.results.report import Practice
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.class_reports import drawn, write
 from grader.selftest.html_page import Element, parse
-from grader.selftest.term import command
+from grader.selftest.term import run
 
 Written = list[dict[str, Any]]
 
@@ -43,8 +43,7 @@ def graded(written: Written) -> Written:
 @pytest.fixture(scope="module")
 def page(out: Path) -> Element:
     """The class page."""
-    result = command("report", out, "--lang", "en")
-    assert result.exit_code == 0, result.output
+    run("report", out, "--lang", "en")
     return parse((out / "html" / "index.html").read_text())
 
 
@@ -214,13 +213,11 @@ def students(page: Element) -> list[Element]:
 
 
 def test_the_terminal_shows_the_same_numbers(out: Path, page: Element) -> None:
-    result = command("show", out, "--lang", "en")
-    assert result.exit_code == 0, result.output
-    words = [line.split() for line in result.stdout.splitlines()]
+    lines = run("show", out, "--lang", "en").stdout.splitlines()
+    words = [line.split() for line in lines]
     for row in rows(page, "properties"):
         rate, _, passed, _, assessed = row[1].split()
         assert [row[0].split()[-1], row[3], passed, assessed, f"{rate}%", row[2].replace("\N{EN DASH}", "-")] in words
-    lines = result.stdout.splitlines()
     for row in rows(page, "misconceptions"):
         count, hint = row[1].split()[0], " ".join(row[0].split()[:3])
         held = [number for number, line in enumerate(lines) if line.split()[:1] == [count]]

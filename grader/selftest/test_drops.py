@@ -14,6 +14,8 @@ from grader.core.export.drops import drops, remember
 from grader.core.export.rows import rows
 from grader.core.intake.origin import Origin, Student
 from grader.core.results.database import LEDGER, opened
+from grader.core.results.files import stamp
+from grader.core.results.ledger import Ledger
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import Report
 from grader.core.rubric import LatePenalty, Policy
@@ -189,16 +191,18 @@ def test_an_export_is_refused_exactly_when_it_is_below_what_was_seen_since_the_l
     steps: list[tuple[int, bool]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """Gradings in any order, exported or not, all accepted: compared with a list kept by hand."""
-    out, seen, policy = tmp_path_factory.mktemp("out"), [0.0], Policy()
-    for points, exported in steps:
-        own = report("ada", grade_of(points))
-        write_class(out, own)
-        students = rows(known_class([own], ASSIGNMENT.rubric.model_copy(update={"policy": policy})))
-        with opened(out) as ledger:
-            assert bool(drops(ledger, students, "csv", policy)) == (points < max(seen))
+    seen = [0.0]
+    with opened(tmp_path_factory.mktemp("out")) as connection:
+        ledger = Ledger(connection, {"made": "by hand"})
+        for points, exported in steps:
+            own = report("ada", grade_of(points))
+            ledger.expect(["ada"], fresh=False)
+            ledger.record(own, stamp(Path(__file__)))
+            students = rows(known_class([own], ASSIGNMENT.rubric))
+            assert bool(drops(connection, students, "csv", ASSIGNMENT.rubric.policy)) == (points < max(seen))
             seen.append(points)
             if exported:
-                remember(ledger, students, "csv")
+                remember(connection, students, "csv")
                 seen = [points]
 
 

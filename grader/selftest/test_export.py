@@ -345,14 +345,6 @@ def test_a_group_has_a_row_for_each_of_its_students(rubric: Rubric, to: str) -> 
     assert [row[column[to]] for row in table(made)].count("90") == 3
 
 
-def test_a_student_with_two_submissions_gets_no_grade_until_a_person_has_chosen(rubric: Rubric) -> None:
-    own = Origin(source="canvas", students=(Student(id="1", name="Ada"),))
-    made = sent([report("a", 60, own), report("b", 90, own)], "csv", rubric)
-    assert [row["grade"] for row in table(made)] == ["", ""]
-    said = "has several submissions (a, b); choose one with `grader decide --attempt`"
-    assert made.remarks[0] == f"Ada (a): left blank; {said}"
-
-
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
 def test_no_cell_begins_a_formula(rubric: Rubric, start: str) -> None:
     own = Origin(source="gradescope", students=(Student(id=f"{start}1", name=f"{start}A, B", email=f"{start}x"),))
