@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from grader.core.results.outcome import Outcome
 from grader.core.results.report import (
     CaseReport,
     Environment,
+    Practice,
     PropertyReport,
     Provenance,
     Report,
@@ -77,21 +78,27 @@ def report(identifier: str, ended: Ended = USUAL, files: str = "0", name: str = 
     return Report(**(whole | fields))
 
 
-def write_class(folder: Path, *own: Report) -> Path:
-    """Write a folder as ``grade`` leaves it after a run over these submissions; returns the folder."""
-    folder.mkdir(exist_ok=True)
-    with opened(folder) as connection:
+def write(out: Path, reports: Sequence[Report], practice: Mapping[str, Practice] | None = None) -> Path:
+    """Write reports and their summary as ``grader grade`` does, and return the folder."""
+    for each in reports:
+        path = out / each.submission.id / "report.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(path, each)
+    lines = [summary_line(each, (practice or {}).get(each.submission.id)) for each in reports]
+    how = {name: getattr(reports[0], name) for name in ("assignment", "environment", "provenance")}
+    write_json(out / "summary.json", Summary(submissions=lines, **how))
+    return out
+
+
+def write_class(out: Path, *own: Report) -> Path:
+    """The same, with a ledger, as after a run over these submissions."""
+    write(out, own)
+    with opened(out) as connection:
         ledger = Ledger(connection, {"made": "by hand"})
         ledger.expect([each.submission.id for each in own], fresh=False)
         for each in own:
-            path = folder / each.submission.id / "report.json"
-            path.parent.mkdir(exist_ok=True)
-            write_json(path, each)
-            ledger.record(each, stamp(path))
-    lines = [summary_line(each) for each in own]
-    whole = Summary(assignment="a2", submissions=lines, environment=ENVIRONMENT, provenance=PROVENANCE)
-    write_json(folder / "summary.json", whole)
-    return folder
+            ledger.record(each, stamp(out / each.submission.id / "report.json"))
+    return out
 
 
 def known_class(reports: Sequence[Report], rubric: Rubric) -> DecidedClass:

@@ -36,13 +36,11 @@ def written(out: Path) -> Written:
 
 @pytest.fixture(scope="module")
 def graded(written: Written) -> Written:
-    """Those with a score."""
     return [report for report in written if report["status"] == "graded"]
 
 
 @pytest.fixture(scope="module")
 def page(out: Path) -> Element:
-    """The class page."""
     run("report", out, "--lang", "en")
     return parse((out / "html" / "index.html").read_text())
 
@@ -61,7 +59,6 @@ def values(page: Element, section: str, column: int) -> list[float | None]:
 
 
 def properties(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The properties of a report by id."""
     return {prop["id"]: prop for task in report["tasks"] for prop in task["properties"]}
 
 
@@ -100,12 +97,10 @@ def test_the_bars_of_seconds_count_submissions(page: Element, graded: Written) -
 
 
 def plot(page: Element, name: str) -> Element:
-    """The figure of a distribution."""
     return next(one for one in page.all("figure") if one.one("title").attributes["id"] == f"{name}-title")
 
 
 def ticks(page: Element, name: str) -> list[str]:
-    """What stands below the bars."""
     return [
         text.text for text in plot(page, name).all("text") if (text.attributes.get("class") or "").startswith("tick")
     ]
@@ -208,7 +203,6 @@ def test_searching_finds_students_by_what_they_lost(page: Element, graded: Writt
 
 
 def students(page: Element) -> list[Element]:
-    """The rows of the table of students."""
     return page.one("div", **{"aria-labelledby": "students"}).one("tbody").all("tr")
 
 

@@ -79,7 +79,6 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def ended(course: Path) -> Ended:
-    """How every command ended."""
     return run(course, ("--help",), *WORKS, *REFUSED)
 
 

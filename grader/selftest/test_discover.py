@@ -16,7 +16,6 @@ discover = partial(discover_any, expected=EXPECTED)
 
 
 def ids(*paths: Path) -> list[str]:
-    """The ids of what lies there."""
     return [candidate.id for candidate in discover(paths)]
 
 

@@ -18,7 +18,6 @@ CHOICES = "local, tcp://HOST:PORT, tls://HOST:PORT or slurm"
 
 
 def unused_port() -> int:
-    """A port of loopback on which nobody listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -40,7 +40,6 @@ def judged_by(monkeypatch: pytest.MonkeyPatch, executor: Executor) -> Callable[.
 
 
 def passed(job: Job) -> Report:
-    """A report in no time."""
     return report(job.submission.id)
 
 

@@ -15,7 +15,6 @@ import pytest
 from grader import REPOSITORY
 from grader.core.judge.judge import Judge
 from grader.core.results.report import Report
-from grader.core.sandbox.handle import Worker
 from grader.core.sandbox.launch import Zygote
 from grader.core.settings import Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
@@ -33,17 +32,11 @@ CALL = ("call", {"target": "wait", "arguments": []})
 
 
 def test_a_worker_that_a_stranger_kills_is_not_the_students_crash(zygote: Zygote) -> None:
-    worker = waiting_worker(zygote)
+    worker = zygote.start(WAIT)
+    assert worker.request([LOAD], 10) == {"value": None}
     os.kill(descendants(zygote._process.pid)[-1], signal.SIGKILL)
     with pytest.raises(RuntimeError, match="a worker was killed from outside"):
         worker.request([CALL], 10)
-
-
-def waiting_worker(zygote: Zygote) -> Worker:
-    """A worker whose code has been imported."""
-    worker = zygote.start(WAIT)
-    assert worker.request([LOAD], 10) == {"value": None}
-    return worker
 
 
 def test_many_gradings_leave_nothing_behind_and_report_the_same(

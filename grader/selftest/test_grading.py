@@ -8,7 +8,6 @@ from grader.core.assignment import Assignment
 from grader.core.judge.judge import Judge
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import Report
-from grader.core.rubric import Rubric
 from grader.core.sandbox.limits import Limits
 from grader.core.settings import CannotGrade, Settings
 from grader.selftest.fixtures import Judges
@@ -19,22 +18,9 @@ pytestmark = pytest.mark.process
 HANGS = (SWIGLU, "        gate = nn.functional.silu", "        while True: pass\n        gate = nn.functional.silu")
 
 
-@pytest.fixture(scope="module")
-def hasty(judges: Judges, assignment: Assignment) -> Judge:
-    """A judge of the bonus task with little patience, whose hints are Chinese."""
-    limits = Limits(request_s=1.5, retry_s=0.5, submission_s=60)
-    return judges(Settings(assignment, device="cpu", only="task2", language="zh", limits=limits))
-
-
 def lost(report: Report) -> dict[str, Outcome]:
     """What became of the properties that did not earn their points."""
     return {name: prop.outcome for name, prop in report.properties.items() if prop.points < prop.max_points}
-
-
-def test_the_reference_earns_everything_and_is_told_nothing(grader: Judge, assignment: Assignment) -> None:
-    report = grader.grade(submission(assignment.solution()))
-    assert (report.score, report.bonus) == (report.max_score, report.max_bonus)
-    assert {prop.hint for prop in report.properties.values()} == {""}
 
 
 def test_stubs_earn_nothing_and_are_told_so(grader: Judge, assignment: Assignment) -> None:
@@ -44,16 +30,9 @@ def test_stubs_earn_nothing_and_are_told_so(grader: Judge, assignment: Assignmen
     assert assignment.stubs().keys() == {file.path for file in report.submission.files}
 
 
-def test_a_mistake_costs_its_property_and_is_named(grader: Judge, rubric: Rubric) -> None:
-    report = grader.grade(submission(edited(SEES_LATER_TOKENS)))
-    assert lost(report) == {"attention_causal": Outcome.FAILED}
-    wrong = report.properties["attention_causal"]
-    assert wrong.misconception == "attention_sees_later_tokens"
-    assert wrong.hint == rubric.misconception(wrong.misconception).hint["en"]
-    assert any(case.outcome is Outcome.FAILED and case.message for case in wrong.cases)
-
-
-def test_a_hang_costs_its_properties_only(hasty: Judge) -> None:
+def test_a_hang_costs_its_properties_only(judges: Judges, assignment: Assignment) -> None:
+    limits = Limits(request_s=1.5, retry_s=0.5, submission_s=60)
+    hasty = judges(Settings(assignment, device="cpu", only="task2", language="zh", limits=limits))
     report = hasty.grade(submission(edited(HANGS)))
     assert lost(report) == {"swiglu_gate": Outcome.TIMED_OUT}
     assert report.properties["swiglu_gate"].hint.startswith("你的代码没有按时给出结果")

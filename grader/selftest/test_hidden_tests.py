@@ -66,7 +66,6 @@ OUTCOMES = {
 
 
 def collected(place: Path, text: str) -> HiddenTests:
-    """The tests of one file."""
     folder = place / "hidden"
     folder.mkdir()
     (folder / f"test_{len(text)}.py").write_text(text)  # a name of its own: modules are kept by name

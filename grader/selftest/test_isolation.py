@@ -6,7 +6,7 @@ import os
 import sysconfig
 import textwrap
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -114,21 +114,11 @@ def test_the_strongest_isolation_stops_every_attack(zygote: Zygote) -> None:
 
 
 def test_without_landlock_and_namespaces_no_file_can_be_opened() -> None:
-    with fork_server("namespaces", "landlock") as server:
+    with closing(Zygote(Limits(), without=("namespaces", "landlock"))) as server:
         if "seccomp" not in server.isolation.held:
             pytest.skip("seccomp does not hold here")
         assert server.isolation.level is Level.SECCOMP
         assert not succeeds("open(os.__file__).close()", server)
-
-
-@contextmanager
-def fork_server(*without: str) -> Iterator[Zygote]:
-    """A fork server without some layers."""
-    server = Zygote(Limits(), without=without)
-    try:
-        yield server
-    finally:
-        server.close()
 
 
 def test_in_a_virtual_environment_packages_are_excluded_one_by_one(

@@ -57,7 +57,6 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Puppet]:
 
 
 def grade(pool: JudgePool, settings: Settings | None = None) -> Report | Failure:
-    """One submission."""
     return pool.grade(Job(Submission("someone"), settings or Settings(ASSIGNMENT)), lambda: False)
 
 

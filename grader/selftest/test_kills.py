@@ -41,7 +41,7 @@ from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.decisions.file import read
 from grader.selftest import LONG
 from grader.selftest.class_reports import graded
-from grader.selftest.commands import read_commands_once
+from grader.selftest.commands import compile_templates_once, read_commands_once
 from grader.selftest.reports import write_class
 from grader.selftest.submissions import write_folder
 from grader.selftest.term import read_here
@@ -111,7 +111,6 @@ KILLED = -signal.SIGKILL
 
 
 def all_right(submissions: Iterable[Submission], *_: object) -> Iterator[Report]:
-    """A grading in which everything passes."""
     for own in submissions:
         report = graded(own.id)
         info = report.submission.model_copy(update={"sha256": own.sha256})
@@ -212,24 +211,28 @@ def every_kill(folder: Path, new: int, command: Sequence[str]) -> dict[str, int]
     reports = {path.parent.name: path.read_bytes() for path in (pristine / "out").glob("*/report.json")}
     step = 1 if new or LONG else 4
     number, written, ended = 1 - step, [], False
+    words = [text.replace("WORK", str(work)) for text in command]
+    shutil.copytree(pristine, work)
+    run(*words)  # so that each child finds imported and compiled what the command needs
     while not ended:
         number += step
-        shutil.rmtree(work, ignore_errors=True)
+        shutil.rmtree(work)
         shutil.copytree(pristine, work)
-        ended = not killed(number, work, [text.replace("WORK", str(work)) for text in command])
+        ended = not killed(number, work, words)
         try:
             written.append(look(work / "out", before, new, reports))
         except AssertionError as error:
             raise AssertionError(f"{command} killed at write {number}: {error}") from error
     run("export", str(work / "out"), "--to", "csv", "--accept-drops", "--accept-stale")
+    shutil.rmtree(work)
     assert written == sorted(written), "a decision that was safe is gone after a later kill"
     return {"kills": number - 1, "written": sum(written)}
 
 
 def main(folder: Path, commands: dict[str, tuple[int, Sequence[str]]]) -> None:
-    """Do so with each command, and print what came of it."""
     choose(ASSIGNMENT)
     read_commands_once()
+    compile_templates_once()
     read_here(pytest.MonkeyPatch())
     vars(grade)["grade_all"] = all_right
     print(json.dumps({name: every_kill(folder, *own) for name, own in commands.items()}))
