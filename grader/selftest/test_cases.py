@@ -68,10 +68,11 @@ def test_where_numbers_lie_does_not_matter() -> None:
 
 def test_what_a_caller_changes_no_other_sees() -> None:
     x = torch.arange(5.0) + 0.125
-    for part in halves(x, 2):
+    for part in (doubled(x), *halves(x, 2)):
         part.zero_()
+    assert torch.equal(doubled(x), 2 * x)
     assert [part.tolist() for part in halves(x, 2)] == [[0.125, 1.125], [2.125, 3.125, 4.125]]
-    assert len(asked) == 1
+    assert len(asked) == 2
 
 
 def test_gradients_flow_through_what_is_not_kept() -> None:
