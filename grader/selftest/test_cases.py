@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 import torch
 from torch import Tensor
 
-from grader.core.judge.cases import MOST_BYTES, MOST_KEPT, Latest, generator, kept, normal
+from grader.core.judge.cases import MOST_BYTES, MOST_KEPT, Latest, generator, integers, kept, normal, signs, uniform
 
 asked: list[Tensor] = []
 
@@ -56,7 +59,8 @@ def test_a_kept_tensor_is_computed_once() -> None:
 )
 def test_other_numbers_give_other_results(other: Tensor) -> None:
     for x in (torch.ones(2, 2), other):
-        torch.testing.assert_close(doubled(x), 2 * x, equal_nan=True)
+        assert (doubled(x).dtype, doubled(x).shape) == (x.dtype, x.shape)
+        assert torch.allclose(doubled(x), 2 * x, equal_nan=True)  # torch.testing imports for a second
 
 
 def test_where_numbers_lie_does_not_matter() -> None:
@@ -108,12 +112,20 @@ def test_the_latest_entries_are_those_used_last() -> None:
     assert latest.recall("d") is None
 
 
-def test_an_input_depends_on_the_seed_and_the_key_and_nothing_else() -> None:
-    drawn = normal(1, "x", 2, shape=(3, 4))
-    torch.rand(5)  # the global random numbers do not matter
-    assert torch.equal(drawn, torch.randn(3, 4, generator=generator(1, "x", 2)))
-    for other in (normal(2, "x", 2, shape=(3, 4)), normal(1, "x", 3, shape=(3, 4)), normal(1, "y", 2, shape=(3, 4))):
+@pytest.mark.parametrize(
+    "draw",
+    [normal, signs, partial(uniform, low=1, high=9), partial(integers, low=1, high=9)],
+    ids=["normal", "signs", "uniform", "integers"],
+)
+def test_another_seed_or_another_key_gives_another_input(draw: Callable[..., Tensor]) -> None:
+    drawn = draw(1, "x", 2, shape=(3, 4))
+    for other in (draw(2, "x", 2, shape=(3, 4)), draw(1, "x", 3, shape=(3, 4)), draw(1, "y", 2, shape=(3, 4))):
         assert not torch.equal(drawn, other)
+
+
+def test_the_global_random_numbers_do_not_matter() -> None:
+    torch.rand(5)
+    assert torch.equal(normal(1, "x", 2, shape=(3, 4)), torch.randn(3, 4, generator=generator(1, "x", 2)))
 
 
 def test_equal_keys_of_another_type_are_other_keys() -> None:

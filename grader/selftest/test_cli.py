@@ -18,7 +18,9 @@ from grader.core.results.database import LEDGER
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import Practice, Report, Summary
 from grader.core.results.written import SOURCES
+from grader.core.settings import Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.selftest.fixtures import Judges
 from grader.selftest.submissions import SEES_LATER_TOKENS, edited, write_folder
 from grader.selftest.term import command, refused, run
 
@@ -137,21 +139,24 @@ def test_practice_points_stand_beside_the_score(ada: Path, tmp_path: Path) -> No
     assert line.practice == Practice(points=4, max_points=10, unsettled=["0_small: triple"])
 
 
-@pytest.mark.usefixtures("in_process")
-def test_our_own_failure_is_shown_and_ends_with_3(ada: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_our_own_failure_is_shown_and_ends_with_3(
+    judges: Judges, ada: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("of our own making")
 
-    write_folder(ada, edited(SEES_LATER_TOKENS))  # replies that no judge has passed before
-    monkeypatch.setattr(ASSIGNMENT.part("oracle"), "attention", fail)
+    # One that remembered would know the reference's replies to be right.
+    forgetful = judges(Settings(ASSIGNMENT, device="cpu", only="task2", remember=False))
+    monkeypatch.setattr(grade, "grade_all", lambda submissions, *_: (forgetful.grade(own) for own in submissions))
+    monkeypatch.setattr(ASSIGNMENT.part("oracle"), "swiglu", fail)
     result = command("grade", ada, "--out", tmp_path / "out")
     assert result.exit_code == 3
     assert result.stderr.splitlines()[-1].startswith("grader: the grader failed on some submissions")
     (line,) = json.loads((tmp_path / "out" / "summary.json").read_text())["submissions"]
     assert (line["status"], line["score"], line["bonus"]) == ("grader_error", None, None)
     report = Report.model_validate_json((tmp_path / "out" / "ada" / "report.json").read_bytes())
-    assert re.match(r"(?s)attention_causal, .*ZeroDivisionError: of our own making", str(report.reason))
-    assert report.properties["attention_causal"].outcome is Outcome.GRADER_ERROR
+    assert re.match(r"(?s)swiglu_gate, .*ZeroDivisionError: of our own making", str(report.reason))
+    assert report.properties["swiglu_gate"].outcome is Outcome.GRADER_ERROR
 
 
 def test_the_version_is_printed() -> None:
