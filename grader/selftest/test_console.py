@@ -13,16 +13,13 @@ from rich.text import Text
 from grader.core.cli import show
 from grader.core.cli.show import print_class, print_report, print_statistics
 from grader.core.cli.terminal import ending, follow
-from grader.core.intake.submission import Submission
-from grader.core.judge.judge import Judge
 from grader.core.results.database import LedgerError
-from grader.core.results.language import in_language
+from grader.core.results.outcome import Outcome
 from grader.core.results.statistics import class_statistics, entry
 from grader.core.run.schedule import GradingFailed
 from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.selftest.class_reports import graded
 from grader.selftest.term import refused
-
-pytestmark = pytest.mark.process
 
 
 @pytest.mark.parametrize(("terminal", "parts"), [(True, ("grading", "2/3")), (False, ("[1/3] a told", "[2/3] b told"))])
@@ -34,11 +31,9 @@ def test_progress_says_what_is_done(terminal: bool, parts: tuple[str, ...]) -> N
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_nothing_is_wider_than_the_terminal(grader: Judge, language: str) -> None:
-    files = ASSIGNMENT.solution()
-    path = "src/attention.py"
-    files[path] = files[path].replace("def forward(", "def forwards(", 1)
-    report = in_language(grader.grade(Submission("a name of some length", files)), ASSIGNMENT, language)
+def test_nothing_is_wider_than_the_terminal(language: str) -> None:
+    crashed = dict.fromkeys(ASSIGNMENT.rubric.properties, Outcome.CRASHED)
+    report = graded("a name of some length", crashed, language=language)
     screen = Console(file=io.StringIO(), force_terminal=True, width=60)
     print_report(report, ASSIGNMENT.rubric, language, screen)
     standing = entry(report)

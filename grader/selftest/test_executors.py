@@ -142,17 +142,14 @@ def test_a_submission_is_not_charged_with_what_it_had_no_part_in(judged_by: Call
     assert tries.count("unlucky") == ATTEMPTS
 
 
-def test_an_executor_that_has_gone_says_what_to_do() -> None:
-    class Gone(LocalExecutor):
-        """Cancels whatever is submitted, as one does that can run nothing any more."""
-
-        gone = "the scheduler has gone"
-
-        def submit(self, job: Job) -> Future[Answer]:  # noqa: ARG002 - none runs
-            never: Future[Answer] = Future()
-            never.cancel()
-            never.set_running_or_notify_cancel()
-            return never
-
-    with Gone(1) as executor, pytest.raises(GradingFailed, match="the scheduler has gone"):
-        list(grade_all(map(Submission, "abc"), Settings(ASSIGNMENT), executor))
+def test_an_executor_that_has_gone_says_what_to_do(
+    judged_by: Callable[..., Iterator[Report]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It cancels whatever is submitted, since it can run nothing any more."""
+    never: Future[Answer] = Future()
+    never.cancel()
+    never.set_running_or_notify_cancel()
+    monkeypatch.setattr(LocalExecutor, "gone", "the scheduler has gone")
+    monkeypatch.setattr(LocalExecutor, "submit", lambda *_: never)
+    with pytest.raises(GradingFailed, match="the scheduler has gone"):
+        list(judged_by(passed, iter("abc")))

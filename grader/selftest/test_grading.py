@@ -11,7 +11,7 @@ from grader.core.results.report import Report
 from grader.core.sandbox.limits import Limits
 from grader.core.settings import CannotGrade, Settings
 from grader.selftest.fixtures import Judges
-from grader.selftest.submissions import ATTENTION, SEES_LATER_TOKENS, SWIGLU, edited, submission
+from grader.selftest.submissions import SEES_LATER_TOKENS, SWIGLU, edited, submission
 
 pytestmark = pytest.mark.process
 
@@ -36,18 +36,6 @@ def test_a_hang_costs_its_properties_only(judges: Judges, assignment: Assignment
     report = hasty.grade(submission(edited(HANGS)))
     assert lost(report) == {"swiglu_gate": Outcome.TIMED_OUT}
     assert report.properties["swiglu_gate"].hint.startswith("你的代码没有按时给出结果")
-
-
-def test_helper_modules_and_further_arguments_are_welcome(grader: Judge) -> None:
-    files = edited(
-        (SWIGLU, "nn.functional.silu(", "opened("),
-        (SWIGLU, "import torch\n", "import torch\nfrom .tools.gates import opened\n"),
-        (SWIGLU, "init_seed: int = 42)", "init_seed: int = 42, process_group=None)"),
-        (ATTENTION, "def forward(self, input: Tensor)", "def forward(self, input, offset=0)"),
-    )
-    files["src/tools/gates.py"] = "def opened(x):\n    return x * x.sigmoid()\n"
-    report = grader.grade(submission(files))
-    assert lost(report) == {}
 
 
 def test_a_reference_that_fails_stops_everything(assignment: Assignment, monkeypatch: pytest.MonkeyPatch) -> None:

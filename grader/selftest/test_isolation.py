@@ -6,7 +6,8 @@ import os
 import sysconfig
 import textwrap
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -57,17 +58,10 @@ CASES = [(layer, name) for layer, attacks in ATTACKS.items() for name in attacks
 
 @pytest.fixture(scope="module")
 def alone() -> Iterator[Callable[[str], Zygote]]:
-    """``alone("seccomp")``: a fork server with that layer alone; with none for any other word."""
-    servers: dict[str, Zygote] = {}
-
-    def server(layer: str) -> Zygote:
-        if layer not in servers:
-            servers[layer] = Zygote(Limits(), without=[own for own in LAYERS if own != layer])
-        return servers[layer]
-
-    yield server
-    for started in servers.values():
-        started.close()
+    """``alone("seccomp")``: a fork server with that layer alone; ``alone("none")``: with none."""
+    with ExitStack() as to_close:
+        without = {layer: [own for own in LAYERS if own != layer] for layer in (*LAYERS, "none")}
+        yield cache(lambda layer: to_close.enter_context(closing(Zygote(Limits(), without=without[layer]))))
 
 
 def succeeds(attack: str, zygote: Zygote) -> bool:
