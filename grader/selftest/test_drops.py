@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,11 +17,10 @@ from grader.core.results.files import stamp
 from grader.core.results.ledger import Ledger
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import Report
-from grader.core.rubric import LatePenalty, Policy
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.exports import Someone, gradebook, worksheet
 from grader.selftest.reports import BONUS, FAILED, PASSED, USUAL, Ended, known_class, report, unreadable, write_class
-from grader.selftest.term import choose_for, command, refused
+from grader.selftest.term import command, refused, with_policy
 
 LOST = USUAL | {"eps": (FAILED, 6.0)}  # 11 points before, and 5 with this
 BETTER = USUAL | {"mean": (PASSED, 4.0)}
@@ -102,21 +100,9 @@ def test_a_regrade_that_costs_somebody_points_is_refused_by_name(out: Path, ada:
         assert (out / "grades.csv").read_text() == before
 
 
-def test_what_was_accepted_is_not_asked_again(out: Path) -> None:
-    write_class(out, report("ada", LOST, name="Ada"), report("bo", name="Bo"))
-    result = export(out, "--accept-drops")
-    assert accepted(result)
-    assert result.stderr.startswith("1 would drop: 11 exported 20")
-    assert "Ada" in (out / "grades.csv").read_text()
-    assert export(out).stderr == ""
-
-
 def test_a_policy_that_takes_points_off_is_noticed(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without any grading: the deadline was forgotten, say."""
-    strict = Policy(bonus_cap=2, late_penalty=LatePenalty(per_day=0.1))
-    changed = replace(ASSIGNMENT)  # whose rubric is read anew
-    changed.__dict__["rubric"] = ASSIGNMENT.rubric.model_copy(update={"policy": strict})
-    choose_for(monkeypatch, changed)
+    with_policy("bonus_cap = 2\n", out.parent, monkeypatch)
     result = export(out)
     assert not accepted(result)
     *_, drop, who, _ = result.stderr.splitlines()
