@@ -181,7 +181,7 @@ def test_a_judge_has_its_time_anew_for_each_property_that_it_begins(monkeypatch:
 
     monkeypatch.setattr(judge_process, "time", SimpleNamespace(monotonic=lambda: clock[-1]))
     judge = JudgeProcess.__new__(JudgeProcess)
-    judge.settings, judge._at = Settings(ASSIGNMENT), at  # type: ignore[assignment] # a stand-in
+    judge.settings, judge._at = Settings(ASSIGNMENT), at
     judge._pipe = SimpleNamespace(poll=poll)  # type: ignore[assignment] # of a judge that never answers
     assert not judge._wait(1.0, lambda: False)
     assert 2.2 <= clock[-1] < 2.5, "A second after the last property, and not after the question."
