@@ -45,16 +45,19 @@ def page(out: Path) -> Element:
     return parse((out / "html" / "index.html").read_text())
 
 
+def lines(page: Element, section: str) -> list[Element]:
+    """The rows of the section's table, without its head."""
+    return page.one("div", **{"aria-labelledby": section}).one("tbody").all("tr")
+
+
 def rows(page: Element, section: str) -> list[list[str]]:
-    """The cells of the section's table, without its head."""
-    body = page.one("div", **{"aria-labelledby": section}).one("tbody")
-    return [[cell.text for cell in row.all("th", "td")] for row in body.all("tr")]
+    """The cells of each."""
+    return [[cell.text for cell in row.all("th", "td")] for row in lines(page, section)]
 
 
 def values(page: Element, section: str, column: int) -> list[float | None]:
     """What a column is sorted by."""
-    body = page.one("div", **{"aria-labelledby": section}).one("tbody")
-    texts = [row.all("th", "td")[column].attributes.get("data-value") for row in body.all("tr")]
+    texts = [row.all("th", "td")[column].attributes.get("data-value") for row in lines(page, section)]
     return [None if text is None else float(text) for text in texts]
 
 
@@ -194,7 +197,7 @@ def _points(report: Mapping[str, Any]) -> list[str]:
 
 
 def test_searching_finds_students_by_what_they_lost(page: Element, graded: Written) -> None:
-    found = {row.all("a")[0].text: (row.attributes["data-text"] or "").split() for row in students(page)}
+    found = {row.all("a")[0].text: (row.attributes["data-text"] or "").split() for row in lines(page, "students")}
     for report in graded:
         words = found[report["submission"]["id"]]
         for name, prop in properties(report).items():
@@ -202,20 +205,16 @@ def test_searching_finds_students_by_what_they_lost(page: Element, graded: Writt
             assert prop["misconception"] is None or prop["misconception"] in words
 
 
-def students(page: Element) -> list[Element]:
-    return page.one("div", **{"aria-labelledby": "students"}).one("tbody").all("tr")
-
-
 def test_the_terminal_shows_the_same_numbers(out: Path, page: Element) -> None:
-    lines = run("show", out, "--lang", "en").stdout.splitlines()
-    words = [line.split() for line in lines]
+    told = run("show", out, "--lang", "en").stdout.splitlines()
+    words = [line.split() for line in told]
     for row in rows(page, "properties"):
         rate, _, passed, _, assessed = row[1].split()
         assert [row[0].split()[-1], row[3], passed, assessed, f"{rate}%", row[2].replace("\N{EN DASH}", "-")] in words
     for row in rows(page, "misconceptions"):
         count, hint = row[1].split()[0], " ".join(row[0].split()[:3])
-        held = [number for number, line in enumerate(lines) if line.split()[:1] == [count]]
-        assert any(hint in lines[number + 1] for number in held)  # below the count and the mistake's names
+        held = [number for number, line in enumerate(told) if line.split()[:1] == [count]]
+        assert any(hint in told[number + 1] for number in held)  # below the count and the mistake's names
     for name in ("score", "bonus"):
         caption = plot(page, name).one("figcaption").text
-        assert any(line.startswith(name) and caption.split(": ")[1].split(", lowest")[0] in line for line in lines)
+        assert any(line.startswith(name) and caption.split(": ")[1].split(", lowest")[0] in line for line in told)

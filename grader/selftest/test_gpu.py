@@ -60,11 +60,10 @@ def answer(zygote: Zygote, function: str) -> str:
     return str(reply["error"].get("message", reply["error"]["kind"]) if "error" in reply else "done")
 
 
-def test_workers_see_the_gpus_that_the_assistant_chose(gpu_zygote: Zygote) -> None:
+def test_workers_see_the_gpus_that_the_assistant_chose_and_none_where_none_is_graded(
+    gpu_zygote: Zygote, zygote: Zygote
+) -> None:
     assert answer(gpu_zygote, "visible") == "7"
-
-
-def test_workers_see_no_gpu_where_none_is_graded(zygote: Zygote) -> None:
     assert answer(zygote, "visible") == ""
 
 
