@@ -35,8 +35,8 @@ def test_progress_says_what_is_done(terminal: bool, parts: tuple[str, ...]) -> N
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_nothing_is_wider_than_the_terminal(language: str) -> None:
-    crashed = dict.fromkeys(ASSIGNMENT.rubric.properties, Outcome.CRASHED)
-    report = graded("a name of some length", crashed, language=language)
+    lost = dict.fromkeys(ASSIGNMENT.rubric.properties, Outcome.CRASHED) | {"swiglu_gate": Outcome.MISSING}
+    report = graded("a name of some length", lost, language=language)
     screen = Console(file=io.StringIO(), force_terminal=True, width=60)
     print_report(report, ASSIGNMENT.rubric, language, screen)
     standing = entry(report)
