@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from grader.core.grades.decided import NOTHING, StudentGrade, grades
 from grader.core.intake.origin import Origin, Student
@@ -20,14 +19,13 @@ from grader.core.results.report import (
     PropertyReport,
     Report,
     SubmissionInfo,
-    Summary,
     TaskReport,
     summary_line,
-    write_json,
 )
 from grader.core.rubric import Property, Task
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.reports import PROVENANCE as PROVENANCE
+from grader.selftest.reports import write as write
 
 ENVIRONMENTS = (
     Environment(python="3", torch="2", devices=["cpu"], isolation="namespaces+landlock+seccomp"),
@@ -82,10 +80,10 @@ def case(identifier: str, outcome: Outcome, message: str) -> CaseReport:
     return CaseReport(id=identifier, outcome=outcome, message=str(message), parts=as_data(message))
 
 
-def ungraded(identifier: str, status: str, reason: str) -> Report:
+def ungraded(identifier: str, status: str, reason: str, origin: Origin | None = None) -> Report:
     """A report of a submission that was not graded."""
     nothing: dict[str, object] = {"status": status, "score": None, "bonus": None, "tasks": []}
-    nothing |= {"reason": str(reason), "reason_parts": as_data(reason)}
+    nothing |= {"reason": str(reason), "reason_parts": as_data(reason), "origin": origin}
     return graded(identifier, **nothing)  # type: ignore[arg-type] # fields replaced by name
 
 
@@ -131,21 +129,6 @@ def _drawn(number: int, rng: random.Random) -> Report:
     origin = Origin(source="canvas", students=(Student(id=str(number), name=f"Nguyễn {number}"),), late=number % 5 == 0)
     times = PROVENANCE.model_copy(update={"duration_s": round(rng.lognormvariate(1, 0.5), 3)})
     return graded(identifier, lost, held, origin=origin, provenance=times, environment=ENVIRONMENTS[number % 11 == 0])
-
-
-def write(out: Path, reports: Sequence[Report], practice: Mapping[str, Practice] | None = None) -> Path:
-    """Write reports and their summary as ``grader grade`` does, and return the folder."""
-    for report in reports:
-        folder = out / report.submission.id
-        folder.mkdir(parents=True)
-        write_json(folder / "report.json", report)
-    lines = [summary_line(report, (practice or {}).get(report.submission.id)) for report in reports]
-    first = reports[0]
-    summary = Summary(
-        assignment=first.assignment, submissions=lines, environment=first.environment, provenance=first.provenance
-    )
-    write_json(out / "summary.json", summary)
-    return out
 
 
 class PlainPages(Pages):

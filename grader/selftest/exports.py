@@ -167,6 +167,8 @@ def worksheet(people: Sequence[Someone], most: str = "150.00", chinese: bool = F
 
 PACKS = {  # from published language packs: identifier and its word, full name, grade, last modified (grade)
     "zh_cn": ("标识符", "参与者", "全名", "成绩", "最后修改（成绩）"),
+    "zh_cn_older": ("编号", "参与者", "全名", "成绩", "最后修改（成绩）"),
+    "zh_cn_newer": ("标识符", "参与者", "全名", "成绩", "最后修改 (评分)"),
     "de": ("ID", "Teilnehmer/in", "Vollständiger Name", "Bewertung", "Zuletzt geändert (Bewertung)"),
     "es": ("Identificador", "Participante", "Nombre completo", "Calificación", "Última modificación (calificación)"),
     "fr": ("Identifiant", "Participant", "Nom complet", "Note", "Dernière modification (note)"),
@@ -178,7 +180,7 @@ PACKS = {  # from published language packs: identifier and its word, full name, 
 
 
 def worksheet_in(language: str, names: Mapping[str, str], most: str = "150.00") -> str:
-    """The columns of a Moodle worksheet that matter, from a site in one of eight languages."""
+    """The columns of a Moodle worksheet that matter, from a site in one of these languages."""
     identifier, word, name, grade, modified = PACKS[language]
     head = [identifier, name, grade, "(maximum)", modified, "(comments)"]
     return written([head, *([f"{word}{own}", names[own], "", most, "-", ""] for own in names)])

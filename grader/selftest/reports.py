@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from grader.core.results.outcome import Outcome
 from grader.core.results.report import (
     CaseReport,
     Environment,
+    Practice,
     PropertyReport,
     Provenance,
     Report,
@@ -54,34 +55,6 @@ def report(identifier: str, ended: Ended = USUAL, files: str = "0", name: str = 
         name: The name of the student.
         fields: Fields to replace, of the report, its environment or its provenance.
     """
-    return _made(identifier, ended, files, name, **fields)
-
-
-def write_class(folder: Path, *own: Report) -> Path:
-    """Write a folder as ``grade`` leaves it after a run over these submissions; returns the folder."""
-    folder.mkdir(exist_ok=True)
-    with opened(folder) as connection:
-        ledger = Ledger(connection, {"made": "by hand"})
-        ledger.expect([each.submission.id for each in own], fresh=False)
-        for each in own:
-            path = folder / each.submission.id / "report.json"
-            path.parent.mkdir(exist_ok=True)
-            write_json(path, each)
-            ledger.record(each, stamp(path))
-    lines = [summary_line(each) for each in own]
-    whole = Summary(assignment="a2", submissions=lines, environment=ENVIRONMENT, provenance=PROVENANCE)
-    write_json(folder / "summary.json", whole)
-    return folder
-
-
-def known_class(reports: Sequence[Report], rubric: Rubric) -> DecidedClass:
-    """A class about which nobody has decided anything, without a folder."""
-    lines = [summary_line(own) for own in reports]
-    by_id = {own.submission.id: own for own in reports}
-    return DecidedClass(Path(), lines, Book(people=People(lines)), rubric, by_id.__getitem__)
-
-
-def _made(identifier: str, ended: Ended = USUAL, files: str = "0", name: str = "", **fields: Any) -> Report:
     tasks = [_task("task1", {own: end for own, end in ended.items() if own != BONUS})]
     tasks += [_task("task2", {own: end for own, end in ended.items() if own == BONUS})]
     origin = Origin(source="canvas", students=(Student(id=f"c-{identifier}", name=name),), late=False) if name else None
@@ -105,10 +78,40 @@ def _made(identifier: str, ended: Ended = USUAL, files: str = "0", name: str = "
     return Report(**(whole | fields))
 
 
+def write(out: Path, reports: Sequence[Report], practice: Mapping[str, Practice] | None = None) -> Path:
+    """Write reports and their summary as ``grader grade`` does, and return the folder."""
+    for each in reports:
+        path = out / each.submission.id / "report.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(path, each)
+    lines = [summary_line(each, (practice or {}).get(each.submission.id)) for each in reports]
+    how = {name: getattr(reports[0], name) for name in ("assignment", "environment", "provenance")}
+    write_json(out / "summary.json", Summary(submissions=lines, **how))
+    return out
+
+
+def write_class(out: Path, *own: Report) -> Path:
+    """The same, with a ledger, as after a run over these submissions."""
+    write(out, own)
+    with opened(out) as connection:
+        ledger = Ledger(connection, {"made": "by hand"})
+        ledger.expect([each.submission.id for each in own], fresh=False)
+        for each in own:
+            ledger.record(each, stamp(out / each.submission.id / "report.json"))
+    return out
+
+
+def known_class(reports: Sequence[Report], rubric: Rubric) -> DecidedClass:
+    """A class about which nobody has decided anything, without a folder."""
+    lines = [summary_line(own) for own in reports]
+    by_id = {own.submission.id: own for own in reports}
+    return DecidedClass(Path(), lines, Book(people=People(lines)), rubric, by_id.__getitem__)
+
+
 def unreadable(identifier: str, reason: str = "The zip cannot be read.", **fields: Any) -> Report:
     """A report of a submission that is unreadable."""
     none: dict[str, Any] = {"status": "unreadable", "reason": reason, "score": None, "bonus": None, "tasks": []}
-    return _made(identifier, **(none | fields))
+    return report(identifier, **(none | fields))
 
 
 def _task(identifier: str, ended: Ended) -> TaskReport:

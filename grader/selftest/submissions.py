@@ -73,10 +73,10 @@ def from_folder(place: Path, files: Mapping[str, str | bytes]) -> Submission:
     return Candidate("someone", write_folder(place / "someone", files), expected=EXPECTED).read()
 
 
-def zipped(files: Mapping[str, str | bytes]) -> bytes:
+def zipped(files: Mapping[str, str | bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
     """The bytes of a zip with those files."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(buffer, "w", method) as archive:
         for name, content in files.items():
             archive.writestr(name, content)
     return buffer.getvalue()

@@ -3,122 +3,50 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 import pytest
 
-from grader.core.intake.origin import Origin, Source
+from grader.core.intake.origin import Origin
 from grader.core.intake.submission import Concern
-from grader.core.messages import Message, as_data, from_data, quoted, say
+from grader.core.messages import Message, from_data, quoted, say
 from grader.core.results.attention import attention
 from grader.core.results.language import told
 from grader.core.results.outcome import FRAME, RAISED, RAISED_INSIDE, SYNTAX_ERROR, Outcome
-from grader.core.results.report import CaseReport, PropertyReport, Report, Status, TaskReport
+from grader.core.results.report import Report
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.selftest.reports import report
+from grader.selftest.class_reports import MESSAGES, graded, ungraded
 from grader.selftest.term import run
 
-NOTHING: Mapping[str, Sequence[tuple[Outcome, Message]]] = MappingProxyType({})
-WHY = quoted("why")
+CRASHED = Outcome.CRASHED
+TASK1 = [prop.id for prop in ASSIGNMENT.rubric.tasks[0].properties]
+ALL = [*ASSIGNMENT.rubric.properties]
+CRASH_BESIDE_STUBS = dict.fromkeys(TASK1, Outcome.NOT_IMPLEMENTED) | {TASK1[0]: CRASHED}
+ABSENT = Origin(source="roster")
+LATE = Origin(source="canvas", late=True)
+LATE_SINCE = Origin(source="gradescope", late=True, submitted_at="2026-10-02T12:00:00+00:00")
+
+REASONS: dict[str, tuple[Report, list[str]]] = {
+    "full": (graded("ada"), []),
+    "a_task_wrong": (graded("ada", dict.fromkeys(TASK1, Outcome.FAILED)), []),
+    "a_task_that_never_ran": (graded("ada", dict.fromkeys(TASK1, CRASHED)), ["nothing_ran"]),
+    "a_piece_that_never_ran": (graded("ada", CRASH_BESIDE_STUBS), ["nothing_ran"]),
+    "a_task_not_begun": (graded("ada", dict.fromkeys(TASK1, Outcome.NOT_IMPLEMENTED)), []),
+    "stubs": (graded("ada", dict.fromkeys(ALL, Outcome.NOT_IMPLEMENTED)), []),
+    "nothing_there": (graded("ada", dict.fromkeys(ALL, Outcome.MISSING)), []),
+    "near_zero": (graded("ada", dict.fromkeys(ALL, Outcome.FAILED), score=6.0), ["near_zero"]),
+    "above_zero": (graded("ada", dict.fromkeys(ALL, Outcome.FAILED), score=7.0), []),
+    "timed_out": (graded("ada", {"attention_causal": Outcome.TIMED_OUT}), ["timed_out"]),
+    "inconsistent": (graded("ada", {"attention_causal": Outcome.INCONSISTENT}), ["inconsistent"]),
+    "unreadable": (ungraded("ada", "unreadable", "why"), ["unreadable"]),
+    "grader_error": (ungraded("ada", "grader_error", "why"), ["grader_error"]),
+    "nothing_handed_in": (ungraded("ada", "unreadable", "why", origin=ABSENT), []),
+    "late_without_date": (graded("ada", origin=LATE), ["late_without_date"]),
+    "late_with_date": (graded("ada", origin=LATE_SINCE), []),
+}
 
 
-def graded(
-    score: float | None,
-    status: Status = "graded",
-    origin: Origin | None = None,
-    task1: float = 0,
-    lost: Mapping[str, Sequence[tuple[Outcome, Message]]] = NOTHING,
-    reason: Message = WHY,
-) -> Report:
-    """A submission with so many points, those of task 1 among them, and with properties that it lost, by task."""
-    none = score is None
-    most = {"task1": (task1, 42.0), "task2": (0.0 if score is None else score - task1, 58.0)}
-    tasks = [
-        TaskReport(id=task, title=task, score=points, max_score=all_points, properties=_properties(lost.get(task, ())))
-        for task, (points, all_points) in most.items()
-    ]
-    return report("ada").model_copy(
-        update={
-            "submission": report("ada").submission.model_copy(update={"origin": origin}),
-            "status": status,
-            "reason": str(reason) if none else None,
-            "reason_parts": as_data(reason) if none else [],
-            "score": score,
-            "bonus": None if none else 0.0,
-            "max_score": 100.0,
-            "max_bonus": 50.0,
-            "tasks": [] if none else tasks,
-        }
-    )
-
-
-def _properties(lost: Sequence[tuple[Outcome, Message]]) -> list[PropertyReport]:
-    return [
-        PropertyReport(
-            id=f"p{number}",
-            title="",
-            points=0.0,
-            max_points=1.0,
-            outcome=outcome,
-            cases=[CaseReport(id="float32-cpu", outcome=outcome, message=str(message), parts=as_data(message))],
-        )
-        for number, (outcome, message) in enumerate(lost)
-    ]
-
-
-def ended(*outcomes: Outcome) -> Mapping[str, Sequence[tuple[Outcome, Message]]]:
-    """Properties of task 1 that ended in these ways."""
-    return {"task1": [(outcome, quoted("")) for outcome in outcomes]}
-
-
-def late(source: Source, when: str | None) -> Origin:
-    """A platform's flag."""
-    return Origin(source=source, late=True, submitted_at=when)
-
-
-@pytest.mark.parametrize(
-    ("own", "expected"),
-    [
-        (graded(100, task1=42), []),
-        (graded(58, lost=ended(Outcome.FAILED)), []),
-        (graded(58, lost=ended(*[Outcome.CRASHED] * 3)), ["nothing_ran"]),
-        (graded(58, lost=ended(Outcome.CRASHED, Outcome.NOT_IMPLEMENTED)), ["nothing_ran"]),
-        (graded(58, lost=ended(*[Outcome.NOT_IMPLEMENTED] * 3)), []),
-        (graded(0, lost=ended(*[Outcome.NOT_IMPLEMENTED] * 3)), []),
-        (graded(0, lost=ended(Outcome.MISSING)), []),
-        (graded(3, task1=3, lost=ended(*[Outcome.FAILED] * 3)), ["near_zero"]),
-        (graded(90, task1=32, lost=ended(Outcome.FAILED, Outcome.TIMED_OUT)), ["timed_out"]),
-        (graded(90, task1=32, lost=ended(Outcome.INCONSISTENT)), ["inconsistent"]),
-        (graded(None, "unreadable"), ["unreadable"]),
-        (graded(None, "grader_error"), ["grader_error"]),
-        (graded(None, "unreadable", Origin(source="roster")), []),
-        (graded(100, origin=late("canvas", None), task1=42), ["late_without_date"]),
-        (graded(100, origin=late("gradescope", "2026-10-02T12:00:00+00:00"), task1=42), []),
-    ],
-    ids=[
-        *(
-            "full",
-            "a_task_wrong",
-            "a_task_that_never_ran",
-            "a_piece_that_never_ran",
-            "a_task_not_begun",
-            "stubs",
-            "nothing_there",
-            "near_zero",
-        ),
-        *(
-            "timed_out",
-            "inconsistent",
-            "unreadable",
-            "grader_error",
-            "nothing_handed_in",
-            "late_without_date",
-            "late_with_date",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("own", "expected"), REASONS.values(), ids=REASONS)
 def test_each_reason_has_its_code(own: Report, expected: list[str]) -> None:
     assert [one.code for one in attention(own)] == expected
 
@@ -156,29 +84,32 @@ THE_CODE_ITSELF = {
 
 
 @pytest.mark.parametrize("name", ENVIRONMENT)
-def test_a_crash_of_which_the_machine_may_be_the_cause_needs_a_person(name: str) -> None:
-    crash = (Outcome.CRASHED, ENVIRONMENT[name])
-    (one,) = attention(graded(90, task1=32, lost={"task1": [crash, crash], "task2": [crash, crash]}))
+def test_a_crash_of_which_the_machine_may_be_the_cause_needs_a_person(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(MESSAGES, CRASHED, ENVIRONMENT[name])
+    (one,) = attention(graded("ada", dict.fromkeys(("attention_heads", "attention_causal", "swiglu_gate"), CRASHED)))
     cause = TOLD.get(name, f"the module {name} belongs to Python or torch, but is not installed here.")
     assert (one.code, one.text) == ("environment", f"task1, task2: {cause}")
     assert from_data(one.parts) == one.text
 
 
 @pytest.mark.parametrize("name", THE_CODE_ITSELF)
-def test_any_other_crash_does_not_whatever_its_words(name: str) -> None:
-    assert attention(graded(90, task1=32, lost={"task1": [(Outcome.CRASHED, THE_CODE_ITSELF[name])]})) == []
+def test_any_other_crash_does_not_whatever_its_words(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MESSAGES, CRASHED, THE_CODE_ITSELF[name])
+    assert attention(graded("ada", {"attention_causal": CRASHED})) == []
 
 
 def test_a_reason_keeps_its_parts() -> None:
     reason = say("The zip cannot be read: {problem}.", problem=say("File is not a zip file"))
-    (one,) = attention(graded(None, "unreadable", reason=reason))
+    (one,) = attention(ungraded("ada", "unreadable", reason))
     assert one.text == "The zip cannot be read: File is not a zip file."
     assert told(one.text, one.parts, ASSIGNMENT, "zh") == "zip 无法读取：它不是 zip 文件。"
 
 
 def test_what_intake_has_found_is_passed_on() -> None:
     concerns = [Concern("left_out", quoted("a.py is damaged")), Concern("renamed", quoted("b.py may be it"))]
-    assert [one.code for one in attention(graded(100, task1=42), concerns)] == ["left_out", "renamed"]
+    assert [one.code for one in attention(graded("ada"), concerns)] == ["left_out", "renamed"]
 
 
 @pytest.mark.process

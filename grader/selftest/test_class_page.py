@@ -16,7 +16,7 @@ from grader.core.results.report import Practice
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.class_reports import drawn, write
 from grader.selftest.html_page import Element, parse
-from grader.selftest.term import command
+from grader.selftest.term import run
 
 Written = list[dict[str, Any]]
 
@@ -36,33 +36,32 @@ def written(out: Path) -> Written:
 
 @pytest.fixture(scope="module")
 def graded(written: Written) -> Written:
-    """Those with a score."""
     return [report for report in written if report["status"] == "graded"]
 
 
 @pytest.fixture(scope="module")
 def page(out: Path) -> Element:
-    """The class page."""
-    result = command("report", out, "--lang", "en")
-    assert result.exit_code == 0, result.output
+    run("report", out, "--lang", "en")
     return parse((out / "html" / "index.html").read_text())
 
 
+def lines(page: Element, section: str) -> list[Element]:
+    """The rows of the section's table, without its head."""
+    return page.one("div", **{"aria-labelledby": section}).one("tbody").all("tr")
+
+
 def rows(page: Element, section: str) -> list[list[str]]:
-    """The cells of the section's table, without its head."""
-    body = page.one("div", **{"aria-labelledby": section}).one("tbody")
-    return [[cell.text for cell in row.all("th", "td")] for row in body.all("tr")]
+    """The cells of each."""
+    return [[cell.text for cell in row.all("th", "td")] for row in lines(page, section)]
 
 
 def values(page: Element, section: str, column: int) -> list[float | None]:
     """What a column is sorted by."""
-    body = page.one("div", **{"aria-labelledby": section}).one("tbody")
-    texts = [row.all("th", "td")[column].attributes.get("data-value") for row in body.all("tr")]
+    texts = [row.all("th", "td")[column].attributes.get("data-value") for row in lines(page, section)]
     return [None if text is None else float(text) for text in texts]
 
 
 def properties(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The properties of a report by id."""
     return {prop["id"]: prop for task in report["tasks"] for prop in task["properties"]}
 
 
@@ -101,12 +100,10 @@ def test_the_bars_of_seconds_count_submissions(page: Element, graded: Written) -
 
 
 def plot(page: Element, name: str) -> Element:
-    """The figure of a distribution."""
     return next(one for one in page.all("figure") if one.one("title").attributes["id"] == f"{name}-title")
 
 
 def ticks(page: Element, name: str) -> list[str]:
-    """What stands below the bars."""
     return [
         text.text for text in plot(page, name).all("text") if (text.attributes.get("class") or "").startswith("tick")
     ]
@@ -200,7 +197,7 @@ def _points(report: Mapping[str, Any]) -> list[str]:
 
 
 def test_searching_finds_students_by_what_they_lost(page: Element, graded: Written) -> None:
-    found = {row.all("a")[0].text: (row.attributes["data-text"] or "").split() for row in students(page)}
+    found = {row.all("a")[0].text: (row.attributes["data-text"] or "").split() for row in lines(page, "students")}
     for report in graded:
         words = found[report["submission"]["id"]]
         for name, prop in properties(report).items():
@@ -208,23 +205,16 @@ def test_searching_finds_students_by_what_they_lost(page: Element, graded: Writt
             assert prop["misconception"] is None or prop["misconception"] in words
 
 
-def students(page: Element) -> list[Element]:
-    """The rows of the table of students."""
-    return page.one("div", **{"aria-labelledby": "students"}).one("tbody").all("tr")
-
-
 def test_the_terminal_shows_the_same_numbers(out: Path, page: Element) -> None:
-    result = command("show", out, "--lang", "en")
-    assert result.exit_code == 0, result.output
-    words = [line.split() for line in result.stdout.splitlines()]
+    told = run("show", out, "--lang", "en").stdout.splitlines()
+    words = [line.split() for line in told]
     for row in rows(page, "properties"):
         rate, _, passed, _, assessed = row[1].split()
         assert [row[0].split()[-1], row[3], passed, assessed, f"{rate}%", row[2].replace("\N{EN DASH}", "-")] in words
-    lines = result.stdout.splitlines()
     for row in rows(page, "misconceptions"):
         count, hint = row[1].split()[0], " ".join(row[0].split()[:3])
-        held = [number for number, line in enumerate(lines) if line.split()[:1] == [count]]
-        assert any(hint in lines[number + 1] for number in held)  # below the count and the mistake's names
+        held = [number for number, line in enumerate(told) if line.split()[:1] == [count]]
+        assert any(hint in told[number + 1] for number in held)  # below the count and the mistake's names
     for name in ("score", "bonus"):
         caption = plot(page, name).one("figcaption").text
-        assert any(line.startswith(name) and caption.split(": ")[1].split(", lowest")[0] in line for line in lines)
+        assert any(line.startswith(name) and caption.split(": ")[1].split(", lowest")[0] in line for line in told)

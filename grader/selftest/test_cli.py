@@ -6,26 +6,23 @@ import errno
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
-import torch
 
 from grader import __main__ as cli
 from grader import __version__
 from grader.core.cli import grade
-from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
 from grader.core.results.database import LEDGER
+from grader.core.results.outcome import Outcome
 from grader.core.results.report import Practice, Report, Summary
 from grader.core.results.written import SOURCES
-from grader.core.run import class_run as class_run
-from grader.core.run.executors import Executor
 from grader.core.settings import Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.selftest.fixtures import Judges
 from grader.selftest.submissions import SEES_LATER_TOKENS, edited, write_folder
-from grader.selftest.term import command, refused
+from grader.selftest.term import command, refused, run
 
 pytestmark = [pytest.mark.process, pytest.mark.usefixtures("reads_here")]
 
@@ -39,13 +36,7 @@ def ada(tmp_path: Path) -> Path:
 @pytest.fixture
 def in_process(grader: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     """Grading without judge processes."""
-
-    def grade_all(submissions: Iterable[Submission], settings: Settings, executor: Executor) -> Iterator[Report]:
-        assert settings.seed == 0
-        assert executor.slots >= 1
-        return (grader.grade(submission) for submission in submissions)
-
-    monkeypatch.setattr(grade, "grade_all", grade_all)
+    monkeypatch.setattr(grade, "grade_all", lambda submissions, *_: (grader.grade(own) for own in submissions))
 
 
 def test_the_path_from_the_deadline_to_the_students_has_a_heading_of_its_own() -> None:
@@ -53,38 +44,26 @@ def test_the_path_from_the_deadline_to_the_students_has_a_heading_of_its_own() -
     assert everyday == ["grade", "review", "export", "return"]
 
 
-def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
-    line = refused("grade", tmp_path / "gone", "--out", tmp_path / "out")
-    assert f"{tmp_path / 'gone'}: no such file or folder. Give a submission" in line
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_place_that_cannot_be_written_to_is_named(ada: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    line = refused("grade", ada, "--out", tmp_path / "file" / "out")
-    assert f"--out {tmp_path / 'file' / 'out'}: Not a directory. Choose a writable folder." in line
-
-
+@pytest.mark.usefixtures("ada")
 @pytest.mark.parametrize(
-    ("option", "value", "advice"),
+    ("arguments", "line"),
     [
-        ("--only", "task9", "no such task. Choose one of task1, task2."),
-        ("--lang", "fr", "not a language of the rubric. Choose one of en, zh."),
-        ("--without", "walls", "no such layer. Choose one of namespaces, user, landlock, seccomp."),
+        (("gone",), "gone: no such file or folder. Give a submission"),
+        (("ada", "--out", "file/out"), "--out file/out: Not a directory. Choose a writable folder."),
+        (("ada", "--only", "task9"), "--only task9: no such task. Choose one of task1, task2."),
+        (("ada", "--lang", "fr"), "--lang fr: not a language of the rubric. Choose one of en, zh."),
+        (("ada", "--without", "walls"), "--without walls: no such layer. Choose one of namespaces, user, landlock,"),
+        (("ada", "--notebooks", "gone.csv"), "--notebooks gone.csv: No such file or directory. Give the checks"),
     ],
-    ids=["only", "lang", "without"],
+    ids=["path", "out", "only", "lang", "without", "notebooks"],
 )
-def test_an_option_with_a_wrong_value_is_named(ada: Path, tmp_path: Path, option: str, value: str, advice: str) -> None:
-    line = refused("grade", ada, "--out", tmp_path / "out", option, value)
-    assert f"{option} {value}: {advice}" in line
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here, so asking for one is no mistake")
-@pytest.mark.process
-def test_a_gpu_that_is_not_there_is_named(ada: Path, tmp_path: Path) -> None:
-    """Through a real judge process, which alone can tell."""
-    line = refused("grade", ada, "--out", tmp_path / "out", "--device", "cuda", "--jobs", "1")
-    assert line == ("grader: --device cuda: torch finds no CUDA device here. Omit the option to grade on the CPU.")
+def test_a_mistake_on_the_command_line_is_named_with_its_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], line: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    assert refused("grade", "--out", "out", *arguments).startswith(f"grader: {line}")
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.usefixtures("in_process")
@@ -116,15 +95,10 @@ def test_a_full_disk_costs_no_finished_report(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.usefixtures("in_process")
 def test_a_class_is_graded_and_shown(ada: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    write_folder(tmp_path / "bo", edited(SEES_LATER_TOKENS))
-    (tmp_path / "nobody.zip").touch()
-    result = command("grade", ada, tmp_path / "bo", tmp_path / "empty.zip", "--out", out)
-    assert result.exit_code == 2  # that path is not there
-    (tmp_path / "class").mkdir()
-    for name in ("ada", "bo", "nobody.zip"):
-        (tmp_path / name).rename(tmp_path / "class" / name)
-    result = command("grade", tmp_path / "class", "--out", out)
-    assert result.exit_code == 0, result.output
+    write_folder(tmp_path / "class" / "bo", edited(SEES_LATER_TOKENS))
+    ada.rename(tmp_path / "class" / "ada")
+    (tmp_path / "class" / "nobody.zip").touch()
+    result = run("grade", tmp_path / "class", "--out", out)
     assert [line for line in result.stderr.splitlines() if line.startswith("[")] == [
         "[1/3] ada: 100/100, bonus 20/20",
         "[2/3] bo: 70/100, bonus 20/20",
@@ -139,26 +113,13 @@ def test_a_class_is_graded_and_shown(ada: Path, tmp_path: Path) -> None:
     ]
     summary = Summary.model_validate_json((out / "summary.json").read_bytes())
     assert [(line.id, line.score) for line in summary.submissions] == [("ada", 100), ("bo", 70), ("nobody", None)]
-    _show_the_class(out)
-
-
-def _show_the_class(out: Path) -> None:
-    whole = command("show", out)
-    assert whole.exit_code == 0
-    table, properties, misconceptions, overview = whole.stdout.split("\n\n")
+    table, *_ = run("show", out).stdout.split("\n\n")
     assert [line.split()[0] for line in table.splitlines()] == ["submission", "ada", "bo", "nobody"]
-    (row,) = (line.split() for line in properties.splitlines() if "attention_causal" in line)
-    assert row == ["attention_causal", "30", "1", "2", "50%", "-"]
-    hint = ASSIGNMENT.rubric.misconception("attention_sees_later_tokens").hint["en"]
-    assert misconceptions.splitlines()[1].split() == ["1", "attention_causal:attention_sees_later_tokens"]
-    assert misconceptions.splitlines()[2].strip() == hint
-    assert overview.splitlines()[0] == "score: mean 85.0, median 85.0, lowest 70.0, highest 100.0"
-    assert whole.stdout.splitlines()[2].split() == ["bo", "70", "20", "70", "20"]
-    one = command("show", out, "bo")
-    assert one.exit_code == 0
-    assert "bo: 70/100, bonus 20/20" in one.stdout
-    assert hint in " ".join(one.stdout.split())
-    assert re.search(r"✗ +0/30 +a token gathers from itself", one.stdout)
+    assert table.splitlines()[2].split() == ["bo", "70", "20", "70", "20"]
+    one = run("show", out, "bo").stdout
+    assert "bo: 70/100, bonus 20/20" in one
+    assert ASSIGNMENT.rubric.misconception("attention_sees_later_tokens").hint["en"] in " ".join(one.split())
+    assert re.search(r"✗ +0/30 +a token gathers from itself", one)
     assert f"zoe: no student matches. `grader show {out}` lists everyone." in refused("show", out, "zoe")
     assert "adda: no student matches (did you mean ada?)" in refused("show", out, "adda")
     assert "o: ambiguous: bo, nobody. Give more" in refused("show", out, "o")
@@ -169,38 +130,34 @@ def test_practice_points_stand_beside_the_score(ada: Path, tmp_path: Path) -> No
     checks = tmp_path / "checks.csv"
     rows = ["ada,0_small,double,2,2", "ada,0_small,triple,,3", "zoe,0_small,double,2,2"]
     checks.write_text("\n".join(["student_id,notebook,cell,points,max_points", *rows]))
-    result = command("grade", ada, "--out", tmp_path / "out", "--notebooks", checks)
-    assert result.exit_code == 0, result.output
-    assert result.stdout.splitlines()[1].split() == ["ada", "100", "20", "100", "20", "4"]
-    assert "ada: notebook checks never ran: 0_small: triple" in result.stdout
-    assert "notebooks only, no submission: zoe" in result.stdout
+    told = run("grade", ada, "--out", tmp_path / "out", "--notebooks", checks).stdout
+    assert told.splitlines()[1].split() == ["ada", "100", "20", "100", "20", "4"]
+    assert "ada: notebook checks never ran: 0_small: triple" in told
+    assert "notebooks only, no submission: zoe" in told
     line = Summary.model_validate_json((tmp_path / "out" / "summary.json").read_bytes()).submissions[0]
     assert (line.score, line.bonus) == (100, 20)
     assert line.practice == Practice(points=4, max_points=10, unsettled=["0_small: triple"])
 
 
-def test_a_file_that_holds_no_checks_is_named(ada: Path, tmp_path: Path) -> None:
-    line = refused("grade", ada, "--out", tmp_path / "out", "--notebooks", tmp_path / "gone.csv")
-    assert line.startswith(f"grader: --notebooks {tmp_path / 'gone.csv'}: No such file or directory. Give the checks")
-
-
-@pytest.mark.usefixtures("in_process")
-def test_our_own_failure_is_shown_and_ends_with_3(ada: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_our_own_failure_is_shown_and_ends_with_3(
+    judges: Judges, ada: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("of our own making")
 
-    write_folder(ada, edited(SEES_LATER_TOKENS))  # replies that no judge has passed before
-    monkeypatch.setattr(ASSIGNMENT.part("oracle"), "attention", fail)
+    # One that remembered would know the reference's replies to be right.
+    forgetful = judges(Settings(ASSIGNMENT, device="cpu", only="task2", remember=False))
+    monkeypatch.setattr(grade, "grade_all", lambda submissions, *_: (forgetful.grade(own) for own in submissions))
+    monkeypatch.setattr(ASSIGNMENT.part("oracle"), "swiglu", fail)
     result = command("grade", ada, "--out", tmp_path / "out")
     assert result.exit_code == 3
     assert result.stderr.splitlines()[-1].startswith("grader: the grader failed on some submissions")
-    data = json.loads((tmp_path / "out" / "summary.json").read_text())
-    assert data["submissions"] == [
-        {"id": "ada", "status": "grader_error", "score": None, "bonus": None, "max_score": 100.0, "max_bonus": 20.0}
-        | {"reason": data["submissions"][0]["reason"], "practice": None, "origin": None}
-    ]
+    (line,) = json.loads((tmp_path / "out" / "summary.json").read_text())["submissions"]
+    assert (line["status"], line["score"], line["bonus"]) == ("grader_error", None, None)
+    report = Report.model_validate_json((tmp_path / "out" / "ada" / "report.json").read_bytes())
+    assert re.match(r"(?s)swiglu_gate, .*ZeroDivisionError: of our own making", str(report.reason))
+    assert report.properties["swiglu_gate"].outcome is Outcome.GRADER_ERROR
 
 
 def test_the_version_is_printed() -> None:
-    result = command("--version")
-    assert (result.exit_code, result.stdout) == (0, f"grader {__version__}\n")
+    assert run("--version").stdout == f"grader {__version__}\n"

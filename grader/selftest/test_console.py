@@ -1,28 +1,28 @@
-"""What a person sees at a terminal: the moving bar, and how a command ends."""
+"""What a person sees at a terminal: the moving bar, and how a command ends, also where a package is missing."""
 
 from __future__ import annotations
 
 import io
+import runpy
+import sys
 from pathlib import Path
 
 import pytest
+import typer
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
 from grader.core.cli import show
 from grader.core.cli.show import print_class, print_report, print_statistics
-from grader.core.cli.terminal import ending, follow
-from grader.core.intake.submission import Submission
-from grader.core.judge.judge import Judge
+from grader.core.cli.terminal import ending, follow, needing
 from grader.core.results.database import LedgerError
-from grader.core.results.language import in_language
+from grader.core.results.outcome import Outcome
 from grader.core.results.statistics import class_statistics, entry
 from grader.core.run.schedule import GradingFailed
 from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.selftest.class_reports import graded
 from grader.selftest.term import refused
-
-pytestmark = pytest.mark.process
 
 
 @pytest.mark.parametrize(("terminal", "parts"), [(True, ("grading", "2/3")), (False, ("[1/3] a told", "[2/3] b told"))])
@@ -34,11 +34,9 @@ def test_progress_says_what_is_done(terminal: bool, parts: tuple[str, ...]) -> N
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_nothing_is_wider_than_the_terminal(grader: Judge, language: str) -> None:
-    files = ASSIGNMENT.solution()
-    path = "src/attention.py"
-    files[path] = files[path].replace("def forward(", "def forwards(", 1)
-    report = in_language(grader.grade(Submission("a name of some length", files)), ASSIGNMENT, language)
+def test_nothing_is_wider_than_the_terminal(language: str) -> None:
+    lost = dict.fromkeys(ASSIGNMENT.rubric.properties, Outcome.CRASHED) | {"swiglu_gate": Outcome.MISSING}
+    report = graded("a name of some length", lost, language=language)
     screen = Console(file=io.StringIO(), force_terminal=True, width=60)
     print_report(report, ASSIGNMENT.rubric, language, screen)
     standing = entry(report)
@@ -74,3 +72,29 @@ def test_whatever_stops_a_command_is_one_line(
 def test_an_error_of_no_file_is_ours_and_keeps_its_traceback() -> None:
     with pytest.raises(OSError, match="no memory"), ending():
         raise OSError("no memory")
+
+
+def test_a_missing_package_is_named_with_its_extra(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit) as ended, needing("grader,handout", "release"):
+        raise ModuleNotFoundError("No module named 'latex2mathml'", name="latex2mathml")
+    assert ended.value.exit_code == 2
+    line = "grader: latex2mathml is not installed. Install what release needs: pip install -e '.[grader,handout]'\n"
+    assert capsys.readouterr().err == line
+
+
+def test_a_module_of_ours_that_is_missing_is_our_own_fault() -> None:
+    with pytest.raises(ModuleNotFoundError, match="of ours"), needing("grader,handout", "release"):
+        raise ModuleNotFoundError("of ours", name="grader.lab.gone")
+
+
+def test_the_notebooks_commands_name_the_extra_that_they_need(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "nbformat", None)
+    monkeypatch.delitem(sys.modules, "grader.lab.site.notebooks.__main__", raising=False)
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("grader.lab.site.notebooks.__main__", run_name="__main__")
+    assert ended.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("notebooks: nbformat is not installed. ")
+    assert line.endswith("pip install -e '.[grader,handout,notebooks]'")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -16,22 +17,45 @@ from grader.selftest.submissions import write_folder
 
 pytestmark = pytest.mark.process
 
-COMMANDS = ["grade", "show", "report", "export"]
+CORE = ["grade", "show", "report", "export"]
+WORKS = (
+    ("grade", "class", "--out", "out", "--jobs", "1"),
+    ("show", "out"),
+    ("show", "out", "ada"),
+    ("report", "out"),
+    ("export", "out", "--to", "csv"),
+)
+REFUSED = {
+    ("grade", "class", "--out", "out", "--dry-run"): "grader/extras/diff",
+    ("grade", "class", "--out", "again", "--executor", "slurm"): "grader/extras/cluster",
+    ("report", "out", "--anonymous"): "grader/extras/anonymous",
+    ("grade", "class", "--out", "out", "--notebooks", "checks.csv"): "grader/extras/notebook_points",
+}
 # Without what an editable installation adds, which would find the deleted folders in the repository.
 START = """
-import os, sys
+import json, os, sys
 sys.meta_path[:] = [finder for finder in sys.meta_path if "editable" not in str(finder).casefold()]
 sys.path[:] = [os.getcwd(), *filter(None, sys.path)]
-from grader.__main__ import main
-main()
+from typer.testing import CliRunner
+from grader.__main__ import app
+from grader.assignment import ASSIGNMENT
+from grader.core.cli.terminal import choose
+choose(ASSIGNMENT)
+ended = [CliRunner().invoke(app, words) for words in json.loads(sys.argv[1])]
+print(json.dumps([[own.exit_code, own.stdout, own.stderr] for own in ended]))
 """
 
 
-def run(course: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """``grader`` with these arguments, in that copy."""
-    command = [sys.executable, "-W", "ignore", "-c", START, *arguments]
+Ended = dict[tuple[str, ...], subprocess.CompletedProcess[str]]  # by command
+
+
+def run(course: Path, *commands: tuple[str, ...]) -> Ended:
+    """How each of these commands of that copy ends, one after the other in a process of its own."""
+    arguments = [sys.executable, "-W", "ignore", "-c", START, json.dumps(commands)]
     environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "COLUMNS": "200"}
-    return subprocess.run(command, cwd=course, env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(arguments, cwd=course, env=environment, stdout=subprocess.PIPE, text=True, timeout=300)
+    ended = json.loads(done.stdout)
+    return {words: subprocess.CompletedProcess(words, *own) for words, own in zip(commands, ended, strict=True)}
 
 
 @pytest.fixture(scope="module")
@@ -54,47 +78,30 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def out(course: Path) -> str:
-    """The class graded, by a name in the course."""
-    ended = run(course, "grade", "class", "--out", "out", "--jobs", "1")
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    return "out"
+def ended(course: Path) -> Ended:
+    return run(course, ("--help",), *WORKS, *REFUSED)
 
 
-def test_only_the_commands_of_the_core_are_there(course: Path) -> None:
-    told = run(course, "--help").stdout
-    assert [name for name in (*COMMANDS, "doctor", "decide", "verify", "similar") if f" {name} " in told] == COMMANDS
+def test_only_the_commands_of_the_core_are_there(ended: Ended) -> None:
+    told = ended[("--help",)].stdout
+    assert [name for name in (*CORE, "doctor", "decide", "verify", "similar") if f" {name} " in told] == CORE
 
 
-def test_a_class_is_graded_shown_and_exported(course: Path, out: str) -> None:
-    for arguments in (("show", out), ("show", out, "ada"), ("report", out), ("export", out, "--to", "csv")):
-        ended = run(course, *arguments)
-        assert ended.returncode == 0, ended.stdout + ended.stderr
-    (table,) = (course / "out").glob("*.csv")
-    assert "ada" in table.read_text(encoding="utf-8")
+def test_a_class_is_graded_shown_and_exported(course: Path, ended: Ended) -> None:
+    assert [ended[words] for words in WORKS if ended[words].returncode] == []
+    assert "ada" in (course / "out" / "grades.csv").read_text(encoding="utf-8")
     assert (course / "out" / "html" / "students" / "bo.html").is_file()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("grade", "class", "--out", "out", "--dry-run"), "grader/extras/diff"),
-        (("grade", "class", "--out", "again", "--executor", "slurm"), "grader/extras/cluster"),
-        (("report", "out", "--anonymous"), "grader/extras/anonymous"),
-        (("grade", "class", "--out", "out", "--notebooks", "checks.csv"), "grader/extras/notebook_points"),
-    ],
-)
-@pytest.mark.usefixtures("out")
-def test_what_an_extra_would_do_is_refused_in_one_line(course: Path, arguments: tuple[str, ...], said: str) -> None:
-    ended = run(course, *arguments)
-    assert ended.returncode == 2
-    assert said in ended.stderr
-    assert len(ended.stderr.splitlines()) == 1
+@pytest.mark.parametrize("words", REFUSED, ids=REFUSED.values())
+def test_what_an_extra_would_do_is_refused_in_one_line(ended: Ended, words: tuple[str, ...]) -> None:
+    assert (ended[words].returncode, len(ended[words].stderr.splitlines())) == (2, 1)
+    assert REFUSED[words] in ended[words].stderr
 
 
-def test_decisions_that_nobody_can_read_are_not_passed_over(course: Path, out: str) -> None:
-    shutil.copytree(course / out, course / "decided")
-    (course / "decided" / "decisions.toml").write_text("", encoding="utf-8")
-    ended = run(course, "export", "decided", "--to", "csv")
-    assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1)
-    assert "grader/extras/decisions" in ended.stderr
+@pytest.mark.usefixtures("ended")
+def test_decisions_that_nobody_can_read_are_not_passed_over(course: Path) -> None:
+    (course / "out" / "decisions.toml").touch()
+    (only,) = run(course, ("export", "out", "--to", "csv")).values()
+    assert (only.returncode, len(only.stderr.splitlines())) == (2, 1)
+    assert "grader/extras/decisions" in only.stderr

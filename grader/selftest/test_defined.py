@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from grader.core.intake.candidate import Candidate
 from grader.core.intake.layout import STUB, defined, lacking
-from grader.selftest.submissions import EXPECTED, HANDED_IN, write_folder
 from grader.shared.source_rules import LONGEST_PARSED
 
-NORM = "src/modeling/norm.py"
 DEFINES_NORM = {
     "class": "class Norm: ...\n",
     "function": "async def Norm(): ...\n",
@@ -70,12 +65,3 @@ def test_without_a_tree_the_text_is_searched(rest: str) -> None:
     assert defined(f"class Norm: ...\n{rest}", ["Norm"]) == ["Norm"]
     assert lacking(f"class Norm: ...\n{rest}", ["Norm"]) is None
     assert lacking(rest, ["Norm"]) == "{path} does not define Norm"
-
-
-def test_a_module_of_a_star_import_is_not_taken_for_a_renamed_file(tmp_path: Path) -> None:
-    """A package whose parts define everything, and a file that only passes it on: all of it is found, and runs."""
-    parts = {NORM: "from ._norm.whole import *\n", "src/modeling/_norm/whole.py": HANDED_IN[NORM]}
-    submission = Candidate("ada", write_folder(tmp_path / "ada", {**HANDED_IN, **parts}), expected=EXPECTED).read()
-    assert submission.concerns == ()
-    assert submission.notices == ()
-    assert submission.files.keys() == HANDED_IN.keys() | parts.keys()

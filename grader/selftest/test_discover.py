@@ -9,7 +9,6 @@ import pytest
 
 from grader.core.intake.discover import IntakeError
 from grader.core.intake.discover import discover as discover_any
-from grader.core.intake.submission import Submission
 from grader.selftest.submissions import EXPECTED, HANDED_IN, write_folder, zipped
 
 NORM = "src/modeling/norm.py"
@@ -17,18 +16,12 @@ discover = partial(discover_any, expected=EXPECTED)
 
 
 def ids(*paths: Path) -> list[str]:
-    """The ids of what lies there."""
     return [candidate.id for candidate in discover(paths)]
 
 
-def test_a_folder_with_loose_files_is_one_submission(tmp_path: Path) -> None:
-    assert ids(write_folder(tmp_path / "ada", {"norm.py": "x = 1\n"})) == ["ada"]
-
-
 def test_a_folder_of_folders_and_zips_is_a_class(tmp_path: Path) -> None:
-    zip_of_one = zipped(HANDED_IN)
-    write_folder(tmp_path, {f"bo/{NORM}": "x = 1\n", "Ada.ZIP": zip_of_one, "notes.txt": "x", ".git/src/x.py": ""})
-    write_folder(tmp_path, {"__MACOSX/x": ""})
+    write_folder(tmp_path, {f"bo/{NORM}": "x = 1\n", "Ada.ZIP": zipped(HANDED_IN), "notes.txt": "x"})
+    write_folder(tmp_path, {".git/src/x.py": "", "__MACOSX/x": ""})
     assert ids(tmp_path) == ["Ada", "bo"]
 
 
@@ -67,33 +60,17 @@ def test_a_stray_file_under_an_expected_name_does_not_make_one_submission_of_a_c
 @pytest.mark.parametrize(
     "more",
     [
+        {},
         {"modeling/norm.py": "x = 1\n", "old/norm.py": "x = 2\n", "older/norm.py": "x = 3\n"},
         {"vocab.py": "x = 1\n", "old.zip": b"", "older.zip": b""},
         {"old/src/functional.py": "x = 1\n", "data/1.csv": "1", "notes/a.txt": ""},
     ],
-    ids=["its_own_folders", "as_many_files", "one_older_version"],
+    ids=["alone", "its_own_folders", "as_many_files", "one_older_version"],
 )
-def test_a_folder_with_loose_files_and_older_versions_is_one_submission(
+def test_a_folder_with_loose_files_is_one_submission_with_whatever_older_versions(
     tmp_path: Path, more: dict[str, str | bytes]
 ) -> None:
     assert ids(write_folder(tmp_path / "ada", {"functional.py": "x = 1\n", **more})) == ["ada"]
-
-
-def test_a_folder_of_single_files_alone_is_no_class(tmp_path: Path) -> None:
-    with pytest.raises(IntakeError, match=r"no submission found\. Expected src/"):
-        discover([write_folder(tmp_path / "class", {"2023004_x_norm.py": "x = 1\n"})])
-
-
-def test_a_zip_is_one_submission(tmp_path: Path) -> None:
-    write_folder(tmp_path, {"ada.zip": zipped(HANDED_IN)})
-    (candidate,) = discover([tmp_path / "ada.zip"])
-    assert candidate.read() == Submission("ada", HANDED_IN)
-
-
-def test_a_zip_that_is_none_is_found_in_a_class_and_gives_a_reason(tmp_path: Path) -> None:
-    write_folder(tmp_path, {"ada.zip": b""})
-    (candidate,) = discover([tmp_path])
-    assert candidate.read().reason == "The zip cannot be read: File is not a zip file."
 
 
 def test_the_current_folder_is_called_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,8 +110,9 @@ def test_an_id_holds_nothing_that_a_file_system_or_a_terminal_stumbles_over(
         ({}, "gone", "no such file or folder. Give a submission, a folder of submissions, or a zip."),
         ({"notes.txt": "x"}, "notes.txt", "not a zip archive. Give a folder or a .zip file."),
         ({"empty/notes.txt": "x"}, "empty", "no submission found. Expected src/, or one folder or zip"),
+        ({"class/2023004_x_norm.py": "x = 1\n"}, "class", "no submission found. Expected src/"),
     ],
-    ids=["gone", "no_zip", "nothing_in_it"],
+    ids=["gone", "no_zip", "nothing_in_it", "single_files_alone"],
 )
 def test_a_path_without_a_submission_is_refused_by_name(
     tmp_path: Path, files: dict[str, str | bytes], path: str, message: str

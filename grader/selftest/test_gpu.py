@@ -38,6 +38,19 @@ def gpu_zygote() -> Iterator[Zygote]:
     zygote.close()
 
 
+@pytest.fixture
+def on_a_gpu(gpu_zygote: Zygote, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Judges find another device than the CPU, and share that fork server."""
+
+    def shared(_: Limits, cuda: bool, *__: object) -> Zygote:
+        assert cuda
+        return gpu_zygote
+
+    monkeypatch.setattr(judge, "devices", lambda _: ("cpu", "cpu:0"))
+    monkeypatch.setattr(judge, "Zygote", shared)
+    monkeypatch.setattr(gpu_zygote, "close", lambda: None)
+
+
 def answer(zygote: Zygote, function: str) -> str:
     """What became of a function of ``LOOK`` in a worker."""
     worker = zygote.start({"src/work.py": LOOK})
@@ -47,11 +60,10 @@ def answer(zygote: Zygote, function: str) -> str:
     return str(reply["error"].get("message", reply["error"]["kind"]) if "error" in reply else "done")
 
 
-def test_workers_see_the_gpus_that_the_assistant_chose(gpu_zygote: Zygote) -> None:
+def test_workers_see_the_gpus_that_the_assistant_chose_and_none_where_none_is_graded(
+    gpu_zygote: Zygote, zygote: Zygote
+) -> None:
     assert answer(gpu_zygote, "visible") == "7"
-
-
-def test_workers_see_no_gpu_where_none_is_graded(zygote: Zygote) -> None:
     assert answer(zygote, "visible") == ""
 
 
@@ -79,9 +91,9 @@ def test_the_fork_server_leaves_the_driver_to_its_workers(monkeypatch: pytest.Mo
     assert computed == ["cpu", "gpu:0"]
 
 
+@pytest.mark.usefixtures("on_a_gpu")
 def test_a_class_on_a_gpu_starts_with_the_reference_in_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     """A driver that does not start there must stop the run, rather than cost the students."""
-    monkeypatch.setattr(judge, "devices", lambda _: ("cpu", "cpu:0"))  # anything but the CPU alone
     with_gpus = Zygote.start
 
     def broken(self: Zygote, files: dict[str, str]) -> object:
@@ -92,8 +104,8 @@ def test_a_class_on_a_gpu_starts_with_the_reference_in_a_worker(monkeypatch: pyt
         Judge(Settings(ASSIGNMENT, device="auto", only="task2"))
 
 
-def test_workers_for_gpus_grade_as_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judge, "devices", lambda _: ("cpu", "cpu:0"))
+@pytest.mark.usefixtures("on_a_gpu")
+def test_workers_for_gpus_grade_as_all_others() -> None:
     grader = Judge(Settings(ASSIGNMENT, device="auto", only="task1"))
     report = grader.grade(Submission("reference", ASSIGNMENT.solution()))
     grader.close()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from unittest.mock import Mock
 
 import pytest
 
 from grader.core.judge.hidden_tests import HiddenTests, HiddenTestsError
-from grader.core.judge.student import Student
 from grader.examples.small.grader.assignment import ASSIGNMENT
 
 TESTS = """
@@ -66,36 +65,7 @@ OUTCOMES = {
 }
 
 
-class Ada:
-    """What hidden tests meet here in place of a submission."""
-
-    name = "ada"
-    excuses = ()
-
-    def __init__(self) -> None:
-        """Count what the run does between tests."""
-        self.cases = 0
-
-    def start_case(self) -> None:
-        """Before every test."""
-        self.cases += 1
-
-    def start_afresh(self) -> None:
-        """Between properties."""
-
-    def condemns(self, _prop: str) -> bool:
-        """No judge has died over any property."""
-        return False
-
-    def announce(self, _prop: str) -> None:
-        """Before each property."""
-
-    def begin(self, _prop: str, _around: object) -> None:
-        """Before each property that is decided by pytest."""
-
-
 def collected(place: Path, text: str) -> HiddenTests:
-    """The tests of one file."""
     folder = place / "hidden"
     folder.mkdir()
     (folder / f"test_{len(text)}.py").write_text(text)  # a name of its own: modules are kept by name
@@ -103,10 +73,11 @@ def collected(place: Path, text: str) -> HiddenTests:
 
 
 def test_what_a_test_asks_for_decides_how_it_is_run(tmp_path: Path) -> None:
-    tests, ada = collected(tmp_path, TESTS), Ada()
-    results = tests.run(cast(Student, ada))
+    ada = Mock(["name", "excuses", "start_case", "start_afresh", "condemns", "announce", "begin"], excuses=())
+    ada.name, ada.condemns.return_value = "ada", False
+    results = collected(tmp_path, TESTS).run(ada)
     assert {result.id: (str(result.outcome), result.message) for result in results} == OUTCOMES
-    assert ada.cases == len(OUTCOMES)
+    assert ada.start_case.call_count == len(OUTCOMES)
     assert "KeyError" in next(result.detail for result in results if result.id == "may_be_wrong_itself")
 
 

@@ -57,7 +57,6 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Puppet]:
 
 
 def grade(pool: JudgePool, settings: Settings | None = None) -> Report | Failure:
-    """One submission."""
     return pool.grade(Job(Submission("someone"), settings or Settings(ASSIGNMENT)), lambda: False)
 
 
@@ -172,20 +171,18 @@ def test_a_judge_has_its_time_anew_for_each_property_that_it_begins(monkeypatch:
     ids = ["", *ASSIGNMENT.rubric.properties]
     at, clock = [0, 0], [0.0]
 
-    class Silence:
-        """The pipe of a judge that never answers; to wait for it costs no time."""
-
-        def poll(self, seconds: float) -> bool:
-            """Nothing has come after that time, in which the judge may have begun a property."""
-            clock.append(clock[-1] + seconds)
-            for moment, prop in ((0.5, first), (1.2, second)):
-                if clock[-2] < moment <= clock[-1]:
-                    at[:] = [ids.index(prop), at[1] + 1]
-            return False
+    def poll(seconds: float) -> bool:
+        """Nothing has come after that time, which passes at once, and in which the judge may have begun a property."""
+        clock.append(clock[-1] + seconds)
+        for moment, prop in ((0.5, first), (1.2, second)):
+            if clock[-2] < moment <= clock[-1]:
+                at[:] = [ids.index(prop), at[1] + 1]
+        return False
 
     monkeypatch.setattr(judge_process, "time", SimpleNamespace(monotonic=lambda: clock[-1]))
     judge = JudgeProcess.__new__(JudgeProcess)
-    judge.settings, judge._at, judge._pipe = Settings(ASSIGNMENT), at, Silence()  # type: ignore[assignment] # stand-ins
+    judge.settings, judge._at = Settings(ASSIGNMENT), at
+    judge._pipe = SimpleNamespace(poll=poll)  # type: ignore[assignment] # of a judge that never answers
     assert not judge._wait(1.0, lambda: False)
     assert 2.2 <= clock[-1] < 2.5, "A second after the last property, and not after the question."
     assert judge._property() == second
