@@ -12,24 +12,19 @@ from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.variants import all_variants
 from grader.extras.similarity.library import library_use
 
-Definitions = dict[str, tuple[str, str | None]]  # qualified name -> signature, docstring
 STUBS, REFERENCE = ASSIGNMENT.stubs(), ASSIGNMENT.solution()
 paths = pytest.mark.parametrize("path", sorted(STUBS))
 
 
-def definitions(text: str) -> Definitions:
-    """Every class and function of a file but private helpers, with signature and docstring."""
-    found: Definitions = {}
-    pending: list[tuple[str, ast.AST]] = [("", ast.parse(text))]
-    while pending:
-        prefix, parent = pending.pop()
-        for node in ast.iter_child_nodes(parent):
-            if isinstance(node, ast.ClassDef):
-                found[prefix + node.name] = (", ".join(map(ast.unparse, node.bases)), ast.get_docstring(node))
-                pending.append((f"{prefix}{node.name}.", node))
-            elif isinstance(node, ast.FunctionDef) and (node.name == "__init__" or not node.name.startswith("_")):
-                returns = ast.unparse(node.returns) if node.returns else ""
-                found[prefix + node.name] = (f"({ast.unparse(node.args)}) -> {returns}", ast.get_docstring(node))
+def promises(text: str) -> list[tuple[str, ...]]:
+    """Every class and function of a file but private helpers: its name, its bases or signature, its docstring."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ClassDef):
+            found.append((node.name, *map(ast.unparse, node.bases), ast.get_docstring(node) or ""))
+        elif isinstance(node, ast.FunctionDef) and (node.name == "__init__" or not node.name.startswith("_")):
+            returns = ast.unparse(node.returns) if node.returns else ""
+            found.append((node.name, ast.unparse(node.args), returns, ast.get_docstring(node) or ""))
     return found
 
 
@@ -39,22 +34,7 @@ def test_the_reference_has_the_same_files() -> None:
 
 @paths
 def test_stub_and_reference_promise_the_same(path: str) -> None:
-    assert definitions(STUBS[path]) == definitions(REFERENCE[path])
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        'class A:\n    """Text."""\n    def f(self, x: int = 2) -> int:\n        """Doc."""\n',
-        'class A:\n    """Text."""\n    def f(self, x: int = 1) -> int:\n        """Other."""\n',
-        'class A:\n    """Text."""\n',
-        'class A(B):\n    """Text."""\n    def f(self, x: int = 1) -> int:\n        """Doc."""\n',
-    ],
-    ids=["default", "docstring", "method_gone", "base"],
-)
-def test_a_difference_in_the_contract_shows(other: str) -> None:
-    text = 'class A:\n    """Text."""\n    def f(self, x: int = 1) -> int:\n        """Doc."""\n'
-    assert definitions(text) != definitions(other)
+    assert promises(STUBS[path]) == promises(REFERENCE[path])
 
 
 @paths
