@@ -18,14 +18,12 @@ import torch
 from grader import REPOSITORY
 from grader.assignment.corpus.variants import all_variants
 from grader.assignment.selftest.tiny_gguf import TOKENS, write, write_tiny, writer
-from grader.lab.release.leaks import leaks
 from grader.selftest.submissions import write_folder
 from grader.selftest.warm import WarmPython
 from tests import chat as command
 from tests.chat import MODEL, Chat, model_file, tokenizer_of
 from tests.models.llama import Llama, facts_of, published, weights
 
-CODE = REPOSITORY / "tests" / "models"
 PROMPT = "What is the capital of France?"
 GGUF = pytest.importorskip("gguf", reason="make setup installs it")
 INSTALLED = pytest.mark.skipif(find_spec(MODEL) is None, reason="the model is not installed: 93 MB")
@@ -33,7 +31,6 @@ INSTALLED = pytest.mark.skipif(find_spec(MODEL) is None, reason="the model is no
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny model."""
     path = tmp_path_factory.mktemp("tiny") / "tiny.gguf"
     write_tiny(path)
     return path
@@ -174,9 +171,7 @@ def test_the_reference_is_the_published_model_in_every_part(solved: Path, file: 
 MISTAKES = {  # name of a variant: the part that shows it, further options, and what is read there
     "norm_groups.forgets_the_root": ("2", (), r"GroupRMSNorm: after block 1 the vectors"),
     "vocab.next_row": ("2", (), r"VocabEmbedding: after the embedding the vectors .* 264 of 264 ids get a wrong row"),
-    "vocab.scaled_by_the_root_of_the_size": ("2", (), r"VocabEmbedding: .* perplexity .* 264 of 264 ids"),
     "shard_rows.last_owned_id_lost": ("2", ("--ranks", "4"), r"4 of 264 ids get a wrong row: 65, 131, 197, 263, "),
-    "rotary.rotates_neighbours": ("2", (), r"NTKAwareRoPE: after block 1 the vectors"),
     "rope_growth.growth_keeps_the_old_base": ("3", (), r"NTK-aware scaling: outside the band at \d+ of 16 places"),
 }
 
@@ -257,16 +252,6 @@ def test_a_run_of_blank_lines_is_not_printed(
     printed = "".join(answer.run(answer))
     assert answer.speeches[0].text == shown
     assert printed.strip().startswith(f"{shown}\n[")
-
-
-def test_stand_ins_solve_nothing() -> None:
-    """What a release would refuse."""
-    ours = {
-        path.relative_to(REPOSITORY).as_posix(): path.read_bytes()
-        for path in (*CODE.glob("*.py"), *CODE.parent.glob("*.py"))
-    }
-    assert len(ours) > 3
-    assert [*leaks(ours)] == []
 
 
 def test_a_prompt_reaches_python_as_it_is_typed() -> None:
