@@ -6,7 +6,6 @@ import json
 import struct
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +25,9 @@ from grader.core.run.judge_process import Failure
 from grader.core.run.schedule import grade_all
 from grader.core.sandbox.protocol import MAX_DIMS, MAX_ELEMENTS, ProtocolError, unpack
 from grader.core.settings import Settings
+from grader.examples.small.grader.assignment import ASSIGNMENT as SMALL
 from grader.selftest import faulty, long_only
 from grader.selftest.faulty import Trap
-
-SETTINGS = Settings(ASSIGNMENT, device="cpu")
 
 
 class Unspeakable:
@@ -87,17 +85,15 @@ def test_a_tensor_of_too_many_dimensions_or_elements_is_refused_whatever_it_weig
 # ── Judges that die ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-AS_IF_NEW = replace(SETTINGS, remember=False)  # what has passed for a neighbour is looked at again
-
-
 def graded(fault: Callable[[], object], log: Path) -> tuple[dict[str, Report], Trap]:
     """A class of two: one over whose replies judges come to harm, and one that is right."""
-    trap = Trap("mallory", ASSIGNMENT.solution(), fault=fault, log=log, times=99)
-    neighbour = Submission("neighbour", ASSIGNMENT.solution())
+    as_if_new = Settings(SMALL, device="cpu", remember=False)  # what has passed for a neighbour is looked at again
+    trap = Trap("mallory", SMALL.solution(), fault=fault, log=log, times=99)
+    neighbour = Submission("neighbour", SMALL.solution())
     with LocalExecutor(1) as executor, pytest.MonkeyPatch.context() as patch:
         patch.setattr(executors, "MARGIN_S", 30)
         patch.setattr(executors, "LOAD", 1)
-        reports = list(grade_all([trap, neighbour], AS_IF_NEW, executor))
+        reports = list(grade_all([trap, neighbour], as_if_new, executor))
     return {report.submission.id: report for report in reports}, trap
 
 
@@ -118,13 +114,13 @@ def test_who_brings_judges_down_gets_invalid_replies_in_that_task_only(
     reports, trap = graded(fault, tmp_path / "log")
     mallory, neighbour = reports["mallory"], reports["neighbour"]
     assert (mallory.status, trap.attempts) == ("graded", attempts)
-    norm, *others = mallory.tasks
-    assert Outcome.INVALID_REPLY in {prop.outcome for prop in norm.properties}
-    assert {prop.outcome for prop in norm.properties} <= {Outcome.INVALID_REPLY, Outcome.PASSED}
+    attention, *others = mallory.tasks
+    assert Outcome.INVALID_REPLY in {prop.outcome for prop in attention.properties}
+    assert {prop.outcome for prop in attention.properties} <= {Outcome.INVALID_REPLY, Outcome.PASSED}
     assert [task.score for task in others] == [task.max_score for task in others]
     if attempts == 1:  # the same judge, whose oracle has been broken for good
         return
-    assert (neighbour.score, neighbour.bonus) == (ASSIGNMENT.rubric.max_score, ASSIGNMENT.rubric.max_bonus)
+    assert (neighbour.score, neighbour.bonus) == (SMALL.rubric.max_score, SMALL.rubric.max_bonus)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +136,7 @@ def test_who_brings_judges_down_gets_invalid_replies_in_that_task_only(
     ids=["its_own_limit", "once", "twice_there", "twice_elsewhere", "before_any_code_ran", "no_judge"],
 )
 def test_a_broken_machine_condemns_nobody(failures: list[Failure], condemned: bool, number: int) -> None:
-    job = Job(Submission("someone"), SETTINGS)
+    job = Job(Submission("someone"), Settings(ASSIGNMENT))
     for failure in failures:
         job = job.after(failure)
     task: Any = ASSIGNMENT.rubric.task_of("norm_groups")
