@@ -33,7 +33,6 @@ BY_NAME = {slip.name: slip for slip in SLIPS}
 
 
 def student_with(*names: str) -> Student:
-    """A submission with these slips."""
     files = submission([BY_NAME[name] for name in names]).files
     return Student(files, InProcessWorker, RUBRIC, Limits(submission_s=1e6))
 
@@ -103,7 +102,6 @@ def test_a_gradient_may_be_any_between_the_slopes_of_a_bend_and_no_other() -> No
 
 
 def history(*names: str) -> None:
-    """Three calls and an update, of a norm."""
     student = student_with(*names)
     x = torch.arange(48.0).reshape(1, 2, 24).sin()
 
@@ -150,7 +148,6 @@ def test_slips_have_names_of_their_own_and_ids_that_exist() -> None:
 
 
 def names_of(slips: tuple[Slip, ...]) -> str:
-    """What a submission with these is called."""
     return "+".join(slip.name for slip in slips)
 
 
