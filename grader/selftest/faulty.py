@@ -99,7 +99,7 @@ def find_no_memory_for_the_replies() -> None:
     """Ask for more memory than a judge may take, as soon as an output is to be judged."""
     from grader.examples.small.grader.assignment import oracle
 
-    oracle.attention = lambda *_: torch.ones(1 << 40)
+    oracle.attention = lambda *_: torch.ones(1 << 40)  # type: ignore[assignment] # that is the point
 
 
 def kill_the_fork_server() -> None:
