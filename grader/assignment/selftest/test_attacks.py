@@ -39,7 +39,6 @@ ONE_OF_EACH_KIND = (  # such as take a second, where others take ten
     *("liars.refuses_the_dtypes_that_it_gets_wrong", "patching.borrows_the_grader", "resources.fills_the_output"),
     *("state.poisons_the_defaults", "system.kills_everybody", "values.not_a_number", "verdicts.exits_with_zero"),
 )
-NORM = "src/modeling/norm.py"
 
 
 def name(attack: Attack) -> str:

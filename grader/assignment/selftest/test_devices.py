@@ -5,7 +5,7 @@ Half of the wrong ways to handle devices and a third of the right ones; ``GRADER
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
@@ -24,6 +24,7 @@ from grader.selftest.warm_judges import RunHiddenTests, hidden_tests_of
 from grader.shared import second_device
 from grader.specimens.variants import Variant
 
+Judge = Callable[[str, Mapping[str, str]], list[CaseResult]]
 RUBRIC = ASSIGNMENT.rubric
 NORM, EMBEDDINGS = "src/modeling/norm.py", "src/modeling/vocab_emb.py"
 HOME = {"task1": NORM, "task3": EMBEDDINGS}
@@ -44,13 +45,14 @@ VALID = [
 
 
 @pytest.fixture(scope="module")
-def judge_both() -> RunHiddenTests:
-    """``judge_both(files, task)``: all cases, on the CPU and on a second device.
+def judge_both() -> Judge:
+    """``judge_both(task, edits)``: all cases, on the CPU and on a second device, of the reference with some edits.
 
     The second one is simulated also where there is a GPU, which has nothing that cannot be shown.
     """
     assert why_not_simulated() == ""
-    return hidden_tests_of(ASSIGNMENT, ("cpu", second_device.DEVICE))
+    judge = hidden_tests_of(ASSIGNMENT, ("cpu", second_device.DEVICE))
+    return lambda task, edits: judge(edited(*((HOME[task], *edit) for edit in edits.items()), of=ASSIGNMENT), task)
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +60,6 @@ def judge_there() -> RunHiddenTests:
     """``judge_there(files, task)``: the cases on a second device alone."""
     assert why_not_simulated() == ""
     return hidden_tests_of(ASSIGNMENT, (second_device.DEVICE,))
-
-
-def with_edits(task: str, edits: Mapping[str, str]) -> dict[str, str]:
-    return edited(*((HOME[task], old, new) for old, new in edits.items()), of=ASSIGNMENT)
 
 
 # ── Ways to handle devices ──────────────────────────────────────────────────────────────────────────────────────────
@@ -100,10 +98,8 @@ def test_no_valid_way_is_hurt_on_a_second_device(judge_there: RunHiddenTests, va
     ],
     ids=["sparse", "is_cuda", "device.type"],
 )
-def test_what_the_simulation_cannot_show_costs_nothing_and_is_said(
-    judge_both: RunHiddenTests, edits: Mapping[str, str]
-) -> None:
-    results = judge_both(with_edits("task1", edits), "task1")
+def test_what_the_simulation_cannot_show_costs_nothing_and_is_said(judge_both: Judge, edits: Mapping[str, str]) -> None:
+    results = judge_both("task1", edits)
     assert lost(results) == set()
     told = [result for result in results if result.message.startswith(SIMULATED)]
     assert told
@@ -113,29 +109,29 @@ def test_what_the_simulation_cannot_show_costs_nothing_and_is_said(
         assert in_words(result.message, ASSIGNMENT, "zh") != result.message
 
 
-def test_common_layers_are_assessed(judge_both: RunHiddenTests) -> None:
+def test_common_layers_are_assessed(judge_both: Judge) -> None:
     pooled = "nn.functional.conv1d(groups.square().flatten(0, 2).unsqueeze(1), torch.full((1, 1, self.group_size), "
     pooled += "1 / self.group_size, dtype=groups.dtype, device=groups.device)).view(*groups.shape[:-1], 1)"
-    results = judge_both(with_edits("task1", {MEAN: pooled}), "task1")
+    results = judge_both("task1", {MEAN: pooled})
     assert lost(results) == set()
     assert {result.outcome for result in results if "simulated" in result.id} == {Outcome.PASSED}
 
 
-def test_a_forged_claim_is_charged_as_the_crash_that_it_is(judge_both: RunHiddenTests) -> None:
+def test_a_forged_claim_is_charged_as_the_crash_that_it_is(judge_both: Judge) -> None:
     forged = """        if input.device.type != "cpu":
             from grader.shared.second_device import NotSimulated
             raise NotSimulated("aten::add.Tensor")
         # Squares"""
-    results = judge_both(with_edits("task1", {"        # Squares": forged}), "task1")
+    results = judge_both("task1", {"        # Squares": forged})
     assert lost(results) == {"norm_dtype_and_shape"}
     assert not [result for result in results if result.message.startswith(SIMULATED)]
 
 
-def test_a_claim_excuses_nothing_on_the_cpu(judge_both: RunHiddenTests) -> None:
+def test_a_claim_excuses_nothing_on_the_cpu(judge_both: Judge) -> None:
     raised = """        from grader.shared.second_device import NotSimulated
         raise NotSimulated("aten::_nnz")
 """
-    results = judge_both(with_edits("task1", {"        # Squares": f"{raised}        # Squares"}), "task1")
+    results = judge_both("task1", {"        # Squares": f"{raised}        # Squares"})
     assert {"norm_groups", "norm_dtype_and_shape", "norm_mixed_devices"} <= lost(results)
 
 
@@ -151,9 +147,9 @@ def test_a_claim_excuses_nothing_on_the_cpu(judge_both: RunHiddenTests) -> None:
     ids=["moved", "ignored"],
 )
 def test_a_parameter_that_is_not_made_there_is_charged_once_and_told_about_making(
-    judge_both: RunHiddenTests, task: str, edits: Mapping[str, str], charged: str
+    judge_both: Judge, task: str, edits: Mapping[str, str], charged: str
 ) -> None:
-    results = judge_both(with_edits(task, edits), task)
+    results = judge_both(task, edits)
     assert lost(results) == {charged}
     failed = [result for result in results if result.outcome not in (Outcome.PASSED, Outcome.NOT_ASSESSED)]
     assert [result.id.partition("-")[0] for result in failed] == [
@@ -168,14 +164,13 @@ def test_refusing_another_device_costs_nothing_where_there_is_no_second_one(judg
     assert lost(judge(edited(*stays, of=ASSIGNMENT))) == set()
 
 
-def test_an_output_on_the_wrong_device_everywhere_is_charged_once(judge_both: RunHiddenTests) -> None:
-    edit = {".to(input.dtype)  # [b, s, h]": ".to(input.dtype).cpu()"}
-    results = judge_both(with_edits("task1", edit), "task1")
+def test_an_output_on_the_wrong_device_everywhere_is_charged_once(judge_both: Judge) -> None:
+    results = judge_both("task1", {".to(input.dtype)  # [b, s, h]": ".to(input.dtype).cpu()"})
     assert lost(results) == {"norm_dtype_and_shape"}
 
 
-def test_a_missing_class_is_told_alike_by_every_case(judge_both: RunHiddenTests) -> None:
-    results = judge_both(with_edits("task3", {"class ParallelVocabEmbedding": "class AnotherName"}), "task3")
+def test_a_missing_class_is_told_alike_by_every_case(judge_both: Judge) -> None:
+    results = judge_both("task3", {"class ParallelVocabEmbedding": "class AnotherName"})
     missing = "ParallelVocabEmbedding is not defined in src/modeling/vocab_emb.py"
     told = {(result.outcome, result.message) for result in results if result.outcome is not Outcome.PASSED}
     assert told == {(Outcome.MISSING, missing)}
@@ -194,7 +189,7 @@ OWN_ROWS = {
 
 @pytest.mark.parametrize("layout", OWN_ROWS)
 @pytest.mark.parametrize("draw", ["whole", "own"])
-def test_a_layout_costs_registration_only(judge_both: RunHiddenTests, layout: str, draw: str) -> None:
+def test_a_layout_costs_registration_only(judge_both: Judge, layout: str, draw: str) -> None:
     """Whatever is drawn, all at once or the rank's own rows alone."""
     shape, own = OWN_ROWS[layout]
     rows = "torch.empty(self.rows, self.width, dtype=self.shard.dtype, device=self.shard.device)"
@@ -207,7 +202,7 @@ def test_a_layout_costs_registration_only(judge_both: RunHiddenTests, layout: st
     }
     if draw == "own":
         edits["nn.init.normal_(self.shard, self.init_mean, self.init_std, generator=generator)"] = drawn
-    assert lost(judge_both(with_edits("task3", edits), "task3")) == {"shard_registration_and_arguments"}
+    assert lost(judge_both("task3", edits)) == {"shard_registration_and_arguments"}
 
 
 # ── With a GPU every test runs there, too ─────────────────────────────────────────────────────────────────────────────

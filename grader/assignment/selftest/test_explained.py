@@ -89,13 +89,6 @@ CASES = {
             "Is the line itself wrong, or does an earlier one",
         ),
     ),
-    "numbers in a shape error": Case(
-        NORM,
-        {"input.to(compute_dtype).unflatten(-1, (-1, self.group_size))": "input.view(-1, 2, 5, self.group_size)"},
-        1,
-        ("input float32 [2, 3, 24], self.group_size = 4",),
-        MATHEMATICS,
-    ),
     "an unknown attribute": Case(
         NORM,
         {"self.eps = eps": "self.epsilon = eps"},
@@ -434,7 +427,6 @@ CUT = "input.to(compute_dtype).unflatten(-1, (-1, self.group_size))"
 MEAN = "groups.square().mean(dim=-1, keepdim=True)"
 ROOT = "torch.sqrt(mean_square + self.eps)"
 HALF = "torch.cat((-second, first), dim=-1)"
-STRETCHED = "_ntk_base(self.base, self.dim, ratio)"
 EVEN = "2 * -(-seq_len // (2 * self.max_seq_len))"
 
 
@@ -460,11 +452,6 @@ MISTAKES = {
         NORM,
         {CUT: "input.to(compute_dtype).unsqueeze(-2)"},
         *("norm_groups", "How many root mean squares", "", "norm_over_whole_hidden"),
-    ),
-    "gz taken as the number of groups": Mistake(
-        NORM,
-        {CUT: "input.to(compute_dtype).unflatten(-1, (self.group_size, -1))"},
-        *("norm_groups", "which features enter", "", "norm_group_size_as_count"),
     ),
     "a sum in place of the mean": Mistake(
         NORM,
@@ -554,11 +541,6 @@ MISTAKES = {
         TURN,
         {HALF: "torch.cat((-second, first * cos.chunk(2, -1)[0] - second * sin.chunk(2, -1)[0]), dim=-1)"},
         *("rotary_pairing_and_sign", "already, and with which sign", "only at 4-7", "rotary_other_turn"),
-    ),
-    "turned the other way": Mistake(
-        TURN,
-        {HALF: "torch.cat((second, -first), dim=-1)"},
-        *("rotary_pairing_and_sign", "a quarter turn", "over the whole tensor", "rotary_opposite_angle"),
     ),
     "positions in 16 bits": Mistake(
         ROPE,

@@ -13,7 +13,6 @@ from grader.core.rubric import Rubric
 from grader.lab.verify import Comparison, attacks, both_ways, summary, variants
 from grader.selftest.warm_judges import RunHiddenTests
 
-KNOWN = variants.known(ASSIGNMENT)
 DOCS = ASSIGNMENT.root / "grader" / "docs"
 
 
