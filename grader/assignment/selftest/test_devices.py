@@ -205,6 +205,11 @@ def test_a_layout_costs_registration_only(judge_both: Judge, layout: str, draw: 
     assert lost(judge_both("task3", edits)) == {"shard_registration_and_arguments"}
 
 
+def test_a_sparse_gradient_with_the_right_numbers_costs_nothing(judge_both: Judge) -> None:
+    held = "self.shard.to(input_ids.device)"
+    assert lost(judge_both("task3", {f"{held})": f"{held}, sparse=True)"})) == set()
+
+
 # ── With a GPU every test runs there, too ─────────────────────────────────────────────────────────────────────────────
 
 

@@ -72,7 +72,6 @@ def check_wording(result: CaseResult) -> None:
         assert WRONG_TENSOR.search(result.message), result.message
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("variant", RIGHT, ids=lambda variant: variant.name)
 def test_a_valid_variant_loses_nothing(judge: RunHiddenTests, variant: Variant) -> None:
     assert lost(judge(variant.files, task_of(variant))) == set(), variant.description
