@@ -212,6 +212,8 @@ TOLD = {
     "eps_squared": "for features of magnitude 0.5, group_size=4, eps=0.75",
     "vocab_cached": "then an update of the parameter; it is the output of an earlier call",
     "vocab_cached_table": "then an update of the parameter; it still uses the parameter's value from before the update",
+    "wrong.conditions.table_copied_in_evaluation": "it still uses the parameter's value from before the update",
+    "angles_in_bfloat16": "they are those of positions rounded to bfloat16",
     "wrong.conditions.norm_raises_in_evaluation": "This fails in eval mode only; in train mode it passes.",
     "wrong.conditions.norm_without_gradient_in_evaluation": "no gradient reaches the input\nThis fails in eval mode",
     "wrong.conditions.mask_of_as_many_elements": "on a new module it does not; after a call with float32 input",
