@@ -75,18 +75,18 @@ def stumble() -> None:
 
 def die_over_the_replies() -> None:
     """Die as soon as an output is to be judged, as a judge does that finds no end in one."""
-    from grader.assignment import oracle
+    from grader.examples.small.grader.assignment import oracle
 
-    oracle.rms_norm = lambda *_: die()  # type: ignore[assignment] # that is the point
+    oracle.attention = lambda *_: die()  # type: ignore[assignment] # that is the point
 
 
 def spin_over_the_replies() -> None:
     """Compute for ever as soon as an output is to be judged, with little time for that."""
-    from grader.assignment import oracle
     from grader.core.run import judge_process
+    from grader.examples.small.grader.assignment import oracle
 
     judge_process.CPU_S = 1
-    oracle.rms_norm = lambda *_: spin()  # type: ignore[assignment] # that is the point
+    oracle.attention = lambda *_: spin()  # type: ignore[assignment] # that is the point
 
 
 def spin() -> None:
@@ -97,9 +97,9 @@ def spin() -> None:
 
 def find_no_memory_for_the_replies() -> None:
     """Ask for more memory than a judge may take, as soon as an output is to be judged."""
-    from grader.assignment import oracle
+    from grader.examples.small.grader.assignment import oracle
 
-    oracle.rms_norm = lambda *_: torch.ones(1 << 40)
+    oracle.attention = lambda *_: torch.ones(1 << 40)  # type: ignore[assignment] # that is the point
 
 
 def kill_the_fork_server() -> None:

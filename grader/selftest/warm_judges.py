@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
 from grader.core.assignment import Assignment
@@ -16,10 +16,10 @@ from grader.core.sandbox.limits import Limits
 RunHiddenTests = Callable[..., list[CaseResult]]
 
 
-def hidden_tests_of(assignment: Assignment) -> RunHiddenTests:
+def hidden_tests_of(assignment: Assignment, devices: Sequence[str] = ("cpu",), seed: int = 0) -> RunHiddenTests:
     """``judge(files, task=None)``: the hidden tests on code that is ours, in this process."""
     rubric = assignment.rubric
-    collected = cache(lambda task: HiddenTests(assignment, ("cpu",), 0, rubric.only(task).properties))
+    collected = cache(lambda task: HiddenTests(assignment, devices, seed, rubric.only(task).properties))
 
     def judge(files: Mapping[str, str], task: str | None = None) -> list[CaseResult]:
         # pytest's own filters would turn a student's warning into an exception.

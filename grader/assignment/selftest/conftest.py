@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from grader.assignment import ASSIGNMENT
+from grader.core.rubric import LANGUAGES
 
 if TYPE_CHECKING:
     from grader.core.assignment import Assignment
@@ -62,3 +63,16 @@ def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from grader.selftest.submissions import handed_out, write_folder
 
     return write_folder(handed_out(tmp_path_factory.mktemp("solved"), ASSIGNMENT), ASSIGNMENT.solution())
+
+
+@pytest.fixture(scope="session")
+def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The handout as HTML."""
+    from grader.lab.site.handout import web
+    from grader.lab.site.handout.pages import read
+
+    out = tmp_path_factory.mktemp("handout")
+    for language in LANGUAGES:
+        pages = read(language, ASSIGNMENT.rubric, ASSIGNMENT.root / "handout")
+        web.write(pages, out / language, ASSIGNMENT.rubric.title[language])
+    return out

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch.distributed
-from torch import Tensor, nn
+from torch import nn
 from torch.multiprocessing.spawn import start_processes
 
 from grader import REPOSITORY
@@ -24,8 +24,6 @@ from ref.modeling import ParallelVocabEmbedding
 pytestmark = pytest.mark.process
 
 DEADLINE_S = 100  # for all ranks together; they take seconds
-
-
 TIMEOUT = timedelta(seconds=60)  # for each meeting of the ranks: a lost one must not keep the others
 
 
@@ -56,19 +54,6 @@ def main(world_size: int, folder: Path) -> None:
     start_processes(run_rank, (world_size, folder), world_size, start_method="fork")
 
 
-def run_ranks(world_size: int, folder: Path, **given: Tensor) -> list[dict[str, Tensor]]:
-    """What each rank saved. Ranks end with their parent, and the parent with the deadline."""
-    torch.save(given, folder / "given.pt")
-    # Loopback alone: gloo would look for the address of the machine's name, which a sandbox may not resolve.
-    environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo" if sys.platform == "linux" else "lo0"}
-    command = [sys.executable, "-m", __name__, str(world_size), str(folder)]
-    parent = subprocess.run(
-        command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=DEADLINE_S
-    )
-    assert parent.returncode == 0, parent.stderr
-    return [torch.load(folder / f"{rank}.pt", weights_only=True) for rank in range(world_size)]
-
-
 def test_shards_summed_over_processes_are_the_full_embedding(tmp_path: Path) -> None:
     """Forward and backward, bit for bit: of the summands of each row one is not zero, and gradients are integers."""
     generator = torch.Generator().manual_seed(0)
@@ -77,11 +62,18 @@ def test_shards_summed_over_processes_are_the_full_embedding(tmp_path: Path) -> 
     upstream = torch.randint(-3, 4, (2, 16, 4), generator=generator).float()
     expected = nn.functional.embedding(ids, table)
     (gradient,) = torch.autograd.grad(expected, table, upstream)
+    torch.save({"table": table.detach(), "ids": ids, "upstream": upstream}, tmp_path / "given.pt")
 
-    ranks = run_ranks(4, tmp_path, table=table.detach(), ids=ids, upstream=upstream)
-    for rank in ranks:
+    # Loopback alone: gloo would look for the address of the machine's name, which a sandbox may not resolve.
+    environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo" if sys.platform == "linux" else "lo0"}
+    command = [sys.executable, "-m", __name__, "4", str(tmp_path)]
+    ranks = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=DEADLINE_S)
+    assert ranks.returncode == 0, ranks.stderr
+
+    saved = [torch.load(tmp_path / f"{rank}.pt", weights_only=True) for rank in range(4)]
+    for rank in saved:
         assert torch.equal(rank["whole"], expected)
-    assert torch.equal(torch.cat([rank["gradient"] for rank in ranks]), gradient)
+    assert torch.equal(torch.cat([rank["gradient"] for rank in saved]), gradient)
 
 
 if __name__ == "__main__":

@@ -19,37 +19,36 @@ from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.attacks import all_attacks
 from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
+from grader.core.results.report import Report
 from grader.core.sandbox.limits import LAYERS, Isolation
 from grader.core.settings import Settings
 from grader.lab.verify import attacks
 from grader.lab.verify.attacks import LIMITS, covers, exposed, misjudged, problems
-from grader.selftest import LONG
+from grader.selftest import LONG, some
 from grader.selftest.submissions import submission
 from grader.specimens.attacks import Attack
 
 pytestmark = pytest.mark.process
 
-ATTACKS = [
-    attack for attack in all_attacks() if not attack.name.startswith("devices.")
-]  # tested in a file of their own
+ALL = all_attacks()
+ON_DEVICES = [attack for attack in ALL if attack.name.startswith("devices.")]
+ATTACKS = [attack for attack in ALL if attack not in ON_DEVICES]
 ONE_OF_EACH_KIND = (  # such as take a second, where others take ten
     *("answers.knows_the_public_cases", "archives.file_with_nul_bytes", "bombs.lzma_dictionary_bomb"),
     *("exceptions.message_that_raises", "judges.frames_that_are_tensors"),
     *("liars.refuses_the_dtypes_that_it_gets_wrong", "patching.borrows_the_grader", "resources.fills_the_output"),
     *("state.poisons_the_defaults", "system.kills_everybody", "values.not_a_number", "verdicts.exits_with_zero"),
 )
-NORM = "src/modeling/norm.py"
 
 
 def name(attack: Attack) -> str:
-    """What an attack is called in pytest's output."""
     return attack.name
 
 
-def warm(*without: str) -> Iterator[Judge]:
+def warm(*without: str, device: str = "cpu") -> Iterator[Judge]:
     """A grader without some layers; warnings that students provoke are no errors of ours."""
     with warnings.catch_warnings(action="ignore"):
-        grader = Judge(Settings(ASSIGNMENT, device="cpu", limits=LIMITS, without=without))
+        grader = Judge(Settings(ASSIGNMENT, device=device, limits=LIMITS, without=without))
         yield grader
         grader.close()
 
@@ -66,6 +65,17 @@ def bare() -> Iterator[Judge]:
     yield from warm(*LAYERS)
 
 
+@pytest.fixture(scope="module")
+def on_two_devices() -> Iterator[Judge]:
+    """All layers, and the second device."""
+    yield from warm(device="auto")
+
+
+@pytest.fixture(scope="module")
+def honest(guarded: Judge) -> Report:
+    return guarded.grade(submission(ASSIGNMENT.solution()))
+
+
 @pytest.mark.parametrize("attack", [attack for attack in ATTACKS if LONG or attack.name in ONE_OF_EACH_KIND], ids=name)
 def test_an_attack_gains_nothing(attack: Attack, guarded: Judge, tmp_path: Path) -> None:
     if not covers(guarded.isolation, attack):
@@ -76,6 +86,12 @@ def test_an_attack_gains_nothing(attack: Attack, guarded: Judge, tmp_path: Path)
 @pytest.mark.parametrize("attack", [attack for attack in ATTACKS if not attack.needs][:: 1 if LONG else 96], ids=name)
 def test_a_process_of_its_own_is_enough_for_most(attack: Attack, bare: Judge, tmp_path: Path) -> None:
     assert list(problems(ASSIGNMENT, attack, bare, tmp_path)) == []
+
+
+@pytest.mark.parametrize("attack", some(ON_DEVICES, 3), ids=name)
+def test_a_broken_device_costs_what_is_asked_there(on_two_devices: Judge, attack: Attack, tmp_path: Path) -> None:
+    assert on_two_devices.environment.devices != ["cpu"]
+    assert list(problems(ASSIGNMENT, attack, on_two_devices, tmp_path)) == []
 
 
 def test_attacks_have_names_of_their_own_and_a_line_that_says_what_they_try() -> None:
@@ -96,9 +112,8 @@ def test_points_that_were_not_earned_are_told(guarded: Judge, tmp_path: Path) ->
     assert problem.startswith("gets 65.0 and 50.0, not 100.0 and 50.0; without points: norm_groups failed")
 
 
-def test_a_submission_that_could_not_be_read_is_told(guarded: Judge) -> None:
-    report = guarded.grade(submission(ASSIGNMENT.solution()))
-    assert list(misjudged(report, None, None)) == ["is graded, not unreadable: None"]
+def test_a_submission_that_could_not_be_read_is_told(honest: Report) -> None:
+    assert list(misjudged(honest, None, None)) == ["is graded, not unreadable: None"]
 
 
 @pytest.mark.parametrize(
@@ -111,9 +126,8 @@ def test_a_submission_that_could_not_be_read_is_told(guarded: Judge) -> None:
     ],
     ids=["escape", "echo", "source", "flood"],
 )
-def test_what_nobody_should_read_in_a_report_is_told(guarded: Judge, message: str, problem: str) -> None:
-    report = guarded.grade(submission(ASSIGNMENT.solution()))
-    (found,) = exposed(report.model_copy(update={"reason": message}))
+def test_what_nobody_should_read_in_a_report_is_told(honest: Report, message: str, problem: str) -> None:
+    (found,) = exposed(honest.model_copy(update={"reason": message}))
     assert found.startswith(problem)
 
 
@@ -147,9 +161,9 @@ def test_processes_that_are_left_behind_are_told(guarded: Judge) -> None:
         left.append(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], cwd=folder))
         return submission(ASSIGNMENT.solution())
 
-    honest = replace(ATTACKS[0], score=100.0, bonus=50.0, build=build)
+    attack = replace(ATTACKS[0], score=100.0, bonus=50.0, build=build)
     try:
-        assert list(problems(ASSIGNMENT, honest, guarded, Path.cwd())) == ["left 1 processes behind"]
+        assert list(problems(ASSIGNMENT, attack, guarded, Path.cwd())) == ["left 1 processes behind"]
     finally:
         left[0].kill()
         left[0].wait()

@@ -14,29 +14,69 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 from grader import REPOSITORY
 from grader.assignment.corpus.variants import all_variants
-from grader.assignment.selftest.tiny_gguf import TOKENS, write, write_tiny, writer
-from grader.lab.release.leaks import leaks
 from grader.selftest.submissions import write_folder
 from grader.selftest.warm import WarmPython
 from tests import chat as command
 from tests.chat import MODEL, Chat, model_file, tokenizer_of
 from tests.models.llama import Llama, facts_of, published, weights
 
-CODE = REPOSITORY / "tests" / "models"
 PROMPT = "What is the capital of France?"
 GGUF = pytest.importorskip("gguf", reason="make setup installs it")
 INSTALLED = pytest.mark.skipif(find_spec(MODEL) is None, reason="the model is not installed: 93 MB")
 
+BLOCKS, HIDDEN, INNER, HEADS, KV_HEADS, HEAD_DIM = 2, 128, 96, 2, 1, 64
+SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
+MERGES = ("t h", "th e", "Ġ the")
+_SHOWN = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+_LETTERS = map(chr, (*_SHOWN, *range(256, 512 - len(_SHOWN))))  # of the 256 bytes, as in GPT-2
+TOKENS = (*SPECIAL, *_LETTERS, *(merge.replace(" ", "") for merge in MERGES), "<|a|>", "<|b|>")  # 264, for four ranks
+
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny model."""
+    """A tiny model: its embedding in Q8_0, its matrices in Q4_1 and F16, its norms in F32, as the real one mixes."""
+    torch.manual_seed(0)
     path = tmp_path_factory.mktemp("tiny") / "tiny.gguf"
-    write_tiny(path)
+    file = GGUF.GGUFWriter(path, "llama")
+    file.add_block_count(BLOCKS)
+    file.add_embedding_length(HIDDEN)
+    file.add_feed_forward_length(INNER)
+    file.add_head_count(HEADS)
+    file.add_head_count_kv(KV_HEADS)
+    file.add_context_length(8192)
+    file.add_rope_freq_base(100000.0)
+    file.add_layer_norm_rms_eps(1e-5)
+    file.add_token_list(TOKENS)
+    file.add_token_merges(MERGES)
+    kv = KV_HEADS * HEAD_DIM
+    add(file, "token_embd.weight", torch.randn(len(TOKENS), HIDDEN) / 4, "Q8_0")
+    rows = {"attn_q": HIDDEN, "attn_k": kv, "attn_v": kv, "attn_output": HIDDEN, "ffn_gate": INNER, "ffn_up": INNER}
+    for block in range(BLOCKS):
+        drawn = {name: torch.randn(count, HIDDEN) / HIDDEN**0.5 for name, count in rows.items()}
+        drawn["ffn_down"] = torch.randn(HIDDEN, INNER) / INNER**0.5
+        for name, matrix in drawn.items():
+            add(file, f"blk.{block}.{name}.weight", matrix, "F16" if name == "attn_v" else "Q4_1")
+        for name in ("attn_norm", "ffn_norm"):
+            add(file, f"blk.{block}.{name}.weight", 0.5 + torch.rand(HIDDEN), "F32")
+    add(file, "output_norm.weight", 0.5 + torch.rand(HIDDEN), "F32")
+    write(file)
     return path
+
+
+def add(file: Any, name: str, values: Tensor, kind: str) -> None:
+    chosen = GGUF.GGMLQuantizationType[kind]
+    file.add_tensor(name, GGUF.quantize(values.numpy(), chosen), raw_dtype=chosen)
+
+
+def write(file: Any) -> None:
+    file.write_header_to_file()
+    file.write_kv_data_to_file()
+    file.write_tensors_to_file()
+    file.close()
 
 
 def opened(path: Path) -> Any:
@@ -55,7 +95,7 @@ def test_a_file_that_cannot_be_read_is_named(file: Path, tmp_path: Path) -> None
 
 
 def test_another_kind_of_model_is_refused(tmp_path: Path) -> None:
-    write(writer(tmp_path / "a.gguf", "gemma"))
+    write(GGUF.GGUFWriter(tmp_path / "a.gguf", "gemma"))
     with pytest.raises(ValueError, match="another kind of model"):
         Llama(opened(tmp_path / "a.gguf"))
 
@@ -174,9 +214,7 @@ def test_the_reference_is_the_published_model_in_every_part(solved: Path, file: 
 MISTAKES = {  # name of a variant: the part that shows it, further options, and what is read there
     "norm_groups.forgets_the_root": ("2", (), r"GroupRMSNorm: after block 1 the vectors"),
     "vocab.next_row": ("2", (), r"VocabEmbedding: after the embedding the vectors .* 264 of 264 ids get a wrong row"),
-    "vocab.scaled_by_the_root_of_the_size": ("2", (), r"VocabEmbedding: .* perplexity .* 264 of 264 ids"),
     "shard_rows.last_owned_id_lost": ("2", ("--ranks", "4"), r"4 of 264 ids get a wrong row: 65, 131, 197, 263, "),
-    "rotary.rotates_neighbours": ("2", (), r"NTKAwareRoPE: after block 1 the vectors"),
     "rope_growth.growth_keeps_the_old_base": ("3", (), r"NTK-aware scaling: outside the band at \d+ of 16 places"),
 }
 
@@ -257,16 +295,6 @@ def test_a_run_of_blank_lines_is_not_printed(
     printed = "".join(answer.run(answer))
     assert answer.speeches[0].text == shown
     assert printed.strip().startswith(f"{shown}\n[")
-
-
-def test_stand_ins_solve_nothing() -> None:
-    """What a release would refuse."""
-    ours = {
-        path.relative_to(REPOSITORY).as_posix(): path.read_bytes()
-        for path in (*CODE.glob("*.py"), *CODE.parent.glob("*.py"))
-    }
-    assert len(ours) > 3
-    assert [*leaks(ours)] == []
 
 
 def test_a_prompt_reaches_python_as_it_is_typed() -> None:

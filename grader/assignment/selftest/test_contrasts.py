@@ -18,6 +18,7 @@ from grader.core.results.language import in_words
 from grader.core.results.outcome import Outcome, property_outcome
 from grader.core.results.report import PropertyReport
 from grader.lab.charges import judged
+from grader.selftest.submissions import edited
 from grader.specimens.variants import Variant
 
 NORM, VOCAB = "src/modeling/norm.py", "src/modeling/vocab_emb.py"
@@ -40,22 +41,9 @@ IDS = LOOKUP.replace("input_ids, self", "{}, self")
 
 
 def told(path: str, old: str, new: str, failed: str) -> PropertyReport:
-    """The report about the property of the reference with one edit."""
-    files = {**ASSIGNMENT.solution()}
-    assert files[path].count(old) == 1
-    files[path] = files[path].replace(old, new)
-    student, results = judged(
-        Variant(
-            "edited",
-            ASSIGNMENT.rubric.task_of(failed).names[-1],
-            False,
-            frozenset({failed}),
-            frozenset(),
-            None,
-            "",
-            files,
-        )
-    )
+    files = edited((path, old, new), of=ASSIGNMENT)
+    piece = ASSIGNMENT.rubric.task_of(failed).names[-1]
+    student, results = judged(Variant("edited", piece, False, frozenset({failed}), frozenset(), None, "", files))
     cases = [result for result in results if result.property_id == failed]
     failing = {case.id: case.message for case in cases if case.outcome is Outcome.FAILED}
     return _property_report(failed, property_outcome(cases), cases, diagnose(student, failed, failing))

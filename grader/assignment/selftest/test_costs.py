@@ -84,7 +84,6 @@ CASES = [(name, least, most) for least, most, names in COSTS.values() for name i
 
 @pytest.fixture(scope="module")
 def mistakes() -> Mapping[str, Variant]:
-    """All of them, by the last part of their names."""
     return {found.name.rpartition(".")[2]: found for _, found in subjects(("variants", "slips"), 1)}
 
 

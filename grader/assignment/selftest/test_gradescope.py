@@ -38,7 +38,6 @@ METADATA = {
 
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The autograder zip, made by the command."""
     folder = tmp_path_factory.mktemp("autograder")
     result = CliRunner().invoke(cli.app, ["gradescope", str(folder)])
     assert result.exit_code == 0, result.output
@@ -55,7 +54,6 @@ def root(tmp_path: Path, packed: Path) -> Path:
 
 
 def run(root: Path, **environment: str) -> tuple[dict[str, Any], str]:
-    """The results of ``run_autograder``, and what it wrote to the terminal."""
     script = root / "source" / "run_autograder"
     variables = {"AUTOGRADER_ROOT": str(root), "AUTOGRADER_PYTHON": sys.executable, "PATH": os.environ["PATH"]}
     command = ["bash", str(script)]
@@ -101,23 +99,16 @@ def test_a_python_that_does_not_start_still_leaves_results(root: Path, python: s
     assert results["extra_data"] == {"status": "grader_error"}
 
 
-def graded_in_process(root: Path, grader: Judge, monkeypatch: pytest.MonkeyPatch) -> tuple[int, dict[str, Any]]:
-    """The exit code and the results, without judge processes."""
-
+def test_nothing_to_grade_is_said_and_has_no_score(
+    tmp_path: Path, grader: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def grade_all(submissions: list[Submission], *_: object) -> Any:
         yield from map(grader.grade, submissions)
 
     monkeypatch.setattr(autograder, "grade_all", grade_all)
-    code = autograder.main(root, ASSIGNMENT)
-    return code, json.loads((root / "results" / "results.json").read_text(encoding="utf-8"))
-
-
-def test_nothing_to_grade_is_said_and_has_no_score(
-    tmp_path: Path, grader: Judge, monkeypatch: pytest.MonkeyPatch
-) -> None:
     write_folder(tmp_path, {"submission/notes.txt": "x"})
-    code, results = graded_in_process(tmp_path, grader, monkeypatch)
-    assert code == 0
+    assert autograder.main(tmp_path, ASSIGNMENT) == 0
+    results = json.loads((tmp_path / "results" / "results.json").read_text(encoding="utf-8"))
     assert results["output"].startswith("None of src/functional.py")
     assert results["score"] == 0
 
@@ -149,16 +140,12 @@ def test_metadata_of_another_kind_cost_nobody_anything(tmp_path: Path, metadata:
     assert autograder.origin(tmp_path / "gone.json") is None
 
 
-@pytest.mark.parametrize("script", ["setup.sh", "run_autograder"])
-def test_scripts_are_bash(script: str) -> None:
-    path = REPOSITORY / "grader" / "extras" / "gradescope" / script
-    assert path.read_text().startswith("#!/usr/bin/env bash\n")
-    subprocess.run(["bash", "-n", str(path)], check=True, timeout=10)
-
-
 def test_set_up_installs_what_the_project_pins() -> None:
     """As the Makefile does: torch by itself at the version of the project, the rest by the lock."""
-    script = (REPOSITORY / "grader" / "extras" / "gradescope" / "setup.sh").read_text()
+    path = REPOSITORY / "grader" / "extras" / "gradescope" / "setup.sh"
+    subprocess.run(["bash", "-n", str(path)], check=True, timeout=10)
+    script = path.read_text()
+    assert script.startswith("#!/usr/bin/env bash\n")
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     torch = next(need for need in project["dependencies"] if need.startswith("torch"))
     assert f'"{torch}"' in script

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,10 +10,9 @@ import torch
 
 from grader.assignment import ASSIGNMENT
 from grader.core.rubric import LANGUAGES
-from grader.lab.site.handout import web
 from grader.lab.site.handout.pages import read
 from grader.selftest import LONG
-from grader.selftest.browser import Tab, chromium, needs_axe, needs_browser
+from grader.selftest.browser import Tab, needs_axe, needs_browser
 from ref.modeling import GroupRMSNorm, NTKAwareRoPE
 
 SOURCE = ASSIGNMENT.root / "handout"
@@ -36,21 +34,6 @@ def test_every_figure_to_touch_is_in_a_page_once() -> None:
         assert sorted(touches) == FIGURES
 
 
-@pytest.fixture(scope="module", name="rendered")
-def _rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The handout as HTML."""
-    out = tmp_path_factory.mktemp("handout")
-    for language in LANGUAGES:
-        web.write(read(language, ASSIGNMENT.rubric, SOURCE), out / language, ASSIGNMENT.rubric.title[language])
-    return out
-
-
-@pytest.fixture(scope="module", name="tab")
-def _tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    with chromium(tmp_path_factory.mktemp("profile")) as driver:
-        yield Tab(driver)
-
-
 def pages(rendered: Path) -> list[Path]:
     """Every page of a task, in turn in one language and the other; with ``GRADER_LONG=1`` in both."""
     every = [rendered / language / f"{task.id}.html" for task in ASSIGNMENT.rubric.tasks for language in LANGUAGES]
@@ -58,7 +41,6 @@ def pages(rendered: Path) -> list[Path]:
 
 
 def row(tab: Tab, table: int, number: int) -> list[str]:
-    """What a row of a table says, without its first cell."""
     cells: list[str] = tab.evaluate(TABLES)[table][number][1:]
     return cells
 

@@ -124,23 +124,20 @@ def test_plainly_there_is_another_for_each_property(started: list[Zygote], judge
 
 def graded(judge: Judge, forward: str, reset: str = "") -> Report:
     """The report on a module with this forward, and this after a reset; in its file each import counts one up."""
-    path = "src/modeling/vocab_emb.py"
-    text = ASSIGNMENT.solution()[path] + (
+    text = ASSIGNMENT.solution()[VOCAB] + (
         "\n\ntorch.imports = getattr(torch, 'imports', 0) + 1\n\n"
         f"def forward(self, input_ids):\n    {forward}\n\nVocabEmbedding.forward = forward\n"
         "reset = VocabEmbedding.reset_parameters\n\n"
         f"def again(self):\n    reset(self)\n    {reset or 'pass'}\n\nVocabEmbedding.reset_parameters = again\n"
     )
-    return judge.grade(submission({**ASSIGNMENT.solution(), path: text}))
+    return judge.grade(submission({**ASSIGNMENT.solution(), VOCAB: text}))
 
 
 def outcomes(report: Report) -> dict[str, str]:
-    """By property."""
     return {name: str(prop.outcome) for name, prop in report.properties.items()}
 
 
 def same_but_for_times(reports: Sequence[Report]) -> bool:
-    """Whether reports have the same bytes, but for when they were made."""
     return (
         len({report.model_copy(update={"provenance": None}).model_dump_json(warnings=False) for report in reports}) == 1
     )
@@ -175,26 +172,9 @@ def test_who_is_right_only_later_is_found_by_the_sample(judges: Judges) -> None:
 def test_what_fails_in_a_used_process_alone_is_shown_to_a_person(judges: Judges) -> None:
     """The process that serves again fails as the replay does, but first it is new, and differs."""
     once = "\nif getattr(torch, 'is_taken', False):\n    raise RuntimeError('twice')\ntorch.is_taken = True\n"
-    path = "src/modeling/vocab_emb.py"
-    report = judges(judging()).grade(submission({**ASSIGNMENT.solution(), path: ASSIGNMENT.solution()[path] + once}))
+    text = ASSIGNMENT.solution()[VOCAB] + once
+    report = judges(judging()).grade(submission({**ASSIGNMENT.solution(), VOCAB: text}))
     assert set(outcomes(report).values()) == {"inconsistent"}
-
-
-@pytest.mark.process
-def test_an_endless_loop_in_one_piece_costs_no_other_task_anything(grader: Judge) -> None:
-    """Lists of another piece, which were under way meanwhile, were charged for the time that this one took."""
-    path = "src/functional.py"
-    loop = "\n\ndef apply_rotary_pos_emb(input, cos, sin):\n    while True:\n        pass\n"
-    report = grader.grade(submission({**ASSIGNMENT.solution(), path: ASSIGNMENT.solution()[path] + loop}))
-    assert (report.score, report.bonus) == (report.max_score, 0)
-
-
-@pytest.mark.process
-def test_settings_that_stay_behind_cost_nothing(judges: Judges) -> None:
-    """Defaults of torch and random numbers are as in a new process whenever the submission is imported anew."""
-    forward = "torch.set_default_dtype(torch.float64); torch.manual_seed(3); return self.table[input_ids]"
-    report = graded(judges(judging()), forward)
-    assert report.score == report.max_score
 
 
 @pytest.mark.process

@@ -11,9 +11,8 @@ import hashlib
 import random
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from torch import Tensor
@@ -22,11 +21,11 @@ from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.variants import all_variants
 from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.judge.student import Student
-from grader.core.results.outcome import CaseResult, Outcome, by_property, property_outcome
 from grader.core.results.report import Report
 from grader.core.sandbox.handle import InProcessWorker, Operation
 from grader.core.sandbox.limits import Limits
 from grader.core.settings import Settings
+from grader.lab import charges
 from grader.selftest import LONG
 from grader.selftest.fixtures import Judges
 from grader.selftest.submissions import submission
@@ -35,14 +34,13 @@ from grader.specimens.variants import Variant
 WRONG = [variant for variant in all_variants() if not variant.valid and ".devices" not in variant.name]
 GAINED_ONCE = ("wrong.rotary.rotates_the_other_way", "wrong.rotary.pairs_from_both_ends")  # a point, by a new excuse
 ALL = [(variant, seed) for seed in (0, 1) for variant in WRONG]
-CASES = ALL if LONG else [*ALL[::156], *(case for case in ALL if case[0].name in GAINED_ONCE and not case[1])]
+CASES = ALL if LONG else [*ALL[::312], *(case for case in ALL if case[0].name in GAINED_ONCE and not case[1])]
 PAIRS = 320 if LONG else 1  # of a mistake, another one and a signal
 MADE = ("init", "seed", "registration", "buffers")  # parts of the ids of properties about what is constructed
 GUESSES = [variant for variant in WRONG if not any(part in prop for prop in variant.breaks for part in MADE)]
 
 
 def another(variant: Variant, among: Sequence[Variant], key: object) -> Variant:
-    """Another mistake in the same piece."""
     others = [other for other in among if other.piece == variant.piece and other is not variant]
     return random.Random(f"{variant.name} {key}").choice(others)
 
@@ -59,7 +57,6 @@ def test_who_answers_every_second_look_in_another_way_gains_nothing(variant: Var
 
 
 def points(report: Report) -> float:
-    """Of the only task."""
     return sum(task.score for task in report.tasks)
 
 
@@ -131,15 +128,8 @@ def digest(arguments: Sequence[Any]) -> str:
     return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
 
 
-@dataclass(frozen=True)
-class Judged:
-    """What a submission earns of its task, and what it was asked for.
-
-    Attributes:
-        points: The points.
-        lost: The properties without points.
-        asked: Digests of the arguments of every call.
-    """
+class Judged(NamedTuple):
+    """What a submission earns of its task, the properties that it loses, and digests of the arguments of every call."""
 
     points: float
     lost: frozenset[str]
@@ -167,31 +157,18 @@ def _judged(files: tuple[tuple[str, str], ...], task: str, seed: int) -> Judged:
 
     with warnings.catch_warnings(action="ignore"):
         student = Student(dict(files), Noting, ASSIGNMENT.rubric, Limits(submission_s=1e6))
-        results: list[CaseResult] = _tests(task, seed).run(student)
-    rubric = ASSIGNMENT.rubric.only(task)
-    ended = {name: property_outcome(cases) for name, cases in by_property(rubric, results).items()}
-    lost = frozenset(name for name, end in ended.items() if end is not Outcome.PASSED)
-    earned = sum(rubric.properties[name].points for name in ended.keys() - lost)
-    return Judged(earned, lost, frozenset(asked))
+        gone = charges.lost(_tests(task, seed).run(student))
+    return Judged(charges.points(ASSIGNMENT.rubric.only(task).properties.keys() - gone), gone, frozenset(asked))
 
 
 def task_of(piece: str) -> str:
-    """The id of the task that a piece belongs to."""
     return next(task.id for task in ASSIGNMENT.rubric.tasks if piece in task.names)
 
 
 def answering_otherwise(
     files: Mapping[str, str], piece: str, other: Mapping[str, str], lies: str, known: Collection[str] = ()
 ) -> dict[str, str]:
-    """A submission that answers as another one where the expression ``lies`` is true.
-
-    Args:
-        files: The submission.
-        piece: The class or function that lies.
-        other: The submission whose piece answers then.
-        lies: May use ``arguments``, ``self``, ``_digest`` and ``_KNOWN``.
-        known: Digests, for ``_KNOWN``.
-    """
+    """A submission that answers as another one where ``lies``, which may use ``arguments`` and ``_KNOWN``, is true."""
     path = ASSIGNMENT.rubric.file_of(piece)
     inside = {f"src/{OTHER}/{name.removeprefix('src/')}": text for name, text in other.items()}
     up = "." * path.count("/")

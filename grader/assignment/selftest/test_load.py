@@ -42,7 +42,6 @@ WAITS = {
 
 @pytest.fixture(scope="module")
 def judge(judges: Judges) -> Judge:
-    """A judge with hardly any time for a submission."""
     return judges(Settings(ASSIGNMENT, device="cpu", limits=TIGHT))
 
 

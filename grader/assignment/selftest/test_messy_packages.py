@@ -52,7 +52,6 @@ METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.
 
 
 def packed(files: Tree, chance: random.Random) -> tuple[str, bytes]:
-    """An archive of one kind, with its suffix."""
     kind = chance.choice(KINDS)
     buffer = io.BytesIO()
     if kind == "zip":
@@ -90,13 +89,11 @@ class _Spelled(zipfile.ZipInfo):
 
 
 def in_a_folder(tree: Tree, chance: random.Random) -> Tree:
-    """Below a folder, or two."""
     top = chance.choice(FOLDERS)
     return {f"{top}/{name}": data for name, data in tree.items()}
 
 
 def with_clutter(tree: Tree, chance: random.Random) -> Tree:
-    """Beside what tools leave behind."""
     clutter = {
         "__MACOSX/._norm.py": b"\0",
         ".git/config": b"x",
@@ -118,7 +115,6 @@ def with_clutter(tree: Tree, chance: random.Random) -> Tree:
 
 
 def in_an_archive(tree: Tree, chance: random.Random) -> Tree:
-    """Packed once more."""
     kind, data = packed(tree, chance)
     return {f"{chance.choice(['a2', '作业', 'my work', 'submission (1)'])}.{kind}": data}
 
@@ -168,7 +164,6 @@ def loose(tree: Tree, chance: random.Random) -> Tree:
 
 
 def renamed(tree: Tree, chance: random.Random) -> Tree:
-    """One of them called otherwise."""
     others = ("norm_final.py", "norm-1.py", "norm (2).py", "my_norm.py", "Norm.py", "answer.py", "norm.PY")
     other = chance.choice([*others, "norm.py.txt", "norm.txt"])
     return {
@@ -237,7 +232,6 @@ CLASS = 20
 
 
 def read(folder: Path, reader: Reader) -> dict[int, Submission]:
-    """What intake makes of every package, by its seed."""
     found: dict[int, Submission] = {}
     for start in range(0, PACKAGES, CLASS):
         seeds = range(start, start + CLASS)

@@ -69,7 +69,6 @@ def hostile_class(folder: Path, scratch: Path) -> list[str]:
 
 
 def archive_attacks() -> list[Callable[[Path], Path]]:
-    """Every attack that is a file or a folder."""
     own = [value for module in (bombs, archives) for value in vars(module).values() if hasattr(value, CLAIM)]
     return [build for build in own if "folder" in inspect.signature(build).parameters]
 

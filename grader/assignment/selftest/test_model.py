@@ -25,7 +25,7 @@ from grader.core.messages import quoted
 from grader.core.sandbox.handle import InProcessWorker
 from grader.core.sandbox.limits import Limits
 from grader.lab.charges import Charge, charge, figures, line, task_of
-from grader.selftest import LONG, some
+from grader.selftest import LONG
 
 STEP = 9 if LONG else 27
 RUBRIC = ASSIGNMENT.rubric
@@ -33,7 +33,6 @@ BY_NAME = {slip.name: slip for slip in SLIPS}
 
 
 def student_with(*names: str) -> Student:
-    """A submission with these slips."""
     files = submission([BY_NAME[name] for name in names]).files
     return Student(files, InProcessWorker, RUBRIC, Limits(submission_s=1e6))
 
@@ -103,7 +102,6 @@ def test_a_gradient_may_be_any_between_the_slopes_of_a_bend_and_no_other() -> No
 
 
 def history(*names: str) -> None:
-    """Three calls and an update, of a norm."""
     student = student_with(*names)
     x = torch.arange(48.0).reshape(1, 2, 24).sin()
 
@@ -150,7 +148,6 @@ def test_slips_have_names_of_their_own_and_ids_that_exist() -> None:
 
 
 def names_of(slips: tuple[Slip, ...]) -> str:
-    """What a submission with these is called."""
     return "+".join(slip.name for slip in slips)
 
 
@@ -178,39 +175,22 @@ def test_two_slips_are_both_charged(pair: tuple[Slip, Slip]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "names",
-    some(
-        [
-            "largest_magnitude+gamma_shared",
-            "over_the_sequence+rounded_before_gamma",
-            "eps_on_reciprocal+rounded_before_gamma",
-            "output_in_float32+in_gamma_dtype",
-            "id_zero_refused+vocab_gradient_once",
-            "padding_id+vocab_cached_table",
-            "normalised_rows+vocab_cached_table",
-            "normalised_rows+vocab_gradient_once",
-            "normalised_rows+vocab_table_in_place",
-            "strided_ownership+float32_zeros",
-            "clamped+float32_zeros",
-            "shard_id_zero_refused+shard_cached",
-            "padded_shards+gradient_of_foreign_ids",
-            "rows_over_world+clamped",
-            "eps_as_a_floor_of_the_root+eps_default",
-            "eps_on_reciprocal+eps_default",
-            "eps_ignored+eps_in_input_dtype",
-            "detached_rms+in_place",
-            "not_turned+rope_dtype_ignored",
-            "not_turned+tables_cast_to_the_input",
-            "refuses_bfloat16+tables_cast_to_the_input",
-            "initial_ratio_even+exact_fraction",
-            "rows_of_ms+exact_fraction",
-            "one_step_only+rope_detached_on_growth",
-            "positions_from_one+rope_input_rounded",
-            "initial_ratio_even+plain_tables",
-            "rows_of_ms+one_step_only",
-            "scaled_positions+rope_input_rounded",
-        ],
-        2,
-    ),
+    [
+        "largest_magnitude+gamma_shared",
+        "eps_on_reciprocal+rounded_before_gamma",
+        "id_zero_refused+vocab_gradient_once",
+        "normalised_rows+vocab_cached_table",
+        "normalised_rows+vocab_table_in_place",
+        "clamped+float32_zeros",
+        "padded_shards+gradient_of_foreign_ids",
+        "eps_as_a_floor_of_the_root+eps_default",
+        "eps_ignored+eps_in_input_dtype",
+        "not_turned+rope_dtype_ignored",
+        "refuses_bfloat16+tables_cast_to_the_input",
+        "rows_of_ms+exact_fraction",
+        "positions_from_one+rope_input_rounded",
+        "rows_of_ms+one_step_only",
+    ],
 )
 def test_two_slips_that_hide_each_other_are_charged_exactly(names: str) -> None:
     found = charge("pairs", submission([BY_NAME[name] for name in names.split("+")]))

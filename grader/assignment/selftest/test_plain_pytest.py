@@ -23,7 +23,6 @@ WORDS = {Outcome.PASSED: "passed", Outcome.NOT_ASSESSED: "skipped"}
 
 
 def handed_in() -> dict[str, str]:
-    """A submission with a mistake in the norm, no task 4, and the rest right."""
     wrong = next(variant for variant in all_variants() if variant.name.endswith("eps_added_to_the_quotient"))
     stub = ASSIGNMENT.root / "src" / "modeling" / "pos_emb.py"
     return {**wrong.files, "src/modeling/pos_emb.py": stub.read_text(encoding="utf-8")}

@@ -22,7 +22,6 @@ from typer.testing import CliRunner
 from grader.__main__ import app
 from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.practice import PRACTICE
-from grader.assignment.selftest.hostile_tests import HOSTILE
 from grader.core.intake.candidate import Candidate
 from grader.core.intake.submission import Submission
 from grader.core.rubric import LANGUAGES
@@ -31,7 +30,6 @@ from grader.core.sandbox.limits import Isolation
 from grader.extras.practice import trials
 from grader.extras.practice.result import Result
 from grader.extras.practice.trials import handed_in_as, judged, sealed
-from grader.lab.release.leaks import leaks
 from grader.selftest import LONG, long_only, some
 from grader.selftest.submissions import write_folder, zipped
 from grader.selftest.term import choose_for
@@ -71,7 +69,6 @@ def test_sinks_below_zero(visible):
 
 
 def function(source: str) -> Callable[..., Tensor]:
-    """The function that a source text, or a sealed one, defines."""
     names: dict[str, Any] = {}
     exec(source, names)
     found: Callable[..., Tensor] = names[PRACTICE.function]
@@ -122,16 +119,6 @@ def test_the_handout_is_true(language: str) -> None:
     assert f" {trial.MOST_S} " in page
 
 
-def test_what_students_see_and_what_they_do_not_have_nothing_in_common() -> None:
-    folder = Path(str(importlib.import_module("tests.practice.implementations").__file__)).parent
-    files = {f"tests/practice/{path.name}": path.read_bytes() for path in folder.iterdir() if path.is_file()}
-    assert [*leaks(files)] == []
-    hidden = {
-        f"tests/practice/{name}.py": source.encode() for name, source in {**PRACTICE.right, **PRACTICE.wrong}.items()
-    }
-    assert {line.partition(":")[0] for line in leaks(hidden)} == hidden.keys()
-
-
 def test_a_sealed_implementation_does_the_same_and_has_nothing_to_read() -> None:
     text = sealed(PRACTICE.right["rows"])
     assert answers(function(text)) == answers(function(PRACTICE.right["rows"]))
@@ -178,6 +165,66 @@ def test_a_test_that_hangs_or_ends_its_worker_costs_only_itself(judge: Judge) ->
     result = judge(THOROUGH + "\ndef test_dies(visible):\n    import os\n    os._exit(0)\n")
     assert dict(result.refused) == {"test_dies": "ended"}
     assert result.points == PRACTICE.points
+
+
+# Files that try to earn points by anything but testing.
+EACH = "\nfor _number in range(50):\n    exec(f'def test_{_number}(visible): attempt({_number}, visible)')\n"
+HOSTILE = {
+    "fails always": "def test_all(visible): assert False",
+    "tosses coins": "import os\ndef attempt(number, visible): assert os.urandom(1)[0] > 25" + EACH,
+    "looks at its process number": "import os\ndef attempt(number, visible): assert os.getpid() % 9 != number % 9"
+    + EACH,
+    "looks at the clock": (
+        "import time, logging\nbegan = logging._startTime\n"
+        "def attempt(number, visible): assert time.time() - began < number / 10" + EACH
+    ),
+    "ends the program": "import os\ndef test_exit(visible): raise SystemExit(0)\ndef test_end(visible): os._exit(1)",
+    "kills everybody": (
+        "import os, signal\ndef test_kill(visible):\n    os.kill(os.getppid(), signal.SIGKILL)\n"
+        "def test_all(visible):\n    os.kill(-1, signal.SIGKILL)"
+    ),
+    "forks": "import os\ndef test_fork(visible):\n    while True: os.fork()",
+    "fills the memory": (  # what it may address; to write to it takes half a second on each implementation
+        "import torch\ndef test_memory(visible):\n    kept = []\n    while True: kept.append(torch.empty(1 << 24))"
+    ),
+    "writes to the judge": (
+        "import os\ndef test_forge(visible):\n    for fd in range(3, 64):\n"
+        "        try: os.write(fd, b'\\x05\\0\\0\\0true!' * 99)\n        except OSError: pass"
+    ),
+    "patches the runner": (
+        "import sys\nfor module in list(sys.modules.values()):\n    if hasattr(module, 'outcome'):\n"
+        "        module.outcome = lambda test, implementation: {'type': 'Caught', 'line': 1}\n"
+        "def test_nothing(visible): pass"
+    ),
+    "lies about its tests": (
+        "import sys\nfor module in list(sys.modules.values()):\n    if hasattr(module, 'outcome'):\n"
+        "        module.names = lambda module: [1, {'x': 2}]\ndef test_nothing(visible): pass"
+    ),
+    "patches pytest": (
+        "import pytest\npytest.fail = lambda *_: None\npytest.exit('over', 0)\ndef test_nothing(visible): pass"
+    ),
+    "reads the source": (
+        "import inspect\ndef test_source(visible): assert '<=' not in inspect.getsource(visible)\n"
+        "def test_doc(visible): assert visible.__doc__ is not None"
+    ),
+    "reads the course's files": (
+        "import glob\ndef test_files(visible):\n    import pathlib\n"
+        f"    assert 'mistakes' not in pathlib.Path({str(ASSIGNMENT.folder / 'practice/__init__.py')!r}).read_text()"
+    ),
+    "searches the heap": (
+        "import gc\ndef test_heap(visible):\n    wrong = 'window_wider' + '_by_one'\n"
+        "    assert not [one for one in gc.get_objects() if isinstance(one, dict) and wrong in one]"
+    ),
+    "has other tests each time": ("import os\nexec('def test_%s(visible): assert False' % os.urandom(4).hex())"),
+    "has names of escape sequences": "exec('def t(visible): assert False')\nglobals()['test_\\x1b[31m'] = t",
+    "has too many tests": "for n in range(100): exec(f'def test_{n}(visible): assert False')",
+    "floods": "def test_flood(visible):\n    print('x' * (1 << 24))\n    raise ValueError('y' * (1 << 24))",
+    "asks the network": "import socket\ndef test_net(visible):\n    socket.create_connection(('example.org', 80))",
+    "cannot be parsed": "def test_x(:",
+    "is no text": "\0\0",
+    "is deeply nested": "(" * 9999,
+    "ends at import": "raise SystemExit(0)",
+}
 
 
 @pytest.mark.process

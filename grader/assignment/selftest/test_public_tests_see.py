@@ -11,6 +11,7 @@ from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.variants import all_variants
 from grader.assignment.corpus.variants.slips import SLIPS, combined_styles, submission
 from grader.core.rubric import Task
+from grader.lab.charges import task_of
 from grader.lab.mutants.mutants import sources
 from grader.lab.signatures.public_tests import PublicTests
 from grader.selftest import LONG
@@ -19,7 +20,6 @@ from grader.specimens.variants import Variant
 pytestmark = pytest.mark.slow
 STEP = 1 if LONG else 18
 TASKS = ASSIGNMENT.rubric.tasks
-TASK_OF = {name: task.id for task in TASKS for name in task.names}
 MIXED = "_mixed_devices"
 UNSEEN = {
     # Nothing turns: these tests compare one rotation with another.
@@ -48,13 +48,11 @@ each_task = pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
 
 @pytest.fixture(scope="module")
 def public_tests() -> PublicTests:
-    """The public tests of this repository."""
     return PublicTests()
 
 
 def variants(task: Task) -> list[Variant]:
-    """Variants of what a task asks for."""
-    return [variant for variant in all_variants() if TASK_OF[variant.piece] == task.id][::STEP]
+    return [variant for variant in all_variants() if task_of(variant) == task.id][::STEP]
 
 
 @each_task
@@ -62,7 +60,7 @@ def test_right_submissions_pass(public_tests: PublicTests, task: Task) -> None:
     names = [prop.id for prop in task.properties]
     right = {variant.name: variant.files for variant in variants(task) if variant.valid}
     combined = map(submission, combined_styles()[::STEP])
-    right |= {variant.name: variant.files for variant in combined if TASK_OF[variant.piece] == task.id}
+    right |= {variant.name: variant.files for variant in combined if task_of(variant) == task.id}
     right |= dict([*sources().items()][::STEP])  # the reference, and styles that share no text with it
     # On the CPU: the device that this process simulates lacks what some of them use there.
     assert {name: [*found] for name, files in right.items() if (found := public_tests.signatures(files, names))} == {}

@@ -1,4 +1,7 @@
-"""Record and replay may only pass: whatever does not pass on the replies is asked for in a new worker, and compared."""
+"""Record and replay may only pass: whatever does not pass on the replies is asked for in a new worker, and compared.
+
+Requests to the reference are recorded; replies to them are used and compared, however malformed they are.
+"""
 
 from __future__ import annotations
 
@@ -8,29 +11,220 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
 
 from grader.assignment import ASSIGNMENT
-from grader.assignment.selftest.recorded import NAME, PASSING, RECORDING, SINGLY, TABLE, X, packed
+from grader.core.judge import record
 from grader.core.judge.faults import Crashed, StudentFault, TimedOut
-from grader.core.judge.record import Recording, Replies
-from grader.core.judge.replay import (
-    IN_FLIGHT,
-    SAMPLED,
-    Replay,
-    sampled_requests,
-    shuffled,
-)
+from grader.core.judge.record import Noted, Recording, Replies, alike
+from grader.core.judge.replay import IN_FLIGHT, SAMPLED, Replay, Replayed, Unforeseen, sampled_requests, shuffled
 from grader.core.judge.student import Student
+from grader.core.judge.time_left import TimeLeft
 from grader.core.messages import say
 from grader.core.rubric import Rubric
 from grader.core.sandbox.handle import InProcessWorker, Operation, Worker, WorkerFailed
 from grader.core.sandbox.limits import Limits
+from grader.core.sandbox.protocol import pack
+
+# One call of the rotation as a judge records it: its requests, and replies that pass.
+X = torch.tensor([[[[1.0, 2.0]]]])
+TABLE = torch.ones(1, 2)
+NAME = "apply_rotary_pos_emb"
+LOAD: list[Operation] = [("load", {"module": "src.functional", "name": NAME})]
+CALL: list[Operation] = [("call", {"target": NAME, "arguments": [X, TABLE, TABLE]})]
+
+
+def packed(*values: object) -> bytes:
+    return pack([*values])
+
+
+SINGLY = [packed(LOAD), packed(CALL)]
+RECORDING = Recording(frozenset({NAME}), [[1]], [0], packed(LOAD, CALL), SINGLY)
+PASSING = packed({"value": None}, {"value": X})
 
 PROPERTIES = ("first", "second", "third", "fourth", "fifth", "sixth")
 VOCAB = "src/modeling/vocab_emb.py"
 SPENT_S = 0.1
 FAILED = WorkerFailed("timed_out", say("no answer in time"))
 DIED = WorkerFailed("crashed", say("no answer: the process exited"))
+
+
+# ── What is recorded ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_the_reference_is_asked_for_is_recorded_case_by_case(rubric: Rubric) -> None:
+    noted = Noted()
+    student = Student(ASSIGNMENT.solution(), InProcessWorker, rubric, Limits())
+    student.begin("", noted.around)
+    for _ in range(2):
+        student.start_case()
+        noted.begin_case()
+        student.apply_rotary_pos_emb(X, TABLE, TABLE)
+    recording = noted.recording()
+    assert recording
+    assert recording.names == {NAME}
+    assert recording.loads == [0]
+    assert recording.cases == [[1], [2]]
+    assert recording.singly == [*SINGLY, SINGLY[1]]
+    assert recording.packed == packed(LOAD, CALL, CALL)
+
+
+def test_a_property_that_asks_for_nothing_cannot_be_replayed() -> None:
+    assert Noted().recording() is None
+
+
+def test_a_property_that_asks_a_second_worker_cannot_be_replayed(rubric: Rubric) -> None:
+    noted = Noted()
+    noted.begin_case()
+    for _ in range(2):
+        student = Student(ASSIGNMENT.solution(), InProcessWorker, rubric, Limits())
+        student.begin("", noted.around)
+        student.apply_rotary_pos_emb(X, TABLE, TABLE)
+    assert noted.recording() is None
+
+
+STUB = {"error": {"kind": "not_implemented", "message": "Task 3", "frames": [["src/a.py", 1, "f"]], "place": 0}}
+NO_OBJECT = {"error": {"kind": "crashed", "types": ["KeyError"], "frames": [], "place": 0}}
+LATER = {"error": {**STUB["error"], "place": 1}}
+CRASH = {"error": {"kind": "crashed", "types": ["ValueError"], "frames": [["src/a.py", 1, "f"]], "place": 0}}
+
+
+@pytest.mark.parametrize(
+    ("replies", "is_stub"),
+    [
+        ([STUB, STUB], True),
+        ([STUB, NO_OBJECT], True),
+        ([NO_OBJECT, STUB], False),
+        ([STUB, LATER], False),
+        ([STUB, CRASH], False),
+        ([STUB, {"value": 1}], False),
+        ([STUB], False),
+        ([STUB, {"error": [1]}], False),
+        *[([{"error": {**STUB["error"], "place": forged}}, STUB], False) for forged in (None, "0", [0], True, X)],
+        *[([{"error": {**STUB["error"], "kind": forged}}, STUB], False) for forged in (None, ["not_implemented"], X)],
+    ],
+)
+def test_a_case_that_only_reaches_stubs_is_known_by_its_replies(replies: list[dict[str, Any]], is_stub: bool) -> None:
+    """A stub that a call reaches later may be another's, which an excuse passes over."""
+    recording = replace(RECORDING, cases=[[1, 2]], singly=[*SINGLY, SINGLY[1]])
+    given = packed({"value": None}, *replies)
+    assert Replies(recording, given).stub_of(0) == (STUB["error"] if is_stub else None)
+    assert Replies(replace(recording, raising=frozenset({0})), given).stub_of(0) is None
+
+
+# ── What replies are good for ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def replayed(replies: bytes) -> Replayed:
+    worker = Replayed(Replies(RECORDING, replies))
+    worker.begin_case(0)
+    return worker
+
+
+def test_a_case_gets_the_replies_that_belong_to_it() -> None:
+    two = replace(RECORDING, cases=[[1], [2]], singly=[*SINGLY, SINGLY[1]])
+    worker = Replayed(Replies(two, packed({"value": None}, {"value": 1}, {"value": 2})))
+    for place in (1, 0, 1):
+        worker.begin_case(place)
+        assert worker.request(CALL, 1.0) == {"value": place + 1}
+    assert worker.request(LOAD, 1.0) == {"value": None}
+
+
+def test_a_request_that_was_not_recorded_has_no_reply() -> None:
+    worker = replayed(PASSING)
+    with pytest.raises(Unforeseen):
+        worker.request([("call", {"target": NAME, "arguments": [X.double(), TABLE, TABLE]})], 1.0)
+
+
+@pytest.mark.parametrize(
+    "replies",
+    [
+        b"",
+        packed(),
+        packed({"value": None}),
+        packed({"value": None}, {"verdict": "passed"}),
+        PASSING[:-1],
+        PASSING + b"x",
+        b"\xff\xff\xff\xff" + PASSING,
+    ],
+    ids=["empty", "none", "too_few", "no_value", "short", "long", "size"],
+)
+def test_malformed_replies_decide_nothing(replies: bytes) -> None:
+    with pytest.raises(Unforeseen):
+        replayed(replies).request(CALL, 1.0)
+
+
+# ── Two answers to one request ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (torch.ones(3), torch.ones(3) * (1 + 2.0**-20), True),
+        (torch.ones(3), torch.ones(3) * 1.01, False),
+        (torch.ones(3), torch.ones(3).double(), False),
+        (torch.ones(3), torch.ones(1, 3), False),
+        (torch.tensor([1.0, math.nan]), torch.tensor([1.0, math.nan]), True),
+        (torch.tensor([1.0, math.nan]), torch.tensor([1.0, 2.0]), False),
+        (torch.tensor([1.0, math.inf]), torch.tensor([1.0, -math.inf]), False),
+        (torch.tensor([1, 2]), torch.tensor([1, 3]), False),
+        (torch.tensor([1j]), torch.tensor([1j * (1 + 2.0**-20)]), True),
+        ([1, "a"], [1, "a"], True),
+        ([1, "a"], [1, "b"], False),
+        ((torch.ones(2),), (torch.ones(2) * 2,), False),
+        (None, 1, False),
+    ],
+    ids=str,
+)
+def test_values_are_alike_up_to_their_last_bits(one: object, other: object, same: bool) -> None:
+    assert alike({"value": one}, {"value": other}) is same
+
+
+def test_two_errors_of_a_kind_are_alike_whatever_they_say() -> None:
+    """A worker whose own words for exceptions have been replaced gives errors of another kind."""
+    first, second = ({"error": {"kind": "crashed", "message": f"at 0x{n}"}} for n in (1, 2))
+    assert alike(first, second)
+    assert not alike(first, {"error": {"kind": "passed", "message": "all well"}})
+    assert not alike({"error": {}}, {"value": None})
+
+
+@pytest.mark.parametrize("kind", [None, [], {}, torch.ones(2)], ids=["none", "list", "dict", "tensor"])
+def test_an_error_of_a_forged_kind_is_one_without_a_kind(kind: object) -> None:
+    forged = {"error": {"kind": kind}}
+    assert record.error_kind(forged) == ""
+    assert alike(forged, {"error": {}})
+    assert Replies(RECORDING, packed({"value": None}, forged)).are_whole
+
+
+def agree(*replies: dict[str, Any], asked: Sequence[Operation] = tuple(CALL)) -> bool:
+    """Whether a worker that gives these replies has answered as the passing ones."""
+
+    class Answering(InProcessWorker):
+        def request(self, *_: Any) -> dict[str, Any]:
+            return given.pop(0)
+
+    given, noted = list(replies), Noted()
+    noted.around(Answering({})).begin_case()
+    noted.request(LOAD, 1.0)
+    for _ in replies[1:]:
+        noted.request(asked, 1.0)
+    return Replies(RECORDING, PASSING).agree_in_case(0, noted.of_case)
+
+
+@pytest.mark.parametrize(
+    ("reply", "same"),
+    [({"value": X}, True), ({"value": -X}, False), ({"error": {}}, False), ({"error": {"kind": "timed_out"}}, True)],
+)
+def test_another_value_than_before_is_noticed(reply: dict[str, Any], same: bool) -> None:
+    assert agree({"value": None}, reply) is same
+
+
+def test_after_another_request_nothing_is_compared_any_more() -> None:
+    other: list[Operation] = [("call", {"target": NAME, "arguments": []})]
+    assert agree({"value": None}, {"value": 1}, {"value": -X}, asked=other)
+
+
+# ── Workers with a script ───────────────────────────────────────────────────────────────────────────────────────────
 
 
 class Scripted(InProcessWorker):
@@ -184,9 +378,8 @@ def test_where_no_worker_starts_asking_request_by_request_will_say_so(rubric: Ru
 
 @pytest.fixture
 def hanging(rubric: Rubric) -> Student:
-    """A submission of which one name has hung."""
     student = Student({}, Hangs, rubric, Limits())
-    with pytest.raises(TimedOut, match="no answer"):
+    with pytest.raises(TimedOut, match="no answer within 5 s"):
         student.apply_rotary_pos_emb(X, TABLE, TABLE)
     return student
 
@@ -197,72 +390,58 @@ def test_nothing_is_sent_to_a_name_that_has_hung(rubric: Rubric, hanging: Studen
     assert trial.workers == []
 
 
-def test_timeouts_are_short_after_the_first(hanging: Student) -> None:
+# ── The time that is left ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def time(rubric: Rubric) -> TimeLeft:
+    """That of a submission which has used none."""
+    return TimeLeft(Limits(), [name for task in rubric.tasks for name in task.names])
+
+
+def hang(time: TimeLeft, name: str) -> float:
+    """A call that is never answered: the seconds that it was given."""
+    limit_s = time.limit_s(name, is_import=False)
+    time.note_hung(name, limit_s)
+    return limit_s
+
+
+def test_timeouts_are_short_after_the_first(time: TimeLeft) -> None:
     """The first has all of its time, others less, and then a name that has timed out is not asked again."""
-    told = []
-    for name in ("VocabEmbedding", "VocabEmbedding", "VocabEmbedding", "GroupRMSNorm", NAME):
-        hanging.start_afresh()
-        hanging._loaded = {name}  # an import of a name that has not hung keeps its time
-        with pytest.raises(TimedOut) as fault:
-            hanging.request(name, "parameters", target=0)
-        told.append(str(fault.value))
-    again = "not tried: {} has timed out before, and the submission has used up its 3 timeouts"
-    first, second = "no answer within 1 s", "no answer within 0.25 s"
-    assert told == [first, second, again.format("VocabEmbedding"), first, again.format(NAME)]
-    hanging.start_afresh()
-    with pytest.raises(TimedOut, match="no answer within 5 s"):
-        hanging.request("NTKAwareRoPE", "parameters", target=0)
+    assert [hang(time, name) for name in (NAME, "VocabEmbedding", "VocabEmbedding", "GroupRMSNorm")] == [2, 1, 0.25, 1]
+    for name in (NAME, "VocabEmbedding", "GroupRMSNorm"):
+        with pytest.raises(TimedOut, match=f"{name} has timed out before, .* used up its 3 timeouts"):
+            time.limit_s(name, is_import=False)
+    assert time.limit_s("NTKAwareRoPE", is_import=True) == 5  # an import of a name that has not hung keeps its time
 
 
-@pytest.mark.parametrize(
-    ("silent", "limits"), [(False, ["2", "1", "0.25"]), (True, ["1.5", "0.25"])], ids=["asked_alone", "after_a_replay"]
-)
-def test_an_endless_call_is_waited_for_in_three_processes(rubric: Rubric, silent: bool, limits: list[str]) -> None:
-    """So a piece that hangs in one property only keeps the others. A list that had no answer is one of the three.
-
-    After a list alone, a call has what is left of 2 s: it may be the first call of a process that takes so long.
-    """
-    student = Student({}, Hangs, rubric, Limits())
-    if silent:
-        assert Trial(rubric, FAILED, student=student).replay.packed("first") is None
-    for limit_s in limits:
-        student.start_afresh()
-        student._loaded = {NAME}
-        with pytest.raises(TimedOut, match=f"no answer within {limit_s} s"):
-            student.request(NAME, "call", target=NAME, arguments=[])
-    student.start_afresh()
-    student._loaded = {NAME}
+def test_a_list_that_had_no_answer_is_one_of_the_three_timeouts(time: TimeLeft) -> None:
+    """After it, a call has what is left of 2 s: it may be the first call of a process that takes so long."""
+    time.note_silence(FAILED)
+    assert [hang(time, NAME), hang(time, NAME)] == [1.5, 0.25]
     with pytest.raises(TimedOut, match="3 timeouts"):
-        student.request(NAME, "call", target=NAME, arguments=[])
+        hang(time, NAME)
 
 
-def test_who_is_given_more_time_keeps_most_of_it(rubric: Rubric) -> None:
+def test_who_is_given_more_time_keeps_most_of_it() -> None:
     """An appeal may ask for more; a list may then be silent for longer, too."""
-    student = Student({}, Hangs, rubric, Limits(request_s=10))
-    assert student.time.silence_s == 2.5
-    student.time.note_silence(FAILED)
-    student._loaded = {NAME}
-    with pytest.raises(TimedOut, match=r"no answer within 7\.5 s"):
-        student.request(NAME, "call", target=NAME, arguments=[])
+    time = TimeLeft(Limits(request_s=10), [NAME])
+    assert time.silence_s == 2.5
+    time.note_silence(FAILED)
+    assert time.limit_s(NAME, is_import=False) == 7.5
 
 
-def test_a_list_whose_worker_died_is_no_sign_of_a_call_without_an_end(rubric: Rubric) -> None:
-    student = Student({}, Hangs, rubric, Limits())
-    assert Trial(rubric, DIED, student=student).replay.packed("first") is None
-    student._loaded = {NAME}
-    with pytest.raises(TimedOut, match="no answer within 2 s"):
-        student.request(NAME, "call", target=NAME, arguments=[])
+def test_a_list_without_an_answer_is_noted_unless_its_worker_died(rubric: Rubric) -> None:
+    for failure, limit_s in ((FAILED, 1.5), (DIED, 2)):
+        trial = Trial(rubric, failure)
+        assert trial.replay.packed("first") is None
+        assert trial.student.time.limit_s(NAME, is_import=False) == limit_s
 
 
-def test_a_slow_name_that_runs_out_of_time_takes_none_from_others(rubric: Rubric) -> None:
-    student = Student({}, Hangs, rubric, Limits())
-    student.time.charge([NAME], Limits().submission_s / len(student.time._left_s) - 1)
-    with pytest.raises(TimedOut, match="no answer"):
-        student.request(NAME, "call", target=NAME, arguments=[])
-    student.start_afresh()
-    student._loaded = {"VocabEmbedding"}
-    with pytest.raises(TimedOut, match="no answer within 2 s"):
-        student.request("VocabEmbedding", "parameters", target=0)
+def test_a_slow_name_that_runs_out_of_time_takes_none_from_others(time: TimeLeft) -> None:
+    time.charge([NAME], time.left_s(NAME) - 1)
+    hang(time, NAME)
+    assert time.limit_s("VocabEmbedding", is_import=False) == 2
 
 
 def test_a_name_without_time_is_asked_for_nothing(rubric: Rubric) -> None:
@@ -272,6 +451,9 @@ def test_a_name_without_time_is_asked_for_nothing(rubric: Rubric) -> None:
     assert not student.gives_up(["VocabEmbedding"])
     with pytest.raises(StudentFault, match="has used up its"):
         student.apply_rotary_pos_emb(X, TABLE, TABLE)
+
+
+# ── The sample ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(

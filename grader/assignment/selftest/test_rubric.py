@@ -1,17 +1,23 @@
-"""One file holds tasks, points and hints; stubs, hidden tests, public tests and handed-out points agree with it."""
+"""One file holds tasks, points and hints; stubs, laws and handed-out points agree with it, and stubs with reference.
+
+What the stubs promise the reference keeps: names, arguments, defaults, docstrings; and no library does a task.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
-from pathlib import Path
+from functools import cache
 
 import pytest
 
 from grader.assignment import ASSIGNMENT
+from grader.assignment.corpus.variants import all_variants
 from grader.core.rubric import LANGUAGES, Rubric
+from grader.extras.similarity.library import library_use
 
-REPOSITORY = ASSIGNMENT.root
+STUBS, REFERENCE = ASSIGNMENT.stubs(), ASSIGNMENT.solution()
+paths = pytest.mark.parametrize("path", sorted(STUBS))
 
 # From the table that is published with the assignment.
 POINTS = {
@@ -22,54 +28,20 @@ POINTS = {
 }
 
 
-def marked_properties(folder: Path) -> set[str]:
-    """The properties named by ``pytest.mark.rubric(...)`` in decorators of the tests of a folder."""
-    calls = (
-        call
-        for path in folder.glob("test_*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.FunctionDef)
-        for decorator in node.decorator_list
-        for call in ast.walk(decorator)
-    )
-    return {
-        str(call.args[0].value)
-        for call in calls
-        if isinstance(call, ast.Call)
-        and ast.unparse(call.func) == "pytest.mark.rubric"
-        and isinstance(call.args[0], ast.Constant)
-    }
-
-
 def test_every_property_is_worth_what_the_assignment_says(rubric: Rubric) -> None:
     assert {task.id: [prop.points for prop in task.properties] for task in rubric.tasks} == POINTS
 
 
-def test_tasks_1_to_3_add_up_to_100_and_the_bonus_to_50(rubric: Rubric) -> None:
-    assert sum(task.points for task in rubric.tasks if not task.bonus) == 100
-    assert sum(task.points for task in rubric.tasks if task.bonus) == 50
-
-
-@pytest.mark.parametrize("folder", ["grader/assignment/hidden", "tests"])
-def test_exactly_the_properties_of_the_rubric_are_tested(rubric: Rubric, folder: str) -> None:
-    assert marked_properties(REPOSITORY / folder) == set(rubric.properties)
-
-
 def test_every_stub_names_its_task_in_the_comment_and_in_the_error(rubric: Rubric) -> None:
-    """``TODO(task n)`` and ``NotImplementedError("Task n: Class.method")`` stand together, in the task's own file."""
-    found = set()
+    """``TODO(task n)`` and ``NotImplementedError("Task n: Class.method")`` stand together, in the name's own file."""
+    found = []
     for path, text in ASSIGNMENT.stubs().items():
-        for comment, error in re.findall(r"# TODO\((.*?)\).*\n\s+raise NotImplementedError\((.*?)\)", text):
-            number, name = re.fullmatch(r'"Task (\d+): (\w+)[.\w]*"', error).groups()  # type: ignore[union-attr] # fails
-            assert comment == f"task {number}", f"{path}: {error}"
-            found.add((f"task{number}", name, path))
-    home = {"apply_rotary_pos_emb": "src/functional.py"}  # the one name outside its task's file
-    assert found == {(task.id, name, home.get(name, task.file)) for task in rubric.tasks for name in task.names}
-
-
-def test_no_todo_stands_without_its_error() -> None:
-    text = "".join(ASSIGNMENT.stubs().values())
-    assert text.count("TODO(") == text.count("raise NotImplementedError(") == 12
+        stubs = re.findall(r'# TODO\((task \d+)\).*\n\s+raise NotImplementedError\("Task (\d+): (\w+)[.\w]*"\)', text)
+        assert len(stubs) == text.count("TODO(") == text.count("raise NotImplementedError("), path
+        assert [comment for comment, _, _ in stubs] == [f"task {number}" for _, number, _ in stubs]
+        found += [(f"task{number}", name, path) for _, number, name in stubs]
+    assert len(found) == 12
+    assert {*found} == {(task.id, name, task.file_of(name)) for task in rubric.tasks for name in task.names}
 
 
 def test_every_title_and_hint_differs_between_languages(rubric: Rubric) -> None:
@@ -88,3 +60,50 @@ def test_every_property_has_a_law_in_every_language() -> None:
         assert law.keys() == set(LANGUAGES)
         assert re.search(r"[\u4e00-\u9fff]", law["zh"]), law
         assert "{" not in law["en"] + law["zh"], law  # the numbers of a case are for make test, which fills them in
+
+
+# ── What the stubs promise ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def promises(text: str) -> list[tuple[str, ...]]:
+    """Every class and function of a file but private helpers: its name, its bases or signature, its docstring."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ClassDef):
+            found.append((node.name, *map(ast.unparse, node.bases), ast.get_docstring(node) or ""))
+        elif isinstance(node, ast.FunctionDef) and (node.name == "__init__" or not node.name.startswith("_")):
+            returns = ast.unparse(node.returns) if node.returns else ""
+            found.append((node.name, ast.unparse(node.args), returns, ast.get_docstring(node) or ""))
+    return found
+
+
+def test_the_reference_has_the_same_files() -> None:
+    assert STUBS.keys() == REFERENCE.keys()
+
+
+@paths
+def test_stub_and_reference_promise_the_same(path: str) -> None:
+    assert promises(STUBS[path]) == promises(REFERENCE[path])
+
+
+@paths
+def test_every_stub_does_nothing_but_raise(path: str) -> None:
+    functions = [node for node in ast.walk(ast.parse(STUBS[path])) if isinstance(node, ast.FunctionDef)]
+    for function in functions:
+        *before, last = [ast.unparse(statement) for statement in function.body[1:]]  # the docstring comes first
+        assert last.startswith("raise NotImplementedError(")
+        assert before == (["super().__init__()"] if function.name == "__init__" else [])
+
+
+@pytest.mark.parametrize("files", [ASSIGNMENT.solution(), ASSIGNMENT.stubs()], ids=["reference", "stubs"])
+def test_reference_and_stubs_use_neither_another_library_nor_a_function_that_does_a_task(files: dict[str, str]) -> None:
+    assert [use for path, text in files.items() for use in library_use(path, text, ASSIGNMENT.rubric)] == []
+
+
+@pytest.mark.slow
+def test_variants_that_lean_on_a_library_are_found_and_no_others() -> None:
+    leans = cache(lambda path, text: bool(library_use(path, text, ASSIGNMENT.rubric)))  # most files are the reference's
+    found = {v.name for v in all_variants() if any(leans(path, text) for path, text in v.files.items())}
+    spelled = re.compile(r"\bnn\.(?:RMSNorm|Embedding|functional\.rms_norm)[()]")  # as variants do, without aliases
+    assert found == {v.name for v in all_variants() if any(map(spelled.search, v.files.values()))}
+    assert any("library_rms_norm_on_groups" in name for name in found)

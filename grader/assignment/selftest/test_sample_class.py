@@ -55,13 +55,6 @@ def sample(grader: Judge, tmp_path_factory: pytest.TempPathFactory) -> Sample:
     return cache(lambda identifier: grader.grade(candidates[identifier].read()))
 
 
-@pytest.fixture(scope="module")
-def hasty(judges: Judges) -> Judge:
-    """A grader of the bonus task with little patience and a second device, whose hints are Chinese."""
-    limits = Limits(request_s=1.5, retry_s=0.5, submission_s=60)
-    return judges(Settings(ASSIGNMENT, device="auto", only="task4", language="zh", limits=limits))
-
-
 @pytest.mark.parametrize("identifier", EXPECTED)
 def test_the_sample_class_gets_what_it_deserves(sample: Sample, identifier: str) -> None:
     report = sample(identifier)
@@ -72,26 +65,16 @@ def test_the_sample_class_gets_what_it_deserves(sample: Sample, identifier: str)
 
 @long_only
 @pytest.mark.process
-def test_a_hang_in_growth_costs_what_growth_is_about_on_all_devices(hasty: Judge) -> None:
+def test_a_hang_in_growth_costs_what_growth_is_about_on_all_devices(judges: Judges) -> None:
     """And neither gradients nor buffers, whose cases with growth are left out."""
+    limits = Limits(request_s=1.5, retry_s=0.5, submission_s=60)
+    hasty = judges(Settings(ASSIGNMENT, device="auto", only="task4", language="zh", limits=limits))
     endless = (ROPE, "        if seq_len > cos.shape[0]:", "        while seq_len > self.cos.shape[0]:")
     report = hasty.grade(submission(edited(endless, of=ASSIGNMENT), "lena"))
     hung = {prop.id for prop in report.properties.values() if prop.outcome is Outcome.TIMED_OUT}
     assert hung == {"rope_smallest_even_ratio", "rope_static"}
     assert (report.bonus, report.max_bonus, report.score) == (37, 50, 0)
     assert report.properties["rope_static"].hint.startswith("你的代码没有按时给出结果")
-
-
-def test_hints_are_in_the_language_asked_for(hasty: Judge, sample: Sample) -> None:
-    odd = (ROPE, "2 * -(-seq_len // (2 * self.max_seq_len))", "-(-seq_len // self.max_seq_len)")
-    (chinese,) = [
-        p
-        for p in hasty.grade(submission(edited(odd, of=ASSIGNMENT))).properties.values()
-        if p.outcome is not Outcome.PASSED
-    ]
-    assert chinese.misconception == "rope_odd_ratio"
-    assert chinese.hint.startswith("你取了最小的 k'")
-    assert sample("ines").properties["rope_smallest_even_ratio"].hint.startswith("You take the smallest k', odd ones")
 
 
 def test_every_lost_point_comes_with_a_hint_and_a_case_that_says_why(sample: Sample) -> None:

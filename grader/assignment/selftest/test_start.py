@@ -14,7 +14,7 @@ import sys
 from grader.assignment import ASSIGNMENT
 from grader.core.judge.judge import Judge
 from grader.core.settings import Settings
-judge = Judge(Settings(ASSIGNMENT))
+judge = Judge(Settings(ASSIGNMENT, device="cpu"))
 print("sympy" in sys.modules)
 judge.close()
 """

@@ -1,6 +1,6 @@
 """Right submissions in many styles answer as the reference does, without the hidden tests, and keep all points.
 
-By default a sample; ``GRADER_LONG=1`` takes them all, which compiles some of them and takes minutes.
+By default one; ``GRADER_LONG=1`` takes them all, which compiles some of them and takes minutes.
 """
 
 from __future__ import annotations
@@ -21,21 +21,13 @@ from grader.lab.verify import rounds, variants
 from grader.selftest import LONG
 from grader.specimens.styles import Style
 
-BEGIN = (0, COMBINATIONS // 2)  # the next one on from each that compiles nothing is in the sample
-
-
-def quick(first: int) -> Style:
-    """The first style from that number on of which nothing is compiled."""
-    styles = map(style, range(first, COMBINATIONS))
-    return next(one for one in styles if not any("compiled" in option for option in one.options))
-
-
-SAMPLE = [style(number) for number in range(COMBINATIONS)] if LONG else [quick(first) for first in BEGIN]
+STYLES = [style(number) for number in range(COMBINATIONS)]
+QUICK = next(one for one in STYLES if not any("compiled" in option for option in one.options))
+SAMPLE = STYLES if LONG else [QUICK]
 
 
 @pytest.fixture(autouse=True)
 def work_in_progress() -> Iterator[None]:
-    """A style may warn when it is imported."""
     with warnings.catch_warnings(action="ignore"):
         yield
 
@@ -69,11 +61,10 @@ def test_a_style_meets_the_contract_and_keeps_all_points(comparison: Comparison,
 
 
 def test_all_combinations_differ_and_have_every_option() -> None:
-    styles = [style(number) for number in range(COMBINATIONS)]
-    assert len({tuple(sorted(one.files.items())) for one in styles}) == COMBINATIONS
+    assert len({tuple(sorted(one.files.items())) for one in STYLES}) == COMBINATIONS
     axes = {f"{piece} {axis}": options for piece, part in PIECES.items() for axis, options in part.AXES.items()}
     known = {f"{axis}: {name}" for axis, options in {**axes, "files style": files.STYLES}.items() for name in options}
-    assert {option for one in styles for option in one.options} == known
+    assert {option for one in STYLES for option in one.options} == known
 
 
 def test_a_seed_has_a_sample_of_its_own_and_a_flag_takes_every_one() -> None:
@@ -85,14 +76,12 @@ def test_a_seed_has_a_sample_of_its_own_and_a_flag_takes_every_one() -> None:
 
 @pytest.mark.process
 def test_a_style_is_graded_in_a_worker() -> None:
-    assert variants.judge_style(ASSIGNMENT, SAMPLE[0].number, "a process only").problem == ""
+    assert variants.judge_style(ASSIGNMENT, QUICK.number, "a process only").problem == ""
 
 
 def test_a_style_that_loses_points_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    files = {
-        path: text.replace(b"group_size, eps\n", b"group_size, 2 * eps\n") for path, text in SAMPLE[0].files.items()
-    }
-    monkeypatch.setattr(ASSIGNMENT.part("corpus.styles"), "style", lambda _: replace(SAMPLE[0], files=files))
+    files = {path: text.replace(b"group_size, eps\n", b"group_size, 2 * eps\n") for path, text in QUICK.files.items()}
+    monkeypatch.setattr(ASSIGNMENT.part("corpus.styles"), "style", lambda _: replace(QUICK, files=files))
     verdict = variants.judge_style(ASSIGNMENT, 0, "this process")
     assert "norm_eps_inside_sqrt" in verdict.lost
     assert "norm_eps_inside_sqrt failed, " in verdict.problem

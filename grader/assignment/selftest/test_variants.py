@@ -2,48 +2,40 @@
 
 A variant differs from the reference in one piece, so the tests of that piece's task judge it. By default a fixed sample
 covers every property, with a sixth of the valid variants; ``GRADER_LONG=1`` takes all, as ``grader verify`` does. Those
-that are about devices are judged in ``test_device_variants.py``; of the valid ones, a few are judged here, too.
+that are about devices are judged in ``test_devices.py``; of the valid ones, a few are judged here, too.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import pytest
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.variants import all_variants
 from grader.assignment.corpus.variants.slips import SLIPS
-from grader.core.judge import cases
-from grader.core.judge.hidden_tests import HiddenTests
-from grader.core.judge.student import Student
 from grader.core.messages import Message
 from grader.core.results.language import in_words
 from grader.core.results.outcome import FRAME, RAISED, CaseResult, Outcome
 from grader.core.rubric import Rubric
-from grader.core.sandbox.handle import InProcessWorker
-from grader.core.sandbox.limits import Limits
-from grader.lab.charges import lost
-from grader.selftest import LONG
+from grader.lab.charges import lost, task_of
+from grader.selftest import LONG, some
+from grader.selftest.warm_judges import RunHiddenTests, hidden_tests_of
 from grader.specimens.variants import Variant
 
 VARIANTS = all_variants()
 VALID = [variant for variant in VARIANTS if variant.valid]
 WRONG = [variant for variant in VARIANTS if not variant.valid and ".devices." not in variant.name]
 WRONG_ON_A_DEVICE = [variant for variant in VARIANTS if not variant.valid and ".devices." in variant.name]
-TASK = {name: task.id for task in ASSIGNMENT.rubric.tasks for name in task.names}
 SLOW = "sequence_taken_to_be_dimension_two"  # multiplies [4112, 4112]; ten seconds for what others show as well
 
 # Two English words in a row; and what a message about a wrong tensor has to say.
 ENGLISH = re.compile(r"\b[A-Za-z']{2,} [A-Za-z']{2,}\b")
 WRONG_TENSOR = re.compile(r": shape \[[\d, ]+\], \d+ of \d+ elements wrong, the first at \[[\d, ]+\]; .")
 
-Judge = Callable[..., list[CaseResult]]
-
 
 def sample(variants: Iterable[Variant]) -> list[Variant]:
-    """The first variant of each property that is lost."""
     chosen: dict[str, Variant] = {}
     seen: set[str] = set()
     for variant in variants:
@@ -58,20 +50,9 @@ ABOUT_DEVICES = [variant for variant in VALID if ".devices." in variant.name]
 RIGHT = VALID if LONG else [*[variant for variant in VALID if variant not in ABOUT_DEVICES][::6], *ABOUT_DEVICES[::15]]
 
 
-def parameters(variants: Iterable[Variant]) -> list[object]:
-    """The variants for ``parametrize``; all but the first of each piece and each lost property are slow together."""
-    seen: set[str] = set()
-    chosen: list[object] = []
-    for variant in variants:
-        signs = variant.breaks or {variant.piece}
-        chosen.append(pytest.param(variant, id=variant.name, marks=[pytest.mark.slow] if signs <= seen else []))
-        seen |= signs
-    return chosen
-
-
-@pytest.mark.parametrize("variant", parameters(SAMPLE))
-def test_a_wrong_variant_loses_what_it_breaks(judge: Judge, variant: Variant) -> None:
-    results = judge(variant.files, TASK[variant.piece])
+@pytest.mark.parametrize("variant", SAMPLE, ids=lambda variant: variant.name)
+def test_a_wrong_variant_loses_what_it_breaks(judge: RunHiddenTests, variant: Variant) -> None:
+    results = judge(variant.files, task_of(variant))
     missing = lost(results)
     assert variant.breaks <= missing, variant.description
     assert missing <= variant.breaks | variant.also, variant.description
@@ -91,9 +72,9 @@ def check_wording(result: CaseResult) -> None:
         assert WRONG_TENSOR.search(result.message), result.message
 
 
-@pytest.mark.parametrize("variant", parameters(RIGHT))
-def test_a_valid_variant_loses_nothing(judge: Judge, variant: Variant) -> None:
-    assert lost(judge(variant.files, TASK[variant.piece])) == set(), variant.description
+@pytest.mark.parametrize("variant", RIGHT, ids=lambda variant: variant.name)
+def test_a_valid_variant_loses_nothing(judge: RunHiddenTests, variant: Variant) -> None:
+    assert lost(judge(variant.files, task_of(variant))) == set(), variant.description
 
 
 def test_the_sample_shows_every_property_and_the_corpus_every_misconception(rubric: Rubric) -> None:
@@ -114,23 +95,14 @@ def test_variants_have_names_of_their_own_and_ids_that_exist(rubric: Rubric) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2, 20260901])
+@pytest.mark.parametrize("seed", some([20260901, 1, 2], 3))
 def test_the_reference_passes_with_other_seeds(rubric: Rubric, seed: int) -> None:
-    tests = HiddenTests(ASSIGNMENT, ("cpu",), seed, rubric.properties)
-    results = tests.run(Student(ASSIGNMENT.solution(), InProcessWorker, rubric, Limits()))
+    results = hidden_tests_of(ASSIGNMENT, seed=seed)(ASSIGNMENT.solution())
     assert {result.property_id for result in results} == set(rubric.properties)
     assert lost(results) == set()
 
 
-def test_each_seed_has_inputs_of_its_own_and_always_the_same() -> None:
-    for draw in (cases.normal, cases.signs):
-        first, again, other = (draw(seed, "x", shape=(64,)) for seed in (0, 0, 1))
-        assert first.equal(again)
-        assert not first.equal(other)
-        assert not first.equal(draw(0, "y", shape=(64,)))
-
-
-def test_every_case_has_a_name_of_its_own(judge: Judge) -> None:
+def test_every_case_has_a_name_of_its_own(judge: RunHiddenTests) -> None:
     results = judge(ASSIGNMENT.solution())
     identities = [(result.property_id, result.id) for result in results]
     assert len(set(identities)) == len(identities)

@@ -1,15 +1,19 @@
-"""A hidden test passes over no fault in silence: each handler raises, or excuses, or only asks what a module does."""
+"""The code of the hidden tests: no fault is passed over in silence, and in their cases all conditions meet."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations, product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from grader.assignment import ASSIGNMENT
+from grader.assignment.hidden.checks import in_turns
 
+# Each handler raises, or excuses, or only asks what a module does.
 FAULTS = {"Crashed", "InvalidReply", "StudentFault", "TimedOut", "WrongAnswer"}
 HANDLED = {"excuse", "skip"}
 # Functions that ask whether something holds, or word a message; what they find is judged elsewhere.
@@ -45,7 +49,6 @@ def handlers(tree: ast.AST, function: str = "") -> Iterator[tuple[str, ast.Excep
 
 
 def names(tree: ast.AST | None) -> set[str]:
-    """Every name and attribute in an expression or a block."""
     found = [] if tree is None else list(ast.walk(tree))
     return {node.id for node in found if isinstance(node, ast.Name)} | {
         node.attr for node in found if isinstance(node, ast.Attribute)
@@ -59,7 +62,6 @@ def is_aloud(handler: ast.ExceptHandler | ast.withitem) -> bool:
 
 
 def silent(source: str) -> set[str]:
-    """The functions in which a fault is passed over in silence."""
     return {function for function, handler in handlers(ast.parse(source)) if not is_aloud(handler)}
 
 
@@ -73,3 +75,30 @@ def test_a_silent_handler_is_found() -> None:
     assert silent(quiet) == {"case"}
     assert silent(quiet.replace("return", "student.excuse(fault, CHARGED)")) == set()
     assert silent("def case():\n    with suppress(WrongAnswer):\n        pass\n") == {"case"}
+
+
+# ── Cases that are drawn by turns ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def apart(cases: Iterable[Mapping[str, Any]]) -> set[tuple[tuple[str, str], ...]]:
+    """Values of two axes, each with its axis, that are in no case together."""
+    shown = [{axis: str(value) for axis, value in case.items()} for case in cases]
+    axes = {axis: {case[axis] for case in shown} for axis in shown[0]}
+    wanted: set[tuple[tuple[str, str], ...]] = {
+        ((first, a), (second, b))
+        for first, second in combinations(axes, 2)
+        for a, b in product(axes[first], axes[second])
+    }
+    return wanted - {pair for case in shown for pair in combinations(case.items(), 2)}
+
+
+def test_values_that_never_meet_are_found() -> None:
+    cases = [{"dtype": 16, "again": True}, {"dtype": 32, "again": False}, {"dtype": 16, "again": False}]
+    assert apart(cases) == {(("dtype", "32"), ("again", "True"))}
+
+
+def test_by_turns_all_conditions_meet_in_as_many_cases_as_two_axes_have() -> None:
+    for count in (2, 3, 4):
+        names, cases = in_turns("again", "value", **{f"v{number}": number for number in range(count)}).args
+        assert len(cases) == 3 * count
+        assert apart(dict(zip(names, case, strict=True)) for case in cases) == set()
