@@ -82,7 +82,6 @@ def packed_by_lzma() -> bytes:
 
 
 def packed_by_deflate() -> bytes:
-    """The same by deflate."""
     packer = zlib.compressobj(1, zlib.DEFLATED, -15)
     return repeated(packer.compress, packer.flush)
 
@@ -100,7 +99,6 @@ def a_tarball(name: str, size: int) -> bytes:
 
 
 def a_tar_by_xz(name: str, preset: Literal[6, 9] = 6) -> bytes:
-    """A packed tar of one small source."""
     tar = io.BytesIO()
     with tarfile.open(fileobj=tar, mode="w:xz", preset=preset) as archive:
         header = tarfile.TarInfo(name)
@@ -125,7 +123,6 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     ),
     "inner_zip": lambda: zipped({"work.zip": entry(FUNCTIONAL, zipfile.ZIP_BZIP2, packed_by_bzip2())}),
     "zip_that_unpacks_to_a_zip": lambda: entry("work.zip", zipfile.ZIP_BZIP2, packed_by_bzip2()),
-    "xz_dictionary_of_4_gib": lambda: tar_by_xz_with_a_huge_dictionary(),
     "tarball_source": lambda: a_tarball(FUNCTIONAL, BOMB_BYTES),
     "tar_header": lambda: tar_with_a_long_name(),
     "many_names": lambda: list_of(150_000),
@@ -151,12 +148,11 @@ def tar_by_xz_with_a_huge_dictionary() -> bytes:
 
 
 @pytest.mark.parametrize("bomb", BOMBS)
-def test_a_bomb_costs_its_own_submission_and_says_what_it_is(bomb: str, tmp_path: Path) -> None:
+def test_a_bomb_costs_its_own_submission_and_says_what_it_is(shared: Reader, bomb: str, tmp_path: Path) -> None:
     (tmp_path / "mallory.zip").write_bytes(BOMBS[bomb]())
     write_folder(tmp_path, {"neighbour.zip": zipped(ASSIGNMENT.solution())})
-    with Reader() as reader:
-        mallory, neighbour = (reader.read(candidate) for candidate in reader.discover([tmp_path]))
-        assert peak_mib(reader) < MEMORY_MIB
+    mallory, neighbour = (shared.read(candidate) for candidate in shared.discover([tmp_path]))
+    assert peak_mib(shared) < MEMORY_MIB
     assert FUNCTIONAL not in mallory.files
     said = " ".join((mallory.reason or "", *mallory.notices))
     assert any(
@@ -228,7 +224,6 @@ changes = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 2
 
 
 def seeds() -> list[bytes]:
-    """Small archives of every kind."""
     tar = a_tar_by_xz(NORM)
     methods = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
     zips = []

@@ -27,15 +27,9 @@ wang,,王芳,,1,9
 """
 
 
-@pytest.fixture
-def roster(tmp_path: Path) -> Path:
-    """A roster as Classroom 50 has it."""
+def test_a_classroom_roster_is_read(tmp_path: Path) -> None:
     write_folder(tmp_path, {"roster.csv": CLASSROOM})
-    return tmp_path / "roster.csv"
-
-
-def test_a_classroom_roster_is_read(roster: Path) -> None:
-    assert read_roster(roster) == [ADA, BO, WANG]
+    assert read_roster(tmp_path / "roster.csv") == [ADA, BO, WANG]
 
 
 def test_a_canvas_gradebook_and_a_moodle_worksheet_are_rosters(tmp_path: Path) -> None:
@@ -57,8 +51,9 @@ def test_a_canvas_gradebook_and_a_moodle_worksheet_are_rosters(tmp_path: Path) -
         ("用户名,姓,名", "wf,王,芳", Student(id="wf", name="王芳")),
         ("LastName,FirstName,ID", "Lovelace,Ada,4000", Student(id="4000", name="Ada Lovelace")),
         ("First name,Last name,Email Address", "Ada,Lovelace,a@x", Student(name="Ada Lovelace", email="a@x")),
+        ("Student,ID", '    Points Possible,\n"Student, Test",9\n"Wang, Fang",1', Student(id="1", name="Wang, Fang")),
     ],
-    ids=["own", "moodle", "student_number", "two_columns", "canvas", "words"],
+    ids=["own", "moodle", "student_number", "two_columns", "canvas", "words", "gradebook"],
 )
 def test_headings_are_known_in_chinese_and_as_platforms_write_them(
     tmp_path: Path, head: str, row: str, student: Student
@@ -135,12 +130,6 @@ def test_folders_and_zips_in_a_zip_are_called_after_their_students_too(tmp_path:
     write_folder(tmp_path, {"class.zip": zipped({f"ada/{NORM}": "", "bo.zip": zipped({NORM: ""})})})
     found = discover([tmp_path / "class.zip"], "folders", [ADA, BO])
     assert [(own.id, own.origin and own.origin.students) for own in found] == [("ada", (ADA,)), ("bo", (BO,))]
-
-
-def test_rows_of_a_gradebook_that_hold_no_student_are_passed_over(tmp_path: Path) -> None:
-    rows = ["Student,ID", "    Points Possible,", '"Student, Test",9', '"Lovelace, Ada",1']
-    write_folder(tmp_path, {"gradebook.csv": "\n".join(rows)})
-    assert read_roster(tmp_path / "gradebook.csv") == [Student(id="1", name="Lovelace, Ada")]
 
 
 def test_a_clone_belongs_to_the_longest_user_name_that_it_ends_in(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ FAILED, CRASHED, NOT_ASSESSED = Outcome.FAILED, Outcome.CRASHED, Outcome.NOT_ASS
 
 
 def statistics_of(*reports: Report) -> ClassStatistics:
-    """Statistics of these reports."""
     return class_statistics([entry(report) for report in reports])
 
 
