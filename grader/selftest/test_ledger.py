@@ -11,13 +11,14 @@ import pytest
 
 from grader import REPOSITORY
 from grader.core.intake.submission import Concern
-from grader.core.messages import Message, as_data, say
+from grader.core.messages import say
 from grader.core.results.database import LEDGER, LedgerError, opened, transaction
 from grader.core.results.files import stamp
 from grader.core.results.ledger import Ledger
-from grader.core.results.outcome import RAISED, Outcome
+from grader.core.results.outcome import Outcome
 from grader.core.results.report import Report, json_text
 from grader.extras.decisions import extension
+from grader.selftest.class_reports import graded
 from grader.selftest.reports import FAILED, PASSED, USUAL, report, unreadable
 
 HERE = {"seed": "0", "torch": "2.13.0"}
@@ -35,14 +36,6 @@ def fill(connection: sqlite3.Connection, reports: Iterable[Report], here: dict[s
     for own in known:
         ledger.record(own, stamp(Path(__file__)))
     return ledger
-
-
-def saying(own: Report, message: Message) -> Report:
-    """The same report, in which every case says that."""
-    case = {"message": str(message), "parts": as_data(message)}
-    return own.with_properties(
-        lambda prop: prop.model_copy(update={"cases": [one.model_copy(update=case) for one in prop.cases]})
-    )
 
 
 def view(connection: sqlite3.Connection, name: str, columns: str = "*") -> list[tuple[object, ...]]:
@@ -68,8 +61,7 @@ def test_a_report_comes_back_as_it_was_written(connection: sqlite3.Connection) -
 
 def test_the_reports_of_the_class_come_back_by_their_ids(connection: sqlite3.Connection) -> None:
     """Those of earlier results, and of whoever has left the class, do not."""
-    raised = say(RAISED, exception="OSError", message="no", module="", more=say("none"))
-    bo, ada = unreadable("bo"), saying(report("ada", name="Ada"), raised)
+    bo, ada = unreadable("bo"), graded("ada", {"swiglu_gate": Outcome.CRASHED})  # whose messages have parts
     fill(connection, [report("di"), report("bo")])
     fill(connection, [bo, ada])
     assert [*Ledger(connection, HERE).reports()] == [ada, bo]

@@ -200,20 +200,6 @@ def test_a_zip_of_one_clone_is_one_submission(tmp_path: Path) -> None:
     assert (candidate.id, candidate.origin, candidate.read().files) == ("export", None, {NORM: "x = 1\n"})
 
 
-@both
-def test_what_no_naming_claims_is_still_a_submission(tmp_path: Path, packed: bool) -> None:
-    files: dict[str, str | bytes] = {
-        "ada_12_100_norm.py": "x = 1\n",
-        "by mail.zip": zipped({NORM: "x = 2\n"}),
-        "gradebook.csv": "Student,ID",
-    }
-    candidates = found(tmp_path, files, packed)
-    assert {own.id: own.read().files for own in candidates} == {
-        "ada_12": {NORM: "x = 1\n"},
-        "by_mail": {NORM: "x = 2\n"},
-    }
-
-
 def test_from_forces_what_would_be_taken_for_something_else(tmp_path: Path) -> None:
     files = {f"{name}_12_3_x/{NORM}": f"name = {name!r}\n" for name in ("ada", "bo")}
     assert len(found(tmp_path, files, packed=True)) == 1

@@ -175,12 +175,6 @@ def test_an_xz_that_asks_for_too_much_memory_is_left_out(shared: Reader, tmp_pat
     assert "work.tar.xz is damaged (it does not fit into memory); it was left out." in submission.notices
 
 
-def test_a_top_level_zip_with_a_huge_list_is_refused(shared: Reader, tmp_path: Path) -> None:
-    (tmp_path / "ada.zip").write_bytes(list_of(150_000))
-    (candidate,) = shared.discover([tmp_path / "ada.zip"])
-    assert "contains more than" in (shared.read(candidate).reason or "")
-
-
 def test_what_ends_the_process_is_tried_again_and_then_named(
     shared: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

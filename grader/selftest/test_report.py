@@ -30,11 +30,6 @@ SCHEMAS = REPOSITORY / "grader" / "docs" / "schema"
 models = pytest.mark.parametrize("model", [Report, Summary], ids=["report", "summary"])
 
 
-def jsonschema() -> Any:
-    """The library, imported when it is needed: it takes seconds, and other tests use what is in this file."""
-    return importlib.import_module("jsonschema")
-
-
 @pytest.mark.parametrize(
     ("fields", "named"),
     [
@@ -77,12 +72,13 @@ def test_a_real_report_obeys_the_published_schema(grader: Judge, tmp_path: Path)
     write_json(tmp_path / "report.json", real)
     data = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     schema = json.loads((SCHEMAS / "report-1.1.json").read_text(encoding="utf-8"))
-    jsonschema().validate(data, schema)  # which checks the schema first
+    jsonschema: Any = importlib.import_module("jsonschema")  # when it is needed: that takes seconds
+    jsonschema.validate(data, schema)  # which checks the schema first
     assert Report.model_validate_json((tmp_path / "report.json").read_bytes()) == real
-    with pytest.raises(jsonschema().ValidationError, match="'many' is not valid under any"):
-        jsonschema().validate(data | {"score": "many"}, schema)
-    with pytest.raises(jsonschema().ValidationError, match="Additional properties are not allowed"):
-        jsonschema().validate(data | {"grade": "A"}, schema)
+    with pytest.raises(jsonschema.ValidationError, match="'many' is not valid under any"):
+        jsonschema.validate(data | {"score": "many"}, schema)
+    with pytest.raises(jsonschema.ValidationError, match="Additional properties are not allowed"):
+        jsonschema.validate(data | {"grade": "A"}, schema)
 
 
 def test_a_summary_with_the_decisions_of_an_earlier_version_is_read_and_written_without_them() -> None:

@@ -22,10 +22,6 @@ def cases(outcomes: Sequence[Outcome], property_id: str = "attention_heads") -> 
     return [CaseResult(property_id, f"case{number}", outcome) for number, outcome in enumerate(outcomes)]
 
 
-def passing(rubric: Rubric) -> list[CaseResult]:
-    return [CaseResult(identifier, "case", PASSED) for identifier in rubric.properties]
-
-
 @pytest.mark.parametrize(
     ("outcomes", "expected"),
     [
@@ -51,7 +47,7 @@ def test_one_case_that_did_not_pass_costs_the_whole_property(outcome: Outcome) -
 
 
 def test_a_property_without_a_case_is_our_failure(rubric: Rubric) -> None:
-    first, *others = passing(rubric)
+    first, *others = [CaseResult(identifier, "case", PASSED) for identifier in rubric.properties]
     outcomes = {name: property_outcome(own) for name, own in by_property(rubric, others).items()}
     assert [name for name, outcome in outcomes.items() if outcome is OURS] == [first.property_id]
 
