@@ -19,8 +19,10 @@ from selenium.webdriver.support.ui import WebDriverWait
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 PATIENCE_S = 60.0
 # In a container the browser has no sandbox to use, and little shared memory; the pages are ours.
-FLAGS = ("headless", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "no-first-run")
-FLAGS += ("disable-background-networking", "disable-component-update", "disable-sync")
+FLAGS = [
+    *("headless", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "no-first-run"),
+    *("disable-background-networking", "disable-component-update", "disable-sync"),
+]
 
 AXE = os.environ.get("AXE", "")  # the path of axe.min.js, from `npm pack axe-core`
 

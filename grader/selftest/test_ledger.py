@@ -231,7 +231,7 @@ def test_a_mistake_of_ours_is_not_dressed_up(tmp_path: Path) -> None:
 def test_the_page_names_every_view_and_its_examples_run(connection: sqlite3.Connection) -> None:
     fill(connection, [report("ada")])
     text = (REPOSITORY / "grader" / "docs" / "ledger.md").read_text(encoding="utf-8")
-    views = [name for (name,) in view(connection, "sqlite_master WHERE type = 'view'", "name")]
+    views = [str(name) for (name,) in view(connection, "sqlite_master WHERE type = 'view'", "name")]
     assert {*re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)} == {*views}
     for name in views:
         view(connection, name)

@@ -44,16 +44,11 @@ def test_a_place_that_cannot_be_written_to_is_named(out: Path, tmp_path: Path) -
     assert f"--out {tmp_path / 'file' / 'students'}: Not a directory. Choose a writable folder" in line
 
 
-@pytest.mark.parametrize(
-    ("option", "value", "advice"),
-    [
-        ("--lang", "fr", "not a language of the rubric. Choose one of en, zh."),
-        ("--handout", "javascript:alert(1)", "not a URL. Give the parent of en/ and zh/"),
-    ],
-    ids=["lang", "handout"],
-)
-def test_an_option_with_a_wrong_value_is_named(out: Path, option: str, value: str, advice: str) -> None:
-    assert f"{option} {value}: {advice}" in refused("report", out, option, value)
+def test_an_option_with_a_wrong_value_is_named(out: Path) -> None:
+    line = refused("report", out, "--lang", "fr")
+    assert "--lang fr: not a language of the rubric. Choose one of en, zh." in line
+    line = refused("report", out, "--handout", "javascript:alert(1)")
+    assert "--handout javascript:alert(1): not a URL. Give the parent of en/ and zh/" in line
     assert not (out / "html").exists()
 
 

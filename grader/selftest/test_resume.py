@@ -17,7 +17,6 @@ from grader.core.results import database
 from grader.core.results.database import LEDGER, opened
 from grader.core.results.ledger import Ledger
 from grader.core.results.report import Report
-from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest import reports
 from grader.selftest.reports import unreadable
 from grader.selftest.submissions import SWIGLU, write_folder
@@ -26,8 +25,6 @@ from grader.selftest.term import run as succeed
 
 pytestmark = pytest.mark.usefixtures("reads_here")
 
-FILE = SWIGLU
-SOLUTION = ASSIGNMENT.solution()
 TIMES = re.compile(r'"(started_at|duration_s)": [^\n]*')
 
 
@@ -51,7 +48,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def place(tmp_path: Path) -> Path:
     """Three submissions in ``class``, of which two hand in the same files, and one nothing."""
     for name, text in (("ada", "a = 1\n"), ("bo", "a = 1\n")):
-        write_folder(tmp_path / "class" / name, {FILE: text})
+        write_folder(tmp_path / "class" / name, {SWIGLU: text})
     write_folder(tmp_path / "class", {"cy.zip": "not a zip"})
     return tmp_path
 
@@ -101,8 +98,8 @@ def test_what_somebody_has_looked_at_is_not_listed_for_review_again(judged: list
 def test_what_changed_is_graded_and_what_is_gone_is_left_out_if_that_is_said(judged: list[str], place: Path) -> None:
     run(place)
     judged.clear()
-    write_folder(place / "class", {f"ada/{FILE}": "a = 2\n", "cy.zip": "", f"di/{FILE}": "a = 1\n"})
-    (place / "class" / "bo" / FILE).rename(place / "class" / "bo" / "swiglu.py")  # the same file, with a remark
+    write_folder(place / "class", {f"ada/{SWIGLU}": "a = 2\n", "cy.zip": "", f"di/{SWIGLU}": "a = 1\n"})
+    (place / "class" / "bo" / SWIGLU).rename(place / "class" / "bo" / "swiglu.py")  # the same file, with a remark
     run(place)
     assert judged == ["ada", "bo", "di"]
     (place / "class" / "cy.zip").unlink()
@@ -120,19 +117,19 @@ def listed(out: Path) -> list[str]:
 
 
 def test_a_misnamed_file_is_graded_where_a_decision_says(judged: list[str], place: Path) -> None:
-    (place / "class" / "bo" / FILE).rename(place / "class" / "bo" / "final.py")
+    (place / "class" / "bo" / SWIGLU).rename(place / "class" / "bo" / "final.py")
     run(place)
     judged.clear()
     decided = ("decide", place / "out", "bo", "--why", "A slip.")
     refused = command(*decided, "--file", "src/other.py=final.py")
     assert "give PATH=NAME. PATH is one of src/attention.py, src/swiglu.py" in refused.stderr
-    assert "Grade again" in succeed(*decided, "--file", f"{FILE}=final.py").stdout
+    assert "Grade again" in succeed(*decided, "--file", f"{SWIGLU}=final.py").stdout
     run(place)
     assert judged == ["bo"]
     ada, bo = (json.loads((place / "out" / own / "report.json").read_text())["submission"] for own in ("ada", "bo"))
     assert ada["sha256"] == bo["sha256"]
-    assert f"'final.py' was graded as {FILE}." in bo["notices"]
-    succeed(*decided, "--withdraw", FILE)
+    assert f"'final.py' was graded as {SWIGLU}." in bo["notices"]
+    succeed(*decided, "--withdraw", SWIGLU)
     run(place)
     assert judged == ["bo", "bo"]
 
@@ -142,7 +139,7 @@ def test_a_roster_beside_one_submission_takes_nobody_elses_away(judged: list[str
     (place / "roster.csv").write_text("username,name\nada,Ada\nbo,Bo\ncy,Cy\ndi,Di\n")
     run(place, "--roster", str(place / "roster.csv"))
     judged.clear()
-    write_folder(place / "late", {f"di/{FILE}": "a = 3\n"})
+    write_folder(place / "late", {f"di/{SWIGLU}": "a = 3\n"})
     succeed("grade", place / "late", "--out", place / "out", "--roster", place / "roster.csv")
     assert judged == ["di"]
     assert listed(place / "out") == ["ada", "bo", "cy", "di"]
@@ -220,7 +217,7 @@ def test_results_from_several_environments_are_pointed_out(
     first = run(place)
     weak = reports.ENVIRONMENT.model_copy(update={"isolation": "seccomp"})
     monkeypatch.setattr(reports, "ENVIRONMENT", weak)
-    write_folder(place / "class", {f"di/{FILE}": "a = 1\n"})
+    write_folder(place / "class", {f"di/{SWIGLU}": "a = 1\n"})
     second = run(place)
     assert judged == ["ada", "bo", "cy", "di"]
     assert "isolation" not in first.stderr

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F  # noqa: N812 - what everybody calls it
 from torch import Tensor, nn
 
 from grader.core.judge.devices import why_not_assessed, with_imports
@@ -49,6 +50,18 @@ def test_a_layer_gives_what_it_gives_on_the_cpu(name: str) -> None:
     assert_same(there, on_cpu)
 
 
+def test_the_gradient_of_a_sparse_embedding_is_dense_there_and_has_the_same_numbers() -> None:
+    ids, table = torch.tensor([[0, 2, 2]]), torch.randn(4, 3)
+    gradients = []
+    for device in (HERE, "cpu"):
+        leaf = table.to(device).requires_grad_()
+        F.embedding(ids.to(device), leaf, sparse=True).sum().backward()
+        assert leaf.grad is not None
+        gradients.append(leaf.grad)
+    assert not gradients[0].is_sparse
+    assert_same(gradients[0], gradients[1].to_dense())
+
+
 LACKING: dict[str, Callable[[Tensor], Any]] = {
     "to sparse": lambda x: x.to_sparse(),
     "rows, compressed": lambda x: x.to_sparse_csr(),
@@ -60,7 +73,6 @@ LACKING: dict[str, Callable[[Tensor], Any]] = {
     "another layout": lambda x: x.to_mkldnn(),
     "an operation of a GPU": lambda x: torch.ops.aten._masked_scale(x, x > 0, 2.0),
     "a cell of a GPU": lambda x: nn.GRUCell(3, 5, device=HERE)(x),
-    "another cell of a GPU": lambda x: nn.LSTM(3, 5, device=HERE)(x),
     "copied by pickle's rules": copy.copy,
     "pickled": pickle.dumps,
 }

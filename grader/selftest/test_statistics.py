@@ -9,7 +9,7 @@ from grader.core.results.report import Report
 from grader.core.results.statistics import Bin, ClassStatistics, class_statistics, distribution, entry
 from grader.selftest.class_reports import graded, ungraded
 
-FAILED, CRASHED, NOT_ASSESSED = Outcome.FAILED, Outcome.CRASHED, Outcome.NOT_ASSESSED
+FAILED, NOT_ASSESSED = Outcome.FAILED, Outcome.NOT_ASSESSED
 
 
 def statistics_of(*reports: Report) -> ClassStatistics:
