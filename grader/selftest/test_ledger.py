@@ -196,7 +196,7 @@ DAMAGED = r"is damaged\. Move it away and run again"
     ],
     ids=["no_database", "another_program", "another_version", "damaged_schema", "damaged_last_page"],
 )
-def test_a_file_that_is_no_ledger_of_ours_is_refused_and_left_as_it_is(
+def test_what_is_no_ledger_is_refused_and_left_as_it_is(
     tmp_path: Path, place: slice, data: bytes, problem: str
 ) -> None:
     with opened(tmp_path) as connection:

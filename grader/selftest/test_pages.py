@@ -249,9 +249,7 @@ def test_the_handout_has_the_places_that_pages_point_at(rubric: Rubric, language
     assert {rubric.handout_place(name, language) for name in rubric.properties} <= anchors
 
 
-def test_students_tests_point_at_the_same_place(
-    rubric: Rubric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_students_tests_point_at_that_place(rubric: Rubric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "handout" / "zh").mkdir(parents=True)
     (tmp_path / "handout" / "zh" / "task2.html").touch()
     students_page = importlib.import_module("tests.harness.page")  # by name: what students get carries few types

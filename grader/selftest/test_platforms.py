@@ -72,9 +72,7 @@ def test_anonymous_canvas_files_keep_their_ids_and_no_name(tmp_path: Path, packe
 
 @both
 @pytest.mark.parametrize("inside", [False, True], ids=["files", "zips"])
-def test_of_a_canvas_file_that_was_handed_in_again_the_latest_counts(
-    tmp_path: Path, packed: bool, inside: bool
-) -> None:
+def test_of_a_canvas_file_handed_in_again_the_latest_counts(tmp_path: Path, packed: bool, inside: bool) -> None:
     """By attachment id, of which 9 is less than 10, and not by name."""
     versions: list[str | bytes] = ["x = 1\n", "x = 2\n", "x = 3\n"]
     if inside:

@@ -230,9 +230,7 @@ def test_results_from_several_environments_are_pointed_out(
 # ── The ledger in the way ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_another_grader_in_the_same_folder_is_one_line(
-    judged: list[str], place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_grader_there_is_one_line(judged: list[str], place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "WAIT_S", 0)
     (place / "out").mkdir()
     with opened(place / "out"):

@@ -93,15 +93,13 @@ def undisturbed(judges: Judges) -> Judge:
 
 
 @pytest.mark.parametrize(
-    ("identifier", "source"),
+    ("name", "source"),
     [("plain_right", "right"), ("plain_wrong", "wrong"), *((name, kind) for name, (kind, _) in FAULTS.items())],
 )
-def test_a_fault_of_ours_leaves_no_trace(
-    disturbed: Disturbed, undisturbed: Judge, identifier: str, source: str
-) -> None:
-    expected = undisturbed.grade(Submission(identifier, FILES[source]))
+def test_a_fault_of_ours_leaves_no_trace(disturbed: Disturbed, undisturbed: Judge, name: str, source: str) -> None:
+    expected = undisturbed.grade(Submission(name, FILES[source]))
     assert expected.status == "graded"
-    assert without_times(disturbed.of(identifier)) == without_times(expected)
+    assert without_times(disturbed.of(name)) == without_times(expected)
 
 
 def test_each_fault_did_happen_and_took_a_second_attempt(disturbed: Disturbed) -> None:
@@ -171,7 +169,7 @@ def test_ctrl_c_ends_everything_at_once(running: subprocess.Popen[str], tmp_path
     assert len(reports) <= 1 + 2 * 2  # at most one more that each judge had finished, and one that it was at
 
 
-def test_a_killed_command_leaves_no_process_and_the_next_one_goes_on(
+def test_a_killed_command_leaves_no_process_and_the_next_goes_on(
     running: subprocess.Popen[str], tmp_path: Path
 ) -> None:
     family = descendants(running.pid)

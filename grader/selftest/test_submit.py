@@ -135,9 +135,7 @@ REFUSED = {  # what is in a helper module, and what is said of it
 
 
 @pytest.mark.parametrize(("data", "said"), REFUSED.values(), ids=REFUSED)
-def test_what_the_grader_could_not_run_is_refused_in_one_line(
-    solved: Path, run: WarmPython, data: bytes, said: str
-) -> None:
+def test_what_cannot_be_graded_is_refused_in_one_line(solved: Path, run: WarmPython, data: bytes, said: str) -> None:
     if said == "src/helper.py:1" and sys.version_info < (3, 12):
         pytest.skip("only a later Python reads this at all; an earlier one says that it is a syntax error")
     write_folder(solved, {"src/helper.py": data})

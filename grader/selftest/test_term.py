@@ -140,9 +140,7 @@ def test_points_policy_and_language_are_views_and_run_nothing(tmp_path: Path, mo
     assert own.read_bytes() == english
 
 
-def test_a_dry_run_says_whom_a_change_would_move_and_writes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dry_run_says_whom_a_change_moves_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Points, the deadline and the cap, with what people decided, and with who would no longer pass."""
     write_zip(tmp_path / "given.zip", exports.gradescope(PEOPLE))
     given = ("grade", tmp_path / "given.zip", "--out", tmp_path / "out", "--device", "cpu")

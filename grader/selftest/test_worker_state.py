@@ -114,9 +114,7 @@ def test_a_list_may_take_long_as_long_as_its_worker_goes_on(zygote: Zygote) -> N
 
 @pytest.mark.process
 @pytest.mark.parametrize(("seconds", "limit_s"), [([0.2, 600], LIMIT_S), ([0.2] * 9, 1.0)], ids=["silent", "too_long"])
-def test_a_worker_that_is_silent_or_has_no_time_left_is_ended(
-    zygote: Zygote, seconds: list[float], limit_s: float
-) -> None:
+def test_a_worker_that_is_silent_or_out_of_time_is_ended(zygote: Zygote, seconds: list[float], limit_s: float) -> None:
     with closing(zygote.start(WAITS)) as worker:
         with pytest.raises(WorkerFailed, match="no answer in time") as failure:
             worker.request_list(calls(*seconds), limit_s, SILENCE_S)
