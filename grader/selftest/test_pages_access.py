@@ -148,6 +148,7 @@ def classroom(texts: dict[str, str], tmp_path: Path) -> Path:
 
 @needs_browser
 @needs_axe
+@pytest.mark.process
 def test_axe_finds_nothing(tab: Tab, texts: dict[str, str], tmp_path: Path) -> None:
     for name in ("class-en", "student00-graded-zh", "student03-grader_error-en"):
         tab.open(write_folder(tmp_path, {"page.html": texts[name]}) / "page.html")

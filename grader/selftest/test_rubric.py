@@ -24,11 +24,7 @@ RUBRIC_PATH = ASSIGNMENT.folder / "rubric.toml"
 MALFORMED = {  # what stands there, what takes its place, and what is said
     "twice": ('id = "attention_causal"\n', 'id = "attention_heads"\n', "duplicate id 'attention_heads' .2 times."),
     "task_twice": ('id = "task2"\n', 'id = "task1"\n', "duplicate id 'task1' .2 times."),
-    "unknown_property": (
-        'properties = ["attention_causal"]',
-        'properties = ["x"]',
-        "'attention_sees_later_tokens' .*'x'",
-    ),
+    "unknown_property": ('properties = ["attention_causal"]', 'properties = ["x"]', "_sees_later_tokens' .*'x'"),
     "no_file": ('file = "src/attention.py"\n', "", "tasks.0.file: Field required"),
     "points_no_number": ("points = 40\n", "points = []\n", "tasks.0.properties.0.points: Input should be a valid"),
     "no_language": ('zh = "小', 'fr = "小', "title.zh: Field required"),
