@@ -151,7 +151,7 @@ def test_a_crash_costs_one_case_and_not_the_next(meet: Meet) -> None:
 
 def test_describing_an_exception_walks_a_deep_trace_once() -> None:
     """A recursion without end has 10,000 frames, and each request that meets it is charged for their description."""
-    depth, events = 500, 0
+    depth, events = 2_000, 0
 
     def sink(left: int) -> None:
         if not left:
@@ -162,13 +162,16 @@ def test_describing_an_exception_walks_a_deep_trace_once() -> None:
         nonlocal events
         events += 1
 
-    with pytest.raises(RecursionError) as raised:
-        sink(depth)
-    sys.setprofile(count_event)
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(2 * depth)
     try:
+        with pytest.raises(RecursionError) as raised:
+            sink(depth)
+        sys.setprofile(count_event)
         describe_exception(raised.value, {})
     finally:
         sys.setprofile(None)
+        sys.setrecursionlimit(before)
     assert depth < events < 6 * depth  # a generator's call and return for each frame, twice; a second walk adds eight
 
 
