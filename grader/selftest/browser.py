@@ -19,10 +19,8 @@ from selenium.webdriver.support.ui import WebDriverWait
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 PATIENCE_S = 60.0
 # In a container the browser has no sandbox to use, and little shared memory; the pages are ours.
-FLAGS = [
-    *("headless", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "no-first-run"),
-    *("disable-background-networking", "disable-component-update", "disable-sync"),
-]
+FLAGS = ("headless", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "no-first-run")
+QUIET = ("disable-background-networking", "disable-component-update", "disable-sync")
 
 AXE = os.environ.get("AXE", "")  # the path of axe.min.js, from `npm pack axe-core`
 
@@ -37,7 +35,7 @@ def chromium(profile: Path) -> Iterator[webdriver.Chrome]:
     """A browser of its own, without a window, in which every message of the console is kept."""
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM or ""
-    for argument in (*FLAGS, f"user-data-dir={profile}"):
+    for argument in (*FLAGS, *QUIET, f"user-data-dir={profile}"):
         options.add_argument(f"--{argument}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     service = webdriver.ChromeService(executable_path=DRIVER)
