@@ -29,6 +29,7 @@ from grader.selftest.at_work import LEAVE_S, SLOW, at_work, finished, started, w
 from grader.selftest.faulty import Trap, survivors
 from grader.selftest.fixtures import Judges
 from grader.selftest.submissions import SEES_LATER_TOKENS, edited, write_folder
+from grader.selftest.term import run
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")]
 
@@ -169,6 +170,7 @@ def test_ctrl_c_ends_everything_at_once(running: subprocess.Popen[str], tmp_path
     assert len(reports) <= 1 + 2 * 2  # at most one more that each judge had finished, and one that it was at
 
 
+@pytest.mark.usefixtures("judged")
 def test_a_killed_command_leaves_no_process_and_the_next_goes_on(
     running: subprocess.Popen[str], tmp_path: Path
 ) -> None:
@@ -180,10 +182,9 @@ def test_a_killed_command_leaves_no_process_and_the_next_goes_on(
     with reading(tmp_path / "out") as ledger:
         kept = [name for (name,) in ledger.execute("SELECT submission FROM latest")]
     times = {name: (tmp_path / "out" / name / "report.json").stat().st_mtime_ns for name in kept}
-    with started(tmp_path, "--jobs", 1) as again:
-        _, errors = again.communicate()
+    again = run("grade", tmp_path / "class", "--out", tmp_path / "out", "--device", "cpu", "--only", "task1")
     assert kept
-    assert f"{len(kept)} of 6 already graded and kept" in errors
+    assert f"{len(kept)} of 6 already graded and kept" in again.stderr
     assert [report.score for report in finished(tmp_path)] == [100] * 6
     assert times == {name: (tmp_path / "out" / name / "report.json").stat().st_mtime_ns for name in kept}
     assert (tmp_path / "out" / "summary.json").exists()

@@ -24,7 +24,7 @@ from grader.lab.processes import descendants
 
 from .faulty import survivors
 
-pytestmark = [pytest.mark.process, pytest.mark.usefixtures("own_fork_servers")]
+pytestmark = pytest.mark.process
 
 SPIN = {"src/work.py": "def spin(): \n    while True: pass\n"}
 LOAD = ("load", {"module": "src.work", "name": "spin"})
@@ -80,6 +80,7 @@ def test_a_fork_server_whose_judge_died_before_it_woke_does_not_start() -> None:
     assert "torch" not in started.stderr
 
 
+@pytest.mark.usefixtures("own_fork_servers")
 def test_a_judge_that_dies_while_its_fork_server_starts_leaves_nothing() -> None:
     """At any moment of the start: a fork server that nobody talks to would still take seconds to notice."""
     for milliseconds in range(0, 120, 12):
@@ -97,8 +98,9 @@ def test_a_judge_that_dies_while_its_fork_server_starts_leaves_nothing() -> None
 
 
 @pytest.fixture
-def ahead(monkeypatch: pytest.MonkeyPatch) -> subprocess.Popen[bytes]:
+def ahead(own_fork_servers: None, monkeypatch: pytest.MonkeyPatch) -> subprocess.Popen[bytes]:
     """A fork server that was started for the next process that is forked from this one."""
+    del own_fork_servers
     monkeypatch.setattr(starting, "GPU_SIGNS", ())
     starting.start_ahead()
     return starting._AHEAD[0].process
