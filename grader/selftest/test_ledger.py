@@ -48,9 +48,6 @@ def limited(connection: sqlite3.Connection, pages: int) -> sqlite3.Connection:
     return connection
 
 
-# ── What it keeps ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_a_report_comes_back_as_it_was_written(connection: sqlite3.Connection) -> None:
     own = report("ada", name="Ada Lovelace")
     ledger = fill(connection, [own])
@@ -117,9 +114,6 @@ def test_a_transaction_that_fails_leaves_nothing(connection: sqlite3.Connection)
     assert view(connection, "class") == []
 
 
-# ── What it answers ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_views_answer_what_assistants_ask(connection: sqlite3.Connection) -> None:
     crashed = USUAL | {"eps": (Outcome.CRASHED, 6.0)}
     waiting = ["cy"]
@@ -168,9 +162,6 @@ def test_whoever_is_not_in_the_last_run_is_in_no_view(connection: sqlite3.Connec
     fill(connection, [report("ada"), report("bo")])
     Ledger(connection, HERE).expect(["bo"], fresh=False)
     assert view(connection, "scores", "submission") == [("bo",)]
-
-
-# ── The file ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_closed_it_is_one_plain_file_that_anybody_can_read(tmp_path: Path) -> None:

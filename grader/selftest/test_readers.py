@@ -74,7 +74,6 @@ junk = st.recursive(
 
 
 def places(tree: Any) -> list[tuple[Any, Any]]:
-    """Every container of a tree with each key or index in it."""
     items = list(tree.items()) if isinstance(tree, dict) else list(enumerate(tree)) if isinstance(tree, list) else []
     return [(tree, key) for key, _ in items] + [place for _, value in items for place in places(value)]
 

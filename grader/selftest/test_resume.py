@@ -65,9 +65,6 @@ def contents(out: Path) -> dict[str, str]:
     return {path.relative_to(out).as_posix(): TIMES.sub("", path.read_text(encoding="utf-8")) for path in files}
 
 
-# ── What is kept, and what is not ───────────────────────────────────────────────────────────────────────────────────
-
-
 def test_what_is_graded_is_not_graded_again(judged: list[str], place: Path) -> None:
     first = run(place)
     assert judged == ["ada", "bo", "cy"]  # each for itself, though two are the same: whose a report is stands in it
@@ -225,9 +222,6 @@ def test_results_from_several_environments_are_pointed_out(
         "isolation is only 'seccomp'; `grader doctor` shows what is missing.",
         "results come from 2 environments (see reports); --fresh regrades all in this one.",
     ]
-
-
-# ── The ledger in the way ───────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_another_grader_there_is_one_line(judged: list[str], place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,8 +94,6 @@ def test_a_tensor_of_the_cpu_is_pickled_as_always() -> None:
     assert torch.equal(pickle.loads(pickle.dumps(torch.ones(3))), torch.ones(3))
 
 
-# ── Whether a claim of that kind counts ─────────────────────────────────────────────────────────────────────────────
-
 SPARSE = second_device.backend.NOT_DENSE
 
 

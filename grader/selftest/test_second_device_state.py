@@ -16,8 +16,6 @@ from grader.selftest.two_devices import HERE, assert_same, assigned, maker
 from grader.selftest.two_devices import installed as installed
 from grader.shared import second_device
 
-# ── Gradients ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
 
 def _rms_norm(x: Tensor, gamma: Tensor) -> Tensor:
     groups: Tensor = x.float().unflatten(-1, (-1, 4))
@@ -104,9 +102,6 @@ def test_an_optimizer_updates_parameters() -> None:
     assert_same(of(HERE), of("cpu"))
 
 
-# ── Random numbers ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def seeded(device: str) -> torch.Generator:
     return torch.Generator(device).manual_seed(5)
 
@@ -161,9 +156,6 @@ def test_generators_of_the_cpu_are_what_they_were() -> None:
     assert torch.equal(
         torch.randn(3, generator=seeded("cpu")), torch.randn(3, generator=torch.Generator().manual_seed(5))
     )
-
-
-# ── Modules, parameters, copies ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_module_moves_with_its_parameters_gradients_and_buffers() -> None:

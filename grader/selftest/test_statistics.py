@@ -72,7 +72,6 @@ def test_a_class_of_which_nothing_was_graded_has_no_distribution() -> None:
 
 
 def test_points_that_nobody_could_earn_have_no_distribution() -> None:
-    """As with ``--only task2``."""
     statistics = statistics_of(graded("ada", score=0.0, max_score=0.0))
     assert statistics.score is None
     assert statistics.bonus is not None
