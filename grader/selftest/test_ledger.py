@@ -158,12 +158,6 @@ def test_the_view_of_changes_puts_a_result_beside_the_one_before(connection: sql
     ]
 
 
-def test_whoever_is_not_in_the_last_run_is_in_no_view(connection: sqlite3.Connection) -> None:
-    fill(connection, [report("ada"), report("bo")])
-    Ledger(connection, HERE).expect(["bo"], fresh=False)
-    assert view(connection, "scores", "submission") == [("bo",)]
-
-
 def test_closed_it_is_one_plain_file_that_anybody_can_read(tmp_path: Path) -> None:
     with opened(tmp_path) as connection:
         fill(connection, [report("ada")])
