@@ -11,32 +11,26 @@ import pytest
 
 from grader import REPOSITORY
 from grader.core.intake.submission import Concern
-from grader.core.messages import Message, as_data, say
-from grader.core.results import database
+from grader.core.messages import say
 from grader.core.results.database import LEDGER, LedgerError, opened, transaction
 from grader.core.results.files import stamp
 from grader.core.results.ledger import Ledger
-from grader.core.results.outcome import RAISED, Outcome
+from grader.core.results.outcome import Outcome
 from grader.core.results.report import Report, json_text
 from grader.extras.decisions import extension
+from grader.selftest.class_reports import graded
 from grader.selftest.reports import FAILED, PASSED, USUAL, report, unreadable
 
 HERE = {"seed": "0", "torch": "2.13.0"}
-VIEWS = {
-    *("latest", "scores", "lost_points", "pass_rates", "outcomes", "misconceptions", "not_graded", "distribution"),
-    *("slowest", "same_files", "changes", "graded_how"),
-}
 
 
 @pytest.fixture
 def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    """An empty ledger, opened."""
     with opened(tmp_path) as ledger:
         yield ledger
 
 
 def fill(connection: sqlite3.Connection, reports: Iterable[Report], here: dict[str, str] = HERE) -> Ledger:
-    """Enter a run of those reports."""
     ledger, known = Ledger(connection, here), list(reports)
     ledger.expect([own.submission.id for own in known], fresh=False)
     for own in known:
@@ -44,16 +38,7 @@ def fill(connection: sqlite3.Connection, reports: Iterable[Report], here: dict[s
     return ledger
 
 
-def saying(own: Report, message: Message) -> Report:
-    """The same report, in which every case says that."""
-    case = {"message": str(message), "parts": as_data(message)}
-    return own.with_properties(
-        lambda prop: prop.model_copy(update={"cases": [one.model_copy(update=case) for one in prop.cases]})
-    )
-
-
 def view(connection: sqlite3.Connection, name: str, columns: str = "*") -> list[tuple[object, ...]]:
-    """All rows of a view."""
     return connection.execute(f"SELECT {columns} FROM {name}").fetchall()
 
 
@@ -61,9 +46,6 @@ def limited(connection: sqlite3.Connection, pages: int) -> sqlite3.Connection:
     """The same ledger on a disk on which it cannot grow."""
     connection.execute(f"PRAGMA max_page_count = {pages}")
     return connection
-
-
-# ── What it keeps ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_report_comes_back_as_it_was_written(connection: sqlite3.Connection) -> None:
@@ -76,8 +58,7 @@ def test_a_report_comes_back_as_it_was_written(connection: sqlite3.Connection) -
 
 def test_the_reports_of_the_class_come_back_by_their_ids(connection: sqlite3.Connection) -> None:
     """Those of earlier results, and of whoever has left the class, do not."""
-    raised = say(RAISED, exception="OSError", message="no", module="", more=say("none"))
-    bo, ada = unreadable("bo"), saying(report("ada", name="Ada"), raised)
+    bo, ada = unreadable("bo"), graded("ada", {"swiglu_gate": Outcome.CRASHED})  # whose messages have parts
     fill(connection, [report("di"), report("bo")])
     fill(connection, [bo, ada])
     assert [*Ledger(connection, HERE).reports()] == [ada, bo]
@@ -133,17 +114,6 @@ def test_a_transaction_that_fails_leaves_nothing(connection: sqlite3.Connection)
     assert view(connection, "class") == []
 
 
-# ── What it answers ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_every_view_is_tried_here(connection: sqlite3.Connection) -> None:
-    fill(connection, [report("ada")])
-    (names,) = zip(*view(connection, "sqlite_master WHERE type = 'view'", "name"), strict=True)
-    assert {*names} == VIEWS
-    for name in names:
-        view(connection, name)
-
-
 def test_views_answer_what_assistants_ask(connection: sqlite3.Connection) -> None:
     crashed = USUAL | {"eps": (Outcome.CRASHED, 6.0)}
     waiting = ["cy"]
@@ -188,15 +158,6 @@ def test_the_view_of_changes_puts_a_result_beside_the_one_before(connection: sql
     ]
 
 
-def test_whoever_is_not_in_the_last_run_is_in_no_view(connection: sqlite3.Connection) -> None:
-    fill(connection, [report("ada"), report("bo")])
-    Ledger(connection, HERE).expect(["bo"], fresh=False)
-    assert view(connection, "scores", "submission") == [("bo",)]
-
-
-# ── The file ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_closed_it_is_one_plain_file_that_anybody_can_read(tmp_path: Path) -> None:
     with opened(tmp_path) as connection:
         fill(connection, [report("ada")])
@@ -206,53 +167,31 @@ def test_closed_it_is_one_plain_file_that_anybody_can_read(tmp_path: Path) -> No
     reader.close()
 
 
-def test_a_ledger_in_use_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "WAIT_S", 0)
-    with (
-        opened(tmp_path),
-        pytest.raises(LedgerError, match="in use by another grader or program"),
-        opened(tmp_path),
-    ):
-        pass
-    with opened(tmp_path):  # and not for longer than that
-        pass
+DAMAGED = r"is damaged\. Move it away and run again"
 
 
-def test_what_is_no_database_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
-    (tmp_path / LEDGER).write_text("notes of mine " * 100)
-    with pytest.raises(LedgerError, match=r"is not a grader ledger\. Move it away and run again"), opened(tmp_path):
-        pass
-    assert (tmp_path / LEDGER).read_text() == "notes of mine " * 100
-
-
-def test_a_database_of_another_program_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
-    other = sqlite3.connect(tmp_path / LEDGER)
-    other.execute("CREATE TABLE results (mine)")
-    other.close()
-    before = (tmp_path / LEDGER).read_bytes()
-    with pytest.raises(LedgerError, match="is another program's database"), opened(tmp_path):
-        pass
-    assert (tmp_path / LEDGER).read_bytes() == before
-
-
-def test_a_ledger_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with opened(tmp_path):
-        pass
-    monkeypatch.setattr(database, "VERSION", 2)
-    with pytest.raises(LedgerError, match="has version 1; this grader supports version 2"), opened(tmp_path):
-        pass
-
-
-@pytest.mark.parametrize("place", [slice(200, 9000), slice(-4096, -4000)], ids=["schema", "last_page"])
-def test_a_damaged_ledger_is_refused(tmp_path: Path, place: slice) -> None:
+@pytest.mark.parametrize(
+    ("place", "data", "problem"),
+    [
+        (slice(None), b"notes of mine " * 100, r"is not a grader ledger\. Move it away and run again"),
+        (slice(68, 72), bytes(4), "is another program's database"),
+        (slice(60, 64), bytes([0, 0, 0, 2]), "has version 2; this grader supports version 1"),
+        (slice(200, 9000), b"\xa5" * 8800, DAMAGED),
+        (slice(-4096, -4000), b"\xa5" * 96, DAMAGED),
+    ],
+    ids=["no_database", "another_program", "another_version", "damaged_schema", "damaged_last_page"],
+)
+def test_what_is_no_ledger_is_refused_and_left_as_it_is(
+    tmp_path: Path, place: slice, data: bytes, problem: str
+) -> None:
     with opened(tmp_path) as connection:
         fill(connection, [report(f"s{number}") for number in range(40)])
-    data = bytearray((tmp_path / LEDGER).read_bytes())
-    data[place] = b"\xa5" * len(data[place])
-    (tmp_path / LEDGER).write_bytes(data)
-    with pytest.raises(LedgerError, match=r"is damaged\. Move it away and run again"), opened(tmp_path):
+    changed = bytearray((tmp_path / LEDGER).read_bytes())
+    changed[place] = data
+    (tmp_path / LEDGER).write_bytes(changed)
+    with pytest.raises(LedgerError, match=problem), opened(tmp_path):
         pass
-    assert (tmp_path / LEDGER).read_bytes() == data
+    assert (tmp_path / LEDGER).read_bytes() == changed
 
 
 def test_a_place_without_a_ledger_that_cannot_have_one_is_named(tmp_path: Path) -> None:
@@ -261,7 +200,6 @@ def test_a_place_without_a_ledger_that_cannot_have_one_is_named(tmp_path: Path) 
 
 
 def test_a_full_disk_is_the_disks_fault(tmp_path: Path) -> None:
-    """As the report beside it would say it."""
     reports = [report(f"s{number}") for number in range(40)]
     with opened(tmp_path) as connection:
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
@@ -275,13 +213,13 @@ def test_a_mistake_of_ours_is_not_dressed_up(tmp_path: Path) -> None:
         connection.execute("SELECT * FROM mistakes")
 
 
-# ── The page about it ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_the_page_names_every_view_and_its_examples_run(connection: sqlite3.Connection) -> None:
     fill(connection, [report("ada")])
     text = (REPOSITORY / "grader" / "docs" / "ledger.md").read_text(encoding="utf-8")
-    assert {*re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)} == VIEWS
+    views = [str(name) for (name,) in view(connection, "sqlite_master WHERE type = 'view'", "name")]
+    assert {*re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)} == {*views}
+    for name in views:
+        view(connection, name)
     examples = re.findall(r"```sql\n(.*?)```", text, re.DOTALL)
     assert len(examples) == 4
     assert extension.standing(connection) == {}  # which makes its table, as the first decision does

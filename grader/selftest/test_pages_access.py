@@ -1,14 +1,8 @@
-"""Pages for everybody: by ear, by keyboard, with weak eyes, on paper; what can be checked without a browser.
-
-With pa11y and a Chromium on the PATH (``npm install --global pa11y``), axe checks the rest in the browser.
-"""
+"""Pages for everybody: by ear, by keyboard, with weak eyes, on paper; with axe-core, it checks them in a browser."""
 
 from __future__ import annotations
 
-import json
 import re
-import shutil
-import subprocess
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,11 +14,11 @@ from grader.core.results.report import Practice
 from grader.core.results.statistics import entry
 from grader.core.rubric import LANGUAGES, Rubric
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.selftest.browser import FLAGS, QUIET
+from grader.selftest.browser import Tab, needs_axe, needs_browser
 from grader.selftest.class_reports import PlainPages, drawn
 from grader.selftest.html_page import Element, parse
+from grader.selftest.submissions import write_folder
 
-PA11Y, BROWSER = shutil.which("pa11y"), shutil.which("chromium") or shutil.which("google-chrome")
 HEADINGS = ("h1", "h2", "h3", "h4")
 CSS = (HERE / "pages.css").read_text(encoding="utf-8")
 
@@ -52,7 +46,6 @@ def texts(rubric: Rubric) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def pages(texts: dict[str, str]) -> dict[str, Element]:
-    """The same, parsed."""
     return {name: parse(text) for name, text in texts.items()}
 
 
@@ -113,7 +106,6 @@ def test_everything_is_in_a_landmark(pages: dict[str, Element]) -> None:
 
 
 def palette(scheme: str) -> dict[str, str]:
-    """The colours of a scheme by name."""
     light, dark = re.findall(r":root \{(.*?)\}", CSS, re.DOTALL)
     return dict(re.findall(r"--(\w+): (#\w{6})", {"light": light, "dark": dark}[scheme]))
 
@@ -149,56 +141,58 @@ def test_every_colour_is_one_of_the_palette() -> None:
     assert "#" not in re.sub(r":root \{.*?\}", "", CSS, flags=re.DOTALL)
 
 
-@pytest.mark.skipif(not (PA11Y and BROWSER), reason="needs pa11y and Chromium: npm install --global pa11y")
-def test_axe_finds_nothing_in_the_browser(texts: dict[str, str], tmp_path: Path) -> None:
-    launch = {"executablePath": BROWSER, "args": ["--no-sandbox"]}  # in a container the browser has no sandbox to use
-    config = {"runners": ["axe", "htmlcs"], "chromeLaunchConfig": launch}
-    (tmp_path / "pa11y.json").write_text(json.dumps(config))
-    for name in ("class-en", "student00-graded-zh", "student03-grader_error-en"):
-        (tmp_path / f"{name}.html").write_text(texts[name], encoding="utf-8")
-        command = [PA11Y or "", "--config", str(tmp_path / "pa11y.json"), "--reporter", "json"]
-        result = subprocess.run(
-            [*command, f"file://{tmp_path / name}.html"], capture_output=True, text=True, timeout=120
-        )
-        # What axe leaves to a person is text in SVG, whose colours the palette's test has compared.
-        found = [one for one in json.loads(result.stdout) if not one["runnerExtras"].get("needsFurtherReview")]
-        assert found == [], result.stderr
+@pytest.fixture
+def classroom(texts: dict[str, str], tmp_path: Path) -> Path:
+    return write_folder(tmp_path, {"page.html": texts["class-en"]}) / "page.html"
 
 
-CLICKS = {
-    "sorted_by_score": "heads('students')[2].click()",
-    "sorted_by_score_upwards": "heads('students')[2].click(); heads('students')[2].click()",
-    "sorted_by_id": "heads('students')[0].click(); heads('students')[0].click()",
-    "found_by_misconception": "document.querySelector('a[data-find]').click()",
-}
-
-
+@needs_browser
+@needs_axe
 @pytest.mark.process
-@pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
-@pytest.mark.parametrize("name", CLICKS)
-def test_tables_are_sorted_and_searched(texts: dict[str, str], tmp_path: Path, name: str) -> None:
-    """The page as the browser has it after a click; who has no score comes last, whichever way."""
-    heads = "const heads = (id) => document.querySelectorAll(`[aria-labelledby=${id}] th button`);"
-    text = re.sub(r"<meta http-equiv[^>]*>", "", texts["class-en"])  # which would rightly refuse the next line
-    (tmp_path / "page.html").write_text(text.replace("</body>", f"<script>{heads} {CLICKS[name]}</script></body>"))
-    flags = [f"--{flag}" for flag in (*FLAGS, *QUIET, f"user-data-dir={tmp_path}/profile", "dump-dom")]
-    command = [BROWSER or "", *flags, f"file://{tmp_path}/page.html"]
-    page = parse(subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout)
-    table = page.one("table", **{"data-searchable": ""})
-    rows = [row for row in table.one("tbody").all("tr") if "hidden" not in row.attributes]
-    ids = [row.all("a")[0].text for row in rows]
+def test_axe_finds_nothing(tab: Tab, texts: dict[str, str], tmp_path: Path) -> None:
+    for name in ("class-en", "student00-graded-zh", "student03-grader_error-en"):
+        tab.open(write_folder(tmp_path, {"page.html": texts[name]}) / "page.html")
+        assert tab.violations() == []
+
+
+def listed(tab: Tab) -> tuple[Element, list[Element], list[str]]:
+    """The page in the browser, the rows of students that it shows, and their ids."""
+    page = parse(tab.evaluate("document.documentElement.outerHTML"))
+    rows = page.one("table", **{"data-searchable": ""}).one("tbody").all("tr")
+    shown = [row for row in rows if "hidden" not in row.attributes]
+    return page, shown, [row.all("a")[0].text for row in shown]
+
+
+def sorted_by(tab: Tab, column: int) -> tuple[dict[str, str | None], list[float], list[str]]:
+    """Click on the head of a column of students; returns which columns say how they are sorted, scores and ids."""
+    tab.evaluate(f"document.querySelectorAll('[aria-labelledby=students] th button')[{column}].click()")
+    page, rows, ids = listed(tab)
+    order = {head.text: head.attributes["aria-sort"] for head in page.all("th") if "aria-sort" in head.attributes}
     scores = [float(cell) for row in rows if (cell := row.all("td")[1].attributes.get("data-value"))]
-    order = {head.text: head.attributes["aria-sort"] for head in table.all("th") if "aria-sort" in head.attributes}
-    if name == "found_by_misconception":
-        mistake = page.all("a")[[link.text for link in page.all("a")].index("show who")].attributes["data-find"] or ""
-        assert ids
-        assert all(mistake in (row.attributes["data-text"] or "") for row in rows)
-        assert page.one("output").text == f"{len(ids)} of 8 shown"
-    elif name == "sorted_by_id":
-        assert ids == [f"student{number:02}" for number in reversed(range(8))]
-        assert order == {"Submission": "descending"}
-    else:
-        upwards = name.endswith("upwards")
-        assert scores == sorted(scores, reverse=not upwards)
-        assert [*order.values()] == ["ascending" if upwards else "descending"]
+    return order, scores, ids
+
+
+@needs_browser
+@pytest.mark.process
+def test_a_click_sorts_a_table_and_another_turns_it_and_who_has_no_score_stays_last(tab: Tab, classroom: Path) -> None:
+    tab.open(classroom)
+    for way in ("descending", "ascending"):
+        order, scores, ids = sorted_by(tab, 2)
+        assert order == {"Score": way}
+        assert scores == sorted(scores, reverse=way == "descending")
         assert ids[-1] == "student03"
+    assert sorted_by(tab, 0)[0] == {"Submission": "ascending"}
+    order, _, ids = sorted_by(tab, 0)
+    assert (order, ids) == ({"Submission": "descending"}, [f"student{number:02}" for number in reversed(range(8))])
+
+
+@needs_browser
+@pytest.mark.process
+def test_the_link_beside_a_misconception_finds_who_has_it(tab: Tab, classroom: Path) -> None:
+    tab.open(classroom)
+    mistake = tab.evaluate("document.querySelector('a[data-find]').dataset.find")
+    tab.evaluate("document.querySelector('a[data-find]').click()")
+    page, rows, ids = listed(tab)
+    assert ids
+    assert all(mistake in (row.attributes["data-text"] or "") for row in rows)
+    assert page.one("output").text == f"{len(ids)} of 8 shown"

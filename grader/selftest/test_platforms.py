@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from functools import partial
@@ -27,7 +26,6 @@ both = pytest.mark.parametrize("packed", [False, True], ids=["folder", "zip"])
 
 
 def found(tmp_path: Path, files: Mapping[str, str | bytes], packed: bool, source: str | None = None) -> list[Candidate]:
-    """What an export of these files holds."""
     if packed:
         (tmp_path / "export.zip").write_bytes(zipped(files))
     else:
@@ -74,9 +72,7 @@ def test_anonymous_canvas_files_keep_their_ids_and_no_name(tmp_path: Path, packe
 
 @both
 @pytest.mark.parametrize("inside", [False, True], ids=["files", "zips"])
-def test_of_a_canvas_file_that_was_handed_in_again_the_latest_counts(
-    tmp_path: Path, packed: bool, inside: bool
-) -> None:
+def test_of_a_canvas_file_handed_in_again_the_latest_counts(tmp_path: Path, packed: bool, inside: bool) -> None:
     """By attachment id, of which 9 is less than 10, and not by name."""
     versions: list[str | bytes] = ["x = 1\n", "x = 2\n", "x = 3\n"]
     if inside:
@@ -202,20 +198,6 @@ def test_a_zip_of_one_clone_is_one_submission(tmp_path: Path) -> None:
     assert (candidate.id, candidate.origin, candidate.read().files) == ("export", None, {NORM: "x = 1\n"})
 
 
-@both
-def test_what_no_naming_claims_is_still_a_submission(tmp_path: Path, packed: bool) -> None:
-    files: dict[str, str | bytes] = {
-        "ada_12_100_norm.py": "x = 1\n",
-        "by mail.zip": zipped({NORM: "x = 2\n"}),
-        "gradebook.csv": "Student,ID",
-    }
-    candidates = found(tmp_path, files, packed)
-    assert {own.id: own.read().files for own in candidates} == {
-        "ada_12": {NORM: "x = 1\n"},
-        "by_mail": {NORM: "x = 2\n"},
-    }
-
-
 def test_from_forces_what_would_be_taken_for_something_else(tmp_path: Path) -> None:
     files = {f"{name}_12_3_x/{NORM}": f"name = {name!r}\n" for name in ("ada", "bo")}
     assert len(found(tmp_path, files, packed=True)) == 1
@@ -239,21 +221,6 @@ def test_hostile_names_become_ids_that_lead_nowhere(tmp_path: Path, packed: bool
     assert all(own.origin and own.origin.students[0].name.isprintable() for own in candidates)
 
 
-def test_names_that_lead_out_of_an_export_write_nothing(tmp_path: Path) -> None:
-    """Neither entries of the platform's zip nor those of a student's; what they hold may still count as a file."""
-    inner = zipped({"../../../escaped.py": "x = 1\n", f"/{NORM}": "x = 2\n"})
-    files: dict[str, str | bytes] = {
-        "../ada_12_3_norm.py": "",
-        "ada_12_4_../../escaped.py": "",
-        "bo_13_5_hw.zip": inner,
-    }
-    before = sorted(tmp_path.parent.rglob("*"))
-    candidates = found(tmp_path, files, packed=True)
-    assert [own.read().id for own in candidates if own.origin] == ["bo_13"]
-    assert {path for own in candidates for path in own.read().files} <= {NORM}
-    assert sorted(tmp_path.parent.rglob("*")) == sorted([*before, tmp_path / "export.zip"])
-
-
 def test_links_in_an_unpacked_export_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "secret.py").write_text("secret = 1\n")
     folder = write_folder(tmp_path / "export", {"ada_12_3_norm.py": "x = 1\n"})
@@ -265,14 +232,6 @@ def test_links_in_an_unpacked_export_are_not_followed(tmp_path: Path) -> None:
     (own,) = [candidate for candidate in discover([folder], "gradescope") if candidate.id == "submission_1"]
     why = "Owner unknown: submission_metadata.yml: is not a regular file"
     assert own.notices[0].startswith(why)
-
-
-def test_a_name_that_is_no_text_stops_nothing(tmp_path: Path) -> None:
-    folder = write_folder(tmp_path / "export", {"ada_12_3_norm.py": "x = 1\n"})
-    os.close(os.open(os.fsencode(folder) + b"/b\xff_13_4_norm.py", os.O_CREAT | os.O_WRONLY))
-    candidates = discover([folder])
-    assert [own.id for own in candidates] == ["ada_12", "b_13"]
-    assert all(own.origin and own.origin.model_dump_json() for own in candidates)
 
 
 def undeclared(files: Mapping[bytes, str]) -> bytes:
@@ -311,26 +270,11 @@ def test_a_name_in_an_encoding_that_a_zip_does_not_declare_is_read_or_escaped(
 
 
 def test_students_whose_folders_have_chinese_names_keep_them(tmp_path: Path) -> None:
-    files = {f"作业/{name}/{NORM}".encode("gbk"): f"name = {name!r}\n" for name in ("李明", "王芳")}
-    (tmp_path / "class.zip").write_bytes(undeclared(files))
-    (top,) = Listing(tmp_path / "class.zip").names
-    inside = Listing(tmp_path / "class.zip").inside(top)
-    assert (top, inside.names) == ("作业/", ("李明/", "王芳/"))
-    files = {name.partition(b"/")[2]: text for name, text in files.items()}
+    files = {f"{name}/{NORM}".encode("gbk"): f"name = {name!r}\n" for name in ("李明", "王芳")}
     (tmp_path / "class.zip").write_bytes(undeclared(files))
     candidates = discover([tmp_path / "class.zip"], "folders")
     assert [own.id for own in candidates] == ["李明", "王芳"]
     assert [own.read().files for own in candidates] == [{NORM: f"name = {name!r}\n"} for name in ("李明", "王芳")]
-
-
-def test_an_export_with_a_damaged_entry_costs_that_student_only(tmp_path: Path) -> None:
-    files = {"ada_12_3_norm.py": "x = 1\n", "bo_13_4_norm.py": "y = 1234567890123456789\n"}
-    data = zipped(files)
-    place = data.index(b"bo_13_4_norm.py") + len("bo_13_4_norm.py")
-    (tmp_path / "export.zip").write_bytes(data[:place] + b"\xff\xff\xff" + data[place + 3 :])
-    ada, bo = discover([tmp_path / "export.zip"])
-    assert ada.read().files == {NORM: "x = 1\n"}
-    assert "is damaged" in (bo.read().reason or "")
 
 
 @both
@@ -370,7 +314,7 @@ PIECES = st.one_of(
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.lists(st.lists(PIECES, min_size=1, max_size=6).map("".join), max_size=8))
 def test_whatever_the_names_each_is_claimed_once_and_ids_can_be_written(names: list[str]) -> None:
     for split in (platform.submissions for platform in map(extra, PLATFORMS) if platform):

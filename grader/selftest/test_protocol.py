@@ -32,7 +32,6 @@ Ends = tuple[Channel, Channel]
 
 @pytest.fixture
 def ends() -> Iterator[Ends]:
-    """Two connected channels."""
     first, second = (Channel(end.detach()) for end in socket.socketpair())
     yield first, second
     first.close()
@@ -81,12 +80,6 @@ def test_shape_strides_and_values_arrive(ends: Ends, tensor: torch.Tensor) -> No
     assert tensor.numel() == 0 or arrived.stride() == tensor.detach().resolve_conj().stride()
 
 
-def test_what_arrives_shares_no_memory_with_what_was_sent(ends: Ends) -> None:
-    tensor = torch.zeros(3)
-    sent(ends, tensor).add_(1)
-    assert torch.equal(tensor, torch.zeros(3))
-
-
 trees = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63) + 1, 2**63 - 1) | st.floats(allow_nan=False) | st.text(max_size=9),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -116,8 +109,6 @@ class Subclass(torch.Tensor):
     [
         (object(), "a value of type object"),
         ({1: 2}, "a value of type dict"),
-        ({1, 2}, "a value of type set"),
-        (b"bytes", "a value of type bytes"),
         (1 << 63, "an integer of more than 64 bits"),
         ("x" * (MAX_TEXT + 1), "a text of 524289 characters"),
         (torch.ones(2).as_subclass(Subclass), "a value of type Subclass"),

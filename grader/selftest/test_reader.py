@@ -34,7 +34,7 @@ from grader.selftest.submissions import write_folder, zipped
 pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits memory")]
 
 NORM, FUNCTIONAL = "src/modeling/norm.py", "src/functional.py"
-BOMB_BYTES = 256 << 20
+BOMB_BYTES = 192 << 20
 
 
 @pytest.fixture(scope="module")
@@ -60,14 +60,14 @@ def entry(name: str, method: int, packed: bytes, unpacked: bytes = b"") -> bytes
 
 
 def repeated(compress: Callable[[bytes], bytes], flush: Callable[[], bytes]) -> bytes:
-    """A quarter of a gigabyte of one byte, packed without ever being there."""
+    """``BOMB_BYTES`` times one byte, packed without ever being there."""
     block = b"#" * (1 << 20)
     return b"".join(compress(block) for _ in range(BOMB_BYTES >> 20)) + flush()
 
 
 @cache
 def packed_by_bzip2() -> bytes:
-    """Some hundred bytes that unpack to a quarter of a gigabyte."""
+    """A hundred bytes that unpack to ``BOMB_BYTES``."""
     packer = bz2.BZ2Compressor()
     return repeated(packer.compress, packer.flush)
 
@@ -82,7 +82,6 @@ def packed_by_lzma() -> bytes:
 
 
 def packed_by_deflate() -> bytes:
-    """The same by deflate."""
     packer = zlib.compressobj(1, zlib.DEFLATED, -15)
     return repeated(packer.compress, packer.flush)
 
@@ -100,7 +99,6 @@ def a_tarball(name: str, size: int) -> bytes:
 
 
 def a_tar_by_xz(name: str, preset: Literal[6, 9] = 6) -> bytes:
-    """A packed tar of one small source."""
     tar = io.BytesIO()
     with tarfile.open(fileobj=tar, mode="w:xz", preset=preset) as archive:
         header = tarfile.TarInfo(name)
@@ -125,7 +123,6 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     ),
     "inner_zip": lambda: zipped({"work.zip": entry(FUNCTIONAL, zipfile.ZIP_BZIP2, packed_by_bzip2())}),
     "zip_that_unpacks_to_a_zip": lambda: entry("work.zip", zipfile.ZIP_BZIP2, packed_by_bzip2()),
-    "xz_dictionary_of_4_gib": lambda: tar_by_xz_with_a_huge_dictionary(),
     "tarball_source": lambda: a_tarball(FUNCTIONAL, BOMB_BYTES),
     "tar_header": lambda: tar_with_a_long_name(),
     "many_names": lambda: list_of(150_000),
@@ -151,12 +148,11 @@ def tar_by_xz_with_a_huge_dictionary() -> bytes:
 
 
 @pytest.mark.parametrize("bomb", BOMBS)
-def test_a_bomb_costs_its_own_submission_and_says_what_it_is(bomb: str, tmp_path: Path) -> None:
+def test_a_bomb_costs_its_own_submission_and_says_what_it_is(shared: Reader, bomb: str, tmp_path: Path) -> None:
     (tmp_path / "mallory.zip").write_bytes(BOMBS[bomb]())
     write_folder(tmp_path, {"neighbour.zip": zipped(ASSIGNMENT.solution())})
-    with Reader() as reader:
-        mallory, neighbour = (reader.read(candidate) for candidate in reader.discover([tmp_path]))
-        assert peak_mib(reader) < MEMORY_MIB
+    mallory, neighbour = (shared.read(candidate) for candidate in shared.discover([tmp_path]))
+    assert peak_mib(shared) < BOMB_BYTES >> 20  # it was never unpacked as a whole
     assert FUNCTIONAL not in mallory.files
     said = " ".join((mallory.reason or "", *mallory.notices))
     assert any(
@@ -177,12 +173,6 @@ def test_an_xz_that_asks_for_too_much_memory_is_left_out(shared: Reader, tmp_pat
     submission = shared.read(Candidate("ada", write_folder(tmp_path / "ada", files), expected=expected))
     assert submission.files == {NORM: "x = 1\n"}
     assert "work.tar.xz is damaged (it does not fit into memory); it was left out." in submission.notices
-
-
-def test_a_top_level_zip_with_a_huge_list_is_refused(shared: Reader, tmp_path: Path) -> None:
-    (tmp_path / "ada.zip").write_bytes(list_of(150_000))
-    (candidate,) = shared.discover([tmp_path / "ada.zip"])
-    assert "contains more than" in (shared.read(candidate).reason or "")
 
 
 def test_what_ends_the_process_is_tried_again_and_then_named(
@@ -228,7 +218,6 @@ changes = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 2
 
 
 def seeds() -> list[bytes]:
-    """Small archives of every kind."""
     tar = a_tar_by_xz(NORM)
     methods = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
     zips = []

@@ -15,20 +15,15 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
 from typer.testing import Result
 
-from grader.core.results.report import Summary, summary_line
 from grader.selftest.reports import report
 from grader.selftest.term import command
 
 fuzzed = settings(max_examples=int(os.environ.get("GRADER_FUZZ", "40")))
 
-ADA = report("ada")
-REPORT: dict[str, Any] = json.loads(ADA.model_dump_json())
+REPORT: dict[str, Any] = json.loads(report("ada").model_dump_json())
 REPORT["tasks"][0]["properties"][0]["cases"][0] |= {"error_ulp": 20.5, "limit_ulp": 16.0, "elements": 6}
-SUMMARY: dict[str, Any] = {"assignment": "a2", "submissions": [json.loads(summary_line(ADA).model_dump_json())]}
-SUMMARY |= {"environment": REPORT["environment"], "provenance": REPORT["provenance"]}
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +61,6 @@ def test_the_whole_report_is_shown(out: Path) -> None:
     assert (one.exit_code, everyone.exit_code) == (0, 0)
     assert "6/10" in one.stdout
     assert "ada" in everyone.stdout
-    Summary.model_validate(SUMMARY)
 
 
 # What stands where something else should: any JSON, and what JSON in Python may hold beyond it.
@@ -80,26 +74,16 @@ junk = st.recursive(
 
 
 def places(tree: Any) -> list[tuple[Any, Any]]:
-    """Every container of a tree with each key or index in it."""
     items = list(tree.items()) if isinstance(tree, dict) else list(enumerate(tree)) if isinstance(tree, list) else []
     return [(tree, key) for key, _ in items] + [place for _, value in items for place in places(value)]
 
 
 @st.composite
 def damaged(draw: st.DrawFn, whole: dict[str, Any]) -> dict[str, Any]:
-    """A tree with a value replaced, taken away or added."""
+    """A tree with another value in one of its places."""
     tree = copy.deepcopy(whole)
-    for _ in range(draw(st.integers(1, 2))):
-        container, key = draw(st.sampled_from(places(tree)))
-        match draw(st.sampled_from(["replace", "delete", "add"])):
-            case "replace":
-                container[key] = draw(junk)
-            case "delete":
-                del container[key]
-            case _ if isinstance(container, dict):
-                container[draw(texts)] = draw(junk)
-            case _:
-                container.append(draw(junk))
+    container, key = draw(st.sampled_from(places(tree)))
+    container[key] = draw(junk)
     return tree
 
 
@@ -108,32 +92,6 @@ def damaged(draw: st.DrawFn, whole: dict[str, Any]) -> dict[str, Any]:
 @given(tree=damaged(REPORT))
 def test_a_report_with_other_values_is_shown_or_refused(out: Path, tree: dict[str, Any]) -> None:
     check_manners(show(out, json.dumps(tree).encode()))
-
-
-@fuzzed
-@given(tree=damaged(SUMMARY))
-def test_a_summary_with_other_values_is_read_or_refused(tree: dict[str, Any]) -> None:
-    try:
-        summary = Summary.model_validate_json(json.dumps(tree))
-    except ValidationError:
-        return
-    assert Summary.model_validate_json(summary.model_dump_json()) == summary
-
-
-@pytest.mark.slow
-@fuzzed
-@given(
-    changes=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), max_size=4),
-    kept=st.floats(0, 1),
-)
-def test_a_report_with_other_bytes_is_shown_or_refused(
-    out: Path, changes: list[tuple[float, int]], kept: float
-) -> None:
-    data = bytearray(json.dumps(REPORT).encode())
-    for place, byte in changes:
-        data[int(place * len(data))] = byte
-    check_manners(show(out, bytes(data)))
-    check_manners(show(out, bytes(data[: int(kept * len(data))])))
 
 
 @pytest.mark.parametrize(

@@ -23,23 +23,17 @@ from grader.core.results.report import (
     write_json,
 )
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.selftest.reports import ENVIRONMENT, PROVENANCE, report, unreadable
+from grader.selftest.reports import report
 from grader.selftest.submissions import SEES_LATER_TOKENS, edited, submission
 
 SCHEMAS = REPOSITORY / "grader" / "docs" / "schema"
 models = pytest.mark.parametrize("model", [Report, Summary], ids=["report", "summary"])
 
 
-def jsonschema() -> Any:
-    """The library, imported when it is needed: it takes seconds, and other tests use what is in this file."""
-    return importlib.import_module("jsonschema")
-
-
 @pytest.mark.parametrize(
     ("fields", "named"),
     [
         ({"score": math.nan}, "finite number"),
-        ({"score": math.inf}, "finite number"),
         ({"score": "87"}, "valid number"),
         ({"bonus": True}, "valid number"),
         ({"max_score": -1.0}, "greater than or equal to 0"),
@@ -48,21 +42,11 @@ def jsonschema() -> Any:
         ({"schema_version": "2.0"}, "Input should be '1.0' or '1.1'"),
         ({"submission": {"id": 7, "sha256": "", "files": []}}, "valid string"),
     ],
-    ids=["nan", "inf", "text", "bool", "negative", "unknown_field", "status", "version", "number_for_text"],
+    ids=["nan", "text", "bool", "negative", "unknown_field", "status", "version", "number_for_text"],
 )
 def test_a_report_refuses_what_it_does_not_mean(fields: Mapping[str, Any], named: str) -> None:
     with pytest.raises(ValidationError, match=named):
         report("someone", **fields)
-
-
-def test_a_report_cannot_be_changed() -> None:
-    with pytest.raises(ValidationError, match="frozen"):
-        report("someone").score = 100.0
-
-
-def test_the_summary_keeps_what_was_scored() -> None:
-    line = summary_line(unreadable("someone"))
-    assert (line.id, line.status, line.score, line.bonus, line.max_score) == ("someone", "unreadable", None, None, 10)
 
 
 def json_schema(model: type[Report] | type[Summary], assignment: str) -> dict[str, Any]:
@@ -88,23 +72,13 @@ def test_a_real_report_obeys_the_published_schema(grader: Judge, tmp_path: Path)
     write_json(tmp_path / "report.json", real)
     data = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     schema = json.loads((SCHEMAS / "report-1.1.json").read_text(encoding="utf-8"))
-    jsonschema().validate(data, schema)  # which checks the schema first
+    jsonschema: Any = importlib.import_module("jsonschema")  # when it is needed: that takes seconds
+    jsonschema.validate(data, schema)  # which checks the schema first
     assert Report.model_validate_json((tmp_path / "report.json").read_bytes()) == real
-    with pytest.raises(jsonschema().ValidationError, match="'many' is not valid under any"):
-        jsonschema().validate(data | {"score": "many"}, schema)
-    with pytest.raises(jsonschema().ValidationError, match="Additional properties are not allowed"):
-        jsonschema().validate(data | {"grade": "A"}, schema)
-
-
-def test_a_summary_obeys_the_published_schema() -> None:
-    summary = Summary(
-        assignment="small",
-        submissions=[summary_line(report("someone"))],
-        environment=ENVIRONMENT,
-        provenance=PROVENANCE,
-    )
-    schema = json.loads((SCHEMAS / "summary-1.1.json").read_text(encoding="utf-8"))
-    jsonschema().validate(summary.model_dump(mode="json"), schema)
+    with pytest.raises(jsonschema.ValidationError, match="'many' is not valid under any"):
+        jsonschema.validate(data | {"score": "many"}, schema)
+    with pytest.raises(jsonschema.ValidationError, match="Additional properties are not allowed"):
+        jsonschema.validate(data | {"grade": "A"}, schema)
 
 
 def test_a_summary_with_the_decisions_of_an_earlier_version_is_read_and_written_without_them() -> None:
@@ -120,22 +94,6 @@ def test_a_file_is_written_whole_with_a_mode_that_others_can_read(tmp_path: Path
     assert json.loads(written)["score"] == 6.0
     assert (tmp_path / "report.json").stat().st_mode & 0o777 == 0o644
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
-
-
-def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "report.json"
-    write_json(path, {"old": True})
-
-    def fail(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.replace", fail)
-    with pytest.raises(OSError, match="No space left"):
-        write_json(path, {"new": True})
-    assert json.loads(path.read_text()) == {"old": True}
-    assert [entry.name for entry in tmp_path.iterdir()] == ["report.json"]
 
 
 def test_what_is_no_json_is_not_written(tmp_path: Path) -> None:

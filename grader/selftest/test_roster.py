@@ -19,23 +19,6 @@ NORM = "src/modeling/norm.py"
 ADA = Student(id="ada", name="Ada Lovelace", email="ada@x")
 BO = Student(id="bo", name="Bo O'Neil, Jr", email="bo@x")
 WANG = Student(id="wang", name="王芳", email="")
-CLASSROOM = """username,first_name,last_name,email,section,github_id
-ada,Ada,Lovelace,ada@x,1,7
-bo,Bo,"O'Neil, Jr",bo@x,1,8
-wang,,王芳,,1,9
-,,,,,
-"""
-
-
-@pytest.fixture
-def roster(tmp_path: Path) -> Path:
-    """A roster as Classroom 50 has it."""
-    write_folder(tmp_path, {"roster.csv": CLASSROOM})
-    return tmp_path / "roster.csv"
-
-
-def test_a_classroom_roster_is_read(roster: Path) -> None:
-    assert read_roster(roster) == [ADA, BO, WANG]
 
 
 def test_a_canvas_gradebook_and_a_moodle_worksheet_are_rosters(tmp_path: Path) -> None:
@@ -51,14 +34,17 @@ def test_a_canvas_gradebook_and_a_moodle_worksheet_are_rosters(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("head", "row", "student"),
     [
+        ("username,first_name,last_name,email,github_id", 'bo,Bo,"O\'Neil, Jr",bo@x,8\n,,,,', BO),
+        ("username,first_name,last_name,email", "wang,,王芳,", WANG),
         ("学号,姓名,邮箱", "2026001,王芳,w@x", Student(id="2026001", name="王芳", email="w@x")),
         ("标识符,全名,电子邮件地址,状态", "参与人 12,王芳,w@x,-", Student(id="12", name="王芳", email="w@x")),
         ("标识符,全名,学号", "参与人 12,王芳,2026001", Student(id="12", name="王芳")),
         ("用户名,姓,名", "wf,王,芳", Student(id="wf", name="王芳")),
         ("LastName,FirstName,ID", "Lovelace,Ada,4000", Student(id="4000", name="Ada Lovelace")),
         ("First name,Last name,Email Address", "Ada,Lovelace,a@x", Student(name="Ada Lovelace", email="a@x")),
+        ("Student,ID", '    Points Possible,\n"Student, Test",9\n"Wang, Fang",1', Student(id="1", name="Wang, Fang")),
     ],
-    ids=["own", "moodle", "student_number", "two_columns", "canvas", "words"],
+    ids=["classroom", "one_name", "own", "moodle", "student_number", "two_columns", "canvas", "words", "gradebook"],
 )
 def test_headings_are_known_in_chinese_and_as_platforms_write_them(
     tmp_path: Path, head: str, row: str, student: Student
@@ -135,12 +121,6 @@ def test_folders_and_zips_in_a_zip_are_called_after_their_students_too(tmp_path:
     write_folder(tmp_path, {"class.zip": zipped({f"ada/{NORM}": "", "bo.zip": zipped({NORM: ""})})})
     found = discover([tmp_path / "class.zip"], "folders", [ADA, BO])
     assert [(own.id, own.origin and own.origin.students) for own in found] == [("ada", (ADA,)), ("bo", (BO,))]
-
-
-def test_rows_of_a_gradebook_that_hold_no_student_are_passed_over(tmp_path: Path) -> None:
-    rows = ["Student,ID", "    Points Possible,", '"Student, Test",9', '"Lovelace, Ada",1']
-    write_folder(tmp_path, {"gradebook.csv": "\n".join(rows)})
-    assert read_roster(tmp_path / "gradebook.csv") == [Student(id="1", name="Lovelace, Ada")]
 
 
 def test_a_clone_belongs_to_the_longest_user_name_that_it_ends_in(tmp_path: Path) -> None:

@@ -13,85 +13,52 @@ from typer.testing import CliRunner
 
 from grader.__main__ import app
 from grader.core.assignment import Assignment
-from grader.core.rubric import Rubric, RubricError, load_rubric
+from grader.core.rubric import RubricError, load_rubric
 from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.selftest.submissions import write_folder
 from tests.harness.terminal import end_with
 
 RUBRIC_PATH = ASSIGNMENT.folder / "rubric.toml"
 
 
-def test_only_keeps_one_task(rubric: Rubric) -> None:
-    assert [task.id for task in rubric.only("task2").tasks] == ["task2"]
-    assert rubric.only(None) is rubric
+MALFORMED = {  # what stands there, what takes its place, and what is said
+    "twice": ('id = "attention_causal"\n', 'id = "attention_heads"\n', "duplicate id 'attention_heads' .2 times."),
+    "task_twice": ('id = "task2"\n', 'id = "task1"\n', "duplicate id 'task1' .2 times."),
+    "unknown_property": ('properties = ["attention_causal"]', 'properties = ["x"]', "_sees_later_tokens' .*'x'"),
+    "no_file": ('file = "src/attention.py"\n', "", "tasks.0.file: Field required"),
+    "points_no_number": ("points = 40\n", "points = []\n", "tasks.0.properties.0.points: Input should be a valid"),
+    "no_language": ('zh = "小', 'fr = "小', "title.zh: Field required"),
+    "no_toml": ("points = 40\n", "points 40\n", r"Expected '=' .*line \d+"),
+    "points_of_98": ("points = 40\n", "points = 38\n", "the tasks without bonus total 98 points; they must total 100"),
+    "no_misconceptions": ("[[misconceptions]]", "[[mistakes]]", "misconceptions: Field required"),
+    "unknown_file": ('"src/attention.py"\n', '"src/gone.py"\n', "task1 .*'src/gone.py'; there is no .*ref/gone.py"),
+    "unknown_name": ('"SwiGLU"]\n', '"SwiGLU"]\nfiles = { Gate = "src/swiglu.py" }\n', "task2 gives a file for 'Gate'"),
+}
+
+
+@pytest.fixture
+def broken(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A rubric with one of these faults."""
+    old, new, _ = MALFORMED[getattr(request, "param", "points_of_98")]
+    text = RUBRIC_PATH.read_text(encoding="utf-8")
+    assert old in text
+    write_folder(tmp_path, {"ref/attention.py": "", "ref/swiglu.py": ""})
+    return write_folder(tmp_path / "grader" / "assignment", {"rubric.toml": text.replace(old, new)}) / "rubric.toml"
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "named"),
-    [
-        ('id = "attention_causal"\n', 'id = "attention_heads"\n', "duplicate id 'attention_heads' .2 times."),
-        ('id = "task2"\n', 'id = "task1"\n', "duplicate id 'task1' .2 times."),
-        ('properties = ["attention_causal"]', 'properties = ["x"]', "'attention_sees_later_tokens' .*'x'"),
-        ('file = "src/attention.py"\n', "", "tasks.0.file: Field required"),
-        ("points = 40\n", "points = []\n", "tasks.0.properties.0.points: Input should be a valid number"),
-        ('zh = "小', 'fr = "小', "title.zh: Field required"),
-        ("points = 40\n", "points 40\n", r"Expected '=' .*line \d+"),
-        ("points = 40\n", "points = 38\n", "the tasks without bonus total 98 points; they must total 100"),
-        ("[[misconceptions]]", "[[mistakes]]", "misconceptions: Field required"),
-        (
-            'file = "src/attention.py"\n',
-            'file = "src/gone.py"\n',
-            "task1 .*'src/gone.py'; there is no .*ref/gone.py",
-        ),
-        (
-            'names = ["SwiGLU"]\n',
-            'names = ["SwiGLU"]\nfiles = { Gate = "src/swiglu.py" }\n',
-            "task2 gives a file for 'Gate'",
-        ),
-    ],
-    ids=[
-        "twice",
-        "task_twice",
-        "unknown_property",
-        "no_file",
-        "points_no_number",
-        "no_language",
-        "no_toml",
-        "points_of_98",
-        "no_misconceptions",
-        "unknown_file",
-        "unknown_name",
-    ],
+    ("broken", "named"), [(name, case[2]) for name, case in MALFORMED.items()], ids=MALFORMED, indirect=["broken"]
 )
-def test_a_malformed_rubric_is_refused_with_its_file_and_place(tmp_path: Path, old: str, new: str, named: str) -> None:
-    text = RUBRIC_PATH.read_text(encoding="utf-8")
-    assert old in text
-    broken = tmp_path / "rubric.toml"
-    broken.write_text(text.replace(old, new, -1 if old.startswith("[[") else 1), encoding="utf-8")
+def test_a_malformed_rubric_is_refused_with_its_file_and_place(broken: Path, named: str) -> None:
     with pytest.raises(RubricError, match=f"^{re.escape(str(broken))}: .*{named}"):
         load_rubric(broken, ASSIGNMENT.root / "ref")
-
-
-FAULTS = {"points": ("points = 40\n", "points = 38\n"), "section": ("[[misconceptions]]", "[[mistakes]]"),
-          "file": ('file = "src/attention.py"\n', 'file = "src/gone.py"\n')}  # fmt: skip
-
-
-@pytest.fixture(params=FAULTS)
-def broken(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A rubric whose points do not add up, that has no misconceptions, or that names an unknown file."""
-    (tmp_path / "ref").mkdir()
-    (tmp_path / "ref" / "attention.py").touch()
-    (tmp_path / "ref" / "swiglu.py").touch()
-    path = tmp_path / "grader" / "assignment" / "rubric.toml"
-    path.parent.mkdir(parents=True)
-    path.write_text(RUBRIC_PATH.read_text(encoding="utf-8").replace(*FAULTS[request.param]), encoding="utf-8")
-    return path
 
 
 @pytest.mark.parametrize("command", [c.name or c.callback.__name__ for c in app.registered_commands if c.callback])
 def test_every_command_refuses_a_broken_rubric_in_one_line(
     broken: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Assignment, "rubric", property(lambda _: load_rubric(broken, broken.parents[2] / "ref")))
+    monkeypatch.setattr(Assignment, "rubric", property(lambda _: load_rubric(broken)))
     result = CliRunner().invoke(app, [command])
     assert (result.exit_code, result.stdout) == (2, "")
     assert_one_line(result.stderr, broken)
@@ -105,7 +72,7 @@ TOOLS = ("bench", "gallery", "site.handout", "mutants")
 def test_every_tool_that_reads_the_rubric_refuses_a_broken_one_in_one_line(
     broken: Path, tool: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(Assignment, "rubric", property(lambda _: load_rubric(broken, broken.parents[2] / "ref")))
+    monkeypatch.setattr(Assignment, "rubric", property(lambda _: load_rubric(broken)))
     monkeypatch.setattr(sys, "argv", [tool])
     with pytest.raises(SystemExit) as end:
         runpy.run_module(f"grader.lab.{tool}", run_name="__main__")
@@ -114,6 +81,7 @@ def test_every_tool_that_reads_the_rubric_refuses_a_broken_one_in_one_line(
     assert_one_line(printed.err, broken)
 
 
+@pytest.mark.parametrize("broken", ["points_of_98", "no_misconceptions", "unknown_file"], indirect=True)
 @pytest.mark.parametrize("command", ["__main__", "submit"])
 def test_students_commands_refuse_a_broken_rubric_in_one_line(
     broken: Path, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -134,10 +102,3 @@ def assert_one_line(printed: str, broken: Path) -> None:
     assert printed.startswith(f"{broken}: ")
     assert printed.count("\n") == 1
     assert len(printed) > len(f"{broken}: ") + 20
-
-
-def test_a_rubric_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
-    broken = tmp_path / "rubric.toml"
-    broken.write_bytes(b'id = "\xff"')
-    with pytest.raises(RubricError, match="codec can't decode"):
-        load_rubric(broken)

@@ -15,6 +15,7 @@ import pytest
 
 from grader.core.intake.submission import Submission
 from grader.core.judge.judge import Judge
+from grader.core.results.database import reading
 from grader.core.results.report import Report
 from grader.core.run import executors
 from grader.core.run.executors import ATTEMPTS, LocalExecutor
@@ -28,10 +29,20 @@ from grader.selftest.at_work import LEAVE_S, SLOW, at_work, finished, started, w
 from grader.selftest.faulty import Trap, survivors
 from grader.selftest.fixtures import Judges
 from grader.selftest.submissions import SEES_LATER_TOKENS, edited, write_folder
+from grader.selftest.term import run
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")]
 
 SETTINGS = Settings(ASSIGNMENT, device="cpu", only="task1", limits=Limits(submission_s=16))
+FILES = {"right": ASSIGNMENT.solution(), "wrong": edited(SEES_LATER_TOKENS), "slow": edited(SLOW)}
+FAULTS = {  # in the middle of a submission of this kind
+    "judge_killed": ("wrong", faulty.die),
+    "judge_stalled": ("right", faulty.stall),
+    "judge_mistaken": ("wrong", faulty.stumble),
+    "fork_server_killed": ("wrong", faulty.kill_the_fork_server),
+    "worker_killed": ("slow", faulty.kill_the_first_worker),
+    "server_killed": ("right", faulty.kill_the_server_of_judges),
+}
 PATIENCE = {"START_S": 100, "MARGIN_S": 1, "LOAD": 1}  # 17 s for a property, which takes a third of one
 
 
@@ -49,31 +60,13 @@ class Disturbed:
         return report
 
 
-def files(kind: str) -> dict[str, str]:
-    """A right submission, a wrong one or a slow one."""
-    edits = {"right": [], "wrong": [SEES_LATER_TOKENS], "slow": [SLOW]}
-    return edited(*edits[kind])
-
-
-def right() -> Iterator[Submission]:
-    """A class of one."""
-    yield Submission("right", files("right"))
-
-
 @pytest.fixture(scope="module")
 def disturbed(tmp_path_factory: pytest.TempPathFactory) -> Disturbed:
     """One run in which every kind of fault happens."""
     logs = tmp_path_factory.mktemp("logs")
-    traps = [
-        Trap("judge_killed", files("wrong"), fault=faulty.die, log=logs / "1"),
-        Trap("judge_stalled", files("right"), fault=faulty.stall, log=logs / "2"),
-        Trap("judge_mistaken", files("wrong"), fault=faulty.stumble, log=logs / "3"),
-        Trap("fork_server_killed", files("wrong"), fault=faulty.kill_the_fork_server, log=logs / "4"),
-        Trap("worker_killed", files("slow"), fault=faulty.kill_the_first_worker, log=logs / "5"),
-        Trap("server_killed", files("right"), fault=faulty.kill_the_server_of_judges, log=logs / "7"),
-        Trap("hopeless", files("right"), fault=faulty.die, log=logs / "6", times=99),
-    ]
-    plain = [Submission(f"plain_{kind}", files(kind)) for kind in ("right", "wrong")]
+    traps = [Trap(name, FILES[kind], fault=fault, log=logs / name) for name, (kind, fault) in FAULTS.items()]
+    traps += [Trap("hopeless", FILES["right"], fault=faulty.die, log=logs / "hopeless", times=99)]
+    plain = [Submission(f"plain_{kind}", FILES[kind]) for kind in ("right", "wrong")]
     reports, seen = [], set()
     others = descendants(os.getpid())  # fork servers that other tests keep warm
     with LocalExecutor(2) as executor, pytest.MonkeyPatch.context() as patch:
@@ -97,34 +90,17 @@ def _command(pid: int) -> str:
 
 @pytest.fixture(scope="module")
 def undisturbed(judges: Judges) -> Judge:
-    """The same grader in this process, which nothing happens to."""
     return judges(SETTINGS)
 
 
-def test_nothing_is_lost_or_doubled(disturbed: Disturbed) -> None:
-    expected = sorted([*disturbed.traps, "plain_right", "plain_wrong"])
-    assert sorted(report.submission.id for report in disturbed.reports) == expected
-
-
 @pytest.mark.parametrize(
-    ("identifier", "source"),
-    [
-        ("plain_right", "right"),
-        ("plain_wrong", "wrong"),
-        ("judge_killed", "wrong"),
-        ("judge_stalled", "right"),
-        ("judge_mistaken", "wrong"),
-        ("fork_server_killed", "wrong"),
-        ("worker_killed", "slow"),
-        ("server_killed", "right"),
-    ],
+    ("name", "source"),
+    [("plain_right", "right"), ("plain_wrong", "wrong"), *((name, kind) for name, (kind, _) in FAULTS.items())],
 )
-def test_a_fault_of_ours_leaves_no_trace(
-    disturbed: Disturbed, undisturbed: Judge, identifier: str, source: str
-) -> None:
-    expected = undisturbed.grade(Submission(identifier, files(source)))
+def test_a_fault_of_ours_leaves_no_trace(disturbed: Disturbed, undisturbed: Judge, name: str, source: str) -> None:
+    expected = undisturbed.grade(Submission(name, FILES[source]))
     assert expected.status == "graded"
-    assert without_times(disturbed.of(identifier)) == without_times(expected)
+    assert without_times(disturbed.of(name)) == without_times(expected)
 
 
 def test_each_fault_did_happen_and_took_a_second_attempt(disturbed: Disturbed) -> None:
@@ -157,14 +133,14 @@ def test_settings_that_fit_no_judge_stop_everything() -> None:
         ASSIGNMENT, device="cpu", only="task1", required_level=SETTINGS.required_level.NAMESPACES, without=layers
     )
     with LocalExecutor(1) as executor, pytest.raises(CannotGrade, match="weaker than required"):
-        list(grade_all(right(), settings, executor))
+        list(grade_all([Submission("right", FILES["right"])], settings, executor))
 
 
 def test_judges_that_do_not_start_stop_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executors, "START_S", 0.0)
     failed = "3 judges in a row failed without a submission: the judge process stalled"
     with LocalExecutor(1) as executor, pytest.raises(GradingFailed, match=failed):
-        list(grade_all(right(), SETTINGS, executor))
+        list(grade_all([Submission("right", FILES["right"])], SETTINGS, executor))
 
 
 # ── The command, and what becomes of its processes ──────────────────────────────────────────────────────────────────
@@ -194,11 +170,24 @@ def test_ctrl_c_ends_everything_at_once(running: subprocess.Popen[str], tmp_path
     assert len(reports) <= 1 + 2 * 2  # at most one more that each judge had finished, and one that it was at
 
 
-def test_a_killed_command_leaves_no_process_and_whole_reports(running: subprocess.Popen[str], tmp_path: Path) -> None:
+@pytest.mark.usefixtures("judged")
+def test_a_killed_command_leaves_no_process_and_the_next_goes_on(
+    running: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    while len(finished(tmp_path)) < 2:  # by the second one, the first is in the ledger
+        time.sleep(0.01)
     family = descendants(running.pid)
     running.kill()
     assert survivors(family, LEAVE_S) == []
-    assert finished(tmp_path)
+    with reading(tmp_path / "out") as ledger:
+        kept = [name for (name,) in ledger.execute("SELECT submission FROM latest")]
+    times = {name: (tmp_path / "out" / name / "report.json").stat().st_mtime_ns for name in kept}
+    again = run("grade", tmp_path / "class", "--out", tmp_path / "out", "--device", "cpu", "--only", "task1")
+    assert kept
+    assert f"{len(kept)} of 6 already graded and kept" in again.stderr
+    assert [report.score for report in finished(tmp_path)] == [100] * 6
+    assert times == {name: (tmp_path / "out" / name / "report.json").stat().st_mtime_ns for name in kept}
+    assert (tmp_path / "out" / "summary.json").exists()
 
 
 @pytest.mark.usefixtures("own_fork_servers")

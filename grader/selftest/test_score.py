@@ -19,13 +19,7 @@ OURS, ABSENT = Outcome.GRADER_ERROR, Outcome.NOT_ASSESSED
 
 
 def cases(outcomes: Sequence[Outcome], property_id: str = "attention_heads") -> list[CaseResult]:
-    """One case for each outcome."""
     return [CaseResult(property_id, f"case{number}", outcome) for number, outcome in enumerate(outcomes)]
-
-
-def passing(rubric: Rubric) -> list[CaseResult]:
-    """One passed case for every property."""
-    return [CaseResult(identifier, "case", PASSED) for identifier in rubric.properties]
 
 
 @pytest.mark.parametrize(
@@ -34,9 +28,7 @@ def passing(rubric: Rubric) -> list[CaseResult]:
         ([PASSED, PASSED], PASSED),
         ([PASSED, FAILED, CRASHED], FAILED),
         ([PASSED, CRASHED, FAILED], CRASHED),
-        ([FAILED, PASSED], FAILED),
         ([PASSED, ABSENT], PASSED),
-        ([ABSENT, FAILED], FAILED),
         ([ABSENT, ABSENT], ABSENT),
         ([FAILED, CRASHED, OURS], OURS),
         ([ABSENT, OURS], OURS),
@@ -55,15 +47,9 @@ def test_one_case_that_did_not_pass_costs_the_whole_property(outcome: Outcome) -
 
 
 def test_a_property_without_a_case_is_our_failure(rubric: Rubric) -> None:
-    first, *others = passing(rubric)
+    first, *others = [CaseResult(identifier, "case", PASSED) for identifier in rubric.properties]
     outcomes = {name: property_outcome(own) for name, own in by_property(rubric, others).items()}
     assert [name for name, outcome in outcomes.items() if outcome is OURS] == [first.property_id]
-
-
-def test_full_marks_for_passing_everything() -> None:
-    rubric, earned = ASSIGNMENT.rubric, scored({})
-    assert [task.score for task in earned.tasks] == [task.points for task in rubric.tasks]
-    assert (earned.score, earned.bonus) == (rubric.max_score, rubric.max_bonus)
 
 
 @pytest.mark.parametrize("lost", ASSIGNMENT.rubric.properties)

@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 import subprocess
-import zipfile
 from collections.abc import Callable
 from importlib.util import cache_from_source
 from pathlib import Path
@@ -14,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from grader import REPOSITORY
-from grader.selftest import LONG, long_only
 from grader.selftest.warm import WarmPython
 
 pytestmark = pytest.mark.slow  # nine commands
@@ -97,31 +95,3 @@ def test_pages_speak_of_this_assignment_alone(course: Path, graded: Path, done: 
         text = page.read_text(encoding="utf-8")
         assert "RMSNorm" not in text
         assert "SwiGLU" in text
-
-
-@pytest.mark.skipif(not LONG, reason="a proof like that of test_verify, in half a minute: with GRADER_LONG=1")
-def test_the_grader_proves_itself(course: Path, done: Done) -> None:
-    said = done(course, "grader", "verify", "--seeds", "1", "--jobs", "1")
-    assert "on 6 wrong variants, 3 valid ones, the reference and untouched stubs" in said
-    assert "0 of them wrong" in said
-
-
-@long_only
-def test_students_receive_a_handout_and_a_bundle(course: Path, done: Done) -> None:
-    done(course, "grader.lab.site.handout")
-    made = course / "build" / "handout"
-    assert {page.stem for page in (made / "zh").glob("*.html")} == {page.stem for page in (made / "en").glob("*.html")}
-    assert {"index", "task1", "task2"} <= {page.stem for page in (made / "en").glob("*.html")}
-    assert "signatures of" in done(course, "grader.lab.signatures")
-    done(course, "grader", "release", "build/release")
-    (bundle,) = (course / "build" / "release").glob("*.zip")
-    with zipfile.ZipFile(bundle) as archive:
-        names = {name.partition("/")[2] for name in archive.namelist()}
-    assert {
-        "Makefile",
-        "README.md",
-        "src/attention.py",
-        "tests/test_swiglu.py",
-        "tests/harness/signatures.json",
-        "handout/en/task1.html",
-    } <= names

@@ -17,20 +17,13 @@ from grader.core.judge.faults import Crashed, StudentFault, WrongAnswer, fault_f
 from grader.core.messages import quoted
 from grader.core.sandbox.operations import describe_exception
 from grader.selftest.two_devices import HERE, assert_same
+from grader.selftest.two_devices import installed as installed
 from grader.shared import second_device
-
-
-@pytest.fixture(autouse=True, scope="module")
-def installed() -> None:
-    second_device.install()
-
 
 LAYERS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "conv1d": (lambda: nn.Conv1d(3, 4, 3, padding="same"), (2, 3, 8)),
     "conv2d, no bias": (lambda: nn.Conv2d(3, 6, 3, stride=2, groups=3, bias=False), (2, 3, 8, 8)),
-    "conv3d": (lambda: nn.Conv3d(3, 2, 2), (2, 3, 4, 4, 4)),
     "transposed convolution": (lambda: nn.ConvTranspose1d(3, 4, 3, stride=2), (2, 3, 8)),
-    "average pooling": (lambda: nn.AvgPool1d(2), (2, 3, 8)),
     "adaptive pooling": (lambda: nn.AdaptiveAvgPool2d(2), (2, 3, 8, 8)),
     "maximum pooling": (lambda: nn.MaxPool2d(2), (2, 3, 8, 8)),
     "lp pooling": (lambda: nn.LPPool1d(2, 4), (2, 3, 8)),
@@ -80,7 +73,6 @@ LACKING: dict[str, Callable[[Tensor], Any]] = {
     "another layout": lambda x: x.to_mkldnn(),
     "an operation of a GPU": lambda x: torch.ops.aten._masked_scale(x, x > 0, 2.0),
     "a cell of a GPU": lambda x: nn.GRUCell(3, 5, device=HERE)(x),
-    "another cell of a GPU": lambda x: nn.LSTM(3, 5, device=HERE)(x),
     "copied by pickle's rules": copy.copy,
     "pickled": pickle.dumps,
 }
@@ -102,13 +94,10 @@ def test_a_tensor_of_the_cpu_is_pickled_as_always() -> None:
     assert torch.equal(pickle.loads(pickle.dumps(torch.ones(3))), torch.ones(3))
 
 
-# ── Whether a claim of that kind counts ─────────────────────────────────────────────────────────────────────────────
-
 SPARSE = second_device.backend.NOT_DENSE
 
 
 def claimed(lacking: object, **more: object) -> StudentFault:
-    """The fault of a reply that claims something."""
     error = {"kind": "crashed", "types": ["NotSimulated"], "message": "no kernel", "lacking": lacking, **more}
     return fault_from_reply(error, {}, 64)
 

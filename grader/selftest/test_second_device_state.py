@@ -13,30 +13,13 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from grader.selftest.two_devices import HERE, assert_same, assigned, maker
+from grader.selftest.two_devices import installed as installed
 from grader.shared import second_device
-
-
-@pytest.fixture(autouse=True, scope="module")
-def installed() -> None:
-    second_device.install()
-
-
-# ── Gradients ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _rms_norm(x: Tensor, gamma: Tensor) -> Tensor:
     groups: Tensor = x.float().unflatten(-1, (-1, 4))
     return ((groups / (groups.square().mean(-1, keepdim=True) + 1e-5).sqrt()).flatten(-2) * gamma).to(x.dtype)
-
-
-def _checkpointed(x: Tensor, gamma: Tensor) -> Tensor:
-    output: Tensor = checkpoint(_rms_norm, x, gamma, use_reentrant=False)
-    return output
-
-
-def _checkpointed_and_reentrant(x: Tensor, gamma: Tensor) -> Tensor:
-    output: Tensor = checkpoint(_rms_norm, x, gamma, use_reentrant=True)
-    return output
 
 
 class _Doubled(torch.autograd.Function):
@@ -53,17 +36,12 @@ class _Doubled(torch.autograd.Function):
         return upstream[0] * gamma * 2, (upstream[0] * x).sum((0, 1))
 
 
-def _hooked(x: Tensor, gamma: Tensor) -> Tensor:
-    x.register_hook(lambda gradient: gradient * 3)
-    return x * gamma
-
-
 WITH_GRADIENTS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "group norm": _rms_norm,
-    "checkpoint": _checkpointed,
-    "checkpoint, reentrant": _checkpointed_and_reentrant,
+    "checkpoint": lambda x, gamma: checkpoint(_rms_norm, x, gamma, use_reentrant=False),
+    "checkpoint, reentrant": lambda x, gamma: checkpoint(_rms_norm, x, gamma, use_reentrant=True),
     "a function with its own backward": lambda x, gamma: _Doubled.apply(x, gamma),  # type: ignore[no-untyped-call]
-    "a hook": _hooked,
+    "a hook": lambda x, gamma: (x.register_hook(lambda gradient: gradient * 3), x * gamma)[1],
     "rms_norm of torch": lambda x, gamma: F.rms_norm(x, (8,), gamma),
     "einsum": lambda x, gamma: torch.einsum("bsh,h->bsh", x, gamma),
     "embedding": lambda x, gamma: F.embedding(torch.tensor([[1, 1, 0]], device=x.device), x[0]) * gamma,
@@ -124,11 +102,7 @@ def test_an_optimizer_updates_parameters() -> None:
     assert_same(of(HERE), of("cpu"))
 
 
-# ── Random numbers ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def seeded(device: str) -> torch.Generator:
-    """A generator there."""
     return torch.Generator(device).manual_seed(5)
 
 
@@ -175,21 +149,13 @@ def test_a_stream_can_be_saved_forked_and_started_anywhere() -> None:
 
 
 def test_generators_of_the_cpu_are_what_they_were() -> None:
-    for generator in (
-        torch.Generator(),
-        torch.Generator("cpu"),
-        torch.Generator(device="cpu"),
-        torch.default_generator,
-    ):
+    for generator in (torch.Generator(), torch.Generator(device="cpu"), torch.default_generator):
         assert isinstance(generator, torch.Generator)
         assert generator.device == torch.device("cpu")
     assert not isinstance(1, torch.Generator)
     assert torch.equal(
         torch.randn(3, generator=seeded("cpu")), torch.randn(3, generator=torch.Generator().manual_seed(5))
     )
-
-
-# ── Modules, parameters, copies ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_module_moves_with_its_parameters_gradients_and_buffers() -> None:

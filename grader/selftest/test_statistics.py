@@ -9,11 +9,10 @@ from grader.core.results.report import Report
 from grader.core.results.statistics import Bin, ClassStatistics, class_statistics, distribution, entry
 from grader.selftest.class_reports import graded, ungraded
 
-FAILED, CRASHED, NOT_ASSESSED = Outcome.FAILED, Outcome.CRASHED, Outcome.NOT_ASSESSED
+FAILED, NOT_ASSESSED = Outcome.FAILED, Outcome.NOT_ASSESSED
 
 
 def statistics_of(*reports: Report) -> ClassStatistics:
-    """Statistics of these reports."""
     return class_statistics([entry(report) for report in reports])
 
 
@@ -73,7 +72,6 @@ def test_a_class_of_which_nothing_was_graded_has_no_distribution() -> None:
 
 
 def test_points_that_nobody_could_earn_have_no_distribution() -> None:
-    """As with ``--only task2``."""
     statistics = statistics_of(graded("ada", score=0.0, max_score=0.0))
     assert statistics.score is None
     assert statistics.bonus is not None

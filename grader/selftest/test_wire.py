@@ -32,7 +32,6 @@ def received(data: bytes, deadline_s: float = 5.0) -> Any:
 
 
 def framed(data: bytes) -> bytes:
-    """A message as it travels."""
     return struct.pack("<I", len(data)) + data
 
 
@@ -163,9 +162,6 @@ def test_a_deadline_holds_for_sending_to_someone_who_does_not_read() -> None:
         channel.send(bytes(1 << 24), started + 0.2)
     channel.close()
     assert time.monotonic() - started >= 0.2
-
-
-# ── Messages of several values ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_several_values_travel_under_one_header() -> None:

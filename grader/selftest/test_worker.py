@@ -10,15 +10,12 @@ import pytest
 import torch
 
 from grader.core.judge.faults import StudentFault
-from grader.core.judge.hidden_tests import HiddenTests
 from grader.core.judge.student import Student
-from grader.core.results.outcome import Outcome, property_outcome
-from grader.core.rubric import Rubric
+from grader.core.results.outcome import Outcome
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import Limits
 from grader.core.sandbox.operations import describe_exception
-from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.selftest.submissions import SWIGLU, WORK
+from grader.selftest.submissions import WORK
 
 QUICK = Limits(request_s=1.5, retry_s=1, submission_s=20)
 ONES = torch.ones(1, 2, 1, 4)
@@ -60,22 +57,15 @@ def outcome_of(student: Student) -> tuple[Outcome, str]:
         ("os._exit(0)", "crashed", "the process exited"),
         ("os.abort()", "crashed", "the process was killed by signal"),
         ("return work(input)", "crashed", "RecursionError"),
-        ("while True: pass", "timed_out", "no answer within 1.5 s"),
         ("time.sleep(60)", "timed_out", "no answer within 1.5 s"),
         ("print('x' * 20_000_000); print(input, file=sys.stderr); return input", "passed", ""),
         ("os.write(1, b'x' * 1_000_000); os.write(2, b'x'); return input", "passed", ""),
         ("return [1, 2]", "invalid_reply", "returned several values instead of one tensor"),
         ("return None", "invalid_reply", "returned None instead of one tensor"),
-        ("return {'output': input}", "invalid_reply", "returned dict instead of one tensor"),
         ("return object()", "invalid_reply", "returned a value of type object"),
-        ("return input.to_sparse()", "invalid_reply", "a tensor that is not dense"),
-        ("return torch.zeros(1).expand(1 << 30)", "invalid_reply", "which is too large"),
         ("return torch.zeros(20 << 20)", "invalid_reply", "which is too large"),
         ("return torch.ones(1 << 40)", "memory_exceeded", "memory use exceeded the limit"),
         ("return bytearray(8 << 30)", "memory_exceeded", "memory use exceeded the limit"),
-        ("return type('Mine', (torch.Tensor,), {})(input)", "invalid_reply", "a value of type Mine"),
-        ("import ref", "crashed", "No module named 'ref'"),
-        ("import grader.assignment.hidden", "crashed", "No module named 'grader.assignment'"),
         ("from . import missing", "crashed", "cannot import name 'missing'"),
         ("torch.load('nowhere.pt')", "crashed", "(raised in torch/serialization.py)"),
         ("open('nowhere.pt')", "crashed", "No such file or directory: 'nowhere.pt'\n"),
@@ -94,11 +84,10 @@ def test_each_way_of_misbehaving_has_its_outcome(meet: Meet, body: str, outcome:
     [
         ("def broken(:", "crashed", "SyntaxError"),
         ("type = def", "crashed", f"(the grader runs Python {sys.version_info.major}.{sys.version_info.minor})"),
-        ("raise SystemExit", "crashed", "SystemExit"),
         ("os._exit(3)", "crashed", "the process exited"),
-        ("while True: pass", "timed_out", "no answer"),
+        ("time.sleep(60)", "timed_out", "no answer"),
     ],
-    ids=["syntax", "syntax_of_a_version", "exit", "process_exit", "hang"],
+    ids=["syntax", "syntax_of_a_version", "process_exit", "hang"],
 )
 def test_the_same_holds_while_a_file_is_imported(meet: Meet, preamble: str, outcome: str, message: str) -> None:
     ended, told = outcome_of(meet("return input", preamble))
@@ -123,26 +112,22 @@ def test_an_exception_does_not_carry_an_input_out(meet: Meet) -> None:
     assert "2.6" not in told
 
 
-def test_after_a_hang_the_property_is_over_and_the_next_one_has_a_fresh_worker(meet: Meet) -> None:
-    student = meet("while input.sum() == 0: pass\nreturn input")
-    zeros = torch.zeros_like(ONES)
-    for argument, message in ((zeros, "no answer within 1.5 s"), (ONES, "not tried: an earlier case")):
-        with pytest.raises(StudentFault, match=message):
+@pytest.mark.parametrize(
+    ("at_zero", "outcome", "message"),
+    [
+        ("while input.sum() == 0: pass", Outcome.TIMED_OUT, "no answer within 1.5 s"),
+        ("if input.sum() == 0: raise MemoryError", Outcome.MEMORY_EXCEEDED, "memory use exceeded the limit"),
+    ],
+    ids=["hang", "memory"],
+)
+def test_after_a_limit_the_property_is_over_and_the_next_one_has_a_fresh_worker(
+    meet: Meet, at_zero: str, outcome: Outcome, message: str
+) -> None:
+    student = meet(f"{at_zero}\nreturn input")
+    for argument, told in ((torch.zeros_like(ONES), message), (ONES, "not tried: an earlier case")):
+        with pytest.raises(StudentFault, match=told) as caught:
             student.work(argument)
-    student.start_afresh()
-    assert torch.equal(student.work(ONES), ONES)
-    with pytest.raises(StudentFault, match="no answer within 1 s"):  # less patience with a name that has hung
-        student.work(zeros)
-    student.start_afresh()
-
-
-def test_after_memory_has_run_out_the_property_is_over(meet: Meet) -> None:
-    student = meet("if input.sum() == 0: raise MemoryError\nreturn input")
-    zeros = torch.zeros_like(ONES)
-    for argument, message in ((zeros, "memory use exceeded the limit"), (ONES, "not tried: an earlier case")):
-        with pytest.raises(StudentFault, match=message) as caught:
-            student.work(argument)
-        assert caught.value.outcome is Outcome.MEMORY_EXCEEDED
+        assert caught.value.outcome is outcome
     student.start_afresh()
     assert torch.equal(student.work(ONES), ONES)
     student.start_afresh()
@@ -162,56 +147,6 @@ def test_a_crash_costs_one_case_and_not_the_next(meet: Meet) -> None:
         student.work(torch.zeros_like(ONES))
     assert torch.equal(student.work(ONES), ONES)
     student.start_afresh()
-
-
-POISONS = {
-    "default_dtype": ("torch.set_default_dtype(torch.float64)", "torch.get_default_dtype() is torch.float64"),
-    "no_gradient": ("torch.set_grad_enabled(False)", "not torch.is_grad_enabled()"),
-    "random_state": ("torch.manual_seed(7)", "torch.initial_seed() == 7"),
-    "patched_function": ("torch.cat = len", "torch.cat is len"),
-    "patched_method": ("torch.Tensor.float = len", "torch.Tensor.float is len"),
-    "patched_builtin": ("import builtins; builtins.abs = len", "abs is len"),
-    "module": ("sys.modules['json'] = sys", "sys.modules.get('json') is sys"),
-    "environment": ("os.environ['X'] = '1'", "'X' in os.environ"),
-}
-
-
-@pytest.mark.parametrize("place", ["at_import", "in_forward"])
-@pytest.mark.parametrize(("poison", "sign"), POISONS.values(), ids=POISONS)
-def test_poisoned_state_stays_within_its_property(meet: Meet, poison: str, sign: str, place: str) -> None:
-    """The output says whether the poison was found before it was given; a second call does find it."""
-    if place == "at_import":
-        student = meet(
-            "return found if (first := calls.append(1)) or len(calls) == 1 else look()",
-            f"""
-            look = lambda: torch.tensor(float({sign}))
-            calls, found = [], look()
-            {poison}
-            """,
-        )
-    else:
-        student = meet(f"found = torch.tensor(float({sign}))\n{poison}\nreturn found")
-    for _ in range(2):
-        assert [student.work(ONES).item() for _ in range(2)] == [0, 1]
-        student.start_afresh()
-    assert torch.get_default_dtype() is torch.float32
-
-
-def test_a_method_that_hangs_costs_its_property_only(zygote: Zygote, rubric: Rubric) -> None:
-    """Real hidden tests, on a reset that is fine in the constructor and hangs when called again."""
-    files = ASSIGNMENT.solution()
-    hang = "        while hasattr(self, 'drawn'): pass\n        self.drawn = True\n"
-    anchor = "        generator = torch.Generator(self.gate.device)"
-    assert anchor in files[SWIGLU]
-    files[SWIGLU] = files[SWIGLU].replace(anchor, hang + anchor)
-    tests = HiddenTests(ASSIGNMENT, ("cpu",), 0, rubric.only("task2").properties)
-    results = tests.run(Student(files, zygote.start, rubric, QUICK))
-    outcomes = {
-        identifier: property_outcome([result for result in results if result.property_id == identifier])
-        for identifier in rubric.only("task2").properties
-    }
-    assert outcomes.pop("swiglu_weights") is Outcome.TIMED_OUT
-    assert set(outcomes.values()) == {Outcome.PASSED}
 
 
 def test_describing_an_exception_walks_a_deep_trace_once() -> None:
@@ -238,3 +173,10 @@ def test_describing_an_exception_walks_a_deep_trace_once() -> None:
         sys.setprofile(None)
         sys.setrecursionlimit(before)
     assert depth < events < 6 * depth  # a generator's call and return for each frame, twice; a second walk adds eight
+
+
+def test_a_patched_function_stays_within_its_property(meet: Meet) -> None:
+    student = meet("found = torch.tensor(float(torch.Tensor.float is len))\ntorch.Tensor.float = len\nreturn found")
+    for _ in range(2):
+        assert [student.work(ONES).item() for _ in range(2)] == [0, 1]
+        student.start_afresh()

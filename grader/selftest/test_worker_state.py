@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from contextlib import closing
 
 import pytest
 import torch
@@ -29,6 +30,15 @@ ORDINARY = {
 }
 
 
+def calls(*arguments: object) -> bytes:
+    """A list of requests: ``call`` is loaded, and called with each argument."""
+    requests = Message()
+    requests.add([("load", {"module": "src.functional", "name": "call"})])
+    for argument in arguments:
+        requests.add([("call", {"target": "call", "arguments": [argument]})])
+    return requests.packed()
+
+
 def test_the_exercise_does_what_it_says() -> None:
     """Its last three requests are mistakes on purpose; any other error would leave work undone."""
     operations = Operations(FILES)
@@ -42,16 +52,10 @@ def test_the_exercise_does_what_it_says() -> None:
 def test_what_ordinary_code_leaves_behind_changes_nothing_later(zygote: Zygote, body: str, shown: str) -> None:
     lines = f"    found = {shown}\n{textwrap.indent(body, '    ')}\n    return found\n"
     text = f"import torch\nkept = []\n\ndef call(x):\n{lines}"
-    requests = Message()
-    requests.add([("load", {"module": "src.functional", "name": "call"})])
-    requests.add([("call", {"target": "call", "arguments": [ONES]})])
-    worker = zygote.start({"src/functional.py": text, "src/sibling.py": ""})
-    try:
+    with closing(zygote.start({"src/functional.py": text, "src/sibling.py": ""})) as worker:
         for _ in range(2):
-            worker.post(requests.packed(), anew=True)
+            worker.post(calls(ONES), anew=True)
         first, second = worker.replies(LIMIT_S), worker.replies(LIMIT_S)
-    finally:
-        worker.close()
     assert "value" in unpack(first)[1]
     assert first == second
 
@@ -88,16 +92,10 @@ def test_a_worker_holds_no_request_but_those_of_one_list(zygote: Zygote) -> None
             return len(held) + len(texts)
         """
     )
-    worker = zygote.start({"src/functional.py": text})
-    try:
+    with closing(zygote.start({"src/functional.py": text})) as worker:
         for argument in ("now", {"later": "later"}):
-            requests = Message()
-            requests.add([("load", {"module": "src.functional", "name": "call"})])
-            requests.add([("call", {"target": "call", "arguments": [argument]})])
-            worker.post(requests.packed(), anew=True)
+            worker.post(calls(argument), anew=True)
         replies = unpack(worker.replies(LIMIT_S))
-    finally:
-        worker.close()
     assert replies[1] == {"value": 0}
 
 
@@ -105,37 +103,20 @@ WAITS = {"src/functional.py": "import time\n\ndef call(seconds):\n    time.sleep
 SILENCE_S = 0.5
 
 
-def calls(*seconds: float) -> bytes:
-    """A list of requests that take that long."""
-    requests = Message()
-    requests.add([("load", {"module": "src.functional", "name": "call"})])
-    for each in seconds:
-        requests.add([("call", {"target": "call", "arguments": [each]})])
-    return requests.packed()
-
-
 @pytest.mark.process
 def test_a_list_may_take_long_as_long_as_its_worker_goes_on(zygote: Zygote) -> None:
     """The replies are those of a list that is answered at once."""
-    worker = zygote.start(WAITS)
-    try:
+    with closing(zygote.start(WAITS)) as worker:
         replies = unpack(worker.request_list(calls(*[0.2] * 4), LIMIT_S, SILENCE_S))
         assert worker.spent_s > SILENCE_S
-    finally:
-        worker.close()
     assert replies == [{"value": None}, *[{"value": 0.2}] * 4]
 
 
 @pytest.mark.process
 @pytest.mark.parametrize(("seconds", "limit_s"), [([0.2, 600], LIMIT_S), ([0.2] * 9, 1.0)], ids=["silent", "too_long"])
-def test_a_worker_that_is_silent_or_has_no_time_left_is_ended(
-    zygote: Zygote, seconds: list[float], limit_s: float
-) -> None:
-    worker = zygote.start(WAITS)
-    try:
+def test_a_worker_that_is_silent_or_out_of_time_is_ended(zygote: Zygote, seconds: list[float], limit_s: float) -> None:
+    with closing(zygote.start(WAITS)) as worker:
         with pytest.raises(WorkerFailed, match="no answer in time") as failure:
             worker.request_list(calls(*seconds), limit_s, SILENCE_S)
         assert failure.value.kind == "timed_out"
         assert SILENCE_S <= worker.spent_s < LIMIT_S / 2
-    finally:
-        worker.close()

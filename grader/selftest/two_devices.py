@@ -6,12 +6,19 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor
 
 from grader.shared import second_device
 
 HERE = second_device.DEVICE
+
+
+@pytest.fixture(autouse=True, scope="module")
+def installed() -> None:
+    """For a file that imports it, the simulated device is there."""
+    second_device.install()
 
 
 def maker(device: str) -> Callable[..., Tensor]:
