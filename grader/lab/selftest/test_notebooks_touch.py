@@ -88,22 +88,21 @@ def test_a_carry_flips_bits_and_sinusoids_move_evenly(view: Tab) -> None:
     assert view.evaluate(moved)
 
 
-def test_a_forgotten_conversion_is_found_by_scores_only(tab: Tab, page: Path) -> None:
-    tab.open(page)
+def test_a_forgotten_conversion_is_found_by_scores_only(view: Tab) -> None:
     told = TOLD.format("layout")
     boxes = "[data-touch=layout] label:nth-child({}) input"
-    assert "looks 5 back, as learnt" in tab.evaluate(told)
+    assert "looks 5 back, as learnt" in view.evaluate(told)
     for number, said in ((1, "looks 6 back, not 5"), (2, "looks 12 back, not 5")):  # as the notebook's cell prints
-        tab.focus(boxes.format(number))
-        tab.press(" ")
-        tab.wait_for(f"{told}.includes({said!r}) && {told}.includes('Shift test: passes. Lengths: kept')")
-    tab.press(" ")
-    tab.focus(boxes.format(1))
-    tab.press(" ")
-    tab.wait_for(f"{told}.includes('8.00 of 8')")
-    tab.focus(boxes.format(3))
-    tab.press(" ")
-    tab.wait_for(f"{told}.includes('3.04 of 8. Shift test: fails. Lengths: not kept')")
+        view.focus(boxes.format(number))
+        view.press(" ")
+        view.wait_for(f"{told}.includes({said!r}) && {told}.includes('Shift test: passes. Lengths: kept')")
+    view.press(" ")
+    view.focus(boxes.format(1))
+    view.press(" ")
+    view.wait_for(f"{told}.includes('8.00 of 8')")
+    view.focus(boxes.format(3))
+    view.press(" ")
+    view.wait_for(f"{told}.includes('3.04 of 8. Shift test: fails. Lengths: not kept')")
 
 
 # Sets every control of a page's figures, one after the other; gives what each figure says then.
@@ -369,19 +368,18 @@ def test_on_a_phone_the_story_has_rows_of_four_clocks(view: Tab) -> None:
     ("figure", "values"),
     [("story", ("0", "50")), ("slopes", ("0", "24")), ("attention", ("0", "2"))][:: 1 if LONG else 2],
 )
-def test_a_pointer_on_the_chart_sets_the_slider(tab: Tab, page: Path, figure: str, values: tuple[str, str]) -> None:
-    tab.open(page)
+def test_a_pointer_on_the_chart_sets_the_slider(view: Tab, figure: str, values: tuple[str, str]) -> None:
     value = f"document.querySelector('[data-touch={figure}] input').value"
     told = TOLD.format(figure)
     for end, wanted in zip((0.001, 0.5), values, strict=True):
-        before = tab.evaluate(told)
-        tab.drag(f"[data-touch={figure}] .chart", 0.9, end)
-        tab.wait_for(f"{value} === {wanted!r}")
-        assert tab.evaluate(told) != before
-        scrolled = tab.evaluate("scrollY")
-        tab.swipe(f"[data-touch={figure}] .chart", 160)
-        tab.wait_for(f"scrollY !== {scrolled}")
-        assert tab.evaluate(value) == wanted, "A finger that scrolls the page moves nothing."
+        before = view.evaluate(told)
+        view.drag(f"[data-touch={figure}] .chart", 0.9, end)
+        view.wait_for(f"{value} === {wanted!r}")
+        assert view.evaluate(told) != before
+        scrolled = view.evaluate("scrollY")
+        view.swipe(f"[data-touch={figure}] .chart", 160)
+        view.wait_for(f"scrollY !== {scrolled}")
+        assert view.evaluate(value) == wanted, "A finger that scrolls the page moves nothing."
 
 
 def test_wavelengths_follow_method_and_sliders(view: Tab) -> None:
