@@ -25,14 +25,18 @@ QUIET = ("disable-background-networking", "disable-component-update", "disable-s
 AXE = os.environ.get("AXE", "")  # the path of axe.min.js, from `npm pack axe-core`
 
 needs_axe = pytest.mark.skipif(not AXE, reason="needs axe-core: AXE=PATH/axe.min.js, from npm pack axe-core")
-needs_browser = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER), reason="needs Chromium and its driver: apt-get install chromium chromium-driver"
-)
+NEEDED = "needs Chromium and its driver: apt-get install chromium chromium-driver"
+needs_browser = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason=NEEDED)
 
 
 @contextlib.contextmanager
 def chromium(profile: Path) -> Iterator[webdriver.Chrome]:
-    """A browser of its own, without a window, in which every message of the console is kept."""
+    """A browser of its own, without a window, in which every message of the console is kept.
+
+    Tests whose fixtures ask for it are skipped where there is none.
+    """
+    if not (CHROMIUM and DRIVER):
+        pytest.skip(NEEDED)
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM or ""
     for argument in (*FLAGS, *QUIET, f"user-data-dir={profile}"):

@@ -155,6 +155,13 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
         yield Tab(driver)
 
 
+@pytest.fixture
+def view(tab: Tab, page: Path) -> Tab:
+    """The tab with that page, on a wide screen."""
+    tab.open(page)
+    return tab
+
+
 @pytest.fixture(scope="session")
 def transformers() -> Callable[[str], ModuleType]:
     """``transformers("models.llama.modeling_llama")``: that module of the installed release, imported offline.

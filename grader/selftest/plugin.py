@@ -29,6 +29,7 @@ from grader.selftest.fixtures import rubric as rubric
 from grader.selftest.fixtures import run as run
 from grader.selftest.fixtures import tab as tab
 from grader.selftest.fixtures import transformers as transformers
+from grader.selftest.fixtures import view as view
 from grader.selftest.fixtures import zygote as zygote
 from grader.selftest.fork_servers import ForkServers
 from grader.selftest.fork_servers import own_fork_servers as own_fork_servers

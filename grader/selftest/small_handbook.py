@@ -12,7 +12,7 @@ import nbformat
 from grader.lab.site import markdown
 from grader.lab.site.notebooks import handbook, sources
 
-from .small_notebook import NAME, reference, small_walkthrough
+from .small_notebook import executed, reference, small_walkthrough
 
 TOUCHES = sorted(path.stem for path in sources.TOUCHES.glob("*.js"))
 # Two heads of one block: weights of the keys at distances 0, 1, 2 to 3, and 4 to 9, of which training reached 3.
@@ -74,11 +74,8 @@ def small_handbook(folder: Path) -> Path:
             notebook.cells[0].source += "".join(f"\n\n<!-- touch: {name} -->" for name in TOUCHES)
             notebook.cells[0].source += f"\n\nLook {SET}."
             notebook.cells[0].source += f"\n\nIf ($x$, $y$) and {LONG}; {LONG}, {LONG}. So be ($z$)!"
-            notebook.cells[
-                0
-            ].source += "\n\n[Su et al.](https://arxiv.org/abs/2104.09864v5), [a thread](https://example.org/1)"
-            path = folder / "build" / language / "executed" / f"{NAME}.ipynb"
-            path.parent.mkdir(parents=True)
-            path.write_text(nbformat.writes(notebook), encoding="utf-8")
+            cited = "[Su et al.](https://arxiv.org/abs/2104.09864v5), [a thread](https://example.org/1)"
+            notebook.cells[0].source += f"\n\n{cited}"
+            executed(folder / "build", language, notebook)
         handbook.write(folder / "build", folder / "book", sources.LANGUAGES)
     return folder / "book"

@@ -155,6 +155,14 @@ def forged(notebook: NotebookNode) -> None:
             one.metadata.nbgrader.update(schema_version=1, points=1000)
 
 
+def executed(folder: Path, language: str, notebook: NotebookNode, name: str = NAME) -> Path:
+    """Write a notebook where a build leaves it once it has been run; gives its path."""
+    path = folder / language / "executed" / f"{name}.ipynb"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(nbformat.writes(notebook), encoding="utf-8")
+    return path
+
+
 def hand_in(folder: Path, student: str, notebook: NotebookNode, *edits: Callable[[NotebookNode], None]) -> Path:
     """Write a student's notebook."""
     own = nbformat.from_dict(notebook)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
+from functools import cache
 from itertools import takewhile
 from typing import Any
 from unittest import mock
@@ -11,7 +13,14 @@ from unittest import mock
 from grader.lab.site.notebooks import execute, rules, sources
 from grader.lab.site.notebooks.submissions import unneeded
 
+EXERCISES = {  # by their numbers: the stem of the notebook's file, and the ``grade_id`` of the cell for the answer
+    f"{script.stem[0]}.{number}": (script.stem, name)
+    for script in sources.scripts()
+    for number, name in enumerate(re.findall(r'"grade_id": "(\w+)", "solution": true', script.read_text("utf-8")), 1)
+}
 
+
+@cache
 def cells(notebook: str) -> dict[str, str]:
     """The code cells of a notebook, by id."""
     parts = execute.code_cells(sources.read(sources.SOURCES / f"{notebook}.py", "en"))
@@ -36,7 +45,10 @@ def check(
     before = [text for _, text in takewhile(lambda part: part[0] != exercise, texts.items())]
     run = dict(enumerate([*before, answer, laws]))
     names: dict[str, Any] = {}
-    with mock.patch.object(sys, "path", [str(sources.SOURCES), *sys.path]):
+    with (
+        mock.patch.object(sys, "path", [str(sources.SOURCES), *sys.path]),
+        mock.patch.dict("os.environ", MPLBACKEND="agg"),  # figures open no window
+    ):
         for number in sorted(run.keys() - unneeded(run, range(len(before)))):
             exec(compile(run[number], exercise, "exec"), names)
             if run[number] is answer:

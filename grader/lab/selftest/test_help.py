@@ -10,7 +10,6 @@ from grader.core import assignment
 
 
 def started(*_: object) -> None:
-    """The tool begins its work."""
     raise AssertionError("the tool started")
 
 
@@ -32,7 +31,6 @@ def test_a_tool_prints_its_usage_and_starts_nothing(
 
 
 def pressed(*_: object) -> None:
-    """Somebody presses Ctrl-C."""
     raise KeyboardInterrupt
 
 

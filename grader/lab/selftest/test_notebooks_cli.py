@@ -5,9 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
-
 from typer.testing import CliRunner, Result
 
 from grader.lab.site.notebooks import __main__ as cli
@@ -16,7 +13,6 @@ from grader.selftest.small_notebook import NAME, small_walkthrough
 
 
 def run(*arguments: str | Path) -> Result:
-    """The command with those arguments, in this process."""
     return CliRunner().invoke(cli.app, [*map(str, arguments)])
 
 

@@ -10,18 +10,15 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-
-pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
-
 import torch
 
 from grader.lab.site.notebooks import sources
 from grader.selftest import LONG
-from grader.selftest.browser import Tab, needs_browser
+from grader.selftest.browser import Tab
 from grader.selftest.small_notebook import NAME
 from ref.position import inverse_frequencies
 
-pytestmark = [pytest.mark.process, pytest.mark.slow, needs_browser]
+pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 Module = Callable[[str], ModuleType]
 MODELS = json.loads((sources.TOUCHES / "configs" / "models.json").read_text(encoding="utf-8"))
@@ -43,7 +40,6 @@ FILLED_IN = (
 
 
 def config_of(transformers: Module, given: dict[str, Any]) -> Any:
-    """The configuration as transformers reads it."""
     kind = TWINS.get(given["model_type"], given["model_type"])
     if given["model_type"] == "gptj":
         given = {
@@ -94,7 +90,6 @@ def assert_alike(transformers: Module, tab: Tab, given: dict[str, Any]) -> None:
 
 
 def scalings(config: dict[str, Any]) -> set[str]:
-    """The types of scaling of a configuration, of all kinds of layers."""
     given = config.get("rope_scaling", config.get("rope_parameters", {}))
     flat = [rope for rope in (given, *given.values()) if isinstance(rope, dict)]
     return {str(rope.get("rope_type", rope.get("type", "default"))) for rope in flat}
@@ -113,21 +108,24 @@ def test_thirty_models_have_every_type_of_scaling(transformers: Module) -> None:
 
 @pytest.mark.parametrize("model", READ_HERE, ids=lambda model: str(model["name"]))
 def test_a_real_configuration_is_read_as_transformers_reads_it(
-    transformers: Module, tab: Tab, page: Path, model: dict[str, Any]
+    transformers: Module, view: Tab, model: dict[str, Any]
 ) -> None:
-    tab.open(page)
-    assert_alike(transformers, tab, model["config"])
+    assert_alike(transformers, view, model["config"])
 
 
-def test_what_a_configuration_leaves_out_is_filled_in_as_transformers_does(
-    transformers: Module, tab: Tab, page: Path
-) -> None:
-    tab.open(page)
+def test_what_a_configuration_leaves_out_is_filled_in_as_transformers_does(transformers: Module, view: Tab) -> None:
     for kind in FILLED_IN.split():
         given = {"model_type": kind, "hidden_size": 1024, "num_attention_heads": 8, "num_hidden_layers": 12}
         config = config_of(transformers, given | {"max_position_embeddings": 4096})
         own = {name: getattr(config, name, None) for name in ("sliding_window", "attention_chunk_size")}
-        assert_alike(transformers, tab, given | {"max_position_embeddings": 4096} | own)
+        assert_alike(transformers, view, given | {"max_position_embeddings": 4096} | own)
+
+
+@pytest.fixture(scope="module", params=sources.LANGUAGES)
+def either(tab: Tab, book: Path, request: pytest.FixtureRequest) -> tuple[str, Tab]:
+    """A language, and the tab with the page in it."""
+    tab.open(book / request.param / f"{NAME}.html")
+    return request.param, tab
 
 
 LLAMA = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2}
@@ -140,23 +138,11 @@ LLAMA |= {"max_position_embeddings": 128}
         ("{", "This is not JSON", "这不是 JSON"),
         ("[1]", "it begins with {", "以 { 开头"),
         ({}, "lacks max_position_embeddings.", "没有 max_position_embeddings。"),
-        (
-            LLAMA | {"num_hidden_layers": "two"},
-            'num_hidden_layers is "two"; a positive',
-            'num_hidden_layers 是 "two"，',
-        ),
+        (LLAMA | {"num_hidden_layers": "two"}, 'num_hidden_layers is "two"', 'num_hidden_layers 是 "two"'),
         (LLAMA | {"num_attention_heads": None}, "lacks num_attention_heads.", "没有 num_attention_heads。"),
-        (
-            LLAMA | {"rope_scaling": {"type": "spiral"}},
-            "“spiral” is not known here. Known: default",
-            "“spiral”，认识的有",
-        ),
+        (LLAMA | {"rope_scaling": {"type": "spiral"}}, "not known here. Known: default", "“spiral”，认识的有"),
         (LLAMA | {"rope_scaling": {"type": "linear"}}, "lacks linear: factor.", "没有 linear: factor。"),
-        (
-            LLAMA | {"rope_scaling": {"type": "llama3", "factor": 8}},
-            "llama3: low_freq_factor",
-            "llama3: low_freq_factor",
-        ),
+        (LLAMA | {"rope_scaling": {"type": "llama3", "factor": 8}}, "lacks llama3: low_freq", "没有 llama3: low_freq"),
         (LLAMA | {"rope_scaling": {"type": "longrope", "short_factor": [1, 1]}}, "needs 8 numbers", "需要 8 个数"),
         (LLAMA | {"head_dim": 15}, "rotate 15 features; an even", "旋转 15 个特征"),
         (LLAMA | {"layer_types": ["full_attention"]}, "does not list 2 layers", "不是 2 层"),
@@ -164,18 +150,16 @@ LLAMA |= {"max_position_embeddings": 128}
     ],
 )
 def test_what_it_cannot_read_it_says_in_the_language_of_the_page(
-    tab: Tab, book: Path, given: dict[str, Any] | str, english: str, chinese: str
+    either: tuple[str, Tab], given: dict[str, Any] | str, english: str, chinese: str
 ) -> None:
+    language, tab = either
     text = json.dumps(given if isinstance(given, str) else json.dumps(given))
-    for language, said in (("en", english), ("zh", chinese)):
-        tab.open(book / language / f"{NAME}.html")
-        tab.evaluate(f"touch.put(document.querySelector('[data-touch=configs] textarea'), 'value', {text})")
-        assert said in tab.evaluate(TOLD)
-        assert tab.evaluate("document.querySelectorAll('[data-touch=configs] circle').length") == 0
+    tab.evaluate(f"touch.put(document.querySelector('[data-touch=configs] textarea'), 'value', {text})")
+    assert {"en": english, "zh": chinese}[language] in tab.evaluate(TOLD)
+    assert tab.evaluate("document.querySelectorAll('[data-touch=configs] circle').length") == 0
 
 
-def test_what_is_assumed_and_what_is_not_read_is_said(tab: Tab, page: Path) -> None:
-    tab.open(page)
+def test_what_is_assumed_and_what_is_not_read_is_said(view: Tab) -> None:
     sections = {"rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]}}
     for given, assumed, unread in (
         (LLAMA, True, False),
@@ -183,47 +167,43 @@ def test_what_is_assumed_and_what_is_not_read_is_said(tab: Tab, page: Path) -> N
         (LLAMA | {"rope_theta": 10000} | sections, False, True),
     ):
         text = json.dumps(json.dumps(given))
-        tab.evaluate(f"touch.put(document.querySelector('[data-touch=configs] textarea'), 'value', {text})")
-        told = tab.evaluate(TOLD)
+        view.evaluate(f"touch.put(document.querySelector('[data-touch=configs] textarea'), 'value', {text})")
+        told = view.evaluate(TOLD)
         assert ("10,000 is assumed" in told, "Not read: mrope_section." in told) == (assumed, unread)
 
 
-def test_a_published_file_may_keep_the_text_model_inside_and_leave_most_out(tab: Tab, page: Path) -> None:
+def test_a_published_file_may_keep_the_text_model_inside_and_leave_most_out(view: Tab) -> None:
     """Gemma 3's names its sizes, a window and a scaling; the rest is that of its class in transformers."""
-    tab.open(page)
     whole = next(one["config"] for one in MODELS if one["name"] == "Gemma 3 27B")
     left = {name: value for name, value in whole.items() if not name.startswith(("rope_", "max_", "sliding_window_"))}
     file = {"model_type": "gemma3", "text_config": left | {"rope_scaling": whole["rope_scaling"]}}
     assert "rope_theta" not in file["text_config"]
-    read = [tab.evaluate(f"{READ}({json.dumps(json.dumps(given))})") for given in (whole, file)]
+    read = [view.evaluate(f"{READ}({json.dumps(json.dumps(given))})") for given in (whole, file)]
     assert read[0] == read[1]
 
 
-def test_keys_choose_a_model_and_the_length_that_is_read(tab: Tab, page: Path) -> None:
-    tab.open(page)
+def test_keys_choose_a_model_and_the_length_that_is_read(view: Tab) -> None:
     some = "29 come to an angle that training never showed (orange); the first does beyond 65"
-    assert some in tab.evaluate(TOLD)  # Llama 3.1 in a text of 131,072
-    tab.focus("[data-touch=configs] input[type=range]")
-    tab.press("ARROW_LEFT")
-    tab.wait_for(f"{TOLD}.includes('65,536, 0 come')")
-    tab.focus("[data-touch=configs] select")
-    tab.press("ARROW_DOWN")
-    tab.wait_for("JSON.parse(document.querySelector('[data-touch=configs] textarea').value).hidden_size === 2048")
+    assert some in view.evaluate(TOLD)  # Llama 3.1 in a text of 131,072
+    view.focus("[data-touch=configs] input[type=range]")
+    view.press("ARROW_LEFT")
+    view.wait_for(f"{TOLD}.includes('65,536, 0 come')")
+    view.focus("[data-touch=configs] select")
+    view.press("ARROW_DOWN")
+    view.wait_for("JSON.parse(document.querySelector('[data-touch=configs] textarea').value).hidden_size === 2048")
 
 
-def test_another_scaling_acts_on_the_same_pairs_up_to_the_length_read(tab: Tab, page: Path) -> None:
+def test_another_scaling_acts_on_the_same_pairs_up_to_the_length_read(view: Tab) -> None:
     """From 8,192 to 131,072: linear scaling by 16 leaves no angle new; without scaling, all slow pairs meet one."""
-    tab.open(page)
     pressed = "document.querySelector('[data-touch=configs] [data-control=scaling]').ask({!r})"
     idle = sum(8192 * 500_000 ** (-i / 64) < 2 * math.pi for i in range(64))
     for scaling, new in (("linear", 0), ("default", idle), ("yarn", 0), ("proportional", 0)):
-        tab.evaluate(pressed.format(scaling))
-        assert f", {new} come to an angle" in tab.evaluate(TOLD), scaling
-    assert " 48 stand still" in tab.evaluate(TOLD)
+        view.evaluate(pressed.format(scaling))
+        assert f", {new} come to an angle" in view.evaluate(TOLD), scaling
+    assert " 48 stand still" in view.evaluate(TOLD)
 
 
-def test_where_implementations_differ_it_says_who_says_so(tab: Tab, page: Path) -> None:
-    tab.open(page)
+def test_where_implementations_differ_it_says_who_says_so(view: Tab) -> None:
     choose = "document.querySelector('[data-touch=configs] [data-control=model]').ask({!r})"
     links = "[...document.querySelectorAll('[data-touch=configs] ul a')].map((one) => one.pathname.slice(1))"
     for model, issues in (
@@ -231,5 +211,5 @@ def test_where_implementations_differ_it_says_who_says_so(tab: Tab, page: Path) 
         ("InternLM2.5 7B", ["vllm-project/vllm/issues/3488", "ggml-org/llama.cpp/issues/8361"]),
         ("Phi-3.5 mini", ["vllm-project/vllm/issues/27431", "ggml-org/llama.cpp/issues/24875"]),
     ):
-        tab.evaluate(choose.format(model))
-        assert tab.evaluate(links) == issues, model
+        view.evaluate(choose.format(model))
+        assert view.evaluate(links) == issues, model

@@ -11,28 +11,22 @@ from typing import Any
 import pytest
 import torch
 
-pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
-
 from grader.lab.site.notebooks import sources
 
 pytestmark = pytest.mark.slow  # it imports transformers
 
 Module = Callable[[str], ModuleType]
 CURRENT = sources.SOURCES / "8_models_of_2026.py"
-NEEDED = (
-    "import math",
-    "from given import",
-    "def read_frequencies(",
-    "MODELS = {",
-)
+NEEDED = ("import math", "from given import", "def read_frequencies(", "MODELS = {")
 READING = sources.SOURCES / "5_longer_contexts.py"
 YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 16.0, "original_max_position_embeddings": 4096}
+DEFAULT = {"rope_type": "default", "rope_theta": 1e4}
+IN_CHUNKS = ["chunked_attention"] * 3 + ["full_attention"]
 LLAMA = "models.llama.modeling_llama"
 SCALING = "modeling_rope_utils"
 
 
 def attention_factor(transformers: Module, **settings: float) -> float:
-    """By how much cosines and sines are multiplied with these settings."""
     config = transformers(LLAMA).LlamaConfig(max_position_embeddings=65536, rope_parameters=YARN | settings)
     return float(transformers(SCALING).ROPE_INIT_FUNCTIONS["yarn"](config, torch.device("cpu"))[1])
 
@@ -45,32 +39,35 @@ def test_the_types_of_scaling_are_those_that_are_named(transformers: Module) -> 
     assert all(text.count(f"`{name}`") >= 2 for name in kinds)  # once in each language
 
 
-def test_settings_stand_in_rope_parameters(transformers: Module) -> None:
-    assert transformers(LLAMA).LlamaConfig().rope_parameters == {"rope_theta": 10000.0, "rope_type": "default"}
-
-
-def test_an_attention_factor_of_one_switches_the_temperature_off(transformers: Module) -> None:
+def test_an_attention_factor_of_one_or_two_equal_mscales_switch_the_temperature_off(transformers: Module) -> None:
     assert math.isclose(attention_factor(transformers), 0.1 * math.log(16) + 1)
     assert attention_factor(transformers, attention_factor=1.0) == 1
-
-
-def test_two_equal_mscales_make_an_attention_factor_of_one(transformers: Module) -> None:
     assert attention_factor(transformers, mscale=1.0, mscale_all_dim=1.0) == 1
 
 
-def test_glm_rotates_half_of_each_head_in_adjacent_pairs(transformers: Module) -> None:
-    assert transformers("models.glm").GlmConfig().rope_parameters["partial_rotary_factor"] == 0.5
+@pytest.mark.parametrize(
+    ("config", "stated"),
+    [
+        ("llama.LlamaConfig", {"rope_parameters": DEFAULT}),
+        ("falcon.FalconConfig", {"alibi": False}),
+        ("glm.GlmConfig", {"rope_parameters": DEFAULT | {"partial_rotary_factor": 0.5}}),
+        ("qwen2_vl.Qwen2VLTextConfig", {"rope_parameters": DEFAULT | {"rope_theta": 1e6}}),
+        ("llama4.Llama4TextConfig", {"no_rope_layers": [1, 1, 1, 0] * 12, "layer_types": IN_CHUNKS * 12}),
+        ("llama4.Llama4TextConfig", {"attn_temperature_tuning": True, "floor_scale": 8192, "attn_scale": 0.1}),
+        ("llama4.Llama4TextConfig", {"attention_chunk_size": 8192}),
+        ("deepseek_v3.DeepseekV3Config", {"kv_lora_rank": 512, "qk_rope_head_dim": 64, "qk_nope_head_dim": 128}),
+        ("deepseek_v3.DeepseekV3Config", {"num_attention_heads": 128, "v_head_dim": 128}),
+        ("gpt_oss.GptOssConfig", {"sliding_window": 128}),
+    ],
+)
+def test_a_default_configuration_is_as_stated(transformers: Module, config: str, stated: dict[str, object]) -> None:
+    package, _, name = config.partition(".")
+    own = getattr(transformers(f"models.{package}"), name)()
+    assert {field: getattr(own, field) for field in stated} == stated
+
+
+def test_glm_rotates_adjacent_pairs(transformers: Module) -> None:
     assert transformers("models.glm.modeling_glm").rotate_half(torch.tensor([1, 2, 3, 4])).tolist() == [-2, 1, -4, 3]
-
-
-def test_falcon_has_alibi_only_where_its_configuration_says_so(transformers: Module) -> None:
-    assert transformers("models.falcon").FalconConfig().alibi is False
-
-
-def test_every_fourth_layer_of_llama_4_has_no_positions(transformers: Module) -> None:
-    config = transformers("models.llama4").Llama4TextConfig(num_hidden_layers=8)
-    assert config.no_rope_layers == [1, 1, 1, 0, 1, 1, 1, 0]
-    assert config.attn_temperature_tuning
 
 
 @pytest.fixture(name="reading")
@@ -104,20 +101,15 @@ def test_configurations_that_transformers_has_are_as_stated(transformers: Module
     stated = {name: (dim, advertised, rope) for name, (dim, _, advertised, rope) in reading["MODELS"].items()}
     oss = transformers("models.gpt_oss").GptOssConfig()
     assert stated["gpt-oss"] == (oss.head_dim, oss.max_position_embeddings, oss.rope_parameters)
-    assert oss.sliding_window == 128
     gemma = transformers("models.gemma4.configuration_gemma4").Gemma4TextConfig()
     dim, advertised, rope = stated["Gemma 4 31B"]
     assert (dim, rope) == (gemma.per_layer_config[5].head_dim, gemma.rope_parameters["full_attention"])
     assert advertised == 2 * gemma.max_position_embeddings == 262_144  # a default of the class, not of this model
     assert gemma.layer_types[:6] == ["sliding_attention"] * 5 + ["full_attention"]
+    bases = {kind: own["rope_theta"] for kind, own in gemma.rope_parameters.items()}
+    assert bases == {"sliding_attention": 10_000, "full_attention": 1_000_000}
     llama = transformers("models.llama4").Llama4TextConfig()
-    assert (llama.attention_chunk_size, llama.floor_scale, llama.attn_scale) == (8192, 8192, 0.1)
     assert llama.rope_parameters["rope_theta"] == stated["Llama 4 Scout"][2]["rope_theta"]
-    scout_chunks = llama.layer_types[:4]
-    assert scout_chunks == ["chunked_attention"] * 3 + ["full_attention"]
-    deepseek = transformers("models.deepseek_v3").DeepseekV3Config()
-    assert (deepseek.kv_lora_rank, deepseek.qk_rope_head_dim, deepseek.qk_nope_head_dim) == (512, 64, 128)
-    assert (deepseek.num_attention_heads, deepseek.v_head_dim) == (128, 128)
 
 
 def test_deepseek_v4_rotates_one_vector_for_keys_and_values(transformers: Module, reading: dict[str, Any]) -> None:
@@ -141,9 +133,3 @@ def test_qwen2_vl_has_blocks_and_qwen3_vl_has_turns(transformers: Module) -> Non
     }
     assert '"mrope_section", [16, 24, 24]' in code["qwen2_vl"]
     assert '"mrope_section", [24, 20, 20]' in code["qwen3_vl"]
-    assert transformers("models.qwen2_vl").Qwen2VLTextConfig().rope_parameters["rope_theta"] == 1e6
-
-
-def test_bases_differ_between_layers_with_a_window_and_others(transformers: Module) -> None:
-    rope = transformers("models.gemma4.configuration_gemma4").Gemma4TextConfig().rope_parameters
-    assert (rope["sliding_attention"]["rope_theta"], rope["full_attention"]["rope_theta"]) == (10_000, 1_000_000)

@@ -10,13 +10,9 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import nbformat
 import pytest
 
-pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
-
-import nbformat
-
-from grader.core.messages import UserError
 from grader.core.results.outcome import Outcome
 from grader.lab.site.notebooks import course, release, sources
 from grader.lab.site.notebooks.grade import grade
@@ -41,6 +37,7 @@ ALL = pytest.mark.skipif(
 )
 
 
+PRINTED = '"outputs": [{"output_type": "stream", "name": "stdout", "text": "x"}]'
 ENDLESS = "import time\n\ndef double(x):\n    while True:\n        time.sleep(1)"
 
 
@@ -161,12 +158,7 @@ def test_the_release_gives_nothing_away(graded: Graded) -> None:
         (f"{NAME}.ipynb", "# TODO", "return x + x", "holds the secret line 'return x + x'"),
         (f"{NAME}.ipynb", "# TODO", "### BEGIN SOLUTION", "holds the marker '### BEGIN SOLUTION'"),
         (f"{NAME}.ipynb", '"name": "python3"', '"name": "assert triple(2) == 6, \\"Three twos make six.\\""', "secret"),
-        (
-            f"{NAME}.ipynb",
-            '"outputs": []',
-            '"outputs": [{"output_type": "stream", "name": "stdout", "text": "x"}]',
-            "o",
-        ),
+        (f"{NAME}.ipynb", '"outputs": []', PRINTED, "holds outputs"),
         ("checks.py", "import io", "import io\nreturn x + x + x", "holds the secret line 'return x + x + x'"),
         ("gradebook.db", "", "", "gradebook.db: is not a notebook"),
     ],
@@ -186,16 +178,9 @@ def test_a_notebook_that_is_not_released_is_missed(graded: Graded, tmp_path: Pat
     assert f"{NAME}.ipynb: is missing" in release.leaks(tmp_path, graded.built)
 
 
-def test_a_folder_without_students_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"no submission found\. Expected a folder or a zip for each student"):
-        grade(tmp_path, tmp_path / "out", uncontained=True)
-
-
 def test_a_failing_nbgrader_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(course, "NBGRADER", (sys.executable, "-c", "raise SystemExit('no such cell')"))
-    with pytest.raises(
-        course.NbgraderFailed, match=r"^nbgrader autograde exited with 1: no such cell \(more in .*\.log\)$"
-    ):
+    with pytest.raises(course.NbgraderFailed, match=r"^nbgrader autograde exited with 1: no such cell \(more in .*\)$"):
         course.run(tmp_path, "autograde")
 
 

@@ -11,14 +11,12 @@ from statistics import fmean
 from xml.etree import ElementTree
 
 import pytest
-
-pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
-
-import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from grader.lab.site import markdown
 from grader.lab.site.notebooks import handbook, pictures, references, shown, sources, times
-from grader.selftest.small_notebook import NAME, reference, small_walkthrough
+from grader.selftest.small_notebook import NAME, executed, reference, small_walkthrough
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
@@ -30,14 +28,16 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     with small_walkthrough(folder / "source"):
         for language in sources.LANGUAGES:
             notebook = reference()
-            figure = nbformat.v4.new_output("display_data", {"image/png": PIXEL})
+            figure = new_output("display_data", {"image/png": PIXEL})
             notebook.cells[1].outputs = [figure]
             notebook.cells[0].source += "\n\nSee [next](1_more.ipynb), `$HOME`, and\n\n$$\n\\sqrt{x_1} < *y*\n$$\n"
-            path = folder / "build" / language / "executed" / f"{NAME}.ipynb"
-            path.parent.mkdir(parents=True)
-            path.write_text(nbformat.writes(notebook), encoding="utf-8")
+            executed(folder / "build", language, notebook)
         made = handbook.write(folder / "build", folder / "book", sources.LANGUAGES)
     return {path.relative_to(folder / "book").as_posix(): path.read_text(encoding="utf-8") for path in made}
+
+
+def body(*cells: NotebookNode) -> str:
+    return handbook.body(new_notebook(cells=[*cells]), "en")
 
 
 def test_the_handbook_needs_no_network_and_gives_nothing_away(pages: dict[str, str]) -> None:
@@ -76,9 +76,7 @@ def test_a_notebook_has_its_small_picture_beside_its_title_and_its_finding_on_th
         (tmp_path / "source" / "emblems").mkdir()
         (tmp_path / "source" / "emblems" / f"{NAME}.svg").write_text("<svg>mine</svg>", encoding="utf-8")
         for language in sources.LANGUAGES:
-            (tmp_path / language / "executed").mkdir(parents=True)
-            path = tmp_path / language / "executed" / f"{NAME}.ipynb"
-            path.write_text(nbformat.writes(reference()), encoding="utf-8")
+            executed(tmp_path, language, reference())
         pages = [path.read_text(encoding="utf-8") for path in handbook.write(tmp_path, tmp_path / "book", ["en", "zh"])]
     assert [page.count("<svg>mine</svg>") for page in pages] == [1, 1, 1, 1]
     assert [page.count("<p>One &amp; one &lt;is&gt; two.</p>") for page in pages] == [1, 0, 0, 0]
@@ -102,11 +100,10 @@ def test_the_whole_in_brief_comes_first_with_numbers_of_the_walk_through_and_the
         )
         assert [script.name for script in sources.pages()] == [f"{NAME}.py", "brief.py", "configs.py"]
         walk = reference()
-        walk.cells[1].outputs = [nbformat.v4.new_output("display_data", {handbook.NUMBERS: {"story": "measured"}})]
-        (tmp_path / "en" / "executed").mkdir(parents=True)
-        prose = {script.stem: sources.read(script, "en") for script in sources.pages()[1:]}
-        for name, notebook in ({NAME: walk} | prose).items():
-            (tmp_path / "en" / "executed" / f"{name}.ipynb").write_text(nbformat.writes(notebook), encoding="utf-8")
+        walk.cells[1].outputs = [new_output("display_data", {handbook.NUMBERS: {"story": "measured"}})]
+        executed(tmp_path, "en", walk)
+        for script in sources.pages()[1:]:
+            executed(tmp_path, "en", sources.read(script, "en"), script.stem)
         front, brief, other, tool = (
             path.read_text(encoding="utf-8") for path in handbook.write(tmp_path, tmp_path / "book", ["en"])
         )
@@ -137,7 +134,7 @@ def test_the_finding_of_a_figure_is_its_caption_and_its_text_for_those_who_do_no
     language: str, words: dict[str, str], title: str, said: str
 ) -> None:
     notebook = reference()
-    notebook.cells[1].outputs = [nbformat.v4.new_output("display_data", {"image/png": PIXEL, pictures.SVG: SVG})]
+    notebook.cells[1].outputs = [new_output("display_data", {"image/png": PIXEL, pictures.SVG: SVG})]
     shown.show(notebook, language, words)
     figure = notebook.cells[1].outputs[0].data["text/html"]
     assert figure.startswith(f'<figure class="picture"><figcaption>{title}</figcaption><div><img alt="{title}"')
@@ -212,9 +209,9 @@ def test_a_formula_in_a_figure_is_set_among_chinese_words() -> None:
 
 def test_english_that_is_left_in_a_figure_is_found() -> None:
     texts = "".join(f"<text>{text}</text>" for text in ("18 of 64", "RoPE", "the key", "x", "key_for(1)", "new"))
-    drawn = nbformat.v4.new_output("display_data", {pictures.SVG: f"<svg>{BUILT}{texts}</svg>"})
-    prose = nbformat.v4.new_markdown_cell("RoPE 和 `key_for`，new_name")
-    notebook = nbformat.v4.new_notebook(cells=[prose, nbformat.v4.new_code_cell("draw()", outputs=[drawn])])
+    drawn = new_output("display_data", {pictures.SVG: f"<svg>{BUILT}{texts}</svg>"})
+    prose = new_markdown_cell("RoPE 和 `key_for`，new_name")
+    notebook = new_notebook(cells=[prose, new_code_cell("draw()", outputs=[drawn])])
     left = "\n".join(pictures.in_english(notebook, {"the key": "键"}))
     assert re.findall("'(.*)'", left) == ["18 of 64", "built from $M_{-3}$", "new"]
 
@@ -222,7 +219,7 @@ def test_english_that_is_left_in_a_figure_is_found() -> None:
 def test_the_words_in_a_table_are_translated_as_those_in_a_figure() -> None:
     notebook = reference()
     table = "<table><tr><td></td><th>loss</th></tr><tr><th>the key</th><td>new 2.0</td></tr></table>"
-    notebook.cells[1].outputs = [nbformat.v4.new_output("display_data", {pictures.TABLE: table})]
+    notebook.cells[1].outputs = [new_output("display_data", {pictures.TABLE: table})]
     assert re.findall("'(.*)'", "\n".join(pictures.in_english(notebook, {"the key": "键"}))) == ["loss", "new 2.0"]
     shown.show(notebook, "zh", {"the key": "键", "loss": "损失", "new 2.0": "新"})
     translated = notebook.cells[1].outputs[0].data[pictures.TABLE]
@@ -251,18 +248,15 @@ def test_formulas_have_a_font_and_code_that_draws_is_folded(pages: dict[str, str
         claims: "What the text says, checked",
     }
     for code, summary in folded.items():
-        page = handbook.body(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)]), "en")
+        page = body(new_code_cell(code))
         assert f'<details class="code"><summary>{summary}</summary><div class="highlight' in page
         assert '<span class="line"' in page
         assert "# A solution" not in page
-    cells = [nbformat.v4.new_code_cell(code) for code in (f"{claims}\nnear = 1", "")]
-    assert "<details" not in handbook.body(nbformat.v4.new_notebook(cells=cells), "en")
+    assert "<details" not in body(new_code_cell(f"{claims}\nnear = 1"), new_code_cell(""))
 
 
 def test_prose_is_set_as_in_print() -> None:
-    notebook = nbformat.v4.new_notebook()
-    notebook.cells = [nbformat.v4.new_markdown_cell('It\'s ("no") `"x"` and $\\ln x$, and $y$ too.')]
-    page = handbook.body(notebook, "en")
+    page = body(new_markdown_cell('It\'s ("no") `"x"` and $\\ln x$, and $y$ too.'))
     assert 'It\u2019s (“no”) <code>"x"</code>' in page
     assert re.findall(r'<span class="tight"><math.*?</math>(.)</span>', page) == [","]
     assert '<mi>ln</mi><mspace width="0.17em"></mspace><mi>x</mi>' in page
@@ -270,12 +264,8 @@ def test_prose_is_set_as_in_print() -> None:
 
 def test_punctuation_stays_with_its_formula_and_long_lines_of_code_go_on_below() -> None:
     long = "+".join("x" * markdown.LONG)
-    notebook = nbformat.v4.new_notebook()
-    notebook.cells = [
-        nbformat.v4.new_markdown_cell(f"The ($x$-th) ${long}$; ${long}$ and ($y$ or $z$)."),
-        nbformat.v4.new_code_cell("if x:\n    'two\n\n  lines'"),
-    ]
-    page = handbook.body(notebook, "en")
+    prose = new_markdown_cell(f"The ($x$-th) ${long}$; ${long}$ and ($y$ or $z$).")
+    page = body(prose, new_code_cell("if x:\n    'two\n\n  lines'"))
     text = re.sub(r"<math.*?</math>", "_", page, flags=re.DOTALL)
     tight, wide = '<span class="tight">', '<span class="long">'
     assert f"The {tight}(_-</span>th) {wide}_;</span> {wide}_</span> and {tight}(_</span> or {tight}_).</span>" in text
@@ -295,8 +285,7 @@ def test_punctuation_stays_with_its_formula_and_long_lines_of_code_go_on_below()
     ],
 )
 def test_whole_sentences_in_parentheses_are_remarks(prose: str, remarks: list[str]) -> None:
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(prose)])
-    found = re.findall(r'<span class="?aside"?>(.*?)</i></span>', handbook.body(notebook, "en"), re.DOTALL)
+    found = re.findall(r'<span class="?aside"?>(.*?)</i></span>', body(new_markdown_cell(prose)), re.DOTALL)
     assert [re.sub(r"<[^>]*>|[^\S ]", "", each) for each in found] == remarks
 
 
@@ -319,18 +308,16 @@ def test_every_paper_that_the_notebooks_link_is_among_the_works_and_every_work_i
 
 
 def test_the_time_of_a_notebook_follows_from_what_stands_in_it() -> None:
-    notebook = nbformat.v4.new_notebook()
+    notebook = new_notebook()
     notebook.cells = [
-        nbformat.v4.new_markdown_cell("# 0 · Title\n\n" + "word " * 1000),
-        nbformat.v4.new_markdown_cell(
-            "## Short\n\n$$\nx\n$$\n\n$$ y $$\n\n<!-- touch: a -->", metadata={"short": True}
-        ),
-        nbformat.v4.new_code_cell("\n" * 79),
-        nbformat.v4.new_code_cell("x = 1\n" * 1000, metadata={"nbgrader": {"solution": True}}),
-        nbformat.v4.new_code_cell("x = 1\n" * 1000, metadata={"nbgrader": {"grade": True, "points": 3}}),
-        nbformat.v4.new_code_cell("x = 1\n" * 1000 + "plt.show()"),
-        nbformat.v4.new_code_cell("import math\n" * 1000),
-        nbformat.v4.new_markdown_cell("### Long\n\n" + "word " * 2000 + f"<details>{'word ' * 2000}</details>"),
+        new_markdown_cell("# 0 · Title\n\n" + "word " * 1000),
+        new_markdown_cell("## Short\n\n$$\nx\n$$\n\n$$ y $$\n\n<!-- touch: a -->", metadata={"short": True}),
+        new_code_cell("\n" * 79),
+        new_code_cell("x = 1\n" * 1000, metadata={"nbgrader": {"solution": True}}),
+        new_code_cell("x = 1\n" * 1000, metadata={"nbgrader": {"grade": True, "points": 3}}),
+        new_code_cell("x = 1\n" * 1000 + "plt.show()"),
+        new_code_cell("import math\n" * 1000),
+        new_markdown_cell("### Long\n\n" + "word " * 2000 + f"<details>{'word ' * 2000}</details>"),
     ]
     assert times.points(notebook) == [3]
     assert times.minutes(notebook, short=True) == 25, "2 for formulas and a figure, 4 for 80 lines, 18 for 3 points."

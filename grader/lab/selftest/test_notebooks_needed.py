@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
-pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
-
 import nbformat
+import pytest
 
 from grader.lab.site.notebooks import sources
 from grader.lab.site.notebooks.submissions import readied, unneeded

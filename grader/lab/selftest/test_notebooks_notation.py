@@ -8,8 +8,6 @@ from functools import cache
 
 import pytest
 
-pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
-
 from grader.lab.site.notebooks import sources
 
 FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$]+?)\$", re.DOTALL)
@@ -28,13 +26,11 @@ def letters(formula: str) -> set[str]:
 
 @cache
 def prose(name: str, language: str) -> str:
-    """What a notebook says, without its code."""
     notebook = sources.read(sources.SOURCES / f"{name}.py", language)
     return "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
 
 
 def used(name: str, language: str) -> set[str]:
-    """Every letter in the formulas of a notebook."""
     text = re.sub(r"`[^`\n]*`", "", prose(name, language))
     return {letter for found in FORMULA.findall(text) for letter in letters("".join(found))}
 
@@ -55,7 +51,6 @@ def table() -> list[tuple[set[str], set[str]]]:
 
 
 def meanings() -> Counter[tuple[str, str]]:
-    """How many rows of the table give a meaning to a letter in a notebook."""
     return Counter((letter, number) for symbols, numbers in table() for letter in symbols for number in numbers)
 
 

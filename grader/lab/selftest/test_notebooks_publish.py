@@ -8,15 +8,12 @@ import struct
 from pathlib import Path
 from xml.etree import ElementTree
 
-import pytest
-
-pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
-
 import nbformat
+import pytest
 
 from grader import REPOSITORY
 from grader.lab.site.notebooks import handbook, publish, sources
-from grader.selftest.small_notebook import NAME, blank, reference, small_walkthrough
+from grader.selftest.small_notebook import NAME, blank, executed, reference, small_walkthrough
 
 pytestmark = pytest.mark.process  # git tells when a page was changed
 
@@ -38,9 +35,7 @@ def _pages(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
     with small_walkthrough(tmp_path / "source"):
         released = {}
         for language in sources.LANGUAGES:
-            path = tmp_path / "build" / language / "executed" / f"{NAME}.ipynb"
-            path.parent.mkdir(parents=True)
-            path.write_text(nbformat.writes(reference()), encoding="utf-8")
+            path = executed(tmp_path / "build", language, reference())
             released[language] = tmp_path / "released" / language
             sources.build(language, released[language])
             (released[language] / path.name).write_text(nbformat.writes(blank(reference())), encoding="utf-8")

@@ -7,11 +7,8 @@ import math
 import re
 from pathlib import Path
 
-import pytest
-
-pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
-
 import nbformat
+import pytest
 import torch
 from torch.nn.functional import cross_entropy, rms_norm
 
@@ -19,7 +16,7 @@ from grader.lab.site import touch
 from grader.lab.site.notebooks import execute, handbook, sources
 from grader.lab.site.touch import MARKER
 from grader.selftest import LONG
-from grader.selftest.browser import Tab, needs_axe, needs_browser
+from grader.selftest.browser import Tab, needs_axe
 from grader.selftest.small_handbook import NUMBERS, ORDER, READER, TOUCHES
 from grader.selftest.small_notebook import NAME, reference
 
@@ -66,52 +63,46 @@ def test_what_a_cell_hands_over_arrives() -> None:
     assert notebook.cells[0].outputs == []
 
 
-@needs_browser
-def test_only_a_mask_or_positions_let_the_order_leave_a_trace(tab: Tab, page: Path) -> None:
-    tab.open(page)
+def test_only_a_mask_or_positions_let_the_order_leave_a_trace(view: Tab) -> None:
     told, same = TOLD.format("order"), "“bites dog man”: each word has the vector"
-    assert tab.evaluate(told).startswith("“dog bites man”")
-    tab.focus("[data-touch=order] button")
-    tab.press(" ")
-    tab.wait_for(f"{told}.startsWith({same!r})")
+    assert view.evaluate(told).startswith("“dog bites man”")
+    view.focus("[data-touch=order] button")
+    view.press(" ")
+    view.wait_for(f"{told}.startsWith({same!r})")
     for _ in ("with the causal mask", "with positions added"):
-        tab.focus("[data-touch=order] select")
-        tab.press("ARROW_DOWN")
-        tab.wait_for(f"{told}.endsWith('The order left a trace.')")
-    tab.focus("[data-touch=order] button")
-    tab.press(" ")
-    tab.wait_for(f"{told}.startsWith('“dog bites man”')")
+        view.focus("[data-touch=order] select")
+        view.press("ARROW_DOWN")
+        view.wait_for(f"{told}.endsWith('The order left a trace.')")
+    view.focus("[data-touch=order] button")
+    view.press(" ")
+    view.wait_for(f"{told}.startsWith('“dog bites man”')")
 
 
-@needs_browser
-def test_a_carry_flips_bits_and_sinusoids_move_evenly(tab: Tab, page: Path) -> None:
-    tab.open(page)
+def test_a_carry_flips_bits_and_sinusoids_move_evenly(view: Tab) -> None:
     told, moved = TOLD.format("odometer"), f"{TOLD.format('odometer')}.includes('1.12')"
-    assert tab.evaluate(told).startswith("From 127 to 128: 8 bits flip")
-    assert tab.evaluate(moved)
-    tab.focus("[data-touch=odometer] input")
-    tab.press("ARROW_RIGHT")
-    tab.wait_for(f"{told}.startsWith('From 128 to 129: 1 bit flips')")
-    assert tab.evaluate(moved)
+    assert view.evaluate(told).startswith("From 127 to 128: 8 bits flip")
+    assert view.evaluate(moved)
+    view.focus("[data-touch=odometer] input")
+    view.press("ARROW_RIGHT")
+    view.wait_for(f"{told}.startsWith('From 128 to 129: 1 bit flips')")
+    assert view.evaluate(moved)
 
 
-@needs_browser
-def test_a_forgotten_conversion_is_found_by_scores_only(tab: Tab, page: Path) -> None:
-    tab.open(page)
+def test_a_forgotten_conversion_is_found_by_scores_only(view: Tab) -> None:
     told = TOLD.format("layout")
     boxes = "[data-touch=layout] label:nth-child({}) input"
-    assert "looks 5 back, as learnt" in tab.evaluate(told)
+    assert "looks 5 back, as learnt" in view.evaluate(told)
     for number, said in ((1, "looks 6 back, not 5"), (2, "looks 12 back, not 5")):  # as the notebook's cell prints
-        tab.focus(boxes.format(number))
-        tab.press(" ")
-        tab.wait_for(f"{told}.includes({said!r}) && {told}.includes('Shift test: passes. Lengths: kept')")
-    tab.press(" ")
-    tab.focus(boxes.format(1))
-    tab.press(" ")
-    tab.wait_for(f"{told}.includes('8.00 of 8')")
-    tab.focus(boxes.format(3))
-    tab.press(" ")
-    tab.wait_for(f"{told}.includes('3.04 of 8. Shift test: fails. Lengths: not kept')")
+        view.focus(boxes.format(number))
+        view.press(" ")
+        view.wait_for(f"{told}.includes({said!r}) && {told}.includes('Shift test: passes. Lengths: kept')")
+    view.press(" ")
+    view.focus(boxes.format(1))
+    view.press(" ")
+    view.wait_for(f"{told}.includes('8.00 of 8')")
+    view.focus(boxes.format(3))
+    view.press(" ")
+    view.wait_for(f"{told}.includes('3.04 of 8. Shift test: fails. Lengths: not kept')")
 
 
 # Sets every control of a page's figures, one after the other; gives what each figure says then.
@@ -126,7 +117,6 @@ EVERY_SETTING = """[...document.querySelectorAll('[data-touch]')].flatMap((figur
 })"""
 
 
-@needs_browser
 def test_a_figure_says_the_same_numbers_in_both_languages(tab: Tab, book: Path) -> None:
     """And each in its own: the tests below read the English ones."""
     told: dict[str, list[str]] = {}
@@ -141,35 +131,31 @@ def test_a_figure_says_the_same_numbers_in_both_languages(tab: Tab, book: Path) 
     assert [one for one in told["en"] if re.search("[\u4e00-\u9fff]", one)] == []
 
 
-@needs_browser
-def test_clock_hands_follow_m_and_n(tab: Tab, page: Path) -> None:
-    tab.open(page)
+def test_clock_hands_follow_m_and_n(view: Tab) -> None:
     told = TOLD.format("clock")
-    assert tab.evaluate(told).startswith("m − n = 7:")
-    tab.focus("[aria-label='position m of the query']")
-    tab.press("ARROW_RIGHT", 3)
-    tab.wait_for(f"{told}.startsWith('m − n = 10:')")
-    before = tab.evaluate(told)
-    tab.focus("[data-touch=clock] input[type=checkbox]")
-    tab.press(" ")
-    tab.focus("[aria-label='position n of the key']")
-    tab.press("PAGE_UP", 2)
-    tab.wait_for("document.activeElement.getAttribute('aria-valuenow') === '25'")
-    assert tab.evaluate(told) == before, "Moved together, the angles between the hands stay."
-    tab.press("END")
-    assert tab.evaluate("document.activeElement.getAttribute('aria-valuenow')") == "40"
-    assert tab.evaluate("document.querySelectorAll('[data-touch=clock] .arc').length") == 1
-    tab.focus("[data-touch=clock] select")
-    tab.press("ARROW_DOWN")
-    tab.wait_for("document.querySelectorAll('[data-touch=clock] .arc').length === 4")
+    assert view.evaluate(told).startswith("m − n = 7:")
+    view.focus("[aria-label='position m of the query']")
+    view.press("ARROW_RIGHT", 3)
+    view.wait_for(f"{told}.startsWith('m − n = 10:')")
+    before = view.evaluate(told)
+    view.focus("[data-touch=clock] input[type=checkbox]")
+    view.press(" ")
+    view.focus("[aria-label='position n of the key']")
+    view.press("PAGE_UP", 2)
+    view.wait_for("document.activeElement.getAttribute('aria-valuenow') === '25'")
+    assert view.evaluate(told) == before, "Moved together, the angles between the hands stay."
+    view.press("END")
+    assert view.evaluate("document.activeElement.getAttribute('aria-valuenow')") == "40"
+    assert view.evaluate("document.querySelectorAll('[data-touch=clock] .arc').length") == 1
+    view.focus("[data-touch=clock] select")
+    view.press("ARROW_DOWN")
+    view.wait_for("document.querySelectorAll('[data-touch=clock] .arc').length === 4")
 
 
-@needs_browser
 @pytest.mark.parametrize(("pairs", "distance"), [("one", 7), ("four", 26)])
-def test_clocks_add_up_to_the_score_that_rope_gives(tab: Tab, page: Path, pairs: str, distance: int) -> None:
-    tab.open(page)
+def test_clocks_add_up_to_the_score_that_rope_gives(view: Tab, pairs: str, distance: int) -> None:
     for control, value in (("pairs", pairs), ("m", distance + 5)):
-        tab.evaluate(f"document.querySelector('[data-touch=clock] [data-control={control}]').ask('{value}')")
+        view.evaluate(f"document.querySelector('[data-touch=clock] [data-control={control}]').ask('{value}')")
     speeds, query, key = {
         "one": ([0.35], [0.9, 0.5], [0.8, -0.3]),
         "four": (
@@ -182,32 +168,27 @@ def test_clocks_add_up_to_the_score_that_rope_gives(tab: Tab, page: Path, pairs:
     turned = torch.polar(torch.ones(len(speeds), dtype=torch.float64), distance * torch.tensor(speeds).double())
     parts = (q * turned * k.conj()).real  # RoFormer, equation 12
     texts = "[...document.querySelectorAll('[data-touch=clock] .part')].map((one) => one.textContent)"
-    shown = [float(text.replace("−", "-")) for text in tab.evaluate(texts)]
+    shown = [float(text.replace("−", "-")) for text in view.evaluate(texts)]
     assert shown == [round(part, 2) for part in parts.tolist() if len(parts) > 1]  # one pair adds what the score is
-    drawn = tab.evaluate("[...document.querySelectorAll('[data-touch=clock] text')].map((one) => one.textContent)")
+    drawn = view.evaluate("[...document.querySelectorAll('[data-touch=clock] text')].map((one) => one.textContent)")
     turned_by = [f"= {position * 0.35:.2f} rad" for position in (distance + 5, 5)]
     assert [text for text in drawn if "rad" in text] == (turned_by if pairs == "one" else [])
-    total = tab.evaluate("document.querySelector('[data-touch=clock] .sum').textContent").split()[2]
+    total = view.evaluate("document.querySelector('[data-touch=clock] .sum').textContent").split()[2]
     assert float(total.replace("−", "-")) == round(parts.sum().item(), 2)
 
 
-@needs_browser
-def test_a_pointer_drags_a_handle(tab: Tab, page: Path) -> None:
-    tab.open(page)
+def test_a_pointer_drags_a_handle(view: Tab) -> None:
     handle = "[aria-label='position m of the query']"
-    tab.drag(handle, 0.5, 4.5)
-    tab.wait_for(f'Number(document.querySelector("{handle}").getAttribute("aria-valuenow")) > 14')
-    assert tab.evaluate(f'document.activeElement === document.querySelector("{handle}")')
+    view.drag(handle, 0.5, 4.5)
+    view.wait_for(f'Number(document.querySelector("{handle}").getAttribute("aria-valuenow")) > 14')
+    assert view.evaluate(f'document.activeElement === document.querySelector("{handle}")')
 
 
-@needs_browser
-def test_a_hand_of_a_clock_is_dragged_itself(tab: Tab, page: Path) -> None:
-    tab.open(page)
-    tab.drag("[data-touch=clock] .grip", 0.95, 0.05)  # to half a turn: 0.51 and 8 positions of 0.35 come near
-    tab.wait_for(f"{TOLD.format('clock')}.startsWith('m − n = 3:')")
+def test_a_hand_of_a_clock_is_dragged_itself(view: Tab) -> None:
+    view.drag("[data-touch=clock] .grip", 0.95, 0.05)  # to half a turn: 0.51 and 8 positions of 0.35 come near
+    view.wait_for(f"{TOLD.format('clock')}.startsWith('m − n = 3:')")
 
 
-@needs_browser
 def test_the_sentence_shows_which_hands_come_to_new_angles(tab: Tab, book: Path) -> None:
     tab.open(book / "index.html")
     some = "this text has 21. Between its first and last word, {} of 5 hands"
@@ -227,7 +208,6 @@ def test_the_sentence_shows_which_hands_come_to_new_angles(tab: Tab, book: Path)
     tab.wait_for(f"{told}.includes({some.format(4)!r})")  # four words: not even pair 0 comes round; later it does
 
 
-@needs_browser
 @pytest.mark.parametrize(("width", "side"), [(1200, "left"), (375, "top")])
 def test_one_edge_in_the_sentence_shows_where_training_ends(tab: Tab, book: Path, width: int, side: str) -> None:
     tab.open(book / "index.html", width=width)
@@ -236,7 +216,6 @@ def test_one_edge_in_the_sentence_shows_where_training_ends(tab: Tab, book: Path
     assert [word < grey for word in words] == [True] * 13 + [False] * 8
 
 
-@needs_browser
 @pytest.mark.parametrize("width", [1200, 800, 375])
 def test_text_figures_and_map_of_the_first_page_are_equally_wide(tab: Tab, book: Path, width: int) -> None:
     tab.open(book / "index.html", width=width)
@@ -249,7 +228,6 @@ def test_text_figures_and_map_of_the_first_page_are_equally_wide(tab: Tab, book:
     assert len({*edges}) == 1
 
 
-@needs_browser
 def test_the_angle_between_two_words_stays_where_the_sentence_moves(tab: Tab, book: Path) -> None:
     tab.open(book / "index.html")
     told, said = TOLD.format("hand"), "{} before it: “dog” has turned by {}°, “man” by {}°. Between them: 80°"
@@ -260,15 +238,13 @@ def test_the_angle_between_two_words_stays_where_the_sentence_moves(tab: Tab, bo
     assert tab.evaluate("document.querySelectorAll('[data-touch=hand] .hand').length") == 5
 
 
-@needs_browser
-def test_steps_along_an_axis_look_alike_until_the_arrows_are_spread(tab: Tab, page: Path) -> None:
+def test_steps_along_an_axis_look_alike_until_the_arrows_are_spread(view: Tab) -> None:
     """Expected: the largest mean of the four cosines over all steps of three to eight rows and columns."""
-    tab.open(page)
     told = TOLD.format("plane")
     for key, apart in (("", 90.0), ("HOME", 0.0), ("END", 90.0)):
-        tab.focus("[data-touch=plane] input")
+        view.focus("[data-touch=plane] input")
         if key:
-            tab.press(key)
+            view.press(key)
         angle = torch.arange(4) * math.radians(apart)
         speed = torch.tensor([1.5, 1.1, 0.8, 0.58])
         steps = [
@@ -279,12 +255,11 @@ def test_steps_along_an_axis_look_alike_until_the_arrows_are_spread(tab: Tab, pa
         ]
         score = {at: (speed * (at[1] * angle.cos() + at[0] * angle.sin())).cos().mean().item() for at in steps}
         highest = max(score.values())
-        tab.wait_for(f"{told}.includes({f'{highest:.2f}'!r})")
-        shown = [int(n) for n in re.findall(r"(-?\d+) (?:row|column)", tab.evaluate(told))]
+        view.wait_for(f"{told}.includes({f'{highest:.2f}'!r})")
+        shown = [int(n) for n in re.findall(r"(-?\d+) (?:row|column)", view.evaluate(told))]
         assert abs(score[shown[0], shown[1]] - highest) < 1e-5
 
 
-@needs_browser
 def test_the_sentence_turns_its_hands_by_itself_until_it_is_touched(tab: Tab, page: Path) -> None:
     tab.open(page, motion=True)
     told = "document.querySelector('[data-touch=sentence] .told')"
@@ -303,38 +278,34 @@ def test_the_sentence_turns_its_hands_by_itself_until_it_is_touched(tab: Tab, pa
     assert " 3 of 5 " in tab.evaluate(f"{told}.textContent"), "All words are read again."
 
 
-@needs_browser
-def test_the_story_counts_the_clocks_that_went_on_beyond_training(tab: Tab, page: Path) -> None:
-    tab.open(page)
+def test_the_story_counts_the_clocks_that_went_on_beyond_training(view: Tab) -> None:
     told, words, gone = TOLD.format("story"), "{}), {} characters read: {} of 2 clocks", "pair 1 farthest, by 303°"
     hands = "[...document.querySelectorAll('[data-touch=story] .hand')].map((one) => one.classList[1])"
-    assert words.format("", 5, 0).lstrip("), ") in tab.evaluate(told), "At first all is as in training."
+    assert words.format("", 5, 0).lstrip("), ") in view.evaluate(told), "At first all is as in training."
     others = "document.querySelectorAll(`[data-touch=story] .other:not([style*='display: none'])`).length"
-    assert tab.evaluate(others) == 0, "What slows the hands is compared once it has been chosen."
-    tab.focus("[data-touch=story] input")
-    tab.press("END")
-    tab.wait_for(f"{told}.includes({words.format('', 100, 1)!r}) && {told}.includes({gone!r})")
-    assert tab.evaluate(hands) == ["query", "key"], (
+    assert view.evaluate(others) == 0, "What slows the hands is compared once it has been chosen."
+    view.focus("[data-touch=story] input")
+    view.press("END")
+    view.wait_for(f"{told}.includes({words.format('', 100, 1)!r}) && {told}.includes({gone!r})")
+    assert view.evaluate(hands) == ["query", "key"], (
         "The slow pair was trained on 1 radian, and stands at 9.9, less a turn."
     )
-    tab.press("ARROW_LEFT", 8)  # 69 characters: 6.8 radians, a turn and half a radian
-    tab.wait_for(f"{told}.includes({words.format('', 69, 1)!r}) && {told}.includes({gone!r})")
-    assert tab.evaluate(hands) == ["query", "query"], "It went all the way round, and is where it was in training."
-    tab.focus("[data-touch=story] select")
-    tab.press("ARROW_DOWN")
-    tab.focus("[data-touch=story] input")
-    tab.press("END")
-    tab.wait_for(f"{told}.includes({words.format('PI', 100, 0)!r})")  # ten times as slow: as far as 10
-    assert tab.evaluate("document.querySelector('[data-touch=story] .chosen').textContent") == "PI"
-    assert tab.evaluate(others) > 0
-    tab.press("HOME")
+    view.press("ARROW_LEFT", 8)  # 69 characters: 6.8 radians, a turn and half a radian
+    view.wait_for(f"{told}.includes({words.format('', 69, 1)!r}) && {told}.includes({gone!r})")
+    assert view.evaluate(hands) == ["query", "query"], "It went all the way round, and is where it was in training."
+    view.focus("[data-touch=story] select")
+    view.press("ARROW_DOWN")
+    view.focus("[data-touch=story] input")
+    view.press("END")
+    view.wait_for(f"{told}.includes({words.format('PI', 100, 0)!r})")  # ten times as slow: as far as 10
+    assert view.evaluate("document.querySelector('[data-touch=story] .chosen').textContent") == "PI"
+    assert view.evaluate(others) > 0
+    view.press("HOME")
     one = words.format("PI", 1, 0).replace("characters", "character")
-    tab.wait_for(f"{told}.includes({one!r}) && {told}.includes('3.00')")
+    view.wait_for(f"{told}.includes({one!r}) && {told}.includes('3.00')")
 
 
-@needs_browser
-def test_a_figure_that_is_drawn_anew_for_a_phone_stays_as_it_was_set(tab: Tab, page: Path) -> None:
-    tab.open(page)
+def test_a_figure_that_is_drawn_anew_for_a_phone_stays_as_it_was_set(view: Tab) -> None:
     set_to = "document.querySelector('[data-touch={}] [data-control={}]').ask('{}')"
     for each in (
         ("story", "hands", "YaRN"),
@@ -342,17 +313,16 @@ def test_a_figure_that_is_drawn_anew_for_a_phone_stays_as_it_was_set(tab: Tab, p
         ("diagonals", "query", "20"),
         ("diagonals", "key", "3"),
     ):
-        tab.evaluate(set_to.format(*each))
-    told = [tab.evaluate(TOLD.format(figure)) for figure in ("story", "diagonals")]
+        view.evaluate(set_to.format(*each))
+    told = [view.evaluate(TOLD.format(figure)) for figure in ("story", "diagonals")]
     assert "YaRN" in told[0]
     assert "20" in told[1]
     for width in (375, 1200):
-        tab.resize(width)
-        tab.wait_for("document.querySelector('[data-touch=story] [data-control=hands]').value === 'YaRN'")
-        assert [tab.evaluate(TOLD.format(figure)) for figure in ("story", "diagonals")] == told
+        view.resize(width)
+        view.wait_for("document.querySelector('[data-touch=story] [data-control=hands]').value === 'YaRN'")
+        assert [view.evaluate(TOLD.format(figure)) for figure in ("story", "diagonals")] == told
 
 
-@needs_browser
 @pytest.mark.parametrize("width", [1200, 375])
 def test_words_of_a_drawing_are_inside_it_and_clear_of_its_handles(tab: Tab, page: Path, width: int) -> None:
     """Letters of a phone are larger in a drawing's units, and so are handles.
@@ -375,7 +345,6 @@ def test_words_of_a_drawing_are_inside_it_and_clear_of_its_handles(tab: Tab, pag
     assert [(name, words) for name, words in hidden if name not in NUMBERS] == []
 
 
-@needs_browser
 def test_on_a_phone_no_menu_is_wider_than_its_figure(tab: Tab, page: Path) -> None:
     tab.open(page, width=375)
     cut = tab.evaluate("""[...document.querySelectorAll("[data-touch] select")].filter((menu) =>
@@ -384,128 +353,115 @@ def test_on_a_phone_no_menu_is_wider_than_its_figure(tab: Tab, page: Path) -> No
     assert cut == []
 
 
-@needs_browser
-def test_on_a_phone_the_story_has_rows_of_four_clocks(tab: Tab, page: Path) -> None:
-    tab.open(page)
+def test_on_a_phone_the_story_has_rows_of_four_clocks(view: Tab) -> None:
     places = "[...document.querySelectorAll('[data-touch=story] g')].map((one) => one.getAttribute('transform'))"
     tall = "document.querySelector('[data-touch=story] svg').viewBox.baseVal.height"
-    before = tab.evaluate(tall)
-    tab.resize(375)
-    tab.wait_for(f"{tall} > {before}")
-    assert [place.split()[0] for place in tab.evaluate(places)] == ["translate(80", "translate(240"]
-    tab.resize(1200)
-    tab.wait_for(f"{tall} === {before}")
+    before = view.evaluate(tall)
+    view.resize(375)
+    view.wait_for(f"{tall} > {before}")
+    assert [place.split()[0] for place in view.evaluate(places)] == ["translate(80", "translate(240"]
+    view.resize(1200)
+    view.wait_for(f"{tall} === {before}")
 
 
-@needs_browser
 @pytest.mark.parametrize(
     ("figure", "values"),
     [("story", ("0", "50")), ("slopes", ("0", "24")), ("attention", ("0", "2"))][:: 1 if LONG else 2],
 )
-def test_a_pointer_on_the_chart_sets_the_slider(tab: Tab, page: Path, figure: str, values: tuple[str, str]) -> None:
-    tab.open(page)
+def test_a_pointer_on_the_chart_sets_the_slider(view: Tab, figure: str, values: tuple[str, str]) -> None:
     value = f"document.querySelector('[data-touch={figure}] input').value"
     told = TOLD.format(figure)
     for end, wanted in zip((0.001, 0.5), values, strict=True):
-        before = tab.evaluate(told)
-        tab.drag(f"[data-touch={figure}] .chart", 0.9, end)
-        tab.wait_for(f"{value} === {wanted!r}")
-        assert tab.evaluate(told) != before
-        scrolled = tab.evaluate("scrollY")
-        tab.swipe(f"[data-touch={figure}] .chart", 160)
-        tab.wait_for(f"scrollY !== {scrolled}")
-        assert tab.evaluate(value) == wanted, "A finger that scrolls the page moves nothing."
+        before = view.evaluate(told)
+        view.drag(f"[data-touch={figure}] .chart", 0.9, end)
+        view.wait_for(f"{value} === {wanted!r}")
+        assert view.evaluate(told) != before
+        scrolled = view.evaluate("scrollY")
+        view.swipe(f"[data-touch={figure}] .chart", 160)
+        view.wait_for(f"scrollY !== {scrolled}")
+        assert view.evaluate(value) == wanted, "A finger that scrolls the page moves nothing."
 
 
-@needs_browser
-def test_wavelengths_follow_method_and_sliders(tab: Tab, page: Path) -> None:
-    tab.open(page)
+def test_wavelengths_follow_method_and_sliders(view: Tab) -> None:
     told = TOLD.format("wavelengths")
-    assert "18 of 64 pairs" in tab.evaluate(told)
-    assert "nothing new up to 4,096 positions, with 32,768 wanted" in tab.evaluate(told)
-    tab.focus("[data-touch=wavelengths] select")
-    tab.press("ARROW_DOWN")
-    tab.wait_for(f"{told}.includes('PI: nothing new up to 32,768')")
-    tab.press("ARROW_DOWN")
-    tab.wait_for(f"{told}.includes('NTK: nothing new up to 18,696')")
-    assert "Pair 50 (ringed) made 0.49 turns in training, and makes 0.75 up to there." in tab.evaluate(told)
-    tab.drag("[data-touch=wavelengths] .chart", 0.9, 0.001)
-    tab.wait_for(f"{told}.includes('Pair 0 (ringed) made 652 turns')")
-    tab.focus("[data-touch=wavelengths] input")
-    tab.press("HOME")
-    tab.wait_for(f"!{told}.includes('18 of 64')")
+    assert "18 of 64 pairs" in view.evaluate(told)
+    assert "nothing new up to 4,096 positions, with 32,768 wanted" in view.evaluate(told)
+    view.focus("[data-touch=wavelengths] select")
+    view.press("ARROW_DOWN")
+    view.wait_for(f"{told}.includes('PI: nothing new up to 32,768')")
+    view.press("ARROW_DOWN")
+    view.wait_for(f"{told}.includes('NTK: nothing new up to 18,696')")
+    assert "Pair 50 (ringed) made 0.49 turns in training, and makes 0.75 up to there." in view.evaluate(told)
+    view.drag("[data-touch=wavelengths] .chart", 0.9, 0.001)
+    view.wait_for(f"{told}.includes('Pair 0 (ringed) made 652 turns')")
+    view.focus("[data-touch=wavelengths] input")
+    view.press("HOME")
+    view.wait_for(f"!{told}.includes('18 of 64')")
 
 
-@needs_browser
-def test_the_flattest_slope_is_the_same_for_any_number_of_heads(tab: Tab, page: Path) -> None:
-    tab.open(page)
+def test_the_flattest_slope_is_the_same_for_any_number_of_heads(view: Tab) -> None:
     told, after = TOLD.format("slopes"), ("0 of 16", "every 177", "nothing.")
     before = ("2 of 8 heads", after[1], "256 leaves all")
-    assert all(words in tab.evaluate(told) for words in before), "Only 64/128 and 64/256 are below ln 2."
-    tab.focus("[data-touch=slopes] select")
-    tab.press("ARROW_DOWN")
-    tab.wait_for(f"{told}.includes('3 of 16 heads')")
-    assert tab.evaluate("document.querySelectorAll('[data-touch=slopes] .curve:not(.other)').length") == 3
-    tab.focus("[data-touch=slopes] input")
-    tab.press("END")
-    tab.wait_for(f"{told}.includes('4,096')")
-    assert all(words in tab.evaluate(told) for words in after)
-    tab.focus("[data-touch=slopes] label:last-child input")
-    tab.press("END")
-    tab.wait_for(f"{told}.match(/4,096/g).length === 2")
-    assert after[2] in tab.evaluate(told), "A window of 4,096 ends before the distance 4,096."
+    assert all(words in view.evaluate(told) for words in before), "Only 64/128 and 64/256 are below ln 2."
+    view.focus("[data-touch=slopes] select")
+    view.press("ARROW_DOWN")
+    view.wait_for(f"{told}.includes('3 of 16 heads')")
+    assert view.evaluate("document.querySelectorAll('[data-touch=slopes] .curve:not(.other)').length") == 3
+    view.focus("[data-touch=slopes] input")
+    view.press("END")
+    view.wait_for(f"{told}.includes('4,096')")
+    assert all(words in view.evaluate(told) for words in after)
+    view.focus("[data-touch=slopes] label:last-child input")
+    view.press("END")
+    view.wait_for(f"{told}.match(/4,096/g).length === 2")
+    assert after[2] in view.evaluate(told), "A window of 4,096 ends before the distance 4,096."
 
 
-@needs_browser
-def test_a_cache_goes_stale_and_is_mended(tab: Tab, page: Path) -> None:
-    tab.open(page)
+def test_a_cache_goes_stale_and_is_mended(view: Tab) -> None:
     told = TOLD.format("stale")
-    assert tab.evaluate(told).startswith("8 tokens")
-    assert "up to 0°" not in tab.evaluate(told)
-    tab.focus("[data-touch=stale] button:nth-of-type(3)")
-    tab.press("ENTER")
-    tab.wait_for(f"{told}.startsWith('4 tokens') && {told}.includes('up to 0°')")
-    tab.focus("[data-touch=stale] button:nth-of-type(2)")
-    tab.press("ENTER", 4)
-    tab.wait_for(f"{told}.startsWith('8 tokens') && !{told}.includes('up to 0°')")
-    tab.focus("[data-touch=stale] input")
-    tab.press(" ")
-    tab.wait_for(f"{told}.includes('up to 0°')")
+    assert view.evaluate(told).startswith("8 tokens")
+    assert "up to 0°" not in view.evaluate(told)
+    view.focus("[data-touch=stale] button:nth-of-type(3)")
+    view.press("ENTER")
+    view.wait_for(f"{told}.startsWith('4 tokens') && {told}.includes('up to 0°')")
+    view.focus("[data-touch=stale] button:nth-of-type(2)")
+    view.press("ENTER", 4)
+    view.wait_for(f"{told}.startsWith('8 tokens') && !{told}.includes('up to 0°')")
+    view.focus("[data-touch=stale] input")
+    view.press(" ")
+    view.wait_for(f"{told}.includes('up to 0°')")
 
 
-@needs_browser
-def test_only_rope_and_no_code_have_even_diagonals(tab: Tab, page: Path) -> None:
-    tab.open(page)
+def test_only_rope_and_no_code_have_even_diagonals(view: Tab) -> None:
     told, apart = TOLD.format("diagonals"), "The 17 cells of distance 7: from "
     dots = "[...document.querySelectorAll('[data-touch=diagonals] circle[cx]')]"
     heights = f"new Set({dots}.map((dot) => Math.round(dot.getAttribute('cy')))).size"
-    assert tab.evaluate(told) == "Query at 12, key at 5: score 6.82. All 17 cells of distance 7: 6.82."
+    assert view.evaluate(told) == "Query at 12, key at 5: score 6.82. All 17 cells of distance 7: 6.82."
     parts = "[...document.querySelectorAll('[data-touch=diagonals] g:has(.hand) + text')].map((one) => one.textContent)"
-    tab.focus("[data-touch=diagonals] .map")
-    before = tab.evaluate(parts)
-    tab.press("PAGE_DOWN")
-    tab.wait_for(f"{told} === 'Query at 13, key at 6: score 6.82. All 17 cells of distance 7: 6.82.'")
-    assert tab.evaluate(parts) == before, "Along a diagonal, each pair adds the same."
+    view.focus("[data-touch=diagonals] .map")
+    before = view.evaluate(parts)
+    view.press("PAGE_DOWN")
+    view.wait_for(f"{told} === 'Query at 13, key at 6: score 6.82. All 17 cells of distance 7: 6.82.'")
+    assert view.evaluate(parts) == before, "Along a diagonal, each pair adds the same."
     added = sum(float(part.replace("−", "-")) for part in before if part)
     assert abs(added - 6.82) < 0.05, "The score is the sum of what the pairs add."
-    assert tab.evaluate(heights) == 1
-    tab.focus("[data-touch=diagonals] select")
-    tab.press("ARROW_UP", 2)
-    tab.wait_for(f"{told}.includes({apart!r})")
-    assert tab.evaluate(heights) > 5
-    tab.press("HOME")
-    tab.wait_for(f"{told}.endsWith('no score knows the distance.')")
-    tab.press("END")
-    tab.press("ARROW_UP")
-    tab.focus("[data-touch=diagonals] label:nth-child(2) select")
-    tab.press("ARROW_DOWN")
-    tab.wait_for(f"{told}.includes({apart!r}) && {told}.endsWith('each pair has turned by 7 times its speed.')")
-    tab.focus("[data-touch=diagonals] select")
-    tab.press("END")
-    tab.wait_for(f"{told}.includes('1.75')")  # a quarter of the distance
+    assert view.evaluate(heights) == 1
+    view.focus("[data-touch=diagonals] select")
+    view.press("ARROW_UP", 2)
+    view.wait_for(f"{told}.includes({apart!r})")
+    assert view.evaluate(heights) > 5
+    view.press("HOME")
+    view.wait_for(f"{told}.endsWith('no score knows the distance.')")
+    view.press("END")
+    view.press("ARROW_UP")
+    view.focus("[data-touch=diagonals] label:nth-child(2) select")
+    view.press("ARROW_DOWN")
+    view.wait_for(f"{told}.includes({apart!r}) && {told}.endsWith('each pair has turned by 7 times its speed.')")
+    view.focus("[data-touch=diagonals] select")
+    view.press("END")
+    view.wait_for(f"{told}.includes('1.75')")  # a quarter of the distance
 
 
-@needs_browser
 def test_a_cell_of_the_map_is_dragged_in_both_directions_and_stays_below_the_diagonal(tab: Tab, page: Path) -> None:
     told = TOLD.format("diagonals")
     for width in (1200, 375) if LONG else (375,):
@@ -525,28 +481,25 @@ def test_a_cell_of_the_map_is_dragged_in_both_directions_and_stays_below_the_dia
         tab.wait_for(f"scrollY !== {scrolled}")
 
 
-@needs_browser
-def test_words_in_the_text_set_a_figure_and_scroll_only_to_one_out_of_sight(tab: Tab, page: Path) -> None:
-    tab.open(page)
+def test_words_in_the_text_set_a_figure_and_scroll_only_to_one_out_of_sight(view: Tab) -> None:
     told, seen = TOLD.format("walk"), "document.querySelector('[data-touch=walk]').getBoundingClientRect()"
-    tab.evaluate("document.documentElement.style.scrollBehavior = 'auto'")  # so that no scrolling goes on meanwhile
-    tab.focus("button.sets")
-    tab.press("ENTER")
-    tab.wait_for(f"{told}.startsWith('Distance 31:')")
-    assert tab.evaluate("document.querySelector('[data-touch=walk] select').value") == "500000"
-    assert tab.evaluate("document.querySelector('[data-touch=walk] output').textContent") == "31"
-    tab.wait_for(f"{seen}.top >= -1 && {seen}.bottom <= innerHeight + 1")
-    assert tab.evaluate("document.activeElement.className") == "sets"
-    scrolled = tab.evaluate("scrollY")
-    tab.evaluate("document.querySelector('button.sets').click()")
-    tab.evaluate("document.querySelector('[data-touch=walk] select').value = '10000'")
-    tab.evaluate("document.querySelector('button.sets').click()")
-    assert tab.evaluate("document.querySelector('[data-touch=walk] select').value") == "500000"
-    assert tab.evaluate("scrollY") == scrolled
+    view.evaluate("document.documentElement.style.scrollBehavior = 'auto'")  # so that no scrolling goes on meanwhile
+    view.focus("button.sets")
+    view.press("ENTER")
+    view.wait_for(f"{told}.startsWith('Distance 31:')")
+    assert view.evaluate("document.querySelector('[data-touch=walk] select').value") == "500000"
+    assert view.evaluate("document.querySelector('[data-touch=walk] output').textContent") == "31"
+    view.wait_for(f"{seen}.top >= -1 && {seen}.bottom <= innerHeight + 1")
+    assert view.evaluate("document.activeElement.className") == "sets"
+    scrolled = view.evaluate("scrollY")
+    view.evaluate("document.querySelector('button.sets').click()")
+    view.evaluate("document.querySelector('[data-touch=walk] select').value = '10000'")
+    view.evaluate("document.querySelector('button.sets').click()")
+    assert view.evaluate("document.querySelector('[data-touch=walk] select').value") == "500000"
+    assert view.evaluate("scrollY") == scrolled
 
 
 @needs_axe
-@needs_browser
 def test_axe_finds_nothing(tab: Tab, book: Path) -> None:
     for page in sorted(book.rglob("*.html")):
         for width, dark in ((1200, False), (375, True)):
@@ -554,45 +507,41 @@ def test_axe_finds_nothing(tab: Tab, book: Path) -> None:
             assert tab.violations() == [], page
 
 
-@needs_browser
-def test_the_walk_follows_the_distance(tab: Tab, page: Path) -> None:
-    tab.open(page)
+def test_the_walk_follows_the_distance(view: Tab) -> None:
     told, distance = TOLD.format("walk"), "[data-touch=walk] input"
-    assert tab.evaluate(told).startswith("Distance 10:")
-    tab.focus(distance)
-    tab.press("HOME")
-    tab.wait_for(f"{told}.startsWith('Distance 0:') && {told}.includes('64.0')")
-    tab.press("ARROW_RIGHT", 3)
-    tab.wait_for(f"{told}.startsWith('Distance 3:')")
+    assert view.evaluate(told).startswith("Distance 10:")
+    view.focus(distance)
+    view.press("HOME")
+    view.wait_for(f"{told}.startsWith('Distance 0:') && {told}.includes('64.0')")
+    view.press("ARROW_RIGHT", 3)
+    view.wait_for(f"{told}.startsWith('Distance 3:')")
     drawn = "document.querySelectorAll('[data-touch=walk] .step.round').length"
-    assert tab.evaluate(drawn) == 0
-    tab.press("END")
-    tab.wait_for(f"{drawn} > 60")
-    tab.focus("[data-touch=walk] label:last-child select")
-    tab.press("ARROW_DOWN")
+    assert view.evaluate(drawn) == 0
+    view.press("END")
+    view.wait_for(f"{drawn} > 60")
+    view.focus("[data-touch=walk] label:last-child select")
+    view.press("ARROW_DOWN")
     at = f"document.querySelector('{distance}')"
     for _ in range(400):  # down to the distance that the key was made for
-        if "1,000" in tab.evaluate(told):
+        if "1,000" in view.evaluate(told):
             break
-        tab.evaluate(f"{at}.stepDown(), {at}.dispatchEvent(new Event('input'))")
-    assert "64.0" in tab.evaluate(told), "There the walk is straight again."
+        view.evaluate(f"{at}.stepDown(), {at}.dispatchEvent(new Event('input'))")
+    assert "64.0" in view.evaluate(told), "There the walk is straight again."
 
 
-@needs_browser
-def test_a_head_looks_as_far_as_the_cell_measured(tab: Tab, page: Path) -> None:
-    tab.open(page)
+def test_a_head_looks_as_far_as_the_cell_measured(view: Tab) -> None:
     told, shares = TOLD.format("attention"), f"{TOLD.format('attention')}.match(/\\d+ %/g)"
-    assert "As trained: a key at distance 1 gets 10 %" in tab.evaluate(told)
-    assert tab.evaluate(shares) == ["10 %", "30 %"]
-    tab.focus("[data-touch=attention] label:nth-of-type(2) select")
-    tab.press("ARROW_DOWN")
-    tab.focus("[data-touch=attention] input")
-    tab.press("ARROW_RIGHT")
-    tab.wait_for(f"{told}.includes('Slow pairs clamped: a key at distance 2–3 gets 12 %')")
-    assert tab.evaluate(shares) == ["12 %", "6 %"]
-    tab.focus("[data-touch=attention] select")
-    tab.press("HOME")
-    tab.wait_for(f"{told}.includes('2.0 %')")
+    assert "As trained: a key at distance 1 gets 10 %" in view.evaluate(told)
+    assert view.evaluate(shares) == ["10 %", "30 %"]
+    view.focus("[data-touch=attention] label:nth-of-type(2) select")
+    view.press("ARROW_DOWN")
+    view.focus("[data-touch=attention] input")
+    view.press("ARROW_RIGHT")
+    view.wait_for(f"{told}.includes('Slow pairs clamped: a key at distance 2–3 gets 12 %')")
+    assert view.evaluate(shares) == ["12 %", "6 %"]
+    view.focus("[data-touch=attention] select")
+    view.press("HOME")
+    view.wait_for(f"{told}.includes('2.0 %')")
 
 
 def surprise(*, clamped: bool) -> list[str]:
@@ -619,42 +568,39 @@ def surprise(*, clamped: bool) -> list[str]:
     return [f"{part.mean():.2f}" for part in (losses[:6], losses[6:])]
 
 
-@needs_browser
-def test_the_page_runs_a_model_as_torch_does(tab: Tab, page: Path) -> None:
-    tab.open(page)
+def test_the_page_runs_a_model_as_torch_does(view: Tab) -> None:
     told, chosen = TOLD.format("reader"), "document.querySelector('[data-touch=reader] .here').textContent"
     free, clamped = surprise(clamped=False), surprise(clamped=True)
     assert free[0] == clamped[0]
     assert free[1] != clamped[1]
     start = "{}: {} nats while up to 6 characters are read, {} beyond. It reads 1 character that it does not know"
-    assert tab.evaluate(told).startswith(start.format("As trained", *free))
-    tab.focus("[data-touch=reader] select")
-    tab.press("END")
-    tab.wait_for(f"{told}.startsWith({start.format('Slow pairs clamped', *clamped)!r})")
+    assert view.evaluate(told).startswith(start.format("As trained", *free))
+    view.focus("[data-touch=reader] select")
+    view.press("END")
+    view.wait_for(f"{told}.startsWith({start.format('Slow pairs clamped', *clamped)!r})")
     tints = "[...document.querySelectorAll('[data-touch=reader] .read span')].map((one) => one.style.cssText)"
-    shaded = tab.evaluate(tints)
-    tab.focus("[data-touch=reader] [data-control=colour]")
-    tab.press("END")
-    tab.wait_for(f"{told}.includes('Blue: less surprised')")
-    changed = [one for one in tab.evaluate(tints) if "--loss" in one]
+    shaded = view.evaluate(tints)
+    view.focus("[data-touch=reader] [data-control=colour]")
+    view.press("END")
+    view.wait_for(f"{told}.includes('Blue: less surprised')")
+    changed = [one for one in view.evaluate(tints) if "--loss" in one]
     assert all("--loss: 0%" in one for one in changed[:6]), "Within the trained length, clamping changes nothing."
     assert {"first", "second"} == {re.findall(r"var\(--(\w+)\)", one)[0] for one in changed[6:]}
-    tab.press("HOME")
-    tab.wait_for(f"!{told}.includes('Blue')")
-    assert tab.evaluate(tints) == shaded
-    tab.focus("[data-touch=reader] .read")
-    assert tab.evaluate(chosen) == "b"
-    tab.press("ARROW_RIGHT")
-    tab.wait_for(f"{told}.includes('After “…cab↵aba”: ') && {chosen} === 'a'")
-    assert tab.evaluate(told).endswith("; it was “c”.")
-    tab.press("END")
-    tab.wait_for(f"{told}.match(/“[^”]+”: (“.”|space) /) && !{told}.includes('it was')")
-    tab.press("HOME")
-    tab.wait_for(f"{told}.includes('After “a”: ') && {told}.endsWith('; it was “b”.')")
-    assert tab.evaluate("document.activeElement.getAttribute('aria-valuetext')") == "“a”, 1 of 24"
+    view.press("HOME")
+    view.wait_for(f"!{told}.includes('Blue')")
+    assert view.evaluate(tints) == shaded
+    view.focus("[data-touch=reader] .read")
+    assert view.evaluate(chosen) == "b"
+    view.press("ARROW_RIGHT")
+    view.wait_for(f"{told}.includes('After “…cab↵aba”: ') && {chosen} === 'a'")
+    assert view.evaluate(told).endswith("; it was “c”.")
+    view.press("END")
+    view.wait_for(f"{told}.match(/“[^”]+”: (“.”|space) /) && !{told}.includes('it was')")
+    view.press("HOME")
+    view.wait_for(f"{told}.includes('After “a”: ') && {told}.endsWith('; it was “b”.')")
+    assert view.evaluate("document.activeElement.getAttribute('aria-valuetext')") == "“a”, 1 of 24"
 
 
-@needs_browser
 def test_the_model_of_the_page_reads_what_one_writes(tab: Tab, book: Path) -> None:
     tab.open(book / "zh" / f"{NAME}.html")
     told, count = TOLD.format("reader"), "document.querySelector('[data-touch=reader] .read').ariaValueMax"
@@ -673,19 +619,16 @@ def test_the_model_of_the_page_reads_what_one_writes(tab: Tab, book: Path) -> No
     tab.wait_for(f"{count} === '24'")
 
 
-@needs_browser
-def test_every_control_is_reached_by_tab(tab: Tab, page: Path) -> None:
-    tab.open(page)
+def test_every_control_is_reached_by_tab(view: Tab) -> None:
     controls = "[data-touch] :is(button, input, select, [tabindex='0'])"
-    wanted = tab.evaluate(f'document.querySelectorAll("{controls}").length')
+    wanted = view.evaluate(f'document.querySelectorAll("{controls}").length')
     reached = 0
     for _ in range(90):
-        tab.press("TAB")
-        reached += bool(tab.evaluate(f'document.activeElement.matches("{controls}")'))
+        view.press("TAB")
+        reached += bool(view.evaluate(f'document.activeElement.matches("{controls}")'))
     assert reached >= wanted > 10
 
 
-@needs_browser
 def test_without_scripts_nothing_is_shown_where_nothing_can_be_touched(tab: Tab, book: Path) -> None:
     tab.open(book / "en" / f"{NAME}.html", scripts=False)
     shown = "[...document.querySelectorAll('.touch')].map((one) => getComputedStyle(one).display)"

@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 import torch
 
-pytest.importorskip("nbformat", reason="the extra 'notebooks' is not installed: make notebooks")
-
 from grader.lab.site.notebooks import sources
 from notebooks import measure_smollm2 as measure
 from tests.chat import model_file
@@ -18,7 +16,6 @@ LIMIT = 300 * 2**10  # bytes of the weights of one head, which every student get
 
 
 def told(name: str) -> dict[str, Any]:
-    """A file beside the notebooks."""
     found: dict[str, Any] = json.loads((sources.SOURCES / name).read_text(encoding="utf-8"))
     return found
 

@@ -12,16 +12,15 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from grader import REPOSITORY
-from grader.__main__ import app
 from grader.core.results.files import write_zip
 from grader.core.rubric import LANGUAGES
 from grader.lab.commands import RELEASED
 from grader.lab.release.bundle import RUBRIC, STUDENTS_RUBRIC, ReleaseRefused, bundle, with_figures, write_repository
 from grader.lab.release.leaks import leaks
 from grader.selftest.submissions import write_folder
+from grader.selftest.term import command, run
 
 ROTATE = (REPOSITORY / "ref/functional.py").read_text()
 HIDDEN = (REPOSITORY / "grader/assignment/hidden/test_functional.py").read_text()
@@ -51,7 +50,6 @@ def signatures(tmp_path: Path) -> Path:
 
 
 def notebook(*sources: str, kind: str = "code") -> str:
-    """A notebook with cells of one kind."""
     return json.dumps({"cells": [{"cell_type": kind, "source": source.splitlines(True)} for source in sources]})
 
 
@@ -60,9 +58,7 @@ def test_a_bundle_without_notebooks_mentions_no_handbook(
     built: dict[str, Path], signatures: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    options = ["--handout", str(built["handout"]), "--signatures", str(signatures), "--no-notebooks"]
-    result = CliRunner().invoke(app, ["release", str(out), *options])
-    assert result.exit_code == 0, result.output
+    run("release", out, "--handout", built["handout"], "--signatures", signatures, "--no-notebooks")
     (path,) = out.glob("*.zip")
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
@@ -74,7 +70,9 @@ def test_a_bundle_without_notebooks_mentions_no_handbook(
 
 
 @pytest.mark.slow
-def test_the_bundle_holds_the_public_parts_and_nothing_else(built: dict[str, Path], signatures: Path) -> None:
+def test_the_bundle_holds_the_public_parts_and_nothing_else(
+    built: dict[str, Path], signatures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     files = bundle(built, signatures)
     tops = [".gitignore", "Makefile", "README.md", "handbook", "handout", "notebooks", "pyproject.toml", "src", "tests"]
     assert {path.split("/")[0] for path in files} == {*tops}
@@ -83,17 +81,11 @@ def test_the_bundle_holds_the_public_parts_and_nothing_else(built: dict[str, Pat
     assert not any(word in files[STUDENTS_RUBRIC] for word in (b"misconceptions", b"hint", b"policy", b"library"))
     assert files["src/functional.py"].decode() == STUB
     assert {"tests/practice/test_mine.py", "tests/practice/implementations.py"} <= files.keys()
-
-
-@pytest.mark.slow
-def test_the_tests_read_the_same_in_the_students_rubric(
-    built: dict[str, Path], signatures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     rubric = import_module("tests.harness.rubric")  # untyped, as students are to read it
     copy = tmp_path / "rubric.toml"
-    copy.write_bytes(bundle(built, signatures)[STUDENTS_RUBRIC])
+    copy.write_bytes(files[STUDENTS_RUBRIC])
     monkeypatch.setattr(rubric, "STUDENTS_COPY", copy)
-    assert rubric.load((copy,)) == rubric.load((REPOSITORY / RUBRIC,))
+    assert rubric.load((copy,)) == rubric.load((REPOSITORY / RUBRIC,)), "The tests read the same in it."
 
 
 LINE = "    return (input * cos + rotated_half * sin).to(input.dtype)"
@@ -227,9 +219,8 @@ def test_a_leak_stops_the_release_and_nothing_is_written(
     built: dict[str, Path], signatures: Path, tmp_path: Path
 ) -> None:
     (built["notebooks/en"] / "n.ipynb").write_text(notebook(RENAMED))
-    options = ["--handout", str(tmp_path / "handout"), "--notebooks", str(tmp_path / "notebooks")]
-    options += ["--handbook", str(tmp_path / "handbook"), "--signatures", str(signatures)]
-    result = CliRunner().invoke(app, ["release", str(tmp_path / "out"), *options])
+    folders = [word for name in ("handout", "notebooks", "handbook") for word in (f"--{name}", tmp_path / name)]
+    result = command("release", tmp_path / "out", *folders, "--signatures", signatures)
     assert result.exit_code == 2
     assert "notebooks/en/n.ipynb, cell 1:3: the same statement as ref/functional.py:" in result.stderr
     assert result.stderr.splitlines()[-1] == "grader: nothing was released."

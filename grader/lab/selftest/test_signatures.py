@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,18 +17,17 @@ from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab.release.leaks import SIGNATURES, leaks
 from grader.lab.signatures.mistakes import Cause, written
 from grader.selftest.submissions import write_folder
+from grader.selftest.warm import WarmPython
 
 RUBRIC = ASSIGNMENT.rubric
 FIRST, SECOND = "attention_unscaled", "attention_sees_later_tokens"
 FAILED, OTHER = "attention_heads", "attention_causal"
 A, B, C, D, E, F = (digit * 12 for digit in "abcdef")
-tutor: Any = import_module("tests.harness.hints")  # untyped, as students are to read it
-signature: Any = import_module("tests.harness.hints")
+hints: Any = import_module("tests.harness.hints")  # untyped, as students are to read it
 compare: Any = import_module("tests.harness.compare")
 
 
 def cause(*names: str, also: tuple[str, ...] = ()) -> Cause:
-    """What may lie behind a failure."""
     return Cause(frozenset(names), frozenset(also))
 
 
@@ -47,11 +45,11 @@ TEXT = written(KNOWN, RUBRIC)
 
 def told(*keys: str, failing: tuple[str, ...] = (FAILED,)) -> list[str]:
     """The names of the mistakes that somebody with these signatures is told."""
-    return sorted(one["name"] for cause in tutor.explanations(json.loads(TEXT), keys, failing) for one in cause)
+    return sorted(one["name"] for cause in hints.explanations(json.loads(TEXT), keys, failing) for one in cause)
 
 
 def test_a_signature_has_an_explanation_in_both_languages() -> None:
-    ((one,),) = tutor.explanations(json.loads(TEXT), [A], [FAILED])
+    ((one,),) = hints.explanations(json.loads(TEXT), [A], [FAILED])
     hint = RUBRIC.misconception(FIRST).hint
     assert (one["name"], one["en"], one["zh"]) == (FIRST, hint.en, hint.zh)
 
@@ -63,7 +61,7 @@ def test_of_two_causes_the_one_is_named_that_explains_what_fails() -> None:
 
 
 def test_of_two_causes_that_fit_alike_both_are_named_and_of_one_and_two_mistakes_the_one() -> None:
-    either = tutor.explanations(json.loads(TEXT), [E], [FAILED])
+    either = hints.explanations(json.loads(TEXT), [E], [FAILED])
     assert [[one["name"] for one in cause] for cause in either] == [[name] for name in sorted((FIRST, SECOND))]
     assert told(F) == [FIRST]
 
@@ -80,11 +78,7 @@ def test_what_is_not_known_is_not_named() -> None:
     assert told(unknown, B) == [FIRST]  # near a border of one grid
 
 
-# ── What a release refuses ──
-
-
 def leaked(text: str) -> list[str]:
-    """What the search for leaks says of the file."""
     return list(leaks({SIGNATURES: text.encode()}))
 
 
@@ -110,18 +104,12 @@ def test_more_than_mistakes_is_a_leak(place: tuple[str, ...], value: object) -> 
     assert all(line.startswith(f"{SIGNATURES}: ") for line in found)
 
 
-def test_what_json_passes_over_is_a_leak() -> None:
+def test_what_json_passes_over_is_a_leak_and_mistakes_alone_are_none() -> None:
+    assert leaked(TEXT) == []
     assert leaked(TEXT.replace("{", '{"causes":{"the answer":42},', 1)) == [
         f"{SIGNATURES}: contains more than signatures and hints"
     ]
     assert leaked("no JSON") == [f"{SIGNATURES}: is not made of signatures and hints"]
-
-
-def test_mistakes_alone_are_none() -> None:
-    assert leaked(TEXT) == []
-
-
-# ── When they are made anew ──
 
 
 INPUTS = [
@@ -149,31 +137,28 @@ def test_signatures_are_made_again_when_something_has_changed_that_they_depend_o
     assert all(map(made, INPUTS))
 
 
-# ── What is hashed ──
-
-
 def look(values: list[float], test: str = "tests/test_a.py::test_b[float32]") -> Any:
     """How a test looks that received these values."""
-    return signature.look_of(test, compare.MismatchError(("values", {}), received=torch.tensor(values)))
+    return hints.look_of(test, compare.MismatchError(("values", {}), received=torch.tensor(values)))
 
 
 def test_rounding_does_not_change_a_signature_and_another_value_does() -> None:
     values, rounded = [1 / 3, -7.03126, 1e5, float("nan")], [1 / 3 + 1e-6, -7.03125, 1e5, float("nan")]
-    once, again = (signature.signatures("p", [look(those)]) for those in (values, rounded))
+    once, again = (hints.signatures("p", [look(those)]) for those in (values, rounded))
     assert set(once) & set(again)  # on one grid at least
-    assert not set(once) & set(signature.signatures("p", [look([0.5, *values[1:]])]))
-    assert not set(once) & set(signature.signatures("q", [look(values)]))
+    assert not set(once) & set(hints.signatures("p", [look([0.5, *values[1:]])]))
+    assert not set(once) & set(hints.signatures("q", [look(values)]))
 
 
 def test_of_several_dtypes_the_finest_counts() -> None:
     fine, coarse = look([1.0]), look([2.0], "tests/test_a.py::test_b[bfloat16]")
-    assert signature.signatures("p", [coarse, fine]) == signature.signatures("p", [fine])
-    assert signature.signatures("p", []) == []
+    assert hints.signatures("p", [coarse, fine]) == hints.signatures("p", [fine])
+    assert hints.signatures("p", []) == []
 
 
 def test_sizes_in_an_error_count_and_addresses_do_not() -> None:
     def of(message: str) -> Any:
-        return signature.look_of("t::a", RuntimeError(message))
+        return hints.look_of("t::a", RuntimeError(message))
 
     assert of("size of tensor a (3) must match 5") != of("size of tensor a (4) must match 2")
     assert of("no rule for <object at 0x7f01>") == of("no rule for <object at 0x7fA2>")
@@ -181,16 +166,15 @@ def test_sizes_in_an_error_count_and_addresses_do_not() -> None:
 
 def test_names_of_ones_own_do_not_count() -> None:
     mine, yours = (
-        signature.look_of("t::a", compare.MismatchError(("parameters", {"found": f"{name} [24]", "expected": "1"})))
+        hints.look_of("t::a", compare.MismatchError(("parameters", {"found": f"{name} [24]", "expected": "1"})))
         for name in ("gamma", "weight")
     )
     assert mine == yours
 
 
-@pytest.mark.process
-def test_the_judges_own_copy_of_the_second_device_serves_beside_the_public_tests() -> None:
-    """Students get another copy, and of two in one process the first one serves."""
-    script = """
+BOTH = f"""
+import sys
+sys.path.insert(0, {str(REPOSITORY)!r})
 import torch
 from grader.shared import second_device
 from grader.lab.signatures.public_tests import PublicTests
@@ -202,5 +186,12 @@ try:
 except second_device.NotSimulated:
     print("ours")
 """
-    done = subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True, timeout=300)
+
+
+def test_the_judges_own_copy_of_the_second_device_serves_beside_the_public_tests(
+    run: WarmPython, tmp_path: Path
+) -> None:
+    """Students get another copy, and of two in one process the first one serves."""
+    write_folder(tmp_path, {"both.py": BOTH})
+    done = run(tmp_path, "both")
     assert done.stdout == "ours\n", done.stderr

@@ -11,13 +11,12 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from grader import REPOSITORY
-from grader import __main__ as cli
 from grader.core.results.outcome import CaseResult, Outcome
 from grader.core.sandbox.limits import LAYERS
 from grader.examples.small.grader.assignment import ASSIGNMENT
@@ -25,12 +24,15 @@ from grader.lab import verify
 from grader.lab.verify import Attempt, JudgeDied, Round, Verdict, attacks, judged, page, rounds, summary, variants
 from grader.lab.verify.page import largest_share, smallest_excess
 from grader.selftest import long_only
+from grader.selftest.term import command, run
+from grader.specimens.variants import Variant
 
 Judge = Callable[..., list[CaseResult]]
 KNOWN = [*variants.known(ASSIGNMENT).values()][2:]  # without the two fixed ends
 WRONG = next(variant for variant in KNOWN if not variant.valid and len(variant.breaks) == 1)
 VALID = next(variant for variant in KNOWN if variant.valid)
 (BROKEN,) = WRONG.breaks
+OTHER = "swiglu_weights"
 ATTACK = "verdicts.exits_with_zero"
 
 
@@ -39,30 +41,25 @@ def case(outcome: Outcome, error: float | None = None, prop: str = BROKEN, name:
     return CaseResult(prop, name, outcome, error_ulp=error, limit_ulp=None if error is None else 4.0)
 
 
-def test_a_wrong_variant_that_keeps_its_points_is_told() -> None:
-    result = variants.verdict(WRONG, {BROKEN: [case(Outcome.PASSED, 3.0)]}, 0)
-    assert (result.problem, result.lost, result.margin) == (f"keeps {BROKEN}", frozenset(), None)
-
-
-def test_points_lost_elsewhere_are_told() -> None:
-    other = "swiglu_weights"
-    cases = {BROKEN: [case(Outcome.FAILED, 9.0)], other: [case(Outcome.FAILED, prop=other)]}
-    assert variants.verdict(WRONG, cases, 0).problem == f"loses {other}"
-
-
-def test_a_failure_of_ours_is_told() -> None:
-    result = variants.verdict(WRONG, {BROKEN: [case(Outcome.GRADER_ERROR)]}, 0)
-    assert result.problem == "the grader failed in law-cpu-float32"
-
-
-def test_a_valid_variant_that_loses_points_is_told() -> None:
-    assert variants.verdict(VALID, {BROKEN: [case(Outcome.FAILED, 9.0)]}, 0).problem == f"loses {BROKEN}"
+@pytest.mark.parametrize(
+    ("variant", "cases", "problem"),
+    [
+        (WRONG, [case(Outcome.PASSED, 3.0)], f"keeps {BROKEN}"),
+        (WRONG, [case(Outcome.FAILED, 9.0), case(Outcome.FAILED, prop=OTHER)], f"loses {OTHER}"),
+        (WRONG, [case(Outcome.GRADER_ERROR)], "the grader failed in law-cpu-float32"),
+        (VALID, [case(Outcome.FAILED, 9.0)], f"loses {BROKEN}"),
+    ],
+    ids=["kept", "lost elsewhere", "a failure of ours", "lost by a valid one"],
+)
+def test_a_wrong_verdict_is_told(variant: Variant, cases: list[CaseResult], problem: str) -> None:
+    of_property = {name: [*own] for name, own in groupby(cases, lambda one: one.property_id)}
+    assert variants.verdict(variant, of_property, 0).problem == problem
 
 
 def test_the_margin_of_wrong_work_is_that_of_its_clearest_failure() -> None:
     cases = [case(Outcome.PASSED, 1.0), case(Outcome.FAILED, 8.0), case(Outcome.FAILED, 40.0, name="law-cpu-float16")]
     result = variants.verdict(WRONG, {BROKEN: cases}, 0)
-    assert (result.margin, result.dtypes) == (10.0, ("float32", "float16"))
+    assert (result.margin, result.dtypes, result.lost) == (10.0, ("float32", "float16"), frozenset({BROKEN}))
 
 
 def test_the_margin_of_right_work_is_that_of_its_closest_pass() -> None:
@@ -135,8 +132,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.process
 @pytest.mark.usefixtures("small")
 def test_the_command_proves_counts_and_writes(tmp_path: Path) -> None:
-    result = CliRunner().invoke(cli.app, ["verify", "--out", str(tmp_path / "page.md"), "--jobs", "1"])
-    assert result.exit_code == 0, result.output
+    result = run("verify", "--out", tmp_path / "page.md", "--jobs", 1)
     assert "4 verdicts on 1 wrong variants, 1 valid ones, the reference and untouched stubs" in result.stdout
     assert "1 attacks against " in result.stdout
     row = rf"\| {WRONG.name} \| {re.escape(WRONG.description)} \| {BROKEN}[^|*]* \| {WRONG.hint} \|"
@@ -147,13 +143,12 @@ def test_the_command_ends_with_3_where_a_verdict_is_wrong(tmp_path: Path, monkey
     wrong = Verdict(WRONG.name, 0, False, frozenset(), problem=f"keeps {BROKEN}")
     monkeypatch.setattr(verify, "rounds", lambda *_: [Round("variants", variants.judge, [(ASSIGNMENT, WRONG.name, 0)])])
     monkeypatch.setattr(verify, "judged", lambda *_: iter([wrong, replace(wrong, seed=1)]))
-    result = CliRunner().invoke(cli.app, ["verify", "--out", str(tmp_path / "page.md")])
+    result = command("verify", "--out", tmp_path / "page.md")
     assert result.exit_code == 3
     assert f"✗ {WRONG.name}, seed 1: keeps {BROKEN}\n" in result.stdout
 
 
 def children(process: int) -> list[int]:
-    """The processes that a process has started."""
     with contextlib.suppress(OSError):
         tasks = [*Path(f"/proc/{process}/task").iterdir()]
         return [int(child) for task in tasks for child in (task / "children").read_text().split()]

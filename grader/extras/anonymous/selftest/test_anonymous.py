@@ -17,7 +17,7 @@ from grader.core.results.report import Attention, Report, Summary, write_json
 from grader.followup.anonymous import FILE, pseudonyms
 from grader.selftest.class_reports import MESSAGES, drawn, graded, ungraded, write
 from grader.selftest.class_reports import case as case_of
-from grader.selftest.term import command
+from grader.selftest.term import command, refused, run
 
 HEADER = "# Author: {name}, student number {id}, {email}"
 FAMILY = "欧阳司马诸葛夏侯"
@@ -69,7 +69,6 @@ def signed(number: int, rng: random.Random) -> tuple[Report, list[str]]:
 
 
 def somebody_of(report: Report) -> Student:
-    """A student of a submission."""
     assert report.submission.origin
     return report.submission.origin.students[0]
 
@@ -89,16 +88,15 @@ def folder(tmp_path: Path, rng: random.Random, count: int) -> tuple[Path, list[s
     write_json(path, whole.model_copy(update={"attention": about}))
     own = somebody_of(reports[0])
     for options in (["--comment", f"Dear {own.name}"], ["--late-days", "1", "--why", f"{own.name} was ill"]):
-        assert command("decide", out, own.id, *options, "--who", "Quimby").exit_code == 0
+        run("decide", out, own.id, *options, "--who", "Quimby")
     return out, [*(text for each in secrets for text in each), "Quimby", "was ill"]
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_no_byte_says_who_anybody_is(tmp_path: Path, seed: int, language: str) -> None:
     out, secrets = folder(tmp_path / "out", random.Random(seed), 12)
-    result = command("report", out, "--anonymous", "--lang", language, "--out", tmp_path / "pages")
-    assert result.exit_code == 0, result.output
+    result = run("report", out, "--anonymous", "--lang", language, "--out", tmp_path / "pages")
     paths = [path for path in (tmp_path / "pages").rglob("*") if path.is_file()]
     assert len(paths) == 12 + 1
     for path in paths:
@@ -106,7 +104,7 @@ def test_no_byte_says_who_anybody_is(tmp_path: Path, seed: int, language: str) -
         assert [text for text in secrets if text.casefold() in everything] == [], path
     assert not [text for text in secrets if text.casefold() in result.output.casefold()]
     if language == "en":
-        assert command("report", out, "--lang", "en", "--out", tmp_path / "open").exit_code == 0
+        run("report", out, "--lang", "en", "--out", tmp_path / "open")
         shown = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "open").rglob("*.html"))
         assert sum(text in shown for text in secrets) > len(secrets) / 2  # what the other pages do say
 
@@ -119,7 +117,7 @@ def test_what_helps_to_mend_it_stays(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(MESSAGES, Outcome.CRASHED, crash)
     own = graded("ada", {"attention_causal": Outcome.CRASHED, "attention_heads": Outcome.FAILED})
     out = write(tmp_path / "out", [own])
-    assert command("report", out, "--anonymous", "--lang", "en").exit_code == 0
+    run("report", out, "--anonymous", "--lang", "en")
     (page,) = (out / "html" / "anonymous" / "students").iterdir()
     shown = page.read_text(encoding="utf-8")
     assert "<pre>ValueError\n  src/attention.py:54</pre>" in shown
@@ -148,9 +146,7 @@ def test_the_order_of_the_class_page_tells_nothing(tmp_path: Path) -> None:
 
 def test_the_assistant_can_look_up_who_it_is(tmp_path: Path) -> None:
     out = write(tmp_path / "out", [graded("ada"), graded("bo")])
-    nobody = command("show", out, "--pseudonyms")
-    assert (nobody.exit_code, nobody.stderr.count("\n")) == (2, 1)
-    assert "--anonymous` creates them." in nobody.stderr
+    assert "--anonymous` creates them." in refused("show", out, "--pseudonyms")
     command("report", out, "--anonymous")
     names = pseudonyms(out, ["ada", "bo"])
     assert sorted(command("show", out, "--pseudonyms").stdout.split()) == sorted([*names, *names.values()])
@@ -159,9 +155,7 @@ def test_the_assistant_can_look_up_who_it_is(tmp_path: Path) -> None:
     command("decide", out, names["bo"], "--excuse", "--why", "ill", "--who", "kim")
     assert 'student = "bo"' in (out / DECISIONS).read_text(encoding="utf-8")
     (out / FILE).write_text("{}")
-    broken = command("report", out, "--anonymous")
-    assert (broken.exit_code, broken.stderr.count("\n")) == (2, 1)
-    assert f"{out / FILE}: key: Field required. Restore the file" in broken.stderr
+    assert f"{out / FILE}: key: Field required. Restore the file" in refused("report", out, "--anonymous")
 
 
 def test_a_team_has_numbers_where_its_grades_differ(tmp_path: Path) -> None:

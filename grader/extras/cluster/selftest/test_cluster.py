@@ -46,7 +46,6 @@ def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskProcesses]:
 
 @pytest.fixture
 def executor(dask: DaskProcesses) -> Iterator[Executor]:
-    """Connected to it."""
     with open_executor(dask.address, 1) as executor:
         yield executor
 
@@ -58,13 +57,11 @@ def expected(judges: Judges) -> Callable[[Submission], dict[str, Any]]:
 
 
 def sent(executor: Executor, fn: Callable[..., Any], *args: object) -> Future[Any]:
-    """A call on a worker that is no job."""
     future: Future[Any] = vars(executor)["_executor"].submit(fn, *args)
     return future
 
 
 def someone(identifier: str, *edits: tuple[str, str, str]) -> Submission:
-    """The reference with edits."""
     return Submission(identifier, edited(*edits))
 
 
@@ -106,9 +103,6 @@ def test_a_worker_with_another_grader_is_named(executor: Executor, monkeypatch: 
     monkeypatch.setattr(cluster, "__version__", "9.9.9")
     with pytest.raises(CannotGrade, match=r"the worker at tcp://127\..* runs grader .*, this machine 9\.9\.9\."):
         list(grade_all([someone("ada")], SETTINGS, executor))
-
-
-# ── What is killed on the way ───────────────────────────────────────────────────────────────────────────────────────
 
 
 @long_only

@@ -51,42 +51,21 @@ def out(judged: None, tmp_path: Path) -> Path:
 
 
 def appeal(out: Path, *arguments: str | Path) -> Result:
-    """``grader appeal``, however it ends."""
     return command("appeal", out, "--lang", "en", *arguments)
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """The digest of every file."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def mended(known: dict[str, Report]) -> None:
-    """From now on, the hidden tests let later tokens pass."""
-    for digest, report in known.items():
-        tasks = []
-        for task in report.tasks:
-            props = [
-                prop.model_copy(
-                    update={
-                        "outcome": Outcome.PASSED,
-                        "points": prop.max_points,
-                        "misconception": None,
-                        "cases": [CaseReport(id=case.id, outcome=Outcome.PASSED) for case in prop.cases],
-                    }
-                )
-                if prop.id == PROPERTY
-                else prop
-                for prop in task.properties
-            ]
-            score = sum(prop.points for prop in props)
-            tasks.append(task.model_copy(update={"properties": props, "score": score}))
-        how = report.provenance.model_copy(update={"hidden_tests_sha256": "f" * 64})
-        totals = {"score": 100.0 if report.score is not None else None}
-        known[digest] = report.model_copy(update={"tasks": tasks, "provenance": how, **totals})
-
-
-# ── Who is concerned, and what is drafted ───────────────────────────────────────────────────────────────────────────
+def mended(report: Report) -> Report:
+    """The report by hidden tests that let later tokens pass."""
+    cases = [CaseReport(id="causal", outcome=Outcome.PASSED)]
+    passed = {"outcome": Outcome.PASSED, "points": WORTH, "misconception": None, "cases": cases}
+    own = report.with_properties(lambda prop: prop.model_copy(update=passed) if prop.id == PROPERTY else prop)
+    how = report.provenance.model_copy(update={"hidden_tests_sha256": "f" * 64})
+    return own.model_copy(update={"provenance": how, "score": report.score and ASSIGNMENT.rubric.max_score})
 
 
 def failing(
@@ -131,10 +110,6 @@ def test_a_property_that_is_only_worth_more_is_left_to_a_regrade_of_the_class() 
     assert gains(before, now) == [(PROPERTY, WORTH)]  # not more than there was to earn
 
 
-# ── The command ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.process
 def test_the_same_files_give_the_same_result_and_nothing_in_the_folder_changes(out: Path) -> None:
     before = contents(out)
     result = appeal(out, "cleo")
@@ -148,7 +123,6 @@ def test_the_same_files_give_the_same_result_and_nothing_in_the_folder_changes(o
     assert contents(out) == before
 
 
-@pytest.mark.process
 def test_other_files_make_a_draft_that_decide_takes_and_that_can_be_written_at_once(out: Path, tmp_path: Path) -> None:
     write_folder(tmp_path / "sent", {"attention.py": ASSIGNMENT.solution()[ATTENTION]})
     before = contents(out)
@@ -163,6 +137,9 @@ def test_other_files_make_a_draft_that_decide_takes_and_that_can_be_written_at_o
     by_hand = [(own.decision.override, own.decision.points, own.decision.why) for own in read(out)]
     ground = [own.decision.ground for own in read(out)]
     (out / FILE).write_text("")
+    chinese = appeal(out, "cleo", tmp_path / "sent" / "attention.py", "--lang", "zh").stdout
+    assert "采纳的命令（--write 会直接写入）：" in chinese
+    assert "复核时用你补交的文件重新评分" in chinese
     written = appeal(out, "cleo", tmp_path / "sent" / "attention.py", "--write", "--as", "kim")
     assert written.stdout.splitlines()[-2:] == [f"cleo (cleo): {MOVE}", str(out / FOLDER / "kim.toml")]
     assert {own.decision.who for own in read(out)} == {"kim"}
@@ -172,32 +149,23 @@ def test_other_files_make_a_draft_that_decide_takes_and_that_can_be_written_at_o
     assert "Nothing to decide." in again.stdout  # it holds already
 
 
-@pytest.mark.process
 def test_a_change_of_the_tests_is_said_to_concern_the_class(
-    out: Path, known: dict[str, Report], tmp_path: Path
+    out: Path, known: dict[str, Report], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = dict(known)
-    try:
-        mended(known)
-        result = appeal(out, "cleo", "--keep", tmp_path / "kept")
-    finally:
-        known.update(kept)
+    for digest, report in [*known.items()]:
+        monkeypatch.setitem(known, digest, mended(report))
+    result = appeal(out, "cleo", "--keep", tmp_path / "kept")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert lines[1] == f"  cleo: {MOVE} (+{WORTH:g})"
     assert "the hidden tests, the reference or the grader's code changed: " in lines[3]
-    assert (
-        lines[
-            lines.index(f"{TITLE} (failed, attention_sees_later_tokens): other submissions with the same outcome: 1")
-            + 1
-        ]
-        == "  dan"
-    )
+    (alike,) = (number for number, line in enumerate(lines) if line.startswith(f"{TITLE} (failed, "))
+    assert lines[alike].endswith("): other submissions with the same outcome: 1")
+    assert lines[alike + 1] == "  dan"
     assert any(line.startswith("The grader has changed since then, so other grades may change") for line in lines)
     assert sorted(path.parent.name for path in (tmp_path / "kept").rglob("report.json")) == ["cleo"]
 
 
-@pytest.mark.process
 def test_whoever_handed_in_nothing_readable_gets_score_and_bonus(out: Path, tmp_path: Path) -> None:
     (tmp_path / "again.zip").write_bytes(zipped(edited(SEES_LATER_TOKENS)))
     told = appeal(out, "eve", tmp_path / "again.zip").stdout.splitlines()
@@ -207,15 +175,6 @@ def test_whoever_handed_in_nothing_readable_gets_score_and_bonus(out: Path, tmp_
     assert drafts == [["--override", "score", "--points", score], ["--override", "bonus", "--points", bonus]]
 
 
-@pytest.mark.process
-def test_it_speaks_chinese(out: Path, tmp_path: Path) -> None:
-    write_folder(tmp_path / "sent", ASSIGNMENT.solution())
-    told = appeal(out, "cleo", tmp_path / "sent", "--lang", "zh").stdout
-    assert "采纳的命令（--write 会直接写入）：" in told
-    assert "复核时用你补交的文件重新评分" in told
-
-
-@pytest.mark.process
 def test_what_cannot_be_done_is_one_line(out: Path) -> None:
     places, before = {"CLASS": str(out.parent / "class"), "OUT": str(out)}, contents(out)
     for arguments, line in REFUSED:
@@ -224,22 +183,19 @@ def test_what_cannot_be_done_is_one_line(out: Path) -> None:
     assert contents(out) == before
 
 
-@pytest.mark.process
-def test_a_fault_of_the_grader_is_no_answer_to_an_appeal(out: Path, known: dict[str, Report]) -> None:
-    kept = dict(known)
-    try:
-        for digest, report in known.items():
-            fields: dict[str, object] = {
-                "status": "grader_error",
-                "reason": "no judge",
-                "score": None,
-                "bonus": None,
-                "tasks": [],
-            }
-            known[digest] = report.model_copy(update=fields)
-        result = appeal(out, "cleo")
-    finally:
-        known.update(kept)
+def test_a_fault_of_the_grader_is_no_answer_to_an_appeal(
+    out: Path, known: dict[str, Report], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault: dict[str, object] = {
+        "status": "grader_error",
+        "reason": "no judge",
+        "score": None,
+        "bonus": None,
+        "tasks": [],
+    }
+    for digest, report in [*known.items()]:
+        monkeypatch.setitem(known, digest, report.model_copy(update=fault))
+    result = appeal(out, "cleo")
     assert result.exit_code == 3
     assert "cleo: the grader failed on it: no judge" in result.stderr
     assert "decide" not in result.stdout

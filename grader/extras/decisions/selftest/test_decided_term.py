@@ -17,7 +17,7 @@ from grader.core.results.database import LEDGER
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.decisions.file import files_in, read
 from grader.selftest import LONG, exports
-from grader.selftest.exports import PACKS, Someone, gradebook, worksheet, worksheet_in, write_zip
+from grader.selftest.exports import Someone, gradebook, worksheet, write_zip
 from grader.selftest.second_opinion import EXCUSED, Grades, check_cells, second_opinion, uploaded
 from grader.selftest.submissions import ATTENTION, write_folder
 from grader.selftest.term import command, run, with_policy
@@ -58,13 +58,11 @@ def _minutes(kind: str, late: Iterator[int]) -> int | None:
 
 
 def given(folder: Path, platform: str) -> list[str | Path]:
-    """What ``grade`` is given for a platform."""
     roster = ("--roster", folder / f"{platform}.csv") if platform != "gradescope" else ()
     return [folder / f"{platform}.zip", "--out", folder / platform, "--device", "cpu", "--every-attempt", *roster]
 
 
 def graded(folder: Path, platform: str, chinese: bool) -> Path:
-    """The class of a platform, graded into a folder of its own."""
     everyone = people(platform)
     write_zip(folder / f"{platform}.zip", getattr(exports, platform)(everyone))
     if platform != "gradescope":
@@ -165,20 +163,6 @@ def lost_ledger(folder: Path, platform: str, monkeypatch: pytest.MonkeyPatch) ->
     run("grade", *given(folder, platform))
 
 
-def in_every_language(out: Path, folder: Path, everyone: list[Someone]) -> None:
-    """The same grades reach Moodle sites in eight languages (without ``GRADER_LONG=1`` in two)."""
-    derived = second_opinion(out, folder / "rubric.toml")
-    for language, (identifier, _, _, grade, _) in [*PACKS.items()][:: 1 if LONG else 4]:
-        sheet = folder / f"worksheet-{language}.csv"
-        sheet.write_text(worksheet_in(language, {one.user: one.name for one in everyone}), encoding="utf-8")
-        run("export", out, "--to", "moodle", "--template", sheet, "--out", folder / "sent.csv", "--accept-drops")
-        with (folder / "sent.csv").open(encoding="utf-8-sig", newline="") as file:
-            cells = {re.sub(r"\D", "", row[identifier]): row[grade] for row in csv.DictReader(file)}
-        assert len(cells) == SIZE
-        wanted = {own: "" if derived[own] in (None, EXCUSED) else f"{derived[own]:g}" for own in cells}
-        assert cells == wanted, language
-
-
 def sent(out: Path, folder: Path, *accepted: str) -> Grades:
     """What a platform is given; each cell has been said before, and is what somebody else derives from the files."""
     options: Mapping[str, tuple[str | Path, ...]] = {
@@ -259,8 +243,6 @@ def test_every_number_that_is_uploaded_is_derived_twice(
         assert {path.stem for path in (out / "decisions").iterdir()} == {"kim", "lee"}
         lost_ledger(tmp_path, platform, monkeypatch)
         assert sent(out, tmp_path, "--accept-drops") == final
-        if platform == "moodle":
-            in_every_language(out, tmp_path, everyone)
     assert together == GROUPS * len(PLATFORMS)
 
 

@@ -12,7 +12,6 @@ from grader.core.grades.decided import Book, DecidedClass, StudentGrade
 from grader.core.grades.model import Decision, Ground, Ruling, for_staff, sentence
 from grader.core.grades.people import People
 from grader.core.intake.origin import Origin, Source, Student
-from grader.core.results.language import overridden
 from grader.core.results.report import Report, summary_line
 from grader.core.rubric import LANGUAGES, LatePenalty, Policy
 from grader.examples.small.grader.assignment import ASSIGNMENT
@@ -25,7 +24,6 @@ WHEN = datetime(2026, 10, 5, tzinfo=UTC)
 
 
 def of(own: Report, source: Source, *students: Student, **known: object) -> Report:
-    """The report with whose it is."""
     origin = Origin.model_validate({"source": source, "students": students, **known})
     return own.model_copy(update={"submission": own.submission.model_copy(update={"origin": origin})})
 
@@ -38,12 +36,10 @@ ABSENT = of(unreadable("cy"), "roster", CY)
 
 
 def decision(student: str, **what: object) -> Decision:
-    """A decision of Kim's."""
     return Decision.model_validate({"student": student, "who": "kim", "when": WHEN, "why": "ill", **what})
 
 
 def settled(reports: Sequence[Report], *decisions: Decision, policy: Policy = POLICY) -> Book:
-    """The decisions about a class."""
     known = {own.submission.id: own for own in reports}
     people = People(map(summary_line, reports))
     entries = [Ruling(own, number) for number, own in enumerate(decisions)]
@@ -51,7 +47,6 @@ def settled(reports: Sequence[Report], *decisions: Decision, policy: Policy = PO
 
 
 def graded(reports: Sequence[Report], *decisions: Decision, policy: Policy = POLICY) -> list[StudentGrade]:
-    """Everyone's grade."""
     rubric = ASSIGNMENT.rubric.model_copy(update={"policy": policy})
     read = {each.submission.id: each for each in reports}.__getitem__
     own = settled(reports, *decisions, policy=policy)
@@ -60,7 +55,6 @@ def graded(reports: Sequence[Report], *decisions: Decision, policy: Policy = POL
 
 
 def points(found: Sequence[StudentGrade]) -> dict[str, float | None]:
-    """Points by name, or by id where there is no name."""
     return {str(own.student): own.grade.points if own.grade else None for own in found}
 
 
@@ -69,30 +63,13 @@ def stale(reports: Sequence[Report], *decisions: Decision) -> list[str]:
     return [ruling.stale for ruling in settled(reports, *decisions).unsettled]
 
 
-# ── Points ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_an_override_replaces_the_points_of_a_property_and_the_report_stays() -> None:
-    own = report("ada")
-    book = settled([own], decision("ada", override="mean", points=2.5))
-    now = overridden(own, book.points("ada"), ASSIGNMENT.rubric)
-    assert (own.score, now.score, now.bonus, now.tasks[0].score) == (6, 8.5, 5, 8.5)
-    assert [prop.outcome for prop in now.tasks[0].properties] == [PASSED, FAILED]
-    book = settled([own], decision("ada", override="bonus", points=1))
-    bonus = overridden(own, book.points("ada"), ASSIGNMENT.rubric)
-    assert (bonus.score, bonus.bonus) == (6, 1)
-
-
 def test_a_score_goes_before_the_sum_of_properties() -> None:
     both = decision("ada", override="score", points=9), decision("ada", override="mean", points=4)
     assert points(graded([report("ada")], *both)) == {"ada": 14}
 
 
-def test_whoever_could_not_be_read_may_be_given_a_score_and_no_property() -> None:
-    own = unreadable("ada")
-    assert points(graded([own])) == {"ada": None}
-    assert points(graded([own], decision("ada", override="score", points=7))) == {"ada": 7}
-    assert stale([own], decision("ada", override="eps", points=6)) == [
+def test_whoever_could_not_be_read_is_given_no_property() -> None:
+    assert stale([unreadable("ada")], decision("ada", override="eps", points=6)) == [
         "the submission is unreadable and has no properties: override the score"
     ]
 
@@ -109,9 +86,6 @@ def test_of_two_the_last_holds_and_what_is_withdrawn_does_not() -> None:
     comments = [decision("ada", comment=text) for text in ("Well done.", "Look at eps.")]
     assert len(settled([report("ada")], *comments).held["ada"]) == 2
     assert stale([report("ada")], decision("ada", withdraw="excuse")) == ["no such decision to withdraw"]
-
-
-# ── Lateness, excuses, teams, attempts ──────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -133,16 +107,6 @@ def test_lateness_is_forgiven_as_decided(what: dict[str, object], grade: float |
     assert own.blank == ("excused: ill" if own.excused else "")
 
 
-def test_a_new_deadline_counts_from_what_moodle_says_of_lateness() -> None:
-    """27 hours after the deadline is 3 after a deadline one day later."""
-    own = of(report("ada"), "moodle", ADA, late=True, late_s=27 * 3600.0)
-    extended = decision("Ada Lovelace", due=datetime(2026, 10, 3, 16, tzinfo=UTC))
-    assert [points(graded([own], *each)) for each in ((), (extended,))] == [
-        {"Ada Lovelace": 8.8},
-        {"Ada Lovelace": 9.9},
-    ]
-
-
 def test_where_nobody_knows_the_time_a_deadline_is_not_followed_and_said_to_be_so() -> None:
     own = of(report("ada"), "canvas", ADA, late=True)
     extended = decision("1", due=datetime(2026, 10, 9, tzinfo=UTC))
@@ -155,14 +119,6 @@ def test_in_a_group_each_has_terms_of_their_own_and_all_share_the_points() -> No
     late = of(report("both"), "gradescope", ADA, BO, submitted_at="2026-10-03T12:00:00+00:00")
     found = graded([late], decision("2", late_days=1), decision("both", override="mean", points=4))
     assert points(found) == {"Ada Lovelace": 13.5, "Bo Li": 15}
-
-
-def test_a_team_shares_one_submission_and_whoever_handed_in_nothing_has_it() -> None:
-    own = of(report("ada"), "canvas", ADA)
-    assert points(graded([own, ABSENT])) == {"Ada Lovelace": 11, "Cy": None}
-    team = decision("1", team=("Cy",))
-    assert points(graded([own, ABSENT], team)) == {"Ada Lovelace": 11, "Cy": 11}
-    assert {own.line.id for own in graded([own, ABSENT], team)} == {"ada"}
 
 
 def test_a_team_with_somebody_unknown_grades_nobody_who_does_not_exist() -> None:
@@ -201,9 +157,6 @@ def test_the_last_of_several_without_times_is_nobodys_guess() -> None:
     assert points(graded(both, decision("1", attempt="last"))) == {"Ada Lovelace": None}
 
 
-# ── Ground ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_a_decision_whose_ground_has_changed_still_holds_and_is_shown() -> None:
     ground = Ground(files="0" * 64, was="failed, 0 of 4")
     own = decision("ada", override="mean", points=3, ground=ground)
@@ -239,9 +192,6 @@ def test_what_is_about_a_person_does_not_depend_on_files() -> None:
         assert stale([report("ada", files="1")], decision("ada", **what)) == []
 
 
-# ── Whom ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("text", ["1", "ADA@x.org", "ada lovelace", "ada"])
 def test_a_student_is_known_by_any_name(text: str) -> None:
     assert points(graded([LATE], decision(text, late_days=2))) == {"Ada Lovelace": 11}
@@ -266,9 +216,6 @@ def test_of_several_submissions_the_one_that_was_looked_at_is_meant() -> None:
     assert stale(both, decision("1", override="mean", points=4)) == ["several submissions: choose one of one, two"]
     seen = decision("1", override="mean", points=4, ground=Ground(files="1" * 64, was="failed, 0 of 4"))
     assert [*settled(both, seen).held] == ["two"]
-
-
-# ── Words ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.core.grades.model import EVERYONE, FILE, MAX_TEXT, Decision, DecisionError, Ground, _said
@@ -29,23 +29,9 @@ when = 2026-10-05T10:00:00+08:00
 
 
 def decision(**fields: object) -> Decision:
-    """An excuse, unless said otherwise."""
     what = {} if {"comment", "withdraw", "due"} & fields.keys() else {"excuse": True}
     whole: dict[str, object] = {"student": "ada", "who": "kim", "when": WHEN, "why": "ill", **what, **fields}
     return Decision.model_validate(whole)
-
-
-# ── Reading ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_what_is_written_by_hand_is_read(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_text(BY_HAND)
-    (own,) = read(tmp_path)
-    assert (own.line, own.decision.override, own.decision.points, own.decision.why) == (3, "eps", 6, "Fair\nreading.")
-
-
-def test_no_file_is_no_decision(tmp_path: Path) -> None:
-    assert read(tmp_path) == []
 
 
 @pytest.mark.parametrize(
@@ -57,16 +43,12 @@ def test_no_file_is_no_decision(tmp_path: Path) -> None:
         ("points = 6", "points = nan", "3: points: "),
         ("points = 6", "", "3: override and points must be given together"),
         ("points = 6", "points = 6\nexcuse = true", "3: 2 of the fields override, comment"),
-        ("points = 6", "points = 6\nlate = 2", "3: late: Extra inputs are not permitted"),
+        ("[[decision]]", "  [[ decision ]]\nlate = 2", "3: late: Extra inputs are not permitted"),
         ('who = "kim"', "", "3: who: Field required"),
         ('who = "kim"', 'who = " "', "3: who: it is empty"),
         ("+08:00", "", "3: when: Input should have timezone info"),
         ('student="ada"', 'student="*"', "3: only attempt can be decided for everyone"),
-        (
-            "[[decision]]",
-            "[[decisions]]",
-            "'decisions' is outside any entry. Each entry begins with [[decision]]",
-        ),
+        ("[[decision]]", "[[decisions]]", "'decisions' is outside any entry. Each entry begins with [[decision]]"),
         ("[[decision]]", "[decision]", "'decision' is outside any entry."),
         ("why = '''\nFair\nreading.'''", "", "3: why is missing"),
     ],
@@ -81,19 +63,11 @@ def test_a_mistake_is_one_line_with_its_place(tmp_path: Path, before: str, after
     assert "\n" not in str(caught.value)
 
 
-def test_the_second_entry_has_a_line_of_its_own(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_text(f"{BY_HAND}\n\n  [[ decision ]]\nstudent = 'bo'\n")
-    with pytest.raises(DecisionError, match=f"{FILE}:14: "):
-        read(tmp_path)
-
-
 def test_what_is_no_text_is_named(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes("why = '王'".encode("gb18030"))
     with pytest.raises(DecisionError, match="not UTF-8"):
         read(tmp_path)
 
-
-# ── Writing ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 texts = st.text(min_size=1, max_size=60).filter(lambda text: any(char.isprintable() and char != " " for char in text))
 zones = st.integers(-12 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
@@ -124,11 +98,14 @@ decisions = st.builds(
 
 
 @pytest.mark.slow
+@settings(max_examples=40)
 @given(st.lists(decisions, max_size=4))
 def test_whatever_is_written_is_read_again(own: list[Decision]) -> None:
     text = "".join(map(entry, own))
-    assert [each.decision for each in parse(text, FILE)] == own
-    assert [text.split("\n")[each.line - 1] for each in parse(text, FILE)] == ["[[decision]]"] * len(own)
+    found = parse(text, FILE)
+    assert [each.decision for each in found] == own
+    assert [text.split("\n")[each.line - 1] for each in found] == ["[[decision]]"] * len(own)
+    assert len({each.line for each in found}) == len(own)
 
 
 def test_an_addition_leaves_all_before_it_as_it_was(tmp_path: Path) -> None:

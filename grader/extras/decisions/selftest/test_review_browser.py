@@ -19,11 +19,11 @@ from grader.core.results.outcome import Outcome
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.decisions.file import read
 from grader.selftest import LONG, long_only
-from grader.selftest.browser import PATIENCE_S, chromium, needs_browser, resize, served
+from grader.selftest.browser import PATIENCE_S, chromium, resize, served
 from grader.selftest.class_reports import graded
 from grader.selftest.review_class import LATE, write_review_class
 
-pytestmark = [pytest.mark.process, pytest.mark.slow, needs_browser]
+pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

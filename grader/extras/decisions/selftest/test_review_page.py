@@ -56,12 +56,8 @@ def desk(tmp_path: Path) -> Desk:
 
 
 def only(desk: Desk) -> Decision:
-    """The one decision in the file."""
     (decision,) = desk.decisions()
     return decision
-
-
-# ── The queue ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_the_queue_is_in_order_of_need_with_every_reason(desk: Desk) -> None:
@@ -194,28 +190,28 @@ def test_similar_pairs_wait_last_and_name_each_other(desk: Desk) -> None:
     assert only(desk).seen == ("similar cy",)
 
 
-def test_an_unusual_pair_of_tasks_waits_and_a_common_one_or_one_not_begun_does_not(tmp_path: Path) -> None:
-    first = [prop.id for prop in ASSIGNMENT.rubric.tasks[0].properties]
-    lost, todo = dict.fromkeys(first, Outcome.FAILED), dict.fromkeys(first, Outcome.NOT_IMPLEMENTED)
-    good = [graded(f"good{n}") for n in range(10)]
-    assert Desk(write_review_class(tmp_path / "one", [*good, graded("odd", lost)])).queue() == ["odd"]
-    assert Desk(write_review_class(tmp_path / "todo", [*good, graded("odd", todo)])).queue() == []
-    many = [graded(f"odd{n}", lost) for n in range(3)]
-    assert Desk(write_review_class(tmp_path / "many", [*good, *many])).queue() == []
-    assert Desk(write_review_class(tmp_path / "few", [*good[:6], graded("odd", lost)])).queue() == []
-
-
-def test_an_unusual_task_is_told_once_however_many_others_went_well() -> None:
+@pytest.mark.parametrize(
+    ("good", "odd", "outcome", "waiting"),
+    [
+        (10, 1, Outcome.FAILED, ["odd0"]),
+        (10, 1, Outcome.NOT_IMPLEMENTED, []),
+        (10, 3, Outcome.FAILED, []),
+        (6, 1, Outcome.FAILED, []),
+    ],
+    ids=["unusual", "not begun", "common", "few to compare with"],
+)
+def test_one_bad_task_beside_good_ones_waits_and_is_told_once(
+    tmp_path: Path, good: int, odd: int, outcome: Outcome, waiting: list[str]
+) -> None:
     first, *_ = ASSIGNMENT.rubric.tasks
-    lost = dict.fromkeys((prop.id for prop in first.properties), Outcome.FAILED)
-    whole = [entry(graded(f"good{n}")) for n in range(10)] + [entry(graded("odd", lost))]
-    third = {"third": (1.0, 1.0)}
-    told = [*unusual([replace(own, tasks={**own.tasks, **third}) for own in whole], ASSIGNMENT.rubric, "en")]
-    assert [submission for submission, _ in told] == ["odd"]
-    assert told[0][1].text.startswith(f"{first.id}: 0/")
-
-
-# ── Beside each other ───────────────────────────────────────────────────────────────────────────────────────────────
+    lost = dict.fromkeys((prop.id for prop in first.properties), outcome)
+    own = [*(graded(f"good{n}") for n in range(good)), *(graded(f"odd{n}", lost) for n in range(odd))]
+    assert Desk(write_review_class(tmp_path / "out", own)).queue() == waiting
+    third = {"third": (1.0, 1.0)}  # went well, too
+    entries = [replace(one, tasks={**one.tasks, **third}) for one in map(entry, own)]
+    told = [*unusual(entries, ASSIGNMENT.rubric, "en")]
+    assert [submission for submission, _ in told] == waiting
+    assert all(reason.text.startswith(f"{first.id}: 0/") for _, reason in told)
 
 
 def test_lines_that_failing_cases_name_are_marked_and_linked(desk: Desk) -> None:
@@ -244,9 +240,6 @@ def test_long_files_are_cut_and_say_so(desk: Desk) -> None:
     assert len([one for one in page.all("span") if "data-n" in one.attributes]) == 3000
     assert "97000 more lines not shown" in page.text
     assert len(page.text) < 20_000
-
-
-# ── Deciding ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_forms_write_what_grader_decide_would(desk: Desk, tmp_path: Path) -> None:
@@ -404,9 +397,6 @@ def test_a_page_follows_what_others_change(desk: Desk) -> None:
     assert "no report in it" in desk.page(status=503).text
 
 
-# ── One decision for a group, and words about a line ────────────────────────────────────────────────────────────────
-
-
 def shared(tmp_path: Path) -> Desk:
     """Four of whom three lost a property by the same mistake, and the last of them another one, too."""
     mistake = ASSIGNMENT.rubric.misconceptions[0]
@@ -429,7 +419,6 @@ def group_of(desk: Desk) -> str:
 
 
 def apply(desk: Desk, group: str, *members: int, **fields: str) -> tuple[int, str]:
-    """Send the form of a group; returns the status, and where it leads or what the page says."""
     boxes = {box.attributes.get("name"): box.attributes.get("value") for box in desk.page(group).all("input")}
     form = {"state": boxes["state"], "points": "3", "why": "Fair.", "member": [*map(str, members)], **fields}
     answer = desk.client.post(f"/{TOKEN}/{group}", data=form, headers={"origin": HOST})
@@ -438,7 +427,6 @@ def apply(desk: Desk, group: str, *members: int, **fields: str) -> tuple[int, st
 
 
 def undo(desk: Desk, back: str) -> tuple[int, str]:
-    """Press undo on a page."""
     answer = desk.client.post(f"/{TOKEN}/undo", data={"back": f"/{TOKEN}/{back}"}, headers={"origin": HOST})
     return answer.status_code, answer.headers.get("location", "").removeprefix(f"/{TOKEN}/")
 
@@ -504,9 +492,6 @@ def test_a_review_under_a_name_writes_that_graders_file(tmp_path: Path) -> None:
     assert [own.file for own in read(desk.out)] == ["decisions/lee.toml"]
     assert undo(desk, "student/bo") == (303, "student/bo?told=undone&n=1")
     assert read(desk.out) == []
-
-
-# ── Both languages ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

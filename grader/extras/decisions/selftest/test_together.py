@@ -11,7 +11,7 @@ from grader.core.grades.model import FILE, FOLDER
 from grader.core.results.outcome import Outcome
 from grader.extras.decisions.file import read
 from grader.selftest.reports import FAILED, PASSED, USUAL, report, write_class
-from grader.selftest.term import command
+from grader.selftest.term import command, run
 
 WHY = ("--why", "The text allowed it.")
 BETTER = USUAL | {"mean": (PASSED, 4.0)}
@@ -26,19 +26,14 @@ def out(tmp_path: Path) -> Path:
 
 
 def decide(out: Path, *arguments: str, code: int = 0) -> Result:
-    """``grader decide``."""
     result = command("decide", out, *arguments)
     assert result.exit_code == code, result.output
     return result
 
 
 def grades(out: Path) -> dict[str, str]:
-    """The grades in the terminal."""
     rows = [line.split() for line in command("show", out).stdout.splitlines()[1:5]]
     return {row[0]: row[-2] for row in rows}
-
-
-# ── All who lost a property by the same mistake ─────────────────────────────────────────────────────────────────────
 
 
 def test_all_with_a_mistake_get_the_points_but_those_left_out_or_decided_about(out: Path) -> None:
@@ -119,9 +114,6 @@ def test_a_group_that_makes_no_sense_is_one_line_and_writes_nothing(
     assert read(out) == []
 
 
-# ── Several graders ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_each_grader_writes_a_file_and_all_of_them_hold(out: Path) -> None:
     told = decide(out, "ada", "--override", "mean", "--points", "3", *WHY, "--as", "kim").stdout
     assert told.endswith(f"{out / FOLDER / 'kim.toml'}\n")
@@ -153,14 +145,14 @@ def test_two_graders_who_decide_differently_are_named_and_nothing_goes_out(out: 
     assert refused.exit_code == 3
     assert "decisions/lee.toml:5: c-ada: mean: kim decided otherwise in decisions/kim.toml:5" in refused.stderr
     decide(out, "ada", "--renew", "mean", "--as", "pat")  # who has read both
-    assert command("export", out, "--to", "csv").exit_code == 0
+    run("export", out, "--to", "csv")
     assert grades(out)["ada"] == "7"
 
 
 def test_who_knows_the_other_decision_may_decide_otherwise(out: Path) -> None:
     decide(out, "ada", "--override", "mean", "--points", "3", *WHY, "--as", "kim")
     decide(out, "ada", "--override", "mean", "--points", "1", *WHY, "--as", "lee")
-    assert command("export", out, "--to", "csv").exit_code == 0
+    run("export", out, "--to", "csv")
 
 
 def test_a_grader_whose_name_is_no_file_is_refused(out: Path) -> None:

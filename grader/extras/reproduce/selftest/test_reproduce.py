@@ -42,14 +42,12 @@ def folder(grader: Judge, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def reproduce(folder: Path, *arguments: object, typed: str = "") -> Result:
-    """``grader reproduce``."""
     return CliRunner().invoke(
         app, ["reproduce", str(folder / "out"), *map(str, arguments), "--lang", "en"], input=typed
     )
 
 
 def parts(result: Result) -> dict[str, str]:
-    """What stands beside each name in the margin."""
     assert result.exit_code == 0, result.output
     return {line[:12].strip(): line[12:] for line in result.stdout.splitlines() if line[:12].strip()}
 

@@ -13,7 +13,7 @@ from grader.core.messages import UserError, quoted
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.similarity.library import MAX_CHARACTERS
 from grader.extras.similarity.page import page
-from grader.extras.similarity.pairs import EVERYTHING, Findings, Pair, compared
+from grader.extras.similarity.pairs import Findings, Pair, compared
 from grader.extras.similarity.work import HELPERS, SHORT, Known, read_known, read_work
 from grader.selftest.classroom import DISGUISES, OTHER, PLAN, Desk, copied, read, with_own
 from grader.selftest.submissions import ATTENTION, SWIGLU, edited
@@ -51,15 +51,8 @@ def test_what_only_two_have_counts_in_full_and_what_all_have_hardly(known: Known
 
 
 def test_stubs_and_reference_are_nobodys_own(known: Known) -> None:
-    everywhere = found(
-        {
-            "ada": ASSIGNMENT.solution(),
-            "bo": ASSIGNMENT.solution(),
-            "eve": STUBS,
-            "kim": STUBS,
-        },
-        known,
-    )
+    solution = ASSIGNMENT.solution()
+    everywhere = found({"ada": solution, "bo": solution, "eve": STUBS, "kim": STUBS}, known)
     assert everywhere.pairs == []
     assert all(piece.length == 0 for work in everywhere.works for piece in work.pieces.values())
 
@@ -67,22 +60,6 @@ def test_stubs_and_reference_are_nobodys_own(known: Known) -> None:
 def test_an_edited_reference_counts_by_its_edits_alone(known: Known) -> None:
     (work,) = read({"ada": edited((SWIGLU, "(gate * (input @ self.up.mT))", "(gate + (input @ self.up.mT))"))}, known)
     assert 0 < work.pieces[SWIGLU].length < SHORT
-
-
-def test_a_copy_of_the_reference_is_named_as_such(known: Known) -> None:
-    near = found({"ada": ASSIGNMENT.solution(), "eve": STUBS, "kim": with_own(PLAN, OTHER)}, known).near
-    assert {(each.id, each.answer) for each in near} == {("ada", "ref")}
-    assert {each.file for each in near if each.share == 1} >= {SWIGLU, ATTENTION}
-
-
-def test_published_answers_are_subtracted_and_named(tmp_path: Path) -> None:
-    (tmp_path / "answer.py").write_text(PLAN + OTHER)
-    people = {"ada": with_own(PLAN, OTHER), "bo": with_own(PLAN, OTHER), "eve": STUBS}
-    findings = found(people, read_known(ASSIGNMENT, [tmp_path]))
-    assert findings.pairs == []
-    assert {(near.id, near.file, near.answer) for near in findings.near} == {
-        (who, SWIGLU, str(tmp_path)) for who in ("ada", "bo")
-    }
 
 
 def test_what_cannot_be_subtracted_is_named(tmp_path: Path) -> None:
@@ -98,16 +75,9 @@ def test_what_cannot_be_subtracted_is_named(tmp_path: Path) -> None:
         read_known(ASSIGNMENT, [tmp_path])
 
 
-def test_short_code_is_said_to_be_short(known: Known) -> None:
+def test_short_code_alone_makes_no_pair(known: Known) -> None:
     line = "\n\ndef gain(self):\n    return self.scale.exp().clamp(min=self.least, max=7) * 3\n"
     assert found({"ada": with_own(line), "bo": with_own(line), "eve": STUBS}, known).pairs == []
-    together = found(
-        {"ada": with_own(line) | {ATTENTION: PLAN}, "bo": with_own(line) | {ATTENTION: PLAN}, "eve": STUBS},
-        known,
-    )
-    short = {match.file: match.short for match in together.pairs[0].matches}
-    assert short == {SWIGLU: True, ATTENTION: False}
-    assert together.pairs[0].whole.shares == (1, 1)
 
 
 def test_one_copied_task_shows_beside_one_that_is_not(known: Known) -> None:
@@ -123,11 +93,7 @@ def test_one_copied_task_shows_beside_one_that_is_not(known: Known) -> None:
 
 
 def test_helper_files_are_compared_whatever_they_are_called(known: Known) -> None:
-    people = {
-        "ada": {**STUBS, "src/a.py": PLAN},
-        "bo": {**STUBS, "src/tools/b.py": PLAN},
-        "eve": STUBS,
-    }
+    people = {"ada": STUBS | {"src/a.py": PLAN}, "bo": STUBS | {"src/tools/b.py": PLAN}, "eve": STUBS}
     pair = found(people, known).pairs[0]
     assert {match.file for match in pair.matches} == {HELPERS}
 
@@ -158,13 +124,6 @@ def test_nobody_to_compare_with_is_no_error(size: int, known: Known) -> None:
     assert len(findings.works) == size
 
 
-def test_a_file_that_is_too_long_is_left_out_by_name(known: Known) -> None:
-    (work,) = read({"ada": with_own(PLAN) | {ATTENTION: "x = 1\n" * MAX_CHARACTERS}}, known)
-    assert work.pieces.keys() >= {SWIGLU}
-    assert ATTENTION not in work.pieces
-    assert f"{ATTENTION}: 600000 characters; at most 100000 are compared; it was left out." in work.notices
-
-
 def test_what_was_not_looked_at_is_told_in_the_language_of_the_page(known: Known) -> None:
     files = {ATTENTION: "x = 1\n" * MAX_CHARACTERS, SWIGLU: "def f(:"}
     findings = found({"ada": with_own(PLAN) | files, "bo": STUBS}, known)
@@ -179,11 +138,3 @@ def test_what_cannot_be_read_is_a_notice(known: Known) -> None:
     findings = compared([absent, *read({"bo": STUBS}, known)])
     assert findings.notices == [("ada", "Nothing was handed in.")]
     assert [work.id for work in findings.works] == ["bo"]
-
-
-def test_everything_together_is_the_sum_of_the_files(known: Known) -> None:
-    both = {**with_own(PLAN), ATTENTION: OTHER}
-    whole = found({"ada": both, "bo": both, "eve": STUBS}, known).pairs[0].whole
-    assert whole.file == EVERYTHING
-    assert whole.shared == whole.lengths
-    assert whole.lengths[0] > 2 * SHORT

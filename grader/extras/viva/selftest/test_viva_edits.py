@@ -39,17 +39,12 @@ def edits(text: str) -> list[Edit]:
         ("y = torch.sqrt(m + eps)", "y = torch.square(m + eps)"),
         ("y = x.to(torch.float32)", "y = x"),
         ("y = rows.clamp(0, 3)", "y = rows"),
-        ("y = first >= last", "y = first > last"),
         ("y = (a < 0) | (a > n)", "y = (a <= 0) | (a > n)"),
         ("y = a | b", "y = a & b"),
-        ("y = seed + rank", "y = seed - rank"),
-        ("y = x.mean(-1, keepdim=True)", "y = x.sum(-1, keepdim=True)"),
         ("y = f(x, keepdim=True)", "y = f(x, keepdim=False)"),
         ("y = x // n", "y = x % n"),
         ("y = x[..., 1]", "y = x[..., 2]"),
         ("while n > 0:", "while n >= 0:"),
-        ("y = y.float()", "y = y"),
-        ("fill(table)", "pass"),
         ("count += 1", "pass"),
     ],
 )
@@ -71,20 +66,6 @@ def test_the_slip_is_among_the_edits(line: str, new: str) -> None:
 )
 def test_what_is_needed_is_not_deleted(line: str) -> None:
     assert not {"pass", "x"} & {edit.new for edit in edits(line)}
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "y = torch.zeros(n)",
-        "y = super().f(n)",
-        "y = torch.Generator(d).manual_seed(n)",
-        "i = i.long()",
-        "i = i.to(torch.int64)",
-    ],
-)
-def test_a_call_without_which_nothing_is_left_or_seen_stays(line: str) -> None:
-    assert edits(line) == []
 
 
 @pytest.mark.parametrize(
@@ -149,17 +130,27 @@ def test_a_question_says_what_does_not_count(part: str, language: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
+        "y = torch.zeros(n)",
+        "y = super().f(n)",
+        "y = torch.Generator(d).manual_seed(n)",
+        "i = i.long()",
+        "i = i.to(torch.int64)",
         'self.register_buffer("sin", table, persistent=False)',
         "y = x.a(z.b())",
         "y = x.to(z)",
     ],
     ids=[
+        "a function of the module: nothing would be left",
+        "a method of the parent",
+        "a seed: nothing would be seen",
+        "whole numbers",
+        "whole numbers, by their dtype",
         "a buffer: the property about buffers would name it",
         "the call that begins last is not the one that ends last",
         "a call that also moves to a device",
     ],
 )
-def test_a_line_stays_where_one_could_argue_what_is_meant_or_what_it_does(line: str) -> None:
+def test_a_line_stays_that_is_needed_or_where_one_could_argue_what_an_edit_does(line: str) -> None:
     assert [edit for edit in edits(line) if edit.slip != PASS] == []
 
 
