@@ -253,7 +253,6 @@ TOLD = {
     "wrong.rope_oversights.ratio_unheard": "1, 2 times the expected values; they are the tables of ratio 1",
     "wrong.rope_oversights.whole_exponent": "for dim=4, base=500000 it is right",
     "wrong.rope_oversights.only_the_first_growth_is_kept": "after s = 43 alone it is right",
-    "wrong.conditions.table_copied_in_evaluation": "it still uses the parameter's value from before the update",
     "wrong.refusals.only_too_large_groups_are_refused": "group_size=16, which is too large, is refused",
     "wrong.norm_arithmetic.own_backward_with_a_sum_for_the_mean": "root mean square is 4 times what it should be",
     "wrong.norm_arithmetic.always_in_bfloat16": "every element is a bfloat16 number",
