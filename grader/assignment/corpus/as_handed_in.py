@@ -1,17 +1,18 @@
 """A class as it is handed in, combined from the rest of the corpus by a fixed seed, for ``make bench`` to grade.
 
-``MIX`` says how many of each kind there are, and stays as it is. Which submissions are drawn changes as the corpus
-grows, so figures of two versions compare only by kind, and roughly.
+``MIX`` says how many of each kind there are, and stays as it is. Variants and slips are drawn by name: a new one
+takes the place of few members, so figures of two versions compare.
 """
 
 from __future__ import annotations
 
+import hashlib
 import random
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import accumulate, pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from grader.assignment import ASSIGNMENT
 from grader.specimens.variants import variants_of
@@ -23,6 +24,7 @@ NORM, ROWS = "src/modeling/norm.py", "src/modeling/vocab_emb.py"
 ROPE, ROTATION = "src/modeling/pos_emb.py", "src/functional.py"
 
 Files = Mapping[str, str]
+T = TypeVar("T")
 
 
 class Member(NamedTuple):
@@ -67,16 +69,16 @@ def _in_a_style(draw: random.Random) -> Files:
         files = ASSIGNMENT.solution()
         return {**files, path: change(files[path])}
     if chosen < HABITS + VARIANTS:
-        return draw.choice(_variants(valid=True))
+        return _drawn(draw, _variants(valid=True))
     styles = ASSIGNMENT.part("corpus.styles")
-    return dict(styles.style(draw.randrange(styles.COMBINATIONS)).submission(ASSIGNMENT).files)
+    return dict(styles.style(int(draw.random() * styles.COMBINATIONS)).submission(ASSIGNMENT).files)
 
 
 def _mistaken(draw: random.Random) -> Files:
     """One to three files with a mistake each: a wrong variant of a piece, or a slip."""
     pool = _mistakes()
     homes = draw.sample(sorted(pool), draw.choice((1, 1, 2, 3)))
-    return {**ASSIGNMENT.solution(), **{path: draw.choice(pool[path]) for path in homes}}
+    return {**ASSIGNMENT.solution(), **{path: _drawn(draw, pool[path]) for path in homes}}
 
 
 def _crashing(draw: random.Random) -> Files:
@@ -113,22 +115,28 @@ def _before_each_call(draw: random.Random, statement: str) -> Files:
     return {**files, path: f"{files[path]}{again}\n{place} = _again\n"}
 
 
-@cache
-def _variants(*, valid: bool) -> list[Files]:
-    """The variants that differ on the CPU."""
-    return [own.files for own in variants_of(ASSIGNMENT) if own.valid is valid and ".devices" not in own.name]
+def _drawn(draw: random.Random, pool: Mapping[str, T]) -> T:
+    """One of a pool: the name with the smallest digest, so that a new name changes only the draws that it wins."""
+    lot = draw.random()
+    return pool[min(pool, key=lambda name: hashlib.sha256(f"{lot} {name}".encode()).digest())]
 
 
 @cache
-def _mistakes() -> Mapping[str, list[str]]:
-    """By file, its texts with one mistake."""
-    right, found = ASSIGNMENT.solution(), defaultdict(list)
-    slips = ASSIGNMENT.part("corpus.variants")
-    alone = [slips.submission([slip]).files for family in slips.slip_families() for slip in family]
-    for files in (*_variants(valid=False), *alone):
-        for path, text in files.items():
-            if text != right.get(path):
-                found[path].append(text)
+def _variants(*, valid: bool) -> Mapping[str, Files]:
+    """By name, the variants that differ on the CPU."""
+    own = (own for own in variants_of(ASSIGNMENT) if own.valid is valid and ".devices" not in own.name)
+    return {variant.name: variant.files for variant in own}
+
+
+@cache
+def _mistakes() -> Mapping[str, Mapping[str, str]]:
+    """By file and name, its texts with one mistake."""
+    slips, found = ASSIGNMENT.part("corpus.variants"), defaultdict[str, dict[str, str]](dict)
+    alone = {slip.name: slips.submission([slip]).files for family in slips.slip_families() for slip in family}
+    for right, pool in ((ASSIGNMENT.solution(), _variants(valid=False)), (slips.submission([]).files, alone)):
+        for name, files in pool.items():
+            for path in (path for path in files if files[path] != right.get(path)):
+                found[path][name] = files[path]
     return found
 
 

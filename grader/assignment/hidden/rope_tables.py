@@ -303,8 +303,9 @@ class Ropes:
             return None
         for ratio in RATIOS_READ:
             tables = self.by_contract(ratio, MOST * MS)
-            for first in range(1, len(tables) - len(turned) + 1):
-                if self.same(turned, tables[first : first + len(turned)]):
+            near = error_in_ulp(turned[:1], tables, self._scale, torch.float32).amax(-1) <= SAME_LIMIT
+            for first in near.nonzero().flatten().tolist():
+                if 0 < first <= len(tables) - len(turned) and self.same(turned, tables[first : first + len(turned)]):
                     if len(turned) == 1:
                         return say(TAKEN_FOR, here=0, n=first)
                     return say(SHIFTED, here=0, n=first, next=1, following=first + 1)

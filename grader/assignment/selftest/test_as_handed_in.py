@@ -6,6 +6,8 @@ from collections import Counter
 
 import pytest
 
+from grader.assignment import ASSIGNMENT
+from grader.assignment.corpus import as_handed_in
 from grader.assignment.corpus.as_handed_in import MIX, a_class
 
 
@@ -21,3 +23,16 @@ def test_no_two_submissions_have_the_same_text_and_the_same_class_comes_again() 
     texts = [tuple(sorted(member.files.items())) for member in a_class(80)]
     assert len(set(texts)) == 80
     assert texts == [tuple(sorted(member.files.items())) for member in a_class(80)]
+
+
+def test_new_mistakes_take_the_place_of_few_members(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, new = a_class(), {f"wrong.new_{number}": "pass" for number in range(5)}
+    more = {path: {**texts, **new} for path, texts in as_handed_in._mistakes().items()}
+    monkeypatch.setattr(as_handed_in, "_mistakes", lambda: more)
+    assert 0 < sum(member != then for member, then in zip(a_class(), before, strict=True)) < SIZE / 20
+
+
+def test_no_right_text_counts_as_a_mistake() -> None:
+    for right in (ASSIGNMENT.solution(), ASSIGNMENT.part("corpus.variants").submission([]).files):
+        for path, texts in as_handed_in._mistakes().items():
+            assert right[path] not in texts.values()

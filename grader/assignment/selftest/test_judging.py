@@ -70,6 +70,15 @@ def test_failing_properties_share_a_process(
 
 
 @pytest.mark.process
+def test_the_process_of_the_sample_names_the_mistake(started: list[Zygote], grader: Judge) -> None:
+    """One for the replay, one to read the law of eps, one for what fails, and one for the sample and the probe."""
+    (variant,) = (own for own in variants_of(ASSIGNMENT) if own.name.endswith("eps_beside_the_root"))
+    report = grader.grade(submission(variant.files))
+    assert report.properties["norm_eps_inside_sqrt"].misconception == variant.hint
+    assert len(started) == 4
+
+
+@pytest.mark.process
 def test_a_stub_takes_nothing_from_what_is_written_beside_it(grader: Judge) -> None:
     """A rotation beside the stub of its module has all of its points, those about gradients through both included."""
     files = {**ASSIGNMENT.solution(), "src/modeling/pos_emb.py": ASSIGNMENT.stubs()["src/modeling/pos_emb.py"]}

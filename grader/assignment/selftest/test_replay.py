@@ -373,7 +373,7 @@ def test_where_no_worker_starts_asking_request_by_request_will_say_so(rubric: Ru
 
     replay = Replay(dict.fromkeys(PROPERTIES, RECORDING), student, start, PROPERTIES)
     assert [replay.packed(prop) for prop in PROPERTIES] == [None] * len(PROPERTIES)
-    assert not replay.answers_alike({"first": Replies(RECORDING, PASSING)}, "key")
+    assert not replay.answers_alike({"first": Replies(RECORDING, PASSING)}, "key", start)
 
 
 @pytest.fixture
@@ -471,7 +471,8 @@ def test_the_sample_is_asked_request_by_request_of_a_new_worker(
     rubric: Rubric, script: list[bytes | WorkerFailed], same: bool
 ) -> None:
     trial = Trial(rubric, *script)
-    assert trial.replay.answers_alike({"third": Replies(RECORDING, PASSING)}, "key") is same
+    start: Any = trial.start
+    assert trial.replay.answers_alike({"third": Replies(RECORDING, PASSING)}, "key", start) is same
     assert trial.posted == [2]
     assert trial.workers[0].closed
 

@@ -80,9 +80,11 @@ class Judging:
                 lender.end_idle()
         lender.end_idle()
         self._ask_for_what_is_unpaid(backwards)
-        is_doubtful = self._in_doubt or self._answers_otherwise(replay)
+        lender.end_idle()  # the sample needs a new process, which then serves whoever names the mistakes
+        is_doubtful = self._in_doubt or self._answers_otherwise(replay, lender)
         replay.close()
         if is_doubtful:
+            lender.end_idle()
             student.start_over(lender.new)
             return self._without_trust(hopeful, lender)
         return self._standing | self.asked
@@ -189,7 +191,7 @@ class Judging:
                 self.ask(prop, self._replies[prop])
                 self._student.start_afresh()
 
-    def _answers_otherwise(self, replay: Replay) -> bool:
+    def _answers_otherwise(self, replay: Replay, lender: Lender) -> bool:
         """Whether a new worker gives other answers to some cases of one property in each task that has passed."""
         key = f"{self._hidden.seed} {self._student.sha256}"
         sample: dict[str, Replies] = {}
@@ -199,7 +201,7 @@ class Judging:
             if task not in tasks and before is not None:
                 tasks.add(task)
                 sample[prop] = before
-        return bool(sample) and not replay.answers_alike(sample, key)
+        return bool(sample) and not replay.answers_alike(sample, key, lender.start)
 
     def _without_trust(self, hopeful: Sequence[str], lender: Lender) -> Results:
         """Decide every property in a new worker.

@@ -107,7 +107,7 @@ class Replay:
         properties: Iterable[str],
     ) -> None:
         """Start nothing yet: the worker is started when it is needed."""
-        self._recordings, self._student, self.start_worker = recordings, student, start_worker
+        self._recordings, self._student, self._start_worker = recordings, student, start_worker
         self._waiting = deque(prop for prop in properties if prop in recordings)
         self._sent: deque[str] = deque()
         self._worker: Worker | None = None
@@ -122,17 +122,18 @@ class Replay:
             self._waiting.popleft()
         return None
 
-    def answers_alike(self, before: Mapping[str, Replies], key: str) -> bool:
-        """Whether a new worker that is asked for some cases of some properties, request by request, replies as before.
+    def answers_alike(self, before: Mapping[str, Replies], key: str, start_worker: StartReplay) -> bool:
+        """Whether another worker replies as before when asked for some cases of some properties, request by request.
 
         Args:
             before: By property, in the order in which they are asked for.
             key: Which cases are chosen follows from it.
+            start_worker: Gives the other worker.
         """
         asked = {prop: sampled_requests(self._recordings[prop], f"{key} {prop}") for prop in before}
         worker: Worker | None = None
         try:
-            worker = self.start_worker(self._student.files)
+            worker = start_worker(self._student.files)
             for prop, places in asked.items():
                 for number, place in enumerate(places):
                     worker.post(self._recordings[prop].singly[place], anew=number == 0)
@@ -177,7 +178,7 @@ class Replay:
                 continue
             self._sent.append(prop)
             try:
-                self._worker = self._worker or self.start_worker(self._student.files)
+                self._worker = self._worker or self._start_worker(self._student.files)
                 self._worker.post(recording.packed, anew=True)
             except RuntimeError:  # no worker starts here; asking request by request will report that
                 self.close()
