@@ -8,7 +8,7 @@ import pytest
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus import as_handed_in
-from grader.assignment.corpus.as_handed_in import MIX, a_class
+from grader.assignment.corpus.as_handed_in import MIX, SIZE, a_class
 
 
 @pytest.mark.parametrize("size", [20, 80])
