@@ -412,8 +412,8 @@ SHARD_DEFAULTS = {"rank": 0, "world_size": 1, "init_mean": 0.0, "init_std": 1.0,
 @pytest.mark.hint(**ABOUT_DEFAULTS)
 @pytest.mark.parametrize(
     ("layer", "argument", "value"),
-    [pytest.param("VocabEmbedding", *own, marks=OF_OUTPUT[0]) for own in WHOLE_DEFAULTS.items()]
-    + [pytest.param("ParallelVocabEmbedding", *own, marks=OF_OUTPUT[1]) for own in SHARD_DEFAULTS.items()],
+    [pytest.param("VocabEmbedding", *one, marks=OF_OUTPUT[0]) for one in WHOLE_DEFAULTS.items()]
+    + [pytest.param("ParallelVocabEmbedding", *one, marks=OF_OUTPUT[1]) for one in SHARD_DEFAULTS.items()],
     ids=str,
 )
 def test_leaving_an_argument_out_means_its_default(layer, argument, value, device):

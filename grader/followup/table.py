@@ -131,4 +131,4 @@ def in_file(path: Path, rows: Iterable[Row]) -> dict[Key, Before]:
     known = {student: table.rows[line][places[0]] for student, line in everyone.items()}
     found = ((key(row.student), match(row.student, [*known])) for row in rows)
     told = ((who, read_number(known[student])) for who, student in found if student)
-    return {own: (points, f"in {path.name} of an earlier export") for own, points in told if points is not None}
+    return {who: (points, f"in {path.name} of an earlier export") for who, points in told if points is not None}

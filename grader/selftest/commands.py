@@ -25,10 +25,10 @@ def compile_templates_once() -> None:
     compiled: dict[object, Any] = {}
     compile_anew: Any = jinja2.Environment.compile
 
-    def compile_once(own: jinja2.Environment, source: Any, name: Any = None, filename: Any = None, **how: bool) -> Any:
-        key = (source, name, filename, *how.items(), own.autoescape, own.trim_blocks, own.lstrip_blocks, own.finalize)
+    def compile_once(env: jinja2.Environment, source: Any, name: Any = None, filename: Any = None, **how: bool) -> Any:
+        key = (source, name, filename, *how.items(), env.autoescape, env.trim_blocks, env.lstrip_blocks, env.finalize)
         if key not in compiled:
-            compiled[key] = compile_anew(own, source, name, filename, **how)
+            compiled[key] = compile_anew(env, source, name, filename, **how)
         return compiled[key]
 
     jinja2.Environment.compile = compile_once  # type: ignore[assignment, method-assign] # for all tests

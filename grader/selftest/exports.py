@@ -183,7 +183,7 @@ def worksheet_in(language: str, names: Mapping[str, str], most: str = "150.00") 
     """The columns of a Moodle worksheet that matter, from a site in one of these languages."""
     identifier, word, name, grade, modified = PACKS[language]
     head = [identifier, name, grade, "(maximum)", modified, "(comments)"]
-    return written([head, *([f"{word}{own}", names[own], "", most, "-", ""] for own in names)])
+    return written([head, *([f"{word}{key}", names[key], "", most, "-", ""] for key in names)])
 
 
 def _status(person: Someone) -> str:

@@ -123,9 +123,9 @@ def judged(reads_here: None, grader: Judge, known: dict[str, Report], monkeypatc
                 known[digest] = grader.grade(submission)
             notices, parts = list(map(str, submission.notices)), list(map(as_data, submission.notices))
             info = {"id": submission.id, "notices": notices, "notice_parts": parts}
-            own = known[digest].submission.model_copy(update=info)
+            renamed = known[digest].submission.model_copy(update=info)
             tasks = [task for task in known[digest].tasks if chosen.only in (None, task.id)]
-            yield known[digest].model_copy(update={"submission": own, "tasks": tasks})
+            yield known[digest].model_copy(update={"submission": renamed, "tasks": tasks})
 
     monkeypatch.setattr(grade, "grade_all", grade_all)
 

@@ -55,14 +55,14 @@ def report(identifier: str, ended: Ended = USUAL, files: str = "0", name: str = 
         name: The name of the student.
         fields: Fields to replace, of the report, its environment or its provenance.
     """
-    tasks = [_task("task1", {own: end for own, end in ended.items() if own != BONUS})]
-    tasks += [_task("task2", {own: end for own, end in ended.items() if own == BONUS})]
+    tasks = [_task("task1", {name: end for name, end in ended.items() if name != BONUS})]
+    tasks += [_task("task2", {name: end for name, end in ended.items() if name == BONUS})]
     origin = Origin(source="canvas", students=(Student(id=f"c-{identifier}", name=name),), late=False) if name else None
     info = SubmissionInfo(
         id=identifier, sha256=files * 64, files=[SourceFile(path="src/a.py", sha256=files * 64)], origin=origin
     )
-    environment = {own: fields.pop(own) for own in Environment.model_fields if own in fields}
-    provenance = {own: fields.pop(own) for own in Provenance.model_fields if own in fields}
+    environment = {field: fields.pop(field) for field in Environment.model_fields if field in fields}
+    provenance = {field: fields.pop(field) for field in Provenance.model_fields if field in fields}
     whole: dict[str, Any] = {
         "assignment": "a2",
         "submission": info,
@@ -90,21 +90,21 @@ def write(out: Path, reports: Sequence[Report], practice: Mapping[str, Practice]
     return out
 
 
-def write_class(out: Path, *own: Report) -> Path:
+def write_class(out: Path, *reports: Report) -> Path:
     """The same, with a ledger, as after a run over these submissions."""
-    write(out, own)
+    write(out, reports)
     with opened(out) as connection:
         ledger = Ledger(connection, {"made": "by hand"})
-        ledger.expect([each.submission.id for each in own], fresh=False)
-        for each in own:
+        ledger.expect([each.submission.id for each in reports], fresh=False)
+        for each in reports:
             ledger.record(each, stamp(out / each.submission.id / "report.json"))
     return out
 
 
 def known_class(reports: Sequence[Report], rubric: Rubric) -> DecidedClass:
     """A class about which nobody has decided anything, without a folder."""
-    lines = [summary_line(own) for own in reports]
-    by_id = {own.submission.id: own for own in reports}
+    lines = [summary_line(one) for one in reports]
+    by_id = {one.submission.id: one for one in reports}
     return DecidedClass(Path(), lines, Book(people=People(lines)), rubric, by_id.__getitem__)
 
 
@@ -117,15 +117,15 @@ def unreadable(identifier: str, reason: str = "The zip cannot be read.", **field
 def _task(identifier: str, ended: Ended) -> TaskReport:
     properties = [
         PropertyReport(
-            id=own,
-            title=f"{own} is right",
+            id=name,
+            title=f"{name} is right",
             points=most if outcome is PASSED else 0.0,
             max_points=most,
             outcome=outcome,
             misconception="eps_outside" if outcome is FAILED else None,
             cases=[CaseReport(id="float32-cpu", outcome=outcome, message="" if outcome is PASSED else "wrong at [0]")],
         )
-        for own, (outcome, most) in ended.items()
+        for name, (outcome, most) in ended.items()
     ]
     score = sum(prop.points for prop in properties)
     return TaskReport(

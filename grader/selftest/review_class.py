@@ -64,11 +64,11 @@ def add_attention(out: Path, attention: Sequence[Attention]) -> None:
     write_json(out / "summary.json", before.model_copy(update={"attention": [*attention]}))
 
 
-def write_review_class(out: Path, own: Sequence[Report] | None = None) -> Path:
+def write_review_class(out: Path, given: Sequence[Report] | None = None) -> Path:
     """The folder as ``grade`` leaves it, with the submissions beside it; returns the folder."""
-    found = reports() if own is None else own
+    found = reports() if given is None else given
     write(out, found)
-    add_attention(out, ATTENTION if own is None else ())
+    add_attention(out, ATTENTION if given is None else ())
     work = out.parent / "work"
     for report in found:
         for path, text in ASSIGNMENT.solution().items():
@@ -132,4 +132,4 @@ class Desk:
 
     def decisions(self) -> list[Decision]:
         """What stands in the file."""
-        return [own.decision for own in read(self.out)]
+        return [entry.decision for entry in read(self.out)]

@@ -25,12 +25,12 @@ def second_opinion(folder: Path, rubric: Path) -> Grades:
     whole = tomllib.loads(rubric.read_text(encoding="utf-8"))
     listed = json.loads((folder / "summary.json").read_text(encoding="utf-8"))["submissions"]
     reports = {one["id"]: json.loads((folder / one["id"] / "report.json").read_text("utf-8")) for one in listed}
-    owners = {own: [one["id"] for one in _origin(report).get("students", [])] for own, report in reports.items()}
+    owners = {entry: [one["id"] for one in _origin(report).get("students", [])] for entry, report in reports.items()}
     ids: dict[str, list[str]] = {}
-    for own, report in reports.items():
+    for entry, report in reports.items():
         for one in _origin(report).get("students", []):
             ids |= {text: [one["id"]] for text in (one["id"], one["email"], one["name"])}
-        ids.setdefault(own, owners[own])
+        ids.setdefault(entry, owners[entry])
     person: dict[str, dict[str, Any]] = defaultdict(dict)
     work: dict[str, dict[str, Any]] = defaultdict(dict)
     rule = {}
@@ -44,14 +44,14 @@ def second_opinion(folder: Path, rubric: Path) -> Grades:
                 person[student][slot] = None if "withdraw" in one else one[slot]
         else:
             theirs = [one["student"]] if one["student"] in reports else []
-            theirs = theirs or [own for own, students in owners.items() if ids[one["student"]][0] in students]
-            for own in theirs:
-                work[own][slot] = one.get("points")
+            theirs = theirs or [entry for entry, students in owners.items() if ids[one["student"]][0] in students]
+            for entry in theirs:
+                work[entry][slot] = one.get("points")
     candidates: dict[str, list[tuple[str, float | None]]] = defaultdict(list)
-    for own, report in reports.items():
-        team = [mate for student in owners[own] for name in person[student].get("team") or () for mate in ids[name]]
-        for student in dict.fromkeys(owners[own] + team):
-            candidates[student].append((own, _grade(report, work[own], person[student], whole)))
+    for entry, report in reports.items():
+        team = [mate for student in owners[entry] for name in person[student].get("team") or () for mate in ids[name]]
+        for student in dict.fromkeys(owners[entry] + team):
+            candidates[student].append((entry, _grade(report, work[entry], person[student], whole)))
     return {
         student: EXCUSED if person[student].get("excuse") else _counting(person[student], found, reports, rule)
         for student, found in candidates.items()
@@ -90,12 +90,12 @@ def _grade(
     if report["status"] != "graded" and "score" not in decided:
         return None
     ended = {prop["id"]: prop["outcome"] for task in report["tasks"] for prop in task["properties"]}
-    points = {own: worth[own] if ended[own] == "passed" else 0 for own in ended}
-    points |= {own: min(given, worth[own]) for own, given in decided.items() if own in worth}
+    points = {name: worth[name] if ended[name] == "passed" else 0 for name in ended}
+    points |= {name: min(given, worth[name]) for name, given in decided.items() if name in worth}
     tasks = {task["id"]: [prop["id"] for prop in task["properties"]] for task in rubric["tasks"]}
     for task, given in ((task, decided[task]) for task in tasks if task in decided):
         points |= dict.fromkeys(tasks[task], 0) | {tasks[task][0]: given}  # as a whole, wherever it stands
-    totals = [sum(points[own] for own in points if (own in bonus) is extra) for extra in (False, True)]
+    totals = [sum(points[name] for name in points if (name in bonus) is extra) for extra in (False, True)]
     score, extra = decided.get("score", totals[0]), decided.get("bonus", totals[1])
     earned = score + min(extra, policy.get("bonus_cap", extra))
     late = max(0, _days(_origin(report), policy, person.get("due")) - (person.get("late_days") or 0))
@@ -104,14 +104,14 @@ def _grade(
     return float(round(earned - round(min(1.0, share) * earned, 2), 2))
 
 
-def _days(origin: dict[str, Any], policy: dict[str, Any], own: datetime | None) -> int:
+def _days(origin: dict[str, Any], policy: dict[str, Any], deadline: datetime | None) -> int:
     """Days begun; what a platform says goes before the deadline, and a deadline of one's own before both."""
     due, seconds = policy.get("due"), origin.get("late_s")
     moment = datetime.fromisoformat(origin["submitted_at"]) if origin.get("submitted_at") else None
     if moment is None and seconds is not None and due:
         moment = due + timedelta(seconds=seconds)
-    if own and moment:
-        over = moment - own
+    if deadline and moment:
+        over = moment - deadline
     elif seconds is not None:
         over = timedelta(seconds=seconds)
     elif moment and due:
@@ -137,7 +137,7 @@ def _table(path: Path) -> Table:
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = [*csv.DictReader(file)]
     key = next(name for name in KEYS if name in rows[0])
-    return {own: row for row in rows if (own := row[key].rpartition(" ")[2])}
+    return {student: row for row in rows if (student := row[key].rpartition(" ")[2])}
 
 
 def _value(row: dict[str, str]) -> str:
@@ -146,8 +146,8 @@ def _value(row: dict[str, str]) -> str:
 
 def uploaded(path: Path) -> Grades:
     """The cells that a platform is given, by the student's number."""
-    cells = {own: _value(row) for own, row in _table(path).items()}
-    return {own: cell if cell == EXCUSED else float(cell) if cell else None for own, cell in cells.items()}
+    cells = {student: _value(row) for student, row in _table(path).items()}
+    return {student: cell if cell == EXCUSED else float(cell) if cell else None for student, cell in cells.items()}
 
 
 def check_cells(out: Path, downloaded: Path, told: str) -> None:
@@ -166,19 +166,19 @@ def check_cells(out: Path, downloaded: Path, told: str) -> None:
         for one in names.strip().split("; ")
     }
     before: Table = _table(downloaded) if downloaded.exists() else {}
-    for own, row in _table(out / f"{out.name}.csv").items():
+    for student, row in _table(out / f"{out.name}.csv").items():
         cell, name = _value(row), next(row[column] for column in NAMES if column in row).removeprefix("'")
         about = [line for line in lines if line.startswith((f"{name}: ", f"{name} ("))]
         if not cell or cell == EXCUSED:
-            assert any("left blank; " in line for line in about), (own, about)
-        elif float(cell) not in raw.get(own, ()):
-            assert any(one.startswith(f"{name}: {float(cell):g}") for one in changed), (own, cell, changed)
+            assert any("left blank; " in line for line in about), (student, about)
+        elif float(cell) not in raw.get(student, ()):
+            assert any(one.startswith(f"{name}: {float(cell):g}") for one in changed), (student, cell, changed)
         comment = next((row[column] for column in COMMENTS if column in row), "")
         reasons = [why for one, why in changed.items() if one.startswith(f"{name}: ")]
-        assert any(line.endswith(comment) for line in (*about, *reasons, *[""] * (not comment))), (own, comment)
+        assert any(line.endswith(comment) for line in (*about, *reasons, *[""] * (not comment))), (student, comment)
         for column, text in row.items():
             if before and column not in (*GRADES, *COMMENTS):
-                assert text.removeprefix("'") == before[own][column].removeprefix("'"), (own, column)
+                assert text.removeprefix("'") == before[student][column].removeprefix("'"), (student, column)
 
 
 def _earned(out: Path) -> dict[str, list[float]]:

@@ -165,10 +165,10 @@ def executed(folder: Path, language: str, notebook: NotebookNode, name: str = NA
 
 def hand_in(folder: Path, student: str, notebook: NotebookNode, *edits: Callable[[NotebookNode], None]) -> Path:
     """Write a student's notebook."""
-    own = nbformat.from_dict(notebook)
+    copy = nbformat.from_dict(notebook)
     for edit in edits:
-        edit(own)
+        edit(copy)
     path = folder / student / f"{NAME}.ipynb"
     path.parent.mkdir(parents=True)
-    path.write_text(nbformat.writes(own), encoding="utf-8")
+    path.write_text(nbformat.writes(copy), encoding="utf-8")
     return path

@@ -98,10 +98,10 @@ def handed_out(folder: Path, of: Assignment = ASSIGNMENT) -> Path:
     for test in (of.root / "tests").glob("test_*.py"):
         shutil.copy(test, folder / "tests")
     for part in OPTIONAL:
-        if (own := of.root / "tests" / part).is_dir():
-            shutil.copytree(own, folder / "tests" / part, ignore=shutil.ignore_patterns("__pycache__"))
-        elif own.is_file():
-            shutil.copy(own, folder / "tests")
+        if (path := of.root / "tests" / part).is_dir():
+            shutil.copytree(path, folder / "tests" / part, ignore=shutil.ignore_patterns("__pycache__"))
+        elif path.is_file():
+            shutil.copy(path, folder / "tests")
     shutil.copy(of.folder / "rubric.toml", folder / "tests" / "harness")
     shutil.copy(REPOSITORY / "pyproject.toml", folder)
     return folder

@@ -155,9 +155,9 @@ def test_every_misconception_has_its_count(page: Element, graded: Written) -> No
 def test_every_outcome_has_its_counts(page: Element, graded: Written) -> None:
     met = [[prop["outcome"] for prop in properties(report).values()] for report in graded]
     shown = {row[0].split()[-1]: (int(row[1]), int(row[2])) for row in rows(page, "time")}
-    outcomes = {name for own in met for name in own}
+    outcomes = {name for some in met for name in some}
     assert shown == {
-        name: (sum(own.count(name) for own in met), sum(name in own for own in met)) for name in sorted(outcomes)
+        name: (sum(some.count(name) for some in met), sum(name in some for some in met)) for name in sorted(outcomes)
     }
 
 

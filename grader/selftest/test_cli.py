@@ -36,7 +36,7 @@ def ada(tmp_path: Path) -> Path:
 @pytest.fixture
 def in_process(grader: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     """Grading without judge processes."""
-    monkeypatch.setattr(grade, "grade_all", lambda submissions, *_: (grader.grade(own) for own in submissions))
+    monkeypatch.setattr(grade, "grade_all", lambda submissions, *_: (grader.grade(one) for one in submissions))
 
 
 def test_the_path_from_the_deadline_to_the_students_has_a_heading_of_its_own() -> None:
@@ -147,7 +147,7 @@ def test_our_own_failure_is_shown_and_ends_with_3(
 
     # One that remembered would know the reference's replies to be right.
     forgetful = judges(Settings(ASSIGNMENT, device="cpu", only="task2", remember=False))
-    monkeypatch.setattr(grade, "grade_all", lambda submissions, *_: (forgetful.grade(own) for own in submissions))
+    monkeypatch.setattr(grade, "grade_all", lambda submissions, *_: (forgetful.grade(one) for one in submissions))
     monkeypatch.setattr(ASSIGNMENT.part("oracle"), "swiglu", fail)
     result = command("grade", ada, "--out", tmp_path / "out")
     assert result.exit_code == 3

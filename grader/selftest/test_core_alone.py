@@ -55,7 +55,7 @@ def run(course: Path, *commands: tuple[str, ...]) -> Ended:
     environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "COLUMNS": "200"}
     done = subprocess.run(arguments, cwd=course, env=environment, stdout=subprocess.PIPE, text=True, timeout=300)
     ended = json.loads(done.stdout)
-    return {words: subprocess.CompletedProcess(words, *own) for words, own in zip(commands, ended, strict=True)}
+    return {words: subprocess.CompletedProcess(words, *how) for words, how in zip(commands, ended, strict=True)}
 
 
 @pytest.fixture(scope="module")

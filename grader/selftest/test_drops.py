@@ -54,8 +54,8 @@ def test_without_its_ledger_an_export_is_compared_with_the_file_beside_it(tmp_pa
     everyone = [Someone(0, "Ada", "good"), Someone(1, "Bo", "good")]
     sheet.write_text(gradebook(everyone) if to == "canvas" else worksheet(everyone))
     more = ("--template", str(sheet), "--assignment-id", "77") if to in ("canvas", "moodle") else ()
-    mine = [report(own, ended, name=own.title()) for ended in (USUAL, LOST) for own in ("ada", "bo")]
-    mine = [_numbered(own, to) for own in mine]
+    mine = [report(name, ended, name=name.title()) for ended in (USUAL, LOST) for name in ("ada", "bo")]
+    mine = [_numbered(one, to) for one in mine]
     out = write_class(tmp_path / "out", *mine[:2])
     assert accepted(export(out, *more, to=to))
     (out / LEDGER).unlink()
@@ -68,11 +68,11 @@ def test_without_its_ledger_an_export_is_compared_with_the_file_beside_it(tmp_pa
     assert accepted(export(out, *more, "--accept-drops", to=to))
 
 
-def _numbered(own: Report, to: str) -> Report:
-    number = {"ada": "4000", "bo": "4001"}[own.submission.id]
+def _numbered(one: Report, to: str) -> Report:
+    number = {"ada": "4000", "bo": "4001"}[one.submission.id]
     source = to if to in ("canvas", "moodle", "gradescope") else "folders"
-    origin = Origin(source=source, students=(Student(id=number, name=own.submission.id.title()),))  # type: ignore[arg-type]
-    return own.model_copy(update={"submission": own.submission.model_copy(update={"origin": origin})})
+    origin = Origin(source=source, students=(Student(id=number, name=one.submission.id.title()),))  # type: ignore[arg-type]
+    return one.model_copy(update={"submission": one.submission.model_copy(update={"origin": origin})})
 
 
 ADA = report("ada", name="Ada").submission
@@ -154,10 +154,10 @@ def test_an_export_is_refused_exactly_when_it_is_below_what_was_seen_since_the_l
     with opened(tmp_path_factory.mktemp("out")) as connection:
         ledger = Ledger(connection, {"made": "by hand"})
         for points, exported in steps:
-            own = report("ada", grade_of(points))
+            one = report("ada", grade_of(points))
             ledger.expect(["ada"], fresh=False)
-            ledger.record(own, stamp(Path(__file__)))
-            students = rows(known_class([own], ASSIGNMENT.rubric))
+            ledger.record(one, stamp(Path(__file__)))
+            students = rows(known_class([one], ASSIGNMENT.rubric))
             assert bool(drops(connection, students, "csv", ASSIGNMENT.rubric.policy)) == (points < max(seen))
             seen.append(points)
             if exported:

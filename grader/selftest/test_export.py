@@ -56,11 +56,11 @@ def report(identifier: str, score: float | None, origin: Origin | None = None, *
 def of(people: Sequence[Someone], source: Source, **origin: object) -> list[Report]:
     """A report for each: 60, 61, … points, and none for the last."""
     known = [Student(id=person.user, name=person.name, email=person.email) for person in people]
-    origins = [Origin.model_validate({"source": source, "students": (own,)} | origin) for own in known]
+    origins = [Origin.model_validate({"source": source, "students": (student,)} | origin) for student in known]
     scores = [60.0 + person.number for person in people[:-1]]
     return [
-        report(f"r{person.user}", score, own)
-        for person, score, own in zip(people, [*scores, None], origins, strict=True)
+        report(f"r{person.user}", score, origin)
+        for person, score, origin in zip(people, [*scores, None], origins, strict=True)
     ]
 
 
@@ -74,9 +74,9 @@ def sent(
     language: str = "en",
 ) -> Export:
     """An export under a policy; the last remarks name students without a grade."""
-    own = rubric.model_copy(update={"policy": policy or Policy()})
-    students = rows(known_class(reports, own), language=language)
-    request = Request(own, template.encode() if template is not None else None, assignment_id)
+    with_policy = rubric.model_copy(update={"policy": policy or Policy()})
+    students = rows(known_class(reports, with_policy), language=language)
+    request = Request(with_policy, template.encode() if template is not None else None, assignment_id)
     made = FORMATS[to].make(students, request)
     return replace(made, remarks=[*made.remarks, *blanks(students)])
 
@@ -134,7 +134,7 @@ def test_a_canvas_gradebook_with_names_in_two_columns_is_filled_in(rubric: Rubri
 
 def test_of_folders_canvas_finds_students_by_name_and_never_by_a_number_that_is_not_its_own(rubric: Rubric) -> None:
     ours = [Student(id="4001", name=NAMES[0]), Student(id="4000", name="Nobody Known")]
-    reports = [report(own.id, 50, Origin(source="folders", students=(own,))) for own in ours]
+    reports = [report(student.id, 50, Origin(source="folders", students=(student,))) for student in ours]
     made = sent(reports, "canvas", rubric, template=gradebook(PEOPLE), assignment_id="77")
     assert [(row["ID"], row["Small (77)"]) for row in table(made)] == [("", "100"), ("4000", "80")]
     assert refusals(made.rows) == [
@@ -237,7 +237,7 @@ def test_gradescope_results_have_the_fields_that_it_knows_also_where_nothing_can
     late = rubric.model_copy(update={"policy": LATE})
     students = rows(known_class(of(PEOPLE, "gradescope", late=True), late))
     made = (results(row.report, row.grade) for row in students)
-    first, *_, last = (json.loads(json.dumps(own, allow_nan=False)) for own in made)
+    first, *_, last = (json.loads(json.dumps(one, allow_nan=False)) for one in made)
     assert first.keys() == known
     assert first["score"] == 72
     assert first["output"] == "A notice."  # nothing of the score before grades are published
@@ -318,9 +318,9 @@ def test_plain_csv_holds_every_task_and_property_of_every_student(rubric: Rubric
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
 def test_no_cell_begins_a_formula(rubric: Rubric, start: str) -> None:
-    own = Origin(source="gradescope", students=(Student(id=f"{start}1", name=f"{start}A, B", email=f"{start}x"),))
+    origin = Origin(source="gradescope", students=(Student(id=f"{start}1", name=f"{start}A, B", email=f"{start}x"),))
     for to in ("nbgrader", "csv"):
-        (row,) = table(sent([report("r", 60, own)], to, rubric))
+        (row,) = table(sent([report("r", 60, origin)], to, rubric))
         assert not [cell for cell in row.values() if cell.startswith(start)]
     sheet = worksheet([Someone(0, f"{start}Eve", "good")])
     assert table(sent([], "moodle", rubric, template=sheet))[0]["Full name"] == f"'{start}Eve"

@@ -64,7 +64,7 @@ CASES = [(layer, name) for layer, attacks in ATTACKS.items() for name in attacks
 def alone() -> Iterator[Callable[[str], Zygote]]:
     """``alone("seccomp")``: a fork server with that layer alone; ``alone("none")``: with none."""
     with ExitStack() as to_close:
-        without = {layer: [own for own in LAYERS if own != layer] for layer in (*LAYERS, "none")}
+        without = {layer: [other for other in LAYERS if other != layer] for layer in (*LAYERS, "none")}
         yield cache(lambda layer: to_close.enter_context(closing(Zygote(Limits(), without=without[layer]))))
 
 

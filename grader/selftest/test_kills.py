@@ -67,9 +67,9 @@ def folder(tmp_path: Path) -> Path:
     """Two students, one decision in the ledger already, and one that was written by hand since."""
     lost = {"ada": {"attention_causal": Outcome.FAILED}, "bo": {}}
     people = {name: Student(id=name, name=name.title(), email=f"{name}@x.org") for name in lost}
-    origins = {name: Origin(source="canvas", students=(own,)) for name, own in people.items()}
+    origins = {name: Origin(source="canvas", students=(person,)) for name, person in people.items()}
     pristine = tmp_path / "pristine"
-    out = write_class(pristine / "out", *(graded(name, own, origin=origins[name]) for name, own in lost.items()))
+    out = write_class(pristine / "out", *(graded(name, some, origin=origins[name]) for name, some in lost.items()))
     for name in people:
         write_folder(pristine / "class" / name, ASSIGNMENT.solution())
     note(out, [pristine / "class"], None, None)
@@ -95,9 +95,9 @@ KILLED = -signal.SIGKILL
 
 
 def all_right(submissions: Iterable[Submission], *_: object) -> Iterator[Report]:
-    for own in submissions:
-        report = graded(own.id)
-        info = report.submission.model_copy(update={"sha256": own.sha256})
+    for one in submissions:
+        report = graded(one.id)
+        info = report.submission.model_copy(update={"sha256": one.sha256})
         yield report.model_copy(update={"submission": info})
 
 
@@ -164,7 +164,7 @@ def killed(number: int, work: Path, command: Sequence[str]) -> bool:
 
 def look(out: Path, before: Sequence[str], new: int, reports: dict[str, bytes]) -> bool:
     """Check that nothing that people decided is lost; returns whether what was new has been written."""
-    now = [own.decision.identity for own in read(out)]
+    now = [entry.decision.identity for entry in read(out)]
     assert now[: len(before)] == [*before], "a decision is lost"
     assert len(now) - len(before) in (0, new), "decisions that were made together are torn apart"
     Summary.model_validate_json((out / "summary.json").read_bytes())
@@ -172,7 +172,7 @@ def look(out: Path, before: Sequence[str], new: int, reports: dict[str, bytes]) 
     listed = run("decide", out).stdout.splitlines()
     with sqlite3.connect(out / LEDGER) as ledger:
         rows = ledger.execute("SELECT change, decision FROM decisions ORDER BY id").fetchall()
-    assert rows == [("made", own) for own in now], "the history is not that of the file"
+    assert rows == [("made", identity) for identity in now], "the history is not that of the file"
     assert len(listed) == len(now)
     return len(now) > len(before)
 
@@ -183,7 +183,7 @@ def kill_everywhere(folder: Path, new: int, command: Sequence[str]) -> None:
     One that decides nothing is killed at every fourth one, or with ``GRADER_LONG=1`` at each.
     """
     pristine, work = folder / "pristine", folder / "work"
-    before = [own.decision.identity for own in read(pristine / "out")]
+    before = [entry.decision.identity for entry in read(pristine / "out")]
     reports = {path.parent.name: path.read_bytes() for path in (pristine / "out").glob("*/report.json")}
     step = 1 if new or LONG else 4
     number, written, ended = 1 - step, [], False

@@ -32,9 +32,9 @@ def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 
 def fill(connection: sqlite3.Connection, reports: Iterable[Report], here: dict[str, str] = HERE) -> Ledger:
     ledger, known = Ledger(connection, here), list(reports)
-    ledger.expect([own.submission.id for own in known], fresh=False)
-    for own in known:
-        ledger.record(own, stamp(Path(__file__)))
+    ledger.expect([one.submission.id for one in known], fresh=False)
+    for one in known:
+        ledger.record(one, stamp(Path(__file__)))
     return ledger
 
 
@@ -49,11 +49,11 @@ def limited(connection: sqlite3.Connection, pages: int) -> sqlite3.Connection:
 
 
 def test_a_report_comes_back_as_it_was_written(connection: sqlite3.Connection) -> None:
-    own = report("ada", name="Ada Lovelace")
-    ledger = fill(connection, [own])
+    one = report("ada", name="Ada Lovelace")
+    ledger = fill(connection, [one])
     known = ledger.recorded()["ada"]
-    assert json_text(ledger.report(known.result)) == json_text(own)
-    assert (known.sha256, known.notices, known.reason, known.origin) == ("0" * 64, (), None, own.submission.origin)
+    assert json_text(ledger.report(known.result)) == json_text(one)
+    assert (known.sha256, known.notices, known.reason, known.origin) == ("0" * 64, (), None, one.submission.origin)
 
 
 def test_the_reports_of_the_class_come_back_by_their_ids(connection: sqlite3.Connection) -> None:

@@ -211,10 +211,10 @@ LONG = ("王" * 120, "x" * 251, "é" * 200, "王" * 83 + ".zip")
 
 @pytest.mark.parametrize("name", [*OURS, *LONG, "CON", "nul", "..", "", "\ud800"], ids=ascii)
 def test_no_name_makes_an_id_that_is_ours_or_too_long(name: str) -> None:
-    own = safe_id(name)
-    assert own
-    assert not TAKEN.fullmatch(own)
-    assert len(own.encode()) <= MAX_ID_BYTES
+    safe = safe_id(name)
+    assert safe
+    assert not TAKEN.fullmatch(safe)
+    assert len(safe.encode()) <= MAX_ID_BYTES
 
 
 def test_a_name_in_the_bytes_of_a_chinese_windows_is_read() -> None:
@@ -225,7 +225,7 @@ def test_ids_that_a_file_system_may_take_for_one_are_told_apart(tmp_path: Path) 
     names = ("Ada", "ada", "ADA", unicodedata.normalize("NFC", "é"), unicodedata.normalize("NFD", "é"))
     write_folder(tmp_path, {f"{name}.zip": zipped(dict(HANDED_IN)) for name in names})
     ids = [candidate.id for candidate in discover([tmp_path], expected=EXPECTED)]
-    assert len({folded(own) for own in ids}) == len(names)
+    assert len({folded(name) for name in ids}) == len(names)
 
 
 def test_links_and_pipes_in_a_class_folder_are_refused_by_name(tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_links_and_pipes_in_a_class_folder_are_refused_by_name(tmp_path: Path) -
     (tmp_path / "lee").symlink_to(tmp_path / "nowhere")
     os.mkfifo(tmp_path / "pipe.zip")
     os.mkfifo(tmp_path / "queue")
-    said = {own.id: own.read().reason or "" for own in discover([tmp_path], expected=EXPECTED)}
+    said = {one.id: one.read().reason or "" for one in discover([tmp_path], expected=EXPECTED)}
     assert (said["ada"], said["bo"]) == ("", "")
     assert said["eve"].startswith("eve.zip is a link, which may point to someone else's submission; submit the folder")
     assert said["kim"].startswith("kim is a link")

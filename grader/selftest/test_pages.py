@@ -111,9 +111,9 @@ def test_a_mistake_that_ends_many_properties_is_explained_once(make: Make, rubri
     assert (first.attributes["id"], other.attributes["id"]) == ("attention_heads", "swiglu_gate")  # another task
     (follower,) = first.all("li")
     assert follower.attributes["id"] == "attention_causal"
-    own = rubric.properties["attention_causal"]
+    prop = rubric.properties["attention_causal"]
     place = f"handout/{rubric.handout_place('attention_causal', 'en')}"
-    assert follower.text.startswith(f"0 / {own.points:g} {own.title['en']} {place}")
+    assert follower.text.startswith(f"0 / {prop.points:g} {prop.title['en']} {place}")
     assert len(first.all("pre")) == len(other.all("pre")) == 1
 
 

@@ -182,7 +182,7 @@ def test_clones_are_called_by_what_stands_behind_the_slug(tmp_path: Path) -> Non
     files = {f"a2-submissions/a2-{name}/{path}": "" for name in ("ada", "bo") for path in (NORM, ".git/config")}
     write_folder(tmp_path, files)
     for path in (tmp_path, tmp_path / "a2-submissions"):
-        assert [(own.id, own.origin and own.origin.students) for own in discover([path])] == [
+        assert [(one.id, one.origin and one.origin.students) for one in discover([path])] == [
             ("a2-ada", students(("ada", "", ""))),
             ("a2-bo", students(("bo", "", ""))),
         ]
@@ -202,7 +202,7 @@ def test_from_forces_what_would_be_taken_for_something_else(tmp_path: Path) -> N
     files = {f"{name}_12_3_x/{NORM}": f"name = {name!r}\n" for name in ("ada", "bo")}
     assert len(found(tmp_path, files, packed=True)) == 1
     candidates = found(tmp_path, files, packed=True, source="folders")
-    assert [own.read().files for own in candidates] == [{NORM: "name = 'ada'\n"}, {NORM: "name = 'bo'\n"}]
+    assert [one.read().files for one in candidates] == [{NORM: "name = 'ada'\n"}, {NORM: "name = 'bo'\n"}]
     with pytest.raises(IntakeError, match=r"not a moodle export\. Omit --from to detect the source"):
         found(tmp_path, files, packed=True, source="moodle")
 
@@ -216,9 +216,9 @@ def test_hostile_names_become_ids_that_lead_nowhere(tmp_path: Path, packed: bool
         '王,芳"_15_6_norm.py',
     ]
     candidates = found(tmp_path, dict.fromkeys(names, "x = 1\n"), packed)
-    assert sorted(own.id for own in candidates) == ["2J_rm_-rf_12", "cmd_c_13", "gnp_14", "王_芳_15"]
-    assert all(own.read().files == {NORM: "x = 1\n"} for own in candidates)
-    assert all(own.origin and own.origin.students[0].name.isprintable() for own in candidates)
+    assert sorted(one.id for one in candidates) == ["2J_rm_-rf_12", "cmd_c_13", "gnp_14", "王_芳_15"]
+    assert all(one.read().files == {NORM: "x = 1\n"} for one in candidates)
+    assert all(one.origin and one.origin.students[0].name.isprintable() for one in candidates)
 
 
 def test_links_in_an_unpacked_export_are_not_followed(tmp_path: Path) -> None:
@@ -229,9 +229,9 @@ def test_links_in_an_unpacked_export_are_not_followed(tmp_path: Path) -> None:
     candidates = discover([folder], "canvas")
     assert candidates[0].read().files == {NORM: "x = 1\n"}
     write_folder(folder, {"submission_1/norm.py": ""})
-    (own,) = [candidate for candidate in discover([folder], "gradescope") if candidate.id == "submission_1"]
+    (only,) = [candidate for candidate in discover([folder], "gradescope") if candidate.id == "submission_1"]
     why = "Owner unknown: submission_metadata.yml: is not a regular file"
-    assert own.notices[0].startswith(why)
+    assert only.notices[0].startswith(why)
 
 
 def undeclared(files: Mapping[bytes, str]) -> bytes:
@@ -273,8 +273,8 @@ def test_students_whose_folders_have_chinese_names_keep_them(tmp_path: Path) -> 
     files = {f"{name}/{NORM}".encode("gbk"): f"name = {name!r}\n" for name in ("李明", "王芳")}
     (tmp_path / "class.zip").write_bytes(undeclared(files))
     candidates = discover([tmp_path / "class.zip"], "folders")
-    assert [own.id for own in candidates] == ["李明", "王芳"]
-    assert [own.read().files for own in candidates] == [{NORM: f"name = {name!r}\n"} for name in ("李明", "王芳")]
+    assert [one.id for one in candidates] == ["李明", "王芳"]
+    assert [one.read().files for one in candidates] == [{NORM: f"name = {name!r}\n"} for name in ("李明", "王芳")]
 
 
 @both
@@ -321,10 +321,10 @@ def test_whatever_the_names_each_is_claimed_once_and_ids_can_be_written(names: l
         listing = Listing(Path(__file__).parent)
         vars(listing)["names"] = tuple(sorted({name.partition("/")[0] + "/" * ("/" in name) for name in names}))
         found = split(listing)
-        claimed = [name for own in found for name in own.claimed]
+        claimed = [name for one in found for name in one.claimed]
         assert len(claimed) == len(set(claimed))
-        assert all(re.fullmatch(r"[\w.@+-]{1,100}", safe_id(own.id)) for own in found)
-        assert all(own.origin and own.origin.model_dump_json().encode() for own in found)
+        assert all(re.fullmatch(r"[\w.@+-]{1,100}", safe_id(one.id)) for one in found)
+        assert all(one.origin and one.origin.model_dump_json().encode() for one in found)
 
 
 def test_a_name_is_one_line_of_printable_text() -> None:

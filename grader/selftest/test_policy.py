@@ -52,9 +52,9 @@ def test_what_is_only_flagged_is_one_day_late() -> None:
 @pytest.mark.parametrize(("seconds", "days"), [(0, 0), (599, 0), (601, 1), (86400, 1), (97200, 2)])
 def test_what_the_platform_counts_itself_needs_no_deadline_here(seconds: float, days: int) -> None:
     """And stands against one, since extensions are in it."""
-    own = Origin(source="moodle", late=seconds > 0, late_s=seconds, submitted_at=None)
+    origin = Origin(source="moodle", late=seconds > 0, late_s=seconds, submitted_at=None)
     for policy in (Policy(grace_minutes=10), Policy(grace_minutes=10, due=DUE)):
-        assert days_late(policy, own) == days
+        assert days_late(policy, origin) == days
 
 
 def test_whom_nothing_is_known_of_is_told_from_whoever_is_in_time() -> None:

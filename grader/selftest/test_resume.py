@@ -34,10 +34,10 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     graded: list[str] = []
 
     def grade_all(submissions: Iterable[Submission], *_: object) -> Iterator[Report]:
-        for own in submissions:
-            graded.append(own.id)
-            made = unreadable(own.id, own.reason) if own.reason else reports.report(own.id)
-            info = {"sha256": own.sha256, "notices": list(own.notices)}
+        for submission in submissions:
+            graded.append(submission.id)
+            made = unreadable(submission.id, submission.reason) if submission.reason else reports.report(submission.id)
+            info = {"sha256": submission.sha256, "notices": list(submission.notices)}
             yield made.model_copy(update={"submission": made.submission.model_copy(update=info)})
 
     monkeypatch.setattr(grade, "grade_all", grade_all)
@@ -123,7 +123,7 @@ def test_a_misnamed_file_is_graded_where_a_decision_says(judged: list[str], plac
     assert "Grade again" in succeed(*decided, "--file", f"{SWIGLU}=final.py").stdout
     run(place)
     assert judged == ["bo"]
-    ada, bo = (json.loads((place / "out" / own / "report.json").read_text())["submission"] for own in ("ada", "bo"))
+    ada, bo = (json.loads((place / "out" / name / "report.json").read_text())["submission"] for name in ("ada", "bo"))
     assert ada["sha256"] == bo["sha256"]
     assert f"'final.py' was graded as {SWIGLU}." in bo["notices"]
     succeed(*decided, "--withdraw", SWIGLU)

@@ -24,7 +24,7 @@ WANG = Student(id="wang", name="王芳", email="")
 def test_a_canvas_gradebook_and_a_moodle_worksheet_are_rosters(tmp_path: Path) -> None:
     people = class_of(6)
     write_folder(tmp_path, {"canvas.csv": "\ufeff" + gradebook(people), "moodle.csv": worksheet(people)})
-    assert [(own.id, own.name) for own in read_roster(tmp_path / "canvas.csv")] == [
+    assert [(person.id, person.name) for person in read_roster(tmp_path / "canvas.csv")] == [
         (p.user, inert(p.name)) for p in people
     ]
     expected = [Student(id=person.user, name=inert(person.name), email=person.email) for person in people]
@@ -98,7 +98,7 @@ def test_two_students_with_one_id_are_refused_with_their_lines(tmp_path: Path) -
 
 def test_whoever_handed_in_nothing_becomes_a_submission_with_a_reason(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "class", {f"ada/{NORM}": "", "Bo_O_Neil_Jr.zip": zipped({NORM: ""})})
-    candidates = {own.id: own for own in discover([folder], roster=[ADA, WANG])}
+    candidates = {one.id: one for one in discover([folder], roster=[ADA, WANG])}
     absent = candidates["wang"]
     assert absent.origin == Origin(source="roster", students=(WANG,))
     assert absent.read().reason == "No submission: 王芳 is in the roster but did not submit."
@@ -111,7 +111,7 @@ def test_whoever_handed_in_nothing_becomes_a_submission_with_a_reason(tmp_path: 
 def test_a_folder_called_after_its_student_is_theirs(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "class", {f"ada lovelace/{NORM}": "", f"Bo_X/{NORM}": ""})
     people = [Student(id="7", name="Lovelace, Ada"), Student(id="8", name="Bo X")]
-    assert {own.id: own.origin and own.origin.students[0].name for own in discover([folder], roster=people)} == {
+    assert {one.id: one.origin and one.origin.students[0].name for one in discover([folder], roster=people)} == {
         "Bo_X": "Bo X",
         "ada_lovelace": "Lovelace, Ada",
     }
@@ -120,19 +120,19 @@ def test_a_folder_called_after_its_student_is_theirs(tmp_path: Path) -> None:
 def test_folders_and_zips_in_a_zip_are_called_after_their_students_too(tmp_path: Path) -> None:
     write_folder(tmp_path, {"class.zip": zipped({f"ada/{NORM}": "", "bo.zip": zipped({NORM: ""})})})
     found = discover([tmp_path / "class.zip"], "folders", [ADA, BO])
-    assert [(own.id, own.origin and own.origin.students) for own in found] == [("ada", (ADA,)), ("bo", (BO,))]
+    assert [(one.id, one.origin and one.origin.students) for one in found] == [("ada", (ADA,)), ("bo", (BO,))]
 
 
 def test_a_clone_belongs_to_the_longest_user_name_that_it_ends_in(tmp_path: Path) -> None:
     files = {f"{repo}/{path}": "" for repo in ("a2-ada", "a2-von-ada", "a2-zoe") for path in (NORM, ".git/config")}
     people = [ADA, Student(id="von-ada"), Student(id="e")]
     found = discover([write_folder(tmp_path / "clones", files)], roster=people)
-    assert {own.id: own.origin and own.origin.students[0].id for own in found if own.id != "e"} == {
+    assert {one.id: one.origin and one.origin.students[0].id for one in found if one.id != "e"} == {
         "a2-ada": "ada",
         "a2-von-ada": "von-ada",
         "a2-zoe": "a2-zoe",
     }
-    assert [own.reason is None for own in found] == [True, True, True, False]
+    assert [one.reason is None for one in found] == [True, True, True, False]
     assert owner("a2-von-ada", people) == Student(id="von-ada")
     assert owner("a2-adam", people) is None
 

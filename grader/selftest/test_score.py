@@ -48,7 +48,7 @@ def test_one_case_that_did_not_pass_costs_the_whole_property(outcome: Outcome) -
 
 def test_a_property_without_a_case_is_our_failure(rubric: Rubric) -> None:
     first, *others = [CaseResult(identifier, "case", PASSED) for identifier in rubric.properties]
-    outcomes = {name: property_outcome(own) for name, own in by_property(rubric, others).items()}
+    outcomes = {name: property_outcome(ended) for name, ended in by_property(rubric, others).items()}
     assert [name for name, outcome in outcomes.items() if outcome is OURS] == [first.property_id]
 
 

@@ -19,8 +19,8 @@ def faulty(texts: Mapping[str, Mapping[str, str]]) -> list[str]:
     """The keys of sentences that a language lacks, or has with other fields."""
     return [
         key
-        for key, own in texts.items()
-        if own.keys() != {*LANGUAGES} or len({frozenset(re.findall(r"{(\w+)", text)) for text in own.values()}) > 1
+        for key, both in texts.items()
+        if both.keys() != {*LANGUAGES} or len({frozenset(re.findall(r"{(\w+)", text)) for text in both.values()}) > 1
     ]
 
 

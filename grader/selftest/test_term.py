@@ -114,8 +114,8 @@ def test_points_policy_and_language_are_views_and_run_nothing(tmp_path: Path, mo
     write_zip(tmp_path / "given.zip", exports.canvas(PEOPLE))
     given = ("grade", tmp_path / "given.zip", "--out", tmp_path / "out", "--device", "cpu", "--lang")
     run(*given, "en")
-    (own,) = (tmp_path / "out").glob("*_4000/report.json")
-    english = own.read_bytes()
+    (only,) = (tmp_path / "out").glob("*_4000/report.json")
+    english = only.read_bytes()
     graded = sum(person.kind != "absent" for person in PEOPLE)
 
     def nothing(*_: object) -> Iterator[Report]:
@@ -124,20 +124,20 @@ def test_points_policy_and_language_are_views_and_run_nothing(tmp_path: Path, mo
     monkeypatch.setattr(grade, "grade_all", nothing)
     chinese = run(*given, "zh")
     assert f"{graded} reports updated to the current rubric and language; no code was run" in chinese.stderr
-    assert ASSIGNMENT.rubric.properties["swiglu_gate"].title["zh"] in own.read_text(encoding="utf-8")
+    assert ASSIGNMENT.rubric.properties["swiglu_gate"].title["zh"] in only.read_text(encoding="utf-8")
     assert "updated to the current" not in run(*given, "zh").stderr
     run(*given, "en")
-    assert own.read_bytes() == english
+    assert only.read_bytes() == english
     with monkeypatch.context() as patch:
         with_policy(LATE, tmp_path, patch, points={"points = 12": "points = 11"})
         run(*given, "en")
-        report = Report.model_validate_json(own.read_bytes())
+        report = Report.model_validate_json(only.read_bytes())
         assert (report.bonus, report.max_bonus, report.tasks[1].score) == (BONUS - 1, BONUS - 1, BONUS - 1)
         lower = command("export", tmp_path / "out", "--to", "csv")
         assert lower.exit_code == 2
         assert "120 graded " in lower.stderr
     run(*given, "en")
-    assert own.read_bytes() == english
+    assert only.read_bytes() == english
 
 
 def test_a_dry_run_says_whom_a_change_moves_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,8 +199,8 @@ def test_a_mended_folder_under_the_id_of_a_submission_keeps_its_student(tmp_path
     said = run("grade", tmp_path / "given.zip", "--out", out).stdout
     needed = "--to canvas --template GRADEBOOK.csv --assignment-id NUMBER"
     assert said.splitlines()[-1] == f"Next: grader return {out} {needed}"
-    (own,) = [path.parent.name for path in out.glob("*/report.json")]
-    run("grade", write_folder(tmp_path / own, ASSIGNMENT.solution()), "--out", out)
+    (only,) = [path.parent.name for path in out.glob("*/report.json")]
+    run("grade", write_folder(tmp_path / only, ASSIGNMENT.solution()), "--out", out)
     run("export", out, "--to", "csv")
     assert column(out / "grades.csv", "student_id", "grade") == {"4001": "120"}
 

@@ -124,8 +124,8 @@ def _drawn(draw: random.Random, pool: Mapping[str, T]) -> T:
 @cache
 def _variants(*, valid: bool) -> Mapping[str, Files]:
     """By name, the variants that differ on the CPU."""
-    own = (own for own in variants_of(ASSIGNMENT) if own.valid is valid and ".devices" not in own.name)
-    return {variant.name: variant.files for variant in own}
+    fitting = (one for one in variants_of(ASSIGNMENT) if one.valid is valid and ".devices" not in one.name)
+    return {variant.name: variant.files for variant in fitting}
 
 
 @cache

@@ -200,7 +200,7 @@ def check_roots(student: Student, eps: float, magnitudes: list[float], device: s
 
 def told_added(added: Tensor, eps: float) -> Message | None:
     """What is added to the mean square in place of eps, a share of it or another number, if one explains an output."""
-    shares = {share_of(own) for own in (added / eps).tolist()} if eps else {""}
+    shares = {share_of(one) for one in (added / eps).tolist()} if eps else {""}
     if len(shares) == 1 and "" not in shares:
         share = shares.pop()
         return NO_EPS if share == "0" else say(SHARE, share=share)

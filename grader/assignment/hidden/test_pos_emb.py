@@ -303,9 +303,9 @@ def chosen(ropes: Ropes, ratio: int) -> list[Message]:
     if all(by_ratio[2].get(length, k) == k for length, k in by_ratio[ratio].items()):
         del by_ratio[2]
     return [
-        say(CHOSEN, ratio=initial, lengths=", ".join(map(str, own)), picked=", ".join(map(str, own.values())))
-        for initial, own in by_ratio.items()
-        if {*own.values()} - {"?"}
+        say(CHOSEN, ratio=initial, lengths=", ".join(map(str, used)), picked=", ".join(map(str, used.values())))
+        for initial, used in by_ratio.items()
+        if {*used.values()} - {"?"}
     ]
 
 
@@ -316,7 +316,7 @@ def picks(ropes: Ropes, ratio: int) -> dict[int, int | str]:
         read = [ropes.ratios_of(ropes.turn(ropes.new(ratio), length)) for length in lengths]
     except StudentFault:
         return {}
-    return {length: shown_ratio(own[0]) if len(own) == 1 else "?" for length, own in zip(lengths, read, strict=True)}
+    return {length: shown_ratio(used[0]) if len(used) == 1 else "?" for length, used in zip(lengths, read, strict=True)}
 
 
 def held_after(ropes: Ropes, ratio: int, length: int) -> float:

@@ -139,8 +139,8 @@ def _candidates(
 
     def drawn(seed: int, law: Draw = law, earlier: int = 0) -> Iterator[Tensor]:
         """In float32, and in the parameter's dtype."""
-        for own in dict.fromkeys((torch.float32, dtype)):
-            yield law.numbers(shape, seed, own, device, earlier).cpu().double()
+        for kind in dict.fromkeys((torch.float32, dtype)):
+            yield law.numbers(shape, seed, kind, device, earlier).cpu().double()
 
     right, *_ = drawn(seed)
     nearby = [s for s in range(max(seed - NEAR, 0), seed + NEAR + 1) if s != seed]

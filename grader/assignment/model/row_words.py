@@ -189,7 +189,7 @@ def _shared(actual: Tensor, expected: Tensor, uses: list[Tensor]) -> Message | N
     """What all wrong rows receive, ``[rows, e]``, if one rule explains them: a multiple, or what a bound leaves."""
     if bool(expected.any()) and bool(actual.any()):
         factor = (actual * expected).sum() / expected.square().sum()
-        is_mean = all(len(own) > 1 and abs(float(factor) * len(own) - 1) < SAME_FACTOR for own in uses)
+        is_mean = all(len(rows) > 1 and abs(float(factor) * len(rows) - 1) < SAME_FACTOR for rows in uses)
         if bool(((actual - factor * expected).abs() <= SAME_FACTOR * expected.abs()).all()) and not is_mean:
             return say(MULTIPLE, factor=in_two_decimals(float(factor)))
     cut = (actual == 0).all(0) & (expected != 0).any(0)  # [e]
@@ -197,7 +197,7 @@ def _shared(actual: Tensor, expected: Tensor, uses: list[Tensor]) -> Message | N
         return say(CUT, places=listed(cut))
     bound = float(actual.abs().max())
     for at in {bound, *actual.abs().flatten().tolist()} - {0.0}:
-        if all(torch.equal(own.clamp(-at, at).sum(0), row) for own, row in zip(uses, actual, strict=True)):
+        if all(torch.equal(rows.clamp(-at, at).sum(0), row) for rows, row in zip(uses, actual, strict=True)):
             return say("the gradients of its uses, each clamped at {bound}", bound=in_two_decimals(at))
     if bound and bool((expected.clamp(-bound, bound) == actual).all()):
         return say("the sum, clamped at {bound}", bound=in_two_decimals(bound))

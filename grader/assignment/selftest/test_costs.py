@@ -94,7 +94,7 @@ def test_a_mistake_costs_what_a_lecturer_would_sign(
     points = {identifier: prop.points for identifier, prop in ASSIGNMENT.rubric.properties.items()}
     mistake = mistakes[name]
     least_lost, most_lost = (
-        sum(map(points.__getitem__, own)) for own in (mistake.breaks, mistake.breaks | mistake.also)
+        sum(map(points.__getitem__, charged)) for charged in (mistake.breaks, mistake.breaks | mistake.also)
     )
     if most_lost > most:  # what it may cost says too little
         least_lost = most_lost = sum(map(points.__getitem__, lost(judged(mistake)[1])))

@@ -160,7 +160,7 @@ def test_a_parameter_that_is_not_made_there_is_charged_once_and_told_about_makin
 
 def test_refusing_another_device_costs_nothing_where_there_is_no_second_one(judge: RunHiddenTests) -> None:
     moves = [(NORM, "self.gamma"), (EMBEDDINGS, "self.table"), (EMBEDDINGS, "self.shard")]
-    stays = [(path, f"{own}.to(input{'' if path == NORM else '_ids'}.device)", own) for path, own in moves]
+    stays = [(path, f"{table}.to(input{'' if path == NORM else '_ids'}.device)", table) for path, table in moves]
     assert lost(judge(edited(*stays, of=ASSIGNMENT))) == set()
 
 

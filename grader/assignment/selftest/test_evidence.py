@@ -118,6 +118,6 @@ def test_what_is_asked_of_a_file_that_is_not_there_is_missing_and_the_rest_keeps
         "from ..functional import apply_rotary_pos_emb", rotation[rotation.index("def ") :]
     )
     failed = [case for case in judge(files) if case.outcome not in (Outcome.PASSED, Outcome.NOT_ASSESSED)]
-    assert lost(failed) == {own for own in ASSIGNMENT.rubric.properties if own.startswith("rotary_")}
+    assert lost(failed) == {name for name in ASSIGNMENT.rubric.properties if name.startswith("rotary_")}
     assert {case.outcome for case in failed} == {Outcome.MISSING}
     assert all("src/functional.py" in case.message for case in failed)

@@ -612,7 +612,7 @@ def test_question_place_and_name_are_right(mistake: Mistake, tell: Tell) -> None
     assert mistake.where in parts.get("where", "")
     assert ("where" in parts) == bool(mistake.where)  # nothing is said where every value is wrong
     assert parts["mistake"] == f"{known.hint['en']} [{mistake.name}]"
-    named = set(re.findall(r"\[(\w+)\]$", told, re.MULTILINE)) & {own.id for own in ASSIGNMENT.rubric.misconceptions}
+    named = set(re.findall(r"\[(\w+)\]$", told, re.MULTILINE)) & {one.id for one in ASSIGNMENT.rubric.misconceptions}
     assert named == {mistake.name}  # wherever else a mistake is named, it is this one
 
 

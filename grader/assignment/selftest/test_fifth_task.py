@@ -104,7 +104,7 @@ def test_the_new_task_is_graded(copied: Assignment, run: WarmPython) -> None:
         "wrong": judge({**solution, FILE: solution[FILE].replace("tril", "triu")}, "task5"),
         "stub": judge(copied.stubs(), "task5"),
     }
-    outcomes = {name: {result.outcome for result in own} for name, own in results.items()}
+    outcomes = {name: {result.outcome for result in found} for name, found in results.items()}
     assert outcomes == {"right": {Outcome.PASSED}, "wrong": {Outcome.FAILED}, "stub": {Outcome.NOT_IMPLEMENTED}}
     untouched = run(copied.root, "tests", "--task", "5").stdout
     assert "0 / 2" in untouched

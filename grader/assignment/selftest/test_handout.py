@@ -104,7 +104,7 @@ def test_every_outcome_is_explained_in_the_words_of_the_student_s_page(language:
     text = (SOURCE / language / "submit.md").read_text(encoding="utf-8")
     word = Sentences(WORDS)
     explained = re.findall(r"^\| (.+?) ?[(（]`(\w+)`[)）] \|", text, re.MULTILINE)
-    assert {outcome: word for word, outcome in explained} == {own.value: word(language, own.value) for own in Outcome}
+    assert {outcome: word for word, outcome in explained} == {one.value: word(language, one.value) for one in Outcome}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -72,7 +72,7 @@ def test_failing_properties_share_a_process(
 @pytest.mark.process
 def test_the_process_of_the_sample_names_the_mistake(started: list[Zygote], grader: Judge) -> None:
     """One for the replay, one to read the law of eps, one for what fails, and one for the sample and the probe."""
-    (variant,) = (own for own in variants_of(ASSIGNMENT) if own.name.endswith("eps_beside_the_root"))
+    (variant,) = (one for one in variants_of(ASSIGNMENT) if one.name.endswith("eps_beside_the_root"))
     report = grader.grade(submission(variant.files))
     assert report.properties["norm_eps_inside_sqrt"].misconception == variant.hint
     assert len(started) == 4
@@ -112,7 +112,7 @@ def test_what_is_excused_by_properties_that_pass_is_asked_for_with_these_alone(
     started: list[Zygote], grader: Judge
 ) -> None:
     """Growth that forgets the base fails one case, which the properties of the base would pay for; they all pass."""
-    (variant,) = (own for own in variants_of(ASSIGNMENT) if own.name.endswith("growth_forgets_the_base"))
+    (variant,) = (one for one in variants_of(ASSIGNMENT) if one.name.endswith("growth_forgets_the_base"))
     report = grader.grade(submission(variant.files))
     lost = {prop: outcome for prop, outcome in outcomes(report).items() if outcome != "passed"}
     assert lost == {"rope_smallest_even_ratio": "failed"}

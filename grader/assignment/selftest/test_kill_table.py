@@ -49,7 +49,7 @@ WRONG = next(variant for variant in variants.known(ASSIGNMENT).values() if len(v
 def test_everything_is_graded_ahead_and_plainly() -> None:
     items = {(name, seed) for _, name, seed in both_ways.items(ASSIGNMENT, range(2))}
     for seed in (0, 1):
-        names = {name for name, own in items if own == seed}
+        names = {name for name, drawn in items if drawn == seed}
         assert names >= {variants.REFERENCE, variants.STUBS, "ada", "bo", *variants.known(ASSIGNMENT)}
     assert items >= {(name, 0) for name in attacks.known(ASSIGNMENT)}
 

@@ -159,7 +159,7 @@ def loose(tree: Tree, chance: random.Random) -> Tree:
     for name, data in tree.items():
         path = PurePosixPath(name)
         numbered = (f"{path.stem}{f'-{number}' if number else ''}{path.suffix}" for number in itertools.count())
-        result[next(own for own in numbered if result.get(own, data) == data)] = data
+        result[next(path for path in numbered if result.get(path, data) == data)] = data
     return result
 
 
@@ -236,15 +236,15 @@ def read(folder: Path, reader: Reader) -> dict[int, Submission]:
     for start in range(0, PACKAGES, CLASS):
         seeds = range(start, start + CLASS)
         candidates = reader.discover([write_class(folder / f"{start}", seeds)], expected=ASSIGNMENT.rubric.expected)
-        by_seed = {_seed(own): own for own in candidates}
-        assert len(candidates) == len({own.id for own in candidates})
+        by_seed = {_seed(candidate): candidate for candidate in candidates}
+        assert len(candidates) == len({candidate.id for candidate in candidates})
         assert sorted(by_seed) == [*seeds], "one submission for each"
-        found |= {seed: reader.read(own) for seed, own in by_seed.items()}
+        found |= {seed: reader.read(candidate) for seed, candidate in by_seed.items()}
     return found
 
 
-def _seed(own: Candidate) -> int:
-    name = own.origin.students[0].id if own.origin else own.called
+def _seed(candidate: Candidate) -> int:
+    name = candidate.origin.students[0].id if candidate.origin else candidate.called
     return int(re.findall(r"\d+", name)[-1])
 
 

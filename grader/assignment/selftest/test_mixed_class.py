@@ -62,7 +62,7 @@ def hostile_class(folder: Path, scratch: Path) -> list[str]:
     for number, name in enumerate(code if LONG else CODE):
         write_folder(folder / f"c{number:03}_{name}", dict(known(ASSIGNMENT)[name].build(scratch).files))
     perfect = ["a_first", "b001_neighbour", "c001_neighbour", "z_last"]
-    write_folder(folder, {f"{own}.zip": zipped(ASSIGNMENT.solution()) for own in perfect})
+    write_folder(folder, {f"{name}.zip": zipped(ASSIGNMENT.solution()) for name in perfect})
     (folder / "d_link.zip").symlink_to(folder / "a_first.zip")
     os.mkfifo(folder / "d_pipe.zip")
     return perfect
@@ -100,7 +100,7 @@ def test_perfect_neighbours_of_hostile_work_have_full_marks_and_nothing_is_left(
     lines = {line["id"]: line for line in json.loads((out / "summary.json").read_text())["submissions"]}
     most = (ASSIGNMENT.rubric.max_score, ASSIGNMENT.rubric.max_bonus)
     print(f"{len(lines)} submissions, at most {peak:.0f} MiB")
-    assert {own: (lines[own]["score"], lines[own]["bonus"]) for own in perfect} == dict.fromkeys(perfect, most)
+    assert {name: (lines[name]["score"], lines[name]["bonus"]) for name in perfect} == dict.fromkeys(perfect, most)
     assert {line["status"] for line in lines.values()} == {"graded", "unreadable"}
     assert peak < MOST_MIB
     assert sorted(here.rglob("*")) == before

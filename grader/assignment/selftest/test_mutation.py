@@ -173,8 +173,8 @@ def test_a_refusal_names_both_sizes_in_an_error_of_the_contract() -> None:
 @pytest.fixture(scope="module")
 def judge(rubric: Rubric) -> Iterator[MutantJudge]:
     """The judge of mutants, with its fork server."""
-    with contextlib.closing(MutantJudge(rubric)) as own:
-        yield own
+    with contextlib.closing(MutantJudge(rubric)) as mutants:
+        yield mutants
 
 
 @pytest.mark.process

@@ -50,10 +50,10 @@ def test_planted_copies_rank_above_honest_pairs_of_a_class_of_sixty(
     works = {work.id: work for work in read(people, lecture, ASSIGNMENT)}
     long_pieces = list(
         {
-            own: (own, path)
-            for own, work in works.items()
+            name: (name, path)
+            for name, work in works.items()
             for path, piece in work.pieces.items()
-            if piece.length >= 1.2 * SHORT and int(own[1:]) % 10 not in (0, 5, 7)  # those have a part already
+            if piece.length >= 1.2 * SHORT and int(name[1:]) % 10 not in (0, 5, 7)  # those have a part already
         }.values()
     )
     whole, single, copies = set(), set(), {}

@@ -292,7 +292,7 @@ def test_a_cause_explains_every_failing_case_or_is_not_named() -> None:
 def test_clues_look_for_statements_that_are_made() -> None:
     """A template that nothing says any longer would be looked for in vain; a case's name alone is no evidence."""
     known = chinese_words(ASSIGNMENT).keys()
-    clues = [clue for table in (EXPLAINED, NEEDED) for own in table.values() for clue in own]
+    clues = [clue for table in (EXPLAINED, NEEDED) for some in table.values() for clue in some]
     clues += [clue.beside for clue in clues if clue.beside]
     assert all(clue.says for clue in clues)
     assert {key for clue in clues for key in (*clue.says, *clue.lacks)} - {SIZES} <= known  # the same in Chinese

@@ -79,7 +79,7 @@ class People:
         """
         if work := self._works.get(folded(text)):
             return [work]
-        return [own for student in self.students(text) for own in self.handed_in[student]]
+        return [name for student in self.students(text) for name in self.handed_in[student]]
 
     def meant(self, text: str) -> list[str]:
         """The submissions that a person may mean: as :meth:`submissions`, or else by a part of an id, address or name.

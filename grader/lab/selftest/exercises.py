@@ -28,7 +28,7 @@ def cells(notebook: str) -> dict[str, str]:
 
 
 def check(
-    notebook: str, exercise: str, answer: str, *, hidden: bool = False, handed: Callable[[Any], Any] = lambda own: own
+    notebook: str, exercise: str, answer: str, *, hidden: bool = False, handed: Callable[[Any], Any] = lambda text: text
 ) -> None:
     """Run the checks of an exercise on an answer, after those given cells that they need.
 

@@ -26,13 +26,13 @@ def complaints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Complaints:
     monkeypatch.setattr(missing, "PACKAGE", tmp_path / "grader")
     monkeypatch.setattr(language, "CHINESE", tmp_path / ENGINE)
     monkeypatch.setattr(language, "PACKAGE", tmp_path / "grader")
-    own = replace(ASSIGNMENT, folder=tmp_path / "grader" / "assignment", root=tmp_path)
+    copy = replace(ASSIGNMENT, folder=tmp_path / "grader" / "assignment", root=tmp_path)
 
     def found(says: str, phrases: Mapping[str, str], words: str = "", imports: str = IMPORTS) -> list[str]:
         lines = "".join(f"{json.dumps(english)} = {json.dumps(chinese)}\n" for english, chinese in phrases.items())
         files = {HIDDEN: imports + says, WORDS: words, TABLE: lines, ENGINE: ""}
         write_folder(tmp_path, files)
-        return list(missing.missing_phrases(own))
+        return list(missing.missing_phrases(copy))
 
     return found
 

@@ -106,7 +106,7 @@ def test_configurations_that_transformers_has_are_as_stated(transformers: Module
     assert (dim, rope) == (gemma.per_layer_config[5].head_dim, gemma.rope_parameters["full_attention"])
     assert advertised == 2 * gemma.max_position_embeddings == 262_144  # a default of the class, not of this model
     assert gemma.layer_types[:6] == ["sliding_attention"] * 5 + ["full_attention"]
-    bases = {kind: own["rope_theta"] for kind, own in gemma.rope_parameters.items()}
+    bases = {kind: rope["rope_theta"] for kind, rope in gemma.rope_parameters.items()}
     assert bases == {"sliding_attention": 10_000, "full_attention": 1_000_000}
     llama = transformers("models.llama4").Llama4TextConfig()
     assert llama.rope_parameters["rope_theta"] == stated["Llama 4 Scout"][2]["rope_theta"]

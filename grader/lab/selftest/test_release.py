@@ -63,7 +63,7 @@ def test_a_bundle_without_notebooks_mentions_no_handbook(
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
         readme = archive.read(f"{path.stem}/README.md").decode()
-    assert not [own for own in names if "handbook" in own or own.startswith(f"{path.stem}/notebooks")]
+    assert not [name for name in names if "handbook" in name or name.startswith(f"{path.stem}/notebooks")]
     assert "handbook/" not in readme
     assert "## Why it works" not in readme
     assert "## 中文" in readme

@@ -52,7 +52,7 @@ def case(outcome: Outcome, error: float | None = None, prop: str = BROKEN, name:
     ids=["kept", "lost elsewhere", "a failure of ours", "lost by a valid one"],
 )
 def test_a_wrong_verdict_is_told(variant: Variant, cases: list[CaseResult], problem: str) -> None:
-    of_property = {name: [*own] for name, own in groupby(cases, lambda one: one.property_id)}
+    of_property = {name: [*found] for name, found in groupby(cases, lambda one: one.property_id)}
     assert variants.verdict(variant, of_property, 0).problem == problem
 
 

@@ -36,8 +36,8 @@ def style(number: int) -> Style:
         number,
         tuple(
             f"{piece} {axis}: {name}"
-            for piece, own in {**chosen, "files": layout}.items()
-            for axis, name in own.items()
+            for piece, option in {**chosen, "files": layout}.items()
+            for axis, name in option.items()
         ),
         {path: content if isinstance(content, bytes) else content.encode() for path, content in laid_out.items()},
     )

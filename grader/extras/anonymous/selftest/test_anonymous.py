@@ -39,7 +39,7 @@ def signed(number: int, rng: random.Random) -> tuple[Report, list[str]]:
     identifier = f"{first.name.split()[0]}_{number}_{first.id}".replace(" ", "_")
     helper = f"src/{first.name.split()[0].lower()}_helpers.py"
     header = HEADER.format(name=first.name, id=first.id, email=first.email)
-    outcome = rng.choice([own for own in Outcome if own not in (Outcome.PASSED, Outcome.GRADER_ERROR)])
+    outcome = rng.choice([one for one in Outcome if one not in (Outcome.PASSED, Outcome.GRADER_ERROR)])
     kind = rng.choice(["ValueError", f"{first.name.split()[0]}Error"])
     messages = {
         Outcome.FAILED: quoted(f"shape [2, 3], 4 of 6 values are wrong; said by {first.name.upper()} ({first.id})"),
@@ -64,7 +64,7 @@ def signed(number: int, rng: random.Random) -> tuple[Report, list[str]]:
     info = whole.submission.model_copy(update={"notices": [str(notice)], "notice_parts": [as_data(notice)]})
     how = whole.provenance.model_copy(update={"command": f"grader grade {identifier}.zip"})
     secrets = [identifier, helper, "Author", "03:14", "student number"]
-    secrets += [part for own in team for part in (own.id, own.email, own.email.split("@")[0], *own.name.split())]
+    secrets += [part for one in team for part in (one.id, one.email, one.email.split("@")[0], *one.name.split())]
     return whole.model_copy(update={"submission": info, "provenance": how}), secrets
 
 
@@ -81,14 +81,14 @@ def folder(tmp_path: Path, rng: random.Random, count: int) -> tuple[Path, list[s
     whole = Summary.model_validate_json(path.read_bytes())
     codes = rng.choices(["left_out", "doubtful", "renamed", "unreadable", "near_zero"], k=count)
     about = [
-        Attention.model_validate({"id": own.submission.id, "code": code, "text": f"of {own.submission.notices[0]}"})
-        for own, code in zip(reports, codes, strict=True)
+        Attention.model_validate({"id": was.submission.id, "code": code, "text": f"of {was.submission.notices[0]}"})
+        for was, code in zip(reports, codes, strict=True)
         if code != "near_zero"
     ]
     write_json(path, whole.model_copy(update={"attention": about}))
-    own = somebody_of(reports[0])
-    for options in (["--comment", f"Dear {own.name}"], ["--late-days", "1", "--why", f"{own.name} was ill"]):
-        run("decide", out, own.id, *options, "--who", "Quimby")
+    somebody = somebody_of(reports[0])
+    for options in (["--comment", f"Dear {somebody.name}"], ["--late-days", "1", "--why", f"{somebody.name} was ill"]):
+        run("decide", out, somebody.id, *options, "--who", "Quimby")
     return out, [*(text for each in secrets for text in each), "Quimby", "was ill"]
 
 
@@ -115,8 +115,8 @@ def test_what_helps_to_mend_it_stays(tmp_path: Path, monkeypatch: pytest.MonkeyP
         say(FRAME, path="src/attention.py", line=54, function="forward", code="y"),
     )
     monkeypatch.setitem(MESSAGES, Outcome.CRASHED, crash)
-    own = graded("ada", {"attention_causal": Outcome.CRASHED, "attention_heads": Outcome.FAILED})
-    out = write(tmp_path / "out", [own])
+    ada = graded("ada", {"attention_causal": Outcome.CRASHED, "attention_heads": Outcome.FAILED})
+    out = write(tmp_path / "out", [ada])
     run("report", out, "--anonymous", "--lang", "en")
     (page,) = (out / "html" / "anonymous" / "students").iterdir()
     shown = page.read_text(encoding="utf-8")

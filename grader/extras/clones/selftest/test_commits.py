@@ -32,9 +32,9 @@ def git_in(place: Path) -> Git:
     base |= {f"GIT_{who}_{what}": "ada" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
     def run(*arguments: str, when: int = LAST) -> str:
-        own = {"GIT_AUTHOR_DATE": f"{when} +0800", "GIT_COMMITTER_DATE": f"{when} +0800"}
+        dates = {"GIT_AUTHOR_DATE": f"{when} +0800", "GIT_COMMITTER_DATE": f"{when} +0800"}
         command = ["git", "-C", str(place), *arguments]
-        return subprocess.run(command, check=True, env=base | own, capture_output=True, text=True).stdout
+        return subprocess.run(command, check=True, env=base | dates, capture_output=True, text=True).stdout
 
     return run
 

@@ -63,17 +63,17 @@ def mended(report: Report) -> Report:
     """The report by hidden tests that let later tokens pass."""
     cases = [CaseReport(id="causal", outcome=Outcome.PASSED)]
     passed = {"outcome": Outcome.PASSED, "points": WORTH, "misconception": None, "cases": cases}
-    own = report.with_properties(lambda prop: prop.model_copy(update=passed) if prop.id == PROPERTY else prop)
+    better = report.with_properties(lambda prop: prop.model_copy(update=passed) if prop.id == PROPERTY else prop)
     how = report.provenance.model_copy(update={"hidden_tests_sha256": "f" * 64})
-    return own.model_copy(update={"provenance": how, "score": report.score and ASSIGNMENT.rubric.max_score})
+    return better.model_copy(update={"provenance": how, "score": report.score and ASSIGNMENT.rubric.max_score})
 
 
 def failing(
     identifier: str, outcome: Outcome = Outcome.FAILED, mistake: str | None = None, message: str = ""
 ) -> Report:
     """A report with one lost property."""
-    own = graded(identifier, {PROPERTY: outcome}, {PROPERTY: mistake} if mistake else {})
-    text = own.model_dump_json().replace("AttributeError", message or "KeyError")
+    one = graded(identifier, {PROPERTY: outcome}, {PROPERTY: mistake} if mistake else {})
+    text = one.model_dump_json().replace("AttributeError", message or "KeyError")
     return Report.model_validate_json(text)
 
 
@@ -86,9 +86,9 @@ def test_alike_are_those_with_the_same_mistake_the_same_cases_or_the_same_except
         *(failing("crashed3", Outcome.CRASHED, message="TypeError"), graded("right")),
     ]
     others = {one.submission.id: lost(one) for one in classmates}
-    for own in (plain, known, crashed):
-        name = own.submission.id
-        assert alike(own, {PROPERTY}, others) == {PROPERTY: [f"{name}2"]}
+    for case in (plain, known, crashed):
+        name = case.submission.id
+        assert alike(case, {PROPERTY}, others) == {PROPERTY: [f"{name}2"]}
     assert alike(ungraded("unread", "unreadable", "no zip"), {PROPERTY}, others) == {}
     assert alike(plain, (), others) == {}
 
@@ -134,17 +134,17 @@ def test_other_files_make_a_draft_that_decide_takes_and_that_can_be_written_at_o
     grader, *command = shlex.split(told[-1])
     assert grader == "grader"
     run(*command)
-    by_hand = [(own.decision.override, own.decision.points, own.decision.why) for own in read(out)]
-    ground = [own.decision.ground for own in read(out)]
+    by_hand = [(entry.decision.override, entry.decision.points, entry.decision.why) for entry in read(out)]
+    ground = [entry.decision.ground for entry in read(out)]
     (out / FILE).write_text("")
     chinese = appeal(out, "cleo", tmp_path / "sent" / "attention.py", "--lang", "zh").stdout
     assert "采纳的命令（--write 会直接写入）：" in chinese
     assert "复核时用你补交的文件重新评分" in chinese
     written = appeal(out, "cleo", tmp_path / "sent" / "attention.py", "--write", "--as", "kim")
     assert written.stdout.splitlines()[-2:] == [f"cleo (cleo): {MOVE}", str(out / FOLDER / "kim.toml")]
-    assert {own.decision.who for own in read(out)} == {"kim"}
-    assert [(own.decision.override, own.decision.points, own.decision.why) for own in read(out)] == by_hand
-    assert [own.decision.ground for own in read(out)] == ground  # what was handed in then, and what the grader said
+    assert {entry.decision.who for entry in read(out)} == {"kim"}
+    assert [(entry.decision.override, entry.decision.points, entry.decision.why) for entry in read(out)] == by_hand
+    assert [entry.decision.ground for entry in read(out)] == ground  # what was handed in then, and what the grader said
     again = appeal(out, "cleo", tmp_path / "sent" / "attention.py")
     assert "Nothing to decide." in again.stdout  # it holds already
 
@@ -171,14 +171,14 @@ def test_whoever_handed_in_nothing_readable_gets_score_and_bonus(out: Path, tmp_
     told = appeal(out, "eve", tmp_path / "again.zip").stdout.splitlines()
     assert told[1] == f"  eve: unreadable → {FULL - WORTH:g} (+{FULL - WORTH:g})"
     drafts = [shlex.split(line)[4:8] for line in told if line.startswith("grader decide")]
-    score, bonus = (f"{own:g}" for own in (ASSIGNMENT.rubric.max_score - WORTH, ASSIGNMENT.rubric.max_bonus))
+    score, bonus = (f"{most:g}" for most in (ASSIGNMENT.rubric.max_score - WORTH, ASSIGNMENT.rubric.max_bonus))
     assert drafts == [["--override", "score", "--points", score], ["--override", "bonus", "--points", bonus]]
 
 
 def test_what_cannot_be_done_is_one_line(out: Path) -> None:
     places, before = {"CLASS": str(out.parent / "class"), "OUT": str(out)}, contents(out)
     for arguments, line in REFUSED:
-        given = [next((text.replace(*own) for own in places.items() if own[0] in text), text) for text in arguments]
+        given = [next((text.replace(*pair) for pair in places.items() if pair[0] in text), text) for text in arguments]
         assert line in refused("appeal", out, *given), arguments
     assert contents(out) == before
 

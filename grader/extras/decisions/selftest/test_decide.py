@@ -92,7 +92,7 @@ def test_points_that_the_grader_did_not_give_are_marked_on_the_page(out: Path) -
     decided(out, "bo", "--override", "eps", "--points", "6", *REASON)
     decided(out, "ada", "--override", "eps", "--points", "2", *REASON)
     command("report", out, "--lang", "en")
-    raised, lowered = ((out / "html" / "students" / f"{own}.html").read_text() for own in ("bo", "ada"))
+    raised, lowered = ((out / "html" / "students" / f"{name}.html").read_text() for name in ("bo", "ada"))
     assert "eps is right (by staff decision)" in raised
     assert '<p class="outcome">by staff decision</p>' in lowered
 
@@ -260,4 +260,4 @@ def test_a_name_is_found_in_either_order_and_without_accents(tmp_path: Path, typ
     run("show", out, typed, "--lang", "en")
     assert decided(out, typed, "--late-days", "1", *REASON)
     assert 'student = "c-bo"' in (out / FILE).read_text()  # what lasts
-    assert [own.split(":")[0] for own in decided(out).splitlines()] == ["bo"]
+    assert [line.split(":")[0] for line in decided(out).splitlines()] == ["bo"]

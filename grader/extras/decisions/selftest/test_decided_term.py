@@ -174,7 +174,7 @@ def sent(out: Path, folder: Path, *accepted: str) -> Grades:
     cells = uploaded(out / f"{out.name}.csv")
     check_cells(out, folder / f"{out.name}.csv", told)
     assert cells.keys() <= derived.keys()
-    assert {derived[own] for own in derived.keys() - cells.keys()} <= {None}, out.name  # Canvas gets no row for those
+    assert {derived[row] for row in derived.keys() - cells.keys()} <= {None}, out.name  # Canvas gets no row for those
     for student, cell in cells.items():
         wanted = derived[student]
         excused_there = out.name == "canvas"  # the others have no word for it
@@ -195,17 +195,17 @@ def appealed(out: Path, someone: Someone, folder: Path) -> None:
 def looked_again(out: Path, refused: str, worth: Mapping[str, float]) -> None:
     """Each decision whose ground has changed is renewed, or made anew where there are fewer points to give by now."""
     stale = re.findall(r"(decisions\S*\.toml:\d+): .*: the grader's result was", refused)
-    entries = {f"{own.file}:{own.line}": own.decision for own in read(out)}
+    entries = {f"{entry.file}:{entry.line}": entry.decision for entry in read(out)}
     assert stale
     for line in stale:
-        own = entries[line]
-        assert own.override
-        assert own.points is not None
-        if own.points > (most := worth.get(own.override, own.points)):
-            options = ["--override", own.override, "--points", f"{most:g}"]
+        decision = entries[line]
+        assert decision.override
+        assert decision.points is not None
+        if decision.points > (most := worth.get(decision.override, decision.points)):
+            options = ["--override", decision.override, "--points", f"{most:g}"]
         else:
-            options = ["--renew", own.override]
-        run("decide", out, own.student, *options, "--why", "Still so.", "--who", "lee")
+            options = ["--renew", decision.override]
+        run("decide", out, decision.student, *options, "--why", "Still so.", "--who", "lee")
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3] if LONG else [1])
@@ -225,7 +225,7 @@ def test_every_number_that_is_uploaded_is_derived_twice(
         last_wrong = [one for one in everyone if one.kind == "wrong"][-1]
         appealed(out, last_wrong, tmp_path)
         mended = sent(out, tmp_path)
-        assert [own for own in mended if mended[own] != published[own]] == [last_wrong.user]
+        assert [user for user in mended if mended[user] != published[user]] == [last_wrong.user]
         with_policy(POLICY, tmp_path, monkeypatch, points=OTHER_POINTS)
         assert "no code was run" in run("grade", *given(tmp_path, platform)).stderr
         refused = command("export", out, "--to", "csv")

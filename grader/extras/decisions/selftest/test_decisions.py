@@ -40,22 +40,22 @@ def decision(student: str, **what: object) -> Decision:
 
 
 def settled(reports: Sequence[Report], *decisions: Decision, policy: Policy = POLICY) -> Book:
-    known = {own.submission.id: own for own in reports}
+    known = {one.submission.id: one for one in reports}
     people = People(map(summary_line, reports))
-    entries = [Ruling(own, number) for number, own in enumerate(decisions)]
+    entries = [Ruling(one, number) for number, one in enumerate(decisions)]
     return book(placed(entries, people, known.__getitem__, policy), people)
 
 
 def graded(reports: Sequence[Report], *decisions: Decision, policy: Policy = POLICY) -> list[StudentGrade]:
     rubric = ASSIGNMENT.rubric.model_copy(update={"policy": policy})
     read = {each.submission.id: each for each in reports}.__getitem__
-    own = settled(reports, *decisions, policy=policy)
-    known = DecidedClass(Path(), [*map(summary_line, reports)], own, rubric, read)
+    book = settled(reports, *decisions, policy=policy)
+    known = DecidedClass(Path(), [*map(summary_line, reports)], book, rubric, read)
     return [one for line in known.lines for one in known.grades[line.id]]
 
 
 def points(found: Sequence[StudentGrade]) -> dict[str, float | None]:
-    return {str(own.student): own.grade.points if own.grade else None for own in found}
+    return {str(one.student): one.grade.points if one.grade else None for one in found}
 
 
 def stale(reports: Sequence[Report], *decisions: Decision) -> list[str]:
@@ -80,7 +80,7 @@ def test_nobody_gets_more_than_there_is() -> None:
 
 
 def test_of_two_the_last_holds_and_what_is_withdrawn_does_not() -> None:
-    first, second = (decision("ada", override="mean", points=own) for own in (1, 3))
+    first, second = (decision("ada", override="mean", points=points) for points in (1, 3))
     assert points(graded([report("ada")], first, second)) == {"ada": 14}
     assert points(graded([report("ada")], first, second, decision("ada", withdraw="mean"))) == {"ada": 11}
     comments = [decision("ada", comment=text) for text in ("Well done.", "Look at eps.")]
@@ -101,18 +101,18 @@ def test_of_two_the_last_holds_and_what_is_withdrawn_does_not() -> None:
 )
 def test_lateness_is_forgiven_as_decided(what: dict[str, object], grade: float | None) -> None:
     decisions = [decision("ada@x.org", **what)] if what else []
-    (own,) = graded([LATE], *decisions)
-    assert (own.grade.points if own.grade else None) == grade
-    assert own.excused == ("excuse" in what)
-    assert own.blank == ("excused: ill" if own.excused else "")
+    (only,) = graded([LATE], *decisions)
+    assert (only.grade.points if only.grade else None) == grade
+    assert only.excused == ("excuse" in what)
+    assert only.blank == ("excused: ill" if only.excused else "")
 
 
 def test_where_nobody_knows_the_time_a_deadline_is_not_followed_and_said_to_be_so() -> None:
-    own = of(report("ada"), "canvas", ADA, late=True)
+    late = of(report("ada"), "canvas", ADA, late=True)
     extended = decision("1", due=datetime(2026, 10, 9, tzinfo=UTC))
-    assert points(graded([own], extended)) == {"Ada Lovelace": 9.9}
-    assert stale([own], extended) == ["the submission time is unknown: decide late_days, or set due in [policy]"]
-    assert points(graded([own], decision("1", late_days=1))) == {"Ada Lovelace": 11}
+    assert points(graded([late], extended)) == {"Ada Lovelace": 9.9}
+    assert stale([late], extended) == ["the submission time is unknown: decide late_days, or set due in [policy]"]
+    assert points(graded([late], decision("1", late_days=1))) == {"Ada Lovelace": 11}
 
 
 def test_in_a_group_each_has_terms_of_their_own_and_all_share_the_points() -> None:
@@ -122,18 +122,18 @@ def test_in_a_group_each_has_terms_of_their_own_and_all_share_the_points() -> No
 
 
 def test_a_team_with_somebody_unknown_grades_nobody_who_does_not_exist() -> None:
-    own = of(report("ada"), "canvas", ADA)
+    mine = of(report("ada"), "canvas", ADA)
     wrong = decision("1", team=("Cy", "new@x.org"))
-    assert points(graded([own, ABSENT], wrong)) == {"Ada Lovelace": 11, "Cy": None}
-    (ruling,) = settled([own, ABSENT], wrong).unsettled
+    assert points(graded([mine, ABSENT], wrong)) == {"Ada Lovelace": 11, "Cy": None}
+    (ruling,) = settled([mine, ABSENT], wrong).unsettled
     assert ruling.void
     assert "new@x.org: no student matches" in str(ruling)
 
 
 def test_which_attempt_counts_is_decided_for_one_or_for_all() -> None:
     early, late = (
-        of(report(own, ended), "gradescope", ADA, submitted_at=f"2026-10-0{day}T12:00:00+00:00")
-        for own, ended, day in (("one", USUAL, 1), ("two", USUAL | {"mean": (PASSED, 4.0)}, 2))
+        of(report(name, ended), "gradescope", ADA, submitted_at=f"2026-10-0{day}T12:00:00+00:00")
+        for name, ended, day in (("one", USUAL, 1), ("two", USUAL | {"mean": (PASSED, 4.0)}, 2))
     )
     worse = of(report("two", USUAL | {"eps": (FAILED, 6.0)}), "gradescope", ADA, submitted_at="2026-10-02T12:00:00Z")
     (one, two) = graded([early, late])
@@ -142,8 +142,8 @@ def test_which_attempt_counts_is_decided_for_one_or_for_all() -> None:
     for which, wanted in (("last", 15), ("best", 15), ("one", 11), ("two", 15)):
         assert points(graded([early, late], decision("1", attempt=which))) == {"Ada Lovelace": wanted}
     assert points(graded([early, worse], decision("*", attempt="best"))) == {"Ada Lovelace": 11}
-    own = decision("*", attempt="best"), decision("1", attempt="last")
-    assert points(graded([early, worse], *own)) == {"Ada Lovelace": 5}
+    both = decision("*", attempt="best"), decision("1", attempt="last")
+    assert points(graded([early, worse], *both)) == {"Ada Lovelace": 5}
     assert stale([early], decision("1", attempt="three")) == ["no submission three; the student has one"]
 
 
@@ -153,37 +153,37 @@ def test_two_students_with_one_id_are_not_taken_for_one() -> None:
 
 
 def test_the_last_of_several_without_times_is_nobodys_guess() -> None:
-    both = [of(report(own), "canvas", ADA) for own in ("one", "two")]
+    both = [of(report(name), "canvas", ADA) for name in ("one", "two")]
     assert points(graded(both, decision("1", attempt="last"))) == {"Ada Lovelace": None}
 
 
 def test_a_decision_whose_ground_has_changed_still_holds_and_is_shown() -> None:
     ground = Ground(files="0" * 64, was="failed, 0 of 4")
-    own = decision("ada", override="mean", points=3, ground=ground)
-    assert stale([report("ada")], own) == []
+    made = decision("ada", override="mean", points=3, ground=ground)
+    assert stale([report("ada")], made) == []
     better = report("ada", USUAL | {"mean": (PASSED, 4.0)})
-    assert stale([better], own) == ["the grader's result was “failed, 0 of 4” and is now “passed, 4 of 4”"]
-    assert points(graded([better], own)) == {"ada": 14}
-    assert stale([report("ada", files="1")], own) == ["other files were submitted"]
+    assert stale([better], made) == ["the grader's result was “failed, 0 of 4” and is now “passed, 4 of 4”"]
+    assert points(graded([better], made)) == {"ada": 14}
+    assert stale([report("ada", files="1")], made) == ["other files were submitted"]
     worth = report("ada", USUAL | {"mean": (FAILED, 8.0)})
-    assert stale([worth], own) == ["the grader's result was “failed, 0 of 4” and is now “failed, 0 of 8”"]
+    assert stale([worth], made) == ["the grader's result was “failed, 0 of 4” and is now “failed, 0 of 8”"]
 
 
 def test_a_comment_that_is_repeated_takes_the_place_of_the_first_and_another_does_not() -> None:
-    own, other = ({"comment": text, "ground": Ground(files="0" * 64)} for text in ("Well done.", "Look at eps."))
+    one, other = ({"comment": text, "ground": Ground(files="0" * 64)} for text in ("Well done.", "Look at eps."))
     again = report("ada", files="1")
-    assert len(stale([again], decision("ada", **own), decision("ada", **other))) == 2
+    assert len(stale([again], decision("ada", **one), decision("ada", **other))) == 2
     renewed = decision("ada", comment="Well done.", ground=Ground(files="1" * 64))
-    held = settled([again], decision("ada", **own), decision("ada", **other), renewed).held["ada"]
+    held = settled([again], decision("ada", **one), decision("ada", **other), renewed).held["ada"]
     assert [ruling.decision.comment for ruling in held] == ["Look at eps.", "Well done."]
     assert [bool(ruling.stale) for ruling in held] == [True, False]
 
 
 def test_which_attempt_counts_is_nothing_to_whoever_handed_in_once() -> None:
     rule = decision("*", attempt="best")
-    assert [own.rulings for own in graded([report("ada")], rule)] == [()]
-    both = [of(report(own), "gradescope", ADA, submitted_at="2026-10-01T12:00:00+00:00") for own in ("one", "two")]
-    ((only,),) = [own.rulings for own in graded(both, rule)]
+    assert [one.rulings for one in graded([report("ada")], rule)] == [()]
+    both = [of(report(name), "gradescope", ADA, submitted_at="2026-10-01T12:00:00+00:00") for name in ("one", "two")]
+    ((only,),) = [one.rulings for one in graded(both, rule)]
     assert only.decision == rule
 
 
@@ -206,13 +206,13 @@ def test_a_student_is_known_by_any_name(text: str) -> None:
     ],
 )
 def test_whoever_is_not_known_is_named_and_nothing_happens(text: str, why: str) -> None:
-    twins = [of(report(own), "canvas", Student(id=own, name="Twin")) for own in ("8", "9")]
+    twins = [of(report(name), "canvas", Student(id=name, name="Twin")) for name in ("8", "9")]
     assert stale([LATE, *twins], decision(text, excuse=True)) == [why]
     assert None not in points(graded([LATE, *twins], decision(text, excuse=True))).values()
 
 
 def test_of_several_submissions_the_one_that_was_looked_at_is_meant() -> None:
-    both = [of(report(own, files=digit), "canvas", ADA) for own, digit in (("one", "0"), ("two", "1"))]
+    both = [of(report(name, files=digit), "canvas", ADA) for name, digit in (("one", "0"), ("two", "1"))]
     assert stale(both, decision("1", override="mean", points=4)) == ["several submissions: choose one of one, two"]
     seen = decision("1", override="mean", points=4, ground=Ground(files="1" * 64, was="failed, 0 of 4"))
     assert [*settled(both, seen).held] == ["two"]

@@ -113,7 +113,7 @@ def test_an_addition_leaves_all_before_it_as_it_was(tmp_path: Path) -> None:
     append(tmp_path, [decision(why='flu, says 医生 "x" \\ \x7f')], about=["Ada\nLovelace"])
     text = (tmp_path / FILE).read_text()
     assert text.startswith(BY_HAND + "\n\n# Ada Lovelace\n[[decision]]\n")
-    assert [own.decision.why for own in read(tmp_path)] == ["Fair\nreading.", 'flu, says 医生 "x" \\']
+    assert [entry.decision.why for entry in read(tmp_path)] == ["Fair\nreading.", 'flu, says 医生 "x" \\']
 
 
 def test_a_file_with_a_mistake_is_not_touched(tmp_path: Path) -> None:

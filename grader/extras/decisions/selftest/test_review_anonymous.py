@@ -20,8 +20,8 @@ from grader.selftest.review_class import PROPERTIES, TOKEN, Desk, person, write_
 
 def identities(reports: list[Report]) -> list[str]:
     """Everything by which somebody may be known."""
-    people = [own for report in reports for own in report.submission.origin.students]  # type: ignore[union-attr]
-    parts = [part for own in people for part in (own.id, own.email, own.email.split("@")[0], *own.name.split())]
+    people = [one for report in reports for one in report.submission.origin.students]  # type: ignore[union-attr]
+    parts = [part for one in people for part in (one.id, one.email, one.email.split("@")[0], *one.name.split())]
     return [*parts, *(report.submission.id for report in reports)]
 
 
@@ -33,13 +33,13 @@ def test_no_answer_says_who_anybody_is(tmp_path: Path, seed: int, language: str)
     names = pseudonyms(out, [line.id for line in lines])
     desk = Desk(out, language, hide=hide)
     for report in reports:
-        (own, *_) = report.submission.origin.students  # type: ignore[union-attr]
-        signed = HEADER.format(name=own.name, id=own.id, email=own.email)
-        first = own.name.split()[0].lower()
+        (student, *_) = report.submission.origin.students  # type: ignore[union-attr]
+        signed = HEADER.format(name=student.name, id=student.id, email=student.email)
+        first = student.name.split()[0].lower()
         text = f"{signed}\n" + ASSIGNMENT.solution()["src/attention.py"]
         desk.files[report.submission.id] = {"src/attention.py": text, f"src/{first}_helpers.py": f"# {signed.upper()}"}
     answers = [desk.client.get(f"/{TOKEN}/")]
-    found = {own.key for own in Classroom(out, ASSIGNMENT, language, out).now().groups}
+    found = {group.key for group in Classroom(out, ASSIGNMENT, language, out).now().groups}
     answers += [desk.client.get(f"/{TOKEN}/group/{key}") for key in found]
     answers += [desk.client.get(f"/{TOKEN}/student/{name}") for name in names.values()]
     assert {answer.status_code for answer in answers} == {200}
@@ -54,7 +54,7 @@ def test_no_answer_says_who_anybody_is(tmp_path: Path, seed: int, language: str)
         shown = f"{answer.headers}\n{answer.text}".casefold()
         assert [text for text in identities(reports) if text.casefold() in shown] == []
     assert desk.client.get(f"/{TOKEN}/student/{lines[0].id}").status_code == 404
-    written = [own.decision for own in read(out) if own.decision.comment == "Well done."]
+    written = [entry.decision for entry in read(out) if entry.decision.comment == "Well done."]
     assert len(written) == len(reports)
 
 
@@ -80,7 +80,7 @@ def test_a_short_name_stays_where_it_is_a_word_of_the_program(tmp_path: Path) ->
 def test_the_page_of_a_group_names_nobody(tmp_path: Path) -> None:
     lost = {PROPERTIES[0]: Outcome.FAILED}
     out = write_review_class(
-        tmp_path / "out", [graded(own, lost, origin=person(own.title())) for own in ("zoe", "kai")]
+        tmp_path / "out", [graded(name, lost, origin=person(name.title())) for name in ("zoe", "kai")]
     )
     desk = Desk(out, hide=hide)
     (group,) = Classroom(out, ASSIGNMENT, "en", out).now().groups

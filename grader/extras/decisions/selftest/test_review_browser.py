@@ -29,8 +29,8 @@ pytestmark = [pytest.mark.process, pytest.mark.slow]
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
     """One browser for all tests."""
-    with chromium(tmp_path_factory.mktemp("profile")) as own:
-        yield own
+    with chromium(tmp_path_factory.mktemp("profile")) as driver:
+        yield driver
 
 
 class Person:
@@ -81,7 +81,7 @@ class Person:
     def decided(self, count: int) -> list[Decision]:
         """So many decisions, once they are in the file."""
         self.until(lambda: len(read(self.out)) == count)
-        return [own.decision for own in read(self.out)]
+        return [entry.decision for entry in read(self.out)]
 
     def focused(self, selector: str) -> None:
         """Wait until an element has the focus."""
@@ -103,15 +103,15 @@ def reviewing(driver: webdriver.Chrome, out: Path, language: str, width: int, *o
 @pytest.fixture
 def narrow(driver: webdriver.Chrome, tmp_path: Path) -> Iterator[Person]:
     """Four students, where words are longest and the window is narrow."""
-    with reviewing(driver, write_review_class(tmp_path / "out"), "en", 400, "--by", "kim") as own:
-        yield own
+    with reviewing(driver, write_review_class(tmp_path / "out"), "en", 400, "--by", "kim") as page:
+        yield page
 
 
 @pytest.fixture
 def wide(driver: webdriver.Chrome, tmp_path: Path) -> Iterator[Person]:
     """Four students, in Chinese and in a wide window."""
-    with reviewing(driver, write_review_class(tmp_path / "out"), "zh", 1400, "--by", "kim") as own:
-        yield own
+    with reviewing(driver, write_review_class(tmp_path / "out"), "zh", 1400, "--by", "kim") as page:
+        yield page
 
 
 def test_the_whole_queue_by_keyboard_alone(narrow: Person) -> None:
@@ -151,7 +151,7 @@ def test_the_whole_queue_by_keyboard_alone(narrow: Person) -> None:
     person.focused("#excuse-why")
     person.press(Keys.ESCAPE, "a")  # leaves the field, and then the key is heard
     person.at_class()
-    assert [own.what for own in person.decided(5)] == ["seen", "comment", "seen", "override", "seen"]
+    assert [one.what for one in person.decided(5)] == ["seen", "comment", "seen", "override", "seen"]
 
 
 @long_only
@@ -189,7 +189,7 @@ def test_the_whole_queue_by_mouse(wide: Person) -> None:
     person.at("Bo")
     person.click("#to-queue")
     person.at_class()
-    assert [own.what for own in person.decided(3)] == ["seen", "override", "excuse"]
+    assert [one.what for one in person.decided(3)] == ["seen", "override", "excuse"]
 
 
 @pytest.mark.parametrize(("language", "width"), [("en", 400), ("zh", 1400)] if LONG else [("zh", 400)])
@@ -199,21 +199,21 @@ def test_a_group_is_decided_and_undone_by_keyboard_alone(
     """Three with one mistake, one of whom is taken out."""
     mistake = ASSIGNMENT.rubric.misconceptions[0]
     name = mistake.properties[0]
-    lost = [graded(own, {name: Outcome.FAILED}, {name: mistake.id}) for own in ("ada", "bo", "cy")]
+    lost = [graded(who, {name: Outcome.FAILED}, {name: mistake.id}) for who in ("ada", "bo", "cy")]
     out = write_review_class(tmp_path / "out", lost)
-    with reviewing(driver, out, language, width, "--as", "kim") as own:
-        own.press("m")
-        own.at(ASSIGNMENT.rubric.properties[name].title[language])
-        own.click(".members input[value='1']")
-        own.one("#points").send_keys("2")
-        own.one("#why").send_keys("Fair.", Keys.ESCAPE)
-        own.press("g")
-        assert [(one.student, one.points, one.who) for one in own.decided(2)] == [("ada", 2, "kim"), ("cy", 2, "kim")]
-        own.at_class()
+    with reviewing(driver, out, language, width, "--as", "kim") as page:
+        page.press("m")
+        page.at(ASSIGNMENT.rubric.properties[name].title[language])
+        page.click(".members input[value='1']")
+        page.one("#points").send_keys("2")
+        page.one("#why").send_keys("Fair.", Keys.ESCAPE)
+        page.press("g")
+        assert [(one.student, one.points, one.who) for one in page.decided(2)] == [("ada", 2, "kim"), ("cy", 2, "kim")]
+        page.at_class()
         told = "return document.getElementById('told')?.textContent ?? ''"
-        own.until(lambda: "2" in driver.execute_script(told))
+        page.until(lambda: "2" in driver.execute_script(told))
         assert "told" not in driver.current_url  # said once
         before = driver.execute_script(told)
-        own.press("u")
-        own.decided(0)
-        own.until(lambda: driver.execute_script(told) not in ("", before))
+        page.press("u")
+        page.decided(0)
+        page.until(lambda: driver.execute_script(told) not in ("", before))

@@ -61,8 +61,8 @@ def pages(text: str, language: str) -> list[Element]:
     lines, rubric = [summary_line(report)], ASSIGNMENT.rubric
     people = People(lines)
     said = {"student": identifier, "comment": f"_{text}", "who": f"_{text}", "when": datetime(2026, 10, 5, tzinfo=UTC)}
-    own = drafted(said, Book(people=people), lambda _: report, rubric.policy)
-    held = book(placed([Ruling(own.decision, 1)], people, lambda _: report, rubric.policy), people)
+    draft = drafted(said, Book(people=people), lambda _: report, rubric.policy)
+    held = book(placed([Ruling(draft.decision, 1)], people, lambda _: report, rubric.policy), people)
     known = DecidedClass(Path(text), lines, held, rubric, lambda _: without_cases(report))
     reasons = [(identifier, Reason("near_zero", text)), (identifier, Reason("similar", text, text))]
     now = Now(known, [entry(report)], queue(lines, held, reasons))
@@ -104,8 +104,8 @@ def plain(language: str) -> list[list[tuple[str, tuple[str, ...]]]]:
 
 
 def assert_no_markup(text: str, language: str) -> None:
-    for page, own in zip(pages(text, language), plain(language), strict=True):
-        assert outline(page) == own
+    for page, shown in zip(pages(text, language), plain(language), strict=True):
+        assert outline(page) == shown
         for one in page.all():
             for name in ("href", "src", "action"):
                 address = one.attributes.get(name)

@@ -74,7 +74,7 @@ def test_the_queue_is_in_order_of_need_with_every_reason(desk: Desk) -> None:
 def test_the_queue_has_the_score_in_force_and_the_queue_by_mistake_has_the_words_for_all_with(tmp_path: Path) -> None:
     mistake = ASSIGNMENT.rubric.misconceptions[0]
     name = mistake.properties[0]
-    lost = [graded(own, {name: Outcome.FAILED}, {name: mistake.id}) for own in ("ada", "bo")]
+    lost = [graded(who, {name: Outcome.FAILED}, {name: mistake.id}) for who in ("ada", "bo")]
     desk = Desk(write_review_class(tmp_path / "out", lost))
     add_attention(desk.out, [Attention(id="ada", code="left_out", text="A file was left out.")])
 
@@ -205,10 +205,10 @@ def test_one_bad_task_beside_good_ones_waits_and_is_told_once(
 ) -> None:
     first, *_ = ASSIGNMENT.rubric.tasks
     lost = dict.fromkeys((prop.id for prop in first.properties), outcome)
-    own = [*(graded(f"good{n}") for n in range(good)), *(graded(f"odd{n}", lost) for n in range(odd))]
-    assert Desk(write_review_class(tmp_path / "out", own)).queue() == waiting
+    class_ = [*(graded(f"good{n}") for n in range(good)), *(graded(f"odd{n}", lost) for n in range(odd))]
+    assert Desk(write_review_class(tmp_path / "out", class_)).queue() == waiting
     third = {"third": (1.0, 1.0)}  # went well, too
-    entries = [replace(one, tasks={**one.tasks, **third}) for one in map(entry, own)]
+    entries = [replace(one, tasks={**one.tasks, **third}) for one in map(entry, class_)]
     told = [*unusual(entries, ASSIGNMENT.rubric, "en")]
     assert [submission for submission, _ in told] == waiting
     assert all(reason.text.startswith(f"{first.id}: 0/") for _, reason in told)
@@ -255,7 +255,7 @@ def test_forms_write_what_grader_decide_would(desk: Desk, tmp_path: Path) -> Non
     desk.post("cy", "excuse", student="0", why="ill")
     desk.post("cy", "withdraw", what=LATE, why="No.")
     timeless = [
-        [own.decision.model_copy(update={"when": None}) for own in read(folder)] for folder in (desk.out, by_command)
+        [one.decision.model_copy(update={"when": None}) for one in read(folder)] for folder in (desk.out, by_command)
     ]
     assert timeless[0] == timeless[1]
     assert len(timeless[0]) == 4
@@ -332,7 +332,7 @@ def test_of_two_tabs_the_second_sees_what_the_first_decided_before_it_adds_to_it
     assert "One. (kim" in text
     assert "Two." in text
     assert desk.post("cy", "override", what=LATE, points="2", why="Two.")[0] == 303
-    assert [own.points for own in desk.decisions()] == [1, 2]
+    assert [one.points for one in desk.decisions()] == [1, 2]
 
 
 def test_many_tabs_and_commands_at_once_lose_nothing(desk: Desk) -> None:
@@ -343,9 +343,9 @@ def test_many_tabs_and_commands_at_once_lose_nothing(desk: Desk) -> None:
             append(desk.out, [template.model_copy(update={"comment": f"command {number}.{each}"})])
 
     def by_tab(number: int) -> None:
-        own = replace(desk)  # a process of its own would read the same files
+        other = replace(desk)  # a process of its own would read the same files
         for each in range(3):
-            while own.post("bo", "comment", comment=f"tab {number}.{each}")[0] == 409:
+            while other.post("bo", "comment", comment=f"tab {number}.{each}")[0] == 409:
                 pass  # somebody else was faster: look, and save again
 
     threads = [Thread(target=target, args=(n,)) for target in (by_command, by_tab) for n in range(2)]
@@ -353,7 +353,7 @@ def test_many_tabs_and_commands_at_once_lose_nothing(desk: Desk) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    said = {own.comment for own in desk.decisions()}
+    said = {one.comment for one in desk.decisions()}
     assert said == {f"command {n}.{each}" for n in range(2) for each in range(5)} | {
         f"tab {n}.{each}" for n in range(2) for each in range(3)
     }
@@ -400,12 +400,12 @@ def test_a_page_follows_what_others_change(desk: Desk) -> None:
 def shared(tmp_path: Path) -> Desk:
     """Four of whom three lost a property by the same mistake, and the last of them another one, too."""
     mistake = ASSIGNMENT.rubric.misconceptions[0]
-    name, other = mistake.properties[0], next(own for own in PROPERTIES if own not in mistake.properties)
+    name, other = mistake.properties[0], next(prop for prop in PROPERTIES if prop not in mistake.properties)
     lost = {name: Outcome.FAILED}
-    own = [graded(who, lost, {name: mistake.id}, origin=person(who.title())) for who in ("ada", "bo")]
-    own += [graded("cy", lost | {other: Outcome.FAILED}, {name: mistake.id}, origin=person("Cy"))]
+    reports = [graded(who, lost, {name: mistake.id}, origin=person(who.title())) for who in ("ada", "bo")]
+    reports += [graded("cy", lost | {other: Outcome.FAILED}, {name: mistake.id}, origin=person("Cy"))]
     return Desk(
-        write_review_class(tmp_path / "out", [*own, graded("di", {other: Outcome.FAILED}, origin=person("Di"))])
+        write_review_class(tmp_path / "out", [*reports, graded("di", {other: Outcome.FAILED}, origin=person("Di"))])
     )
 
 
@@ -442,7 +442,7 @@ def test_a_group_is_decided_at_once_but_for_whoever_is_taken_out_and_undone_at_o
     status, following = apply(desk, group, 0, 2)
     assert status == 303
     assert re.fullmatch(r"group/[^?]+\?told=decided&n=2", following)  # the group of the other property
-    assert [(own.student, own.points) for own in desk.decisions()] == [("c-ada", 3), ("c-cy", 3)]
+    assert [(one.student, one.points) for one in desk.decisions()] == [("c-ada", 3), ("c-cy", 3)]
     assert desk.client.get(f"/{TOKEN}/{group}").status_code == 303  # one is left, which is no group
     assert undo(desk, group) == (303, f"{group}?told=undone&n=2")
     assert desk.decisions() == []
@@ -481,15 +481,15 @@ def test_a_comment_on_a_line_reaches_the_student_beside_the_code_and_others_find
 def test_a_queue_that_is_dealt_out_leaves_nobody_out(tmp_path: Path) -> None:
     write_review_class(tmp_path / "out")
     rooms = [Classroom(tmp_path / "out", ASSIGNMENT, "en", tmp_path, (part, 3)) for part in (1, 2, 3)]
-    shares = [[own.line.id for own in room.now().queue] for room in rooms]
-    assert sorted(own for share in shares for own in share) == ["bo", "cy", "di"]
+    shares = [[place.line.id for place in room.now().queue] for room in rooms]
+    assert sorted(one for share in shares for one in share) == ["bo", "cy", "di"]
     assert max(map(len, shares)) == 1
 
 
 def test_a_review_under_a_name_writes_that_graders_file(tmp_path: Path) -> None:
     desk = Desk(write_review_class(tmp_path / "out"), grader="lee")
     desk.post("bo", "comment", comment="Hello.")
-    assert [own.file for own in read(desk.out)] == ["decisions/lee.toml"]
+    assert [entry.file for entry in read(desk.out)] == ["decisions/lee.toml"]
     assert undo(desk, "student/bo") == (303, "student/bo?told=undone&n=1")
     assert read(desk.out) == []
 
@@ -518,10 +518,10 @@ def test_the_command_serves_the_class_and_reads_the_files(tmp_path: Path, monkey
     seen: list[str] = []
     token = "t" * 43
 
-    def serve(app: ASGIApp, own: socket) -> None:
-        port = own.getsockname()[1]
+    def serve(app: ASGIApp, listening: socket) -> None:
+        port = listening.getsockname()[1]
         client = TestClient(app, base_url=f"http://127.0.0.1:{port}")
-        own.close()
+        listening.close()
         seen.extend(client.get(f"/{token}/{path}").text for path in ("", "student/bo"))
 
     monkeypatch.setattr("grader.extras.decisions.review.server.serve", serve)
@@ -551,8 +551,8 @@ def test_a_browser_is_led_to_the_address_by_a_file_that_nobody_else_can_read(mon
 @pytest.mark.process
 def test_a_port_that_is_taken_is_a_line(tmp_path: Path) -> None:
     out = write_review_class(tmp_path / "out")
-    with create_server((LOOPBACK, 0)) as own:
-        port = own.getsockname()[1]
+    with create_server((LOOPBACK, 0)) as listening:
+        port = listening.getsockname()[1]
         line = refused("review", out, "--port", port, "--no-browser")
     assert f"--port {port}: Address already in use." in line
 

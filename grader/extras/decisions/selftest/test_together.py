@@ -22,7 +22,7 @@ WORSE = USUAL | {"eps": (FAILED, 6.0)}
 def out(tmp_path: Path) -> Path:
     """Three who lost the mean by the same mistake, one of them eps as well, and one who lost nothing."""
     names = {"ada": USUAL, "bo": WORSE, "cy": USUAL, "di": BETTER}
-    return write_class(tmp_path / "out", *(report(own, ended, name=own.title()) for own, ended in names.items()))
+    return write_class(tmp_path / "out", *(report(one, ended, name=one.title()) for one, ended in names.items()))
 
 
 def decide(out: Path, *arguments: str, code: int = 0) -> Result:
@@ -48,18 +48,18 @@ def test_all_with_a_mistake_get_the_points_but_those_left_out_or_decided_about(o
     told = decide(out, "--all-with", "mean", "--points", "2", *WHY).stdout
     assert "Bo (bo): 5 → 7" in told
     assert grades(out) == {"ada": "9", "bo": "2", "cy": "7", "di": "10"}
-    assert [own.decision.student for own in read(out)] == ["c-cy", "c-ada", "c-bo"]  # each can be withdrawn alone
+    assert [entry.decision.student for entry in read(out)] == ["c-cy", "c-ada", "c-bo"]  # each can be withdrawn alone
 
 
 def test_nobody_gets_points_for_another_cause_or_for_what_nobody_wrote(tmp_path: Path) -> None:
     """Of three who lost the same property, one crashed, and one never wrote it."""
     endings = {"ada": FAILED, "bo": Outcome.CRASHED, "cy": Outcome.MISSING}
-    each = (report(own, USUAL | {"mean": (ended, 4.0)}, name=own.title()) for own, ended in endings.items())
+    each = (report(one, USUAL | {"mean": (ended, 4.0)}, name=one.title()) for one, ended in endings.items())
     out = write_class(tmp_path / "out", *each)
     refused = decide(out, "--all-with", "mean", "--points", "3", *WHY, code=2).stderr
     assert "name one mistake, or mean:* for all. Mistakes: eps_outside (1), not recognised (1)." in refused
     decide(out, "--all-with", "mean:*", "--points", "3", *WHY)
-    assert [own.decision.student for own in read(out)] == ["c-ada", "c-bo"]
+    assert [entry.decision.student for entry in read(out)] == ["c-ada", "c-bo"]
 
 
 def test_undo_takes_back_the_whole_group_and_leaves_the_file_as_it_was(out: Path) -> None:
@@ -86,7 +86,7 @@ def test_what_somebody_has_edited_since_is_not_undone(out: Path) -> None:
 def test_show_lists_mistakes_as_all_with_takes_them_and_what_is_not_recognised(tmp_path: Path) -> None:
     """Of three who lost the mean, one crashed without a known mistake; nobody began the other property."""
     endings = {"ada": FAILED, "bo": FAILED, "cy": Outcome.CRASHED}
-    each = (report(own, {"mean": (ended, 4.0), "eps": (Outcome.MISSING, 6.0)}) for own, ended in endings.items())
+    each = (report(one, {"mean": (ended, 4.0), "eps": (Outcome.MISSING, 6.0)}) for one, ended in endings.items())
     lines = command("show", write_class(tmp_path / "out", *each)).stdout.splitlines()
     start = next(number for number, line in enumerate(lines) if "count  mistake" in line)
     assert lines[start + 1].split() == ["2", "mean:eps_outside"]
@@ -121,7 +121,7 @@ def test_each_grader_writes_a_file_and_all_of_them_hold(out: Path) -> None:
     decide(out, "cy", "--override", "mean", "--points", "1", *WHY, "--who", "pat")
     assert sorted(path.name for path in (out / FOLDER).iterdir()) == ["kim.toml", "lee.toml"]
     assert grades(out) == {"ada": "9", "bo": "2", "cy": "7", "di": "10"}
-    assert [(own.file, own.decision.who) for own in read(out)] == [
+    assert [(entry.file, entry.decision.who) for entry in read(out)] == [
         ("decisions/kim.toml", "kim"),
         ("decisions/lee.toml", "lee"),
         (FILE, "pat"),

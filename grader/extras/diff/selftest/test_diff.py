@@ -58,7 +58,7 @@ def test_backwards_drops_are_rises_and_sides_change_places(one: Report, other: R
     opposite = {Kind.DROP: Kind.RISE, Kind.RISE: Kind.DROP}
     assert back.kind is opposite.get(forth.kind, forth.kind)
     assert (back.old, back.new, back.change) == (forth.new, forth.old, -forth.change)
-    assert {own.id: (own.old, own.new) for own in back.changes} == {own.id: (own.new, own.old) for own in forth.changes}
+    assert {one.id: (one.old, one.new) for one in back.changes} == {one.id: (one.new, one.old) for one in forth.changes}
 
 
 @given(reports, reports)
@@ -150,7 +150,7 @@ def test_drops_come_first_and_the_largest_before_all() -> None:
     }
     for order in itertools.islice(itertools.permutations(sides), 10):
         found = in_order(changed(*sides[name]) for name in order)
-        assert [own.id for own in found] == ["deep", "slight", "gone", "rise", "came"]
+        assert [one.id for one in found] == ["deep", "slight", "gone", "rise", "came"]
 
 
 @pytest.fixture

@@ -36,13 +36,13 @@ def class_from(folder: Path, platform: str) -> Path:
     (folder / "worksheet.csv").write_text(worksheet(PEOPLE))
     roster = folder / ("worksheet.csv" if platform == "moodle" else "gradebook.csv")
     reports = []
-    for own in discover([download], roster=read_roster(roster), expected=ASSIGNMENT.rubric.expected):
-        kind = BY_USER[own.origin.students[0].id].kind if own.origin else ""
+    for candidate in discover([download], roster=read_roster(roster), expected=ASSIGNMENT.rubric.expected):
+        kind = BY_USER[candidate.origin.students[0].id].kind if candidate.origin else ""
         if kind in ("hostile", "absent"):
-            reports.append(ungraded(own.id, "unreadable", "A <b>file</b> is a link."))
+            reports.append(ungraded(candidate.id, "unreadable", "A <b>file</b> is a link."))
         else:
-            reports.append(graded(own.id, LOST if kind == "wrong" else None))
-        info = reports[-1].submission.model_copy(update={"origin": own.origin})
+            reports.append(graded(candidate.id, LOST if kind == "wrong" else None))
+        info = reports[-1].submission.model_copy(update={"origin": candidate.origin})
         reports[-1] = reports[-1].model_copy(update={"submission": info})
     out = write(folder / "out", reports)
     note(out, [download], None, roster)

@@ -65,11 +65,11 @@ def test_points_are_the_right_answers_whatever_the_platform(form, right: int, tm
 
 @pytest.mark.parametrize("gap", ["\n", "", " ", "</code><br/>\n<code>", "<br />"])
 def test_an_option_of_two_lines_is_found_however_a_platform_joins_them(gap: str, tmp_path: Path) -> None:
-    own = quiz(question(right=0))
-    (code, one), *_ = own.numbered
+    asked = quiz(question(right=0))
+    (code, one), *_ = asked.numbered
     rows = [(f"[{code}]", f"<p><code>{one.answer.replace(chr(10), gap)}</code></p>")]
     assert "\n" in one.answer
-    assert graded(key(own), read_answers(table(tmp_path / "a.csv", ("question", "answer"), *rows)))["ada"].points == 1
+    assert graded(key(asked), read_answers(table(tmp_path / "a.csv", ("question", "answer"), *rows)))["ada"].points == 1
 
 
 def test_a_semicolon_table_with_html_in_its_answers_is_read(tmp_path: Path) -> None:
@@ -79,10 +79,10 @@ def test_a_semicolon_table_with_html_in_its_answers_is_read(tmp_path: Path) -> N
 
 
 def test_hostile_text_is_an_answer_like_any_other(tmp_path: Path) -> None:
-    own = quiz(question(right=2))
-    ((code, _),) = own.numbered
+    asked = quiz(question(right=2))
+    ((code, _),) = asked.numbered
     path = table(tmp_path / "a.csv", ("question", "answer"), (f"[{code}]", HOSTILE))
-    assert graded(key(own), read_answers(path))["ada"].points == 1
+    assert graded(key(asked), read_answers(path))["ada"].points == 1
 
 
 def test_an_answer_that_is_no_option_is_named_and_an_answer_to_another_quiz_counts_for_nobody(tmp_path: Path) -> None:

@@ -34,11 +34,11 @@ def reports(tmp_path_factory: pytest.TempPathFactory, commands_are_about_the_ass
 
 @pytest.mark.process
 def test_everyone_with_code_gets_six_questions_under_a_pseudonym(reports: Path) -> None:
-    own = read_written(reports / KEY, Key)
-    assert {quiz.id: len(quiz.questions) for quiz in own.quizzes} == {"ada": 6, "bo": 0, "cleo": 6}
+    key = read_written(reports / KEY, Key)
+    assert {quiz.id: len(quiz.questions) for quiz in key.quizzes} == {"ada": 6, "bo": 0, "cleo": 6}
     assert (reports / KEY).stat().st_mode & 0o077 == 0, "it holds the answers"
     out = reports.parent / "quiz"
-    names = {quiz.name for quiz in own.quizzes if quiz.questions}
+    names = {quiz.name for quiz in key.quizzes if quiz.questions}
     assert {path.stem for kind in ("pages", "oral", "qti") for path in (out / kind).iterdir()} == names
     for path in (path for path in out.rglob("*") if path.is_file()):
         assert not re.search(rb"\b(?:ada|cleo)\b", path.read_bytes()), path

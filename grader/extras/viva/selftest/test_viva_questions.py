@@ -137,8 +137,8 @@ def test_laws_leave_out_what_can_be_argued_about(
     laws = {name: declared.laws[name] for name in f"{broken} {unclear}".split()}
     task = ASSIGNMENT.rubric.task_of(next(iter(laws)))
     calls = [Call(task=task.id, code="1")]
-    own = version(start, files, task, calls, laws)
-    found = version(start, {**files, path: files[path].replace(old, new)}, task, calls, laws, own)
+    base = version(start, files, task, calls, laws)
+    found = version(start, {**files, path: files[path].replace(old, new)}, task, calls, laws, base)
     assert found is not None
     assert ({*found.broken}, {*found.unclear}) == ({*broken.split()}, {*unclear.split()})
 
@@ -452,8 +452,8 @@ def test_the_file_of_calls_and_laws_names_tasks_and_properties_of_the_rubric(of:
 
 def test_a_submission_that_lies_about_its_lines_is_asked_about_none_that_it_has_not(reference: list[Study]) -> None:
     study = reference[0]
-    own = next(iter(study.lines))
-    forged = {("shape", ("x.py", 1)): Value("a [1]"), ("shape", (NORM, 9999)): Value("a [2]"), ("x", own): Value("a")}
+    first = next(iter(study.lines))
+    forged = {("shape", ("x.py", 1)): Value("a [1]"), ("shape", (NORM, 9999)): Value("a [2]"), ("x", first): Value("a")}
     runs = {call: replace(run, told={**run.told, **forged}) for call, run in study.own.outcomes.items()}
     asked = pool([replace(study, own=replace(study.own, outcomes=runs))])
     assert asked
@@ -582,13 +582,13 @@ def test_an_edit_after_which_something_raises_is_no_version(start: Counting, ref
     calls = [
         Call(task=task.id, code=code) for code in ("SwiGLU(2, 3)(torch.ones(1, 1, 2)).shape", "SwiGLU(2, 3) and 1")
     ]
-    own = version(start, files, task, calls, {})
+    base = version(start, files, task, calls, {})
     path = task.file_of(task.names[0])
     crashing = {**files, path: files[path].replace("return (gate", "return None * (gate")}
-    assert own is not None
+    assert base is not None
     assert version(start, crashing, task, calls, {}) is not None
-    assert version(start, crashing, task, calls, {}, own) is None
-    found = version(start, crashing, task, calls[1:], {"law": calls[0].code}, own)
+    assert version(start, crashing, task, calls, {}, base) is None
+    found = version(start, crashing, task, calls[1:], {"law": calls[0].code}, base)
     assert found is not None
     assert ({*found.broken}, {*found.unclear}) == (set(), {"law"})
 
@@ -655,9 +655,9 @@ def test_difficulty_counts_the_lines_that_run_until_those_asked_about_have_run()
     task, places = ASSIGNMENT.rubric.tasks[0], [("a.py", number) for number in range(1, 10)]
     told = {("predict", places[n]): Value(f"int64 [{n}]") for n in (1, 2, 4, 6)}
     steps = [*places[:5], *places[3:]]  # two lines run twice
-    own = Version({Call(task=task.id, code="1"): Outcome(Value("1"), steps, told)}, frozenset(), frozenset())
+    base = Version({Call(task=task.id, code="1"): Outcome(Value("1"), steps, told)}, frozenset(), frozenset())
     lines = {place: f"x = f({place[1]})" for place in places}
-    asked = pool([Study(task, lines, own, frozenset(), [])])
+    asked = pool([Study(task, lines, base, frozenset(), [])])
     assert len(asked) == 4
     assert all(one.difficulty == max(edit.place[1] for edit in one.edits) for one in asked)
 

@@ -45,7 +45,7 @@ def notebook(candidate: Candidate, name: str) -> tuple[list[str], bytes]:
         raise NotANotebook(str(candidate.reason))
     files = candidate.files()
     names = [path for path in without_clutter(files) if path.endswith(".ipynb")]
-    found = {PurePosixPath(own).name: files[own] for own in reversed(names)}
+    found = {PurePosixPath(path).name: files[path] for path in reversed(names)}
     return [*found], found[name](MAX_BYTES) if name in found else b""
 
 
