@@ -62,6 +62,7 @@ from grader.testing import (
     WrongAnswer,
     check_close,
     check_equal,
+    check_shape,
     coarser,
     contract_first,
     dtypes,
@@ -324,6 +325,7 @@ def check_gradient(
     gradient: Tensor, expected: Tensor, size: Tensor, unit: torch.dtype, limit: float, rough: bool, what: Message
 ) -> None:
     """Compare in ulp, or, if ``rough``, with a tolerance for 16-bit arithmetic and for another eps."""
+    check_shape(gradient, expected.shape, what)
     try:
         check_close(gradient, expected, size, unit, limit, what)
     except WrongAnswer:

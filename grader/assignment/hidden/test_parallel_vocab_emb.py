@@ -161,6 +161,7 @@ def check_owned_among(student: Student, table: Tensor, rank: int, world: int, de
     """Require the rows of a rank's own ids in a call with all ids, in the mode of its own ids alone."""
     module = construct(student, table, rank, world, device).train(rank % 2 == 0)
     output = module(torch.arange(VOCAB, device=device).unsqueeze(0))
+    check_shape(output, [1, VOCAB, EMB])
     held, own = as_held(student, table, rank, world, device), own_rows(rank, world)
     check_equal(output[0, own].cpu(), held[own], quoted("output"))
 
