@@ -38,7 +38,8 @@ def check_differences(
 ) -> None:
     """Require each element of a gradient to lie between its two one-sided slopes, or close to them.
 
-    Only as many elements are compared as ``gradient`` and ``at`` have. If the function does not depend on ``at``, nothing is.
+    Only as many elements are compared as both ``gradient`` and ``at`` have. If the function does not depend on ``at``,
+    nothing is.
 
     Raises:
         WrongAnswer: If it does not.
