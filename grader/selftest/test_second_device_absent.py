@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import pickle
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - what everybody calls it
 from torch import Tensor, nn
 
+from grader.core.judge import devices
 from grader.core.judge.devices import why_not_assessed, with_imports
 from grader.core.judge.faults import Crashed, StudentFault, WrongAnswer, fault_from_reply
 from grader.core.messages import quoted
@@ -19,6 +21,7 @@ from grader.core.sandbox.operations import describe_exception
 from grader.selftest.two_devices import HERE, assert_same
 from grader.selftest.two_devices import installed as installed
 from grader.shared import second_device
+from grader.shared.source_rules import nodes_of
 
 LAYERS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "conv1d": (lambda: nn.Conv1d(3, 4, 3, padding="same"), (2, 3, 8)),
@@ -188,3 +191,20 @@ def test_only_code_that_the_failing_file_imports_may_excuse_it(text: str, excuse
     behind = with_imports(["src/modeling/vocab_emb.py", "src/absent.py"], files)
     assert (why_not_assessed(WrongAnswer(quoted("other numbers")), HERE, behind) is not None) == excuses
     assert behind["src/modeling/vocab_emb.py"] == text
+
+
+def test_a_file_is_parsed_once_however_many_cases_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To parse all that a submission may hold takes half a minute, and each case on the device would."""
+    parsed: list[str] = []
+
+    def noted(text: str) -> list[ast.AST]:
+        parsed.append(text)
+        return nodes_of(text)
+
+    monkeypatch.setattr(devices, "nodes_of", noted)
+    files = {f"src/part{n}.py": "".join(f"from . import part{m}\n" for m in range(9)) + f"# once {n}" for n in range(9)}
+    for _ in range(3):
+        behind = with_imports(["src/part0.py"], files)
+        assert behind.keys() == files.keys()
+        assert why_not_assessed(WrongAnswer(quoted("other numbers")), HERE, behind) is None
+    assert sorted(parsed) == sorted(files.values())

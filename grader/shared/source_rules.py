@@ -14,7 +14,7 @@ import re
 import sys
 import tokenize
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 MAX_FILE_BYTES = 1 << 20
@@ -189,9 +189,9 @@ def _new_f_string(text: str) -> int:
     return 0
 
 
-def asks_for_cuda(text: str) -> bool:
+def asks_for_cuda(nodes: Iterable[ast.AST]) -> bool:
     """Whether code reads ``is_cuda`` of something, or compares something with the name of a CUDA device."""
-    return any(map(_is_question, nodes_of(text)))
+    return any(map(_is_question, nodes))
 
 
 def _is_question(node: ast.AST) -> bool:

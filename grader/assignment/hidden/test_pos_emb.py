@@ -55,7 +55,7 @@ from grader.assignment.hidden.rope_tables import (
     told,
     told_rounding,
 )
-from grader.assignment.model.histories import Step, check_history
+from grader.assignment.model.histories import Step, check_history, is_random
 from grader.assignment.model.normalising import numbers
 from grader.assignment.model.rotation import EXACT
 from grader.testing import (
@@ -536,8 +536,14 @@ def test_earlier_calls_leave_no_trace(ropes: Ropes, seed: int, dynamic: bool) ->
     narrow = Step(input=normal(seed, "narrow", shape=(2, 4, 5, DIM)).to(narrow_dtype).to(ropes.device))
     steps = [calls[0], narrow, calls[1], calls[2]]
     steps.insert(0 if dynamic else 3, Step(mode=False))  # what only evaluation remembers shows in its second call
-    charged_to = (*TURNED, "rope_buffers")
-    check_history(lambda _: ropes.own().new(dynamic=dynamic), steps, (), lambda fault: ropes.excuse(fault, charged_to))
+
+    def excuse(fault: StudentFault) -> None:
+        ropes.excuse(fault, RANDOM if is_random(fault) else (*TURNED, "rope_buffers"))
+
+    check_history(lambda _: ropes.own().new(dynamic=dynamic), steps, (), excuse)
+
+
+RANDOM = ("rotary_pairing_and_sign", "rotary_broadcast", "rope_boundary", "rope_buffers")  # charge for random outputs
 
 
 @pytest.mark.rubric("rope_buffers")

@@ -38,13 +38,14 @@ def check_differences(
 ) -> None:
     """Require each element of a gradient to lie between its two one-sided slopes, or close to them.
 
-    Only as many elements are compared as ``gradient`` has. If the function does not depend on ``at``, nothing is.
+    Only as many elements are compared as both ``gradient`` and ``at`` have. If the function does not depend on ``at``,
+    nothing is.
 
     Raises:
         WrongAnswer: If it does not.
     """
     low, high = slopes(function, at, upstream).flatten(1)[:, : gradient.numel()].sort(0).values
-    middle, given = (low + high) / 2, gradient.detach().cpu().double().flatten()
+    middle, given = (low + high) / 2, gradient.detach().cpu().double().flatten()[: at.numel()]
     if bool(middle.any()):
         nearest = given.clamp(low, high)
         size = middle.abs().max().expand_as(middle)

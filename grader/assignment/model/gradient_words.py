@@ -57,7 +57,9 @@ def told_of_input(
 
 
 def told_of_gamma(found: Tensor, x: Tensor, upstream: Tensor) -> list[Message]:
-    """What a wrong gradient of gamma, ``[h]``, is the gradient of, if this explains it."""
+    """What a wrong gradient of gamma is the gradient of, if this explains it; nothing for a gamma of another size."""
+    if found.shape != x.shape[-1:]:
+        return []
     factors = {OF_INPUT: x.double(), OF_ONE: torch.ones_like(x).double()}
     return [
         message

@@ -183,3 +183,13 @@ def test_processes_that_are_left_behind_are_told(guarded: Judge) -> None:
 def test_an_attack_is_covered_where_its_layer_holds(held: tuple[str, ...], needs: str, covered: bool) -> None:
     attack = replace(ATTACKS[0], needs=needs)
     assert covers(Isolation(frozenset(held), {}), attack) is covered
+
+
+def test_a_verdict_that_depends_on_the_text_is_not_remembered_for_equal_replies(on_two_devices: Judge) -> None:
+    """The second of these submissions may differ from a GPU, so it is not assessed; that excuses no other."""
+    files, path = ASSIGNMENT.solution(), "src/modeling/norm.py"
+    norm = files[path].replace("self.gamma.to(input.device)", "self.gamma")
+    texts = ("pass", "def on_cuda(x):\n    return x.is_cuda", "pass  # again")
+    of_helper = [{**files, path: f"from . import helper\n{norm}", "src/modeling/helper.py": text} for text in texts]
+    scores = [on_two_devices.grade(Submission(str(number), each)).score for number, each in enumerate(of_helper)]
+    assert scores == [99.0, 100.0, 99.0]

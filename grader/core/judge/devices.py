@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 
 import torch
 
@@ -17,6 +18,7 @@ from grader.shared.source_rules import asks_for_cuda, nodes_of
 from .faults import Crashed, StudentFault
 
 ASKS_FOR_CUDA = "assessed on a GPU only: {path} checks for CUDA, and the simulated device is not CUDA"
+MOST_READ = 512  # files; more than one submission has
 NONE = "none"  # in place of a second device where there is none: cases that need one are not assessed
 
 
@@ -85,7 +87,7 @@ def why_not_assessed(fault: StudentFault, device: str, files: Mapping[str, str])
             "assessed on a GPU only: the simulated device does not support {what}",
             what=Message(Part(fault.lacking, {})),
         )
-    asking = next((path for path, text in files.items() if asks_for_cuda(text)), "")
+    asking = next((path for path, text in files.items() if _seen_in(text)[0]), "")
     return say(ASKS_FOR_CUDA, path=asking) if asking else None
 
 
@@ -95,11 +97,19 @@ def with_imports(paths: Collection[str], files: Mapping[str, str]) -> dict[str, 
     waiting = [path for path in paths if path in files]
     named = {path: path.removesuffix(".py").removesuffix("/__init__").rpartition("/")[2] for path in files}
     while waiting:
-        path = waiting.pop()
+        if (path := waiting.pop()) in found:
+            continue
         found[path] = files[path]
-        modules = {name.rpartition(".")[2] for node in nodes_of(files[path]) for name in _imported(node)}
+        _, modules = _seen_in(files[path])
         waiting += [other for other, name in named.items() if name in modules and other not in found]
     return found
+
+
+@lru_cache(MOST_READ)
+def _seen_in(text: str) -> tuple[bool, frozenset[str]]:
+    """Whether a file asks for CUDA, and the names of what it imports; to parse all files takes up to half a minute."""
+    nodes = nodes_of(text)
+    return asks_for_cuda(nodes), frozenset(name.rpartition(".")[2] for node in nodes for name in _imported(node))
 
 
 def _imported(node: ast.AST) -> list[str]:

@@ -75,7 +75,7 @@ class Student:
         self.property_id = ""  # the property that is judged
         self.excuses: list[Excuse] = []  # of the present case
         self.read: list[Reading] = []  # the readings that the present case has used
-        self.has_read = False  # whether any reading was used
+        self.has_read = False  # whether a verdict follows from more than replies: from a reading, or from the text
         self.turns = True  # whether a constructor that refuses its sizes is asked again
 
     # ── What tests call ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -227,6 +227,7 @@ class Student:
     @property
     def files_of_task(self) -> dict[str, str]:
         """The files that define the names of the judged property's task, and what these import: path to source text."""
+        self.has_read = True
         task = self._rubric.task_of(self.property_id)
         return with_imports([task.file_of(name) for name in task.names], self.files)
 

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from grader.specimens.attacks import replaces
+from grader.specimens.attacks import on_import, replaces
 
 from .points import NO_ANSWER, NORM_LOST, WRONG_ANSWER
 from .verdicts import RAW
@@ -181,3 +181,23 @@ def parameters_without_end(self, *_, **__):
     """A generator that never stops."""
     while True:
         yield "gamma", self.gamma
+
+
+@on_import("src/modeling/norm.py", score=94.0)
+def gamma_with_numbers_to_spare():
+    """Has three times as many parameters as are used, so that a gradient has no shape that anybody expects."""
+    norm = globals()["GroupRMSNorm"]
+    construct = norm.__init__
+
+    def wide(self, hidden_size, group_size, *arguments, **named):
+        construct(self, hidden_size, group_size, *arguments, **named)
+        self.gamma = torch.nn.Parameter(self.gamma.detach().repeat(3))
+        self.reset_parameters()
+
+    def forward(self, input):
+        groups = input.float().unflatten(-1, (-1, self.group_size))
+        root = (groups.square().mean(-1, keepdim=True) + self.eps).sqrt()
+        gamma = self.gamma[: input.shape[-1]].to(input.device)
+        return ((groups / root).flatten(-2) * gamma).to(input.dtype)
+
+    norm.__init__, norm.forward = wide, forward
