@@ -14,6 +14,8 @@ DEFINES_NORM = {
     "several": "Other, (Norm, *_) = make()\n",
     "condition": "try:\n    from ._fast import Norm\nexcept ImportError:\n    if True:\n        class Norm: ...\n",
     "loop": "for Norm in (): ...\n",
+    "besides a comprehension": "Norm = [Norm for Norm in ()]\n",
+    "class besides a comprehension": "class Norm: ...\nmore = {Norm for Norm in ()}\n",
     "global": "def make():\n    global Norm\n    Norm = 1\nmake()\n",
 }
 MAY_DEFINE_NORM = {
@@ -32,6 +34,7 @@ NO_NORM = {
     "method": "class Other:\n    def Norm(self): ...\n",
     "local": "def make():\n    Norm = 1\n    return [Norm for Norm in ()]\n",
     "longer name": "class NormOfMine: ...\n",
+    "comprehension": "names = [Norm for Other, (Norm, *_) in ()]\n",  # which Python 3.12 runs within its module
 }
 
 

@@ -18,6 +18,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -170,7 +171,7 @@ def look(out: Path, before: Sequence[str], new: int, reports: dict[str, bytes]) 
     Summary.model_validate_json((out / "summary.json").read_bytes())
     assert reports == {path.parent.name: path.read_bytes() for path in out.glob("*/report.json")}
     listed = run("decide", out).stdout.splitlines()
-    with sqlite3.connect(out / LEDGER) as ledger:
+    with closing(sqlite3.connect(out / LEDGER)) as ledger:
         rows = ledger.execute("SELECT change, decision FROM decisions ORDER BY id").fetchall()
     assert rows == [("made", identity) for identity in now], "the history is not that of the file"
     assert len(listed) == len(now)

@@ -67,6 +67,7 @@ def outcome_of(student: Student) -> tuple[Outcome, str]:
         ("return torch.ones(1 << 40)", "memory_exceeded", "memory use exceeded the limit"),
         ("return bytearray(8 << 30)", "memory_exceeded", "memory use exceeded the limit"),
         ("from . import missing", "crashed", "cannot import name 'missing'"),
+        ("from torch.nn import Norm", "crashed", "cannot import name 'Norm' from 'torch.nn'\n"),  # no folder of ours
         ("torch.load('nowhere.pt')", "crashed", "(raised in torch/serialization.py)"),
         ("open('nowhere.pt')", "crashed", "No such file or directory: 'nowhere.pt'\n"),
         ("import threading; threading.Thread(target=print).start()", "crashed", "can't start new thread"),

@@ -46,12 +46,18 @@ def outcome(test: Callable[[Any], object], implementation: object) -> dict[str, 
     return None
 
 
+def said(error: BaseException) -> str:
+    """The message of an exception, without the path that a failed import ends with: it lies on this machine."""
+    try:
+        path = f" ({error.path})" if isinstance(error, ImportError) else ""
+        return str.removesuffix(str(error), path)  # no method of the student's: __str__ may return a subclass
+    except BaseException:  # a class of the student's own may do anything
+        return ""
+
+
 def described(error: BaseException, file: str) -> dict[str, Any]:
     """An exception as a type, a short message, and the last line in ``file`` that led to it, 0 if there is none."""
-    try:
-        message = " ".join(str(error).split())[:MOST_TEXT]
-    except BaseException:  # a class of the student's own may do anything
-        message = ""
+    message = " ".join(said(error).split())[:MOST_TEXT]
     frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     if isinstance(error, SyntaxError):
         frames.append((str(error.filename), error.lineno or 0))

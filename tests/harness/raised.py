@@ -23,6 +23,7 @@ from . import rubric
 from .compare import MismatchError, shown
 from .rubric import ROOT, SOURCE, TESTS
 from .shared.source_rules import nodes_of
+from .shared.trial import said
 from .student import module_of
 from .terminal import Language, say
 
@@ -177,9 +178,7 @@ def kind_of(error: BaseException) -> str:
 
 def describe(error: BaseException, language: Language) -> str:
     """The name and message of an exception, with what may have been meant where a name is unknown."""
-    message = f"{error.msg}: {(error.text or '').strip()}" if isinstance(error, SyntaxError) else str(error)
-    if isinstance(error, ImportError):
-        message = message.removesuffix(f" ({error.path})")
+    message = f"{error.msg}: {(error.text or '').strip()}" if isinstance(error, SyntaxError) else said(error)
     known, asked = _alike(error)
     key = ("yours" if asked else "meant") if known else "no_method" if asked else "nothing"
     return f"{type(error).__name__}: {message}"[:LONGEST_MESSAGE] + say(language, key, own=known, asked=asked)

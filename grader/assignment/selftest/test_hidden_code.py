@@ -29,7 +29,7 @@ ASKING = {
     "read_asking": "a reading, which is paid for by what it finds",
     "told_ratio": "words of a message",
     "last": "words of a message: which earlier calls a fault needs",
-    "chosen": "words of a message: the k' of each length",
+    "picks": "words of a message: the k' of each length",
     "read_shows": "a reading, which is paid for by what it finds",
     "short": "a reading: asks whether tables have too few positions",
     "test_a_16_bit_shard_gives_what_it_gives_in_float32": "notes a reading, which is paid for by what it finds",

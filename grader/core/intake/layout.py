@@ -62,7 +62,8 @@ class _Bound:
 
     def __init__(self, nodes: Sequence[ast.AST], symbols: Iterable[symtable.Symbol]) -> None:
         by_functions = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
-        self.made = by_functions | {symbol.get_name() for symbol in symbols if symbol.is_assigned()}
+        assigned = {symbol.get_name() for symbol in symbols if symbol.is_assigned()}
+        self.made = by_functions | assigned - _only_in_comprehensions(nodes)
         self.names = self.made | {symbol.get_name() for symbol in symbols if symbol.is_imported()}
         self.more = "__getattr__" in self.names or any(map(_hides, nodes))
         self.stub = any(
@@ -81,6 +82,14 @@ def _bound(text: str) -> _Bound | None:
             return _Bound(nodes, symtable.symtable(text, "", "exec").get_symbols())
     except (SyntaxError, RecursionError):
         return None
+
+
+def _only_in_comprehensions(nodes: Sequence[ast.AST]) -> set[str]:
+    """Names that nothing but comprehensions bind: from Python 3.12 on symtable counts them as the module's."""
+    loops = [node.target for node in nodes if isinstance(node, ast.comprehension)]
+    looped = {node for target in loops for node in ast.walk(target) if isinstance(node, ast.Name)}
+    others = (node for node in nodes if node not in looped and not isinstance(getattr(node, "ctx", None), ast.Load))
+    return {node.id for node in looped} - {getattr(node, "id", getattr(node, "name", "")) for node in others}
 
 
 def _hides(node: ast.AST) -> bool:

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from grader import SUBMITTED
 from grader.core.messages import Message, as_data, say
 from grader.shared.second_device import NotSimulated
+from grader.shared.trial import said
 
 from .importer import MemoryImporter
 from .protocol import ProtocolError
@@ -401,10 +402,6 @@ def describe_exception(error: BaseException, files: Mapping[str, str]) -> dict[s
     if isinstance(error, ModuleNotFoundError) and str(error.name).split(".")[0] == SUBMITTED:
         path = f"{str(error.name).replace('.', '/')}.py"
         return {"kind": "missing", "told": as_data(say("{path} is not in the submission", path=path))}
-    try:
-        message = str(error)[:MAX_MESSAGE]
-    except BaseException:  # a student's own __str__ may do anything
-        message = ""
     # Without the text of the lines, for which each frame's file would be looked up.
     walked = traceback.walk_tb(error.__traceback__)
     trace = traceback.StackSummary.extract(walked, limit=-MAX_DEPTH, lookup_lines=False)
@@ -423,7 +420,7 @@ def describe_exception(error: BaseException, files: Mapping[str, str]) -> dict[s
         **more,
         "kind": "not_implemented" if _is_stub(error, trace) else "crashed",
         "types": [base.__name__ for base in type(error).__mro__ if base is not object][:8],
-        "message": message,
+        "message": said(error)[:MAX_MESSAGE],
         "frames": [frame for frame in frames if frame[0] in files][-MAX_FRAMES:],
     }
 

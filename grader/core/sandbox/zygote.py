@@ -40,7 +40,8 @@ from .lockdown import LINUX, Lockdown
 from .operations import seed
 from .trial import closed_to_workers, layers_that_hold
 
-HAS_DOCSTRING = 0x4000000  # a flag of code since Python 3.13; before, the first constant is the docstring or None
+# A flag of code from Python 3.14 on; before, the first constant of every function is its docstring or None.
+HAS_DOCSTRING = getattr(inspect, "CO_HAS_DOCSTRING", inspect.CO_OPTIMIZED)
 USEFUL_MODULES = (  # so that no worker spends time on them
     *("abc", "bisect", "cmath", "collections", "contextlib", "copy", "dataclasses", "decimal", "enum", "fractions"),
     *("functools", "heapq", "inspect", "itertools", "json", "logging", "math", "numbers", "operator", "pathlib"),
@@ -212,9 +213,8 @@ def _drop_docstrings() -> None:
 def _without_docstrings(code: CodeType) -> CodeType:
     """The code of a function, and of the functions in it, without docstrings."""
     constants = [_without_docstrings(part) if isinstance(part, CodeType) else part for part in code.co_consts]
-    is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")
-    told = code.co_flags & HAS_DOCSTRING if sys.version_info >= (3, 13) else is_function
-    if told and constants and isinstance(constants[0], str):
+    may_have_one = code.co_flags & HAS_DOCSTRING and not code.co_name.startswith("<")
+    if may_have_one and constants and isinstance(constants[0], str):
         constants[0] = None
     return code.replace(co_consts=tuple(constants))
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,7 @@ def exported(out: Path, *options: str) -> dict[str, dict[str, str]]:
 
 
 def history(out: Path) -> list[tuple[object, ...]]:
-    with sqlite3.connect(out / LEDGER) as ledger:
+    with closing(sqlite3.connect(out / LEDGER)) as ledger:
         return ledger.execute("SELECT change, student, what, who, before IS NOT NULL FROM decisions").fetchall()
 
 
