@@ -25,6 +25,7 @@ from grader.assignment.model.row_words import (
     GIVES,
     MULTIPLE,
     ONE_NUMBER,
+    OTHERS_SUMMED,
     RECEIVES,
     ROWS_TIMES,
     ROWS_TIMES_SOME,
@@ -190,7 +191,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     ),
     "one_row_without_gradient": (told("{what}: {n} of {all} rows with a wrong gradient", n=1, beside=told("nothing")),),
     "shard_foreign_gradients": (told(RECEIVES, seen=str(FOREIGN_TOO)),),
-    "gradient_not_summed": (told(RECEIVES, seen=OF_ONE_USE, only=True),),
+    "gradient_not_summed": (told(RECEIVES, seen=OF_ONE_USE, only=True, lacks=(OTHERS_SUMMED,)),),
     "gradient_scaled": (told(SAME_MULTIPLE), told(RECEIVES, beside=told(MULTIPLE))),
     "rope_module_dtype": (told(OTHER_DTYPE, case="every_batch_row_and_head"),),
     "rope_heads": (
