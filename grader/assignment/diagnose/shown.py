@@ -174,7 +174,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "init_reset_differs": (told(checks.RESET),),
     "init_neighbouring_seed": (told(draws.NEXT_SEED),),
     "shard_rows_of_a_table": (told(draws.ROWS_OF_TABLE),),
-    "init_after_extra_draw": (told(draws.LATER),),
+    "init_after_extra_draw": (told(draws.LATER), told(checks.UNSEEDED)),  # from a generator that is seeded once
     "init_other_order": (told(draws.OTHER_ORDER),),
     "init_unseeded": (told(checks.UNSEEDED),),
     "init_not_drawn": (ONE_NUMBER_DRAWN,),
@@ -244,6 +244,7 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_dynamic_forgets_growth": (told(rope.CALL_AFTER, ratio=1),),  # in training; the others may show a mode
     "rope_unscaled_angles": (told(rope.SIZES, ratio=1, base=rope.BASE),),
     "init_other_scale": (told(*STRETCHED),),
+    "init_after_extra_draw": (told(draws.LATER),),
     "init_seed_ignored": (told(*checks.DRAWS.values(), seed=range(1, 1 << 32)),),  # seed 0 alone may count as none
 }
 
