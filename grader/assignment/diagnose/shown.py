@@ -25,6 +25,7 @@ from grader.assignment.model.row_words import (
     GIVES,
     MULTIPLE,
     ONE_NUMBER,
+    OTHERS_SUMMED,
     RECEIVES,
     ROWS_TIMES,
     ROWS_TIMES_SOME,
@@ -173,7 +174,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "init_reset_differs": (told(checks.RESET),),
     "init_neighbouring_seed": (told(draws.NEXT_SEED),),
     "shard_rows_of_a_table": (told(draws.ROWS_OF_TABLE),),
-    "init_after_extra_draw": (told(draws.LATER),),
+    "init_after_extra_draw": (told(draws.LATER), told(checks.UNSEEDED)),  # from a generator that is seeded once
     "init_other_order": (told(draws.OTHER_ORDER),),
     "init_unseeded": (told(checks.UNSEEDED),),
     "init_not_drawn": (ONE_NUMBER_DRAWN,),
@@ -190,7 +191,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     ),
     "one_row_without_gradient": (told("{what}: {n} of {all} rows with a wrong gradient", n=1, beside=told("nothing")),),
     "shard_foreign_gradients": (told(RECEIVES, seen=str(FOREIGN_TOO)),),
-    "gradient_not_summed": (told(RECEIVES, seen=OF_ONE_USE, only=True),),
+    "gradient_not_summed": (told(RECEIVES, seen=OF_ONE_USE, only=True, lacks=(OTHERS_SUMMED,)),),
     "gradient_scaled": (told(SAME_MULTIPLE), told(RECEIVES, beside=told(MULTIPLE))),
     "rope_module_dtype": (told(OTHER_DTYPE, case="every_batch_row_and_head"),),
     "rope_heads": (
@@ -243,6 +244,7 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_dynamic_forgets_growth": (told(rope.CALL_AFTER, ratio=1),),  # in training; the others may show a mode
     "rope_unscaled_angles": (told(rope.SIZES, ratio=1, base=rope.BASE),),
     "init_other_scale": (told(*STRETCHED),),
+    "init_after_extra_draw": (told(draws.LATER),),
     "init_seed_ignored": (told(*checks.DRAWS.values(), seed=range(1, 1 << 32)),),  # seed 0 alone may count as none
 }
 

@@ -7,7 +7,7 @@ long as the tables.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
 
@@ -327,7 +327,7 @@ def held_after(ropes: Ropes, ratio: int, length: int) -> float:
 
 
 @pytest.mark.rubric("rope_static")
-@contract_first(*GREW)
+@contract_first(*GREW, "rope_dynamic")
 @modes
 def test_a_static_module_forgets_a_long_sequence(ropes: Ropes, ratio: int, training: bool) -> None:
     """Each call answers as the first call of a new module does; one position is the first one, not the next."""
@@ -337,6 +337,8 @@ def test_a_static_module_forgets_a_long_sequence(ropes: Ropes, ratio: int, train
     lengths = (one, SHORT, middle, long)
     if not (first := first_calls(ropes, ratio, lengths, dynamic=False, training=training)):
         return
+    if not ropes.is_by_contract and not training and ropes.asking.mode is None:
+        excuse_evaluation(ropes, ratio, first)
     module = ropes.new(ratio, training=training)
     history: list[int] = []
     for length in (SHORT, long, SHORT, middle, one):
@@ -348,6 +350,17 @@ def test_a_static_module_forgets_a_long_sequence(ropes: Ropes, ratio: int, train
         history.append(length)
     grows = not ropes.same(first[long], first[SHORT])
     require(grows or ropes.positions_held(module) == ropes.positions_held(ropes.new(ratio)) > 0, UNSEEN)
+
+
+def excuse_evaluation(ropes: Ropes, ratio: int, first: Mapping[int, Tensor]) -> None:
+    """Leave to ``rope_dynamic`` what the first call of a new static module gives in evaluation mode alone, by length."""
+    trained = first_calls(ropes, ratio, [*first], dynamic=False, training=True)
+    for length, wanted in trained.items():
+        try:
+            ropes.check(first[length], wanted, told(length, ratio))
+        except WrongAnswer as fault:
+            ropes.excuse(fault.with_more(IN_EVALUATION), ("rope_dynamic",))
+            return
 
 
 def first_calls(

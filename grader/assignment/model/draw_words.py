@@ -29,6 +29,7 @@ ONE_SEED: Final = "all {world} ranks draw with seed {seed}"
 ROWS_OF_TABLE: Final = "rank by rank, {world} ranks hold their rows of whole tables drawn with seeds {seeds}"
 OTHER_ORDER: Final = say("they are the right random numbers in another order")
 ANOTHER_SCALE: Final = say("they are the right random numbers, scaled or shifted")
+MIRRORED: Final = say("they are the right random numbers, mirrored: the bounds are swapped, or the sign is turned")
 OTHER_KIND: Final = say("they are this seed's numbers for a {kind} draw")
 STATED: Final = 0.02  # how far moments may be off, of the deviation, and still be told as the ones asked for
 
@@ -89,8 +90,10 @@ def told_draw(value: Tensor, wrong: Tensor, law: Draw, other: Draw, seed: int, d
     for numbers, what in _candidates(value.shape, law, other, seed, dtype, device):
         if fitted := _fitted(value, numbers):
             stretched = [] if what == OTHER_KIND.filled(kind=other.kind) else _stretched(law, *fitted)
-            rounded = what == ANOTHER_SCALE and not stretched
-            return (say("they are the right random numbers, rounded") if rounded else what, *stretched)
+            if what == ANOTHER_SCALE:
+                rounded = say("they are the right random numbers, rounded")
+                what = MIRRORED if fitted[0] < 0 else what if stretched else rounded
+            return (what, *stretched)
     return others
 
 
@@ -179,7 +182,7 @@ def _stretched(law: Draw, factor: float, shift: float) -> list[Message]:
     if law.kind == "uniform":
         low, high = (in_two_decimals(factor * end + shift) for end in (law.first, law.second))
         return [say("they run from {low} to {high}", low=low, high=high)]
-    moments = {"mean": in_two_decimals(factor * law.first + shift), "std": in_two_decimals(factor * law.second)}
+    moments = {"mean": in_two_decimals(factor * law.first + shift), "std": in_two_decimals(abs(factor * law.second))}
     return [say("they have mean {mean} and standard deviation {std}", **moments)]
 
 

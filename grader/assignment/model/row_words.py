@@ -22,6 +22,7 @@ SCALED = say("its own row times a number")
 ROWS_TIMES = "each id gives its own row times {factor}"
 ROWS_TIMES_SOME = say("each id gives its own row times a number")
 RECEIVES = "the row of id {id} receives {seen}"
+OTHERS_SUMMED = say("other rows that are used several times receive the sum")
 FOREIGN_TOO = say("the gradients of ids that give zeros as well")
 REMAINDER = "on each rank, an id of its own gives row id % {n} of the shard"
 CUT = "the right gradient, but nothing in features {places}"
@@ -182,7 +183,8 @@ def check_received(
         wrong_ones = say(
             "{what}: {n} of {all} rows with a wrong gradient", what=what, n=int(wrong.sum()), all=wrong.numel()
         )
-        raise WrongAnswer(wrong_ones.then(*some), elements=actual.numel())
+        summed = any(len(uses_of(row)) > 1 for row in identifiers[~wrong])
+        raise WrongAnswer(wrong_ones.then(*some, *[OTHERS_SUMMED] * summed), elements=actual.numel())
 
 
 def _shared(actual: Tensor, expected: Tensor, uses: list[Tensor]) -> Message | None:
