@@ -226,6 +226,11 @@ def check_output_dtype(build: Callable[[torch.dtype], StudentModule], ids: Tenso
             check_dtype(converted(ids), other)  # the property about the draw charges for a crash
 
 
+def in_columns(ids: Tensor) -> Tensor:
+    """The same ids, in memory column by column."""
+    return ids.T.contiguous().T
+
+
 def check_digits(check: Callable[..., None], **given: tuple[Tensor, ...]) -> None:
     """Check an output; a fault says which of the tensors that it is made of may be the one that loses digits.
 

@@ -31,6 +31,7 @@ from grader.assignment.hidden.checks import (
     check_rows_drawn,
     check_sizes_named,
     digits,
+    in_columns,
     in_mode,
     stating,
     succeeds,
@@ -474,9 +475,9 @@ def narrow_by_contract(student: Student, seed: int, dtype: torch.dtype, device: 
     table, rank = whole_table(seed, dtype), RANKS[dtype]
     expected = rows_by_contract(table, own_rows(rank, 2)).given
     for ids in map(torch.tensor, OWNED):
-        output = construct(student, table, rank, 2, device)(ids.to(device))
+        output = construct(student, table, rank, 2, device)(in_columns(ids).to(device))
         check_dtype(output, dtype)
-        check_rows(output, expected[ids], ids, table, say("{dtype} embedding", dtype=name(dtype)))
+        check_rows(output, expected[ids], ids, table, say("{dtype} embedding of transposed ids", dtype=name(dtype)))
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
@@ -485,9 +486,10 @@ def narrow_by_contract(student: Student, seed: int, dtype: torch.dtype, device: 
 def test_a_16_bit_shard_gives_what_it_gives_in_float32(
     student: Student, seed: int, dtype: torch.dtype, device: str
 ) -> None:
-    """Rows and zeros, for ids of which the rank owns all, some, or none."""
+    """Rows and zeros, for ids of which the rank owns all, some, or none; those of the 16-bit shard not contiguous."""
     table, rank = whole_table(seed, dtype), RANKS[dtype]
     held = as_held(student, table, rank, 2, device)
+    what = say("{dtype} embedding of transposed ids, compared with float32", dtype=name(dtype))
     for ids in OWNED:
         given = torch.tensor(ids, device=device)
         try:
@@ -495,14 +497,14 @@ def test_a_16_bit_shard_gives_what_it_gives_in_float32(
         except Crashed:
             student.read.append(Shown(foreign=False))
             continue
-        output = shown(student, table, rank, 2, device)(given)
+        output = shown(student, table, rank, 2, device)(in_columns(given))
         check_dtype(output, dtype)
         exact = rows_by_contract(held, own_rows(rank, 2)).given[torch.tensor(ids)]
         if output.shape == wide.shape == exact.shape:
             filled = ((exact == 0) & (wide.cpu() != 0)).any(-1, keepdim=True)  # what fills it may depend on the dtype
             student.read += [Shown(foreign=False)] * bool(filled.any())
             output, wide = (given.cpu().masked_fill(filled, 0) for given in (output, wide))
-        check_like_wide(output, wide, exact, say("{dtype} embedding, compared with float32", dtype=name(dtype)))
+        check_like_wide(output, wide, exact, what)
     require_something(*(rows_of(student, table, either, 2, device) for either in range(2)))
 
 

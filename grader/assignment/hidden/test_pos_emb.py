@@ -341,7 +341,7 @@ def test_a_static_module_forgets_a_long_sequence(ropes: Ropes, ratio: int, train
         excuse_evaluation(ropes, ratio, first)
     module = ropes.new(ratio, training=training)
     history: list[int] = []
-    for length in (SHORT, long, SHORT, middle, one):
+    for length in (one, long, SHORT, middle, one):
         turned = ropes.turn(module, length)
         if history and not ropes.same(turned, first[length]):
             what = told(length, ratio, history=history)

@@ -27,6 +27,7 @@ from grader.assignment.hidden.checks import (
     check_output_dtype,
     check_rows_drawn,
     digits,
+    in_columns,
     in_mode,
     in_turns,
     succeeds,
@@ -212,9 +213,9 @@ def test_arguments_have_the_defaults_of_the_stub(student: Student) -> None:
 
 def narrow_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     table = normal(seed, "table", shape=(10, 6)).to(dtype)
-    output = construct(student, table, device).train(False)(IDS.to(device))
+    output = construct(student, table, device).train(False)(in_columns(IDS).to(device))
     check_dtype(output, dtype)
-    check_rows(output, table[IDS], IDS, table, say("{dtype} embedding", dtype=name(dtype)))
+    check_rows(output, table[IDS], IDS, table, say("{dtype} embedding of transposed ids", dtype=name(dtype)))
 
 
 ONE_ROW = say("where input_ids has one row in place of two, it is right")
@@ -227,13 +228,14 @@ IDS, UNSORTED = torch.tensor([[1, 3], [8, 3]]), torch.tensor([[3, 1, 5]])  # of 
 def test_a_16_bit_table_gives_the_rows_that_it_gives_in_float32(
     student: Student, seed: int, dtype: torch.dtype, device: str
 ) -> None:
+    """The ids of the 16-bit table are not contiguous."""
     table = normal(seed, "table", shape=(10, 6)).to(dtype)
     ids = IDS.to(device)
-    output = construct(student, table, device).train(False)(ids)
+    output = construct(student, table, device).train(False)(in_columns(ids))
     check_dtype(output, dtype)
     wide = construct(student, table.float(), device).train(False)(ids)
     require(bool(wide.any()), say("every output is zero, so this property cannot be checked"))
-    what = say("{dtype} embedding, compared with float32", dtype=name(dtype))
+    what = say("{dtype} embedding of transposed ids, compared with float32", dtype=name(dtype))
     try:
         check_like_wide(output, wide, table[ids.cpu()], what)
     except WrongAnswer as fault:

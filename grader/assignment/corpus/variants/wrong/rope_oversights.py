@@ -192,6 +192,18 @@ class OneTokenGoesOn(NTKAwareRoPE):
         return super().forward(input)
 
 
+@wrong("NTKAwareRoPE", breaks="rope_static", also=ROPE_GROWTH, hint="rope_positions_go_on")
+class SingleTokensAreCounted(NTKAwareRoPE):
+    """Counts the calls of one token in evaluation, and takes the count for the position; longer calls do not count."""
+
+    def forward(self, input):
+        if input.shape[1] > 1 or self.training:
+            return super().forward(input)
+        position = getattr(self, "seen", 0) % self.cos.shape[0]
+        self.seen = position + 1
+        return apply_rotary_pos_emb(input, self.cos[position : self.seen], self.sin[position : self.seen])
+
+
 @wrong("NTKAwareRoPE", breaks="rope_buffers", also=ROPE_GROWTH, hint="mode_matters")
 class RopeDropout(NTKAwareRoPE):
     """Has a dropout."""

@@ -23,6 +23,15 @@ def views_the_ids_as_one_row(self, input_ids):
     return embedded.masked_fill(foreign.unsqueeze(-1), 0).view(*input_ids.shape, -1)
 
 
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_registration_and_arguments")
+def ids_read_in_memory_order(self, input_ids):
+    """Takes ids as they lie in memory, so those of a transposed view get each other's rows."""
+    rows = input_ids.as_strided((input_ids.numel(),), (1,)) - self.first_id
+    foreign = (rows < 0) | (rows >= self.shard.shape[0])
+    embedded = nn.functional.embedding(rows.masked_fill(foreign, 0), self.shard.to(input_ids.device))
+    return embedded.masked_fill(foreign.unsqueeze(-1), 0).view(*input_ids.shape, -1)
+
+
 @wrong("ParallelVocabEmbedding.forward", breaks="shard_owned_ids", also=SHARD_OUTPUT, hint="shard_lost_edge_row")
 def row_zero_taken_for_foreign(self, input_ids):
     """Sends foreign ids to row 0, and then clears whatever came from row 0."""
