@@ -103,7 +103,9 @@ def test_messages_hold_no_number_that_a_test_has_computed(sample: Sample) -> Non
                 known += map(
                     float, re.findall(r"(?:eps=|up to |mean |deviation |are |input is )([-+.e\d]+)", case.message)
                 )
-                for inputs in re.findall(r"of magnitude ([-.e\d, ]+), group_size", case.message):
-                    known += map(float, inputs.split(", "))
+                for listed in re.findall(
+                    r"of magnitude ([-.e\d, ]+), group_size|angles are ([-.e\d, ]+) times", case.message
+                ):
+                    known += map(float, "".join(listed).split(", "))
                 for fraction in map(float, re.findall(r"-?\d*\.\d+(?:e[-+]?\d+)?|-?\d+e[-+]?\d+", message)):
                     assert any(fraction == pytest.approx(number, rel=0.01) for number in known), case.message
