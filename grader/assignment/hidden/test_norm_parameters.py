@@ -273,7 +273,7 @@ def followed(output: Tensor, expected: Tensor) -> Tensor:
     """``[b, s, 1]``: whether each token's output, ``[b, s, h]``, is the expected one."""
 
     def follows(token: Tensor, wanted: Tensor) -> bool:
-        return succeeds(lambda: check_law(token, wanted, say("output")))
+        return succeeds(lambda: check_law(token, wanted, quoted("output")))
 
     pairs = zip(output.flatten(0, -2), expected.flatten(0, -2), strict=True)
     return torch.tensor([follows(*pair) for pair in pairs]).reshape(*output.shape[:-1], 1)
