@@ -245,7 +245,8 @@ def gradients_by(
             module.train(training)
         if reading is not BY_CONTRACT:  # a wrong output is charged for: such a token sends no gradient here
             by_law = law(x.double(), group_size) * gamma.double()
-            upstream = upstream * followed(numbers(module(x.to(device)), x.shape), by_law)
+            other = build(student, group_size, device, **options, reading=reading)  # so that this call is the first
+            upstream = upstream * followed(numbers(other(x.to(device)), x.shape), by_law)
         gradients = module.gradients(x.to(device), upstream=upstream.to(device))
         wanted_of_input, input_size, wanted_of_gamma, gamma_size = law_gradients(law, x, gamma, upstream, group_size)
         of_input = gradient_of(gradients.of_arguments[:1], say("the input")).reshape(x.shape)
