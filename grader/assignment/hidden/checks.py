@@ -47,9 +47,7 @@ REDRAWN = "after module.to({dtype}) and reset_parameters(), which has to draw in
 RESET = say("{what} after reset_parameters()")
 ALONE = say("alone, in a new process, these are right: other modules or earlier calls change them")
 UNSEEDED = say("two new modules with this seed hold different numbers")
-SEEDED = say(
-    "two new modules with this seed hold the same numbers, but not the first ones of this seed or of one near it"
-)
+SEEDED = say("two new modules with this seed hold the same numbers, but not the first of this seed or of one near it")
 RIGHT_FOR = "for {sizes} it is right"
 WIDE_RIGHT = say(
     "\nThis table is bfloat16, with ids from 257 on; with a float32 table, the same ids give their own rows."

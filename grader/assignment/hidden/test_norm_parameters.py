@@ -245,7 +245,8 @@ def gradients_by(
             module.train(training)
         if reading is not BY_CONTRACT:  # a wrong output is charged for: such a token sends no gradient here
             by_law = law(x.double(), group_size) * gamma.double()
-            upstream = upstream * followed(numbers(module(x.to(device)), x.shape), by_law)
+            other = build(student, group_size, device, **options, reading=reading)  # so that this call is the first
+            upstream = upstream * followed(numbers(other(x.to(device)), x.shape), by_law)
         gradients = module.gradients(x.to(device), upstream=upstream.to(device))
         wanted_of_input, input_size, wanted_of_gamma, gamma_size = law_gradients(law, x, gamma, upstream, group_size)
         of_input = gradient_of(gradients.of_arguments[:1], say("the input")).reshape(x.shape)
@@ -273,7 +274,7 @@ def followed(output: Tensor, expected: Tensor) -> Tensor:
     """``[b, s, 1]``: whether each token's output, ``[b, s, h]``, is the expected one."""
 
     def follows(token: Tensor, wanted: Tensor) -> bool:
-        return succeeds(lambda: check_law(token, wanted, say("output")))
+        return succeeds(lambda: check_law(token, wanted, quoted("output")))
 
     pairs = zip(output.flatten(0, -2), expected.flatten(0, -2), strict=True)
     return torch.tensor([follows(*pair) for pair in pairs]).reshape(*output.shape[:-1], 1)

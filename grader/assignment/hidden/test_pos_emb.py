@@ -353,7 +353,7 @@ def test_a_static_module_forgets_a_long_sequence(ropes: Ropes, ratio: int, train
 
 
 def excuse_evaluation(ropes: Ropes, ratio: int, first: Mapping[int, Tensor]) -> None:
-    """Leave to ``rope_dynamic`` what the first call of a new static module gives in evaluation mode alone, by length."""
+    """Leave to ``rope_dynamic`` what first calls of a static module, by length, give in evaluation mode alone."""
     trained = first_calls(ropes, ratio, [*first], dynamic=False, training=True)
     for length, wanted in trained.items():
         try:

@@ -68,7 +68,7 @@ class MaskOfAsManyElements(GroupRMSNorm):
         return super().forward(input) * self.masks.setdefault(input.numel(), torch.ones(input.shape)).to(input)
 
 
-@wrong("GroupRMSNorm", breaks="norm_gamma norm_backward")
+@wrong("GroupRMSNorm", breaks="norm_gamma norm_backward", hint="gradient_cut")
 class GammaConvertedOnce(GroupRMSNorm):
     """Makes a float32 copy of gamma in the constructor: of a gamma in float32, that is gamma itself."""
 
