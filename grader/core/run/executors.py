@@ -210,12 +210,12 @@ class LocalExecutor(Executor):
         return future
 
     def _run(self, job: Job, future: Future[Report | Failure]) -> None:
-        with self._free:
-            if future.set_running_or_notify_cancel():
-                try:
+        try:
+            with self._free:
+                if future.set_running_or_notify_cancel():
                     future.set_result(self.judges.grade(job, self._closed.is_set))
-                except BaseException as error:
-                    future.set_exception(error)
+        except BaseException as error:  # whatever ends this thread, or the schedule would wait for ever
+            future.set_exception(error)
 
     def __exit__(self, *_: object) -> None:
         self._closed.set()
