@@ -23,6 +23,7 @@ _PLACE = re.compile(r"\{(\w+)\}")
 _WIDE = re.compile("(?<=[\u3000-\uffff]) ?\0 ?(?=[\u3000-\uffff])")  # where a field begins or ends among Chinese
 _LIST = re.compile(r"[\w.–]+(, [\w.–]+)+( …)?")  # such as ``0, 2, 5 …``, which Chinese writes with other commas
 _LATIN = re.compile("(?<=[\u4e00-\u9fff])\0(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])\0(?=[\u4e00-\u9fff])")
+QUOTED = ("text", "message")  # fields with somebody's words, such as those of an exception, which stay as they are
 ENDS = (".", "!", "?", "。", "！", "？")
 
 
@@ -125,7 +126,8 @@ def _filled(template: str, fields: Mapping[str, Field], words: Words) -> str:
         value = fields.get(place[1], place[0])
         if isinstance(value, Message):
             return _text(value.parts, words)
-        return str(value).replace(", ", "、") if words and _LIST.fullmatch(str(value)) else str(value)
+        is_list = words and place[1] not in QUOTED and _LIST.fullmatch(str(value))
+        return str(value).replace(", ", "、") if is_list else str(value)
 
     if not words:
         return _PLACE.sub(field, template)

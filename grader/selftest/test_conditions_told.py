@@ -8,7 +8,7 @@ import pytest
 
 from grader.core.judge.compare import OTHER_DTYPE
 from grader.core.judge.judge import _property_report, _set_apart
-from grader.core.messages import say, stated, translated
+from grader.core.messages import quoted, say, stated, translated
 from grader.core.results.outcome import CaseResult, Outcome
 
 
@@ -70,6 +70,7 @@ def test_a_space_stands_beside_latin_letters_only(field: str, chinese: str) -> N
         (stated(b=2, s=3), "在 b=2，s=3 上"),
         ("[0, 2]", "在 [0, 2] 上"),
         ("a text, with a comma", "在 a text, with a comma 上"),
+        (quoted("first, second"), "在 first, second 上"),
     ],
 )
 def test_lists_have_chinese_commas_and_code_has_its_own(field: str, chinese: str) -> None:

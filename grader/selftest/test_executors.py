@@ -120,6 +120,17 @@ def test_a_failure_is_tried_again_and_then_reported(
             list(judged_by(job, ids))
 
 
+def test_a_thread_that_ends_before_its_job_begins_keeps_nobody_waiting(
+    executor: LocalExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: object) -> bool:
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(Future, "set_running_or_notify_cancel", fails)
+    with pytest.raises(MemoryError, match="no room"):
+        executor.submit(Job(Submission("ada"), Settings(ASSIGNMENT))).result(timeout=60)
+
+
 def test_a_submission_that_takes_workers_along_is_charged_with_it(
     judged_by: Callable[..., Iterator[Report]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,7 +21,7 @@ from tests.harness.terminal import end_with
 RUBRIC_PATH = ASSIGNMENT.folder / "rubric.toml"
 
 
-MALFORMED = {  # what stands there, what takes its place, and what is said
+MALFORMED = {  # the text to replace, its replacement, and the error
     "twice": ('id = "attention_causal"\n', 'id = "attention_heads"\n', "duplicate id 'attention_heads' .2 times."),
     "task_twice": ('id = "task2"\n', 'id = "task1"\n', "duplicate id 'task1' .2 times."),
     "unknown_property": ('properties = ["attention_causal"]', 'properties = ["x"]', "_sees_later_tokens' .*'x'"),

@@ -160,8 +160,8 @@ class _Page:
             why = say(self._language, f"source_{problem['code']}", **problem["fields"])
             yield from self._marked(WRONG, f"{self._file} {why}")
             return
-        theirs = problem["type"] in ("missing", "no_tests", "endless", "ended")
-        key = f"file_{problem['type']}" if theirs else "file_broken"
+        has_words = problem["type"] in ("missing", "no_tests", "endless", "ended")
+        key = f"file_{problem['type']}" if has_words else "file_broken"
         yield from self._marked(WRONG, self._say(key, file=self._file, why=self._why(problem)))
 
     def _why(self, failure: Mapping[str, Any]) -> str:

@@ -586,7 +586,7 @@ def signed(folder: Path, signatures: Path) -> None:
 
 
 def parts_of(told: str, title: str) -> dict[str, str]:
-    """What is told about one property, by its label; lines of a text are joined."""
+    """What the page says about one property: from each label to its text, on one line."""
     (block,) = re.findall(rf"^✗ {re.escape(title)}\n(    .*\n(?:    .*\n|\n(?=     ))*)", told, re.MULTILINE)
     parts: dict[str, str] = {}
     for line in block.splitlines():

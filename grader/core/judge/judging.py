@@ -80,7 +80,7 @@ class Judging:
                 lender.end_idle()
         lender.end_idle()
         self._ask_for_what_is_unpaid(backwards)
-        lender.end_idle()  # the sample needs a new process, which then serves whoever names the mistakes
+        lender.end_idle()  # the sample needs a new process, in which mistakes are then named
         is_doubtful = self._in_doubt or self._answers_otherwise(replay, lender)
         replay.close()
         if is_doubtful:
