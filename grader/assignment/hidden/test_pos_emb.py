@@ -547,7 +547,7 @@ def test_earlier_calls_leave_no_trace(ropes: Ropes, seed: int, dynamic: bool) ->
     ]
     narrow_dtype = torch.float16 if dynamic else torch.bfloat16  # a submission may refuse one of them
     narrow = Step(input=normal(seed, "narrow", shape=(2, 4, 5, DIM)).to(narrow_dtype).to(ropes.device))
-    steps = [calls[0], narrow, calls[1], calls[2]]
+    steps = [calls[0], calls[2], narrow, calls[1]]
     steps.insert(0 if dynamic else 3, Step(mode=False))  # what only evaluation remembers shows in its second call
 
     def excuse(fault: StudentFault) -> None:

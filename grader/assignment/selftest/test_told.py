@@ -238,6 +238,7 @@ TOLD = {
     "start_one_late": "ids that give nonzero rows, with world_size=3: rank 0: 1–8 | rank 1: 9–16 | rank 2: 17–23",
     "eps_squared": "for features of magnitude 0.5, group_size=4, eps=0.75",
     "vocab_cached": "then an update of the parameter; it is the output of an earlier call",
+    "wrong.norm_and_vocab_habits.output_of_the_same_tensor": "where every call gets a new tensor it is right",
     "vocab_cached_table": "then an update of the parameter; it still uses the parameter's value from before the update",
     "wrong.conditions.table_copied_in_evaluation": "it still uses the parameter's value from before the update",
     "angles_in_bfloat16": "they are those of positions rounded to bfloat16",

@@ -104,6 +104,11 @@ class StudentModule(StudentFunction):
 
     target: int
 
+    def again(self, *arguments: Tensor) -> Tensor:
+        """Call it with the tensors of its last call, changed in place to hold these numbers, if they are like these."""
+        more = {"target": self.target, "arguments": list(arguments), "again": True}
+        return self._one_tensor(self.student.request(self.name, "call", **more))
+
     def parameters(self) -> list[Parameter]:
         """The registered parameters."""
         return self._tensors("parameters")

@@ -36,6 +36,7 @@ LINES: Mapping[str, str] = {  # a line for each operation, with the fields of it
     "buffers": "dict({target}.named_buffers())",
     "state_dict": "list({target}.state_dict())",
 }
+IN_PLACE = "  # in the tensors of its call before, if they are like these"
 
 MOST = 1000  # characters of a line
 MARGIN = 12
@@ -141,7 +142,8 @@ def _line(operation: str, fields: Mapping[str, Any]) -> str:
     named = arguments if isinstance(arguments, Mapping) else {}
     listed = [f"{key}={brief(value)}" for key, value in named.items()] if named else map(brief, arguments)
     told = {key: value if key in VERBATIM else brief(value) for key, value in fields.items()}
-    return LINES[operation].format(**told, listed=", ".join(listed))
+    line = LINES[operation].format(**told, listed=", ".join(listed))
+    return line + IN_PLACE * bool(fields.get("again"))
 
 
 def brief(value: Any) -> str:
