@@ -31,6 +31,7 @@ from grader.assignment.model.row_words import (
     ROWS_TIMES_SOME,
     WRONG_ROWS,
 )
+from grader.assignment.model.rows import IN_MEMORY
 from grader.assignment.model.turn_words import NOT_BACK, OVERWRITTEN, PLACED, RIGHT_TOGETHER, SIGN_LOST, STILL, THROUGH
 from grader.assignment.oracle import smallest_even_ratio
 from grader.testing import ALIKE, OTHER_DTYPE, OTHER_SHAPE, SAME_MULTIPLE, STEPS, ZEROS, Message
@@ -133,6 +134,8 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "mode_matters": (EVALUATION, told(checks.ONE_MODE)),
     "vocab_lookup_16_bit_ids": (told(CONVERTED),),
     "shard_16_bit_ids": (told(CONVERTED),),
+    "ids_in_memory_order": (told(IN_MEMORY),),
+    "norm_tokens_left_out": (told(norm.LEFT_OUT),),
     "norm_eps_scaled": (told(checks.SHARE),),
     "lookup_rows_scaled": (ROWS_SCALED, told(WRONG_ROWS, case="ids_beyond_16_bits")),
     "shard_neighbour_answered": (told(WRONG_ROWS, n=1, beside=told(OTHERS_IDS)),),

@@ -32,7 +32,7 @@ from grader.assignment.hidden.checks import (
     unseeded,
 )
 from grader.assignment.hidden.devices import check_on
-from grader.assignment.hidden.norm_inputs import FORWARD, OF_ZEROS, build, check_law, gamma_dtypes
+from grader.assignment.hidden.norm_inputs import FORWARD, OF_ZEROS, build, check_law, followed, gamma_dtypes
 from grader.assignment.model.differences import check_differences
 from grader.assignment.model.draw_words import Draw
 from grader.assignment.model.gradient_words import THROUGH, told_of_gamma, told_of_input
@@ -268,16 +268,6 @@ def gradients_by(
             check_gradient(of_gamma, wanted_of_gamma, gamma_size, unit, PARAMETER_GRADIENT_LIMIT[unit], rough, what)
         except WrongAnswer as fault:
             raise fault.with_more(*told_of_gamma(of_gamma, x, upstream)) from None
-
-
-def followed(output: Tensor, expected: Tensor) -> Tensor:
-    """``[b, s, 1]``: whether each token's output, ``[b, s, h]``, is the expected one."""
-
-    def follows(token: Tensor, wanted: Tensor) -> bool:
-        return succeeds(lambda: check_law(token, wanted, quoted("output")))
-
-    pairs = zip(output.flatten(0, -2), expected.flatten(0, -2), strict=True)
-    return torch.tensor([follows(*pair) for pair in pairs]).reshape(*output.shape[:-1], 1)
 
 
 @pytest.mark.rubric("norm_backward")
