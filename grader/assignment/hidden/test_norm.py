@@ -41,6 +41,7 @@ from grader.assignment.model.normalising import (
     LARGE,
     NOTHING,
     SIGNS,
+    UNEVEN,
     fits,
     normalising,
     numbers,
@@ -180,7 +181,7 @@ def check_tokens(student: Student, x: Tensor, shape: Shape, device: str) -> None
 
 def roots(student: Student, eps: float | None, magnitudes: list[float], device: str) -> Tensor:
     """``[magnitudes, h]``: the divisors of a token of each magnitude, each in a call of its own."""
-    pattern = torch.tensor(SIGNS).expand(2, 2, -1)
+    pattern = normalising(student).signs.expand(2, 2, -1)
     outputs = [quotients(student, m * pattern, 4, device, eps)[0, 0] for m in magnitudes]
     return torch.tensor(magnitudes, dtype=torch.float64).unsqueeze(-1) * pattern[0, 0].double() / torch.stack(outputs)
 
@@ -384,7 +385,7 @@ def test_dimensions_of_size_one_stay(student: Student, seed: int, device: str) -
 
 def views(dtype: torch.dtype, device: str) -> list[tuple[Tensor, str]]:
     """The same numbers in memory of several layouts."""
-    x = (LARGE * torch.tensor(SIGNS)).to(dtype).to(device).reshape(1, 1, 24)
+    x = (LARGE * torch.tensor(UNEVEN)).to(dtype).to(device).reshape(1, 1, 24)
     transposed = x.expand(3, 2, 24).clone().transpose(0, 1)
     strided = x.expand(2, 3, 24).repeat_interleave(2, dim=-1)[..., ::2]
     all_views = [(transposed, "transposed"), (strided, "strided"), (x.expand(2, 3, 24), "expanded")]

@@ -43,6 +43,7 @@ from grader.assignment.model.normalising import (
     LARGE,
     NOTHING,
     SIGNS,
+    UNEVEN,
     UNLIKE,
     Law,
     Normalising,
@@ -191,7 +192,7 @@ def test_the_error_names_the_sizes(student: Student, hidden: int, group_size: in
 @pytest.mark.rubric("norm_mixed_devices")
 def test_the_output_is_on_the_device_of_the_input(student: Student, device: str) -> None:
     """All that this property asks for where there is no second device, of a module that does something."""
-    x = LARGE * torch.tensor(SIGNS).repeat(2, 2, 1)
+    x = LARGE * torch.tensor(UNEVEN).repeat(2, 2, 1)
     inputs = (x, 2 * x, x * UNLIKE)
     outputs = [build(student, 4, device, reading=BY_CONTRACT)(one.to(device)) for one in inputs]
     plain, twice, other = (numbers(output, x.shape) for output in outputs)
