@@ -355,26 +355,29 @@ def test_gradients_flow_through_the_module(student: Student, seed: int, length: 
     Its rotation is only recorded: other cases judge the function's own gradient.
     """
     judged, mode = student.with_stand_in(NAME), Ropes(student, device).asking.mode
-
-    def build() -> StudentModule:
-        module = judged.NTKAwareRoPE(dim=8, max_seq_len=8, base=10000, ratio=1, dynamic=False, device=device)
-        return module if mode is None else module.train(mode)
-
     shape = (1, length, 2, 8)
     upstream, moved = normal(seed, "upstream", shape=shape), normal(seed, "moved", shape=shape)
-    try:
-        with growing(judged, dynamic=False):
-            output = numbers(build()(moved.to(device)), moved.shape)
-    except StudentFault as fault:  # a module without an output
-        student.excuse(fault, KEPT)
-        return
-    gradients = build().gradients(moved.to(device), upstream=upstream.to(device))
-    gradient = gradient_of(gradients.of_arguments[:1], say("the input of NTKAwareRoPE, s = {s}", s=length))
-    by_gradient = (gradient.reshape(shape).cpu().double() * moved.double()).sum(-1)  # for each vector
-    by_output = (output * upstream.double()).sum(-1)
     scale = moved.double().norm(dim=-1) * upstream.double().norm(dim=-1)
     what = say("gradient of the input of NTKAwareRoPE, s = {s}", s=length)
-    check_close(by_gradient, by_output, scale, torch.float32, DIFFERENCE_LIMIT * 2.0**23, what)
+
+    def check(training: bool) -> None:
+        def build() -> StudentModule:
+            module = judged.NTKAwareRoPE(dim=8, max_seq_len=8, base=10000, ratio=1, dynamic=False, device=device)
+            return module.train(training if mode is None else mode)
+
+        try:
+            with growing(judged, dynamic=False):
+                output = numbers(build()(moved.to(device)), moved.shape)
+        except StudentFault as fault:  # a module without an output
+            student.excuse(fault, KEPT)
+            return
+        gradients = build().gradients(moved.to(device), upstream=upstream.to(device))
+        gradient = gradient_of(gradients.of_arguments[:1], say("the input of NTKAwareRoPE, s = {s}", s=length))
+        by_gradient = (gradient.reshape(shape).cpu().double() * moved.double()).sum(-1)  # for each vector
+        by_output = (output * upstream.double()).sum(-1)
+        check_close(by_gradient, by_output, scale, torch.float32, DIFFERENCE_LIMIT * 2.0**23, what)
+
+    in_mode(check, length <= MS)
 
 
 def wide_enough(dtype: torch.dtype) -> torch.dtype:
