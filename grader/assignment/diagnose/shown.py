@@ -32,7 +32,16 @@ from grader.assignment.model.row_words import (
     WRONG_ROWS,
 )
 from grader.assignment.model.rows import IN_MEMORY
-from grader.assignment.model.turn_words import NOT_BACK, OVERWRITTEN, PLACED, RIGHT_TOGETHER, SIGN_LOST, STILL, THROUGH
+from grader.assignment.model.turn_words import (
+    LEFT,
+    NOT_BACK,
+    OVERWRITTEN,
+    PLACED,
+    RIGHT_TOGETHER,
+    SIGN_LOST,
+    STILL,
+    THROUGH,
+)
 from grader.assignment.oracle import smallest_even_ratio
 from grader.testing import ALIKE, OTHER_DTYPE, OTHER_SHAPE, SAME_MULTIPLE, STEPS, ZEROS, Message
 
@@ -223,6 +232,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rotary_other_places": (told(PLACED),),
     "rotary_sign_lost": (told(SIGN_LOST),),
     "rotary_part_stands_still": (told(STILL),),
+    "rotary_vectors_left_out": (told(LEFT),),
     "rope_tables_scaled": (told(rope.TIMES_ONE_FACTOR),),
     "rope_scaling": (told(rope.SIZES, case="the_ratio_stretches", ratio=(2, 4), lacks=(checks.ALONE,)),),
     "rope_far_positions": (told(rope.ROUNDED),),
