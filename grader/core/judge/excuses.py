@@ -12,18 +12,14 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from grader.core.results.outcome import NOTHING_LOST, CaseResult, Charges, lost
 
 from .elsewhere import Elsewhere
 from .faults import StudentFault
 
-if TYPE_CHECKING:
-    from .student import Student
-
 Test = Callable[..., None]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -37,30 +33,6 @@ class Excuse:
 
     fault: StudentFault
     charges: Charges
-
-
-class Readings:
-    """What functions have found out about one submission, each once, for all properties that need to know it.
-
-    Args:
-        reader: Gives the student that such a function asks: newly imported, in another worker than the property.
-    """
-
-    def __init__(self, reader: Callable[[], Student]) -> None:
-        """Start with nothing found out."""
-        self._reader = reader
-        self._found: dict[Callable[[Student], Any], Any] = {}
-
-    def of(self, read: Callable[[Student], T]) -> T:
-        """What that function finds out; it is called once a submission."""
-        if read not in self._found:
-            student = self._reader()
-            try:
-                self._found[read] = read(student)
-            finally:
-                student.start_afresh()
-        found: T = self._found[read]
-        return found
 
 
 @dataclass(frozen=True)
