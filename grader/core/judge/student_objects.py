@@ -17,7 +17,13 @@ MAX_NAMES = 8  # of entries in a state dict: more would only fill the report
 
 
 class Asked(Protocol):
-    """The submission that an object belongs to: :class:`~.student.Student` documents each method."""
+    """The submission that an object belongs to, which is a :class:`~.student.Student`.
+
+    Attributes:
+        turns: Whether a constructor that refuses its sizes is asked again.
+    """
+
+    turns: bool
 
     def request(self, name: str, operation: str, /, **arguments: Any) -> Any:
         """Have a worker do an operation, and return its value."""
@@ -30,6 +36,9 @@ class Asked(Protocol):
 
     def charge_in_one_property(self, name: str, fault: StudentFault) -> None:
         """Pass over a fault except in one property."""
+
+    def is_about_import(self, fault: StudentFault) -> bool:
+        """Whether a fault says that a file cannot be imported."""
 
 
 @dataclass(frozen=True)
