@@ -23,6 +23,7 @@ from pydantic import Field, ValidationError
 from grader.core.grades.decided import DecidedClass, StudentGrade
 from grader.core.intake.origin import Origin, Student
 from grader.core.messages import Message, MessagePart, Part, UserError, as_data, from_data
+from grader.core.results.files import write_text
 from grader.core.results.outcome import FRAME, Outcome
 from grader.core.results.policy import days_late
 from grader.core.results.report import (
@@ -32,7 +33,6 @@ from grader.core.results.report import (
     Report,
     SummaryLine,
     first_problem,
-    write_text,
 )
 from grader.core.rubric import Rubric
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from grader.core.intake.origin import Origin
 from grader.core.messages import MessagePart
 
-from .files import write_text as write_text
+from .files import write_text
 from .outcome import Outcome, is_elsewhere
 
 SCHEMA_VERSION: Literal["1.1"] = "1.1"

@@ -14,6 +14,7 @@ from grader.core.grades.decided import Book, DecidedClass, read_decided
 from grader.core.grades.model import ASKED, FILE, FOLDER, Ruling
 from grader.core.messages import Sentences
 from grader.core.pages import render
+from grader.core.results.files import Stamp, stamp
 from grader.core.results.language import told
 from grader.core.results.outcome import NOT_BEGUN
 from grader.core.results.report import Attention, ReasonCode, Report, SummaryLine
@@ -33,7 +34,7 @@ FEWEST = 8  # who did well in a task: of fewer, nothing is unusual
 TELLING = 0.8  # of one's own code, the part that the other has too
 PAIRS = "similar.csv"
 
-Stamps = Mapping[Path, tuple[int, int, int]]  # change whenever a file is written
+Stamps = Mapping[Path, Stamp]  # change whenever a file is written
 
 
 @dataclass(frozen=True)
@@ -164,15 +165,7 @@ class Classroom:
 
 
 def _stamps(paths: Iterable[Path]) -> Stamps:
-    return {path: _stamp(path) for path in paths}
-
-
-def _stamp(path: Path) -> tuple[int, int, int]:
-    try:
-        found = path.stat()
-    except OSError:
-        return 0, 0, 0
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return {path: stamp(path) for path in paths}
 
 
 def without_cases(report: Report) -> Report:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import torch
 from typer.testing import CliRunner, Result
 
+from grader import PACKAGE
 from grader.__main__ import app
 from grader.core.judge.judge import Judge
 from grader.core.results.written import SOURCES, note
 from grader.core.sandbox.limits import Level, Limits
+from grader.core.sandbox.started import OURS, files_of
 from grader.core.settings import Settings, conditions
 from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.extras.reproduce import DEBUGGING
 from grader.extras.reproduce.shown import brief
 from grader.followup.submissions import settings_of
 from grader.selftest.reports import unreadable, write_class
@@ -83,6 +88,16 @@ def test_the_debugger_stops_in_the_students_frame_and_is_locked(folder: Path, tm
     assert "*** PermissionError" in result.stdout
     assert not (tmp_path / "x").exists()
     assert "\x1b" not in result.stdout
+
+
+def test_the_container_shows_every_file_of_ours_that_the_debugger_imports() -> None:
+    """Also where bubblewrap is missing: there, no container would fail for lack of one."""
+    imports = f"import sys; from grader.core.sandbox import zygote; import {DEBUGGING}; "
+    files = "print(*(m.__file__ for name, m in sys.modules.items() if name.partition('.')[0] == 'grader'), sep='\\n')"
+    printed = subprocess.run([sys.executable, "-c", imports + files], capture_output=True, text=True, check=True).stdout
+    shown = [PACKAGE / name for name in (*OURS, *files_of(DEBUGGING))]
+    assert [file for file in map(Path, printed.split()) if not any(map(file.is_relative_to, shown))] == []
+    assert all(path.exists() for path in shown)
 
 
 def test_the_debugger_stops_where_an_exception_was_raised(folder: Path) -> None:
