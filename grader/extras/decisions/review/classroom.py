@@ -13,7 +13,7 @@ from grader.core.assignment import Assignment
 from grader.core.grades.decided import Book, DecidedClass, read_decided
 from grader.core.grades.model import ASKED, FILE, FOLDER, Ruling
 from grader.core.messages import Sentences
-from grader.core.pages import render
+from grader.core.pages import WORDS
 from grader.core.results.language import told
 from grader.core.results.outcome import NOT_BEGUN
 from grader.core.results.report import Attention, ReasonCode, Report, SummaryLine
@@ -23,7 +23,7 @@ from grader.core.rubric import Rubric
 from grader.extras.decisions.alike import Causes, Group, groups, lost
 from grader.extras.decisions.file import files_in
 
-say = Sentences(render.WORDS, Path(__file__).with_name("words.toml"))  # of the review, beside those of other pages
+say = Sentences(WORDS, Path(__file__).with_name("words.toml"))  # of the review, beside those of other pages
 UNUSUAL, SIMILAR = "unusual", "similar"
 ORDER: Final = [*get_args(ReasonCode), UNUSUAL, SIMILAR]
 ORDER.insert(ORDER.index("unreadable") + 1, ASKED)  # an appeal: after what has no grade or rests on changed ground
