@@ -110,9 +110,12 @@ def test_moodle_folders_are_told_apart_by_participant(tmp_path: Path, packed: bo
 
 @both
 def test_flat_moodle_files_are_told_apart_by_participant(tmp_path: Path, packed: bool) -> None:
+    """Also a file that its sender called as if it were another participant's."""
     files = {f"Ada_12_assignsubmission_file_{name}": "x = 1\n" for name in ("norm.py", "functional.py")}
-    (candidate,) = found(tmp_path, files, packed)
-    assert candidate.read().files == {NORM: "x = 1\n", FUNCTIONAL: "x = 1\n"}
+    files["Eve_13_assignsubmission_file_Ada_12_assignsubmission_file_norm.py"] = "x = 2\n"
+    ada, eve = found(tmp_path, files, packed)
+    assert ada.read().files == {NORM: "x = 1\n", FUNCTIONAL: "x = 1\n"}
+    assert (eve.id, eve.read().files) == ("Eve_13", {})
 
 
 METADATA = """---

@@ -24,7 +24,7 @@ from grader.core.intake.roster import PARTICIPANT, match, read_rows, student_of
 from grader.followup.table import GRADE, IDENTIFIER, MODIFIED, place, read_number, read_template
 
 _ENTRY = re.compile(
-    r"(?P<name>.*)_(?P<id>\d+)_assignsubmission_(?P<plugin>file|onlinetext)_?(?P<rest>/|[^/]+)", re.DOTALL
+    r"(?P<name>.*?)_(?P<id>\d+)_assignsubmission_(?P<plugin>file|onlinetext)_?(?P<rest>/|[^/]+)", re.DOTALL
 )
 
 STATUS = ("status", "状态")
@@ -40,7 +40,8 @@ def submissions(listing: Listing) -> list[Found]:
 
     ``{full name}_{participant id}_assignsubmission_file/…``, before Moodle 4.1 with another ``_`` at the end. Flat
     files: ``…_assignsubmission_file_{file}``. With blind marking the name is ``Participant`` in the site's language. A
-    text typed in online comes as ``…_assignsubmission_onlinetext``. Only the grading worksheet says whether a
+    text typed in online comes as ``…_assignsubmission_onlinetext``. The first number counts: Moodle takes underscores
+    out of names, and a flat file may be called as if it were another participant's. Only the grading worksheet says whether a
     submission is late.
     """
     by_id: dict[str, list[re.Match[str]]] = {}
