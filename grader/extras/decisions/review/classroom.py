@@ -247,7 +247,7 @@ def similar(path: Path, language: str) -> Iterator[tuple[str, Reason]]:
             if row.get("strongest") != "yes" or max(shares.values()) < TELLING:
                 continue
             for mine, other in (("first", "second"), ("second", "first")):
-                here, there = (row[side].removeprefix("'") for side in (mine, other))  # a mark against spreadsheets
+                here, there = row[mine], row[other]
                 text = say(language, "similar", other=there, share=f"{shares[mine]:.0%}", file=row["file"])
                 yield here, Reason(SIMILAR, text, there)
 
