@@ -81,7 +81,7 @@ def follow(
     for number, result in enumerate(results, 1):
         if tell or number % LINE_EVERY == 0 or number == total:
             told = tell(result) if tell else title
-            console.print(f"[{number}/{total}] {told}", markup=False, highlight=False)
+            console.print(f"[{number}/{total}] {told}", markup=False, highlight=False, soft_wrap=True)
         yield result
 
 
