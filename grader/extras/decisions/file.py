@@ -16,7 +16,8 @@ from pydantic import ValidationError
 
 from grader.core.grades.model import FILE, FOLDER, WHAT, Decision, DecisionError, Ruling
 from grader.core.intake.origin import clean
-from grader.core.results.report import first_problem, write_text
+from grader.core.results.report import write_text
+from grader.core.rubric import first_problem
 
 LOCK = ".decisions.lock"
 TABLE = "decision"
