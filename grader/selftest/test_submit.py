@@ -26,6 +26,7 @@ def solved(tmp_path: Path) -> Path:
 def test_the_zip_is_what_the_grader_takes(solved: Path, run: WarmPython) -> None:
     lock = "import threading\n\nLOCK = threading.Lock()\n"
     write_folder(solved, {"src/helper.py": lock, "src/notes.txt": "no Python"})
+    write_folder(solved, {"src/.ipynb_checkpoints/swiglu-checkpoint.py": "import triton\ndef broken(:\n\0"})
     result = run(solved, "tests.submit")
     assert result.returncode == 0, result.stdout + result.stderr
     assert result.stdout.count("✓") == 2
