@@ -230,9 +230,10 @@ def load_rubric(path: Path, reference: Path | None = None) -> Rubric:
     """
     data = path.read_bytes()
     try:
-        rubric = Rubric.model_validate({**tomllib.loads(data.decode()), "sha256": hashlib.sha256(data).hexdigest()})
+        content = tomllib.loads(data.decode("utf-8-sig"))  # an editor on Windows may have put a mark before it
+        rubric = Rubric.model_validate({**content, "sha256": hashlib.sha256(data).hexdigest()})
     except ValidationError as error:
-        raise RubricError(f"{path}: {first_problem(error, tomllib.loads(data.decode()))}.") from None
+        raise RubricError(f"{path}: {first_problem(error, content)}.") from None
     except ValueError as error:  # the file is not TOML, or not UTF-8
         raise RubricError(f"{path}: {error}.") from None
     for contradiction in _contradictions(rubric, reference):

@@ -137,6 +137,14 @@ def test_what_makes_no_sense_is_one_line_and_writes_nothing(out: Path, arguments
     assert not (out / FILE).exists()
 
 
+def test_a_file_that_was_saved_on_windows_is_read_and_added_to(out: Path) -> None:
+    (out / FILE).write_bytes(b"\xef\xbb\xbf" + BY_HAND.replace("\n", "\r\n").encode())
+    decided(out, "ada", "--late-days", "2", *REASON)
+    assert len(decided(out).splitlines()) == 2
+    decided(out, "--undo")
+    assert len(decided(out).splitlines()) == 1
+
+
 def test_without_options_all_decisions_are_listed(out: Path) -> None:
     assert decided(out) == "no decisions.\n"
     decided(out, "ada", "--late-days", "2", *REASON)
