@@ -16,6 +16,8 @@ from grader.core.assignment import Assignment
 from grader.core.rubric import RubricError, load_rubric
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.submissions import write_folder
+from tests.harness import page
+from tests.harness import rubric as public
 from tests.harness.terminal import end_with
 
 RUBRIC_PATH = ASSIGNMENT.folder / "rubric.toml"
@@ -122,5 +124,7 @@ def test_points_in_tenths_are_a_hundred_together_also_in_a_file_from_windows(tmp
     for points, tenths in ((40, 30.9), (30, 33.3), (30, 35.8)):
         text = text.replace(f"points = {points}\n", f"points = {tenths}\n", 1)
     marked = f"\ufeff{text}"  # as an editor on Windows saves it
-    rubric = load_rubric(write_folder(tmp_path, {"rubric.toml": marked}) / "rubric.toml")
-    assert f"{rubric.max_score:g}" == "100"
+    path = write_folder(tmp_path / "grader" / "assignment", {"rubric.toml": marked}) / "rubric.toml"
+    assert f"{load_rubric(path).max_score:g}" == "100"
+    points = [prop.points for prop in public.load((path,)).tasks[0].properties]
+    assert (page._score(sum(points), 100), page._score(points[0], 30.9)) == ("100 / 100", "30.9 / 30.9")
