@@ -128,11 +128,10 @@ def print_statistics(
 
 def late_terms(policy: Policy, language: str) -> str:
     """What lateness costs, and when the work was due."""
-    costs = [word(language, f"late_{name}", share=f"{share:.0%}") for name, share in policy.late_penalty if share] or [
-        word(language, "late_nothing")
-    ]
+    costs = [word(language, f"late_{name}", share=f"{share:.0%}") for name, share in policy.late_penalty if share]
+    told = word(language, "late_and").join(costs) or word(language, "late_nothing")
     due = word(language, "late_due", due=policy.due.isoformat(sep=" ", timespec="minutes")) if policy.due else ""
-    return word(language, "late_terms", costs=word(language, "late_and").join(costs), due=due)
+    return word(language, "late_terms", costs=told, due=due)
 
 
 def _overview(statistics: ClassStatistics, language: str) -> Iterator[str]:
@@ -143,10 +142,9 @@ def _overview(statistics: ClassStatistics, language: str) -> Iterator[str]:
             yield word(language, "spread", title=_label(language, name), **values)
     for outcome, (number, having) in statistics.outcomes.items():
         yield word(language, "outcomes", outcome=word(language, outcome), properties=number, submissions=having)
-    for (devices, isolation), count in statistics.environments.items():
-        yield word(
-            language, "environments", devices=devices_in(language, devices), isolation=isolation, submissions=count
-        )
+    for (names, isolation), count in statistics.environments.items():
+        devices = devices_in(language, names)
+        yield word(language, "environments", devices=devices, isolation=isolation, submissions=count)
 
 
 def print_report(
