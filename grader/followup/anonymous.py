@@ -26,15 +26,8 @@ from grader.core.messages import Message, MessagePart, Part, UserError, as_data,
 from grader.core.results.files import write_text
 from grader.core.results.outcome import FRAME, Outcome
 from grader.core.results.policy import days_late
-from grader.core.results.report import (
-    Attention,
-    PropertyReport,
-    Record,
-    Report,
-    SummaryLine,
-    first_problem,
-)
-from grader.core.rubric import Rubric
+from grader.core.results.report import Attention, PropertyReport, Record, Report, SummaryLine
+from grader.core.rubric import Rubric, first_problem
 
 OURS = (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.MEMORY_EXCEEDED)  # outcomes whose messages are the grader's words
 # Reasons whose texts name no file and nobody.

@@ -30,7 +30,7 @@ class Property:
     """
 
     id: str
-    points: int
+    points: float
     title: Words
     question: Words
 
@@ -79,7 +79,7 @@ def load(places: tuple[Path, ...] = PLACES) -> Rubric:
     if path is None:
         raise RubricError(f"No rubric: none of {', '.join(map(str, places))} exists.")
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         tasks = tuple(_task(number, entry) for number, entry in enumerate(data["tasks"], start=1))
         return Rubric(title=data["title"], tasks=tasks)
     except KeyError as name:

@@ -21,6 +21,7 @@ from .started import start, taken_over
 # worker without it imports it by itself, which takes a second more, and perhaps longer than a request may.
 USES_DYNAMO = re.compile(
     r"checkpoint|dynamo|torch\.compiler\b(?!\.disable)|torch\.optim|torch\.func\b|flex_attention|gradcheck|[\"']meta[\"']"
+    r"|use_deterministic|custom_op|DispatchMode|skip_init|torch\.testing|jit\.trace"
 )
 
 

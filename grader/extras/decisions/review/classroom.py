@@ -13,7 +13,7 @@ from grader.core.assignment import Assignment
 from grader.core.grades.decided import Book, DecidedClass, read_decided
 from grader.core.grades.model import ASKED, FILE, FOLDER, Ruling
 from grader.core.messages import Sentences
-from grader.core.pages import render
+from grader.core.pages import WORDS
 from grader.core.results.files import Stamp, stamp
 from grader.core.results.language import told
 from grader.core.results.outcome import NOT_BEGUN
@@ -24,7 +24,7 @@ from grader.core.rubric import Rubric
 from grader.extras.decisions.alike import Causes, Group, groups, lost
 from grader.extras.decisions.file import files_in
 
-say = Sentences(render.WORDS, Path(__file__).with_name("words.toml"))  # of the review, beside those of other pages
+say = Sentences(WORDS, Path(__file__).with_name("words.toml"))  # of the review, beside those of other pages
 UNUSUAL, SIMILAR = "unusual", "similar"
 ORDER: Final = [*get_args(ReasonCode), UNUSUAL, SIMILAR]
 ORDER.insert(ORDER.index("unreadable") + 1, ASKED)  # an appeal: after what has no grade or rests on changed ground
@@ -240,7 +240,7 @@ def similar(path: Path, language: str) -> Iterator[tuple[str, Reason]]:
             if row.get("strongest") != "yes" or max(shares.values()) < TELLING:
                 continue
             for mine, other in (("first", "second"), ("second", "first")):
-                here, there = (row[side].removeprefix("'") for side in (mine, other))  # a mark against spreadsheets
+                here, there = row[mine], row[other]
                 text = say(language, "similar", other=there, share=f"{shares[mine]:.0%}", file=row["file"])
                 yield here, Reason(SIMILAR, text, there)
 
