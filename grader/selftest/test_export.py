@@ -189,11 +189,13 @@ def test_moodle_comments_say_what_the_policy_did(rubric: Rubric) -> None:
     assert made.remarks[-1] == BLANK
 
 
-def test_what_staff_wrote_is_text_in_the_html_of_moodle(rubric: Rubric) -> None:
+def test_in_the_sheet_of_moodle_reasons_are_text_and_no_cell_is_a_formula(rubric: Rubric) -> None:
     (row, *_) = rows(known_class(of(PEOPLE, "moodle"), rubric))
     row = replace(row, remark="Reason: eps < 1 & gamma<hidden>.")
-    made = FORMATS["moodle"].make([row], Request(rubric, worksheet(PEOPLE).encode()))
-    assert table(made)[0]["Feedback comments"] == "Reason: eps &lt; 1 &amp; gamma&lt;hidden&gt;."
+    sheet = worksheet(PEOPLE).replace(PEOPLE[0].email, "=1@x.org")
+    first, *_ = table(FORMATS["moodle"].make([row], Request(rubric, sheet.encode())))
+    assert first["Feedback comments"] == "Reason: eps &lt; 1 &amp; gamma&lt;hidden&gt;."
+    assert "'=1@x.org" in first.values()
 
 
 def test_a_student_is_told_of_the_policy_in_the_language_of_the_page(rubric: Rubric) -> None:

@@ -126,5 +126,5 @@ def test_points_in_tenths_are_a_hundred_together_also_in_a_file_from_windows(tmp
     marked = f"\ufeff{text}"  # as an editor on Windows saves it
     path = write_folder(tmp_path / "grader" / "assignment", {"rubric.toml": marked}) / "rubric.toml"
     assert f"{load_rubric(path).max_score:g}" == "100"
-    earned = [prop.points for prop in public.load((path,)).tasks[0].properties]
-    assert (page._score(sum(earned), 100), page._score(earned[0], 30.9)) == ("100 / 100", "30.9 / 30.9")
+    each = [prop.points for prop in public.load((path,)).tasks[0].properties]
+    assert (page._score(sum(each), 100), page._score(each[0], 30.9)) == ("100 / 100", "30.9 / 30.9")

@@ -79,7 +79,7 @@ def read_rows(path: Path) -> list[tuple[int, Mapping[str, str]]]:
 
 def delimiter_of(text: str) -> str:
     """What divides cells, by the first line: a comma, a semicolon where the comma is the decimal sign, or a tab."""
-    return max(",;\t", key=text.partition("\n")[0].count)
+    return max(",;\t", key=re.sub('"[^"]*"', "", text.partition("\n")[0]).count)
 
 
 def student_of(row: Mapping[str, str]) -> Student:

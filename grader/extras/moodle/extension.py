@@ -125,7 +125,7 @@ def export(rows: Sequence[Row], request: Request) -> Export:
     target = template.column(GRADE, WHAT)
     comments = template.column(MODIFIED, WHAT) + 1
     people = template.students(IDENTIFIER)
-    filled = [[row[0], inert(row[1]), *row[2:]] for row in template.rows]
+    filled = [[*map(inert, row[:target]), *row[target:]] for row in template.rows]  # Moodle reads the first alone
     told = []
     for row in rows:
         line = place(row, people, "moodle")

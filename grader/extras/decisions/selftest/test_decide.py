@@ -253,7 +253,7 @@ def test_the_diff_shows_what_was_decided_and_who_crosses_a_threshold(
         "More points: 1",
         "  ada: 11 → 14 (+3)",
         "    grade of Ada: 11 → 14; reaches “pass” (13)",
-        "    mean is right: failed, 0 → 3",
+        "    mean is right: wrong result, 0 → 3",
         lines[4],
     ]
     assert lines[4].startswith("      decided: “mean”: 3 points. Reason: Fair. (kim, ")
