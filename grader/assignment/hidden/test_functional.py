@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import product
 
 import pytest
 import torch
@@ -31,6 +32,7 @@ from grader.assignment.model.rotation import (
     turning_scale,
 )
 from grader.assignment.model.turn_words import (
+    LEFT,
     OVERWRITTEN,
     RIGHT_TOGETHER,
     becomes,
@@ -46,6 +48,7 @@ from grader.testing import (
     FORWARD_LIMIT,
     INPUT_GRADIENT_LIMIT,
     Crashed,
+    Message,
     Student,
     StudentFault,
     StudentModule,
@@ -70,7 +73,6 @@ from grader.testing import (
 
 table_dtypes = pytest.mark.parametrize("table_dtype", DTYPES, ids=lambda dtype: f"tables_{name(dtype)}")
 PAIRED = (2, 8, 64, 128)  # head dimensions
-LEFT = say("where it is wrong, it is the input, unchanged")
 SAME_LIMIT = SAME * 2.0**23  # in ulp of float32
 FLOAT32 = say("{dtype} output", dtype="float32")
 EXACT_64 = say("{dtype} output for head_dim={head_dim}", dtype="float32", head_dim=64)
@@ -97,15 +99,24 @@ def turned(student: Student, x: Tensor, cos: Tensor, sin: Tensor, device: str) -
     return numbers(student.apply_rotary_pos_emb(x.to(device), cos.to(device), sin.to(device)), x.shape)
 
 
+def told_left(output: Tensor, expected: Tensor, x: Tensor) -> Message | None:
+    """Says if an output is the input wherever it is wrong."""
+    given = output.detach().cpu().double()
+    off = (given - expected).abs() > SAME * turning_scale(x)
+    return LEFT if torch.equal(given[off], x.double()[off]) else None
+
+
 def check_quarter(student: Student, seed: int, dim: int, device: str, shape: tuple[int, int, int]) -> None:
     """Up to rounding, relative to the pair's length, since the function may compute with the angles."""
     x = normal(seed, "quarter", shape=(*shape, dim))
     cos, sin = torch.zeros(shape[1], dim), torch.ones(shape[1], dim)
-    output = turned(student, x, cos, sin, device)
+    output, expected = turned(student, x, cos, sin, device), oracle.rotate(x, cos, sin)
     what = say("output for head_dim={head_dim}, rotated by a quarter turn", head_dim=dim)
     try:
-        check_close(output, oracle.rotate(x, cos, sin), turning_scale(x), torch.float32, SAME_LIMIT, what)
+        check_close(output, expected, turning_scale(x), torch.float32, SAME_LIMIT, what)
     except WrongAnswer as fault:
+        if shape != ONE:
+            raise fault.with_more(told_left(output, expected, x)) from None
 
         def ends(cos: float, sin: float, dim: int) -> Tensor:
             """``[hd, hd]``: the output for each feature alone."""
@@ -115,11 +126,10 @@ def check_quarter(student: Student, seed: int, dim: int, device: str, shape: tup
         fault.is_final = not torch.equal(output, x.double())  # what turns one vector wrongly need not be shown several
         one_pair = [becomes(ends(0.0, 1.0, 2), one) for one in range(2) if dim == 2]
         told = [*one_pair, *told_pairing(ends(0.0, 1.0, 4)), *told_still(ends(1.0, 0.0, dim))]
-        if shape == ONE:  # by other angles, since a quarter turn shows no cosine
-            x, cos, sin = turns(seed, "x", 8, torch.float32, torch.float32, ONE)
-            output = turned(student, x, cos, sin, device)
-            overwritten = told_pairs(output, x, cos, sin) == OVERWRITTEN
-            told = told_places(output, oracle.rotate(x, cos, sin)) or [OVERWRITTEN] * overwritten or told
+        x, cos, sin = turns(seed, "x", 8, torch.float32, torch.float32, ONE)  # a quarter turn shows no cosine
+        output = turned(student, x, cos, sin, device)
+        overwritten = told_pairs(output, x, cos, sin) == OVERWRITTEN
+        told = told_places(output, oracle.rotate(x, cos, sin)) or [OVERWRITTEN] * overwritten or told
         raise fault.with_more(*told) from None
 
 
@@ -151,10 +161,11 @@ def check_pairs(
         check_close(output, expected, turning_scale(x), torch.float32, SAME_LIMIT, what)
     except WrongAnswer as fault:
         fault.is_final = not torch.equal(output, x.double())
+        if shape != ONE:
+            raise fault.with_more(told_left(output, expected, x)) from None
         right = [n for n in others if n != dim and succeeds(partial(check_pairs, student, seed, n, device, shape, ()))]
         alone = [say(RIGHT_FOR, sizes="head_dim=" + ", ".join(map(str, right)))] * bool(right)
-        first, told = output[:1, :1, :1], told_places(output[:1, :1, :1], expected[:1, :1, :1])
-        raise fault.with_more(*told, told_pairs(first, x[:1, :1, :1], cos, sin), *alone) from None
+        raise fault.with_more(*told_places(output, expected), told_pairs(output, x, cos, sin), *alone) from None
 
 
 def pairs_by_contract(student: Student, seed: int, dim: int, device: str) -> None:
@@ -173,11 +184,9 @@ def expected_turn(student: Student, read: Rotation, x: Tensor, cos: Tensor, sin:
     if read.convention is not None:
         return read.convention.rotate(x, cos, sin)
     alone = torch.empty(x.shape, dtype=torch.float64)
-    for row in range(x.shape[0]):
-        for position in range(x.shape[1]):
-            for head in range(x.shape[2]):
-                vector, at = x[row, position, head].reshape(*ONE, -1), slice(position, position + 1)
-                alone[row, position, head] = turned(student, vector, cos[at], sin[at], device).flatten()
+    for row, position, head in product(*map(range, x.shape[:3])):
+        vector, at = x[row, position, head].reshape(*ONE, -1), slice(position, position + 1)
+        alone[row, position, head] = turned(student, vector, cos[at], sin[at], device).flatten()
     return alone
 
 
@@ -222,9 +231,8 @@ def test_every_batch_row_and_head_turns_alike(
             raise fault.with_more(UNCHANGED if stays else None, RIGHT_TOGETHER) from None
         if fault.error_ulp is None or read.convention is None:
             raise
-        off = (output.detach().cpu().double() - expected).abs() > SAME * turning_scale(x)
-        stays = torch.equal(output.detach().cpu()[off], x[off])
-        raise fault.with_more(LEFT if stays else told_position(output, read.convention, x, cos, sin)) from None
+        told = told_left(output, expected, x) or told_position(output, read.convention, x, cos, sin)
+        raise fault.with_more(told) from None
 
 
 def likeness_by_contract(
