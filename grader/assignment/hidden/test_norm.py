@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import RIGHT_FOR, SHARE, UNCHANGED, check_digits, stating, succeeds
+from grader.assignment.hidden.checks import RIGHT_FOR, SHARE, UNCHANGED, check_digits, largest, stating, succeeds
 from grader.assignment.hidden.norm_inputs import (
     BESIDE_FLOAT32,
     FORWARD,
@@ -81,7 +81,6 @@ DIVISOR = "the divisor for features of magnitude {names}, group_size={group_size
 
 ALL_NARROW = "every element is a {dtype} number"
 ONE_ROUNDING = 0.55  # ulp: 0.5 for the rounding of the output, and a little for float32's rounding
-MOST_ROUNDED = 16.0  # ulp: several roundings in a row are off by less, an overflow by more
 
 
 def check_contract(
@@ -447,13 +446,6 @@ def is_by_feature(output: Tensor, wide: Tensor, dtype: torch.dtype) -> bool:
     expected = wide * factors
     errors = error_in_ulp(output, expected, expected, dtype)
     return bool(factors.any() and (errors <= ONE_ROUNDING).all())
-
-
-def largest(x: Tensor, fault: WrongAnswer | None = None) -> Message | None:
-    """Says how large the numbers of an input are, where an error is larger than any that rounding makes."""
-    if fault is not None and fault.error_ulp is not None and fault.error_ulp < MOST_ROUNDED:
-        return None
-    return say("the largest number of this input is {largest}", largest=f"{float(x.abs().max()):.0e}")
 
 
 def far_from_one(seed: int, scale: float) -> Tensor:

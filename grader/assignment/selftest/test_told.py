@@ -227,6 +227,7 @@ TOLD = {
     "wrong.rotary.only_the_first_half_rotated": "with 128 features, those at 64–127 stay as they were",
     "wrong.rotary.pairs_four_apart_at_most": "for head_dim=2, 8 it is right",
     "wrong.rotary.last_position_left_out": "of dimension 1: 2; where it is wrong, it is the input, unchanged",
+    "wrong.rotary.bfloat16_through_float16": "the largest number of this input is 3e+05",
     "wrong.rotary.second_half_from_the_new_first": "it was overwritten",
     "wrong.rotary.turned_half_detached": "only the part through the cosines arrives",
     "wrong.rope_growth.growth_appends_rows": "the tables of other ratios: 0–5: 1, 6–23: 4, 24–42: 8",

@@ -149,6 +149,14 @@ def last_position_left_out(input, cos, sin):
     return torch.cat((output, input[:, -1:]), dim=1)
 
 
+@wrong("apply_rotary_pos_emb", breaks="rotary_dtype", hint="few_digits")
+def bfloat16_through_float16(input, cos, sin):
+    """Converts bfloat16 to float16, which ends at 65504."""
+    x = input.half() if input.dtype is torch.bfloat16 else input
+    first, second = x.chunk(2, dim=-1)
+    return (x * cos[:, None] + torch.cat((-second, first), dim=-1) * sin[:, None]).to(input.dtype)
+
+
 @wrong("apply_rotary_pos_emb", breaks="rotary_backward", also=ROTARY, hint="gradient_cut")
 def turned_half_detached(input, cos, sin):
     """Lets only half of the gradient through."""
