@@ -196,5 +196,5 @@ def safe_text(value: Any) -> str:
 def mask_values(message: str) -> str:
     """Put ``…`` in place of each number that may come from a hidden input; short integers, such as sizes, stay."""
     return re.sub(
-        r"[-+]?\d*\.\d+(?:e[-+]?\d+)?|\d+\.?e[-+]?\d+|\d{6,}|\b(?:nan|inf)\b", "…", message, flags=re.IGNORECASE
+        r"[-+]?\d*\.\d+(?:e[-+]?\d+)?|\d+\.?e[-+]?\d+|[-+]?\d{6,}|\b(?:nan|inf)\b", "…", message, flags=re.IGNORECASE
     )
