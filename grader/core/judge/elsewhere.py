@@ -36,7 +36,7 @@ class Elsewhere:
         charges = self._charging.get(self._task_of(result.property_id))
         if charges is None:
             return result
-        return CaseResult(result.property_id, result.id, Outcome.PASSED, excuses=((result, (charges,)),))
+        return CaseResult(result.property_id, result.id, Outcome.PASSED, excuses=((lambda: result, (charges,)),))
 
     def _counterpart(self, result: CaseResult) -> Outcome | None:
         """What became of the same case on the CPU; None if there is none."""

@@ -139,5 +139,5 @@ def _by_the_contract(result: CaseResult, charging: set[str]) -> CaseResult:
     if result.outcome in NOTHING_LOST:
         for instead, charges in result.excuses:
             if not all(charging.intersection(charge) for charge in charges):
-                return replace(instead, property_id=result.property_id, id=result.id)
+                return replace(instead(), property_id=result.property_id, id=result.id)
     return result
