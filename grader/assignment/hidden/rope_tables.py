@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import reduce, wraps
+from functools import partial, reduce, wraps
 from itertools import combinations
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
@@ -261,7 +261,7 @@ class Ropes:
         try:
             check_errors(errors, SAME_LIMIT, what, actual, expected, self._scale)
         except WrongAnswer as fault:
-            raise fault.with_more(self.told_ratio(actual), _told_end(actual)) from None
+            raise fault.with_more(self.told_ratio(actual), partial(_told_end, actual)) from None
 
     def ratios_of(self, turned: Tensor) -> list[float]:
         """The ratios whose new modules turn alike: one, where ratios show in the tables. A fraction is that of s."""
@@ -501,17 +501,21 @@ def check_tables(
     try:
         check_errors(errors, TABLE_LIMIT, TABLES.filled(what=what), read, expected, 1.0)
     except WrongAnswer as fault:
-        first, second = (torch.arange(dim) // 2).chunk(2)  # the pair of each column; some read one half alone
-        layouts = [_tables_read(angles, first, sines)[0] for sines in (first, second)]
-        side_by_side = any(bool(((read - layout).abs() <= SPEED).all()) for layout in layouts)
-        if side_by_side or ropes.asking.by_heads:  # then the order of columns, or of rows, says nothing more
-            where = places(TABLES.filled(what=what), errors > TABLE_LIMIT)
-            message = where.then(INTERLEAVED if side_by_side else HEADS_TAKEN)
-            raise WrongAnswer(message, fault.error_ulp, fault.limit_ulp, fault.elements) from None
-        wrong_from = int((errors > TABLE_LIMIT).any(-1).to(torch.uint8).argmax())
-        moved = fault.message.fields(ORDER) is not None  # then single angles say nothing more
-        told = [LAST_ROWS] if ropes.asking.at_end else [] if moved else _told_turns(read, angles, wrong_from)
-        raise fault.with_more(*told) from None
+        of_errors = fault
+
+        def told() -> Message:
+            first, second = (torch.arange(dim) // 2).chunk(2)  # the pair of each column; some read one half alone
+            layouts = [_tables_read(angles, first, sines)[0] for sines in (first, second)]
+            side_by_side = any(bool(((read - layout).abs() <= SPEED).all()) for layout in layouts)
+            if side_by_side or ropes.asking.by_heads:  # then the order of columns, or of rows, says nothing more
+                where = places(TABLES.filled(what=what), errors > TABLE_LIMIT)
+                return where.then(INTERLEAVED if side_by_side else HEADS_TAKEN)
+            wrong_from = int((errors > TABLE_LIMIT).any(-1).to(torch.uint8).argmax())
+            moved = of_errors.message.fields(ORDER) is not None  # then single angles say nothing more
+            turns = [LAST_ROWS] if ropes.asking.at_end else [] if moved else _told_turns(read, angles, wrong_from)
+            return of_errors.message.then(*turns)
+
+        raise WrongAnswer(told, fault.error_ulp, fault.limit_ulp, fault.elements) from None
 
 
 def told_rounding(ropes: Ropes, module: StudentModule, angles: Tensor, dtype: torch.dtype) -> list[Message]:

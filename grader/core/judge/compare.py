@@ -128,8 +128,11 @@ def check_errors(
     worst, wrong = float(errors.max()), errors > limit
     sizes = torch.as_tensor(scale, dtype=torch.float64).expand(errors.shape)
     values = actual.detach().cpu().double()
-    seen = relation(values[wrong], expected[wrong], sizes[wrong]) or in_steps(worst, limit)
-    told = places(what, wrong).then(seen, *pattern(values, expected, wrong))
+
+    def told() -> Message:
+        seen = relation(values[wrong], expected[wrong], sizes[wrong]) or in_steps(worst, limit)
+        return places(what, wrong).then(seen, *pattern(values, expected, wrong))
+
     raise WrongAnswer(told, worst, limit, wrong.numel())
 
 
@@ -154,9 +157,12 @@ def check_equal(actual: Tensor, expected: Tensor, what: Message) -> None:
     values = values.double()
     wrong = values != wanted.double()
     if bool(wrong.any()):
-        look = own_look(values[wrong])
-        told = [look] if look else pattern(values, wanted.double(), wrong)
-        raise WrongAnswer(places(what, wrong).then(*told), elements=wrong.numel())
+
+        def told() -> Message:
+            look = own_look(values[wrong])
+            return places(what, wrong).then(*([look] if look else pattern(values, wanted.double(), wrong)))
+
+        raise WrongAnswer(told, elements=wrong.numel())
 
 
 def require(condition: bool, message: Message) -> None:

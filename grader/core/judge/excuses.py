@@ -112,7 +112,7 @@ class Elsewhere:
         charges = self._charging.get(self._task_of(result.property_id))
         if charges is None:
             return result
-        return CaseResult(result.property_id, result.id, Outcome.PASSED, excuses=((result, (charges,)),))
+        return CaseResult(result.property_id, result.id, Outcome.PASSED, excuses=((lambda: result, (charges,)),))
 
     def _counterpart(self, result: CaseResult) -> Outcome | None:
         """What became of the same case on the CPU; None if there is none."""
@@ -147,5 +147,5 @@ def _by_the_contract(result: CaseResult, charging: set[str]) -> CaseResult:
     if result.outcome in NOTHING_LOST:
         for instead, charges in result.excuses:
             if not all(charging.intersection(charge) for charge in charges):
-                return replace(instead, property_id=result.property_id, id=result.id)
+                return replace(instead(), property_id=result.property_id, id=result.id)
     return result
