@@ -299,6 +299,8 @@ def check_zeros(student: Student, seed: int, ranks: Sequence[int], world: int, d
             check_rows(given, zeros[foreign], ids[foreign], there, what)
         except WrongAnswer as fault:
             raise fault.with_more(*answered_by_all(student, table, world, device)) from None
+    # Where all foreign ids give zeros here, wrong rows of own ids do not explain why some gave others before.
+    student.read[:] = [one for one in student.read if one != Shown(owned=False)]
     return read
 
 
