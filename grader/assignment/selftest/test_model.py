@@ -190,6 +190,7 @@ def test_two_slips_are_both_charged(pair: tuple[Slip, Slip]) -> None:
         "rows_of_ms+exact_fraction",
         "positions_from_one+rope_input_rounded",
         "rows_of_ms+one_step_only",
+        "growth_keeps_the_base+last_row_of_long_calls_in_evaluation",
     ],
 )
 def test_two_slips_that_hide_each_other_are_charged_exactly(names: str) -> None:
