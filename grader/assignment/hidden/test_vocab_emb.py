@@ -246,34 +246,19 @@ def test_a_16_bit_table_gives_the_rows_that_it_gives_in_float32(
         student.excuse(fault, ("vocab_lookup",))
 
 
-def dtype_by_contract(student: Student, dtype: torch.dtype, device: str) -> None:
-    check_dtype_of_output(student, TO_THE_LAST, dtype, device)
+def dtype_by_contract(student: Student, dtype: torch.dtype, device: str, ids: Tensor = TO_THE_LAST) -> None:
+    sizes = {"vocab_size": 10, "emb_size": 6, "device": device}
+    check_output_dtype(lambda built: student.VocabEmbedding(**sizes, dtype=built), ids.to(device), dtype)
 
 
 @pytest.mark.rubric("vocab_dtype_and_registration")
 @dtypes
 @contract_first(dtype_by_contract, "vocab_lookup")
 def test_the_output_has_the_dtype_of_the_table(student: Student, dtype: torch.dtype, device: str) -> None:
-    check_dtype_of_output(student, IDS, dtype, device)
+    dtype_by_contract(student, dtype, device, IDS)
 
 
-def check_dtype_of_output(student: Student, ids: Tensor, dtype: torch.dtype, device: str) -> None:
-    sizes = {"vocab_size": 10, "emb_size": 6, "device": device}
-    check_output_dtype(lambda built: student.VocabEmbedding(**sizes, dtype=built), ids.to(device), dtype)
-
-
-def device_by_contract(student: Student, seed: int, device: str) -> None:
-    check_device_of_output(student, seed, TO_THE_LAST, device)
-
-
-@pytest.mark.rubric("vocab_mixed_devices")
-@contract_first(device_by_contract, "vocab_lookup")
-def test_the_output_is_on_the_device_of_the_ids(student: Student, seed: int, device: str) -> None:
-    """All that this property asks for where there is no second device, of a module that does something."""
-    check_device_of_output(student, seed, IDS, device)
-
-
-def check_device_of_output(student: Student, seed: int, ids: Tensor, device: str) -> None:
+def device_by_contract(student: Student, seed: int, device: str, ids: Tensor = TO_THE_LAST) -> None:
     output = construct(student, normal(seed, "table", shape=(10, 6)), device)(ids.to(device))
     require(bool(output.any()), say("every output is zero, so this property cannot be checked"))
     if output.numel() != 6 * ids.numel():
@@ -281,27 +266,18 @@ def check_device_of_output(student: Student, seed: int, ids: Tensor, device: str
     check_on([output], device, say("the output"))
 
 
-def purity_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    check_that_nothing_changes(student, seed, dtype, device, last=8)
+@pytest.mark.rubric("vocab_mixed_devices")
+@contract_first(device_by_contract, "vocab_lookup")
+def test_the_output_is_on_the_device_of_the_ids(student: Student, seed: int, device: str) -> None:
+    """All that this property asks for where there is no second device, of a module that does something."""
+    device_by_contract(student, seed, device, IDS)
 
 
-@pytest.mark.rubric("vocab_purity")
-@dtypes
-@contract_first(purity_by_contract, "vocab_lookup", *REFUSES_16_BITS)
-def test_ids_and_table_stay_as_they_were(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    try:
-        check_that_nothing_changes(student, seed, dtype, device, last=7)
-    except Crashed as crash:
-        if dtype is torch.float32:
-            raise
-        student.excuse(crash, REFUSES_16_BITS)
-
-
-def check_that_nothing_changes(student: Student, seed: int, dtype: torch.dtype, device: str, last: int) -> None:
-    """Require ids, of which one is ``last``, and the table to be the same after a call."""
+def purity_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str, largest: int = 8) -> None:
+    """Require ids, the largest of which is the table's last, and the table to be the same after a call."""
     table = (normal(seed, "table", shape=(9, 4)) * 8).to(dtype)
     ids = integers(seed, "ids", 9, shape=(2, 5), low=1, high=8)
-    ids[1, 2] = last
+    ids[1, 2] = largest
     module = construct(student, table, device)
     output, (after,) = module.observe(ids.to(device))
     with student.excused("vocab_lookup"):
@@ -311,6 +287,18 @@ def check_that_nothing_changes(student: Student, seed: int, dtype: torch.dtype, 
     check_equal(after, ids, AFTER.filled(what=quoted("input_ids")))
     if (left := module.held(table.numel())) is not None:
         check_equal(rows_held(left, table, ALL), table, AFTER.filled(what=say("the table")))
+
+
+@pytest.mark.rubric("vocab_purity")
+@dtypes
+@contract_first(purity_by_contract, "vocab_lookup", *REFUSES_16_BITS)
+def test_ids_and_table_stay_as_they_were(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
+    try:
+        purity_by_contract(student, seed, dtype, device, largest=7)
+    except Crashed as crash:
+        if dtype is torch.float32:
+            raise
+        student.excuse(crash, REFUSES_16_BITS)
 
 
 @pytest.mark.rubric("vocab_purity")

@@ -55,12 +55,13 @@ def contract_first(by_contract: Test, *otherwise_charged_to: str) -> Callable[[T
     """Judge a case by the contract, and only if it fails as the test says, which may use readings.
 
     Args:
-        by_contract: Called with the arguments of the test that it takes; fails unless the submission meets the
-            contract.
+        by_contract: Called with the arguments of the test that it takes without a default; fails unless the submission
+            meets the contract.
         otherwise_charged_to: The properties of which one charges for what ``by_contract`` finds, where the test passes
             without using a reading that differs from the contract.
     """
-    wanted = tuple(inspect.signature(by_contract).parameters)
+    taken = inspect.signature(by_contract).parameters.values()
+    wanted = [one.name for one in taken if one.default is one.empty]
 
     def decorate(test: Test) -> Test:
         @wraps(test)
