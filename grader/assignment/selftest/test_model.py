@@ -118,10 +118,6 @@ def history(*names: str) -> None:
     check_history(make, steps, (torch.full((24,), 2.0),), student.excuse)
 
 
-def test_a_module_without_a_memory_passes_its_history() -> None:
-    history()
-
-
 def test_a_failing_history_is_cut_down_to_what_it_takes() -> None:
     with pytest.raises(
         WrongAnswer,
