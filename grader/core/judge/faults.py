@@ -65,12 +65,12 @@ class StudentFault(Exception):
 
 
 @contextmanager
-def without_excuse() -> Iterator[None]:
-    """Around a check: a fault inside is excused only where a reading shows how the submission differs."""
+def without_excuse(but: tuple[type[StudentFault], ...] = ()) -> Iterator[None]:
+    """Around a check: a fault inside, ``but`` of these kinds, is excused only where a reading shows a difference."""
     try:
         yield
     except StudentFault as fault:
-        fault.is_excusable = False
+        fault.is_excusable &= isinstance(fault, but)
         raise
 
 
