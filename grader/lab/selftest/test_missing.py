@@ -1,8 +1,9 @@
-"""``python -m grader.lab.missing`` finds messages that cannot be told in Chinese, and phrases that nothing says."""
+"""Tools for maintainers: ``missing`` finds messages without Chinese and idle phrases; ``--help`` describes each."""
 
 from __future__ import annotations
 
 import json
+import runpy
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from grader.assignment import ASSIGNMENT
+from grader.core import assignment
 from grader.core.results import language
 from grader.lab import missing
 from grader.selftest.submissions import write_folder
@@ -78,3 +80,40 @@ def test_the_chinese_has_the_same_fields(complaints: Complaints) -> None:
     assert complaints('say("{n} are wrong", n=1)', {"{n} are wrong": "{m} 个不对"}) == [
         f"{TABLE}: '{{n}} are wrong' has different fields in Chinese; use the same ones."
     ]
+
+
+def started(*_: object) -> None:
+    raise AssertionError("the tool started")
+
+
+@pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")  # another test may have imported it
+@pytest.mark.parametrize("tool", ["bench", "charges", "gallery", "missing", "mutants", "sample_class"])
+@pytest.mark.parametrize(("option", "status"), [("--help", 0), ("--unknown", 2)])
+def test_a_tool_prints_its_usage_and_starts_nothing(
+    tool: str, option: str, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(assignment, "rubric_or_exit", started)
+    monkeypatch.setattr("tempfile.TemporaryDirectory", started)
+    monkeypatch.setattr("grader.specimens.students.write_class", started)
+    monkeypatch.setattr("sys.argv", [tool, option])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module(f"grader.lab.{tool}", run_name="__main__")
+    assert ended.value.code == status
+    output = capsys.readouterr()
+    assert "usage: " in (output.err if status else output.out)
+
+
+def pressed(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")  # another test may have imported it
+@pytest.mark.parametrize("tool", ["gallery", "mutants", "bench"])
+def test_ctrl_c_ends_a_tool_with_one_line(
+    tool: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(assignment, "rubric_or_exit", pressed)
+    monkeypatch.setattr("sys.argv", [tool])
+    with pytest.raises(SystemExit, match="130"):
+        runpy.run_module(f"grader.lab.{tool}", run_name="__main__")
+    assert capsys.readouterr().err == "stopped; nothing was written.\n"
