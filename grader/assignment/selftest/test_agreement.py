@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 import ref.position as pe
 from ref.functional import apply_rotary_pos_emb
-from ref.modeling import GroupRMSNorm, NTKAwareRoPE, VocabEmbedding
+from ref.modeling import GroupRMSNorm, NTKAwareRoPE
 
 pytestmark = pytest.mark.slow
 
@@ -109,22 +109,6 @@ def test_frequencies_attention_factor_and_tables_are_those_of_transformers(trans
     angles = pe.rotary_angles(torch.arange(TRAINED), ours.inverse_frequencies)
     for mine, other in zip(pe.half_split_tables(angles, ours.attention_factor), tables(rotary, TRAINED), strict=True):
         assert tables_agree(mine, other, angles)
-
-
-def test_the_ramp_over_pairs_need_not_be_rounded(transformers: Import) -> None:
-    gamma = pe.yarn_ramp_over_pairs(HEAD_DIM, original_length=TRAINED, rounded=False)
-    theta = pe.inverse_frequencies(HEAD_DIM)
-    ours = pe.Scaled((1 - gamma) * theta / 4 + gamma * theta, pe.yarn_attention_factor(4.0))
-    rotary = rotary_module(transformers, "yarn", **TRAINED_ON, factor=4.0, truncate=False)
-    assert_same(ours, rotary.inv_freq, rotary.attention_scaling)
-
-
-def test_the_ramps_of_paper_and_code_differ() -> None:
-    """Or the tests of one would pass with the other."""
-    paper, code = (
-        pe.yarn_scaling(HEAD_DIM, factor=16.0, original_length=TRAINED, ramp=ramp) for ramp in ("turns", "pairs")
-    )
-    assert (paper.inverse_frequencies / code.inverse_frequencies).log().abs().max() > 0.5
 
 
 def test_dynamic_frequencies_follow_the_longest_sequence_until_a_short_one(transformers: Import) -> None:
@@ -223,14 +207,6 @@ def test_a_single_group_in_16_bits_is_the_norm_of_llama(transformers: Import) ->
     llama = transformers("models.llama.modeling_llama").LlamaRMSNorm(24, eps=1e-5)
     ones = GroupRMSNorm(hidden_size=24, group_size=24, init_range=(1.0, 1.0))
     assert torch.equal(ones(x), llama(x).bfloat16())
-
-
-def test_embedding_is_that_of_torch() -> None:
-    ours = VocabEmbedding(vocab_size=16, emb_size=4)
-    ids = torch.tensor([[0, 3, 3, 15], [7, 0, 0, 1]])
-    theirs = nn.functional.embedding(ids, ours.table)
-    assert torch.equal(ours(ids), theirs)
-    assert torch.equal(gradients(ours(ids), ours.table)[0], gradients(theirs, ours.table)[0])
 
 
 @pytest.mark.parametrize("heads", [1, 6, 8, 12, 16])

@@ -89,13 +89,6 @@ CASES = {
             "Is the line itself wrong, or does an earlier one",
         ),
     ),
-    "an unknown attribute": Case(
-        NORM,
-        {"self.eps = eps": "self.epsilon = eps"},
-        1,
-        ("has no attribute 'eps'. Did you mean epsilon?", "src/modeling/norm.py:79"),
-        (*MATHEMATICS, "no ready explanation"),
-    ),
     "an unknown variable": Case(
         VOCAB,
         {"foreign = (rows < 0) |": "foriegn = (rows < 0) |"},
@@ -108,18 +101,6 @@ CASES = {
         {"class GroupRMSNorm": "class GroupRmsNorm"},
         1,
         ("Your code has GroupRmsNorm: did you mean GroupRMSNorm?", "(so tests of task 1 could not run)"),
-    ),
-    "a renamed argument": Case(
-        NORM,
-        {
-            "        group_size: int,": "        num_groups: int,",
-            "% group_size": "% num_groups",
-            "={group_size}": "={num_groups}",
-            "self.group_size = group_size": "self.group_size = num_groups",
-        },
-        1,
-        ("unexpected keyword argument 'group_size'. Your code has num_groups: did you mean group_size?",),
-        MATHEMATICS,
     ),
     "a renamed argument of a function": Case(
         TURN,
@@ -187,13 +168,6 @@ CASES = {
             'rank-0)". Wrong for these ids: 4, 8, 12.',
         ),
     ),
-    "one plus gamma": Case(
-        NORM,
-        {"* self.gamma.to(input.device)": "* (1 + self.gamma.to(input.device))"},
-        1,
-        ("off by the same factor, so the groups are right. What is the sum of squares divided by",),
-        ("How many root mean squares",),
-    ),
     "a missing return": Case(
         ROPE,
         {"        return apply_rotary": "        apply_rotary"},
@@ -242,12 +216,6 @@ CASES = {
         ("right random numbers, scaled or shifted", "Which range or spread is drawn"),
         ("between setting the seed and the draw",),
     ),
-    "bounds the wrong way round": Case(
-        NORM,
-        {"*self.init_range": "*reversed(self.init_range)"},
-        1,
-        ("found from=1 > to=-1", "self.init_range = (-1.0, 1.0)"),
-    ),
     "mean and standard deviation swapped": Case(
         VOCAB,
         {"(self.table, self.init_mean, self.init_std,": "(self.table, self.init_std, self.init_mean,"},
@@ -271,17 +239,6 @@ CASES = {
             "norm.py:44 if group_size % hidden_size != 0: raise ValueError( operands group_size = 4, hidden_size = 24",
         ),
         ("shapes and dtypes",),
-    ),
-    "a seed that is set once": Case(
-        NORM,
-        {
-            "        self.reset_parameters()\n": "        self.drawn = torch.Generator().manual_seed(init_seed)\n"
-            "        self.reset_parameters()\n",
-            "generator=generator)": "generator=self.drawn)",
-        },
-        1,
-        ("called GroupRMSNorm(hidden_size=48, group_size=16, dtype=float32).reset_parameters()",),
-        ("init_range=(8.0, 9.0)",),
     ),
     "the mask of an earlier call": Case(
         VOCAB,
@@ -311,13 +268,6 @@ CASES = {
             "of type tuple (float32 [2, 3, 3, 8], float32 [3, 1, 8]), expected one tensor: what does your return ",
             "the same angles serve every batch row and head: the same error",
         ),
-    ),
-    "the last row never looked up": Case(
-        VOCAB,
-        {"embedding(input_ids,": "embedding(input_ids.clamp(max=len(self.table) - 2),"},
-        2,
-        ("received 14 14 14 14 14 14 Wrong only for id 15.",),
-        ("factor", "everywhere"),
     ),
     "growth at equality": Case(
         ROPE,

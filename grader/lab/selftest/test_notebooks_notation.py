@@ -85,15 +85,3 @@ def test_the_table_names_no_letter_that_nobody_uses(language: str) -> None:
     assert len(table()) > 30
     idle = [one for symbols, numbers in table() for one in symbols if not any((one, n) in everywhere for n in numbers)]
     assert idle == []
-
-
-@pytest.mark.parametrize(
-    ("formula", "found"),
-    [
-        (r"\theta_i = b^{-2i/d}", {r"\theta", "i", "b", "d"}),
-        (r"\mathrm{PE}(p) \cdot q^\top", {"p", "q"}),
-        (r"\begin{cases} \text{if } x \end{cases}", {"x"}),
-    ],
-)
-def test_letters_are_told_from_words(formula: str, found: set[str]) -> None:
-    assert letters(formula) == found
