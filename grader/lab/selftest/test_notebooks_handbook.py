@@ -324,16 +324,6 @@ def test_the_time_of_a_notebook_follows_from_what_stands_in_it() -> None:
     assert times.minutes(notebook) == 40, "17 more for 3,000 words, and a little for the titles: 41."
 
 
-def test_a_chinese_title_needs_no_break_within_a_word_on_a_phone() -> None:
-    """It breaks after a mark or a blank alone; between them is room for ten characters of 32 pixels."""
-    titles = [sources.read(script, "zh").cells[0].source.splitlines()[0].lstrip("# ") for script in sources.pages()]
-    parts = [
-        part for title in (*titles, sources.front()["title"]["zh"]) for part in re.split(r"(?<=[，、：]) ?|[ ·]", title)
-    ]
-    widths = {part: sum(1 if ord(sign) > 0x2E00 else 0.6 for sign in part) for part in parts}
-    assert {part: width for part, width in widths.items() if width > 10} == {}
-
-
 @pytest.mark.parametrize("language", sources.LANGUAGES)
 def test_the_first_page_explains_one_hand_and_the_formula_before_it_shows_many(
     pages: dict[str, str], language: str

@@ -140,37 +140,6 @@ def test_workers_that_go_lose_nothing_and_leave_nothing(
     assert of == {submission.id: expected(submission) for submission in handed_in}
 
 
-@long_only
-def test_a_first_worker_is_waited_for_and_a_task_that_takes_its_workers_along_is_known(tmp_path: Path) -> None:
-    """After four, as dask has it; here after one."""
-    with (
-        DaskProcesses(tmp_path, environment={"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}) as dask,
-        open_executor(dask.address, 1) as executor,
-    ):
-        assert executor.notice == f"{dask.address}: no worker yet; waiting for one."
-        future = sent(executor, os.getpid)
-        worker = dask.start_worker()
-        assert future.result(60) == worker.pid
-        assert isinstance(sent(executor, faulty.die).exception(60), executor.killers)
-
-
-@long_only
-def test_a_scheduler_that_is_lost_ends_the_command_with_one_line(tmp_path: Path) -> None:
-    with DaskProcesses(tmp_path) as dask:
-        worker = dask.start_worker()
-        with at_work(tmp_path, "--executor", dask.address) as process:
-            family = descendants(worker.pid)
-            dask.scheduler.kill()
-            _, errors = process.communicate(timeout=LEAVE_S)
-        assert survivors(family[1:], LEAVE_S) == []  # the worker itself waits a while for a new scheduler
-    assert process.returncode == 3
-    assert [line for line in errors.splitlines() if not line.startswith("[")] == [
-        f"grader: the scheduler at {dask.address} is gone. Reports written so far are complete. "
-        "Run the same command again."
-    ]
-    assert finished(tmp_path)
-
-
 @pytest.mark.parametrize(
     "how", [signal.SIGINT, signal.SIGKILL] if LONG else [signal.SIGKILL], ids=signal.Signals.__str__
 )

@@ -183,16 +183,6 @@ def test_a_decision_whose_ground_has_changed_still_holds_and_is_shown() -> None:
     assert stale([worth], made) == ["the grader's result was “failed, 0 of 4” and is now “failed, 0 of 8”"]
 
 
-def test_a_comment_that_is_repeated_takes_the_place_of_the_first_and_another_does_not() -> None:
-    one, other = ({"comment": text, "ground": Ground(files="0" * 64)} for text in ("Well done.", "Look at eps."))
-    again = report("ada", files="1")
-    assert len(stale([again], decision("ada", **one), decision("ada", **other))) == 2
-    renewed = decision("ada", comment="Well done.", ground=Ground(files="1" * 64))
-    held = settled([again], decision("ada", **one), decision("ada", **other), renewed).held["ada"]
-    assert [ruling.decision.comment for ruling in held] == ["Look at eps.", "Well done."]
-    assert [bool(ruling.stale) for ruling in held] == [True, False]
-
-
 def test_which_attempt_counts_is_nothing_to_whoever_handed_in_once() -> None:
     rule = decision("*", attempt="best")
     assert [one.rulings for one in graded([report("ada")], rule)] == [()]
