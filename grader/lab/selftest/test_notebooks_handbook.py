@@ -15,6 +15,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from grader.lab.site import markdown
+from grader.lab.site.formulas import UnknownMathematics, mathml
 from grader.lab.site.notebooks import handbook, pictures, references, shown, sources, times
 from grader.selftest.small_notebook import NAME, executed, reference, small_walkthrough
 
@@ -380,10 +381,6 @@ def test_an_exercise_of_two_checks_is_one(pages: dict[str, str]) -> None:
     headings = [handbook.Heading(3, "", text, short=False) for text in ("Exercise 3.1 · One", "练习 3.2 · 二", "More")]
     assert handbook.exercises(headings) == 2
 
-
-pytest.importorskip("latex2mathml", reason="the extra 'handout' is not installed: make handout")
-
-from grader.lab.site.formulas import UnknownMathematics, mathml
 
 SPACE = '<mspace width="0.17em"/>'
 MINUS = '<mo form="prefix">&#x02212;</mo>'
