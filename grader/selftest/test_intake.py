@@ -41,12 +41,6 @@ def test_a_nested_top_folder_is_seen_through(tmp_path: Path, prefix: str) -> Non
         assert submission.notices == (f"Found inside the folder {prefix!r}.",)
 
 
-def test_the_src_with_the_most_expected_files_is_the_one(tmp_path: Path) -> None:
-    files: dict[str, str | bytes] = {f"new/{path}": text for path, text in HANDED_IN.items()}
-    submission = from_folder(tmp_path, {"old/src/functional.py": "old = 1\n", **files})
-    assert dict(submission.files) == HANDED_IN
-
-
 @pytest.mark.parametrize(
     "name", ["norm.py", "norm-1.py", "norm (2).py", "norm(1).py", "Norm.py", "norm copy.py", "norm_copy.py"]
 )

@@ -233,30 +233,6 @@ def test_gradients_are_those_of_the_cpu(name: str) -> None:
     assert_same(of(HERE), of("cpu"))
 
 
-def test_second_derivatives_are_those_of_the_cpu() -> None:
-    def of(device: str) -> Tensor:
-        x = maker(device)(2, 8).requires_grad_()
-        (first,) = torch.autograd.grad(_rms_norm(x, torch.ones(8, device=device)).pow(3).sum(), x, create_graph=True)
-        return torch.autograd.grad(first.square().sum(), x)[0]
-
-    assert_same(of(HERE), of("cpu"))
-
-
-def test_an_optimizer_updates_parameters() -> None:
-    def of(device: str) -> Tensor:
-        layer = nn.Linear(8, 2, bias=False).to(device)
-        with torch.no_grad():
-            layer.weight.copy_(maker("cpu")(2, 8))
-        optimizer = torch.optim.SGD(layer.parameters(), lr=0.5, momentum=0.9)
-        for _ in range(2):
-            optimizer.zero_grad()
-            layer(maker(device)(3, 8)).square().mean().backward()
-            optimizer.step()
-        return layer.weight
-
-    assert_same(of(HERE), of("cpu"))
-
-
 def seeded(device: str) -> torch.Generator:
     return torch.Generator(device).manual_seed(5)
 
@@ -357,48 +333,6 @@ def test_a_new_default_device_is_taken() -> None:
     with torch.device(HERE):
         made = [torch.zeros(2), nn.Linear(2, 2).weight * 0, torch.arange(3)]
     assert_same(made, [torch.zeros(2), torch.zeros(2, 2), torch.arange(3)])
-
-
-LAYERS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
-    "conv1d": (lambda: nn.Conv1d(3, 4, 3, padding="same"), (2, 3, 8)),
-    "conv2d, no bias": (lambda: nn.Conv2d(3, 6, 3, stride=2, groups=3, bias=False), (2, 3, 8, 8)),
-    "transposed convolution": (lambda: nn.ConvTranspose1d(3, 4, 3, stride=2), (2, 3, 8)),
-    "adaptive pooling": (lambda: nn.AdaptiveAvgPool2d(2), (2, 3, 8, 8)),
-    "maximum pooling": (lambda: nn.MaxPool2d(2), (2, 3, 8, 8)),
-    "lp pooling": (lambda: nn.LPPool1d(2, 4), (2, 3, 8)),
-    "plain recurrence": (lambda: nn.RNN(8, 5), (2, 3, 8)),
-}
-
-
-def output_and_gradients(name: str, device: str) -> list[Tensor]:
-    """The output of a layer with the same weights and input on each device, and all gradients."""
-    make, shape = LAYERS[name]
-    torch.manual_seed(0)
-    layer, x = make().to(device), torch.randn(shape).to(device).requires_grad_()
-    output = layer(x)
-    output = output[0] if isinstance(output, tuple) else output
-    output.square().sum().backward()
-    gradients = [parameter.grad for parameter in layer.parameters()]
-    return [output, *(gradient for gradient in (x.grad, *gradients) if gradient is not None)]
-
-
-@pytest.mark.parametrize("name", LAYERS)
-def test_a_layer_gives_what_it_gives_on_the_cpu(name: str) -> None:
-    there, on_cpu = (output_and_gradients(name, device) for device in (HERE, "cpu"))
-    assert len(there) == len(on_cpu) > 1
-    assert_same(there, on_cpu)
-
-
-def test_the_gradient_of_a_sparse_embedding_is_dense_there_and_has_the_same_numbers() -> None:
-    ids, table = torch.tensor([[0, 2, 2]]), torch.randn(4, 3)
-    gradients = []
-    for device in (HERE, "cpu"):
-        leaf = table.to(device).requires_grad_()
-        F.embedding(ids.to(device), leaf, sparse=True).sum().backward()
-        assert leaf.grad is not None
-        gradients.append(leaf.grad)
-    assert not gradients[0].is_sparse
-    assert_same(gradients[0], gradients[1].to_dense())
 
 
 LACKING: dict[str, Callable[[Tensor], Any]] = {

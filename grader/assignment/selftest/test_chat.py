@@ -16,7 +16,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader import REPOSITORY
 from grader.assignment import ASSIGNMENT, demo
 from grader.assignment.corpus.variants import all_variants
 from grader.selftest import some
@@ -298,14 +297,6 @@ def test_a_run_of_blank_lines_is_not_printed(
     printed = "".join(answer.run(answer))
     assert answer.speeches[0].text == shown
     assert printed.strip().startswith(f"{shown}\n[")
-
-
-def test_a_prompt_reaches_python_as_it_is_typed() -> None:
-    """Quotes, dollars and commands in a prompt are letters for make and for the shell."""
-    for makefile in (REPOSITORY / "Makefile", REPOSITORY / "grader/lab/release/student/Makefile"):
-        text = makefile.read_text(encoding="utf-8")
-        assert "export CHAT_PROMPT := $(if $(filter command%,$(origin PROMPT)),$(value PROMPT))" in text
-        assert '--prompt "$$CHAT_PROMPT"' in text
 
 
 # ── The real model ──

@@ -325,17 +325,6 @@ def test_the_time_of_a_notebook_follows_from_what_stands_in_it() -> None:
     assert times.minutes(notebook) == 40, "17 more for 3,000 words, and a little for the titles: 41."
 
 
-@pytest.mark.parametrize("language", sources.LANGUAGES)
-def test_the_first_page_explains_one_hand_and_the_formula_before_it_shows_many(
-    pages: dict[str, str], language: str
-) -> None:
-    page = pages["index.html" if language == "en" else "zh/index.html"]
-    order = ['data-touch="hand"', "<math", "RoPE", 'data-touch="sentence"']
-    places = [page.index(part, page.index("<main>")) for part in order]
-    assert places == sorted(places)
-    assert "\\" not in page[page.index("<main>") : page.index("</main>")], "A formula was left as it was written."
-
-
 def test_the_first_page_counts_the_functions_that_are_to_be_written() -> None:
     exercises = sum(len(times.points(sources.read(script, "en"))) for script in sources.scripts())
     assert all(f" {exercises} " in said for said in sources.front()["about"].values())

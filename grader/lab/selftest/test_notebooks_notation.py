@@ -67,18 +67,6 @@ def test_the_whole_in_brief_takes_letters_as_the_notebooks_that_it_sums_up(langu
     assert {letter for letter in used(sources.BRIEF, language) if not found[letter, "2"] + found[letter, "5"]} == set()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_one_star_is_used_for_conjugates(name: str) -> None:
-    assert not re.search(r"\^\{?\\(?:star|ast)", prose(name, "en") + prose(name, "zh"))
-
-
-def test_a_pair_of_features_is_no_bare_character_in_chinese() -> None:
-    """Alone, 对 reads as "right": 特征对, 低频对."""
-    paths = [*sources.pages(), *sources.SOURCES.glob("*.toml"), *sources.TOUCHES.rglob("*.js")]
-    text = "".join(path.read_text(encoding="utf-8") for path in paths)
-    assert re.findall(r".{9}(?:[慢快些]|转的)对(?![比应称])", text) == []
-
-
 @pytest.mark.parametrize("language", sources.LANGUAGES)
 def test_the_table_names_no_letter_that_nobody_uses(language: str) -> None:
     everywhere = {(letter, name[0]) for name in NAMES for letter in used(name, language)}

@@ -28,7 +28,7 @@ from grader.core.sandbox.limits import Limits
 from grader.core.settings import CannotGrade, Settings
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab.processes import descendants
-from grader.selftest import LONG, faulty, long_only
+from grader.selftest import LONG, faulty
 from grader.selftest.at_work import LEAVE_S, SLOW, at_work, finished, without_times
 from grader.selftest.dask_processes import BORROWING, DaskProcesses
 from grader.selftest.faulty import Trap, survivors
@@ -108,36 +108,6 @@ def test_a_worker_with_another_grader_is_named(executor: Executor, monkeypatch: 
     monkeypatch.setattr(cluster, "__version__", "9.9.9")
     with pytest.raises(CannotGrade, match=r"the worker at tcp://127\..* runs grader .*, this machine 9\.9\.9\."):
         list(grade_all([someone("ada")], SETTINGS, executor))
-
-
-@long_only
-@pytest.mark.usefixtures("own_fork_servers")
-def test_workers_that_go_lose_nothing_and_leave_nothing(
-    tmp_path: Path, expected: Callable[[Submission], dict[str, Any]]
-) -> None:
-    """Of three workers one is killed and one asked to end, each while it is at a submission."""
-    ways = [signal.SIGKILL, signal.SIGTERM]
-    handed_in: list[Submission] = []
-
-    def submissions() -> Iterator[Submission]:
-        while ways or len(handed_in) < 5:  # so many that each worker gets one
-            wrong = [SEES_LATER_TOKENS] if len(handed_in) == 2 else []
-            handed_in.append(someone(f"s{len(handed_in)}", *wrong, SLOW))
-            yield handed_in[-1]
-
-    with DaskProcesses(tmp_path) as dask, open_executor(dask.address, 1) as executor:
-        first, second, _ = (dask.start_worker() for _ in range(3))
-        with closing(grade_all(submissions(), SETTINGS, executor)) as graded:
-            reports = [next(graded)]
-            for doomed in (first, second):
-                while len(family := descendants(doomed.pid)) < 5:  # fork server, judge, zygote and its container
-                    reports.append(next(graded))
-                os.kill(doomed.pid, ways.pop())
-                assert survivors(family, LEAVE_S) == []
-            reports += graded
-    assert len(reports) == len(handed_in)
-    of = {report.submission.id: without_times(report) for report in reports}
-    assert of == {submission.id: expected(submission) for submission in handed_in}
 
 
 @pytest.mark.parametrize(
