@@ -23,7 +23,6 @@ from grader.core.judge.compare import (
     check_errors,
     check_like,
     check_shape,
-    coarser,
     error_in_ulp,
     name,
     ulp,
@@ -68,11 +67,6 @@ def test_what_is_not_finite_is_infinitely_wrong(value: float) -> None:
     assert error_in_ulp(double(value), double(1.0), double(1.0), torch.float32).item() == math.inf
     with pytest.raises(WrongAnswer, match=r"^output: shape \[1\], 1 of 1 elements wrong.*; not finite: 1$"):
         check_close(double(value), double(1.0), double(1.0), torch.float32, 16, quoted("output"))
-
-
-def test_the_coarser_dtype_has_fewer_bits() -> None:
-    assert coarser(torch.float32, torch.float16) is torch.float16
-    assert coarser(torch.bfloat16, torch.float16) is torch.bfloat16
 
 
 def test_close_numbers_pass_up_to_the_limit_and_fail_beyond() -> None:

@@ -72,11 +72,6 @@ def test_whoever_reaches_the_most_stands_apart(most: float, lows: list[float]) -
     assert sum(one.count for one in bins) == 3
 
 
-def test_a_value_on_an_edge_belongs_to_the_bin_that_begins_there() -> None:
-    bins = {one.low: one.count for one in distribution([9.99, 10, 19.99, 20], 100).bins if one.count}
-    assert bins == {0: 1, 10: 2, 20: 1}
-
-
 @pytest.mark.parametrize("values", [[0.0], [0.004, 0.3, 0.7], [3.5, 19.551], [120.0, 20.0]], ids=str)
 def test_without_a_limit_every_value_is_inside_some_bin(values: list[float]) -> None:
     spread = distribution(values)

@@ -1,4 +1,4 @@
-"""Made-up classes: the sample gets what it deserves and reads why, planted copies come first, the benchmark's mix is fixed."""
+"""Made-up classes: the sample gets what it deserves, planted copies come first, the mix of the benchmark is fixed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``grader viva`` from a class of reports to what platforms import, with no answer in it, and from what comes back to points."""
+"""``grader viva`` from reports to what platforms import, with no answer in it, and from what comes back to points."""
 
 from __future__ import annotations
 
@@ -301,8 +301,8 @@ def test_points_stand_beside_the_grade_and_change_no_score(reports: Path, tmp_pa
 def test_the_page_grades_itself_and_saves_answers_that_the_command_reads(reports: Path, tab: Tab) -> None:
     (quiz,) = (quiz for quiz in read_written(reports / KEY, Key).quizzes if quiz.id == "ada")
     tab.open(reports.parent / "quiz" / "pages" / f"{quiz.name}.html", width=375)
-    for number, question in enumerate(quiz.questions, 1):
-        place = (question.options.index(question.answer) + (number == 1)) % len(question.options)  # the first is wrong
+    for number, asked in enumerate(quiz.questions, 1):
+        place = (asked.options.index(asked.answer) + (number == 1)) % len(asked.options)  # the first is wrong
         tab.evaluate(f"document.querySelector('input[name=q{number}][value=\"{place}\"]').click()")
     tab.evaluate("document.querySelector('button').click()")
     tab.wait_for("document.querySelector('output').textContent.includes('of 6 right')")

@@ -419,12 +419,6 @@ def test_what_nobody_computes_in_the_head_is_no_option(value: str) -> None:
     assert not Value("uint8 [5056]").is_readable, "the state of a generator"
 
 
-def test_numbers_are_shown_with_three_digits() -> None:
-    assert Value("float32 [[0.44721, -0.0, 1e-05]]").text() == "float32 [[0.447, 0.0, 1e-05]]"
-    assert Value("int64 [[1, 2]]").text() == "int64 [[1, 2]]"
-    assert Value("torch.float16").text() == "torch.float16"
-
-
 @pytest.mark.parametrize("of", [ASSIGNMENT, SMALL], ids=["whole", "small"])
 def test_the_file_of_calls_and_laws_names_tasks_and_properties_of_the_rubric(of: Assignment) -> None:
     declared = declared_by(of)
