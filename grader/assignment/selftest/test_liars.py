@@ -30,8 +30,9 @@ WRONG = [variant for variant in all_variants() if not variant.valid and ".device
 GAINED_ONCE = ("wrong.rotary.rotates_the_other_way", "wrong.rotary.pairs_from_both_ends")  # a point, by a new excuse
 # Points that a liar still gains who knows the right outputs: zeros pass at a second look, and only the sum is charged.
 OPEN = {"wrong.shard_parameters.parameter_with_a_row_for_foreign_ids": 3}
-ALL = [(variant, seed) for seed in (0, 1) for variant in WRONG]
-CASES = ALL if LONG else [*ALL[::312], *(case for case in ALL if case[0].name in GAINED_ONCE and not case[1])]
+ALL = [(variant, seed, answers) for answers in ("right", "another_mistake") for seed in (0, 1) for variant in WRONG]
+GAINED = [case for case in ALL if case[0].name in GAINED_ONCE and case[1:] == (0, "right")]
+CASES = ALL if LONG else [*ALL[::499], *GAINED]
 
 
 def another(variant: Variant, seed: int) -> Variant:
@@ -40,8 +41,7 @@ def another(variant: Variant, seed: int) -> Variant:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("answers", ["right", "another_mistake"])
-@pytest.mark.parametrize(("variant", "seed"), CASES, ids=lambda value: getattr(value, "name", value))
+@pytest.mark.parametrize(("variant", "seed", "answers"), CASES, ids=lambda value: getattr(value, "name", value))
 def test_who_answers_every_second_look_in_another_way_gains_nothing(variant: Variant, seed: int, answers: str) -> None:
     task = task_of(variant.piece)
     other = ASSIGNMENT.solution() if answers == "right" else another(variant, seed).files
