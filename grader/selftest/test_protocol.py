@@ -199,7 +199,7 @@ FLOAT = ["float32", "cpu", [2], [1]]
         (message(1, ["float32"]), "a malformed tensor header"),
         (message(1, [["float8", "cpu", [2], [1]]]), "unknown dtype"),
         (message(1, [["float32", "meta", [2], [1]]]), "unknown device"),
-        (message(1, [["float32", "gpu:1", [2], [1]]]), "unknown device"),
+        (message(1, [["float32", "gpu:00", [2], [1]]]), "unknown device"),
         (message(1, [["float32", "cuda:99", [2], [1]]], bytes(8)), "unknown device"),
         (message(1, [["float32", "cpu", [2], [1, 1]]]), "a malformed tensor shape"),
         (message(1, [["float32", "cpu", [-2], [1]]]), "a malformed tensor shape"),

@@ -300,7 +300,7 @@ def test_a_report_with_other_values_is_shown_or_refused(folder: Path, tree: dict
     [
         (b"", "EOF while parsing"),
         (b"[" * 100_000, "recursion limit exceeded"),
-        (b'{"score": ' + b"9" * 100_000 + b"}", "number folder of range"),
+        (b'{"score": ' + b"9" * 100_000 + b"}", "number out of range"),
         (b"\xff\xfe{}", "expected value"),
         (b'"\\ud800"', "hex escape"),
         (b"{}", "assignment: Field required"),

@@ -233,6 +233,17 @@ def test_gradients_are_those_of_the_cpu(name: str) -> None:
     assert_same(of(HERE), of("cpu"))
 
 
+def test_the_gradient_of_a_sparse_embedding_is_dense_there_and_has_the_same_numbers() -> None:
+    gradients = []
+    for device in (HERE, "cpu"):
+        leaf = maker(device)(4, 3).requires_grad_()
+        F.embedding(torch.tensor([[0, 2, 2]], device=device), leaf, sparse=True).sum().backward()
+        assert leaf.grad is not None
+        gradients.append(leaf.grad)
+    assert not gradients[0].is_sparse
+    assert_same(gradients[0], gradients[1].to_dense())
+
+
 def seeded(device: str) -> torch.Generator:
     return torch.Generator(device).manual_seed(5)
 

@@ -142,6 +142,7 @@ def test_the_cache_changes_no_answer(file: Path) -> None:
     assert [*model.next_ids(slots, start, 12, end=answer[4])] == answer[: answer.index(answer[4])]
 
 
+@pytest.mark.slow
 def test_the_model_is_that_of_transformers(file: Path, transformers) -> None:  # type: ignore[no-untyped-def]
     """The same weights, with the rows of queries and keys in the order of transformers, give the same states."""
     read = opened(file)

@@ -20,6 +20,7 @@ from grader.selftest.warm_judges import RunHiddenTests
 DOCS = ASSIGNMENT.root / "grader" / "docs"
 
 
+@pytest.mark.slow
 def test_every_task_is_judged_on_every_dtype(judge: RunHiddenTests, rubric: Rubric) -> None:
     """Not every property: a law is judged in float32, and what 16 bits make of it has a property of its own."""
     tokens: dict[str, set[str]] = {}

@@ -21,7 +21,7 @@ from grader.core.results.language import in_words
 from grader.core.results.outcome import FRAME, RAISED, CaseResult, Outcome
 from grader.core.rubric import Rubric
 from grader.lab.charges import lost, task_of
-from grader.selftest import LONG, some
+from grader.selftest import LONG, in_quick, some
 from grader.selftest.warm_judges import RunHiddenTests, hidden_tests_of
 from grader.specimens.variants import Variant
 
@@ -51,7 +51,7 @@ ABOUT_DEVICES = [variant for variant in VALID if ".devices." in variant.name]
 RIGHT = VALID if LONG else [*[variant for variant in VALID if variant not in ABOUT_DEVICES][::6], *ABOUT_DEVICES[::15]]
 
 
-@pytest.mark.parametrize("variant", SAMPLE, ids=lambda variant: variant.name)
+@pytest.mark.parametrize("variant", in_quick(SAMPLE, 3), ids=lambda variant: variant.name)
 def test_a_wrong_variant_loses_what_it_breaks(judge: RunHiddenTests, variant: Variant) -> None:
     results = judge(variant.files, task_of(variant))
     missing = lost(results)
@@ -73,7 +73,7 @@ def check_wording(result: CaseResult) -> None:
         assert WRONG_TENSOR.search(result.message), result.message
 
 
-@pytest.mark.parametrize("variant", RIGHT, ids=lambda variant: variant.name)
+@pytest.mark.parametrize("variant", in_quick(RIGHT, 3), ids=lambda variant: variant.name)
 def test_a_valid_variant_loses_nothing(judge: RunHiddenTests, variant: Variant) -> None:
     assert lost(judge(variant.files, task_of(variant))) == set(), variant.description
 
