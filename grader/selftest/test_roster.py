@@ -53,6 +53,13 @@ def test_headings_are_known_in_chinese_and_as_platforms_write_them(
     assert read_roster(tmp_path / "list.csv") == [student]
 
 
+@pytest.mark.parametrize("divided", [";", "\t"], ids=["semicolons", "tabs"])
+def test_a_list_is_read_as_spreadsheets_save_it_where_the_comma_is_a_decimal_sign(tmp_path: Path, divided: str) -> None:
+    rows = (["username", "name", "email"], ["bo", '"Bo O\'Neil, Jr"', "bo@x"])
+    write_folder(tmp_path, {"list.csv": "\n".join(map(divided.join, rows))})
+    assert read_roster(tmp_path / "list.csv") == [BO]
+
+
 @pytest.mark.parametrize(
     ("status", "seconds"),
     [

@@ -111,6 +111,15 @@ def test_the_students_own_frames_are_shown_and_no_others(meet: Meet) -> None:
     assert told.endswith("src/work.py:4 in work: return torch.cat((input, input[0]), dim=7)")
 
 
+@pytest.mark.parametrize("lines_end", ["raise NotImplementedError", "return input.gone"])
+def test_lines_are_counted_as_python_does(zygote: Zygote, lines_end: str) -> None:
+    """A form feed, or another character that ends a line for a text alone, moves no line."""
+    text = f"# \x0c \x1c \x85 \u2028\ndef work(input):\n    {lines_end}\n"
+    outcome, told = outcome_of(Student({"src/work.py": text}, zygote.start, WORK, QUICK))
+    assert told.endswith(f"src/work.py:3 in work: {lines_end}")
+    assert outcome is (Outcome.CRASHED if "gone" in lines_end else Outcome.NOT_IMPLEMENTED)
+
+
 def test_an_exception_does_not_carry_an_input_out(meet: Meet) -> None:
     _, told = outcome_of(meet("raise ValueError(str(input.flatten().tolist()) + str(input.sum().item() / 3))"))
     assert "ValueError: [" in told
@@ -251,6 +260,27 @@ def test_each_case_begins_with_the_same_random_numbers_and_goes_on_with_others()
     finally:
         operations.forget()
     assert cases[0] == cases[1][:1] == cases[2] != cases[1][1:]
+
+
+def test_a_call_again_gets_the_tensor_of_the_call_before_with_new_numbers_if_it_is_like_the_new_one() -> None:
+    text = "seen = []\n\ndef call(x):\n    seen.append(x)\n    return x is seen[0]\n"
+    operations = Operations({"src/functional.py": text})
+
+    def same(value: torch.Tensor, again: bool = True) -> bool:
+        found: bool = operations.perform([("call", {"target": "call", "arguments": [value], "again": again})])["value"]
+        return found
+
+    try:
+        operations.perform([("load", {"module": "src.functional", "name": "call"})])
+        first = torch.ones(2)
+        assert same(first)
+        assert same(torch.zeros(2))
+        assert first.tolist() == [0, 0]
+        assert not same(torch.zeros(2), again=False)
+        assert not same(torch.zeros(2).int())
+        assert not same(torch.zeros(3))
+    finally:
+        operations.forget()
 
 
 @pytest.mark.process

@@ -32,6 +32,7 @@ NAMES: Final[Mapping[str, str]] = {
     "across": "norm_across_groups",
     "over_hidden": "norm_divided_by_hidden",
     "mean_magnitude": "norm_mean_magnitude",
+    "mean": "norm_mean_of_values",
     "largest": "norm_largest_magnitude",
 }
 AXES: Final = {"norm_mean_over_batch": (0,), "norm_mean_over_sequence": (1,), "norm_mean_over_all_tokens": (0, 1)}
@@ -165,7 +166,7 @@ def gamma(student: Student) -> str | None:
 
 def _response(student: Student, eps_argument: float) -> Tensor:
     """``[magnitudes, h]``: outputs for flat tokens, each in a call of its own, divided by the tokens' signs."""
-    pattern = torch.tensor(SIGNS).reshape(1, 1, -1)
+    pattern = normalising(student).signs.reshape(1, 1, -1)
     tokens = (magnitude * pattern for magnitude in MAGNITUDES)
     return torch.cat([quotients(student, token, GROUP_SIZE, "cpu", eps_argument)[0] / pattern[0] for token in tokens])
 

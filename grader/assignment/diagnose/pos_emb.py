@@ -15,7 +15,7 @@ from torch import Tensor
 from grader.assignment.hidden.rope_tables import BASE, DIM, MS, Ropes
 from grader.assignment.model.normalising import numbers
 from grader.assignment.model.rotation import rotation
-from grader.assignment.model.turn_words import OVERWRITTEN, SERVED, told_pairs, told_places
+from grader.assignment.model.turn_words import SERVED, told_pairs, told_places
 from grader.assignment.oracle import ntk_angles, smallest_even_ratio
 from grader.testing import Student
 
@@ -73,17 +73,10 @@ def _of_each_pair(student: Student) -> str | None:
         return None
     cosines, sines = cos[0].diag().double(), torch.zeros(8, 8, dtype=torch.float64)
     sines[:4, 4:] = sines[4:, :4] = sin[0, :4].diag().double()
-    still = ((given - torch.eye(8)).abs() <= 2.0**-8).all(0)  # output features that are those of the input
     right = cosines + sines * torch.tensor([-1.0, 1.0]).repeat_interleave(4)
-    if _same(given.where(~still, 0), right.where(~still, 0), 1.0):
-        return "rotary_part_stands_still" if bool(still.any()) else None
-    if told_places(given.sum(0), right.sum(0)):
-        return "rotary_other_places"
     told = told_pairs(given.sum(0), torch.ones(8), cos, sin)
-    if told == OVERWRITTEN:
-        return "rotary_overwritten"
-    if told is not None and told.fields(SERVED) is not None:
-        return "rotary_other_angles"
+    if told or told_places(given.sum(0), right.sum(0)) or _same(given, right, 1.0):
+        return "rotary_other_angles" if told and told.fields(SERVED) else None  # the failing cases tell the others
     one_sign = any(_same(given, cosines + sign * sines, 1.0) for sign in (1, -1))
     return "rotary_one_sign" if one_sign else "rotary_other_turn"
 

@@ -31,7 +31,17 @@ from grader.assignment.model.row_words import (
     ROWS_TIMES_SOME,
     WRONG_ROWS,
 )
-from grader.assignment.model.turn_words import NOT_BACK, OVERWRITTEN, PLACED, RIGHT_TOGETHER, SIGN_LOST, STILL, THROUGH
+from grader.assignment.model.rows import IN_MEMORY
+from grader.assignment.model.turn_words import (
+    LEFT,
+    NOT_BACK,
+    OVERWRITTEN,
+    PLACED,
+    RIGHT_TOGETHER,
+    SIGN_LOST,
+    STILL,
+    THROUGH,
+)
 from grader.assignment.oracle import smallest_even_ratio
 from grader.testing import ALIKE, OTHER_DTYPE, OTHER_SHAPE, SAME_MULTIPLE, STEPS, ZEROS, Message
 
@@ -133,6 +143,8 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "mode_matters": (EVALUATION, told(checks.ONE_MODE)),
     "vocab_lookup_16_bit_ids": (told(CONVERTED),),
     "shard_16_bit_ids": (told(CONVERTED),),
+    "ids_in_memory_order": (told(IN_MEMORY),),
+    "norm_tokens_left_out": (told(norm.LEFT_OUT),),
     "norm_eps_scaled": (told(checks.SHARE),),
     "lookup_rows_scaled": (ROWS_SCALED, told(WRONG_ROWS, case="ids_beyond_16_bits")),
     "shard_neighbour_answered": (told(WRONG_ROWS, n=1, beside=told(OTHERS_IDS)),),
@@ -220,6 +232,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rotary_other_places": (told(PLACED),),
     "rotary_sign_lost": (told(SIGN_LOST),),
     "rotary_part_stands_still": (told(STILL),),
+    "rotary_vectors_left_out": (told(LEFT),),
     "rope_tables_scaled": (told(rope.TIMES_ONE_FACTOR),),
     "rope_scaling": (told(rope.SIZES, case="the_ratio_stretches", ratio=(2, 4), lacks=(checks.ALONE,)),),
     "rope_far_positions": (told(rope.ROUNDED),),

@@ -58,6 +58,7 @@ IN_EVALUATION = say("the output in evaluation mode, compared with training mode"
 ONE_MODE = say("\nThis fails in {mode} mode only; in {other} mode it passes.")
 HELD = "it is right for {what} made of numbers that 16 bits hold"
 T = TypeVar("T")
+MOST_ROUNDED = 16.0  # ulp: several roundings in a row are off by less, an overflow by more
 MAX_ELEMENTS = 1 << 16  # far more than any case needs; limits the expected numbers, which are drawn in this process
 
 
@@ -243,6 +244,13 @@ def check_digits(check: Callable[..., None], **given: tuple[Tensor, ...]) -> Non
         short = {what: tuple(tensor.bfloat16().float() for tensor in tensors) for what, tensors in given.items()}
         held = [what for what in given if succeeds(lambda: check(**given | {what: short[what]}))]  # noqa: B023
         raise fault.with_more(*(say(HELD, what=GIVEN[what]) for what in held)) from None
+
+
+def largest(x: Tensor, fault: WrongAnswer | None = None) -> Message | None:
+    """Says how large the numbers of an input are, where an error is larger than any that rounding makes."""
+    if fault is not None and fault.error_ulp is not None and fault.error_ulp < MOST_ROUNDED:
+        return None
+    return say("the largest number of this input is {largest}", largest=f"{float(x.abs().max()):.0e}")
 
 
 GIVEN: Final = {"x": say("the input"), "gamma": say("gamma"), "tables": say("cos and sin")}

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from grader.assignment.hidden.checks import succeeds
 from grader.assignment.model.normalising import BY_CONTRACT, LARGE, LAW, Normalising, filled, normalising, numbers
 from grader.testing import (
     DTYPES,
@@ -16,6 +17,7 @@ from grader.testing import (
     kept,
     name,
     normal,
+    quoted,
     say,
 )
 
@@ -23,6 +25,7 @@ OF_GROUPS = "{dtype} output for group_size={group_size}"
 BESIDE_FLOAT32 = "{dtype} output for group_size={group_size}, eps={eps}, compared with float32"
 OTHER_EPS = "as if {seen} were added in place of eps"
 OVERFLOW = say("the output for these numbers in float32 is not finite")
+LEFT_OUT = "only the last {n} of {all} tokens are wrong: nothing is computed for them"
 OF_ZEROS = say("it is wrong only for the first group, whose features are all zero in this input")
 Shape = tuple[int, int, int, int]
 # (b, s, h, gz); the smallest first, since a student reads about the first that fails. Several groups, one group, large
@@ -88,6 +91,16 @@ def check_law(actual: Tensor, expected: Tensor, what: Message) -> None:
     """Require an output to follow a law, with a tolerance for 16-bit arithmetic, which another property charges for."""
     size = expected.abs().clamp(min=float(expected.abs().max()) * 2.0**-6)
     check_close(actual, expected, size, torch.float32, LAW_LIMIT, what)
+
+
+def followed(output: Tensor, expected: Tensor) -> Tensor:
+    """``[b, s, 1]``: whether each token's output, ``[b, s, h]``, is the expected one."""
+
+    def follows(token: Tensor, wanted: Tensor) -> bool:
+        return succeeds(lambda: check_law(token, wanted, quoted("output")))
+
+    pairs = zip(output.flatten(0, -2), expected.flatten(0, -2), strict=True)
+    return torch.tensor([follows(*pair) for pair in pairs]).reshape(*output.shape[:-1], 1)
 
 
 @kept

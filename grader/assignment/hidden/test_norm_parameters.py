@@ -32,7 +32,7 @@ from grader.assignment.hidden.checks import (
     unseeded,
 )
 from grader.assignment.hidden.devices import check_on
-from grader.assignment.hidden.norm_inputs import FORWARD, OF_ZEROS, build, check_law, gamma_dtypes
+from grader.assignment.hidden.norm_inputs import FORWARD, OF_ZEROS, build, check_law, followed, gamma_dtypes
 from grader.assignment.model.differences import check_differences
 from grader.assignment.model.draw_words import Draw
 from grader.assignment.model.gradient_words import THROUGH, told_of_gamma, told_of_input
@@ -43,6 +43,7 @@ from grader.assignment.model.normalising import (
     LARGE,
     NOTHING,
     SIGNS,
+    UNEVEN,
     UNLIKE,
     Law,
     Normalising,
@@ -191,7 +192,7 @@ def test_the_error_names_the_sizes(student: Student, hidden: int, group_size: in
 @pytest.mark.rubric("norm_mixed_devices")
 def test_the_output_is_on_the_device_of_the_input(student: Student, device: str) -> None:
     """All that this property asks for where there is no second device, of a module that does something."""
-    x = LARGE * torch.tensor(SIGNS).repeat(2, 2, 1)
+    x = LARGE * torch.tensor(UNEVEN).repeat(2, 2, 1)
     inputs = (x, 2 * x, x * UNLIKE)
     outputs = [build(student, 4, device, reading=BY_CONTRACT)(one.to(device)) for one in inputs]
     plain, twice, other = (numbers(output, x.shape) for output in outputs)
@@ -268,16 +269,6 @@ def gradients_by(
             check_gradient(of_gamma, wanted_of_gamma, gamma_size, unit, PARAMETER_GRADIENT_LIMIT[unit], rough, what)
         except WrongAnswer as fault:
             raise fault.with_more(*told_of_gamma(of_gamma, x, upstream)) from None
-
-
-def followed(output: Tensor, expected: Tensor) -> Tensor:
-    """``[b, s, 1]``: whether each token's output, ``[b, s, h]``, is the expected one."""
-
-    def follows(token: Tensor, wanted: Tensor) -> bool:
-        return succeeds(lambda: check_law(token, wanted, quoted("output")))
-
-    pairs = zip(output.flatten(0, -2), expected.flatten(0, -2), strict=True)
-    return torch.tensor([follows(*pair) for pair in pairs]).reshape(*output.shape[:-1], 1)
 
 
 @pytest.mark.rubric("norm_backward")

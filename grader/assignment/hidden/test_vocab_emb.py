@@ -213,13 +213,15 @@ def test_arguments_have_the_defaults_of_the_stub(student: Student) -> None:
 
 def narrow_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     table = normal(seed, "table", shape=(10, 6)).to(dtype)
-    output = construct(student, table, device).train(False)(in_columns(IDS).to(device))
+    ids = TO_THE_LAST
+    output = construct(student, table, device).train(False)(in_columns(ids).to(device))
     check_dtype(output, dtype)
-    check_rows(output, table[IDS], IDS, table, say("{dtype} embedding of transposed ids", dtype=name(dtype)))
+    check_rows(output, table[ids], ids, table, say("{dtype} embedding of transposed ids", dtype=name(dtype)))
 
 
 ONE_ROW = say("where input_ids has one row in place of two, it is right")
 IDS, UNSORTED = torch.tensor([[1, 3], [8, 3]]), torch.tensor([[3, 1, 5]])  # of 10, not the first and not the last
+TO_THE_LAST = torch.tensor([[1, 3], [9, 3]])  # by the contract: code may need the last id, or refuse it
 
 
 @pytest.mark.rubric("vocab_dtype_and_registration")
@@ -244,36 +246,64 @@ def test_a_16_bit_table_gives_the_rows_that_it_gives_in_float32(
         student.excuse(fault, ("vocab_lookup",))
 
 
+def dtype_by_contract(student: Student, dtype: torch.dtype, device: str) -> None:
+    check_dtype_of_output(student, TO_THE_LAST, dtype, device)
+
+
 @pytest.mark.rubric("vocab_dtype_and_registration")
 @dtypes
+@contract_first(dtype_by_contract, "vocab_lookup")
 def test_the_output_has_the_dtype_of_the_table(student: Student, dtype: torch.dtype, device: str) -> None:
+    check_dtype_of_output(student, IDS, dtype, device)
+
+
+def check_dtype_of_output(student: Student, ids: Tensor, dtype: torch.dtype, device: str) -> None:
     sizes = {"vocab_size": 10, "emb_size": 6, "device": device}
-    check_output_dtype(lambda built: student.VocabEmbedding(**sizes, dtype=built), IDS.to(device), dtype)
+    check_output_dtype(lambda built: student.VocabEmbedding(**sizes, dtype=built), ids.to(device), dtype)
+
+
+def device_by_contract(student: Student, seed: int, device: str) -> None:
+    check_device_of_output(student, seed, TO_THE_LAST, device)
 
 
 @pytest.mark.rubric("vocab_mixed_devices")
+@contract_first(device_by_contract, "vocab_lookup")
 def test_the_output_is_on_the_device_of_the_ids(student: Student, seed: int, device: str) -> None:
     """All that this property asks for where there is no second device, of a module that does something."""
-    output = construct(student, normal(seed, "table", shape=(10, 6)), device)(IDS.to(device))
+    check_device_of_output(student, seed, IDS, device)
+
+
+def check_device_of_output(student: Student, seed: int, ids: Tensor, device: str) -> None:
+    output = construct(student, normal(seed, "table", shape=(10, 6)), device)(ids.to(device))
     require(bool(output.any()), say("every output is zero, so this property cannot be checked"))
-    if output.numel() != 6 * IDS.numel():
-        check_shape(output, [*IDS.shape, 6])
+    if output.numel() != 6 * ids.numel():
+        check_shape(output, [*ids.shape, 6])
     check_on([output], device, say("the output"))
+
+
+def purity_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
+    check_that_nothing_changes(student, seed, dtype, device, last=8)
 
 
 @pytest.mark.rubric("vocab_purity")
 @dtypes
+@contract_first(purity_by_contract, "vocab_lookup", *REFUSES_16_BITS)
 def test_ids_and_table_stay_as_they_were(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    table = (normal(seed, "table", shape=(9, 4)) * 8).to(dtype)
-    ids = integers(seed, "ids", 9, shape=(2, 5), low=1, high=8)
-    module = construct(student, table, device)
     try:
-        output, (after,) = module.observe(ids.to(device))
+        check_that_nothing_changes(student, seed, dtype, device, last=7)
     except Crashed as crash:
         if dtype is torch.float32:
             raise
         student.excuse(crash, REFUSES_16_BITS)
-        return
+
+
+def check_that_nothing_changes(student: Student, seed: int, dtype: torch.dtype, device: str, last: int) -> None:
+    """Require ids, of which one is ``last``, and the table to be the same after a call."""
+    table = (normal(seed, "table", shape=(9, 4)) * 8).to(dtype)
+    ids = integers(seed, "ids", 9, shape=(2, 5), low=1, high=8)
+    ids[1, 2] = last
+    module = construct(student, table, device)
+    output, (after,) = module.observe(ids.to(device))
     with student.excused("vocab_lookup"):
         check_rows(output, table[ids], ids, table, say("table of {n} rows", n=9))
     require(bool(output.any()), say("every output is zero, so this property cannot be checked"))
@@ -368,10 +398,12 @@ def check_gradients(
 ) -> None:
     """Require the gradients that follow from the rows that single ids give.
 
-    By the contract ids come in two rows, in both modes by turns; else in one row, whatever becomes of further ones.
+    By the contract ids come in two rows, with the last id among them, in both modes by turns; else in one row, whatever
+    becomes of further ones.
     """
     dtype = table.dtype
     for number, ids in enumerate(([0, 0, 0, 4, 3, 5], [1, 2, 2, 1], [6, 3, 6, 6, 0, 3])):
+        ids += [6, 6] * by_contract
         where = torch.tensor([one for one in ids if not bool(rows.given[one].isnan().any())])
         given = where.reshape(2 if by_contract else 1, -1).to(device)
         upstream = integers(seed, "upstream", shape=(len(where), 5), low=-8, high=9).to(dtype)

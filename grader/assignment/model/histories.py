@@ -48,6 +48,7 @@ OTHERWISE = "{what} gives a different output than on a new module, after {before
 RANDOM = "{what} gives a different output each time"
 RAISES = "{what} raises an exception after {before}; on a new module it does not"
 STILL_BEFORE = say("it still uses the parameter's value from before the update")
+RIGHT_ANEW = say("where every call gets a new tensor it is right; here calls get the same one, with new numbers in it")
 RIGHT_AFTER = "after {before} it is right"
 OTHER_BUILT = say("the construction of a module with other arguments")
 Values = tuple[Tensor, ...]  # a parameter's value, in alternative layouts
@@ -93,6 +94,8 @@ def check_history(make: Make, steps: Sequence[Step], start: Values, excuse: Call
                 before = say("{before} then {step}", before=before, step=step.told)
             done = {"what": shortest[-1].told, "before": before}
             others = _calls_without_effect(make, shortest, steps, start)
+            if not _differs(make, shortest, start, in_place=False):
+                others.insert(0, RIGHT_ANEW)
             try:
                 _play(make(start), shortest)
                 message = say(OTHERWISE, **done).then(*_told(make, shortest, steps, start), *others)
@@ -127,18 +130,12 @@ def _answers_of_new_modules(
 
 def _answers(module: StudentModule, steps: Sequence[Step]) -> Iterator[Tensor | None]:
     """What each call of a history gives; None for one that fails, and for all calls after it."""
-    failed = False
-    waiting: list[Step] = []
-    for step in steps:
-        waiting.append(step)
-        if step.input is None:
-            continue
+    outputs = _outputs(module, steps)
+    for _ in filter(lambda step: step.input is not None, steps):
         try:
-            yield None if failed else _play(module, waiting)
+            yield next(outputs, None)
         except StudentFault:
-            failed = True
             yield None
-        waiting = []
 
 
 def _shorten(make: Make, steps: Sequence[Step], start: Values) -> Sequence[Step]:
@@ -190,7 +187,7 @@ def _equal(one: Tensor | None, other: Tensor | None) -> bool:
     return one is not None and other is not None and _same(one, other)
 
 
-def _differs(make: Make, steps: Sequence[Step], start: Values) -> bool:
+def _differs(make: Make, steps: Sequence[Step], start: Values, *, in_place: bool = True) -> bool:
     """Whether the last call answers otherwise than on a new module with the same parameter."""
     try:
         new, again = _anew(make, steps, start), _anew(make, steps, start)
@@ -199,7 +196,7 @@ def _differs(make: Make, steps: Sequence[Step], start: Values) -> bool:
     if not _same(new, again):
         return False  # and for new modules that differ from each other
     try:
-        played = _play(make(start), steps)
+        played = _play(make(start), steps, in_place=in_place)
     except StudentFault:
         return True
     return not _same(played, new)
@@ -229,15 +226,23 @@ def _anew(make: Make, steps: Sequence[Step], start: Values) -> Tensor:
     return _play(make(updates[-1] if updates else start), [*modes[-1:], steps[-1]])
 
 
-def _play(module: StudentModule, steps: Sequence[Step]) -> Tensor:
-    output = torch.empty(0)
+def _play(module: StudentModule, steps: Sequence[Step], *, in_place: bool = True) -> Tensor:
+    *_, output = _outputs(module, steps, in_place=in_place)
+    return output
+
+
+def _outputs(module: StudentModule, steps: Sequence[Step], *, in_place: bool = True) -> Iterator[Tensor]:
+    """What each call of a history gives, until one fails.
+
+    A call with an input like that of the call before gets the same tensor, changed ``in_place``: programs keep their
+    inputs in one place, so a tensor does not tell what it holds.
+    """
     for step in steps:
         if step.input is not None:
-            output = module(step.input)
+            yield module.again(step.input) if in_place else module(step.input)
         elif step.mode is not None:
             module.train(step.mode)
         elif step.update is not None:
             module.assign(*step.update)
         elif step.other is not None:
             step.other()
-    return output

@@ -34,6 +34,7 @@ LAW: Final = 2.0**-5  # relative: wide enough for arithmetic in bfloat16; two la
 HIDDEN, GROUP_SIZE = 24, 4  # six groups of four, so that the number of groups is not their size
 # Features of one magnitude have that root mean square in any group; these signs add up to zero in each group.
 SIGNS: Final = (1.0, 1.0, -1.0, -1.0, 1.0, -1.0, 1.0, -1.0, -1.0, 1.0, 1.0, -1.0) * 2
+UNEVEN: Final = (1.0, 1.0, 1.0, -1.0) * 6  # while these have a mean in each group
 LARGE: Final = 128.0  # so large that no usual eps matters, while its square is still a float16 number
 UNLIKE: Final = -(1 + torch.arange(HIDDEN) % 5)  # factors of features: the output of any law changes, also its absolute
 NOTHING: Final = say(
@@ -65,6 +66,7 @@ QUOTIENTS: Final[Mapping[str, Callable[[Tensor, float, int], Tensor]]] = {
     "centred": lambda x, eps, _: _centred(x) / (_centred(x).square().mean(-1, keepdim=True) + eps).sqrt(),
     "centred_mean_square": lambda x, eps, _: _centred(x) / (x.square().mean(-1, keepdim=True) + eps).sqrt(),
     "mean_magnitude": lambda x, eps, _: x / (x.abs().mean(-1, keepdim=True).square() + eps).sqrt(),
+    "mean": lambda x, eps, _: x / (x.mean(-1, keepdim=True).square() + eps).sqrt(),
     "largest": lambda x, eps, _: x / (x.abs().amax(-1, keepdim=True).square() + eps).sqrt(),
 }
 
@@ -193,6 +195,11 @@ class Normalising(Reading):
         """Require that the module normalises at all."""
         require(self.works, NOTHING)
 
+    @property
+    def signs(self) -> Tensor:
+        """``[h]``: those of features of one magnitude, where the divisor follows the magnitude."""
+        return torch.tensor(UNEVEN if self.law is not None and self.law.quotient == "mean" else SIGNS)
+
     def takes(self, dtype: torch.dtype, gamma_dtype: torch.dtype) -> bool:
         """Whether a call with these dtypes returns an output; if not, the property about dtypes charges for it."""
         return (dtype, gamma_dtype) not in self.refused
@@ -230,10 +237,10 @@ class _Reader:
     def read(self) -> Normalising:
         neutral, laws = self.neutral_and_laws()
         law = laws[0] if len(laws) == 1 else None
-        plain, again, twice = (self.output(neutral, factor * self.token) for factor in (1, 1, 2))
-        one, other = (self.output(neutral, x) for x in (self.x, self.x * UNLIKE))
+        inputs = (self.x, self.x, 2 * self.x, self.x * UNLIKE)
+        plain, again, twice, other = (self.output(neutral, x) for x in inputs)
         _, (after,) = self.module(neutral).observe(self.x)
-        follows = bool(plain.any()) and fits(again, plain) and not fits(one, other)
+        follows = bool(plain.any()) and fits(again, plain) and not fits(plain, other)
         return Normalising(
             law=law,
             neutral=neutral,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from typing import ClassVar, Final
 
 import torch
@@ -46,6 +47,8 @@ class Convention:
         sign: -1 if it turns the other way.
         swapped: Whether cosine and sine are exchanged.
         by_pair: Whether the i-th pair uses the i-th column of a table, rather than the columns of its features.
+        left: A dimension of ``[b, s, nh]``, the place in it whose vectors are left out, and 1 if these stay as they
+            were, 0 if they are zero; None if all vectors are turned.
     """
 
     name: str = ""
@@ -53,6 +56,7 @@ class Convention:
     sign: int = 1
     swapped: bool = False
     by_pair: bool = False
+    left: tuple[int, int, int] | None = None
 
     def order(self, dim: int) -> Tensor:
         """``[hd]``: the features' indices, the first feature of each pair, then the second of each."""
@@ -65,8 +69,11 @@ class Convention:
         cos, sin = (sin, cos) if self.swapped else (cos, sin)
         order = self.order(x.shape[-1])
         columns = torch.arange(x.shape[-1] // 2).repeat(2) if self.by_pair else order
-        turned = oracle.rotate(x[..., order], cos[:, columns], self.sign * sin[:, columns])
-        return turned[..., order.argsort()]
+        turned = oracle.rotate(x[..., order], cos[:, columns], self.sign * sin[:, columns])[..., order.argsort()]
+        if self.left is not None:
+            dimension, place, factor = self.left
+            turned.select(dimension, place).copy_(factor * x.select(dimension, place))
+        return turned
 
     def probe(self, dim: int) -> Tensor:
         """``[hd]``: an input whose rotation shows cosines and sines: one for the first of each pair, else zero."""
@@ -95,6 +102,7 @@ CONVENTIONS: Final = (
     Convention("rotary_adjacent_pairs", neighbours=True),
     Convention("rotary_adjacent_pairs", neighbours=True, by_pair=True),
 )
+LEAVING: Final = tuple(Convention(left=left) for left in product(range(3), (-1, 0), (1, 0)))
 
 
 @kept
@@ -124,7 +132,7 @@ class Rotation(Reading):
         "exact": ("rotary_dtype", "rotary_pairing_and_sign"),
         "carries": ("rotary_pairing_and_sign", "rotary_broadcast", "rotary_dtype", "rotary_backward", "rotary_purity"),
         "refused": ("rotary_dtype",),
-        "shape": ("rotary_broadcast",),
+        "shape": ("rotary_broadcast", "rotary_pairing_and_sign"),
     }
 
     convention: Convention | None = CONTRACT
@@ -171,7 +179,8 @@ def _turned(student: Student, shape: tuple[int, int, int]) -> Rotation:
     x = vector(student.seed).repeat_interleave(8, -1).expand(*shape, -1).contiguous()  # 64 features: as in real models
     table, turned_further = ([t.repeat_interleave(8, -1) for t in _table(angle, shape[1])] for angle in ANGLES)
     output, other = (numbers(rotate(x, *tables), x.shape) for tables in (table, turned_further))
-    off = {convention: float((output - convention.rotate(x, *table)).abs().max()) / 30 for convention in CONVENTIONS}
+    known = CONVENTIONS if shape == ONE else (*CONVENTIONS, *LEAVING)
+    off = {convention: float((output - convention.rotate(x, *table)).abs().max()) / 30 for convention in known}
     nearest = min(off, key=off.__getitem__)
     convention = nearest if off[nearest] < SAME else None
     crashing = refused(lambda dtype, held: rotate(x.to(dtype), *(values.to(held) for values in table)))
@@ -254,7 +263,7 @@ def module_student(student: Student) -> tuple[Student, Convention]:
     Where the function does not carry, a stand-in records what the module passes on to it; see :func:`turned`.
     """
     read = rotation(student)
-    convention = read.convention or CONTRACT
+    convention = read.convention if read.convention in CONVENTIONS else CONTRACT
     own = read.carries or (read.turns_one_head and student.property_id not in ASK_FOR_MORE)
     return (student if own else student.with_stand_in(NAME)), convention
 

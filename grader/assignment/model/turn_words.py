@@ -9,6 +9,7 @@ from grader.assignment.model.rotation import EXACT, SAME, Convention, turning_sc
 from grader.testing import Message, in_two_decimals, listed, say
 
 NOT_BACK = say("it is rotated by +angle, as the input is; it must turn back, by -angle: the sine changes its sign")
+LEFT = say("where it is wrong, it is the input, unchanged")
 POSITIONS = "successive positions use the angles of positions {first} in the first batch row, {last} in the last"
 RIGHT_TOGETHER = say("where batch, sequence and heads are all larger than one, it is right")
 SERVED = "pairs 0 to {n}: their first features use the angles of pairs {first}, their second features those of {second}"

@@ -28,8 +28,6 @@ from grader.specimens.variants import Variant
 
 WRONG = [variant for variant in all_variants() if not variant.valid and ".devices" not in variant.name]
 GAINED_ONCE = ("wrong.rotary.rotates_the_other_way", "wrong.rotary.pairs_from_both_ends")  # a point, by a new excuse
-# Points that a liar still gains who knows the right outputs: zeros pass at a second look, and only the sum is charged.
-OPEN = {"wrong.shard_parameters.parameter_with_a_row_for_foreign_ids": 3}
 ALL = [(variant, seed, answers) for answers in ("right", "another_mistake") for seed in (0, 1) for variant in WRONG]
 GAINED = [case for case in ALL if case[0].name in GAINED_ONCE and case[1:] == (0, "right")]
 CASES = ALL if LONG else [*ALL[::999], *GAINED]
@@ -47,9 +45,7 @@ def test_who_answers_every_second_look_in_another_way_gains_nothing(variant: Var
     other = ASSIGNMENT.solution() if answers == "right" else another(variant, seed).files
     honest = judged(variant.files, task, seed)
     lying = judged(liar(variant.files, variant.piece, other, seed), task, seed)
-    assert lying.points <= honest.points + OPEN.get(variant.name, 0), (
-        f"{sorted(honest.lost)} became {sorted(lying.lost)}"
-    )
+    assert lying.points <= honest.points, f"{sorted(honest.lost)} became {sorted(lying.lost)}"
 
 
 OTHER = "other"  # the package below src/ that holds what a liar answers with

@@ -172,7 +172,7 @@ def told_frame(frame: Any, files: Mapping[str, str]) -> Iterator[Message]:
 
 @lru_cache(16)  # files, which a stub's every reply names
 def _lines(text: str) -> list[str]:
-    return text.splitlines()
+    return text.split("\n")  # as Python counts them: other characters end a line for splitlines alone
 
 
 def masked(text: str) -> str:
@@ -196,5 +196,5 @@ def safe_text(value: Any) -> str:
 def mask_values(message: str) -> str:
     """Put ``…`` in place of each number that may come from a hidden input; short integers, such as sizes, stay."""
     return re.sub(
-        r"[-+]?\d*\.\d+(?:e[-+]?\d+)?|\d+\.?e[-+]?\d+|\d{6,}|\b(?:nan|inf)\b", "…", message, flags=re.IGNORECASE
+        r"[-+]?\d*\.\d+(?:e[-+]?\d+)?|\d+\.?e[-+]?\d+|[-+]?\d{6,}|\b(?:nan|inf)\b", "…", message, flags=re.IGNORECASE
     )

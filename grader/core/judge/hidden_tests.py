@@ -14,13 +14,13 @@ import torch
 
 from grader.core.assignment import Assignment
 from grader.core.messages import Message, quoted, say
-from grader.core.results.outcome import CaseResult, Outcome
+from grader.core.results.outcome import CaseResult, Outcome, is_elsewhere
 from grader.core.settings import CannotGrade
 from grader.shared import second_device
 
 from .cases import Latest
 from .compare import PASSED
-from .devices import NONE, is_elsewhere, others, simulated, whole_suite
+from .devices import NONE, others, simulated, whole_suite
 from .excuses import settled
 from .faults import StudentFault
 from .judging import Judging, Results

@@ -44,6 +44,7 @@ class Operations:
         self._assigned: dict[int, int] = {}  # how many numbers a module has been given
         # Of a module and a size: which of several tensors holds its numbers.
         self._places: dict[tuple[int, int], int] = {}
+        self._given: dict[int | str, list[Any]] = {}  # what an object or a function was last called with
         self._importer: MemoryImporter | None = None
         self._recorder: Recorder | None = None
 
@@ -138,14 +139,21 @@ class Operations:
             arguments = {key: Turned(value) if type(value) is int else value for key, value in arguments.items()}
         self._modules[number] = self._names[name](**arguments)
         self._assigned.pop(number, None)
+        self._given.pop(number, None)
         self._places = {key: place for key, place in self._places.items() if key[0] != number}
 
     def _target(self, target: int | str) -> Any:
         return self._modules[target] if isinstance(target, int) else self._names[target]
 
-    def _call(self, target: int | str, arguments: list[Any]) -> Any:
-        """Call an object or a function, and return its result: in evaluation mode without gradients, as is usual."""
+    def _call(self, target: int | str, arguments: list[Any], again: bool = False) -> Any:
+        """Call an object or a function, and return its result: in evaluation mode without gradients, as is usual.
+
+        ``again`` passes the tensors of its last call, with the new values in them, where they are like these.
+        """
         called = self._target(target)
+        if again:
+            arguments = [*map(_in_place, self._given.get(target, arguments), arguments)]
+        self._given[target] = arguments
         with contextlib.nullcontext() if getattr(called, "training", True) else torch.no_grad():
             return _first_only(called(*arguments))
 
@@ -271,6 +279,16 @@ class Operations:
         shapes = ", ".join(str(list(parameter.shape)) for parameter in module.parameters()) or say("none")
         n = first.numel()
         raise _Told("unfit", say("a parameter of {n} elements was expected; registered: {shapes}", n=n, shapes=shapes))
+
+
+def _in_place(kept: Tensor, value: Tensor) -> Tensor:
+    """The tensor that was kept, with its new value; the value itself, where the tensor is not like it."""
+    if (kept.shape, kept.dtype, kept.device) != (value.shape, value.dtype, value.device):
+        return value
+    if not torch.equal(kept, value):
+        with torch.no_grad():
+            kept.copy_(value)
+    return kept
 
 
 class Turned(int):

@@ -27,8 +27,8 @@ from grader.core.grades.model import (
 )
 from grader.core.grades.people import People, Unknown, key, students
 from grader.core.results.policy import extendable
-from grader.core.results.report import Report, SummaryLine, first_problem
-from grader.core.rubric import Policy
+from grader.core.results.report import Report, SummaryLine
+from grader.core.rubric import Policy, first_problem
 
 from .file import append
 

@@ -20,6 +20,7 @@ from grader.core.grades.model import (
     Ground,
     Ruling,
     _said,
+    sentence,
 )
 from grader.core.grades.people import People
 from grader.core.intake.origin import Origin, Source, Student
@@ -334,3 +335,7 @@ def test_a_file_with_a_mistake_is_not_touched(tmp_path: Path) -> None:
 def test_nothing_is_too_long_to_be_written_and_too_long_to_be_read() -> None:
     with pytest.raises(ValueError, match="at most"):
         written(why="x" * (MAX_TEXT + 1))
+
+
+def test_a_submission_may_be_called_as_a_key_of_the_sentences() -> None:
+    assert "team" in sentence(decision("ada", attempt="team"), ASSIGNMENT.rubric, "en")

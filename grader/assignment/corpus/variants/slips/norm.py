@@ -82,6 +82,7 @@ SLIPS = (
     slip("variance", GROUPS, "norm_standard_deviation", mean="groups.var(-1, correction=0, keepdim=True)"),
     slip("centred", GROUPS, "norm_subtracts_mean", centre="groups - groups.mean(-1, keepdim=True)"),
     slip("divided_by_h", GROUPS, "norm_divided_by_hidden", mean="groups.square().sum(-1, keepdim=True) / self.h"),
+    slip("mean_of_values", GROUPS, "norm_mean_of_values", mean="groups.mean(-1, keepdim=True).square()"),
     slip("mean_of_magnitudes", GROUPS, "norm_mean_magnitude", mean="groups.abs().mean(-1, keepdim=True).square()"),
     slip(
         "largest_magnitude",

@@ -178,7 +178,10 @@ SLIPS = (
     ),
     slip("grows_only_in_training", DYNAMIC, kept="self.dynamic and self.training"),
     slip(
-        "shrinks_again", DYNAMIC, grow="s > len(cos) or (self.dynamic and s > self.ms * self.k0 and s <= len(cos) // 2)"
+        "shrinks_again",
+        DYNAMIC,
+        "rope_dynamic_shrinks",
+        grow="s > len(cos) or (self.dynamic and s > self.ms * self.k0 and s <= len(cos) // 2)",
     ),
     slip("persistent", BUFFERS, "rope_persistent_tables", keep=REGISTER.replace("False", "True")),
     slip("plain_tables", BUFFERS, keep="self.cos, self.sin = cos, sin"),

@@ -140,6 +140,15 @@ class RopeWithoutGradientInEvaluation(NTKAwareRoPE):
         return output if self.training else output.detach()
 
 
+@wrong("NTKAwareRoPE", breaks="rope_boundary rotary_backward", hint="rope_module_dtype rope_module_gradient")
+class RopeForInference(NTKAwareRoPE):
+    """Gives float32 in either mode, which must not hide that evaluation cuts the gradient."""
+
+    def forward(self, input):
+        output = super().forward(input).float()
+        return output if self.training else output.detach()
+
+
 @wrong("GroupRMSNorm", breaks="norm_purity", hint="state_shared")
 class GroupSizeOfTheLatestModule(GroupRMSNorm):
     """Keeps the group size where all modules share it."""

@@ -138,6 +138,14 @@ def output_of_the_last_call_of_that_shape(self, input_ids):
     return kept[input_ids.shape]
 
 
+@wrong("VocabEmbedding.forward", breaks="vocab_purity", hint="earlier_call_remembered")
+def output_of_the_same_tensor(self, input_ids):
+    """Answers as before where the ids come in the tensor of the last call, whatever it holds by now."""
+    if getattr(self, "seen", None) is not input_ids:
+        self.seen, self.kept = input_ids, nn.functional.embedding(input_ids, self.table.to(input_ids.device))
+    return self.kept
+
+
 @wrong("VocabEmbedding.reset_parameters", breaks="vocab_dtype_and_registration", also=VOCAB, hint="parameter_dtype")
 def new_table_in_float32(self):
     """Draws a new table, and forgets its dtype."""

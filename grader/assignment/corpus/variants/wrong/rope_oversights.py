@@ -117,6 +117,15 @@ class AnglesInTheTablesDtype(NTKAwareRoPE):
         return angles.cos(), angles.sin()
 
 
+@wrong("NTKAwareRoPE._tables", breaks="rope_exact_angles")
+def frequencies_in_six_decimals(self, ratio, dtype, device):
+    """Rounds the frequencies, which shows at far positions."""
+    base = self.base * ratio ** (self.dim / (self.dim - 2))
+    frequencies = base ** -(torch.arange(0, self.dim, 2, device=device) / self.dim)
+    angles = torch.outer(torch.arange(self.max_seq_len * ratio, device=device), frequencies.round(decimals=6))
+    return angles.repeat(1, 2).cos().to(dtype), angles.repeat(1, 2).sin().to(dtype)
+
+
 @wrong("NTKAwareRoPE", breaks="rope_buffers", also=ROPE, hint="input_changed")
 class InputScaledInPlace(NTKAwareRoPE):
     """Scales queries by the root of their size, in the caller's tensor."""

@@ -140,6 +140,23 @@ def only_the_first_of_the_batch(input, cos, sin):
     return (input[:1] * cos[:, None] + turned * sin[:, None]).to(input.dtype).expand_as(input)
 
 
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", hint="rotary_vectors_left_out")
+def last_position_left_out(input, cos, sin):
+    """Ends one position too early, which leaves a single vector as it was."""
+    first, second = input[:, :-1].chunk(2, dim=-1)
+    turned = torch.cat((-second, first), dim=-1)
+    output = (input[:, :-1] * cos[:-1, None] + turned * sin[:-1, None]).to(input.dtype)
+    return torch.cat((output, input[:, -1:]), dim=1)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_dtype", hint="few_digits")
+def bfloat16_through_float16(input, cos, sin):
+    """Converts bfloat16 to float16, which ends at 65504."""
+    x = input.half() if input.dtype is torch.bfloat16 else input
+    first, second = x.chunk(2, dim=-1)
+    return (x * cos[:, None] + torch.cat((-second, first), dim=-1) * sin[:, None]).to(input.dtype)
+
+
 @wrong("apply_rotary_pos_emb", breaks="rotary_backward", also=ROTARY, hint="gradient_cut")
 def turned_half_detached(input, cos, sin):
     """Lets only half of the gradient through."""

@@ -108,7 +108,7 @@ def base_through_a_half(self, ratio):
     return base * ratio ** (self.dim / (self.dim - 2))
 
 
-@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_static", also=ROPE)
+@wrong("NTKAwareRoPE", over=RopeInSteps, breaks="rope_static", also=ROPE, hint="rope_static_keeps_growth")
 class StaticRatioGoesOnFromTheLast(NTKAwareRoPE):
     """Stores the ratio in either mode, and never takes a smaller one again."""
 

@@ -23,7 +23,7 @@ def views_the_ids_as_one_row(self, input_ids):
     return embedded.masked_fill(foreign.unsqueeze(-1), 0).view(*input_ids.shape, -1)
 
 
-@wrong("ParallelVocabEmbedding.forward", breaks="shard_registration_and_arguments")
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_registration_and_arguments", hint="ids_in_memory_order")
 def ids_read_in_memory_order(self, input_ids):
     """Takes ids as they lie in memory, so those of a transposed view get each other's rows."""
     rows = input_ids.as_strided((input_ids.numel(),), (1,)) - self.first_id

@@ -16,7 +16,7 @@ def views_the_ids_as_one_row(self, input_ids):
     return rows.view(*input_ids.shape, -1)
 
 
-@wrong("VocabEmbedding.forward", breaks="vocab_dtype_and_registration")
+@wrong("VocabEmbedding.forward", breaks="vocab_dtype_and_registration", hint="ids_in_memory_order")
 def ids_read_in_memory_order(self, input_ids):
     """Takes ids as they lie in memory, so those of a transposed view get each other's rows."""
     flat = input_ids.as_strided((input_ids.numel(),), (1,))
