@@ -133,6 +133,7 @@ def of_ratio(*says: str, k: int | Container[int] = range(rope.MOST), **fields: A
 # From a cause that no probe looks for to clues of which each of its cases fits one; the most specific causes first.
 EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_persistent_tables": (told("state_dict() lists {names}"),),
+    "input_changed": (told(checks.AFTER, what="the input"),),
     "shard_one_mode": (told(checks.ONE_MODE),),
     "ids_changed_in_place": (told(checks.AFTER, what="input_ids"),),
     "norm_rounded_to_gamma": (
@@ -150,7 +151,6 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "shard_neighbour_answered": (told(WRONG_ROWS, n=1, beside=told(OTHERS_IDS)),),
     "shard_filled_otherwise": (told(GIVES, seen=(ONE_NUMBER, "numbers that are not finite"), only=True),),
     "rope_table_dtype": (told(rope.MORE_DIGITS, rope.MORE_DIGITS_GROWN, lacks=(checks.ALONE,)),),
-    "input_changed": (told(checks.AFTER, what="the input"),),
     "parameter_changed": (*PARAMETER_CHANGED, HISTORY),
     "state_shared": (told(checks.ALONE), told(OTHERWISE, RAISES, before=OTHER_BUILT)),
     "default_argument": (told(checks.OTHER_DEFAULT), told(checks.DTYPE_WHEN, when="by default")),

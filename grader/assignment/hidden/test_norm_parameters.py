@@ -23,6 +23,7 @@ from grader.assignment.hidden.checks import (
     check_only_parameter,
     check_refusal,
     check_sizes_named,
+    check_untouched,
     failing_in,
     in_mode,
     in_turns,
@@ -390,13 +391,15 @@ def test_the_input_stays_as_it_was(student: Student, seed: int, dtype: torch.dty
 def check_that_nothing_changes(student: Student, reading: Normalising, x: Tensor, device: str) -> Tensor:
     """Require input, gamma and mode to have no part in what a call leaves; returns the output."""
     x, dtype = x.to(device), x.dtype
-    module = build(student, 4, device, reading=reading).train(True)
+    module = build(student, 4, device, reading=reading)
     before = module.held(24)
-    output, (after,) = module.observe(x)
-    check_equal(after, x, AFTER.filled(what=say("the input")))
+
+    def check(after: list[Tensor]) -> None:
+        check_equal(after[0], x, AFTER.filled(what=say("the input")))
+
+    output, evaluated = check_untouched(module, x, check=check)
     numbers(output, x.shape)  # as many as there should be; norm_dtype_and_shape charges for another shape
     after_call = module.held(24)
-    evaluated = in_mode(lambda training: module.train(training)(x), training=False)
     with stating(failing_in(True)) if not reading.training else nullcontext():
         check_equal(evaluated, output, IN_EVALUATION)
     if before is not None and after_call is not None:

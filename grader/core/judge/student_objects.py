@@ -36,10 +36,10 @@ class StudentFunction:
         output = self.student.request(self.name, "call", target=self.target, arguments=list(arguments))
         return self._one_tensor(output)
 
-    def observe(self, *arguments: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Call it; returns the output, and the arguments as they are after the call."""
-        reply = self.student.request(self.name, "observe", target=self.target, arguments=list(arguments))
-        match reply:
+    def observe(self, *arguments: Tensor, recording: bool = True) -> tuple[Tensor, list[Tensor]]:
+        """Call it, perhaps without ``recording`` gradients; returns the output, and the arguments after the call."""
+        values = {"target": self.target, "arguments": list(arguments), **({} if recording else {"recording": False})}
+        match self.student.request(self.name, "observe", **values):
             case {"output": output, "arguments_after": list(after)} if _as_sent(after, arguments):
                 return self._one_tensor(output), after
         raise InvalidReply(MALFORMED)

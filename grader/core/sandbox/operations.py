@@ -163,9 +163,10 @@ class Operations:
         self._recorder.last = {"arguments": [], "named": {}}
         return {"output": self._call(target, arguments), **self._recorder.last}
 
-    def _observe(self, target: int | str, arguments: list[Any]) -> dict[str, Any]:
-        """Call it; returns the output, and the arguments as they are after the call."""
-        return {"output": self._call(target, arguments), "arguments_after": arguments}
+    def _observe(self, target: int | str, arguments: list[Any], recording: bool = True) -> dict[str, Any]:
+        """Call it, perhaps without ``recording`` gradients; returns the output, and the arguments after the call."""
+        with contextlib.nullcontext() if recording else torch.no_grad():
+            return {"output": self._call(target, arguments), "arguments_after": arguments}
 
     def _backward(self, target: int | str, arguments: list[Any], upstream: Tensor) -> dict[str, Any]:
         """Call it, then send ``upstream`` back; returns gradients of floating-point arguments and of parameters.

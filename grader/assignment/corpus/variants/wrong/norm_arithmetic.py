@@ -157,6 +157,17 @@ def writes_the_output_over_the_input(self, input):
     return output
 
 
+@wrong("GroupRMSNorm.forward", breaks="norm_purity", hint="input_changed")
+def buffer_reused_without_gradients(self, input):
+    """Multiplies its float32 copy in place where no gradient is recorded; of a float32 input it has no copy."""
+    buffer = input.float()
+    groups = buffer.unflatten(-1, (-1, self.group_size))
+    factor = torch.rsqrt(groups.square().mean(dim=-1, keepdim=True) + self.eps)
+    gamma = self.gamma.to(input.device).unflatten(0, (-1, self.group_size))
+    divided = groups * (factor * gamma) if torch.is_grad_enabled() else groups.mul_(factor).mul_(gamma)
+    return divided.flatten(-2).to(input.dtype)
+
+
 @wrong("GroupRMSNorm.forward", breaks="norm_purity", also=NORM_OUTPUT, hint="mode_matters")
 def drops_features_in_training(self, input):
     """Has a dropout that only eval switches off."""
