@@ -112,6 +112,19 @@ def test_arguments_are_observed_with_gradients_or_without(recording: bool) -> No
         operations.forget()
 
 
+def test_a_call_may_come_between_a_call_and_its_way_back() -> None:
+    text = "seen = []\n\ndef call(x):\n    seen.append(x)\n    return 3 * x\n\ndef number(x):\n    return len(seen)\n"
+    operations = Operations({"src/functional.py": text})
+    loads = [("load", {"module": "src.functional", "name": name}) for name in ("call", "number")]
+    backward = {"target": "call", "arguments": [torch.ones(2)], "upstream": ONES, "between": [torch.zeros(3)]}
+    try:
+        reply = operations.perform([*loads, ("backward", backward)])
+        assert reply["value"]["argument_gradients"][0].tolist() == [3, 3]
+        assert operations.perform([("call", {"target": "number", "arguments": [ONES]})]) == {"value": 2}
+    finally:
+        operations.forget()
+
+
 @pytest.mark.process
 def test_a_worker_holds_no_request_but_those_of_one_list(zygote: Zygote) -> None:
     """Of the list that comes later, and is sent already, nothing is among the objects of the process."""

@@ -59,6 +59,7 @@ IN_EVALUATION = say("the output in evaluation mode, compared with training mode"
 ONE_MODE = say("\nThis fails in {mode} mode only; in {other} mode it passes.")
 NO_GRAD = say("\nThis fails under torch.no_grad() only; where gradients are recorded it passes.")
 HELD = "it is right for {what} made of numbers that 16 bits hold"
+CALLED_BETWEEN = say("without a call of the same module between forward and backward it is right")
 T = TypeVar("T")
 MOST_ROUNDED = 16.0  # ulp: several roundings in a row are off by less, an overflow by more
 MAX_ELEMENTS = 1 << 16  # far more than any case needs; limits the expected numbers, which are drawn in this process
@@ -229,6 +230,14 @@ def check_untouched(
 
     told = None if is_module else lambda recording: None if recording else NO_GRAD
     return in_mode(observed, True, told), in_mode(observed, False, told)
+
+
+def with_a_call_between(check: Callable[[bool], T]) -> T:
+    """Check a gradient with another call between forward and backward; a fault says if it is right without one."""
+    try:
+        return check(True)
+    except (WrongAnswer, Crashed) as fault:
+        raise fault.with_more(CALLED_BETWEEN if succeeds(lambda: check(False)) else None) from None
 
 
 def failing_in(training: bool) -> Message:

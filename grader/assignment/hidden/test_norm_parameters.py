@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 from functools import partial
 from typing import Any
@@ -31,6 +31,7 @@ from grader.assignment.hidden.checks import (
     succeeds,
     told_refused,
     unseeded,
+    with_a_call_between,
 )
 from grader.assignment.hidden.devices import check_on
 from grader.assignment.hidden.norm_inputs import FORWARD, OF_ZEROS, build, check_law, followed, gamma_dtypes
@@ -234,42 +235,58 @@ def gradients_by(
     training: bool | None = None,
 ) -> None:
     """Compare with the gradient of the law in a reading; by the contract, to the accuracy of the dtype."""
-    law, unit = reading.law or CONTRACT, coarser(dtype, gamma_dtype)
-    rough = reading is not BY_CONTRACT or unit is not torch.float32
+    law = reading.law or CONTRACT
     for x, upstream, gamma, group_size in gradient_cases(seed, dtype, gamma_dtype):
-        hidden = x.shape[-1]
         if reading is BY_CONTRACT:
             x = x.index_fill(-1, torch.arange(group_size), 0)  # zeros have a gradient, too, at its steepest
-        options: dict[str, Any] = {"hidden": hidden, "gamma": gamma, "gamma_dtype": gamma_dtype}
-        options["eps"] = EPS  # other cases judge the default
-        module = build(student, group_size, device, **options, reading=reading)
-        if training is not None:
-            module.train(training)
+
+        def new(gamma: Tensor = gamma, group_size: int = group_size) -> StudentModule:
+            options: dict[str, Any] = {"hidden": len(gamma), "gamma": gamma, "gamma_dtype": gamma_dtype}
+            module = build(student, group_size, device, **options, eps=EPS, reading=reading)  # others judge the default
+            return module if training is None else module.train(training)
+
         if reading is not BY_CONTRACT:  # a wrong output is charged for: such a token sends no gradient here
             by_law = law(x.double(), group_size) * gamma.double()
-            other = build(student, group_size, device, **options, reading=reading)  # so that this call is the first
-            upstream = upstream * followed(numbers(other(x.to(device)), x.shape), by_law)
-        gradients = module.gradients(x.to(device), upstream=upstream.to(device))
-        wanted_of_input, input_size, wanted_of_gamma, gamma_size = law_gradients(law, x, gamma, upstream, group_size)
-        of_input = gradient_of(gradients.of_arguments[:1], say("the input")).reshape(x.shape)
-        sizes = {"hidden_size": hidden, "group_size": group_size}
-        what = say(OF_INPUT, dtype=name(dtype), **sizes)
-        limit = INPUT_GRADIENT_LIMIT[unit]
-        try:
-            check_gradient(of_input, wanted_of_input, input_size, unit, limit, rough, what)
-        except WrongAnswer as fault:
-            found, wanted, size = (tensor[..., group_size:] for tensor in (of_input, wanted_of_input, input_size))
-            others = partial(check_gradient, found, wanted, size, unit, limit, rough, what)
-            of_zeros = reading is BY_CONTRACT and succeeds(others)
-            more = partial(law_gradients, law, x, upstream=upstream, group_size=group_size)
-            told = told_of_input(of_input, more, law(x, group_size), x, gamma, upstream)
-            raise fault.with_more(OF_ZEROS if of_zeros else None, *told) from None
-        of_gamma = gradient_of(gradients.of_parameters, "gamma").flatten()
-        what = say(OF_GAMMA, dtype=name(gamma_dtype), **sizes)
-        try:
-            check_gradient(of_gamma, wanted_of_gamma, gamma_size, unit, PARAMETER_GRADIENT_LIMIT[unit], rough, what)
-        except WrongAnswer as fault:
-            raise fault.with_more(*told_of_gamma(of_gamma, x, upstream)) from None
+            upstream = upstream * followed(numbers(new()(x.to(device)), x.shape), by_law)
+        check = partial(check_gradients, new, reading, x, upstream, gamma, group_size, device)
+        check(False) if dtype is not gamma_dtype else with_a_call_between(check)
+
+
+def check_gradients(
+    new: Callable[[], StudentModule],
+    reading: Normalising,
+    x: Tensor,
+    upstream: Tensor,
+    gamma: Tensor,
+    group_size: int,
+    device: str,
+    between: bool,
+) -> None:
+    """Compare a ``new`` module's gradients with a law's; perhaps a call comes ``between`` forward and backward."""
+    law, unit = reading.law or CONTRACT, coarser(x.dtype, gamma.dtype)
+    rough = reading is not BY_CONTRACT or unit is not torch.float32
+    there = x.to(device)
+    gradients = new().gradients(there, upstream=upstream.to(device), between=[4 - there] * between)
+    wanted_of_input, input_size, wanted_of_gamma, gamma_size = law_gradients(law, x, gamma, upstream, group_size)
+    of_input = gradient_of(gradients.of_arguments[:1], say("the input")).reshape(x.shape)
+    sizes = {"hidden_size": x.shape[-1], "group_size": group_size}
+    what = say(OF_INPUT, dtype=name(x.dtype), **sizes)
+    limit = INPUT_GRADIENT_LIMIT[unit]
+    try:
+        check_gradient(of_input, wanted_of_input, input_size, unit, limit, rough, what)
+    except WrongAnswer as fault:
+        found, wanted, size = (tensor[..., group_size:] for tensor in (of_input, wanted_of_input, input_size))
+        others = partial(check_gradient, found, wanted, size, unit, limit, rough, what)
+        of_zeros = reading is BY_CONTRACT and succeeds(others)
+        more = partial(law_gradients, law, x, upstream=upstream, group_size=group_size)
+        told = told_of_input(of_input, more, law(x, group_size), x, gamma, upstream)
+        raise fault.with_more(OF_ZEROS if of_zeros else None, *told) from None
+    of_gamma = gradient_of(gradients.of_parameters, "gamma").flatten()
+    what = say(OF_GAMMA, dtype=name(gamma.dtype), **sizes)
+    try:
+        check_gradient(of_gamma, wanted_of_gamma, gamma_size, unit, PARAMETER_GRADIENT_LIMIT[unit], rough, what)
+    except WrongAnswer as fault:
+        raise fault.with_more(*told_of_gamma(of_gamma, x, upstream)) from None
 
 
 @pytest.mark.rubric("norm_backward")

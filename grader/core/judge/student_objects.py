@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
@@ -59,9 +60,10 @@ class StudentFunction:
     def _no_tensor(self, kind: str | Message) -> InvalidReply:
         return InvalidReply(say("{name} returned {kind} instead of one tensor", name=self.name, kind=kind))
 
-    def gradients(self, *arguments: Tensor, upstream: Tensor) -> Gradients:
-        """Call it, and send the gradient ``upstream`` of its output back through it."""
-        values = {"target": self.target, "arguments": list(arguments), "upstream": upstream}
+    def gradients(self, *arguments: Tensor, upstream: Tensor, between: Sequence[Tensor] = ()) -> Gradients:
+        """Call it, perhaps again with ``between``, and send the gradient ``upstream`` back through the first call."""
+        values: dict[str, Any] = {"target": self.target, "arguments": list(arguments), "upstream": upstream}
+        values |= {"between": list(between)} if between else {}
         reply = self.student.request(self.name, "backward", **values)
         if isinstance(reply, dict) and reply.get("several") is True:
             self._charge_in_one_property()

@@ -168,19 +168,23 @@ class Operations:
         with contextlib.nullcontext() if recording else torch.no_grad():
             return {"output": self._call(target, arguments), "arguments_after": arguments}
 
-    def _backward(self, target: int | str, arguments: list[Any], upstream: Tensor) -> dict[str, Any]:
+    def _backward(
+        self, target: int | str, arguments: list[Any], upstream: Tensor, between: Sequence[Any] = ()
+    ) -> dict[str, Any]:
         """Call it, then send ``upstream`` back; returns gradients of floating-point arguments and of parameters.
 
         After an assignment, the parameters are the tensors that hold the assigned numbers, even frozen ones or buffers:
         another property judges whether they are parameters. The call gets copies of the arguments, so that code that
         changes its input has gradients, too. The output may differ from ``upstream`` in shape, but not in the number of
-        elements.
+        elements. With arguments for it, a call ``between`` comes before the way back, as where layers share weights.
         """
         leaves = [a.requires_grad_() if isinstance(a, Tensor) and a.is_floating_point() else a for a in arguments]
         parameters = self._parameters_of(target)
         for parameter in parameters:
             parameter.requires_grad_(parameter.is_floating_point())
         output = self._target(target)(*(a.clone() if isinstance(a, Tensor) else a for a in leaves))
+        if between:
+            self._target(target)(*between)
         several = isinstance(output, tuple | list)  # as for any call, the first counts
         output = output[0] if several else output
         if output.numel() != upstream.numel():

@@ -138,6 +138,27 @@ def own_backward_with_a_sum_for_the_mean(self, input):
     return (Divide.apply(groups, self.eps).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
+@wrong("GroupRMSNorm.forward", breaks="norm_backward", hint="backward_of_a_later_call")
+def own_backward_with_the_scale_of_the_last_call(self, input):
+    """Has a backward of its own, for which the module, not the call, keeps the inverse roots."""
+    module = self
+
+    class Divide(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, eps):
+            ctx.save_for_backward(x)
+            module.inverse = (x.square().mean(-1, keepdim=True) + eps).rsqrt()
+            return x * module.inverse
+
+        @staticmethod
+        def backward(ctx, upstream):
+            x, inverse = *ctx.saved_tensors, module.inverse
+            return inverse * (upstream - x * inverse.square() * (upstream * x).mean(-1, keepdim=True)), None
+
+    groups = input.float().unflatten(-1, (-1, self.group_size))
+    return (Divide.apply(groups, self.eps).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
+
+
 @wrong("GroupRMSNorm.forward", breaks="norm_backward", hint="gradient_cut")
 def first_half_without_gradient(self, input):
     """Keeps the first half of the output from learning."""
