@@ -58,11 +58,12 @@ Make = Callable[[Values], StudentModule]  # builds a new module with a parameter
 def updated_in_both_modes(calls: Sequence[Tensor], updates: Sequence[Step]) -> list[Step]:
     """In training, then in evaluation: a call, an update, and the same call; the calls differ in nothing but values.
 
-    A kept output or parameter shows in either mode; evaluation runs without gradients.
+    A kept output or parameter shows in either mode; evaluation, which runs without gradients, has another call before
+    these, since an output may be kept until the parameter changes.
     """
     trained, evaluated = (Step(input=call) for call in calls)
     first, second = updates
-    return [trained, first, trained, Step(mode=False), evaluated, second, evaluated]
+    return [trained, first, trained, Step(mode=False), trained, evaluated, second, evaluated]
 
 
 def check_history(make: Make, steps: Sequence[Step], start: Values, excuse: Callable[[StudentFault], None]) -> None:
