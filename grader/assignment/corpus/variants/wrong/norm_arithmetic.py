@@ -118,6 +118,18 @@ def mean_in_bfloat16(self, input):
     return ((groups / torch.sqrt(mean_square + self.eps)).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
+@wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", hint="norm_tokens_in_memory_order")
+def strides_made_up_where_view_fails(self, input):
+    """Reads memory as if it were contiguous where view refuses."""
+    groups = (*input.shape[:-1], input.shape[-1] // self.group_size, self.group_size)
+    try:
+        x = input.view(-1, input.shape[-1]).view(groups).float()
+    except RuntimeError:
+        x = input.as_strided(groups, torch.empty(groups, device="meta").stride()).float()
+    x = x * torch.rsqrt(x.square().mean(-1, keepdim=True) + self.eps)
+    return (x.flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
+
+
 @wrong("GroupRMSNorm.forward", breaks="norm_backward", hint="norm_backward_formula")
 def own_backward_with_a_sum_for_the_mean(self, input):
     """Has a backward of its own, which sums over a group where it should average."""
