@@ -146,6 +146,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "shard_16_bit_ids": (told(CONVERTED),),
     "ids_in_memory_order": (told(IN_MEMORY),),
     "norm_tokens_in_memory_order": (told(norm.IN_MEMORY),),
+    "norm_digits_of_small_groups": (told(norm.BESIDE_LARGER),),
     "backward_of_a_later_call": (told(checks.CALLED_BETWEEN),),
     "norm_tokens_left_out": (told(norm.LEFT_OUT),),
     "norm_eps_scaled": (told(checks.SHARE),),
@@ -171,9 +172,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "bad_sizes_accepted": (told("{sizes} is accepted; it must raise an error"),),
     "bad_sizes_unnamed": (told("the error raised for {sizes} does not name {size}"),),
     "bad_sizes_other_error": (told("{sizes} raises {kind}; expected a ValueError or an AssertionError"),),
-    "norm_squares_before_upcast": (
-        told(norm.OF_GROUPS, norm.BESIDE_FLOAT32, dtype=("float16", "bfloat16"), lacks=(norm.OTHER_EPS,)),
-    ),
+    "norm_squares_before_upcast": (told(norm.BESIDE_FLOAT32, dtype=("float16", "bfloat16"), lacks=(norm.OTHER_EPS,)),),
     "few_digits": (told(STEPS, "not finite: {n}", norm.OVERFLOW),),
     "shard_seed_without_rank": (told(draws.ONE_SEED),),
     "init_other_scale": (

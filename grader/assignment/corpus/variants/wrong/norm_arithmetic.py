@@ -118,6 +118,16 @@ def mean_in_bfloat16(self, input):
     return ((groups / torch.sqrt(mean_square + self.eps)).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
+@wrong("GroupRMSNorm.forward", breaks="norm_float32_inside", hint="norm_digits_of_small_groups")
+def differences_of_a_running_sum(self, input):
+    """Takes the sum of each group's squares as a difference of sums over all features before."""
+    x = input.float()
+    ends = x.square().cumsum(-1)[..., self.group_size - 1 :: self.group_size]
+    sums = torch.cat((ends[..., :1], ends.diff(dim=-1)), dim=-1)
+    factor = torch.rsqrt(sums / self.group_size + self.eps).repeat_interleave(self.group_size, -1)
+    return (x * factor * self.gamma.to(input.device)).to(input.dtype)
+
+
 @wrong("GroupRMSNorm.forward", breaks="norm_dtype_and_shape", hint="norm_tokens_in_memory_order")
 def strides_made_up_where_view_fails(self, input):
     """Reads memory as if it were contiguous where view refuses."""
