@@ -373,6 +373,20 @@ def test_output_is_like_the_input(student: Student, gamma_dtype: torch.dtype, dt
         check_like(build(student, 4, device, gamma_dtype=gamma_dtype)(x), x)
 
 
+def float64_by_contract(student: Student, device: str) -> None:
+    check_contract(student, torch.full((2, 3, 24), 2.0, dtype=torch.float64), 4, device)
+
+
+@pytest.mark.rubric("norm_dtype_and_shape")
+@contract_first(float64_by_contract, *FORWARD)
+def test_float64_inputs_are_taken(student: Student, device: str) -> None:
+    """To the accuracy of float32, which suffices."""
+    normalising(student).require_division()
+    x = torch.full((2, 3, 24), 2.0, dtype=torch.float64, device=device)
+    with stating(say("input {dtype}, gamma {gamma}", dtype="float64", gamma="float32")):
+        check_like(build(student, 4, device)(x), x)
+
+
 def size_one_by_contract(student: Student, seed: int, device: str) -> None:
     for shape in ((1, 4, 24), (3, 1, 24), (1, 1, 24)):
         check_contract(student, torch.full(shape, 2.0), 4, device)

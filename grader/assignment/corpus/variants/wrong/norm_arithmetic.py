@@ -140,6 +140,29 @@ def strides_made_up_where_view_fails(self, input):
     return (x.flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
+@wrong("GroupRMSNorm", breaks="norm_dtype_and_shape")
+class ListOfDtypes(GroupRMSNorm):
+    """Refuses inputs of float64."""
+
+    def forward(self, input):
+        if input.dtype not in (torch.float32, torch.float16, torch.bfloat16):
+            raise TypeError(f"unsupported dtype {input.dtype}")
+        return super().forward(input)
+
+
+@wrong("GroupRMSNorm.forward", breaks="norm_eps_inside_sqrt norm_backward")
+def roots_by_logarithms(self, input):
+    """Takes the logarithm of eps, which may be zero, and of features, of which zeros then have no gradient."""
+    from math import log
+
+    groups = input.double().unflatten(-1, (-1, self.group_size))
+    logs = groups.abs().log()
+    means = torch.logsumexp(2 * logs, -1, keepdim=True) - log(self.group_size)
+    roots = torch.logaddexp(means, torch.full_like(means, log(self.eps))) / 2
+    output = groups.sign() * torch.exp(logs - roots)
+    return (output.flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
+
+
 @wrong("GroupRMSNorm.forward", breaks="norm_backward", hint="norm_backward_formula")
 def own_backward_with_a_sum_for_the_mean(self, input):
     """Has a backward of its own, which sums over a group where it should average."""
