@@ -314,7 +314,14 @@ def test_gradients_flow_to_input_and_gamma(
     elif reading.law is not None and reading.gamma_right:
         if reading.law != CONTRACT and not dtype is gamma_dtype is torch.float32:
             return  # another law may cancel digits that 16 bits do not have
-        gradients_by(student, reading, seed, gamma_dtype, dtype, device)
+        check = partial(gradients_by, student, reading, seed, gamma_dtype, dtype, device)
+        try:
+            check()
+        except WrongAnswer as fault:
+            student.start_afresh()
+            if not succeeds(check):
+                raise
+            student.excuse(fault, ("norm_purity",))  # a gradient of another module, which shares the parameter
     elif dtype is gamma_dtype is torch.float32:
         check_gradients_by_differences(student, seed, device)
 
@@ -436,15 +443,19 @@ def check_that_nothing_changes(student: Student, reading: Normalising, x: Tensor
 
 @pytest.mark.rubric("norm_purity")
 def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) -> None:
-    gammas = [uniform(seed, "history", which, shape=(24,), low=0.5, high=2.0).bfloat16() for which in range(2)]
+    gammas = tuple(uniform(seed, "history", which, shape=(24,), low=0.5, high=2.0).bfloat16() for which in range(2))
     more, narrow = (normal(seed, "more", shape=shape).to(device) for shape in ((3, 3, 24), (3, 2, 24)))
     calls = [(normal(seed, "call", k, shape=(2, 3, 24)) * 4.0**k).to(device) for k in range(2)]
     updates = [Step(update=(gamma, gamma[:4])) for gamma in (gammas[1], gammas[0])]
     other = Step(other=lambda: student.GroupRMSNorm(hidden_size=16, group_size=8, eps=0.75))
-    steps = [other, Step(input=more), Step(input=narrow.bfloat16()), *updated_in_both_modes(calls, updates)]
+
+    def make(values: tuple[Tensor, ...]) -> StudentModule:
+        return build(student, 4, device, gamma=values[0], gamma_dtype=torch.bfloat16, reading=BY_CONTRACT)
+
+    built = [Step(twin=lambda: make(gammas[1:])), other]  # the last one is unlike, since it may be remembered
     check_history(
-        lambda values: build(student, 4, device, gamma=values[0], gamma_dtype=torch.bfloat16, reading=BY_CONTRACT),
-        steps,
+        make,
+        [*built, Step(input=more), Step(input=narrow.bfloat16()), *updated_in_both_modes(calls, updates)],
         (gammas[0],),
         lambda fault: student.excuse(fault, ("norm_groups", "norm_purity") if is_random(fault) else FORWARD),
     )
