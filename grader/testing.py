@@ -55,6 +55,7 @@ from grader.core.judge.faults import without_excuse as without_excuse
 
 # the student
 from grader.core.judge.student import Student as Student
+from grader.core.judge.student_objects import StudentFunction as StudentFunction
 from grader.core.judge.student_objects import StudentModule as StudentModule
 
 # messages

@@ -276,6 +276,31 @@ def test_a_call_again_gets_the_tensor_of_the_call_before_with_new_numbers_if_it_
     assert torch.equal(ones, zeros)
 
 
+@pytest.mark.parametrize("recording", [True, False])
+def test_arguments_are_observed_with_gradients_or_without(recording: bool) -> None:
+    text = "import torch\n\ndef call(x):\n    return x.add_(1 + torch.is_grad_enabled())\n"
+    operations = Operations({"src/functional.py": text})
+    observe = ("observe", {"target": "call", "arguments": [torch.zeros(2)], "recording": recording})
+    try:
+        reply = operations.perform([("load", {"module": "src.functional", "name": "call"}), observe])
+        assert reply["value"]["arguments_after"][0].tolist() == [1 + recording] * 2
+    finally:
+        operations.forget()
+
+
+def test_a_call_may_come_between_a_call_and_its_way_back() -> None:
+    text = "seen = []\n\ndef call(x):\n    seen.append(x)\n    return 3 * x\n\ndef number(x):\n    return len(seen)\n"
+    operations = Operations({"src/functional.py": text})
+    loads = [("load", {"module": "src.functional", "name": name}) for name in ("call", "number")]
+    backward = {"target": "call", "arguments": [torch.ones(2)], "upstream": ONES, "between": [torch.zeros(3)]}
+    try:
+        reply = operations.perform([*loads, ("backward", backward)])
+        assert reply["value"]["argument_gradients"][0].tolist() == [3, 3]
+        assert operations.perform([("call", {"target": "number", "arguments": [ONES]})]) == {"value": 2}
+    finally:
+        operations.forget()
+
+
 @pytest.mark.process
 def test_a_worker_holds_no_request_but_those_of_one_list(zygote: Zygote) -> None:
     """Of the list that comes later, and is sent already, nothing is among the objects of the process."""

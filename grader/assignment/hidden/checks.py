@@ -21,6 +21,7 @@ from grader.testing import (
     Message,
     Student,
     StudentFault,
+    StudentFunction,
     StudentModule,
     WrongAnswer,
     check_dtype,
@@ -56,7 +57,9 @@ FIRST_TOO = say("the first draw, by the constructor, is wrong as well")
 UNCHANGED = say("it is the input, unchanged")
 IN_EVALUATION = say("the output in evaluation mode, compared with training mode")
 ONE_MODE = say("\nThis fails in {mode} mode only; in {other} mode it passes.")
+NO_GRAD = say("\nThis fails under torch.no_grad() only; where gradients are recorded it passes.")
 HELD = "it is right for {what} made of numbers that 16 bits hold"
+CALLED_BETWEEN = say("without a call of the same module between forward and backward it is right")
 T = TypeVar("T")
 MOST_ROUNDED = 16.0  # ulp: several roundings in a row are off by less, an overflow by more
 MAX_ELEMENTS = 1 << 16  # far more than any case needs; limits the expected numbers, which are drawn in this process
@@ -197,13 +200,46 @@ def succeeds(ask: Callable[[], object]) -> bool:
     return True
 
 
-def in_mode(check: Callable[[bool], T], training: bool) -> T:
-    """Check a module in one mode; a fault says if the same passes in the other one."""
+def in_mode(check: Callable[[bool], T], training: bool, told: Callable[[bool], Message | None] | None = None) -> T:
+    """Check a module in one mode; a fault says if the same passes in the other one, perhaps in other words."""
     try:
         return check(training)
     except (WrongAnswer, Crashed) as fault:
         alone = succeeds(lambda: check(not training)) and not succeeds(lambda: check(training))  # not by chance
-        raise fault.with_more(failing_in(training) if alone else None) from None
+        raise fault.with_more((told or failing_in)(training) if alone else None) from None
+
+
+def check_untouched(
+    called: StudentFunction, *arguments: Tensor, check: Callable[[list[Tensor]], None]
+) -> tuple[Tensor, Tensor]:
+    """Call it in training, then in evaluation, which records no gradients, as a function does under ``torch.no_grad``.
+
+    Args:
+        called: A module or a function.
+        arguments: What it is called with.
+        check: Given the arguments after each call, requires them to be as they were.
+
+    Returns:
+        The two outputs.
+    """
+
+    def observed(recording: bool) -> Tensor:
+        if isinstance(called, StudentModule):
+            called.train(recording)
+        output, after = called.observe(*arguments, recording=recording)
+        check(after)
+        return output
+
+    told = None if isinstance(called, StudentModule) else lambda recording: None if recording else NO_GRAD
+    return in_mode(observed, True, told), in_mode(observed, False, told)
+
+
+def with_a_call_between(check: Callable[[bool], T]) -> T:
+    """Check a gradient with another call between forward and backward; a fault says if it is right without one."""
+    try:
+        return check(True)
+    except (WrongAnswer, Crashed) as fault:
+        raise fault.with_more(CALLED_BETWEEN if succeeds(lambda: check(False)) else None) from None
 
 
 def failing_in(training: bool) -> Message:

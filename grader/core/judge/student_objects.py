@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, overload
 
@@ -58,10 +59,10 @@ class StudentFunction:
         output = self.student.request(self.name, "call", target=self.target, arguments=list(arguments))
         return self._one_tensor(output)
 
-    def observe(self, *arguments: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Call it; returns the output, and the arguments as they are after the call."""
-        reply = self.student.request(self.name, "observe", target=self.target, arguments=list(arguments))
-        match reply:
+    def observe(self, *arguments: Tensor, recording: bool = True) -> tuple[Tensor, list[Tensor]]:
+        """Call it, perhaps without ``recording`` gradients; returns the output, and the arguments after the call."""
+        values = {"target": self.target, "arguments": list(arguments), **({} if recording else {"recording": False})}
+        match self.student.request(self.name, "observe", **values):
             case {"output": output, "arguments_after": list(after)} if _as_sent(after, arguments):
                 return self._one_tensor(output), after
         raise InvalidReply(MALFORMED)
@@ -81,9 +82,10 @@ class StudentFunction:
     def _no_tensor(self, kind: str | Message) -> InvalidReply:
         return InvalidReply(say("{name} returned {kind} instead of one tensor", name=self.name, kind=kind))
 
-    def gradients(self, *arguments: Tensor, upstream: Tensor) -> Gradients:
-        """Call it, and send the gradient ``upstream`` of its output back through it."""
-        values = {"target": self.target, "arguments": list(arguments), "upstream": upstream}
+    def gradients(self, *arguments: Tensor, upstream: Tensor, between: Sequence[Tensor] = ()) -> Gradients:
+        """Call it, perhaps again with ``between``, and send the gradient ``upstream`` back through the first call."""
+        values: dict[str, Any] = {"target": self.target, "arguments": list(arguments), "upstream": upstream}
+        values |= {"between": list(between)} if between else {}
         reply = self.student.request(self.name, "backward", **values)
         if isinstance(reply, dict) and reply.get("several") is True:
             self._charge_in_one_property()

@@ -163,23 +163,28 @@ class Operations:
         self._recorder.last = {"arguments": [], "named": {}}
         return {"output": self._call(target, arguments), **self._recorder.last}
 
-    def _observe(self, target: int | str, arguments: list[Any]) -> dict[str, Any]:
-        """Call it; returns the output, and the arguments as they are after the call."""
-        return {"output": self._call(target, arguments), "arguments_after": arguments}
+    def _observe(self, target: int | str, arguments: list[Any], recording: bool = True) -> dict[str, Any]:
+        """Call it, perhaps without ``recording`` gradients; returns the output, and the arguments after the call."""
+        with contextlib.nullcontext() if recording else torch.no_grad():
+            return {"output": self._call(target, arguments), "arguments_after": arguments}
 
-    def _backward(self, target: int | str, arguments: list[Any], upstream: Tensor) -> dict[str, Any]:
+    def _backward(
+        self, target: int | str, arguments: list[Any], upstream: Tensor, between: Sequence[Any] = ()
+    ) -> dict[str, Any]:
         """Call it, then send ``upstream`` back; returns gradients of floating-point arguments and of parameters.
 
         After an assignment, the parameters are the tensors that hold the assigned numbers, even frozen ones or buffers:
         another property judges whether they are parameters. The call gets copies of the arguments, so that code that
         changes its input has gradients, too. The output may differ from ``upstream`` in shape, but not in the number of
-        elements.
+        elements. With arguments for it, a call ``between`` comes before the way back, as where layers share weights.
         """
         leaves = [a.requires_grad_() if isinstance(a, Tensor) and a.is_floating_point() else a for a in arguments]
         parameters = self._parameters_of(target)
         for parameter in parameters:
             parameter.requires_grad_(parameter.is_floating_point())
         output = self._target(target)(*(a.clone() if isinstance(a, Tensor) else a for a in leaves))
+        if between:
+            self._target(target)(*between)
         several = isinstance(output, tuple | list)  # as for any call, the first counts
         output = output[0] if several else output
         if output.numel() != upstream.numel():
@@ -286,8 +291,7 @@ def _in_place(kept: Tensor, value: Tensor) -> Tensor:
     if (kept.shape, kept.dtype, kept.device) != (value.shape, value.dtype, value.device):
         return value
     if not torch.equal(kept, value):
-        with torch.no_grad():
-            kept.copy_(value)
+        kept.data.copy_(value)  # as for parameters
     return kept
 
 
@@ -357,9 +361,12 @@ def _leading(module: nn.Module, value: Tensor) -> list[Tensor]:
     return [parameter.data[: len(value)] for parameter in fitting][:1]
 
 
-@torch.no_grad()
 def _fill(tensors: list[Tensor], value: Tensor | float) -> None:
-    """Write ``value`` into one tensor (transposed, if that fits) or split over equal pieces; a number fills all."""
+    """Write ``value`` into one tensor (transposed, if that fits) or split over equal pieces; a number fills all.
+
+    Into ``.data``, as optimizers and loaders may, which leaves the tensor's version as it was.
+    """
+    tensors = [tensor.data for tensor in tensors]
     if not isinstance(value, Tensor):
         for tensor in tensors:
             tensor.fill_(value)

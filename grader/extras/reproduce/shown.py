@@ -37,6 +37,8 @@ LINES: Mapping[str, str] = {  # a line for each operation, with the fields of it
     "state_dict": "list({target}.state_dict())",
 }
 IN_PLACE = "  # in the tensors of its call before, if they are like these"
+BETWEEN = "  # after another call, with {listed}"
+NO_GRAD = "  # under torch.no_grad()"
 
 MOST = 1000  # characters of a line
 MARGIN = 12
@@ -144,7 +146,9 @@ def _line(operation: str, fields: Mapping[str, Any]) -> str:
     listed = [f"{key}={brief(value)}" for key, value in named.items()] if named else map(brief, arguments)
     told = {key: value if key in VERBATIM else brief(value) for key, value in fields.items()}
     line = LINES[operation].format(**told, listed=", ".join(listed))
-    return line + IN_PLACE * bool(fields.get("again"))
+    if between := fields.get("between"):
+        line += BETWEEN.format(listed=", ".join(map(brief, between)))
+    return line + IN_PLACE * bool(fields.get("again")) + NO_GRAD * (not fields.get("recording", True))
 
 
 def brief(value: Any) -> str:
