@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any, Final, TypeVar
@@ -25,12 +25,14 @@ from grader.testing import (
     StudentModule,
     WrongAnswer,
     check_dtype,
+    check_equal,
     check_errors,
     elsewhere,
     error_in_ulp,
     kept,
     name,
     places,
+    quoted,
     require,
     say,
     stated,
@@ -230,6 +232,13 @@ def check_untouched(
 
     told = None if is_module else lambda recording: None if recording else NO_GRAD
     return in_mode(observed, True, told), in_mode(observed, False, told)
+
+
+def check_ids(ids: Tensor, after: Sequence[Tensor]) -> None:
+    """Require ids to be the same ``after`` a call."""
+    (left,) = after
+    require(left.dtype == ids.dtype, say("the ids have a different dtype after the call"))
+    check_equal(left, ids, AFTER.filled(what=quoted("input_ids")))
 
 
 def with_a_call_between(check: Callable[[bool], T]) -> T:
