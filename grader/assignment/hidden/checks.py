@@ -43,6 +43,7 @@ REGISTERED = "{n} parameters are registered, not {wanted}"
 DTYPE = "the parameter has dtype {actual}; {wanted} was requested"
 DTYPE_WHEN = "the parameter has dtype {actual} {when}; {wanted} was requested"
 AFTER = say("{what} after the call")
+EXPANDED = say("\nThese ids are expanded: their rows share memory, as those of ids.expand(b, s) do.")
 MOMENTS = "{what}, mean {mean} and standard deviation {std}"
 OTHER_DEFAULT = "the default of {argument} differs from the stub: omitting it gives a different module"
 SHARE = "as if {share} times eps were added"
@@ -239,6 +240,14 @@ def check_ids(ids: Tensor, after: Sequence[Tensor]) -> None:
     (left,) = after
     require(left.dtype == ids.dtype, say("the ids have a different dtype after the call"))
     check_equal(left, ids, AFTER.filled(what=quoted("input_ids")))
+
+
+def check_expanded(student: Student, module: StudentModule, row: Tensor, *charged: str) -> None:
+    """Require a call with a row of ids that is expanded; others are ``charged`` for ids that have to be contiguous."""
+    try:
+        module(row.expand(2, -1))
+    except Crashed as crash:
+        student.excuse(crash.with_more(EXPANDED), charged)
 
 
 def with_a_call_between(check: Callable[[bool], T]) -> T:

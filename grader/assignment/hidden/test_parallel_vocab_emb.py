@@ -25,6 +25,7 @@ from grader.assignment.hidden.checks import (
     check_beside,
     check_defaults,
     check_drawn,
+    check_expanded,
     check_ids,
     check_only_parameter,
     check_output_dtype,
@@ -612,6 +613,8 @@ def check_that_nothing_changes(
         return output
 
     output = in_mode(observed, rank % 2 == 0)
+    if (rank, world) == (1, 2):
+        check_expanded(student, module, ids[:1].to(device), LAYOUT)  # which charges for ids in columns
     left, own = module.held(VOCAB // world * EMB, VOCAB * EMB), own_rows(rank, world)
     if left is not None:
         check_equal(rows_held(left, held, own), held[own], AFTER.filled(what=say("the shard")))

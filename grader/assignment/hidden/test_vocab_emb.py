@@ -23,6 +23,7 @@ from grader.assignment.hidden.checks import (
     check_beside,
     check_defaults,
     check_drawn,
+    check_expanded,
     check_ids,
     check_only_parameter,
     check_output_dtype,
@@ -73,7 +74,7 @@ from grader.testing import (
 SIZES = ((5, 2), (7, 3), (16, 40), (1000, 8))  # (v, e); a student reads about the first that fails: smallest first
 ALL = slice(None)
 SIZES_MET = "\nThe table has {n} rows; the largest id of this call is {id}."
-REFUSES_16_BITS = ("vocab_dtype_and_registration",)  # charges for a module that crashes with a 16-bit table
+REFUSES_16_BITS = ("vocab_dtype_and_registration",)  # charges for crashes with a 16-bit table, or ids in columns
 NARROW = pytest.mark.parametrize("dtype", DTYPES[1:], ids=name)
 
 
@@ -308,6 +309,8 @@ def check_that_nothing_changes(student: Student, seed: int, dtype: torch.dtype, 
     with student.excused("vocab_lookup"):
         check_rows(output, table[ids], ids, table, say("table of {n} rows", n=9))
     require(bool(output.any()), say("every output is zero, so this property cannot be checked"))
+    if dtype is torch.float32:
+        check_expanded(student, module, ids[:1].to(device), *REFUSES_16_BITS)
     if (left := module.held(table.numel())) is not None:
         check_equal(rows_held(left, table, ALL), table, AFTER.filled(what=say("the table")))
 
