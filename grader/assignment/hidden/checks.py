@@ -29,6 +29,7 @@ from grader.testing import (
     check_errors,
     elsewhere,
     error_in_ulp,
+    integers,
     kept,
     name,
     places,
@@ -248,6 +249,12 @@ def check_expanded(student: Student, module: StudentModule, row: Tensor, *charge
         module(row.expand(2, -1))
     except Crashed as crash:
         student.excuse(crash.with_more(EXPANDED), charged)
+
+
+def upstream_integers(seed: int, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+    """The gradient of an output: integers that have exact sums in any order; in float32, too large for 16 bits."""
+    most = 2048 if dtype is torch.float32 else 8
+    return integers(seed, "upstream", shape=shape, low=-most, high=most + 1).to(dtype)
 
 
 def with_a_call_between(check: Callable[[bool], T]) -> T:

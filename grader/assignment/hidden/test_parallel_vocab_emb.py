@@ -39,6 +39,7 @@ from grader.assignment.hidden.checks import (
     succeeds,
     told_refused,
     unseeded,
+    upstream_integers,
 )
 from grader.assignment.hidden.devices import check_on
 from grader.assignment.hidden.shards import (
@@ -324,7 +325,7 @@ def sum_by_contract(student: Student, seed: int, split: tuple[int, ...], device:
             output = construct(student, table, rank, world, device)(ids.to(device)).cpu()
             check_shape(output, total.shape)
             total += output.double()
-        check_rows(total, table[ids], ids, table, SUM.filled(world_size=world, n=48))
+        check_rows(total, table[ids], ids, table, SUM.filled(world_size=world, n=total.shape[:2].numel()))
 
 
 def ids_to_sum(seed: int, world: int) -> Tensor:
@@ -356,7 +357,7 @@ def test_shards_add_up_to_what_they_give_alone(
                 total, wanted = total + output, wanted + rows.given
                 by_first &= bool(output.any() and ((output != 0).any(-1) == (output[:1] != 0).any(-1)).all())
         with stating(BY_FIRST_ROW) if by_first else nullcontext():
-            check_rows(total, wanted[ids], ids, table, SUM.filled(world_size=world, n=48))
+            check_rows(total, wanted[ids], ids, table, SUM.filled(world_size=world, n=total.shape[:2].numel()))
     require_something(*seen)
 
 
@@ -673,7 +674,7 @@ def ids_for_gradients(seed: int) -> Tensor:
 def test_only_owned_ids_send_gradients(
     student: Student, seed: int, places: list[tuple[int, int]], dtype: torch.dtype, device: str
 ) -> None:
-    """Compared with what follows from the rows of single ids; ``upstream`` has small integers, so sums are exact."""
+    """Compared with what follows from the rows of single ids."""
     try:
         check_against_rows(student, seed, places, dtype, device)
     except Crashed:
@@ -727,7 +728,7 @@ def check_shard_gradient(
     def outputs(shard: Tensor) -> Tensor:
         return numbers(module(shard)(given), upstream.shape)
 
-    upstream = integers(seed, "upstream", shape=(len(ids), EMB), low=-8, high=9).to(table.dtype)
+    upstream = upstream_integers(seed, (len(ids), EMB), table.dtype)
     found = module(table[own]).gradients(given, upstream=upstream.reshape(*given.shape, EMB).to(device))
     gradient = rows_held(gradient_of(found.of_parameters, say("the shard")), table, own)
     what = say(OF_SHARD, dtype=name(table.dtype), rank=place[0], world=place[1])

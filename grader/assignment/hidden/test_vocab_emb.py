@@ -35,6 +35,7 @@ from grader.assignment.hidden.checks import (
     in_turns,
     succeeds,
     unseeded,
+    upstream_integers,
 )
 from grader.assignment.hidden.devices import check_on
 from grader.assignment.model.draw_words import Draw
@@ -354,7 +355,6 @@ def table_for_gradients(seed: int, dtype: torch.dtype) -> Tensor:
 @contract_first(gradients_by_contract, "vocab_lookup", "vocab_purity")
 @dtypes
 def test_gradients_add_up_over_repeated_ids(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    """``upstream`` has small integers, so that sums are exact in any order."""
     table = table_for_gradients(seed, dtype)
     rows = read_rows(lambda: construct(student, table, device), torch.arange(7, device=device), table, (1, 7))
     try:
@@ -408,7 +408,7 @@ def check_gradients(
         ids += [6, 6] * by_contract
         where = torch.tensor([one for one in ids if not bool(rows.given[one].isnan().any())])
         given = where.reshape(2 if by_contract else 1, -1).to(device)
-        upstream = integers(seed, "upstream", shape=(len(where), 5), low=-8, high=9).to(dtype)
+        upstream = upstream_integers(seed, (len(where), 5), dtype)
         what = say("{dtype} gradient of the table for ids {rows}", dtype=name(dtype), rows=ids)
         check = partial(check_one_gradient, student, rows, table, where, given, upstream, what, device)
         training = not by_contract or number % 2 == 0

@@ -189,6 +189,25 @@ def last_gradient_wins(self, input_ids):
     return Lookup.apply(self.table.to(input_ids.device))
 
 
+@wrong("VocabEmbedding.forward", breaks="vocab_backward")
+def gradient_summed_in_bfloat16(self, input_ids):
+    """Adds up in bfloat16, whatever the dtype of the table."""
+
+    class Rows(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, table):
+            ctx.shape = table.shape
+            return table[input_ids]
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            rows = grad_output.flatten(0, 1).bfloat16()
+            total = torch.zeros(ctx.shape, dtype=torch.bfloat16, device=rows.device)
+            return total.index_add_(0, input_ids.flatten(), rows).to(grad_output.dtype)
+
+    return Rows.apply(self.table.to(input_ids.device))
+
+
 @wrong("VocabEmbedding.forward", breaks="vocab_backward", hint="gradient_cut")
 def first_half_without_gradient(self, input_ids):
     """Keeps the first half of the features from learning."""
