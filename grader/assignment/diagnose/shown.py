@@ -17,7 +17,7 @@ from grader.assignment.hidden import norm_inputs as norm
 from grader.assignment.hidden import rope_tables as rope
 from grader.assignment.model import draw_words as draws
 from grader.assignment.model import gradient_words as gradients
-from grader.assignment.model.histories import OTHER_BUILT, OTHERWISE, RAISES
+from grader.assignment.model.histories import ALIKE_UPDATED, OTHER_BUILT, OTHERWISE, RAISES
 from grader.assignment.model.row_words import (
     CONVERTED,
     CUT,
@@ -153,7 +153,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "shard_filled_otherwise": (told(GIVES, seen=(ONE_NUMBER, "numbers that are not finite"), only=True),),
     "rope_table_dtype": (told(rope.MORE_DIGITS, rope.MORE_DIGITS_GROWN, lacks=(checks.ALONE,)),),
     "parameter_changed": (*PARAMETER_CHANGED, HISTORY),
-    "state_shared": (told(checks.ALONE), told(OTHERWISE, RAISES, before=OTHER_BUILT)),
+    "state_shared": (told(checks.ALONE), told(OTHERWISE, RAISES, before=(str(OTHER_BUILT), str(ALIKE_UPDATED)))),
     "default_argument": (told(checks.OTHER_DEFAULT), told(checks.DTYPE_WHEN, when="by default")),
     "earlier_call_remembered": (HISTORY, EVALUATION),
     "not_a_parameter": (NOTHING_REGISTERED, DTYPE_DIFFERS),

@@ -59,7 +59,7 @@ from grader.assignment.hidden.shards import (
     whole_table,
 )
 from grader.assignment.model.draw_words import Draw, told_seeds
-from grader.assignment.model.histories import Step, check_history, is_random, updated_in_both_modes
+from grader.assignment.model.histories import Step, check_history, is_random, with_ids
 from grader.assignment.model.normalising import numbers
 from grader.assignment.model.parameters import drawn, gradient_of, rows_held
 from grader.assignment.model.row_words import GIVES, ROW_OF, TOLD, answered, check_rows, told_conversion, told_remainder
@@ -625,12 +625,12 @@ def check_that_nothing_changes(
 @pytest.mark.rubric("shard_purity")
 def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) -> None:
     first, second = (normal(seed, "history", which, shape=(VOCAB, EMB)).bfloat16() for which in range(2))
-    shapes = enumerate(((3, 2), (2, 3), (2, 3)))
-    as_many, *calls = (integers(seed, "call", k, shape=shape, low=4, high=20).to(device) for k, shape in shapes)
-    own = own_rows(1, 3)
+    ids, own = integers(seed, "calls", shape=(3, 4, 12), low=4, high=20), own_rows(1, 3)
+    ids[:, 2, 5:7] = torch.tensor([9, 14])
     updates = [Step(update=layouts(table[own], 3)) for table in (second, first)]
     other = Step(other=lambda: student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, rank=1, world_size=4))
-    steps = [other, Step(input=as_many), *updated_in_both_modes(calls, updates)]
+    alike = Step(other=lambda: middle_shard(student, device).assign(*layouts(second[own], 3)), alike=True)
+    steps = [alike, other, *with_ids(ids.to(device), updates)]
     check_history(
         lambda values: middle_shard(student, device).assign(*values),
         steps,
