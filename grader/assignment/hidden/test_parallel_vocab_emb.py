@@ -100,6 +100,7 @@ RAISE = "\nOn rank {rank} of {world}, these ids raise it: {ids}."
 CALLED = "\nThe constructor was called with {sizes}."
 RIGHT_AMONG = "with {world} ranks and ids of other ranks in the same call, its own ids give the right rows"
 BY_FIRST_ROW = say("at [i, j], each rank gives zeros or not as for the id at [0, j]: not every id is looked at")
+CALLED_WITH = "vocab_size={vocab_size}, rank {rank} of {world}, ids {ids}"
 FOREIGN_IDS = "ids of other ranks on rank {rank} of {world}"
 worlds = pytest.mark.parametrize("world", [1, 2, 3], ids=["one_rank", "two_ranks", "three_ranks"])
 BAD_SIZES = pytest.mark.parametrize(
@@ -483,8 +484,15 @@ def narrow_by_contract(student: Student, seed: int, dtype: torch.dtype, device: 
     expected = rows_by_contract(table, own_rows(rank, 2)).given
     for ids in map(torch.tensor, OWNED):
         output = construct(student, table, rank, 2, device)(in_columns(ids).to(device))
-        check_dtype(output, dtype)
+        check_narrow(output, dtype, rank, ids)
         check_rows(output, expected[ids], ids, table, say("{dtype} embedding of transposed ids", dtype=name(dtype)))
+
+
+def check_narrow(output: Tensor, dtype: torch.dtype, rank: int, ids: Tensor) -> None:
+    """Require the dtype of the shard, whichever of the ids the rank owns."""
+    told = ", ".join(map(str, ids[0].tolist()))
+    with stating(say(CALLED_WITH, vocab_size=VOCAB, rank=rank, world=2, ids=told)):
+        check_dtype(output, dtype)
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
@@ -505,7 +513,7 @@ def test_a_16_bit_shard_gives_what_it_gives_in_float32(
             student.read.append(Shown(foreign=False))
             continue
         output = shown(student, table, rank, 2, device)(in_columns(given))
-        check_dtype(output, dtype)
+        check_narrow(output, dtype, rank, given)
         exact = rows_by_contract(held, own_rows(rank, 2)).given[torch.tensor(ids)]
         if output.shape == wide.shape == exact.shape:
             filled = ((exact == 0) & (wide.cpu() != 0)).any(-1, keepdim=True)  # what fills it may depend on the dtype
