@@ -180,6 +180,10 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         ONE_NUMBER_DRAWN,  # a mean of zero in place of the deviation
     ),
     "init_other_distribution": (told(draws.OTHER_KIND),),
+    "init_seed_zero": (
+        told(*checks.DRAWS.values(), seed=0, beside=told(draws.OF_SEED)),
+        told(checks.MOMENTS, mean="0.25", beside=told(draws.RANKS_SEEDS, seeds="42, 43, 44, 45")),  # of base seed 0
+    ),
     "init_seed_ignored": (
         told(draws.OF_SEED, seed=42, lacks=(draws.RANKS_SEEDS, draws.ONE_SEED)),
         told(draws.RANKS_SEEDS, seeds="42, 43, 44, 45"),

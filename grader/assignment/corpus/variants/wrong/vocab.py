@@ -62,6 +62,13 @@ def never_seeded(self):
     nn.init.normal_(self.table, self.init_mean, self.init_std)
 
 
+@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset", hint="init_seed_zero")
+def seed_zero_is_none(self):
+    """Takes the default where the seed is 0."""
+    torch.manual_seed(self.init_seed or 42)
+    nn.init.normal_(self.table, self.init_mean, self.init_std)
+
+
 @wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset", hint="init_other_distribution")
 def uniform_for_normal(self):
     """Draws from a uniform distribution of the same mean and deviation."""
