@@ -48,6 +48,16 @@ def test_may_leave_itself_out(seed):
 def test_may_be_wrong_itself(seed):
     raise KeyError("ours")
 
+def short_of_memory():
+    raise MemoryError
+
+def test_may_be_too_large_for_words(seed):
+    raise WrongAnswer(short_of_memory)
+
+def test_is_not_put_in_words_where_it_is_passed_over(seed):
+    with pytest.raises(WrongAnswer):
+        raise WrongAnswer(short_of_memory).with_more(short_of_memory)
+
 class TestOfAClass:
     def test_knows_itself(self, seed):
         assert isinstance(self, TestOfAClass)
@@ -61,6 +71,8 @@ OUTCOMES = {
     "a_mark_counts": ("not_assessed", "not here"),
     "may_leave_itself_out": ("not_assessed", "no such device"),
     "may_be_wrong_itself": ("grader_error", "the grader failed here, not you"),
+    "may_be_too_large_for_words": ("invalid_reply", "judging this output takes more memory than is available"),
+    "is_not_put_in_words_where_it_is_passed_over": ("passed", ""),
     "knows_itself": ("passed", ""),
 }
 

@@ -206,13 +206,14 @@ OURS = (
     *("decisions.toml", ".decisions.lock", "grades.csv", "checks.csv", "junit.xml", "html", "HTML"),
     *("canvas-feedback.zip", "canvas-feedback.zip.part", "ada.part", "Ada.PART", "submissions"),
 )
+SIGNS = ("-rf --help", "@SUM(1+1)", "_-+x", "-")
 LONG = ("王" * 120, "x" * 251, "é" * 200, "王" * 83 + ".zip")
 
 
-@pytest.mark.parametrize("name", [*OURS, *LONG, "CON", "nul", "..", "", "\ud800"], ids=ascii)
-def test_no_name_makes_an_id_that_is_ours_or_too_long(name: str) -> None:
+@pytest.mark.parametrize("name", [*OURS, *SIGNS, *LONG, "CON", "nul", "..", "", "\ud800"], ids=ascii)
+def test_no_name_makes_an_id_that_is_ours_or_too_long_or_begins_with_a_sign(name: str) -> None:
     safe = safe_id(name)
-    assert safe
+    assert safe[0].isalnum()
     assert not TAKEN.fullmatch(safe)
     assert len(safe.encode()) <= MAX_ID_BYTES
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -91,12 +92,21 @@ def test_one_submission_is_explained_in_the_terminal(out: Path) -> None:
     assert result.exit_code == 0, result.output
     lines = [line.strip() for line in result.stdout.splitlines()]
     hint = ASSIGNMENT.rubric.misconception("attention_sees_later_tokens").hint["zh"]
-    assert f"{hint} (recognised: attention_sees_later_tokens)" in lines
+    assert f"{hint}（识别出的错误：attention_sees_later_tokens）" in lines
     place = ASSIGNMENT.rubric.handout_place("attention_causal", "zh")
-    assert f"read: handout/{place}; try: python -m tests -k attention_causal" in lines
-    assert any(line.endswith("(crashed, like swiglu_gate)") for line in lines)
+    assert f"阅读：handout/{place}；公开测试：python -m tests -k attention_causal" in lines
+    assert any(line.endswith("（抛出异常，与 swiglu_gate 相同）") for line in lines)
     assert lines[-1].startswith("bo: ")  # the total, after everything that it is made of
     assert lines.count("src/attention.py:54，forward 中：x.sofmax()") == 1
+
+
+@pytest.mark.parametrize("who", [(), ("bo",), ("chen",)], ids=["class", "graded", "unreadable"])
+def test_what_is_around_titles_and_hints_is_chinese_too(out: Path, who: tuple[str, ...]) -> None:
+    frame = {"submission", "score", "bonus", "property", "mistake", "mean", "lateness", "outcome", "isolated"}
+    frame |= {"exception", "crashed", "failed", "result", "recognised", "read", "try", "unreadable", "properties"}
+    told = {lang: command("show", out, *who, "--lang", lang).stdout.lower() for lang in ("en", "zh")}
+    assert frame & {*re.findall(r"\w+", told["en"])}
+    assert frame & {*re.findall(r"[a-z_]+", told["zh"])} == set()
 
 
 def test_what_the_terminal_cannot_write_is_replaced(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:

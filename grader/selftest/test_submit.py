@@ -26,6 +26,7 @@ def solved(tmp_path: Path) -> Path:
 def test_the_zip_is_what_the_grader_takes(solved: Path, run: WarmPython) -> None:
     lock = "import threading\n\nLOCK = threading.Lock()\n"
     write_folder(solved, {"src/helper.py": lock, "src/notes.txt": "no Python"})
+    write_folder(solved, {"src/.ipynb_checkpoints/swiglu-checkpoint.py": "import triton\ndef broken(:\n\0"})
     result = run(solved, "tests.submit")
     assert result.returncode == 0, result.stdout + result.stderr
     assert result.stdout.count("✓") == 2
@@ -114,19 +115,25 @@ def test_code_that_cannot_be_parsed_or_only_with_a_warning_ends_nothing(solved: 
         assert (result.returncode, result.stderr) == (0, "")
 
 
+STARTS = "starts a thread or a process, which the grader does not allow"
+FAILS = "uses a file or a folder, which fails during grading"
+
+
 @pytest.mark.parametrize(
-    ("text", "what"),
+    ("text", "told"),
     [
-        ("from threading import Thread\n\ndef go():\n    Thread(target=print).start()\n", "Thread"),
-        ("import subprocess\n\ndef go():\n\n    subprocess.run(['ls'])\n", "subprocess.run"),
+        ("from threading import Thread\n\ndef go():\n    Thread(target=print).start()\n", f"Thread() {STARTS}"),
+        ("import subprocess\n\ndef go():\n\n    subprocess.run(['ls'])\n", f"subprocess.run() {STARTS}"),
+        ("def go():\n    print(1, file=open('log.txt', 'a'))\n", f"open() {FAILS}"),
+        ("import logging as log\n\n\nlog.basicConfig(level=0, filename='/dev/null')\n", f"basicConfig() {FAILS}"),
     ],
-    ids=["thread", "program"],
+    ids=["thread", "program", "file", "log"],
 )
-def test_threads_and_processes_are_said_to_be_forbidden(solved: Path, run: WarmPython, text: str, what: str) -> None:
+def test_what_the_grader_forbids_is_said(solved: Path, run: WarmPython, text: str, told: str) -> None:
     """By the tests and before it is packed; it may be in a part that the grader does not run, so it is packed."""
     write_folder(solved, {"src/helper.py": text})
     place = f"src/helper.py:{text.count(chr(10)) or 1}"
-    said = f"{what}() starts a thread or a process, which the grader does not allow ({place})"
+    said = f"{told} ({place})"
     tested, packed = run(solved, "tests"), run(solved, "tests.submit")
     assert said in " ".join(tested.stdout.split())
     assert (packed.returncode, said in packed.stdout) == (0, True)

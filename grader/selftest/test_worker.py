@@ -106,6 +106,15 @@ def test_the_students_own_frames_are_shown_and_no_others(meet: Meet) -> None:
     assert told.endswith("src/work.py:4 in work: return torch.cat((input, input[0]), dim=7)")
 
 
+@pytest.mark.parametrize("lines_end", ["raise NotImplementedError", "return input.gone"])
+def test_lines_are_counted_as_python_does(zygote: Zygote, lines_end: str) -> None:
+    """A form feed, or another character that ends a line for a text alone, moves no line."""
+    text = f"# \x0c \x1c \x85 \u2028\ndef work(input):\n    {lines_end}\n"
+    outcome, told = outcome_of(Student({"src/work.py": text}, zygote.start, WORK, QUICK))
+    assert told.endswith(f"src/work.py:3 in work: {lines_end}")
+    assert outcome is (Outcome.CRASHED if "gone" in lines_end else Outcome.NOT_IMPLEMENTED)
+
+
 def test_an_exception_does_not_carry_an_input_out(meet: Meet) -> None:
     _, told = outcome_of(meet("raise ValueError(str(input.flatten().tolist()) + str(input.sum().item() / 3))"))
     assert "ValueError: [" in told

@@ -82,22 +82,15 @@ def test_each_case_begins_with_the_same_random_numbers_and_goes_on_with_others()
 def test_a_call_again_gets_the_tensor_of_the_call_before_with_new_numbers_if_it_is_like_the_new_one() -> None:
     text = "seen = []\n\ndef call(x):\n    seen.append(x)\n    return x is seen[0]\n"
     operations = Operations({"src/functional.py": text})
-
-    def same(value: torch.Tensor, again: bool = True) -> bool:
-        found: bool = operations.perform([("call", {"target": "call", "arguments": [value], "again": again})])["value"]
-        return found
-
+    ones, zeros = torch.ones(2), torch.zeros(2)
+    calls = ((ones, True), (zeros, True), (zeros, False), (zeros.int(), True))
     try:
-        operations.perform([("load", {"module": "src.functional", "name": "call"})])
-        first = torch.ones(2)
-        assert same(first)
-        assert same(torch.zeros(2))
-        assert first.tolist() == [0, 0]
-        assert not same(torch.zeros(2), again=False)
-        assert not same(torch.zeros(2).int())
-        assert not same(torch.zeros(3))
+        operations.do("load", {"module": "src.functional", "name": "call"})
+        same = [operations.do("call", {"target": "call", "arguments": [x], "again": again}) for x, again in calls]
     finally:
         operations.forget()
+    assert same == [True, True, False, False]
+    assert torch.equal(ones, zeros)
 
 
 @pytest.mark.parametrize("recording", [True, False])

@@ -13,7 +13,7 @@ from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.variants import all_variants
 from grader.core.judge import hidden_tests
 from grader.core.judge.devices import devices, why_not_simulated
-from grader.core.judge.elsewhere import Elsewhere
+from grader.core.judge.excuses import Elsewhere
 from grader.core.results.language import in_words
 from grader.core.results.outcome import CaseResult, Outcome
 from grader.lab import charges

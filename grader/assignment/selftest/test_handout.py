@@ -14,7 +14,7 @@ import torch
 from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.practice import PRACTICE
 from grader.core.messages import Sentences
-from grader.core.pages.render import WORDS
+from grader.core.pages import WORDS
 from grader.core.results.outcome import Outcome
 from grader.core.rubric import LANGUAGES
 from grader.lab.release.leaks import leaks

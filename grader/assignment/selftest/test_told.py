@@ -89,6 +89,13 @@ def test_gradients_are_told_by_what_reaches_a_row(received: list[float], said: s
         check_received(torch.tensor([received]), expected, torch.tensor([7]), uses_of, quoted("gradient"))
 
 
+def test_rows_that_receive_the_sum_are_told_beside_one_that_does_not() -> None:
+    uses = torch.tensor([[2.0, 3.0], [6.0, 1.0]])
+    expected, given = uses.sum(0).repeat(2, 1), torch.stack((uses.sum(0), uses[0]))
+    with pytest.raises(WrongAnswer, match=r"only one of its uses; other rows .* receive the sum$"):
+        check_received(given, expected, torch.tensor([1, 2]), lambda _: uses, quoted("gradient"))
+
+
 def test_rows_in_another_order_are_told_with_the_order() -> None:
     ids = torch.tensor([[2, 0, 1], [1, 2, 0]])
     with pytest.raises(WrongAnswer, match="the right rows, but sorted by id within each row"):
@@ -206,6 +213,7 @@ ASKED, OTHER = Draw("normal", 0.5, 2.0), Draw("uniform", 0.5, 2.0)
         (ASKED.numbers((8, 16), 7, torch.float64, "cpu").float(), "they are this seed's numbers for a draw in float64"),
         (ASKED.numbers((16, 8), 7, torch.float32, "cpu").T, "they are the right random numbers in another order"),
         (OTHER.numbers((8, 16), 7, torch.float32, "cpu"), "they are this seed's numbers for a uniform draw"),
+        (-ASKED.numbers((8, 16), 7, torch.float32, "cpu"), "numbers, mirrored: the bounds are swapped, or the sign is"),
         (ASKED.numbers((8, 16), 7, torch.float32, "cpu") * 2, "they have mean 1 and standard deviation 4"),
         (ASKED.numbers((8, 16), 7, torch.float32, "cpu").clamp(-2.5, 3.5), "they are clamped there"),
         (ASKED.numbers((8, 16), 5000, torch.float32, "cpu"), "not the numbers of this draw; their mean is"),
@@ -260,6 +268,7 @@ TOLD = {
     "wrong.norm_arithmetic.own_backward_with_a_sum_for_the_mean": "root mean square is 4 times what it should be",
     "wrong.norm_arithmetic.always_in_bfloat16": "every element is a bfloat16 number",
     "wrong.norm_arithmetic.mean_in_bfloat16": "errors of this size come from rounding to bfloat16",
+    "wrong.norm_groups.last_incomplete_chunk_dropped": "only the last 6 of 134 tokens are wrong",
     "wrong.vocab.first_half_without_gradient": "the right gradient, but nothing in features 0–2",
     "wrong.vocab.ranks_of_ids_for_ids": "as unique() numbers them, from row 0 on",
     "wrong.shard_rows.remainder_by_one_more": "an id of its own gives row id % 9 of the shard",

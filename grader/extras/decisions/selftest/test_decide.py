@@ -137,6 +137,14 @@ def test_what_makes_no_sense_is_one_line_and_writes_nothing(out: Path, arguments
     assert not (out / FILE).exists()
 
 
+def test_a_file_that_was_saved_on_windows_is_read_and_added_to(out: Path) -> None:
+    (out / FILE).write_bytes(b"\xef\xbb\xbf" + BY_HAND.replace("\n", "\r\n").encode())
+    decided(out, "ada", "--late-days", "2", *REASON)
+    assert len(decided(out).splitlines()) == 2
+    decided(out, "--undo")
+    assert len(decided(out).splitlines()) == 1
+
+
 def test_without_options_all_decisions_are_listed(out: Path) -> None:
     assert decided(out) == "no decisions.\n"
     decided(out, "ada", "--late-days", "2", *REASON)
@@ -148,7 +156,9 @@ def test_without_options_all_decisions_are_listed(out: Path) -> None:
 def test_a_day_ends_at_midnight_where_the_deadline_is(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_policy("due = 2026-10-02T23:59:00+08:00\n", out, monkeypatch)
     decided(out, "ada", "--due", "2026-10-09", *REASON)
-    assert "due = 2026-10-09T23:59:00+08:00\n" in (out / FILE).read_text()
+    decided(out, "bo", "--due", "20261010", *REASON)
+    told = [line for line in (out / FILE).read_text().splitlines() if line.startswith("due = ")]
+    assert told == ["due = 2026-10-09T23:59:59+08:00", "due = 2026-10-10T23:59:59+08:00"]
 
 
 def test_comments_are_renewed_together_and_a_reason_goes_with_what_it_is_for(out: Path) -> None:
@@ -243,7 +253,7 @@ def test_the_diff_shows_what_was_decided_and_who_crosses_a_threshold(
         "More points: 1",
         "  ada: 11 → 14 (+3)",
         "    grade of Ada: 11 → 14; reaches “pass” (13)",
-        "    mean is right: failed, 0 → 3",
+        "    mean is right: wrong result, 0 → 3",
         lines[4],
     ]
     assert lines[4].startswith("      decided: “mean”: 3 points. Reason: Fair. (kim, ")

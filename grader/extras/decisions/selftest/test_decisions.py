@@ -228,6 +228,7 @@ def test_students_read_what_and_why_and_staff_also_who(language: str) -> None:
         {"attempt": "last"},
         {"attempt": "best"},
         {"attempt": "two"},
+        {"attempt": "team"},
         {"due": DUE},
         {"late_days": 2},
         {"excuse": True},
@@ -238,5 +239,6 @@ def test_students_read_what_and_why_and_staff_also_who(language: str) -> None:
     assert len({*told}) == len(kinds)
     assert all("kim" not in text and text.endswith((".", "。")) for text in told)
     assert "None" not in "".join(told)
+    assert "team" in "".join(told)  # a submission may be called as a key of the sentences
     (ruling,) = settled([report("ada")], decision("ada", excuse=True)).held["ada", ""]
     assert "kim" in for_staff(ruling, ASSIGNMENT.rubric, language)

@@ -88,7 +88,7 @@ def test_show_lists_mistakes_as_all_with_takes_them_and_what_is_not_recognised(t
     endings = {"ada": FAILED, "bo": FAILED, "cy": Outcome.CRASHED}
     each = (report(one, {"mean": (ended, 4.0), "eps": (Outcome.MISSING, 6.0)}) for one, ended in endings.items())
     lines = command("show", write_class(tmp_path / "out", *each)).stdout.splitlines()
-    start = next(number for number, line in enumerate(lines) if "count  mistake" in line)
+    start = next(number for number, line in enumerate(lines) if "submissions  recognised mistake" in line)
     assert lines[start + 1].split() == ["2", "mean:eps_outside"]
     assert lines[start + 3].strip() == "1  mean, not recognised"
     assert "lateness costs nothing ([policy] of the rubric)" in lines
