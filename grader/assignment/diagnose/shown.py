@@ -18,7 +18,7 @@ from grader.assignment.hidden import rope_tables as rope
 from grader.assignment.model import draw_words as draws
 from grader.assignment.model import gradient_words as gradients
 from grader.assignment.model import turn_words as turns
-from grader.assignment.model.histories import OTHER_BUILT, OTHERWISE, RAISES, TWIN_UPDATED
+from grader.assignment.model.histories import ALIKE_UPDATED, OTHER_BUILT, OTHERWISE, RAISES
 from grader.assignment.model.row_words import (
     CONVERTED,
     CUT,
@@ -146,7 +146,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "shard_filled_otherwise": (told(GIVES, seen=(ONE_NUMBER, "numbers that are not finite"), only=True),),
     "rope_table_dtype": (told(rope.MORE_DIGITS, rope.MORE_DIGITS_GROWN, lacks=(checks.ALONE,)),),
     "parameter_changed": (*PARAMETER_CHANGED, HISTORY),
-    "state_shared": (told(checks.ALONE), told(OTHERWISE, RAISES, before=_keys((OTHER_BUILT, TWIN_UPDATED)))),
+    "state_shared": (told(checks.ALONE), told(OTHERWISE, RAISES, before=(str(OTHER_BUILT), str(ALIKE_UPDATED)))),
     "default_argument": (told(checks.OTHER_DEFAULT), told(checks.DTYPE_WHEN, when="by default")),
     "earlier_call_remembered": (HISTORY, EVALUATION),
     "not_a_parameter": (NOTHING_REGISTERED, DTYPE_DIFFERS),
@@ -171,6 +171,10 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         ONE_NUMBER_DRAWN,  # a mean of zero in place of the deviation
     ),
     "init_other_distribution": (told(draws.OTHER_KIND),),
+    "init_seed_zero": (
+        told(*checks.DRAWS.values(), seed=0, beside=told(draws.OF_SEED)),
+        told(checks.MOMENTS, mean="0.25", beside=told(draws.RANKS_SEEDS, seeds="42, 43, 44, 45")),  # of base seed 0
+    ),
     "init_seed_ignored": (
         told(draws.OF_SEED, seed=42, lacks=(draws.RANKS_SEEDS, draws.ONE_SEED)),
         told(draws.RANKS_SEEDS, seeds="42, 43, 44, 45"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any, Final, TypeVar
@@ -25,12 +25,15 @@ from grader.testing import (
     StudentModule,
     WrongAnswer,
     check_dtype,
+    check_equal,
     check_errors,
     elsewhere,
     error_in_ulp,
+    integers,
     kept,
     name,
     places,
+    quoted,
     require,
     say,
     stated,
@@ -41,6 +44,7 @@ REGISTERED = "{n} parameters are registered, not {wanted}"
 DTYPE = "the parameter has dtype {actual}; {wanted} was requested"
 DTYPE_WHEN = "the parameter has dtype {actual} {when}; {wanted} was requested"
 AFTER = say("{what} after the call")
+EXPANDED = say("\nThese ids are expanded: their rows share memory, as those of ids.expand(b, s) do.")
 MOMENTS = "{what}, mean {mean} and standard deviation {std}"
 OTHER_DEFAULT = "the default of {argument} differs from the stub: omitting it gives a different module"
 SHARE = "as if {share} times eps were added"
@@ -232,6 +236,27 @@ def check_untouched(
 
     told = None if isinstance(called, StudentModule) else lambda recording: None if recording else NO_GRAD
     return in_mode(observed, True, told), in_mode(observed, False, told)
+
+
+def check_ids(ids: Tensor, after: Sequence[Tensor]) -> None:
+    """Require ids to be the same ``after`` a call."""
+    (left,) = after
+    require(left.dtype == ids.dtype, say("the ids have a different dtype after the call"))
+    check_equal(left, ids, AFTER.filled(what=quoted("input_ids")))
+
+
+def check_expanded(student: Student, module: StudentModule, row: Tensor, *charged: str) -> None:
+    """Require a call with a row of ids that is expanded; others are ``charged`` for ids that have to be contiguous."""
+    try:
+        module(row.expand(2, -1))
+    except Crashed as crash:
+        student.excuse(crash.with_more(EXPANDED), charged)
+
+
+def upstream_integers(seed: int, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+    """The gradient of an output: integers that have exact sums in any order; in float32, too large for 16 bits."""
+    most = 2048 if dtype is torch.float32 else 8
+    return integers(seed, "upstream", shape=shape, low=-most, high=most + 1).to(dtype)
 
 
 def with_a_call_between(check: Callable[[bool], T]) -> T:

@@ -13,7 +13,7 @@ from grader.assignment.model.rows import Rows, Shown, read_rows, rows_by_contrac
 from grader.testing import Crashed, Reading, Student, StudentFault, StudentModule, uniform
 
 VOCAB, EMB = 24, 5
-BATCH = (3, 16)  # of ids
+BATCH = (3, 67)  # of ids: no multiple of any size of chunks that a loop may take
 LAYOUT = "shard_registration_and_arguments"  # charges for a module that holds a whole table
 OTHERS = ("shard_owned_ids", "shard_sum_over_ranks", LAYOUT)  # beside the property about zeros
 ROWS = ("shard_owned_ids", "shard_zeros_elsewhere", LAYOUT)  # one of these charges for what single ids give

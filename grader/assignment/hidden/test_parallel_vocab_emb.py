@@ -25,6 +25,8 @@ from grader.assignment.hidden.checks import (
     check_beside,
     check_defaults,
     check_drawn,
+    check_expanded,
+    check_ids,
     check_only_parameter,
     check_output_dtype,
     check_refusal,
@@ -37,6 +39,7 @@ from grader.assignment.hidden.checks import (
     succeeds,
     told_refused,
     unseeded,
+    upstream_integers,
 )
 from grader.assignment.hidden.devices import check_on
 from grader.assignment.hidden.shards import (
@@ -56,7 +59,7 @@ from grader.assignment.hidden.shards import (
     whole_table,
 )
 from grader.assignment.model.draw_words import Draw, told_seeds
-from grader.assignment.model.histories import Step, check_history, is_random, updated_in_both_modes
+from grader.assignment.model.histories import Step, check_history, is_random, with_ids
 from grader.assignment.model.normalising import numbers
 from grader.assignment.model.parameters import drawn, gradient_of, rows_held
 from grader.assignment.model.row_words import GIVES, ROW_OF, TOLD, answered, check_rows, told_conversion, told_remainder
@@ -97,6 +100,7 @@ RAISE = "\nOn rank {rank} of {world}, these ids raise it: {ids}."
 CALLED = "\nThe constructor was called with {sizes}."
 RIGHT_AMONG = "with {world} ranks and ids of other ranks in the same call, its own ids give the right rows"
 BY_FIRST_ROW = say("at [i, j], each rank gives zeros or not as for the id at [0, j]: not every id is looked at")
+CALLED_WITH = "vocab_size={vocab_size}, rank {rank} of {world}, ids {ids}"
 FOREIGN_IDS = "ids of other ranks on rank {rank} of {world}"
 worlds = pytest.mark.parametrize("world", [1, 2, 3], ids=["one_rank", "two_ranks", "three_ranks"])
 BAD_SIZES = pytest.mark.parametrize(
@@ -320,7 +324,7 @@ def sum_by_contract(student: Student, seed: int, split: tuple[int, ...], device:
             output = construct(student, table, rank, world, device)(ids.to(device)).cpu()
             check_shape(output, total.shape)
             total += output.double()
-        check_rows(total, table[ids], ids, table, SUM.filled(world_size=world, n=48))
+        check_rows(total, table[ids], ids, table, SUM.filled(world_size=world, n=total.shape[:2].numel()))
 
 
 def ids_to_sum(seed: int, world: int) -> Tensor:
@@ -352,7 +356,7 @@ def test_shards_add_up_to_what_they_give_alone(
                 total, wanted = total + output, wanted + rows.given
                 by_first &= bool(output.any() and ((output != 0).any(-1) == (output[:1] != 0).any(-1)).all())
         with stating(BY_FIRST_ROW) if by_first else nullcontext():
-            check_rows(total, wanted[ids], ids, table, SUM.filled(world_size=world, n=48))
+            check_rows(total, wanted[ids], ids, table, SUM.filled(world_size=world, n=total.shape[:2].numel()))
     require_something(*seen)
 
 
@@ -478,8 +482,15 @@ def narrow_by_contract(student: Student, seed: int, dtype: torch.dtype, device: 
     expected = rows_by_contract(table, own_rows(rank, 2)).given
     for ids in map(torch.tensor, OWNED):
         output = construct(student, table, rank, 2, device)(in_columns(ids).to(device))
-        check_dtype(output, dtype)
+        check_narrow(output, dtype, rank, ids)
         check_rows(output, expected[ids], ids, table, say("{dtype} embedding of transposed ids", dtype=name(dtype)))
+
+
+def check_narrow(output: Tensor, dtype: torch.dtype, rank: int, ids: Tensor) -> None:
+    """Require the dtype of the shard, whichever of the ids the rank owns."""
+    told = ", ".join(map(str, ids[0].tolist()))
+    with stating(say(CALLED_WITH, vocab_size=VOCAB, rank=rank, world=2, ids=told)):
+        check_dtype(output, dtype)
 
 
 @pytest.mark.rubric("shard_registration_and_arguments")
@@ -500,7 +511,7 @@ def test_a_16_bit_shard_gives_what_it_gives_in_float32(
             student.read.append(Shown(foreign=False))
             continue
         output = shown(student, table, rank, 2, device)(in_columns(given))
-        check_dtype(output, dtype)
+        check_narrow(output, dtype, rank, given)
         exact = rows_by_contract(held, own_rows(rank, 2)).given[torch.tensor(ids)]
         if output.shape == wide.shape == exact.shape:
             filled = ((exact == 0) & (wide.cpu() != 0)).any(-1, keepdim=True)  # what fills it may depend on the dtype
@@ -597,11 +608,20 @@ def test_ids_and_shard_stay_as_they_were(student: Student, seed: int, world: int
 def check_that_nothing_changes(
     student: Student, table: Tensor, held: Tensor, ids: Tensor, rank: int, world: int, device: str
 ) -> Tensor:
-    """Require ids and the shard, of the table ``held``, to be the same after a call; returns its output."""
+    """Require ids and the shard, of the table ``held``, to be the same after a call; returns its output.
+
+    Odd ranks are called in evaluation, without gradients.
+    """
     module = construct(student, table, rank, world, device)
-    output, (after,) = module.observe(ids.to(device))
-    require(after.dtype == ids.dtype, say("the ids have a different dtype after the call"))
-    check_equal(after, ids, AFTER.filled(what=quoted("input_ids")))
+
+    def observed(training: bool) -> Tensor:
+        output, after = module.train(training).observe(ids.to(device), recording=training)
+        check_ids(ids, after)
+        return output
+
+    output = in_mode(observed, rank % 2 == 0)
+    if (rank, world) == (1, 2):
+        check_expanded(student, module, ids[:1].to(device), LAYOUT)  # which charges for ids in columns
     left, own = module.held(VOCAB // world * EMB, VOCAB * EMB), own_rows(rank, world)
     if left is not None:
         check_equal(rows_held(left, held, own), held[own], AFTER.filled(what=say("the shard")))
@@ -611,12 +631,12 @@ def check_that_nothing_changes(
 @pytest.mark.rubric("shard_purity")
 def test_earlier_calls_leave_no_trace(student: Student, seed: int, device: str) -> None:
     first, second = (normal(seed, "history", which, shape=(VOCAB, EMB)).bfloat16() for which in range(2))
-    shapes = enumerate(((3, 2), (2, 3), (2, 3)))
-    as_many, *calls = (integers(seed, "call", k, shape=shape, low=4, high=20).to(device) for k, shape in shapes)
-    own = own_rows(1, 3)
+    ids, own = integers(seed, "calls", shape=(3, 4, 12), low=4, high=20), own_rows(1, 3)
+    ids[:, 2, 5:7] = torch.tensor([9, 14])
     updates = [Step(update=layouts(table[own], 3)) for table in (second, first)]
     other = Step(other=lambda: student.ParallelVocabEmbedding(vocab_size=VOCAB, emb_size=EMB, rank=1, world_size=4))
-    steps = [other, Step(input=as_many), *updated_in_both_modes(calls, updates)]
+    alike = Step(other=lambda: middle_shard(student, device).assign(*layouts(second[own], 3)), alike=True)
+    steps = [alike, other, *with_ids(ids.to(device), updates)]
     check_history(
         lambda values: middle_shard(student, device).assign(*values),
         steps,
@@ -660,7 +680,7 @@ def ids_for_gradients(seed: int) -> Tensor:
 def test_only_owned_ids_send_gradients(
     student: Student, seed: int, places: list[tuple[int, int]], dtype: torch.dtype, device: str
 ) -> None:
-    """Compared with what follows from the rows of single ids; ``upstream`` has small integers, so sums are exact."""
+    """Compared with what follows from the rows of single ids."""
     try:
         check_against_rows(student, seed, places, dtype, device)
     except Crashed:
@@ -714,7 +734,7 @@ def check_shard_gradient(
     def outputs(shard: Tensor) -> Tensor:
         return numbers(module(shard)(given), upstream.shape)
 
-    upstream = integers(seed, "upstream", shape=(len(ids), EMB), low=-8, high=9).to(table.dtype)
+    upstream = upstream_integers(seed, (len(ids), EMB), table.dtype)
     found = module(table[own]).gradients(given, upstream=upstream.reshape(*given.shape, EMB).to(device))
     gradient = rows_held(gradient_of(found.of_parameters, say("the shard")), table, own)
     what = say(OF_SHARD, dtype=name(table.dtype), rank=place[0], world=place[1])

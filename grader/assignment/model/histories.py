@@ -25,15 +25,15 @@ class Step:
         input: What it is called with; None for another step.
         mode: True for training, False for evaluation; None for another step.
         update: What its parameter is set to, in alternative layouts; None for another step.
-        other: Builds an unlike module, which may share something with the one that is called; None for another step.
-        twin: Builds a module with the same arguments, and sets its parameter to another value; None for another step.
+        other: Builds another module, which may share something with the one that is called; None for another step.
+        alike: Whether that module has the same arguments, and its parameter is set.
     """
 
     input: Tensor | None = None
     mode: bool | None = None
     update: tuple[Tensor, ...] | None = None
     other: Callable[[], object] | None = None
-    twin: Callable[[], object] | None = None
+    alike: bool = False
 
     @property
     def told(self) -> Message:
@@ -43,9 +43,9 @@ class Step:
             return say("a call with {dtype} input of shape {shape}", dtype=dtype, shape=shape)
         if self.mode is not None:
             return quoted("train()" if self.mode else "eval()")
-        if self.update is not None:
-            return say("an update of the parameter")
-        return OTHER_BUILT if self.other is not None else TWIN_UPDATED
+        if self.other is not None:
+            return ALIKE_UPDATED if self.alike else OTHER_BUILT
+        return say("an update of the parameter")
 
 
 OTHERWISE = "{what} gives a different output than on a new module, after {before}"
@@ -54,8 +54,8 @@ RAISES = "{what} raises an exception after {before}; on a new module it does not
 STILL_BEFORE = say("it still uses the parameter's value from before the update")
 RIGHT_ANEW = say("where every call gets a new tensor it is right; here calls get the same one, with new numbers in it")
 RIGHT_AFTER = "after {before} it is right"
-TWIN_UPDATED = say("an update of the parameter of another module, built with the same arguments")
 OTHER_BUILT = say("the construction of a module with other arguments")
+ALIKE_UPDATED = say("an update of another module with the same arguments")
 Values = tuple[Tensor, ...]  # a parameter's value, in alternative layouts
 Make = Callable[[Values], StudentModule]  # builds a new module with a parameter's value
 
@@ -69,6 +69,19 @@ def updated_in_both_modes(calls: Sequence[Tensor], updates: Sequence[Step]) -> l
     trained, evaluated = (Step(input=call) for call in calls)
     first, second = updates
     return [trained, first, trained, Step(mode=False), trained, evaluated, second, evaluated]
+
+
+def with_ids(ids: Tensor, updates: Sequence[Step]) -> list[Step]:
+    """The history of an embedding, for three calls of ``[4, 12]`` ids.
+
+    Two ids in the middle of the second call change places in a further one, so that a cache shows that goes by some of
+    the ids or by their sum. The last call, in training again, has as many ids in another shape.
+    """
+    *calls, last = ids
+    exchanged = calls[1].clone()
+    exchanged[2, 5:7] = calls[1][2, 5:7].flip(0)
+    again = [Step(mode=True), Step(input=last.reshape(12, 4))]
+    return [*updated_in_both_modes(calls, updates), Step(input=exchanged), *again]
 
 
 def check_history(make: Make, steps: Sequence[Step], start: Values, excuse: Callable[[StudentFault], None]) -> None:
@@ -250,5 +263,5 @@ def _outputs(module: StudentModule, steps: Sequence[Step], *, in_place: bool = T
             module.train(step.mode)
         elif step.update is not None:
             module.assign(*step.update)
-        elif build := step.other or step.twin:
+        elif build := step.other:
             build()

@@ -27,6 +27,7 @@ FOREIGN_TOO = say("the gradients of ids that give zeros as well")
 REMAINDER = "on each rank, an id of its own gives row id % {n} of the shard"
 CUT = "the right gradient, but nothing in features {places}"
 MULTIPLE = "{factor} times the expected gradient"
+FEWER_DIGITS = say("the right sum, but with fewer digits than its dtype holds")
 CHANGES = (
     (say("the rows are the right ones, but their negative numbers are 0"), torch.relu),
     (say("the rows are the right ones, but without the signs of their numbers"), torch.abs),
@@ -191,7 +192,10 @@ def check_received(
 
 
 def _shared(actual: Tensor, expected: Tensor, uses: list[Tensor]) -> Message | None:
-    """What all wrong rows receive, ``[rows, e]``, if one rule explains them: a multiple, or what a bound leaves."""
+    """What all wrong rows receive, ``[rows, e]``, if one rule explains them: rounded, a multiple, or cut by a bound."""
+    allowed = SAME_FACTOR * torch.stack([rows.abs().sum(0) for rows in uses])
+    if bool(((actual - expected).abs() <= allowed).all()):
+        return FEWER_DIGITS
     if bool(expected.any()) and bool(actual.any()):
         factor = (actual * expected).sum() / expected.square().sum()
         is_mean = all(len(rows) > 1 and abs(float(factor) * len(rows) - 1) < SAME_FACTOR for rows in uses)

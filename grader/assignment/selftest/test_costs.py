@@ -35,7 +35,7 @@ COSTS = {
     ),
     "stale rows, of 22 or 36 points": (
         *(3, 8),
-        "vocab_cached rows_of_the_last_ids table_copied_in_evaluation shard_cached shard_rows_of_the_last_ids",
+        "vocab_cached rows_of_the_last_ids table_copied_in_evaluation shard_cached shard_rows_of_the_last_sum",
     ),
     "nothing can be trained": (
         *(4, 7),

@@ -241,14 +241,16 @@ def ids_in_the_dtype_of_the_table(self, input_ids):
 
 
 @wrong("ParallelVocabEmbedding", breaks="shard_purity", hint="earlier_call_remembered")
-class ShardRowsOfTheLastIds(ParallelVocabEmbedding):
-    """Answers the same ids again from memory."""
+class ShardRowsOfTheLastSum(ParallelVocabEmbedding):
+    """In evaluation, answers ids from memory that have the shape, sum and ends of the last ones."""
 
     def forward(self, input_ids):
-        last, output = getattr(self, "last", (input_ids + 1, None))
-        if not torch.equal(last, input_ids):
+        ends = input_ids[0, 0].item(), input_ids[-1, -1].item()
+        key = (input_ids.shape, input_ids.sum().item(), ends, self.shard._version)
+        last, output = getattr(self, "last", (None, None))
+        if self.training or last != key:
             output = super().forward(input_ids)
-            self.last = (input_ids.clone(), output)
+            self.last = key, output
         return output
 
 

@@ -122,6 +122,15 @@ def foreign_ids_overwritten(self, input_ids):
     return self.shard.to(input_ids.device)[input_ids - self.first_id].masked_fill(foreign.unsqueeze(-1), 0)
 
 
+@wrong("ParallelVocabEmbedding.forward", breaks="shard_purity", hint="ids_changed_in_place")
+def ids_shifted_in_place_without_gradients(self, input_ids):
+    """Copies the ids in training only; in evaluation it shifts those of the caller."""
+    local = input_ids.clone() if self.training else input_ids
+    local -= self.first_id
+    foreign = (local < 0) | (local >= self.shard.shape[0])
+    return self.shard.to(local.device)[local.masked_fill(foreign, 0)].masked_fill(foreign.unsqueeze(-1), 0)
+
+
 @wrong(
     "ParallelVocabEmbedding.forward", breaks="shard_purity shard_owned_ids", also=SHARD_OUTPUT, hint="parameter_changed"
 )

@@ -1,4 +1,4 @@
-"""What belongs to one module is kept where all modules share it, and shows beside a module with other arguments."""
+"""What belongs to one module is kept where all modules share it, and shows beside another module."""
 
 import torch
 from torch import nn
@@ -51,6 +51,19 @@ class MomentsOfTheFirstModule(VocabEmbedding):
             type(self).moments = (self.init_mean, self.init_std)
         generator = torch.Generator(self.table.device).manual_seed(self.init_seed)
         nn.init.normal_(self.table, *type(self).moments, generator=generator)
+
+
+@wrong("VocabEmbedding", breaks="vocab_purity", also="vocab_backward", hint="state_shared")
+class OneTableForEqualArguments(VocabEmbedding):
+    """Keeps the parameter on the class, for all modules with the same arguments."""
+
+    def __init__(self, vocab_size, emb_size, *others, **options):
+        super().__init__(vocab_size, emb_size, *others, **options)
+        arguments = f"{vocab_size} {emb_size} {others} {options}"
+        if not hasattr(VocabEmbedding, arguments):
+            setattr(VocabEmbedding, arguments, self.table)
+        self.table = getattr(VocabEmbedding, arguments)
+        self.reset_parameters()
 
 
 @wrong("ParallelVocabEmbedding", breaks="shard_seed", hint="state_shared")

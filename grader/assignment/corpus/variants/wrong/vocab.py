@@ -62,6 +62,13 @@ def never_seeded(self):
     nn.init.normal_(self.table, self.init_mean, self.init_std)
 
 
+@wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset", hint="init_seed_zero")
+def seed_zero_is_none(self):
+    """Takes the default where the seed is 0."""
+    torch.manual_seed(self.init_seed or 42)
+    nn.init.normal_(self.table, self.init_mean, self.init_std)
+
+
 @wrong("VocabEmbedding.reset_parameters", breaks="vocab_init_and_reset", hint="init_other_distribution")
 def uniform_for_normal(self):
     """Draws from a uniform distribution of the same mean and deviation."""
@@ -134,6 +141,12 @@ def ids_shifted_for_a_padding_row(self, input_ids):
     return nn.functional.embedding(input_ids, padded)
 
 
+@wrong("VocabEmbedding.forward", breaks="vocab_purity")
+def ids_clamped_in_place(self, input_ids):
+    """Writes right ids over themselves, which fails where they are expanded."""
+    return self.table.to(input_ids.device)[input_ids.clamp_(0, len(self.table) - 1)]
+
+
 @wrong(
     "VocabEmbedding.forward",
     breaks="vocab_purity vocab_lookup",
@@ -181,6 +194,25 @@ def last_gradient_wins(self, input_ids):
             return grad
 
     return Lookup.apply(self.table.to(input_ids.device))
+
+
+@wrong("VocabEmbedding.forward", breaks="vocab_backward")
+def gradient_summed_in_bfloat16(self, input_ids):
+    """Adds up in bfloat16, whatever the dtype of the table."""
+
+    class Rows(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, table):
+            ctx.shape = table.shape
+            return table[input_ids]
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            rows = grad_output.flatten(0, 1).bfloat16()
+            total = torch.zeros(ctx.shape, dtype=torch.bfloat16, device=rows.device)
+            return total.index_add_(0, input_ids.flatten(), rows).to(grad_output.dtype)
+
+    return Rows.apply(self.table.to(input_ids.device))
 
 
 @wrong("VocabEmbedding.forward", breaks="vocab_backward", hint="gradient_cut")
