@@ -14,7 +14,17 @@ import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import RIGHT_FOR, UNCHANGED, check_digits, in_mode, largest, stating, succeeds
+from grader.assignment.hidden.checks import (
+    RIGHT_FOR,
+    UNCHANGED,
+    check_digits,
+    check_untouched,
+    in_mode,
+    largest,
+    stating,
+    succeeds,
+    with_a_call_between,
+)
 from grader.assignment.hidden.rope_tables import BASE, BY_CONTRACT, DIM, KEPT, MS, OTHERS, Ropes, growing
 from grader.assignment.model.differences import DIFFERENCE_LIMIT, check_differences
 from grader.assignment.model.normalising import numbers
@@ -316,12 +326,24 @@ def turned_back(convention: Convention, x: Tensor, cos: Tensor, sin: Tensor, ups
 
 def backward_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     (x, cos, sin), (upstream, *_) = (turns(seed, key, 8, dtype, dtype, ONE) for key in ("x", "upstream"))
-    there = (tensor.to(device) for tensor in (x, cos, sin))
-    gradients = student.apply_rotary_pos_emb.gradients(*there, upstream=upstream.to(device))
     expected, limit = turned_back(CONTRACT, x, cos, sin, upstream), INPUT_GRADIENT_LIMIT[dtype]
-    gradient = gradient_of(gradients.of_arguments[:1], say("the input")).reshape(x.shape)
     what = say("{dtype} gradient of the input", dtype=name(dtype))
-    check_close(gradient, expected, turning_scale(upstream), dtype, limit, what)
+
+    def check(between: bool) -> None:
+        gradient = gradient_there(student, (x, cos, sin), upstream, device, between)
+        check_close(gradient, expected, turning_scale(upstream), dtype, limit, what)
+
+    with_a_call_between(check)
+
+
+def gradient_there(
+    student: Student, given: tuple[Tensor, Tensor, Tensor], upstream: Tensor, device: str, between: bool
+) -> Tensor:
+    """The gradient of the input; perhaps keys are turned ``between`` forward and backward, by other angles."""
+    there, (x, cos, sin) = (tensor.to(device) for tensor in given), given
+    keys = [tensor.to(device) for tensor in (4 - x, sin, cos)] if between else []
+    gradients = student.apply_rotary_pos_emb.gradients(*there, upstream=upstream.to(device), between=keys)
+    return gradient_of(gradients.of_arguments[:1], say("the input")).reshape(x.shape)
 
 
 @pytest.mark.rubric("rotary_backward")
@@ -334,18 +356,20 @@ def test_gradients_turn_back(student: Student, seed: int, dtype: torch.dtype, de
     if (dtype, dtype) in read.refused:
         return  # rotary_dtype charges for it
     (x, cos, sin), (upstream, *_) = (turns(seed, key, 8, dtype, dtype, read.shape) for key in ("x", "upstream"))
-    there = (tensor.to(device) for tensor in (x, cos, sin))
-    gradients = student.apply_rotary_pos_emb.gradients(*there, upstream=upstream.to(device))
-    gradient = gradient_of(gradients.of_arguments[:1], say("the input")).reshape(x.shape)
     what, scale = say("{dtype} gradient of the input", dtype=name(dtype)), turning_scale(upstream)
-    if read.convention is not None:
-        unit, limit = (dtype, INPUT_GRADIENT_LIMIT[dtype]) if read.exact else (torch.float32, 2 * SAME_LIMIT)
-        try:
-            check_close(gradient, turned_back(read.convention, x, cos, sin, upstream), scale, unit, limit, what)
-        except WrongAnswer as fault:
-            raise fault.with_more(told_turn(gradient, read.convention, upstream, cos, sin)) from None
-    elif dtype is torch.float32:
-        check_differences(gradient, lambda moved: turned(student, moved, cos, sin, device), x, upstream, what)
+
+    def check(between: bool) -> None:
+        gradient = gradient_there(student, (x, cos, sin), upstream, device, between)
+        if read.convention is not None:
+            unit, limit = (dtype, INPUT_GRADIENT_LIMIT[dtype]) if read.exact else (torch.float32, 2 * SAME_LIMIT)
+            try:
+                check_close(gradient, turned_back(read.convention, x, cos, sin, upstream), scale, unit, limit, what)
+            except WrongAnswer as fault:
+                raise fault.with_more(told_turn(gradient, read.convention, upstream, cos, sin)) from None
+        elif dtype is torch.float32:
+            check_differences(gradient, lambda moved: turned(student, moved, cos, sin, device), x, upstream, what)
+
+    with_a_call_between(check)
 
 
 def module_backward_by_contract(student: Student, seed: int, length: int, device: str) -> None:
@@ -356,13 +380,15 @@ def module_backward_by_contract(student: Student, seed: int, length: int, device
     expected = turned_back(CONTRACT, x, cos, sin, upstream)
     what = say("gradient of the input of NTKAwareRoPE, s = {s}", s=length)
 
-    def check(training: bool) -> None:
+    def check(training: bool, between: bool) -> None:
+        keys = [x[:, 1:].to(device)] * between
         with growing(student, dynamic=False):
-            gradients = ropes.new(training=training).gradients(x.to(device), upstream=upstream.to(device))
+            module = ropes.new(training=training)
+            gradients = module.gradients(x.to(device), upstream=upstream.to(device), between=keys)
         gradient = gradient_of(gradients.of_arguments[:1], say("the input of NTKAwareRoPE, s = {s}", s=length))
         check_close(gradient, expected, turning_scale(upstream), torch.float32, DIFFERENCE_LIMIT * 2.0**23, what)
 
-    in_mode(check, length <= MS)
+    in_mode(lambda training: with_a_call_between(partial(check, training)), length <= MS)
 
 
 @pytest.mark.rubric("rotary_backward")
@@ -379,7 +405,7 @@ def test_gradients_flow_through_the_module(student: Student, seed: int, length: 
     scale = moved.double().norm(dim=-1) * upstream.double().norm(dim=-1)
     what = say("gradient of the input of NTKAwareRoPE, s = {s}", s=length)
 
-    def check(training: bool) -> None:
+    def check(training: bool, between: bool) -> None:
         def build() -> StudentModule:
             module = judged.NTKAwareRoPE(dim=8, max_seq_len=8, base=10000, ratio=1, dynamic=False, device=device)
             return module.train(training if mode is None else mode)
@@ -390,13 +416,14 @@ def test_gradients_flow_through_the_module(student: Student, seed: int, length: 
         except StudentFault as fault:  # a module without an output
             student.excuse(fault, KEPT)
             return
-        gradients = build().gradients(moved.to(device), upstream=upstream.to(device))
+        keys = [moved[:, 1:].to(device)] * between
+        gradients = build().gradients(moved.to(device), upstream=upstream.to(device), between=keys)
         gradient = gradient_of(gradients.of_arguments[:1], say("the input of NTKAwareRoPE, s = {s}", s=length))
         by_gradient = (gradient.reshape(shape).cpu().double() * moved.double()).sum(-1)  # for each vector
         by_output = (output * upstream.double()).sum(-1)
         check_close(by_gradient, by_output, scale, torch.float32, DIFFERENCE_LIMIT * 2.0**23, what)
 
-    in_mode(check, length <= MS)
+    in_mode(lambda training: with_a_call_between(partial(check, training)), length <= MS)
 
 
 def wide_enough(dtype: torch.dtype) -> torch.dtype:
@@ -406,10 +433,15 @@ def wide_enough(dtype: torch.dtype) -> torch.dtype:
 
 def purity_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     x, cos, sin = turns(seed, "x", 8, dtype, wide_enough(dtype), ONE)
-    output, after = student.apply_rotary_pos_emb.observe(x.to(device), cos.to(device), sin.to(device))
-    check_unchanged((x, cos, sin), after)
     expected, unit = oracle.rotate(x, cos, sin), torch.float32
-    check_close(output, expected, turning_scale(x), unit, SAME_LIMIT, say("{dtype} output", dtype=name(dtype)))
+    for output in called_untouched(student, (x, cos, sin), device):
+        check_close(output, expected, turning_scale(x), unit, SAME_LIMIT, say("{dtype} output", dtype=name(dtype)))
+
+
+def called_untouched(student: Student, given: tuple[Tensor, Tensor, Tensor], device: str) -> tuple[Tensor, Tensor]:
+    """Require input and tables to be the same after a call, with gradients and without; returns the outputs."""
+    there = (tensor.to(device) for tensor in given)
+    return check_untouched(student.apply_rotary_pos_emb, *there, check=partial(check_unchanged, given))
 
 
 def check_unchanged(before: Sequence[Tensor], after: Sequence[Tensor]) -> None:
@@ -427,9 +459,8 @@ def test_input_and_tables_stay_as_they_were(student: Student, seed: int, dtype: 
     read.require_turning()
     x, cos, sin = turns(seed, "x", 8, dtype, wide_enough(dtype), read.shape)
     try:
-        _, after = student.apply_rotary_pos_emb.observe(x.to(device), cos.to(device), sin.to(device))
+        called_untouched(student, (x, cos, sin), device)
     except Crashed:
         if (dtype, wide_enough(dtype)) in read.refused:
             return  # rotary_dtype charges for it
         raise
-    check_unchanged((x, cos, sin), after)

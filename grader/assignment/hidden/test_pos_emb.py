@@ -22,6 +22,7 @@ from grader.assignment.hidden.checks import (
     OTHER_DEFAULT,
     RIGHT_FOR,
     check_beside,
+    check_untouched,
     failing_in,
     stating,
     succeeds,
@@ -517,8 +518,12 @@ def test_tables_are_on_the_cpu_where_no_device_is_given(ropes: Ropes) -> None:
 @dtypes
 def test_the_input_stays_as_it_was(ropes: Ropes, seed: int, dtype: torch.dtype) -> None:
     x = normal(seed, "x", shape=(2, 5, 5, DIM)).to(dtype)
+
+    def unchanged(after: list[Tensor]) -> None:
+        check_equal(after[0], x, AFTER.filled(what=say("the input")))
+
     try:
-        _, (after_call,) = ropes.new().observe(x.to(ropes.device))
+        check_untouched(ropes.new(), x.to(ropes.device), check=unchanged)
     except InvalidReply as fault:  # no tensor
         ropes.excuse(fault, ("rope_base",))
         return
@@ -526,8 +531,6 @@ def test_the_input_stays_as_it_was(ropes: Ropes, seed: int, dtype: torch.dtype) 
         if dtype is torch.float32 or ropes.is_by_contract:
             raise
         ropes.excuse(crash, ("rope_boundary",))
-        return
-    check_equal(after_call, x, AFTER.filled(what=say("the input")))
 
 
 @pytest.mark.rubric("rope_buffers")
@@ -552,8 +555,11 @@ def test_earlier_calls_leave_no_trace(ropes: Ropes, seed: int, dynamic: bool) ->
     ]
     narrow_dtype = torch.float16 if dynamic else torch.bfloat16  # a submission may refuse one of them
     narrow = Step(input=normal(seed, "narrow", shape=(2, 4, 5, DIM)).to(narrow_dtype).to(ropes.device))
-    steps = [calls[0], calls[2], narrow, calls[1]]
-    steps.insert(0 if dynamic else 3, Step(mode=False))  # what only evaluation remembers shows in its second call
+    evaluating, training = Step(mode=False), Step(mode=True)
+    if dynamic:  # what only evaluation remembers shows in its second call; what a return to training does, after it
+        steps = [evaluating, calls[0], calls[2], narrow, training, calls[1]]
+    else:
+        steps = [calls[0], calls[2], narrow, evaluating, calls[1]]
 
     def excuse(fault: StudentFault) -> None:
         ropes.excuse(fault, RANDOM if is_random(fault) else (*TURNED, "rope_buffers"))
