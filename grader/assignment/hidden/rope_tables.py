@@ -58,6 +58,7 @@ TABLE_LIMIT = 32.0
 TABLE_UNIT = 2.0**-24
 ROUNDED_LIMIT = 2.0**13  # of frequencies with the digits of float16: half a step of 2^-10
 SPEED = 0.02  # relative, and of a radian: a bfloat16 table tells an angle better than that
+HELD_BY_ALL = 200  # positions that are bfloat16 numbers, as all up to 256 are
 NEAR = 2.0**-7  # of a radian: by chance, no other of some thousand positions comes so near in all pairs
 # One of these charges for how a vector is turned; for what a module does within its tables; beyond them; afterwards.
 OTHERS = ("rotary_pairing_and_sign", "rotary_dtype", "rotary_broadcast")
@@ -87,7 +88,9 @@ OF_RATIO = "they are the tables of ratio {k}"
 ROUNDED = "they are those of {what} rounded to {dtype}"
 OF_BASE = "they are the tables of base {base}"
 SIZES = "dim={dim}, max_seq_len={max_seq_len}, base={base}, ratio={ratio}, s = {s}"
-SIZES_DTYPE = "dim={dim}, max_seq_len={max_seq_len}, base={base}, ratio={ratio}, dtype={dtype}, s = {s}"
+SIZES_DTYPE = (
+    "dim={dim}, max_seq_len={max_seq_len}, base={base}, ratio={ratio}, dynamic={dynamic}, dtype={dtype}, s = {s}"
+)
 MORE_DIGITS = "tables for dtype={dtype} are not {dtype}: they are more precise"
 MORE_DIGITS_GROWN = "tables for dtype={dtype} after growth to s = {s} are not {dtype}: they are more precise"
 FEW_ROWS = "with ratio={ratio}, the tables have {n} rows, too few for s = {s}"
@@ -549,6 +552,20 @@ def tables_shown(ropes: Ropes, module: StudentModule, length: int, dim: int) -> 
     """``[s, hd]``: cosines, then sines, that a call of that length turns by."""
     probe = ropes.input(length, ropes.convention.probe(dim))
     return torch.cat(ropes.convention.read(ropes.called(module, probe)[0, :, 0]), dim=-1)
+
+
+def ratio_shown(ropes: Ropes, module: StudentModule, base: int, longest: int, length: int) -> float | None:
+    """The ratio whose angles the first positions have in a call of that length; None if these are no ratio's.
+
+    These are positions that every dtype holds, so that rounding changes their angles by little.
+    """
+    cosines, sines = tables_shown(ropes, module, length, 4)[:HELD_BY_ALL].chunk(2, dim=-1)
+    off = {}
+    for ratio in (*RATIOS_READ, length / longest):
+        angles = oracle.ntk_angles(4, base, ratio, HELD_BY_ALL)
+        off[ratio] = float(((cosines - angles.cos()).abs() + (sines - angles.sin()).abs()).max())
+    nearest = min(off, key=off.__getitem__)
+    return nearest if off[nearest] < SPEED else None
 
 
 def _told_end(turned: Tensor) -> Message | None:

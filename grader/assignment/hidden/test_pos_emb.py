@@ -54,6 +54,7 @@ from grader.assignment.hidden.rope_tables import (
     check_tables,
     contract_first,
     growing,
+    ratio_shown,
     shown_ratio,
     told,
     told_rounding,
@@ -126,23 +127,25 @@ def told_argument(check: Callable[..., None], base: int) -> list[Message]:
 
 
 @pytest.mark.rubric("rope_exact_angles")
-@contract_first(*TURNED, "rope_buffers")
+@contract_first(*KEPT, "rope_buffers")
 @dtypes
 def test_far_positions_are_exact(ropes: Ropes, dtype: torch.dtype) -> None:
     """Not every position beyond 256 is a bfloat16 number, nor every one beyond 2048 a float16 number.
 
-    With the base of 3000, the frequency below 1 has more digits than are ever written down.
+    With the base of 3000, the frequency below 1 has more digits than are ever written down; there, tables grow as well.
 
     A wrong base makes far angles wrong, too: what it costs is the sum of both properties.
     """
-    for longest, base, length in ((4200, 3000, 4112), (600, 16, 599)):
-        sizes = {"dim": 4, "max_seq_len": longest, "base": base, "ratio": 2}
-        module = ropes.made(**sizes, dynamic=False, dtype=dtype, device=ropes.device)
+    dynamic = dtype is torch.bfloat16  # a module that grows may compute the tables that it keeps by other steps
+    for longest, base, length in ((2100, 3000, 4112), (600, 16, 599)):
+        sizes = {"dim": 4, "max_seq_len": longest, "base": base, "ratio": 2, "dynamic": dynamic}
+        module = ropes.made(**sizes, dtype=dtype, device=ropes.device)
         length = 2 * longest if ropes.asking.in_full else length
-        what = say(SIZES_DTYPE, s=length, dtype=name(dtype), **sizes)
+        told_sizes = {**sizes, "dynamic": str(dynamic), "dtype": name(dtype)}
 
-        def check(k: int = 2, of_base: int = base) -> None:
-            check_tables(ropes, module, oracle.ntk_angles(4, of_base, k, length), what, dtype)  # noqa: B023 - called here
+        def check(k: float = 2, of_base: int = base, length: int = length) -> None:
+            angles = oracle.ntk_angles(4, of_base, k, length)
+            check_tables(ropes, module, angles, say(SIZES_DTYPE, s=length, **told_sizes), dtype)  # noqa: B023 - called here
 
         try:
             check()
@@ -153,6 +156,30 @@ def test_far_positions_are_exact(ropes: Ropes, dtype: torch.dtype) -> None:
             if dtype is torch.float32 or ropes.is_by_contract:
                 raise
             ropes.excuse(crash, ("rope_buffers",))
+        if base == 3000:
+            check_grown(ropes, module, check, base, longest, dtype)
+
+
+def check_grown(
+    ropes: Ropes, module: StudentModule, check: Callable[..., None], base: int, longest: int, dtype: torch.dtype
+) -> None:
+    """Require far positions of grown tables to be exact; other properties judge by which ratio tables grow, and if."""
+    length = 2 * longest + 100
+    try:
+        with growing(ropes.student, dynamic=dtype is torch.bfloat16):
+            ratio: float | None = oracle.smallest_even_ratio(length, longest)
+            if not ropes.is_by_contract:
+                ratio = ratio_shown(ropes, module, base, longest, length)
+            if ratio is not None:
+                check(ratio, length=length)
+    except WrongAnswer as fault:
+        assert ratio is not None
+        angles = oracle.ntk_angles(4, base, ratio, length)
+        raise fault.with_more(*told_rounding(ropes, module, angles, dtype)) from None
+    except StudentFault as fault:
+        if ropes.is_by_contract:
+            raise
+        ropes.excuse(fault, (*GREW, *GROWTH, "rope_buffers"))
 
 
 @pytest.mark.rubric("rope_base")
