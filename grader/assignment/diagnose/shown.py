@@ -219,10 +219,11 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         for s in (rope.MS - 1, *GROWS)
     ),
     "rope_dynamic_forgets_growth": tuple(
-        of_ratio(rope.CALL_AFTER, ratio=ratio, s=rope.MS - 1, k=ratio) for ratio in (1, 2, 3)
+        of_ratio(rope.CALL_AFTER, ratio=ratio, s=rope.MS - 1, k=ratio, lacks=(rope.SWITCHED,)) for ratio in (1, 2, 3)
     ),
     "rope_dynamic_shrinks": tuple(
-        of_ratio(rope.CALL_AFTER, s=s, k=smallest_even_ratio(s, rope.MS), lacks=(rope.ALONE_RIGHT,)) for s in GROWS
+        of_ratio(rope.CALL_AFTER, s=s, k=smallest_even_ratio(s, rope.MS), lacks=(rope.ALONE_RIGHT, rope.SWITCHED))
+        for s in GROWS
     ),
     "rope_growth_piles_up": (of_ratio(rope.CALL_AFTER, s=GROWS, k=rope.PILED_UP),),
     "rope_growth_of_initial_ratio": (of_ratio(rope.CALL, ratio=3), told(rope.FEW_ROWS, ratio=3)),

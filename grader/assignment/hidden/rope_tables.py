@@ -77,6 +77,7 @@ TURNED_ALREADY = say("position 0 is already rotated")
 TIMES_ONE_FACTOR = "cosines and sines are multiplied by {factor}: the squares of the two no longer add up to 1"
 INTERLEAVED = say("the angle of each pair is at two neighbouring columns, not at the same column of both halves")
 ALONE_RIGHT = "after s = {s} alone it is right"
+SWITCHED = say("without train() and eval() between these calls it is right")
 HEADS_TAKEN = say("as many rows of the tables are used as there are heads, not positions")
 IN_PARTS = "from position to position, they are the tables of other ratios: {parts}"
 LAST_ROWS = say("a call uses the last rows of the tables, not the first")

@@ -24,6 +24,7 @@ from grader.assignment.hidden.checks import (
     check_beside,
     check_untouched,
     failing_in,
+    in_mode,
     stating,
     succeeds,
 )
@@ -46,6 +47,7 @@ from grader.assignment.hidden.rope_tables import (
     SAME_LIMIT,
     SIZES,
     SIZES_DTYPE,
+    SWITCHED,
     TABLE_LIMIT,
     TURNED,
     UNGROWN,
@@ -467,6 +469,17 @@ def test_a_dynamic_module_keeps_what_it_grew_to(ropes: Ropes, ratio: int, traini
     After a long call, shorter calls must answer as it did; the second growth must answer as a new module does.
     """
     middle, long = answered(ropes, dynamic=True)
+    check = partial(check_growth_kept, ropes, ratio, middle, long)
+    try:
+        in_mode(check, training)
+    except WrongAnswer as fault:
+        raise fault.with_more(SWITCHED if succeeds(partial(check, training, switched=False)) else None) from None
+
+
+def check_growth_kept(
+    ropes: Ropes, ratio: int, middle: int, long: int, training: bool, *, switched: bool = True
+) -> None:
+    """Require it of a module in one mode, perhaps ``switched`` to the other and back before each call but the first."""
     lengths = (SHORT, middle, long)
     if not (first := first_calls(ropes, ratio, lengths, dynamic=True, training=training)):
         return
@@ -478,6 +491,8 @@ def test_a_dynamic_module_keeps_what_it_grew_to(ropes: Ropes, ratio: int, traini
     for length in (SHORT, middle, SHORT, 4 * MS - 1, long, long - 2 * MS, middle, 1):
         if length == 1 and not ropes.is_by_contract:
             continue  # rope_static charges for it
+        if history and switched and ropes.asking.mode is None:
+            module.train(not training).train(training)
         turned = ropes.turn(module, length)
         if length == middle and middle not in history:
             wanted = turned
@@ -594,6 +609,11 @@ def test_earlier_calls_leave_no_trace(ropes: Ropes, seed: int, dynamic: bool) ->
     check_history(lambda _: ropes.own().new(dynamic=dynamic), steps, (), excuse)
 
 
+OTHERS_BUILT: tuple[dict[str, int], ...] = (  # whatever they share with the module that is judged
+    {"dim": 2 * DIM, "max_seq_len": 2 * MS, "base": 16, "ratio": 3},
+    {"dim": DIM, "max_seq_len": 2 * MS, "base": BASE, "ratio": 4},  # as many positions as that has once it has grown
+    {"dim": DIM, "max_seq_len": MS, "base": 16, "ratio": 1},  # grows to the same ratio
+)
 RANDOM = ("rotary_pairing_and_sign", "rotary_broadcast", "rope_boundary", "rope_buffers")  # charge for random outputs
 
 
@@ -607,8 +627,11 @@ def test_growth_registers_nothing_else(ropes: Ropes, dynamic: bool) -> None:
         def check(beside: bool) -> None:
             module = ropes.new(dynamic=dynamic)
             if beside:
-                ropes.student.NTKAwareRoPE(dim=2 * DIM, max_seq_len=2 * MS, base=16, ratio=3, device=ropes.device)
+                for sizes in OTHERS_BUILT:
+                    other = ropes.student.NTKAwareRoPE(**sizes, dynamic=dynamic, device=ropes.device)
             with growing(ropes.student, dynamic=dynamic):
+                if beside and not dynamic:  # growth of one of the two shows what growth shares
+                    ropes.turn(other, LONG)
                 ropes.check(ropes.turn(module, LONG), ropes.by_contract(8, LONG), told(LONG, 1, dynamic=dynamic))
             check_registration(module, LONG if dynamic else MS)
 
