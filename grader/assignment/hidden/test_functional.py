@@ -15,12 +15,14 @@ from torch import Tensor
 
 from grader.assignment import oracle
 from grader.assignment.hidden.checks import (
+    ALONE,
     RIGHT_FOR,
     UNCHANGED,
     check_digits,
     check_untouched,
     in_mode,
     largest,
+    right_alone,
     stating,
     succeeds,
     with_a_call_between,
@@ -108,6 +110,15 @@ def turned(student: Student, x: Tensor, cos: Tensor, sin: Tensor, device: str) -
     return numbers(student.apply_rotary_pos_emb(x.to(device), cos.to(device), sin.to(device)), x.shape)
 
 
+def turning(student: Student) -> Rotation:
+    """How the function turns, if it does; one that remembers tables is then in a worker where it has seen none."""
+    read = rotation(student)
+    read.require_turning()
+    if read.remembers:
+        student.start_afresh()
+    return read
+
+
 def told_left(output: Tensor, expected: Tensor, x: Tensor) -> Message | None:
     """Says if an output is the input wherever it is wrong."""
     given = output.detach().cpu().double()
@@ -119,10 +130,13 @@ def check_quarter(student: Student, seed: int, dim: int, device: str, shape: tup
     """Up to rounding, relative to the pair's length, since the function may compute with the angles."""
     x = normal(seed, "quarter", shape=(*shape, dim))
     cos, sin = torch.zeros(shape[1], dim), torch.ones(shape[1], dim)
-    output, expected = turned(student, x, cos, sin, device), oracle.rotate(x, cos, sin)
+    quarter = x, cos, sin
+    output, expected = turned(student, *quarter, device), oracle.rotate(*quarter)
     what = say("output for head_dim={head_dim}, rotated by a quarter turn", head_dim=dim)
+    unit = {"scale": turning_scale(x), "dtype": torch.float32, "limit": SAME_LIMIT, "what": what}
+    check = partial(check_close, oracle=expected, **unit)
     try:
-        check_close(output, expected, turning_scale(x), torch.float32, SAME_LIMIT, what)
+        check(output)
     except WrongAnswer as fault:
         if shape != ONE:
             raise fault.with_more(told_left(output, expected, x)) from None
@@ -132,6 +146,8 @@ def check_quarter(student: Student, seed: int, dim: int, device: str, shape: tup
             basis, ones = torch.eye(dim).reshape(dim, *ONE, dim), torch.ones(1, dim)
             return torch.stack([turned(student, unit, cos * ones, sin * ones, device).flatten() for unit in basis])
 
+        if right_alone(student, lambda: check(turned(student, *quarter, device))):
+            raise fault.with_more(ALONE) from None
         fault.is_final = not torch.equal(output, x.double())  # what turns one vector wrongly need not be shown several
         one_pair = [becomes(ends(0.0, 1.0, 2), one) for one in range(2) if dim == 2]
         told = [*one_pair, *told_pairing(ends(0.0, 1.0, 4)), *told_still(ends(1.0, 0.0, dim))]
@@ -169,6 +185,12 @@ def check_pairs(
     try:
         check_close(output, expected, turning_scale(x), torch.float32, SAME_LIMIT, what)
     except WrongAnswer as fault:
+        if (
+            shape == ONE
+            and others
+            and right_alone(student, partial(check_pairs, student, seed, dim, device, shape, ()))
+        ):
+            raise fault.with_more(ALONE) from None
         fault.is_final = not torch.equal(output, x.double())
         if shape != ONE:
             raise fault.with_more(told_left(output, expected, x)) from None
@@ -228,8 +250,7 @@ def test_every_batch_row_and_head_turns_alike(
     student: Student, seed: int, shape: tuple[int, int, int, int], device: str
 ) -> None:
     """In some shapes dimensions are equal, so that a table broadcast along the wrong one raises no error."""
-    read = rotation(student)
-    read.require_turning()
+    read = turning(student)
     x, (cos, sin) = by_heads(seed, shape), tables(seed, shape[1], shape[3])
     try:
         output = call(student, x, cos, sin, device)
@@ -270,15 +291,15 @@ def test_output_is_like_the_input(
     student: Student, seed: int, table_dtype: torch.dtype, dtype: torch.dtype, device: str
 ) -> None:
     """Compared with the student's own float32 output for the same numbers; tables may be cast to the input's dtype."""
-    rotation(student).require_turning()
-    x, cos, sin = turns(seed, "x", 8, dtype, table_dtype, rotation(student).shape)
+    read = turning(student)
+    x, cos, sin = turns(seed, "x", 8, dtype, table_dtype, read.shape)
     x = x * (size := magnitude(dtype, table_dtype))
     output = call(student, x, cos, sin, device)
     with stating(say("input {dtype}, tables {tables}", dtype=name(dtype), tables=name(table_dtype))):
         check_dtype(output, dtype)
     require(output.device.type == torch.device(device).type, elsewhere(say("the output"), output.device, device))
     wide, unit = turned(student, x.float(), cos.float(), sin.float(), device), dtype
-    if rotation(student).convention is None:
+    if read.convention is None:
         unit = coarser(dtype, table_dtype)  # other numbers may be made of the tables first
         third = 3 * turned(student, x.float() / 3, cos.float(), sin.float(), device)  # no number is rounded like it
         if torch.allclose(third, wide, atol=NEARLY * size):  # what is not linear tells nothing of rounding
@@ -301,8 +322,7 @@ def exact_by_contract(student: Student, seed: int, device: str) -> None:
 @contract_first(exact_by_contract, *OTHERS)
 def test_float32_outputs_are_exact(student: Student, seed: int, device: str) -> None:
     """Compared with the convention that one vector follows."""
-    read = rotation(student)
-    read.require_turning()
+    read = turning(student)
     x, cos, sin = turns(seed, "exact", 64, torch.float32, torch.float32, read.shape)
     if (convention := read.convention) is None:
         return
@@ -351,8 +371,7 @@ def gradient_there(
 @dtypes
 def test_gradients_turn_back(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     """The gradient of a rotation turns back; that of anything else is compared with differences of outputs."""
-    read = rotation(student)
-    read.require_turning()
+    read = turning(student)
     if (dtype, dtype) in read.refused:
         return  # rotary_dtype charges for it
     (x, cos, sin), (upstream, *_) = (turns(seed, key, 8, dtype, dtype, read.shape) for key in ("x", "upstream"))
@@ -455,8 +474,7 @@ def check_unchanged(before: Sequence[Tensor], after: Sequence[Tensor]) -> None:
 @contract_first(purity_by_contract, *OTHERS)
 @dtypes
 def test_input_and_tables_stay_as_they_were(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    read = rotation(student)
-    read.require_turning()
+    read = turning(student)
     x, cos, sin = turns(seed, "x", 8, dtype, wide_enough(dtype), read.shape)
     try:
         called_untouched(student, (x, cos, sin), device)

@@ -221,3 +221,12 @@ def sines_from_the_cosines(input, cos, sin):
     first, second = input.chunk(2, dim=-1)
     sin = (1 - cos.float().square()).clamp(min=0).sqrt().to(sin.dtype)
     return (input * cos[:, None] + torch.cat((-second, first), dim=-1) * sin[:, None]).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY, hint="earlier_call_remembered")
+def tables_of_the_first_call(input, cos, sin, kept={}):  # noqa: B006 - that is the mistake
+    """Expands the tables once for each shape, so other angles of that shape are never seen."""
+    key = cos.shape, cos.dtype, input.device
+    cos, sin = kept.setdefault(key, (cos.clone()[:, None], sin.clone()[:, None]))
+    first, second = input.chunk(2, dim=-1)
+    return (input * cos + torch.cat((-second, first), dim=-1) * sin).to(input.dtype)
