@@ -340,18 +340,18 @@ def chosen(ropes: Ropes, ratio: int) -> list[Message]:
     return [
         say(CHOSEN, ratio=initial, lengths=", ".join(map(str, used)), picked=", ".join(map(str, used.values())))
         for initial, used in by_ratio.items()
-        if {*used.values()} - {"?"}
+        if used
     ]
 
 
 def picks(ropes: Ropes, ratio: int) -> dict[int, int | str]:
-    """The k' that serves each length that grows; nothing where some call crashes."""
+    """The k' that serves each length that grows, if one does; nothing where some call crashes."""
     lengths = [length for length in GROWING if length > ratio * MS]
     try:
         read = [ropes.ratios_of(ropes.turn(ropes.new(ratio), length)) for length in lengths]
     except StudentFault:
         return {}
-    return {length: shown_ratio(used[0]) if len(used) == 1 else "?" for length, used in zip(lengths, read, strict=True)}
+    return {length: shown_ratio(used[0]) for length, used in zip(lengths, read, strict=True) if len(used) == 1}
 
 
 def held_after(ropes: Ropes, ratio: int, length: int) -> float:
