@@ -196,7 +196,9 @@ class Operations:
             # The same gradients as output.backward(upstream), which imports hundreds of modules at its first use.
             (output * upstream.reshape(output.shape)).sum().backward()
             if not torch.equal(*sent):
-                raise _Told("unfit", say("backward changes the gradient that it is given, which other branches may use"))
+                raise _Told(
+                    "unfit", say("backward changes the gradient that it is given, which other branches may use")
+                )
         return {
             "argument_gradients": [getattr(leaf, "grad", None) if flows else None for leaf in leaves],
             "parameter_gradients": [_dense(parameter.grad) if flows else None for parameter in parameters],
