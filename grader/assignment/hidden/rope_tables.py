@@ -498,10 +498,14 @@ def check_tables(
     what: Message,
     dtype: torch.dtype = torch.float32,
     limit: float = TABLE_LIMIT,
+    read: Tensor | None = None,
 ) -> None:
-    """Require a call to turn by ``angles: [s, hd/2]``, seen in its output: (1, 0) becomes cosine and sine."""
+    """Require a call to turn by ``angles: [s, hd/2]``, seen in its output: (1, 0) becomes cosine and sine.
+
+    What a call has shown may be given as ``read``, from :func:`tables_shown`.
+    """
     dim = 2 * angles.shape[1]
-    read = tables_shown(ropes, module, len(angles), dim)
+    read = tables_shown(ropes, module, len(angles), dim) if read is None else read
     angles = angles[: len(read)]
     candidates = []
     for cos_pairs, sin_pairs in ropes.convention.pairs_read(dim):
@@ -555,15 +559,15 @@ def tables_shown(ropes: Ropes, module: StudentModule, length: int, dim: int) -> 
     return torch.cat(ropes.convention.read(ropes.called(module, probe)[0, :, 0]), dim=-1)
 
 
-def ratio_shown(ropes: Ropes, module: StudentModule, base: int, longest: int, length: int) -> float | None:
-    """The ratio whose angles the first positions have in a call of that length; None if these are no ratio's.
+def ratio_shown(read: Tensor, base: int, longest: int) -> float | None:
+    """The ratio whose angles the first positions of ``read: [s, 4]`` have; None if these are no ratio's.
 
     These are positions that every dtype holds, so that rounding changes their angles by little.
     """
-    cosines, sines = tables_shown(ropes, module, length, 4)[:HELD_BY_ALL].chunk(2, dim=-1)
+    cosines, sines = read[:HELD_BY_ALL].chunk(2, dim=-1)
     off = {}
-    for ratio in (*RATIOS_READ, length / longest):
-        angles = oracle.ntk_angles(4, base, ratio, HELD_BY_ALL)
+    for ratio in (*RATIOS_READ, len(read) / longest):
+        angles = oracle.ntk_angles(4, base, ratio, len(cosines))
         off[ratio] = float(((cosines - angles.cos()).abs() + (sines - angles.sin()).abs()).max())
     nearest = min(off, key=off.__getitem__)
     return nearest if off[nearest] < SPEED else None

@@ -58,6 +58,7 @@ from grader.assignment.hidden.rope_tables import (
     growing,
     ratio_shown,
     shown_ratio,
+    tables_shown,
     told,
     told_rounding,
 )
@@ -145,9 +146,10 @@ def test_far_positions_are_exact(ropes: Ropes, dtype: torch.dtype) -> None:
         length = 2 * longest if ropes.asking.in_full else length
         told_sizes = {**sizes, "dynamic": str(dynamic), "dtype": name(dtype)}
 
-        def check(k: float = 2, of_base: int = base, length: int = length) -> None:
+        def check(k: float = 2, of_base: int = base, length: int = length, read: Tensor | None = None) -> None:
+            what = say(SIZES_DTYPE, s=length, **told_sizes)  # noqa: B023 - called here
             angles = oracle.ntk_angles(4, of_base, k, length)
-            check_tables(ropes, module, angles, say(SIZES_DTYPE, s=length, **told_sizes), dtype)  # noqa: B023 - called here
+            check_tables(ropes, module, angles, what, dtype, read=read)  # noqa: B023 - called here
 
         try:
             check()
@@ -169,19 +171,18 @@ def check_grown(
     length = 2 * longest + 100
     try:
         with growing(ropes.student, dynamic=dtype is torch.bfloat16):
-            ratio: float | None = oracle.smallest_even_ratio(length, longest)
-            if not ropes.is_by_contract:
-                ratio = ratio_shown(ropes, module, base, longest, length)
-            if ratio is not None:
-                check(ratio, length=length)
-    except WrongAnswer as fault:
-        assert ratio is not None
-        angles = oracle.ntk_angles(4, base, ratio, length)
-        raise fault.with_more(*told_rounding(ropes, module, angles, dtype)) from None
+            read = tables_shown(ropes, module, length, 4)
     except StudentFault as fault:
         if ropes.is_by_contract:
             raise
         ropes.excuse(fault, (*GREW, *GROWTH, "rope_buffers"))
+        return
+    if (ratio := ratio_shown(read, base, longest)) is not None:
+        try:
+            check(ratio, length=length, read=read)
+        except WrongAnswer as fault:
+            angles = oracle.ntk_angles(4, base, ratio, length)
+            raise fault.with_more(*told_rounding(ropes, module, angles, dtype)) from None
 
 
 @pytest.mark.rubric("rope_base")
