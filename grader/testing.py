@@ -40,7 +40,6 @@ from grader.core.judge.compare import require as require
 from grader.core.judge.compare import ulp as ulp
 
 # devices
-from grader.core.judge.devices import is_elsewhere as is_elsewhere
 from grader.core.judge.devices import label as label
 from grader.core.judge.devices import why_not_assessed as why_not_assessed
 
@@ -73,5 +72,8 @@ from grader.core.messages import Message as Message
 from grader.core.messages import quoted as quoted
 from grader.core.messages import say as say
 from grader.core.messages import stated as stated
+
+# cases
+from grader.core.results.outcome import is_elsewhere as is_elsewhere
 
 dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=name)  # a test for each, with a readable id

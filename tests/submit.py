@@ -140,10 +140,16 @@ def _import_problems(tell: Callable[[dict[str, str]], None], language: Language)
 
 # ── What the grader would not take, although it may work here ─────────────────────────────────────────────────────────
 
-STARTING = re.compile(
-    r"\b(Thread|Timer|ThreadPool|ThreadPoolExecutor|ProcessPoolExecutor|Popen|start_new_thread"
-    r"|os\.fork|os\.system|subprocess\.\w+|multiprocessing\.\w+)\("
-)
+FORBIDDEN = {
+    "starts": re.compile(
+        r"\b(Thread|Timer|ThreadPool|ThreadPoolExecutor|ProcessPoolExecutor|Popen|start_new_thread"
+        r"|os\.fork|os\.system|subprocess\.\w+|multiprocessing\.\w+)\("
+    ),
+    "uses_files": re.compile(
+        r"\b(open|os\.mkdir|os\.makedirs|mkdir|write_text|write_bytes|read_text|read_bytes|torch\.save|torch\.load"
+        r"|FileHandler|basicConfig(?=\([^)]*filename))\("
+    ),
+}
 
 
 def problems(language: Language) -> dict[str, str]:
@@ -167,15 +173,16 @@ def problems(language: Language) -> dict[str, str]:
 
 
 def warnings(language: Language) -> dict[str, str]:
-    """From each file that may not run where it is graded to what is the matter: other packages, threads, processes."""
+    """From each file that may not run where it is graded to why: other packages, threads, processes, files."""
     found: dict[str, list[str]] = {}
     for path in source_files():
         file, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8", errors="replace")
         if names := other_packages(text):
             found.setdefault(file, []).append(say(language, "other_packages", names=names))
-        if start := STARTING.search(text):
-            line = text.count("\n", 0, start.start()) + 1
-            found.setdefault(file, []).append(say(language, "starts", what=start[1], file=file, line=line))
+        for key, pattern in FORBIDDEN.items():
+            if call := pattern.search(text):
+                line = text.count("\n", 0, call.start()) + 1
+                found.setdefault(file, []).append(say(language, key, what=call[1], file=file, line=line))
     return {file: " ".join(sentences) for file, sentences in found.items()}
 
 

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from grader import SUBMITTED
 
 LANGUAGES = ("en", "zh")
 FULL_POINTS = 100  # of all tasks together, without the bonus tasks
+MAX_PROBLEM = 300
+
+
+def _said(text: str) -> str:
+    if not text.strip():
+        raise ValueError("it is empty")
+    return text
+
+
+Said = Annotated[str, AfterValidator(_said)]
+Id = Annotated[str, Field(pattern=r"^[a-z]\w*$")]  # a part of commands, addresses and names of files
 
 
 class Record(BaseModel):
@@ -26,8 +39,8 @@ class Record(BaseModel):
 class Text(Record):
     """A text in every language of the assignment."""
 
-    en: str
-    zh: str
+    en: Said
+    zh: Said
 
     def __getitem__(self, language: str) -> str:
         return str(getattr(self, language))
@@ -44,7 +57,7 @@ class Property(Record):
             refuses good sizes because it checks them the wrong way round.
     """
 
-    id: str
+    id: Id
     points: float = Field(gt=0)
     title: Text
     question: Text
@@ -60,11 +73,11 @@ class Task(Record):
         library: Names in allowed libraries that may do the whole task; `grader similar` reports their use.
     """
 
-    id: str
-    title: str
-    file: str
-    files: Mapping[str, str] = Field(default_factory=dict)
-    names: tuple[str, ...]
+    id: Id
+    title: Said
+    file: Said
+    files: Mapping[str, Said] = Field(default_factory=dict)
+    names: tuple[Said, ...] = Field(min_length=1)
     library: tuple[str, ...] = ()
     bonus: bool = False
     properties: tuple[Property, ...]
@@ -82,7 +95,7 @@ class Task(Record):
 class Misconception(Record):
     """A known mistake, recognised by the wrong values that it gives, and the hint for a student who made it."""
 
-    id: str
+    id: Id
     properties: tuple[str, ...]
     hint: Text
 
@@ -122,7 +135,7 @@ class Rubric(Record):
         sha256: The digest of the rubric file.
     """
 
-    id: str
+    id: Said
     title: Text
     practice: float = Field(gt=0)
     imports: tuple[str, ...] = ()
@@ -217,10 +230,10 @@ def load_rubric(path: Path, reference: Path | None = None) -> Rubric:
     """
     data = path.read_bytes()
     try:
-        rubric = Rubric.model_validate({**tomllib.loads(data.decode()), "sha256": hashlib.sha256(data).hexdigest()})
+        content = tomllib.loads(data.decode("utf-8-sig"))  # an editor on Windows may have put a mark before it
+        rubric = Rubric.model_validate({**content, "sha256": hashlib.sha256(data).hexdigest()})
     except ValidationError as error:
-        first = error.errors()[0]
-        raise RubricError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
+        raise RubricError(f"{path}: {first_problem(error, content)}.") from None
     except ValueError as error:  # the file is not TOML, or not UTF-8
         raise RubricError(f"{path}: {error}.") from None
     for contradiction in _contradictions(rubric, reference):
@@ -228,13 +241,34 @@ def load_rubric(path: Path, reference: Path | None = None) -> Rubric:
     return rubric
 
 
+def first_problem(error: ValidationError, content: Any = None) -> str:
+    """The first error and its place, in one printable line; characters that cannot be printed are replaced.
+
+    An entry of a list is named by its id, where ``content``, what was validated, has one.
+    """
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    names = []
+    for key in first["loc"]:
+        try:
+            content = content[key]
+        except (LookupError, TypeError):
+            content = None
+        name = content.get("id") if isinstance(key, int) and isinstance(content, dict) else None
+        names.append(name if name and isinstance(name, str) else str(key))
+    what = first["msg"].removeprefix("Value error, ")  # pydantic's prefix for errors of our own validators
+    text = f"{'.'.join(names)}: {what}" if names else what
+    return "".join(char if char.isprintable() else "?" for char in text)[:MAX_PROBLEM]
+
+
 def _contradictions(rubric: Rubric, reference: Path | None) -> Iterator[str]:
     """One line for each contradiction: what is wrong, and what is right or how to correct it."""
     ids = [task.id for task in rubric.tasks] + [prop.id for task in rubric.tasks for prop in task.properties]
     ids += [misconception.id for misconception in rubric.misconceptions]
-    for identifier in ids:
-        if ids.count(identifier) > 1:
-            yield f"duplicate id {identifier!r} ({ids.count(identifier)} times); ids must be unique."
+    names = [name for task in rubric.tasks for name in task.names]
+    for what, found in (("id", ids), ("name", names)):
+        for one, count in Counter(found).items():
+            if count > 1:
+                yield f"duplicate {what} {one!r} ({count} times); {what}s must be unique."
     for misconception in rubric.misconceptions:
         for unknown in set(misconception.properties) - rubric.properties.keys():
             yield f"misconception {misconception.id!r} names an unknown property {unknown!r}."
@@ -247,5 +281,5 @@ def _contradictions(rubric: Rubric, reference: Path | None) -> Iterator[str]:
                 solved = Path(reference or "ref", *path)
                 yield f"{task.id} names the file {file!r}; there is no {solved}."
     points = sum(task.points for task in rubric.tasks if not task.bonus)
-    if points != FULL_POINTS:
+    if not math.isclose(points, FULL_POINTS):  # tenths add up to a little less or more
         yield f"the tasks without bonus total {points:g} points; they must total {FULL_POINTS}."

@@ -23,18 +23,11 @@ from pydantic import Field, ValidationError
 from grader.core.grades.decided import DecidedClass, StudentGrade
 from grader.core.intake.origin import Origin, Student
 from grader.core.messages import Message, MessagePart, Part, UserError, as_data, from_data
+from grader.core.results.files import write_text
 from grader.core.results.outcome import FRAME, Outcome
 from grader.core.results.policy import days_late
-from grader.core.results.report import (
-    Attention,
-    PropertyReport,
-    Record,
-    Report,
-    SummaryLine,
-    first_problem,
-    write_text,
-)
-from grader.core.rubric import Rubric
+from grader.core.results.report import Attention, PropertyReport, Record, Report, SummaryLine
+from grader.core.rubric import Rubric, first_problem
 
 OURS = (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.MEMORY_EXCEEDED)  # outcomes whose messages are the grader's words
 # Reasons whose texts name no file and nobody.

@@ -16,7 +16,7 @@ from grader.core.export.rows import ExportError, Row
 from grader.core.export.table import joined
 from grader.core.grades.people import Key, key
 from grader.core.intake.origin import Student
-from grader.core.intake.roster import heading, match, student_of
+from grader.core.intake.roster import delimiter_of, heading, match, student_of
 
 BOM = "\ufeff"
 # Headings of a grading worksheet of Moodle, in the languages of sites.
@@ -36,7 +36,7 @@ class Template:
     """A table that was downloaded from a platform, to be filled in and uploaded again.
 
     Attributes:
-        delimiter: The one found in the file: a comma, or a semicolon where the comma is the decimal sign.
+        delimiter: The one found in the file; see :func:`delimiter_of`.
         bom: The byte order mark that the file began with, to be written again; empty if it had none.
     """
 
@@ -101,8 +101,7 @@ def read_template(data: bytes | None, of: str) -> Template:
         text = data.decode("utf-8")
         bom = BOM if text.startswith(BOM) else ""
         text = text.removeprefix(BOM)
-        first = text.partition("\n")[0]
-        delimiter = ";" if first.count(";") > first.count(",") else ","
+        delimiter = delimiter_of(text)
         header, *rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
     except (ValueError, csv.Error) as error:
         raise ExportError(f"--template: not a UTF-8 CSV ({error}). Pass {of}, as downloaded.") from None

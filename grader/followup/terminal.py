@@ -10,11 +10,12 @@ from grader.core.cli.terminal import say
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.model import for_staff
 from grader.core.messages import Sentences
+from grader.core.pages import WORDS
 from grader.core.rubric import Rubric
 
 from .difference import Decisions, Difference, GradeMove, Kind, PropertyChange, Reason, difference
 
-word = Sentences(Path(__file__).with_name("words.toml"))
+word = Sentences(WORDS, Path(__file__).with_name("words.toml"))  # of outcomes, and of differences
 NONE: Final = "-"
 STYLES = {Kind.DROP: "red", Kind.GONE: "red", Kind.RISE: "green"}
 
@@ -68,12 +69,12 @@ def print_differences(differences: Sequence[Difference], same: int | None, rubri
             kind = found.kind
             number = sum(other.kind is kind for other in differences)
             say(f"{word(lang, f'kind_{kind}')}: {number}", "bold")
-        say(f"  {found.id}: {_points(found)} ({found.change:+g})", STYLES.get(found.kind, ""))
+        say(f"  {found.id}: {_points(found, lang)} ({found.change:+g})", STYLES.get(found.kind, ""))
         for move in found.grades:  # where they are something else than the points, or cross a threshold
             if move.crossed or (move.old, move.new) != (found.old, found.new):
                 say(f"    {_grade(move, lang)}")
         for change in found.changes:
-            outcomes = _arrow(str(side.outcome) if side else NONE for side in (change.old, change.new))
+            outcomes = _arrow(word(lang, side.outcome) if side else NONE for side in (change.old, change.new))
             say(f"    {title(change, rubric, lang)}: {outcomes}, {_worth(change)}")
             _print_reasons(change.reasons, lang)
         told = {reason for change in found.changes for reason in change.reasons}
@@ -90,10 +91,11 @@ def _print_reasons(found: Iterable[Reason], language: str) -> None:
         say(f"      {word(language, f'why_{reason.cause}', detail=reason.detail)}", "dim")
 
 
-def _points(difference: Difference) -> str:
+def _points(difference: Difference, language: str) -> str:
     """The points of a submission before and now, or its status if it has no points."""
     sides = (difference.old, difference.old_status), (difference.new, difference.new_status)
-    return _arrow(f"{value:g}" if value is not None else status or NONE for value, status in sides)
+    told = {status: word(language, f"status_{status}") if status else NONE for _, status in sides}
+    return _arrow(told[status] if value is None else f"{value:g}" for value, status in sides)
 
 
 def _grade(move: GradeMove, language: str) -> str:

@@ -14,6 +14,7 @@ from grader.core.results.attention import attention
 from grader.core.results.language import told
 from grader.core.results.outcome import FRAME, RAISED, RAISED_INSIDE, SYNTAX_ERROR, Outcome
 from grader.core.results.report import Report
+from grader.core.rubric import LatePenalty
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.selftest.class_reports import MESSAGES, graded, ungraded
 from grader.selftest.term import run
@@ -41,7 +42,7 @@ REASONS: dict[str, tuple[Report, list[str]]] = {
     "unreadable": (ungraded("ada", "unreadable", "why"), ["unreadable"]),
     "grader_error": (ungraded("ada", "grader_error", "why"), ["grader_error"]),
     "nothing_handed_in": (ungraded("ada", "unreadable", "why", origin=ABSENT), []),
-    "late_without_date": (graded("ada", origin=LATE), ["late_without_date"]),
+    "late_without_date": (graded("ada", origin=LATE), []),
     "late_with_date": (graded("ada", origin=LATE_SINCE), []),
 }
 
@@ -49,6 +50,12 @@ REASONS: dict[str, tuple[Report, list[str]]] = {
 @pytest.mark.parametrize(("own", "expected"), REASONS.values(), ids=REASONS)
 def test_each_reason_has_its_code(own: Report, expected: list[str]) -> None:
     assert [one.code for one in attention(own)] == expected
+
+
+def test_where_lateness_costs_points_its_time_matters() -> None:
+    for origin, expected in ((LATE, ["late_without_date"]), (LATE_SINCE, [])):
+        found = attention(graded("ada", origin=origin), penalty=LatePenalty(flat=0.1))
+        assert [one.code for one in found] == expected
 
 
 PLACE = say(FRAME, path="src/a.py", line=1, function="f", code="import pdb")

@@ -210,7 +210,8 @@ def test_the_terminal_shows_the_same_numbers(out: Path, page: Element) -> None:
     words = [line.split() for line in told]
     for row in rows(page, "properties"):
         rate, _, passed, _, assessed = row[1].split()
-        assert [row[0].split()[-1], row[3], passed, assessed, f"{rate}%", row[2].replace("\N{EN DASH}", "-")] in words
+        passes = [passed, "of", assessed]
+        assert [row[0].split()[-1], row[3], *passes, f"{rate}%", row[2].replace("\N{EN DASH}", "-")] in words
     for row in rows(page, "misconceptions"):
         count, hint = row[1].split()[0], " ".join(row[0].split()[:3])
         held = [number for number, line in enumerate(told) if line.split()[:1] == [count]]

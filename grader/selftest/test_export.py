@@ -13,7 +13,7 @@ import pytest
 
 from grader.core.cli.export import FORMATS
 from grader.core.export.rows import Export, ExportError, Request, blanks, refusals, rows
-from grader.core.export.table import inert, joined
+from grader.core.export.table import inert
 from grader.core.intake.origin import Origin, Source, Student
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import CaseReport, PropertyReport, Report, SubmissionInfo, TaskReport
@@ -102,6 +102,12 @@ def test_a_canvas_table_has_the_title_with_its_number_and_grades_by_user(rubric:
     assert made.remarks == [BLANK]
 
 
+def test_a_name_that_a_spreadsheet_would_run_is_changed_also_in_signs_of_full_width() -> None:
+    """Numbers of Apple and Excel in Japanese take these for the usual ones."""
+    texts = ["=1", "\uff1d1+1", "\uff20SUM(A1)", "\ufe621", "1=1", "王芳"]
+    assert [inert(text) != text for text in texts] == [True, True, True, True, False, False]
+
+
 def test_of_a_canvas_gradebook_only_who_is_who_and_our_grades_come_back(rubric: Rubric) -> None:
     """Any other cell would replace what Canvas has by now: other assignments, excused and ungraded students."""
     excused = gradebook(PEOPLE).replace(f"{PEOPLE[1].email},1,9,", f"{PEOPLE[1].email},1,9,EX")
@@ -181,6 +187,15 @@ def test_moodle_comments_say_what_the_policy_did(rubric: Rubric) -> None:
     assert made.remarks[0].startswith("1 changed: Bonus points beyond the cap of 20 do not count. Late by an unknown")
     assert made.remarks[1] == f"  {NAMES[0]}: 72 (earned 90)"
     assert made.remarks[-1] == BLANK
+
+
+def test_in_the_sheet_of_moodle_reasons_are_text_and_no_cell_is_a_formula(rubric: Rubric) -> None:
+    (row, *_) = rows(known_class(of(PEOPLE, "moodle"), rubric))
+    row = replace(row, remark="Reason: eps < 1 & gamma<hidden>.")
+    sheet = worksheet(PEOPLE).replace(PEOPLE[0].email, "=1@x.org")
+    first, *_ = table(FORMATS["moodle"].make([row], Request(rubric, sheet.encode())))
+    assert first["Feedback comments"] == "Reason: eps &lt; 1 &amp; gamma&lt;hidden&gt;."
+    assert "'=1@x.org" in first.values()
 
 
 def test_a_student_is_told_of_the_policy_in_the_language_of_the_page(rubric: Rubric) -> None:
@@ -330,15 +345,6 @@ def test_every_format_takes_reports_without_an_origin(rubric: Rubric) -> None:
     for to in FORMATS:
         template = {"canvas": gradebook(PEOPLE), "moodle": worksheet(PEOPLE)}.get(to)
         assert sent([report("ada", 60)], to, rubric, template=template, assignment_id="77").files
-
-
-def test_a_table_reads_back_with_quotes_commas_and_line_ends() -> None:
-    cells = ["O'Neil, Jr", 'Zoë "Z"', "王\n芳", "a;b"]
-    for delimiter in (",", ";"):
-        text = joined([["one", "two", "three", "four"], cells], delimiter)
-        template = read_template(text.encode(), "a table")
-        assert (template.delimiter, [*template.rows[0]]) == (delimiter, cells)
-        assert template.text(template.rows) == text
 
 
 def test_a_row_that_is_cut_short_is_filled_up() -> None:

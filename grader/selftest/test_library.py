@@ -55,6 +55,7 @@ def double(x):
 class OfTorch:
     checkpointed = lambda x: checkpoint(double, x, use_reentrant=False)
     reentrant = lambda x: checkpoint(double, x, use_reentrant=True)
+    deterministic = lambda x: torch.use_deterministic_algorithms(True) or double(x)
     uncompiled = lambda x: torch.compiler.disable(double)(x)
     uncompiled_by_a_decorator = lambda x: torch.compiler.disable(recursive=False)(double)(x)
     eager = lambda x: torch.compile(double, backend="eager")(x)
@@ -156,6 +157,9 @@ def test_nothing_of_the_project_can_be_imported(server: Zygote) -> None:
         ("torch.func.functional_call(layer, weights, x)", True),
         ("nn.Embedding(vocab_size, emb_size, device='meta')", True),
         ("from torch.utils.checkpoint import checkpoint", True),
+        ("torch.use_deterministic_algorithms(True)  # seeded", True),
+        ("torch.testing.assert_close(output, expected)", True),
+        ("torch.manual_seed(seed)  # deterministic", False),
     ],
 )
 def test_the_compiler_is_imported_only_for_what_uses_it(text: str, expected: bool) -> None:
@@ -173,12 +177,13 @@ def test_torchs_compiler_leaves_code_as_it_is(server: Zygote, how: str) -> None:
 
 
 @pytest.mark.process
-def test_a_worker_that_uses_checkpoints_does_not_wait_for_them(zygote: Zygote) -> None:
+@pytest.mark.parametrize("how", ["checkpointed", "deterministic"])
+def test_a_worker_does_not_wait_for_what_only_the_compiler_needs(zygote: Zygote, how: str) -> None:
     """The fork server has imported what they need: it takes more than a second. The fastest of three."""
     times = []
     for _ in range(3):
         began = time.monotonic()
-        asked(zygote, WORK, "of_torch", "checkpointed")
+        asked(zygote, WORK, "of_torch", how)
         times.append(time.monotonic() - began)
     assert min(times) < 0.5
 

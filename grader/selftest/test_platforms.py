@@ -61,13 +61,16 @@ def test_canvas_files_are_told_apart_by_user(tmp_path: Path, packed: bool) -> No
 
 @both
 def test_anonymous_canvas_files_keep_their_ids_and_no_name(tmp_path: Path, packed: bool) -> None:
+    """Somebody called Anon in an export with names is as late as anybody else."""
     files = {"LATE_anon_Ab3xZ_100_norm.py": "x = 1\n", "anon_77777_101_norm.py": "x = 2\n"}
+    files["anon_LATE_8_102_norm.py"] = "x = 3\n"
     candidates = found(tmp_path, files, packed)
     assert origins(candidates) == {
+        "anon_8": Origin(source="canvas", students=students(("8", "", "")), late=True),
         "anon_77777": Origin(source="canvas", students=students(("77777", "", "")), late=False),
         "anon_Ab3xZ": Origin(source="canvas", students=students(("Ab3xZ", "", "")), late=True),
     }
-    assert [candidate.read().files for candidate in candidates] == [{NORM: "x = 2\n"}, {NORM: "x = 1\n"}]
+    assert [candidate.read().files for candidate in candidates] == [{NORM: f"x = {n}\n"} for n in (2, 3, 1)]
 
 
 @both
@@ -110,9 +113,12 @@ def test_moodle_folders_are_told_apart_by_participant(tmp_path: Path, packed: bo
 
 @both
 def test_flat_moodle_files_are_told_apart_by_participant(tmp_path: Path, packed: bool) -> None:
+    """Also a file that its sender called as if it were another participant's."""
     files = {f"Ada_12_assignsubmission_file_{name}": "x = 1\n" for name in ("norm.py", "functional.py")}
-    (candidate,) = found(tmp_path, files, packed)
-    assert candidate.read().files == {NORM: "x = 1\n", FUNCTIONAL: "x = 1\n"}
+    files["Eve_13_assignsubmission_file_Ada_12_assignsubmission_file_norm.py"] = "x = 2\n"
+    ada, eve = found(tmp_path, files, packed)
+    assert ada.read().files == {NORM: "x = 1\n", FUNCTIONAL: "x = 1\n"}
+    assert (eve.id, eve.read().files) == ("Eve_13", {})
 
 
 METADATA = """---

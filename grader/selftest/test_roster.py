@@ -42,15 +42,23 @@ def test_a_canvas_gradebook_and_a_moodle_worksheet_are_rosters(tmp_path: Path) -
         ("用户名,姓,名", "wf,王,芳", Student(id="wf", name="王芳")),
         ("LastName,FirstName,ID", "Lovelace,Ada,4000", Student(id="4000", name="Ada Lovelace")),
         ("First name,Last name,Email Address", "Ada,Lovelace,a@x", Student(name="Ada Lovelace", email="a@x")),
+        ('Student,ID,"One; two; three; four (77)"', "Ada,7,", Student(id="7", name="Ada")),
         ("Student,ID", '    Points Possible,\n"Student, Test",9\n"Wang, Fang",1', Student(id="1", name="Wang, Fang")),
     ],
-    ids=["classroom", "one_name", "own", "moodle", "student_number", "two_columns", "canvas", "words", "gradebook"],
+    ids=["classroom", "one_name", "own", "moodle", "number", "two_columns", "canvas", "words", "title", "gradebook"],
 )
 def test_headings_are_known_in_chinese_and_as_platforms_write_them(
     tmp_path: Path, head: str, row: str, student: Student
 ) -> None:
     write_folder(tmp_path, {"list.csv": f"\ufeff{head}\n{row}\n"})
     assert read_roster(tmp_path / "list.csv") == [student]
+
+
+@pytest.mark.parametrize("divided", [";", "\t"], ids=["semicolons", "tabs"])
+def test_a_list_is_read_as_spreadsheets_save_it_where_the_comma_is_a_decimal_sign(tmp_path: Path, divided: str) -> None:
+    rows = (["username", "name", "email"], ["bo", '"Bo O\'Neil, Jr"', "bo@x"])
+    write_folder(tmp_path, {"list.csv": "\n".join(map(divided.join, rows))})
+    assert read_roster(tmp_path / "list.csv") == [BO]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from .terminal import Painter, block, command, fold, interpreter, pad, painter, 
 LEVELS = (1, 2)  # of hints: a question, then where to look and the mistake
 WIDEST = 110  # columns; longer lines are hard to read
 DEBUG = " --pdb"  # ends a line that stays whole, so that it can be copied
-SCORE = 9  # columns of a score, as in 100 of 100
+SCORE, FRACTIONS = 9, 4  # columns of a score, as in 100 / 100, and how many more 99.75 / 99.75 takes
 RAISED = ("error", "python", "none")  # kinds of failures of a line, which has no result
 MOST_CASES = 6  # that pass, of a test that fails in another one
 PRINTED_LINES = 12  # how many of the last lines that a student's code prints are shown
@@ -73,7 +73,7 @@ class Page:
     def _title(self, prop: Property) -> str:
         return prop.title[self.feedback.language]
 
-    def _earned(self, task: Task) -> int:
+    def _earned(self, task: Task) -> float:
         return sum(prop.points for prop in task.properties if self.feedback.state(prop) is State.PASSED)
 
     def _symbol(self, state: State) -> str:
@@ -98,8 +98,9 @@ class Page:
         return lines + self._totals(columns)
 
     def _columns_of_titles(self) -> int:
-        title_columns = max(width(self._title(prop)) for task in self._tasks for prop in task.properties)
-        return min(10 + title_columns, self._columns - SCORE)
+        props = [prop for task in self._tasks for prop in task.properties]
+        fractions = FRACTIONS * any(prop.points % 1 for prop in props)
+        return min(10 + max(width(self._title(prop)) for prop in props), self._columns - SCORE - fractions)
 
     def _rows(self, task: Task, columns: int) -> list[str]:
         heading = self._say("bonus_task" if task.bonus else "task", number=task.number, title=task.title)
@@ -315,8 +316,8 @@ class Page:
         return sum(self._earned(task) for task in self.feedback.rubric.tasks if not task.bonus) == FULL_POINTS
 
 
-def _score(earned: int, most: int) -> str:
-    return f"{earned:>3} / {most}"
+def _score(earned: float, most: float) -> str:
+    return f"{earned:>3g} / {most:g}"
 
 
 # ── The run ──

@@ -186,5 +186,10 @@ def _files() -> set[str]:
 
 
 def source_files() -> list[Path]:
-    """Every Python file below ``src/``, helper modules included."""
-    return sorted(path for path in SOURCE.rglob("*.py") if "__pycache__" not in path.parts and path.is_file())
+    """Every Python file below ``src/``, helper modules included; nothing hidden, such as Jupyter's checkpoints."""
+    found = (path for path in SOURCE.rglob("*.py") if path.is_file())
+    return sorted(path for path in found if not any(map(_is_clutter, path.relative_to(SOURCE).parts)))
+
+
+def _is_clutter(name: str) -> bool:
+    return name.startswith((".", "__pycache__"))

@@ -218,7 +218,7 @@ class _Page:
             yield from self._told(self._say("printed", text=printed))
 
     def _source(self, line: int) -> str:
-        source = MINE.read_text(encoding="utf-8", errors="replace").splitlines()
+        source = MINE.read_text(encoding="utf-8", errors="replace").split("\n")
         return source[line - 1].strip() if 0 < line <= len(source) else ""
 
 

@@ -17,6 +17,7 @@ from grader.assignment.hidden import norm_inputs as norm
 from grader.assignment.hidden import rope_tables as rope
 from grader.assignment.model import draw_words as draws
 from grader.assignment.model import gradient_words as gradients
+from grader.assignment.model import turn_words as turns
 from grader.assignment.model.histories import OTHER_BUILT, OTHERWISE, RAISES
 from grader.assignment.model.row_words import (
     CONVERTED,
@@ -32,16 +33,6 @@ from grader.assignment.model.row_words import (
     WRONG_ROWS,
 )
 from grader.assignment.model.rows import IN_MEMORY
-from grader.assignment.model.turn_words import (
-    LEFT,
-    NOT_BACK,
-    OVERWRITTEN,
-    PLACED,
-    RIGHT_TOGETHER,
-    SIGN_LOST,
-    STILL,
-    THROUGH,
-)
 from grader.assignment.oracle import smallest_even_ratio
 from grader.testing import ALIKE, OTHER_DTYPE, OTHER_SHAPE, SAME_MULTIPLE, STEPS, ZEROS, Message
 
@@ -193,12 +184,12 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "init_not_drawn": (ONE_NUMBER_DRAWN,),
     "shard_seed_of_later_ranks": (told(draws.RANKS_SEEDS),),
     "rope_module_gradient": (told(NO_GRADIENT, case="gradients_flow_through_the_module"),),
-    "rotary_gradient_not_turned_back": (told(NOT_BACK),),
+    "rotary_gradient_not_turned_back": (told(turns.NOT_BACK),),
     "norm_detached_rms": (told(gradients.THROUGH, share="0"),),
     "norm_backward_formula": (told(*gradients.OF_FORMULAS),),
     "gradient_cut": (
         told(NO_GRADIENT),
-        told(THROUGH),
+        told(turns.THROUGH),
         told(RECEIVES, seen=("nothing", CUT), only=True, least=2),
         CUT_IN_PART,
     ),
@@ -230,11 +221,11 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_interleaved_tables": (told(rope.INTERLEAVED),),
     "rope_tables_pieced": (told(rope.IN_PARTS),),
     "rope_growth_unregistered": (told(rope.FEW_NUMBERS, length=GROWS),),
-    "rotary_overwritten": (told(OVERWRITTEN),),
-    "rotary_other_places": (told(PLACED),),
-    "rotary_sign_lost": (told(SIGN_LOST),),
-    "rotary_part_stands_still": (told(STILL),),
-    "rotary_vectors_left_out": (told(LEFT),),
+    "rotary_overwritten": (told(turns.OVERWRITTEN),),
+    "rotary_other_places": (told(turns.PLACED),),
+    "rotary_sign_lost": (told(turns.SIGN_LOST),),
+    "rotary_part_stands_still": (told(turns.STILL),),
+    "rotary_vectors_left_out": (told(turns.LEFT),),
     "rope_tables_scaled": (told(rope.TIMES_ONE_FACTOR),),
     "rope_scaling": (told(rope.SIZES, case="the_ratio_stretches", ratio=(2, 4), lacks=(checks.ALONE,)),),
     "rope_far_positions": (told(rope.ROUNDED),),
@@ -242,7 +233,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "rope_unscaled_angles": (told(rope.SIZES, case="the_ratio_stretches", lacks=(checks.ALONE, rope.OF_RATIO)),),
     "rotary_tables_changed": (told(checks.AFTER, "{what} has a different shape after the call", what=("cos", "sin")),),
     "norm_group_of_one": (told(checks.UNCHANGED, case="dimensions_of_size_one"),),
-    "rotary_heads_differ": (told("{dtype} output", case="every_batch_row", lacks=(RIGHT_TOGETHER,)),),
+    "rotary_heads_differ": (told("{dtype} output", case="every_batch_row", lacks=(turns.RIGHT_TOGETHER,)),),
 }
 
 # From a cause to clues of which at least one of its cases fits one.

@@ -91,9 +91,12 @@ def check_drawn(value: Tensor, draw: Draw, seed: int, dtype: torch.dtype, device
     try:
         check_errors(errors, INIT_LIMIT, what, value, expected, scale)
     except WrongAnswer as fault:  # how far random numbers are off says nothing
-        wrong = errors > INIT_LIMIT
-        other = replace(draw, kind="uniform" if draw.kind == "normal" else "normal")
-        told = places(what, wrong).then(*told_draw(value.detach().cpu(), wrong, draw, other, seed, device))
+
+        def told() -> Message:
+            wrong = errors > INIT_LIMIT
+            other = replace(draw, kind="uniform" if draw.kind == "normal" else "normal")
+            return places(what, wrong).then(*told_draw(value.detach().cpu(), wrong, draw, other, seed, device))
+
         raise WrongAnswer(told, fault.error_ulp, fault.limit_ulp, fault.elements) from None
 
 

@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import reduce, wraps
+from functools import partial, reduce, wraps
 from itertools import combinations
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
@@ -56,7 +56,6 @@ SAME_LIMIT = 2.0**-11 * 2.0**23  # in ulp of float32; tables of different ratios
 # A float32 angle n * theta has a relative error of a few 2^-24, so its cosine an error of a few 2^-24 (1 + n * theta).
 TABLE_LIMIT = 32.0
 TABLE_UNIT = 2.0**-24
-ROUNDED_LIMIT = 2.0**13  # of frequencies with the digits of float16: half a step of 2^-10
 SPEED = 0.02  # relative, and of a radian: a bfloat16 table tells an angle better than that
 HELD_BY_ALL = 200  # positions that are bfloat16 numbers, as all up to 256 are
 NEAR = 2.0**-7  # of a radian: by chance, no other of some thousand positions comes so near in all pairs
@@ -266,7 +265,7 @@ class Ropes:
         try:
             check_errors(errors, SAME_LIMIT, what, actual, expected, self._scale)
         except WrongAnswer as fault:
-            raise fault.with_more(self.told_ratio(actual), _told_end(actual)) from None
+            raise fault.with_more(self.told_ratio(actual), partial(_told_end, actual)) from None
 
     def ratios_of(self, turned: Tensor) -> list[float]:
         """The ratios whose new modules turn alike: one, where ratios show in the tables. A fraction is that of s."""
@@ -497,7 +496,6 @@ def check_tables(
     angles: Tensor,
     what: Message,
     dtype: torch.dtype = torch.float32,
-    limit: float = TABLE_LIMIT,
     read: Tensor | None = None,
 ) -> None:
     """Require a call to turn by ``angles: [s, hd/2]``, seen in its output: (1, 0) becomes cosine and sine.
@@ -513,19 +511,23 @@ def check_tables(
         candidates.append((table_errors(read, expected, unit, dtype), expected))
     errors, expected = min(candidates, key=lambda candidate: float(candidate[0].max()))
     try:
-        check_errors(errors, limit, TABLES.filled(what=what), read, expected, 1.0)
+        check_errors(errors, TABLE_LIMIT, TABLES.filled(what=what), read, expected, 1.0)
     except WrongAnswer as fault:
-        first, second = (torch.arange(dim) // 2).chunk(2)  # the pair of each column; some read one half alone
-        layouts = [_tables_read(angles, first, sines)[0] for sines in (first, second)]
-        side_by_side = any(bool(((read - layout).abs() <= SPEED).all()) for layout in layouts)
-        if side_by_side or ropes.asking.by_heads:  # then the order of columns, or of rows, says nothing more
-            where = places(TABLES.filled(what=what), errors > limit)
-            message = where.then(INTERLEAVED if side_by_side else HEADS_TAKEN)
-            raise WrongAnswer(message, fault.error_ulp, fault.limit_ulp, fault.elements) from None
-        wrong_from = int((errors > limit).any(-1).to(torch.uint8).argmax())
-        moved = fault.message.fields(ORDER) is not None  # then single angles say nothing more
-        told = [LAST_ROWS] if ropes.asking.at_end else [] if moved else _told_turns(read, angles, wrong_from)
-        raise fault.with_more(*told) from None
+        of_errors = fault
+
+        def told() -> Message:
+            first, second = (torch.arange(dim) // 2).chunk(2)  # the pair of each column; some read one half alone
+            layouts = [_tables_read(angles, first, sines)[0] for sines in (first, second)]
+            side_by_side = any(bool(((read - layout).abs() <= SPEED).all()) for layout in layouts)
+            if side_by_side or ropes.asking.by_heads:  # then the order of columns, or of rows, says nothing more
+                where = places(TABLES.filled(what=what), errors > TABLE_LIMIT)
+                return where.then(INTERLEAVED if side_by_side else HEADS_TAKEN)
+            wrong_from = int((errors > TABLE_LIMIT).any(-1).to(torch.uint8).argmax())
+            moved = of_errors.message.fields(ORDER) is not None  # then single angles say nothing more
+            turns = [LAST_ROWS] if ropes.asking.at_end else [] if moved else _told_turns(read, angles, wrong_from)
+            return of_errors.message.then(*turns)
+
+        raise WrongAnswer(told, fault.error_ulp, fault.limit_ulp, fault.elements) from None
 
 
 def told_rounding(ropes: Ropes, module: StudentModule, angles: Tensor, dtype: torch.dtype) -> list[Message]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import product
 
 import pytest
 import torch
@@ -215,11 +216,9 @@ def expected_turn(student: Student, read: Rotation, x: Tensor, cos: Tensor, sin:
     if read.convention is not None:
         return read.convention.rotate(x, cos, sin)
     alone = torch.empty(x.shape, dtype=torch.float64)
-    for row in range(x.shape[0]):
-        for position in range(x.shape[1]):
-            for head in range(x.shape[2]):
-                vector, at = x[row, position, head].reshape(*ONE, -1), slice(position, position + 1)
-                alone[row, position, head] = turned(student, vector, cos[at], sin[at], device).flatten()
+    for row, position, head in product(*map(range, x.shape[:3])):
+        vector, at = x[row, position, head].reshape(*ONE, -1), slice(position, position + 1)
+        alone[row, position, head] = turned(student, vector, cos[at], sin[at], device).flatten()
     return alone
 
 

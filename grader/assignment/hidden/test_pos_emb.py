@@ -43,12 +43,10 @@ from grader.assignment.hidden.rope_tables import (
     MS,
     OF_BASE,
     OF_RATIO,
-    ROUNDED_LIMIT,
     SAME_LIMIT,
     SIZES,
     SIZES_DTYPE,
     SWITCHED,
-    TABLE_LIMIT,
     TURNED,
     UNGROWN,
     UNSEEN,
@@ -92,6 +90,7 @@ CHOSEN = "with ratio={ratio}, the k' used for s = {lengths} are {picked} in this
 ROW_RIGHT = say("in a batch of one it is right")
 HEAD_DIFFERS = "{dtype} output for shape {shape}: a head is rotated differently beside others than on its own"
 ROUGH = 2.0**-4  # more than a rounding to 16 bits
+FEW_DIGITS = 2.0**13  # in the units of tables: the error of frequencies with as many digits as float16 holds
 INPUT_ROUNDED = say("a float32 input is rounded to {dtype}, the dtype of the tables", dtype="float16")
 ALIKE = say("all positions are rotated alike, so this property cannot be checked")
 modes = pytest.mark.parametrize(
@@ -104,13 +103,16 @@ modes = pytest.mark.parametrize(
 @pytest.mark.parametrize("ratio", [1, 2, 4], ids=["ratio_one", "ratio_two", "ratio_four"])
 def test_the_ratio_stretches_the_base(ropes: Ropes, ratio: int) -> None:
     """The tables of new modules; other properties judge whether their last rows serve, and how exact angles are."""
-    limit = TABLE_LIMIT if ropes.is_by_contract else ROUNDED_LIMIT
 
     def check(dim: int, base: int, _: bool, k: int = ratio, of_base: int | None = None) -> None:
         sizes = {"dim": dim, "max_seq_len": 32, "base": base, "ratio": ratio}
         angles = oracle.ntk_angles(dim, of_base or base, k, 32 * ratio if ropes.asking.in_full else 30)
         module = ropes.made(**sizes, dynamic=False, device=ropes.device)
-        check_tables(ropes, module, angles, say(SIZES, s=len(angles), **sizes), limit=limit)
+        try:
+            check_tables(ropes, module, angles, say(SIZES, s=len(angles), **sizes))
+        except WrongAnswer as fault:
+            if ropes.is_by_contract or (fault.error_ulp or FEW_DIGITS) >= FEW_DIGITS:
+                raise
 
     ways = ((8, BASE), (8, 16), (4, 500000), (64, BASE))  # four pairs show more of a pattern than two
     for dim, base in ways:

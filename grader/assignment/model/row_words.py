@@ -53,7 +53,8 @@ def check_rows(output: Tensor, expected: Tensor, ids: Tensor, table: Tensor, wha
     check_shape(output, expected.shape)
     actual = output.detach().cpu().double()
     wrong = (actual != expected.cpu().double()).any(-1)
-    if bool(wrong.any()):
+
+    def told() -> Message:
         seen = {int(i): _seen(row, int(i), table.double()) for i, row in zip(ids[wrong], actual[wrong], strict=True)}
         nonzero = {int(i) for i in ids[(expected.cpu() != 0).any(-1)]}
         seen |= {i: OWN_HERE for i, row in seen.items() if i in nonzero and row == say(ROW_OF, id=i)}
@@ -63,10 +64,12 @@ def check_rows(output: Tensor, expected: Tensor, ids: Tensor, table: Tensor, wha
             alike = bool(((factors - factors[0]).abs() <= SAME_FACTOR * factors[0].abs()).all())
             some = [say(ROWS_TIMES, factor=in_two_decimals(float(factors[0]))) if alike else ROWS_TIMES_SOME]
         changed = [told for told, way in CHANGES if torch.equal(actual, way(expected.cpu().double()))]
-        some = changed or some
         wrong_ones = say(WRONG_ROWS, what=what, n=int(wrong.sum()), all=wrong.numel())
         order = _order(actual, expected.cpu().double(), ids) or _ranked(actual, ids, table.double())
-        raise WrongAnswer(wrong_ones.then(*some, *filter(None, [order])), elements=table.numel())
+        return wrong_ones.then(*(changed or some), *filter(None, [order]))
+
+    if bool(wrong.any()):
+        raise WrongAnswer(told, elements=table.numel())
 
 
 def told_conversion(output: Tensor, ids: Tensor, rows: Tensor, start: int = 0) -> Message | None:

@@ -21,7 +21,8 @@ from grader.core.export.table import plain
 from grader.core.extras import extra
 from grader.core.grades.decided import DecidedClass
 from grader.core.results.database import opened
-from grader.core.results.report import Report, Summary, SummaryLine, write_text
+from grader.core.results.files import write_text
+from grader.core.results.report import Report, Summary, SummaryLine
 from grader.core.results.written import SUMMARY, read_written
 
 from .terminal import (

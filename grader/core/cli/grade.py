@@ -183,7 +183,7 @@ def _say_what_is_known(run: Run) -> None:
 
 def _show(out: Path, run: Run, entries: Sequence[Entry], practice: Mapping[str, Practice]) -> None:
     """Show the table, and say what went wrong."""
-    print_class(entries, OUT, {})
+    print_class(entries, OUT, {}, "en")
     for isolation in sorted({environment.isolation for environment in run.environments}):
         if not {"landlock", "namespaces"} & set(isolation.split("+")):
             warn(f"isolation is only {isolation!r}; `grader doctor` shows what is missing.", "yellow")
@@ -211,7 +211,7 @@ def _show(out: Path, run: Run, entries: Sequence[Entry], practice: Mapping[str, 
             "submissions have times, set due in [policy]; for Moodle, pass the grading worksheet with --roster."
         )
     if late := sum(days_late(chosen().rubric.policy, line.origin) > 0 for line in lines):
-        say(f"{late} late; {late_terms(chosen().rubric.policy)}")
+        say(f"{late} late; {late_terms(chosen().rubric.policy, 'en')}")
     if run.attention:
         say(f"{len(listed)} for manual review:", "bold")
     alike: dict[str, list[str]] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +18,8 @@ from rich.text import Text
 from grader.core.extras import extra
 from grader.core.grades.decided import DecidedClass
 from grader.core.grades.model import for_staff
+from grader.core.pages import devices_in
+from grader.core.pages import say as word
 from grader.core.results.language import in_language, repeats
 from grader.core.results.outcome import NO_MISTAKE, Outcome
 from grader.core.results.report import Practice, PropertyReport, Report
@@ -35,23 +38,22 @@ MAX_NAME = 30
 LEAST_NAME = 8  # columns that are left of names and ids in a narrow terminal
 
 
-def print_class(entries: Sequence[Entry], console: Console, understood: Mapping[str, Practice]) -> None:
+def print_class(entries: Sequence[Entry], console: Console, understood: Mapping[str, Practice], language: str) -> None:
     """Print a row for each submission, with a column for each task, and for points beside the score if there are any.
 
     Columns are aligned here, since tables of rich measure and wrap every cell, which takes seconds for a large class.
     """
     tasks = next((one.tasks for one in entries if one.tasks), {})
-    practised = ["practice"] * any(one.line.practice for one in entries)
-    named = any(map(_name, entries))
+    practised, named = any(one.line.practice for one in entries), any(map(_name, entries))
+    title = partial(_label, language)
     header = [
-        "submission",
-        *["name"] * named,
+        title("submission"),
+        *[title("name")] * named,
         *(f"{task} /{most:g}" for task, (_, most) in tasks.items()),
-        "score",
-        "bonus",
     ]
-    header += [*practised, *["understood"] * bool(understood)]
-    rows = [[one.line.id, *[_name(one)] * named, *_cells(one, len(tasks))] for one in entries]
+    header += [title("score"), title("bonus"), *[title("practice")] * practised]
+    header += [title("understood")] * bool(understood)
+    rows = [[one.line.id, *[_name(one)] * named, *_cells(one, len(tasks), language)] for one in entries]
     for one, row in zip(entries, rows, strict=True):
         if one.line.id in understood:
             row += ["" for _ in range(len(header) - len(row) - 1)] + [f"{understood[one.line.id].points:g}"]
@@ -64,7 +66,7 @@ def print_class(entries: Sequence[Entry], console: Console, understood: Mapping[
     lines = []
     for row in (header, *rows):
         words, numbers = row[: 1 + named], row[1 + named :]
-        cells = [*map(set_cell_size, words, widths), *map(str.rjust, numbers, widths[1 + named :])]
+        cells = [*map(set_cell_size, words, widths), *map(_to_the_right, numbers, widths[1 + named :])]
         lines.append("  ".join(cells).rstrip())
     console.out(lines[0], style="bold", highlight=False)
     console.out("\n".join(lines[1:]), highlight=False)
@@ -75,11 +77,21 @@ def _name(one: Entry) -> str:
     return ", ".join(student.name for student in one.line.origin.students)[:MAX_NAME] if one.line.origin else ""
 
 
-def _cells(one: Entry, tasks: int) -> list[str]:
+def _label(language: str, key: str) -> str:
+    """A word of the pages, in small letters."""
+    return word(language, key).lower()
+
+
+def _to_the_right(cell: str, width: int) -> str:
+    """A cell behind blanks; a Chinese character is two columns wide."""
+    return " " * (width - cell_len(cell)) + cell
+
+
+def _cells(one: Entry, tasks: int, language: str) -> list[str]:
     line = one.line
     practice = [f"{line.practice.points:g}"] if line.practice else []
     if line.status != "graded":
-        return [*[""] * tasks, line.status, "", *practice]
+        return [*[""] * tasks, word(language, f"status_{line.status}"), "", *practice]
     return [*(f"{score:g}" for score, _ in one.tasks.values()), f"{line.score:g}", f"{line.bonus:g}", *practice]
 
 
@@ -87,49 +99,52 @@ def print_statistics(
     statistics: ClassStatistics, rubric: Rubric, language: str, console: Console, unnamed: Mapping[str, int]
 ) -> None:
     """Print the statistics of a class, as on the class page; ``unnamed`` counts lost properties without a mistake."""
-    properties = Table(Column("property", overflow="fold"), box=None, header_style="bold", padding=(0, 1))
-    for name in ("worth", "pass", "of", "rate", "discrimination"):
-        properties.add_column(name, justify="right")
+    title = partial(_label, language)
+    properties = Table(Column(title("property"), overflow="fold"), box=None, header_style="bold", padding=(0, 1))
+    for name in ("worth", "passed", "pass_rate", "discrimination"):
+        properties.add_column(title(name), justify="right")
     for prop in statistics.properties:
         rate = "-" if prop.rate is None else f"{prop.rate:.0%}"
         weight = "-" if prop.discrimination is None else f"{prop.discrimination:.2f}"
-        properties.add_row(Text(prop.id), f"{prop.max_points:g}", f"{prop.passed}", f"{prop.assessed}", rate, weight)
+        passed = word(language, "passed_of", passed=prop.passed, all=prop.assessed)
+        properties.add_row(Text(prop.id), f"{prop.max_points:g}", passed, rate, weight)
     console.print()
     console.print(properties)
     if statistics.misconceptions or unnamed:
         console.print()
-        _put("  count  mistake", console, "bold", margin=0)
+        _put(f"{title('holders')}  {title('mistake')}", console, "bold", margin=0)
+    width = cell_len(title("holders"))
     hints = {mistake.id: mistake.hint[language] for mistake in rubric.misconceptions}
     for mistake in statistics.misconceptions:
         names = ", ".join(f"{name}:{mistake.id}" for name in mistake.properties)  # as decide --all-with takes them
-        _put(f"{mistake.submissions:7}  {names}", console, margin=0)
-        _put(hints.get(mistake.id, ""), console, "italic", margin=9)
+        _put(f"{mistake.submissions:{width}}  {names}", console, margin=0)
+        _put(hints.get(mistake.id, ""), console, "italic", margin=width + 2)
     for name, count in unnamed.items():
-        _put(f"{count:7}  {name}, not recognised", console, margin=0)
+        _put(f"{count:{width}}  {word(language, 'unrecognised', name=name)}", console, margin=0)
     console.print()
-    for line in (*_overview(statistics), late_terms(rubric.policy)):
+    for line in (*_overview(statistics, language), late_terms(rubric.policy, language)):
         _put(line, console, margin=0)
 
 
-def late_terms(policy: Policy) -> str:
+def late_terms(policy: Policy, language: str) -> str:
     """What lateness costs, and when the work was due."""
-    share = policy.late_penalty
-    costs = [f"{share.per_day:.0%} of the points earned for each day begun"] * bool(share.per_day)
-    costs += [f"{share.flat:.0%} of them once"] * bool(share.flat)
-    due = f"; due {policy.due.isoformat(sep=' ', timespec='minutes')}" if policy.due else ""
-    return f"lateness costs {' and '.join(costs) or 'nothing'} ([policy] of the rubric){due}"
+    costs = [word(language, f"late_{name}", share=f"{share:.0%}") for name, share in policy.late_penalty if share]
+    told = word(language, "late_and").join(costs) or word(language, "late_nothing")
+    due = word(language, "late_due", due=policy.due.isoformat(sep=" ", timespec="minutes")) if policy.due else ""
+    return word(language, "late_terms", costs=told, due=due)
 
 
-def _overview(statistics: ClassStatistics) -> Iterator[str]:
+def _overview(statistics: ClassStatistics, language: str) -> Iterator[str]:
     spreads = {"score": statistics.score, "bonus": statistics.bonus, "seconds": statistics.duration_s}
     for name, spread in spreads.items():
         if spread:
-            ends = f"lowest {spread.lowest:.1f}, highest {spread.highest:.1f}"
-            yield f"{name}: mean {spread.mean:.1f}, median {spread.median:.1f}, {ends}"
-    counts = ", ".join(f"{name} {number} ({having})" for name, (number, having) in statistics.outcomes.items())
-    yield f"outcomes of properties (number of submissions): {counts}"
-    for (devices, isolation), count in statistics.environments.items():
-        yield f"{count} on {devices}, isolated by {isolation}"
+            values = {one: f"{getattr(spread, one):.1f}" for one in ("mean", "median", "lowest", "highest")}
+            yield word(language, "spread", title=_label(language, name), **values)
+    for outcome, (number, having) in statistics.outcomes.items():
+        yield word(language, "outcomes", outcome=word(language, outcome), properties=number, submissions=having)
+    for (names, isolation), count in statistics.environments.items():
+        devices = devices_in(language, names)
+        yield word(language, "environments", devices=devices, isolation=isolation, submissions=count)
 
 
 def print_report(
@@ -139,38 +154,41 @@ def print_report(
     alike = repeats(report)
     like = {prop.id: first for first, others in alike.items() for prop in others}
     named = ", ".join(map(str, report.submission.origin.students)) if report.submission.origin else ""
-    _put(f"{report.submission.id}: {named or report.status}", console, "bold", margin=0)
+    status = word(language, f"status_{report.status}")
+    _put(f"{report.submission.id}: {named or status}", console, "bold", margin=0)
     for notice in report.submission.notices:
-        _put(f"note: {notice}", console, margin=2)
+        _put(word(language, "note", text=notice), console, margin=2)
     for task in report.tasks:
         console.print(Text(f"\n{task.title}  {task.score:g}/{task.max_score:g}", style="bold"))
         for prop in task.properties:
-            _print_property(prop, like.get(prop.id), console)
+            _print_property(prop, like.get(prop.id), console, language)
             if others := alike.get(prop.id):
                 points = prop.max_points + sum(other.max_points for other in others)
-                worth = f"{len(others) + 1} properties fail for one reason; fixing it is worth {points:g} points"
-                _put(worth, console, "italic")
+                _put(word(language, "returns", count=len(others) + 1, points=f"{points:g}"), console, "italic")
             if prop.outcome is not Outcome.PASSED and prop.id in rubric.properties and prop.id not in like:
-                tried = f"; try: python -m tests -k {prop.id}" if prop.evidence else ""
-                _put(f"read: handout/{rubric.handout_place(prop.id, language)}{tried}", console, "dim")
+                place = rubric.handout_place(prop.id, language)
+                told = word(language, "read_and_try" if prop.evidence else "read_it", place=place, name=prop.id)
+                _put(told, console, "dim")
     if decisions:
-        console.print(Text("\nDecided", style="bold"))
+        console.print(Text(f"\n{word(language, 'decided')}", style="bold"))
     for text in decisions:
         _put(text, console, margin=2)
-    _put(f"\n{report.submission.id}: {describe(report)}", console, "bold", margin=0)
+    _put(f"\n{report.submission.id}: {describe(report, language)}", console, "bold", margin=0)
 
 
-def _print_property(prop: PropertyReport, like: str | None, console: Console) -> None:
+def _print_property(prop: PropertyReport, like: str | None, console: Console, language: str) -> None:
     mark, style = MARKS.get(prop.outcome, ("✗", "red"))
+    outcome = word(language, prop.outcome)
     start = Text.assemble("  ", (f"{mark:4}", style), f" {prop.points:>4g}/{prop.max_points:<3g} ")
-    _put(f"{prop.title} ({prop.outcome}, like {like})" if like else prop.title, console, start=start)
+    again = word(language, "like", outcome=outcome, name=like) if like else ""
+    _put(f"{prop.title}{again}", console, start=start)
     if prop.outcome is Outcome.PASSED or like:
         return
-    mistake = f" (recognised: {prop.misconception})" if prop.misconception else ""
+    mistake = word(language, "recognised", name=prop.misconception) if prop.misconception else ""
     _put(f"{prop.hint}{mistake}", console, "italic")
     if case := prop.evidence:
         message, *frames = case.message.splitlines()
-        for line in (f"{prop.outcome}: {message}  ({case.id})", *frames):
+        for line in (word(language, "shown", outcome=outcome, message=message, case=case.id), *frames):
             _put(line, console)
 
 
@@ -208,7 +226,7 @@ def show(
         return
     entries = [entry(known.report(line.id), line.practice) for line in known.lines]
     viva = extra("viva")
-    print_class(entries, OUT, viva.understood(out) if viva else {})
+    print_class(entries, OUT, viva.understood(out) if viva else {}, language)
     lost = ((name, prop) for one in entries for name, prop in one.properties.items() if prop.outcome not in NO_MISTAKE)
     unnamed = Counter(name for name, prop in lost if not prop.misconception)
     print_statistics(class_statistics(entries), rubric, language, OUT, dict(unnamed.most_common()))

@@ -24,6 +24,7 @@ from grader.core.grades.decided import DecidedClass
 from grader.core.grades.people import People, Unknown, listed
 from grader.core.intake.origin import folded
 from grader.core.messages import UserError
+from grader.core.pages import say as word
 from grader.core.results.report import Report, SummaryLine
 from grader.core.results.written import REPORT, read_lines, read_report
 from grader.core.rubric import LANGUAGES
@@ -80,17 +81,14 @@ def follow(
     for number, result in enumerate(results, 1):
         if tell or number % LINE_EVERY == 0 or number == total:
             told = tell(result) if tell else title
-            console.print(f"[{number}/{total}] {told}", markup=False, highlight=False)
+            console.print(f"[{number}/{total}] {told}", markup=False, highlight=False, soft_wrap=True)
         yield result
 
 
-def describe(report: Report | SummaryLine) -> str:
+def describe(report: Report | SummaryLine, language: str = "en") -> str:
     """The result of a submission in a few words."""
-    if report.status == "unreadable":
-        return f"unreadable: {report.reason}"
-    if report.status == "grader_error":
-        return "grader error; see its report"
-    return f"{report.score:g}/{report.max_score:g}, bonus {report.bonus:g}/{report.max_bonus:g}"
+    numbers = {name: getattr(report, name) for name in ("score", "max_score", "bonus", "max_bonus")}
+    return word(language, f"told_{report.status}", reason=report.reason, **numbers)
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
@@ -27,8 +28,8 @@ def joined(rows: Iterable[Sequence[str]], delimiter: str) -> str:
 
 
 def inert(text: str) -> str:
-    """The text, changed where a spreadsheet would take it for a formula."""
-    return f"'{text}" if text.startswith(FORMULA) else text
+    """The text, changed where a spreadsheet would take it for a formula; signs may be of full width, as in Chinese."""
+    return f"'{text}" if unicodedata.normalize("NFKC", text[:1]).startswith(FORMULA) else text
 
 
 def number(value: float | None) -> str:

@@ -192,7 +192,7 @@ def sentence(decision: Decision, rubric: Rubric, language: str) -> str:
     kinds = (
         "property" if decision.override in titles else "",
         "at" if decision.at else "",
-        decision.attempt,
+        decision.attempt if decision.attempt in (LAST, BEST) else "",  # a submission may be called "why"
         decision.override,
         decision.what,
     )

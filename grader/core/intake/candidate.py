@@ -158,9 +158,12 @@ def spelled(name: str) -> str:
 
 
 def safe_id(name: str) -> str:
-    """An id from any name: always the same, never too long, and never the name of a file that the grader writes."""
+    """An id from any name: always the same, never too long, and never the name of a file that the grader writes.
+
+    It begins with a letter or a digit: neither a command nor a spreadsheet takes it for something else.
+    """
     whole = unicodedata.normalize("NFC", spelled(name))
-    safe = re.sub(r"[^\w.@+-]+", "_", whole).strip("._") or "submission"
+    safe = re.sub(r"^[\W_]+|[._]+$", "", re.sub(r"[^\w.@+-]+", "_", whole)) or "submission"
     if TAKEN.fullmatch(safe):
         safe = f"{safe.replace('.', '_')}_"
     if len(safe.encode("utf-8", "replace")) > MAX_ID_BYTES:

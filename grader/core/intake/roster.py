@@ -66,7 +66,7 @@ def read_rows(path: Path) -> list[tuple[int, Mapping[str, str]]]:
     try:
         with path.open("rb") as file:
             text = file.read(MAX_BYTES).decode("utf-8-sig")
-        rows = csv.DictReader(io.StringIO(text, newline=""), restkey="")
+        rows = csv.DictReader(io.StringIO(text, newline=""), restkey="", delimiter=delimiter_of(text))
         return [
             (rows.line_num, {heading(key): value for key, value in row.items() if isinstance(value, str)})
             for row in rows
@@ -75,6 +75,11 @@ def read_rows(path: Path) -> list[tuple[int, Mapping[str, str]]]:
         raise UserError(f"{path}: {error.strerror}. Give a CSV with a column username, name or email.") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"{path}: not a UTF-8 CSV ({error}). Save it as one.") from None
+
+
+def delimiter_of(text: str) -> str:
+    """What divides cells, by the first line: a comma, a semicolon where the comma is the decimal sign, or a tab."""
+    return max(",;\t", key=re.sub('"[^"]*"', "", text.partition("\n")[0]).count)
 
 
 def student_of(row: Mapping[str, str]) -> Student:

@@ -25,14 +25,6 @@ ELSEWHERE = "{what} is on {here}, not on {there}"
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
-# Significand bits (with the hidden one) and the exponent of the smallest normal number.
-_FORMATS = {
-    torch.float64: (53, -1022),
-    torch.float32: (24, -126),
-    torch.float16: (11, -14),
-    torch.bfloat16: (8, -126),
-}
-
 # Correct implementations order their operations differently, and differ by less than this.
 FORWARD_LIMIT = {torch.float32: 16.0, torch.float16: 4.0, torch.bfloat16: 4.0}
 # Sums over tokens and groups round many times in float32; in 16 bits the final rounding dominates.
@@ -48,15 +40,20 @@ PASSED: ContextVar[tuple[tuple[float, float], ...]] = ContextVar("PASSED", defau
 @kept
 def ulp(scale: Tensor, dtype: torch.dtype) -> Tensor:
     """The distance between neighbouring numbers of ``dtype`` around ``scale``, as float64."""
-    bits, smallest = _FORMATS.get(dtype, _FORMATS[torch.float64])  # integers are compared as float64
-    magnitude = scale.double().abs().clamp(min=2.0**smallest)  # below it, zero included, the steps stay the same
+    numbers = _numbers(dtype)
+    magnitude = scale.double().abs().clamp(min=numbers.tiny)  # below it, zero included, the steps stay the same
     exponent = torch.frexp(magnitude).exponent - 1
-    return torch.ldexp(torch.ones_like(magnitude), exponent - (bits - 1))
+    return torch.ldexp(torch.full_like(magnitude, numbers.eps), exponent)
 
 
 def coarser(first: torch.dtype, second: torch.dtype) -> torch.dtype:
     """The one of two dtypes with fewer significand bits."""
-    return min(first, second, key=lambda dtype: _FORMATS[dtype][0])
+    return max(first, second, key=lambda dtype: _numbers(dtype).eps)
+
+
+def _numbers(dtype: torch.dtype) -> torch.finfo:
+    """What torch says about a dtype; integers are compared as float64."""
+    return torch.finfo(dtype if dtype.is_floating_point else torch.float64)
 
 
 def error_in_ulp(actual: Tensor, oracle: Tensor, scale: Tensor, dtype: torch.dtype) -> Tensor:
@@ -131,8 +128,11 @@ def check_errors(
     worst, wrong = float(errors.max()), errors > limit
     sizes = torch.as_tensor(scale, dtype=torch.float64).expand(errors.shape)
     values = actual.detach().cpu().double()
-    seen = relation(values[wrong], expected[wrong], sizes[wrong]) or in_steps(worst, limit)
-    told = places(what, wrong).then(seen, *pattern(values, expected, wrong))
+
+    def told() -> Message:
+        seen = relation(values[wrong], expected[wrong], sizes[wrong]) or in_steps(worst, limit)
+        return places(what, wrong).then(seen, *pattern(values, expected, wrong))
+
     raise WrongAnswer(told, worst, limit, wrong.numel())
 
 
@@ -157,9 +157,12 @@ def check_equal(actual: Tensor, expected: Tensor, what: Message) -> None:
     values = values.double()
     wrong = values != wanted.double()
     if bool(wrong.any()):
-        look = own_look(values[wrong])
-        told = [look] if look else pattern(values, wanted.double(), wrong)
-        raise WrongAnswer(places(what, wrong).then(*told), elements=wrong.numel())
+
+        def told() -> Message:
+            look = own_look(values[wrong])
+            return places(what, wrong).then(*([look] if look else pattern(values, wanted.double(), wrong)))
+
+        raise WrongAnswer(told, elements=wrong.numel())
 
 
 def require(condition: bool, message: Message) -> None:

@@ -9,7 +9,6 @@ from functools import lru_cache
 import torch
 
 from grader.core.messages import Message, Part, quoted, say
-from grader.core.results.outcome import is_elsewhere as is_elsewhere
 from grader.core.settings import CannotGrade
 from grader.shared import second_device
 from grader.shared.second_device.backend import LABEL

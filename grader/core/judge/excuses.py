@@ -12,18 +12,13 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
-from grader.core.results.outcome import NOTHING_LOST, CaseResult, Charges, lost
+from grader.core.results.outcome import NO_MISTAKE, NOTHING_LOST, CaseResult, Charges, Outcome, is_elsewhere, lost
 
-from .elsewhere import Elsewhere
 from .faults import StudentFault
 
-if TYPE_CHECKING:
-    from .student import Student
-
 Test = Callable[..., None]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -37,30 +32,6 @@ class Excuse:
 
     fault: StudentFault
     charges: Charges
-
-
-class Readings:
-    """What functions have found out about one submission, each once, for all properties that need to know it.
-
-    Args:
-        reader: Gives the student that such a function asks: newly imported, in another worker than the property.
-    """
-
-    def __init__(self, reader: Callable[[], Student]) -> None:
-        """Start with nothing found out."""
-        self._reader = reader
-        self._found: dict[Callable[[Student], Any], Any] = {}
-
-    def of(self, read: Callable[[Student], T]) -> T:
-        """What that function finds out; it is called once a submission."""
-        if read not in self._found:
-            student = self._reader()
-            try:
-                self._found[read] = read(student)
-            finally:
-                student.start_afresh()
-        found: T = self._found[read]
-        return found
 
 
 @dataclass(frozen=True)
@@ -84,12 +55,13 @@ def contract_first(by_contract: Test, *otherwise_charged_to: str) -> Callable[[T
     """Judge a case by the contract, and only if it fails as the test says, which may use readings.
 
     Args:
-        by_contract: Called with the arguments of the test that it takes; fails unless the submission meets the
-            contract.
+        by_contract: Called with the arguments of the test that it takes without a default; fails unless the submission
+            meets the contract.
         otherwise_charged_to: The properties of which one charges for what ``by_contract`` finds, where the test passes
             without using a reading that differs from the contract.
     """
-    wanted = tuple(inspect.signature(by_contract).parameters)
+    taken = inspect.signature(by_contract).parameters.values()
+    wanted = [one.name for one in taken if one.default is one.empty]
 
     def decorate(test: Test) -> Test:
         @wraps(test)
@@ -110,6 +82,43 @@ def contract_first(by_contract: Test, *otherwise_charged_to: str) -> Callable[[T
         return judged
 
     return decorate
+
+
+class Elsewhere:
+    """The results of one submission on devices other than the CPU.
+
+    A mistake with devices costs the same with and without a GPU, on which every test runs again. A parameter on the
+    wrong device makes most tests crash there, and the cases about a second device, which run on every machine, charge
+    for it already.
+
+    Args:
+        results: All results; a case about devices is one that has no counterpart on the CPU.
+        task_of: Gives the task of a property: a mistake with devices in one does not excuse another.
+    """
+
+    def __init__(self, results: Sequence[CaseResult], task_of: Callable[[str], str]) -> None:
+        """Find which properties charge for mistakes with devices."""
+        self._task_of = task_of
+        self._on_the_cpu = {(result.property_id, result.id): result.outcome for result in results}
+        self._charging: dict[str, tuple[str, ...]] = {}  # by task
+        about_devices = (one for one in results if is_elsewhere(one.id) and self._counterpart(one) is None)
+        for prop in sorted(lost(about_devices)):
+            task = task_of(prop)
+            self._charging[task] = (*self._charging.get(task, ()), prop)
+
+    def charged_once(self, result: CaseResult) -> CaseResult:
+        """The result, excused if it failed on a GPU alone and its task's cases about devices charge for that."""
+        if result.outcome in NO_MISTAKE or not is_elsewhere(result.id) or self._counterpart(result) not in NOTHING_LOST:
+            return result
+        charges = self._charging.get(self._task_of(result.property_id))
+        if charges is None:
+            return result
+        return CaseResult(result.property_id, result.id, Outcome.PASSED, excuses=((lambda: result, (charges,)),))
+
+    def _counterpart(self, result: CaseResult) -> Outcome | None:
+        """What became of the same case on the CPU; None if there is none."""
+        parts = ("cpu" if is_elsewhere(part) else part for part in result.id.split("-"))
+        return self._on_the_cpu.get((result.property_id, "-".join(parts)))
 
 
 def settled(results: Sequence[CaseResult], task_of: Callable[[str], str]) -> list[CaseResult]:
@@ -139,5 +148,5 @@ def _by_the_contract(result: CaseResult, charging: set[str]) -> CaseResult:
     if result.outcome in NOTHING_LOST:
         for instead, charges in result.excuses:
             if not all(charging.intersection(charge) for charge in charges):
-                return replace(instead, property_id=result.property_id, id=result.id)
+                return replace(instead(), property_id=result.property_id, id=result.id)
     return result

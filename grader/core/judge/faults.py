@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from functools import lru_cache
@@ -20,41 +20,57 @@ MAX_TYPES = 8  # an exception's class and its bases
 
 
 class StudentFault(Exception):
-    """Ends a case with ``outcome``; the message is for the student."""
+    """Ends a case with ``outcome``; the message is for the student.
+
+    Most faults are passed over, so a message may be given as a function, which is called when somebody reads it.
+    """
 
     outcome = Outcome.CRASHED
 
     def __init__(
         self,
-        message: Message,
+        message: Message | Callable[[], Message],
         error_ulp: float | None = None,
         limit_ulp: float | None = None,
         elements: int | None = None,
     ) -> None:
         """Keep the message and, for a wrong value, its error and the limit in ulp, and how many elements it has."""
         super().__init__(message)
-        self.message = message
+        self._message = message
         self.is_excusable = True  # although no reading differs from the contract
         self.is_final = False  # whether it counts without a second look
         self.elements = elements
         self.error_ulp = error_ulp
         self.limit_ulp = limit_ulp
 
-    def with_more(self, *more: Message | None) -> Self:
+    @property
+    def message(self) -> Message:
+        """What the student reads."""
+        if callable(self._message):
+            self._message = self._message()
+        return self._message
+
+    def __str__(self) -> str:
+        return self.message
+
+    def with_more(self, *more: Message | Callable[[], Message | None] | None) -> Self:
         """The same fault, which tells more."""
-        told = copy(self)
-        told.message = self.message.then(*filter(None, more))
-        told.args = (told.message,)
+        told, first = copy(self), self._message
+
+        def message() -> Message:
+            return Message().then(*filter(None, (one() if callable(one) else one for one in (first, *more))))
+
+        told._message = message
         return told
 
 
 @contextmanager
-def without_excuse() -> Iterator[None]:
-    """Around a check: a fault inside is excused only where a reading shows how the submission differs."""
+def without_excuse(but: tuple[type[StudentFault], ...] = ()) -> Iterator[None]:
+    """Around a check: a fault inside, ``but`` of these kinds, is excused only where a reading shows a difference."""
     try:
         yield
     except StudentFault as fault:
-        fault.is_excusable = False
+        fault.is_excusable &= isinstance(fault, but)
         raise
 
 
@@ -172,7 +188,7 @@ def told_frame(frame: Any, files: Mapping[str, str]) -> Iterator[Message]:
 
 @lru_cache(16)  # files, which a stub's every reply names
 def _lines(text: str) -> list[str]:
-    return text.splitlines()
+    return text.split("\n")  # as Python counts them: other characters end a line for splitlines alone
 
 
 def masked(text: str) -> str:

@@ -14,13 +14,13 @@ import torch
 
 from grader.core.assignment import Assignment
 from grader.core.messages import Message, quoted, say
-from grader.core.results.outcome import CaseResult, Outcome
+from grader.core.results.outcome import CaseResult, Outcome, is_elsewhere
 from grader.core.settings import CannotGrade
 from grader.shared import second_device
 
 from .cases import Latest
 from .compare import PASSED
-from .devices import NONE, is_elsewhere, others, simulated, whole_suite
+from .devices import NONE, others, simulated, whole_suite
 from .excuses import settled
 from .faults import StudentFault
 from .judging import Judging, Results
@@ -135,23 +135,29 @@ def _result(test: pytest.Item, student: Student, error: BaseException | None) ->
     result = partial(CaseResult, property_of(test), _case_id(test))
 
     def failed(fault: StudentFault) -> CaseResult:
-        return result(fault.outcome, fault.message, fault.error_ulp, fault.limit_ulp, fault.elements)
+        try:
+            return result(fault.outcome, fault.message, fault.error_ulp, fault.limit_ulp, fault.elements)
+        except Exception as error:  # its message is put in words only here
+            return broken(error)
+
+    def broken(error: BaseException) -> CaseResult:
+        if isinstance(error, MemoryError) or (type(error) is RuntimeError and NO_MEMORY in str(error)[:MOST_SAID]):
+            # The judge has reached its own limit on memory, of which the reference needs a tenth. So the submission is
+            # the cause: a machine that is short of memory would have killed the judge instead.
+            return result(Outcome.INVALID_REPLY, TOO_MUCH_TO_JUDGE)
+        detail = "".join(traceback.format_exception(error)[-3:])
+        return result(Outcome.GRADER_ERROR, say("the grader failed here, not you"), detail=detail)
 
     if isinstance(error, StudentFault):
         return failed(error)
-    excuses = tuple((failed(excuse.fault), excuse.charges) for excuse in student.excuses)
+    excuses = tuple((partial(failed, excuse.fault), excuse.charges) for excuse in student.excuses)
     if error is None:
         error_ulp, limit_ulp = max(PASSED.get(), key=lambda pair: pair[0] / pair[1], default=(None, None))
         return result(Outcome.PASSED, error_ulp=error_ulp, limit_ulp=limit_ulp, excuses=excuses)
     if isinstance(error, pytest.skip.Exception):
         reason = error.msg if isinstance(error.msg, Message) else quoted(error.msg or "")
         return result(Outcome.NOT_ASSESSED, reason, excuses=excuses)
-    if isinstance(error, MemoryError) or (type(error) is RuntimeError and NO_MEMORY in str(error)[:MOST_SAID]):
-        # The judge has reached its own limit on memory, of which the reference needs a tenth. So the submission is the
-        # cause: a machine that is short of memory would have killed the judge instead.
-        return result(Outcome.INVALID_REPLY, TOO_MUCH_TO_JUDGE)
-    detail = "".join(traceback.format_exception(error)[-3:])
-    return result(Outcome.GRADER_ERROR, say("the grader failed here, not you"), detail=detail)
+    return broken(error)
 
 
 def _other(device: str) -> Any:

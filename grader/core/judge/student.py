@@ -6,8 +6,9 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
 from grader.core.messages import say
 from grader.core.rubric import Rubric
@@ -15,7 +16,7 @@ from grader.core.sandbox.handle import Operation, WorkerFailed, WorkerLike
 from grader.core.sandbox.limits import Limits
 
 from .devices import with_imports
-from .excuses import Excuse, Reading, Readings, T
+from .excuses import Excuse, Reading
 from .faults import Crashed, InvalidReply, MemoryExceeded, StudentFault, TimedOut, fault_from_reply
 from .student_objects import StudentModule, StudentName
 from .time_left import TimeLeft
@@ -24,6 +25,7 @@ NOT_TRIED_AFTER_TIME = say("not tried: an earlier case of this property timed ou
 NOT_TRIED_AFTER_MEMORY = say("not tried: an earlier case of this property exceeded the memory limit")
 
 StartWorker = Callable[[Mapping[str, str]], WorkerLike]
+T = TypeVar("T")
 
 
 class Student:
@@ -69,7 +71,7 @@ class Student:
         self._loaded: set[str] = set()
         self._deferred: dict[str, list[Operation]] = defaultdict(list)
         self._numbers = count()
-        self.readings = Readings(self._reader)
+        self.readings = cache(self._read_by_another)
         self.seed = 0  # of the run
         self.sha256 = hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
         self.property_id = ""  # the property that is judged
@@ -128,17 +130,27 @@ class Student:
         return self._stand_ins[name]
 
     def reading(self, read: Callable[[Student], T]) -> T:
-        """What ``read`` finds out about the submission: once for all properties, from a worker of its own.
+        """What ``read`` finds out about the submission: once for all properties, from another worker than theirs.
 
         Raises:
             StudentFault: If this property may ask for nothing more.
         """
         if self._gave_out is not None:
             raise self._gave_out
-        found, self.has_read = self.readings.of(read), True
+        found: T = self.readings(read)
+        self.has_read = True
         if isinstance(found, Reading):
             self.read.append(found)
         return found
+
+    def _read_by_another(self, read: Callable[[Student], T]) -> T:
+        """What ``read`` finds out from the same submission, newly imported, which is asked for no property."""
+        other = self._alike()
+        other.property_id = ""
+        try:
+            return read(other)
+        finally:
+            other.start_afresh()
 
     @property
     def may_be_asked(self) -> bool:
@@ -174,12 +186,6 @@ class Student:
         except StudentFault as fault:
             self.excuse(fault, properties)
 
-    def _reader(self) -> Student:
-        """The same submission in another worker, asked for no property: what is read serves all."""
-        other = self._alike()
-        other.property_id = ""
-        return other
-
     def _alike(self) -> Student:
         """The same submission in another worker, with this one's time, and what is known to hang or not to import."""
         other = self.met_through(self._start_worker)
@@ -204,7 +210,7 @@ class Student:
         """Ask other workers from now on, and forget what was found out from those before, except what has hung."""
         self.start_afresh()
         self._start_worker, self.import_faults, self._stand_ins = start_worker, {}, {}
-        self.readings = Readings(self._reader)
+        self.readings = cache(self._read_by_another)
 
     def fails_to_import_again(self) -> bool:
         """Whether another worker, too, cannot import what could not be imported, for the same kind of reason."""

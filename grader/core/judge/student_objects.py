@@ -4,27 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, Protocol, overload
 
 import torch
 from torch import Tensor
 
 from grader.core.messages import Message, say
 
-from .faults import InvalidReply, masked
-
-if TYPE_CHECKING:
-    from .student import Student
+from .faults import InvalidReply, StudentFault, masked
 
 SEVERAL, MALFORMED = say("several values"), say("a malformed reply")
 MAX_NAMES = 8  # of entries in a state dict: more would only fill the report
+
+
+class Asked(Protocol):
+    """The submission that an object belongs to, which is a :class:`~.student.Student`.
+
+    Attributes:
+        turns: Whether a constructor that refuses its sizes is asked again.
+    """
+
+    turns: bool
+
+    def request(self, name: str, operation: str, /, **arguments: Any) -> Any:
+        """Have a worker do an operation, and return its value."""
+
+    def defer(self, name: str, operation: str, /, **arguments: Any) -> None:
+        """Keep an operation for the next request."""
+
+    def construct(self, name: str, arguments: dict[str, Any]) -> StudentModule:
+        """Construct an object of a class."""
+
+    def charge_in_one_property(self, name: str, fault: StudentFault) -> None:
+        """Pass over a fault except in one property."""
+
+    def is_about_import(self, fault: StudentFault) -> bool:
+        """Whether a fault says that a file cannot be imported."""
 
 
 @dataclass(frozen=True)
 class StudentFunction:
     """A student's function, or the forward of a student's module."""
 
-    student: Student
+    student: Asked
     name: str
     target: int | str  # as the worker knows it: a module's number, or a function's name
 

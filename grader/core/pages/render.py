@@ -17,7 +17,7 @@ from markupsafe import Markup
 from grader.core.assignment import Law
 from grader.core.grades.decided import StudentGrade
 from grader.core.grades.model import sentence
-from grader.core.messages import Sentences
+from grader.core.pages import devices_in, say
 from grader.core.results.language import repeats
 from grader.core.results.policy import days_late
 from grader.core.results.report import Attention, Practice, Report
@@ -25,10 +25,8 @@ from grader.core.results.statistics import Entry, class_statistics
 from grader.core.rubric import Rubric
 
 HERE = Path(__file__).parent
-WORDS = HERE / "words.toml"
 NO_LAWS: Mapping[str, Law] = MappingProxyType({})
 NOT_ASKED: Mapping[str, Practice] = MappingProxyType({})
-say = Sentences(WORDS)
 
 
 def templates(*folders: Path) -> Environment:
@@ -48,7 +46,7 @@ def prepared(
 ) -> Environment:
     """Templates with all that the pages of a class and of a student use."""
     environment.filters["number"] = "{:g}".format
-    environment.filters["devices"] = partial(_devices, language)
+    environment.filters["devices"] = partial(devices_in, language)
     environment.globals |= {
         "rubric": rubric,
         "language": language,
@@ -166,8 +164,3 @@ def _printable(value: Any) -> Any:
     if type(value) is not str:  # text marked as safe comes from templates
         return value
     return "".join(char if char.isprintable() or char == "\n" else "\N{REPLACEMENT CHARACTER}" for char in value)
-
-
-def _devices(language: str, names: str) -> str:
-    """The devices of an environment, separated by commas, in a language."""
-    return names.replace(say("en", "simulated"), say(language, "simulated"))

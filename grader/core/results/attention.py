@@ -9,24 +9,29 @@ from collections.abc import Iterator, Sequence
 from grader.core.intake.origin import absent
 from grader.core.intake.submission import Concern
 from grader.core.messages import Message, MessagePart, as_data, from_data, quoted, say
+from grader.core.rubric import LatePenalty
 
 from .outcome import NEVER_ANSWERED, NOT_BEGUN, Outcome
 from .report import Attention, Report
 
 NEAR_ZERO = 0.05  # share of all points; a submission in which one piece works earns more
 OURS = sys.stdlib_module_names | {"torch"}
+NO_PENALTY = LatePenalty()
 NO_THREAD = "can't start new thread"  # as Python says it
 
 
-def attention(report: Report, concerns: Sequence[Concern] = ()) -> list[Attention]:
-    """Every reason for a person to look at a submission, from its report in English and from what intake noticed."""
+def attention(report: Report, concerns: Sequence[Concern] = (), penalty: LatePenalty = NO_PENALTY) -> list[Attention]:
+    """Every reason for a person to look at a submission, from its report in English and from what intake noticed.
+
+    Where lateness costs nothing, nobody has to find out by how much a submission is late.
+    """
     return [
         Attention.model_validate({"id": report.submission.id, "code": code, "text": str(text), "parts": as_data(text)})
-        for code, text in _reasons(report, concerns)
+        for code, text in _reasons(report, concerns, penalty)
     ]
 
 
-def _reasons(report: Report, concerns: Sequence[Concern]) -> Iterator[tuple[str, Message]]:
+def _reasons(report: Report, concerns: Sequence[Concern], penalty: LatePenalty) -> Iterator[tuple[str, Message]]:
     origin = report.submission.origin
     if absent(origin):
         return
@@ -34,7 +39,7 @@ def _reasons(report: Report, concerns: Sequence[Concern]) -> Iterator[tuple[str,
         yield report.status, _message(report.reason or "", report.reason_parts)
     else:
         yield from ((concern.code, concern.text) for concern in concerns)
-    if origin and origin.late and not origin.submitted_at and origin.late_s is None:
+    if penalty != NO_PENALTY and origin and origin.late and not origin.submitted_at and origin.late_s is None:
         yield (
             "late_without_date",
             say("The platform marks it late, but does not say by how much: [policy] counts one day."),

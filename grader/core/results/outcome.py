@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -57,7 +57,8 @@ class CaseResult:
         limit_ulp: The largest error allowed, in the same units.
         elements: How many elements the wrong tensor has, or should have.
         detail: For the assistant only: the traceback of a grader error.
-        excuses: For each fault that the case passed over, the result in its place, and who has to charge for it.
+        excuses: For each fault that the case passed over, what gives the result in its place, and who has to
+            charge for it.
     """
 
     property_id: str
@@ -68,7 +69,7 @@ class CaseResult:
     limit_ulp: float | None = None
     elements: int | None = None
     detail: str = ""
-    excuses: tuple[tuple[CaseResult, Charges], ...] = ()
+    excuses: tuple[tuple[Callable[[], CaseResult], Charges], ...] = ()
 
 
 def property_outcome(cases: Sequence[CaseResult]) -> Outcome:

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from grader.core.intake.origin import Origin
 from grader.core.messages import MessagePart
 
-from .files import write_text as write_text
+from .files import write_text
 from .outcome import Outcome, is_elsewhere
 
 SCHEMA_VERSION: Literal["1.1"] = "1.1"
@@ -35,7 +35,6 @@ ReasonCode = Literal[
     "late_without_date",
 ]
 Points = Field(ge=0)
-MAX_PROBLEM = 300
 
 
 class Record(BaseModel):
@@ -251,15 +250,6 @@ class Summary(Record):
     environment: Environment
     provenance: Provenance
     attention: list[Attention] = []
-
-
-def first_problem(error: ValidationError) -> str:
-    """The first error and its place, in one printable line; characters that cannot be printed are replaced."""
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = ".".join(map(str, first["loc"]))
-    what = first["msg"].removeprefix("Value error, ")  # pydantic's prefix for errors of our own validators
-    text = f"{place}: {what}" if place else what
-    return "".join(char if char.isprintable() else "?" for char in text)[:MAX_PROBLEM]
 
 
 def summary_line(report: Report, practice: Practice | None = None) -> SummaryLine:

@@ -11,8 +11,9 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from grader.core.messages import UserError
+from grader.core.rubric import first_problem
 
-from .report import Attention, Record, Report, Summary, SummaryLine, first_problem, summary_line, write_json
+from .report import Attention, Record, Report, Summary, SummaryLine, summary_line, write_json
 
 SUMMARY, REPORT = "summary.json", "report.json"
 ReadT = TypeVar("ReadT", bound=Record)

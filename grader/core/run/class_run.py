@@ -166,12 +166,12 @@ class Run:
         self._ledger.noticed(self._concerns)
         noticed, entries, reasons = self._ledger.concerns(), [], []
         environments: dict[str, Environment] = {}
-        reports = self._ledger.reports()
+        reports, rubric = self._ledger.reports(), self._settings.assignment.rubric
         first = next(reports)
         for report in itertools.chain([first], reports):
             name = report.submission.id
             entries.append(entry(report, practice.get(name)))
-            reasons += attention(report, noticed.get(name, ()))
+            reasons += attention(report, noticed.get(name, ()), rubric.policy.late_penalty)
             environments.setdefault(report.environment.model_dump_json(), report.environment)
         self.duration_s = round(monotonic() - self._clock, 3)
         self.missing = len(self._ledger.known()) - len(entries)

@@ -14,7 +14,7 @@ from grader.core.messages import Message, quoted, say
 
 from .channel import Allowance, Channel, DeadlineExceeded, PeerClosed, Waited
 from .operations import Operations, invalid
-from .protocol import ANEW, DEBUG_CALL, DEBUG_CRASH, GO_ON, MORE, READY, ProtocolError, decode, encode, pack, unpack
+from .protocol import ANEW, GO_ON, MORE, READY, ProtocolError, decode, encode, pack, unpack
 
 START_S = 120.0  # for a worker to be forked and locked, on a machine that may be busy
 GRACE_S = 0.2  # for a worker that has closed its socket, to end by itself, so that the signal it dies of can be told
@@ -82,18 +82,17 @@ class Worker:
             self._kill()
             raise WorkerFailed("invalid_reply", say("the reply was {problem}", problem=str(error))) from None
 
-    def debug(self, operations: Sequence[Operation], crashes: bool, answer: Callable[[str], str]) -> dict[str, Any]:
-        """Send one request, and let a person step through the student's code; limited only in CPU seconds.
+    def converse(self, operations: Sequence[Operation], answer: Callable[[str], str]) -> dict[str, Any]:
+        """Send one request to a worker that asks back before it replies; limited only in CPU seconds.
 
-        The debugger stops where an exception was raised, if it looks for ``crashes``, or else where student code is
-        entered. ``answer`` is given what it says, and gives the line that a person types.
+        ``answer`` is given each text that the worker sends meanwhile, and gives the text that it gets.
 
         Raises:
             WorkerFailed: If the process ends.
         """
         self._wait_until_ready()
         try:
-            self._channel.send((DEBUG_CRASH if crashes else DEBUG_CALL) + pack([list(operations)]))
+            self._channel.send(GO_ON + pack([list(operations)]))
             while type(question := unpack(said := self._channel.receive())) is str:
                 self._channel.send(pack(answer(question)))
             return _only(said)

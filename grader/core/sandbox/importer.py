@@ -13,6 +13,7 @@ import contextlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import io
 import linecache
 import marshal
 import os
@@ -118,7 +119,7 @@ class MemoryImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return
         path, text = self._sources[module.__name__]
         module.__file__ = path
-        linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
+        linecache.cache[path] = (len(text), None, io.StringIO(text).readlines(), path)
         exec(compiled(path, text), module.__dict__)
 
 
@@ -207,7 +208,7 @@ class Library(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """Stands in for ``linecache.updatecache``, on which tracebacks and ``inspect.getsource`` rest."""
         lines = self._update_cache(filename, module_globals)
         if not lines and (source := self._sources.get(filename)):
-            lines = importlib.util.decode_source(source).splitlines(keepends=True)
+            lines = io.StringIO(importlib.util.decode_source(source)).readlines()
             linecache.cache[filename] = (len(source), None, lines, filename)
         return lines
 

@@ -21,6 +21,7 @@ from .started import start, taken_over
 # worker without it imports it by itself, which takes a second more, and perhaps longer than a request may.
 USES_DYNAMO = re.compile(
     r"checkpoint|dynamo|torch\.compiler\b(?!\.disable)|torch\.optim|torch\.func\b|flex_attention|gradcheck|[\"']meta[\"']"
+    r"|use_deterministic|custom_op|DispatchMode|skip_init|torch\.testing|jit\.trace"
 )
 
 
@@ -33,7 +34,7 @@ class Zygote:
         cuda: bool = False,
         without: Collection[str] = (),
         second_device: bool = False,
-        debugger: bool = False,
+        special: str = "",
     ) -> None:
         """Start it in the strongest isolation that this machine offers; it warms up while the caller goes on.
 
@@ -42,11 +43,12 @@ class Zygote:
             cuda: Let workers use GPUs. A GPU's driver needs what the layers forbid, so no layer is applied then.
             without: Layers to leave out, to test the others.
             second_device: Give workers the simulated device, which the caller has found to work with this torch.
-            debugger: Give workers Python's debugger, for :meth:`Worker.debug`.
+            special: A module whose ``make(files, channel)`` gives workers operations that may ask back, for
+                :meth:`Worker.converse`; empty for the usual ones.
         """
         wanted = [] if cuda else [layer for layer in LAYERS if layer not in without]
         contained = "namespaces" in wanted
-        started = taken_over(cuda, contained) or start(cuda, contained)
+        started = taken_over(cuda, contained, special) or start(cuda, contained, special)
         self._process, self._control, self._no_container = started.process, started.control, started.no_container
         self._answers = self._control.makefile("rb")
         # Inside the container there is only one user; outside, an ordinary user has no rights to drop.
@@ -58,7 +60,7 @@ class Zygote:
             "files_are_hidden": hidden,
             "gpus": cuda,
             "second_device": second_device,
-            "debugger": debugger,
+            "special": special,
         }
         with contextlib.suppress(BrokenPipeError):  # it has died; whoever waits for its answer is told
             self._control.sendall(json.dumps(configuration).encode() + b"\n")

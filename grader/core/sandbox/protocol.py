@@ -41,8 +41,7 @@ DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 READY = b"ready"  # a worker's first message
 MORE = b"more"  # the replies in the next message are only the first of those to a list
-# What a list of requests begins with: whether the submission is imported anew, or a debugger stops in it.
-GO_ON, ANEW, DEBUG_CALL, DEBUG_CRASH = b".", b"a", b"d", b"c"
+GO_ON, ANEW = b".", b"a"  # what a list of requests begins with: whether the submission is imported anew
 
 TOO_LARGE = "a message that is too large"
 LEAVES = frozenset((type(None), bool, int, float, str))  # of a JSON tree

@@ -46,12 +46,15 @@ class Started:
     no_container: str | None
 
 
-def start(cuda: bool = False, contained: bool = True) -> Started:
-    """Start the process, with GPUs if asked for, and in a container if asked for and where there can be one."""
+def start(cuda: bool = False, contained: bool = True, special: str = "") -> Started:
+    """Start the process, with GPUs if asked for, and in a container if asked for and where there can be one.
+
+    The container shows the file of the module ``special`` as well.
+    """
     control, theirs = socket.socketpair()
     with theirs:
         command = [sys.executable, "-sPB", "-W", "ignore", "-c", START, str(REPOSITORY), str(theirs.fileno())]
-        command, problem = container(command) if contained else (command, "")
+        command, problem = container(command, (*OURS, *files_of(special))) if contained else (command, "")
         process = subprocess.Popen(
             command,
             pass_fds=[theirs.fileno()],
@@ -76,12 +79,22 @@ def _environment(cuda: bool) -> dict[str, str]:
     return {"PATH": os.defpath, "LANG": "C.UTF-8", **devices, **threads, **heap, **macos}
 
 
-def container(command: Sequence[str]) -> tuple[list[str], str]:
-    """``command`` inside a container of bubblewrap's and an empty text, or itself and the reason why there is none."""
+def files_of(module: str) -> list[str]:
+    """The files of a module and of the packages around it, below ours; none for an empty name."""
+    _, *parts = module.split(".")
+    packages = ["/".join([*parts[:depth], "__init__.py"]) for depth in range(1, len(parts))]
+    return [*packages, f"{'/'.join(parts)}.py"] if parts else []
+
+
+def container(command: Sequence[str], shown: Sequence[str] = OURS) -> tuple[list[str], str]:
+    """``command`` inside a container of bubblewrap's and an empty text, or itself and the reason why there is none.
+
+    Of our own code, the container has the files and folders that are ``shown``.
+    """
     program = shutil.which("bwrap")
     if program is None:
         return list(command), "bwrap is not installed"
-    arguments = [program, *_arguments()]
+    arguments = [program, *_arguments(shown)]
     try:
         trial = subprocess.run(
             [*arguments, sys.executable, "-c", ""], capture_output=True, timeout=TRIAL_S, check=False
@@ -94,8 +107,8 @@ def container(command: Sequence[str]) -> tuple[list[str], str]:
     return [*arguments, *command], ""
 
 
-def _arguments() -> list[str]:
-    """Options of bubblewrap: share nothing; of files, show only libraries, Python and the sandbox's code, read-only."""
+def _arguments(shown: Sequence[str]) -> list[str]:
+    """Options of bubblewrap: share nothing; of files, show only libraries, Python and what is ours, read-only."""
     arguments = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     for path in ("/usr", "/etc/ld.so.cache", "/etc/alternatives", HUGE_PAGES):
         arguments += ["--ro-bind-try", path, path]
@@ -104,7 +117,7 @@ def _arguments() -> list[str]:
             arguments += ["--symlink", os.readlink(path), path]
         else:
             arguments += ["--ro-bind-try", path, path]
-    for path in dict.fromkeys((sys.prefix, sys.base_prefix, *(str(PACKAGE / name) for name in OURS))):
+    for path in dict.fromkeys((sys.prefix, sys.base_prefix, *(str(PACKAGE / name) for name in shown))):
         if not path.startswith("/usr/"):
             arguments += ["--ro-bind", path, path]
     return [*arguments, "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/", "--chdir", "/"]
@@ -134,12 +147,12 @@ def _give() -> None:
         _GIVEN[-1].control.close()
 
 
-def taken_over(cuda: bool, contained: bool) -> Started | None:
+def taken_over(cuda: bool, contained: bool, special: str = "") -> Started | None:
     """The process that was started ahead for this one, if it was started in the same way; None at a second call."""
     if not _AHEAD:
         return None
     started = _AHEAD.pop()
-    if not cuda and contained:
+    if not cuda and contained and not special:
         return started
     started.control.close()  # so that it ends
     return None

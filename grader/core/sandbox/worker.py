@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -18,15 +18,22 @@ import torch
 from .channel import Channel, PeerClosed
 from .limits import GPU_VARIABLES
 from .operations import OUT_OF_MEMORY, Operations, invalid, seed
-from .protocol import ANEW, DEBUG_CALL, DEBUG_CRASH, MORE, READY, Message, ProtocolError, pack, unpack
+from .protocol import ANEW, MORE, READY, Message, ProtocolError, pack, unpack
 
 REQUESTS_FD = 60  # above all that the fork server has open, below the limit on descriptors
 PART_S = 0.05  # after so long, the replies so far are sent: a worker that goes on with a list shows that it does
 ALLOCATIONS = 10_000  # between two garbage collections: one batch of requests alone is more than Python's 700
 MAX_DESCRIPTORS = 256  # the fork server opens a handful
 
+Make = Callable[[Mapping[str, str], Channel], Operations]  # from a submission's files, and the way to the judge
 
-def serve(fd: int, *, gpus: bool = False) -> None:
+
+def make(files: Mapping[str, str], _: Channel) -> Operations:
+    """What a worker can be asked to do, unless the fork server was told of another module."""
+    return Operations(files)
+
+
+def serve(fd: int, make: Make, *, gpus: bool = False) -> None:
     """Answer requests that arrive on the socket ``fd``; the first message holds the submission's files.
 
     The first message back says that this process is locked and has run no student code yet: if it dies before that, it
@@ -44,18 +51,14 @@ def serve(fd: int, *, gpus: bool = False) -> None:
     channel.send(READY)
     with contextlib.suppress(PeerClosed):
         files = json.loads(channel.receive())
-        operations = Operations(files)
+        operations = make(files, channel)
         while True:
             message = channel.receive()
             how, requests = bytes(message[:1]), iter(unpack(message[1:]))
             if how == ANEW:
                 operations.forget()
                 renew()
-                operations = Operations(files)
-            if how in (DEBUG_CALL, DEBUG_CRASH):
-                from . import debugging  # which the fork server has imported, if it was told to
-
-                operations = debugging.Debugged(operations, files, channel, how == DEBUG_CRASH)
+                operations = make(files, channel)
             message.clear()
             channel.send(_replies(operations, requests, channel.send))
 

@@ -3,8 +3,8 @@
 Only the fork server forks, kills and reaps workers, so a process number never means another process by mistake, and no
 worker outlives it. Lines of JSON arrive on the control socket. The first is the configuration: ``limits``, the wanted
 ``layers``, whether a container already hides files (``files_are_hidden``), whether workers may use ``gpus``, and
-whether they get the ``second_device`` and the ``debugger``; the answer has the ``problems`` of each layer. Then come
-commands; each is answered by a line before the next:
+whether they get the ``second_device``, and a ``special`` module for their operations; the answer has the ``problems``
+of each layer. Then come commands; each is answered by a line before the next:
 
 * ``{"start": true, "dynamo": ...}`` with a descriptor to take requests from: forks a worker and answers
   ``{"pid": ...}``; with ``dynamo`` the worker and all after it have imported ``torch._dynamo``, which takes a second;
@@ -25,7 +25,8 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -49,6 +50,8 @@ USEFUL_MODULES = (  # so that no worker spends time on them
     *("uuid", "warnings", "weakref", "torch.nn.functional", "torch.nn.init", "torch.utils.checkpoint"),
 )
 
+Serve = Callable[[int], None]  # answers the requests on a descriptor
+
 
 def main(control_fd: int) -> None:
     """Serve commands until the judge closes the control socket; then end all workers, and this process."""
@@ -58,8 +61,7 @@ def main(control_fd: int) -> None:
         os._exit(0)
     wanted = json.loads(configuration)
     limits, hidden, gpus = Limits(**wanted["limits"]), bool(wanted["files_are_hidden"]), bool(wanted["gpus"])
-    if wanted["debugger"]:
-        importlib.import_module(f"{__package__}.debugging")  # a worker cannot import what is ours
+    make = importlib.import_module(wanted["special"]).make if wanted["special"] else worker.make
     _forget_the_repository()
     worker.prepare(gpus=gpus)
     problems = layers_that_hold(wanted["layers"], limits, hidden)
@@ -74,13 +76,13 @@ def main(control_fd: int) -> None:
     running: set[int] = set()
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the judge has ended
         _answer(control, {"problems": problems})
-        _obey(control, lockdown, limits, running)
+        _obey(control, lockdown, limits, running, partial(worker.serve, make=make, gpus=gpus))
     for pid in running:
         _reap(pid, 0, limits)
     os._exit(0)
 
 
-def _obey(control: socket.socket, lockdown: Lockdown, limits: Limits, running: set[int]) -> None:
+def _obey(control: socket.socket, lockdown: Lockdown, limits: Limits, running: set[int], serve: Serve) -> None:
     """Carry out commands until the judge closes the socket; ``running`` then holds the workers that are left."""
     while True:
         line, descriptors = _line(control)
@@ -92,7 +94,7 @@ def _obey(control: socket.socket, lockdown: Lockdown, limits: Limits, running: s
                 with contextlib.suppress(Exception):  # then the student's import of it says why
                     importlib.import_module("torch._dynamo")
                 _settle(lockdown)
-            pid = _start(control, lockdown, *descriptors)
+            pid = _start(control, lockdown, serve, *descriptors)
             running.add(pid)
             answer: dict[str, Any] = {"pid": pid}
         else:
@@ -117,7 +119,7 @@ def _answer(control: socket.socket, answer: Mapping[str, Any]) -> None:
     control.sendall(json.dumps(answer).encode() + b"\n")
 
 
-def _start(control: socket.socket, lockdown: Lockdown, rpc_fd: int) -> int:
+def _start(control: socket.socket, lockdown: Lockdown, serve: Serve, rpc_fd: int) -> int:
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
@@ -126,7 +128,7 @@ def _start(control: socket.socket, lockdown: Lockdown, rpc_fd: int) -> int:
             control.close()
             rpc_fd = worker.become_worker(rpc_fd)
             lockdown.apply(parent)
-            worker.serve(rpc_fd, gpus=lockdown.gpus)
+            serve(rpc_fd)
             status = 0
         finally:
             os._exit(status)  # whatever happens, a worker never runs the fork server's code below
@@ -224,5 +226,6 @@ def _forget_the_repository() -> None:
     sys.path[:] = [path for path in sys.path if path.startswith((sys.prefix, sys.base_prefix))]
     sys.meta_path[:] = [finder for finder in sys.meta_path if finder.__module__.startswith("_frozen_importlib")]
     # These are imported already, and the other modules of the project must not be found through them.
-    for package in ("grader", "grader.core", "grader.core.sandbox", "grader.shared", "grader.shared.second_device"):
-        sys.modules[package].__path__ = []
+    for name, module in sys.modules.items():
+        if name.partition(".")[0] == "grader" and hasattr(module, "__path__"):
+            module.__path__ = []

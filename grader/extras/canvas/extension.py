@@ -22,7 +22,7 @@ from grader.followup.table import Template, place, read_number, read_template
 
 _WHAT = r"(?:(?P<attachment>[0-9]{1,20})_(?P<file>[^/]+)|(?P<page>text|link)\.html)"
 _NAMED = re.compile(rf"(?P<name>.*?)(?P<late>_LATE)?_(?P<user>[0-9]+)_{_WHAT}", re.DOTALL)
-_ANONYMOUS = re.compile(rf"(?P<late>LATE_)?(?P<name>anon)_(?P<user>[^_\W]+)_{_WHAT}", re.DOTALL)
+_ANONYMOUS = re.compile(rf"(?P<late>LATE_)?(?P<name>anon)_(?!LATE_)(?P<user>[^_\W]+)_{_WHAT}", re.DOTALL)
 
 
 def submissions(listing: Listing) -> list[Found]:

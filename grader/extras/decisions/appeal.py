@@ -28,7 +28,7 @@ from grader.core.run.executors import LOCAL
 from grader.core.settings import Settings
 from grader.followup.difference import Cause, Difference
 from grader.followup.submissions import Submissions, candidate_of, say_what_differs, settings_then
-from grader.followup.terminal import changed, print_differences
+from grader.followup.terminal import changed, print_differences, word
 
 from .alike import alike, causes_of
 from .decide import As, Who, enter
@@ -225,7 +225,7 @@ def _print_alike(known: DecidedClass, before: Report, found: Difference | None, 
     for name, same in others.items():
         prop, rated = props[name], known.rubric.properties.get(name)
         title = rated.title[language] if rated else prop.title
-        why = ", ".join(filter(None, (prop.outcome, prop.misconception)))
+        why = ", ".join(filter(None, (word(language, prop.outcome), prop.misconception)))
         say(sentence(language, "alike", count=len(same), title=title, why=why), "bold")
         say(f"  {listed(same)}")
     if not others:

@@ -6,7 +6,7 @@ import contextlib
 import getpass
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, time
+from datetime import date, datetime, time
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
@@ -192,10 +192,10 @@ def _moment(text: str) -> datetime:
     """A time as somebody typed it: a day means its end; without a zone, that of the deadline, or else this place's."""
     try:
         moment = datetime.fromisoformat(text)
+        with contextlib.suppress(ValueError):
+            moment = datetime.combine(date.fromisoformat(text), time(23, 59, 59))
     except ValueError:
         fail(f"--due {text}: not a date or time. Use the form 2026-10-09, 2026-10-09T23:59 or 2026-10-09T23:59+08:00.")
-    if len(text) == len("2026-10-09"):
-        moment = datetime.combine(moment.date(), time(23, 59))
     due = chosen().rubric.policy.due
     return moment if moment.tzinfo else moment.replace(tzinfo=due.tzinfo) if due else moment.astimezone()
 

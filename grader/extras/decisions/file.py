@@ -16,7 +16,8 @@ from pydantic import ValidationError
 
 from grader.core.grades.model import FILE, FOLDER, WHAT, Decision, DecisionError, Ruling
 from grader.core.intake.origin import clean
-from grader.core.results.report import first_problem, write_text
+from grader.core.results.files import write_text
+from grader.core.rubric import first_problem
 
 LOCK = ".decisions.lock"
 TABLE = "decision"
@@ -59,7 +60,7 @@ def read(folder: Path) -> list[Ruling]:
 
 def _read(path: Path) -> list[Ruling]:
     try:
-        return parse(path.read_bytes().decode(), str(path))
+        return parse(path.read_bytes().decode("utf-8-sig"), str(path))
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -112,7 +113,7 @@ def append(folder: Path, decisions: Sequence[Decision], about: Sequence[str] = (
     with _alone(folder):
         _read(path)
         remarks = (f"# {clean(names)}\n" if names else "" for names in about)
-        before = path.read_bytes().decode() if path.exists() else WORDS
+        before = path.read_bytes().decode("utf-8-sig") if path.exists() else WORDS
         added = [f"\n{next(remarks, '')}{entry(decision)}" for decision in decisions]
         text = before + "\n" * (not before.endswith("\n")) + "".join(added)
         parse(text, str(path))  # nothing is written that could not be read again
@@ -132,7 +133,7 @@ def undo(folder: Path, grader: str = "") -> list[Decision]:
         last = [ruling for ruling in entries if ruling.decision.author == entries[-1].decision.author]
         if not last:
             raise DecisionError(f"{path}: nothing to undo.")
-        lines = path.read_text(encoding="utf-8").split("\n")
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
         start = last[0].line - 1
         written = "".join(entry(ruling.decision) for ruling in last).split("\n")
         if _bare(lines[start:]) != _bare(written) or entries[-len(last) :] != last:

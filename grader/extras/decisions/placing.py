@@ -27,8 +27,8 @@ from grader.core.grades.model import (
 )
 from grader.core.grades.people import People, Unknown, key, students
 from grader.core.results.policy import extendable
-from grader.core.results.report import Report, SummaryLine, first_problem
-from grader.core.rubric import Policy
+from grader.core.results.report import Report, SummaryLine
+from grader.core.rubric import Policy, first_problem
 
 from .file import append
 
@@ -223,7 +223,8 @@ def drafted(said: Mapping[str, object], book: Book, read: Read, policy: Policy) 
     if decision.override and decision.points is not None:
         most = parts(read(str(alone.about[0])))[decision.override].most
         if decision.points > most:
-            raise DecisionError(f"{decision.points:g} points: {decision.override} has only {most:g}.")
+            too_many = f"{decision.points:g} points: {decision.override} has only {most:g}"
+            raise DecisionError(f"{too_many}. Override it with {most:g} or less.")
     over = next((other.author for other in same if other.who != decision.who), "")
     ground = (alone.now or Ground()).model_copy(update={"over": over}) if over else alone.now
     return replace(alone, decision=decision.model_copy(update={"ground": ground}))

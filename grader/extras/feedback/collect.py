@@ -40,7 +40,7 @@ say = Sentences(Path(__file__).with_name("words.toml"))
 
 PAGE = "feedback.html"
 _ATTACHED = re.compile(r"(?:.*_)?(?:anon_[^_\W]+|[0-9]+)_[0-9]+_[^/]+", re.DOTALL)
-_ENTRY = re.compile(r"(?P<name>.*)_(?P<id>[0-9]+)_assignsubmission_(?P<plugin>file|onlinetext)", re.DOTALL)
+_ENTRY = re.compile(r"(?P<name>.*?)_(?P<id>[0-9]+)_assignsubmission_(?P<plugin>file|onlinetext)", re.DOTALL)
 _KINDS = (".zip", ".html", ".htm", ".py", ".txt")  # what a page, or its text, can be put into; the first is the best
 
 

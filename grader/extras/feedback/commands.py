@@ -27,9 +27,9 @@ from grader.core.export.rows import grouped
 from grader.core.export.table import written
 from grader.core.intake.reader import Reader
 from grader.core.results.database import opened
-from grader.core.results.files import write_zip
+from grader.core.results.files import write_text, write_zip
 from grader.core.results.language import in_language
-from grader.core.results.report import Report, write_text
+from grader.core.results.report import Report
 from grader.followup.submissions import Submissions, candidates_of
 
 from .collect import ABSENT, MAIL, WAYS, Back, collected, comment

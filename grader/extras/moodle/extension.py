@@ -24,7 +24,7 @@ from grader.core.intake.roster import PARTICIPANT, match, read_rows, student_of
 from grader.followup.table import GRADE, IDENTIFIER, MODIFIED, place, read_number, read_template
 
 _ENTRY = re.compile(
-    r"(?P<name>.*)_(?P<id>\d+)_assignsubmission_(?P<plugin>file|onlinetext)_?(?P<rest>/|[^/]+)", re.DOTALL
+    r"(?P<name>.*?)_(?P<id>\d+)_assignsubmission_(?P<plugin>file|onlinetext)_?(?P<rest>/|[^/]+)", re.DOTALL
 )
 
 STATUS = ("status", "状态")
@@ -40,8 +40,8 @@ def submissions(listing: Listing) -> list[Found]:
 
     ``{full name}_{participant id}_assignsubmission_file/…``, before Moodle 4.1 with another ``_`` at the end. Flat
     files: ``…_assignsubmission_file_{file}``. With blind marking the name is ``Participant`` in the site's language. A
-    text typed in online comes as ``…_assignsubmission_onlinetext``. Only the grading worksheet says whether a
-    submission is late.
+    text typed in online comes as ``…_assignsubmission_onlinetext``. Of several numbers the first counts: a flat file
+    may be called as if it were another participant's. Only the grading worksheet says whether a submission is late.
     """
     by_id: dict[str, list[re.Match[str]]] = {}
     for name in listing.names:
@@ -125,7 +125,7 @@ def export(rows: Sequence[Row], request: Request) -> Export:
     target = template.column(GRADE, WHAT)
     comments = template.column(MODIFIED, WHAT) + 1
     people = template.students(IDENTIFIER)
-    filled = [[row[0], inert(row[1]), *row[2:]] for row in template.rows]
+    filled = [[*map(inert, row[:target]), *row[target:]] for row in template.rows]  # Moodle reads the first alone
     told = []
     for row in rows:
         line = place(row, people, "moodle")
@@ -141,7 +141,7 @@ def export(rows: Sequence[Row], request: Request) -> Export:
             cells[target] = points.replace(".", ",") if "," in most else points
         if comments < len(cells):
             remark = updated.remark if updated.cell or updated.excused else ""
-            added = [escape(updated.comment, quote=False), remark]  # the column holds HTML
+            added = [escape(text, quote=False) for text in (updated.comment, remark)]  # the column holds HTML
             new = [text for text in added if text and text not in cells[comments]]
             cells[comments] = inert(" ".join(filter(None, [cells[comments], *new]))) if new else cells[comments]
     return Export({"moodle.csv": template.text(filled)}, told, remarks(told))

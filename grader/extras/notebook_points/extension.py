@@ -20,7 +20,7 @@ def read_practice(path: Path, worth: float) -> dict[str, Practice]:
         UserError: If the file cannot be read, or is not such a CSV.
     """
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with path.open(encoding="utf-8-sig", newline="") as file:
             students: dict[str, list[dict[str, str]]] = {}
             for row in csv.DictReader(file):
                 students.setdefault(row["student_id"].removeprefix("'"), []).append(row)

@@ -23,6 +23,8 @@ from grader.core.sandbox.handle import Operation, WorkerLike
 from grader.core.sandbox.launch import Zygote
 from grader.core.settings import CannotGrade, Settings
 
+from . import DEBUG, DEBUGGING
+
 RUNNING = ("load", "construct", "call", "observe", "backward", "method")  # run student code
 
 
@@ -98,7 +100,8 @@ class Bench:
         torch.set_num_threads(1)
         self._settings, self._devices = settings, devices(settings.device)
         self._gpus = on_gpus(self._devices)
-        self._zygote = Zygote(settings.limits, self._gpus, settings.without, simulated(self._devices), debugger)
+        special = DEBUGGING if debugger else ""
+        self._zygote = Zygote(settings.limits, self._gpus, settings.without, simulated(self._devices), special)
         isolation = self._zygote.isolation
         if isolation.level < settings.required_level:
             self.close()
@@ -167,7 +170,8 @@ class Bench:
         try:
             for one in before:
                 worker.request(one.operations, self._settings.limits.submission_s)
-            return worker.debug(last.operations, reproduction.result.outcome is Outcome.CRASHED, answer)
+            crashes = {"crashes": reproduction.result.outcome is Outcome.CRASHED}
+            return worker.converse([(DEBUG, crashes), *last.operations], answer)
         finally:
             worker.close()
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain, count
 from typing import Any
 
 from rich.text import Text
@@ -70,16 +70,17 @@ def show_case(
     elif not again.alone:
         _part("", [NOT_ALONE])
     _part("requests", transcript(again.exchanges))
-    _part("frames", [*_frames(again, files)] or [NO_FRAMES])
+    _part("frames", _frames(again, files) or [NO_FRAMES])
 
 
-def _frames(again: Reproduction, files: Mapping[str, str]) -> Iterator[str]:
-    """The student's own frames of the last exception, the innermost one last."""
-    for one in reversed(again.exchanges):
-        error = one.reply.get("error") if one.reply else None
-        if isinstance(error, Mapping) and isinstance(frames := error.get("frames"), list):
-            yield from (told.strip() for frame in frames for told in told_frame(frame, files))
-            return
+def _frames(again: Reproduction, files: Mapping[str, str]) -> list[str]:
+    """The student's own frames of the exception that the result tells, or else of the last; the innermost one last."""
+    errors = [one.reply.get("error") if one.reply else None for one in again.exchanges]
+    listed = [error.get("frames") for error in errors if isinstance(error, Mapping)]
+    found = [[*chain(*(told_frame(one, files) for one in frames))] for frames in listed if isinstance(frames, list)]
+    last = found[-1] if found else []
+    told = next((frames for frames in found if frames and frames[-1] in again.result.message), last)
+    return [frame.strip() for frame in told]
 
 
 def _part(name: str, lines: list[str]) -> None:
@@ -119,7 +120,7 @@ def transcript(exchanges: Sequence[Exchange]) -> list[str]:
     lines = [f"… {len(exchanges) - MOST_REQUESTS} earlier requests"] * (len(exchanges) > MOST_REQUESTS)
     imports: set[str] = set()
     modules: dict[int, str] = {}  # by the numbers that the requests give them
-    outputs = itertools.count(1)
+    outputs = count(1)
     for one in exchanges[-MOST_REQUESTS:]:
         for operation, fields in one.operations if one.own else ():
             if operation == "load":

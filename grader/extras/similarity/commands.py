@@ -12,7 +12,7 @@ from grader.core.cli.terminal import ERR, chosen, follow, language_of, needing, 
 from grader.core.export.table import written
 from grader.core.intake.origin import clean
 from grader.core.intake.reader import Reader
-from grader.core.results.report import write_text
+from grader.core.results.files import write_text
 
 if TYPE_CHECKING:
     from .pairs import Findings

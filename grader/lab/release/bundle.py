@@ -73,7 +73,7 @@ def bundle(
                 files[inside] = with_figures(files[inside], path.read_bytes(), translator(words))
     readme = (root / README).read_text(encoding="utf-8")
     files["README.md"] = (readme if "handbook" in built else _OF_HANDBOOK.sub("", readme)).encode()
-    files[STUDENTS_RUBRIC] = _for_students((root / RUBRIC).read_text(encoding="utf-8")).encode()
+    files[STUDENTS_RUBRIC] = _for_students((root / RUBRIC).read_text(encoding="utf-8-sig")).encode()
     files[SIGNATURES] = known.read_bytes()
     if found := list(leaks(files, root)):
         raise ReleaseRefused("\n".join(found))

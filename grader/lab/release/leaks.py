@@ -19,10 +19,9 @@ from textwrap import dedent
 
 from grader import REPOSITORY
 from grader.assignment import ASSIGNMENT
+from grader.lab.fingerprints import SECRET_PART, Lines, code_in, of_code, of_lines, strings, text_in
 from grader.lab.signatures.mistakes import more_than_mistakes
 from grader.lab.site.notebooks import wording
-
-from .fingerprints import Lines, code_in, of_code, of_lines, strings, text_in
 
 CLUTTER = ("__pycache__", ".pytest_cache", ".ipynb_checkpoints", ".DS_Store")  # in no bundle
 SECRET_FOLDERS = ("ref", "grader")
@@ -32,7 +31,6 @@ TELLING_NUMBERS = 4  # a list of cases in a hidden test is secret if it has at l
 SHARED = "grader/shared"  # not secret: the public tests use it, too
 SIGNATURES = "tests/harness/signatures.json"
 PARAMETRIZE = "pytest.mark.parametrize(\n"  # a first line that is no secret
-SECRET_PART = re.compile(r"### BEGIN (?:SOLUTION|HIDDEN TESTS)\n(.*?)### END", re.DOTALL)
 TELLING_NAMES = re.compile(r"(?:^|/)(?:ref|grader|\.git|\.env|gradebook\.db)(?:/|$)|\.(?:pyc|db|sqlite)$")
 CLOSED = re.compile(r"\.(?:zip|tar|t?gz|bz2|xz|7z|whl|pt|pth|pkl|npy|npz)$")
 BINARY = (".pdf", ".png", ".woff2")

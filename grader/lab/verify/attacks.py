@@ -19,8 +19,8 @@ from grader.core.judge.judge import Judge
 from grader.core.results.report import Report
 from grader.core.sandbox.limits import Isolation, Limits
 from grader.core.settings import Settings
+from grader.lab.fingerprints import Lines, of_lines, squeezed
 from grader.lab.processes import descendants
-from grader.lab.release.fingerprints import Lines, of_lines, squeezed
 from grader.specimens.attacks import Attack, attacks_of
 
 # Shorter than for a class, since many attacks hang, but long enough for an attack that hangs in every property.

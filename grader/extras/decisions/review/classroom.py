@@ -13,7 +13,8 @@ from grader.core.assignment import Assignment
 from grader.core.grades.decided import Book, DecidedClass, read_decided
 from grader.core.grades.model import ASKED, FILE, FOLDER, Ruling
 from grader.core.messages import Sentences
-from grader.core.pages import render
+from grader.core.pages import WORDS
+from grader.core.results.files import Stamp, stamp
 from grader.core.results.language import told
 from grader.core.results.outcome import NOT_BEGUN
 from grader.core.results.report import Attention, ReasonCode, Report, SummaryLine
@@ -23,7 +24,7 @@ from grader.core.rubric import Rubric
 from grader.extras.decisions.alike import Causes, Group, groups, lost
 from grader.extras.decisions.file import files_in
 
-say = Sentences(render.WORDS, Path(__file__).with_name("words.toml"))  # of the review, beside those of other pages
+say = Sentences(WORDS, Path(__file__).with_name("words.toml"))  # of the review, beside those of other pages
 UNUSUAL, SIMILAR = "unusual", "similar"
 ORDER: Final = [*get_args(ReasonCode), UNUSUAL, SIMILAR]
 ORDER.insert(ORDER.index("unreadable") + 1, ASKED)  # an appeal: after what has no grade or rests on changed ground
@@ -33,7 +34,7 @@ FEWEST = 8  # who did well in a task: of fewer, nothing is unusual
 TELLING = 0.8  # of one's own code, the part that the other has too
 PAIRS = "similar.csv"
 
-Stamps = Mapping[Path, tuple[int, int, int]]  # change whenever a file is written
+Stamps = Mapping[Path, Stamp]  # change whenever a file is written
 
 
 @dataclass(frozen=True)
@@ -164,15 +165,7 @@ class Classroom:
 
 
 def _stamps(paths: Iterable[Path]) -> Stamps:
-    return {path: _stamp(path) for path in paths}
-
-
-def _stamp(path: Path) -> tuple[int, int, int]:
-    try:
-        found = path.stat()
-    except OSError:
-        return 0, 0, 0
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return {path: stamp(path) for path in paths}
 
 
 def without_cases(report: Report) -> Report:
@@ -247,7 +240,7 @@ def similar(path: Path, language: str) -> Iterator[tuple[str, Reason]]:
             if row.get("strongest") != "yes" or max(shares.values()) < TELLING:
                 continue
             for mine, other in (("first", "second"), ("second", "first")):
-                here, there = (row[side].removeprefix("'") for side in (mine, other))  # a mark against spreadsheets
+                here, there = row[mine], row[other]
                 text = say(language, "similar", other=there, share=f"{shares[mine]:.0%}", file=row["file"])
                 yield here, Reason(SIMILAR, text, there)
 

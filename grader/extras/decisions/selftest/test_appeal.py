@@ -116,7 +116,7 @@ def test_the_same_files_give_the_same_result_and_nothing_in_the_folder_changes(o
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines() == [
         "cleo: regraded; every outcome is the same.",
-        f"{TITLE} (failed, attention_sees_later_tokens): other submissions with the same outcome: 1",
+        f"{TITLE} (wrong result, attention_sees_later_tokens): other submissions with the same outcome: 1",
         "  dan",
         f"Nothing to decide. If you accept the student's reading of the task: `grader decide {out} cleo --override …`.",
     ]
@@ -159,7 +159,7 @@ def test_a_change_of_the_tests_is_said_to_concern_the_class(
     lines = result.stdout.splitlines()
     assert lines[1] == f"  cleo: {MOVE} (+{WORTH:g})"
     assert "the hidden tests, the reference or the grader's code changed: " in lines[3]
-    (alike,) = (number for number, line in enumerate(lines) if line.startswith(f"{TITLE} (failed, "))
+    (alike,) = (number for number, line in enumerate(lines) if line.startswith(f"{TITLE} (wrong result, "))
     assert lines[alike].endswith("): other submissions with the same outcome: 1")
     assert lines[alike + 1] == "  dan"
     assert any(line.startswith("The grader has changed since then, so other grades may change") for line in lines)

@@ -188,7 +188,7 @@ def appealed(out: Path, someone: Someone, folder: Path) -> None:
     mended = write_folder(folder / "sent", {"attention.py": ASSIGNMENT.solution()[ATTENTION]}) / "attention.py"
     told = run("appeal", out, someone.user, mended, "--write", "--who", "kim", "--lang", "en").stdout
     assert f"{PROPERTIES['attention_causal']:g} → " not in told
-    assert "failed → passed, 0 → 30" in told
+    assert "wrong result → passes, 0 → 30" in told
     assert read(out)[-1].decision.override == "attention_causal"
 
 

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import torch
 from typer.testing import CliRunner, Result
 
+from grader import PACKAGE
 from grader.__main__ import app
+from grader.core.judge.faults import told_frame
 from grader.core.judge.judge import Judge
+from grader.core.messages import quoted
+from grader.core.results.outcome import CaseResult, Outcome
 from grader.core.results.written import SOURCES, note
 from grader.core.sandbox.limits import Level, Limits
+from grader.core.sandbox.started import OURS, files_of
 from grader.core.settings import Settings, conditions
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.extras.reproduce.shown import brief
+from grader.extras.reproduce import DEBUGGING
+from grader.extras.reproduce.bench import Exchange, Reproduction
+from grader.extras.reproduce.shown import _frames, brief
 from grader.followup.submissions import settings_of
 from grader.selftest.reports import unreadable, write_class
 from grader.selftest.submissions import ATTENTION, SEES_LATER_TOKENS, SWIGLU, edited, submission, write_folder
@@ -68,6 +77,16 @@ def test_an_exception_is_shown_with_the_students_own_frames(folder: Path) -> Non
     assert re.fullmatch(rf"{SWIGLU}:\d+ in forward: .*sillu.*", told["frames"])
 
 
+def test_of_several_exceptions_the_frames_are_those_of_the_one_that_is_told() -> None:
+    """After a crash a case may ask for more, such as sizes that a constructor has to refuse."""
+    files = {SWIGLU: "first\nsecond\n"}
+    (told,) = told_frame([SWIGLU, 1, "forward"], files)
+    errors = ({"error": {"frames": [[SWIGLU, line, "forward"]]}} for line in (1, 2))
+    exchanges = [*(Exchange(0, True, [], error) for error in errors), Exchange(0, True, [], None)]
+    crash = CaseResult("gate", "one", Outcome.CRASHED, quoted("ValueError: no").then(told))
+    assert _frames(Reproduction(crash, exchanges, True), files) == [f"{SWIGLU}:1 in forward: first"]
+
+
 def test_what_fails_only_behind_others_is_run_behind_them(folder: Path) -> None:
     result = reproduce(folder, "kim", "attention_heads")
     assert "passes alone; fails after the other cases" in result.stdout
@@ -83,6 +102,16 @@ def test_the_debugger_stops_in_the_students_frame_and_is_locked(folder: Path, tm
     assert "*** PermissionError" in result.stdout
     assert not (tmp_path / "x").exists()
     assert "\x1b" not in result.stdout
+
+
+def test_the_container_shows_every_file_of_ours_that_the_debugger_imports() -> None:
+    """Also where bubblewrap is missing: there, no container would fail for lack of one."""
+    imports = f"import sys; from grader.core.sandbox import zygote; import {DEBUGGING}; "
+    files = "print(*(m.__file__ for name, m in sys.modules.items() if name.partition('.')[0] == 'grader'), sep='\\n')"
+    printed = subprocess.run([sys.executable, "-c", imports + files], capture_output=True, text=True, check=True).stdout
+    shown = [PACKAGE / name for name in (*OURS, *files_of(DEBUGGING))]
+    assert [file for file in map(Path, printed.split()) if not any(map(file.is_relative_to, shown))] == []
+    assert all(path.exists() for path in shown)
 
 
 def test_the_debugger_stops_where_an_exception_was_raised(folder: Path) -> None:

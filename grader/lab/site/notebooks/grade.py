@@ -14,7 +14,7 @@ from grader.core.intake.candidate import Candidate
 from grader.core.intake.reader import CPU_S, Reader
 from grader.core.intake.reading import unread
 from grader.core.messages import UserError
-from grader.core.results.report import write_text
+from grader.core.results.files import write_text
 
 from . import course as courses
 from . import outcomes, sources

@@ -10,8 +10,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from grader.lab.release.fingerprints import shape, strings
-from grader.lab.release.leaks import SECRET_PART
+from grader.lab.fingerprints import SECRET_PART, shape, strings
 
 from . import sources
 from .rules import MARKERS

@@ -168,6 +168,12 @@ SLIPS = (
         kept="True",
         store="self.keep(cos, sin) if self.dynamic else self.keep(*self.tables(1, self.ms))",
     ),
+    slip(
+        "last_row_of_long_calls_in_evaluation",
+        STATIC,
+        grow="s > len(cos) and (self.dynamic or self.training or s < 3 * self.ms)",
+        slice="torch.arange(s).clamp(max=len(cos) - 1)",
+    ),
     slip("dynamic_forgets", DYNAMIC, "rope_dynamic_forgets_growth", kept="False"),
     slip(
         "dynamic_counts_from_es",

@@ -129,15 +129,6 @@ def ids_below_one_raised_to_one(self, input_ids):
     return nn.functional.embedding(input_ids.clamp(min=1), self.table.to(input_ids.device))
 
 
-@wrong("VocabEmbedding.forward", breaks="vocab_purity", also=VOCAB_OUTPUT, hint="earlier_call_remembered")
-def output_of_the_last_call_of_that_shape(self, input_ids):
-    """Keeps an output for each shape of the ids."""
-    kept = self.__dict__.setdefault("kept", {})
-    if input_ids.shape not in kept:
-        kept[input_ids.shape] = nn.functional.embedding(input_ids, self.table.to(input_ids.device))
-    return kept[input_ids.shape]
-
-
 @wrong("VocabEmbedding.forward", breaks="vocab_purity", hint="earlier_call_remembered")
 def output_of_the_same_tensor(self, input_ids):
     """Answers as before where the ids come in the tensor of the last call, whatever it holds by now."""

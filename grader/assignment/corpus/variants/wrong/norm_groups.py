@@ -50,14 +50,14 @@ def mean_of_all_positions_so_far(self, input):
     return ((groups / rms).flatten(-2) * self.gamma.to(input.device)).to(input.dtype)
 
 
-@wrong("GroupRMSNorm.forward", breaks="norm_groups", also=NORM_OUTPUT, hint="norm_tokens_left_out")
+@wrong("GroupRMSNorm.forward", breaks="norm_groups", hint="norm_tokens_left_out")
 def last_incomplete_chunk_dropped(self, input):
-    """Normalises 32 tokens at a time, and leaves those at zero that do not fill a chunk."""
+    """Normalises 8 tokens at a time, and leaves those at zero that do not fill a chunk."""
     groups = input.float().reshape(-1, input.shape[-1] // self.group_size, self.group_size)
     gamma = self.gamma.to(input.device).view(-1, self.group_size)
     output = torch.zeros_like(groups)
-    for chunk in range(max(1, len(groups) // 32)):
-        part = slice(32 * chunk, 32 * (chunk + 1))
+    for chunk in range(max(1, len(groups) // 8)):
+        part = slice(8 * chunk, 8 * (chunk + 1))
         mean_square = groups[part].square().mean(dim=-1, keepdim=True)
         output[part] = groups[part] / torch.sqrt(mean_square + self.eps) * gamma
     return output.reshape(input.shape).to(input.dtype)

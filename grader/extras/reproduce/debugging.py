@@ -16,9 +16,11 @@ from collections.abc import Mapping, Sequence
 from types import FrameType, TracebackType
 from typing import Any
 
-from .channel import Channel
-from .operations import Operations
-from .protocol import pack, unpack
+from grader.core.sandbox.channel import Channel
+from grader.core.sandbox.operations import Operations
+from grader.core.sandbox.protocol import pack, unpack
+
+from . import DEBUG
 
 with contextlib.suppress(ImportError):
     import readline  # noqa: F401 - the debugger imports it when it starts, where no file may be opened any more
@@ -74,26 +76,30 @@ class Debugger(pdb.Pdb):
 
 
 class Debugged(Operations):
-    """The operations of a worker that has answered requests already, from now on under a debugger.
+    """The operations of a worker, of which a request that begins with ``DEBUG`` is done under the debugger.
 
     It stops where an exception was raised if it looks for ``crashes``, and else where student code is entered.
     """
 
-    def __init__(self, operations: Operations, files: Mapping[str, str], channel: Channel, crashes: bool) -> None:
+    def __init__(self, files: Mapping[str, str], channel: Channel) -> None:
         super().__init__(files)
-        self.__dict__.update(vars(operations))
-        self._conversation, self._crashes = Conversation(channel), crashes
+        self._conversation, self._crashes = Conversation(channel), False
         self._entered = ""
 
     def perform(self, operations: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
-        """Do one thing after another; stop in the one that says most about the student's code."""
+        """Do one thing after another; under the debugger, stop in the one that says most about the student's code."""
         names = [name for name, _ in operations]
+        if names[:1] != [DEBUG]:
+            return super().perform(operations)
+        self._crashes = operations[0][1]["crashes"]
         self._entered = next((name for name in ENTERED if name in names), "")
         with contextlib.redirect_stdout(self._conversation):  # what student code prints is shown here
-            return super().perform(operations)
+            return super().perform(operations[1:])
 
     def do(self, operation: str, arguments: Mapping[str, Any]) -> Any:
         """Do one thing, and stop in it if it is the one to look at."""
+        if not self._crashes and operation != self._entered:
+            return super().do(operation, arguments)
         debugger = Debugger(self._files, self._conversation)
         if self._crashes:
             try:
@@ -103,9 +109,10 @@ class Debugged(Operations):
                 debugger.reset()
                 debugger.interaction(None, error.__traceback__)
                 raise
-        if operation != self._entered:
-            return super().do(operation, arguments)
         try:
             return debugger.runcall(super().do, operation, arguments)
         finally:
             sys.settrace(None)
+
+
+make = Debugged  # what the fork server asks of a module for workers' operations

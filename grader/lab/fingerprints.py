@@ -15,6 +15,8 @@ from itertools import accumulate
 
 LEAST_CHARACTERS = 24  # of a line; two authors may write the same shorter line by chance
 LEAST_NODES = 16  # of a statement's tree; two authors may write the same smaller statement by chance
+# What students do not get of a notebook's cell.
+SECRET_PART = re.compile(r"### BEGIN (?:SOLUTION|HIDDEN TESTS)\n(.*?)### END", re.DOTALL)
 _COMMENT = re.compile(r"\s+#.*$")
 _ONE_NAME = re.compile(r"\W*\w+\W*")  # as a list has it; others may name the same thing
 _TAG = re.compile(r"<[^<>\n]*>")
