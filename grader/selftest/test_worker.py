@@ -301,6 +301,31 @@ def test_a_call_may_come_between_a_call_and_its_way_back() -> None:
         operations.forget()
 
 
+def test_a_backward_that_changes_the_gradient_it_is_given_is_told() -> None:
+    text = """
+        import torch
+
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return 2 * x
+
+            @staticmethod
+            def backward(ctx, upstream):
+                return upstream.mul_(2)
+
+        def call(x):
+            return Double.apply(x)
+    """
+    operations = Operations({"src/functional.py": textwrap.dedent(text)})
+    backward = ("backward", {"target": "call", "arguments": [torch.ones(2)], "upstream": torch.ones(2)})
+    try:
+        reply = operations.perform([("load", {"module": "src.functional", "name": "call"}), backward])
+        assert "backward changes the gradient" in str(reply["error"]["told"])
+    finally:
+        operations.forget()
+
+
 @pytest.mark.process
 def test_a_worker_holds_no_request_but_those_of_one_list(zygote: Zygote) -> None:
     """Of the list that comes later, and is sent already, nothing is among the objects of the process."""

@@ -27,7 +27,6 @@ PROBES: Final[Mapping[str, Probe]] = {
     "shard_zeros_elsewhere": vocab_emb.foreign_rows,
     "rotary_pairing_and_sign": pos_emb.pairing_and_sign,
     "rope_base": pos_emb.base,
-    "rope_exact_angles": pos_emb.base,
     "rope_smallest_even_ratio": pos_emb.grown_ratio,
 }
 

@@ -148,7 +148,7 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "parameter_changed": (*PARAMETER_CHANGED, HISTORY),
     "state_shared": (told(checks.ALONE), told(OTHERWISE, RAISES, before=(str(OTHER_BUILT), str(ALIKE_UPDATED)))),
     "default_argument": (told(checks.OTHER_DEFAULT), told(checks.DTYPE_WHEN, when="by default")),
-    "earlier_call_remembered": (HISTORY, EVALUATION),
+    "earlier_call_remembered": (HISTORY, EVALUATION, told(checks.ALONE)),
     "not_a_parameter": (NOTHING_REGISTERED, DTYPE_DIFFERS),
     "further_parameter": (SEVERAL_REGISTERED, told("a buffer is registered; this module has none")),
     "frozen_parameter": (told("the parameter does not require gradients"),),
@@ -214,10 +214,11 @@ EXPLAINED: Final[Mapping[str, tuple[Clue, ...]]] = {
         for s in (rope.MS - 1, *GROWS)
     ),
     "rope_dynamic_forgets_growth": tuple(
-        of_ratio(rope.CALL_AFTER, ratio=ratio, s=rope.MS - 1, k=ratio) for ratio in (1, 2, 3)
+        of_ratio(rope.CALL_AFTER, ratio=ratio, s=rope.MS - 1, k=ratio, lacks=(rope.SWITCHED,)) for ratio in (1, 2, 3)
     ),
     "rope_dynamic_shrinks": tuple(
-        of_ratio(rope.CALL_AFTER, s=s, k=smallest_even_ratio(s, rope.MS), lacks=(rope.ALONE_RIGHT,)) for s in GROWS
+        of_ratio(rope.CALL_AFTER, s=s, k=smallest_even_ratio(s, rope.MS), lacks=(rope.ALONE_RIGHT, rope.SWITCHED))
+        for s in GROWS
     ),
     "rope_growth_piles_up": (of_ratio(rope.CALL_AFTER, s=GROWS, k=rope.PILED_UP),),
     "rope_growth_of_initial_ratio": (of_ratio(rope.CALL, ratio=3), told(rope.FEW_ROWS, ratio=3)),
@@ -246,7 +247,7 @@ NEEDED: Final[Mapping[str, tuple[Clue, ...]]] = {
     "norm_rounded_to_gamma": (told(STEPS, case="a_float32_input_is_not_rounded"),),
     "few_digits": (told(STEPS, case="float32_outputs_are_exact"),),
     "parameter_changed": PARAMETER_CHANGED,
-    "earlier_call_remembered": (HISTORY,),
+    "earlier_call_remembered": (HISTORY, told(checks.ALONE, case="pairs_turn")),
     "not_a_parameter": (NOTHING_REGISTERED,),
     "parameter_dtype": (told(checks.DTYPE, checks.DTYPE_WHEN),),
     "parameter_size": (OTHER_SIZE, told(OTHER_SHAPE, case="the_table_is_the_only")),

@@ -181,10 +181,15 @@ def check_beside(student: Student, check: Callable[[bool], None]) -> None:
     try:
         check(True)
     except (WrongAnswer, Crashed) as fault:
-        student.start_afresh()
-        alone = succeeds(lambda: check(False))
-        student.start_afresh()
-        raise fault.with_more(ALONE if alone else None) from None
+        raise fault.with_more(ALONE if right_alone(student, lambda: check(False)) else None) from None
+
+
+def right_alone(student: Student, check: Callable[[], object]) -> bool:
+    """Whether a check succeeds where it is the first thing that a new worker is asked for."""
+    student.start_afresh()
+    alone = succeeds(check)
+    student.start_afresh()
+    return alone
 
 
 def unseeded(student: Student, make: Callable[[], Tensor], fault: WrongAnswer) -> Message | None:

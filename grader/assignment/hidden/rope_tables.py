@@ -57,6 +57,7 @@ SAME_LIMIT = 2.0**-11 * 2.0**23  # in ulp of float32; tables of different ratios
 TABLE_LIMIT = 32.0
 TABLE_UNIT = 2.0**-24
 SPEED = 0.02  # relative, and of a radian: a bfloat16 table tells an angle better than that
+HELD_BY_ALL = 200  # positions that are bfloat16 numbers, as all up to 256 are
 NEAR = 2.0**-7  # of a radian: by chance, no other of some thousand positions comes so near in all pairs
 # One of these charges for how a vector is turned; for what a module does within its tables; beyond them; afterwards.
 OTHERS = ("rotary_pairing_and_sign", "rotary_dtype", "rotary_broadcast")
@@ -75,6 +76,7 @@ TURNED_ALREADY = say("position 0 is already rotated")
 TIMES_ONE_FACTOR = "cosines and sines are multiplied by {factor}: the squares of the two no longer add up to 1"
 INTERLEAVED = say("the angle of each pair is at two neighbouring columns, not at the same column of both halves")
 ALONE_RIGHT = "after s = {s} alone it is right"
+SWITCHED = say("without train() and eval() between these calls it is right")
 HEADS_TAKEN = say("as many rows of the tables are used as there are heads, not positions")
 IN_PARTS = "from position to position, they are the tables of other ratios: {parts}"
 LAST_ROWS = say("a call uses the last rows of the tables, not the first")
@@ -86,7 +88,9 @@ OF_RATIO = "they are the tables of ratio {k}"
 ROUNDED = "they are those of {what} rounded to {dtype}"
 OF_BASE = "they are the tables of base {base}"
 SIZES = "dim={dim}, max_seq_len={max_seq_len}, base={base}, ratio={ratio}, s = {s}"
-SIZES_DTYPE = "dim={dim}, max_seq_len={max_seq_len}, base={base}, ratio={ratio}, dtype={dtype}, s = {s}"
+SIZES_DTYPE = (
+    "dim={dim}, max_seq_len={max_seq_len}, base={base}, ratio={ratio}, dynamic={dynamic}, dtype={dtype}, s = {s}"
+)
 MORE_DIGITS = "tables for dtype={dtype} are not {dtype}: they are more precise"
 MORE_DIGITS_GROWN = "tables for dtype={dtype} after growth to s = {s} are not {dtype}: they are more precise"
 FEW_ROWS = "with ratio={ratio}, the tables have {n} rows, too few for s = {s}"
@@ -487,11 +491,19 @@ def table_errors(actual: Tensor, expected: Tensor, unit: Tensor, dtype: torch.dt
 
 
 def check_tables(
-    ropes: Ropes, module: StudentModule, angles: Tensor, what: Message, dtype: torch.dtype = torch.float32
+    ropes: Ropes,
+    module: StudentModule,
+    angles: Tensor,
+    what: Message,
+    dtype: torch.dtype = torch.float32,
+    read: Tensor | None = None,
 ) -> None:
-    """Require a call to turn by ``angles: [s, hd/2]``, seen in its output: (1, 0) becomes cosine and sine."""
+    """Require a call to turn by ``angles: [s, hd/2]``, seen in its output: (1, 0) becomes cosine and sine.
+
+    What a call has shown may be given as ``read``, from :func:`tables_shown`.
+    """
     dim = 2 * angles.shape[1]
-    read = tables_shown(ropes, module, len(angles), dim)
+    read = tables_shown(ropes, module, len(angles), dim) if read is None else read
     angles = angles[: len(read)]
     candidates = []
     for cos_pairs, sin_pairs in ropes.convention.pairs_read(dim):
@@ -547,6 +559,20 @@ def tables_shown(ropes: Ropes, module: StudentModule, length: int, dim: int) -> 
     """``[s, hd]``: cosines, then sines, that a call of that length turns by."""
     probe = ropes.input(length, ropes.convention.probe(dim))
     return torch.cat(ropes.convention.read(ropes.called(module, probe)[0, :, 0]), dim=-1)
+
+
+def ratio_shown(read: Tensor, base: int, longest: int) -> float | None:
+    """The ratio whose angles the first positions of ``read: [s, 4]`` have; None if these are no ratio's.
+
+    These are positions that every dtype holds, so that rounding changes their angles by little.
+    """
+    cosines, sines = read[:HELD_BY_ALL].chunk(2, dim=-1)
+    off = {}
+    for ratio in (*RATIOS_READ, len(read) / longest):
+        angles = oracle.ntk_angles(4, base, ratio, len(cosines))
+        off[ratio] = float(((cosines - angles.cos()).abs() + (sines - angles.sin()).abs()).max())
+    nearest = min(off, key=off.__getitem__)
+    return nearest if off[nearest] < SPEED else None
 
 
 def _told_end(turned: Tensor) -> Message | None:

@@ -15,7 +15,19 @@ import torch
 from torch import Tensor
 
 from grader.assignment import oracle
-from grader.assignment.hidden.checks import RIGHT_FOR, UNCHANGED, check_digits, in_mode, largest, stating, succeeds
+from grader.assignment.hidden.checks import (
+    ALONE,
+    RIGHT_FOR,
+    UNCHANGED,
+    check_digits,
+    check_untouched,
+    in_mode,
+    largest,
+    right_alone,
+    stating,
+    succeeds,
+    with_a_call_between,
+)
 from grader.assignment.hidden.rope_tables import BASE, BY_CONTRACT, DIM, KEPT, MS, OTHERS, Ropes, growing
 from grader.assignment.model.differences import DIFFERENCE_LIMIT, check_differences
 from grader.assignment.model.normalising import numbers
@@ -99,6 +111,15 @@ def turned(student: Student, x: Tensor, cos: Tensor, sin: Tensor, device: str) -
     return numbers(student.apply_rotary_pos_emb(x.to(device), cos.to(device), sin.to(device)), x.shape)
 
 
+def turning(student: Student) -> Rotation:
+    """How the function turns, if it does; one that remembers tables is then in a worker where it has seen none."""
+    read = rotation(student)
+    read.require_turning()
+    if read.remembers:
+        student.start_afresh()
+    return read
+
+
 def told_left(output: Tensor, expected: Tensor, x: Tensor) -> Message | None:
     """Says if an output is the input wherever it is wrong."""
     given = output.detach().cpu().double()
@@ -110,10 +131,13 @@ def check_quarter(student: Student, seed: int, dim: int, device: str, shape: tup
     """Up to rounding, relative to the pair's length, since the function may compute with the angles."""
     x = normal(seed, "quarter", shape=(*shape, dim))
     cos, sin = torch.zeros(shape[1], dim), torch.ones(shape[1], dim)
-    output, expected = turned(student, x, cos, sin, device), oracle.rotate(x, cos, sin)
+    quarter = x, cos, sin
+    output, expected = turned(student, *quarter, device), oracle.rotate(*quarter)
     what = say("output for head_dim={head_dim}, rotated by a quarter turn", head_dim=dim)
+    unit = {"scale": turning_scale(x), "dtype": torch.float32, "limit": SAME_LIMIT, "what": what}
+    check = partial(check_close, oracle=expected, **unit)
     try:
-        check_close(output, expected, turning_scale(x), torch.float32, SAME_LIMIT, what)
+        check(output)
     except WrongAnswer as fault:
         if shape != ONE:
             raise fault.with_more(told_left(output, expected, x)) from None
@@ -123,6 +147,8 @@ def check_quarter(student: Student, seed: int, dim: int, device: str, shape: tup
             basis, ones = torch.eye(dim).reshape(dim, *ONE, dim), torch.ones(1, dim)
             return torch.stack([turned(student, unit, cos * ones, sin * ones, device).flatten() for unit in basis])
 
+        if right_alone(student, lambda: check(turned(student, *quarter, device))):
+            raise fault.with_more(ALONE) from None
         fault.is_final = not torch.equal(output, x.double())  # what turns one vector wrongly need not be shown several
         one_pair = [becomes(ends(0.0, 1.0, 2), one) for one in range(2) if dim == 2]
         told = [*one_pair, *told_pairing(ends(0.0, 1.0, 4)), *told_still(ends(1.0, 0.0, dim))]
@@ -160,6 +186,12 @@ def check_pairs(
     try:
         check_close(output, expected, turning_scale(x), torch.float32, SAME_LIMIT, what)
     except WrongAnswer as fault:
+        if (
+            shape == ONE
+            and others
+            and right_alone(student, partial(check_pairs, student, seed, dim, device, shape, ()))
+        ):
+            raise fault.with_more(ALONE) from None
         fault.is_final = not torch.equal(output, x.double())
         if shape != ONE:
             raise fault.with_more(told_left(output, expected, x)) from None
@@ -217,8 +249,7 @@ def test_every_batch_row_and_head_turns_alike(
     student: Student, seed: int, shape: tuple[int, int, int, int], device: str
 ) -> None:
     """In some shapes dimensions are equal, so that a table broadcast along the wrong one raises no error."""
-    read = rotation(student)
-    read.require_turning()
+    read = turning(student)
     x, (cos, sin) = by_heads(seed, shape), tables(seed, shape[1], shape[3])
     try:
         output = call(student, x, cos, sin, device)
@@ -259,15 +290,15 @@ def test_output_is_like_the_input(
     student: Student, seed: int, table_dtype: torch.dtype, dtype: torch.dtype, device: str
 ) -> None:
     """Compared with the student's own float32 output for the same numbers; tables may be cast to the input's dtype."""
-    rotation(student).require_turning()
-    x, cos, sin = turns(seed, "x", 8, dtype, table_dtype, rotation(student).shape)
+    read = turning(student)
+    x, cos, sin = turns(seed, "x", 8, dtype, table_dtype, read.shape)
     x = x * (size := magnitude(dtype, table_dtype))
     output = call(student, x, cos, sin, device)
     with stating(say("input {dtype}, tables {tables}", dtype=name(dtype), tables=name(table_dtype))):
         check_dtype(output, dtype)
     require(output.device.type == torch.device(device).type, elsewhere(say("the output"), output.device, device))
     wide, unit = turned(student, x.float(), cos.float(), sin.float(), device), dtype
-    if rotation(student).convention is None:
+    if read.convention is None:
         unit = coarser(dtype, table_dtype)  # other numbers may be made of the tables first
         third = 3 * turned(student, x.float() / 3, cos.float(), sin.float(), device)  # no number is rounded like it
         if torch.allclose(third, wide, atol=NEARLY * size):  # what is not linear tells nothing of rounding
@@ -290,8 +321,7 @@ def exact_by_contract(student: Student, seed: int, device: str) -> None:
 @contract_first(exact_by_contract, *OTHERS)
 def test_float32_outputs_are_exact(student: Student, seed: int, device: str) -> None:
     """Compared with the convention that one vector follows."""
-    read = rotation(student)
-    read.require_turning()
+    read = turning(student)
     x, cos, sin = turns(seed, "exact", 64, torch.float32, torch.float32, read.shape)
     if (convention := read.convention) is None:
         return
@@ -315,12 +345,24 @@ def turned_back(convention: Convention, x: Tensor, cos: Tensor, sin: Tensor, ups
 
 def backward_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     (x, cos, sin), (upstream, *_) = (turns(seed, key, 8, dtype, dtype, ONE) for key in ("x", "upstream"))
-    there = (tensor.to(device) for tensor in (x, cos, sin))
-    gradients = student.apply_rotary_pos_emb.gradients(*there, upstream=upstream.to(device))
     expected, limit = turned_back(CONTRACT, x, cos, sin, upstream), INPUT_GRADIENT_LIMIT[dtype]
-    gradient = gradient_of(gradients.of_arguments[:1], say("the input")).reshape(x.shape)
     what = say("{dtype} gradient of the input", dtype=name(dtype))
-    check_close(gradient, expected, turning_scale(upstream), dtype, limit, what)
+
+    def check(between: bool) -> None:
+        gradient = gradient_there(student, (x, cos, sin), upstream, device, between)
+        check_close(gradient, expected, turning_scale(upstream), dtype, limit, what)
+
+    with_a_call_between(check)
+
+
+def gradient_there(
+    student: Student, given: tuple[Tensor, Tensor, Tensor], upstream: Tensor, device: str, between: bool
+) -> Tensor:
+    """The gradient of the input; perhaps keys are turned ``between`` forward and backward, by other angles."""
+    there, (x, cos, sin) = (tensor.to(device) for tensor in given), given
+    keys = [tensor.to(device) for tensor in (4 - x, sin, cos)] if between else []
+    gradients = student.apply_rotary_pos_emb.gradients(*there, upstream=upstream.to(device), between=keys)
+    return gradient_of(gradients.of_arguments[:1], say("the input")).reshape(x.shape)
 
 
 @pytest.mark.rubric("rotary_backward")
@@ -328,23 +370,24 @@ def backward_by_contract(student: Student, seed: int, dtype: torch.dtype, device
 @dtypes
 def test_gradients_turn_back(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     """The gradient of a rotation turns back; that of anything else is compared with differences of outputs."""
-    read = rotation(student)
-    read.require_turning()
+    read = turning(student)
     if (dtype, dtype) in read.refused:
         return  # rotary_dtype charges for it
     (x, cos, sin), (upstream, *_) = (turns(seed, key, 8, dtype, dtype, read.shape) for key in ("x", "upstream"))
-    there = (tensor.to(device) for tensor in (x, cos, sin))
-    gradients = student.apply_rotary_pos_emb.gradients(*there, upstream=upstream.to(device))
-    gradient = gradient_of(gradients.of_arguments[:1], say("the input")).reshape(x.shape)
     what, scale = say("{dtype} gradient of the input", dtype=name(dtype)), turning_scale(upstream)
-    if read.convention is not None:
-        unit, limit = (dtype, INPUT_GRADIENT_LIMIT[dtype]) if read.exact else (torch.float32, 2 * SAME_LIMIT)
-        try:
-            check_close(gradient, turned_back(read.convention, x, cos, sin, upstream), scale, unit, limit, what)
-        except WrongAnswer as fault:
-            raise fault.with_more(told_turn(gradient, read.convention, upstream, cos, sin)) from None
-    elif dtype is torch.float32:
-        check_differences(gradient, lambda moved: turned(student, moved, cos, sin, device), x, upstream, what)
+
+    def check(between: bool) -> None:
+        gradient = gradient_there(student, (x, cos, sin), upstream, device, between)
+        if read.convention is not None:
+            unit, limit = (dtype, INPUT_GRADIENT_LIMIT[dtype]) if read.exact else (torch.float32, 2 * SAME_LIMIT)
+            try:
+                check_close(gradient, turned_back(read.convention, x, cos, sin, upstream), scale, unit, limit, what)
+            except WrongAnswer as fault:
+                raise fault.with_more(told_turn(gradient, read.convention, upstream, cos, sin)) from None
+        elif dtype is torch.float32:
+            check_differences(gradient, lambda moved: turned(student, moved, cos, sin, device), x, upstream, what)
+
+    with_a_call_between(check)
 
 
 def module_backward_by_contract(student: Student, seed: int, length: int, device: str) -> None:
@@ -355,13 +398,15 @@ def module_backward_by_contract(student: Student, seed: int, length: int, device
     expected = turned_back(CONTRACT, x, cos, sin, upstream)
     what = say("gradient of the input of NTKAwareRoPE, s = {s}", s=length)
 
-    def check(training: bool) -> None:
+    def check(training: bool, between: bool) -> None:
+        keys = [x[:, 1:].to(device)] * between
         with growing(student, dynamic=False):
-            gradients = ropes.new(training=training).gradients(x.to(device), upstream=upstream.to(device))
+            module = ropes.new(training=training)
+            gradients = module.gradients(x.to(device), upstream=upstream.to(device), between=keys)
         gradient = gradient_of(gradients.of_arguments[:1], say("the input of NTKAwareRoPE, s = {s}", s=length))
         check_close(gradient, expected, turning_scale(upstream), torch.float32, DIFFERENCE_LIMIT * 2.0**23, what)
 
-    in_mode(check, length <= MS)
+    in_mode(lambda training: with_a_call_between(partial(check, training)), length <= MS)
 
 
 @pytest.mark.rubric("rotary_backward")
@@ -378,7 +423,7 @@ def test_gradients_flow_through_the_module(student: Student, seed: int, length: 
     scale = moved.double().norm(dim=-1) * upstream.double().norm(dim=-1)
     what = say("gradient of the input of NTKAwareRoPE, s = {s}", s=length)
 
-    def check(training: bool) -> None:
+    def check(training: bool, between: bool) -> None:
         def build() -> StudentModule:
             module = judged.NTKAwareRoPE(dim=8, max_seq_len=8, base=10000, ratio=1, dynamic=False, device=device)
             return module.train(training if mode is None else mode)
@@ -389,13 +434,14 @@ def test_gradients_flow_through_the_module(student: Student, seed: int, length: 
         except StudentFault as fault:  # a module without an output
             student.excuse(fault, KEPT)
             return
-        gradients = build().gradients(moved.to(device), upstream=upstream.to(device))
+        keys = [moved[:, 1:].to(device)] * between
+        gradients = build().gradients(moved.to(device), upstream=upstream.to(device), between=keys)
         gradient = gradient_of(gradients.of_arguments[:1], say("the input of NTKAwareRoPE, s = {s}", s=length))
         by_gradient = (gradient.reshape(shape).cpu().double() * moved.double()).sum(-1)  # for each vector
         by_output = (output * upstream.double()).sum(-1)
         check_close(by_gradient, by_output, scale, torch.float32, DIFFERENCE_LIMIT * 2.0**23, what)
 
-    in_mode(check, length <= MS)
+    in_mode(lambda training: with_a_call_between(partial(check, training)), length <= MS)
 
 
 def wide_enough(dtype: torch.dtype) -> torch.dtype:
@@ -405,10 +451,15 @@ def wide_enough(dtype: torch.dtype) -> torch.dtype:
 
 def purity_by_contract(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
     x, cos, sin = turns(seed, "x", 8, dtype, wide_enough(dtype), ONE)
-    output, after = student.apply_rotary_pos_emb.observe(x.to(device), cos.to(device), sin.to(device))
-    check_unchanged((x, cos, sin), after)
     expected, unit = oracle.rotate(x, cos, sin), torch.float32
-    check_close(output, expected, turning_scale(x), unit, SAME_LIMIT, say("{dtype} output", dtype=name(dtype)))
+    for output in called_untouched(student, (x, cos, sin), device):
+        check_close(output, expected, turning_scale(x), unit, SAME_LIMIT, say("{dtype} output", dtype=name(dtype)))
+
+
+def called_untouched(student: Student, given: tuple[Tensor, Tensor, Tensor], device: str) -> tuple[Tensor, Tensor]:
+    """Require input and tables to be the same after a call, with gradients and without; returns the outputs."""
+    there = (tensor.to(device) for tensor in given)
+    return check_untouched(student.apply_rotary_pos_emb, *there, check=partial(check_unchanged, given))
 
 
 def check_unchanged(before: Sequence[Tensor], after: Sequence[Tensor]) -> None:
@@ -422,13 +473,11 @@ def check_unchanged(before: Sequence[Tensor], after: Sequence[Tensor]) -> None:
 @contract_first(purity_by_contract, *OTHERS)
 @dtypes
 def test_input_and_tables_stay_as_they_were(student: Student, seed: int, dtype: torch.dtype, device: str) -> None:
-    read = rotation(student)
-    read.require_turning()
+    read = turning(student)
     x, cos, sin = turns(seed, "x", 8, dtype, wide_enough(dtype), read.shape)
     try:
-        _, after = student.apply_rotary_pos_emb.observe(x.to(device), cos.to(device), sin.to(device))
+        called_untouched(student, (x, cos, sin), device)
     except Crashed:
         if (dtype, wide_enough(dtype)) in read.refused:
             return  # rotary_dtype charges for it
         raise
-    check_unchanged((x, cos, sin), after)

@@ -22,7 +22,9 @@ from grader.assignment.hidden.checks import (
     OTHER_DEFAULT,
     RIGHT_FOR,
     check_beside,
+    check_untouched,
     failing_in,
+    in_mode,
     stating,
     succeeds,
 )
@@ -44,6 +46,7 @@ from grader.assignment.hidden.rope_tables import (
     SAME_LIMIT,
     SIZES,
     SIZES_DTYPE,
+    SWITCHED,
     TURNED,
     UNGROWN,
     UNSEEN,
@@ -51,7 +54,9 @@ from grader.assignment.hidden.rope_tables import (
     check_tables,
     contract_first,
     growing,
+    ratio_shown,
     shown_ratio,
+    tables_shown,
     told,
     told_rounding,
 )
@@ -127,23 +132,26 @@ def told_argument(check: Callable[..., None], base: int) -> list[Message]:
 
 
 @pytest.mark.rubric("rope_exact_angles")
-@contract_first(*TURNED, "rope_buffers")
+@contract_first(*KEPT, "rope_buffers")
 @dtypes
 def test_far_positions_are_exact(ropes: Ropes, dtype: torch.dtype) -> None:
     """Not every position beyond 256 is a bfloat16 number, nor every one beyond 2048 a float16 number.
 
-    With the base of 3000, the frequency below 1 has more digits than are ever written down.
+    With the base of 3000, the frequency below 1 has more digits than are ever written down; there, tables grow as well.
 
     A wrong base makes far angles wrong, too: what it costs is the sum of both properties.
     """
-    for longest, base, length in ((4200, 3000, 4112), (600, 16, 599)):
-        sizes = {"dim": 4, "max_seq_len": longest, "base": base, "ratio": 2}
-        module = ropes.made(**sizes, dynamic=False, dtype=dtype, device=ropes.device)
+    dynamic = dtype is torch.bfloat16  # a module that grows may compute the tables that it keeps by other steps
+    for longest, base, length in ((2100, 3000, 4112), (600, 16, 599)):
+        sizes = {"dim": 4, "max_seq_len": longest, "base": base, "ratio": 2, "dynamic": dynamic}
+        module = ropes.made(**sizes, dtype=dtype, device=ropes.device)
         length = 2 * longest if ropes.asking.in_full else length
-        what = say(SIZES_DTYPE, s=length, dtype=name(dtype), **sizes)
+        told_sizes = {**sizes, "dynamic": str(dynamic), "dtype": name(dtype)}
 
-        def check(k: int = 2, of_base: int = base) -> None:
-            check_tables(ropes, module, oracle.ntk_angles(4, of_base, k, length), what, dtype)  # noqa: B023 - called here
+        def check(k: float = 2, of_base: int = base, length: int = length, read: Tensor | None = None) -> None:
+            what = say(SIZES_DTYPE, s=length, **told_sizes)  # noqa: B023 - called here
+            angles = oracle.ntk_angles(4, of_base, k, length)
+            check_tables(ropes, module, angles, what, dtype, read=read)  # noqa: B023 - called here
 
         try:
             check()
@@ -154,6 +162,29 @@ def test_far_positions_are_exact(ropes: Ropes, dtype: torch.dtype) -> None:
             if dtype is torch.float32 or ropes.is_by_contract:
                 raise
             ropes.excuse(crash, ("rope_buffers",))
+        if base == 3000:
+            check_grown(ropes, module, check, base, longest, dtype)
+
+
+def check_grown(
+    ropes: Ropes, module: StudentModule, check: Callable[..., None], base: int, longest: int, dtype: torch.dtype
+) -> None:
+    """Require far positions of grown tables to be exact; other properties judge by which ratio tables grow, and if."""
+    length = 2 * longest + 100
+    try:
+        with growing(ropes.student, dynamic=dtype is torch.bfloat16):
+            read = tables_shown(ropes, module, length, 4)
+    except StudentFault as fault:
+        if ropes.is_by_contract:
+            raise
+        ropes.excuse(fault, (*GREW, *GROWTH, "rope_buffers"))
+        return
+    if (ratio := ratio_shown(read, base, longest)) is not None:
+        try:
+            check(ratio, length=length, read=read)
+        except WrongAnswer as fault:
+            angles = oracle.ntk_angles(4, base, ratio, length)
+            raise fault.with_more(*told_rounding(ropes, module, angles, dtype)) from None
 
 
 @pytest.mark.rubric("rope_base")
@@ -312,18 +343,18 @@ def chosen(ropes: Ropes, ratio: int) -> list[Message]:
     return [
         say(CHOSEN, ratio=initial, lengths=", ".join(map(str, used)), picked=", ".join(map(str, used.values())))
         for initial, used in by_ratio.items()
-        if {*used.values()} - {"?"}
+        if used
     ]
 
 
 def picks(ropes: Ropes, ratio: int) -> dict[int, int | str]:
-    """The k' that serves each length that grows; nothing where some call crashes."""
+    """The k' that serves each length that grows, if one does; nothing where some call crashes."""
     lengths = [length for length in GROWING if length > ratio * MS]
     try:
         read = [ropes.ratios_of(ropes.turn(ropes.new(ratio), length)) for length in lengths]
     except StudentFault:
         return {}
-    return {length: shown_ratio(used[0]) if len(used) == 1 else "?" for length, used in zip(lengths, read, strict=True)}
+    return {length: shown_ratio(used[0]) for length, used in zip(lengths, read, strict=True) if len(used) == 1}
 
 
 def held_after(ropes: Ropes, ratio: int, length: int) -> float:
@@ -441,6 +472,17 @@ def test_a_dynamic_module_keeps_what_it_grew_to(ropes: Ropes, ratio: int, traini
     After a long call, shorter calls must answer as it did; the second growth must answer as a new module does.
     """
     middle, long = answered(ropes, dynamic=True)
+    check = partial(check_growth_kept, ropes, ratio, middle, long)
+    try:
+        in_mode(check, training)
+    except WrongAnswer as fault:
+        raise fault.with_more(SWITCHED if succeeds(partial(check, training, switched=False)) else None) from None
+
+
+def check_growth_kept(
+    ropes: Ropes, ratio: int, middle: int, long: int, training: bool, *, switched: bool = True
+) -> None:
+    """Require it of a module in one mode, perhaps ``switched`` to the other and back before each call but the first."""
     lengths = (SHORT, middle, long)
     if not (first := first_calls(ropes, ratio, lengths, dynamic=True, training=training)):
         return
@@ -452,6 +494,8 @@ def test_a_dynamic_module_keeps_what_it_grew_to(ropes: Ropes, ratio: int, traini
     for length in (SHORT, middle, SHORT, 4 * MS - 1, long, long - 2 * MS, middle, 1):
         if length == 1 and not ropes.is_by_contract:
             continue  # rope_static charges for it
+        if history and switched and ropes.asking.mode is None:
+            module.train(not training).train(training)
         turned = ropes.turn(module, length)
         if length == middle and middle not in history:
             wanted = turned
@@ -519,8 +563,12 @@ def test_tables_are_on_the_cpu_where_no_device_is_given(ropes: Ropes) -> None:
 @dtypes
 def test_the_input_stays_as_it_was(ropes: Ropes, seed: int, dtype: torch.dtype) -> None:
     x = normal(seed, "x", shape=(2, 5, 5, DIM)).to(dtype)
+
+    def unchanged(after: list[Tensor]) -> None:
+        check_equal(after[0], x, AFTER.filled(what=say("the input")))
+
     try:
-        _, (after_call,) = ropes.new().observe(x.to(ropes.device))
+        check_untouched(ropes.new(), x.to(ropes.device), check=unchanged)
     except InvalidReply as fault:  # no tensor
         ropes.excuse(fault, ("rope_base",))
         return
@@ -528,8 +576,6 @@ def test_the_input_stays_as_it_was(ropes: Ropes, seed: int, dtype: torch.dtype) 
         if dtype is torch.float32 or ropes.is_by_contract:
             raise
         ropes.excuse(crash, ("rope_boundary",))
-        return
-    check_equal(after_call, x, AFTER.filled(what=say("the input")))
 
 
 @pytest.mark.rubric("rope_buffers")
@@ -554,8 +600,11 @@ def test_earlier_calls_leave_no_trace(ropes: Ropes, seed: int, dynamic: bool) ->
     ]
     narrow_dtype = torch.float16 if dynamic else torch.bfloat16  # a submission may refuse one of them
     narrow = Step(input=normal(seed, "narrow", shape=(2, 4, 5, DIM)).to(narrow_dtype).to(ropes.device))
-    steps = [calls[0], calls[2], narrow, calls[1]]
-    steps.insert(0 if dynamic else 3, Step(mode=False))  # what only evaluation remembers shows in its second call
+    evaluating, training = Step(mode=False), Step(mode=True)
+    if dynamic:  # what only evaluation remembers shows in its second call; what a return to training does, after it
+        steps = [evaluating, calls[0], calls[2], narrow, training, calls[1]]
+    else:
+        steps = [calls[0], calls[2], narrow, evaluating, calls[1]]
 
     def excuse(fault: StudentFault) -> None:
         ropes.excuse(fault, RANDOM if is_random(fault) else (*TURNED, "rope_buffers"))
@@ -563,6 +612,11 @@ def test_earlier_calls_leave_no_trace(ropes: Ropes, seed: int, dynamic: bool) ->
     check_history(lambda _: ropes.own().new(dynamic=dynamic), steps, (), excuse)
 
 
+OTHERS_BUILT: tuple[dict[str, int], ...] = (  # whatever they share with the module that is judged
+    {"dim": 2 * DIM, "max_seq_len": 2 * MS, "base": 16, "ratio": 3},
+    {"dim": DIM, "max_seq_len": 2 * MS, "base": BASE, "ratio": 4},  # as many positions as that has once it has grown
+    {"dim": DIM, "max_seq_len": MS, "base": 16, "ratio": 1},  # grows to the same ratio
+)
 RANDOM = ("rotary_pairing_and_sign", "rotary_broadcast", "rope_boundary", "rope_buffers")  # charge for random outputs
 
 
@@ -576,8 +630,11 @@ def test_growth_registers_nothing_else(ropes: Ropes, dynamic: bool) -> None:
         def check(beside: bool) -> None:
             module = ropes.new(dynamic=dynamic)
             if beside:
-                ropes.student.NTKAwareRoPE(dim=2 * DIM, max_seq_len=2 * MS, base=16, ratio=3, device=ropes.device)
+                for sizes in OTHERS_BUILT:
+                    other = ropes.student.NTKAwareRoPE(**sizes, dynamic=dynamic, device=ropes.device)
             with growing(ropes.student, dynamic=dynamic):
+                if beside and not dynamic:  # growth of one of the two shows what growth shares
+                    ropes.turn(other, LONG)
                 ropes.check(ropes.turn(module, LONG), ropes.by_contract(8, LONG), told(LONG, 1, dynamic=dynamic))
             check_registration(module, LONG if dynamic else MS)
 

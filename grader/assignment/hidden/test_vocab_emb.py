@@ -360,7 +360,7 @@ def test_gradients_add_up_over_repeated_ids(student: Student, seed: int, dtype: 
     except WrongAnswer as fault:
         given = UNSORTED.to(device)
         alone = partial(check_gradients, student, rows, table, seed, device, alone=True)
-        if is_shared(student, table, device) and succeeds(alone):
+        if is_shared(student, table, device) and succeeds(in_one):
             student.excuse(fault, ("vocab_purity",))  # other modules send their gradients to the same parameter
             return
         if not rows.only_rows and is_changed(construct(student, table, device), table, given):
@@ -430,8 +430,8 @@ def check_gradients(
             in_mode(check, training)
         except WrongAnswer as fault:
             row = where.unsqueeze(0).to(device)
-            alone = partial(check_one_gradient, student, rows, table, where, row, upstream, what, device, training)
-            fine = by_contract and succeeds(alone)
+            in_one = partial(check_one_gradient, student, rows, table, where, row, upstream, what, device, training)
+            fine = by_contract and succeeds(in_one)
             raise fault.with_more(ONE_ROW if fine else None) from None
 
 

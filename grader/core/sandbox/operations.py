@@ -191,8 +191,14 @@ class Operations:
             shapes = {"actual": output.shape, "wanted": upstream.shape}
             raise _Told("unfit", say("{what} has shape {actual}, not {wanted}", what=say("the output"), **shapes))
         if flows := output.requires_grad:
+            sent: list[Tensor] = []  # what arrives at the output, and a copy of it
+            output.register_hook(lambda gradient: sent.extend((gradient, gradient.clone())))
             # The same gradients as output.backward(upstream), which imports hundreds of modules at its first use.
             (output * upstream.reshape(output.shape)).sum().backward()
+            if not torch.equal(*sent):
+                raise _Told(
+                    "unfit", say("backward changes the gradient that it is given, which other branches may use")
+                )
         return {
             "argument_gradients": [getattr(leaf, "grad", None) if flows else None for leaf in leaves],
             "parameter_gradients": [_dense(parameter.grad) if flows else None for parameter in parameters],
@@ -403,7 +409,7 @@ class _Told(Exception):
     """What this worker itself finds wrong, and says in a message.
 
     It is ``missing``, a name that the submission does not define, or ``unfit``: a parameter that cannot take the value
-    to be assigned, or an output of the wrong size for ``upstream``.
+    to be assigned, an output of the wrong size for ``upstream``, or a backward that writes into that.
     """
 
     def __init__(self, kind: str, message: Message) -> None:

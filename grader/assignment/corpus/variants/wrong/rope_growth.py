@@ -198,3 +198,10 @@ class GrowthDividesPositions(NTKAwareRoPE):
 
     def scaled_base(self, ratio):
         return float(self.base) if hasattr(self, "cos") else super().scaled_base(ratio)
+
+
+@wrong_keeping(breaks="rope_dynamic", hint="mode_matters")
+def growth_kept_in_training(self, cos, sin):
+    """Keeps grown tables where it is trained, and makes them for each call where it is evaluated."""
+    if self.dynamic and self.training:
+        self.cos, self.sin = cos, sin

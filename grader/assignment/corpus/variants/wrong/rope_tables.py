@@ -69,6 +69,13 @@ def positions_in_bfloat16(self, ratio, device):
     return torch.arange(self.max_seq_len * ratio, device=device).bfloat16().float()
 
 
+@wrong("NTKAwareRoPE.positions", over=RopeInSteps, breaks="rope_exact_angles", also=ROPE, hint="rope_far_positions")
+def grown_positions_in_the_dtype_of_the_tables(self, ratio, device):
+    """Counts positions in float32 at first, and in the tables' dtype where they grow."""
+    dtype = self.cos.dtype if hasattr(self, "cos") else torch.float32
+    return torch.arange(self.max_seq_len * ratio, device=device).to(dtype).float()
+
+
 @wrong_angles("NTKAwareRoPE.spread", hint="rope_interleaved_tables")
 def tables_for_neighbouring_pairs(self, angles):
     """Repeats each angle for neighbours, where the rotation pairs x_i with x_{i+hd/2}."""

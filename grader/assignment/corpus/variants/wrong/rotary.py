@@ -173,6 +173,35 @@ def rotates_the_input_in_place(input, cos, sin):
     return input.mul_(cos[:, None]).add_(turned * sin[:, None])
 
 
+@wrong("apply_rotary_pos_emb", breaks="rotary_purity", also=ROTARY, hint="input_changed")
+def input_reused_without_gradients(input, cos, sin):
+    """Writes the result into the input where no gradient is recorded."""
+    first, second = input.chunk(2, dim=-1)
+    turned = torch.cat((-second, first), dim=-1) * sin[:, None]
+    product = input * cos[:, None] if torch.is_grad_enabled() else input.mul_(cos[:, None])
+    return (product + turned).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_backward", also=ROTARY, hint="backward_of_a_later_call")
+def tables_kept_for_the_way_back(input, cos, sin, kept={}):  # noqa: B006 - that is the mistake
+    """Keeps the tables where a call for the keys puts other ones before the way back."""
+
+    class Turn(torch.autograd.Function):
+        @staticmethod
+        def forward(_, x, cos, sin):
+            kept["tables"] = cos, sin
+            first, second = x.chunk(2, dim=-1)
+            return (x * cos[:, None] + torch.cat((-second, first), dim=-1) * sin[:, None]).to(x.dtype)
+
+        @staticmethod
+        def backward(_, upstream):
+            cos, sin = kept["tables"]
+            first, second = (upstream * sin[:, None]).chunk(2, dim=-1)
+            return (upstream * cos[:, None] + torch.cat((second, -first), dim=-1)).to(upstream.dtype), None, None
+
+    return Turn.apply(input, cos, sin)
+
+
 @wrong(
     "apply_rotary_pos_emb",
     breaks="rotary_purity rope_buffers",
@@ -192,3 +221,12 @@ def sines_from_the_cosines(input, cos, sin):
     first, second = input.chunk(2, dim=-1)
     sin = (1 - cos.float().square()).clamp(min=0).sqrt().to(sin.dtype)
     return (input * cos[:, None] + torch.cat((-second, first), dim=-1) * sin[:, None]).to(input.dtype)
+
+
+@wrong("apply_rotary_pos_emb", breaks="rotary_pairing_and_sign", also=ROTARY, hint="earlier_call_remembered")
+def tables_of_the_first_call(input, cos, sin, kept={}):  # noqa: B006 - that is the mistake
+    """Expands the tables once for each shape, so other angles of that shape are never seen."""
+    key = cos.shape, cos.dtype, input.device
+    cos, sin = kept.setdefault(key, (cos.clone()[:, None], sin.clone()[:, None]))
+    first, second = input.chunk(2, dim=-1)
+    return (input * cos + torch.cat((-second, first), dim=-1) * sin).to(input.dtype)

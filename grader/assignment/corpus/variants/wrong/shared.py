@@ -95,3 +95,14 @@ class TablesOfTheFirstBase(NTKAwareRoPE):
         if not hasattr(type(self), sizes):
             setattr(type(self), sizes, super()._tables(ratio, dtype, device))
         return getattr(type(self), sizes)
+
+
+@wrong("NTKAwareRoPE", breaks="rope_buffers", hint="state_shared")
+class TablesOfTheFirstRatio(NTKAwareRoPE):
+    """Shares tables between modules of as many positions, whatever the ratio that stretches them so far."""
+
+    def _tables(self, ratio, dtype, device):
+        sizes = f"{self.dim} {self.base} {self.max_seq_len * ratio} {dtype} {device}"
+        if not hasattr(type(self), sizes):
+            setattr(type(self), sizes, super()._tables(ratio, dtype, device))
+        return getattr(type(self), sizes)
