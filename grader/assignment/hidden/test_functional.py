@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import product
-from typing import Any
 
 import pytest
 import torch
@@ -135,8 +134,11 @@ def check_quarter(student: Student, seed: int, dim: int, device: str, shape: tup
     quarter = x, cos, sin
     output, expected = turned(student, *quarter, device), oracle.rotate(*quarter)
     what = say("output for head_dim={head_dim}, rotated by a quarter turn", head_dim=dim)
-    unit: dict[str, Any] = {"scale": turning_scale(x), "dtype": torch.float32, "limit": SAME_LIMIT, "what": what}
-    check = partial(check_close, oracle=expected, **unit)
+    scale = turning_scale(x)
+
+    def check(output: Tensor) -> None:
+        check_close(output, expected, scale, torch.float32, SAME_LIMIT, what)
+
     try:
         check(output)
     except WrongAnswer as fault:
