@@ -124,7 +124,7 @@ quick: WORKERS ?= 2
 check: WORKERS ?= 3
 
 quick: lint ## first check of a change, a minute or two: lint, types, and the fast tests that start no process
-	@$(VENV)/bin/mypy & types=$$!; $(PYTEST) -m "not slow and not process" $(SUITE); tests=$$?; wait $$types && exit $$tests
+	@$(VENV)/bin/mypy & types=$$!; GRADER_QUICK=1 $(PYTEST) -m "not slow and not process" $(SUITE); tests=$$?; wait $$types && exit $$tests
 
 # Coverage costs half as much again, so it is measured where a test can add to it: grader/selftest/measured.py.
 check: lint ## everything that CI runs: lint, types, import rules, all tests, and coverage of the fast ones

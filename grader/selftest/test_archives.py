@@ -111,10 +111,6 @@ def test_what_is_no_zip_says_so(data: bytes) -> None:
     assert read(data).reason == "The zip cannot be read: File is not a zip file."
 
 
-def test_an_empty_zip_has_nothing_to_grade() -> None:
-    assert str(read(zipped({})).reason).startswith("None of the files of src/")
-
-
 def test_a_size_in_the_archive_is_not_believed() -> None:
     """An entry of 2 MiB that claims to have one byte."""
     honest = zipped({NORM: b"#" * (2 * MAX_FILE_BYTES), FUNCTIONAL: "x = 1\n"})

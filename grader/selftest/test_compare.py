@@ -1,9 +1,13 @@
-"""The comparison: each check passes what it should, fails what it should, and never says what was expected."""
+"""How a judge looks: comparisons that never say what was expected, seeded inputs, kept results, and hidden tests."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -11,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from grader.core.judge.cases import MOST_BYTES, Latest, generator, integers, kept, normal, signs, uniform
 from grader.core.judge.compare import (
     DTYPES,
     check_close,
@@ -18,14 +23,15 @@ from grader.core.judge.compare import (
     check_errors,
     check_like,
     check_shape,
-    coarser,
     error_in_ulp,
     name,
     ulp,
 )
 from grader.core.judge.faults import WrongAnswer
+from grader.core.judge.hidden_tests import HiddenTests, HiddenTestsError
 from grader.core.judge.wording import in_two_decimals
 from grader.core.messages import quoted
+from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab.verify.attacks import NUMBER
 
 dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=name)
@@ -61,11 +67,6 @@ def test_what_is_not_finite_is_infinitely_wrong(value: float) -> None:
     assert error_in_ulp(double(value), double(1.0), double(1.0), torch.float32).item() == math.inf
     with pytest.raises(WrongAnswer, match=r"^output: shape \[1\], 1 of 1 elements wrong.*; not finite: 1$"):
         check_close(double(value), double(1.0), double(1.0), torch.float32, 16, quoted("output"))
-
-
-def test_the_coarser_dtype_has_fewer_bits() -> None:
-    assert coarser(torch.float32, torch.float16) is torch.float16
-    assert coarser(torch.bfloat16, torch.float16) is torch.bfloat16
 
 
 def test_close_numbers_pass_up_to_the_limit_and_fail_beyond() -> None:
@@ -190,3 +191,202 @@ def test_a_number_that_a_submission_chose_is_told_in_two_decimals(value: float, 
     """With more digits, a message could carry a number of a test's input: ``grader verify`` refuses such a report."""
     assert in_two_decimals(value) == told
     assert not NUMBER.search(told)
+
+
+asked: list[Tensor] = []
+
+
+@kept
+def doubled(x: Tensor) -> Tensor:
+    asked.append(x)
+    return 2 * x
+
+
+@kept
+def halves(x: Tensor, at: int) -> tuple[Tensor, ...]:
+    asked.append(x)
+    return x[:at], x[at:]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_asked() -> None:
+    asked.clear()
+
+
+def test_a_kept_tensor_is_computed_once() -> None:
+    sizes = []
+
+    @kept
+    def ones(size: int, *, dtype: torch.dtype = torch.float32) -> Tensor:
+        """A row of ones."""
+        sizes.append(size)
+        return torch.ones(size, dtype=dtype)
+
+    assert [ones(2).shape, ones(2).shape, ones(3).shape] == [(2,), (2,), (3,)]
+    assert ones(2, dtype=torch.float64).dtype == torch.float64
+    assert sizes == [2, 3, 2]
+    assert ones.__doc__ == "A row of ones."
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        torch.ones(2, 2).double(),
+        torch.ones(2, 2, 1),
+        torch.ones(4),
+        torch.tensor([[1.0, 1.0], [1.0, -1.0]]),
+        torch.tensor([[1.0, 1.0], [1.0, torch.nan]]),
+    ],
+    ids=["dtype", "shape", "dimensions", "sign", "nan"],
+)
+def test_other_numbers_give_other_results(other: Tensor) -> None:
+    for x in (torch.ones(2, 2), other):
+        assert (doubled(x).dtype, doubled(x).shape) == (x.dtype, x.shape)
+        assert torch.allclose(doubled(x), 2 * x, equal_nan=True)  # torch.testing imports for a second
+
+
+def test_where_numbers_lie_does_not_matter() -> None:
+    x = torch.arange(6.0).reshape(2, 3) + 0.25
+    for same in (x, x.clone(), x.T.contiguous().T, torch.stack((x, x), -1)[..., 0]):
+        assert torch.equal(doubled(same), 2 * x)
+    assert len(asked) == 1
+
+
+def test_what_a_caller_changes_no_other_sees() -> None:
+    x = torch.arange(5.0) + 0.125
+    for part in (doubled(x), *halves(x, 2)):
+        part.zero_()
+    assert torch.equal(doubled(x), 2 * x)
+    assert [part.tolist() for part in halves(x, 2)] == [[0.125, 1.125], [2.125, 3.125, 4.125]]
+    assert len(asked) == 2
+
+
+def test_gradients_flow_through_what_is_not_kept() -> None:
+    for x in (torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)):
+        doubled(x).sum().backward()
+        assert x.grad is not None
+        assert x.grad.tolist() == [2, 2, 2]
+
+
+def test_large_tensors_are_not_looked_up() -> None:
+    for x in (torch.zeros(MOST_BYTES // 4 + 1), torch.zeros(MOST_BYTES // 4 + 1)):
+        doubled(x)
+    assert len(asked) == 2
+
+
+def test_the_latest_entries_are_those_used_last() -> None:
+    latest: Latest[str, int] = Latest(2)
+    for number, key in enumerate("abac"):
+        assert latest.recall(key) == (0 if number == 2 else None)
+        latest.keep(key, number)
+    assert dict(latest) == {"a": 2, "c": 3}
+    latest.most = 0
+    latest.keep("d", 4)
+    assert latest.recall("d") is None
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [normal, signs, partial(uniform, low=1, high=9), partial(integers, low=1, high=9)],
+    ids=["normal", "signs", "uniform", "integers"],
+)
+def test_another_seed_or_another_key_gives_another_input(draw: Callable[..., Tensor]) -> None:
+    drawn = draw(1, "x", 2, shape=(3, 4))
+    for other in (draw(2, "x", 2, shape=(3, 4)), draw(1, "x", 3, shape=(3, 4)), draw(1, "y", 2, shape=(3, 4))):
+        assert not torch.equal(drawn, other)
+
+
+def test_the_global_random_numbers_do_not_matter() -> None:
+    torch.rand(5)
+    assert torch.equal(normal(1, "x", 2, shape=(3, 4)), torch.randn(3, 4, generator=generator(1, "x", 2)))
+
+
+def test_equal_keys_of_another_type_are_other_keys() -> None:
+    assert not torch.equal(normal(1, 1, shape=(4,)), normal(1, True, shape=(4,)))
+
+
+TESTS = """
+import pytest
+from grader.core.judge.faults import WrongAnswer
+
+pytestmark = pytest.mark.rubric("a")
+EVENTS = []
+
+@pytest.fixture
+def resource():
+    EVENTS.append("made")
+    yield "resource"
+    EVENTS.append("gone")
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_parameters_and_seed_arrive(student, seed, number, device):
+    if (student.name, seed, device) != ("ada", 7, "cpu") or number == 2:
+        raise WrongAnswer("two")
+
+def test_asks_for_nothing():
+    assert EVENTS == []
+
+def test_a_fixture_is_made(resource):
+    assert (resource, EVENTS) == ("resource", ["made"])
+
+def test_and_gone_afterwards(monkeypatch):
+    assert EVENTS == ["made", "gone"]
+
+@pytest.mark.skipif(True, reason="not here")
+def test_a_mark_counts(seed):
+    raise AssertionError
+
+def test_may_leave_itself_out(seed):
+    pytest.skip("no such device")
+
+def test_may_be_wrong_itself(seed):
+    raise KeyError("ours")
+
+def short_of_memory():
+    raise MemoryError
+
+def test_may_be_too_large_for_words(seed):
+    raise WrongAnswer(short_of_memory)
+
+def test_is_not_put_in_words_where_it_is_passed_over(seed):
+    with pytest.raises(WrongAnswer):
+        raise WrongAnswer(short_of_memory).with_more(short_of_memory)
+
+class TestOfAClass:
+    def test_knows_itself(self, seed):
+        assert isinstance(self, TestOfAClass)
+"""
+OUTCOMES = {
+    "parameters_and_seed_arrive-cpu-1": ("passed", ""),
+    "parameters_and_seed_arrive-cpu-2": ("failed", "two"),
+    "asks_for_nothing": ("passed", ""),
+    "a_fixture_is_made": ("passed", ""),
+    "and_gone_afterwards": ("passed", ""),
+    "a_mark_counts": ("not_assessed", "not here"),
+    "may_leave_itself_out": ("not_assessed", "no such device"),
+    "may_be_wrong_itself": ("grader_error", "the grader failed here, not you"),
+    "may_be_too_large_for_words": ("invalid_reply", "judging this output takes more memory than is available"),
+    "is_not_put_in_words_where_it_is_passed_over": ("passed", ""),
+    "knows_itself": ("passed", ""),
+}
+
+
+def collected(place: Path, text: str) -> HiddenTests:
+    folder = place / "hidden"
+    folder.mkdir()
+    (folder / f"test_{len(text)}.py").write_text(text)  # a name of its own: modules are kept by name
+    return HiddenTests(replace(ASSIGNMENT, folder=folder.parent), ("cpu",), 7, ["a"])
+
+
+def test_what_a_test_asks_for_decides_how_it_is_run(tmp_path: Path) -> None:
+    ada = Mock(["name", "excuses", "start_case", "start_afresh", "condemns", "announce", "begin"], excuses=())
+    ada.name, ada.condemns.return_value = "ada", False
+    results = collected(tmp_path, TESTS).run(ada)
+    assert {result.id: (str(result.outcome), result.message) for result in results} == OUTCOMES
+    assert ada.start_case.call_count == len(OUTCOMES)
+    assert "KeyError" in next(result.detail for result in results if result.id == "may_be_wrong_itself")
+
+
+def test_tests_that_cannot_be_collected_are_named(tmp_path: Path) -> None:
+    with pytest.raises(HiddenTestsError, match=r"(?s)test_\d+\.py.*has no @pytest\.mark\.rubric"):
+        collected(tmp_path, "def test_unmarked():\n    pass\n")

@@ -13,7 +13,7 @@ import pytest
 
 from grader.core.cli.export import FORMATS
 from grader.core.export.rows import Export, ExportError, Request, blanks, refusals, rows
-from grader.core.export.table import inert, joined
+from grader.core.export.table import inert
 from grader.core.intake.origin import Origin, Source, Student
 from grader.core.results.outcome import Outcome
 from grader.core.results.report import CaseReport, PropertyReport, Report, SubmissionInfo, TaskReport
@@ -345,15 +345,6 @@ def test_every_format_takes_reports_without_an_origin(rubric: Rubric) -> None:
     for to in FORMATS:
         template = {"canvas": gradebook(PEOPLE), "moodle": worksheet(PEOPLE)}.get(to)
         assert sent([report("ada", 60)], to, rubric, template=template, assignment_id="77").files
-
-
-def test_a_table_reads_back_with_quotes_commas_and_line_ends() -> None:
-    cells = ["O'Neil, Jr", 'Zoë "Z"', "王\n芳", "a;b"]
-    for delimiter in (",", ";"):
-        text = joined([["one", "two", "three", "four"], cells], delimiter)
-        template = read_template(text.encode(), "a table")
-        assert (template.delimiter, [*template.rows[0]]) == (delimiter, cells)
-        assert template.text(template.rows) == text
 
 
 def test_a_row_that_is_cut_short_is_filled_up() -> None:

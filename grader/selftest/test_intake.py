@@ -1,4 +1,4 @@
-"""Folders and zips become text in memory, whatever students make of them; what is refused costs itself only."""
+"""Folders and zips become text in memory, whatever students make of them; what counts as source, what it defines."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import pytest
 
 from grader.core.intake import candidate
 from grader.core.intake.candidate import Candidate
-from grader.core.intake.submission import MAX_ENTRIES, MAX_FILE_BYTES, MAX_FILES, Submission
+from grader.core.intake.layout import STUB, defined, lacking
+from grader.core.intake.submission import MAX_ENTRIES, MAX_FILES, Submission, is_source_path
 from grader.selftest.submissions import EXPECTED, HANDED_IN, from_folder, read_archive, write_folder, zipped
+from grader.shared.source_rules import LONGEST_PARSED, MAX_FILE_BYTES, Refused, decoded, newer_syntax
 
 NORM, FUNCTIONAL = "src/modeling/norm.py", "src/functional.py"
 
@@ -37,12 +39,6 @@ def test_a_nested_top_folder_is_seen_through(tmp_path: Path, prefix: str) -> Non
     for submission in (from_folder(tmp_path, files), from_zip(files)):
         assert dict(submission.files) == HANDED_IN
         assert submission.notices == (f"Found inside the folder {prefix!r}.",)
-
-
-def test_the_src_with_the_most_expected_files_is_the_one(tmp_path: Path) -> None:
-    files: dict[str, str | bytes] = {f"new/{path}": text for path, text in HANDED_IN.items()}
-    submission = from_folder(tmp_path, {"old/src/functional.py": "old = 1\n", **files})
-    assert dict(submission.files) == HANDED_IN
 
 
 @pytest.mark.parametrize(
@@ -141,3 +137,119 @@ def test_too_many_names_are_refused_and_those_in_clutter_are_not_counted(
     assert from_folder(tmp_path, files).files == {NORM: "x = 1\n"}
     reason = from_folder(tmp_path, {"images/x.svg": ""}).reason
     assert reason == "The folder contains more than 6 files and folders; submit src/ only."
+
+
+DEFINES_NORM = {
+    "class": "class Norm: ...\n",
+    "function": "async def Norm(): ...\n",
+    "assignment": "Norm: type = make()\n",
+    "several": "Other, (Norm, *_) = make()\n",
+    "condition": "try:\n    from ._fast import Norm\nexcept ImportError:\n    if True:\n        class Norm: ...\n",
+    "loop": "for Norm in (): ...\n",
+    "besides a comprehension": "Norm = [Norm for Norm in ()]\n",
+    "class besides a comprehension": "class Norm: ...\nmore = {Norm for Norm in ()}\n",
+    "global": "def make():\n    global Norm\n    Norm = 1\nmake()\n",
+}
+MAY_DEFINE_NORM = {
+    "import": "from ._norm import Norm\n",
+    "alias": "import torch as Norm\n",
+    "star": "from ._vocab.whole import *\n",
+    "getattr": "def __getattr__(name): return make(name)\n",
+    "globals": "globals().update(made())\n",
+    "exec": "exec(text)\n",
+    "another module": "import sys\nsys.modules[__name__] = made()\n",
+}
+NO_NORM = {
+    "comment": "# class Norm\n",
+    "string": '"""class Norm: ..."""\n',
+    "use": "print(Norm)\n",
+    "method": "class Other:\n    def Norm(self): ...\n",
+    "local": "def make():\n    Norm = 1\n    return [Norm for Norm in ()]\n",
+    "longer name": "class NormOfMine: ...\n",
+    "comprehension": "names = [Norm for Other, (Norm, *_) in ()]\n",  # which Python 3.12 runs within its module
+}
+
+
+@pytest.mark.parametrize("text", DEFINES_NORM.values(), ids=DEFINES_NORM)
+def test_whatever_binds_a_name_at_the_top_level_defines_it(text: str) -> None:
+    assert defined(text, ["Norm", "Other_"]) == ["Norm"]
+    assert lacking(text, ["Norm", "Other_"]) is None
+
+
+@pytest.mark.parametrize("text", MAY_DEFINE_NORM.values(), ids=MAY_DEFINE_NORM)
+def test_a_file_that_passes_a_name_on_or_may_do_so_neither_lacks_nor_makes_it(text: str) -> None:
+    assert defined(text, ["Norm"]) == []
+    assert lacking(text, ["Norm"]) is None
+
+
+@pytest.mark.parametrize("text", NO_NORM.values(), ids=NO_NORM)
+def test_a_mention_is_no_definition(text: str) -> None:
+    assert defined(text, ["Norm"]) == []
+    assert lacking(text, ["Norm", "Other_"]) == "{path} does not define Norm or Other_"
+
+
+def test_only_a_statement_that_raises_makes_a_stub() -> None:
+    assert (
+        lacking("class Norm:\n    def forward(self):\n        raise NotImplementedError('Task 1')\n", ["Norm"]) == STUB
+    )
+    assert lacking("class Norm:\n    '''Raises NotImplementedError without CUDA.'''\n", ["Norm"]) is None
+
+
+@pytest.mark.parametrize("rest", ["def (", "\0", "x = '\\d'\n" + "#" * LONGEST_PARSED], ids=["syntax", "nul", "long"])
+def test_without_a_tree_the_text_is_searched(rest: str) -> None:
+    assert defined(f"class Norm: ...\n{rest}", ["Norm"]) == ["Norm"]
+    assert lacking(f"class Norm: ...\n{rest}", ["Norm"]) is None
+    assert lacking(rest, ["Norm"]) == "{path} does not define Norm"
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"\xef\xbb\xbfx = 1\n", "x = 1\n"),
+        (b"x = 1\r\ny = 2\r", "x = 1\ny = 2\n"),
+    ],
+    ids=["byte_order_mark", "line_ends"],
+)
+def test_source_is_read_as_python_reads_it(data: bytes, text: str) -> None:
+    assert decoded(data) == text
+
+
+def test_a_warning_of_the_parser_is_no_newer_syntax() -> None:
+    """Here warnings are errors; from Python 3.12 on this one is printed, unless it is silenced."""
+    assert newer_syntax("x = '\\d'\n") is None
+
+
+def test_a_file_as_large_as_allowed_is_taken() -> None:
+    assert len(decoded(b"#" * MAX_FILE_BYTES)) == MAX_FILE_BYTES
+    with pytest.raises(Refused, match="too_large"):
+        decoded(b"#" * (MAX_FILE_BYTES + 1))
+
+
+@pytest.mark.parametrize(
+    ("path", "taken"),
+    [
+        ("src/a.py", True),
+        ("src/deep/er/a.py", True),
+        ("src/a.pyc", False),
+        ("tests/a.py", False),
+        ("src/../a.py", False),
+        ("/src/a.py", False),
+        ("src/.hidden/a.py", False),
+        ("src/__pycache__/a.py", False),
+        ("src/a\n.py", False),
+        (f"src/{'a' * 200}.py", False),
+    ],
+    ids=["plain", "deep", "compiled", "tests", "upwards", "absolute", "hidden", "cache", "line_break", "long"],
+)
+def test_a_source_path_is_plain_python_below_src(path: str, taken: bool) -> None:
+    assert is_source_path(path) is taken
+
+
+def test_the_digest_tells_contents_and_places_apart() -> None:
+    digests = {
+        Submission("a", {NORM: "ab", FUNCTIONAL: "c"}).sha256,
+        Submission("a", {NORM: "a", FUNCTIONAL: "bc"}).sha256,
+        Submission("a", {FUNCTIONAL: "ab", NORM: "c"}).sha256,
+    }
+    assert len(digests) == 3
+    assert Submission("b", {FUNCTIONAL: "c", NORM: "ab"}).sha256 in digests

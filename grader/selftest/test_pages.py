@@ -19,7 +19,6 @@ from grader.core.results.report import Practice, Report, SubmissionInfo
 from grader.core.results.statistics import entry
 from grader.core.rubric import LANGUAGES, LatePenalty, Policy, Rubric
 from grader.examples.small.grader.assignment import ASSIGNMENT
-from grader.lab.site.handout.pages import read
 from grader.selftest.class_reports import PlainPages, drawn, graded, ungraded, write
 from grader.selftest.html_page import parse
 from grader.selftest.term import command
@@ -228,17 +227,6 @@ def test_what_the_rubric_no_longer_knows_keeps_its_words(make: Make, rubric: Rub
     page = parse(make(report))
     assert "Read" not in page.one("article", id="gate_of_old").text
     assert "gate_of_old" in PlainPages(rubric, "en").classroom([entry(report)])
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_the_handout_has_the_places_that_pages_point_at(rubric: Rubric, language: str) -> None:
-    anchors = {
-        f"{language}/{page.name}.html#{token.attrs['id']}"
-        for page in read(language, rubric, ASSIGNMENT.root / "handout")
-        for token in page.tokens
-        if "id" in token.attrs
-    }
-    assert {rubric.handout_place(name, language) for name in rubric.properties} <= anchors
 
 
 def test_a_handout_on_the_web_is_linked(make: Make) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bz2
 import io
-import lzma
 import os
 import signal
 import struct
@@ -59,31 +58,11 @@ def entry(name: str, method: int, packed: bytes, unpacked: bytes = b"") -> bytes
     return local + packed + central + end
 
 
-def repeated(compress: Callable[[bytes], bytes], flush: Callable[[], bytes]) -> bytes:
-    """``BOMB_BYTES`` times one byte, packed without ever being there."""
-    block = b"#" * (1 << 20)
-    return b"".join(compress(block) for _ in range(BOMB_BYTES >> 20)) + flush()
-
-
 @cache
 def packed_by_bzip2() -> bytes:
-    """A hundred bytes that unpack to ``BOMB_BYTES``."""
-    packer = bz2.BZ2Compressor()
-    return repeated(packer.compress, packer.flush)
-
-
-def packed_by_lzma() -> bytes:
-    """The same by LZMA, with the header that a zip puts before it."""
-    properties = {"id": lzma.FILTER_LZMA1, "dict_size": 1 << 20, "lc": 3, "lp": 0, "pb": 2, "mode": lzma.MODE_FAST}
-    packer = lzma.LZMACompressor(
-        lzma.FORMAT_RAW, filters=[properties | {"nice_len": 273, "mf": lzma.MF_HC3, "depth": 1}]
-    )
-    return struct.pack("<HHBI", 9, 5, 93, 1 << 20) + repeated(packer.compress, packer.flush)
-
-
-def packed_by_deflate() -> bytes:
-    packer = zlib.compressobj(1, zlib.DEFLATED, -15)
-    return repeated(packer.compress, packer.flush)
+    """A hundred bytes that unpack to ``BOMB_BYTES``, which are never there."""
+    packer, block = bz2.BZ2Compressor(), b"#" * (1 << 20)
+    return b"".join(packer.compress(block) for _ in range(BOMB_BYTES >> 20)) + packer.flush()
 
 
 def a_tarball(name: str, size: int) -> bytes:
@@ -116,26 +95,14 @@ def list_of(number: int) -> bytes:
 
 BOMBS: dict[str, Callable[[], bytes]] = {
     "bzip2": lambda: entry(FUNCTIONAL, zipfile.ZIP_BZIP2, packed_by_bzip2()),
-    "lzma": lambda: entry(FUNCTIONAL, zipfile.ZIP_LZMA, packed_by_lzma()),
-    "deflate": lambda: entry(FUNCTIONAL, zipfile.ZIP_DEFLATED, packed_by_deflate()),
     "lzma_dictionary_of_4_gib": lambda: entry(
         FUNCTIONAL, zipfile.ZIP_LZMA, struct.pack("<HHBI", 9, 5, 93, 2**32 - 1) + b"\0" * 99
     ),
     "inner_zip": lambda: zipped({"work.zip": entry(FUNCTIONAL, zipfile.ZIP_BZIP2, packed_by_bzip2())}),
     "zip_that_unpacks_to_a_zip": lambda: entry("work.zip", zipfile.ZIP_BZIP2, packed_by_bzip2()),
     "tarball_source": lambda: a_tarball(FUNCTIONAL, BOMB_BYTES),
-    "tar_header": lambda: tar_with_a_long_name(),
     "many_names": lambda: list_of(150_000),
 }
-
-
-def tar_with_a_long_name() -> bytes:
-    """A header that announces a name of a gigabyte."""
-    header = tarfile.TarInfo("././@LongLink")
-    header.type, header.size = tarfile.GNUTYPE_LONGNAME, 1 << 30
-    packer = zlib.compressobj(1, zlib.DEFLATED, 31)
-    packed = packer.compress(header.tobuf(tarfile.GNU_FORMAT))
-    return packed + b"".join(packer.compress(bytes(1 << 20)) for _ in range(BOMB_BYTES >> 20)) + packer.flush()
 
 
 def tar_by_xz_with_a_huge_dictionary() -> bytes:

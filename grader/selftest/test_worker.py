@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Callable
+from contextlib import closing
+from typing import Any
 
 import pytest
 import torch
@@ -12,9 +14,12 @@ import torch
 from grader.core.judge.faults import StudentFault
 from grader.core.judge.student import Student
 from grader.core.results.outcome import Outcome
+from grader.core.sandbox.handle import WorkerFailed
 from grader.core.sandbox.launch import Zygote
 from grader.core.sandbox.limits import Limits
-from grader.core.sandbox.operations import describe_exception
+from grader.core.sandbox.operations import Operations, describe_exception
+from grader.core.sandbox.protocol import Message, unpack
+from grader.core.sandbox.worker import FILES, exercise_requests
 from grader.selftest.submissions import WORK
 
 QUICK = Limits(request_s=1.5, retry_s=1, submission_s=20)
@@ -190,3 +195,247 @@ def test_a_patched_function_stays_within_its_property(meet: Meet) -> None:
     for _ in range(2):
         assert [student.work(ONES).item() for _ in range(2)] == [0, 1]
         student.start_afresh()
+
+
+TWO = torch.ones(2)
+LIMIT_S = 20.0
+
+# What ordinary code leaves behind, and an expression that would show it.
+ORDINARY = {
+    "default_dtype": ("torch.set_default_dtype(torch.float64)", "torch.ones(1).element_size()"),
+    "default_device": ("torch.set_default_device('meta')", "str(torch.empty(1).device)"),
+    "gradients_off": ("torch.set_grad_enabled(False)", "torch.is_grad_enabled()"),
+    "small_numbers": ("torch.set_flush_denormal(True)", "float(torch.tensor(1e-40) * torch.tensor(1.0)) != 0"),
+    "random_numbers": ("torch.rand(3); import random; random.random()", "float(torch.rand(1))"),
+    "seed": ("torch.manual_seed(3)", "float(torch.rand(1))"),
+    "a_global_of_its_own": ("kept.append(1)", "len(kept)"),
+    "a_sibling": ("from . import sibling; sibling.kept = 1", "hasattr(__import__('src.sibling').sibling, 'kept')"),
+}
+
+
+def calls(*arguments: object) -> bytes:
+    """A list of requests: ``call`` is loaded, and called with each argument."""
+    requests = Message()
+    requests.add([("load", {"module": "src.functional", "name": "call"})])
+    for argument in arguments:
+        requests.add([("call", {"target": "call", "arguments": [argument]})])
+    return requests.packed()
+
+
+def test_the_exercise_does_what_it_says() -> None:
+    """Its last three requests are mistakes on purpose; any other error would leave work undone."""
+    operations = Operations(FILES)
+    errors = ["error" in operations.perform(request) for request in exercise_requests("cpu")]
+    operations.forget()
+    assert errors == [False] * (len(errors) - 3) + [True] * 3
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("body", "shown"), ORDINARY.values(), ids=ORDINARY)
+def test_what_ordinary_code_leaves_behind_changes_nothing_later(zygote: Zygote, body: str, shown: str) -> None:
+    lines = f"    found = {shown}\n{textwrap.indent(body, '    ')}\n    return found\n"
+    text = f"import torch\nkept = []\n\ndef call(x):\n{lines}"
+    with closing(zygote.start({"src/functional.py": text, "src/sibling.py": ""})) as worker:
+        for _ in range(2):
+            worker.post(calls(TWO), anew=True)
+        first, second = worker.replies(LIMIT_S), worker.replies(LIMIT_S)
+    assert "value" in unpack(first)[1]
+    assert first == second
+
+
+def test_each_case_begins_with_the_same_random_numbers_and_goes_on_with_others() -> None:
+    text = "import torch\n\nclass Drawn(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    text += "        self.register_buffer('drawn', torch.rand(3))\n"
+    operations = Operations({"src/drawn.py": text})
+
+    def drawn(number: int) -> list[float]:
+        made = ("construct", {"number": number, "name": "Drawn", "arguments": {}})
+        (buffer,) = operations.perform([made, ("buffers", {"target": number})])["value"]
+        numbers: list[float] = buffer["value"].tolist()
+        return numbers
+
+    try:
+        operations.perform([("load", {"module": "src.drawn", "name": "Drawn"})])
+        cases = [[drawn(number) for number in range(objects)] for objects in (1, 2, 1)]
+    finally:
+        operations.forget()
+    assert cases[0] == cases[1][:1] == cases[2] != cases[1][1:]
+
+
+def test_a_call_again_gets_the_tensor_of_the_call_before_with_new_numbers_if_it_is_like_the_new_one() -> None:
+    text = "seen = []\n\ndef call(x):\n    seen.append(x)\n    return x is seen[0]\n"
+    operations = Operations({"src/functional.py": text})
+    ones, zeros = torch.ones(2), torch.zeros(2)
+    calls = ((ones, True), (zeros, True), (zeros, False), (zeros.int(), True))
+    try:
+        operations.do("load", {"module": "src.functional", "name": "call"})
+        same = [operations.do("call", {"target": "call", "arguments": [x], "again": again}) for x, again in calls]
+    finally:
+        operations.forget()
+    assert same == [True, True, False, False]
+    assert torch.equal(ones, zeros)
+
+
+@pytest.mark.parametrize("recording", [True, False])
+def test_arguments_are_observed_with_gradients_or_without(recording: bool) -> None:
+    text = "import torch\n\ndef call(x):\n    return x.add_(1 + torch.is_grad_enabled())\n"
+    operations = Operations({"src/functional.py": text})
+    try:
+        operations.do("load", {"module": "src.functional", "name": "call"})
+        given = {"target": "call", "arguments": [torch.zeros(2)], "recording": recording}
+        after = operations.do("observe", given)["arguments_after"]
+    finally:
+        operations.forget()
+    assert after[0].tolist() == [1 + recording] * 2
+
+
+def test_a_call_may_come_between_a_call_and_its_way_back() -> None:
+    text = "seen = []\n\ndef call(x):\n    seen.append(x)\n    return len(seen) * x\n"
+    operations = Operations({"src/functional.py": text})
+    two = torch.ones(2)
+    try:
+        operations.do("load", {"module": "src.functional", "name": "call"})
+        given = {"target": "call", "arguments": [two], "upstream": torch.ones(2), "between": [torch.zeros(3)]}
+        gradients = operations.do("backward", given)["argument_gradients"]
+        third = operations.do("call", {"target": "call", "arguments": [torch.ones(2)]})
+    finally:
+        operations.forget()
+    assert gradients[0].tolist() == [1, 1]
+    assert third.tolist() == [3, 3]
+
+
+@pytest.mark.process
+def test_a_worker_holds_no_request_but_those_of_one_list(zygote: Zygote) -> None:
+    """Of the list that comes later, and is sent already, nothing is among the objects of the process."""
+    text = textwrap.dedent(
+        """
+        import gc, torch
+
+        def call(x):
+            held = [o for o in gc.get_objects() if type(o) is dict and "later" in o]
+            texts = [o for o in gc.get_objects() if type(o) is list and "later" in o]
+            return len(held) + len(texts)
+        """
+    )
+    with closing(zygote.start({"src/functional.py": text})) as worker:
+        for argument in ("now", {"later": "later"}):
+            worker.post(calls(argument), anew=True)
+        replies = unpack(worker.replies(LIMIT_S))
+    assert replies[1] == {"value": 0}
+
+
+WAITS = {"src/functional.py": "import time\n\ndef call(seconds):\n    time.sleep(seconds)\n    return seconds\n"}
+SILENCE_S = 0.5
+
+
+@pytest.mark.process
+def test_a_list_may_take_long_as_long_as_its_worker_goes_on(zygote: Zygote) -> None:
+    """The replies are those of a list that is answered at once."""
+    with closing(zygote.start(WAITS)) as worker:
+        replies = unpack(worker.request_list(calls(*[0.2] * 4), LIMIT_S, SILENCE_S))
+        assert worker.spent_s > SILENCE_S
+    assert replies == [{"value": None}, *[{"value": 0.2}] * 4]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("seconds", "limit_s"), [([0.2, 600], LIMIT_S), ([0.2] * 9, 1.0)], ids=["silent", "too_long"])
+def test_a_worker_that_is_silent_or_out_of_time_is_ended(zygote: Zygote, seconds: list[float], limit_s: float) -> None:
+    with closing(zygote.start(WAITS)) as worker:
+        with pytest.raises(WorkerFailed, match="no answer in time") as failure:
+            worker.request_list(calls(*seconds), limit_s, SILENCE_S)
+        assert failure.value.kind == "timed_out"
+        assert SILENCE_S <= worker.spent_s < LIMIT_S / 2
+
+
+BROKEN = {"src/part/__init__.py": "from .broken import nothing\nSCALE = 2", "src/part/broken.py": "1 / 0"}
+
+WAYS: dict[str, dict[str, str]] = {
+    "a_helper_package": {
+        "src/part/piece.py": "def work():\n    from .tools import twice\n    return twice(1)",
+        "src/part/tools/__init__.py": "from .numbers import twice",
+        "src/part/tools/numbers.py": "def twice(x): return 2 * x",
+    },
+    "a_constant_of_its_own_package": {
+        "src/part/__init__.py": "from .piece import work\nSCALE = 2",
+        "src/part/piece.py": "def work():\n    from . import SCALE\n    return SCALE",
+    },
+    "a_constant_needed_while_it_is_imported": {
+        "src/part/__init__.py": "SCALE = 2\nfrom .piece import work",
+        "src/part/piece.py": "from . import SCALE\ndef work(): return SCALE",
+    },
+    "all_that_a_package_has": {
+        "src/part/tools/__init__.py": "def twice(x): return 2 * x",
+        "src/part/piece.py": "from .tools import *\ndef work(): return twice(1)",
+    },
+    "attributes_of_a_package": {
+        "src/part/tools/__init__.py": "def __getattr__(name): return len(name)",
+        "src/part/piece.py": "from . import tools\ndef work(): return tools.ab",
+    },
+    "a_package_in_place_of_the_file": {
+        "src/part/piece/__init__.py": "from .inner import work",
+        "src/part/piece/inner.py": "def work(): return 2",
+    },
+    "a_package_that_prepares": {
+        "src/part/__init__.py": "import sys, types\nsys.modules['prepared'] = types.SimpleNamespace(two=2)",
+        "src/part/piece.py": "import prepared\ndef work(): return prepared.two",
+    },
+    "a_function_named_like_its_file": {
+        "src/part/tools/__init__.py": "from .twice import twice",
+        "src/part/tools/twice.py": "def twice(x): return 2 * x",
+        "src/part/piece.py": "from .tools import twice\ndef work(): return twice(1)",
+    },
+    "a_function_named_like_its_file_which_is_imported_before": {
+        "src/part/tools/__init__.py": "from .twice import twice",
+        "src/part/tools/twice.py": "def twice(x): return 2 * x\ndef once(x): return x",
+        "src/part/piece.py": "from .tools.twice import once\nfrom .tools import twice\nwork = lambda: twice(once(1))",
+    },
+    "a_function_named_like_its_file_among_all": {
+        "src/part/tools/__init__.py": "from .twice import *",
+        "src/part/tools/twice.py": "def twice(x): return 2 * x",
+        "src/part/piece.py": "from .tools import twice\ndef work(): return twice(1)",
+    },
+    "a_broken_sibling": {**BROKEN, "src/part/piece.py": "def work(): return 2"},
+    "a_tool_that_looks_at_modules": {
+        **BROKEN,
+        "src/part/piece.py": "import inspect\ndef work():\n    assert inspect.getmodule(work)\n    return 2",
+    },
+}
+
+
+def ask(files: dict[str, str]) -> dict[str, Any]:
+    """The reply of ``work()`` in ``src/part/piece.py``."""
+    operations = Operations(files)
+    try:
+        return operations.perform(
+            [("load", {"module": "src.part.piece", "name": "work"}), ("call", {"target": "work", "arguments": []})]
+        )
+    finally:
+        operations.forget()
+
+
+@pytest.mark.parametrize("files", WAYS.values(), ids=WAYS)
+def test_packages_are_as_in_python_but_for_siblings_that_fail(files: dict[str, str]) -> None:
+    assert ask(files) == {"value": 2}
+
+
+@pytest.mark.parametrize(
+    ("piece", "error"),
+    [
+        ("raise ValueError('its own')", {"message": "its own"}),
+        ("", {"kind": "missing"}),
+        ("from .tools import absent", {"types": ["ImportError", "Exception", "BaseException"]}),
+    ],
+    ids=["its_own_exception", "a_name_that_nothing_defines", "a_name_that_a_package_lacks"],
+)
+def test_where_neither_way_works_the_error_of_the_file_itself_is_told(piece: str, error: dict[str, object]) -> None:
+    reply = ask({**BROKEN, "src/part/tools/__init__.py": "", "src/part/piece.py": piece})
+    assert reply["error"].items() >= error.items()
+
+
+def test_what_takes_the_place_of_a_missing_file_is_gone_with_its_submission() -> None:
+    work = "def work():\n    from .tools import twice\n    return twice(1)"
+    first = Operations({"src/part/piece.py": work})
+    load = {"module": "src.part.piece", "name": "work", "recorded": ["src.part.tools", "twice"]}
+    assert first.perform([("load", load), ("call", {"target": "work", "arguments": []})]) == {"value": 1}
+    first.forget()
+    assert "src/part/tools.py" in str(ask({"src/part/piece.py": work})["error"])

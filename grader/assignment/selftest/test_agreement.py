@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 import ref.position as pe
-from ref.functional import apply_rotary_pos_emb
-from ref.modeling import GroupRMSNorm, NTKAwareRoPE, VocabEmbedding
+from ref.modeling import GroupRMSNorm, NTKAwareRoPE
 
 pytestmark = pytest.mark.slow
 
@@ -111,22 +110,6 @@ def test_frequencies_attention_factor_and_tables_are_those_of_transformers(trans
         assert tables_agree(mine, other, angles)
 
 
-def test_the_ramp_over_pairs_need_not_be_rounded(transformers: Import) -> None:
-    gamma = pe.yarn_ramp_over_pairs(HEAD_DIM, original_length=TRAINED, rounded=False)
-    theta = pe.inverse_frequencies(HEAD_DIM)
-    ours = pe.Scaled((1 - gamma) * theta / 4 + gamma * theta, pe.yarn_attention_factor(4.0))
-    rotary = rotary_module(transformers, "yarn", **TRAINED_ON, factor=4.0, truncate=False)
-    assert_same(ours, rotary.inv_freq, rotary.attention_scaling)
-
-
-def test_the_ramps_of_paper_and_code_differ() -> None:
-    """Or the tests of one would pass with the other."""
-    paper, code = (
-        pe.yarn_scaling(HEAD_DIM, factor=16.0, original_length=TRAINED, ramp=ramp) for ramp in ("turns", "pairs")
-    )
-    assert (paper.inverse_frequencies / code.inverse_frequencies).log().abs().max() > 0.5
-
-
 def test_dynamic_frequencies_follow_the_longest_sequence_until_a_short_one(transformers: Import) -> None:
     """Their module remembers: it grows, stays grown for middle lengths, and starts again below the trained length."""
     rotary = rotary_module(transformers, "dynamic", factor=4.0)
@@ -163,16 +146,6 @@ def test_task_4_is_a_llama_whose_base_was_patched_in_one_line(transformers: Impo
     assert tables_agree(task4.sin, theirs[1], angles)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-def test_half_split_rotation_is_llamas(transformers: Import, dtype: torch.dtype) -> None:
-    queries, keys = torch.randn(2, 3, 20, 4, HEAD_DIM, generator=torch.Generator().manual_seed(0)).to(dtype)
-    cos, sin = (table.to(dtype) for table in tables(rotary_module(transformers, "default"), 20))
-    llama = transformers("models.llama.modeling_llama")
-    theirs = llama.apply_rotary_pos_emb(queries, keys, cos[None], sin[None], unsqueeze_dim=2)
-    for ours, other in zip((queries, keys), theirs, strict=True):
-        assert torch.equal(apply_rotary_pos_emb(ours, cos, sin), other)
-
-
 def test_adjacent_rotation_is_that_of_gpt_j_and_cohere(transformers: Import) -> None:
     x = torch.randn(3, 20, 4, HEAD_DIM, generator=torch.Generator().manual_seed(0))
     angles = pe.rotary_angles(torch.arange(20), pe.inverse_frequencies(HEAD_DIM))
@@ -182,13 +155,6 @@ def test_adjacent_rotation_is_that_of_gpt_j_and_cohere(transformers: Import) -> 
     cos, sin = (table.repeat_interleave(2, dim=-1) for table in (cos, sin))
     cohere = transformers("models.cohere.modeling_cohere")
     assert torch.equal(ours, cohere.apply_rotary_pos_emb(x, x, cos, sin, unsqueeze_dim=2)[0])
-
-
-def test_complex_rotation_is_that_of_llama_4(transformers: Import) -> None:
-    x = torch.randn(3, 20, 4, HEAD_DIM, generator=torch.Generator().manual_seed(0))
-    angles = pe.rotary_angles(torch.arange(20), pe.inverse_frequencies(HEAD_DIM))
-    llama4 = transformers("models.llama4.modeling_llama4")
-    assert torch.equal(pe.rotate_complex(x, angles), llama4.apply_rotary_emb(x, x, pe.rotary_phasors(angles)[None])[0])
 
 
 def test_sinusoids_are_those_of_gpt_j_up_to_the_order_of_features(transformers: Import) -> None:
@@ -201,36 +167,12 @@ def test_sinusoids_are_those_of_gpt_j_up_to_the_order_of_features(transformers: 
 # ── Layers ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def gradients(output: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
-    """Of the sum of ``output`` times fixed small integers."""
-    upstream = torch.randint(-3, 4, output.shape, generator=torch.Generator().manual_seed(1)).to(output.dtype)
-    return torch.autograd.grad(output, inputs, upstream)
-
-
-@pytest.mark.parametrize(("group_size", "eps"), [(24, 1e-5), (4, 0.75)])
-def test_each_group_gets_the_rms_norm_of_torch(group_size: int, eps: float) -> None:
-    ours = GroupRMSNorm(hidden_size=24, group_size=group_size, eps=eps)
-    x = torch.randn(2, 5, 24, generator=torch.Generator().manual_seed(0)).requires_grad_()
-    groups = x.unflatten(-1, (-1, group_size))
-    theirs = nn.functional.rms_norm(groups, (group_size,), eps=eps).flatten(-2) * ours.gamma
-    torch.testing.assert_close(ours(x), theirs)
-    torch.testing.assert_close(gradients(ours(x), x, ours.gamma), gradients(theirs, x, ours.gamma))
-
-
 def test_a_single_group_in_16_bits_is_the_norm_of_llama(transformers: Import) -> None:
     """Which squares in float32, too."""
     x = torch.randn(2, 5, 24, generator=torch.Generator().manual_seed(0)).bfloat16()
     llama = transformers("models.llama.modeling_llama").LlamaRMSNorm(24, eps=1e-5)
     ones = GroupRMSNorm(hidden_size=24, group_size=24, init_range=(1.0, 1.0))
     assert torch.equal(ones(x), llama(x).bfloat16())
-
-
-def test_embedding_is_that_of_torch() -> None:
-    ours = VocabEmbedding(vocab_size=16, emb_size=4)
-    ids = torch.tensor([[0, 3, 3, 15], [7, 0, 0, 1]])
-    theirs = nn.functional.embedding(ids, ours.table)
-    assert torch.equal(ours(ids), theirs)
-    assert torch.equal(gradients(ours(ids), ours.table)[0], gradients(theirs, ours.table)[0])
 
 
 @pytest.mark.parametrize("heads", [1, 6, 8, 12, 16])

@@ -18,6 +18,7 @@ from grader.core.results.language import in_words
 from grader.core.results.outcome import Outcome, property_outcome
 from grader.core.results.report import PropertyReport
 from grader.lab.charges import judged
+from grader.selftest import in_quick
 from grader.selftest.submissions import edited
 from grader.specimens.variants import Variant
 
@@ -51,7 +52,7 @@ def told(path: str, old: str, new: str, failed: str) -> PropertyReport:
 
 @pytest.mark.parametrize(
     ("path", "old", "new", "failed", "said"),
-    [
+    in_quick([
         (TURN, HALVES, f"    if input.shape[1] == 1:\n        return input.clone()\n{HALVES}", "rotary_broadcast",
          ["it is the input, unchanged", "Cases with shape=1x1x2x8 fail; those with shape=2x3x4x8,"]),
         (TURN, TABLES, TABLES.replace(".to", ".half().to"), "rotary_dtype",
@@ -86,7 +87,7 @@ def told(path: str, old: str, new: str, failed: str) -> PropertyReport:
          "        rows = torch.arange(seq_len).clamp(max=len(self.cos) - 1)\n"
          "        return apply_rotary_pos_emb(input, self.cos[rows], self.sin[rows])", "rope_static",
          ["all positions from 11 on are rotated alike", "Cases with eval fail"]),
-    ],
+    ], 3),
 )  # fmt: skip
 def test_a_failure_is_told_beside_what_passes(path: str, old: str, new: str, failed: str, said: list[str]) -> None:
     report = told(path, old, new, failed)
@@ -98,7 +99,7 @@ def test_a_failure_is_told_beside_what_passes(path: str, old: str, new: str, fai
 
 @pytest.mark.parametrize(
     ("path", "old", "new", "failed", "named"),
-    [
+    in_quick([
         (TURN, HALVES, f"{HALVES}    cos, sin = (t[..., ::2].repeat(1, 1, 2) for t in (cos, sin))\n",
          "rotary_pairing_and_sign", "rotary_other_angles"),
         (NORM, "        return (normalised", "        if self.group_size == 1:\n            normalised = groups\n"
@@ -106,7 +107,7 @@ def test_a_failure_is_told_beside_what_passes(path: str, old: str, new: str, fai
         (ROPE, FIRST_TABLES, FIRST_TABLES.replace("(ratio", "(1"), "rope_boundary", "rope_ratio_unheard"),
         (NORM, f"* {GAMMA}", f"* {GAMMA}.bfloat16()", "norm_float32_inside", "few_digits"),
         (TURN, "(input * cos", "(input * cos.abs()", "rotary_pairing_and_sign", "rotary_sign_lost"),
-    ],
+    ], 3),
 )  # fmt: skip
 def test_a_hint_follows_the_facts_beside_it(path: str, old: str, new: str, failed: str, named: str) -> None:
     assert told(path, old, new, failed).misconception == named
@@ -114,7 +115,7 @@ def test_a_hint_follows_the_facts_beside_it(path: str, old: str, new: str, faile
 
 @pytest.mark.parametrize(
     ("path", "old", "new", "failed"),
-    [
+    in_quick([
         (NORM, f"* {GAMMA}", f"* {SMOOTH}", "norm_gamma"),
         (NORM, f"* {GAMMA}", f"* {GAMMA}.mean()", "norm_gamma"),
         (NORM, f"* {GAMMA}", f"* {GAMMA} / self.gamma.abs().mean()", "norm_gamma"),
@@ -131,7 +132,7 @@ def test_a_hint_follows_the_facts_beside_it(path: str, old: str, new: str, faile
         (ROPE, "if seq_len > cos.shape[0]:", "if seq_len >= cos.shape[0] - 1:", "rope_boundary"),
         (ROPE, BASE, BASE.replace("* ratio", "* (ratio - 1)"), "rope_exact_angles"),
         (ROPE, GROWN, GROWN.replace("seq_len]", "max(len(cos) - 1, 1)][:seq_len]"), "rope_boundary"),
-    ],
+    ], 3),
 )  # fmt: skip
 def test_a_mistake_that_only_looks_like_a_known_one_gets_no_name(path: str, old: str, new: str, failed: str) -> None:
     """Each got the name of another mistake when names followed from which case fails, or from what it rules out."""

@@ -18,7 +18,7 @@ from grader.core.results.language import in_words
 from grader.core.results.outcome import CaseResult, Outcome
 from grader.lab import charges
 from grader.lab.charges import lost, task_of
-from grader.selftest import LONG, some
+from grader.selftest import LONG, in_quick, some
 from grader.selftest.submissions import edited
 from grader.selftest.warm_judges import RunHiddenTests, hidden_tests_of
 from grader.shared import second_device
@@ -187,7 +187,7 @@ OWN_ROWS = {
 }
 
 
-@pytest.mark.parametrize("layout", OWN_ROWS)
+@pytest.mark.parametrize("layout", in_quick(OWN_ROWS, 3))
 @pytest.mark.parametrize("draw", ["whole", "own"])
 def test_a_layout_costs_registration_only(judge_both: Judge, layout: str, draw: str) -> None:
     """Whatever is drawn, all at once or the rank's own rows alone."""
@@ -226,6 +226,7 @@ def everything_runs_there(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     charges.hidden_tests.cache_clear()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("everything_runs_there")
 def test_the_reference_passes_every_case_there() -> None:
     results = hidden_tests_of(ASSIGNMENT, devices("auto"))(ASSIGNMENT.solution())

@@ -83,52 +83,6 @@ def test_the_reference_and_the_pieces_that_slips_are_put_into_get_no_hint(files:
         assert diagnose(student, property_id) is None, property_id
 
 
-NONSENSE = {
-    "nothing": "None",
-    "text": "'text'",
-    "a_tuple": "(torch.zeros(2), torch.zeros(2))",
-    "an_empty_tensor": "torch.empty(0)",
-    "a_single_number": "torch.tensor(1.0)",
-    "zeros": "torch.zeros(numel)",
-    "not_a_number": "torch.full((numel,), torch.nan)",
-    "infinity": "torch.full((numel,), torch.inf)",
-    "integers": "torch.ones(numel, dtype=torch.int64)",
-    "complex_numbers": "torch.ones(numel, dtype=torch.complex64)",
-    "the_input": "input",
-    "an_exception": "1 / 0",
-}
-NONSENSE_FILE = """
-import torch
-from torch import nn
-
-class Nonsense(nn.Module):
-    def __init__(self, hidden_size=0, vocab_size=0, emb_size=0, world_size=1, **options):
-        super().__init__()
-        self.emb_size = emb_size
-        size = max(hidden_size, vocab_size // world_size * emb_size)
-        if size:
-            self.p = nn.Parameter(torch.zeros(size))
-
-    def forward(self, input):
-        numel = input.numel() * (self.emb_size or 1)
-        return {result}
-
-GroupRMSNorm = VocabEmbedding = ParallelVocabEmbedding = NTKAwareRoPE = Nonsense
-
-def apply_rotary_pos_emb(input, cos, sin):
-    numel = input.numel()
-    return {result}
-"""
-
-
-@pytest.mark.parametrize("result", NONSENSE.values(), ids=NONSENSE)
-def test_nonsense_gets_no_hint(result: str) -> None:
-    source = NONSENSE_FILE.format(result=result)
-    student = student_of({task.file: source for task in RUBRIC.tasks} | {"src/functional.py": source})
-    for property_id in PROBES:
-        assert diagnose(student, property_id) is None, property_id
-
-
 LIES: Mapping[str, object] = {
     "nothing": None,
     "no_entries": [],

@@ -64,7 +64,6 @@ def with_second_device(folder: Path) -> None:
 # ── A sentence and a question ───────────────────────────────────────────────────────────────────────────────────────
 
 MATHEMATICS = ("How many root mean squares", "Reshape [b, s, h]")  # asked and said about groups
-DRAW = "nn.init.uniform_(self.gamma, *self.init_range, generator=generator)"
 FOREIGN = "rows.masked_fill(foreign, 0)"
 
 
@@ -89,13 +88,6 @@ CASES = {
             "Is the line itself wrong, or does an earlier one",
         ),
     ),
-    "an unknown attribute": Case(
-        NORM,
-        {"self.eps = eps": "self.epsilon = eps"},
-        1,
-        ("has no attribute 'eps'. Did you mean epsilon?", "src/modeling/norm.py:79"),
-        (*MATHEMATICS, "no ready explanation"),
-    ),
     "an unknown variable": Case(
         VOCAB,
         {"foreign = (rows < 0) |": "foriegn = (rows < 0) |"},
@@ -108,18 +100,6 @@ CASES = {
         {"class GroupRMSNorm": "class GroupRmsNorm"},
         1,
         ("Your code has GroupRmsNorm: did you mean GroupRMSNorm?", "(so tests of task 1 could not run)"),
-    ),
-    "a renamed argument": Case(
-        NORM,
-        {
-            "        group_size: int,": "        num_groups: int,",
-            "% group_size": "% num_groups",
-            "={group_size}": "={num_groups}",
-            "self.group_size = group_size": "self.group_size = num_groups",
-        },
-        1,
-        ("unexpected keyword argument 'group_size'. Your code has num_groups: did you mean group_size?",),
-        MATHEMATICS,
     ),
     "a renamed argument of a function": Case(
         TURN,
@@ -187,13 +167,6 @@ CASES = {
             'rank-0)". Wrong for these ids: 4, 8, 12.',
         ),
     ),
-    "one plus gamma": Case(
-        NORM,
-        {"* self.gamma.to(input.device)": "* (1 + self.gamma.to(input.device))"},
-        1,
-        ("off by the same factor, so the groups are right. What is the sum of squares divided by",),
-        ("How many root mean squares",),
-    ),
     "a missing return": Case(
         ROPE,
         {"        return apply_rotary": "        apply_rotary"},
@@ -235,19 +208,6 @@ CASES = {
         1,
         ("src/modeling/norm.py imports pytest; only Python and torch are guaranteed during grading",),
     ),
-    "another range": Case(
-        NORM,
-        {DRAW: "nn.init.uniform_(self.gamma, generator=generator)"},
-        1,
-        ("right random numbers, scaled or shifted", "Which range or spread is drawn"),
-        ("between setting the seed and the draw",),
-    ),
-    "bounds the wrong way round": Case(
-        NORM,
-        {"*self.init_range": "*reversed(self.init_range)"},
-        1,
-        ("found from=1 > to=-1", "self.init_range = (-1.0, 1.0)"),
-    ),
     "mean and standard deviation swapped": Case(
         VOCAB,
         {"(self.table, self.init_mean, self.init_std,": "(self.table, self.init_std, self.init_mean,"},
@@ -272,17 +232,6 @@ CASES = {
         ),
         ("shapes and dtypes",),
     ),
-    "a seed that is set once": Case(
-        NORM,
-        {
-            "        self.reset_parameters()\n": "        self.drawn = torch.Generator().manual_seed(init_seed)\n"
-            "        self.reset_parameters()\n",
-            "generator=generator)": "generator=self.drawn)",
-        },
-        1,
-        ("called GroupRMSNorm(hidden_size=48, group_size=16, dtype=float32).reset_parameters()",),
-        ("init_range=(8.0, 9.0)",),
-    ),
     "the mask of an earlier call": Case(
         VOCAB,
         {
@@ -296,13 +245,6 @@ CASES = {
         ("a mask, ids, a converted copy", "every value of these rows: [0, 0], [0, 2]"),
         ("shifts or masks the ids",),
     ),
-    "another default": Case(
-        NORM,
-        {"eps: float = 1e-5": "eps: float = 1e-6"},
-        1,
-        ("the stub's default, eps=1e-05", "Which default does your constructor give this argument"),
-        ("What do parameters() and buffers() list",),
-    ),
     "a pair returned": Case(
         TURN,
         {".to(input.dtype)": ".to(input.dtype), cos"},
@@ -311,13 +253,6 @@ CASES = {
             "of type tuple (float32 [2, 3, 3, 8], float32 [3, 1, 8]), expected one tensor: what does your return ",
             "the same angles serve every batch row and head: the same error",
         ),
-    ),
-    "the last row never looked up": Case(
-        VOCAB,
-        {"embedding(input_ids,": "embedding(input_ids.clamp(max=len(self.table) - 2),"},
-        2,
-        ("received 14 14 14 14 14 14 Wrong only for id 15.",),
-        ("factor", "everywhere"),
     ),
     "growth at equality": Case(
         ROPE,
@@ -424,10 +359,8 @@ def test_a_named_case_is_told_the_law_of_that_case(told: Tell) -> None:
 # ── In two steps, with signatures ─────────────────────────────────────────────────────────────────────────────────────
 
 CUT = "input.to(compute_dtype).unflatten(-1, (-1, self.group_size))"
-MEAN = "groups.square().mean(dim=-1, keepdim=True)"
 ROOT = "torch.sqrt(mean_square + self.eps)"
 HALF = "torch.cat((-second, first), dim=-1)"
-EVEN = "2 * -(-seq_len // (2 * self.max_seq_len))"
 
 
 class Mistake(NamedTuple):
@@ -453,11 +386,6 @@ MISTAKES = {
         {CUT: "input.to(compute_dtype).unsqueeze(-2)"},
         *("norm_groups", "How many root mean squares", "", "norm_over_whole_hidden"),
     ),
-    "a sum in place of the mean": Mistake(
-        NORM,
-        {MEAN: "groups.pow(2).sum(-1, keepdim=True)"},
-        *("norm_groups", "divided by, if at all", "The factor is 0.5", "norm_sum_for_mean"),
-    ),
     "eps forgotten": Mistake(
         NORM,
         {ROOT: "torch.sqrt(mean_square)"},
@@ -478,20 +406,10 @@ MISTAKES = {
             "norm_shared_gamma",
         ),
     ),
-    "16 bits inside": Mistake(
-        NORM,
-        {CUT: "input.unflatten(-1, (-1, self.group_size))"},
-        *("norm_float32_inside", "what is the square of 300", "", "norm_squares_before_upcast"),
-    ),
     "an in-place division": Mistake(
         NORM,
         {f"groups / {ROOT}": f"groups.div_({ROOT})"},
         *("norm_purity", "Which line writes to it or to a view of it", "over the whole tensor", "input_changed"),
-    ),
-    "the root mean square detached": Mistake(
-        NORM,
-        {MEAN: f"{MEAN}.detach()"},
-        *("norm_backward", "is one of them cut", "", "norm_detached_rms"),
     ),
     "seeded before another draw": Mistake(
         VOCAB,
@@ -501,28 +419,10 @@ MISTAKES = {
         },
         *("vocab_init_and_reset", "between setting the seed and the draw", "", "init_after_extra_draw"),
     ),
-    "padding_idx=0": Mistake(
-        VOCAB,
-        {"self.table.to(input_ids.device))": "self.table.to(input_ids.device), padding_idx=0)"},
-        *(
-            "vocab_backward",
-            "Is this id treated as padding",
-            "dimension 0, of 16: only at 0",
-            "one_row_without_gradient",
-        ),
-    ),
     "<= at the shard's upper edge": Mistake(
         VOCAB,
         {"rows >= self.shard": "rows > self.shard", FOREIGN: "rows.clamp(0, self.shard.shape[0] - 1)"},
         *("shard_zeros_elsewhere", "Which comparison lets it in", "of 16: only at 4", "shard_neighbour_answered"),
-    ),
-    "foreign ids clamped and never set to zero": Mistake(
-        VOCAB,
-        {
-            FOREIGN: "rows.clamp(0, self.shard.shape[0] - 1)",
-            "embedded.masked_fill(foreign.unsqueeze(-1), 0)": "embedded",
-        },
-        *("shard_zeros_elsewhere", "where does that become zero", "of 16: only at 4-15", "shard_clamped_ids"),
     ),
     "neighbours as pairs": Mistake(
         TURN,
@@ -537,20 +437,10 @@ MISTAKES = {
             "rotary_adjacent_pairs",
         ),
     ),
-    "the second half from the turned first": Mistake(
-        TURN,
-        {HALF: "torch.cat((-second, first * cos.chunk(2, -1)[0] - second * sin.chunk(2, -1)[0]), dim=-1)"},
-        *("rotary_pairing_and_sign", "already, and with which sign", "only at 4-7", "rotary_other_turn"),
-    ),
     "positions in 16 bits": Mistake(
         ROPE,
         {"angles = ": "positions = positions.to(dtype).float()\n        angles = "},
         *("rope_exact_angles", "From which position on are your angles wrong", "at 2049", "rope_far_positions"),
-    ),
-    "k' not rounded up to an even number": Mistake(
-        ROPE,
-        {EVEN: "-(-seq_len // self.max_seq_len)"},
-        *("rope_smallest_even_ratio", "Which k' does your code pick", "dimension", "rope_odd_ratio"),
     ),
     "static modules keep what they have grown": Mistake(
         ROPE,
@@ -561,8 +451,8 @@ MISTAKES = {
 
 
 def trying(_: str, trials: Sequence[Trial]) -> list[Mapping[str, Signatures]]:
-    """What known mistakes are recognised by; nothing of those that are not in the sample."""
-    asked = {mistake.name for mistake in some(MISTAKES.values(), 2)}
+    """What known mistakes are recognised by; nothing of those that are not asked for here."""
+    asked = {mistake.name for mistake in MISTAKES.values()}
     public, found = PublicTests(), list[Mapping[str, Signatures]]()
     for number, (of, only) in enumerate(trials):
         variant = of if isinstance(of, Variant) else submission(of)
@@ -602,7 +492,7 @@ def squeezed(text: str) -> str:
 
 
 @pytest.mark.usefixtures("signed")
-@pytest.mark.parametrize("mistake", some(MISTAKES.values(), 2), ids=some(MISTAKES, 2))
+@pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
 def test_question_place_and_name_are_right(mistake: Mistake, tell: Tell) -> None:
     title = ASSIGNMENT.rubric.properties[mistake.failed].title
     known = ASSIGNMENT.rubric.misconception(mistake.name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -195,3 +197,31 @@ def test_a_draw_that_nothing_seeds_is_charged_once(grader: Judge) -> None:
     assert {
         name: outcome for name, outcome in outcomes(report).items() if outcome not in ("passed", "not_assessed")
     } == {"shard_seed": "failed"}
+
+
+READY = """
+import sys
+from grader.assignment import ASSIGNMENT
+from grader.core.judge.judge import Judge
+from grader.core.settings import Settings
+judge = Judge(Settings(ASSIGNMENT, device="cpu"))
+print("sympy" in sys.modules)
+judge.close()
+"""
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_a_judge_is_ready_without_what_torch_imports_for_symbols() -> None:
+    """As ``backward(gradient)`` makes it do: five hundred modules, and a third of the time of torch itself."""
+    ready = subprocess.run([sys.executable, "-W", "ignore", "-c", READY], capture_output=True, text=True, check=True)
+    assert ready.stdout == "False\n"
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_a_command_that_judges_nothing_does_not_import_torch() -> None:
+    """It takes two seconds; so neither the commands nor the assignment and its corpus may need it at their start."""
+    code = "import sys, grader.__main__, grader.assignment.corpus.students; print('torch' in sys.modules)"
+    started = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
+    assert started.stdout == "False\n"

@@ -1,21 +1,26 @@
-"""A2's variants and attacks are what the documents say, and `grader verify` grades them with and without --plain."""
+"""A2's variants and attacks are what the documents say, are graded with and without --plain, and stand on a page."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from grader.assignment import ASSIGNMENT
 from grader.core.intake.submission import Submission
+from grader.core.judge.judge import Judge
 from grader.core.results.report import Report
 from grader.core.rubric import Rubric
+from grader.lab import gallery
 from grader.lab.verify import Comparison, attacks, both_ways, summary, variants
+from grader.selftest.submissions import submission
 from grader.selftest.warm_judges import RunHiddenTests
 
 DOCS = ASSIGNMENT.root / "grader" / "docs"
 
 
+@pytest.mark.slow
 def test_every_task_is_judged_on_every_dtype(judge: RunHiddenTests, rubric: Rubric) -> None:
     """Not every property: a law is judged in float32, and what 16 bits make of it has a property of its own."""
     tokens: dict[str, set[str]] = {}
@@ -74,3 +79,31 @@ def test_a_pass_that_only_one_of_the_two_ways_gives_is_told(monkeypatch: pytest.
     assert f"{BROKEN}: " in problem
     (line,) = [line for line in summary([Comparison(WRONG.name, 0, problem)]) if "--plain" in line]
     assert line.endswith(f"1 of 1 pairs of reports differ, {WRONG.name}.")
+
+
+NAME = "wrong.norm_groups.sums_the_squares"
+
+
+def test_a_variant_that_could_not_be_graded_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], grader: Judge
+) -> None:
+    monkeypatch.setattr(gallery, "graded", lambda variants, _: {n: grader.give_up(n, "no memory") for n in variants})
+    assert gallery.main(["--out", str(tmp_path / "gallery.html"), NAME]) == 1
+    assert f"{NAME}: grader_error: no memory" in capsys.readouterr().out
+
+
+def test_a_blind_test_hides_what_the_mistakes_are_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], grader: Judge
+) -> None:
+    monkeypatch.setattr(
+        gallery, "graded", lambda variants, _: {n: grader.grade(submission(v.files, n)) for n, v in variants.items()}
+    )
+    chosen = ["--blind", "2", "--seed", "3", "wrong.rotary"]
+    assert gallery.main(["--out", str(tmp_path / "gallery.html"), *chosen]) == 0
+    questions, answers = ((tmp_path / name).read_text() for name in ("gallery.html", "gallery.answers.txt"))
+    assert str(tmp_path / "gallery.html") in capsys.readouterr().out
+    names = [line.split()[1].rstrip(":").rpartition(".")[2] for line in answers.splitlines()]
+    assert len(names) == 2
+    assert not any(name in questions for name in names)
+    assert "<details" not in questions
+    assert questions.count("✗ ") >= questions.count("<article") == 2

@@ -53,13 +53,9 @@ METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.
 
 def packed(files: Tree, chance: random.Random) -> tuple[str, bytes]:
     kind = chance.choice(KINDS)
-    buffer = io.BytesIO()
     if kind == "zip":
-        with zipfile.ZipFile(buffer, "w", chance.choice(METHODS)) as archive:
-            spelling = chance.choice(["utf-8", "gbk", "backslashes", "unsaid"])
-            for name, data in files.items():
-                archive.writestr(_Spelled(name, spelling), data)
-        return kind, buffer.getvalue()
+        return kind, zipped(files, chance.choice(METHODS))
+    buffer = io.BytesIO()
     mode: Any = {"tgz": "w:gz", "tar": "w"}.get(kind, f"w:{kind[4:]}")
     with tarfile.open(fileobj=buffer, mode=mode) as tar:
         for name, data in files.items():
@@ -67,22 +63,6 @@ def packed(files: Tree, chance: random.Random) -> tuple[str, bytes]:
             header.size = len(data)
             tar.addfile(header, io.BytesIO(data))
     return kind, buffer.getvalue()
-
-
-class _Spelled(zipfile.ZipInfo):
-    """An entry whose name is written as some tool would write it."""
-
-    __slots__ = ("spelling",)
-
-    def __init__(self, name: str, spelling: str) -> None:
-        super().__init__(name)
-        self.spelling = spelling
-
-    def _encodeFilenameFlags(self) -> tuple[bytes, int]:  # noqa: N802 # zipfile's own name for it
-        name = self.filename.replace("/", "\\") if self.spelling == "backslashes" else self.filename
-        if self.spelling == "gbk":
-            return name.encode("gbk", "replace"), self.flag_bits
-        return name.encode(), self.flag_bits | (0x800 if self.spelling == "utf-8" else 0)
 
 
 # ── What students do to a solution; each step takes a tree and gives another ────────────────────────────────────────

@@ -57,14 +57,6 @@ def test_a_learned_table_ends() -> None:
         pe.LearnedEncoding(max_len=4, dim=3).embed(torch.zeros(1, 2, 3), torch.tensor([3, 4]))
 
 
-def test_nope_changes_nothing() -> None:
-    x, heads = random(1, 4, 6), random(1, 4, 2, 6)
-    positions = torch.arange(4)
-    assert pe.NoPE().embed(x, positions) is x
-    assert pe.NoPE().rotate(heads, positions, 4) is heads
-    assert pe.NoPE().bias(positions, positions) is None
-
-
 @pytest.mark.parametrize("rotate", [pe.rotate_adjacent, pe.rotate_complex, pe.rotate_half_split])
 def test_the_factor_multiplies_what_is_rotated_and_the_dtype_stays(rotate: Callable[..., Tensor]) -> None:
     x = random(2, 16, 3, HEAD_DIM)

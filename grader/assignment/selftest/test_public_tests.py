@@ -59,24 +59,6 @@ def test_plain_pytest_works_too(solved: Path, untouched: Path, run: WarmPython) 
     assert "TODO: Task 1: GroupRMSNorm" in left.stdout
 
 
-LOOKING = """import pytest
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_makereport(call):
-    report = yield
-    assert not (report.skipped and call.excinfo.traceback)
-    return report
-"""
-
-
-def test_no_traceback_of_a_todo_is_formatted(untouched: Path, tmp_path: Path, run: WarmPython) -> None:
-    folder = shutil.copytree(untouched, tmp_path / "folder")
-    write_folder(folder, {"conftest.py": LOOKING})
-    told = run(folder, "pytest", "-q", "tests/test_norm.py").stdout
-    assert "skipped in" in told
-
-
 def test_a_test_of_ones_own_that_meets_a_todo_shows_where(untouched: Path, tmp_path: Path, run: WarmPython) -> None:
     own = shutil.copytree(untouched, tmp_path / "own")
     write_folder(

@@ -8,19 +8,20 @@ that are about devices are judged in ``test_devices.py``; of the valid ones, a f
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import cycle
 
 import pytest
 
 from grader.assignment import ASSIGNMENT
 from grader.assignment.corpus.variants import all_variants
-from grader.assignment.corpus.variants.slips import SLIPS
+from grader.assignment.corpus.variants.slips import SLIPS, submission
 from grader.core.messages import Message
 from grader.core.results.language import in_words
 from grader.core.results.outcome import FRAME, RAISED, CaseResult, Outcome
 from grader.core.rubric import Rubric
 from grader.lab.charges import lost, task_of
-from grader.selftest import LONG, some
+from grader.selftest import LONG, in_quick, some
 from grader.selftest.warm_judges import RunHiddenTests, hidden_tests_of
 from grader.specimens.variants import Variant
 
@@ -50,7 +51,7 @@ ABOUT_DEVICES = [variant for variant in VALID if ".devices." in variant.name]
 RIGHT = VALID if LONG else [*[variant for variant in VALID if variant not in ABOUT_DEVICES][::6], *ABOUT_DEVICES[::15]]
 
 
-@pytest.mark.parametrize("variant", SAMPLE, ids=lambda variant: variant.name)
+@pytest.mark.parametrize("variant", in_quick(SAMPLE, 3), ids=lambda variant: variant.name)
 def test_a_wrong_variant_loses_what_it_breaks(judge: RunHiddenTests, variant: Variant) -> None:
     results = judge(variant.files, task_of(variant))
     missing = lost(results)
@@ -72,7 +73,7 @@ def check_wording(result: CaseResult) -> None:
         assert WRONG_TENSOR.search(result.message), result.message
 
 
-@pytest.mark.parametrize("variant", RIGHT, ids=lambda variant: variant.name)
+@pytest.mark.parametrize("variant", in_quick(RIGHT, 3), ids=lambda variant: variant.name)
 def test_a_valid_variant_loses_nothing(judge: RunHiddenTests, variant: Variant) -> None:
     assert lost(judge(variant.files, task_of(variant))) == set(), variant.description
 
@@ -106,3 +107,112 @@ def test_every_case_has_a_name_of_its_own(judge: RunHiddenTests) -> None:
     results = judge(ASSIGNMENT.solution())
     identities = [(result.property_id, result.id) for result in results]
     assert len(set(identities)) == len(identities)
+
+
+ROPE = "src/modeling/pos_emb.py"
+
+NOTHING = """
+import torch
+from torch import nn
+
+class Nothing(nn.Module):
+    def __init__(self, *sizes, emb_size=1, **options):
+        super().__init__()
+        self.e = emb_size
+
+    def reset_parameters(self):
+        pass
+
+    def rows(self, ids):
+        return {rows}
+
+    def forward(self, input):
+        return {result} if input.is_floating_point() else self.rows(input)
+
+GroupRMSNorm = VocabEmbedding = ParallelVocabEmbedding = NTKAwareRoPE = Nothing
+
+def apply_rotary_pos_emb(input, cos, sin):
+    return {result}
+"""
+RESULTS = {
+    "the_input": "input",
+    "a_copy": "input.clone()",
+    "zeros": "torch.zeros_like(input)",
+    "ones": "torch.ones_like(input)",
+    "the_input_doubled": "input * 2",
+    "a_share_of_the_input": "input / 8",
+}
+ROWS = {"zeros": "torch.zeros(*ids.shape, self.e)", "ones": "torch.ones(*ids.shape, self.e)"}
+
+
+def everywhere(source: str) -> dict[str, str]:
+    files = {task.file_of(name) for task in ASSIGNMENT.rubric.tasks for name in task.names}
+    return dict.fromkeys(files, source)
+
+
+CASES = [
+    pytest.param(result, rows, id=name)
+    for (name, result), rows in zip(RESULTS.items(), cycle(ROWS.values()), strict=False)  # independent of each other
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("result", "rows"), some(CASES, 3))
+def test_doing_nothing_earns_nothing(judge: RunHiddenTests, result: str, rows: str) -> None:
+    files = everywhere(NOTHING.format(result=result, rows=rows))
+    assert lost(judge(files)) == set(ASSIGNMENT.rubric.properties)
+
+
+@pytest.mark.parametrize("task", ["task2", "task3"])
+def test_a_crash_stays_a_crash(judge: RunHiddenTests, task: str) -> None:
+    """Rows that nobody has seen are no zeros, and no hint speaks of them."""
+    name = next(iter(ASSIGNMENT.rubric.only(task).tasks[0].names))
+    files = {**submission(()).files}
+    files["src/modeling/vocab_emb.py"] += f"""
+def forward(self, input_ids):
+    raise OSError("no such layer")
+
+{name}.forward = forward
+"""
+    own = ASSIGNMENT.rubric.only(task).properties
+    no_loss = (Outcome.PASSED, Outcome.NOT_ASSESSED)  # the judge in this process has no second device
+    failed = [case for case in judge(files) if case.property_id in own and case.outcome not in no_loss]
+    assert {case.outcome for case in failed} == {Outcome.CRASHED}
+    assert [case.message for case in failed if "OSError: no such layer" not in case.message] == []
+
+
+GAMMA_ALONE: Mapping[str, str] = {
+    "x_times_gamma": "(x * self.gamma).to(input.dtype)",
+    "gamma_alone": "(0 * x + self.gamma).to(input.dtype)",
+    "zeros": "(0 * x * self.gamma).to(input.dtype)",
+}
+
+
+@pytest.mark.parametrize("result", GAMMA_ALONE.values(), ids=GAMMA_ALONE)
+def test_a_gamma_that_is_drawn_right_earns_that_and_no_more(judge: RunHiddenTests, result: str) -> None:
+    files = {**submission(()).files}
+    path = "src/modeling/norm.py"
+    files[path] += f"""
+def forward(self, input):
+    x = input.float()
+    return {result}
+
+GroupRMSNorm.forward = forward
+"""
+    kept = set(ASSIGNMENT.rubric.only("task1").properties) - lost(judge(files, "task1"))
+    assert kept <= {"norm_init_and_reset", "norm_registration_and_arguments", "norm_sizes_named"}
+
+
+def test_what_is_asked_of_a_file_that_is_not_there_is_missing_and_the_rest_keeps_its_points(
+    judge: RunHiddenTests,
+) -> None:
+    """The rotation stands in ``pos_emb.py``, as in an earlier course: missing, and no rotation that does not turn."""
+    files = ASSIGNMENT.solution()
+    rotation = files.pop("src/functional.py")
+    files[ROPE] = files[ROPE].replace(
+        "from ..functional import apply_rotary_pos_emb", rotation[rotation.index("def ") :]
+    )
+    failed = [case for case in judge(files) if case.outcome not in (Outcome.PASSED, Outcome.NOT_ASSESSED)]
+    assert lost(failed) == {name for name in ASSIGNMENT.rubric.properties if name.startswith("rotary_")}
+    assert {case.outcome for case in failed} == {Outcome.MISSING}
+    assert all("src/functional.py" in case.message for case in failed)

@@ -1,15 +1,20 @@
-"""``python -m grader.lab.missing`` finds messages that cannot be told in Chinese, and phrases that nothing says."""
+"""Tools for maintainers: ``missing`` finds messages without Chinese and idle phrases; ``--help`` describes each."""
 
 from __future__ import annotations
 
 import json
+import os
+import runpy
+import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from grader import REPOSITORY
 from grader.assignment import ASSIGNMENT
+from grader.core import assignment
 from grader.core.results import language
 from grader.lab import missing
 from grader.selftest.submissions import write_folder
@@ -78,3 +83,87 @@ def test_the_chinese_has_the_same_fields(complaints: Complaints) -> None:
     assert complaints('say("{n} are wrong", n=1)', {"{n} are wrong": "{m} 个不对"}) == [
         f"{TABLE}: '{{n}} are wrong' has different fields in Chinese; use the same ones."
     ]
+
+
+def started(*_: object) -> None:
+    raise AssertionError("the tool started")
+
+
+@pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")  # another test may have imported it
+@pytest.mark.parametrize("tool", ["bench", "charges", "gallery", "missing", "mutants", "sample_class"])
+@pytest.mark.parametrize(("option", "status"), [("--help", 0), ("--unknown", 2)])
+def test_a_tool_prints_its_usage_and_starts_nothing(
+    tool: str, option: str, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(assignment, "rubric_or_exit", started)
+    monkeypatch.setattr("tempfile.TemporaryDirectory", started)
+    monkeypatch.setattr("grader.specimens.students.write_class", started)
+    monkeypatch.setattr("sys.argv", [tool, option])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module(f"grader.lab.{tool}", run_name="__main__")
+    assert ended.value.code == status
+    output = capsys.readouterr()
+    assert "usage: " in (output.err if status else output.out)
+
+
+def pressed(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")  # another test may have imported it
+@pytest.mark.parametrize("tool", ["gallery", "mutants", "bench"])
+def test_ctrl_c_ends_a_tool_with_one_line(
+    tool: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(assignment, "rubric_or_exit", pressed)
+    monkeypatch.setattr("sys.argv", [tool])
+    with pytest.raises(SystemExit, match="130"):
+        runpy.run_module(f"grader.lab.{tool}", run_name="__main__")
+    assert capsys.readouterr().err == "stopped; nothing was written.\n"
+
+
+def walked(folder: Path, made: str, run: str) -> subprocess.CompletedProcess[str]:
+    """The walk with a ``make`` that is these lines of shell; the Python of its environments is those of ``run``."""
+    place = "for word; do case $word in VENV=*) VENV=${word#*=};; esac; done; mkdir -p $VENV/bin"
+    make = f"#!/bin/bash\n{place}; cp {folder}/python $VENV/bin\n{made}\n"
+    write_folder(folder, {"make": make, "python": f"#!/bin/sh\n{run}\n"})
+    for name in ("make", "python"):
+        (folder / name).chmod(0o755)
+    surroundings = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "TMPDIR": str(folder)}
+    for name in ("VIRTUAL_ENV", "PYTHONPATH", "MAKEFLAGS"):
+        surroundings[name] = "elsewhere"
+    command = [REPOSITORY / ".ci" / "walk"]
+    return subprocess.run(command, env=surroundings, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("made", "run", "wrong"),
+    [
+        ("echo 0 / 100; [ $1 = test ]", "echo 0 / 100", {"make setup": "exit status 1, not 0"}),
+        ("[ $1 = test ]", "echo 0 / 100", {"make setup": "", "make test": "its output lacks '0 / 100'"}),
+        ("[ $1 = test ] && echo 0 / 100", "echo 0 / 100; exit 3", {"make setup": "", "python": "exit status 3, not 0"}),
+        (
+            "[ $1 = test ] && echo 0 / 100",
+            "echo '0 / 100 Traceback (most recent call last):'",
+            {"make setup": "", "python": "a traceback"},
+        ),
+        (
+            "echo 0 / 100; [ $1 = test ] && [ -z $VIRTUAL_ENV$PYTHONPATH$MAKEFLAGS ]",
+            "echo 0 / 100",
+            {"make setup": "exit status 1, not 0"},
+        ),
+    ],
+    ids=["failed", "silent", "status", "traceback", "surroundings"],
+)
+def test_each_step_that_fails_is_shown_and_counted_and_the_rest_is_tried(
+    made: str, run: str, wrong: dict[str, str], tmp_path: Path
+) -> None:
+    done = walked(tmp_path, made, run)
+    failed = [line for line in done.stdout.splitlines() if line.startswith("FAIL")]
+    assert done.returncode == 1
+    assert len(failed) == len(wrong), done.stdout
+    assert all(any(command in line and line.endswith(why) for line in failed) for command, why in wrong.items())
+    assert sum(line.startswith("ok") for line in done.stdout.splitlines()) == 3 - len(wrong)
+    assert f"{len(wrong)} failed;" in done.stdout
+    assert not [*tmp_path.glob("walk-*")]

@@ -15,6 +15,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from grader.lab.site import markdown
+from grader.lab.site.formulas import UnknownMathematics, mathml
 from grader.lab.site.notebooks import handbook, pictures, references, shown, sources, times
 from grader.selftest.small_notebook import NAME, executed, reference, small_walkthrough
 
@@ -324,27 +325,6 @@ def test_the_time_of_a_notebook_follows_from_what_stands_in_it() -> None:
     assert times.minutes(notebook) == 40, "17 more for 3,000 words, and a little for the titles: 41."
 
 
-def test_a_chinese_title_needs_no_break_within_a_word_on_a_phone() -> None:
-    """It breaks after a mark or a blank alone; between them is room for ten characters of 32 pixels."""
-    titles = [sources.read(script, "zh").cells[0].source.splitlines()[0].lstrip("# ") for script in sources.pages()]
-    parts = [
-        part for title in (*titles, sources.front()["title"]["zh"]) for part in re.split(r"(?<=[，、：]) ?|[ ·]", title)
-    ]
-    widths = {part: sum(1 if ord(sign) > 0x2E00 else 0.6 for sign in part) for part in parts}
-    assert {part: width for part, width in widths.items() if width > 10} == {}
-
-
-@pytest.mark.parametrize("language", sources.LANGUAGES)
-def test_the_first_page_explains_one_hand_and_the_formula_before_it_shows_many(
-    pages: dict[str, str], language: str
-) -> None:
-    page = pages["index.html" if language == "en" else "zh/index.html"]
-    order = ['data-touch="hand"', "<math", "RoPE", 'data-touch="sentence"']
-    places = [page.index(part, page.index("<main>")) for part in order]
-    assert places == sorted(places)
-    assert "\\" not in page[page.index("<main>") : page.index("</main>")], "A formula was left as it was written."
-
-
 def test_the_first_page_counts_the_functions_that_are_to_be_written() -> None:
     exercises = sum(len(times.points(sources.read(script, "en"))) for script in sources.scripts())
     assert all(f" {exercises} " in said for said in sources.front()["about"].values())
@@ -389,3 +369,86 @@ def test_an_exercise_of_two_checks_is_one(pages: dict[str, str]) -> None:
     assert "0 exercises, 3 points" in page, "The small notebook has no heading that says so."
     headings = [handbook.Heading(3, "", text, short=False) for text in ("Exercise 3.1 · One", "练习 3.2 · 二", "More")]
     assert handbook.exercises(headings) == 2
+
+
+SPACE = '<mspace width="0.17em"/>'
+MINUS = '<mo form="prefix">&#x02212;</mo>'
+BAR = '<mo form="{}fix">&#x0007C;</mo>'
+
+
+def inside(latex: str) -> str:
+    """The formula's elements, without the outermost and the attributes of operators that make them large."""
+    return re.sub(r'^<math[^>]*><mrow>|</mrow></math>$| (?:m..size|stretchy|fence)="[^"]*"', "", mathml(latex))
+
+
+@pytest.mark.parametrize(
+    ("latex", "shown"),
+    [
+        (r"\Big\lfloor x \Big\rfloor", "<mo>&#x0230A;</mo><mi>x</mi><mo>&#x0230B;</mo>"),
+        (r"\mathbb E", "<mi>&#x1D53C;</mi>"),
+        (r"\mathrm{j}^2", '<msup><mi mathvariant="normal">j</mi><mn>2</mn></msup>'),
+        (r"\texttt{long}", '<mtext style="font-family: monospace">long</mtext>'),
+        (r"|x|^2", f"{BAR.format('pre')}<mi>x</mi><msup>{BAR.format('post')}<mn>2</mn></msup>"),
+        (r"\|x\|", '<mo form="prefix">&#x02016;</mo><mi>x</mi><mo form="postfix">&#x02016;</mo>'),
+        (r"\ln x", f"<mi>ln</mi>{SPACE}<mi>x</mi>"),
+        (r"\cos\, x", '<mi>cos</mi><mspace width="0.167em" /><mi>x</mi>'),
+        (r"\sin^2", "<msup><mi>sin</mi><mn>2</mn></msup>"),
+        (r"2\log_2 x", f"<mn>2</mn>{SPACE}<msub><mi>log</mi><mn>2</mn></msub>{SPACE}<mi>x</mi>"),
+        (r"a\cos(b)", f"<mi>a</mi>{SPACE}<mi>cos</mi><mo>&#x00028;</mo><mi>b</mi><mo>&#x00029;</mo>"),
+        (r"-\max(", f"{MINUS}<mi>max</mi><mo>&#x00028;</mo>"),
+        (r"\lVert x \rVert", '<mo form="prefix">&#x02016;</mo><mi>x</mi><mo form="postfix">&#x02016;</mo>'),
+        (r"b = -1", f"<mi>b</mi><mo>&#x0003D;</mo>{MINUS}<mn>1</mn>"),
+        (r"(-b)", f"<mo>&#x00028;</mo>{MINUS}<mi>b</mi><mo>&#x00029;</mo>"),
+        (r"(a) - b", "<mo>&#x00028;</mo><mi>a</mi><mo>&#x00029;</mo><mo>&#x02212;</mo><mi>b</mi>"),
+        (r"|a| - b", f"{BAR.format('pre')}<mi>a</mi>{BAR.format('post')}<mo>&#x02212;</mo><mi>b</mi>"),
+        (r"b, -\infty", f"<mi>b</mi><mo>&#x0002C;</mo>{MINUS}<mi>&#x0221E;</mi>"),
+        ("h/2", '<mi>h</mi><mo lspace="0" rspace="0">/</mo><mn>2</mn>'),
+    ],
+    ids=[
+        *("floor", "blackboard", "upright", "monospace", "bars", "two bars", "function", "spaced", "power", "base"),
+        *(
+            "factor",
+            "minus",
+            "norm",
+            "sign",
+            "sign in brackets",
+            "behind brackets",
+            "behind a bar",
+            "infinite",
+            "slash",
+        ),
+    ],
+)
+def test_a_formula_is_shown_as_latex_would(latex: str, shown: str) -> None:
+    assert inside(latex) == shown
+
+
+def test_what_a_minimum_is_over_stands_below_it_in_a_line_of_its_own() -> None:
+    below, beside = (mathml(r"\min_M x", block=block) for block in (True, False))
+    assert f"<munder><mi>min</mi><mi>M</mi></munder>{SPACE}<mi>x</mi>" in below
+    assert f"<msub><mi>min</mi><mi>M</mi></msub>{SPACE}<mi>x</mi>" in beside
+
+
+def test_an_exponent_belongs_to_the_whole_matrix_before_it_and_to_no_other() -> None:
+    matrix = r"\begin{pmatrix} a \end{pmatrix}"
+    table = "<mrow><mo>&#x00028;</mo><mtable><mtr><mtd><mi>a</mi></mtd></mtr></mtable><mo>&#x00029;</mo></mrow>"
+    assert inside(rf"{matrix} {matrix}^{{n}}") == f"{table}<msup>{table}<mrow><mi>n</mi></mrow></msup>"
+
+
+@pytest.mark.parametrize(
+    ("latex", "why"),
+    [
+        ("\\unheard\n x", r"\$\\unheard x\$ as it is meant: \\unheard would appear as plain text"),
+        (r"\Big\unheard", r"\\unheard would appear as plain text"),
+        (r"\frac1", "<mfrac> has 1 parts, and needs 2"),
+        (r"\mathbf{qk}", "q would lose its style, bold"),
+        ("P(a|b)", r"between two things, write \\mid"),
+        ("x_", r"latex2mathml cannot parse \$x_\$"),
+        ("a & b", r"latex2mathml cannot parse \$a & b\$"),
+    ],
+    ids=["unknown", "large", "arity", "style", "one bar", "no subscript", "ampersand"],
+)
+def test_what_a_browser_would_show_wrong_is_refused(latex: str, why: str) -> None:
+    with pytest.raises(UnknownMathematics, match=why) as refused:
+        mathml(latex)
+    assert "\n" not in str(refused.value)

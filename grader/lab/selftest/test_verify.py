@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import groupby
@@ -16,14 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from grader import REPOSITORY
 from grader.core.results.outcome import CaseResult, Outcome
 from grader.core.sandbox.limits import LAYERS
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.lab import verify
 from grader.lab.verify import Attempt, JudgeDied, Round, Verdict, attacks, judged, page, rounds, summary, variants
 from grader.lab.verify.page import largest_share, smallest_excess
-from grader.selftest import long_only
 from grader.selftest.term import command, run
 from grader.specimens.variants import Variant
 
@@ -146,29 +139,3 @@ def test_the_command_ends_with_3_where_a_verdict_is_wrong(tmp_path: Path, monkey
     result = command("verify", "--out", tmp_path / "page.md")
     assert result.exit_code == 3
     assert f"✗ {WRONG.name}, seed 1: keeps {BROKEN}\n" in result.stdout
-
-
-def children(process: int) -> list[int]:
-    with contextlib.suppress(OSError):
-        tasks = [*Path(f"/proc/{process}/task").iterdir()]
-        return [int(child) for task in tasks for child in (task / "children").read_text().split()]
-    return []
-
-
-@long_only
-@pytest.mark.process
-@pytest.mark.skipif(sys.platform != "linux", reason="finds the judges in /proc")
-@pytest.mark.usefixtures("own_fork_servers")
-def test_ctrl_c_ends_a_proof_with_one_line(tmp_path: Path) -> None:
-    """It reaches the judges too, at the same moment, whatever they are at."""
-    command = [sys.executable, "-W", "ignore", "-m", "grader.selftest.command", "verify"]
-    options = ["--jobs", "1", "--seeds", "1", "--out", str(tmp_path / "table.md")]
-    with subprocess.Popen(
-        [*command, *options], cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
-    ) as proof:
-        while not any(map(children, children(proof.pid))):  # a judge that has a fork server
-            assert proof.poll() is None
-            time.sleep(0.05)
-        os.killpg(proof.pid, signal.SIGINT)
-        lines = [line for line in proof.communicate()[1].decode().splitlines() if not line.startswith("[")]
-    assert (proof.returncode, lines) == (130, ["grader: stopped; nothing was written."])

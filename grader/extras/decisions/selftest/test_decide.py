@@ -1,4 +1,4 @@
-"""``grader decide``, and how commands follow what was decided: grades, pages, the summary, the ledger, the diff."""
+"""``grader decide`` for one, for all whom it concerns, by several graders; and how commands follow what was decided."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from typer.testing import Result
 
 from grader.core.cli.terminal import read_decided
-from grader.core.grades.model import FILE
+from grader.core.grades.model import FILE, FOLDER
 from grader.core.results.database import LEDGER, opened
+from grader.core.results.outcome import Outcome
+from grader.extras.decisions.file import read
 from grader.selftest.reports import FAILED, PASSED, USUAL, report, unreadable, write_class
 from grader.selftest.term import command, refused, run, with_policy
 
@@ -272,3 +275,150 @@ def test_a_name_is_found_in_either_order_and_without_accents(tmp_path: Path, typ
     assert decided(out, typed, "--late-days", "1", *REASON)
     assert 'student = "c-bo"' in (out / FILE).read_text()  # what lasts
     assert [line.split(":")[0] for line in decided(out).splitlines()] == ["bo"]
+
+
+WHY = ("--why", "The text allowed it.")
+BETTER = USUAL | {"mean": (PASSED, 4.0)}
+WORSE = USUAL | {"eps": (FAILED, 6.0)}
+
+
+@pytest.fixture
+def mates(tmp_path: Path) -> Path:
+    """Three who lost the mean by the same mistake, one of them eps as well, and one who lost nothing."""
+    names = {"ada": USUAL, "bo": WORSE, "cy": USUAL, "di": BETTER}
+    return write_class(tmp_path / "out", *(report(one, ended, name=one.title()) for one, ended in names.items()))
+
+
+def decide(mates: Path, *arguments: str, code: int = 0) -> Result:
+    result = command("decide", mates, *arguments)
+    assert result.exit_code == code, result.output
+    return result
+
+
+def grades(mates: Path) -> dict[str, str]:
+    rows = [line.split() for line in command("show", mates).stdout.splitlines()[1:5]]
+    return {row[0]: row[-2] for row in rows}
+
+
+def test_all_with_a_mistake_get_the_points_but_those_left_out_or_decided_about(mates: Path) -> None:
+    decide(mates, "cy", "--override", "mean", "--points", "1", *WHY)
+    told = decide(mates, "--all-with", "mean:eps_outside", "--points", "3", "--except", "Bo", *WHY).stdout
+    assert told.splitlines() == [
+        "cy: already decided, unchanged",
+        "Ada (ada): 11 → 14",
+        str(mates / FILE),
+        "1 decisions; --undo takes them back.",
+    ]
+    told = decide(mates, "--all-with", "mean", "--points", "2", *WHY).stdout
+    assert "Bo (bo): 5 → 7" in told
+    assert grades(mates) == {"ada": "9", "bo": "2", "cy": "7", "di": "10"}
+    assert [entry.decision.student for entry in read(mates)] == ["c-cy", "c-ada", "c-bo"]  # each can be withdrawn alone
+
+
+def test_nobody_gets_points_for_another_cause_or_for_what_nobody_wrote(tmp_path: Path) -> None:
+    """Of three who lost the same property, one crashed, and one never wrote it."""
+    endings = {"ada": FAILED, "bo": Outcome.CRASHED, "cy": Outcome.MISSING}
+    each = (report(one, USUAL | {"mean": (ended, 4.0)}, name=one.title()) for one, ended in endings.items())
+    mates = write_class(tmp_path / "out", *each)
+    refused = decide(mates, "--all-with", "mean", "--points", "3", *WHY, code=2).stderr
+    assert "name one mistake, or mean:* for all. Mistakes: eps_outside (1), not recognised (1)." in refused
+    decide(mates, "--all-with", "mean:*", "--points", "3", *WHY)
+    assert [entry.decision.student for entry in read(mates)] == ["c-ada", "c-bo"]
+
+
+def test_undo_takes_back_the_whole_group_and_leaves_the_file_as_it_was(mates: Path) -> None:
+    decide(mates, "di", "--comment", "Well done.", "--who", "kim")
+    before, earned = (mates / FILE).read_bytes(), grades(mates)
+    decide(mates, "--all-with", "mean", "--points", "4", *WHY)
+    assert grades(mates) != earned
+    told = decide(mates, "--undo").stdout
+    assert told.endswith("Decisions taken back: 3.\n")
+    assert ((mates / FILE).read_bytes(), grades(mates)) == (before, earned)
+    decide(mates, "--undo")
+    assert read(mates) == []
+    assert "nothing to undo" in decide(mates, "--undo", code=2).stderr
+
+
+def test_what_somebody_has_edited_since_is_not_undone(mates: Path) -> None:
+    decide(mates, "ada", "--override", "mean", "--points", "3", *WHY)
+    text = (mates / FILE).read_text().replace("points = 3", "points = 3.0")
+    (mates / FILE).write_text(text)
+    assert "edited by hand; withdraw it instead" in decide(mates, "--undo", code=2).stderr
+    assert (mates / FILE).read_text() == text
+
+
+def test_show_lists_mistakes_as_all_with_takes_them_and_what_is_not_recognised(tmp_path: Path) -> None:
+    """Of three who lost the mean, one crashed without a known mistake; nobody began the other property."""
+    endings = {"ada": FAILED, "bo": FAILED, "cy": Outcome.CRASHED}
+    each = (report(one, {"mean": (ended, 4.0), "eps": (Outcome.MISSING, 6.0)}) for one, ended in endings.items())
+    lines = command("show", write_class(tmp_path / "out", *each)).stdout.splitlines()
+    start = next(number for number, line in enumerate(lines) if "submissions  recognised mistake" in line)
+    assert lines[start + 1].split() == ["2", "mean:eps_outside"]
+    assert lines[start + 3].strip() == "1  mean, not recognised"
+    assert "lateness costs nothing ([policy] of the rubric)" in lines
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (
+            ("--all-with", "mean:other", "--points", "1", *WHY),
+            "name one mistake, or mean:* for all. Mistakes: eps_outside (3).",
+        ),
+        (("--all-with", "means", "--points", "1", *WHY), "Mistakes: no submission failed it."),
+        (("--all-with", "mean", "--points", "5", *WHY), "5 points: mean has only 4."),
+        (("--all-with", "mean", "--points", "1"), "--all-with needs --points and --why"),
+        (("ada", "--all-with", "mean", "--points", "1", *WHY), "--all-with needs --points and --why, and no STUDENT"),
+    ],
+)
+def test_a_group_that_makes_no_sense_is_one_line_and_writes_nothing(
+    mates: Path, arguments: tuple[str, ...], line: str
+) -> None:
+    assert line in decide(mates, *arguments, code=2).stderr
+    assert read(mates) == []
+
+
+def test_each_grader_writes_a_file_and_all_of_them_hold(mates: Path) -> None:
+    told = decide(mates, "ada", "--override", "mean", "--points", "3", *WHY, "--as", "kim").stdout
+    assert told.endswith(f"{mates / FOLDER / 'kim.toml'}\n")
+    decide(mates, "bo", "--override", "mean", "--points", "2", *WHY, "--as", "lee")
+    decide(mates, "cy", "--override", "mean", "--points", "1", *WHY, "--who", "pat")
+    assert sorted(path.name for path in (mates / FOLDER).iterdir()) == ["kim.toml", "lee.toml"]
+    assert grades(mates) == {"ada": "9", "bo": "2", "cy": "7", "di": "10"}
+    assert [(entry.file, entry.decision.who) for entry in read(mates)] == [
+        ("decisions/kim.toml", "kim"),
+        ("decisions/lee.toml", "lee"),
+        (FILE, "pat"),
+    ]
+    decide(mates, "--undo", "--as", "kim")
+    assert grades(mates)["ada"] == "6"
+
+
+def merged(mates: Path, tmp_path: Path) -> None:
+    """Two graders decide differently, each without the other's file, and git brings both files together."""
+    decide(mates, "ada", "--override", "mean", "--points", "3", *WHY, "--as", "kim")
+    (mates / FOLDER / "kim.toml").rename(tmp_path / "kim.toml")
+    (mates / FILE).touch()
+    decide(mates, "ada", "--override", "mean", "--points", "1", *WHY, "--as", "lee")
+    (tmp_path / "kim.toml").rename(mates / FOLDER / "kim.toml")
+
+
+def test_two_graders_who_decide_differently_are_named_and_nothing_goes_out(mates: Path, tmp_path: Path) -> None:
+    merged(mates, tmp_path)
+    refused = command("export", mates, "--to", "csv")
+    assert refused.exit_code == 3
+    assert "decisions/lee.toml:5: c-ada: mean: kim decided otherwise in decisions/kim.toml:5" in refused.stderr
+    decide(mates, "ada", "--renew", "mean", "--as", "pat")  # who has read both
+    run("export", mates, "--to", "csv")
+    assert grades(mates)["ada"] == "7"
+
+
+def test_who_knows_the_other_decision_may_decide_otherwise(mates: Path) -> None:
+    decide(mates, "ada", "--override", "mean", "--points", "3", *WHY, "--as", "kim")
+    decide(mates, "ada", "--override", "mean", "--points", "1", *WHY, "--as", "lee")
+    run("export", mates, "--to", "csv")
+
+
+def test_a_grader_whose_name_is_no_file_is_refused(mates: Path) -> None:
+    refused = decide(mates, "ada", "--comment", "Hm.", "--as", "../kim", code=2)
+    assert "--as ../kim: use letters, digits, dots, hyphens and underscores." in refused.stderr

@@ -1,20 +1,33 @@
-"""What decisions make of points and grades, which of them hold, and when a person should look at one again."""
+"""What decisions make of points and grades, which of them hold, and how they are written down and read again."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from grader.core.grades.decided import Book, DecidedClass, StudentGrade
-from grader.core.grades.model import Decision, Ground, Ruling, for_staff, sentence
+from grader.core.grades.model import (
+    EVERYONE,
+    FILE,
+    MAX_TEXT,
+    Decision,
+    DecisionError,
+    Ground,
+    Ruling,
+    _said,
+    sentence,
+)
 from grader.core.grades.people import People
 from grader.core.intake.origin import Origin, Source, Student
 from grader.core.results.report import Report, summary_line
-from grader.core.rubric import LANGUAGES, LatePenalty, Policy
+from grader.core.rubric import LatePenalty, Policy
 from grader.examples.small.grader.assignment import ASSIGNMENT
+from grader.extras.decisions.file import append, entry, parse, read
 from grader.extras.decisions.placing import book, placed
 from grader.selftest.reports import FAILED, PASSED, USUAL, report, unreadable
 
@@ -169,16 +182,6 @@ def test_a_decision_whose_ground_has_changed_still_holds_and_is_shown() -> None:
     assert stale([worth], made) == ["the grader's result was “failed, 0 of 4” and is now “failed, 0 of 8”"]
 
 
-def test_a_comment_that_is_repeated_takes_the_place_of_the_first_and_another_does_not() -> None:
-    one, other = ({"comment": text, "ground": Ground(files="0" * 64)} for text in ("Well done.", "Look at eps."))
-    again = report("ada", files="1")
-    assert len(stale([again], decision("ada", **one), decision("ada", **other))) == 2
-    renewed = decision("ada", comment="Well done.", ground=Ground(files="1" * 64))
-    held = settled([again], decision("ada", **one), decision("ada", **other), renewed).held["ada"]
-    assert [ruling.decision.comment for ruling in held] == ["Look at eps.", "Well done."]
-    assert [bool(ruling.stale) for ruling in held] == [True, False]
-
-
 def test_which_attempt_counts_is_nothing_to_whoever_handed_in_once() -> None:
     rule = decision("*", attempt="best")
     assert [one.rulings for one in graded([report("ada")], rule)] == [()]
@@ -218,27 +221,121 @@ def test_of_several_submissions_the_one_that_was_looked_at_is_meant() -> None:
     assert [*settled(both, seen).held] == ["two"]
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_students_read_what_and_why_and_staff_also_who(language: str) -> None:
-    kinds: list[dict[str, object]] = [
-        {"override": "swiglu_gate", "points": 3.5},
-        {"override": "of_old", "points": 3.5},
-        {"override": "score", "points": 3.5},
-        {"override": "bonus", "points": 3.5},
-        {"attempt": "last"},
-        {"attempt": "best"},
-        {"attempt": "two"},
-        {"attempt": "team"},
-        {"due": DUE},
-        {"late_days": 2},
-        {"excuse": True},
-        {"team": ("Bo", "Cy")},
-        {"comment": "Well done"},
-    ]
-    told = [sentence(decision("ada", **what), ASSIGNMENT.rubric, language) for what in kinds]
-    assert len({*told}) == len(kinds)
-    assert all("kim" not in text and text.endswith((".", "。")) for text in told)
-    assert "None" not in "".join(told)
-    assert "team" in "".join(told)  # a submission may be called as a key of the sentences
-    (ruling,) = settled([report("ada")], decision("ada", excuse=True)).held["ada", ""]
-    assert "kim" in for_staff(ruling, ASSIGNMENT.rubric, language)
+MOMENT = datetime(2026, 10, 5, 10, tzinfo=UTC)
+BY_HAND = """\
+# Kim's notes: ask Lee about this one.
+
+[[decision]]   # an appeal
+student="ada"
+override = 'eps'
+points = 6
+why = '''
+Fair
+reading.'''
+who = "kim"
+when = 2026-10-05T10:00:00+08:00
+# the end, without a newline"""
+
+
+def written(**fields: object) -> Decision:
+    what = {} if {"comment", "withdraw", "due"} & fields.keys() else {"excuse": True}
+    whole: dict[str, object] = {"student": "ada", "who": "kim", "when": MOMENT, "why": "ill", **what, **fields}
+    return Decision.model_validate(whole)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line"),
+    [
+        ("points = 6", "points = ", "6: Invalid value"),
+        ("points = 6", 'points = "6"', "3: points: Input should be a valid number"),
+        ("points = 6", "points = -1", "3: points: Input should be greater than or equal to 0"),
+        ("points = 6", "points = nan", "3: points: "),
+        ("points = 6", "", "3: override and points must be given together"),
+        ("points = 6", "points = 6\nexcuse = true", "3: 2 of the fields override, comment"),
+        ("[[decision]]", "  [[ decision ]]\nlate = 2", "3: late: Extra inputs are not permitted"),
+        ('who = "kim"', "", "3: who: Field required"),
+        ('who = "kim"', 'who = " "', "3: who: it is empty"),
+        ("+08:00", "", "3: when: Input should have timezone info"),
+        ('student="ada"', 'student="*"', "3: only attempt can be decided for everyone"),
+        ("[[decision]]", "[[decisions]]", "'decisions' is outside any entry. Each entry begins with [[decision]]"),
+        ("[[decision]]", "[decision]", "'decision' is outside any entry."),
+        ("why = '''\nFair\nreading.'''", "", "3: why is missing"),
+    ],
+)
+def test_a_mistake_is_one_line_with_its_place(tmp_path: Path, before: str, after: str, line: str) -> None:
+    assert before in BY_HAND
+    (tmp_path / FILE).write_text(BY_HAND.replace(before, after))
+    with pytest.raises(DecisionError) as caught:
+        read(tmp_path)
+    assert str(caught.value).startswith(f"{tmp_path / FILE}:")
+    assert line in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_no_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes("why = '王'".encode("gb18030"))
+    with pytest.raises(DecisionError, match="not UTF-8"):
+        read(tmp_path)
+
+
+texts = st.text(min_size=1, max_size=60).filter(lambda text: any(char.isprintable() and char != " " for char in text))
+zones = st.integers(-12 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
+moments = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=zones).map(
+    lambda moment: moment.replace(microsecond=0)
+)
+kinds = st.one_of(
+    st.fixed_dictionaries({"override": texts, "points": st.floats(0, 1000)}),
+    st.fixed_dictionaries({"comment": texts}),
+    st.fixed_dictionaries({"due": moments}),
+    st.fixed_dictionaries({"late_days": st.integers(0, 99)}),
+    st.just({"excuse": True}),
+    st.fixed_dictionaries({"team": st.lists(texts, min_size=1, max_size=3).map(tuple)}),
+)
+decisions = st.builds(
+    lambda kind, common: Decision.model_validate({**common, **kind}),
+    kinds,
+    st.fixed_dictionaries(
+        {
+            "student": texts.filter(lambda text: _said(text) != EVERYONE),
+            "who": texts,
+            "when": moments,
+            "why": texts,
+            "ground": st.none() | st.builds(Ground, files=st.text("0123456789abcdef", max_size=64), was=texts),
+        }
+    ),
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=40)
+@given(st.lists(decisions, max_size=4))
+def test_whatever_is_written_is_read_again(own: list[Decision]) -> None:
+    text = "".join(map(entry, own))
+    found = parse(text, FILE)
+    assert [each.decision for each in found] == own
+    assert [text.split("\n")[each.line - 1] for each in found] == ["[[decision]]"] * len(own)
+    assert len({each.line for each in found}) == len(own)
+
+
+def test_an_addition_leaves_all_before_it_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text(BY_HAND)
+    append(tmp_path, [written(why='flu, says 医生 "x" \\ \x7f')], about=["Ada\nLovelace"])
+    text = (tmp_path / FILE).read_text()
+    assert text.startswith(BY_HAND + "\n\n# Ada Lovelace\n[[decision]]\n")
+    assert [entry.decision.why for entry in read(tmp_path)] == ["Fair\nreading.", 'flu, says 医生 "x" \\']
+
+
+def test_a_file_with_a_mistake_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text("oops")
+    with pytest.raises(DecisionError):
+        append(tmp_path, [written()])
+    assert (tmp_path / FILE).read_text() == "oops"
+
+
+def test_nothing_is_too_long_to_be_written_and_too_long_to_be_read() -> None:
+    with pytest.raises(ValueError, match="at most"):
+        written(why="x" * (MAX_TEXT + 1))
+
+
+def test_a_submission_may_be_called_as_a_key_of_the_sentences() -> None:
+    assert "team" in sentence(decision("ada", attempt="team"), ASSIGNMENT.rubric, "en")

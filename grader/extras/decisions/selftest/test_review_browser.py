@@ -1,4 +1,4 @@
-"""The review page in a real browser: by keyboard alone, by mouse, narrow and wide, in both languages."""
+"""The review page in a real browser, by keyboard: narrow and wide, in both languages."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
-from selenium.webdriver.support.ui import Select, WebDriverWait
+from selenium.webdriver.support.ui import WebDriverWait
 
 from grader.core.grades.model import Decision
 from grader.core.results.outcome import Outcome
 from grader.examples.small.grader.assignment import ASSIGNMENT
 from grader.extras.decisions.file import read
-from grader.selftest import LONG, long_only
+from grader.selftest import LONG
 from grader.selftest.browser import PATIENCE_S, chromium, resize, served
 from grader.selftest.class_reports import graded
 from grader.selftest.review_class import LATE, write_review_class
@@ -107,14 +107,7 @@ def narrow(driver: webdriver.Chrome, tmp_path: Path) -> Iterator[Person]:
         yield page
 
 
-@pytest.fixture
-def wide(driver: webdriver.Chrome, tmp_path: Path) -> Iterator[Person]:
-    """Four students, in Chinese and in a wide window."""
-    with reviewing(driver, write_review_class(tmp_path / "out"), "zh", 1400, "--by", "kim") as page:
-        yield page
-
-
-def test_the_whole_queue_by_keyboard_alone(narrow: Person) -> None:
+def test_the_whole_queue_by_keyboard_and_a_line_by_a_click(narrow: Person) -> None:
     person = narrow
     person.press("n")
     person.at("di")
@@ -130,8 +123,10 @@ def test_the_whole_queue_by_keyboard_alone(narrow: Person) -> None:
     person.at("Bo")
     person.press("l")
     person.until(lambda: "#f" in person.driver.current_url)
+    person.click("#f0-3")
     person.press("c")
     person.focused("#comment-comment")
+    assert (person.one("#at").get_attribute("value") or "").endswith(".py:3")
     person.press("Look at line 54 again.", Keys.ENTER, "npa")  # no keys of the page in a field
     person.leave()
     person.save()
@@ -152,44 +147,6 @@ def test_the_whole_queue_by_keyboard_alone(narrow: Person) -> None:
     person.press(Keys.ESCAPE, "a")  # leaves the field, and then the key is heard
     person.at_class()
     assert [one.what for one in person.decided(5)] == ["seen", "comment", "seen", "override", "seen"]
-
-
-@long_only
-def test_the_whole_queue_by_mouse(wide: Person) -> None:
-    person = wide
-    person.click("#next")
-    person.at("di")
-    person.click("#show-help")
-    person.click("#help form button")
-    person.click("#accept button")
-    person.at("Bo")
-    person.click("#f0-3")  # the line that a comment is about
-    person.click("[data-opens=comment]")
-    assert (person.one("#at").get_attribute("value") or "").endswith(".py:3")
-    person.leave()
-    person.click("article .to-override")
-    person.focused("#points")
-    first = person.one("article.lost").get_attribute("id")
-    assert Select(person.one("#what")).first_selected_option.get_attribute("value") == first
-    person.one("#points").send_keys("1")
-    person.one("#override-why").send_keys("Nearly.")
-    person.leave()
-    person.click("#override form button")
-    assert (person.decided(2)[1].override, person.decided(2)[1].points) == (first, 1)
-    person.at("Bo")
-    person.click("[data-opens=excuse]")
-    person.one("#excuse-why").send_keys("ill")
-    person.leave()
-    person.click("#excuse form button")
-    assert person.decided(3)[2].excuse
-    person.at("Bo")
-    person.click("#next")
-    person.at("Cy")
-    person.click("#previous")
-    person.at("Bo")
-    person.click("#to-queue")
-    person.at_class()
-    assert [one.what for one in person.decided(3)] == ["seen", "override", "excuse"]
 
 
 @pytest.mark.parametrize(("language", "width"), [("en", 400), ("zh", 1400)] if LONG else [("zh", 400)])

@@ -101,13 +101,6 @@ def test_a_reason_is_told_in_the_language_of_the_page() -> None:
     assert said == [f"没有按时给出结果：{LATE}。", f"Timed out: {LATE}."]
 
 
-def test_a_misnamed_file_comes_with_the_command_that_grades_it() -> None:
-    attention = [Attention(id="bo", code="renamed", text="'norm_final.py' may be that file.")]
-    for language in LANGUAGES:
-        ((_, reason),) = noticed(attention, ASSIGNMENT, language)
-        assert "grader decide DIR bo --file " in reason.text
-
-
 def test_accepting_is_written_down_and_opens_the_next_until_nobody_waits(desk: Desk) -> None:
     assert desk.post("di", "accept") == (303, "student/bo")
     assert (only(desk).seen, only(desk).who) == (("unreadable",), "kim")

@@ -149,14 +149,6 @@ def test_code_in_questions_has_no_comment_in_one_language(of: Assignment) -> Non
     assert [text for text in comments if re.search(r"[a-z]{2} [a-z]{2}", text)] == []
 
 
-def again(start: Counting, study: Study, files: Mapping[str, str]) -> Version:
-    declared = declared_by(ASSIGNMENT)
-    laws = {name: declared.laws[name] for name in sorted(study.holding)}
-    found = version(start, files, study.task, declared.calls, laws)
-    assert found is not None
-    return found
-
-
 def halves(option: str) -> list[str]:
     """What an option says that each of two lines holds."""
     return [line.partition(": ")[2] for line in option.split("\n")]
@@ -166,14 +158,13 @@ def texts(version: Version) -> set[str]:
     return {value.text() for run in version.outcomes.values() for value in run.told.values()}
 
 
-def test_the_right_option_is_what_new_workers_say_and_no_other_option_is(
-    start: Counting, reference: list[Study]
-) -> None:
+def test_the_right_option_is_what_the_lines_hold_and_no_other_option_is(reference: list[Study]) -> None:
+    """In new workers, too: they give the same questions, as a test below shows."""
     checked = Counter[str]()
     for study in reference:
         told = {
             (kind, place, call.code.strip()): value
-            for call, run in again(start, study, ASSIGNMENT.solution()).outcomes.items()
+            for call, run in study.own.outcomes.items()
             for (kind, place), value in run.told.items()
         }
         for question in pool([study]):
@@ -186,14 +177,6 @@ def test_the_right_option_is_what_new_workers_say_and_no_other_option_is(
                 ], question
                 checked[question.kind] += 1
     assert min(checked[kind] for kind in ("predict", "shape", "growth")) > 10
-
-
-def test_what_an_edit_does_is_found_by_running_the_edited_file(start: Counting, reference: list[Study]) -> None:
-    study = reference[0]
-    for edit, found in study.edited:
-        new = again(start, study, edit.applied(ASSIGNMENT.solution()))
-        assert found.broken == new.broken
-        assert all(run.value == new.outcomes[call].value for call, run in found.outcomes.items())
 
 
 def test_no_question_shows_a_student_a_line_of_their_code(reference: list[Study]) -> None:
@@ -434,12 +417,6 @@ def test_what_nobody_computes_in_the_head_is_no_option(value: str) -> None:
     assert not Value(f"float32 {value}").is_readable
     assert Value("float32 [0.447, -0.447, 0.894, 2.5]").is_readable
     assert not Value("uint8 [5056]").is_readable, "the state of a generator"
-
-
-def test_numbers_are_shown_with_three_digits() -> None:
-    assert Value("float32 [[0.44721, -0.0, 1e-05]]").text() == "float32 [[0.447, 0.0, 1e-05]]"
-    assert Value("int64 [[1, 2]]").text() == "int64 [[1, 2]]"
-    assert Value("torch.float16").text() == "torch.float16"
 
 
 @pytest.mark.parametrize("of", [ASSIGNMENT, SMALL], ids=["whole", "small"])
