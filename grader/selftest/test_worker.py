@@ -280,25 +280,28 @@ def test_a_call_again_gets_the_tensor_of_the_call_before_with_new_numbers_if_it_
 def test_arguments_are_observed_with_gradients_or_without(recording: bool) -> None:
     text = "import torch\n\ndef call(x):\n    return x.add_(1 + torch.is_grad_enabled())\n"
     operations = Operations({"src/functional.py": text})
-    observe = ("observe", {"target": "call", "arguments": [torch.zeros(2)], "recording": recording})
     try:
-        reply = operations.perform([("load", {"module": "src.functional", "name": "call"}), observe])
-        assert reply["value"]["arguments_after"][0].tolist() == [1 + recording] * 2
+        operations.do("load", {"module": "src.functional", "name": "call"})
+        given = {"target": "call", "arguments": [torch.zeros(2)], "recording": recording}
+        after = operations.do("observe", given)["arguments_after"]
     finally:
         operations.forget()
+    assert after[0].tolist() == [1 + recording] * 2
 
 
 def test_a_call_may_come_between_a_call_and_its_way_back() -> None:
-    text = "seen = []\n\ndef call(x):\n    seen.append(x)\n    return 3 * x\n\ndef number(x):\n    return len(seen)\n"
+    text = "seen = []\n\ndef call(x):\n    seen.append(x)\n    return len(seen) * x\n"
     operations = Operations({"src/functional.py": text})
-    loads = [("load", {"module": "src.functional", "name": name}) for name in ("call", "number")]
-    backward = {"target": "call", "arguments": [torch.ones(2)], "upstream": ONES, "between": [torch.zeros(3)]}
+    two = torch.ones(2)
     try:
-        reply = operations.perform([*loads, ("backward", backward)])
-        assert reply["value"]["argument_gradients"][0].tolist() == [3, 3]
-        assert operations.perform([("call", {"target": "number", "arguments": [ONES]})]) == {"value": 2}
+        operations.do("load", {"module": "src.functional", "name": "call"})
+        given = {"target": "call", "arguments": [two], "upstream": torch.ones(2), "between": [torch.zeros(3)]}
+        gradients = operations.do("backward", given)["argument_gradients"]
+        third = operations.do("call", {"target": "call", "arguments": [torch.ones(2)]})
     finally:
         operations.forget()
+    assert gradients[0].tolist() == [1, 1]
+    assert third.tolist() == [3, 3]
 
 
 def test_a_backward_that_changes_the_gradient_it_is_given_is_told() -> None:
