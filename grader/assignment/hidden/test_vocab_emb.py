@@ -430,8 +430,8 @@ def check_gradients(
             in_mode(check, training)
         except WrongAnswer as fault:
             row = where.unsqueeze(0).to(device)
-            in_one = partial(check_one_gradient, student, rows, table, where, row, upstream, what, device, training)
-            fine = by_contract and succeeds(in_one)
+            in_a_row = partial(check_one_gradient, student, rows, table, where, row, upstream, what, device, training)
+            fine = by_contract and succeeds(in_a_row)
             raise fault.with_more(ONE_ROW if fine else None) from None
 
 

@@ -124,7 +124,6 @@ def test_a_hint_follows_the_facts_beside_it(path: str, old: str, new: str, faile
         (NORM, "groups / torch.sqrt(mean_square + self.eps)", "groups * groups.abs()", "norm_groups"),
         (NORM, "groups / torch.sqrt(mean_square + self.eps)", "groups * groups.abs()", "norm_eps_inside_sqrt"),
         (NORM, f"* {GAMMA}", f"* {GAMMA} / 2", "norm_groups"),
-        (NORM, "self.init_seed = init_seed", "self.init_seed = init_seed or 42", "norm_init_and_reset"),
         (ROPE, FIRST_TABLES, FIRST_TABLES.replace("(ratio", "(max(ratio, 2)"), "rope_base"),
         (ROPE, "self.base = base", "self.base = max(base, 1000)", "rope_base"),
         (VOCAB, LOOKUP, IDS.format("input_ids.clamp(max=50256)"), "vocab_lookup"),
